@@ -1,0 +1,53 @@
+# How every target of the project is made: one warning level, one include root, one way to name a test.
+
+add_library(muster_options INTERFACE)
+target_compile_features(muster_options INTERFACE cxx_std_20)
+target_include_directories(muster_options INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
+target_compile_options(muster_options INTERFACE -Wall -Wextra -Werror)
+target_link_options(muster_options INTERFACE -fuse-ld=mold)
+if(MUSTER_SANITIZE)
+  add_compile_options(-fsanitize=${MUSTER_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${MUSTER_SANITIZE})
+endif()
+if(MUSTER_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
+# muster_library(NAME [dependency...]): every .cc of the current folder (not of its subfolders).
+function(muster_library name)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  if(sources)
+    add_library(${name} STATIC ${sources})
+    target_link_libraries(${name} PUBLIC muster_options ${ARGN})
+  else()
+    add_library(${name} INTERFACE)
+    target_link_libraries(${name} INTERFACE muster_options ${ARGN})
+  endif()
+endfunction()
+
+# muster_embed(TARGET FILE SYMBOL): the file's bytes as `extern const std::string_view SYMBOL` in
+# namespace muster, declared in "embedded/SYMBOL.h".
+function(muster_embed target file symbol)
+  set(header ${CMAKE_BINARY_DIR}/generated/embedded/${symbol}.h)
+  set(source ${CMAKE_BINARY_DIR}/generated/embedded/${symbol}.cc)
+  add_custom_command(
+    OUTPUT ${header} ${source}
+    COMMAND ${CMAKE_COMMAND} -DFILE=${CMAKE_CURRENT_SOURCE_DIR}/${file} -DSYMBOL=${symbol}
+            -DHEADER=${header} -DSOURCE=${source} -P ${CMAKE_SOURCE_DIR}/cmake/Embed.cmake
+    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${file} ${CMAKE_SOURCE_DIR}/cmake/Embed.cmake)
+  target_sources(${target} PRIVATE ${source} ${header})
+endfunction()
+
+# muster_test(NAME FOLDER [dependency...]): one GoogleTest program of every .cc in the folder,
+# registered with ctest as one test, in which each case is still run and named by GoogleTest.
+function(muster_test name folder)
+  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cc)
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(${name} ${sources})
+  target_link_libraries(${name} PRIVATE muster_options GTest::gmock GTest::gtest_main ${ARGN})
+  target_compile_definitions(${name} PRIVATE MUSTER_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+                                             MUSTER_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+endfunction()

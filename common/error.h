@@ -1,0 +1,29 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace muster {
+
+// Errors are of two kinds, and the kind travels with the exception. Messages name what was expected,
+// what was found and where (file and line, field path, or peer).
+
+// A peer, a disk or a resource that may be back later: retry with back-off.
+class Unavailable : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Input that no retry will mend: tell the user. `exit_code` is what the process ends with if nobody
+// catches it (see exit_code.h).
+class Invalid : public std::runtime_error {
+ public:
+  explicit Invalid(const std::string& message, int exit_code = 65)
+      : std::runtime_error(message), exit_code_(exit_code) {}
+  int exit_code() const { return exit_code_; }
+
+ private:
+  int exit_code_;
+};
+
+}  // namespace muster

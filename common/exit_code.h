@@ -1,0 +1,27 @@
+#pragma once
+
+namespace muster {
+
+// How a Muster process ends; documented for users in docs/exit-codes.md. The numbers follow
+// sysexits.h where it has a word for the case. `permanent` codes are not worth a restart: the
+// operator's default failure policy fails the job on them when the replica runs muster-trainer.
+enum ExitCode : int {
+  kSuccess = 0,
+  kUsage = 64,        // permanent: the command line is wrong
+  kBadInput = 65,     // permanent: a manifest, data file or checkpoint is malformed
+  kUnavailable = 69,  // retryable: a peer, port or resource did not answer in time
+  kInternal = 70,     // retryable: a broken invariant, a bug of ours
+  kCannotWrite = 73,  // retryable: a directory cannot be written or a disk is full
+  kProtocol = 76,     // permanent: a peer of another job, version or model
+  kBadConfig = 78,    // permanent: TF_CONFIG, MUSTER_* or training.yaml is malformed
+  kDiverged = 90,     // permanent: the loss is not finite
+  kTerminated = 143,  // retryable: asked to leave by SIGTERM or SIGINT, state saved
+};
+
+// True for the codes above that are marked permanent.
+bool is_permanent(int exit_code);
+
+// The code's meaning in a few words, for people: "terminated (SIGKILL)" for 128 + signal, and so on.
+const char* describe_exit_code(int exit_code);
+
+}  // namespace muster

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "common/error.h"
+
+namespace muster {
+
+// Reads a whole file. Throws Invalid naming the path if it does not exist or is not a regular file,
+// Unavailable for an I/O error.
+std::string read_file(const std::filesystem::path& path);
+
+// A write that failed (ENOSPC, EACCES, EROFS, ...): path and the system's words. A process that it
+// ends exits with kCannotWrite.
+class WriteError : public Unavailable {
+ public:
+  using Unavailable::Unavailable;
+};
+
+// Replaces `path` by `bytes` so that a reader sees the old file or the new one, never a part: a
+// temporary file beside it, fsync, rename, fsync of the folder. Throws WriteError.
+void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
+
+// fsync of a folder, so that renames in it survive a crash. Throws WriteError.
+void sync_directory(const std::filesystem::path& path);
+
+// mkdir -p. Throws WriteError.
+void create_directories(const std::filesystem::path& path);
+
+// SHA-256 in lower-case hexadecimal, over bytes fed in pieces.
+class Sha256 {
+ public:
+  Sha256();
+  ~Sha256();
+  Sha256(const Sha256&) = delete;
+  Sha256& operator=(const Sha256&) = delete;
+  void update(std::span<const std::byte> bytes);
+  std::string finish();
+
+ private:
+  void* context_;
+};
+
+// CRC-32C (Castagnoli), as TFRecord and our manifests use it. `crc` continues an earlier value.
+uint32_t crc32c(std::span<const std::byte> bytes, uint32_t crc = 0);
+
+}  // namespace muster

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace muster {
+
+struct HttpReply {
+  int status = 200;
+  std::string content_type = "text/plain; charset=utf-8";
+  std::string body;
+};
+
+// A small HTTP/1.1 server (cpprestsdk) for /metrics, /healthz and /progress. GET only; handlers run on
+// its thread and must not block. Bodies of requests are not read.
+class HttpServer {
+ public:
+  using Handler = std::function<HttpReply()>;
+
+  // `address` is "host:port". Throws Unavailable, naming the address, if it cannot be bound.
+  explicit HttpServer(const std::string& address);
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  // Exact path, e.g. "/metrics". Before start().
+  void handle(const std::string& path, Handler handler);
+  void start();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// GET http://address/path. Throws Unavailable on a refused connection, a timeout, a status other than
+// 200, a redirect, or a body of more than `limit` bytes.
+std::string http_get(const std::string& address, const std::string& path,
+                     std::chrono::milliseconds timeout, size_t limit = 64 * 1024);
+
+}  // namespace muster

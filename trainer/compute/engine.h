@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "trainer/compute/models/model_spec.h"
+#include "trainer/compute/optimizer.h"
+#include "trainer/compute/parameter_layout.h"
+
+namespace muster::compute {
+
+enum class ElementType { uint8, float32 };
+
+// The rows of one (micro)batch, by pointer: nothing is gathered before the device does it. Value of a
+// feature: element * scale + offset.
+struct Batch {
+  int64_t rows = 0;                          // 0 is legal: gradients and sums are zero
+  ElementType type = ElementType::float32;
+  std::span<const void* const> features;     // rows pointers, each to one sample's elements
+  float scale = 1.0f;
+  float offset = 0.0f;
+  std::span<const int32_t> labels;           // softmax_cross_entropy: rows classes
+  std::span<const float* const> targets;     // mean_squared_error: rows pointers to label_count floats
+  std::span<const uint64_t> positions;       // rows sample positions in the epoch's permutation
+  uint64_t epoch = 0;
+};
+
+// Sums over rows, in float64, in a fixed order.
+struct LossSums {
+  double loss = 0;      // sum of per-sample losses
+  int64_t correct = 0;  // argmax == label; 0 for regression
+  int64_t rows = 0;
+  LossSums& operator+=(const LossSums& other);
+};
+
+struct EngineOptions {
+  std::string device = "auto";  // auto | cpu | cuda (without CUDA in the build: Invalid)
+  int64_t max_rows = 32;
+  int threads = 0;              // 0: cpu_budget() capped by what the shapes are worth; then fixed
+  uint64_t seed = 1;            // of dropout
+  bool exclusive = true;        // nobody else wants these cores: team members spin between steps
+};
+
+// A model on a device: its static graph, its arena, its flat buffers. Built once; a step allocates
+// nothing. Not thread-safe: one caller.
+class Engine {
+ public:
+  // Throws Invalid, naming the layer, where shapes do not fit.
+  static std::unique_ptr<Engine> create(const ModelSpec& model, const EngineOptions& options);
+  virtual ~Engine() = default;
+
+  virtual const ParameterLayout& layout() const = 0;
+  virtual int threads() const = 0;
+  // "avx512/2" and so on: what decides the bits of a result besides the build.
+  virtual std::string instruction_set() const = 0;
+
+  // Host views of the flat buffers, layout().size() floats. On the CPU the memory itself.
+  virtual std::span<float> parameters() = 0;
+  virtual std::span<float> gradients() = 0;
+
+  // Forward and backward: overwrites gradients() with sums over the batch's rows, without dividing.
+  // The state segment of gradients() receives rows x the batch's statistics.
+  virtual LossSums compute_gradients(const Batch& batch) = 0;
+
+  // compute_gradients, then the optimizer over everything, in one go on the device's threads;
+  // update.inverse_rows is ignored, 1 / rows is used. `slots` are host views as Optimizer names them.
+  virtual LossSums train(const Batch& batch, const Optimizer& optimizer,
+                         const UpdateArguments& update,
+                         std::span<const std::span<float>> slots) = 0;
+
+  // Forward only, no dropout, moving statistics.
+  virtual LossSums evaluate(const Batch& batch) = 0;
+  // Outputs [rows, outputs] after the last activation; softmax probabilities for cross entropy.
+  virtual void predict(const Batch& batch, std::span<float> outputs) = 0;
+  virtual int64_t output_count() const = 0;
+};
+
+// Fills `parameters` (layout.size() floats) as the initializers say: a function of (seed, tensor name,
+// element) only.
+void initialize_parameters(const ParameterLayout& layout, uint64_t seed, std::span<float> parameters);
+
+// The layout an Engine of this model will have, without building one (a ps needs no arena).
+ParameterLayout make_layout(const ModelSpec& model);
+
+// CPUs this process may use: the smaller of its affinity mask and its cgroup's quota, at least 1.
+int cpu_budget();
+
+}  // namespace muster::compute

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/document.h"
+#include "common/schema.h"
+#include "trainer/compute/models/model_spec.h"
+#include "trainer/compute/optimizer.h"
+
+namespace muster::spec {
+
+// `spec.training` of a TrainingJob, or a training.yaml of its own, as C++ values. The schema
+// (training.schema.yaml, embedded) is the one place that knows fields, bounds, defaults and
+// descriptions; the operator splices it into the TrainingJob's.
+
+enum class SourceKind { idx, synthetic_linear, synthetic_classes };
+enum class SyncPolicy { sync, async, bounded_staleness };
+
+struct DataSource {
+  SourceKind kind = SourceKind::idx;
+  std::filesystem::path images;  // idx; relative to the trainer's working directory; .gz or plain
+  std::filesystem::path labels;
+  float scale = 1.0f / 255.0f;
+  int64_t samples = 0;           // synthetic
+  double slope = 2, intercept = 10, noise = 0.33;  // synthetic_linear: y = slope x + intercept + noise n
+  std::vector<int64_t> shape;    // synthetic_classes: one sample, Gaussian blobs
+  int64_t classes = 0;
+  double density = 1.0;          // synthetic_classes: share of features that are not zero
+  uint64_t seed = 1;
+  int64_t skip = 0;              // first samples left out, then
+  int64_t take = -1;             // how many are used; -1: the rest
+  bool shuffle = false;          // train: true by default
+};
+
+struct DataSpec {
+  DataSource train;
+  std::optional<DataSource> validation;
+  std::optional<DataSource> test;
+  bool drop_remainder = false;
+};
+
+struct CheckpointSpec {
+  std::optional<double> every_seconds;
+  std::optional<uint64_t> every_steps;
+  int keep = 5;
+};
+
+struct TrainingSpec {
+  compute::ModelSpec model;      // input_shape and label_count are filled from the data at start
+  std::string initialize_from;   // a checkpoint folder or safetensors file, or empty
+  DataSpec data;
+  int64_t batch_size = 32;       // per replica
+  std::optional<uint64_t> epochs;  // exactly one of epochs, steps
+  std::optional<uint64_t> steps;
+  int gradient_accumulation = 1;
+  compute::OptimizerSpec optimizer;
+  compute::Schedule schedule;
+  SyncPolicy policy = SyncPolicy::sync;
+  int backup_workers = 0;
+  int max_staleness = 4;
+  CheckpointSpec checkpoint;
+  uint64_t summary_every_steps = 100;
+  std::string precision = "float32";
+  std::string device = "auto";
+  int threads = 0;               // 0: by the CPU budget and the shape
+  uint64_t seed = 1;
+  bool strict_determinism = false;
+};
+
+// The schema as JSON, for splicing and for docs.
+const Json& training_schema();
+
+// What the schema cannot say: exactly one of epochs and steps, names that layers refer to, piecewise
+// lengths, model name known, ... `path` is where the spec stands in the document ("spec.training"
+// or ""). The schema must have been applied.
+std::vector<Problem> check_training(const Document& document, const std::string& path);
+
+// Converts a checked value. Precondition: no problems.
+TrainingSpec to_training_spec(const Json& training);
+
+// Load + apply_schema + check + convert; throws Invalid (kBadConfig) with every problem.
+TrainingSpec load_training_spec(const std::filesystem::path& path);
+
+}  // namespace muster::spec
