@@ -1,0 +1,138 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/document.h"
+#include "common/schema.h"
+
+namespace muster::api {
+
+// TrainingJob muster.dev/v1alpha1 as C++ values. Pod templates and the `training` block stay JSON.
+
+using Time = std::chrono::sys_time<std::chrono::milliseconds>;
+
+enum class Role { ps, chief, worker, evaluator };  // in startup order; `master` reads as chief
+inline constexpr Role kRoles[] = {Role::ps, Role::chief, Role::worker, Role::evaluator};
+
+enum class RestartPolicy { on_failure, never };
+enum class DecidedBy { chief, all_workers, worker_zero };
+enum class FailureAction { restart_replica, restart_job, fail_job, ignore };
+enum class StartupOrder { any, in_order };
+enum class CleanPodPolicy { running, all, none };  // what is removed when the job has finished
+
+struct ReplicaSpec {
+  int replicas = 1;
+  RestartPolicy restart_policy = RestartPolicy::on_failure;
+  int replication = 1;  // ps only
+  Json pod_template;    // PodTemplateSpec as the user wrote it; {} where left out
+};
+
+struct FailureRule {     // the first rule that matches decides
+  std::vector<int> on_exit_codes;        // empty: not by code
+  std::vector<std::string> on_reasons;   // OOMKilled, Evicted, ...; empty: not by reason
+  std::vector<Role> roles;               // empty: every role
+  FailureAction action = FailureAction::restart_replica;
+};
+
+struct RunPolicy {
+  int backoff_limit = 6;
+  std::optional<int64_t> active_deadline_seconds;
+  std::optional<int64_t> ttl_seconds_after_finished;
+  CleanPodPolicy clean_pod_policy = CleanPodPolicy::running;
+  int64_t evaluator_timeout_seconds = 600;
+};
+
+struct Condition {
+  std::string type;    // Accepted, Running, Restarting, Suspended, SuccessCriteriaMet, FailureTarget,
+                       // Succeeded, Failed, Finished
+  bool status = false;
+  std::string reason;  // one CamelCase word, names the cause
+  std::string message; // a sentence
+  Time last_transition{};
+};
+
+struct ReplicaStatus {   // per role, shown
+  int ready = 0, active = 0, succeeded = 0, failed = 0, restarts = 0;
+  bool operator==(const ReplicaStatus&) const = default;
+};
+
+// What must be remembered about one replica index for its restarts to be counted once each.
+struct ReplicaRecord {
+  Role role = Role::worker;
+  int index = 0;
+  int attempt = 0;                      // of the replica that exists or is to be created
+  int restarts = 0;                     // that count against backoffLimit
+  bool succeeded = false;               // done: never run again
+  std::optional<int> exit_code;         // of the last ended attempt
+  Time not_before{};                    // back-off: no creation earlier
+};
+
+struct JobStatus {
+  int64_t observed_generation = 0;
+  std::vector<Condition> conditions;
+  std::optional<Time> start_time;       // reset by resuming
+  std::optional<Time> completion_time;
+  std::map<Role, ReplicaStatus> replica_statuses;
+  std::vector<ReplicaRecord> records;
+  std::vector<std::string> counted_uids;  // ended replicas whose end is in `records` and that still exist
+  int restarts = 0;                     // of the job, counted
+  int run = 0;                          // raised by RestartJob and by resuming: part of an attempt's identity
+  std::optional<Time> final_checkpoint_time;  // when the deciding replicas had finished: the evaluator's timeout
+  Json progress;                        // as api.md's status.progress; null before the first report
+
+  const Condition* find(const std::string& type) const;
+  bool is_true(const std::string& type) const;
+};
+
+struct TrainingJob {
+  std::string name;
+  std::string name_space = "default";
+  std::string uid;
+  int64_t generation = 1;
+  bool deleting = false;
+
+  bool suspend = false;
+  std::string managed_by = "muster.dev/operator";
+  std::string strategy = "parameterServer";
+  Json training;                        // null: bring your own image
+  std::string storage_mount_path = "/muster";
+  Json storage_volume;
+  std::map<Role, ReplicaSpec> replicas;
+  bool says_master = false;             // the manifest named the chief `master`; TF_CONFIG does too
+  DecidedBy decided_by = DecidedBy::chief;  // resolved: never "default"
+  std::vector<FailureRule> failure_rules;
+  std::optional<int> elastic_min, elastic_max;
+  StartupOrder startup_order = StartupOrder::any;
+  Json scheduling_policy;
+  RunPolicy run_policy;
+
+  JobStatus status;
+};
+
+// "ps", "chief", "worker", "evaluator".
+const char* name_of(Role role);
+// As the job's manifest calls it: "master" where it said so.
+std::string role_name(const TrainingJob& job, Role role);
+
+// The whole schema as JSON (spec, status, with `training` spliced in): CRD and docs come from it.
+const Json& training_job_schema();
+
+// Schema + defaults (in place) + the rules a schema cannot say, the same that the CRD states in CEL.
+// Every problem at once.
+std::vector<Problem> validate(Document& document);
+
+// Precondition: validate() found nothing. Reads status too, if there is one.
+TrainingJob to_training_job(const Json& value);
+
+// status as the API shows it; to_training_job reads it back without loss.
+Json to_json(const JobStatus& status);
+
+// Load a manifest, apply `--set path=value`s, validate, convert. Throws Invalid with every problem.
+TrainingJob load_training_job(Document& document);
+
+}  // namespace muster::api

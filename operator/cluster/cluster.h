@@ -1,0 +1,33 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "operator/api/training_job.h"
+#include "operator/plan/plan.h"
+
+namespace muster::cluster {
+
+// Where replicas live: Kubernetes, or this machine. The controller knows nothing else of either.
+class Cluster {
+ public:
+  virtual ~Cluster() = default;
+
+  virtual api::Time now() const = 0;
+
+  // The job with its status, or nothing if it is gone.
+  virtual std::optional<api::TrainingJob> get(const std::string& key) = 0;
+  virtual plan::Observed observe(const api::TrainingJob& job) = 0;
+
+  // One write; throws Unavailable where it conflicts or fails, and then nothing else is done.
+  virtual void publish_status(const api::TrainingJob& job, const api::JobStatus& status) = 0;
+
+  // Safe when late or repeated.
+  virtual void create(const api::TrainingJob& job, const plan::CreateReplica& replica) = 0;
+  virtual void remove(const api::TrainingJob& job, const plan::RemoveReplica& replica) = 0;
+  virtual void emit(const api::TrainingJob& job, const plan::Event& event) = 0;
+  virtual void remove_job(const api::TrainingJob& job) = 0;
+};
+
+}  // namespace muster::cluster

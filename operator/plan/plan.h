@@ -1,0 +1,81 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "operator/api/training_job.h"
+
+namespace muster::plan {
+
+using api::Role;
+using api::Time;
+
+enum class Phase { pending, running, succeeded, failed };
+
+// A replica (a process or a pod) as the cluster sees it.
+struct ObservedReplica {
+  Role role = Role::worker;
+  int index = 0;
+  int run = 0;              // JobStatus::run it was created in
+  int attempt = 0;
+  std::string uid;
+  Phase phase = Phase::pending;
+  bool ready = false;
+  bool deleting = false;    // asked to leave
+  std::optional<int> exit_code;
+  std::string reason;       // OOMKilled, Evicted, Preempted, NodeLost, CrashLoopBackOff, ImagePullBackOff, ...
+  std::string last_line;    // of its log, for messages
+  std::optional<Time> started, finished;
+};
+
+struct Observed {
+  std::vector<ObservedReplica> replicas;
+  Json progress;                       // the chief's, or null
+  bool final_checkpoint_evaluated = false;
+  std::optional<std::string> name_conflict;  // a foreign object that holds one of our names
+  std::optional<std::string> invalid_template;
+};
+
+struct CreateReplica {
+  Role role;
+  int index;
+  int run;
+  int attempt;
+  bool operator==(const CreateReplica&) const = default;
+};
+struct RemoveReplica {
+  Role role;
+  int index;
+  std::string uid;
+  bool operator==(const RemoveReplica&) const = default;
+};
+struct Event {
+  enum class Kind { normal, warning } kind = Kind::normal;
+  std::string reason;
+  std::string message;
+};
+
+struct Plan {
+  api::JobStatus status;               // written first; actions only after that write succeeded
+  std::vector<CreateReplica> create;
+  std::vector<RemoveReplica> remove;
+  std::vector<Event> events;           // emitted only if the write succeeded
+  std::optional<Time> look_again;
+  bool remove_job = false;             // ttlSecondsAfterFinished has passed
+};
+
+// What to do next. Pure: no I/O, no clock, no randomness. The plan of its own result is empty.
+Plan plan(const api::TrainingJob& job, const Observed& observed, Time now);
+
+// What one replica runs with.
+struct ReplicaEnvironment {
+  Json tf_config;                      // null where unset
+  std::vector<std::pair<std::string, std::string>> variables;  // TF_CONFIG and MUSTER_*, but for paths and addresses the cluster knows
+};
+// `address(role, index)` is "host:port".
+ReplicaEnvironment environment(const api::TrainingJob& job, Role role, int index, int attempt,
+                               const std::function<std::string(Role, int)>& address);
+
+}  // namespace muster::plan
