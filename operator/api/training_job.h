@@ -54,6 +54,7 @@ struct Condition {
   std::string reason;  // one CamelCase word, names the cause
   std::string message; // a sentence
   Time last_transition{};
+  bool operator==(const Condition&) const = default;
 };
 
 struct ReplicaStatus {   // per role, shown
@@ -65,11 +66,17 @@ struct ReplicaStatus {   // per role, shown
 struct ReplicaRecord {
   Role role = Role::worker;
   int index = 0;
-  int attempt = 0;                      // of the replica that exists or is to be created
+  int attempt = 0;                      // of the replica that exists or is to be created; never
+                                        // reused within the job, not over runs or scaling either
   int restarts = 0;                     // that count against backoffLimit
   bool succeeded = false;               // done: never run again
+  bool failed = false;                  // ended without success and not to be run again
   std::optional<int> exit_code;         // of the last ended attempt
   Time not_before{};                    // back-off: no creation earlier
+  int failures_in_row = 0;              // restarts since it last ran well; sets the next back-off
+  std::string replacing;                // UID of a replica that lives (CrashLoopBackOff), counted
+                                        // already and on its way out; empty: none
+  bool operator==(const ReplicaRecord&) const = default;
 };
 
 struct JobStatus {
@@ -80,11 +87,14 @@ struct JobStatus {
   std::map<Role, ReplicaStatus> replica_statuses;
   std::vector<ReplicaRecord> records;
   std::vector<std::string> counted_uids;  // ended replicas whose end is in `records` and that still exist
-  int restarts = 0;                     // of the job, counted
-  int run = 0;                          // raised by RestartJob and by resuming: part of an attempt's identity
+  int restarts = 0;                     // of the job, counted against backoffLimit (the evaluator's are not)
+  int run = 0;                          // raised by RestartJob and by resuming: older replicas leave
+  int restart_run = 0;                  // the run that the last RestartJob began; 0: none. A success from
+                                        // before it is void
   std::optional<Time> final_checkpoint_time;  // when the deciding replicas had finished: the evaluator's timeout
   Json progress;                        // as api.md's status.progress; null before the first report
 
+  bool operator==(const JobStatus&) const = default;
   const Condition* find(const std::string& type) const;
   bool is_true(const std::string& type) const;
 };
