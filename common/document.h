@@ -1,7 +1,6 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -12,30 +11,58 @@ namespace muster {
 using Json = nlohmann::ordered_json;
 
 // A YAML (or JSON) text as a JSON value that remembers where each part stood. Scalars are typed by
-// YAML 1.2's core schema: 12 is an integer, "12" a string, null/~ null, true/false a boolean.
-// Limits, so that hostile input stays cheap: 4 MiB of text, 64 levels, aliases refused.
+// YAML 1.2's core schema: 12 is an integer, "12" a string, null/~ null, true/false a boolean; .inf
+// and .nan are refused, for JSON has none. Limits, so that hostile input stays cheap: UTF-8 text of
+// 4 MiB, 64 levels, 100,000 values, keys of 1,024 bytes; anchors, aliases and tags (but !!str)
+// refused.
 class Document {
  public:
-  // `source` names the text in errors ("job.yaml"). Throws Invalid ("job.yaml:3:7: ...") on malformed
-  // YAML, duplicate keys, several documents in one text, or a limit passed.
+  // `source` names the text in errors ("job.yaml"). Throws Invalid ("job.yaml:3:7: ...") on
+  // malformed YAML, duplicate keys, several documents in one text, or a limit passed. An empty text
+  // is null.
   static Document parse(std::string_view text, std::string source);
   static Document load(const std::filesystem::path& path);
 
   const Json& value() const { return value_; }
   Json& value() { return value_; }
 
+  // Name of the text, as errors give it.
+  const std::string& source() const { return source_; }
+
   // "job.yaml:12" for a dotted path such as "spec.training.layers[2].dense.units": its own line, or
-  // that of the nearest parent which has one; "job.yaml" for a value that came from elsewhere.
+  // that of the nearest parent which has one; "job.yaml (--set)" for a value that set() brought.
   std::string locate(std::string_view path) const;
 
+  // The value at `path`, or nullptr.
+  const Json* find(std::string_view path) const;
+  Json* find(std::string_view path);
+
   // Sets a value by dotted path, making objects on the way, as `--set spec.training.epochs=1` does;
-  // `text` is read as a YAML scalar or flow value. Throws Invalid if the path crosses a scalar.
+  // `text` is read as a YAML scalar or flow value. An index may name an entry of a list or the
+  // place after its last one. Throws Invalid if the path is malformed or crosses a scalar.
   void set(std::string_view path, std::string_view text);
 
  private:
+  // Lines of a value and what is in it, by key ("[2]" for an entry of a list).
+  struct Lines {
+    std::string key;
+    int line = 0;  // 1-based; 0: not from the text
+    std::vector<Lines> children;
+    Lines* find(std::string_view child);
+  };
+  class Builder;
+
   std::string source_;
   Json value_;
-  std::map<std::string, int> lines_;
+  Lines lines_;
 };
+
+// Paths as Document and schemas write them: child_path("a.b", "c") is "a.b.c", child_path("", "a")
+// is "a", child_path("a", 2) is "a[2]". A key that has dots or brackets is written a["b.c"].
+std::string child_path(const std::string& path, const std::string& key);
+std::string child_path(const std::string& path, size_t index);
+
+// The steps of a path: "a[2].b" is {"a", "[2]", "b"}. Throws Invalid if it is malformed.
+std::vector<std::string> split_path(std::string_view path);
 
 }  // namespace muster

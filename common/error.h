@@ -5,8 +5,8 @@
 
 namespace muster {
 
-// Errors are of two kinds, and the kind travels with the exception. Messages name what was expected,
-// what was found and where (file and line, field path, or peer).
+// Errors are of two kinds, and the kind travels with the exception. Messages name what was
+// expected, what was found and where (file and line, field path, or peer).
 
 // A peer, a disk or a resource that may be back later: retry with back-off.
 class Unavailable : public std::runtime_error {

@@ -21,7 +21,8 @@ enum ExitCode : int {
 // True for the codes above that are marked permanent.
 bool is_permanent(int exit_code);
 
-// The code's meaning in a few words, for people: "terminated (SIGKILL)" for 128 + signal, and so on.
+// The code's meaning in a few words, for people: "terminated (SIGKILL)" for 128 + signal, and so
+// on.
 const char* describe_exit_code(int exit_code);
 
 }  // namespace muster

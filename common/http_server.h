@@ -13,8 +13,8 @@ struct HttpReply {
   std::string body;
 };
 
-// A small HTTP/1.1 server (cpprestsdk) for /metrics, /healthz and /progress. GET only; handlers run on
-// its thread and must not block. Bodies of requests are not read.
+// A small HTTP/1.1 server (cpprestsdk) for /metrics, /healthz and /progress. GET only; handlers run
+// on its thread and must not block. Bodies of requests are not read.
 class HttpServer {
  public:
   using Handler = std::function<HttpReply()>;
@@ -34,8 +34,8 @@ class HttpServer {
   std::unique_ptr<Impl> impl_;
 };
 
-// GET http://address/path. Throws Unavailable on a refused connection, a timeout, a status other than
-// 200, a redirect, or a body of more than `limit` bytes.
+// GET http://address/path. Throws Unavailable on a refused connection, a timeout, a status other
+// than 200, a redirect, or a body of more than `limit` bytes.
 std::string http_get(const std::string& address, const std::string& path,
                      std::chrono::milliseconds timeout, size_t limit = 64 * 1024);
 

@@ -9,8 +9,8 @@ enum class Level { debug, info, warning, error };
 
 // One line an event on standard error: text on a terminal, one JSON object a line elsewhere
 // ({"time", "level", "message", fields...}). MUSTER_LOG_FORMAT=text|json and
-// MUSTER_LOG_LEVEL=debug|info|warning|error override. Built on spdlog. Thread-safe. Call once in main;
-// `name` is the replica or program ("mnist-worker-0"), shown in each line.
+// MUSTER_LOG_LEVEL=debug|info|warning|error override. Built on spdlog. Thread-safe. Call once in
+// main; `name` is the replica or program ("mnist-worker-0"), shown in each line.
 void initialize(std::string_view name);
 
 // `fields` is a JSON object of what a reader may want to filter by; printed as key=value in text.

@@ -16,21 +16,39 @@ struct Problem {
   std::string found;     // "\"many\" (a string)"
   std::string hint;      // "did you mean learningRate?", or empty
 
-  // "job.yaml:12: spec.training.batchSize: expected an integer of at least 1, found "many" (a string)"
+  // "job.yaml:12: spec.training.batchSize: expected an integer of at least 1, found "many" (a
+  // string)"
   std::string text() const;
 };
 
-// Checks `document` (the value at `path`, "" for the whole) against a structural OpenAPI v3 schema, the
-// subset Kubernetes allows in a CRD: type, properties, required, additionalProperties, items, enum,
-// bounds, lengths, pattern, min/maxProperties, nullable, x-kubernetes-preserve-unknown-fields,
-// x-kubernetes-int-or-string. Unknown fields are problems, with the nearest known name as hint.
-// Fills in `default`s in place, as the API server does. Reports every problem, not the first.
-// Precondition: the schema itself is well-formed (a test checks ours).
+// Checks `document` (the value at `path`, "" for the whole) against a structural OpenAPI v3 schema,
+// the subset Kubernetes allows in a CRD: type, properties, required, additionalProperties, items,
+// enum, bounds, lengths, pattern (RE2, unanchored), min/maxProperties, nullable,
+// x-kubernetes-preserve-unknown-fields, x-kubernetes-int-or-string. Unknown fields are problems,
+// with the nearest known name as hint. Fills in `default`s in place, as the API server does: also
+// for a null where none is allowed. Other nulls that are not `nullable` are problems; an integral
+// number such as 5.0 becomes an integer where the schema asks for one. Reports every problem, not
+// the first, up to kMaxProblems. Nothing at `path`: nothing to check. Precondition: the schema
+// itself is well-formed (a test checks ours).
+inline constexpr size_t kMaxProblems = 100;
 std::vector<Problem> apply_schema(const Json& schema, Document& document,
                                   const std::string& path = "");
 
+// A problem at `path` of `document`, for checks beyond a schema; `found` describes the value there.
+Problem make_problem(const Document& document, const std::string& path, std::string expected,
+                     std::string found, std::string hint = "");
+
+// A value as Problem::found shows it: `"many" (a string)`, `12 (an integer)`, `a list`.
+std::string describe(const Json& value);
+
 // The nearest of `candidates` to `word` if it is near enough to be a slip of the keyboard, else "".
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
+
+// "did you mean X?" for nearest(), or "".
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
+
+// "a, b, c".
+std::string join(const std::vector<std::string>& words);
 
 // Throws Invalid with every problem, a line each, if there are any.
 void require_no_problems(const std::vector<Problem>& problems, int exit_code);

@@ -1,0 +1,229 @@
+#include "common/document.h"
+
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <sstream>
+#include <unordered_set>
+
+#include "common/error.h"
+#include "common/file.h"
+#include "common/scalar.h"
+
+namespace muster {
+
+namespace {
+
+constexpr size_t kMaxBytes = size_t{4} << 20;
+constexpr size_t kMaxLevels = 64;
+constexpr size_t kMaxValues = 100000;
+constexpr size_t kMaxKeyBytes = 1024;
+
+std::string position(const YAML::Mark& mark) {
+  return std::to_string(mark.line + 1) + ":" + std::to_string(mark.column + 1);
+}
+
+void require_text(std::string_view text, const std::string& source) {
+  if (text.size() > kMaxBytes) {
+    throw Invalid(source + ": expected at most 4 MiB of text, found " +
+                  std::to_string(text.size()) + " bytes");
+  }
+  const size_t bad = find_bad_text(text);
+  if (bad == std::string_view::npos) return;
+  const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(bad), '\n');
+  throw Invalid(source + ":" + std::to_string(line) + ": expected UTF-8 text, found the byte " +
+                std::to_string(static_cast<unsigned char>(text[bad])) + " at offset " +
+                std::to_string(bad));
+}
+
+}  // namespace
+
+// Builds value and lines from yaml-cpp's events. Containers are assembled on an explicit stack and
+// moved into their parent when they end.
+class Document::Builder : public YAML::EventHandler {
+ public:
+  explicit Builder(Document& document) : document_(document) {}
+
+  void OnDocumentStart(const YAML::Mark&) override { ++documents_; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    refuse_anchor(mark, anchor);
+    if (documents_ > 1 && stack_.empty()) return;  // a closing "---"
+    add(mark, nullptr, "");
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
+    fail(mark, "expected a value, found an alias (*name), which is not supported");
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& text) override {
+    refuse_anchor(mark, anchor);
+    refuse_tag(mark, tag, "tag:yaml.org,2002:str");
+    if (find_bad_text_in_scalar(text)) fail(mark, "expected text, found an escaped NUL");
+    if (tag != "?") return add(mark, text, text);
+    if (is_key()) return add(mark, text, text);
+    try {
+      add(mark, plain_scalar(text), text);
+    } catch (const Invalid& error) {
+      if (located_) throw;
+      fail(mark, error.what());
+    }
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    refuse_anchor(mark, anchor);
+    refuse_tag(mark, tag, "tag:yaml.org,2002:seq");
+    push(mark, Json::array());
+  }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    refuse_anchor(mark, anchor);
+    refuse_tag(mark, tag, "tag:yaml.org,2002:map");
+    push(mark, Json::object());
+  }
+  void OnSequenceEnd() override { pop(); }
+  void OnMapEnd() override { pop(); }
+
+ private:
+  struct Level {
+    Json value;
+    Lines lines;
+    bool has_key = false;  // of a map: the key has been read, its value comes next
+    std::string key;
+    int key_line = 0;
+    std::unordered_set<std::string> seen;
+  };
+
+  [[noreturn]] void fail(const YAML::Mark& mark, const std::string& message) {
+    located_ = true;
+    throw Invalid(document_.source_ + ":" + position(mark) + ": " + message);
+  }
+
+  void refuse_anchor(const YAML::Mark& mark, YAML::anchor_t anchor) {
+    if (anchor != 0)
+      fail(mark, "expected a value, found an anchor (&name), which is not supported");
+  }
+
+  void refuse_tag(const YAML::Mark& mark, const std::string& tag, const char* allowed) {
+    if (tag.empty() || tag == "?" || tag == "!" || tag == allowed) return;
+    fail(mark, "expected a value, found the tag " + tag.substr(0, 64) + ", which is not supported");
+  }
+
+  static bool find_bad_text_in_scalar(const std::string& text) {
+    return text.find('\0') != std::string::npos;
+  }
+
+  bool is_key() const {
+    return !stack_.empty() && stack_.back().value.is_object() && !stack_.back().has_key;
+  }
+
+  void count(const YAML::Mark& mark) {
+    if (documents_ > 1) fail(mark, "expected one document, found a second one after '---'");
+    if (++values_ > kMaxValues) fail(mark, "expected at most 100000 values");
+  }
+
+  void push(const YAML::Mark& mark, Json container) {
+    count(mark);
+    if (is_key()) fail(mark, "expected a field's name, found a list or an object as a key");
+    if (stack_.size() >= kMaxLevels) fail(mark, "expected at most 64 levels of nesting");
+    stack_.emplace_back();
+    stack_.back().value = std::move(container);
+    stack_.back().lines.line = mark.line + 1;
+  }
+
+  void pop() {
+    Level level = std::move(stack_.back());
+    stack_.pop_back();
+    place(std::move(level.value), std::move(level.lines));
+  }
+
+  void add(const YAML::Mark& mark, Json value, const std::string& text) {
+    count(mark);
+    if (!is_key()) {
+      Lines lines;
+      lines.line = mark.line + 1;
+      return place(std::move(value), std::move(lines));
+    }
+    if (!value.is_string() || text.empty()) fail(mark, "expected a field's name, found none");
+    if (text.size() > kMaxKeyBytes) fail(mark, "expected a field's name of at most 1024 bytes");
+    Level& level = stack_.back();
+    if (!level.seen.insert(text).second) {
+      fail(mark, "expected each field once, found '" + text + "' again");
+    }
+    level.has_key = true;
+    level.key = text;
+    level.key_line = mark.line + 1;
+  }
+
+  void place(Json value, Lines lines) {
+    if (stack_.empty()) {
+      document_.value_ = std::move(value);
+      document_.lines_ = std::move(lines);
+      return;
+    }
+    Level& level = stack_.back();
+    if (level.value.is_array()) {
+      lines.key = child_path("", level.value.size());
+      level.value.push_back(std::move(value));
+    } else {
+      lines.key = level.key;
+      lines.line = level.key_line;
+      // Not operator[], which searches: keys are known to be new.
+      level.value.get_ref<Json::object_t&>().emplace_back(level.key, std::move(value));
+      level.has_key = false;
+    }
+    level.lines.children.push_back(std::move(lines));
+  }
+
+  Document& document_;
+  std::vector<Level> stack_;
+  int documents_ = 0;
+  size_t values_ = 0;
+  bool located_ = false;
+};
+
+Document::Lines* Document::Lines::find(std::string_view child) {
+  for (Lines& candidate : children) {
+    if (candidate.key == child) return &candidate;
+  }
+  return nullptr;
+}
+
+Document Document::parse(std::string_view text, std::string source) {
+  Document document;
+  document.source_ = std::move(source);
+  require_text(text, document.source_);
+  std::istringstream stream{std::string(text)};
+  try {
+    YAML::Parser parser(stream);
+    Builder builder(document);
+    while (parser.HandleNextDocument(builder)) {
+    }
+  } catch (const YAML::Exception& error) {
+    throw Invalid(document.source_ + ":" + position(error.mark) + ": " + error.msg);
+  }
+  return document;
+}
+
+Document Document::load(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(path, ignored) &&
+      std::filesystem::file_size(path, ignored) > kMaxBytes) {
+    throw Invalid(path.string() + ": expected at most 4 MiB of text");
+  }
+  return parse(read_file(path), path.string());
+}
+
+std::string Document::locate(std::string_view path) const {
+  const Lines* lines = &lines_;
+  for (const std::string& step : split_path(path)) {
+    const Lines* child = const_cast<Lines*>(lines)->find(step);
+    if (child == nullptr) break;
+    lines = child;
+    if (lines->line == 0) return source_ + " (--set)";
+  }
+  return lines->line == 0 ? source_ : source_ + ":" + std::to_string(lines->line);
+}
+
+}  // namespace muster

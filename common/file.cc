@@ -1,0 +1,156 @@
+#include "common/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <random>
+#include <system_error>
+#include <utility>
+
+namespace muster {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string system_words(int error) {
+  return std::generic_category().message(error);
+}
+
+// Closes on every way out; close_checked() is for writers, whose last error may come only then.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+  bool close_checked() { return ::close(std::exchange(fd_, -1)) == 0; }
+
+ private:
+  int fd_;
+};
+
+int open_retrying(const fs::path& path, int flags, mode_t mode = 0) {
+  int fd;
+  do {
+    fd = ::open(path.c_str(), flags | O_CLOEXEC, mode);
+  } while (fd < 0 && errno == EINTR);
+  return fd;
+}
+
+[[noreturn]] void fail_write(const char* verb, const fs::path& path, int error) {
+  throw WriteError(std::string("cannot ") + verb + " " + path.string() + ": " +
+                   system_words(error));
+}
+
+void write_all(int fd, std::string_view bytes, const fs::path& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      fail_write("write", path, errno);
+    }
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+// A file that goes away again unless it was renamed to where it belongs.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const fs::path& target) {
+    std::random_device random;
+    int fd = -1;
+    do {
+      char suffix[16];
+      std::snprintf(suffix, sizeof suffix, ".%08x.tmp", random());
+      path_ = target.parent_path() / ("." + target.filename().string() + suffix);
+      fd = open_retrying(path_, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    } while (fd < 0 && errno == EEXIST);
+    if (fd < 0) fail_write("write", target, errno);
+    fd_ = fd;
+  }
+  ~TemporaryFile() {
+    if (!renamed_) ::unlink(path_.c_str());
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  int fd() const { return fd_; }
+  void rename_to(const fs::path& target) {
+    if (::rename(path_.c_str(), target.c_str()) != 0) fail_write("write", target, errno);
+    renamed_ = true;
+  }
+
+ private:
+  fs::path path_;
+  int fd_ = -1;
+  bool renamed_ = false;
+};
+
+}  // namespace
+
+std::string read_file(const fs::path& path) {
+  // O_NONBLOCK: opening a FIFO must not hang before fstat can refuse it.
+  const Descriptor file(open_retrying(path, O_RDONLY | O_NONBLOCK));
+  if (file.get() < 0) {
+    const int error = errno;
+    const std::string message = "cannot read " + path.string() + ": " + system_words(error);
+    if (error == EIO || error == EMFILE || error == ENFILE || error == ENOMEM || error == ESTALE) {
+      throw Unavailable(message);
+    }
+    throw Invalid(message);
+  }
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) {
+    throw Unavailable("cannot read " + path.string() + ": " + system_words(errno));
+  }
+  if (!S_ISREG(status.st_mode)) {
+    throw Invalid("cannot read " + path.string() + ": expected a regular file, found " +
+                  (S_ISDIR(status.st_mode) ? "a directory" : "something else"));
+  }
+  std::string bytes(static_cast<size_t>(status.st_size), '\0');
+  size_t size = 0;
+  for (;;) {
+    if (size == bytes.size()) bytes.resize(bytes.size() + 4096);  // it may have grown
+    const ssize_t got = ::read(file.get(), bytes.data() + size, bytes.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw Unavailable("cannot read " + path.string() + ": " + system_words(errno));
+    if (got == 0) break;
+    size += static_cast<size_t>(got);
+  }
+  bytes.resize(size);
+  return bytes;
+}
+
+void write_file_atomically(const fs::path& path, std::string_view bytes) {
+  TemporaryFile temporary(path);
+  Descriptor file(temporary.fd());
+  write_all(file.get(), bytes, path);
+  if (::fsync(file.get()) != 0) fail_write("write", path, errno);
+  if (!file.close_checked()) fail_write("write", path, errno);
+  temporary.rename_to(path);
+  sync_directory(path.has_parent_path() ? path.parent_path() : fs::path("."));
+}
+
+void sync_directory(const fs::path& path) {
+  const Descriptor folder(open_retrying(path, O_RDONLY | O_DIRECTORY));
+  if (folder.get() < 0) fail_write("synchronize", path, errno);
+  // EINVAL: a file system that has no fsync for folders.
+  if (::fsync(folder.get()) != 0 && errno != EINVAL) fail_write("synchronize", path, errno);
+}
+
+void create_directories(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (!error && !fs::is_directory(path, error) && !error)
+    error.assign(ENOTDIR, std::generic_category());
+  if (error) throw WriteError("cannot create directory " + path.string() + ": " + error.message());
+}
+
+}  // namespace muster

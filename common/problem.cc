@@ -1,0 +1,58 @@
+#include "common/error.h"
+#include "common/schema.h"
+
+namespace muster {
+
+std::string Problem::text() const {
+  std::string line = where.empty() ? "" : where + ": ";
+  if (!path.empty()) line += path + ": ";
+  line += "expected " + expected + ", found " + found;
+  if (!hint.empty()) line += "; " + hint;
+  return line;
+}
+
+Problem make_problem(const Document& document, const std::string& path, std::string expected,
+                     std::string found, std::string hint) {
+  return {path, document.locate(path), std::move(expected), std::move(found), std::move(hint)};
+}
+
+std::string describe(const Json& value) {
+  if (value.is_null()) return "null";
+  if (value.is_object()) return value.empty() ? "an empty object" : "an object";
+  if (value.is_array()) return value.empty() ? "an empty list" : "a list";
+  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (text.size() > 80) {
+    size_t end = 77;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+    text = text.substr(0, end) + "...";
+  }
+  if (value.is_string()) return text + " (a string)";
+  if (value.is_boolean()) return text + " (a boolean)";
+  return text + (value.is_number_integer() ? " (an integer)" : " (a number)");
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
+  const std::string near = nearest(word, candidates);
+  return near.empty() ? "" : "did you mean " + near + "?";
+}
+
+std::string join(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) {
+    if (!text.empty()) text += ", ";
+    text += word;
+  }
+  return text;
+}
+
+void require_no_problems(const std::vector<Problem>& problems, int exit_code) {
+  if (problems.empty()) return;
+  std::string text;
+  for (const Problem& problem : problems) {
+    if (!text.empty()) text += "\n";
+    text += problem.text();
+  }
+  throw Invalid(text, exit_code);
+}
+
+}  // namespace muster

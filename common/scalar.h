@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "common/document.h"
+
+namespace muster {
+
+// A plain scalar as YAML 1.2's core schema types it (section 10.3.2). Throws Invalid, without
+// saying where, for numbers that JSON or 64 bits cannot hold: .inf, .nan, 1e999, 2^64.
+Json plain_scalar(const std::string& text);
+
+// Well-formed UTF-8 without control characters other than tab and line ends? Returns the offset of
+// the first byte that is not, or npos.
+size_t find_bad_text(std::string_view text);
+
+}  // namespace muster
