@@ -29,7 +29,7 @@ pplx::task<Answer> read_body(concurrency::streams::istream body, Answer answer, 
   return body.read(piece, std::min(room, kPiece))
       .then([body, piece, answer = std::move(answer), room](size_t got) mutable {
         if (got == 0) return pplx::task_from_result(std::move(answer));
-        answer.body += piece.collection();
+        answer.body.append(piece.collection(), 0, got);  // it holds more room than data
         return read_body(body, std::move(answer), room - std::min(room, got));
       });
 }

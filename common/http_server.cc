@@ -1,8 +1,13 @@
 #include "common/http_server.h"
 
 #include <cpprest/http_listener.h>
+#include <netdb.h>
 #include <pplx/threadpool.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -31,6 +36,29 @@ void send(const http::http_request& request, const HttpReply& reply) {
     } catch (const std::exception&) {
     }
   });
+}
+
+// Binds `host` and `port` for a moment, for the system's own words where that fails: cpprestsdk's
+// are misleading, and a second listener of one address takes the first down with it.
+std::string bind_error(const std::string& host, const std::string& port) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  if (const int error = getaddrinfo(host.c_str(), port.c_str(), &hints, &found); error != 0) {
+    return gai_strerror(error);
+  }
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, &freeaddrinfo);
+  const int fd = socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC, found->ai_protocol);
+  const int on = 1;
+  std::string error;
+  if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+      bind(fd, found->ai_addr, found->ai_addrlen) != 0 || listen(fd, 1) != 0) {
+    error = std::generic_category().message(errno);
+  }
+  if (fd >= 0) close(fd);
+  return error;
 }
 
 }  // namespace
@@ -88,12 +116,16 @@ void HttpServer::handle(const std::string& path, Handler handler) {
 }
 
 void HttpServer::start() {
+  const web::uri& uri = impl_->listener.uri();
+  const std::string error = bind_error(uri.host(), std::to_string(uri.port()));
+  if (!error.empty()) {
+    throw Unavailable("cannot serve HTTP on " + impl_->address + ": " + error);
+  }
   try {
     impl_->listener.open().get();
     impl_->open = true;
-  } catch (const std::exception& error) {
-    throw Unavailable("cannot serve HTTP on " + impl_->address +
-                      " (is the port in use?): " + error.what());
+  } catch (const std::exception& failure) {
+    throw Unavailable("cannot serve HTTP on " + impl_->address + ": " + failure.what());
   }
 }
 
