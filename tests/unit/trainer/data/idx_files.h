@@ -1,0 +1,72 @@
+#pragma once
+
+#include <zlib.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace muster::data {
+
+inline std::string word(uint32_t value) {
+  return {static_cast<char>(value >> 24), static_cast<char>(value >> 16),
+          static_cast<char>(value >> 8), static_cast<char>(value)};
+}
+
+// `count` images of 2 x 3 whose pixels are 0, 1, 2, ... through the file.
+inline std::string images_2x3(uint32_t count) {
+  std::string bytes = word(0x0803) + word(count) + word(2) + word(3);
+  for (uint32_t i = 0; i < count * 6; ++i) bytes.push_back(static_cast<char>(i));
+  return bytes;
+}
+
+inline std::string labels_of(const std::vector<uint8_t>& labels) {
+  return word(0x0801) + word(static_cast<uint32_t>(labels.size())) +
+         std::string(labels.begin(), labels.end());
+}
+
+inline std::string gzip(const std::string& bytes) {
+  z_stream stream{};
+  deflateInit2(&stream, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
+  std::string out(deflateBound(&stream, bytes.size()) + 32, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  deflate(&stream, Z_FINISH);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+// A folder of the running test alone, removed with it.
+class TestFolder {
+ public:
+  TestFolder()
+      : path_(std::filesystem::path(testing::TempDir()) /
+              (std::string("muster-data-") +
+               testing::UnitTest::GetInstance()->current_test_info()->test_suite_name() + "-" +
+               testing::UnitTest::GetInstance()->current_test_info()->name())) {
+    std::filesystem::remove_all(path_);
+    std::filesystem::create_directories(path_);
+  }
+  ~TestFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  std::filesystem::path write(const std::string& name, const std::string& bytes) const {
+    std::ofstream(path_ / name, std::ios::binary) << bytes;
+    return path_ / name;
+  }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace muster::data

@@ -1,0 +1,162 @@
+#include "trainer/data/idx.h"
+
+#include <functional>
+#include <sstream>
+
+#include "common/error.h"
+#include "gmock/gmock.h"
+#include "tests/unit/trainer/data/idx_files.h"
+
+namespace muster::data {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+IdxImages parse_images(const std::string& bytes, const Selection& selection = {}) {
+  std::istringstream file(bytes);
+  ByteStream stream(file, "images", bytes.size());
+  return read_idx_images(stream, selection);
+}
+
+IdxLabels parse_labels(const std::string& bytes) {
+  std::istringstream file(bytes);
+  ByteStream stream(file, "labels", bytes.size());
+  return read_idx_labels(stream);
+}
+
+std::string error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Invalid& error) {
+    EXPECT_EQ(error.exit_code(), 65);
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Idx, ReadsPlainImages) {
+  const IdxImages images = parse_images(images_2x3(4));
+  EXPECT_THAT(images.shape, ElementsAre(2, 3));
+  EXPECT_EQ(images.count, 4u);
+  EXPECT_EQ(images.pixels.size(), 24u);
+  EXPECT_EQ(images.pixels[23], 23);
+}
+
+TEST(Idx, ReadsGzipByItsFirstBytes) {
+  EXPECT_EQ(parse_images(gzip(images_2x3(4))).pixels, parse_images(images_2x3(4)).pixels);
+}
+
+TEST(Idx, ReadsSeveralGzipMembersAsOneStream) {
+  const std::string plain = images_2x3(4);
+  const std::string bytes = gzip(plain.substr(0, 20)) + gzip(plain.substr(20));
+  EXPECT_EQ(parse_images(bytes).pixels, parse_images(plain).pixels);
+}
+
+TEST(Idx, KeepsTheSelectionOnly) {
+  const IdxImages images = parse_images(images_2x3(5), {.skip = 1, .take = 2});
+  EXPECT_EQ(images.samples_in_file, 5u);
+  EXPECT_EQ(images.count, 2u);
+  EXPECT_THAT(images.pixels, ElementsAre(6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17));
+}
+
+TEST(Idx, TakesTheRestWhereTakeIsAbsent) {
+  EXPECT_EQ(parse_images(images_2x3(5), {.skip = 3}).count, 2u);
+}
+
+TEST(Idx, KnowsTheLargestLabel) {
+  const IdxLabels labels = parse_labels(labels_of({3, 9, 0}));
+  EXPECT_THAT(labels.labels, ElementsAre(3, 9, 0));
+  EXPECT_EQ(labels.largest, 9);
+}
+
+struct BadFile {
+  const char* name;
+  std::string bytes;
+  std::vector<std::string> message;
+  bool labels = false;
+  Selection selection = {};
+};
+
+class IdxRefuses : public testing::TestWithParam<BadFile> {};
+
+TEST_P(IdxRefuses, WithFileByteExpectedAndFound) {
+  const BadFile& bad = GetParam();
+  for (const bool zipped : {false, true}) {
+    const std::string bytes = zipped ? gzip(bad.bytes) : bad.bytes;
+    const std::string message = error_of([&] {
+      if (bad.labels) {
+        parse_labels(bytes);
+      } else {
+        parse_images(bytes, bad.selection);
+      }
+    });
+    EXPECT_THAT(message, HasSubstr(bad.labels ? "labels: " : "images: "));
+    for (const std::string& part : bad.message) EXPECT_THAT(message, HasSubstr(part));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Table, IdxRefuses,
+    testing::Values(
+        BadFile{"Nothing", "", {"truncated at byte 0", "found 0"}},
+        BadFile{"NoIdx", "PNG and so on", {"not an IDX file", "at byte 0", "0x504e4720"}},
+        BadFile{"HalfHeader", images_2x3(1).substr(0, 9), {"truncated at byte 8", "found 1"}},
+        BadFile{"LabelsAsImages", labels_of({1, 2}), {"are labels given as images?", "0x00000803"}},
+        BadFile{
+            "ImagesAsLabels", images_2x3(2), {"are images given as labels?", "0x00000801"}, true},
+        BadFile{"Floats", word(0x0d03) + word(1) + word(1) + word(1), {"byte 2", "float32"}},
+        BadFile{"TooManyDimensions", word(0x0805), {"0x00000805"}},
+        BadFile{"NoSamples", images_2x3(0), {"dimension 0 at byte 4 is 0"}},
+        BadFile{
+            "FlatImages", word(0x0803) + word(1) + word(0) + word(3), {"dimension 1 at byte 8"}},
+        BadFile{"AbsurdCount",
+                word(0x0803) + word(0xffffffff) + word(28) + word(28),
+                {"at byte 4", "4294967295"}},
+        BadFile{"AbsurdProduct",
+                word(0x0804) + word(2) + word(2) + word(0xffffffff) + word(0xffffffff),
+                {"at byte 12", "4294967295"}},
+        BadFile{"ExtraByte", images_2x3(2) + "x", {"after the last sample at byte 28"}},
+        BadFile{"ExtraLabel", labels_of({1}) + "x", {"at byte 9"}, true},
+        BadFile{"SkipsAll", images_2x3(2), {"skip 2", "2 samples"}, false, {.skip = 2}},
+        BadFile{"TakesTooMany", images_2x3(4), {"from 1 to 3", "found 4"}, false, {1, 4}},
+        BadFile{"TakesNone", images_2x3(4), {"found 0"}, false, {0, 0}}),
+    [](const auto& info) { return info.param.name; });
+
+TEST(Idx, RefusesTruncationAtEveryByte) {
+  const std::string plain = images_2x3(3);
+  const std::string zipped = gzip(plain);
+  for (size_t n = 0; n < plain.size(); ++n) {
+    EXPECT_THROW(parse_images(plain.substr(0, n)), Invalid) << n;
+  }
+  for (size_t n = 0; n < zipped.size(); ++n) {
+    EXPECT_THROW(parse_images(zipped.substr(0, n)), Invalid) << n;
+  }
+}
+
+TEST(Idx, SaysWhereGzipDataEndTooEarly) {
+  const std::string zipped = gzip(images_2x3(3));
+  EXPECT_THAT(error_of([&] { parse_images(zipped.substr(0, zipped.size() - 4)); }),
+              HasSubstr("truncated gzip data: the file ends at byte"));
+}
+
+TEST(Idx, RefusesADamagedGzipChecksum) {
+  std::string zipped = gzip(images_2x3(3));
+  zipped[zipped.size() - 6] ^= 1;
+  EXPECT_THAT(error_of([&] { parse_images(zipped); }), HasSubstr("damaged gzip data at byte"));
+}
+
+TEST(Idx, RefusesWhatFollowsTheGzipData) {
+  const std::string zipped = gzip(images_2x3(3));
+  EXPECT_THAT(error_of([&] { parse_images(zipped + "trailing"); }),
+              HasSubstr("8 bytes after the end of the gzip data at byte"));
+}
+
+// The header is believed only as far as the file can hold what it says.
+TEST(Idx, AllocatesNothingForAGzipHeaderThatCannotBeTrue) {
+  const std::string bytes = gzip(word(0x0803) + word(0x7fffffff) + word(28) + word(28));
+  EXPECT_THAT(error_of([&] { parse_images(bytes); }), HasSubstr("a gzipped file of this size"));
+}
+
+}  // namespace
+}  // namespace muster::data

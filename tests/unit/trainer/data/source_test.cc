@@ -1,0 +1,225 @@
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "common/error.h"
+#include "gmock/gmock.h"
+#include "tests/unit/trainer/data/idx_files.h"
+#include "trainer/data/dataset.h"
+
+namespace muster::data {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+spec::DataSource idx(const std::filesystem::path& images, const std::filesystem::path& labels) {
+  spec::DataSource source;
+  source.kind = spec::SourceKind::idx;
+  source.images = images;
+  source.labels = labels;
+  return source;
+}
+
+std::string error_of(const spec::DataSource& source) {
+  try {
+    open_dataset(source);
+  } catch (const Invalid& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(IdxSource, ReadsTheMnistOfTheExamples) {
+  const std::string folder = std::string(MUSTER_SOURCE_DIR) + "/examples/data/mnist/";
+  spec::DataSource source =
+      idx(folder + "train-images-idx3-ubyte.gz", folder + "train-labels-idx1-ubyte.gz");
+  source.skip = 50000;
+  source.take = 10000;
+  const auto dataset = open_dataset(source);
+  EXPECT_EQ(dataset->size(), 10000u);
+  EXPECT_THAT(dataset->sample_shape(), ElementsAre(28, 28));
+  EXPECT_EQ(dataset->label_count(), 10);
+  EXPECT_TRUE(dataset->has_labels());
+  EXPECT_EQ(dataset->element_type(), compute::ElementType::uint8);
+  EXPECT_FLOAT_EQ(dataset->scale(), 1.0f / 255.0f);
+  EXPECT_EQ(dataset->offset(), 0.0f);
+  std::vector<int> seen(10);
+  for (uint64_t i = 0; i < dataset->size(); ++i) ++seen[static_cast<size_t>(dataset->label(i))];
+  EXPECT_GT(*std::min_element(seen.begin(), seen.end()), 800);
+}
+
+TEST(IdxSource, PairsImagesWithTheirLabels) {
+  const TestFolder folder;
+  spec::DataSource source =
+      idx(folder.write("i", images_2x3(4)), folder.write("l", labels_of({5, 6, 7, 8})));
+  source.skip = 1;
+  source.take = 2;
+  const auto dataset = open_dataset(source);
+  EXPECT_EQ(dataset->size(), 2u);
+  EXPECT_EQ(static_cast<const uint8_t*>(dataset->features(1))[0], 12);
+  EXPECT_EQ(dataset->label(1), 7);
+  EXPECT_EQ(dataset->label_count(), 9);  // of the file, not of the part
+}
+
+TEST(IdxSource, ReadsImagesWithoutLabels) {
+  const TestFolder folder;
+  const auto dataset = open_dataset(idx(folder.write("i", images_2x3(4)), ""));
+  EXPECT_FALSE(dataset->has_labels());
+  EXPECT_EQ(dataset->label_count(), 0);
+  EXPECT_EQ(dataset->target(0), nullptr);
+}
+
+TEST(IdxSource, NamesAMissingFile) {
+  const TestFolder folder;
+  const auto missing = folder.path() / "none.gz";
+  EXPECT_THAT(error_of(idx(missing, missing)), HasSubstr(missing.string()));
+  EXPECT_THAT(error_of(idx(missing, missing)), HasSubstr("no such file"));
+  EXPECT_THAT(error_of(idx(folder.path(), missing)), HasSubstr("no regular file"));
+}
+
+TEST(IdxSource, NamesBothFilesWhereTheirCountsDiffer) {
+  const TestFolder folder;
+  const std::string message =
+      error_of(idx(folder.write("i", images_2x3(4)), folder.write("l", labels_of({1, 2, 3}))));
+  EXPECT_THAT(message, HasSubstr("l has 3 labels"));
+  EXPECT_THAT(message, HasSubstr("i has 4 images"));
+}
+
+TEST(Labels, OutOfRangeNamesSampleFileAndClasses) {
+  const TestFolder folder;
+  spec::DataSource source =
+      idx(folder.write("i", images_2x3(4)), folder.write("l", labels_of({1, 2, 12, 3})));
+  source.skip = 1;
+  const auto dataset = open_dataset(source);
+  EXPECT_NO_THROW(require_labels_below(*dataset, 13));
+  try {
+    require_labels_below(*dataset, 10);
+    ADD_FAILURE() << "no error";
+  } catch (const Invalid& error) {
+    EXPECT_THAT(error.what(), HasSubstr("label 12 of sample 2 of"));
+    EXPECT_THAT(error.what(), HasSubstr("out of range for 10 classes (0 to 9)"));
+  }
+}
+
+spec::DataSource linear(int64_t samples) {
+  spec::DataSource source;
+  source.kind = spec::SourceKind::synthetic_linear;
+  source.samples = samples;
+  return source;
+}
+
+float value(const Dataset& dataset, uint64_t index, size_t feature = 0) {
+  return static_cast<const float*>(dataset.features(index))[feature];
+}
+
+TEST(SyntheticLinear, LiesAroundTheLine) {
+  const auto dataset = open_dataset(linear(20000));
+  EXPECT_THAT(dataset->sample_shape(), ElementsAre(1));
+  EXPECT_EQ(dataset->label_count(), 1);
+  EXPECT_FALSE(dataset->has_labels());
+  double sum = 0, squares = 0, x_sum = 0, x_squares = 0;
+  for (uint64_t i = 0; i < dataset->size(); ++i) {
+    const double x = value(*dataset, i);
+    const double residual = *dataset->target(i) - (2 * x + 10);
+    sum += residual;
+    squares += residual * residual;
+    x_sum += x;
+    x_squares += x * x;
+  }
+  const double n = 20000;
+  EXPECT_NEAR(sum / n, 0.0, 0.01);
+  EXPECT_NEAR(std::sqrt(squares / n), 0.33, 0.01);
+  EXPECT_NEAR(x_sum / n, 0.0, 0.03);
+  EXPECT_NEAR(std::sqrt(x_squares / n), 1.0, 0.02);
+}
+
+TEST(SyntheticLinear, SampleIsAFunctionOfSeedAndIndex) {
+  spec::DataSource part = linear(100);
+  part.skip = 40;
+  part.take = 10;
+  const auto whole = open_dataset(linear(100));
+  const auto some = open_dataset(part);
+  EXPECT_EQ(some->size(), 10u);
+  EXPECT_EQ(value(*some, 3), value(*whole, 43));
+  EXPECT_EQ(*some->target(3), *whole->target(43));
+  part.seed = 2;
+  EXPECT_NE(value(*open_dataset(part), 3), value(*whole, 43));
+}
+
+spec::DataSource blobs(int64_t samples, double density) {
+  spec::DataSource source;
+  source.kind = spec::SourceKind::synthetic_classes;
+  source.samples = samples;
+  source.shape = {4, 5};
+  source.classes = 3;
+  source.density = density;
+  return source;
+}
+
+double share_of_zeros(const Dataset& dataset) {
+  double zeros = 0;
+  for (uint64_t i = 0; i < dataset.size(); ++i) {
+    for (size_t f = 0; f < 20; ++f) zeros += value(dataset, i, f) == 0.0f;
+  }
+  return zeros / (static_cast<double>(dataset.size()) * 20);
+}
+
+TEST(SyntheticClasses, HasTheDensityAskedFor) {
+  EXPECT_EQ(share_of_zeros(*open_dataset(blobs(2000, 1.0))), 0.0);
+  EXPECT_NEAR(share_of_zeros(*open_dataset(blobs(2000, 0.2))), 0.8, 0.01);
+}
+
+TEST(SyntheticClasses, DrawsLabelsEvenlyAndValuesInSteps) {
+  const auto dataset = open_dataset(blobs(3000, 1.0));
+  EXPECT_EQ(dataset->label_count(), 3);
+  EXPECT_EQ(dataset->element_type(), compute::ElementType::float32);
+  EXPECT_EQ(dataset->scale(), 1.0f);
+  std::vector<int> seen(3);
+  for (uint64_t i = 0; i < dataset->size(); ++i) {
+    ++seen[static_cast<size_t>(dataset->label(i))];
+    ASSERT_EQ(value(*dataset, i) * 256.0f, std::round(value(*dataset, i) * 256.0f));
+  }
+  for (const int count : seen) EXPECT_NEAR(count, 1000, 100);
+}
+
+// A class's mean is its centre: means of different classes are far apart, halves of one class are
+// not.
+TEST(SyntheticClasses, FormsBlobs) {
+  const auto dataset = open_dataset(blobs(6000, 1.0));
+  std::vector<std::vector<double>> mean(6, std::vector<double>(20));
+  std::vector<double> count(6);
+  for (uint64_t i = 0; i < dataset->size(); ++i) {
+    const size_t group = static_cast<size_t>(dataset->label(i)) * 2 + i % 2;
+    ++count[group];
+    for (size_t f = 0; f < 20; ++f) mean[group][f] += value(*dataset, i, f);
+  }
+  auto distance = [&](size_t a, size_t b) {
+    double sum = 0;
+    for (size_t f = 0; f < 20; ++f) {
+      sum += std::pow(mean[a][f] / count[a] - mean[b][f] / count[b], 2);
+    }
+    return std::sqrt(sum);
+  };
+  EXPECT_LT(distance(0, 1), 0.5);
+  EXPECT_GT(distance(0, 2), 3.0);
+  EXPECT_GT(distance(2, 4), 3.0);
+}
+
+TEST(Synthetic, RefusesWhatCannotBe) {
+  spec::DataSource huge = blobs(1'000'000'000, 1.0);
+  EXPECT_THAT(error_of(huge), HasSubstr("more than 8 GiB"));
+  EXPECT_THAT(error_of(linear(0)), HasSubstr("samples of at least 1, found 0"));
+  spec::DataSource none = linear(10);
+  none.skip = 10;
+  EXPECT_THAT(error_of(none), HasSubstr("skip 10 leaves none"));
+  none.skip = 4;
+  none.take = 7;
+  EXPECT_THAT(error_of(none), HasSubstr("from 1 to 6"));
+  spec::DataSource classless = blobs(10, 1.0);
+  classless.classes = 0;
+  EXPECT_THAT(error_of(classless), HasSubstr("classes of at least 1"));
+}
+
+}  // namespace
+}  // namespace muster::data

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trainer/data/byte_stream.h"
+
+namespace muster::data {
+
+// IDX, the format of MNIST's files: two zero bytes, the element type (0x08: unsigned byte, the only
+// one read), the number of dimensions, each dimension as a big-endian u32, then the elements in C
+// order. http://yann.lecun.com/exdb/mnist
+
+// Which samples of a file are wanted: the first `skip` are left out, then `take` (-1: the rest).
+struct Selection {
+  int64_t skip = 0;
+  int64_t take = -1;
+};
+
+struct IdxImages {
+  uint64_t samples_in_file = 0;
+  std::vector<int64_t> shape;   // of one sample
+  uint64_t count = 0;           // selected samples
+  std::vector<uint8_t> pixels;  // of these
+};
+
+struct IdxLabels {
+  std::vector<uint8_t> labels;  // of the whole file
+  int largest = 0;
+};
+
+// Read a stream to its end; of images only the selection is kept. Throw Invalid naming file, byte,
+// expected and found: no IDX, labels where images are meant (and the reverse), another element
+// type, dimensions that the file cannot hold, truncation, bytes too many, a selection beyond the
+// end. Memory is allocated only for what the file's size makes possible.
+IdxImages read_idx_images(ByteStream& stream, const Selection& selection);
+IdxLabels read_idx_labels(ByteStream& stream);
+
+}  // namespace muster::data

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "trainer/data/dataset.h"
+
+namespace muster::data {
+
+// What a source reads or makes. `bytes` or `floats` holds the features, count * product(shape) of
+// them; labels has count entries or none, targets count * label_count or none.
+struct Samples {
+  std::string name;    // of the file that holds the labels, or the source's kind
+  uint64_t first = 0;  // the file's index of sample 0
+  uint64_t count = 0;
+  std::vector<int64_t> shape;  // of one sample
+  std::vector<uint8_t> bytes;
+  std::vector<float> floats;
+  float scale = 1.0f;
+  std::vector<int32_t> labels;
+  std::vector<float> targets;
+  int64_t label_count = 0;
+};
+
+class MemoryDataset : public Dataset {
+ public:
+  explicit MemoryDataset(Samples samples);
+
+  uint64_t size() const override { return samples_.count; }
+  const std::vector<int64_t>& sample_shape() const override { return samples_.shape; }
+  int64_t label_count() const override { return samples_.label_count; }
+  bool has_labels() const override { return !samples_.labels.empty(); }
+  compute::ElementType element_type() const override;
+  float scale() const override { return samples_.scale; }
+  float offset() const override { return 0.0f; }
+  const void* features(uint64_t index) const override;
+  int32_t label(uint64_t index) const override { return samples_.labels[index]; }
+  const float* target(uint64_t index) const override;
+  std::string describe(uint64_t index) const override;
+
+ private:
+  Samples samples_;
+  uint64_t elements_ = 1;  // of one sample
+};
+
+}  // namespace muster::data

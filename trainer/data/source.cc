@@ -1,0 +1,101 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "common/error.h"
+#include "trainer/data/dataset.h"
+#include "trainer/data/idx.h"
+#include "trainer/data/memory_dataset.h"
+#include "trainer/data/synthetic.h"
+
+namespace muster::data {
+namespace {
+
+// Calls `read` with a stream over a regular file.
+template <typename Read>
+auto with_file(const std::filesystem::path& path, const char* what, Read read) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status)) {
+    throw Invalid(fmt::format("{}: expected {}, found no such file{}", path.string(), what,
+                              error && error != std::errc::no_such_file_or_directory
+                                  ? " (" + error.message() + ")"
+                                  : ""));
+  }
+  if (!std::filesystem::is_regular_file(status)) {
+    throw Invalid(fmt::format("{}: expected {}, found something that is no regular file",
+                              path.string(), what));
+  }
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    throw Invalid(fmt::format("{}: expected {}, cannot open it: {}", path.string(), what,
+                              std::strerror(errno)));
+  }
+  ByteStream stream(file, path.string(), std::filesystem::file_size(path));
+  return read(stream);
+}
+
+Samples read_idx(const spec::DataSource& source) {
+  const Selection selection{source.skip, source.take};
+  IdxImages images = with_file(source.images, "IDX images", [&](ByteStream& stream) {
+    return read_idx_images(stream, selection);
+  });
+  Samples samples;
+  samples.name = source.images.string();
+  samples.first = static_cast<uint64_t>(std::max<int64_t>(source.skip, 0));
+  samples.count = images.count;
+  samples.shape = std::move(images.shape);
+  samples.bytes = std::move(images.pixels);
+  samples.scale = source.scale;
+  if (source.labels.empty()) return samples;
+
+  const IdxLabels labels = with_file(source.labels, "IDX labels",
+                                     [](ByteStream& stream) { return read_idx_labels(stream); });
+  if (labels.labels.size() != images.samples_in_file) {
+    throw Invalid(
+        fmt::format("{} has {} labels (count at byte 4) but {} has {} images: expected as "
+                    "many of each",
+                    source.labels.string(), labels.labels.size(), source.images.string(),
+                    images.samples_in_file));
+  }
+  samples.name = source.labels.string();
+  samples.label_count = labels.largest + 1;
+  const auto first = labels.labels.begin() + static_cast<int64_t>(samples.first);
+  samples.labels.assign(first, first + static_cast<int64_t>(samples.count));
+  return samples;
+}
+
+Samples read_source(const spec::DataSource& source) {
+  switch (source.kind) {
+    case spec::SourceKind::idx:
+      return read_idx(source);
+    case spec::SourceKind::synthetic_linear:
+      return make_linear(source);
+    case spec::SourceKind::synthetic_classes:
+      return make_classes(source);
+  }
+  throw Invalid("data source of a kind that this build does not know");
+}
+
+}  // namespace
+
+std::unique_ptr<Dataset> open_dataset(const spec::DataSource& source) {
+  return std::make_unique<MemoryDataset>(read_source(source));
+}
+
+void require_labels_below(const Dataset& dataset, int64_t classes) {
+  if (!dataset.has_labels()) return;
+  for (uint64_t i = 0; i < dataset.size(); ++i) {
+    const int32_t label = dataset.label(i);
+    if (label < 0 || label >= classes) {
+      throw Invalid(fmt::format("label {} of {} is out of range for {} classes (0 to {})", label,
+                                dataset.describe(i), classes, classes - 1));
+    }
+  }
+}
+
+}  // namespace muster::data
