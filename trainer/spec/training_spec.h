@@ -18,6 +18,7 @@ namespace muster::spec {
 // descriptions; the operator splices it into the TrainingJob's.
 
 enum class SourceKind { idx, synthetic_linear, synthetic_classes };
+enum class SplitPart { first, rest };
 enum class SyncPolicy { sync, async, bounded_staleness };
 
 struct DataSource {
@@ -25,15 +26,20 @@ struct DataSource {
   std::filesystem::path images;  // idx; relative to the trainer's working directory; .gz or plain
   std::filesystem::path labels;
   float scale = 1.0f / 255.0f;
-  int64_t samples = 0;           // synthetic
-  double slope = 2, intercept = 10, noise = 0.33;  // synthetic_linear: y = slope x + intercept + noise n
-  std::vector<int64_t> shape;    // synthetic_classes: one sample, Gaussian blobs
+  int64_t samples = 0;  // synthetic
+  double slope = 2, intercept = 10,
+         noise = 0.33;         // synthetic_linear: y = slope x + intercept + noise n
+  std::vector<int64_t> shape;  // synthetic_classes: one sample, Gaussian blobs
   int64_t classes = 0;
-  double density = 1.0;          // synthetic_classes: share of features that are not zero
+  double density = 1.0;  // synthetic_classes: share of features that are not zero
   uint64_t seed = 1;
-  int64_t skip = 0;              // first samples left out, then
-  int64_t take = -1;             // how many are used; -1: the rest
-  bool shuffle = false;          // train: true by default
+  int64_t skip = 0;                         // first samples left out, then
+  int64_t take = -1;                        // how many are used; -1: the rest
+  std::optional<double> split_fraction;     // of what skip and take leave, n samples: the first
+  SplitPart split_part = SplitPart::first;  // floor(fraction n), or those after them
+  bool shuffle = false;                     // train: true by default
+  bool cache = true;                        // decoded samples stay in memory
+  int64_t prefetch = 0;  // samples read ahead where they do not all fit; 0: as the trainer likes
 };
 
 struct DataSpec {
@@ -50,10 +56,10 @@ struct CheckpointSpec {
 };
 
 struct TrainingSpec {
-  compute::ModelSpec model;      // input_shape and label_count are filled from the data at start
-  std::string initialize_from;   // a checkpoint folder or safetensors file, or empty
+  compute::ModelSpec model;     // input_shape and label_count are filled from the data at start
+  std::string initialize_from;  // a checkpoint folder or safetensors file, or empty
   DataSpec data;
-  int64_t batch_size = 32;       // per replica
+  int64_t batch_size = 32;         // per replica
   std::optional<uint64_t> epochs;  // exactly one of epochs, steps
   std::optional<uint64_t> steps;
   int gradient_accumulation = 1;
@@ -66,7 +72,7 @@ struct TrainingSpec {
   uint64_t summary_every_steps = 100;
   std::string precision = "float32";
   std::string device = "auto";
-  int threads = 0;               // 0: by the CPU budget and the shape
+  int threads = 0;  // 0: by the CPU budget and the shape
   uint64_t seed = 1;
   bool strict_determinism = false;
 };
@@ -74,9 +80,10 @@ struct TrainingSpec {
 // The schema as JSON, for splicing and for docs.
 const Json& training_schema();
 
-// What the schema cannot say: exactly one of epochs and steps, names that layers refer to, piecewise
-// lengths, model name known, ... `path` is where the spec stands in the document ("spec.training"
-// or ""). The schema must have been applied.
+// What the schema cannot say: exactly one of epochs and steps, names that layers refer to,
+// piecewise lengths, loss and data that do not fit, fields another optimizer has, and what is in
+// the API but not available in this build. `path` is where the spec stands in the document
+// ("spec.training" or ""). The schema must have been applied; what failed it is passed over.
 std::vector<Problem> check_training(const Document& document, const std::string& path);
 
 // Converts a checked value. Precondition: no problems.

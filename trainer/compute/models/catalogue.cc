@@ -1,0 +1,57 @@
+#include "trainer/compute/models/catalogue.h"
+
+namespace muster::compute {
+
+namespace {
+
+LayerSpec dense(std::string name, int64_t units, Activation activation, Initializer initializer) {
+  Dense layer;
+  layer.units = units;
+  layer.activation = activation;
+  layer.kernel_initializer = initializer;
+  return {std::move(name), layer, {}, true};
+}
+
+ModelSpec mnist_mlp() {
+  const Initializer glorot{InitializerKind::glorot_uniform, 1.0f};
+  return {"mnist-mlp",
+          {784},
+          10,
+          {dense("hidden_1", 256, Activation::relu, glorot),
+           dense("hidden_2", 256, Activation::relu, glorot),
+           dense("logits", 10, Activation::linear, glorot)},
+          Loss::softmax_cross_entropy};
+}
+
+ModelSpec mnist_sigmoid() {
+  const Initializer unit_normal{InitializerKind::normal, 1.0f};
+  return {"mnist-sigmoid",
+          {784},
+          10,
+          {dense("hidden_1", 100, Activation::sigmoid, unit_normal),
+           dense("logits", 10, Activation::linear, unit_normal)},
+          Loss::softmax_cross_entropy};
+}
+
+ModelSpec linear_regression() {
+  return {"linear-regression",
+          {1},
+          1,
+          {dense("linear", 1, Activation::linear, {InitializerKind::zeros, 0.0f})},
+          Loss::mean_squared_error};
+}
+
+}  // namespace
+
+std::vector<std::string> model_names() {
+  return {"mnist-mlp", "mnist-sigmoid", "linear-regression"};
+}
+
+std::optional<ModelSpec> find_model(std::string_view name) {
+  if (name == "mnist-mlp") return mnist_mlp();
+  if (name == "mnist-sigmoid") return mnist_sigmoid();
+  if (name == "linear-regression") return linear_regression();
+  return std::nullopt;
+}
+
+}  // namespace muster::compute

@@ -1,0 +1,228 @@
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "common/json.h"
+#include "trainer/compute/models/catalogue.h"
+#include "trainer/spec/layers.h"
+#include "trainer/spec/training_spec.h"
+
+namespace muster::spec {
+
+namespace {
+
+using compute::Activation;
+using compute::Initializer;
+using compute::InitializerKind;
+
+std::optional<uint64_t> optional_count(const Json& value, const char* key) {
+  const int64_t number = integer_or(value, key, -1);
+  return number < 0 ? std::nullopt : std::optional<uint64_t>(static_cast<uint64_t>(number));
+}
+
+Activation to_activation(const std::string& name) {
+  if (name == "relu") return Activation::relu;
+  if (name == "sigmoid") return Activation::sigmoid;
+  return name == "softmax" ? Activation::softmax : Activation::linear;
+}
+
+Initializer to_initializer(const Json& value, Initializer fallback) {
+  const std::string name = string_or(value, "name", "");
+  const auto scale = static_cast<float>(number_or(value, "scale", 1.0));
+  if (name == "glorotUniform") return {InitializerKind::glorot_uniform, scale};
+  if (name == "heNormal") return {InitializerKind::he_normal, scale};
+  if (name == "normal") return {InitializerKind::normal, scale};
+  if (name == "uniform") return {InitializerKind::uniform, scale};
+  if (name == "zeros") return {InitializerKind::zeros, 0.0f};
+  if (name == "constant") return {InitializerKind::constant, scale};
+  return fallback;
+}
+
+compute::LayerKind to_layer_kind(const std::string& kind, const Json& fields) {
+  if (kind == "dense") {
+    compute::Dense dense;
+    dense.units = integer_or(fields, "units", 0);
+    dense.activation = to_activation(string_or(fields, "activation", "linear"));
+    dense.use_bias = bool_or(fields, "useBias", true);
+    dense.kernel_initializer =
+        to_initializer(member(fields, "kernelInitializer"), dense.kernel_initializer);
+    dense.bias_initializer =
+        to_initializer(member(fields, "biasInitializer"), dense.bias_initializer);
+    return dense;
+  }
+  if (kind == "activation") {
+    return compute::ActivationLayer{to_activation(string_or(fields, "function", "linear"))};
+  }
+  if (kind == "dropout") {
+    return compute::Dropout{static_cast<float>(number_or(fields, "rate", 0.5))};
+  }
+  if (kind == "batchNormalization") {
+    return compute::BatchNormalization{static_cast<float>(number_or(fields, "momentum", 0.99)),
+                                       static_cast<float>(number_or(fields, "epsilon", 1e-3))};
+  }
+  if (kind == "add") return compute::Add{};
+  return compute::Concatenate{};
+}
+
+compute::ModelSpec to_model(const Json& value) {
+  if (auto known = compute::find_model(string_or(value, "name", ""))) return *known;
+  compute::ModelSpec model;
+  model.name = "custom";
+  model.loss = string_or(value, "loss", "softmaxCrossEntropy") == "meanSquaredError"
+                   ? compute::Loss::mean_squared_error
+                   : compute::Loss::softmax_cross_entropy;
+  const Json& layers = member(value, "layers");
+  const std::vector<std::string> names = layer_names(layers);
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const std::string kind = layer_kind(layers[i]);
+    const Json& fields = member(layers[i], kind);
+    compute::LayerSpec layer{names[i], to_layer_kind(kind, fields), {}, true};
+    layer.trainable = bool_or(fields, "trainable", true);
+    for (const Json& input : member(fields, "inputs")) layer.inputs.push_back(input);
+    model.layers.push_back(std::move(layer));
+  }
+  return model;
+}
+
+void read_synthetic(const Json& value, DataSource& source) {
+  source.samples = integer_or(value, "samples", 0);
+  source.seed = static_cast<uint64_t>(integer_or(value, "seed", 1));
+  source.slope = number_or(value, "slope", source.slope);
+  source.intercept = number_or(value, "intercept", source.intercept);
+  source.noise = number_or(value, "noise", source.noise);
+  for (const Json& axis : member(value, "shape")) source.shape.push_back(axis.get<int64_t>());
+  source.classes = integer_or(value, "classes", 0);
+  source.density = number_or(value, "density", 1.0);
+}
+
+DataSource to_source(const Json& value, bool shuffle) {
+  DataSource source;
+  if (const Json& idx = member(value, "idx"); idx.is_object()) {
+    source.kind = SourceKind::idx;
+    source.images = string_or(idx, "images", "");
+    source.labels = string_or(idx, "labels", "");
+    source.scale = static_cast<float>(number_or(idx, "scale", 1.0 / 255.0));
+  } else if (const Json& linear = member(value, "syntheticLinear"); linear.is_object()) {
+    source.kind = SourceKind::synthetic_linear;
+    read_synthetic(linear, source);
+  } else {
+    source.kind = SourceKind::synthetic_classes;
+    read_synthetic(member(value, "syntheticClasses"), source);
+  }
+  source.skip = integer_or(value, "skip", 0);
+  source.take = integer_or(value, "take", -1);
+  if (const Json& split = member(value, "split"); split.is_object()) {
+    source.split_fraction = number_or(split, "fraction", 0.5);
+    source.split_part =
+        string_or(split, "part", "first") == "rest" ? SplitPart::rest : SplitPart::first;
+  }
+  source.shuffle = bool_or(value, "shuffle", shuffle);
+  source.cache = bool_or(value, "cache", true);
+  source.prefetch = integer_or(value, "prefetch", 0);
+  return source;
+}
+
+DataSpec to_data(const Json& training) {
+  const Json& value = member(training, "data");
+  DataSpec data;
+  data.train = to_source(member(value, "train"), true);
+  const Json& validation = member(value, "validation");
+  if (validation.is_object()) data.validation = to_source(validation, false);
+  const Json& test = member(value, "test");
+  if (test.is_object()) data.test = to_source(test, false);
+  data.drop_remainder = bool_or(training, "dropRemainder", false);
+  return data;
+}
+
+compute::OptimizerSpec to_optimizer(const Json& value) {
+  const std::string name = string_or(value, "name", "adam");
+  const auto number = [&](const char* key, float fallback) {
+    return static_cast<float>(number_or(value, key, fallback));
+  };
+  if (name == "sgd" || name == "momentum") {
+    return compute::Sgd{number("momentum", name == "momentum" ? 0.9f : 0.0f),
+                        bool_or(value, "nesterov", false)};
+  }
+  const compute::AdamW defaults;
+  const float beta1 = number("beta1", defaults.beta1), beta2 = number("beta2", defaults.beta2);
+  const float epsilon = number("epsilon", defaults.epsilon);
+  if (name == "adam") return compute::Adam{beta1, beta2, epsilon};
+  return compute::AdamW{beta1, beta2, epsilon, number("weightDecay", defaults.weight_decay)};
+}
+
+compute::Schedule to_schedule(const Json& training) {
+  compute::Schedule schedule;
+  schedule.learning_rate = number_or(member(training, "optimizer"), "learningRate", 0.001);
+  const Json& value = member(training, "learningRateSchedule");
+  schedule.warmup_steps = static_cast<uint64_t>(integer_or(value, "warmupSteps", 0));
+  if (const Json& piecewise = member(value, "piecewise"); piecewise.is_object()) {
+    schedule.shape = compute::Piecewise{piecewise["boundaries"].get<std::vector<uint64_t>>(),
+                                        piecewise["values"].get<std::vector<double>>()};
+  } else if (const Json& exponential = member(value, "exponential"); exponential.is_object()) {
+    schedule.shape = compute::Exponential{
+        static_cast<uint64_t>(integer_or(exponential, "decaySteps", 1)),
+        number_or(exponential, "rate", 1.0), bool_or(exponential, "staircase", false)};
+  } else if (const Json& cosine = member(value, "cosine"); cosine.is_object()) {
+    schedule.shape = compute::Cosine{static_cast<uint64_t>(integer_or(cosine, "decaySteps", 1)),
+                                     number_or(cosine, "alpha", 0.0)};
+  }
+  return schedule;
+}
+
+CheckpointSpec to_checkpoint(const Json& value) {
+  CheckpointSpec checkpoint;
+  const Json& seconds = member(value, "everySeconds");
+  if (seconds.is_number()) checkpoint.every_seconds = seconds.get<double>();
+  checkpoint.every_steps = optional_count(value, "everySteps");
+  checkpoint.keep = static_cast<int>(integer_or(value, "keep", 5));
+  return checkpoint;
+}
+
+void read_synchronization(const Json& value, TrainingSpec& spec) {
+  const std::string policy = string_or(value, "policy", "sync");
+  spec.policy = policy == "async"              ? SyncPolicy::async
+                : policy == "boundedStaleness" ? SyncPolicy::bounded_staleness
+                                               : SyncPolicy::sync;
+  spec.backup_workers = static_cast<int>(integer_or(value, "backupWorkers", 0));
+  spec.max_staleness = static_cast<int>(integer_or(value, "maxStaleness", 4));
+}
+
+}  // namespace
+
+TrainingSpec to_training_spec(const Json& training) {
+  TrainingSpec spec;
+  spec.model = to_model(member(training, "model"));
+  spec.initialize_from = string_or(training, "initializeFrom", "");
+  spec.data = to_data(training);
+  spec.batch_size = integer_or(training, "batchSize", 32);
+  spec.epochs = optional_count(training, "epochs");
+  spec.steps = optional_count(training, "steps");
+  spec.gradient_accumulation = static_cast<int>(integer_or(training, "gradientAccumulation", 1));
+  spec.optimizer = to_optimizer(member(training, "optimizer"));
+  spec.schedule = to_schedule(training);
+  read_synchronization(member(training, "synchronization"), spec);
+  spec.checkpoint = to_checkpoint(member(training, "checkpoint"));
+  spec.summary_every_steps =
+      static_cast<uint64_t>(integer_or(member(training, "summary"), "everySteps", 100));
+  spec.precision = string_or(training, "precision", "float32");
+  spec.device = string_or(training, "device", "auto");
+  spec.threads = static_cast<int>(integer_or(training, "threads", 0));
+  spec.seed = static_cast<uint64_t>(integer_or(training, "seed", 1));
+  spec.strict_determinism = string_or(training, "determinism", "warn") == "strict";
+  return spec;
+}
+
+TrainingSpec load_training_spec(const std::filesystem::path& path) {
+  Document document = [&] {
+    try {
+      return Document::load(path);
+    } catch (const Invalid& error) {
+      throw Invalid(error.what(), kBadConfig);
+    }
+  }();
+  std::vector<Problem> problems = apply_schema(training_schema(), document);
+  const std::vector<Problem> more = check_training(document, "");
+  problems.insert(problems.end(), more.begin(), more.end());
+  require_no_problems(problems, kBadConfig);
+  return to_training_spec(document.value());
+}
+
+}  // namespace muster::spec

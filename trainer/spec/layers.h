@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/document.h"
+#include "common/schema.h"
+
+namespace muster::spec {
+
+// The only field's name of an entry of model.layers ("dense"), or "" for something else.
+std::string layer_kind(const Json& entry);
+
+// The name of every layer: its own, or kind and number ("dense_2", "batch_normalization_1"), where
+// the number counts layers of the kind and passes over names that are taken.
+std::vector<std::string> layer_names(const Json& layers);
+
+// Problems of model.layers at `path` ("spec.training.model.layers"): names that are taken, inputs
+// that are no earlier layers, outputs nobody uses, initializers' scales. Tolerates a value that
+// failed its schema.
+std::vector<Problem> check_layers(const Document& document, const std::string& path);
+
+}  // namespace muster::spec

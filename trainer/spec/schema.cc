@@ -1,0 +1,82 @@
+#include "embedded/data_source_schema_text.h"
+#include "embedded/layer_schema_text.h"
+#include "embedded/training_schema_text.h"
+#include "trainer/spec/training_spec.h"
+
+namespace muster::spec {
+
+namespace {
+
+Json layer_schema() {
+  constexpr const char* kName = "^[A-Za-z][A-Za-z0-9_-]*$";
+  const Json name = {{"type", "string"},
+                     {"minLength", 1},
+                     {"maxLength", 63},
+                     {"pattern", kName},
+                     {"nullable", true},
+                     {"description",
+                      "Name of the layer, by which others refer to it and its "
+                      "parameters are saved; kind and number if left out."}};
+  Json inputs = {
+      {"type", "array"},
+      {"minItems", 1},
+      {"maxItems", 64},
+      {"nullable", true},
+      {"description", "Names of earlier layers, or input; the layer before if left out."},
+      {"items",
+       {{"type", "string"},
+        {"minLength", 1},
+        {"maxLength", 63},
+        {"description", "Name of an earlier layer, or input."}}}};
+  const Json trainable = {{"type", "boolean"},
+                          {"default", true},
+                          {"description", "false: its parameters are never updated."}};
+  Json schema = Document::parse(layer_schema_text, "layer.schema.yaml").value();
+  for (auto& [kind, layer] : schema["properties"].get_ref<Json::object_t&>()) {
+    const bool joins = kind == "add" || kind == "concatenate";
+    Json& fields = layer["properties"];
+    fields["name"] = name;
+    fields["inputs"] = inputs;
+    if (joins) {
+      fields["inputs"]["minItems"] = 2;
+      fields["inputs"].erase("nullable");
+    } else {
+      fields["inputs"]["maxItems"] = 1;
+    }
+    if (kind == "dense" || kind == "batchNormalization") fields["trainable"] = trainable;
+  }
+  return schema;
+}
+
+Json data_source_schema(const char* description, bool shuffle) {
+  Json schema = Document::parse(data_source_schema_text, "data_source.schema.yaml").value();
+  schema["description"] = description;
+  schema["properties"]["shuffle"]["default"] = shuffle;
+  return schema;
+}
+
+Json build_schema() {
+  Json schema = Document::parse(training_schema_text, "training.schema.yaml").value();
+  Json& properties = schema["properties"];
+  properties["model"]["properties"]["layers"]["items"] = layer_schema();
+  Json& data = properties["data"]["properties"];
+  data["train"] = data_source_schema("What is trained on; exactly one source.", true);
+  for (const char* name : {"validation", "test"}) {
+    const bool test = std::string_view(name) == "test";
+    data[name] =
+        data_source_schema(test ? "What the final checkpoint is tested with; exactly one source."
+                                : "What every checkpoint is evaluated with; exactly one source.",
+                           false);
+    data[name]["nullable"] = true;
+  }
+  return schema;
+}
+
+}  // namespace
+
+const Json& training_schema() {
+  static const Json schema = build_schema();
+  return schema;
+}
+
+}  // namespace muster::spec
