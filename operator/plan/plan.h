@@ -15,24 +15,35 @@ using api::Time;
 enum class Phase { pending, running, succeeded, failed };
 
 // A replica (a process or a pod) as the cluster sees it.
+//
+// What it is: (role, index, attempt) alone. Attempts are never reused within a job, and an index
+// gets its next attempt only after the end of the one before was seen, so creating the same attempt
+// again is always harmless (it exists already, or it is gone) and no view, however old, makes two
+// of one index. A cluster names replicas by these three; `run` is a label on them.
+//
+// `failed` with reason NodeLost is how a cluster reports a replica on a node it has given up: the
+// plan replaces it without waiting for the node. A replica that lives and whose reason is
+// CrashLoopBackOff is counted as failed and replaced.
 struct ObservedReplica {
   Role role = Role::worker;
   int index = 0;
-  int run = 0;              // JobStatus::run it was created in
+  int run = 0;  // JobStatus::run it was created in
   int attempt = 0;
   std::string uid;
   Phase phase = Phase::pending;
   bool ready = false;
-  bool deleting = false;    // asked to leave
+  bool deleting = false;  // asked to leave
   std::optional<int> exit_code;
-  std::string reason;       // OOMKilled, Evicted, Preempted, NodeLost, CrashLoopBackOff, ImagePullBackOff, ...
-  std::string last_line;    // of its log, for messages
+  std::string
+      reason;  // OOMKilled, Evicted, Preempted, NodeLost, CrashLoopBackOff, ImagePullBackOff, ...
+  std::string last_line;  // of its log, for messages
   std::optional<Time> started, finished;
 };
 
+// A view may lag behind what was done, but is not older than the one that job.status was made from.
 struct Observed {
   std::vector<ObservedReplica> replicas;
-  Json progress;                       // the chief's, or null
+  Json progress;  // the chief's, or null
   bool final_checkpoint_evaluated = false;
   std::optional<std::string> name_conflict;  // a foreign object that holds one of our names
   std::optional<std::string> invalid_template;
@@ -58,21 +69,29 @@ struct Event {
 };
 
 struct Plan {
-  api::JobStatus status;               // written first; actions only after that write succeeded
+  api::JobStatus status;  // written first; actions only after that write succeeded
   std::vector<CreateReplica> create;
-  std::vector<RemoveReplica> remove;
-  std::vector<Event> events;           // emitted only if the write succeeded
+  std::vector<RemoveReplica> remove;  // done before `create`. A replica that lives is asked to
+                                      // leave and stays in view, deleting, until it has ended; one
+                                      // that has ended is forgotten
+  std::vector<Event> events;  // emitted only if the write succeeded
   std::optional<Time> look_again;
-  bool remove_job = false;             // ttlSecondsAfterFinished has passed
+  bool remove_job = false;  // ttlSecondsAfterFinished has passed
 };
 
-// What to do next. Pure: no I/O, no clock, no randomness. The plan of its own result is empty.
+// What to do next. Pure: no I/O, no clock, no randomness. The plan of its own result is empty: with
+// the status written, `create` in view as pending and `remove` as deleting, the next plan changes
+// nothing. Its status lists in counted_uids each ended replica in view: those may be let go
+// (finalizer, folder). `look_again` is the earliest time at which the same job and view give
+// another plan.
 Plan plan(const api::TrainingJob& job, const Observed& observed, Time now);
 
-// What one replica runs with.
+// What one replica runs with. TF_CONFIG has no evaluator in `cluster` and is unset (null, and not
+// among the variables) for a job of one replica.
 struct ReplicaEnvironment {
-  Json tf_config;                      // null where unset
-  std::vector<std::pair<std::string, std::string>> variables;  // TF_CONFIG and MUSTER_*, but for paths and addresses the cluster knows
+  Json tf_config;  // null where unset
+  std::vector<std::pair<std::string, std::string>>
+      variables;  // TF_CONFIG and MUSTER_*, but for paths and addresses the cluster knows
 };
 // `address(role, index)` is "host:port".
 ReplicaEnvironment environment(const api::TrainingJob& job, Role role, int index, int attempt,

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "operator/plan/plan.h"
+
+namespace muster::plan {
+
+// "worker-1".
+std::string describe(const api::TrainingJob& job, Role role, int index);
+
+// How a replica ended, for messages: `worker-1 ended with exit code 65 (malformed input): "last
+// line"`.
+std::string describe_end(const api::TrainingJob& job, const ObservedReplica& replica);
+
+// A line of a replica's log made safe for a status: at most 256 bytes, valid UTF-8, no control
+// characters; what is not is replaced by '?'.
+std::string clean_line(const std::string& line);
+
+}  // namespace muster::plan

@@ -1,0 +1,45 @@
+#include "operator/plan/ending.h"
+
+#include "operator/plan/success.h"
+
+namespace muster::plan {
+namespace {
+
+// In the ending, an evaluator that waits for its back-off.
+bool evaluator_waits(const Draft& draft) {
+  for (int index = 0; index < draft.desired(Role::evaluator); ++index) {
+    if (evaluator_may_run(draft, index) && !draft.observed.final_checkpoint_evaluated) return true;
+  }
+  return false;
+}
+
+void finish(Draft& draft, const char* type, const char* decided_by) {
+  const api::Condition target = *draft.status.find(decided_by);
+  draft.set(type, true, target.reason, target.message);
+  draft.set("Finished", true, target.reason, target.message);
+  draft.status.completion_time = draft.now;
+  const std::string message =
+      "the job has " + std::string(type[0] == 'F' ? "failed: " : "succeeded: ");
+  if (type[0] == 'F') {
+    draft.warn(type, message + target.message);
+  } else {
+    draft.note(type, message + target.message);
+  }
+}
+
+}  // namespace
+
+void conclude(Draft& draft) {
+  if (draft.any_live() || !draft.plan.create.empty()) return;
+  const Stage stage = draft.stage();
+  if (stage == Stage::succeeding && !evaluator_waits(draft)) {
+    finish(draft, "Succeeded", "SuccessCriteriaMet");
+  } else if (stage == Stage::failing) {
+    finish(draft, "Failed", "FailureTarget");
+  } else if (stage == Stage::suspending && !draft.status.is_true("Suspended")) {
+    draft.set("Suspended", true, "Suspended", "spec.suspend is true and no replica runs");
+    draft.note("Suspended", "spec.suspend is true and no replica runs");
+  }
+}
+
+}  // namespace muster::plan

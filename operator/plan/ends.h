@@ -1,0 +1,21 @@
+#pragma once
+
+#include "operator/plan/draft.h"
+
+namespace muster::plan {
+
+// Accounts for every ended replica in view, each once, in the order of their ends: remembers
+// successes, then looks whether they decide the job, then judges failures until one fails or
+// restarts the job.
+//
+// The end of a current attempt always leaves a mark in its record: the next attempt, `succeeded` or
+// `failed`; so no view shows it as new again. Ends that lead to the next attempt without being
+// judged, because the replica was not wanted any more: of an older run, of an index scaled away, of
+// a replica that was asked to leave by suspending. Once the job is decided only the evaluator is
+// restarted.
+//
+// Exit 0 is a success, with one exception: an image of the user's that was asked to leave by us may
+// well answer SIGTERM with 0, so that this proves nothing; muster-trainer then ends with 143.
+void count_ends(Draft& draft);
+
+}  // namespace muster::plan

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+
+#include "operator/plan/draft.h"
+
+namespace muster::plan {
+
+// What the end of one replica means for the job: the failure policy.
+struct Verdict {
+  api::FailureAction action = api::FailureAction::restart_replica;
+  bool counts = true;  // against backoffLimit
+  std::string reason;  // for the condition that it leads to
+};
+
+// Evicted, Preempted, NodeLost: nobody's fault, never counted.
+bool is_disruption(const std::string& reason);
+
+// The first of these that has an opinion decides:
+// 1. 143 of a replica that was being deleted: it left as asked. Restarted, not counted; no rule is
+//    asked. (restartPolicy Never still fails the job: the replica will not be there.)
+// 2. The first failure rule that matches: each of its onExitCodes, onReasons and roles, where
+// given, must
+//    hold. `ignore` restarts the replica without counting, with the same back-off as any restart,
+//    so that a crash loop that is ignored stays a slow one.
+// 3. restartPolicy Never: the job fails.
+// 4. A disruption: restarted, not counted.
+// 5. With `training`, a permanent exit code (common/exit_code.h): the job fails.
+// 6. Restarted and counted.
+//
+// An evaluator never fails or restarts the job: for it, fail_job means that it is given up, and
+// restart_job that it alone is restarted.
+Verdict judge(const api::TrainingJob& job, const ObservedReplica& replica);
+
+// Sets FailureTarget, once and irrevocably. Precondition: nothing was decided before.
+void decide_failure(Draft& draft, const std::string& reason, const std::string& message);
+
+}  // namespace muster::plan

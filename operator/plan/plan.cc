@@ -1,0 +1,60 @@
+#include "operator/plan/plan.h"
+
+#include "operator/plan/cleanup.h"
+#include "operator/plan/deadline.h"
+#include "operator/plan/draft.h"
+#include "operator/plan/ending.h"
+#include "operator/plan/ends.h"
+#include "operator/plan/records.h"
+#include "operator/plan/replicas.h"
+#include "operator/plan/report.h"
+#include "operator/plan/suspend.h"
+
+namespace muster::plan {
+namespace {
+
+constexpr const char* kManagedByUs = "muster.dev/operator";
+
+// A finished job changes no more, whatever is in view: latecomers leave, and are never judged.
+void plan_after_the_end(Draft& draft) {
+  adopt_records(draft);
+  remove_replicas(draft);
+  draft.status = draft.job.status;
+  draft.status.observed_generation = draft.job.generation;
+  draft.status.counted_uids = counted_uids(draft.observed);
+  enforce_time_to_live(draft);
+}
+
+void plan_before_the_end(Draft& draft) {
+  adopt_records(draft);
+  report_acceptance(draft);
+  follow_suspend(draft);
+  if (draft.stage() == Stage::active && draft.accepted() && !draft.status.start_time) {
+    draft.status.start_time = draft.now;
+  }
+  count_ends(draft);
+  enforce_deadline(draft);
+  create_replicas(draft);
+  conclude(draft);
+  remove_replicas(draft);
+  report(draft);
+  draft.status.observed_generation = draft.job.generation;
+  draft.status.counted_uids = counted_uids(draft.observed);
+  if (!draft.observed.progress.is_null()) draft.status.progress = draft.observed.progress;
+  enforce_time_to_live(draft);
+}
+
+}  // namespace
+
+Plan plan(const api::TrainingJob& job, const Observed& observed, Time now) {
+  Draft draft(job, observed, now);
+  if (job.deleting || job.managed_by != kManagedByUs) return std::move(draft.plan);
+  if (draft.stage() == Stage::finished) {
+    plan_after_the_end(draft);
+  } else {
+    plan_before_the_end(draft);
+  }
+  return std::move(draft.plan);
+}
+
+}  // namespace muster::plan

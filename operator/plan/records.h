@@ -1,0 +1,19 @@
+#pragma once
+
+#include "operator/plan/draft.h"
+
+namespace muster::plan {
+
+// Makes a record for every replica that is wanted or in view, sorted by role and index. A replica
+// of a later attempt or run than the status knows means that the status is old or was lost: its
+// numbers are adopted. That changes the status, so that if it was only old, the write conflicts and
+// nothing is done.
+void adopt_records(Draft& draft);
+
+// The current attempt is over: the next one may be created.
+void next_attempt(api::ReplicaRecord& record);
+
+// The ended replicas in view, all accounted for by now.
+std::vector<std::string> counted_uids(const Observed& observed);
+
+}  // namespace muster::plan

@@ -1,0 +1,113 @@
+#include "operator/plan/report.h"
+
+#include <string>
+
+#include "operator/plan/describe.h"
+#include "operator/plan/replicas.h"
+
+namespace muster::plan {
+namespace {
+
+struct Readiness {
+  int wanted = 0, ready = 0;
+};
+
+const ObservedReplica* staying(const Draft& draft, Role role, int index) {
+  const ObservedReplica* replica = draft.current(role, index);
+  return replica && !must_leave(draft, *replica) ? replica : nullptr;
+}
+
+api::ReplicaStatus status_of(const Draft& draft, Role role, Readiness& readiness) {
+  api::ReplicaStatus status;
+  for (const api::ReplicaRecord& record : draft.status.records) {
+    if (record.role != role) continue;
+    status.restarts += record.restarts;
+    if (record.index >= draft.desired(role)) continue;
+    status.succeeded += record.succeeded;
+    status.failed += record.failed;
+    if (record.succeeded || record.failed) continue;
+    ++readiness.wanted;
+    const ObservedReplica* replica = staying(draft, role, record.index);
+    if (!replica) continue;
+    ++status.active;
+    if (replica->phase == Phase::running && replica->ready) ++status.ready;
+  }
+  readiness.ready += status.ready;
+  for (const CreateReplica& created : draft.plan.create) status.active += created.role == role;
+  return status;
+}
+
+Readiness report_replicas(Draft& draft) {
+  Readiness readiness;
+  draft.status.replica_statuses.clear();
+  for (const auto& [role, spec] : draft.job.replicas) {
+    draft.status.replica_statuses[role] = status_of(draft, role, readiness);
+  }
+  return readiness;
+}
+
+void report_running(Draft& draft, const Readiness& readiness) {
+  const std::string wanted = std::to_string(readiness.wanted);
+  switch (draft.stage()) {
+    case Stage::suspending:
+      return draft.set("Running", false, "Suspended", "the job is suspended");
+    case Stage::succeeding:
+    case Stage::failing:
+      return draft.set("Running", false, "Finishing", "the job is decided; its replicas stop");
+    case Stage::finished:
+      return draft.set("Running", false, "Finished", "the job has finished");
+    case Stage::active:
+      break;
+  }
+  if (readiness.wanted > 0 && readiness.ready == readiness.wanted) {
+    return draft.set(
+        "Running", true, "AllReplicasReady",
+        readiness.wanted == 1 ? "the replica is ready" : "all " + wanted + " replicas are ready");
+  }
+  draft.set("Running", false, "ReplicasNotReady",
+            std::to_string(readiness.ready) + " of " + wanted + " replicas are ready");
+}
+
+void report_restarting(Draft& draft) {
+  if (draft.stage() == Stage::active && draft.restart_reason_and_message) {
+    const auto& [reason, message] = *draft.restart_reason_and_message;
+    return draft.set("Restarting", true, reason, message);
+  }
+  if (!draft.status.is_true("Restarting")) return;
+  const api::Condition running = *draft.status.find("Running");
+  if (draft.stage() == Stage::active && !running.status) return;
+  draft.set("Restarting", false, running.reason, running.message);
+}
+
+}  // namespace
+
+void report_acceptance(Draft& draft) {
+  const Observed& observed = draft.observed;
+  const api::Condition* before = draft.status.find("Accepted");
+  const bool new_problem = !before || before->status;
+  if (observed.name_conflict) {
+    const std::string message =
+        "a name of ours is taken by an object that is not: " + *observed.name_conflict;
+    draft.set("Accepted", false, "NameConflict", message);
+    if (new_problem) draft.warn("NameConflict", message);
+  } else if (observed.invalid_template) {
+    draft.set("Accepted", false, "InvalidTemplate", *observed.invalid_template);
+    if (new_problem) draft.warn("InvalidTemplate", *observed.invalid_template);
+  } else {
+    draft.set("Accepted", true, "Valid", "the job can be run");
+  }
+}
+
+void report(Draft& draft) {
+  const Readiness readiness = report_replicas(draft);
+  report_running(draft, readiness);
+  report_restarting(draft);
+  const api::Condition* suspended = draft.status.find("Suspended");
+  const Stage stage = draft.stage();
+  if (stage != Stage::suspending && suspended &&
+      (suspended->status || suspended->reason == "Suspending")) {
+    draft.set("Suspended", false, "Finishing", "the job is decided");
+  }
+}
+
+}  // namespace muster::plan

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "operator/plan/draft.h"
+
+namespace muster::plan {
+
+// Accepted: whether replicas may be created (Valid, InvalidTemplate, NameConflict).
+void report_acceptance(Draft& draft);
+
+// Running, Restarting and replicaStatuses, for the world as it will be once this plan is carried
+// out: `active` are the replicas that live and stay, and those to be created; `ready` those that
+// say so; `succeeded` and `failed` the indices that are done; `restarts` those that were counted.
+void report(Draft& draft);
+
+}  // namespace muster::plan

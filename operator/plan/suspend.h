@@ -1,0 +1,13 @@
+#pragma once
+
+#include "operator/plan/draft.h"
+
+namespace muster::plan {
+
+// Follows spec.suspend, unless the job is decided. Suspending: condition Suspended is false with
+// reason Suspending until nothing lives any more, then true (conclude(), ending.h). Resuming, also
+// before that: raises the run, so that whatever still lives from before leaves, and resets
+// startTime.
+void follow_suspend(Draft& draft);
+
+}  // namespace muster::plan
