@@ -32,10 +32,10 @@ struct ReplicaSpec {
   Json pod_template;    // PodTemplateSpec as the user wrote it; {} where left out
 };
 
-struct FailureRule {     // the first rule that matches decides
-  std::vector<int> on_exit_codes;        // empty: not by code
-  std::vector<std::string> on_reasons;   // OOMKilled, Evicted, ...; empty: not by reason
-  std::vector<Role> roles;               // empty: every role
+struct FailureRule {                    // the first rule that matches decides
+  std::vector<int> on_exit_codes;       // empty: not by code
+  std::vector<std::string> on_reasons;  // OOMKilled, Evicted, ...; empty: not by reason
+  std::vector<Role> roles;              // empty: every role
   FailureAction action = FailureAction::restart_replica;
 };
 
@@ -48,16 +48,16 @@ struct RunPolicy {
 };
 
 struct Condition {
-  std::string type;    // Accepted, Running, Restarting, Suspended, SuccessCriteriaMet, FailureTarget,
-                       // Succeeded, Failed, Finished
+  std::string type;  // Accepted, Running, Restarting, Suspended, SuccessCriteriaMet, FailureTarget,
+                     // Succeeded, Failed, Finished
   bool status = false;
-  std::string reason;  // one CamelCase word, names the cause
-  std::string message; // a sentence
+  std::string reason;   // one CamelCase word, names the cause
+  std::string message;  // a sentence
   Time last_transition{};
   bool operator==(const Condition&) const = default;
 };
 
-struct ReplicaStatus {   // per role, shown
+struct ReplicaStatus {  // per role, shown
   int ready = 0, active = 0, succeeded = 0, failed = 0, restarts = 0;
   bool operator==(const ReplicaStatus&) const = default;
 };
@@ -66,33 +66,35 @@ struct ReplicaStatus {   // per role, shown
 struct ReplicaRecord {
   Role role = Role::worker;
   int index = 0;
-  int attempt = 0;                      // of the replica that exists or is to be created; never
-                                        // reused within the job, not over runs or scaling either
-  int restarts = 0;                     // that count against backoffLimit
-  bool succeeded = false;               // done: never run again
-  bool failed = false;                  // ended without success and not to be run again
-  std::optional<int> exit_code;         // of the last ended attempt
-  Time not_before{};                    // back-off: no creation earlier
-  int failures_in_row = 0;              // restarts since it last ran well; sets the next back-off
-  std::string replacing;                // UID of a replica that lives (CrashLoopBackOff), counted
-                                        // already and on its way out; empty: none
+  int attempt = 0;               // of the replica that exists or is to be created; never
+                                 // reused within the job, not over runs or scaling either
+  int restarts = 0;              // that count against backoffLimit
+  bool succeeded = false;        // done: never run again
+  bool failed = false;           // ended without success and not to be run again
+  std::optional<int> exit_code;  // of the last ended attempt
+  Time not_before{};             // back-off: no creation earlier
+  int failures_in_row = 0;       // restarts since it last ran well; sets the next back-off
+  std::string replacing;         // UID of a replica that lives (CrashLoopBackOff), counted
+                                 // already and on its way out; empty: none
   bool operator==(const ReplicaRecord&) const = default;
 };
 
 struct JobStatus {
   int64_t observed_generation = 0;
   std::vector<Condition> conditions;
-  std::optional<Time> start_time;       // reset by resuming
+  std::optional<Time> start_time;  // reset by resuming
   std::optional<Time> completion_time;
   std::map<Role, ReplicaStatus> replica_statuses;
   std::vector<ReplicaRecord> records;
-  std::vector<std::string> counted_uids;  // ended replicas whose end is in `records` and that still exist
-  int restarts = 0;                     // of the job, counted against backoffLimit (the evaluator's are not)
-  int run = 0;                          // raised by RestartJob and by resuming: older replicas leave
-  int restart_run = 0;                  // the run that the last RestartJob began; 0: none. A success from
-                                        // before it is void
-  std::optional<Time> final_checkpoint_time;  // when the deciding replicas had finished: the evaluator's timeout
-  Json progress;                        // as api.md's status.progress; null before the first report
+  std::vector<std::string>
+      counted_uids;     // ended replicas whose end is in `records` and that still exist
+  int restarts = 0;     // of the job, counted against backoffLimit (the evaluator's are not)
+  int run = 0;          // raised by RestartJob and by resuming: older replicas leave
+  int restart_run = 0;  // the run that the last RestartJob began; 0: none. A success from
+                        // before it is void
+  std::optional<Time>
+      final_checkpoint_time;  // when the deciding replicas had finished: the evaluator's timeout
+  Json progress;              // as api.md's status.progress; null before the first report
 
   bool operator==(const JobStatus&) const = default;
   const Condition* find(const std::string& type) const;
@@ -109,11 +111,11 @@ struct TrainingJob {
   bool suspend = false;
   std::string managed_by = "muster.dev/operator";
   std::string strategy = "parameterServer";
-  Json training;                        // null: bring your own image
+  Json training;  // null: bring your own image
   std::string storage_mount_path = "/muster";
   Json storage_volume;
   std::map<Role, ReplicaSpec> replicas;
-  bool says_master = false;             // the manifest named the chief `master`; TF_CONFIG does too
+  bool says_master = false;  // the manifest named the chief `master`; TF_CONFIG does too
   DecidedBy decided_by = DecidedBy::chief;  // resolved: never "default"
   std::vector<FailureRule> failure_rules;
   std::optional<int> elastic_min, elastic_max;
@@ -132,8 +134,8 @@ std::string role_name(const TrainingJob& job, Role role);
 // The whole schema as JSON (spec, status, with `training` spliced in): CRD and docs come from it.
 const Json& training_job_schema();
 
-// Schema + defaults (in place) + the rules a schema cannot say, the same that the CRD states in CEL.
-// Every problem at once.
+// Schema + defaults (in place) + the rules a schema cannot say, the same that the CRD states in
+// CEL. Every problem at once.
 std::vector<Problem> validate(Document& document);
 
 // Precondition: validate() found nothing. Reads status too, if there is one.

@@ -1,0 +1,235 @@
+#include "operator/api/rules.h"
+
+#include <algorithm>
+
+#include "common/json.h"
+
+namespace muster::api {
+
+namespace {
+
+bool has(const Json& value, const char* key) {
+  return !member(value, key).is_null();
+}
+
+int64_t count(const Json& replica_specs, const char* role) {
+  const Json& spec = member(replica_specs, role);
+  return spec.is_object() ? integer_or(spec, "replicas", 1) : 0;
+}
+
+// Replicas that compute gradients.
+int64_t members(const Json& replica_specs) {
+  return count(replica_specs, "chief") + count(replica_specs, "master") +
+         count(replica_specs, "worker");
+}
+
+const Json& replica_specs(const Json& spec) {
+  return member(spec, "replicaSpecs");
+}
+
+std::string chief_and_master(const Json& self) {
+  return has(self, "chief") && has(self, "master") ? "both" : "";
+}
+
+std::string nobody_computes(const Json& self) {
+  return self.is_object() && members(self) == 0 ? "none" : "";
+}
+
+std::string fewer_ps_than_copies(const Json& self) {
+  const int64_t replicas = count(self, "ps");
+  const int64_t replication = integer_or(member(self, "ps"), "replication", 1);
+  if (replicas == 0 || replication <= replicas) return "";
+  return std::to_string(replication) + " with " + std::to_string(replicas) + " ps";
+}
+
+std::string no_ps(const Json& self) {
+  if (!has(self, "training") ||
+      string_or(self, "strategy", "parameterServer") != "parameterServer") {
+    return "";
+  }
+  const int64_t computing = members(replica_specs(self));
+  if (computing <= 1 || count(replica_specs(self), "ps") >= 1) return "";
+  return "no ps for " + std::to_string(computing) + " members";
+}
+
+std::string ps_in_collective(const Json& self) {
+  if (!has(self, "training") || string_or(self, "strategy", "parameterServer") != "collective") {
+    return "";
+  }
+  const int64_t ps = count(replica_specs(self), "ps");
+  return ps > 0 ? std::to_string(ps) + " ps" : "";
+}
+
+std::string too_many_backup_workers(const Json& self) {
+  const Json& synchronization = member(member(self, "training"), "synchronization");
+  const int64_t backup = integer_or(synchronization, "backupWorkers", 0);
+  const int64_t computing = members(replica_specs(self));
+  if (backup == 0 || backup < computing) return "";
+  return std::to_string(backup) + " of " + std::to_string(computing) + " members";
+}
+
+std::string nothing_to_evaluate(const Json& self) {
+  if (!has(self, "training") || count(replica_specs(self), "evaluator") == 0) return "";
+  const Json& data = member(member(self, "training"), "data");
+  return has(data, "validation") || has(data, "test") ? "" : "neither";
+}
+
+std::string decided_by_nobody(const Json& self) {
+  const std::string by = string_or(member(self, "successPolicy"), "decidedBy", "");
+  const Json& roles = replica_specs(self);
+  if (by == "chief" && !has(roles, "chief") && !has(roles, "master")) return "chief, and no chief";
+  if ((by == "allWorkers" || by == "workerZero") && count(roles, "worker") == 0) {
+    return by + ", and no workers";
+  }
+  return "";
+}
+
+std::string elastic_backwards(const Json& self) {
+  const int64_t low = integer_or(self, "minReplicas", 1);
+  const int64_t high = integer_or(self, "maxReplicas", low);
+  return low <= high ? "" : std::to_string(low) + " and " + std::to_string(high);
+}
+
+std::string elastic_without_workers(const Json& self) {
+  const Json& elastic = member(self, "elastic");
+  if (!elastic.is_object()) return "";
+  if (!member(replica_specs(self), "worker").is_object()) return "no workers";
+  const int64_t workers = count(replica_specs(self), "worker");
+  const bool inside = workers >= integer_or(elastic, "minReplicas", 0) &&
+                      workers <= integer_or(elastic, "maxReplicas", workers);
+  return inside ? "" : std::to_string(workers);
+}
+
+std::string rule_without_match(const Json& self) {
+  for (const Json& rule : member(self, "rules")) {
+    if (rule.is_object() && !has(rule, "onExitCodes") && !has(rule, "onReason")) return "neither";
+  }
+  return "";
+}
+
+std::string rule_for_missing_role(const Json& self) {
+  const Json& roles = replica_specs(self);
+  const bool chief = has(roles, "chief") || has(roles, "master");
+  for (const Json& rule : member(member(self, "failurePolicy"), "rules")) {
+    for (const Json& role : member(rule, "roles")) {
+      if (!role.is_string()) continue;
+      const std::string name = role.get<std::string>();
+      const bool there = name == "chief" || name == "master" ? chief : has(roles, name.c_str());
+      if (!there) return name;
+    }
+  }
+  return "";
+}
+
+std::string more_than_all(const Json& self) {
+  const int64_t minimum = integer_or(member(self, "schedulingPolicy"), "minAvailable", 0);
+  const int64_t all = members(replica_specs(self)) + count(replica_specs(self), "ps") +
+                      count(replica_specs(self), "evaluator");
+  return minimum <= all ? "" : std::to_string(minimum) + " of " + std::to_string(all) + " replicas";
+}
+
+#define MEMBERS                                                                 \
+  "((has(self.replicaSpecs.chief) || has(self.replicaSpecs.master) ? 1 : 0) + " \
+  "(has(self.replicaSpecs.worker) ? self.replicaSpecs.worker.replicas : 0))"
+#define PS "(has(self.replicaSpecs.ps) ? self.replicaSpecs.ps.replicas : 0)"
+#define EVALUATORS "(has(self.replicaSpecs.evaluator) ? self.replicaSpecs.evaluator.replicas : 0)"
+#define SAME_ROLE(role) \
+  "has(self.spec.replicaSpecs." role ") == has(oldSelf.spec.replicaSpecs." role ")"
+#define UNLESS_SUSPENDED(field)                                                                    \
+  "(has(oldSelf.status) && has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, " \
+  "c.type == 'Suspended' && c.status == 'True')) || " field
+
+}  // namespace
+
+const std::vector<Rule>& rules() {
+  static const std::vector<Rule> table = {
+      {"spec.replicaSpecs", "!(has(self.chief) && has(self.master))", "master",
+       "chief or master, which are two names of one role", chief_and_master},
+      {"spec.replicaSpecs",
+       "has(self.chief) || has(self.master) || (has(self.worker) && self.worker.replicas > 0)", "",
+       "at least one replica that trains: a chief or a worker", nobody_computes},
+      {"spec.replicaSpecs",
+       "!has(self.ps) || self.ps.replicas == 0 || self.ps.replication <= self.ps.replicas",
+       "ps.replication", "no more copies than there are ps", fewer_ps_than_copies},
+      {"spec",
+       "!has(self.training) || self.strategy != 'parameterServer' || " MEMBERS " <= 1 || " PS
+       " >= 1",
+       "replicaSpecs", "at least one ps where several members train by parameter servers", no_ps},
+      {"spec", "!has(self.training) || self.strategy != 'collective' || " PS " == 0",
+       "replicaSpecs.ps", "no ps, for the strategy is collective", ps_in_collective},
+      {"spec",
+       "!has(self.training) || self.training.synchronization.backupWorkers == 0 || "
+       "self.training.synchronization.backupWorkers < " MEMBERS,
+       "training.synchronization.backupWorkers", "fewer backup workers than members",
+       too_many_backup_workers},
+      {"spec",
+       "!has(self.training) || " EVALUATORS
+       " == 0 || has(self.training.data.validation) || has(self.training.data.test)",
+       "replicaSpecs.evaluator",
+       "validation or test among spec.training.data for an evaluator to evaluate with",
+       nothing_to_evaluate},
+      {"spec",
+       "!has(self.successPolicy) || !has(self.successPolicy.decidedBy) || "
+       "(self.successPolicy.decidedBy == 'chief' ? has(self.replicaSpecs.chief) || "
+       "has(self.replicaSpecs.master) : has(self.replicaSpecs.worker) && "
+       "self.replicaSpecs.worker.replicas > 0)",
+       "successPolicy.decidedBy", "a role that the job has", decided_by_nobody},
+      {"spec.elastic", "self.minReplicas <= self.maxReplicas", "minReplicas",
+       "minReplicas of at most maxReplicas", elastic_backwards},
+      {"spec",
+       "!has(self.elastic) || (has(self.replicaSpecs.worker) && self.replicaSpecs.worker.replicas "
+       ">= "
+       "self.elastic.minReplicas && self.replicaSpecs.worker.replicas <= "
+       "self.elastic.maxReplicas)",
+       "elastic", "workers, between minReplicas and maxReplicas", elastic_without_workers},
+      {"spec.failurePolicy",
+       "!has(self.rules) || self.rules.all(r, has(r.onExitCodes) || has(r.onReason))", "rules",
+       "onExitCodes or onReason in each rule", rule_without_match},
+      {"spec",
+       "!has(self.failurePolicy) || !has(self.failurePolicy.rules) || "
+       "self.failurePolicy.rules.all(r, !has(r.roles) || r.roles.all(n, "
+       "n == 'ps' ? has(self.replicaSpecs.ps) : n == 'worker' ? has(self.replicaSpecs.worker) : "
+       "n == 'evaluator' ? has(self.replicaSpecs.evaluator) : "
+       "has(self.replicaSpecs.chief) || has(self.replicaSpecs.master)))",
+       "failurePolicy.rules", "roles that the job has", rule_for_missing_role},
+      {"spec",
+       "!has(self.schedulingPolicy.minAvailable) || self.schedulingPolicy.minAvailable <= " MEMBERS
+       " + " PS " + " EVALUATORS,
+       "schedulingPolicy.minAvailable", "no more than there are replicas", more_than_all},
+      {"spec.managedBy", "self == oldSelf", "", "no change", nullptr},
+      {"",
+       UNLESS_SUSPENDED("(has(self.spec.training) == has(oldSelf.spec.training) && "
+                        "(!has(self.spec.training) || self.spec.training == "
+                        "oldSelf.spec.training))"),
+       "spec.training", "no change but while the job is suspended", nullptr},
+      {"", UNLESS_SUSPENDED("self.spec.storage == oldSelf.spec.storage"), "spec.storage",
+       "no change but while the job is suspended", nullptr},
+      {"",
+       UNLESS_SUSPENDED("(" SAME_ROLE("ps") " && " SAME_ROLE("chief") " && " SAME_ROLE(
+           "master") " && " SAME_ROLE("worker") " && " SAME_ROLE("evaluator") ")"),
+       "spec.replicaSpecs", "the same roles but while the job is suspended", nullptr},
+  };
+  return table;
+}
+
+#undef MEMBERS
+#undef PS
+#undef EVALUATORS
+#undef SAME_ROLE
+#undef UNLESS_SUSPENDED
+
+std::vector<Problem> check_rules(const Document& document) {
+  std::vector<Problem> problems;
+  for (const Rule& rule : rules()) {
+    const Json* self = document.find(rule.path);
+    if (rule.found == nullptr || self == nullptr || !self->is_object()) continue;
+    const std::string found = rule.found(*self);
+    if (found.empty()) continue;
+    const std::string path =
+        *rule.blame == '\0' ? rule.path : std::string(rule.path) + "." + rule.blame;
+    problems.push_back(make_problem(document, path, rule.expected, found));
+  }
+  return problems;
+}
+
+}  // namespace muster::api

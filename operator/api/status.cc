@@ -1,0 +1,196 @@
+#include "operator/api/status.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "common/json.h"
+
+namespace muster::api {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+int count(const Json& value, const char* key) {
+  return static_cast<int>(integer_or(value, key, 0));
+}
+
+std::optional<Time> time_at(const Json& value, const char* key) {
+  return parse_time(string_or(value, key, ""));
+}
+
+Json to_json(const Condition& condition) {
+  return {{"type", condition.type},
+          {"status", condition.status ? "True" : "False"},
+          {"reason", condition.reason},
+          {"message", condition.message},
+          {"lastTransitionTime", format_time(condition.last_transition)}};
+}
+
+Condition to_condition(const Json& value) {
+  return {string_or(value, "type", ""), string_or(value, "status", "") == "True",
+          string_or(value, "reason", ""), string_or(value, "message", ""),
+          time_at(value, "lastTransitionTime").value_or(Time{})};
+}
+
+Json to_json(const ReplicaStatus& status) {
+  return {{"ready", status.ready},
+          {"active", status.active},
+          {"succeeded", status.succeeded},
+          {"failed", status.failed},
+          {"restarts", status.restarts}};
+}
+
+ReplicaStatus to_replica_status(const Json& value) {
+  return {count(value, "ready"), count(value, "active"), count(value, "succeeded"),
+          count(value, "failed"), count(value, "restarts")};
+}
+
+// What is as it starts is left out: a status is written often, and most replicas never fail.
+Json to_json(const ReplicaRecord& record) {
+  Json value = {{"role", name_of(record.role)}, {"index", record.index}};
+  if (record.attempt != 0) value["attempt"] = record.attempt;
+  if (record.restarts != 0) value["restarts"] = record.restarts;
+  if (record.succeeded) value["succeeded"] = true;
+  if (record.failed) value["failed"] = true;
+  if (record.exit_code) value["exitCode"] = *record.exit_code;
+  if (record.not_before != Time{}) value["notBefore"] = format_time(record.not_before);
+  if (record.failures_in_row != 0) value["failuresInRow"] = record.failures_in_row;
+  if (!record.replacing.empty()) value["replacing"] = record.replacing;
+  return value;
+}
+
+std::optional<ReplicaRecord> to_record(const Json& value) {
+  const auto role = role_of(string_or(value, "role", ""));
+  if (!role) return std::nullopt;
+  ReplicaRecord record;
+  record.role = *role;
+  record.index = count(value, "index");
+  record.attempt = count(value, "attempt");
+  record.restarts = count(value, "restarts");
+  record.succeeded = bool_or(value, "succeeded", false);
+  record.failed = bool_or(value, "failed", false);
+  if (member(value, "exitCode").is_number_integer()) record.exit_code = count(value, "exitCode");
+  record.not_before = time_at(value, "notBefore").value_or(Time{});
+  record.failures_in_row = count(value, "failuresInRow");
+  record.replacing = string_or(value, "replacing", "");
+  return record;
+}
+
+bool digits(const std::string& text, size_t from, size_t length, int& number) {
+  number = 0;
+  for (size_t i = from; i < from + length; ++i) {
+    if (i >= text.size() || text[i] < '0' || text[i] > '9') return false;
+    number = number * 10 + (text[i] - '0');
+  }
+  return true;
+}
+
+// ".25" at `at` as 250 milliseconds; moves `at` past it.
+int fraction(const std::string& text, size_t& at) {
+  int number = 0, scale = 100;
+  if (at >= text.size() || text[at] != '.') return 0;
+  for (++at; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at, scale /= 10) {
+    number += (text[at] - '0') * scale;
+  }
+  return number;
+}
+
+}  // namespace
+
+const Condition* JobStatus::find(const std::string& type) const {
+  const auto found =
+      std::find_if(conditions.begin(), conditions.end(),
+                   [&](const Condition& condition) { return condition.type == type; });
+  return found == conditions.end() ? nullptr : &*found;
+}
+
+bool JobStatus::is_true(const std::string& type) const {
+  const Condition* condition = find(type);
+  return condition != nullptr && condition->status;
+}
+
+std::string format_time(Time time) {
+  const auto days = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(days);
+  const std::chrono::hh_mm_ss clock(time - days);
+  char text[64];
+  std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ", int(date.year()),
+                unsigned(date.month()), unsigned(date.day()), int(clock.hours().count()),
+                int(clock.minutes().count()), int(clock.seconds().count()),
+                int(clock.subseconds().count()));
+  return text;
+}
+
+std::optional<Time> parse_time(const std::string& text) {
+  int year, month, day, hour, minute, second;
+  if (!digits(text, 0, 4, year) || !digits(text, 5, 2, month) || !digits(text, 8, 2, day) ||
+      !digits(text, 11, 2, hour) || !digits(text, 14, 2, minute) || !digits(text, 17, 2, second)) {
+    return std::nullopt;
+  }
+  if (text[4] != '-' || text[7] != '-' || text[10] != 'T' || text[13] != ':' || text[16] != ':') {
+    return std::nullopt;
+  }
+  const std::chrono::year_month_day date(std::chrono::year(year), std::chrono::month(month),
+                                         std::chrono::day(day));
+  size_t at = 19;
+  const int thousandths = fraction(text, at);
+  if (!date.ok() || hour > 23 || minute > 59 || second > 60 || text.substr(at) != "Z") {
+    return std::nullopt;
+  }
+  return std::chrono::sys_days(date) + std::chrono::hours(hour) + std::chrono::minutes(minute) +
+         std::chrono::seconds(second) + milliseconds(thousandths);
+}
+
+Json to_json(const JobStatus& status) {
+  Json value = {{"observedGeneration", status.observed_generation},
+                {"conditions", Json::array()},
+                {"replicaStatuses", Json::object()},
+                {"records", Json::array()},
+                {"countedUids", status.counted_uids},
+                {"restarts", status.restarts},
+                {"run", status.run},
+                {"restartRun", status.restart_run}};
+  for (const Condition& condition : status.conditions) {
+    value["conditions"].push_back(to_json(condition));
+  }
+  for (const auto& [role, counts] : status.replica_statuses) {
+    value["replicaStatuses"][name_of(role)] = to_json(counts);
+  }
+  for (const ReplicaRecord& record : status.records) value["records"].push_back(to_json(record));
+  if (status.start_time) value["startTime"] = format_time(*status.start_time);
+  if (status.completion_time) value["completionTime"] = format_time(*status.completion_time);
+  if (status.final_checkpoint_time) {
+    value["finalCheckpointTime"] = format_time(*status.final_checkpoint_time);
+  }
+  if (!status.progress.is_null()) value["progress"] = status.progress;
+  return value;
+}
+
+JobStatus to_job_status(const Json& value) {
+  JobStatus status;
+  status.observed_generation = integer_or(value, "observedGeneration", 0);
+  for (const Json& condition : member(value, "conditions")) {
+    status.conditions.push_back(to_condition(condition));
+  }
+  for (const Role role : kRoles) {
+    const Json& counts = member(member(value, "replicaStatuses"), name_of(role));
+    if (counts.is_object()) status.replica_statuses[role] = to_replica_status(counts);
+  }
+  for (const Json& record : member(value, "records")) {
+    if (auto known = to_record(record)) status.records.push_back(*known);
+  }
+  for (const Json& uid : member(value, "countedUids")) {
+    if (uid.is_string()) status.counted_uids.push_back(uid.get<std::string>());
+  }
+  status.restarts = count(value, "restarts");
+  status.run = count(value, "run");
+  status.restart_run = count(value, "restartRun");
+  status.start_time = time_at(value, "startTime");
+  status.completion_time = time_at(value, "completionTime");
+  status.final_checkpoint_time = time_at(value, "finalCheckpointTime");
+  status.progress = member(value, "progress");
+  return status;
+}
+
+}  // namespace muster::api

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "operator/api/training_job.h"
+
+namespace muster::api {
+
+// The `status` object as to_json writes it; null or anything malformed reads as the default.
+JobStatus to_job_status(const Json& value);
+
+// "2026-11-21T12:00:00.250Z" (RFC 3339 in UTC, milliseconds always shown) and back. Reads
+// Kubernetes' times without a fraction too; nothing for other text.
+std::string format_time(Time time);
+std::optional<Time> parse_time(const std::string& text);
+
+// "ps", "chief" or "master", "worker", "evaluator"; nothing for another name.
+std::optional<Role> role_of(const std::string& name);
+
+}  // namespace muster::api

@@ -1,0 +1,122 @@
+#include "common/json.h"
+#include "operator/api/rules.h"
+
+namespace muster::api {
+
+namespace {
+
+const Json& containers_of(const Json& pod_template) {
+  return member(member(pod_template, "spec"), "containers");
+}
+
+bool is_reserved(const std::string& variable) {
+  return variable == "TF_CONFIG" || variable.rfind("MUSTER_", 0) == 0;
+}
+
+// Fields of a container whose misspelling nobody would notice before Kubernetes does.
+const std::vector<std::string>& container_fields() {
+  static const std::vector<std::string> fields = {
+      "name",          "image",           "command",
+      "args",          "workingDir",      "env",
+      "envFrom",       "ports",           "resources",
+      "resizePolicy",  "restartPolicy",   "volumeMounts",
+      "volumeDevices", "livenessProbe",   "readinessProbe",
+      "startupProbe",  "lifecycle",       "terminationMessagePath",
+      "stdin",         "stdinOnce",       "terminationMessagePolicy",
+      "tty",           "imagePullPolicy", "securityContext",
+  };
+  return fields;
+}
+
+class Checker {
+ public:
+  explicit Checker(const Document& document) : document_(document) {}
+
+  std::vector<Problem> run() {
+    const Json* spec = document_.find("spec");
+    if (spec == nullptr) return {};
+    const bool training = !member(*spec, "training").is_null();
+    const Json& roles = member(*spec, "replicaSpecs");
+    for (const char* role : {"ps", "chief", "master", "worker", "evaluator"}) {
+      const Json& replica = member(roles, role);
+      if (!replica.is_object()) continue;
+      check(member(replica, "template"), std::string("spec.replicaSpecs.") + role + ".template",
+            training);
+    }
+    return std::move(problems_);
+  }
+
+ private:
+  void report(const std::string& path, std::string expected, std::string found,
+              std::string hint = "") {
+    problems_.push_back(
+        make_problem(document_, path, std::move(expected), std::move(found), std::move(hint)));
+  }
+
+  void check(const Json& pod_template, const std::string& path, bool training) {
+    const Json& containers = containers_of(pod_template);
+    const std::string containers_path = path + ".spec.containers";
+    if (!containers.is_array() || containers.empty()) {
+      if (!training) {
+        report(containers_path, "a container to run, for the job has no spec.training", "none");
+      }
+      return;
+    }
+    const Json& container = counting_container(pod_template);
+    if (container.is_null()) {
+      report(containers_path,
+             "one of the containers to be named trainer or tensorflow: the one whose end decides",
+             std::to_string(containers.size()) + " containers of other names");
+      return;
+    }
+    const auto index = static_cast<size_t>(&container - &containers[0]);
+    check_container(container, child_path(containers_path, index), training);
+  }
+
+  void check_container(const Json& container, const std::string& path, bool training) {
+    if (!training && string_or(container, "image", "").empty() &&
+        (!member(container, "command").is_array() || member(container, "command").empty())) {
+      report(path, "a command or an image, for the job has no spec.training", "neither");
+    }
+    const Json& env = member(container, "env");
+    for (size_t i = 0; i < env.size(); ++i) {
+      const Json& entry = env.is_array() ? env[i] : env;
+      const std::string name = string_or(entry, "name", "");
+      if (is_reserved(name)) {
+        report(child_path(path + ".env", i) + ".name",
+               "a variable other than TF_CONFIG and MUSTER_*, which Muster sets", "'" + name + "'");
+      }
+    }
+    if (!container.is_object()) return;
+    for (const auto& [key, unused] : container.items()) {
+      const auto& known = container_fields();
+      const std::string near = nearest(key, known);
+      if (near.empty() || near == key) continue;
+      report(child_path(path, key), "a field of a container", "the unknown field \"" + key + "\"",
+             "did you mean " + near + "?");
+    }
+  }
+
+  const Document& document_;
+  std::vector<Problem> problems_;
+};
+
+}  // namespace
+
+const Json& counting_container(const Json& pod_template) {
+  static const Json none;
+  const Json& containers = containers_of(pod_template);
+  if (!containers.is_array()) return none;
+  for (const char* name : {"trainer", "tensorflow"}) {
+    for (const Json& container : containers) {
+      if (string_or(container, "name", "") == name) return container;
+    }
+  }
+  return containers.size() == 1 ? containers[0] : none;
+}
+
+std::vector<Problem> check_templates(const Document& document) {
+  return Checker(document).run();
+}
+
+}  // namespace muster::api
