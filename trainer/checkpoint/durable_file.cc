@@ -1,0 +1,104 @@
+#include "trainer/checkpoint/durable_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "common/file.h"
+
+namespace muster::checkpoint {
+
+DurableFile::DurableFile(std::filesystem::path path) : path_(std::move(path)) {
+  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) {
+    // Not ours to remove.
+    finished_ = true;
+    fail("cannot create");
+  }
+}
+
+DurableFile::~DurableFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!finished_) ::unlink(path_.c_str());
+}
+
+void DurableFile::write(std::span<const std::byte> bytes) {
+  crc_ = muster::crc32c(bytes, crc_);
+  bytes_ += bytes.size();
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail("cannot write");
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+}
+
+void DurableFile::finish() {
+  if (::fsync(descriptor_) != 0) fail("cannot write");
+  if (::close(std::exchange(descriptor_, -1)) != 0) fail("cannot write");
+  finished_ = true;
+}
+
+void DurableFile::fail(const char* what) {
+  throw WriteError(fmt::format("{} {}: {}", what, path_.string(), std::strerror(errno)));
+}
+
+InputFile::InputFile(std::filesystem::path path) : path_(std::move(path)) {
+  // O_NONBLOCK: opening a FIFO must not wait for its writer.
+  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor_ < 0) {
+    const std::string message =
+        fmt::format("cannot open {}: {}", path_.string(), std::strerror(errno));
+    if (errno == EIO || errno == EMFILE || errno == ENFILE || errno == ESTALE || errno == ENOMEM) {
+      throw Unavailable(message);
+    }
+    throw Invalid(message);
+  }
+  struct stat status {};
+  const bool known = ::fstat(descriptor_, &status) == 0;
+  if (!known || !S_ISREG(status.st_mode)) {
+    ::close(descriptor_);
+    throw Invalid(fmt::format("{}: expected a regular file", path_.string()));
+  }
+  size_ = static_cast<uint64_t>(status.st_size);
+}
+
+InputFile::~InputFile() {
+  ::close(descriptor_);
+}
+
+void InputFile::read_at(uint64_t offset, std::span<std::byte> out) const {
+  while (!out.empty()) {
+    const ssize_t got = ::pread(descriptor_, out.data(), out.size(), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      throw Unavailable(fmt::format("cannot read {}: {}", path_.string(), std::strerror(errno)));
+    }
+    if (got == 0) {
+      throw Invalid(fmt::format("{}: truncated: expected {} more bytes at byte {}, found the end",
+                                path_.string(), out.size(), offset));
+    }
+    offset += static_cast<uint64_t>(got);
+    out = out.subspan(static_cast<size_t>(got));
+  }
+}
+
+uint32_t InputFile::crc32c() const {
+  std::vector<std::byte> chunk(std::min<uint64_t>(size_, 1 << 20));
+  uint32_t crc = 0;
+  for (uint64_t at = 0; at < size_; at += chunk.size()) {
+    const auto part = std::span(chunk).first(std::min<uint64_t>(chunk.size(), size_ - at));
+    read_at(at, part);
+    crc = muster::crc32c(part, crc);
+  }
+  return crc;
+}
+
+}  // namespace muster::checkpoint

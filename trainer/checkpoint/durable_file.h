@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+
+namespace muster::checkpoint {
+
+// A new file that is on the disk, whole, once finish() returned; removed again if it never does.
+// Throws WriteError, also where `path` exists.
+class DurableFile {
+ public:
+  explicit DurableFile(std::filesystem::path path);
+  ~DurableFile();
+  DurableFile(const DurableFile&) = delete;
+  DurableFile& operator=(const DurableFile&) = delete;
+
+  void write(std::span<const std::byte> bytes);
+  // fsync, and close with its result looked at: NFS reports a full disk only there.
+  void finish();
+
+  uint64_t bytes() const { return bytes_; }
+  uint32_t crc32c() const { return crc_; }
+
+ private:
+  [[noreturn]] void fail(const char* what);
+
+  std::filesystem::path path_;
+  int descriptor_ = -1;
+  bool finished_ = false;
+  uint64_t bytes_ = 0;
+  uint32_t crc_ = 0;
+};
+
+// An open regular file, read by position. Not mapped: a file that another host removes or cuts is
+// an error here, not a signal. Throws Invalid naming the path if it does not exist or is not a
+// regular file or ends too early, Unavailable for an I/O error.
+class InputFile {
+ public:
+  explicit InputFile(std::filesystem::path path);
+  ~InputFile();
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  uint64_t size() const { return size_; }
+  const std::filesystem::path& path() const { return path_; }
+  void read_at(uint64_t offset, std::span<std::byte> out) const;
+  uint32_t crc32c() const;
+
+ private:
+  std::filesystem::path path_;
+  int descriptor_ = -1;
+  uint64_t size_ = 0;
+};
+
+}  // namespace muster::checkpoint

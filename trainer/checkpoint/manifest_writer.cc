@@ -1,0 +1,60 @@
+#include <fmt/format.h>
+
+#include "common/file.h"
+#include "trainer/checkpoint/manifest.h"
+
+namespace muster::checkpoint {
+namespace {
+
+Json object_or_empty(const Json& value) {
+  return value.is_object() ? value : Json::object();
+}
+
+Json json_of(const Manifest& manifest) {
+  const Position& position = manifest.position;
+  Json files = Json::array();
+  for (const FileEntry& file : manifest.files) {
+    files.push_back({{"name", file.name}, {"bytes", file.bytes}, {"crc32c", file.crc32c}});
+  }
+  Json slices = Json::array();
+  for (const Slice& slice : manifest.slices) {
+    slices.push_back({{"file", slice.file},
+                      {"tensor", slice.tensor},
+                      {"shape", slice.shape},
+                      {"firstRow", slice.first_row}});
+  }
+  return {{"version", manifest.version},
+          {"jobUid", manifest.job_uid},
+          {"generation", manifest.generation},
+          {"position",
+           {{"step", position.step},
+            {"epoch", position.epoch},
+            {"nextBatch", position.next_batch},
+            {"optimizerT", position.optimizer_t},
+            {"outstanding", position.outstanding}}},
+          {"final", manifest.final},
+          {"model", manifest.model},
+          {"layoutFingerprint", manifest.layout_fingerprint},
+          {"fingerprint", manifest.fingerprint},
+          {"shardSteps", manifest.shard_steps},
+          {"files", files},
+          {"slices", slices},
+          {"metrics", object_or_empty(manifest.metrics)},
+          {"training", object_or_empty(manifest.training)}};
+}
+
+}  // namespace
+
+std::string to_text(const Manifest& manifest) {
+  std::string text = json_of(manifest).dump(2, ' ', false, Json::error_handler_t::replace);
+  text.resize(text.size() - 2);  // "\n}"
+  text += ",\n  ";
+  const uint32_t crc = crc32c(std::as_bytes(std::span(text)));
+  return text + fmt::format("\"crc32c\": {}\n}}\n", crc);
+}
+
+std::string shard_file_name(std::string_view kind, int shard, int shards) {
+  return fmt::format("{}-{:05}-of-{:05}.safetensors", kind, shard, shards);
+}
+
+}  // namespace muster::checkpoint

@@ -1,0 +1,146 @@
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdio>
+
+#include "common/error.h"
+#include "common/file.h"
+#include "trainer/checkpoint/store.h"
+#include "trainer/checkpoint/unique_name.h"
+
+namespace muster::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::system_clock;
+
+constexpr std::chrono::seconds kTerm = std::chrono::minutes(10);
+
+std::string best_name(const fs::path& directory) {
+  try {
+    std::string name = read_file(directory / "best");
+    if (!name.empty() && name.back() == '\n') name.pop_back();
+    return name;
+  } catch (const std::runtime_error&) {
+    return {};  // none was marked
+  }
+}
+
+// A damaged one is not: nobody can use it.
+bool is_final(const fs::path& checkpoint) {
+  try {
+    return Store::read_manifest(checkpoint).final;
+  } catch (const Invalid&) {
+    return false;
+  }
+}
+
+// Out of sight first, so that no reader meets half a checkpoint; back again if a reader was faster.
+void remove_checkpoint(const fs::path& checkpoint) {
+  fs::path hidden = checkpoint;
+  hidden += ".tmp-" + unique_name();
+  std::error_code error;
+  fs::rename(checkpoint, hidden, error);
+  if (error) return;
+  if (Store::Lease::any_active(hidden)) {
+    fs::rename(hidden, checkpoint, error);
+    return;
+  }
+  fs::remove_all(hidden, error);
+}
+
+std::string file_name_part(const std::string& reader) {
+  std::string out = reader;
+  for (char& c : out) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (!plain) c = '_';
+  }
+  return out.substr(0, 64);
+}
+
+int64_t seconds_of(system_clock::time_point time) {
+  return std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count();
+}
+
+}  // namespace
+
+void Store::prune() const {
+  const std::vector<FolderName> names = list();
+  const std::string best = best_name(directory_);
+  for (size_t i = static_cast<size_t>(keep_); i < names.size(); ++i) {
+    const fs::path checkpoint = directory_ / names[i].text();
+    if (names[i].text() == best || is_final(checkpoint) || Lease::any_active(checkpoint)) continue;
+    remove_checkpoint(checkpoint);
+  }
+}
+
+void Store::remove_leftovers(std::chrono::seconds age) noexcept {
+  constexpr std::string_view kMark = ".tmp-";
+  const auto now = system_clock::now();
+  std::error_code error;
+  for (fs::directory_iterator it(directory_, error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    const size_t mark = name.find(kMark);
+    if (!name.starts_with("ckpt-") || mark == std::string::npos) continue;
+    const auto begun = time_of(std::string_view(name).substr(mark + kMark.size()));
+    if (!begun || now - *begun < age) continue;
+    std::error_code ignored;
+    fs::remove_all(it->path(), ignored);
+  }
+}
+
+void Store::mark_best(const Found& found) {
+  write_file_atomically(directory_ / "best", found.directory.filename().string() + "\n");
+}
+
+std::unique_ptr<Store::Lease> Store::lease(const Found& found, const std::string& reader) {
+  auto lease = std::make_unique<Lease>(
+      found.directory / fmt::format("lease-{}-{}", file_name_part(reader), unique_name()), reader);
+  std::error_code ignored;
+  if (!fs::exists(found.directory / "manifest.json", ignored)) {
+    throw Unavailable(
+        fmt::format("{} was pruned before {} could lease it", found.directory.string(), reader));
+  }
+  return lease;
+}
+
+Store::Lease::Lease(fs::path path, std::string reader)
+    : path_(std::move(path)), reader_(std::move(reader)) {
+  write();
+}
+
+Store::Lease::~Lease() {
+  std::error_code ignored;
+  fs::remove(path_, ignored);
+}
+
+void Store::Lease::renew() {
+  if (std::chrono::steady_clock::now() - written_ > kTerm / 4) write();
+}
+
+void Store::Lease::write() {
+  written_ = std::chrono::steady_clock::now();
+  write_file_atomically(path_,
+                        fmt::format("{} {}\n", seconds_of(system_clock::now() + kTerm), reader_));
+}
+
+bool Store::Lease::any_active(const fs::path& checkpoint) {
+  const int64_t now = seconds_of(system_clock::now());
+  std::error_code error;
+  for (fs::directory_iterator it(checkpoint, error), end; !error && it != end;
+       it.increment(error)) {
+    if (!it->path().filename().string().starts_with("lease-")) continue;
+    try {
+      const std::string text = read_file(it->path());
+      int64_t expiry = 0;
+      const auto result = std::from_chars(text.data(), text.data() + text.size(), expiry);
+      if (result.ec == std::errc() && expiry > now) return true;
+    } catch (const std::runtime_error&) {
+      continue;  // given back meanwhile
+    }
+  }
+  return false;
+}
+
+}  // namespace muster::checkpoint

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace muster::checkpoint {
+
+// safetensors, https://github.com/huggingface/safetensors#format: u64 (little-endian) N, N bytes of
+// JSON, the tensors' bytes without holes. Only F32.
+
+struct FileEntry {
+  std::string name;
+  uint64_t bytes = 0;
+  uint32_t crc32c = 0;
+  bool operator==(const FileEntry&) const = default;
+};
+
+struct TensorPiece {           // rows [first_row, first_row + rows) of a tensor, in memory
+  std::string name;            // "hidden_1/kernel", or "m/hidden_1/kernel" for a slot
+  std::vector<int64_t> shape;  // logical, whole
+  int64_t first_row = 0;
+  int64_t rows = 0;  // of the first axis; 1 for a scalar
+  std::span<const float> values;
+
+  bool whole() const { return first_row == 0 && (shape.empty() || rows == shape[0]); }
+};
+
+// Writes `pieces` as one safetensors file (F32), fsynced; `path` must not exist. A piece that is
+// not whole stands as a tensor of its rows, and in __metadata__ as "slice:<name>":
+// {"shape": [...], "first_row": n}. Returns its entry. Throws WriteError (then there is no file),
+// and Invalid with kDiverged, naming tensor and element, where a value is not finite: such a
+// checkpoint is never to be published.
+FileEntry write_safetensors(const std::filesystem::path& path, std::span<const TensorPiece> pieces,
+                            const std::map<std::string, std::string>& metadata);
+
+// What the JSON of a file says, checked.
+struct SafetensorsHeader {
+  struct Tensor {
+    std::string name;
+    std::vector<int64_t> shape;
+    uint64_t begin = 0;  // bytes from the file's start
+    uint64_t end = 0;
+    uint64_t count() const { return (end - begin) / sizeof(float); }
+  };
+  std::vector<Tensor> tensors;  // in the order of their bytes
+  std::map<std::string, std::string> metadata;
+
+  static constexpr uint64_t kMostJson = 100'000'000;
+
+  // Checks the JSON of a file of `file_bytes`. Throws Invalid naming `file`, tensor and byte: JSON
+  // errors, keys twice, a dtype other than F32, ranges that overlap, leave holes, pass the end or
+  // do not fit the shape.
+  static SafetensorsHeader parse(std::string_view json, uint64_t file_bytes,
+                                 const std::string& file);
+  // Reads and parses. Throws Invalid, besides the above, for a length beyond the file.
+  static SafetensorsHeader read(const class InputFile& file);
+};
+
+// A safetensors file read into memory, with everything above checked.
+class SafetensorsFile {
+ public:
+  struct Tensor {
+    std::string name;
+    std::vector<int64_t> shape;
+    std::span<const float> values;
+  };
+  explicit SafetensorsFile(const std::filesystem::path& path);
+  SafetensorsFile(const SafetensorsFile&) = delete;
+  SafetensorsFile& operator=(const SafetensorsFile&) = delete;
+  const std::vector<Tensor>& tensors() const { return tensors_; }
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+
+ private:
+  std::vector<float> values_;
+  std::vector<Tensor> tensors_;
+  std::map<std::string, std::string> metadata_;
+};
+
+}  // namespace muster::checkpoint

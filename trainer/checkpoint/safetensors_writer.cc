@@ -1,0 +1,70 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <bit>
+#include <cmath>
+
+#include "common/document.h"
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "trainer/checkpoint/durable_file.h"
+#include "trainer/checkpoint/safetensors.h"
+
+namespace muster::checkpoint {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "tensors are written as they lie in memory");
+
+void require_finite(const std::filesystem::path& path, const TensorPiece& piece) {
+  for (size_t i = 0; i < piece.values.size(); ++i) {
+    if (std::isfinite(piece.values[i])) continue;
+    throw Invalid(fmt::format("{}: element {} of {} (from row {}) is {}; expected finite numbers",
+                              path.string(), i, piece.name, piece.first_row, piece.values[i]),
+                  kDiverged);
+  }
+}
+
+std::string header_of(std::span<const TensorPiece> pieces,
+                      const std::map<std::string, std::string>& metadata) {
+  Json header = Json::object();
+  Json& strings = header["__metadata__"] = Json::object();
+  for (const auto& [key, value] : metadata) strings[key] = value;
+  uint64_t offset = 0;
+  Json tensors = Json::object();
+  for (const TensorPiece& piece : pieces) {
+    if (tensors.contains(piece.name)) {
+      throw Invalid(fmt::format("tensor {} is given twice for one file", piece.name));
+    }
+    std::vector<int64_t> shape = piece.shape;
+    if (!shape.empty()) shape[0] = piece.rows;
+    const uint64_t end = offset + piece.values.size_bytes();
+    tensors[piece.name] = {{"dtype", "F32"}, {"shape", shape}, {"data_offsets", {offset, end}}};
+    offset = end;
+    if (!piece.whole()) {
+      strings["slice:" + piece.name] =
+          Json{{"shape", piece.shape}, {"first_row", piece.first_row}}.dump();
+    }
+  }
+  header.update(tensors);
+  std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  return text;
+}
+
+}  // namespace
+
+FileEntry write_safetensors(const std::filesystem::path& path, std::span<const TensorPiece> pieces,
+                            const std::map<std::string, std::string>& metadata) {
+  for (const TensorPiece& piece : pieces) require_finite(path, piece);
+  const std::string header = header_of(pieces, metadata);
+  const std::array<uint64_t, 1> length{header.size()};
+  DurableFile file(path);
+  file.write(std::as_bytes(std::span(length)));
+  file.write(std::as_bytes(std::span(header)));
+  for (const TensorPiece& piece : pieces) file.write(std::as_bytes(piece.values));
+  file.finish();
+  return {path.filename().string(), file.bytes(), file.crc32c()};
+}
+
+}  // namespace muster::checkpoint

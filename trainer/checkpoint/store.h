@@ -1,0 +1,109 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "trainer/checkpoint/manifest.h"
+#include "trainer/compute/parameter_layout.h"
+
+namespace muster::checkpoint {
+
+// A job's checkpoints on shared storage. Publishing follows write, fsync, rename, fsync; a reader
+// trusts only a manifest whose files have the sizes and checksums it names.
+class Store {
+ public:
+  // `directory` is the job's "checkpoints" folder; begin() makes it if it is missing. `keep` counts
+  // the newest checkpoints that pruning leaves, at least 1.
+  Store(std::filesystem::path directory, int keep);
+
+  // A fresh "ckpt-<step>.tmp-<unique>" for shards to write into. Removes leftovers of writers dead
+  // for more than an hour. Throws WriteError.
+  std::filesystem::path begin(uint64_t step);
+  // Checks that every file of the manifest is there with its size; index, manifest, fsync, rename
+  // to its final name, CheckpointState, pruning of the oldest beyond `keep` that nobody leases (the
+  // final one and the best are kept). Returns the folder. Throws WriteError, and Invalid where that
+  // step was published before in that generation or a file is not what the manifest says. Errors
+  // after the rename are logged: the checkpoint is published by then.
+  std::filesystem::path publish(const std::filesystem::path& temporary, const Manifest& manifest);
+  void discard(const std::filesystem::path& temporary) noexcept;
+  bool published(uint64_t step, uint64_t generation) const;
+  // Removes temporary folders begun longer ago than `age`. The owner of a generation may pass 0:
+  // writers of earlier generations must not publish any more.
+  void remove_leftovers(std::chrono::seconds age) noexcept;
+
+  struct Found {
+    std::filesystem::path directory;
+    Manifest manifest;
+  };
+  // Names of all published folders, newest first: highest generation, then step. Nothing is
+  // verified.
+  std::vector<FolderName> list() const;
+  // The newest whole checkpoint; one that is damaged is passed over with a warning, once, that
+  // names it and the reason.
+  std::optional<Found> newest() const;
+  // The same of those with a greater step.
+  std::optional<Found> newest_after(uint64_t step) const;
+  // Throws Invalid, also where the manifest is of another step or generation than the folder's
+  // name.
+  static Manifest read_manifest(const std::filesystem::path& directory);
+  // Checks sizes and checksums of every file. Throws Invalid naming the file.
+  static void verify(const Found& found);
+
+  // Keeps this one from being pruned until another is marked. Throws WriteError.
+  void mark_best(const Found& found);
+
+  // Keeps a checkpoint from being pruned while it lives: a file "lease-<reader>-<unique>" with an
+  // expiry ten minutes ahead that is renewed; a lease of a dead reader lapses. Throws Unavailable
+  // if the checkpoint was pruned meanwhile, WriteError where the folder cannot be written.
+  class Lease;
+  std::unique_ptr<Lease> lease(const Found& found, const std::string& reader);
+
+  // Fills `values` (memory of `range` alone) with "<prefix><tensor>" for every tensor of the layout
+  // in range, from whatever shards the checkpoint has; padding becomes zero. Throws Invalid naming
+  // the tensor that is missing or has another shape; `values` is then as it was.
+  static void load(const Found& found, const compute::ParameterLayout& layout, compute::Range range,
+                   std::span<float> values, const std::string& prefix);
+
+ private:
+  std::optional<Found> newest_where(uint64_t least_step) const;
+  void warn_once(const std::string& folder, const std::string& reason) const;
+  void write_state() const;
+  void prune() const;
+
+  std::filesystem::path directory_;
+  int keep_;
+  mutable std::mutex warned_mutex_;
+  mutable std::set<std::string> warned_;
+};
+
+class Store::Lease {
+ public:
+  // Writes the lease file, `path`.
+  Lease(std::filesystem::path path, std::string reader);
+  ~Lease();
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+  // Writes only when a good part of the term is over: may be called at every batch. Throws
+  // WriteError.
+  void renew();
+
+  // True if any lease in a checkpoint's folder has not lapsed.
+  static bool any_active(const std::filesystem::path& checkpoint);
+
+ private:
+  void write();
+
+  std::filesystem::path path_;
+  std::string reader_;
+  std::chrono::steady_clock::time_point written_;
+};
+
+}  // namespace muster::checkpoint
