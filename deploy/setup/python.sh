@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Makes build/venv with what the tests import from PyPI; `python.sh bench` adds the benchmark's peers.
+# Debian's own python3, so that the version is the same everywhere. Does nothing where build/venv is
+# already what the requirements say.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+venv=build/venv
+
+# require FILE: installs the file's packages unless the stamp says it was done.
+require() {
+  local file=$1 stamp hash
+  stamp=$venv/$(basename "$file").stamp
+  hash=$(sha256sum <"$file")
+  [ "$(cat "$stamp" 2>/dev/null)" = "$hash" ] && return
+  echo "python.sh: installing $file into $venv"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check --retries 5 --timeout 60 -r "$file"
+  echo "$hash" >"$stamp"
+}
+
+if [ ! -x $venv/bin/pip ]; then
+  /usr/bin/python3 -m venv --clear $venv
+fi
+require tests/python/requirements.txt
+case "${1:-}" in
+  '') ;;
+  bench) require tests/python/requirements-bench.txt ;;
+  *) echo "usage: python.sh [bench]" >&2; exit 64 ;;
+esac
