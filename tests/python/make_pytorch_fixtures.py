@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""Writes tests/fixtures/pytorch/*.json: ten losses and the first gradients of small models, computed by
+PyTorch in float32 and in float64. The format, and the exact recipe of weights and data, is in the
+README beside them.
+
+    deploy/setup/python.sh bench && build/venv/bin/python tests/python/make_pytorch_fixtures.py
+"""
+
+import functools
+import gzip
+import json
+import math
+import pathlib
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+STEPS = 10
+
+
+# Weights and data: a hash of two integers (README).
+
+
+def mixed(number, elements):
+    x = np.uint64(number << 32) + elements.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def values(number, shape, limit, first=0):
+    elements = np.arange(first, first + math.prod(shape))
+    centred = (mixed(number, elements) >> np.uint64(40)).astype(np.int64) - 2**23
+    return (centred.astype(np.float32) / np.float32(2**23) * np.float32(limit)).reshape(shape)
+
+
+@functools.cache
+def idx(name, header):
+    data = gzip.open(ROOT / "examples/data/mnist" / name).read()
+    return np.frombuffer(data, np.uint8, offset=header)
+
+
+def batch(case, step):
+    """Features and labels (or targets) of one batch, as float32 and int64 (or float32)."""
+    size, features = case["batch_size"], math.prod(case["input_shape"])
+    first = step * size
+    if case["data"]["source"] == "mnist":
+        images = idx("train-images-idx3-ubyte.gz", 16).reshape(-1, 784)[first : first + size]
+        labels = idx("train-labels-idx1-ubyte.gz", 8)[first : first + size]
+        return images.astype(np.float32) * np.float32(1 / 255), labels.astype(np.int64)
+    x = values(1000, (size, features), 1.0, first * features)
+    count = case["label_count"]
+    if case["loss"] == "mean_squared_error":
+        return x, values(1002, (size, count), 1.0, first * count)
+    drawn = mixed(1001, np.arange(first, first + size)) >> np.uint64(40)
+    return x, (drawn % np.uint64(count)).astype(np.int64)
+
+
+# The model, interpreted from the same description that the C++ test reads.
+
+
+def activation(name, x):
+    return {"linear": lambda v: v, "relu": F.relu, "sigmoid": torch.sigmoid}[name](x)
+
+
+def forward(case, parameters, x):
+    outputs = {"input": x}
+    last = "input"
+    for layer in case["layers"]:
+        name, inputs = layer["name"], [outputs[i] for i in layer.get("inputs", [last])]
+        if layer["kind"] == "dense":
+            y = inputs[0] @ parameters[name + "/kernel"]
+            if layer.get("use_bias", True):
+                y = y + parameters[name + "/bias"]
+            y = activation(layer["activation"], y)
+        elif layer["kind"] == "activation":
+            y = activation(layer["activation"], inputs[0])
+        elif layer["kind"] == "batchNormalization":
+            y = F.batch_norm(inputs[0], None, None, parameters[name + "/gamma"],
+                             parameters[name + "/beta"], training=True, eps=layer["epsilon"])
+        elif layer["kind"] == "add":
+            y = sum(inputs)
+        else:
+            y = torch.cat(inputs, dim=-1)
+        outputs[name] = y
+        last = name
+    return outputs[last]
+
+
+def loss_of(case, outputs, labels):
+    if case["loss"] == "mean_squared_error":
+        return F.mse_loss(outputs, labels)
+    return F.cross_entropy(outputs, labels)
+
+
+def optimizer_of(spec, parameters):
+    rate = spec["learning_rate"]
+    if spec["name"] == "sgd":
+        return torch.optim.SGD(parameters.values(), lr=rate, momentum=spec.get("momentum", 0.0),
+                               nesterov=spec.get("nesterov", False))
+    betas = (spec["beta1"], spec["beta2"])
+    if spec["name"] == "adam":
+        return torch.optim.Adam(parameters.values(), lr=rate, betas=betas)
+    kernels = [p for name, p in parameters.items() if name.endswith("/kernel")]
+    others = [p for name, p in parameters.items() if not name.endswith("/kernel")]
+    groups = [{"params": kernels, "weight_decay": spec["weight_decay"]},
+              {"params": others, "weight_decay": 0.0}]
+    return torch.optim.AdamW(groups, lr=rate, betas=betas)
+
+
+def run(case, dtype):
+    """Losses of ten batches, and the gradients of the first."""
+    parameters = {}
+    for entry in case["parameters"]:
+        if "constant" in entry:
+            value = np.full(entry["shape"], entry["constant"], np.float32)
+        else:
+            value = values(entry["number"], entry["shape"], entry["limit"])
+        parameters[entry["name"]] = torch.tensor(value, dtype=dtype, requires_grad=True)
+    optimizer = optimizer_of(case["optimizer"], parameters)
+    losses, gradients = [], {}
+    for step in range(STEPS):
+        x, labels = (torch.from_numpy(a) for a in batch(case, step))
+        x = x.to(dtype)
+        labels = labels.to(dtype) if labels.is_floating_point() else labels
+        optimizer.zero_grad()
+        loss = loss_of(case, forward(case, parameters, x), labels)
+        loss.backward()
+        losses.append(loss.item())
+        if step == 0:
+            gradients = {n: p.grad.clone().double() for n, p in parameters.items()}
+        if "epsilon" in case["optimizer"]:  # Keras's: outside the bias correction
+            correction = math.sqrt(1 - case["optimizer"]["beta2"] ** (step + 1))
+            for group in optimizer.param_groups:
+                group["eps"] = case["optimizer"]["epsilon"] / correction
+        optimizer.step()
+    return losses, gradients
+
+
+def parameters_of(case, limits):
+    """The parameters' entries in layer order; a kernel's limit is `limits` of (inputs, units)."""
+    widths = {"input": case["input_shape"][0]}
+    last, entries = "input", []
+    for layer in case["layers"]:
+        name = layer["name"]
+        inputs = [widths[i] for i in layer.get("inputs", [last])]
+        width = sum(inputs) if layer["kind"] == "concatenate" else inputs[0]
+        if layer["kind"] == "dense":
+            units = layer["units"]
+            entries.append({"name": name + "/kernel", "shape": [width, units],
+                            "number": len(entries), "limit": limits(width, units)})
+            if layer.get("use_bias", True):
+                entries.append({"name": name + "/bias", "shape": [units],
+                                "number": len(entries), "limit": layer.pop("bias_limit", 0.0)})
+            width = units
+        elif layer["kind"] == "batchNormalization":
+            entries.append({"name": name + "/gamma", "shape": [width], "constant": 1.0})
+            entries.append({"name": name + "/beta", "shape": [width], "constant": 0.0})
+        widths[name] = width
+        last = name
+    return entries
+
+
+def glorot(inputs, units):
+    return math.sqrt(6 / (inputs + units))
+
+
+def unit_variance(inputs, units):
+    return math.sqrt(3)
+
+
+def dense(name, units, function="linear", **more):
+    return {"name": name, "kind": "dense", "units": units, "activation": function, **more}
+
+
+ADAM = {"name": "adam", "learning_rate": 0.001, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-7}
+MNIST = {"input_shape": [784], "label_count": 10, "loss": "softmax_cross_entropy",
+         "data": {"source": "mnist"}}
+
+
+def mnist(name, layers, optimizer, batch_size=32):
+    return {"format": 1, "name": name, **MNIST, "layers": layers, "optimizer": optimizer,
+            "batch_size": batch_size}
+
+
+def cases():
+    mlp = [dense("hidden_1", 256, "relu"), dense("hidden_2", 256, "relu"), dense("logits", 10)]
+    small = [dense("hidden", 64, "relu"), dense("logits", 10)]
+    yield mnist("mnist-mlp", mlp, ADAM), glorot
+    sigmoid = [dense("hidden", 100, "sigmoid", bias_limit=math.sqrt(3)),
+               dense("logits", 10, bias_limit=math.sqrt(3))]
+    yield mnist("mnist-sigmoid", sigmoid, {"name": "sgd", "learning_rate": 0.001}, 100), unit_variance
+    custom = [dense("hidden_1", 128, "relu"), dense("hidden_2", 64, "sigmoid"), dense("logits", 10)]
+    yield mnist("custom-network", custom, ADAM, 50), glorot
+    momentum = {"name": "sgd", "learning_rate": 0.05, "momentum": 0.9, "nesterov": True}
+    yield mnist("momentum", small, momentum), glorot
+    yield mnist("adamw", small, {**ADAM, "name": "adamw", "weight_decay": 0.01}), glorot
+    yield {"format": 1, "name": "linear-regression", "input_shape": [1], "label_count": 1,
+           "loss": "mean_squared_error", "layers": [dense("line", 1, bias_limit=0.5)],
+           "optimizer": {"name": "sgd", "learning_rate": 0.01}, "batch_size": 32,
+           "data": {"source": "generated"}}, unit_variance
+    norm = {"kind": "batchNormalization", "momentum": 0.99, "epsilon": 1e-3}
+    yield {"format": 1, "name": "branches", "input_shape": [24], "label_count": 5,
+           "loss": "softmax_cross_entropy",
+           "layers": [
+               dense("left", 16, "relu", inputs=["input"], bias_limit=0.1),
+               {"name": "left_norm", **norm},
+               dense("right", 16, inputs=["input"], use_bias=False),
+               {"name": "right_norm", **norm},
+               {"name": "right_relu", "kind": "activation", "activation": "relu"},
+               {"name": "sum", "kind": "add", "inputs": ["left_norm", "right_relu"]},
+               {"name": "side", "kind": "concatenate", "inputs": ["sum", "right_norm"]},
+               dense("logits", 5)],
+           "optimizer": {**ADAM, "learning_rate": 0.01}, "batch_size": 32,
+           "data": {"source": "generated"}}, glorot
+
+
+def main():
+    torch.set_num_threads(1)
+    folder = ROOT / "tests/fixtures/pytorch"
+    for case, limits in cases():
+        case["parameters"] = parameters_of(case, limits)
+        case["losses"], _ = run(case, torch.float32)
+        case["losses_float64"], gradients = run(case, torch.float64)
+        case["gradients"] = [
+            {"name": name, "norm": g.norm().item(), "first": g.flatten()[:16].tolist()}
+            for name, g in gradients.items()]
+        (folder / (case["name"] + ".json")).write_text(json.dumps(case, indent=1) + "\n")
+        apart = max(abs(a / b - 1) for a, b in zip(case["losses"], case["losses_float64"]))
+        print(f"{case['name']}: losses {case['losses'][0]:.6f} .. {case['losses'][-1]:.6f}, "
+              f"float32 and float64 at most {apart:.1e} apart")
+
+
+if __name__ == "__main__":
+    main()
