@@ -1,6 +1,5 @@
 #include "operator/plan/plan.h"
 
-#include "operator/plan/cleanup.h"
 #include "operator/plan/deadline.h"
 #include "operator/plan/draft.h"
 #include "operator/plan/ending.h"
@@ -21,7 +20,7 @@ void plan_after_the_end(Draft& draft) {
   remove_replicas(draft);
   draft.status = draft.job.status;
   draft.status.observed_generation = draft.job.generation;
-  draft.status.counted_uids = counted_uids(draft.observed);
+  list_counted(draft);
   enforce_time_to_live(draft);
 }
 
@@ -39,8 +38,8 @@ void plan_before_the_end(Draft& draft) {
   remove_replicas(draft);
   report(draft);
   draft.status.observed_generation = draft.job.generation;
-  draft.status.counted_uids = counted_uids(draft.observed);
   if (!draft.observed.progress.is_null()) draft.status.progress = draft.observed.progress;
+  list_counted(draft);
   enforce_time_to_live(draft);
 }
 

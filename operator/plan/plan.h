@@ -74,7 +74,7 @@ struct Plan {
   std::vector<RemoveReplica> remove;  // done before `create`. A replica that lives is asked to
                                       // leave and stays in view, deleting, until it has ended; one
                                       // that has ended is forgotten
-  std::vector<Event> events;  // emitted only if the write succeeded
+  std::vector<Event> events;          // emitted only if the write succeeded
   std::optional<Time> look_again;
   bool remove_job = false;  // ttlSecondsAfterFinished has passed
 };

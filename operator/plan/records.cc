@@ -45,13 +45,15 @@ void next_attempt(api::ReplicaRecord& record) {
   record.replacing.clear();
 }
 
-std::vector<std::string> counted_uids(const Observed& observed) {
+void list_counted(Draft& draft) {
   std::vector<std::string> uids;
-  for (const ObservedReplica& replica : observed.replicas) {
+  for (const ObservedReplica& replica : draft.observed.replicas) {
     if (!is_live(replica)) uids.push_back(replica.uid);
   }
   std::ranges::sort(uids);
-  return uids;
+  const std::vector<std::string>& before = draft.job.status.counted_uids;
+  const bool nothing_new = std::ranges::includes(before, uids);
+  if (!nothing_new || draft.status != draft.job.status) draft.status.counted_uids = std::move(uids);
 }
 
 }  // namespace muster::plan

@@ -13,7 +13,9 @@ void adopt_records(Draft& draft);
 // The current attempt is over: the next one may be created.
 void next_attempt(api::ReplicaRecord& record);
 
-// The ended replicas in view, all accounted for by now.
-std::vector<std::string> counted_uids(const Observed& observed);
+// Lists in counted_uids the ended replicas in view: all are accounted for by now. Those that have
+// gone from view are dropped with the next change of the status; a write for that alone is not
+// worth it.
+void list_counted(Draft& draft);
 
 }  // namespace muster::plan

@@ -1,0 +1,67 @@
+#include <map>
+
+#include "operator/plan/plan.h"
+#include "tests/unit/operator/plan/scene.h"
+
+namespace muster::plan {
+namespace {
+
+std::string address(Role role, int index) {
+  return std::string(api::name_of(role)) + std::to_string(index) + ":2222";
+}
+
+std::map<std::string, std::string> variables(const ReplicaEnvironment& environment) {
+  return {environment.variables.begin(), environment.variables.end()};
+}
+
+TEST(Environment, TfConfigNamesTheClusterWithoutTheEvaluator) {
+  const api::TrainingJob job = make_job().ps(2).chief().workers(2).evaluator();
+  const ReplicaEnvironment worker = environment(job, Role::worker, 1, 3, address);
+  EXPECT_EQ(worker.tf_config.dump(),
+            R"({"cluster":{"ps":["ps0:2222","ps1:2222"],"chief":["chief0:2222"],)"
+            R"("worker":["worker0:2222","worker1:2222"]},"task":{"type":"worker","index":1}})");
+  const ReplicaEnvironment evaluator = environment(job, Role::evaluator, 0, 0, address);
+  EXPECT_EQ(evaluator.tf_config["task"].dump(), R"({"type":"evaluator","index":0})");
+  EXPECT_EQ(evaluator.tf_config["cluster"], worker.tf_config["cluster"]);
+}
+
+TEST(Environment, HoldsWhatAReplicaMustKnow) {
+  const api::TrainingJob job = make_job().ps(2).chief().workers(2).evaluator();
+  const ReplicaEnvironment worker = environment(job, Role::worker, 1, 3, address);
+  const std::map<std::string, std::string> expected = {
+      {"TF_CONFIG", worker.tf_config.dump()},
+      {"MUSTER_JOB", "mnist"},
+      {"MUSTER_JOB_UID", "job-uid"},
+      {"MUSTER_ROLE", "worker"},
+      {"MUSTER_INDEX", "1"},
+      {"MUSTER_ATTEMPT", "3"},
+      {"MUSTER_REPLICAS", R"({"ps":2,"chief":1,"worker":2,"evaluator":1})"},
+  };
+  EXPECT_EQ(variables(worker), expected);
+}
+
+TEST(Environment, SaysMasterWhereTheJobDid) {
+  api::TrainingJob job = make_job().ps(1).chief();
+  job.says_master = true;
+  const ReplicaEnvironment master = environment(job, Role::chief, 0, 0, address);
+  EXPECT_TRUE(master.tf_config["cluster"].contains("master"));
+  EXPECT_EQ(master.tf_config["task"]["type"], "master");
+  EXPECT_EQ(variables(master)["MUSTER_ROLE"], "master");
+  EXPECT_EQ(variables(master)["MUSTER_REPLICAS"], R"({"ps":1,"master":1})");
+}
+
+TEST(Environment, TfConfigIsUnsetForAJobOfOneReplica) {
+  const ReplicaEnvironment only = environment(make_job().chief(), Role::chief, 0, 0, address);
+  EXPECT_TRUE(only.tf_config.is_null());
+  EXPECT_FALSE(variables(only).contains("TF_CONFIG"));
+  EXPECT_EQ(variables(only)["MUSTER_REPLICAS"], R"({"chief":1})");
+}
+
+TEST(Environment, RolesWithoutReplicasAreNotInTheCluster) {
+  const ReplicaEnvironment chief =
+      environment(make_job().ps(1).chief().workers(0), Role::chief, 0, 0, address);
+  EXPECT_FALSE(chief.tf_config["cluster"].contains("worker"));
+}
+
+}  // namespace
+}  // namespace muster::plan

@@ -1,0 +1,360 @@
+#include "operator/plan/failure.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/unit/operator/plan/scene.h"
+
+namespace muster::plan {
+namespace {
+
+using api::FailureAction;
+using testing::HasSubstr;
+
+struct Case {
+  const char* name;
+  api::TrainingJob job;
+  Role role;
+  std::optional<int> code;
+  std::string cause;
+  bool deleting;
+  FailureAction action;
+  bool counts;
+  const char* reason;
+};
+
+ObservedReplica ended(const Case& test) {
+  ObservedReplica replica;
+  replica.role = test.role;
+  replica.phase = Phase::failed;
+  replica.exit_code = test.code;
+  replica.reason = test.cause;
+  replica.deleting = test.deleting;
+  return replica;
+}
+
+JobBuilder trained() {
+  return make_job().ps(1).chief().workers(2).evaluator();
+}
+JobBuilder imaged() {
+  return trained().own_image();
+}
+
+constexpr auto kRestart = FailureAction::restart_replica;
+constexpr auto kFail = FailureAction::fail_job;
+constexpr auto kRestartJob = FailureAction::restart_job;
+constexpr auto kIgnore = FailureAction::ignore;
+
+std::vector<Case> cases() {
+  auto ruled = [](FailureAction action) { return imaged().rule({3}, {}, {Role::worker}, action); };
+  const JobBuilder two_rules = imaged().rule({3}, {}, {}, kFail).rule({3, 4}, {}, {}, kIgnore);
+  const JobBuilder both = imaged().rule({137}, {"OOMKilled"}, {}, kFail);
+  const JobBuilder evicted_fails = imaged().rule({}, {"Evicted"}, {}, kFail);
+  const JobBuilder evicted_restarts = imaged().rule({}, {"Evicted"}, {}, kRestartJob);
+  const JobBuilder never = imaged().never_restart(Role::worker);
+  const JobBuilder never_but = imaged().never_restart(Role::worker).rule({3}, {}, {}, kRestart);
+  const JobBuilder deleted_rule = imaged().rule({143}, {}, {}, kFail);
+  const Role w = Role::worker, e = Role::evaluator;
+  return {
+      {"crash of an image restarts", imaged(), w, 1, "", false, kRestart, true, "ReplicaFailed"},
+      {"bad input of an image restarts", imaged(), w, 65, "", false, kRestart, true,
+       "ReplicaFailed"},
+      {"crash of the trainer restarts", trained(), w, 139, "", false, kRestart, true,
+       "ReplicaFailed"},
+      {"bad input of the trainer fails", trained(), w, 65, "", false, kFail, false,
+       "PermanentExitCode"},
+      {"divergence fails", trained(), Role::chief, 90, "", false, kFail, false,
+       "PermanentExitCode"},
+      {"unavailable restarts", trained(), w, 69, "", false, kRestart, true, "ReplicaFailed"},
+      {"no exit code restarts", trained(), w, {}, "", false, kRestart, true, "ReplicaFailed"},
+      {"OOM counts", trained(), w, 137, "OOMKilled", false, kRestart, true, "ReplicaFailed"},
+      {"eviction is not counted", trained(), w, 137, "Evicted", false, kRestart, false, "Evicted"},
+      {"preemption is not counted",
+       trained(),
+       w,
+       {},
+       "Preempted",
+       false,
+       kRestart,
+       false,
+       "Preempted"},
+      {"node loss is not counted",
+       trained(),
+       Role::ps,
+       {},
+       "NodeLost",
+       false,
+       kRestart,
+       false,
+       "NodeLost"},
+      {"143 when deleted is not counted", trained(), w, 143, "", true, kRestart, false,
+       "ReplicaDeleted"},
+      {"143 by itself counts", trained(), w, 143, "", false, kRestart, true, "ReplicaFailed"},
+      {"137 when deleted counts", trained(), w, 137, "", true, kRestart, true, "ReplicaFailed"},
+      {"no rule sees 143 when deleted", deleted_rule, w, 143, "", true, kRestart, false,
+       "ReplicaDeleted"},
+      {"a rule sees 143 by itself", deleted_rule, w, 143, "", false, kFail, true, "FailureRule"},
+      {"rule fails", ruled(kFail), w, 3, "", false, kFail, true, "FailureRule"},
+      {"rule restarts the job", ruled(kRestartJob), w, 3, "", false, kRestartJob, true,
+       "FailureRule"},
+      {"rule ignores", ruled(kIgnore), w, 3, "", false, kRestart, false, "FailureRule"},
+      {"rule of another code", ruled(kFail), w, 4, "", false, kRestart, true, "ReplicaFailed"},
+      {"rule of another role", ruled(kFail), Role::ps, 3, "", false, kRestart, true,
+       "ReplicaFailed"},
+      {"first rule wins", two_rules, w, 3, "", false, kFail, true, "FailureRule"},
+      {"second rule where the first does not match", two_rules, w, 4, "", false, kRestart, false,
+       "FailureRule"},
+      {"code and reason must both match", both, w, 137, "", false, kRestart, true, "ReplicaFailed"},
+      {"code and reason both match", both, w, 137, "OOMKilled", false, kFail, true, "FailureRule"},
+      {"a rule may fail on eviction",
+       evicted_fails,
+       w,
+       {},
+       "Evicted",
+       false,
+       kFail,
+       false,
+       "FailureRule"},
+      {"a rule restarts the job on eviction, uncounted",
+       evicted_restarts,
+       w,
+       {},
+       "Evicted",
+       false,
+       kRestartJob,
+       false,
+       "FailureRule"},
+      {"Never fails the job", never, w, 1, "", false, kFail, false, "RestartPolicyNever"},
+      {"Never fails the job on eviction",
+       never,
+       w,
+       {},
+       "Evicted",
+       false,
+       kFail,
+       false,
+       "RestartPolicyNever"},
+      {"Never fails the job when deleted", never, w, 143, "", true, kFail, false,
+       "RestartPolicyNever"},
+      {"Never of another role", never, Role::ps, 1, "", false, kRestart, true, "ReplicaFailed"},
+      {"a rule comes before Never", never_but, w, 3, "", false, kRestart, true, "FailureRule"},
+      {"an evaluator never restarts the job", imaged().rule({3}, {}, {}, kRestartJob), e, 3, "",
+       false, kRestart, true, "FailureRule"},
+  };
+}
+
+TEST(Failure, FirstOpinionDecides) {
+  for (const Case& test : cases()) {
+    const Verdict verdict = judge(test.job, ended(test));
+    EXPECT_EQ(verdict.action, test.action) << test.name;
+    if (test.action != kFail) {
+      EXPECT_EQ(verdict.counts, test.counts) << test.name;
+    }
+    EXPECT_EQ(verdict.reason, test.reason) << test.name;
+  }
+}
+
+TEST(Failure, CrashIsRestartedAtOnceWithTheNextAttemptAndCounted) {
+  Scene scene(trained());
+  scene.start();
+  scene.fail(Role::worker, 1, 1, "", "out of luck");
+  const Plan plan = scene.step();
+  EXPECT_EQ(created(plan), "worker-1.1");
+  EXPECT_EQ(scene.job.status.restarts, 1);
+  EXPECT_EQ(scene.record(Role::worker, 1).restarts, 1);
+  EXPECT_EQ(scene.job.status.replica_statuses[Role::worker].restarts, 1);
+  EXPECT_TRUE(scene.has("Restarting"));
+  EXPECT_THAT(scene.condition("Restarting").message, HasSubstr("worker-1"));
+  EXPECT_THAT(scene.condition("Restarting").message, HasSubstr("out of luck"));
+  scene.start_all();
+  scene.step();
+  EXPECT_FALSE(scene.has("Restarting"));
+  EXPECT_TRUE(scene.has("Running"));
+}
+
+TEST(Failure, EachEndIsCountedOnceThoughTheOldReplicaStaysInView) {
+  Scene scene(trained().clean(api::CleanPodPolicy::none));
+  scene.start();
+  for (int round = 1; round <= 3; ++round) {
+    scene.fail(Role::worker, 0, 1);
+    scene.step();
+    for (int look = 0; look < 3; ++look) scene.step_after(10);
+    scene.start_all();
+    scene.step();
+    EXPECT_EQ(scene.job.status.restarts, round);
+    EXPECT_EQ(scene.job.status.counted_uids.size(), static_cast<size_t>(round));
+  }
+}
+
+TEST(Failure, TwoEndedAttemptsOfOneIndexCountOnlyTheCurrentOne) {
+  Scene scene(trained().clean(api::CleanPodPolicy::none));
+  scene.start();
+  scene.fail(Role::worker, 0, 1);
+  scene.step();
+  scene.start_all();
+  scene.fail(Role::worker, 0, 1);
+  scene.step();
+  EXPECT_EQ(scene.job.status.restarts, 2);
+  EXPECT_EQ(scene.record(Role::worker, 0).attempt, 2);
+}
+
+TEST(Failure, AViewFromBeforeTheRestartChangesNoCount) {
+  Scene scene(trained());
+  scene.start();
+  const Observed before = scene.view;
+  scene.fail(Role::worker, 0, 1);
+  const Observed ended_view = scene.view;
+  scene.step();
+  for (const Observed& old : {before, ended_view}) {
+    const Plan plan = muster::plan::plan(scene.job, old, scene.now);
+    EXPECT_EQ(plan.status.restarts, 1);
+    EXPECT_EQ(plan.status.records, scene.job.status.records);
+  }
+}
+
+TEST(Failure, ACreationNotYetInViewIsRepeatedWithTheSameAttempt) {
+  Scene scene(trained());
+  scene.start();
+  scene.fail(Role::worker, 0, 1);
+  Observed lagging = scene.view;
+  EXPECT_EQ(created(scene.step()), "worker-0.1");
+  const Plan again = muster::plan::plan(scene.job, lagging, scene.now + std::chrono::seconds(1));
+  EXPECT_EQ(created(again), "worker-0.1");
+  EXPECT_EQ(again.status.records, scene.job.status.records);
+}
+
+TEST(Failure, OneRestartMoreThanTheLimitFailsTheJob) {
+  for (int limit : {0, 1, 3}) {
+    Scene scene(trained().backoff_limit(limit));
+    scene.start();
+    for (int i = 0; i < limit; ++i) {
+      scene.fail(Role::worker, i % 2, 1);
+      scene.step();
+      scene.step_after(60);
+      scene.start_all();
+      scene.step();
+      EXPECT_FALSE(scene.has("FailureTarget")) << limit;
+    }
+    scene.fail(Role::ps, 0, 1, "", "the straw");
+    scene.step();
+    EXPECT_EQ(scene.reason("FailureTarget"), "BackoffLimitExceeded") << limit;
+    EXPECT_THAT(scene.condition("FailureTarget").message, HasSubstr("ps-0"));
+    EXPECT_THAT(scene.condition("FailureTarget").message, HasSubstr("the straw"));
+    EXPECT_EQ(scene.job.status.restarts, limit);
+  }
+}
+
+TEST(Failure, DisruptionsNeverUseUpTheLimit) {
+  Scene scene(trained().backoff_limit(0));
+  scene.start();
+  for (int i = 0; i < 20; ++i) {
+    scene.fail(Role::worker, 0, 137, i % 2 == 0 ? "Evicted" : "NodeLost");
+    scene.step();
+    scene.step_after(400);
+    scene.start_all();
+    scene.step();
+  }
+  EXPECT_FALSE(scene.has("FailureTarget"));
+  EXPECT_EQ(scene.job.status.restarts, 0);
+  EXPECT_EQ(scene.record(Role::worker, 0).attempt, 20);
+}
+
+TEST(Failure, ThePermanentExitCodeIsNamedWithReplicaAndLastLine) {
+  Scene scene(trained());
+  scene.start();
+  scene.fail(Role::worker, 1, 65, "", "train-images: truncated");
+  scene.step();
+  EXPECT_EQ(scene.reason("FailureTarget"), "PermanentExitCode");
+  EXPECT_THAT(scene.condition("FailureTarget").message,
+              HasSubstr("worker-1 ended with exit code 65"));
+  EXPECT_THAT(scene.condition("FailureTarget").message, HasSubstr("train-images: truncated"));
+}
+
+TEST(Failure, TheFirstOfSeveralFailuresIsNamed) {
+  Scene scene(trained());
+  scene.start();
+  scene.now += std::chrono::seconds(2);
+  scene.fail(Role::ps, 0, 65);
+  scene.fail(Role::worker, 1, 90);
+  scene.replica(Role::worker, 1).finished = scene.now - std::chrono::seconds(1);
+  scene.step();
+  EXPECT_THAT(scene.condition("FailureTarget").message, HasSubstr("worker-1"));
+}
+
+TEST(Failure, RestartJobRemovesEverythingAndThenCreatesItAnew) {
+  Scene scene(trained().rule({8}, {}, {}, kRestartJob));
+  scene.start();
+  scene.succeed(Role::worker, 0);
+  scene.step();
+  scene.fail(Role::worker, 1, 8);
+  EXPECT_EQ(created(scene.step()), "");
+  EXPECT_EQ(scene.job.status.run, 1);
+  EXPECT_EQ(scene.job.status.restarts, 1);
+  EXPECT_EQ(scene.reason("Restarting"), "JobRestart");
+  EXPECT_EQ(scene.leaving(), "chief-0 evaluator-0") << "ps serves until the members have gone";
+  scene.leave_all();
+  EXPECT_EQ(created(scene.step()), "");
+  EXPECT_EQ(scene.leaving(), "ps-0");
+  scene.leave_all();
+  const Plan plan = scene.step();
+  EXPECT_EQ(created(plan), "ps-0.1 chief-0.1 worker-0.1 worker-1.1 evaluator-0.1");
+  for (const CreateReplica& creation : plan.create) EXPECT_EQ(creation.run, 1);
+  EXPECT_EQ(scene.job.status.restarts, 1) << "only the cause is counted";
+}
+
+TEST(Failure, ASuccessFromBeforeARestartOfTheJobIsVoid) {
+  Scene scene(trained().rule({8}, {}, {}, kRestartJob));
+  scene.start();
+  scene.fail(Role::worker, 1, 8);
+  scene.step();
+  scene.succeed(Role::chief);
+  scene.step();
+  EXPECT_FALSE(scene.has("SuccessCriteriaMet"));
+  EXPECT_FALSE(scene.record(Role::chief).succeeded);
+}
+
+TEST(Failure, ACrashLoopingReplicaIsReplacedAndCountedOnce) {
+  Scene scene(trained());
+  scene.start();
+  ObservedReplica& looping = scene.replica(Role::worker, 0);
+  looping.reason = "CrashLoopBackOff";
+  looping.ready = false;
+  looping.exit_code = 1;
+  EXPECT_EQ(created(scene.step()), "") << "not before the old one has gone";
+  EXPECT_EQ(scene.leaving(), "worker-0");
+  EXPECT_EQ(scene.job.status.restarts, 1);
+  scene.leave_all(137);
+  EXPECT_EQ(created(scene.step()), "worker-0.1");
+  EXPECT_EQ(scene.job.status.restarts, 1);
+}
+
+TEST(Failure, AFailedEvaluatorRestartsWithinItsOwnLimitAndNeverFailsTheJob) {
+  Scene scene(trained().backoff_limit(2));
+  scene.start();
+  for (int i = 0; i < 3; ++i) {
+    scene.fail(Role::evaluator, 0, 1);
+    scene.step();
+    scene.step_after(60);
+    scene.start_all();
+    scene.step();
+  }
+  EXPECT_FALSE(scene.has("FailureTarget"));
+  EXPECT_TRUE(scene.record(Role::evaluator).failed);
+  EXPECT_EQ(scene.job.status.replica_statuses[Role::evaluator].failed, 1);
+  EXPECT_EQ(scene.job.status.replica_statuses[Role::evaluator].restarts, 2);
+  EXPECT_EQ(scene.job.status.restarts, 0);
+  EXPECT_TRUE(scene.has("Running")) << "the others train on";
+}
+
+TEST(Failure, AnEvaluatorWithAPermanentExitCodeIsGivenUp) {
+  for (const JobBuilder& job : {trained(), trained().never_restart(Role::evaluator)}) {
+    Scene scene(job);
+    scene.start();
+    scene.fail(Role::evaluator, 0, 65);
+    EXPECT_EQ(created(scene.step()), "");
+    EXPECT_FALSE(scene.has("FailureTarget"));
+    EXPECT_TRUE(scene.record(Role::evaluator).failed);
+  }
+}
+
+}  // namespace
+}  // namespace muster::plan
