@@ -1,0 +1,43 @@
+#include "trainer/group/address.h"
+
+#include <arpa/inet.h>
+
+#include <charconv>
+
+namespace muster::group {
+
+bool is_address(std::string_view text) {
+  const size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || colon == 0 || text.size() > 300) return false;
+  const std::string_view port = text.substr(colon + 1);
+  int number = 0;
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
+  if (error != std::errc() || end != port.data() + port.size() || number < 1 || number > 65535)
+    return false;
+  std::string_view host = text.substr(0, colon);
+  if (host.front() == '[') {
+    const std::string inner(host.substr(1, host.size() - 2));
+    in6_addr parsed;
+    return host.back() == ']' && inet_pton(AF_INET6, inner.c_str(), &parsed) == 1;
+  }
+  for (const char c : host)
+    if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+          c == '.' || c == '_'))
+      return false;
+  return true;
+}
+
+std::string listening_address(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  const std::string host = address.substr(0, colon);
+  in_addr parsed;
+  if (host == "localhost" || host.front() == '[' || inet_pton(AF_INET, host.c_str(), &parsed) == 1)
+    return address;
+  return "[::]" + address.substr(colon);
+}
+
+std::string version() {
+  return MUSTER_VERSION;
+}
+
+}  // namespace muster::group

@@ -1,0 +1,233 @@
+#include "trainer/group/attendance.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "common/log.h"
+#include "proto/muster/rendezvous.grpc.pb.h"
+#include "trainer/group/backoff.h"
+#include "trainer/group/grpc_server.h"
+#include "trainer/group/roster.h"
+
+namespace muster::group {
+
+using Clock = std::chrono::steady_clock;
+
+namespace {
+constexpr std::chrono::milliseconds kHeartbeat{1000};
+}
+
+// One attempt: a stream from its opening to its end.
+class AttendanceStream : public grpc::ClientBidiReactor<PeerMessage, GroupMessage> {
+ public:
+  using OnView = std::function<void(const GroupMessage&)>;
+
+  AttendanceStream(Rendezvous::Stub& stub, PeerMessage first, OnView on_view,
+                   std::function<void()> on_broken)
+      : on_view_(std::move(on_view)),
+        on_broken_(std::move(on_broken)),
+        outgoing_(std::move(first)) {
+    context_.set_wait_for_ready(false);
+    stub.async()->Attend(&context_, this);
+    // Writes come from our thread, not from a reaction: the hold keeps OnDone away until release().
+    AddHold();
+    writing_ = true;
+    StartWrite(&outgoing_);
+    StartRead(&incoming_);
+    StartCall();
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) {
+      {
+        const std::lock_guard lock(mutex_);
+        broken_ = true;
+      }
+      return on_broken_();
+    }
+    on_view_(incoming_);
+    StartRead(&incoming_);
+  }
+
+  void OnWriteDone(bool ok) override {
+    const std::lock_guard lock(mutex_);
+    writing_ = false;
+    if (!ok) broken_ = true;
+    changed_.notify_all();
+  }
+
+  void OnDone(const grpc::Status&) override {
+    const std::lock_guard lock(mutex_);
+    done_ = true;
+    changed_.notify_all();
+  }
+
+  bool broken() const {
+    const std::lock_guard lock(mutex_);
+    return broken_;
+  }
+
+  void send(const PeerMessage& message) {
+    const std::lock_guard lock(mutex_);
+    if (writing_ || broken_) return;
+    outgoing_ = message;
+    writing_ = true;
+    StartWrite(&outgoing_);
+  }
+
+  // Ends the stream and waits until gRPC is through with it.
+  void close() {
+    context_.TryCancel();
+    RemoveHold();
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return done_; });
+  }
+
+ private:
+  OnView on_view_;
+  std::function<void()> on_broken_;
+  grpc::ClientContext context_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  PeerMessage outgoing_;
+  GroupMessage incoming_;
+  bool writing_ = false;
+  bool broken_ = false;
+  bool done_ = false;
+};
+
+struct Attendance::Impl {
+  void run();
+  void attend();
+  void receive(const GroupMessage& message);
+  void nudge();
+
+  std::string peer;
+  Hello hello;
+  Report report;
+  std::unique_ptr<Rendezvous::Stub> stub;
+  mutable std::mutex mutex;
+  mutable std::condition_variable_any changed;
+  bool closing = false;
+  bool nudged = false;
+  bool is_connected = false;
+  bool said_waiting = false;
+  std::string rejected;
+  GroupView view;
+  Clock::time_point heard = Clock::now();
+  Backoff backoff;
+  std::thread thread;
+};
+
+void Attendance::Impl::receive(const GroupMessage& message) {
+  const std::lock_guard lock(mutex);
+  heard = Clock::now();
+  if (!message.rejected().empty()) {
+    rejected = message.rejected();
+  } else {
+    view = message.view();
+    is_connected = true;
+    said_waiting = false;
+    backoff.reset();
+  }
+  changed.notify_all();
+}
+
+void Attendance::Impl::nudge() {
+  const std::lock_guard lock(mutex);
+  nudged = true;
+  changed.notify_all();
+}
+
+// Holds one stream until it breaks, falls silent or we close.
+void Attendance::Impl::attend() {
+  PeerMessage first;
+  *first.mutable_hello() = hello;
+  if (report) report(first);
+  const auto opened = Clock::now();
+  AttendanceStream stream(
+      *stub, first, [this](const GroupMessage& message) { receive(message); }, [this] { nudge(); });
+  std::unique_lock lock(mutex);
+  while (!closing && rejected.empty()) {
+    changed.wait_for(lock, kHeartbeat, [&] { return closing || nudged || !rejected.empty(); });
+    nudged = false;
+    if (stream.broken() || Clock::now() - std::max(heard, opened) > Roster::kSilence) break;
+    lock.unlock();
+    PeerMessage heartbeat;
+    if (report) report(heartbeat);
+    stream.send(heartbeat);
+    lock.lock();
+  }
+  is_connected = false;
+  lock.unlock();
+  stream.close();
+}
+
+void Attendance::Impl::run() {
+  for (;;) {
+    attend();
+    std::unique_lock lock(mutex);
+    if (closing || !rejected.empty()) return;
+    if (!std::exchange(said_waiting, true)) log::info("waiting for the rendezvous at " + peer);
+    changed.wait_for(lock, backoff.next(), [&] { return closing; });
+    if (closing) return;
+  }
+}
+
+Attendance::Attendance(std::shared_ptr<grpc::Channel> channel, std::string peer, Hello hello,
+                       Report report)
+    : impl_(std::make_unique<Impl>()) {
+  impl_->peer = std::move(peer);
+  impl_->hello = std::move(hello);
+  impl_->report = std::move(report);
+  impl_->stub = Rendezvous::NewStub(channel);
+  impl_->thread = std::thread([this] { impl_->run(); });
+}
+
+Attendance::~Attendance() {
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->closing = true;
+    impl_->changed.notify_all();
+  }
+  impl_->thread.join();
+}
+
+GroupView Attendance::view() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->view;
+}
+
+bool Attendance::connected() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->is_connected;
+}
+
+std::chrono::milliseconds Attendance::silence() const {
+  const std::lock_guard lock(impl_->mutex);
+  return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - impl_->heard);
+}
+
+void Attendance::report_now() {
+  impl_->nudge();
+}
+
+GroupView Attendance::wait(const std::function<bool(const GroupView&)>& ready, std::stop_token stop,
+                           std::chrono::milliseconds wait,
+                           std::chrono::milliseconds patience) const {
+  std::unique_lock lock(impl_->mutex);
+  impl_->changed.wait_for(lock, stop, wait,
+                          [&] { return !impl_->rejected.empty() || ready(impl_->view); });
+  if (!impl_->rejected.empty())
+    throw Invalid("the rendezvous at " + impl_->peer + " rejected this replica: " + impl_->rejected,
+                  kProtocol);
+  if (Clock::now() - impl_->heard > patience)
+    throw Unavailable("the rendezvous at " + impl_->peer + " has not answered for " +
+                      std::to_string(patience.count() / 1000) + " s");
+  return impl_->view;
+}
+
+}  // namespace muster::group

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+
+#include "proto/muster/rendezvous.pb.h"
+
+namespace grpc {
+class Channel;
+}
+
+namespace muster::group {
+
+// One replica's place in the group: keeps a stream to the rendezvous for as long as it lives, opens
+// it again with back-off when it breaks, sends a heartbeat a second. Thread-safe.
+class Attendance {
+ public:
+  using Report = std::function<void(PeerMessage&)>;  // adds a shard's state; called on our thread
+
+  // `peer` names the rendezvous in messages.
+  Attendance(std::shared_ptr<grpc::Channel> channel, std::string peer, Hello hello, Report report);
+  ~Attendance();
+  Attendance(const Attendance&) = delete;
+  Attendance& operator=(const Attendance&) = delete;
+
+  // The newest view; a default one (generation 0, forming) before the first.
+  GroupView view() const;
+  bool connected() const;
+  // Since when the rendezvous has not been heard of.
+  std::chrono::milliseconds silence() const;
+  // Sends a heartbeat now: something changed.
+  void report_now();
+
+  // Waits until `ready` holds for the view, `stop` is requested, or `wait` is over; returns the
+  // view. Throws Invalid (kProtocol) with the rendezvous' words if it rejected us; Unavailable if
+  // it has been silent for longer than `patience`.
+  GroupView wait(const std::function<bool(const GroupView&)>& ready, std::stop_token stop,
+                 std::chrono::milliseconds wait, std::chrono::milliseconds patience) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace muster::group

@@ -1,0 +1,54 @@
+#include "trainer/group/generations.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+#include "common/error.h"
+#include "common/file.h"
+
+namespace muster::group {
+
+namespace fs = std::filesystem;
+
+uint64_t newest_generation(const fs::path& storage) {
+  uint64_t newest = 0;
+  std::error_code error;
+  fs::directory_iterator entry(storage / "generations", error);
+  if (error) return 0;
+  for (; entry != fs::directory_iterator(); entry.increment(error)) {
+    if (error) break;
+    const std::string name = entry->path().filename();
+    uint64_t number = 0;
+    const auto [end, status] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (status == std::errc() && end == name.data() + name.size())
+      newest = std::max(newest, number);
+  }
+  return newest;
+}
+
+uint64_t open_generation(const fs::path& storage, uint64_t at_least) {
+  const fs::path folder = storage / "generations";
+  muster::create_directories(folder);
+  uint64_t next = std::max(at_least, newest_generation(storage)) + 1;
+  for (;; ++next) {
+    const fs::path path = folder / std::to_string(next);
+    if (mkdir(path.c_str(), 0777) == 0) break;
+    if (errno != EEXIST)
+      throw WriteError(path.string() + ": cannot open a generation: " + std::strerror(errno));
+  }
+  sync_directory(folder);
+  return next;
+}
+
+void require_newest(const fs::path& storage, uint64_t generation) {
+  const uint64_t newest = newest_generation(storage);
+  if (newest > generation)
+    throw Unavailable("generation " + std::to_string(generation) +
+                      " of the group was superseded by generation " + std::to_string(newest) +
+                      ": nothing is published");
+}
+
+}  // namespace muster::group

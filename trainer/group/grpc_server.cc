@@ -1,0 +1,42 @@
+#include "trainer/group/grpc_server.h"
+
+#include "common/error.h"
+#include "trainer/group/address.h"
+
+namespace muster::group {
+
+namespace {
+constexpr int kHeaderSlack = 64 << 10;
+}
+
+std::unique_ptr<grpc::Server> start_server(const std::string& address, grpc::Service& service) {
+  int port = 0;
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(listening_address(address), grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&service);
+  builder.SetMaxReceiveMessageSize(kMaximumMessage + kHeaderSlack);
+  builder.SetMaxSendMessageSize(kMaximumMessage + kHeaderSlack);
+  // gRPC shares ports by default: two jobs would answer in turn.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 10000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  auto server = builder.BuildAndStart();
+  if (!server || port == 0)
+    throw Unavailable(address + ": cannot listen there: the port is in use or not ours");
+  return server;
+}
+
+std::shared_ptr<grpc::Channel> make_channel(const std::string& address) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMaximumMessage + kHeaderSlack);
+  arguments.SetMaxSendMessageSize(kMaximumMessage + kHeaderSlack);
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+}
+
+}  // namespace muster::group

@@ -1,0 +1,116 @@
+#include "trainer/group/membership.h"
+
+#include <unistd.h>
+
+#include <charconv>
+
+#include "common/error.h"
+#include "common/exit_code.h"
+
+namespace muster::group {
+
+int Membership::rank() const {
+  return role == Role::chief ? 0 : index + static_cast<int>(cluster.chief.size());
+}
+
+bool Membership::has_evaluator() const {
+  const auto found = replicas.find("evaluator");
+  return found != replicas.end() && found->second > 0;
+}
+
+std::string Membership::rendezvous_address() const {
+  return cluster.chief.empty() ? cluster.workers.at(0) : cluster.chief[0];
+}
+
+std::string Membership::own_address() const {
+  if (role == Role::ps) return cluster.ps.at(index);
+  return role == Role::chief ? cluster.chief.at(0) : cluster.workers.at(index);
+}
+
+Environment read_environment() {
+  Environment environment;
+  for (char** entry = environ; entry && *entry; ++entry) {
+    const std::string_view text(*entry);
+    const size_t equals = text.find('=');
+    if (equals == std::string_view::npos) continue;
+    environment.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return environment;
+}
+
+namespace {
+
+std::string value_of(const Environment& environment, const std::string& name) {
+  const auto found = environment.find(name);
+  return found == environment.end() ? "" : found->second;
+}
+
+int number_of(const Environment& environment, const std::string& name, int fallback) {
+  const std::string text = value_of(environment, name);
+  if (text.empty()) return fallback;
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < 0)
+    throw Invalid(name + ": expected a number of at least 0, found \"" + text + "\"", kBadConfig);
+  return number;
+}
+
+// MUSTER_ROLE and MUSTER_INDEX repeat what TF_CONFIG says; where both are there they must agree.
+void check_agreement(const Environment& environment, const Membership& membership) {
+  const std::string role = value_of(environment, "MUSTER_ROLE");
+  if (!role.empty() && role != membership.role_name)
+    throw Invalid("MUSTER_ROLE: expected \"" + membership.role_name +
+                      "\" as TF_CONFIG's task.type says, found \"" + role + "\"",
+                  kBadConfig);
+  const int index = number_of(environment, "MUSTER_INDEX", membership.index);
+  if (index != membership.index)
+    throw Invalid("MUSTER_INDEX: expected " + std::to_string(membership.index) +
+                      " as TF_CONFIG's task.index says, found " + std::to_string(index),
+                  kBadConfig);
+}
+
+void check_topology(const Membership& membership) {
+  if (membership.role != Role::evaluator && membership.members() > 1 && !membership.distributed())
+    throw Invalid("TF_CONFIG: cluster: " + std::to_string(membership.members()) +
+                      " members without a ps cannot train together: expected at least one \"ps\"",
+                  kBadConfig);
+  if (membership.distributed() && membership.members() == 0)
+    throw Invalid(
+        "TF_CONFIG: cluster: expected a chief, master or worker beside the ps, found none",
+        kBadConfig);
+  if (membership.distributed() && membership.storage.empty())
+    throw Invalid("MUSTER_STORAGE: expected the job's folder on shared storage, found nothing",
+                  kBadConfig);
+}
+
+}  // namespace
+
+Membership parse_membership(const Environment& environment) {
+  Membership membership;
+  membership.storage = value_of(environment, "MUSTER_STORAGE");
+  membership.training = value_of(environment, "MUSTER_TRAINING");
+  membership.http_address = value_of(environment, "MUSTER_HTTP_ADDRESS");
+  membership.uid = value_of(environment, "MUSTER_JOB_UID");
+  membership.attempt = number_of(environment, "MUSTER_ATTEMPT", 0);
+  if (const std::string job = value_of(environment, "MUSTER_JOB"); !job.empty())
+    membership.job = job;
+  if (const std::string replicas = value_of(environment, "MUSTER_REPLICAS"); !replicas.empty())
+    parse_replicas(replicas, membership);
+  const std::string tf_config = value_of(environment, "TF_CONFIG");
+  if (tf_config.empty()) {
+    membership.role_name = value_of(environment, "MUSTER_ROLE");
+    if (membership.role_name.empty()) membership.role_name = "chief";
+    membership.role = membership.role_name == "worker" ? Role::worker : Role::chief;
+    if (membership.role_name == "evaluator" || membership.role_name == "ps")
+      throw Invalid("TF_CONFIG: expected a cluster for a replica of role " + membership.role_name +
+                        ", found nothing",
+                    kBadConfig);
+  } else {
+    parse_tf_config(tf_config, membership);
+    check_agreement(environment, membership);
+  }
+  check_topology(membership);
+  return membership;
+}
+
+}  // namespace muster::group

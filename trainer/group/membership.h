@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace muster::group {
+
+enum class Role { ps, chief, worker, evaluator };
+
+// The job's replicas as TF_CONFIG lists them, "host:port" each, by index.
+struct Cluster {
+  std::vector<std::string> ps;
+  std::vector<std::string> chief;  // or master; at most one
+  std::vector<std::string> workers;
+};
+
+// Who this process is and who else there is: TF_CONFIG and the MUSTER_* environment as values.
+struct Membership {
+  std::string job = "standalone";
+  std::string uid;
+  Role role = Role::chief;
+  std::string role_name = "chief";  // as the job spells it: "master" too
+  int index = 0;
+  int attempt = 0;
+  Cluster cluster;                      // empty for a job of one replica
+  std::map<std::string, int> replicas;  // every role of the job, the evaluator too
+  std::filesystem::path storage;
+  std::filesystem::path training;
+  std::string http_address;
+
+  // Members compute; rank 0 leads: the chief, else worker 0.
+  int members() const { return static_cast<int>(cluster.chief.size() + cluster.workers.size()); }
+  int shards() const { return static_cast<int>(cluster.ps.size()); }
+  bool is_member() const { return role == Role::chief || role == Role::worker; }
+  int rank() const;  // precondition: is_member()
+  bool is_leader() const { return is_member() && rank() == 0; }
+  // True where gradients meet other processes.
+  bool distributed() const { return !cluster.ps.empty(); }
+  bool has_evaluator() const;
+  std::string rendezvous_address() const;  // of rank 0
+  std::string own_address() const;
+  std::string name() const { return role_name + " " + std::to_string(index); }
+};
+
+using Environment = std::map<std::string, std::string>;
+
+// The process's environment.
+Environment read_environment();
+
+// Throws Invalid (kBadConfig) naming the variable and field: what was expected, what was found.
+Membership parse_membership(const Environment& environment);
+
+// The part of it that TF_CONFIG decides: role, index, cluster.
+void parse_tf_config(std::string_view text, Membership& membership);
+
+// The part that MUSTER_REPLICAS decides: how many replicas of each role.
+void parse_replicas(std::string_view text, Membership& membership);
+
+}  // namespace muster::group

@@ -1,0 +1,222 @@
+#include "trainer/group/rendezvous_server.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "common/log.h"
+#include "nlohmann/json.hpp"
+#include "proto/muster/rendezvous.grpc.pb.h"
+#include "trainer/group/grpc_server.h"
+
+namespace muster::group {
+
+using Clock = std::chrono::steady_clock;
+
+namespace {
+constexpr std::chrono::milliseconds kHeartbeat{1000};
+constexpr std::chrono::milliseconds kTick{250};
+constexpr std::chrono::milliseconds kShutdown{1000};
+}  // namespace
+
+struct RendezvousServer::Impl {
+  class Peer;
+  class Service : public Rendezvous::CallbackService {
+   public:
+    explicit Service(Impl& impl) : impl_(impl) {}
+    grpc::ServerBidiReactor<PeerMessage, GroupMessage>* Attend(
+        grpc::CallbackServerContext* context) override;
+
+   private:
+    Impl& impl_;
+  };
+
+  explicit Impl(Roster::Expected expected) : roster(std::move(expected)), service(*this) {}
+
+  void send_to_all();
+  void close_replaced();
+  void tick();
+
+  mutable std::mutex mutex;
+  std::condition_variable changed;
+  uint64_t revision = 0;
+  uint64_t seen = 0;
+  bool closing = false;
+  Roster roster;
+  GroupView view;
+  std::map<uint64_t, Peer*> peers;
+  uint64_t next_connection = 1;
+  Service service;
+  std::unique_ptr<grpc::Server> server;
+  std::thread ticker;
+};
+
+// One stream. Everything in it is guarded by Impl::mutex; gRPC deletes nothing, OnDone does.
+class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage, GroupMessage> {
+ public:
+  Peer(Impl& impl, grpc::CallbackServerContext* context) : impl_(impl), context_(context) {
+    const std::lock_guard lock(impl_.mutex);
+    id_ = impl_.next_connection++;
+    impl_.peers[id_] = this;
+    StartRead(&incoming_);
+  }
+
+  void OnReadDone(bool ok) override {
+    const std::lock_guard lock(impl_.mutex);
+    if (!ok) return leave();
+    const auto now = Clock::now();
+    if (!admitted_) {
+      const std::string objection = impl_.roster.admit(id_, incoming_.hello(), now);
+      if (!objection.empty()) return reject(objection);
+      admitted_ = true;
+      log::info(incoming_.hello().role() + " " + std::to_string(incoming_.hello().index()) +
+                " joined");
+      impl_.close_replaced();
+    }
+    if (!impl_.roster.heard(id_, incoming_, now)) return leave();
+    note_change();
+    send();
+    StartRead(&incoming_);
+  }
+
+  void OnWriteDone(bool ok) override {
+    const std::lock_guard lock(impl_.mutex);
+    writing_ = false;
+    if (!ok || rejected_) return leave();
+    if (std::exchange(again_, false)) send();
+  }
+
+  void OnDone() override {
+    {
+      const std::lock_guard lock(impl_.mutex);
+      note_loss();
+      impl_.roster.gone(id_);
+      impl_.peers.erase(id_);
+      note_change();
+    }
+    delete this;
+  }
+
+  void send() {
+    if (finished_ || rejected_ || !admitted_) return;
+    if (writing_) {
+      again_ = true;
+      return;
+    }
+    *outgoing_.mutable_view() = impl_.view;
+    writing_ = true;
+    StartWrite(&outgoing_);
+  }
+
+  void cancel() { context_->TryCancel(); }
+
+ private:
+  void leave() {
+    if (std::exchange(finished_, true)) return;
+    note_loss();
+    impl_.roster.gone(id_);
+    note_change();
+    Finish(grpc::Status::OK);
+  }
+  void reject(const std::string& objection) {
+    log::warning("a peer may not join: " + objection, {{"peer", context_->peer()}});
+    rejected_ = writing_ = true;
+    outgoing_.set_rejected(objection);
+    StartWrite(&outgoing_);
+  }
+  void note_loss() {
+    const Roster::Peer* peer = impl_.roster.find(id_);
+    if (peer && !impl_.closing)
+      log::info(peer->hello.role() + " " + std::to_string(peer->hello.index()) + " left");
+  }
+  void note_change() {
+    ++impl_.revision;
+    impl_.changed.notify_all();
+  }
+
+  Impl& impl_;
+  grpc::CallbackServerContext* context_;
+  uint64_t id_ = 0;
+  PeerMessage incoming_;
+  GroupMessage outgoing_;
+  bool admitted_ = false;
+  bool writing_ = false;
+  bool again_ = false;
+  bool rejected_ = false;
+  bool finished_ = false;
+};
+
+grpc::ServerBidiReactor<PeerMessage, GroupMessage>* RendezvousServer::Impl::Service::Attend(
+    grpc::CallbackServerContext* context) {
+  return new Peer(impl_, context);
+}
+
+void RendezvousServer::Impl::send_to_all() {
+  for (auto& [id, peer] : peers) peer->send();
+}
+
+void RendezvousServer::Impl::close_replaced() {
+  for (const uint64_t id : roster.take_replaced())
+    if (const auto found = peers.find(id); found != peers.end()) found->second->cancel();
+}
+
+void RendezvousServer::Impl::tick() {
+  std::unique_lock lock(mutex);
+  auto heartbeat = Clock::now();
+  while (!closing) {
+    changed.wait_for(lock, kTick, [&] { return closing; });
+    for (const uint64_t id : roster.overdue(Clock::now()))
+      if (const auto found = peers.find(id); found != peers.end()) found->second->cancel();
+    if (Clock::now() - heartbeat < kHeartbeat) continue;
+    heartbeat = Clock::now();
+    send_to_all();
+  }
+}
+
+RendezvousServer::RendezvousServer(const std::string& address, Roster::Expected expected)
+    : impl_(std::make_unique<Impl>(std::move(expected))) {
+  impl_->server = start_server(address, impl_->service);
+  impl_->ticker = std::thread([this] { impl_->tick(); });
+}
+
+RendezvousServer::~RendezvousServer() {
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->closing = true;
+    impl_->changed.notify_all();
+  }
+  impl_->ticker.join();
+  impl_->server->Shutdown(std::chrono::system_clock::now() + kShutdown);
+  std::unique_lock lock(impl_->mutex);
+  impl_->changed.wait(lock, [&] { return impl_->peers.empty(); });
+}
+
+void RendezvousServer::inspect(const std::function<void(const Roster&)>& read) const {
+  const std::lock_guard lock(impl_->mutex);
+  read(impl_->roster);
+}
+
+void RendezvousServer::wait_for_change(std::chrono::milliseconds wait) {
+  std::unique_lock lock(impl_->mutex);
+  impl_->changed.wait_for(lock, wait, [&] { return impl_->revision != impl_->seen; });
+  impl_->seen = impl_->revision;
+}
+
+void RendezvousServer::update(const std::function<void(GroupView&)>& change) {
+  const std::lock_guard lock(impl_->mutex);
+  change(impl_->view);
+  impl_->send_to_all();
+  ++impl_->revision;
+  impl_->changed.notify_all();
+}
+
+GroupView RendezvousServer::view() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->view;
+}
+
+std::shared_ptr<grpc::Channel> RendezvousServer::local_channel() {
+  return impl_->server->InProcessChannel(grpc::ChannelArguments());
+}
+
+}  // namespace muster::group

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "trainer/group/roster.h"
+
+namespace grpc {
+class Channel;
+}
+
+namespace muster::group {
+
+// Rank 0's side of the rendezvous: peers attend by a gRPC stream each; what the group is to know
+// goes to all of them at every change and once a second. Thread-safe.
+class RendezvousServer {
+ public:
+  // Listens at once. Throws Unavailable naming the address if it cannot be bound.
+  RendezvousServer(const std::string& address, Roster::Expected expected);
+  ~RendezvousServer();
+  RendezvousServer(const RendezvousServer&) = delete;
+  RendezvousServer& operator=(const RendezvousServer&) = delete;
+
+  // Runs `read` on the roster, under its lock.
+  void inspect(const std::function<void(const Roster&)>& read) const;
+  // Waits until the roster changes, or for at most `wait`.
+  void wait_for_change(std::chrono::milliseconds wait);
+  // Changes the view and sends it to everybody.
+  void update(const std::function<void(GroupView&)>& change);
+  GroupView view() const;
+
+  // A channel to this server that leaves the process by no network.
+  std::shared_ptr<grpc::Channel> local_channel();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace muster::group

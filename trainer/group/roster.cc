@@ -1,0 +1,128 @@
+#include "trainer/group/roster.h"
+
+namespace muster::group {
+
+namespace {
+
+std::string differs(const std::string& what, const std::string& expected,
+                    const std::string& found) {
+  if (expected == found) return "";
+  return "expected " + what + " \"" + expected + "\", found \"" + found + "\"";
+}
+
+bool is_chief(const std::string& role) {
+  return role == "chief" || role == "master";
+}
+
+bool same_place(const Hello& hello, const std::string& role, int index) {
+  const bool same_role = hello.role() == role || (is_chief(hello.role()) && is_chief(role));
+  return same_role && static_cast<int>(hello.index()) == index;
+}
+
+}  // namespace
+
+std::string Roster::objection(const Hello& hello) const {
+  if (auto text = differs("job uid", expected_.job_uid, hello.job_uid()); !text.empty())
+    return text;
+  if (auto text = differs("version", expected_.version, hello.version()); !text.empty())
+    return text;
+  if (auto text = differs("training fingerprint", expected_.training_fingerprint,
+                          hello.training_fingerprint());
+      !text.empty())
+    return text;
+  int places = 0;
+  if (is_chief(hello.role())) places = expected_.chiefs;
+  if (hello.role() == "worker") places = expected_.workers;
+  if (hello.role() == "ps") places = expected_.shards;
+  if (static_cast<int64_t>(hello.index()) >= places)
+    return "expected one of " + std::to_string(places) + " replicas of role \"" + hello.role() +
+           "\", found index " + std::to_string(hello.index());
+  if (hello.role() == "ps") return "";
+  return differs("layout fingerprint", expected_.layout_fingerprint, hello.layout_fingerprint());
+}
+
+std::string Roster::admit(uint64_t connection, const Hello& hello, Time now) {
+  if (auto text = objection(hello); !text.empty()) return text;
+  for (auto it = peers_.begin(); it != peers_.end(); ++it) {
+    const Hello& other = it->second.hello;
+    if (!same_place(other, hello.role(), static_cast<int>(hello.index()))) continue;
+    if (hello.attempt() < other.attempt())
+      return "expected attempt " + std::to_string(other.attempt()) + " or later of " +
+             hello.role() + " " + std::to_string(hello.index()) + ", found attempt " +
+             std::to_string(hello.attempt());
+    replaced_.push_back(it->first);
+    peers_.erase(it);
+    break;
+  }
+  peers_[connection] = {hello, {}, false, now};
+  return "";
+}
+
+bool Roster::heard(uint64_t connection, const PeerMessage& message, Time now) {
+  const auto found = peers_.find(connection);
+  if (found == peers_.end()) return false;
+  found->second.heard = now;
+  if (message.has_shard()) found->second.shard = message.shard();
+  found->second.leaving = message.leaving();
+  return true;
+}
+
+void Roster::gone(uint64_t connection) {
+  peers_.erase(connection);
+}
+
+std::vector<uint64_t> Roster::overdue(Time now) const {
+  std::vector<uint64_t> connections;
+  for (const auto& [connection, peer] : peers_)
+    if (now - peer.heard > kSilence) connections.push_back(connection);
+  return connections;
+}
+
+std::vector<uint64_t> Roster::take_replaced() {
+  return std::exchange(replaced_, {});
+}
+
+const Roster::Peer* Roster::place(const std::string& role, int index) const {
+  for (const auto& [connection, peer] : peers_)
+    if (same_place(peer.hello, role, index)) return &peer;
+  return nullptr;
+}
+
+const Roster::Peer* Roster::shard(int index) const {
+  return place("ps", index);
+}
+
+const Roster::Peer* Roster::find(uint64_t connection) const {
+  const auto found = peers_.find(connection);
+  return found == peers_.end() ? nullptr : &found->second;
+}
+
+int Roster::shards_present() const {
+  int count = 0;
+  for (const auto& [connection, peer] : peers_) count += peer.hello.role() == "ps";
+  return count;
+}
+
+int Roster::members_present() const {
+  return static_cast<int>(peers_.size()) - shards_present();
+}
+
+std::string Roster::missing() const {
+  std::string text;
+  const auto add = [&](const std::string& role, int places) {
+    for (int i = 0; i < places; ++i)
+      if (!place(role, i)) text += (text.empty() ? "" : ", ") + role + " " + std::to_string(i);
+  };
+  add("ps", expected_.shards);
+  add("chief", expected_.chiefs);
+  add("worker", expected_.workers);
+  return text;
+}
+
+bool Roster::shard_leaving() const {
+  for (const auto& [connection, peer] : peers_)
+    if (peer.leaving && peer.hello.role() == "ps") return true;
+  return false;
+}
+
+}  // namespace muster::group

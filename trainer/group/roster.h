@@ -1,0 +1,65 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "proto/muster/rendezvous.pb.h"
+
+namespace muster::group {
+
+// Who attends a group, as rank 0 knows it: a state machine without network or clock. Each peer
+// comes by a connection of its own; a second process of the same role and index takes the place of
+// the first.
+class Roster {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+  static constexpr std::chrono::milliseconds kSilence{3000};  // three heartbeats
+
+  struct Expected {
+    std::string job_uid;
+    std::string version;
+    std::string training_fingerprint;
+    std::string layout_fingerprint;
+    int chiefs = 1;
+    int workers = 0;
+    int shards = 1;
+  };
+  struct Peer {
+    Hello hello;
+    ShardState shard;
+    bool leaving = false;
+    Time heard;
+  };
+
+  explicit Roster(Expected expected) : expected_(std::move(expected)) {}
+
+  // Why the peer may not join (naming what was expected and found), or empty: it has joined.
+  std::string admit(uint64_t connection, const Hello& hello, Time now);
+  // False if the connection attends no more: its place was taken.
+  bool heard(uint64_t connection, const PeerMessage& message, Time now);
+  void gone(uint64_t connection);
+  // Connections that have been silent for kSilence.
+  std::vector<uint64_t> overdue(Time now) const;
+  // Connections whose place was taken since the last call: their streams are to be closed.
+  std::vector<uint64_t> take_replaced();
+
+  const Peer* shard(int index) const;
+  const Peer* find(uint64_t connection) const;
+  int shards_present() const;
+  int members_present() const;
+  // "ps 1, worker 0": who has not come.
+  std::string missing() const;
+  bool shard_leaving() const;
+
+ private:
+  std::string objection(const Hello& hello) const;
+  const Peer* place(const std::string& role, int index) const;
+  Expected expected_;
+  std::map<uint64_t, Peer> peers_;
+  std::vector<uint64_t> replaced_;
+};
+
+}  // namespace muster::group
