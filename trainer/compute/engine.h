@@ -15,17 +15,17 @@ namespace muster::compute {
 
 enum class ElementType { uint8, float32 };
 
-// The rows of one (micro)batch, by pointer: nothing is gathered before the device does it. Value of a
-// feature: element * scale + offset.
+// The rows of one (micro)batch, by pointer: nothing is gathered before the device does it. Value of
+// a feature: element * scale + offset.
 struct Batch {
-  int64_t rows = 0;                          // 0 is legal: gradients and sums are zero
+  int64_t rows = 0;  // 0 is legal: gradients and sums are zero
   ElementType type = ElementType::float32;
-  std::span<const void* const> features;     // rows pointers, each to one sample's elements
+  std::span<const void* const> features;  // rows pointers, each to one sample's elements
   float scale = 1.0f;
   float offset = 0.0f;
-  std::span<const int32_t> labels;           // softmax_cross_entropy: rows classes
-  std::span<const float* const> targets;     // mean_squared_error: rows pointers to label_count floats
-  std::span<const uint64_t> positions;       // rows sample positions in the epoch's permutation
+  std::span<const int32_t> labels;        // softmax_cross_entropy: rows classes
+  std::span<const float* const> targets;  // mean_squared_error: rows pointers to label_count floats
+  std::span<const uint64_t> positions;    // rows sample positions in the epoch's permutation
   uint64_t epoch = 0;
 };
 
@@ -40,9 +40,9 @@ struct LossSums {
 struct EngineOptions {
   std::string device = "auto";  // auto | cpu | cuda (without CUDA in the build: Invalid)
   int64_t max_rows = 32;
-  int threads = 0;              // 0: cpu_budget() capped by what the shapes are worth; then fixed
-  uint64_t seed = 1;            // of dropout
-  bool exclusive = true;        // nobody else wants these cores: team members spin between steps
+  int threads = 0;        // 0: cpu_budget() capped by what the shapes are worth; then fixed
+  uint64_t seed = 1;      // of dropout
+  bool exclusive = true;  // nobody else wants these cores: team members spin between steps
 };
 
 // A model on a device: its static graph, its arena, its flat buffers. Built once; a step allocates
@@ -67,7 +67,8 @@ class Engine {
   virtual LossSums compute_gradients(const Batch& batch) = 0;
 
   // compute_gradients, then the optimizer over everything, in one go on the device's threads;
-  // update.inverse_rows is ignored, 1 / rows is used. `slots` are host views as Optimizer names them.
+  // update.inverse_rows is ignored, 1 / rows is used. `slots` are host views as Optimizer names
+  // them.
   virtual LossSums train(const Batch& batch, const Optimizer& optimizer,
                          const UpdateArguments& update,
                          std::span<const std::span<float>> slots) = 0;
@@ -79,9 +80,10 @@ class Engine {
   virtual int64_t output_count() const = 0;
 };
 
-// Fills `parameters` (layout.size() floats) as the initializers say: a function of (seed, tensor name,
-// element) only.
-void initialize_parameters(const ParameterLayout& layout, uint64_t seed, std::span<float> parameters);
+// Fills `parameters` (layout.size() floats) as the initializers say: a function of (seed, tensor
+// name, element) only.
+void initialize_parameters(const ParameterLayout& layout, uint64_t seed,
+                           std::span<float> parameters);
 
 // The layout an Engine of this model will have, without building one (a ps needs no arena).
 ParameterLayout make_layout(const ModelSpec& model);

@@ -9,11 +9,12 @@
 
 namespace muster::compute {
 
-// Where every parameter of a model lies in one flat float32 buffer. Gradients and each optimizer slot
-// are buffers of the same layout. Order: reverse-layer (the last layer's parameters first), so that a
-// prefix is complete early in the backward pass; three segments one after the other: trainable, frozen,
-// state. Tensors start at multiples of 64 floats (256 bytes); the padding between is zero and stays zero.
-// A ps shard, a collective's bucket and an optimizer's launch are ranges of it.
+// Where every parameter of a model lies in one flat float32 buffer. Gradients and each optimizer
+// slot are buffers of the same layout. Order: reverse-layer (the last layer's parameters first), so
+// that a prefix is complete early in the backward pass; three segments one after the other:
+// trainable, frozen, state. Tensors start at multiples of 64 floats (256 bytes); the padding
+// between is zero and stays zero. A ps shard, a collective's bucket and an optimizer's launch are
+// ranges of it.
 
 enum class Segment { trainable, frozen, state };
 
@@ -28,13 +29,13 @@ struct ParameterTensor {
   std::string name;            // "hidden_1/kernel"
   std::vector<int64_t> shape;  // C order
   Segment segment = Segment::trainable;
-  size_t offset = 0;           // in floats, a multiple of 64
-  size_t count = 0;            // product of shape
+  size_t offset = 0;  // in floats, a multiple of 64
+  size_t count = 0;   // product of shape
   Initializer initializer;
   float learning_rate_multiplier = 1.0f;
   float weight_decay_multiplier = 1.0f;  // 0 for biases and normalization
-  float state_momentum = 0.0f;           // state segment: new = momentum * old + (1 - momentum) * batch
-  std::string tied_to;                   // the tensor whose memory it shares, or empty
+  float state_momentum = 0.0f;  // state segment: new = momentum * old + (1 - momentum) * batch
+  std::string tied_to;          // the tensor whose memory it shares, or empty
 
   Range range() const { return {offset, offset + count}; }
 };
@@ -53,8 +54,8 @@ class ParameterLayout {
   size_t parameter_count() const;        // without padding
 
   // Cuts the buffer into `shards` contiguous ranges of nearly equal size whose borders lie on rows
-  // (first axis) of tensors, so that every piece of a tensor is [rows, ...]. Some may be empty where
-  // there are fewer rows than shards.
+  // (first axis) of tensors, so that every piece of a tensor is [rows, ...]. Some may be empty
+  // where there are fewer rows than shards.
   std::vector<Range> partition(int shards) const;
 
   // SHA-256 over names, shapes, segments and offsets: two replicas with the same fingerprint may

@@ -1,0 +1,125 @@
+#include "tests/unit/trainer/compute/support.h"
+
+#include "trainer/compute/random.h"
+
+namespace muster::compute::testing {
+
+uint64_t fixture_bits(uint64_t number, uint64_t element) {
+  return mix64((number << 32) + element);
+}
+
+float fixture_value(uint64_t number, uint64_t element, float limit) {
+  const auto centred = static_cast<int64_t>(fixture_bits(number, element) >> 40) - (1 << 23);
+  return static_cast<float>(centred) * 0x1p-23f * limit;
+}
+
+OwnedBatch::OwnedBatch(int64_t rows, int64_t features, int64_t label_count, double density,
+                       uint64_t number)
+    : width(features), target_width(label_count) {
+  values.resize(static_cast<size_t>(rows * features));
+  for (size_t i = 0; i < values.size(); ++i) {
+    const bool zero = unit_uniform(fixture_bits(number + 1, i)) >= density;
+    values[i] = zero ? 0.0f : fixture_value(number, i, 1.0f);
+  }
+  targets.resize(static_cast<size_t>(rows * label_count));
+  for (size_t i = 0; i < targets.size(); ++i) targets[i] = fixture_value(number + 2, i, 1.0f);
+  for (int64_t row = 0; row < rows; ++row) {
+    labels.push_back(static_cast<int32_t>(fixture_bits(number + 3, uint64_t(row)) %
+                                          static_cast<uint64_t>(label_count)));
+    positions.push_back(static_cast<uint64_t>(row) + 1000);
+    feature_rows.push_back(&values[static_cast<size_t>(row * features)]);
+    target_rows.push_back(&targets[static_cast<size_t>(row * label_count)]);
+  }
+}
+
+Batch OwnedBatch::first(int64_t rows) const {
+  return part(0, rows);
+}
+
+Batch OwnedBatch::part(int64_t begin, int64_t rows) const {
+  const size_t at = static_cast<size_t>(begin), count = static_cast<size_t>(rows);
+  Batch batch;
+  batch.rows = rows;
+  batch.type = ElementType::float32;
+  batch.features = std::span(feature_rows).subspan(at, count);
+  batch.labels = std::span(labels).subspan(at, count);
+  batch.targets = std::span(target_rows).subspan(at, count);
+  batch.positions = std::span(positions).subspan(at, count);
+  return batch;
+}
+
+LayerSpec dense(const std::string& name, int64_t units, Activation activation,
+                std::vector<std::string> inputs, bool trainable) {
+  Dense kind;
+  kind.units = units;
+  kind.activation = activation;
+  return {name, kind, std::move(inputs), trainable};
+}
+
+LayerSpec layer(const std::string& name, LayerKind kind, std::vector<std::string> inputs,
+                bool trainable) {
+  return {name, kind, std::move(inputs), trainable};
+}
+
+ModelSpec model(int64_t inputs, std::vector<LayerSpec> layers, int64_t labels, Loss loss) {
+  ModelSpec spec;
+  spec.name = "test";
+  spec.input_shape = {inputs};
+  spec.label_count = labels;
+  spec.layers = std::move(layers);
+  spec.loss = loss;
+  return spec;
+}
+
+ModelSpec two_branches() {
+  return model(23,
+               {dense("stem", 33, Activation::relu, {"input"}),
+                dense("left", 17, Activation::sigmoid, {"stem"}),
+                layer("left_norm", BatchNormalization{}, {"left"}),
+                dense("right", 17, Activation::linear, {"stem"}, false),
+                layer("right_relu", ActivationLayer{Activation::relu}, {"right"}),
+                layer("sum", Add{}, {"left_norm", "right_relu"}),
+                layer("both", Concatenate{}, {"sum", "stem", "left"}),
+                layer("frozen_norm", BatchNormalization{}, {"both"}, false),
+                dense("logits", 5, Activation::linear, {"frozen_norm"})},
+               5);
+}
+
+std::unique_ptr<cpu::CpuEngine> engine(const ModelSpec& model, int64_t max_rows, int threads,
+                                       const std::string& instruction_set) {
+  EngineOptions options;
+  options.max_rows = max_rows;
+  options.threads = threads;
+  // Tests share the machine with each other.
+  options.exclusive = false;
+  return std::make_unique<cpu::CpuEngine>(build_graph(model), options,
+                                          cpu::select_kernels(instruction_set));
+}
+
+void initialize(Engine& engine, uint64_t seed) {
+  initialize_parameters(engine.layout(), seed, engine.parameters());
+  for (const ParameterTensor& tensor : engine.layout().tensors()) {
+    if (tensor.shape.size() != 1) continue;
+    for (size_t i = 0; i < tensor.count; ++i) {
+      engine.parameters()[tensor.offset + i] += fixture_value(seed + 50, tensor.offset + i, 0.2f);
+    }
+  }
+}
+
+std::vector<std::string> instruction_sets() {
+  std::vector<std::string> names;
+  for (const char* name : {"generic", "avx2", "avx512"}) {
+    try {
+      cpu::select_kernels(name);
+      names.push_back(name);
+    } catch (const std::exception&) {
+    }
+  }
+  return names;
+}
+
+std::vector<double> to_double(std::span<const float> values) {
+  return std::vector<double>(values.begin(), values.end());
+}
+
+}  // namespace muster::compute::testing

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trainer/compute/cpu/engine.h"
+#include "trainer/compute/engine.h"
+
+namespace muster::compute::testing {
+
+// The integer hash that fixtures are generated with; see tests/fixtures/pytorch/README.md.
+uint64_t fixture_bits(uint64_t number, uint64_t element);
+float fixture_value(uint64_t number, uint64_t element, float limit);
+
+// A batch with memory of its own. Features are fixture values, `density` of them not zero.
+struct OwnedBatch {
+  OwnedBatch(int64_t rows, int64_t features, int64_t labels, double density = 1.0,
+             uint64_t number = 7);
+  OwnedBatch(const OwnedBatch&) = delete;
+
+  // The first `rows` of it.
+  Batch first(int64_t rows) const;
+  Batch all() const { return first(static_cast<int64_t>(labels.size())); }
+  // Rows [begin, begin + rows).
+  Batch part(int64_t begin, int64_t rows) const;
+
+  int64_t width, target_width;
+  std::vector<float> values;   // [rows, width]
+  std::vector<float> targets;  // [rows, target_width]
+  std::vector<int32_t> labels;
+  std::vector<uint64_t> positions;
+  std::vector<const void*> feature_rows;
+  std::vector<const float*> target_rows;
+};
+
+LayerSpec dense(const std::string& name, int64_t units, Activation activation,
+                std::vector<std::string> inputs = {}, bool trainable = true);
+LayerSpec layer(const std::string& name, LayerKind kind, std::vector<std::string> inputs = {},
+                bool trainable = true);
+ModelSpec model(int64_t inputs, std::vector<LayerSpec> layers, int64_t labels,
+                Loss loss = Loss::softmax_cross_entropy);
+// Two branches from the input, batch normalization, an addition, a concatenation and a frozen
+// layer.
+ModelSpec two_branches();
+
+std::unique_ptr<cpu::CpuEngine> engine(const ModelSpec& model, int64_t max_rows, int threads = 1,
+                                       const std::string& instruction_set = "");
+// With parameters from initialize_parameters, biases moved off zero.
+void initialize(Engine& engine, uint64_t seed = 1);
+
+std::vector<std::string> instruction_sets();  // those this CPU has
+
+// Sum of losses over the batch in float64, by the plainest code: the reference everything is held
+// to. No dropout. Training: batch normalization uses the batch's statistics.
+double reference_loss(const ModelSpec& model, const ParameterLayout& layout,
+                      const std::vector<double>& parameters, const Batch& batch, bool training);
+std::vector<double> to_double(std::span<const float> values);
+
+}  // namespace muster::compute::testing

@@ -1,0 +1,104 @@
+#include "trainer/compute/cpu/operation.h"
+
+namespace muster::compute::cpu {
+namespace {
+
+class ActivationOperation : public Operation {
+ public:
+  ActivationOperation(const ActivationLayer& layer, const Node& node, Context& context)
+      : name_(node.name),
+        context_(context),
+        in_(context.values[static_cast<size_t>(node.inputs[0])]),
+        out_(context.values[static_cast<size_t>(node.output)]),
+        activation_(layer.activation),
+        // A softmax looks at whole rows.
+        share_(activation_ == Activation::softmax ? Share::rows : Share::columns) {}
+
+  void forward(Program& program) override {
+    program.add(name_ + " forward", {reads(in_.data, share_), writes(out_.data, share_)},
+                [this](const Step& step, Member member) {
+                  if (share_ == Share::rows) {
+                    softmax_forward(step, member);
+                  } else {
+                    forward_columns(step, member);
+                  }
+                });
+  }
+
+  void backward(Program& program) override {
+    if (!in_.needs_gradient) return;
+    const bool accumulate = context_.claim_gradient(in_);
+    program.add(
+        name_ + " backward",
+        {reads(out_.data, share_), reads(out_.gradient, share_), writes(in_.gradient, share_)},
+        [this, accumulate](const Step& step, Member member) {
+          if (share_ == Share::rows) {
+            softmax_backward(step, member, accumulate);
+          } else {
+            backward_columns(step, member, accumulate);
+          }
+        });
+  }
+
+ private:
+  float* at(Block block, int64_t row, int64_t column) const {
+    return context_.arena.floats(block) + row * out_.stride + column;
+  }
+
+  void forward_columns(const Step& step, Member member) const {
+    const Kernels& k = context_.kernels;
+    const int64_t begin = member.begin(out_.width, kLine);
+    const int64_t n = member.end(out_.width, kLine) - begin;
+    float* y = at(out_.data, 0, begin);
+    k.copy(step.rows, n, at(in_.data, 0, begin), in_.stride, y, out_.stride, false);
+    if (activation_ == Activation::relu) k.bias_relu(step.rows, n, y, out_.stride, nullptr);
+    if (activation_ == Activation::sigmoid) k.bias_sigmoid(step.rows, n, y, out_.stride, nullptr);
+  }
+
+  void backward_columns(const Step& step, Member member, bool accumulate) const {
+    const Kernels& k = context_.kernels;
+    const int64_t begin = member.begin(out_.width, kLine);
+    const int64_t n = member.end(out_.width, kLine) - begin;
+    const float* y = at(out_.data, 0, begin);
+    const float* dy = at(out_.gradient, 0, begin);
+    float* dx = at(in_.gradient, 0, begin);
+    switch (activation_) {
+      case Activation::relu:
+        return k.relu_gradient(step.rows, n, y, out_.stride, dy, dx, accumulate);
+      case Activation::sigmoid:
+        return k.sigmoid_gradient(step.rows, n, y, out_.stride, dy, dx, accumulate);
+      default:
+        return k.copy(step.rows, n, dy, out_.stride, dx, in_.stride, accumulate);
+    }
+  }
+
+  void softmax_forward(const Step& step, Member member) const {
+    for (int64_t row = member.begin(step.rows); row < member.end(step.rows); ++row) {
+      context_.kernels.softmax(out_.width, at(in_.data, row, 0), at(out_.data, row, 0), -1);
+    }
+  }
+
+  void softmax_backward(const Step& step, Member member, bool accumulate) const {
+    for (int64_t row = member.begin(step.rows); row < member.end(step.rows); ++row) {
+      context_.kernels.softmax_gradient(out_.width, at(out_.data, row, 0),
+                                        at(out_.gradient, row, 0), at(in_.gradient, row, 0),
+                                        accumulate);
+    }
+  }
+
+  const std::string name_;
+  Context& context_;
+  ValueBlocks& in_;
+  ValueBlocks& out_;
+  const Activation activation_;
+  const Share share_;
+};
+
+}  // namespace
+
+std::unique_ptr<Operation> make_operation(const ActivationLayer& layer, const Node& node,
+                                          Context& context) {
+  return std::make_unique<ActivationOperation>(layer, node, context);
+}
+
+}  // namespace muster::compute::cpu

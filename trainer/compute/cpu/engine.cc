@@ -1,0 +1,262 @@
+#include "trainer/compute/cpu/engine.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "common/error.h"
+
+namespace muster::compute::cpu {
+namespace {
+
+// The share of values that are not zero below which leaving zeros out wins.
+constexpr double kSparseBelow = 0.7;
+
+std::vector<UpdateRule> sized(size_t n) {
+  return std::vector<UpdateRule>(n);
+}
+
+}  // namespace
+
+CpuEngine::Buffer::Buffer(size_t size) : size_(size) {
+  const size_t bytes = std::max<size_t>(size, 64) * sizeof(float);
+  data_.reset(static_cast<float*>(::operator new (bytes, std::align_val_t{256})));
+  std::memset(data_.get(), 0, bytes);
+}
+
+void CpuEngine::Buffer::Free::operator()(float* memory) const {
+  ::operator delete (memory, std::align_val_t{256});
+}
+
+CpuEngine::CpuEngine(Graph graph, const EngineOptions& options, const Kernels& kernels)
+    : graph_(std::move(graph)),
+      context_{graph_, kernels, arena_, options.threads, options.max_rows, options.seed, {}},
+      parameters_(graph_.layout.size()),
+      gradients_(graph_.layout.size()),
+      rules_(sized(graph_.layout.tensors().size())),
+      work_([this](Member member) {
+        uint64_t* ticks =
+            profiling_ ? &ticks_[static_cast<size_t>(member.index) * training_.size()] : nullptr;
+        program_->run(step_, member, team_, ticks);
+      }),
+      team_(options.threads, options.exclusive) {
+  add_values();
+  operations_.push_back(make_input(context_));
+  for (const Node& node : graph_.nodes) {
+    operations_.push_back(std::visit(
+        [&](const auto& kind) { return make_operation(kind, node, context_); }, node.kind));
+  }
+  loss_ = make_loss(context_);
+  for (Program* program : {&training_, &evaluation_, &prediction_}) {
+    for (const auto& operation : operations_) operation->forward(*program);
+  }
+  loss_->forward(training_);
+  loss_->forward(evaluation_);
+  for (auto i = operations_.rbegin(); i != operations_.rend(); ++i) (*i)->backward(training_);
+  arena_.allocate();
+  ticks_.resize(training_.size() * static_cast<size_t>(options.threads));
+}
+
+void CpuEngine::add_values() {
+  for (const Value& value : graph_.values) {
+    ValueBlocks blocks;
+    blocks.width = value.width;
+    blocks.stride = round_up(value.width, kLine);
+    blocks.needs_gradient = value.needs_gradient;
+    blocks.data = arena_.add(context_.max_rows * blocks.stride * 4);
+    context_.values.push_back(std::move(blocks));
+  }
+  for (size_t i = 0; i < context_.values.size(); ++i) {
+    ValueBlocks& value = context_.values[i];
+    // The loss always writes a gradient, even where nothing is trained.
+    if (value.needs_gradient || static_cast<int>(i) == graph_.output) {
+      value.gradient = arena_.add(context_.max_rows * value.stride * 4);
+    }
+  }
+  for (const Node& node : graph_.nodes) {
+    ValueBlocks& input = context_.values[static_cast<size_t>(node.inputs[0])];
+    const bool listed = node.inputs[0] == 0;
+    if (listed && std::holds_alternative<Dense>(node.kind) && !input.sparse) add_sparse(input);
+  }
+}
+
+void CpuEngine::add_sparse(ValueBlocks& value) {
+  value.sparse = std::make_unique<SparseValue>();
+  SparseValue& sparse = *value.sparse;
+  for (int m = 0; m < context_.threads; ++m) {
+    const Member member{m, context_.threads};
+    sparse.first_slot.push_back(static_cast<int64_t>(sparse.slots.size()));
+    for (int64_t at = member.begin(value.width, kLine); at < member.end(value.width, kLine);
+         at += kSlot) {
+      sparse.slots.push_back({at, std::min(kSlot, member.end(value.width, kLine) - at)});
+    }
+  }
+  const int64_t slots = static_cast<int64_t>(sparse.slots.size());
+  sparse.first_slot.push_back(slots);
+  sparse.words = round_up(context_.max_rows, 32) / 32;
+  sparse.counts = arena_.add(context_.max_rows * slots * 4);
+  sparse.indices = arena_.add(context_.max_rows * slots * kSlotEntries * 4);
+  sparse.values = arena_.add(context_.max_rows * slots * kSlotEntries * 4);
+  sparse.masks = arena_.add(round_up(value.width, kLine) * sparse.words * 4);
+  sparse.nonzeros = arena_.add(context_.threads * kLine * 4);
+}
+
+std::string CpuEngine::instruction_set() const {
+  return std::string(context_.kernels.name) + "/" + std::to_string(team_.count());
+}
+
+int64_t CpuEngine::output_count() const {
+  return graph_.values[static_cast<size_t>(graph_.output)].width;
+}
+
+void CpuEngine::check(const Batch& batch, bool with_targets) const {
+  const size_t rows = static_cast<size_t>(std::max<int64_t>(batch.rows, 0));
+  if (batch.rows < 0 || batch.rows > context_.max_rows || batch.features.size() < rows) {
+    throw Invalid("batch: expected at most " + std::to_string(context_.max_rows) +
+                  " rows, each with its features; found " + std::to_string(batch.rows) +
+                  " rows and " + std::to_string(batch.features.size()) + " features");
+  }
+  if (!with_targets) return;
+  if (graph_.loss == Loss::mean_squared_error) {
+    if (batch.targets.size() >= rows) return;
+    throw Invalid("batch: expected a target for each of " + std::to_string(rows) + " rows, found " +
+                  std::to_string(batch.targets.size()));
+  }
+  if (batch.labels.size() < rows) {
+    throw Invalid("batch: expected a label for each of " + std::to_string(rows) + " rows, found " +
+                  std::to_string(batch.labels.size()));
+  }
+  for (size_t row = 0; row < rows; ++row) {
+    if (batch.labels[row] >= 0 && batch.labels[row] < graph_.label_count) continue;
+    throw Invalid("batch: row " + std::to_string(row) + ": expected a label in [0, " +
+                  std::to_string(graph_.label_count) + "), found " +
+                  std::to_string(batch.labels[row]));
+  }
+}
+
+void CpuEngine::check_slots(const Optimizer& optimizer,
+                            std::span<const std::span<float>> slots) const {
+  bool fits = slots.size() == optimizer.slot_names().size() && slots.size() <= 2;
+  for (const std::span<float>& slot : slots) fits &= slot.size() == graph_.layout.size();
+  if (fits) return;
+  throw Invalid("train: expected " + std::to_string(optimizer.slot_names().size()) + " slots of " +
+                std::to_string(graph_.layout.size()) + " floats, found " +
+                std::to_string(slots.size()) + " slots or another size");
+}
+
+void CpuEngine::run(const Program& program, const Step& step) {
+  step_ = step;
+  program_ = &program;
+  team_.run(work_);
+}
+
+LossSums CpuEngine::run_training(Step step) {
+  step.training = true;
+  step.rows = step.batch->rows;
+  step.parameters = parameters_.span().data();
+  step.gradients = gradients_.span().data();
+  run(training_, step);
+  choose_sparsity(step.rows);
+  return loss_->sums(step.rows);
+}
+
+// From what the step just done saw: most data sets do not change their minds, and the bits are the
+// same.
+void CpuEngine::choose_sparsity(int64_t rows) {
+  for (ValueBlocks& value : context_.values) {
+    if (!value.sparse) continue;
+    int64_t nonzeros = 0;
+    for (int m = 0; m < context_.threads; ++m) {
+      nonzeros += arena_.integers(value.sparse->nonzeros)[m * kLine];
+    }
+    const double density = double(nonzeros) / double(rows * value.width);
+    value.sparse->active = sparsity_ == Sparsity::always ||
+                           (sparsity_ == Sparsity::measured && density < kSparseBelow);
+  }
+}
+
+void CpuEngine::set_sparsity(Sparsity sparsity) {
+  sparsity_ = sparsity;
+  for (ValueBlocks& value : context_.values) {
+    if (value.sparse) value.sparse->active = sparsity == Sparsity::always;
+  }
+}
+
+LossSums CpuEngine::compute_gradients(const Batch& batch) {
+  check(batch, true);
+  if (batch.rows == 0) {
+    std::fill(gradients_.span().begin(), gradients_.span().end(), 0.0f);
+    return {};
+  }
+  Step step;
+  step.batch = &batch;
+  return run_training(step);
+}
+
+LossSums CpuEngine::train(const Batch& batch, const Optimizer& optimizer,
+                          const UpdateArguments& update, std::span<const std::span<float>> slots) {
+  check(batch, true);
+  check_slots(optimizer, slots);
+  if (batch.rows == 0) return {};
+  UpdateArguments arguments = update;
+  arguments.inverse_rows = 1.0f / static_cast<float>(batch.rows);
+  const auto& tensors = graph_.layout.tensors();
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    rules_[i] = make_rule(optimizer.spec(), tensors[i], arguments);
+  }
+  Step step;
+  step.batch = &batch;
+  step.rules = rules_.data();
+  for (size_t i = 0; i < slots.size(); ++i) step.slots[i] = slots[i].data();
+  return run_training(step);
+}
+
+LossSums CpuEngine::evaluate(const Batch& batch) {
+  check(batch, true);
+  if (batch.rows == 0) return {};
+  Step step;
+  step.batch = &batch;
+  step.rows = batch.rows;
+  step.parameters = parameters_.span().data();
+  run(evaluation_, step);
+  return loss_->sums(batch.rows);
+}
+
+void CpuEngine::predict(const Batch& batch, std::span<float> outputs) {
+  check(batch, false);
+  const int64_t width = output_count();
+  if (outputs.size() < static_cast<size_t>(batch.rows * width)) {
+    throw Invalid("predict: expected room for " + std::to_string(batch.rows * width) +
+                  " outputs, found " + std::to_string(outputs.size()));
+  }
+  if (batch.rows == 0) return;
+  Step step;
+  step.batch = &batch;
+  step.rows = batch.rows;
+  step.parameters = parameters_.span().data();
+  run(prediction_, step);
+  const ValueBlocks& value = context_.values[static_cast<size_t>(graph_.output)];
+  for (int64_t row = 0; row < batch.rows; ++row) {
+    const float* y = arena_.floats(value.data) + row * value.stride;
+    float* to = outputs.data() + row * width;
+    if (graph_.softmax_predictions) {
+      context_.kernels.softmax(width, y, to, -1);
+    } else {
+      std::copy(y, y + width, to);
+    }
+  }
+}
+
+std::vector<CpuEngine::PhaseTime> CpuEngine::phase_times() const {
+  std::vector<PhaseTime> times;
+  for (size_t phase = 0; phase < training_.size(); ++phase) {
+    uint64_t most = 0;
+    for (int m = 0; m < context_.threads; ++m) {
+      most = std::max(most, ticks_[static_cast<size_t>(m) * training_.size() + phase]);
+    }
+    times.push_back({training_.name(phase), most});
+  }
+  return times;
+}
+
+}  // namespace muster::compute::cpu

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trainer/compute/cpu/operation.h"
+#include "trainer/compute/engine.h"
+#include "trainer/compute/graph.h"
+
+namespace muster::compute::cpu {
+
+// The engine on the CPU; see engine.h. What it adds is for benchmarks and tests.
+class CpuEngine : public Engine {
+ public:
+  CpuEngine(Graph graph, const EngineOptions& options, const Kernels& kernels);
+
+  const ParameterLayout& layout() const override { return graph_.layout; }
+  int threads() const override { return team_.count(); }
+  std::string instruction_set() const override;
+  std::span<float> parameters() override { return parameters_.span(); }
+  std::span<float> gradients() override { return gradients_.span(); }
+  LossSums compute_gradients(const Batch& batch) override;
+  LossSums train(const Batch& batch, const Optimizer& optimizer, const UpdateArguments& update,
+                 std::span<const std::span<float>> slots) override;
+  LossSums evaluate(const Batch& batch) override;
+  void predict(const Batch& batch, std::span<float> outputs) override;
+  int64_t output_count() const override;
+
+  // Time stamp ticks of each phase of the last training step, slowest member, once profiling is on.
+  struct PhaseTime {
+    std::string name;
+    uint64_t ticks = 0;
+  };
+  void profile(bool on) { profiling_ = on; }
+  std::vector<PhaseTime> phase_times() const;
+  int training_barriers() const { return training_.barriers(); }
+  // Leaves the choice between dense and sparse products to the caller; both give the same bits.
+  enum class Sparsity { measured, always, never };
+  void set_sparsity(Sparsity sparsity);
+
+ private:
+  // Floats, 256-byte aligned, zero at start.
+  class Buffer {
+   public:
+    explicit Buffer(size_t size);
+    std::span<float> span() { return {data_.get(), size_}; }
+
+   private:
+    struct Free {
+      void operator()(float* memory) const;
+    };
+    std::unique_ptr<float, Free> data_;
+    size_t size_;
+  };
+
+  void add_values();
+  void add_sparse(ValueBlocks& value);
+  void check(const Batch& batch, bool with_targets) const;
+  void check_slots(const Optimizer& optimizer, std::span<const std::span<float>> slots) const;
+  LossSums run_training(Step step);
+  void run(const Program& program, const Step& step);
+  void choose_sparsity(int64_t rows);
+
+  Graph graph_;
+  Arena arena_;
+  Context context_;
+  std::vector<std::unique_ptr<Operation>> operations_;  // the input first
+  std::unique_ptr<LossOperation> loss_;
+  Program training_, evaluation_, prediction_;
+  Buffer parameters_, gradients_;
+  std::vector<UpdateRule> rules_;
+  Sparsity sparsity_ = Sparsity::measured;
+  bool profiling_ = false;
+  std::vector<uint64_t> ticks_;  // [member][phase]
+  Step step_;
+  const Program* program_ = nullptr;
+  std::function<void(Member)> work_;
+  Team team_;
+};
+
+// Threads that a step of this model is worth, given as many CPUs.
+int worthwhile_threads(const Graph& graph, int64_t rows, int cpus);
+
+}  // namespace muster::compute::cpu

@@ -1,0 +1,180 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "trainer/compute/update_rule.h"
+
+namespace muster::compute::cpu {
+
+// The inner loops, compiled once for each instruction set from the same source (kernels/*.inc) and
+// chosen when an engine is built. Matrices are row-major float32 with a leading dimension in
+// floats. No function allocates; none reads or writes outside the columns it is told.
+
+// c[i, j] = sum over p of a[i * a_row + p * a_column] * b[p * ldb + j], with one accumulator an
+// output and p ascending: the same bits as the sparse kernels, which leave out zero terms.
+struct Gemm {
+  int64_t m = 0, n = 0, k = 0;
+  const float* a = nullptr;
+  int64_t a_row = 0, a_column = 0;
+  const float* b = nullptr;
+  int64_t ldb = 0;
+  float* c = nullptr;
+  int64_t ldc = 0;
+};
+
+// The values of a row that are not zero, in slots of kSlot features: slot (row, block) holds
+// counts[row * blocks + block] pairs from entry (row * blocks + block) * kSlotEntries on.
+constexpr int64_t kSlot = 64;
+constexpr int64_t kSlotEntries = 80;  // a vector of slack, as compressing stores whole vectors
+
+struct SlotList {
+  int64_t blocks = 0;
+  int32_t* counts = nullptr;
+  int32_t* indices = nullptr;  // features
+  float* values = nullptr;
+};
+
+// y[r, j] = sum over the listed features k of row r of value * w[k * ldw + j], r < rows, j < n.
+struct SparseForward {
+  int64_t rows = 0, n = 0;
+  SlotList list;
+  const float* w = nullptr;
+  int64_t ldw = 0;
+  float* y = nullptr;
+  int64_t ldy = 0;
+};
+
+// g[k - begin, j] = sum over rows r with bit r set in masks[k * words ...] of x[r, k] * dy[r, j].
+struct SparseWeightGradient {
+  int64_t begin = 0, end = 0;  // features
+  int64_t n = 0, words = 0;
+  const uint32_t* masks = nullptr;
+  const float* x = nullptr;
+  int64_t ldx = 0;
+  const float* dy = nullptr;
+  int64_t ldy = 0;
+  float* g = nullptr;
+  int64_t ldg = 0;
+};
+
+// rows x columns of parameters, slots and gradients; slots and parameters share the stride.
+struct Update {
+  UpdateRule rule;
+  int64_t rows = 0, columns = 0;
+  float* parameters = nullptr;
+  float* first = nullptr;   // momentum's v, Adam's m
+  float* second = nullptr;  // Adam's v
+  int64_t stride = 0;
+  const float* gradients = nullptr;
+  int64_t gradient_stride = 0;
+};
+
+// Batch normalization over samples x outer positions of `columns` features: sample r's position o
+// begins at r * sample_stride + o * outer_stride.
+struct Normalization {
+  int64_t samples = 0, outer = 1, columns = 0;
+  int64_t sample_stride = 0, outer_stride = 0;
+  const float* x = nullptr;
+  float* y = nullptr;
+  const float* dy = nullptr;
+  float* dx = nullptr;  // null: not wanted
+  bool accumulate = false;
+  const float* gamma = nullptr;
+  const float* beta = nullptr;
+  float* mean = nullptr;
+  float* inverse_deviation = nullptr;  // 1 / sqrt(variance + epsilon)
+  float* dgamma = nullptr;
+  float* dbeta = nullptr;
+};
+
+struct Kernels {
+  const char* name;
+  int64_t lanes;
+
+  void (*gemm)(const Gemm&);
+  void (*sparse_forward)(const SparseForward&);
+  void (*sparse_weight_gradient)(const SparseWeightGradient&);
+
+  // out[i] = in[i] * scale + offset; returns how many are not zero.
+  int64_t (*convert_bytes)(int64_t n, const uint8_t* in, float scale, float offset, float* out);
+  int64_t (*convert_floats)(int64_t n, const float* in, float scale, float offset, float* out);
+  int64_t (*count_nonzero)(int64_t n, const float* in);
+  // Features [begin, begin + n) of one row x (x[begin] is the first); n <= kSlot; returns the
+  // count.
+  int32_t (*list_nonzero)(int64_t begin, int64_t n, const float* x, int32_t* indices,
+                          float* values);
+  // masks[f * words + w] for features [begin, end): bit b says x[(32 w + b), f] != 0.
+  void (*nonzero_masks)(int64_t rows, int64_t begin, int64_t end, const float* x, int64_t ldx,
+                        int64_t words, uint32_t* masks);
+
+  // out[c, r] = in[r, c].
+  void (*transpose)(int64_t rows, int64_t columns, const float* in, int64_t ldi, float* out,
+                    int64_t ldo);
+  // out[r, c] (+)= sum over parts of in[part * part_stride + c * ldi + r], parts ascending.
+  void (*reduce_transposed)(int64_t rows, int64_t columns, int64_t parts, int64_t part_stride,
+                            const float* in, int64_t ldi, float* out, int64_t ldo, bool accumulate);
+  // out[c] = sum over rows of in[r, c], rows ascending.
+  void (*sum_rows)(int64_t rows, int64_t columns, const float* in, int64_t ldi, float* out);
+
+  // In place: y = activation(y + bias); bias may be null. relu and sigmoid and linear.
+  void (*bias_linear)(int64_t rows, int64_t columns, float* y, int64_t ldy, const float* bias);
+  void (*bias_relu)(int64_t rows, int64_t columns, float* y, int64_t ldy, const float* bias);
+  void (*bias_sigmoid)(int64_t rows, int64_t columns, float* y, int64_t ldy, const float* bias);
+  // dx (+)= dy * activation'(y), y the activation's output. dx may be dy.
+  void (*relu_gradient)(int64_t rows, int64_t columns, const float* y, int64_t ldy, const float* dy,
+                        float* dx, bool accumulate);
+  void (*sigmoid_gradient)(int64_t rows, int64_t columns, const float* y, int64_t ldy,
+                           const float* dy, float* dx, bool accumulate);
+  // out (+)= in
+  void (*copy)(int64_t rows, int64_t columns, const float* in, int64_t ldi, float* out, int64_t ldo,
+               bool accumulate);
+  // One row: out (+)= in * scale where a hash of (key, feature) is at least `threshold` of 2^24,
+  // else 0; features count from first.
+  void (*dropout)(int64_t n, const float* in, float* out, uint64_t key, int64_t first,
+                  uint32_t threshold, float scale, bool accumulate);
+  // mean and variance (biased) over samples and positions; the variance goes to inverse_deviation.
+  void (*statistics)(const Normalization&);
+  // out = 1 / sqrt(variance + epsilon)
+  void (*inverse_deviation)(int64_t n, const float* variance, float epsilon, float* out);
+  void (*normalize)(const Normalization&);
+  // dgamma and dbeta, and dx where it is wanted, through the batch's statistics.
+  void (*normalize_gradient)(const Normalization&);
+  // dx (+)= dy * gamma * inverse_deviation: the statistics are constants.
+  void (*scale_gradient)(const Normalization&);
+  // One row: out = softmax(x); returns the cross entropy -log(out[label]), 0 where label < 0. A NaN
+  // in x makes both NaN.
+  float (*softmax)(int64_t n, const float* x, float* out, int64_t label);
+  // dx (+)= y * (dy - sum(y * dy)) of one row.
+  void (*softmax_gradient)(int64_t n, const float* y, const float* dy, float* dx, bool accumulate);
+  // gradient = 2 (y - target) / n of one row; returns the mean of the squares.
+  float (*squared_error)(int64_t n, const float* y, const float* target, float* gradient);
+
+  void (*update)(const Update&);
+  // state = momentum * state + (1 - momentum) * inverse_rows * batch
+  void (*update_state)(int64_t n, float momentum, float inverse_rows, float* state,
+                       const float* batch);
+};
+
+const Kernels& generic_kernels();
+const Kernels& avx2_kernels();
+const Kernels& avx512_kernels();
+
+// The best this CPU has, or what MUSTER_INSTRUCTION_SET names (avx512, avx2, generic). Throws
+// Invalid where the CPU does not have what is named.
+const Kernels& select_kernels();
+const Kernels& select_kernels(const std::string& name);
+
+// Subnormal numbers are slow and mean nothing here: flushed to zero while this lives.
+class FlushSubnormals {
+ public:
+  FlushSubnormals();
+  ~FlushSubnormals();
+  FlushSubnormals(const FlushSubnormals&) = delete;
+  FlushSubnormals& operator=(const FlushSubnormals&) = delete;
+
+ private:
+  unsigned int saved_ = 0;
+};
+
+}  // namespace muster::compute::cpu

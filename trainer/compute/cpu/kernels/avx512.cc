@@ -1,0 +1,13 @@
+#include "trainer/compute/cpu/kernels.h"
+#include "trainer/compute/cpu/kernels/simd.h"
+
+namespace muster::compute::cpu {
+
+#include "trainer/compute/cpu/kernels/kernels.inc"
+
+const Kernels& avx512_kernels() {
+  static constexpr Kernels kTable = table("avx512");
+  return kTable;
+}
+
+}  // namespace muster::compute::cpu

@@ -1,0 +1,257 @@
+#pragma once
+
+// One vector type for the instruction set this file is compiled for. Included by the translation
+// units of this folder only, which must not include the standard library's inline code: the linker
+// could then choose its AVX-512 copy for everybody.
+
+#include <stdint.h>
+
+#if defined(__AVX2__) || defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+namespace {
+
+#if defined(__AVX512F__)
+
+using V = __m512;
+using Part = __mmask16;
+constexpr int64_t kLanes = 16;
+inline Part part(int64_t n) {
+  return static_cast<Part>((1u << n) - 1u);
+}
+inline V zero() {
+  return _mm512_setzero_ps();
+}
+inline V broadcast(float x) {
+  return _mm512_set1_ps(x);
+}
+inline V load(const float* p) {
+  return _mm512_loadu_ps(p);
+}
+inline V load(const float* p, Part m) {
+  return _mm512_maskz_loadu_ps(m, p);
+}
+inline void store(float* p, V v) {
+  _mm512_storeu_ps(p, v);
+}
+inline void store(float* p, V v, Part m) {
+  _mm512_mask_storeu_ps(p, m, v);
+}
+inline V fma(V a, V b, V c) {
+  return _mm512_fmadd_ps(a, b, c);
+}
+inline V fnma(V a, V b, V c) {
+  return _mm512_fnmadd_ps(a, b, c);
+}
+inline V square_root(V a) {
+  return _mm512_sqrt_ps(a);
+}
+// Of two, the second where either is NaN.
+inline V maximum(V a, V b) {
+  return _mm512_max_ps(a, b);
+}
+inline V minimum(V a, V b) {
+  return _mm512_min_ps(a, b);
+}
+inline V where_positive(V condition, V a) {
+  return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(condition, zero(), _CMP_GT_OQ), a);
+}
+inline V keep(V a, Part m, V other) {
+  return _mm512_mask_mov_ps(other, m, a);
+}
+inline int64_t nonzeros(V a) {
+  return __builtin_popcount(_mm512_cmp_ps_mask(a, zero(), _CMP_NEQ_UQ));
+}
+inline V from_bytes(const uint8_t* p) {
+  return _mm512_cvtepi32_ps(
+      _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+}
+inline V round_nearest(V a) {
+  return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+// 2^a for integral a in the normal range.
+inline V power_of_two(V a) {
+  const __m512i i = _mm512_add_epi32(_mm512_cvtps_epi32(a), _mm512_set1_epi32(127));
+  return _mm512_castsi512_ps(_mm512_slli_epi32(i, 23));
+}
+// 1 / a to a few percent, from the exponent and mantissa as integers.
+inline V rough_reciprocal(V a) {
+  return _mm512_castsi512_ps(
+      _mm512_sub_epi32(_mm512_set1_epi32(0x7EF311C7), _mm512_castps_si512(a)));
+}
+
+#elif defined(__AVX2__)
+
+using V = __m256;
+using Part = __m256i;
+constexpr int64_t kLanes = 8;
+inline Part part(int64_t n) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)),
+                            _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+inline V zero() {
+  return _mm256_setzero_ps();
+}
+inline V broadcast(float x) {
+  return _mm256_set1_ps(x);
+}
+inline V load(const float* p) {
+  return _mm256_loadu_ps(p);
+}
+inline V load(const float* p, Part m) {
+  return _mm256_maskload_ps(p, m);
+}
+inline void store(float* p, V v) {
+  _mm256_storeu_ps(p, v);
+}
+inline void store(float* p, V v, Part m) {
+  _mm256_maskstore_ps(p, m, v);
+}
+inline V fma(V a, V b, V c) {
+  return _mm256_fmadd_ps(a, b, c);
+}
+inline V fnma(V a, V b, V c) {
+  return _mm256_fnmadd_ps(a, b, c);
+}
+inline V square_root(V a) {
+  return _mm256_sqrt_ps(a);
+}
+inline V maximum(V a, V b) {
+  return _mm256_max_ps(a, b);
+}
+inline V minimum(V a, V b) {
+  return _mm256_min_ps(a, b);
+}
+inline V where_positive(V condition, V a) {
+  return _mm256_and_ps(_mm256_cmp_ps(condition, zero(), _CMP_GT_OQ), a);
+}
+inline V keep(V a, Part m, V other) {
+  return _mm256_blendv_ps(other, a, _mm256_castsi256_ps(m));
+}
+inline int64_t nonzeros(V a) {
+  return __builtin_popcount(
+      static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(a, zero(), _CMP_NEQ_UQ))));
+}
+inline V from_bytes(const uint8_t* p) {
+  return _mm256_cvtepi32_ps(
+      _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+}
+inline V round_nearest(V a) {
+  return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+inline V power_of_two(V a) {
+  const __m256i i = _mm256_add_epi32(_mm256_cvtps_epi32(a), _mm256_set1_epi32(127));
+  return _mm256_castsi256_ps(_mm256_slli_epi32(i, 23));
+}
+inline V rough_reciprocal(V a) {
+  return _mm256_castsi256_ps(
+      _mm256_sub_epi32(_mm256_set1_epi32(0x7EF311C7), _mm256_castps_si256(a)));
+}
+
+#else
+
+// Four lanes in plain C++ with GCC's vectors: any architecture.
+typedef float V __attribute__((vector_size(16)));
+typedef int32_t VI __attribute__((vector_size(16)));
+using Part = int64_t;
+constexpr int64_t kLanes = 4;
+inline Part part(int64_t n) {
+  return n;
+}
+inline V zero() {
+  return V{};
+}
+inline V broadcast(float x) {
+  return V{x, x, x, x};
+}
+inline V load(const float* p) {
+  V v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return v;
+}
+inline V load(const float* p, Part m) {
+  V v{};
+  for (int64_t i = 0; i < m; ++i) v[i] = p[i];
+  return v;
+}
+inline void store(float* p, V v) {
+  __builtin_memcpy(p, &v, sizeof v);
+}
+inline void store(float* p, V v, Part m) {
+  for (int64_t i = 0; i < m; ++i) p[i] = v[i];
+}
+inline V fma(V a, V b, V c) {
+  return a * b + c;
+}
+inline V fnma(V a, V b, V c) {
+  return c - a * b;
+}
+inline V square_root(V a) {
+  return V{__builtin_sqrtf(a[0]), __builtin_sqrtf(a[1]), __builtin_sqrtf(a[2]),
+           __builtin_sqrtf(a[3])};
+}
+inline V maximum(V a, V b) {
+  return a > b ? a : b;
+}
+inline V minimum(V a, V b) {
+  return a < b ? a : b;
+}
+inline V where_positive(V condition, V a) {
+  return condition > 0.0f ? a : V{};
+}
+inline V keep(V a, Part m, V other) {
+  for (int64_t i = 0; i < m; ++i) other[i] = a[i];
+  return other;
+}
+inline int64_t nonzeros(V a) {
+  return (a[0] != 0) + (a[1] != 0) + (a[2] != 0) + (a[3] != 0);
+}
+inline V from_bytes(const uint8_t* p) {
+  return V{float(p[0]), float(p[1]), float(p[2]), float(p[3])};
+}
+inline V round_nearest(V a) {
+  return V{__builtin_rintf(a[0]), __builtin_rintf(a[1]), __builtin_rintf(a[2]),
+           __builtin_rintf(a[3])};
+}
+inline V power_of_two(V a) {
+  const VI i = (__builtin_convertvector(a, VI) + 127) << 23;
+  return reinterpret_cast<V>(i);
+}
+inline V rough_reciprocal(V a) {
+  return reinterpret_cast<V>(VI{0x7EF311C7, 0x7EF311C7, 0x7EF311C7, 0x7EF311C7} -
+                             reinterpret_cast<VI>(a));
+}
+
+#endif
+
+// Lanes summed in a fixed order: halves folded onto each other.
+inline float sum_lanes(V v) {
+  float lane[kLanes];
+  store(lane, v);
+  for (int64_t half = kLanes / 2; half > 0; half /= 2) {
+    for (int64_t i = 0; i < half; ++i) lane[i] += lane[i + half];
+  }
+  return lane[0];
+}
+
+inline float max_lanes(V v) {
+  float lane[kLanes];
+  store(lane, v);
+  float most = lane[0];
+  for (int64_t i = 1; i < kLanes; ++i) most = lane[i] > most ? lane[i] : most;
+  return most;
+}
+
+inline V load_from(const float* p, int64_t left) {
+  return left >= kLanes ? load(p) : load(p, part(left));
+}
+inline void store_to(float* p, V v, int64_t left) {
+  if (left >= kLanes) {
+    store(p, v);
+  } else {
+    store(p, v, part(left));
+  }
+}
+
+}  // namespace

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "trainer/compute/cpu/kernels.h"
+#include "trainer/compute/cpu/program.h"
+#include "trainer/compute/graph.h"
+
+namespace muster::compute::cpu {
+
+// Rows of an activation start on cache lines; members own columns in whole lines.
+constexpr int64_t kLine = 16;
+inline int64_t round_up(int64_t n, int64_t multiple) {
+  return (n + multiple - 1) / multiple * multiple;
+}
+
+// The list of what is not zero in an activation, kept where a product with it may be cheaper
+// without the zeros. Slots follow the members' shares of the columns, so that a member can list its
+// own.
+struct SparseValue {
+  struct Slot {
+    int64_t begin = 0, size = 0;
+  };
+  std::vector<Slot> slots;
+  std::vector<int64_t> first_slot;  // of each member, and the end
+  Block counts, indices, values;
+  Block masks;
+  int64_t words = 0;
+  Block nonzeros;       // one count a member, kLine int32 apart
+  bool active = false;  // decided between steps
+};
+
+// An activation and its gradient in the arena: [max_rows, stride], `width` columns of which are
+// used.
+struct ValueBlocks {
+  int64_t width = 0;
+  int64_t stride = 0;
+  bool needs_gradient = false;
+  bool gradient_written = false;  // while the backward program is built: a second writer adds
+  Block data, gradient;
+  std::unique_ptr<SparseValue> sparse;
+};
+
+// What the operations of one engine share.
+struct Context {
+  const Graph& graph;
+  const Kernels& kernels;
+  Arena& arena;
+  int threads = 1;
+  int64_t max_rows = 1;
+  uint64_t seed = 1;
+  std::vector<ValueBlocks> values;
+
+  // Blocks of `floats` for each member; member i's part begins at i * own_stride(floats).
+  Block add_own(int64_t floats) { return arena.add(own_stride(floats) * threads * 4); }
+  static int64_t own_stride(int64_t floats) { return round_up(floats, 2 * kLine) + 2 * kLine; }
+  // Position in layout().tensors().
+  int64_t tensor_index(const std::string& name) const;
+  // Whether the next writer of this gradient must add to it.
+  bool claim_gradient(ValueBlocks& value) {
+    const bool accumulate = value.gradient_written;
+    value.gradient_written = true;
+    return accumulate;
+  }
+};
+
+// A node on this backend. Adds its phases to a program; phases refer to the operation, which
+// outlives the programs.
+class Operation {
+ public:
+  virtual ~Operation() = default;
+  virtual void forward(Program& program) = 0;
+  virtual void backward(Program& program) = 0;
+};
+
+// One file a kind.
+std::unique_ptr<Operation> make_operation(const Dense&, const Node& node, Context& context);
+std::unique_ptr<Operation> make_operation(const ActivationLayer&, const Node& node,
+                                          Context& context);
+std::unique_ptr<Operation> make_operation(const Dropout&, const Node& node, Context& context);
+std::unique_ptr<Operation> make_operation(const BatchNormalization&, const Node& node,
+                                          Context& context);
+std::unique_ptr<Operation> make_operation(const Add&, const Node& node, Context& context);
+std::unique_ptr<Operation> make_operation(const Concatenate&, const Node& node, Context& context);
+
+// The batch's rows as floats in value 0, and their non-zeros where somebody asks for them.
+std::unique_ptr<Operation> make_input(Context& context);
+
+// Loss of each row and the gradient of values[graph.output].
+class LossOperation : public Operation {
+ public:
+  // After a run: in row order.
+  virtual LossSums sums(int64_t rows) const = 0;
+};
+std::unique_ptr<LossOperation> make_loss(Context& context);
+
+// Updates a contiguous piece of a tensor from step.gradients, where the step trains.
+void update_piece(const Context& context, const Step& step, int64_t tensor, int64_t begin,
+                  int64_t end);
+
+}  // namespace muster::compute::cpu

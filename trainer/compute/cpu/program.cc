@@ -1,0 +1,71 @@
+#include "trainer/compute/cpu/program.h"
+
+#include <cstring>
+#include <new>
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+namespace muster::compute::cpu {
+namespace {
+
+uint64_t ticks_now() {
+#if defined(__x86_64__)
+  return __rdtsc();
+#else
+  return 0;
+#endif
+}
+
+bool conflict(const Access& a, const Access& b) {
+  if (a.block.id != b.block.id || !(a.write || b.write)) return false;
+  return a.share != b.share || a.share == Share::all;
+}
+
+}  // namespace
+
+Block Arena::add(int64_t bytes) {
+  offsets_.push_back(size_);
+  // An odd number of lines between blocks of equal size keeps them from the same cache sets.
+  size_ += (bytes + 63) / 64 * 64 + 64;
+  return {static_cast<int>(offsets_.size()) - 1};
+}
+
+void Arena::allocate() {
+  const size_t size = static_cast<size_t>(size_ < 64 ? 64 : size_);
+  memory_.reset(static_cast<char*>(::operator new (size, std::align_val_t{64})));
+  std::memset(memory_.get(), 0, size);
+}
+
+void Arena::Free::operator()(void* memory) const {
+  ::operator delete (memory, std::align_val_t{64});
+}
+
+void Program::add(std::string name, std::vector<Access> accesses, Work work) {
+  bool barrier = false;
+  for (const Access& access : accesses) {
+    for (const Access& before : open_) barrier |= conflict(access, before);
+  }
+  if (barrier) open_.clear();
+  open_.insert(open_.end(), accesses.begin(), accesses.end());
+  phases_.push_back({std::move(name), std::move(work), barrier});
+}
+
+int Program::barriers() const {
+  int count = 0;
+  for (const Phase& phase : phases_) count += phase.barrier;
+  return count;
+}
+
+void Program::run(const Step& step, Member member, Team& team, uint64_t* ticks) const {
+  uint64_t before = ticks == nullptr ? 0 : ticks_now();
+  for (size_t i = 0; i < phases_.size(); ++i) {
+    if (phases_[i].barrier) team.barrier(member);
+    if (ticks != nullptr) before = ticks_now();
+    phases_[i].work(step, member);
+    if (ticks != nullptr) ticks[i] = ticks_now() - before;
+  }
+}
+
+}  // namespace muster::compute::cpu

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trainer/compute/cpu/kernels.h"
+#include "trainer/compute/cpu/team.h"
+#include "trainer/compute/engine.h"
+
+namespace muster::compute::cpu {
+
+// What one run of a program works on.
+struct Step {
+  const Batch* batch = nullptr;
+  int64_t rows = 0;
+  bool training = false;
+  float* parameters = nullptr;
+  float* gradients = nullptr;
+  // Of train(): the rule of each tensor of the layout, and the slots; null where gradients are
+  // wanted.
+  const UpdateRule* rules = nullptr;
+  float* slots[2] = {nullptr, nullptr};
+};
+
+// A block of the arena. A handle: its memory exists once the program is built.
+struct Block {
+  int id = -1;
+  explicit operator bool() const { return id >= 0; }
+};
+
+// 64-byte aligned blocks of one allocation, zero at start.
+class Arena {
+ public:
+  Block add(int64_t bytes);
+  void allocate();
+  float* floats(Block block) const { return static_cast<float*>(at(block)); }
+  int32_t* integers(Block block) const { return static_cast<int32_t*>(at(block)); }
+  double* doubles(Block block) const { return static_cast<double*>(at(block)); }
+
+ private:
+  struct Free {
+    void operator()(void* memory) const;
+  };
+  void* at(Block block) const { return memory_.get() + offsets_[static_cast<size_t>(block.id)]; }
+
+  std::vector<int64_t> offsets_;
+  int64_t size_ = 0;
+  std::unique_ptr<char, Free> memory_;
+};
+
+// Which part of a block a member touches in a phase: its share of the columns (of the value that
+// the block belongs to), its share of the rows, a part of its own, or anything.
+enum class Share { columns, rows, own, all };
+
+struct Access {
+  Block block;
+  Share share = Share::all;
+  bool write = false;
+};
+inline Access reads(Block block, Share share) {
+  return {block, share, false};
+}
+inline Access writes(Block block, Share share) {
+  return {block, share, true};
+}
+
+using Work = std::function<void(const Step&, Member)>;
+
+// A list of phases that every member runs in order. A barrier stands before a phase only where it
+// touches what another member may have touched since the last one.
+class Program {
+ public:
+  void add(std::string name, std::vector<Access> accesses, Work work);
+  void run(const Step& step, Member member, Team& team, uint64_t* ticks) const;
+
+  size_t size() const { return phases_.size(); }
+  const std::string& name(size_t phase) const { return phases_[phase].name; }
+  int barriers() const;
+
+ private:
+  struct Phase {
+    std::string name;
+    Work work;
+    bool barrier = false;
+  };
+  std::vector<Phase> phases_;
+  std::vector<Access> open_;  // since the last barrier
+};
+
+}  // namespace muster::compute::cpu

@@ -1,0 +1,37 @@
+#include "trainer/compute/engine.h"
+
+#include "common/error.h"
+#include "trainer/compute/cpu/engine.h"
+
+namespace muster::compute {
+
+LossSums& LossSums::operator+=(const LossSums& other) {
+  loss += other.loss;
+  correct += other.correct;
+  rows += other.rows;
+  return *this;
+}
+
+std::unique_ptr<Engine> Engine::create(const ModelSpec& model, const EngineOptions& options) {
+  if (options.device == "cuda") {
+    throw Invalid("device: expected auto or cpu, found cuda, which this build does not have");
+  }
+  if (options.device != "auto" && options.device != "cpu") {
+    throw Invalid("device: expected auto, cpu or cuda, found \"" + options.device + "\"");
+  }
+  if (options.max_rows < 1 || options.max_rows > (1 << 20)) {
+    throw Invalid("batch size: expected 1 to 1048576 rows, found " +
+                  std::to_string(options.max_rows));
+  }
+  if (options.threads < 0 || options.threads > 1024) {
+    throw Invalid("threads: expected 0 to 1024, found " + std::to_string(options.threads));
+  }
+  Graph graph = build_graph(model);
+  EngineOptions fixed = options;
+  if (fixed.threads == 0) {
+    fixed.threads = cpu::worthwhile_threads(graph, fixed.max_rows, cpu_budget());
+  }
+  return std::make_unique<cpu::CpuEngine>(std::move(graph), fixed, cpu::select_kernels());
+}
+
+}  // namespace muster::compute

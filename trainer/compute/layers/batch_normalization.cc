@@ -1,0 +1,46 @@
+#include "common/error.h"
+#include "trainer/compute/layers/layer.h"
+
+namespace muster::compute {
+namespace {
+
+ParameterTensor per_feature(const std::string& name, int64_t features, Segment segment,
+                            float value) {
+  ParameterTensor tensor;
+  tensor.name = name;
+  tensor.shape = {features};
+  tensor.segment = segment;
+  tensor.initializer = {InitializerKind::constant, value};
+  tensor.weight_decay_multiplier = 0.0f;
+  return tensor;
+}
+
+}  // namespace
+
+// Features are the last axis. A frozen layer normalizes by its moving statistics, as Keras does,
+// and those are frozen with it.
+LayerShape describe(const BatchNormalization& normalization, const LayerSpec& layer,
+                    std::span<const LayerInput> inputs) {
+  const LayerInput& input = only_input(layer, inputs);
+  if (!(normalization.momentum >= 0.0f && normalization.momentum <= 1.0f)) {
+    throw Invalid("layer \"" + layer.name + "\": expected a momentum in [0, 1], found " +
+                  std::to_string(normalization.momentum));
+  }
+  if (!(normalization.epsilon > 0.0f)) {
+    throw Invalid("layer \"" + layer.name + "\": expected a positive epsilon, found " +
+                  std::to_string(normalization.epsilon));
+  }
+  const int64_t features = input.shape.empty() ? 1 : input.shape.back();
+  const Segment trained = layer.trainable ? Segment::trainable : Segment::frozen;
+  const Segment state = layer.trainable ? Segment::state : Segment::frozen;
+  LayerShape shape{input.shape,
+                   {per_feature(layer.name + "/gamma", features, trained, 1.0f),
+                    per_feature(layer.name + "/beta", features, trained, 0.0f),
+                    per_feature(layer.name + "/moving_mean", features, state, 0.0f),
+                    per_feature(layer.name + "/moving_variance", features, state, 1.0f)}};
+  shape.parameters[2].state_momentum = normalization.momentum;
+  shape.parameters[3].state_momentum = normalization.momentum;
+  return shape;
+}
+
+}  // namespace muster::compute

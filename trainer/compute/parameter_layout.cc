@@ -1,0 +1,150 @@
+#include "trainer/compute/parameter_layout.h"
+
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "common/error.h"
+
+namespace muster::compute {
+namespace {
+
+size_t round_up(size_t value, size_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+size_t checked_count(const ParameterTensor& tensor) {
+  size_t count = 1;
+  for (int64_t axis : tensor.shape) {
+    if (axis <= 0) {
+      throw Invalid("parameter \"" + tensor.name +
+                    "\": expected every axis to be at least 1, found " + std::to_string(axis));
+    }
+    count *= static_cast<size_t>(axis);
+  }
+  return count;
+}
+
+void check_names(const std::vector<ParameterTensor>& tensors) {
+  std::set<std::string> seen;
+  for (const ParameterTensor& tensor : tensors) {
+    if (!seen.insert(tensor.name).second) {
+      throw Invalid("two parameters are named \"" + tensor.name + "\"; expected unique names");
+    }
+  }
+}
+
+void tie(ParameterTensor& tensor, const std::vector<ParameterTensor>& tensors) {
+  auto target = std::find_if(tensors.begin(), tensors.end(),
+                             [&](const ParameterTensor& t) { return t.name == tensor.tied_to; });
+  if (target == tensors.end() || !target->tied_to.empty()) {
+    throw Invalid("parameter \"" + tensor.name + "\" is tied to \"" + tensor.tied_to +
+                  "\", expected a parameter with memory of its own");
+  }
+  if (target->count != tensor.count || target->segment != tensor.segment) {
+    throw Invalid("parameter \"" + tensor.name + "\" is tied to \"" + tensor.tied_to +
+                  "\" of another size or segment");
+  }
+  tensor.offset = target->offset;
+}
+
+// The border nearest to `at` that lies on a row of the tensor it falls into.
+size_t row_border(const std::vector<ParameterTensor>& tensors, size_t at) {
+  for (const ParameterTensor& tensor : tensors) {
+    if (!tensor.tied_to.empty() || at >= tensor.offset + tensor.count) continue;
+    if (at <= tensor.offset) return tensor.offset;
+    const size_t rows = tensor.shape.empty() ? 1 : static_cast<size_t>(tensor.shape[0]);
+    const size_t row = tensor.count / rows;
+    return tensor.offset + (at - tensor.offset + row / 2) / row * row;
+  }
+  return at;
+}
+
+}  // namespace
+
+ParameterLayout::ParameterLayout(std::vector<ParameterTensor> tensors)
+    : tensors_(std::move(tensors)) {
+  check_names(tensors_);
+  std::reverse(tensors_.begin(), tensors_.end());
+  std::stable_sort(tensors_.begin(), tensors_.end(), [](const auto& a, const auto& b) {
+    return static_cast<int>(a.segment) < static_cast<int>(b.segment);
+  });
+  size_t at = 0;
+  int segment = 0;
+  for (ParameterTensor& tensor : tensors_) {
+    tensor.count = checked_count(tensor);
+    while (segment < static_cast<int>(tensor.segment)) {
+      segments_[segment++].end = at;
+      segments_[segment].begin = at;
+    }
+    if (!tensor.tied_to.empty()) continue;
+    tensor.offset = at;
+    at += round_up(tensor.count, kAlignment);
+  }
+  for (; segment < 3; ++segment) {
+    segments_[segment].end = at;
+    if (segment < 2) segments_[segment + 1].begin = at;
+  }
+  size_ = at;
+  for (ParameterTensor& tensor : tensors_) {
+    if (!tensor.tied_to.empty()) tie(tensor, tensors_);
+  }
+}
+
+const ParameterTensor& ParameterLayout::find(const std::string& name) const {
+  for (const ParameterTensor& tensor : tensors_) {
+    if (tensor.name == name) return tensor;
+  }
+  throw Invalid("the model has no parameter \"" + name + "\"");
+}
+
+Range ParameterLayout::segment(Segment segment) const {
+  return segments_[static_cast<int>(segment)];
+}
+
+size_t ParameterLayout::parameter_count() const {
+  size_t count = 0;
+  for (const ParameterTensor& tensor : tensors_) count += tensor.tied_to.empty() ? tensor.count : 0;
+  return count;
+}
+
+std::vector<Range> ParameterLayout::partition(int shards) const {
+  if (shards < 1) throw Invalid("expected at least one shard, found " + std::to_string(shards));
+  std::vector<Range> ranges(static_cast<size_t>(shards));
+  size_t begin = 0;
+  for (size_t shard = 0; shard < ranges.size(); ++shard) {
+    size_t end = size_;
+    if (shard + 1 < ranges.size()) {
+      end = std::max(begin, row_border(tensors_, size_ * (shard + 1) / ranges.size()));
+    }
+    ranges[shard] = {begin, end};
+    begin = end;
+  }
+  return ranges;
+}
+
+std::string ParameterLayout::fingerprint() const {
+  std::string text = "muster-layout-1\n";
+  for (const ParameterTensor& tensor : tensors_) {
+    text += tensor.name + '\0' + std::to_string(static_cast<int>(tensor.segment)) + ' ' +
+            std::to_string(tensor.offset);
+    for (int64_t axis : tensor.shape) text += ' ' + std::to_string(axis);
+    text += '\n';
+  }
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int length = 0;
+  if (EVP_Digest(text.data(), text.size(), digest, &length, EVP_sha256(), nullptr) != 1) {
+    throw Unavailable("OpenSSL could not compute SHA-256 of the parameter layout");
+  }
+  static constexpr char kHex[] = "0123456789abcdef";
+  std::string hex;
+  for (unsigned int i = 0; i < length; ++i) {
+    hex += kHex[digest[i] >> 4];
+    hex += kHex[digest[i] & 15];
+  }
+  return hex;
+}
+
+}  // namespace muster::compute

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace muster::compute {
+
+// Counter-based randomness: a value is a function of a key and a counter, so no order of computing
+// and no partition over replicas or threads can change it.
+
+// The finalizer of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators).
+constexpr uint64_t mix64(uint64_t x) {
+  x += 0x9E3779B97F4A7C15u;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return x ^ (x >> 31);
+}
+
+constexpr uint64_t combine64(uint64_t key, uint64_t value) {
+  return mix64(key ^ mix64(value));
+}
+
+// FNV-1a.
+constexpr uint64_t hash_name(std::string_view name) {
+  uint64_t hash = 0xCBF29CE484222325u;
+  for (char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
+  return hash;
+}
+
+// [0, 1) with 53 bits.
+constexpr double unit_uniform(uint64_t bits) {
+  return static_cast<double>(bits >> 11) * 0x1p-53;
+}
+
+}  // namespace muster::compute

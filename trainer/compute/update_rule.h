@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+
+#include "trainer/compute/optimizer.h"
+
+namespace muster::compute {
+
+enum class Rule : int32_t { sgd, momentum, nesterov, adam };
+
+// An optimizer's formula for one tensor and one update with every scalar worked out, for any
+// backend's inner loop; see optimizer.h for the formulas.
+struct UpdateRule {
+  Rule rule = Rule::sgd;
+  float gradient_scale = 1.0f;  // 1 / rows
+  float rate = 0.0f;            // learning rate with multiplier; Adam: and the bias corrections
+  float decay = 0.0f;           // p -= decay * p, first
+  float momentum = 0.0f;
+  float beta1 = 0.0f, beta2 = 0.0f;
+  float epsilon = 0.0f;
+};
+
+UpdateRule make_rule(const OptimizerSpec& spec, const ParameterTensor& tensor,
+                     const UpdateArguments& arguments);
+
+}  // namespace muster::compute
