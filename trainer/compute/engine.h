@@ -68,7 +68,8 @@ class Engine {
 
   // compute_gradients, then the optimizer over everything, in one go on the device's threads;
   // update.inverse_rows is ignored, 1 / rows is used. `slots` are host views as Optimizer names
-  // them.
+  // them, layout().size() floats each. What gradients() holds afterwards is not defined: a gradient
+  // is used up while it is in cache. 0 rows: nothing is updated.
   virtual LossSums train(const Batch& batch, const Optimizer& optimizer,
                          const UpdateArguments& update,
                          std::span<const std::span<float>> slots) = 0;

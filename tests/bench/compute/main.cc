@@ -1,0 +1,254 @@
+// Microseconds a training step of the models that the project's figures are about, with a probe of the
+// machine before and after: `bench_compute [--phases] [NAME...]`.
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "trainer/compute/cpu/engine.h"
+#include "trainer/compute/engine.h"
+#include "trainer/compute/random.h"
+
+namespace muster::compute {
+namespace {
+
+double microseconds_now() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double, std::micro>(now).count();
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+std::vector<uint8_t> read_gzip(const std::string& path, size_t skip) {
+  std::vector<uint8_t> bytes;
+  gzFile file = gzopen(path.c_str(), "rb");
+  if (file == nullptr) return bytes;
+  uint8_t block[1 << 16];
+  for (int n = 0; (n = gzread(file, block, sizeof block)) > 0;) {
+    bytes.insert(bytes.end(), block, block + n);
+  }
+  gzclose(file);
+  bytes.erase(bytes.begin(), bytes.begin() + static_cast<long>(std::min(skip, bytes.size())));
+  return bytes;
+}
+
+// Samples in memory, bytes of MNIST or floats without zeros.
+struct Samples {
+  ElementType type = ElementType::uint8;
+  std::vector<uint8_t> bytes;
+  std::vector<float> floats;
+  std::vector<int32_t> labels;
+
+  const void* row(size_t i) const {
+    if (type == ElementType::uint8) return &bytes[i * 784];
+    return &floats[i * 784];
+  }
+};
+
+Samples mnist() {
+  const std::string folder = std::string(MUSTER_SOURCE_DIR) + "/examples/data/mnist/";
+  Samples samples;
+  samples.bytes = read_gzip(folder + "train-images-idx3-ubyte.gz", 16);
+  for (uint8_t label : read_gzip(folder + "train-labels-idx1-ubyte.gz", 8)) {
+    samples.labels.push_back(label);
+  }
+  return samples;
+}
+
+Samples without_zeros(const Samples& from) {
+  Samples samples;
+  samples.type = ElementType::float32;
+  samples.labels = from.labels;
+  samples.labels.resize(8192);
+  samples.floats.resize(samples.labels.size() * 784);
+  for (size_t i = 0; i < samples.floats.size(); ++i) {
+    samples.floats[i] = float(from.bytes[i]) / 255.0f * 0.9f + 0.05f;
+  }
+  return samples;
+}
+
+struct Work {
+  std::string name;
+  std::vector<int64_t> units;
+  Activation activation;
+  int64_t rows;
+  OptimizerSpec optimizer;
+  const Samples* samples;
+  int steps;
+};
+
+ModelSpec model_of(const Work& work) {
+  ModelSpec model;
+  model.name = work.name;
+  model.input_shape = {784};
+  model.label_count = work.units.back();
+  for (size_t i = 0; i < work.units.size(); ++i) {
+    Dense dense;
+    dense.units = work.units[i];
+    dense.activation = i + 1 < work.units.size() ? work.activation : Activation::linear;
+    model.layers.push_back({"layer_" + std::to_string(i), dense, {}, true});
+  }
+  return model;
+}
+
+class Run {
+ public:
+  Run(const Work& work, int threads) : work_(work) {
+    EngineOptions options;
+    options.max_rows = work.rows;
+    options.threads = threads;
+    engine_ = Engine::create(model_of(work), options);
+    optimizer_ = Optimizer::create(work.optimizer, engine_->layout());
+    initialize_parameters(engine_->layout(), 1, engine_->parameters());
+    storage_.resize(optimizer_->slot_names().size());
+    for (auto& slot : storage_) {
+      slot.resize(engine_->layout().size());
+      slots_.push_back(slot);
+    }
+    features_.resize(static_cast<size_t>(work.rows));
+    labels_.resize(static_cast<size_t>(work.rows));
+  }
+
+  LossSums step() {
+    for (size_t r = 0; r < features_.size(); ++r) {
+      const size_t i = mix64(at_++) % work_.samples->labels.size();
+      features_[r] = work_.samples->row(i);
+      labels_[r] = work_.samples->labels[i];
+    }
+    Batch batch;
+    batch.rows = work_.rows;
+    batch.type = work_.samples->type;
+    batch.features = features_;
+    batch.labels = labels_;
+    batch.scale = batch.type == ElementType::uint8 ? 1.0f / 255.0f : 1.0f;
+    UpdateArguments update;
+    update.t = ++t_;
+    return engine_->train(batch, *optimizer_, update, slots_);
+  }
+
+  cpu::CpuEngine& engine() { return dynamic_cast<cpu::CpuEngine&>(*engine_); }
+
+ private:
+  const Work& work_;
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::vector<std::vector<float>> storage_;
+  std::vector<std::span<float>> slots_;
+  std::vector<const void*> features_;
+  std::vector<int32_t> labels_;
+  uint64_t at_ = 0, t_ = 0;
+};
+
+double ticks_per_microsecond() {
+  const double start = microseconds_now();
+  const uint64_t ticks = __builtin_ia32_rdtsc();
+  while (microseconds_now() - start < 20000) {
+  }
+  return double(__builtin_ia32_rdtsc() - ticks) / (microseconds_now() - start);
+}
+
+void print_phases(Run& run, int steps, double rate) {
+  run.engine().profile(true);
+  std::vector<std::vector<double>> times;
+  for (int i = 0; i < steps; ++i) {
+    run.step();
+    const auto phases = run.engine().phase_times();
+    times.resize(phases.size());
+    for (size_t p = 0; p < phases.size(); ++p) times[p].push_back(double(phases[p].ticks) / rate);
+  }
+  const auto phases = run.engine().phase_times();
+  for (size_t p = 0; p < phases.size(); ++p) {
+    std::printf("    %-32s %8.1f us (least %.1f)\n", phases[p].name.c_str(), median(times[p]),
+                *std::min_element(times[p].begin(), times[p].end()));
+  }
+  run.engine().profile(false);
+}
+
+void measure(const Work& work, int threads, bool phases, double rate) {
+  Run run(work, threads);
+  LossSums sums;
+  for (int i = 0; i < std::max(3, work.steps / 4); ++i) sums = run.step();
+  std::vector<double> each, blocks;
+  for (int repeat = 0; repeat < 7; ++repeat) {
+    const double start = microseconds_now();
+    for (int i = 0; i < work.steps; ++i) {
+      const double before = microseconds_now();
+      sums = run.step();
+      each.push_back(microseconds_now() - before);
+    }
+    blocks.push_back((microseconds_now() - start) / work.steps);
+  }
+  std::sort(each.begin(), each.end());
+  std::printf("%-14s %-9s %9.1f us/step (median of 7 x %d; best block %.1f, least step %.1f)  loss %.4f\n",
+              work.name.c_str(), run.engine().instruction_set().c_str(), median(blocks), work.steps,
+              *std::min_element(blocks.begin(), blocks.end()), each.front(),
+              sums.loss / double(sums.rows));
+  if (phases) print_phases(run, std::min(work.steps, 500), rate);
+  std::fflush(stdout);
+}
+
+// Nanoseconds a barrier of `threads`, and GB/s of copying 32 MB.
+void probe(int threads) {
+  cpu::Team team(threads, true);
+  constexpr int kBarriers = 2000;
+  std::vector<double> each;
+  const std::function<void(cpu::Member)> work = [&](cpu::Member member) {
+    for (int i = 0; i < kBarriers; ++i) team.barrier(member);
+  };
+  for (int repeat = 0; repeat < 9; ++repeat) {
+    const double start = microseconds_now();
+    team.run(work);
+    each.push_back((microseconds_now() - start) * 1000 / kBarriers);
+  }
+  std::vector<char> from(32 << 20, 1), to(32 << 20, 2);
+  std::vector<double> rates;
+  for (int repeat = 0; repeat < 5; ++repeat) {
+    const double start = microseconds_now();
+    std::memcpy(to.data(), from.data(), from.size());
+    rates.push_back(double(from.size()) / (microseconds_now() - start) / 1000);
+  }
+  std::printf("probe: barrier of %d threads %.0f ns, memcpy %.1f GB/s\n", threads, median(each),
+              median(rates));
+}
+
+int main_of(const std::vector<std::string>& arguments) {
+  const Samples sparse = mnist();
+  if (sparse.labels.empty()) {
+    std::fprintf(stderr, "no MNIST in examples/data/mnist\n");
+    return 1;
+  }
+  const Samples dense = without_zeros(sparse);
+  const std::vector<Work> works = {
+      {"mlp-sparse", {256, 256, 10}, Activation::relu, 32, Adam{}, &sparse, 3000},
+      {"mlp-dense", {256, 256, 10}, Activation::relu, 32, Adam{}, &dense, 3000},
+      {"sigmoid", {100, 10}, Activation::sigmoid, 100, Sgd{}, &sparse, 3000},
+      {"wide-4096", {4096, 4096, 10}, Activation::relu, 32, Adam{}, &sparse, 10},
+  };
+  const bool phases = std::find(arguments.begin(), arguments.end(), "--phases") != arguments.end();
+  const double rate = ticks_per_microsecond();
+  const int most = std::min(2, cpu_budget());
+  probe(most);
+  for (const Work& work : works) {
+    const bool named = std::find(arguments.begin(), arguments.end(), work.name) != arguments.end();
+    if (arguments.size() > (phases ? 1u : 0u) && !named) continue;
+    for (int threads = most; threads >= 1; --threads) measure(work, threads, phases, rate);
+  }
+  probe(most);
+  return 0;
+}
+
+}  // namespace
+}  // namespace muster::compute
+
+int main(int argc, char** argv) {
+  return muster::compute::main_of(std::vector<std::string>(argv + 1, argv + argc));
+}
