@@ -11,39 +11,51 @@
 namespace muster::metrics {
 
 // What /progress answers; the operator copies the chief's into status.progress. Field names are the
-// API's: {role, index, state, step, totalSteps, epoch, loss (a string), metrics {accuracy}, examplesPerSecond,
-// etaSeconds, lastCheckpointStep, lastCheckpointTime, goodput, generation}.
+// API's: {role, index, state, step, totalSteps, epoch, loss, metrics {accuracy}, examplesPerSecond,
+// etaSeconds, lastCheckpointStep, lastCheckpointTime, goodput, generation}. loss is a string, since
+// JSON has no NaN: "0.25", "NaN", "+Inf", "-Inf". Absent: etaSeconds while unknown,
+// lastCheckpointStep and lastCheckpointTime (RFC 3339) before the first checkpoint, any other
+// number that is not finite.
 struct Progress {
-  std::string state = "starting";  // starting | waiting | training | evaluating | serving | finishing | done
+  std::string state =
+      "starting";  // starting | waiting | training | evaluating | serving | finishing | done
   uint64_t step = 0;
   uint64_t total_steps = 0;
   uint64_t epoch = 0;
   double loss = 0;
   std::map<std::string, double> metrics;
   double examples_per_second = 0;
-  double eta_seconds = -1;         // negative: unknown
+  double eta_seconds = -1;  // negative: unknown
   uint64_t last_checkpoint_step = 0;
-  double last_checkpoint_time = 0; // Unix seconds, 0: none
-  double goodput = 1;              // time in committed steps / time since the first start
+  double last_checkpoint_time = 0;  // Unix seconds, 0: none
+  double goodput = 1;               // time in committed steps / time since the first start
   uint64_t generation = 0;
   Json json(const std::string& role, int index) const;
 };
 
 // /metrics (Prometheus), /healthz and /progress of one replica, on `address` ("host:port"; empty:
-// nothing is served, everything else works). Updates are cheap and thread-safe; the training loop
-// calls update() at most a few times a second.
+// nothing is served, everything else works). Names and meanings: docs/metrics.md. Updates are cheap
+// and thread-safe; the training loop calls update() at most a few times a second.
 class Reporter {
  public:
+  // Throws Unavailable, naming the address, if it cannot be bound.
   Reporter(const std::string& address, std::string role, int index);
   ~Reporter();
+  Reporter(const Reporter&) = delete;
+  Reporter& operator=(const Reporter&) = delete;
 
   void update(const Progress& progress);
   Progress snapshot() const;
 
-  // Counters and gauges under "muster_trainer_<name>"; counter names end in _total.
-  void count(const std::string& name, double amount = 1);
+  // Counters and gauges under "muster_trainer_<name>". The unit's ending is put to the name where
+  // it is not there: counters end in _total, histograms in _seconds. Letters, digits and _ only;
+  // anything else becomes _.
+  void count(const std::string& name, double amount = 1);  // amount >= 0
   void gauge(const std::string& name, double value);
-  void observe(const std::string& name, double seconds);  // histogram, seconds
+  void observe(const std::string& name, double seconds);  // histogram from 1 ms to 5 minutes
+
+  // What /metrics answers.
+  std::string metrics_text() const;
 
  private:
   struct Impl;

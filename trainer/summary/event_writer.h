@@ -4,13 +4,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <string>
 
 namespace muster::summary {
 
 // A TensorBoard event file with native scalars. Format: TFRecord framing around tensorflow.Event.
 // A new file at each start, named "events.out.tfevents.<seconds>.<host>.<pid>.<uid>".
-// An error of the disk is logged once and never stops training.
+// An error of the disk is logged once and never stops training. Thread-safe.
 class EventWriter {
  public:
   explicit EventWriter(const std::filesystem::path& directory,
@@ -19,11 +20,20 @@ class EventWriter {
   EventWriter(const EventWriter&) = delete;
   EventWriter& operator=(const EventWriter&) = delete;
 
+  // What is not finite is written as it is: TensorBoard marks it. Written to the file when
+  // `flush_every` has passed since the last time, at flush() and at the end.
   void scalar(const std::string& tag, uint64_t step, double value);
   void flush();
+  // Empty where the file could not be opened.
+  const std::filesystem::path& path() const { return path_; }
 
  private:
   void record(const std::string& event);
+  void flush_locked();
+  void fail(const std::string& reason);
+
+  std::mutex mutex_;
+  std::filesystem::path path_;
   std::ofstream file_;
   std::chrono::milliseconds flush_every_;
   std::chrono::steady_clock::time_point flushed_;

@@ -1,0 +1,128 @@
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <numeric>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "common/error.h"
+#include "gtest/gtest.h"
+#include "trainer/checkpoint/checkpoint.h"
+
+namespace muster::checkpoint {
+
+namespace fs = std::filesystem;
+
+// A folder of the running test alone, removed with it.
+class TestFolder {
+ public:
+  TestFolder() {
+    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
+    std::string name =
+        std::string("muster-checkpoint-") + info->test_suite_name() + "-" + info->name();
+    for (char& c : name) c = c == '/' ? '-' : c;
+    path_ = fs::path(testing::TempDir()) / name;
+    fs::remove_all(path_);
+    fs::create_directories(path_);
+  }
+  ~TestFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+inline std::string read_all(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+inline void write_all(const fs::path& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+}
+
+inline void flip_bit(const fs::path& path, size_t byte) {
+  std::string bytes = read_all(path);
+  bytes.at(byte) = static_cast<char>(bytes.at(byte) ^ 1);
+  write_all(path, bytes);
+}
+
+template <typename Error>
+std::string error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+// A kernel whose rows are longer than the alignment, a scalar, a tied tensor, a frozen and a state
+// one.
+inline compute::ParameterLayout test_layout() {
+  using compute::Segment;
+  auto tensor = [](std::string name, std::vector<int64_t> shape,
+                   Segment segment = Segment::trainable, std::string tied_to = "") {
+    compute::ParameterTensor t;
+    t.name = std::move(name);
+    t.shape = std::move(shape);
+    t.segment = segment;
+    t.tied_to = std::move(tied_to);
+    return t;
+  };
+  return compute::ParameterLayout(
+      {tensor("hidden/kernel", {7, 70}), tensor("hidden/bias", {70}), tensor("temperature", {}),
+       tensor("tied/kernel", {7, 70}, Segment::trainable, "hidden/kernel"),
+       tensor("frozen/kernel", {3, 5}, Segment::frozen), tensor("norm/mean", {5}, Segment::state)});
+}
+
+// A different value for each parameter; padding is zero.
+inline std::vector<float> test_values(const compute::ParameterLayout& layout, float first = 1.0f) {
+  std::vector<float> values(layout.size(), 0.0f);
+  for (const auto& tensor : layout.tensors()) {
+    if (!tensor.tied_to.empty()) continue;
+    std::iota(values.begin() + static_cast<std::ptrdiff_t>(tensor.offset),
+              values.begin() + static_cast<std::ptrdiff_t>(tensor.offset + tensor.count),
+              first + static_cast<float>(tensor.offset));
+  }
+  return values;
+}
+
+inline Manifest test_manifest(uint64_t step, uint64_t generation) {
+  Manifest manifest;
+  manifest.job_uid = "uid-1";
+  manifest.generation = generation;
+  manifest.position = {
+      .step = step, .epoch = 1, .next_batch = 3, .optimizer_t = step, .outstanding = {8, 9}};
+  manifest.model = "mnist-mlp";
+  manifest.layout_fingerprint = "layout";
+  manifest.fingerprint = "release/avx2/float32/2";
+  manifest.metrics = {{"loss", 0.25}};
+  manifest.training = {{"batchSize", 32}};
+  return manifest;
+}
+
+// Publishes parameters and one slot, "m", cut as `shards` parameter servers do.
+inline fs::path publish(Store& store, Manifest manifest, const compute::ParameterLayout& layout,
+                        const std::vector<float>& values, int shards = 1) {
+  const fs::path temporary = store.begin(manifest.position.step);
+  const std::vector<compute::Range> ranges = layout.partition(shards);
+  for (int shard = 0; shard < shards; ++shard) {
+    const compute::Range range = ranges[static_cast<size_t>(shard)];
+    const auto part = std::span(values).subspan(range.begin, range.size());
+    for (const auto& [kind, prefix] : {std::pair("model", ""), std::pair("optimizer", "m/")}) {
+      manifest.files.push_back(write_safetensors(temporary / shard_file_name(kind, shard, shards),
+                                                 pieces_of(layout, range, part, prefix), {}));
+    }
+  }
+  return store.publish(temporary, manifest);
+}
+
+}  // namespace muster::checkpoint

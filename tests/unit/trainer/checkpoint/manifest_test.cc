@@ -1,0 +1,126 @@
+#include "trainer/checkpoint/manifest.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "common/file.h"
+#include "gmock/gmock.h"
+#include "tests/unit/trainer/checkpoint/checkpoint_testing.h"
+
+namespace muster::checkpoint {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Manifest full_manifest() {
+  Manifest manifest = test_manifest(100, 3);
+  manifest.final = true;
+  manifest.shard_steps = {99, 100};
+  manifest.files = {{"model-00000-of-00001.safetensors", 80, 0xdeadbeef}};
+  manifest.slices = {{"model-00000-of-00001.safetensors", "a/kernel", {4, 2}, 1}};
+  return manifest;
+}
+
+TEST(Manifest, ReadsBackWhatItWrote) {
+  const Manifest before = full_manifest();
+  const Manifest after = parse_manifest(to_text(before), "manifest.json");
+  EXPECT_EQ(to_text(after), to_text(before));
+  EXPECT_EQ(after.position.step, 100u);
+  EXPECT_THAT(after.position.outstanding, ElementsAre(8, 9));
+  EXPECT_TRUE(after.final);
+  EXPECT_EQ(after.files, before.files);
+  EXPECT_THAT(after.slices.at(0).shape, ElementsAre(4, 2));
+  EXPECT_EQ(after.slices[0].first_row, 1);
+  EXPECT_EQ(after.training.at("batchSize"), 32);
+}
+
+TEST(Manifest, KeepsMetricsThatAreNoNumbers) {
+  Manifest manifest = full_manifest();
+  manifest.metrics = {{"loss", std::numeric_limits<double>::quiet_NaN()}};
+  EXPECT_TRUE(parse_manifest(to_text(manifest), "m").metrics.at("loss").is_null());
+}
+
+TEST(Manifest, SeesEveryFlippedBit) {
+  const std::string text = to_text(full_manifest());
+  for (size_t byte = 0; byte < text.size(); ++byte) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string damaged = text;
+      damaged[byte] = static_cast<char>(damaged[byte] ^ (1 << bit));
+      EXPECT_THROW(parse_manifest(damaged, "m"), Invalid) << byte << " " << bit;
+    }
+  }
+}
+
+TEST(Manifest, RefusesTruncationAtEveryByte) {
+  const std::string text = to_text(full_manifest());
+  for (size_t n = 0; n < text.size(); ++n) {
+    EXPECT_THROW(parse_manifest(text.substr(0, n), "m"), Invalid) << n;
+  }
+}
+
+struct BadField {
+  const char* name;
+  std::string pointer;
+  Json value;
+  std::string message;
+};
+
+// Changes one field of a good manifest and gives it a good checksum.
+std::string with_field(const BadField& bad) {
+  Json json = Json::parse(to_text(full_manifest()));
+  json.erase("crc32c");
+  if (bad.value.is_discarded()) {
+    json.erase(bad.pointer.substr(1));
+  } else {
+    json[Json::json_pointer(bad.pointer)] = bad.value;
+  }
+  std::string text = json.dump(2);
+  text.resize(text.size() - 2);
+  text += ",\n  ";
+  return text + fmt::format("\"crc32c\": {}\n}}\n", crc32c(std::as_bytes(std::span(text))));
+}
+
+class ManifestRefuses : public testing::TestWithParam<BadField> {};
+
+TEST_P(ManifestRefuses, NamingSourceAndField) {
+  const std::string message =
+      error_of<Invalid>([] { parse_manifest(with_field(GetParam()), "manifest.json"); });
+  EXPECT_THAT(message, HasSubstr("manifest.json: "));
+  EXPECT_THAT(message, HasSubstr(GetParam().message));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Table, ManifestRefuses,
+    testing::Values(
+        BadField{"OtherVersion", "/version", 2, "version: expected 1, found 2"},
+        BadField{"StepIsText", "/position/step", "7", "position.step: expected an integer"},
+        BadField{"StepIsNegative", "/position/step", -1, "position.step: expected an integer"},
+        BadField{"FinalIsNumber", "/final", 1, "final: expected true or false"},
+        BadField{"NoPosition", "/position", Json(Json::value_t::discarded), "position: missing"},
+        BadField{"FilesIsObject", "/files", Json::object(), "files: expected an array"},
+        BadField{"FileLeavesFolder", "/files/0/name", "../secret",
+                 "files[0].name: expected the plain"},
+        BadField{"FileIsHidden", "/files/0/name", "..", "files[0].name"},
+        BadField{"FileHasNoName", "/files/0/name", "", "files[0].name"},
+        BadField{"LongChecksum", "/files/0/crc32c", uint64_t{1} << 32, "expected 32 bits"},
+        BadField{"ShapeHasText", "/slices/0/shape", Json{4, "2"}, "slices[0].shape"},
+        BadField{"MetricsIsArray", "/metrics", Json::array(), "metrics: expected an object"}),
+    [](const auto& info) { return info.param.name; });
+
+TEST(FolderName, IsReadAsItIsWritten) {
+  EXPECT_EQ((FolderName{100, 3}.text()), "ckpt-100-g3");
+  EXPECT_EQ(FolderName::parse("ckpt-100-g3"), (FolderName{100, 3}));
+  for (const char* other : {"ckpt-100", "ckpt-0100-g3", "ckpt-1-g", "ckpt--1-g2", "ckpt-1-g2x",
+                            "ckpt-5.tmp-1-ab", "ckpt-5-g1.tmp-1-ab", "best", ""}) {
+    EXPECT_EQ(FolderName::parse(other), std::nullopt) << other;
+  }
+}
+
+TEST(ShardFileName, CountsFromZeroInFiveDigits) {
+  EXPECT_EQ(shard_file_name("model", 0, 2), "model-00000-of-00002.safetensors");
+}
+
+}  // namespace
+}  // namespace muster::checkpoint

@@ -1,0 +1,136 @@
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <thread>
+
+#include "common/error.h"
+#include "common/http_server.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "trainer/metrics/names.h"
+#include "trainer/metrics/progress.h"
+
+namespace muster::metrics {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr std::chrono::seconds kPatience(30);
+
+// A port nobody listens on at this moment.
+std::string free_address() {
+  const int listener = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  EXPECT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), size), 0);
+  EXPECT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  close(listener);
+  return "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+}
+
+TEST(Reporter, ServesMetricsHealthAndProgress) {
+  const std::string address = free_address();
+  Reporter reporter(address, "worker", 2);
+  Progress progress;
+  progress.state = "training";
+  progress.step = 41;
+  progress.loss = 0.5;
+  progress.metrics = {{"accuracy", 0.75}};
+  reporter.update(progress);
+  EXPECT_EQ(http_get(address, "/healthz", kPatience), "ok\n");
+  const Json json = Json::parse(http_get(address, "/progress", kPatience));
+  EXPECT_EQ(json, progress.json("worker", 2));
+  const std::string metrics = http_get(address, "/metrics", kPatience);
+  EXPECT_EQ(metrics, reporter.metrics_text());
+  EXPECT_THAT(metrics, HasSubstr("# TYPE muster_trainer_step gauge\n"));
+  EXPECT_THAT(metrics, ContainsRegex("muster_trainer_step\\{index=\"2\",role=\"worker\"\\} 41\n"));
+  EXPECT_THAT(metrics, ContainsRegex("muster_trainer_metric\\{.*name=\"accuracy\".*\\} 0.75\n"));
+}
+
+TEST(Reporter, WorksWithoutAnAddress) {
+  Reporter reporter("", "chief", 0);
+  Progress progress;
+  progress.step = 3;
+  reporter.update(progress);
+  EXPECT_EQ(reporter.snapshot().step, 3u);
+  EXPECT_THAT(reporter.metrics_text(), ContainsRegex("muster_trainer_step\\{.*\\} 3\n"));
+}
+
+TEST(Reporter, NamesAnAddressThatIsInUse) {
+  const std::string address = free_address();
+  const Reporter first(address, "worker", 0);
+  try {
+    const Reporter second(address, "worker", 1);
+    ADD_FAILURE() << "no error";
+  } catch (const Unavailable& error) {
+    EXPECT_THAT(error.what(), HasSubstr(address));
+  }
+}
+
+TEST(Reporter, CountsGaugesAndObserves) {
+  Reporter reporter("", "ps", 0);
+  reporter.count("stale_pushes");
+  reporter.count("stale_pushes_total", 2);
+  reporter.gauge("queue", 5);
+  reporter.gauge("queue", 4);
+  reporter.observe("checkpoint", 0.02);
+  reporter.observe("checkpoint", 2000);
+  const std::string text = reporter.metrics_text();
+  EXPECT_THAT(text, ContainsRegex("muster_trainer_stale_pushes_total\\{.*\\} 3\n"));
+  EXPECT_THAT(text, ContainsRegex("muster_trainer_queue\\{.*\\} 4\n"));
+  EXPECT_THAT(text, ContainsRegex("muster_trainer_checkpoint_seconds_count\\{.*\\} 2\n"));
+  EXPECT_THAT(text,
+              ContainsRegex("muster_trainer_checkpoint_seconds_bucket\\{.*le=\"0.03\"\\} 1\n"));
+}
+
+TEST(Reporter, ShowsOneState) {
+  Reporter reporter("", "chief", 0);
+  Progress progress;
+  progress.state = "training";
+  reporter.update(progress);
+  const std::string text = reporter.metrics_text();
+  EXPECT_THAT(text, ContainsRegex("muster_trainer_state\\{.*state=\"starting\"\\} 0\n"));
+  EXPECT_THAT(text, ContainsRegex("muster_trainer_state\\{.*state=\"training\"\\} 1\n"));
+}
+
+TEST(Reporter, ShowsALossThatIsNoNumber) {
+  Reporter reporter("", "chief", 0);
+  Progress progress;
+  progress.loss = std::nan("");
+  reporter.update(progress);
+  EXPECT_THAT(reporter.metrics_text(), ContainsRegex("muster_trainer_loss\\{.*\\} Nan\n"));
+}
+
+TEST(Reporter, TakesUpdatesFromManyThreads) {
+  Reporter reporter("", "worker", 0);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 200; ++i) {
+        reporter.count("pushes");
+        reporter.observe("step", 0.001 * i);
+        reporter.update(Progress{});
+        reporter.metrics_text();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(reporter.metrics_text(), ContainsRegex("muster_trainer_pushes_total\\{.*\\} 800\n"));
+}
+
+TEST(MetricName, IsOneThatPrometheusTakes) {
+  EXPECT_EQ(metric_name("step", ""), "muster_trainer_step");
+  EXPECT_EQ(metric_name("pushes_total", "_total"), "muster_trainer_pushes_total");
+  EXPECT_EQ(metric_name("a b/c-\xc3\xa4", "_total"), "muster_trainer_a_b_c____total");
+  EXPECT_EQ(help_of("muster_trainer_step"), "Committed global steps.");
+  EXPECT_EQ(help_of("muster_trainer_other"), "other");
+}
+
+}  // namespace
+}  // namespace muster::metrics

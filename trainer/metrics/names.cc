@@ -1,0 +1,58 @@
+#include "trainer/metrics/names.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace muster::metrics {
+namespace {
+
+constexpr std::string_view kPrefix = "muster_trainer_";
+
+constexpr auto kHelp = std::to_array<std::pair<std::string_view, std::string_view>>({
+    {"step", "Committed global steps."},
+    {"total_steps", "Global steps the job will make; 0 while unknown."},
+    {"epoch", "Passes over the data that are complete."},
+    {"loss", "Mean training loss of the last report."},
+    {"metric", "The last evaluation's metrics, by name."},
+    {"examples_per_second", "Examples trained on by the whole group each second."},
+    {"eta_seconds", "Seconds until the last step at the present rate; -1 while unknown."},
+    {"last_checkpoint_step", "Step of the last checkpoint published."},
+    {"last_checkpoint_timestamp_seconds",
+     "When it was published, in Unix time; 0 before the first."},
+    {"goodput", "Share of the time since the first start that went into committed steps."},
+    {"generation", "Generation of the group."},
+    {"state", "1 for the state the replica is in."},
+    {"checkpoint_seconds", "Seconds from the start of a checkpoint to its publication."},
+    {"checkpoints_total", "Checkpoints published."},
+    {"step_seconds", "Seconds a step took."},
+    {"restarts_total", "Times the group met again in a new generation."},
+    {"pushes_total", "Gradient pushes applied."},
+    {"stale_pushes_total", "Gradient pushes refused because they were too old."},
+    {"duplicate_pushes_total", "Gradient pushes ignored because they had been applied."},
+    {"dropped_batches_total", "Batches lost to backup workers."},
+});
+
+bool is_plain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+}  // namespace
+
+std::string metric_name(std::string_view name, std::string_view ending) {
+  std::string out(kPrefix);
+  out += name;
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return !is_plain(c); }, '_');
+  if (!out.ends_with(ending)) out += ending;
+  return out;
+}
+
+std::string help_of(const std::string& full_name) {
+  const std::string_view name = std::string_view(full_name).substr(kPrefix.size());
+  const auto* found = std::find_if(kHelp.begin(), kHelp.end(),
+                                   [&](const auto& entry) { return entry.first == name; });
+  return std::string(found == kHelp.end() ? name : found->second);
+}
+
+}  // namespace muster::metrics

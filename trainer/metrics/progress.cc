@@ -1,0 +1,52 @@
+#include "trainer/metrics/progress.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+
+namespace muster::metrics {
+namespace {
+
+std::string number_text(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
+  return fmt::format("{:.6g}", value);
+}
+
+std::string rfc3339(double unix_seconds) {
+  // Up to the year 9999, as RFC 3339 has it.
+  const double seconds = std::clamp(unix_seconds, 0.0, 253402300799.0);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}Z", fmt::gmtime(static_cast<std::time_t>(seconds)));
+}
+
+void set_if_finite(Json& json, const char* name, double value) {
+  if (std::isfinite(value)) json[name] = value;
+}
+
+}  // namespace
+
+Json Progress::json(const std::string& role, int index) const {
+  Json json = {{"role", role},
+               {"index", index},
+               {"state", state},
+               {"step", step},
+               {"totalSteps", total_steps},
+               {"epoch", epoch},
+               {"loss", number_text(loss)},
+               {"metrics", Json::object()}};
+  for (const auto& [name, value] : metrics) set_if_finite(json["metrics"], name.c_str(), value);
+  set_if_finite(json, "examplesPerSecond", examples_per_second);
+  if (eta_seconds >= 0) set_if_finite(json, "etaSeconds", eta_seconds);
+  if (last_checkpoint_time > 0) {
+    json["lastCheckpointStep"] = last_checkpoint_step;
+    json["lastCheckpointTime"] = rfc3339(last_checkpoint_time);
+  }
+  set_if_finite(json, "goodput", goodput);
+  json["generation"] = generation;
+  return json;
+}
+
+}  // namespace muster::metrics

@@ -1,0 +1,119 @@
+#include <prometheus/counter.h>
+#include <prometheus/family.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+#include <utility>
+
+#include "common/http_server.h"
+#include "trainer/metrics/names.h"
+#include "trainer/metrics/progress.h"
+
+namespace muster::metrics {
+namespace {
+
+using prometheus::Counter;
+using prometheus::Family;
+using prometheus::Gauge;
+using prometheus::Histogram;
+using prometheus::Labels;
+
+const Histogram::BucketBoundaries& seconds_buckets() {
+  static const Histogram::BucketBoundaries buckets = {0.001, 0.003, 0.01, 0.03, 0.1, 0.3,
+                                                      1,     3,     10,   30,   100, 300};
+  return buckets;
+}
+
+}  // namespace
+
+struct Reporter::Impl {
+  Impl(std::string role_name, int index_number)
+      : role(std::move(role_name)),
+        index(index_number),
+        labels{{"role", role}, {"index", std::to_string(index)}} {}
+
+  template <typename Metric>
+  Family<Metric>& family(prometheus::detail::Builder<Metric> builder, const std::string& name) {
+    return builder.Name(name).Help(help_of(name)).Labels(labels).Register(registry);
+  }
+  Gauge& gauge(const std::string& name, const Labels& extra = {}) {
+    return family(prometheus::BuildGauge(), metric_name(name, "")).Add(extra);
+  }
+  void show(const Progress& progress);
+
+  const std::string role;
+  const int index;
+  const Labels labels;
+  prometheus::Registry registry;
+  mutable std::mutex mutex;
+  Progress progress;
+  std::unique_ptr<HttpServer> server;  // last: its handlers use the rest
+};
+
+void Reporter::Impl::show(const Progress& now) {
+  gauge("step").Set(static_cast<double>(now.step));
+  gauge("total_steps").Set(static_cast<double>(now.total_steps));
+  gauge("epoch").Set(static_cast<double>(now.epoch));
+  gauge("loss").Set(now.loss);
+  gauge("examples_per_second").Set(now.examples_per_second);
+  gauge("eta_seconds").Set(now.eta_seconds);
+  gauge("last_checkpoint_step").Set(static_cast<double>(now.last_checkpoint_step));
+  gauge("last_checkpoint_timestamp_seconds").Set(now.last_checkpoint_time);
+  gauge("goodput").Set(now.goodput);
+  gauge("generation").Set(static_cast<double>(now.generation));
+  for (const auto& [name, value] : now.metrics) gauge("metric", {{"name", name}}).Set(value);
+  if (now.state != progress.state) gauge("state", {{"state", progress.state}}).Set(0);
+  gauge("state", {{"state", now.state}}).Set(1);
+}
+
+Reporter::Reporter(const std::string& address, std::string role, int index)
+    : impl_(std::make_unique<Impl>(std::move(role), index)) {
+  impl_->show(impl_->progress);
+  if (address.empty()) return;
+  impl_->server = std::make_unique<HttpServer>(address);
+  impl_->server->handle("/metrics", [this] {
+    return HttpReply{200, "text/plain; version=0.0.4; charset=utf-8", metrics_text()};
+  });
+  impl_->server->handle("/healthz", [] { return HttpReply{.body = "ok\n"}; });
+  impl_->server->handle("/progress", [this] {
+    const Json json = snapshot().json(impl_->role, impl_->index);
+    return HttpReply{200, "application/json",
+                     json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"};
+  });
+  impl_->server->start();
+}
+
+Reporter::~Reporter() = default;
+
+void Reporter::update(const Progress& progress) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->show(progress);
+  impl_->progress = progress;
+}
+
+Progress Reporter::snapshot() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->progress;
+}
+
+void Reporter::count(const std::string& name, double amount) {
+  impl_->family(prometheus::BuildCounter(), metric_name(name, "_total")).Add({}).Increment(amount);
+}
+
+void Reporter::gauge(const std::string& name, double value) {
+  impl_->gauge(name).Set(value);
+}
+
+void Reporter::observe(const std::string& name, double seconds) {
+  impl_->family(prometheus::BuildHistogram(), metric_name(name, "_seconds"))
+      .Add({}, seconds_buckets())
+      .Observe(seconds);
+}
+
+std::string Reporter::metrics_text() const {
+  return prometheus::TextSerializer().Serialize(impl_->registry.Collect());
+}
+
+}  // namespace muster::metrics

@@ -1,0 +1,116 @@
+#include "trainer/summary/event_writer.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <random>
+
+#include "common/error.h"
+#include "common/file.h"
+#include "common/log.h"
+#include "proto/muster/event.pb.h"
+#include "trainer/summary/record.h"
+
+namespace muster::summary {
+namespace {
+
+using std::chrono::duration;
+using std::chrono::steady_clock;
+using std::chrono::system_clock;
+
+double unix_seconds() {
+  return duration<double>(system_clock::now().time_since_epoch()).count();
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') return "localhost";
+  return name.data();
+}
+
+std::string file_name() {
+  std::random_device random;
+  return fmt::format("events.out.tfevents.{:010}.{}.{}.{:08x}",
+                     static_cast<int64_t>(unix_seconds()), host_name(), getpid(), random());
+}
+
+tensorboard::Event scalar_event(const std::string& tag, uint64_t step, double value) {
+  tensorboard::Event event;
+  event.set_wall_time(unix_seconds());
+  event.set_step(static_cast<int64_t>(step));
+  tensorboard::Summary::Value& entry = *event.mutable_summary()->add_value();
+  entry.set_tag(tag);
+  entry.mutable_metadata()->mutable_plugin_data()->set_plugin_name("scalars");
+  entry.mutable_metadata()->set_data_class(tensorboard::DATA_CLASS_SCALAR);
+  entry.mutable_tensor()->set_dtype(tensorboard::DT_FLOAT);
+  entry.mutable_tensor()->mutable_tensor_shape();
+  entry.mutable_tensor()->add_float_val(static_cast<float>(value));
+  return event;
+}
+
+}  // namespace
+
+EventWriter::EventWriter(const std::filesystem::path& directory,
+                         std::chrono::milliseconds flush_every)
+    : flush_every_(flush_every), flushed_(steady_clock::now()) {
+  const std::filesystem::path path = directory / file_name();
+  try {
+    muster::create_directories(directory);
+  } catch (const WriteError& error) {
+    fail(error.what());
+    return;
+  }
+  file_.open(path, std::ios::binary | std::ios::trunc);
+  if (!file_) {
+    fail(fmt::format("cannot create {}: {}", path.string(), std::strerror(errno)));
+    return;
+  }
+  path_ = path;
+  tensorboard::Event event;
+  event.set_wall_time(unix_seconds());
+  event.set_file_version("brain.Event:2");
+  record(event.SerializeAsString());
+  flush();
+}
+
+EventWriter::~EventWriter() {
+  flush();
+}
+
+void EventWriter::scalar(const std::string& tag, uint64_t step, double value) {
+  const std::string event = scalar_event(tag, step, value).SerializeAsString();
+  const std::lock_guard lock(mutex_);
+  record(event);
+  if (steady_clock::now() - flushed_ >= flush_every_) flush_locked();
+}
+
+void EventWriter::flush() {
+  const std::lock_guard lock(mutex_);
+  flush_locked();
+}
+
+void EventWriter::record(const std::string& event) {
+  if (failed_) return;
+  const std::string bytes = frame_record(event);
+  if (!file_.write(bytes.data(), static_cast<std::streamsize>(bytes.size()))) {
+    fail(fmt::format("cannot write {}: {}", path_.string(), std::strerror(errno)));
+  }
+}
+
+void EventWriter::flush_locked() {
+  flushed_ = steady_clock::now();
+  if (failed_ || !file_.is_open()) return;
+  if (!file_.flush()) {
+    fail(fmt::format("cannot write {}: {}", path_.string(), std::strerror(errno)));
+  }
+}
+
+void EventWriter::fail(const std::string& reason) {
+  failed_ = true;
+  log::warning("no more events for TensorBoard: " + reason);
+}
+
+}  // namespace muster::summary

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace muster::summary {
+
+// One TFRecord: u64 length, u32 masked crc32c of the length's bytes, the bytes, u32 masked crc32c
+// of them; all little-endian. https://www.tensorflow.org/tutorials/load_data/tfrecord
+std::string frame_record(std::string_view bytes);
+
+// ((crc >> 15) | (crc << 17)) + 0xa282ead8: so that a checksum over data that holds checksums is no
+// trivial one.
+uint32_t mask_crc(uint32_t crc);
+
+}  // namespace muster::summary
