@@ -17,6 +17,9 @@ if(MUSTER_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
+# Sources compile without waiting for the libraries they will be linked with.
+set(CMAKE_OPTIMIZE_DEPENDENCIES ON)
+
 # muster_library(NAME [dependency...]): every .cc of the current folder (not of its subfolders).
 function(muster_library name)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)

@@ -131,8 +131,9 @@ std::optional<Time> parse_time(const std::string& text) {
   if (text[4] != '-' || text[7] != '-' || text[10] != 'T' || text[13] != ':' || text[16] != ':') {
     return std::nullopt;
   }
-  const std::chrono::year_month_day date(std::chrono::year(year), std::chrono::month(month),
-                                         std::chrono::day(day));
+  const std::chrono::year_month_day date{std::chrono::year(year),
+                                         std::chrono::month(static_cast<unsigned>(month)),
+                                         std::chrono::day(static_cast<unsigned>(day))};
   size_t at = 19;
   const int thousandths = fraction(text, at);
   if (!date.ok() || hour > 23 || minute > 59 || second > 60 || text.substr(at) != "Z") {

@@ -1,0 +1,40 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "operator/api/training_job.h"
+#include "trainer/spec/training_spec.h"
+
+namespace muster::api {
+namespace {
+
+std::vector<std::filesystem::path> examples() {
+  std::vector<std::filesystem::path> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(MUSTER_SOURCE_DIR "/examples")) {
+    if (entry.path().extension() == ".yaml") paths.push_back(entry.path());
+  }
+  return paths;
+}
+
+TEST(Examples, AllValidateWithoutAProblem) {
+  ASSERT_GE(examples().size(), 5u);
+  for (const auto& path : examples()) {
+    Document document = Document::load(path);
+    for (const Problem& problem : validate(document)) ADD_FAILURE() << problem.text();
+  }
+}
+
+TEST(Examples, DataFilesLieBesideTheManifest) {
+  for (const auto& path : examples()) {
+    Document document = Document::load(path);
+    const TrainingJob job = load_training_job(document);
+    if (job.training.is_null()) continue;
+    const spec::TrainingSpec training = spec::to_training_spec(job.training);
+    if (training.data.train.kind != spec::SourceKind::idx) continue;
+    EXPECT_TRUE(std::filesystem::exists(path.parent_path() / training.data.train.images)) << path;
+    EXPECT_TRUE(std::filesystem::exists(path.parent_path() / training.data.train.labels)) << path;
+  }
+}
+
+}  // namespace
+}  // namespace muster::api
