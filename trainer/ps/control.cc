@@ -1,0 +1,97 @@
+#include "trainer/ps/control.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <condition_variable>
+#include <mutex>
+
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "common/file.h"
+#include "proto/muster/parameter_server.grpc.pb.h"
+
+namespace muster::ps {
+
+struct Control::Impl {
+  std::vector<std::unique_ptr<ParameterServer::Stub>> stubs;
+};
+
+Control::Control(std::vector<std::shared_ptr<grpc::Channel>> channels)
+    : impl_(std::make_unique<Impl>()) {
+  for (auto& channel : channels) impl_->stubs.push_back(ParameterServer::NewStub(channel));
+}
+
+Control::~Control() = default;
+
+namespace {
+
+[[noreturn]] void throw_as(size_t shard, const grpc::Status& status) {
+  const std::string text = "ps " + std::to_string(shard) + ": " + status.error_message();
+  switch (status.error_code()) {
+    case grpc::StatusCode::RESOURCE_EXHAUSTED:
+      throw WriteError(text);
+    case grpc::StatusCode::DATA_LOSS:
+      throw Invalid(text, kDiverged);
+    case grpc::StatusCode::PERMISSION_DENIED:
+      throw Invalid(text, kProtocol);
+    case grpc::StatusCode::INVALID_ARGUMENT:
+      throw Invalid(text);
+    default:
+      throw Unavailable(text);
+  }
+}
+
+// Calls every shard at once and waits for all.
+template <class Reply, class Start>
+std::vector<Reply> call_all(size_t shards, std::chrono::milliseconds deadline, Start start) {
+  std::vector<grpc::ClientContext> contexts(shards);
+  std::vector<Reply> replies(shards);
+  std::vector<grpc::Status> statuses(shards);
+  std::mutex mutex;
+  std::condition_variable changed;
+  size_t left = shards;
+  for (size_t shard = 0; shard < shards; ++shard) {
+    contexts[shard].set_deadline(std::chrono::system_clock::now() + deadline);
+    start(shard, &contexts[shard], &replies[shard], [&, shard](grpc::Status status) {
+      const std::lock_guard lock(mutex);
+      statuses[shard] = std::move(status);
+      --left;
+      changed.notify_all();
+    });
+  }
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return left == 0; });
+  for (size_t shard = 0; shard < shards; ++shard)
+    if (!statuses[shard].ok()) throw_as(shard, statuses[shard]);
+  return replies;
+}
+
+}  // namespace
+
+std::vector<OpenReply> Control::open(const OpenRequest& request,
+                                     std::chrono::milliseconds deadline) {
+  return call_all<OpenReply>(impl_->stubs.size(), deadline,
+                             [&](size_t shard, auto* context, auto* reply, auto done) {
+                               impl_->stubs[shard]->async()->Open(context, &request, reply, done);
+                             });
+}
+
+std::vector<SnapshotReply> Control::snapshot(uint64_t generation,
+                                             std::chrono::milliseconds deadline) {
+  SnapshotRequest request;
+  request.set_generation(generation);
+  return call_all<SnapshotReply>(
+      impl_->stubs.size(), deadline, [&](size_t shard, auto* context, auto* reply, auto done) {
+        impl_->stubs[shard]->async()->Snapshot(context, &request, reply, done);
+      });
+}
+
+std::vector<WriteReply> Control::write(const WriteRequest& request,
+                                       std::chrono::milliseconds deadline) {
+  return call_all<WriteReply>(impl_->stubs.size(), deadline,
+                              [&](size_t shard, auto* context, auto* reply, auto done) {
+                                impl_->stubs[shard]->async()->Write(context, &request, reply, done);
+                              });
+}
+
+}  // namespace muster::ps

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "proto/muster/parameter_server.pb.h"
+
+namespace grpc {
+class Channel;
+}
+
+namespace muster::ps {
+
+// Rank 0's control of all shards: the same call to each at once, each with a deadline.
+// Throws Unavailable or Invalid as the shard did, naming it; WriteError where it could not write.
+class Control {
+ public:
+  explicit Control(std::vector<std::shared_ptr<grpc::Channel>> channels);
+  ~Control();
+
+  std::vector<OpenReply> open(const OpenRequest& request, std::chrono::milliseconds deadline);
+  std::vector<SnapshotReply> snapshot(uint64_t generation, std::chrono::milliseconds deadline);
+  std::vector<WriteReply> write(const WriteRequest& request, std::chrono::milliseconds deadline);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace muster::ps

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "trainer/ps/shard_host.h"
+#include "trainer/ps/wire.h"
+
+namespace muster::ps {
+
+class ExchangeStream;
+
+// The members' open streams, by session. Guards what is written to them.
+class ExchangeStreams {
+ public:
+  explicit ExchangeStreams(ShardHost& host);
+  ~ExchangeStreams();
+
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* open(
+      grpc::CallbackServerContext* context);
+
+ private:
+  friend class ExchangeStream;
+  void deliver(const Shard& shard, const Shard::Answers& answers);
+
+  ShardHost& host_;
+  std::mutex mutex_;
+  std::condition_variable empty_;
+  uint64_t next_session_ = 1;
+  std::map<uint64_t, ExchangeStream*> streams_;
+};
+
+// One member's stream. A push is gathered chunk by chunk, then given to the shard whole.
+class ExchangeStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  ExchangeStream(ExchangeStreams& streams, uint64_t session)
+      : streams_(streams), session_(session) {}
+
+  void begin() { StartRead(&incoming_); }
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnDone() override;
+  // Under ExchangeStreams::mutex_. `values` are the shard's parameters, shared by all who get them.
+  void reply_locked(const ReplyHeader& header, const grpc::Slice& values);
+
+ private:
+  void receive();
+  bool gather(const Push& message, size_t count, size_t at_byte);
+  void reply(Status status, uint64_t sequence, const std::string& message);
+  void leave();
+  void leave_locked();
+
+  ExchangeStreams& streams_;
+  const uint64_t session_;
+  grpc::ByteBuffer incoming_;
+  bool greeted_ = false;
+  std::vector<float> gradients_;
+  size_t gathered_ = 0;
+  std::deque<grpc::ByteBuffer> outgoing_;
+  bool writing_ = false;
+  bool closing_ = false;  // once what is queued has been written
+  bool finished_ = false;
+};
+
+}  // namespace muster::ps

@@ -1,0 +1,157 @@
+#include "trainer/ps/grpc_link.h"
+
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+
+#include <deque>
+
+#include "trainer/ps/wire.h"
+
+namespace muster::ps {
+
+namespace {
+
+constexpr char kMethod[] = "/muster.ParameterServer/Exchange";
+
+class GrpcLink : public ShardLink,
+                 private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  GrpcLink(std::shared_ptr<grpc::Channel> channel, const LinkHello& hello, Bell& bell)
+      : stub_(channel), hello_(hello), bell_(bell) {
+    stub_.PrepareBidiStreamingCall(&context_, kMethod, grpc::StubOptions(), this);
+    AddHold();  // sends come from the member's thread
+    StartRead(&incoming_);
+    StartCall();
+  }
+
+  ~GrpcLink() override {
+    context_.TryCancel();
+    RemoveHold();
+    std::unique_lock lock(mutex_);
+    done_changed_.wait(lock, [&] { return done_; });
+  }
+
+  void send(const PushHeader& header, std::span<const float> gradients,
+            std::span<float> parameters) override {
+    const std::lock_guard lock(mutex_);
+    sequence_ = header.sequence;
+    parameters_ = parameters;
+    received_ = 0;
+    state_ = broken_ ? State::broken : State::waiting;
+    if (broken_) return;
+    Push message = to_message(header);
+    if (!greeted_) greet(message);
+    size_t begin = 0;
+    do {
+      const size_t count = std::min(gradients.size() - begin, kChunkFloats);
+      message.set_offset(begin);
+      outgoing_.push_back(
+          encode(message, grpc::Slice(gradients.data() + begin, count * sizeof(float))));
+      begin += count;
+    } while (begin < gradients.size());
+    write_next();
+  }
+
+  State state() const override {
+    const std::lock_guard lock(mutex_);
+    return state_;
+  }
+  ReplyHeader reply() const override {
+    const std::lock_guard lock(mutex_);
+    return reply_;
+  }
+
+ private:
+  void OnReadDone(bool ok) override {
+    if (ok && receive()) {
+      StartRead(&incoming_);
+    } else {
+      fail();
+    }
+    bell_.ring();
+  }
+
+  void OnWriteDone(bool ok) override {
+    {
+      const std::lock_guard lock(mutex_);
+      writing_ = false;
+      if (!outgoing_.empty()) outgoing_.pop_front();
+      if (ok) return write_next();
+    }
+    fail();
+    bell_.ring();
+  }
+
+  void OnDone(const grpc::Status&) override {
+    const std::lock_guard lock(mutex_);
+    done_ = true;
+    done_changed_.notify_all();
+  }
+
+  void greet(Push& message) {
+    greeted_ = true;
+    message.mutable_hello()->set_job_uid(hello_.job_uid);
+    message.mutable_hello()->set_version(hello_.version);
+    message.mutable_hello()->set_layout_fingerprint(hello_.layout_fingerprint);
+  }
+
+  void write_next() {
+    if (writing_ || broken_ || outgoing_.empty()) return;
+    writing_ = true;
+    StartWrite(&outgoing_.front());
+  }
+
+  // One chunk of a reply; the last one completes it. False for what is no reply to our request.
+  bool receive() {
+    const auto decoded = decode_reply(incoming_);
+    if (!decoded) return false;
+    const std::lock_guard lock(mutex_);
+    const Reply& message = decoded->header;
+    if (state_ != State::waiting || (message.sequence() != sequence_ && message.sequence() != 0))
+      return true;
+    if (message.status() == Reply::OK) {
+      if (message.offset() != received_ || decoded->count > parameters_.size() - received_)
+        return false;
+      copy_floats(incoming_, decoded->at_byte, parameters_.subspan(received_, decoded->count));
+      received_ += decoded->count;
+      if (received_ < parameters_.size()) return true;
+    }
+    reply_ = from_message(message);
+    state_ = State::answered;
+    return true;
+  }
+
+  // After a rejection the stream's end is expected: the answer stands.
+  void fail() {
+    const std::lock_guard lock(mutex_);
+    broken_ = true;
+    if (state_ != State::answered) state_ = State::broken;
+  }
+
+  grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer> stub_;
+  const LinkHello hello_;
+  Bell& bell_;
+  grpc::ClientContext context_;
+  mutable std::mutex mutex_;
+  std::condition_variable done_changed_;
+  grpc::ByteBuffer incoming_;
+  std::deque<grpc::ByteBuffer> outgoing_;
+  std::span<float> parameters_;
+  size_t received_ = 0;
+  uint64_t sequence_ = 0;
+  ReplyHeader reply_;
+  State state_ = State::idle;
+  bool greeted_ = false;
+  bool writing_ = false;
+  bool broken_ = false;
+  bool done_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<ShardLink> make_grpc_link(std::shared_ptr<grpc::Channel> channel,
+                                          const LinkHello& hello, Bell& bell) {
+  return std::make_unique<GrpcLink>(std::move(channel), hello, bell);
+}
+
+}  // namespace muster::ps

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "trainer/compute/engine.h"
+
+namespace muster::ps {
+
+// What members and shards say to each other, as values: the same whatever carries them. Their
+// meaning is in proto/muster/parameter_server.proto.
+
+struct PushHeader {
+  uint64_t generation = 0;
+  uint32_t rank = 0;
+  uint64_t step = 0;
+  uint64_t sequence = 0;
+  uint64_t ticket = 0;
+  bool pull = false;
+  bool newest = false;
+  compute::LossSums sums;
+};
+
+enum class Status { ok, superseded, rejected };
+
+struct ReplyHeader {
+  Status status = Status::ok;
+  std::string message;
+  uint64_t generation = 0;
+  uint64_t step = 0;
+  uint64_t sequence = 0;
+  compute::LossSums sums;
+  std::optional<uint64_t> ticket;
+  bool finished = false;
+};
+
+}  // namespace muster::ps

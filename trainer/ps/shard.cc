@@ -1,0 +1,210 @@
+#include "trainer/ps/shard.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace muster::ps {
+
+using compute::LossSums;
+
+Shard::Shard(Shape shape, const compute::Optimizer& optimizer, const compute::Schedule& schedule)
+    : shape_(shape), optimizer_(optimizer), schedule_(schedule) {}
+
+void Shard::load(Content content) {
+  parameters_ = std::move(content.parameters);
+  slots_ = std::move(content.slots);
+  step_ = oldest_step_ = content.step;
+  optimizer_t_ = content.optimizer_t;
+  committed_ = {};
+  slot_views_.assign(slots_.begin(), slots_.end());
+}
+
+void Shard::begin(uint64_t generation, int members, Tickets tickets, Answers& answers) {
+  const auto supersede = [&](uint64_t session, uint64_t sequence) {
+    Answer answer;
+    answer.session = session;
+    answer.header.status = Status::superseded;
+    answer.header.sequence = sequence;
+    answer.header.generation = generation;
+    answers.push_back(answer);
+  };
+  for (const Pending& pending : pending_)
+    if (pending.present) supersede(pending.session, pending.sequence);
+  for (const Waiting& waiting : waiting_) supersede(waiting.session, waiting.sequence);
+  generation_ = generation;
+  tickets_ = std::move(tickets);
+  waiting_.clear();
+  sequences_.clear();
+  pending_.resize(members);
+  for (Pending& pending : pending_) {
+    pending.present = false;
+    if (shape_.policy == Policy::sync) pending.gradients.resize(parameters_.size());
+  }
+  unseen_.assign(members, {});
+}
+
+bool Shard::admissible(uint64_t session, const PushHeader& header, Answers& answers) {
+  Answer answer;
+  answer.session = session;
+  answer.header.sequence = header.sequence;
+  answer.header.generation = generation_;
+  if (generation_ == 0 || header.generation != generation_) {
+    ++counts_.superseded;
+    answer.header.status = Status::superseded;
+  } else if (header.rank >= pending_.size()) {
+    answer.header.status = Status::rejected;
+    answer.header.message = "expected a rank below " + std::to_string(pending_.size()) +
+                            ", found " + std::to_string(header.rank);
+  } else {
+    return true;
+  }
+  answers.push_back(std::move(answer));
+  return false;
+}
+
+Shard::Answer Shard::make_answer(uint64_t session, uint64_t sequence, const LossSums& sums) const {
+  Answer answer;
+  answer.session = session;
+  answer.header.generation = generation_;
+  answer.header.step = step_;
+  answer.header.sequence = sequence;
+  answer.header.sums = sums;
+  answer.values = Answer::Values::current;
+  return answer;
+}
+
+void Shard::push(uint64_t session, const PushHeader& header, std::vector<float>& gradients,
+                 Answers& answers) {
+  if (!admissible(session, header, answers)) return;
+  if (shape_.policy == Policy::sync)
+    push_sync(session, header, gradients, answers);
+  else
+    push_async(session, header, gradients, answers);
+}
+
+void Shard::push_sync(uint64_t session, const PushHeader& header, std::vector<float>& gradients,
+                      Answers& answers) {
+  if (header.step != step_) {
+    Answer answer = make_answer(session, header.sequence, committed_);
+    if (header.step > step_) {  // computed on parameters that we do not have
+      answer.header.status = Status::superseded;
+      answer.values = Answer::Values::none;
+      ++counts_.superseded;
+    } else if (header.step + 1 == step_) {
+      ++counts_.duplicates;
+    } else {
+      ++counts_.stale;
+    }
+    answers.push_back(std::move(answer));
+    return;
+  }
+  Pending& pending = pending_[header.rank];
+  pending.session = session;
+  pending.sequence = header.sequence;
+  if (pending.present) {  // sent again, perhaps by its successor: the same numbers
+    ++counts_.duplicates;
+    return;
+  }
+  pending.present = true;
+  pending.sums = header.sums;
+  pending.gradients.swap(gradients);
+  gradients.resize(parameters_.size());
+  if (std::all_of(pending_.begin(), pending_.end(), [](const Pending& p) { return p.present; }))
+    commit(answers);
+}
+
+// Sums in rank order into rank 0's buffer, applies, and answers everybody.
+void Shard::commit(Answers& answers) {
+  committed_ = {};
+  std::vector<float>& sum = pending_[0].gradients;
+  for (size_t rank = 0; rank < pending_.size(); ++rank) {
+    committed_ += pending_[rank].sums;
+    if (rank == 0) continue;
+    const float* from = pending_[rank].gradients.data();
+    float* to = sum.data();
+    for (size_t i = 0; i < sum.size(); ++i) to[i] += from[i];
+  }
+  previous_ = parameters_;
+  oldest_step_ = step_;
+  apply(sum, committed_.rows, step_);
+  for (Pending& pending : pending_) {
+    pending.present = false;
+    answers.push_back(make_answer(pending.session, pending.sequence, committed_));
+  }
+}
+
+void Shard::apply(std::span<const float> gradients, int64_t rows, uint64_t schedule_step) {
+  ++step_;
+  ++counts_.commits;
+  if (rows <= 0) return;
+  compute::UpdateArguments update;
+  update.learning_rate = static_cast<float>(schedule_.at(schedule_step));
+  update.t = ++optimizer_t_;
+  update.inverse_rows = 1.0f / static_cast<float>(rows);
+  if (shape_.range.size() > 0)
+    optimizer_.apply(shape_.range, update, parameters_, gradients, slot_views_);
+}
+
+void Shard::push_async(uint64_t session, const PushHeader& header, std::vector<float>& gradients,
+                       Answers& answers) {
+  uint64_t& last = sequences_[session];
+  if (header.sequence <= last) {
+    ++counts_.duplicates;
+    return;
+  }
+  last = header.sequence;
+  apply(gradients, header.sums.rows, shape_.shard == 0 ? step_ : header.step);
+  for (LossSums& sums : unseen_) sums += header.sums;
+  tickets_.done(header.ticket);
+  answer_async(session, header.sequence, header.rank, answers);
+  serve_waiting(answers);
+}
+
+void Shard::answer_async(uint64_t session, uint64_t sequence, uint32_t rank, Answers& answers) {
+  Answer answer = make_answer(session, sequence, unseen_[rank]);
+  if (shape_.shard == 0) {
+    answer.header.ticket = tickets_.take(session);
+    answer.header.finished = !answer.header.ticket && tickets_.finished();
+    if (!answer.header.ticket && !answer.header.finished) {
+      waiting_.push_back({session, sequence, rank});
+      return;
+    }
+  }
+  unseen_[rank] = {};
+  answers.push_back(std::move(answer));
+}
+
+// Work has come back, or all of it is done: who waits for either is answered.
+void Shard::serve_waiting(Answers& answers) {
+  if (waiting_.empty()) return;
+  const std::vector<Waiting> waiting = std::exchange(waiting_, {});
+  for (const Waiting& one : waiting) answer_async(one.session, one.sequence, one.rank, answers);
+}
+
+void Shard::pull(uint64_t session, const PushHeader& header, Answers& answers) {
+  if (!admissible(session, header, answers)) return;
+  if (shape_.policy == Policy::async) {
+    answer_async(session, header.sequence, header.rank, answers);
+    return;
+  }
+  Answer answer = make_answer(session, header.sequence, committed_);
+  if (!header.newest && header.step != step_) {
+    if (header.step + 1 == step_ && header.step >= oldest_step_ && !previous_.empty()) {
+      answer.values = Answer::Values::previous;
+      answer.header.step = header.step;
+    } else {
+      answer.values = Answer::Values::none;
+      answer.header.status = Status::superseded;
+    }
+  }
+  answers.push_back(std::move(answer));
+}
+
+void Shard::detach(uint64_t session, Answers& answers) {
+  std::erase_if(waiting_, [&](const Waiting& waiting) { return waiting.session == session; });
+  sequences_.erase(session);
+  tickets_.release(session);
+  serve_waiting(answers);
+}
+
+}  // namespace muster::ps

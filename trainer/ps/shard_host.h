@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "proto/muster/parameter_server.pb.h"
+#include "trainer/checkpoint/checkpoint.h"
+#include "trainer/ps/shard.h"
+#include "trainer/spec/training_spec.h"
+
+namespace muster::ps {
+
+// What a ps is told at start, before it holds anything.
+struct HostIdentity {
+  std::string job_uid;
+  std::string version;
+  std::string training_fingerprint;
+  std::filesystem::path storage;
+  int shard = 0;
+  int shards = 1;
+};
+
+checkpoint::Position from_message(const PositionMessage& message);
+PositionMessage to_message(const checkpoint::Position& position);
+
+// A ps's shard with what surrounds it: opening from a checkpoint or the initializers, snapshots,
+// files. Thread-safe. Whatever carries the messages calls it.
+class ShardHost {
+ public:
+  // Called, under the lock, with answers that have become due.
+  using Deliver = std::function<void(const Shard&, const Shard::Answers&)>;
+
+  ShardHost(spec::TrainingSpec spec, HostIdentity identity);
+
+  void on_answers(Deliver deliver);
+
+  // Throws Invalid with kProtocol for a peer of another job, version, training or layout, and as
+  // Store::load does.
+  ShardState open(const OpenRequest& request);
+  // Throws Unavailable where the generation is not the current one.
+  SnapshotReply snapshot(const SnapshotRequest& request);
+  // Throws WriteError; Invalid (kDiverged) for values that are not finite.
+  WriteReply write(const WriteRequest& request);
+
+  ShardState state() const;
+  Shard::Counts counts() const;
+  // Floats of the shard, once it has been opened.
+  std::optional<size_t> size() const;
+  // Why a member that says this may not push here, or empty.
+  std::string objection(const ExchangeHello& hello) const;
+
+  // The data path: what Shard does, and delivery of the answers. False if nothing was ever opened.
+  bool push(uint64_t session, const PushHeader& header, std::vector<float>& gradients);
+  bool pull(uint64_t session, const PushHeader& header);
+  void detach(uint64_t session);
+
+ private:
+  struct Copy {
+    uint64_t generation = 0;
+    uint64_t step = 0;
+    std::vector<float> parameters;
+    std::vector<std::vector<float>> slots;
+  };
+  void check(const OpenRequest& request) const;
+  void build(const OpenRequest& request);
+  Shard::Content initial(const OpenRequest& request) const;
+  Shard::Content restored(const OpenRequest& request) const;
+  ShardState state_locked() const;
+  void deliver_locked();
+
+  spec::TrainingSpec spec_;
+  const HostIdentity identity_;
+  Deliver deliver_;
+
+  mutable std::mutex mutex_;
+  std::optional<compute::ParameterLayout> layout_;
+  std::string layout_fingerprint_;
+  std::unique_ptr<compute::Optimizer> optimizer_;
+  std::unique_ptr<Shard> shard_;
+  checkpoint::Position base_;
+  uint64_t tickets_per_epoch_ = 0;
+  Shard::Answers answers_;
+
+  std::mutex copy_mutex_;  // a copy is written while the shard goes on
+  Copy copy_;
+};
+
+}  // namespace muster::ps

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace muster::ps {
+
+// The work of an asynchronous job, numbered 0..total-1 over all epochs and handed out one at a
+// time. A ticket whose holder is lost is handed out again, so that each is done at least once.
+class Tickets {
+ public:
+  Tickets() = default;
+  // `next` is the first number never handed out; `outstanding` were, and are not done.
+  Tickets(uint64_t next, uint64_t total, std::vector<uint64_t> outstanding);
+
+  std::optional<uint64_t> take(uint64_t holder);
+  void done(uint64_t ticket);
+  // The holder is lost: its tickets come first again.
+  void release(uint64_t holder);
+  void release_all();
+
+  bool finished() const { return next_ >= total_ && returned_.empty() && held_.empty(); }
+  uint64_t next() const { return next_; }
+  std::vector<uint64_t> outstanding() const;  // held or returned, ascending
+
+ private:
+  uint64_t next_ = 0;
+  uint64_t total_ = 0;
+  std::deque<uint64_t> returned_;
+  std::map<uint64_t, uint64_t> held_;  // ticket -> holder
+};
+
+}  // namespace muster::ps

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/slice.h>
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "proto/muster/parameter_server.pb.h"
+#include "trainer/ps/messages.h"
+
+namespace muster::ps {
+
+// Push and Reply on the wire: a protobuf message whose last field is the floats, so that they are
+// moved as raw bytes: aliased when sent, copied once when received.
+
+constexpr size_t kChunkFloats = (4 << 20) / sizeof(float) - 4096;  // header and floats within 4 MiB
+
+// A message: its header's bytes, then `values` (aliased; may be empty).
+grpc::ByteBuffer encode(const google::protobuf::MessageLite& header, const grpc::Slice& values);
+
+Push to_message(const PushHeader& header);
+PushHeader from_message(const Push& message);
+Reply to_message(const ReplyHeader& header);
+ReplyHeader from_message(const Reply& message);
+
+// A received message, half read: the header first, then the floats to wherever they belong.
+template <class Message>
+struct Decoded {
+  Message header;
+  size_t count = 0;    // floats that follow
+  size_t at_byte = 0;  // where they begin
+};
+
+// Nothing if the bytes are not such a message.
+std::optional<Decoded<Push>> decode_push(grpc::ByteBuffer& buffer);
+std::optional<Decoded<Reply>> decode_reply(grpc::ByteBuffer& buffer);
+// Copies the floats that begin at `at_byte`; `to` has exactly `count` of them.
+void copy_floats(grpc::ByteBuffer& buffer, size_t at_byte, std::span<float> to);
+
+}  // namespace muster::ps
