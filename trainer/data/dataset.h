@@ -35,11 +35,12 @@ class Dataset {
 // label does not fit the model. Does nothing for data without class labels.
 void require_labels_below(const Dataset& dataset, int64_t classes);
 
-// Reads a source whole, after skip and take: IDX plain or gzip, told apart by their first bytes,
-// held as the unsigned bytes they are; synthetic, generated once and held as float32. So the data
-// are decoded once a process, and memory is that of the selected samples. IDX labels may be absent
-// (an empty path), for prediction. Throws Invalid naming file and byte where something is missing,
-// truncated, mislabelled or out of range.
+// Reads a source whole, after skip, take and split: IDX plain or gzip, told apart by their first
+// bytes, kept as the unsigned bytes they are; synthetic, generated once and kept as float32. So the
+// data are decoded once a process: with `cache` in its memory, without in an unlinked temporary
+// file that is mapped, whose pages the system may drop when memory is short. IDX labels may be
+// absent (an empty path), for prediction. Throws Invalid naming file and byte where something is
+// missing, truncated, mislabelled or out of range.
 std::unique_ptr<Dataset> open_dataset(const spec::DataSource& source);
 
 // One epoch's order: a permutation of [0, size) that is a function of (seed, epoch) only, the same
@@ -68,7 +69,8 @@ class Batcher {
   // Positions [begin, begin + rows) of `epoch`, clipped to the epoch's end and to max_rows. The
   // result is valid until the next call.
   const compute::Batch& fill(uint64_t epoch, uint64_t begin, int64_t rows);
-  // Asks the processor to bring the samples of a later batch nearer; changes nothing else.
+  // Asks the processor to bring the samples of a later batch nearer, `prefetch` of the spec;
+  // changes nothing else.
   void prefetch(uint64_t epoch, uint64_t begin, int64_t rows);
 
  private:

@@ -114,37 +114,13 @@ Header read_header(ByteStream& stream, bool labels) {
       header.total(), header.bytes, header.dimensions[0], header.sample_size, stream.position()));
 }
 
-// The samples [skip, skip + returned count) of the file are selected.
-uint64_t selected(const std::string& name, uint64_t samples, const Selection& selection) {
-  const uint64_t skip = static_cast<uint64_t>(std::max<int64_t>(selection.skip, 0));
-  if (skip >= samples) {
-    throw Invalid(fmt::format("{}: skip {} leaves none of its {} samples", name, skip, samples));
-  }
-  const uint64_t rest = samples - skip;
-  if (selection.take < 0) return rest;
-  const uint64_t take = static_cast<uint64_t>(selection.take);
-  if (take > rest || take == 0) {
-    throw Invalid(
-        fmt::format("{}: expected take to be from 1 to {} ({} samples, {} skipped), found {}", name,
-                    rest, samples, skip, take));
-  }
-  return take;
-}
-
 void skip_exactly(ByteStream& stream, uint64_t bytes, const Header& header) {
   if (stream.skip(bytes) < bytes) throw_truncated(stream, header);
 }
 
-// Grows with what really arrives: a gzip header may promise a thousand times the file.
-std::vector<uint8_t> read_exactly(ByteStream& stream, uint64_t bytes, const Header& header) {
-  constexpr uint64_t kFirst = 64 << 20;
-  std::vector<uint8_t> out;
-  while (out.size() < bytes) {
-    const size_t begin = out.size();
-    out.resize(std::min<uint64_t>(bytes, std::max<uint64_t>(kFirst, 2 * begin)));
-    const auto part = std::as_writable_bytes(std::span(out)).subspan(begin);
-    if (stream.read(part) < part.size()) throw_truncated(stream, header);
-  }
+Storage read_exactly(ByteStream& stream, uint64_t bytes, const Header& header, StorageKind kind) {
+  Storage out(bytes, kind);
+  if (stream.read(out.bytes()) < bytes) throw_truncated(stream, header);
   return out;
 }
 
@@ -159,16 +135,16 @@ void require_end(ByteStream& stream, const Header& header) {
 
 }  // namespace
 
-IdxImages read_idx_images(ByteStream& stream, const Selection& selection) {
+IdxImages read_idx_images(ByteStream& stream, const Selection& selection, StorageKind kind) {
   const Header header = read_header(stream, false);
   IdxImages images;
   images.samples_in_file = header.dimensions[0];
   images.shape.assign(header.dimensions.begin() + 1, header.dimensions.end());
-  images.count = selected(stream.name(), images.samples_in_file, selection);
-  const uint64_t before =
-      static_cast<uint64_t>(std::max<int64_t>(selection.skip, 0)) * header.sample_size;
-  skip_exactly(stream, before, header);
-  images.pixels = read_exactly(stream, images.count * header.sample_size, header);
+  const Selected part = select(selection, images.samples_in_file, stream.name());
+  images.first = part.first;
+  images.count = part.count;
+  skip_exactly(stream, part.first * header.sample_size, header);
+  images.pixels = read_exactly(stream, part.count * header.sample_size, header, kind);
   skip_exactly(stream, header.total() - stream.position(), header);
   require_end(stream, header);
   return images;
@@ -176,10 +152,13 @@ IdxImages read_idx_images(ByteStream& stream, const Selection& selection) {
 
 IdxLabels read_idx_labels(ByteStream& stream) {
   const Header header = read_header(stream, true);
-  IdxLabels labels;
-  labels.labels = read_exactly(stream, header.dimensions[0], header);
+  const Storage bytes = read_exactly(stream, header.dimensions[0], header, StorageKind::memory);
   require_end(stream, header);
-  labels.largest = *std::max_element(labels.labels.begin(), labels.labels.end());
+  IdxLabels labels;
+  for (const std::byte label : bytes.bytes()) {
+    labels.labels.push_back(std::to_integer<uint8_t>(label));
+    labels.largest = std::max(labels.largest, std::to_integer<int>(label));
+  }
   return labels;
 }
 

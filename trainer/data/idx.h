@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "trainer/data/byte_stream.h"
+#include "trainer/data/selection.h"
+#include "trainer/data/storage.h"
 
 namespace muster::data {
 
@@ -13,17 +15,12 @@ namespace muster::data {
 // one read), the number of dimensions, each dimension as a big-endian u32, then the elements in C
 // order. http://yann.lecun.com/exdb/mnist
 
-// Which samples of a file are wanted: the first `skip` are left out, then `take` (-1: the rest).
-struct Selection {
-  int64_t skip = 0;
-  int64_t take = -1;
-};
-
 struct IdxImages {
   uint64_t samples_in_file = 0;
-  std::vector<int64_t> shape;   // of one sample
-  uint64_t count = 0;           // selected samples
-  std::vector<uint8_t> pixels;  // of these
+  std::vector<int64_t> shape;  // of one sample
+  uint64_t first = 0;          // selected sample, of the file
+  uint64_t count = 0;          // selected samples
+  Storage pixels;              // of these
 };
 
 struct IdxLabels {
@@ -35,7 +32,8 @@ struct IdxLabels {
 // expected and found: no IDX, labels where images are meant (and the reverse), another element
 // type, dimensions that the file cannot hold, truncation, bytes too many, a selection beyond the
 // end. Memory is allocated only for what the file's size makes possible.
-IdxImages read_idx_images(ByteStream& stream, const Selection& selection);
+IdxImages read_idx_images(ByteStream& stream, const Selection& selection,
+                          StorageKind kind = StorageKind::memory);
 IdxLabels read_idx_labels(ByteStream& stream);
 
 }  // namespace muster::data

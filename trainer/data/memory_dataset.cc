@@ -4,17 +4,14 @@
 
 namespace muster::data {
 
-MemoryDataset::MemoryDataset(Samples samples) : samples_(std::move(samples)) {
-  for (const int64_t size : samples_.shape) elements_ *= static_cast<uint64_t>(size);
-}
-
-compute::ElementType MemoryDataset::element_type() const {
-  return samples_.bytes.empty() ? compute::ElementType::float32 : compute::ElementType::uint8;
+MemoryDataset::MemoryDataset(Samples samples)
+    : samples_(std::move(samples)),
+      sample_bytes_(samples_.type == compute::ElementType::uint8 ? 1 : sizeof(float)) {
+  for (const int64_t size : samples_.shape) sample_bytes_ *= static_cast<uint64_t>(size);
 }
 
 const void* MemoryDataset::features(uint64_t index) const {
-  if (samples_.bytes.empty()) return samples_.floats.data() + index * elements_;
-  return samples_.bytes.data() + index * elements_;
+  return samples_.features.bytes().data() + index * sample_bytes_;
 }
 
 const float* MemoryDataset::target(uint64_t index) const {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "trainer/data/dataset.h"
+#include "trainer/data/storage.h"
 
 namespace muster::data {
 
@@ -14,13 +15,18 @@ struct Samples {
   uint64_t first = 0;  // the file's index of sample 0
   uint64_t count = 0;
   std::vector<int64_t> shape;  // of one sample
-  std::vector<uint8_t> bytes;
-  std::vector<float> floats;
+  compute::ElementType type = compute::ElementType::float32;
+  Storage features;
   float scale = 1.0f;
   std::vector<int32_t> labels;
   std::vector<float> targets;
   int64_t label_count = 0;
 };
+
+// Where a source wants its samples kept: `cache`.
+inline StorageKind storage_kind(const spec::DataSource& source) {
+  return source.cache ? StorageKind::memory : StorageKind::temporary_file;
+}
 
 class MemoryDataset : public Dataset {
  public:
@@ -30,7 +36,7 @@ class MemoryDataset : public Dataset {
   const std::vector<int64_t>& sample_shape() const override { return samples_.shape; }
   int64_t label_count() const override { return samples_.label_count; }
   bool has_labels() const override { return !samples_.labels.empty(); }
-  compute::ElementType element_type() const override;
+  compute::ElementType element_type() const override { return samples_.type; }
   float scale() const override { return samples_.scale; }
   float offset() const override { return 0.0f; }
   const void* features(uint64_t index) const override;
@@ -40,7 +46,7 @@ class MemoryDataset : public Dataset {
 
  private:
   Samples samples_;
-  uint64_t elements_ = 1;  // of one sample
+  uint64_t sample_bytes_;
 };
 
 }  // namespace muster::data

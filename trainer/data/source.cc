@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -10,6 +9,7 @@
 #include "trainer/data/dataset.h"
 #include "trainer/data/idx.h"
 #include "trainer/data/memory_dataset.h"
+#include "trainer/data/selection.h"
 #include "trainer/data/synthetic.h"
 
 namespace muster::data {
@@ -40,16 +40,17 @@ auto with_file(const std::filesystem::path& path, const char* what, Read read) {
 }
 
 Samples read_idx(const spec::DataSource& source) {
-  const Selection selection{source.skip, source.take};
+  const Selection selection = Selection::of(source);
   IdxImages images = with_file(source.images, "IDX images", [&](ByteStream& stream) {
-    return read_idx_images(stream, selection);
+    return read_idx_images(stream, selection, storage_kind(source));
   });
   Samples samples;
   samples.name = source.images.string();
-  samples.first = static_cast<uint64_t>(std::max<int64_t>(source.skip, 0));
+  samples.first = images.first;
   samples.count = images.count;
   samples.shape = std::move(images.shape);
-  samples.bytes = std::move(images.pixels);
+  samples.type = compute::ElementType::uint8;
+  samples.features = std::move(images.pixels);
   samples.scale = source.scale;
   if (source.labels.empty()) return samples;
 

@@ -7,6 +7,7 @@
 
 #include "common/error.h"
 #include "trainer/data/random.h"
+#include "trainer/data/selection.h"
 
 namespace muster::data {
 namespace {
@@ -16,36 +17,23 @@ constexpr uint64_t kMostBytes = uint64_t{8} << 30;
 // Independent sequences of one seed.
 enum Stream : uint64_t { kInput = 1, kNoise, kLabel, kCentre, kSpread, kPresence };
 
-Samples select(const spec::DataSource& source, const char* kind, std::vector<int64_t> shape) {
-  if (source.samples < 1) {
-    throw Invalid(
-        fmt::format("{}: expected samples of at least 1, found {}", kind, source.samples));
-  }
-  const int64_t skip = std::max<int64_t>(source.skip, 0);
-  if (skip >= source.samples) {
-    throw Invalid(
-        fmt::format("{}: skip {} leaves none of its {} samples", kind, skip, source.samples));
-  }
-  const int64_t rest = source.samples - skip;
-  const int64_t take = source.take < 0 ? rest : source.take;
-  if (take < 1 || take > rest) {
-    throw Invalid(
-        fmt::format("{}: expected take to be from 1 to {} ({} samples, {} skipped), found {}", kind,
-                    rest, source.samples, skip, take));
-  }
-  uint64_t left = kMostBytes / sizeof(float) / static_cast<uint64_t>(take);
+Samples allocate(const spec::DataSource& source, const char* kind, std::vector<int64_t> shape) {
+  const Selected part = select(Selection::of(source),
+                               static_cast<uint64_t>(std::max<int64_t>(source.samples, 0)), kind);
+  uint64_t floats = part.count;
   for (const int64_t size : shape) {
-    if (size < 1 || static_cast<uint64_t>(size) > left) {
+    if (size < 1 || static_cast<uint64_t>(size) > kMostBytes / sizeof(float) / floats) {
       throw Invalid(fmt::format("{}: {} samples of shape [{}] are empty or need more than {} GiB",
-                                kind, take, fmt::join(shape, ", "), kMostBytes >> 30));
+                                kind, part.count, fmt::join(shape, ", "), kMostBytes >> 30));
     }
-    left /= static_cast<uint64_t>(size);
+    floats *= static_cast<uint64_t>(size);
   }
   Samples samples;
   samples.name = kind;
-  samples.first = static_cast<uint64_t>(skip);
-  samples.count = static_cast<uint64_t>(take);
+  samples.first = part.first;
+  samples.count = part.count;
   samples.shape = std::move(shape);
+  samples.features = Storage(floats * sizeof(float), storage_kind(source));
   return samples;
 }
 
@@ -58,15 +46,15 @@ float quantised(double value) {
 }  // namespace
 
 Samples make_linear(const spec::DataSource& source) {
-  Samples samples = select(source, "synthetic-linear", {1});
+  Samples samples = allocate(source, "syntheticLinear", {1});
   samples.label_count = 1;
-  samples.floats.resize(samples.count);
   samples.targets.resize(samples.count);
+  const std::span<float> inputs = samples.features.floats();
   const CounterRandom input(source.seed, kInput);
   const CounterRandom noise(source.seed, kNoise);
   for (uint64_t i = 0; i < samples.count; ++i) {
     const float x = static_cast<float>(input.normal(samples.first + i));
-    samples.floats[i] = x;
+    inputs[i] = x;
     samples.targets[i] =
         static_cast<float>(source.slope * static_cast<double>(x) + source.intercept +
                            source.noise * noise.normal(samples.first + i));
@@ -77,14 +65,14 @@ Samples make_linear(const spec::DataSource& source) {
 Samples make_classes(const spec::DataSource& source) {
   if (source.classes < 1) {
     throw Invalid(
-        fmt::format("synthetic-classes: expected classes of at least 1, found {}", source.classes));
+        fmt::format("syntheticClasses: expected classes of at least 1, found {}", source.classes));
   }
-  Samples samples = select(source, "synthetic-classes", source.shape);
+  Samples samples = allocate(source, "syntheticClasses", source.shape);
   samples.label_count = source.classes;
   uint64_t width = 1;
   for (const int64_t size : samples.shape) width *= static_cast<uint64_t>(size);
-  samples.floats.resize(samples.count * width);
   samples.labels.resize(samples.count);
+  const std::span<float> features = samples.features.floats();
 
   const CounterRandom label(source.seed, kLabel);
   const CounterRandom centre(source.seed, kCentre);
@@ -97,7 +85,7 @@ Samples make_classes(const spec::DataSource& source) {
     for (uint64_t f = 0; f < width; ++f) {
       const uint64_t at = sample * width + f;
       if (source.density < 1.0 && presence.uniform(at) > source.density) continue;
-      samples.floats[i * width + f] = quantised(centre.normal(c * width + f) + spread.normal(at));
+      features[i * width + f] = quantised(centre.normal(c * width + f) + spread.normal(at));
     }
   }
   return samples;

@@ -67,9 +67,9 @@ Samples labelled(uint64_t count) {
   samples.count = count;
   samples.shape = {2};
   samples.label_count = 3;
+  samples.type = compute::ElementType::uint8;
+  samples.features = Storage(count * 2);
   for (uint64_t i = 0; i < count; ++i) {
-    samples.bytes.push_back(static_cast<uint8_t>(i));
-    samples.bytes.push_back(static_cast<uint8_t>(i));
     samples.labels.push_back(static_cast<int32_t>(i % 3));
   }
   return samples;
@@ -105,7 +105,7 @@ TEST(Batcher, GivesTargetsOfARegression) {
   Samples samples;
   samples.count = 3;
   samples.shape = {1};
-  samples.floats = {1, 2, 3};
+  samples.features = Storage(3 * sizeof(float));
   samples.targets = {10, 11, 20, 21, 30, 31};
   samples.label_count = 2;
   const MemoryDataset dataset(std::move(samples));

@@ -19,6 +19,12 @@ IdxImages parse_images(const std::string& bytes, const Selection& selection = {}
   return read_idx_images(stream, selection);
 }
 
+std::vector<int> pixels_of(const IdxImages& images) {
+  std::vector<int> out;
+  for (const std::byte pixel : images.pixels.bytes()) out.push_back(std::to_integer<int>(pixel));
+  return out;
+}
+
 IdxLabels parse_labels(const std::string& bytes) {
   std::istringstream file(bytes);
   ByteStream stream(file, "labels", bytes.size());
@@ -39,25 +45,26 @@ TEST(Idx, ReadsPlainImages) {
   const IdxImages images = parse_images(images_2x3(4));
   EXPECT_THAT(images.shape, ElementsAre(2, 3));
   EXPECT_EQ(images.count, 4u);
-  EXPECT_EQ(images.pixels.size(), 24u);
-  EXPECT_EQ(images.pixels[23], 23);
+  EXPECT_EQ(pixels_of(images).size(), 24u);
+  EXPECT_EQ(pixels_of(images)[23], 23);
 }
 
 TEST(Idx, ReadsGzipByItsFirstBytes) {
-  EXPECT_EQ(parse_images(gzip(images_2x3(4))).pixels, parse_images(images_2x3(4)).pixels);
+  EXPECT_EQ(pixels_of(parse_images(gzip(images_2x3(4)))), pixels_of(parse_images(images_2x3(4))));
 }
 
 TEST(Idx, ReadsSeveralGzipMembersAsOneStream) {
   const std::string plain = images_2x3(4);
   const std::string bytes = gzip(plain.substr(0, 20)) + gzip(plain.substr(20));
-  EXPECT_EQ(parse_images(bytes).pixels, parse_images(plain).pixels);
+  EXPECT_EQ(pixels_of(parse_images(bytes)), pixels_of(parse_images(plain)));
 }
 
 TEST(Idx, KeepsTheSelectionOnly) {
   const IdxImages images = parse_images(images_2x3(5), {.skip = 1, .take = 2});
   EXPECT_EQ(images.samples_in_file, 5u);
   EXPECT_EQ(images.count, 2u);
-  EXPECT_THAT(images.pixels, ElementsAre(6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17));
+  EXPECT_EQ(images.first, 1u);
+  EXPECT_THAT(pixels_of(images), ElementsAre(6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17));
 }
 
 TEST(Idx, TakesTheRestWhereTakeIsAbsent) {

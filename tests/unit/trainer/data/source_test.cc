@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <set>
 
 #include "common/error.h"
+#include "common/file.h"
 #include "gmock/gmock.h"
 #include "tests/unit/trainer/data/idx_files.h"
 #include "trainer/data/dataset.h"
@@ -113,6 +115,27 @@ float value(const Dataset& dataset, uint64_t index, size_t feature = 0) {
   return static_cast<const float*>(dataset.features(index))[feature];
 }
 
+// Kept in a mapped file instead of memory: the same samples, and no file to be seen.
+TEST(Cache, OffKeepsTheSameSamples) {
+  const TestFolder folder;
+  setenv("TMPDIR", folder.path().c_str(), 1);
+  spec::DataSource uncached = linear(1000);
+  uncached.cache = false;
+  const auto a = open_dataset(linear(1000));
+  const auto b = open_dataset(uncached);
+  unsetenv("TMPDIR");
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  for (uint64_t i = 0; i < 1000; ++i) ASSERT_EQ(value(*a, i), value(*b, i));
+}
+
+TEST(Cache, OffNamesAFolderThatCannotBeWritten) {
+  setenv("TMPDIR", "/proc", 1);
+  spec::DataSource uncached = linear(1000);
+  uncached.cache = false;
+  EXPECT_THROW(open_dataset(uncached), WriteError);
+  unsetenv("TMPDIR");
+}
+
 TEST(SyntheticLinear, LiesAroundTheLine) {
   const auto dataset = open_dataset(linear(20000));
   EXPECT_THAT(dataset->sample_shape(), ElementsAre(1));
@@ -209,7 +232,7 @@ TEST(SyntheticClasses, FormsBlobs) {
 TEST(Synthetic, RefusesWhatCannotBe) {
   spec::DataSource huge = blobs(1'000'000'000, 1.0);
   EXPECT_THAT(error_of(huge), HasSubstr("more than 8 GiB"));
-  EXPECT_THAT(error_of(linear(0)), HasSubstr("samples of at least 1, found 0"));
+  EXPECT_THAT(error_of(linear(0)), HasSubstr("none of its 0 samples"));
   spec::DataSource none = linear(10);
   none.skip = 10;
   EXPECT_THAT(error_of(none), HasSubstr("skip 10 leaves none"));

@@ -1,0 +1,75 @@
+#include "trainer/data/storage.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include "common/file.h"
+
+namespace muster::data {
+namespace {
+
+// Has no name any more when it returns.
+int open_unlinked(const std::filesystem::path& folder, size_t bytes) {
+  std::string name = folder / "muster-data-XXXXXX";
+  const int file = ::mkostemp(name.data(), O_CLOEXEC);
+  int error = file < 0 ? errno : 0;
+  if (file >= 0) {
+    ::unlink(name.c_str());
+    error = ::posix_fallocate(file, 0, static_cast<off_t>(bytes));
+    if (error != 0) ::close(file);
+  }
+  if (error != 0) {
+    throw WriteError(fmt::format("cannot keep {} bytes of samples in a temporary file in {}: {}",
+                                 bytes, folder.string(), std::strerror(error)));
+  }
+  return file;
+}
+
+void* map(size_t bytes, StorageKind kind) {
+  constexpr int kAccess = PROT_READ | PROT_WRITE;
+  if (kind == StorageKind::memory) {
+    return ::mmap(nullptr, bytes, kAccess, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  }
+  const int file = open_unlinked(std::filesystem::temp_directory_path(), bytes);
+  void* data = ::mmap(nullptr, bytes, kAccess, MAP_SHARED, file, 0);
+  ::close(file);
+  return data;
+}
+
+}  // namespace
+
+Storage::Storage(size_t bytes, StorageKind kind) : size_(bytes) {
+  if (bytes == 0) return;
+  void* data = map(bytes, kind);
+  if (data == MAP_FAILED) {
+    throw Unavailable(
+        fmt::format("cannot have {} bytes for samples: {}", bytes, std::strerror(errno)));
+  }
+  // Samples are read at random: fewer, larger pages miss the TLB less. Only advice.
+  if (kind == StorageKind::memory) ::madvise(data, bytes, MADV_HUGEPAGE);
+  data_ = static_cast<std::byte*>(data);
+}
+
+Storage::~Storage() {
+  if (data_ != nullptr) ::munmap(data_, size_);
+}
+
+Storage::Storage(Storage&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+Storage& Storage::operator=(Storage&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+}  // namespace muster::data

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace muster::data {
+
+enum class StorageKind {
+  memory,          // the process's own
+  temporary_file,  // an unlinked file in the folder for temporary files, mapped: its pages are the
+                   // system's cache and may leave memory for the disk
+};
+
+// Zeroed bytes at a page's border, as long as the object lives. Pages cost nothing before they are
+// written, so that a header which promises too much does not either; a temporary file's space is
+// taken at once, so that a full disk is an error here and no signal later. Throws Unavailable for
+// memory, WriteError for the file.
+class Storage {
+ public:
+  Storage() = default;
+  explicit Storage(size_t bytes, StorageKind kind = StorageKind::memory);
+  ~Storage();
+  Storage(Storage&& other) noexcept;
+  Storage& operator=(Storage&& other) noexcept;
+
+  std::span<std::byte> bytes() { return {data_, size_}; }
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+  // The bytes as floats.
+  std::span<float> floats() { return {reinterpret_cast<float*>(data_), size_ / sizeof(float)}; }
+
+ private:
+  std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+}  // namespace muster::data
