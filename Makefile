@@ -1,0 +1,54 @@
+# The ways into this repository; `make help` lists them.
+.PHONY: help install run build test test-asan test-tsan fuzz bench docs format lint clean
+.DEFAULT_GOAL := help
+
+JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 60
+ROWS ?=
+SOURCES = git ls-files --cached --others --exclude-standard -- '*.h' '*.cc' '*.inc'
+
+help:  ## This list
+	@sed -n 's/^\([a-z -]*\):.*## /\1\t/p' Makefile | expand -t 22
+
+install:  ## Install the Debian packages that are missing
+	@deploy/setup/install.sh
+
+build: install  ## Build a release into build/release
+	@cmake --preset release >build/release.log 2>&1 || { cat build/release.log; exit 1; }
+	@cmake --build build/release -j$(JOBS)
+
+run: build  ## Train MNIST: one ps, a chief, a worker and an evaluator on this machine
+	build/release/bin/muster run examples/mnist-mlp.yaml
+
+test: build  ## Build and pass all tests
+	@deploy/setup/python.sh
+	ctest --test-dir build/release -j2 --output-on-failure
+
+test-asan test-tsan: test-%: install  ## All tests under AddressSanitizer+UBSan; under ThreadSanitizer
+	@deploy/setup/python.sh
+	cmake --preset $* >/dev/null
+	cmake --build build/$* -j$(JOBS)
+	ctest --test-dir build/$* -j2 --output-on-failure
+
+fuzz: install  ## Run each fuzz target for FUZZ_SECONDS (60)
+	cmake --preset fuzz >/dev/null
+	cmake --build build/fuzz -j$(JOBS) --target fuzz_targets
+	@set -e; for target in build/fuzz/bin/fuzz_*; do \
+	  name=$$(basename $$target); corpus=build/fuzz/corpus/$$name; mkdir -p $$corpus; \
+	  seeds=tests/fuzz/corpus/$$name; [ -d $$seeds ] || seeds=; \
+	  echo "$$name for $(FUZZ_SECONDS) s"; \
+	  $$target -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 $$corpus $$seeds; \
+	done
+
+bench: build  ## Measure Muster beside its peers; ROWS="mlp-single ..." for some rows
+	@deploy/setup/python.sh bench
+	build/venv/bin/python tests/bench/bench.py $(ROWS)
+
+format:  ## Rewrite C++ sources in the project's style
+	@$(SOURCES) | xargs clang-format -i
+
+lint: build  ## Check style, shell scripts, Python and clang-tidy's findings
+	@/usr/bin/python3 tests/python/lint.py build/release
+
+clean:  ## Remove everything that was built
+	rm -rf build

@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""784-256-256-10, ReLU, Adam 0.001, batch 32 in PyTorch, at its best honest setup: everything in memory
+as one shuffled float tensor, batches are slices of it, one fused optimizer, nothing logged."""
+
+import argparse
+
+import common
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--mode", choices=["eager", "compile", "compile-step"], required=True)
+    parser.add_argument("--input", choices=["mnist", "dense"], required=True)
+    parser.add_argument("--seconds", type=float, default=common.SECONDS)
+    arguments = parser.parse_args()
+    import torch
+
+    torch.set_num_threads(arguments.threads)
+    torch.manual_seed(1)
+    torch.set_flush_denormal(True)
+    images, labels = common.mnist() if arguments.input == "mnist" else common.dense()
+    order = torch.randperm(len(images))
+    images = torch.from_numpy(images)[order]
+    labels = torch.from_numpy(labels).long()[order]
+    model = torch.nn.Sequential(
+        torch.nn.Linear(784, 256), torch.nn.ReLU(),
+        torch.nn.Linear(256, 256), torch.nn.ReLU(), torch.nn.Linear(256, 10))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.001, fused=True)
+
+    def loss_of(x, y):
+        return torch.nn.functional.cross_entropy(model(x), y)
+
+    update = optimizer.step
+    if arguments.mode != "eager":
+        loss_of = torch.compile(loss_of)
+    if arguments.mode == "compile-step":
+        update = torch.compile(optimizer.step)
+    batches = len(images) // common.BATCH
+
+    def step(number):
+        begin = number % batches * common.BATCH
+        optimizer.zero_grad(set_to_none=True)
+        loss_of(images[begin : begin + common.BATCH], labels[begin : begin + common.BATCH]).backward()
+        update()
+
+    common.report(common.steps_per_second(step, arguments.seconds), threads=arguments.threads)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""What `make lint` runs: clang-format and shellcheck, Python's own compiler, clang-tidy.
+
+clang-tidy takes seconds a file, so a clean result is remembered under a hash of everything of this
+repository that it saw (the file, the headers it includes, .clang-tidy, the compile command).
+"""
+
+import argparse
+import concurrent.futures
+import functools
+import hashlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "muster-tidy"
+INCLUDE = re.compile(rb'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+TIDY = ["clang-tidy", "--quiet", "--extra-arg=-Wno-unknown-warning-option"]
+
+
+def tracked(*patterns):
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *patterns]
+    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [name for name in names.splitlines() if (ROOT / name).is_file()]
+
+
+def passes(command, files):
+    """Runs the command over the files, which print their own complaints."""
+    return not files or subprocess.run(command + files, cwd=ROOT).returncode == 0
+
+
+@functools.cache
+def read(path):
+    return path.read_bytes()
+
+
+def inputs(path, seen):
+    """Adds to `seen` the path and every file of the repository that it includes, directly or not."""
+    if path in seen:
+        return
+    seen.add(path)
+    for name in INCLUDE.findall(read(path)):
+        for found in (ROOT / name.decode(), path.parent / name.decode()):
+            if found.is_file():
+                inputs(found, seen)
+
+
+def key(source, command):
+    seen = set()
+    inputs(source, seen)
+    digest = hashlib.sha256(command.encode())
+    for path in [ROOT / ".clang-tidy", *sorted(seen)]:
+        digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + read(path))
+    return digest.hexdigest()
+
+
+def tidy(build):
+    """clang-tidy over our own .cc files that `build` compiles; tests are left to the compiler."""
+    version = subprocess.run(["clang-tidy", "--version"], capture_output=True, text=True).stdout
+    pending = {}
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        source = pathlib.Path(entry["file"])
+        if source.is_relative_to(ROOT) and source.relative_to(ROOT).parts[0] in (
+                "common", "operator", "trainer") and source.is_file():
+            command = version + entry["command"].replace(str(ROOT), "")
+            if not (CACHE / key(source, command)).exists():
+                pending[source] = key(source, command)
+
+    def check(source):
+        return subprocess.run([*TIDY, "-p", str(build), str(source)], capture_output=True, text=True)
+
+    CACHE.mkdir(parents=True, exist_ok=True)
+    failed = 0
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        for source, result in zip(pending, pool.map(check, pending)):
+            if result.returncode == 0:
+                (CACHE / pending[source]).touch()
+            else:
+                failed += 1
+                print(result.stdout or result.stderr, flush=True)
+    print(f"clang-tidy: {len(pending)} files looked at, {failed} with complaints")
+    return failed == 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("build", type=pathlib.Path, help="a configured and built build directory")
+    build = parser.parse_args().build.resolve()
+    cpp = tracked("*.h", "*.cc", "*.inc")
+    checks = {
+        "clang-format": passes(["clang-format", "--dry-run", "--Werror"], cpp),
+        "shellcheck": passes(["shellcheck"], tracked("*.sh", ".ci/run")),
+        "python": passes([sys.executable, "-m", "compileall", "-q"], tracked("*.py")),
+        "clang-tidy": tidy(build),
+    }
+    for name in [name for name, passed in checks.items() if not passed]:
+        print(f"lint: {name} has complaints", file=sys.stderr)
+    return 0 if all(checks.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
