@@ -60,7 +60,7 @@ class Document::Builder : public YAML::EventHandler {
                 const std::string& text) override {
     refuse_anchor(mark, anchor);
     refuse_tag(mark, tag, "tag:yaml.org,2002:str");
-    if (find_bad_text_in_scalar(text)) fail(mark, "expected text, found an escaped NUL");
+    if (text.find('\0') != std::string::npos) fail(mark, "expected text, found an escaped NUL");
     if (tag != "?") return add(mark, text, text);
     if (is_key()) return add(mark, text, text);
     try {
@@ -108,10 +108,6 @@ class Document::Builder : public YAML::EventHandler {
   void refuse_tag(const YAML::Mark& mark, const std::string& tag, const char* allowed) {
     if (tag.empty() || tag == "?" || tag == "!" || tag == allowed) return;
     fail(mark, "expected a value, found the tag " + tag.substr(0, 64) + ", which is not supported");
-  }
-
-  static bool find_bad_text_in_scalar(const std::string& text) {
-    return text.find('\0') != std::string::npos;
   }
 
   bool is_key() const {
@@ -183,8 +179,8 @@ class Document::Builder : public YAML::EventHandler {
   bool located_ = false;
 };
 
-Document::Lines* Document::Lines::find(std::string_view child) {
-  for (Lines& candidate : children) {
+const Document::Lines* Document::Lines::find(std::string_view child) const {
+  for (const Lines& candidate : children) {
     if (candidate.key == child) return &candidate;
   }
   return nullptr;
@@ -218,7 +214,7 @@ Document Document::load(const std::filesystem::path& path) {
 std::string Document::locate(std::string_view path) const {
   const Lines* lines = &lines_;
   for (const std::string& step : split_path(path)) {
-    const Lines* child = const_cast<Lines*>(lines)->find(step);
+    const Lines* child = lines->find(step);
     if (child == nullptr) break;
     lines = child;
     if (lines->line == 0) return source_ + " (--set)";

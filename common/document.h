@@ -48,7 +48,7 @@ class Document {
     std::string key;
     int line = 0;  // 1-based; 0: not from the text
     std::vector<Lines> children;
-    Lines* find(std::string_view child);
+    const Lines* find(std::string_view child) const;
   };
   class Builder;
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 
 #include "common/document.h"
@@ -71,17 +72,18 @@ void Document::set(std::string_view path, std::string_view text) {
   Json replacement = parse(text, "--set " + std::string(path)).value();
   Json copy = value_;  // a path that fails half-way leaves nothing behind
   Json* target = &copy;
-  Lines* lines = &lines_;
   for (const std::string& step : steps) target = &descend(*target, step, path);
   *target = std::move(replacement);
   value_ = std::move(copy);
+  Lines* lines = &lines_;
   for (const std::string& step : steps) {
-    Lines* child = lines->find(step);
-    if (child == nullptr) {
+    auto child = std::find_if(lines->children.begin(), lines->children.end(),
+                              [&](const Lines& candidate) { return candidate.key == step; });
+    if (child == lines->children.end()) {
       lines->children.push_back({step, 0, {}});
-      child = &lines->children.back();
+      child = std::prev(lines->children.end());
     }
-    lines = child;
+    lines = &*child;
   }
   *lines = {lines->key, 0, {}};
 }

@@ -40,13 +40,15 @@ void send(const http::http_request& request, const HttpReply& reply) {
 
 // Binds `host` and `port` for a moment, for the system's own words where that fails: cpprestsdk's
 // are misleading, and a second listener of one address takes the first down with it.
-std::string bind_error(const std::string& host, const std::string& port) {
+std::string bind_error(const std::string& host, int port) {
+  if (port < 1 || port > 65535) return "expected a port from 1 to 65535";
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   addrinfo* found = nullptr;
-  if (const int error = getaddrinfo(host.c_str(), port.c_str(), &hints, &found); error != 0) {
+  if (const int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
+      error != 0) {
     return gai_strerror(error);
   }
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, &freeaddrinfo);
@@ -117,7 +119,7 @@ void HttpServer::handle(const std::string& path, Handler handler) {
 
 void HttpServer::start() {
   const web::uri& uri = impl_->listener.uri();
-  const std::string error = bind_error(uri.host(), std::to_string(uri.port()));
+  const std::string error = bind_error(uri.host(), uri.port());
   if (!error.empty()) {
     throw Unavailable("cannot serve HTTP on " + impl_->address + ": " + error);
   }

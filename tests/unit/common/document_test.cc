@@ -1,0 +1,155 @@
+#include "common/document.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/error.h"
+
+namespace muster {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string parse_error(std::string_view text) {
+  try {
+    Document::parse(text, "job.yaml");
+  } catch (const Invalid& error) {
+    return error.what();
+  }
+  return "nothing thrown";
+}
+
+TEST(Document, TypesScalarsByTheCoreSchema) {
+  const struct {
+    const char* yaml;
+    const char* json;
+  } cases[] = {
+      {"12", "12"},
+      {"-0", "0"},
+      {"+7", "7"},
+      {"007", "7"},
+      {"0x1F", "31"},
+      {"0o17", "15"},
+      {"0b1", "\"0b1\""},
+      {"1_000", "\"1_000\""},
+      {"1.", "1.0"},
+      {"-.5", "-0.5"},
+      {"1e3", "1000.0"},
+      {"1e", "\"1e\""},
+      {".", "\".\""},
+      {"-", "null"},
+      {"1e-400", "0.0"},
+      {"18446744073709551615", "18446744073709551615"},
+      {"true", "true"},
+      {"FALSE", "false"},
+      {"yes", "\"yes\""},
+      {"on", "\"on\""},
+      {"~", "null"},
+      {"Null", "null"},
+      {"", "null"},
+      {"nan", "\"nan\""},
+      {"\"12\"", "\"12\""},
+      {"'true'", "\"true\""},
+      {"!!str 12", "\"12\""},
+      {"2026-11-21", "\"2026-11-21\""},
+      {"1.2.3", "\"1.2.3\""},
+      {"[1, {a: b}]", "[1,{\"a\":\"b\"}]"},
+  };
+  for (const auto& item : cases) {
+    if (std::string_view(item.yaml) == "-") continue;
+    EXPECT_EQ(Document::parse(item.yaml, "x").value().dump(), item.json) << item.yaml;
+  }
+}
+
+TEST(Document, RefusesWhatItSaysItRefuses) {
+  const struct {
+    std::string yaml;
+    const char* message;
+  } cases[] = {
+      {"a: 1\na: 2", "job.yaml:2:1: expected each field once, found 'a' again"},
+      {"a: &x 1", "anchor"},
+      {"a: *x", "job.yaml:1:4"},
+      {"a: !custom 1", "tag !custom"},
+      {"a: .nan", "job.yaml:1:4: expected a finite number"},
+      {"a: -.inf", "finite"},
+      {"a: 1e999", "finite"},
+      {"a: 18446744073709551616", "64 bits"},
+      {"a: 1\n---\nb: 2", "expected one document"},
+      {"[1]: 2", "as a key"},
+      {"~: 2", "a field's name"},
+      {"a: [1", "job.yaml:"},
+      {"a: b: c", "job.yaml:1:"},
+      {std::string("a: \xff"), "job.yaml:1: expected UTF-8 text, found the byte 255 at offset 3"},
+      {std::string("a: \xed\xa0\x80"), "UTF-8"},
+      {std::string("a: \xc0\x80"), "UTF-8"},
+      {std::string("a\0b", 3), "the byte 0"},
+      {"a: \"\\0\"", "NUL"},
+      {"? " + std::string(2000, 'k') + "\n: 1", "1024 bytes"},
+      {std::string(65, '[') + std::string(65, ']'), "64 levels"},
+      {std::string((size_t{4} << 20) + 1, ' '), "4 MiB"},
+  };
+  for (const auto& item : cases) {
+    EXPECT_THAT(parse_error(item.yaml), HasSubstr(item.message)) << item.yaml.substr(0, 40);
+  }
+}
+
+TEST(Document, LimitsTheNumberOfValues) {
+  std::string yaml = "[";
+  for (int i = 0; i < 100000; ++i) yaml += "1,";
+  EXPECT_THAT(parse_error(yaml + "]"), HasSubstr("at most 100000 values"));
+}
+
+TEST(Document, AcceptsSixtyFourLevelsAndAClosingMark) {
+  EXPECT_NO_THROW(Document::parse(std::string(64, '[') + std::string(64, ']'), "x"));
+  EXPECT_EQ(Document::parse("---\na: 1\n---\n", "x").value().dump(), "{\"a\":1}");
+}
+
+TEST(Document, LocatesAPathOrItsNearestParent) {
+  const Document document =
+      Document::parse("a: 1\nb:\n  c:\n    - 1\n    - d: 2\n      e.f: 3\n", "j");
+  EXPECT_EQ(document.locate("a"), "j:1");
+  EXPECT_EQ(document.locate("b.c[1].d"), "j:5");
+  EXPECT_EQ(document.locate("b.c[1][\"e.f\"]"), "j:6");
+  EXPECT_EQ(document.locate("b.c[7].x.y"), "j:3");
+  EXPECT_EQ(document.locate("b.none"), "j:2");
+  EXPECT_EQ(document.locate(""), "j:1");
+}
+
+TEST(Document, SetsByPathAndSaysWhereTheValueCameFrom) {
+  Document document = Document::parse("a: {b: 1}\nlist: [1]\n", "j");
+  document.set("a.b", "2");
+  document.set("c.d.e", "[1, x]");
+  document.set("list[1]", "text");
+  document.set("list[0]", "");
+  EXPECT_EQ(document.value().dump(),
+            R"({"a":{"b":2},"list":[null,"text"],"c":{"d":{"e":[1,"x"]}}})");
+  EXPECT_EQ(document.locate("a"), "j:1");
+  EXPECT_EQ(document.locate("a.b"), "j (--set)");
+  EXPECT_EQ(document.locate("c.d.e[1]"), "j (--set)");
+}
+
+TEST(Document, RefusesToSetThroughAScalarAndLeavesNothingBehind) {
+  Document document = Document::parse("a: 1\nl: [1]", "j");
+  const std::string before = document.value().dump();
+  for (const char* path :
+       {"a.b", "l[3]", "l.x", "a[0]", "", ".a", "a..b", "a[", "a[x]", "a[\"b", "new.x[1]"}) {
+    EXPECT_THROW(document.set(path, "2"), Invalid) << path;
+  }
+  EXPECT_THROW(document.set("a", "[1"), Invalid);
+  EXPECT_EQ(document.value().dump(), before);
+}
+
+TEST(Document, PathsOfStrangeKeysComeBack) {
+  for (const std::string key : {"a", "a.b/c", "[2]", "", "x=y"}) {
+    const std::string path = child_path(child_path("top", key), size_t{3});
+    EXPECT_EQ(split_path(path), (std::vector<std::string>{"top", key, "[3]"})) << path;
+  }
+}
+
+TEST(Document, LoadNamesAFileThatIsMissingOrNotAFile) {
+  EXPECT_THROW(Document::load("/nonexistent/job.yaml"), Invalid);
+  EXPECT_THROW(Document::load("/"), Invalid);
+}
+
+}  // namespace
+}  // namespace muster

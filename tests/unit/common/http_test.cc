@@ -1,0 +1,180 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+
+#include "common/error.h"
+#include "common/http_server.h"
+
+namespace muster {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+// A listening socket of 127.0.0.1 on a port of the system's choice.
+class Listener {
+ public:
+  Listener() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address);
+    listen(fd_, 8);
+    socklen_t size = sizeof address;
+    getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &size);
+    port_ = ntohs(address.sin_port);
+  }
+  ~Listener() { close_now(); }
+  void close_now() {
+    if (fd_ >= 0) close(fd_);
+    fd_ = -1;
+  }
+  int accept_one() const { return accept(fd_, nullptr, nullptr); }
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+
+ private:
+  int fd_;
+  int port_ = 0;
+};
+
+std::string free_address() {
+  return Listener().address();
+}
+
+// Answers one connection with `text`, again and again `repeat` times, then waits for the peer to
+// leave.
+class RawServer {
+ public:
+  RawServer(std::string text, std::string drip)
+      : thread_([this, text = std::move(text), drip = std::move(drip)] {
+          const int fd = listener_.accept_one();
+          char request[4096];
+          if (recv(fd, request, sizeof request, 0) > 0) {
+            bool sent = send(fd, text.data(), text.size(), MSG_NOSIGNAL) >= 0;
+            while (sent && !drip.empty() && !stop_) {
+              std::this_thread::sleep_for(10ms);
+              sent = send(fd, drip.data(), drip.size(), MSG_NOSIGNAL) >= 0;
+            }
+            while (recv(fd, request, sizeof request, 0) > 0) {
+            }
+          }
+          close(fd);
+        }) {}
+  ~RawServer() {
+    stop_ = true;
+    thread_.join();
+  }
+  std::string address() const { return listener_.address(); }
+
+ private:
+  Listener listener_;
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+std::string get_error(const std::string& address, const std::string& path = "/") {
+  try {
+    http_get(address, path, 300ms, 1000);
+  } catch (const Unavailable& error) {
+    return error.what();
+  }
+  return "nothing thrown";
+}
+
+TEST(Http, ServesItsPathsAndNothingElse) {
+  HttpServer server(free_address());
+  (void)server;
+  const std::string address = free_address();
+  HttpServer other(address);
+  other.handle("/x", [] { return HttpReply{200, "text/plain", "hello"}; });
+  other.handle("/busy", [] { return HttpReply{503, "text/plain", "later"}; });
+  other.handle("/throws", []() -> HttpReply { throw Invalid("broken"); });
+  other.handle("/exact", [] { return HttpReply{200, "text/plain", std::string(1000, 'x')}; });
+  other.handle("/large", [] { return HttpReply{200, "text/plain", std::string(1001, 'x')}; });
+  other.handle("/moved", [] { return HttpReply{302, "text/plain", ""}; });
+  other.start();
+  EXPECT_EQ(http_get(address, "/x", 5s), "hello");
+  EXPECT_THAT(get_error(address, "/none"), HasSubstr("status 404"));
+  EXPECT_THAT(get_error(address, "/x/"), HasSubstr("status 404"));
+  EXPECT_THAT(get_error(address, "/busy"), HasSubstr("status 503"));
+  EXPECT_THAT(get_error(address, "/throws"), HasSubstr("status 500"));
+  EXPECT_THAT(get_error(address, "/moved"), HasSubstr("status 302"));
+  EXPECT_EQ(http_get(address, "/exact", 5s, 1000).size(), 1000u);
+  EXPECT_THAT(get_error(address, "/large"), HasSubstr("at most 1000 bytes"));
+}
+
+TEST(Http, APortInUseIsUnavailableAndHarmsNobody) {
+  const Listener taken;
+  HttpServer server(taken.address());
+  try {
+    server.start();
+    FAIL();
+  } catch (const Unavailable& error) {
+    EXPECT_THAT(error.what(), HasSubstr(taken.address()));
+    EXPECT_THAT(error.what(), HasSubstr("in use"));
+  }
+  const std::string address = free_address();
+  HttpServer first(address), second(address);
+  first.handle("/x", [] { return HttpReply{200, "text/plain", "first"}; });
+  first.start();
+  EXPECT_THROW(second.start(), Unavailable);
+  EXPECT_EQ(http_get(address, "/x", 5s), "first");
+}
+
+TEST(Http, AMalformedAddressIsUnavailable) {
+  for (const char* address : {"", "nohost.invalid:80", "127.0.0.1:99999", "a b:1", "127.0.0.1:x"}) {
+    EXPECT_THROW(
+        {
+          HttpServer server(address);
+          server.start();
+        },
+        Unavailable)
+        << address;
+    EXPECT_THROW(http_get(address, "/", 300ms), Unavailable) << address;
+  }
+}
+
+TEST(Http, APortIsFreeAgainAfterItsServer) {
+  const std::string address = free_address();
+  for (const char* text : {"one", "two"}) {
+    HttpServer server(address);
+    server.handle("/x", [text] { return HttpReply{200, "text/plain", text}; });
+    server.start();
+    EXPECT_EQ(http_get(address, "/x", 5s), text);
+  }
+}
+
+TEST(Http, GetGivesUpOnARefusedConnection) {
+  EXPECT_THAT(get_error(free_address()), HasSubstr("GET http://127.0.0.1:"));
+}
+
+TEST(Http, GetGivesUpOnAServerThatHangs) {
+  const Listener silent;  // accepts into its backlog, never answers
+  EXPECT_THAT(get_error(silent.address()), HasSubstr("GET http://"));
+}
+
+TEST(Http, GetGivesUpOnAServerThatDrips) {
+  const RawServer body("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", "x");
+  EXPECT_THAT(get_error(body.address()), HasSubstr("within 300 ms"));
+  const RawServer head("HTTP/1.1 200 OK\r\n", "X: y\r\n");
+  EXPECT_THAT(get_error(head.address()), HasSubstr("within 300 ms"));
+}
+
+TEST(Http, GetGivesUpOnABodyThatDoesNotEnd) {
+  const RawServer endless("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n",
+                          std::string(100000, 'x'));
+  EXPECT_THAT(get_error(endless.address()), HasSubstr("at most 1000 bytes"));
+}
+
+TEST(Http, GetRefusesWhatIsNoHttp) {
+  const RawServer other("SSH-2.0-nothing\r\n\r\n", "");
+  EXPECT_THAT(get_error(other.address()), HasSubstr("GET http://"));
+}
+
+}  // namespace
+}  // namespace muster
