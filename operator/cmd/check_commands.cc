@@ -1,0 +1,114 @@
+#include <fmt/format.h>
+
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "operator/cmd/commands.h"
+#include "operator/cmd/job_source.h"
+
+namespace muster::cmd {
+
+namespace {
+
+Json problem_json(const Problem& problem) {
+  return {{"path", problem.path},   {"where", problem.where}, {"expected", problem.expected},
+          {"found", problem.found}, {"hint", problem.hint},   {"text", problem.text()}};
+}
+
+Json check_file(const std::filesystem::path& file, const std::vector<std::string>& sets) {
+  Json problems = Json::array();
+  try {
+    Document document = load_manifest(file, sets);
+    for (const Problem& problem : api::validate(document)) {
+      problems.push_back(problem_json(problem));
+    }
+  } catch (const Invalid& error) {
+    if (error.exit_code() == kUsage) throw;
+    problems.push_back({{"text", error.what()}});
+  }
+  return {{"file", file.string()}, {"valid", problems.empty()}, {"problems", std::move(problems)}};
+}
+
+Json to_json(const local::Variables& variables) {
+  Json value = Json::object();
+  for (const auto& [name, text] : variables) value[name] = text;
+  return value;
+}
+
+Json render_replica(const JobSource& source, api::Role role, int index,
+                    const std::map<std::string, int>& ports) {
+  const api::TrainingJob& job = source.job;
+  const local::ReplicaLaunch replica =
+      local::replica_launch(job, role, index, 0, source.setting, ports);
+  const local::Variables ours =
+      local::replica_variables(job, role, index, 0, source.setting.directory, ports);
+  Json value;
+  value["name"] = local::replica_name(job, role, index);
+  value["command"] = replica.launch.command;
+  value["directory"] = replica.launch.directory.string();
+  value["environment"] =
+      to_json(local::container_command(job.replicas.at(role).pod_template, ours).variables);
+  const Json& text = value["environment"].value("TF_CONFIG", Json(nullptr));
+  value["tfConfig"] = text.is_string() ? Json::parse(text.get<std::string>()) : Json(nullptr);
+  if (!job.training.is_null()) value["training.yaml"] = job.training;
+  return value;
+}
+
+// Those of the directory where the job has run, else ones to show.
+std::map<std::string, int> ports_to_show(const JobSource& source, bool& chosen) {
+  constexpr int kFirst = 20000;
+  std::map<std::string, int> ports;
+  if (const auto state = local::load_state(source.setting.directory)) ports = state->ports;
+  chosen = true;
+  int next = kFirst;
+  for (const std::string& name : local::port_names(source.job)) {
+    const auto [at, missing] = ports.try_emplace(name, next++);
+    if (missing) chosen = false;
+  }
+  return ports;
+}
+
+}  // namespace
+
+int validate_manifests(const std::vector<std::filesystem::path>& files,
+                       const std::vector<std::string>& sets, bool json) {
+  Json results = Json::array();
+  bool valid = true;
+  for (const std::filesystem::path& file : files) {
+    results.push_back(check_file(file, sets));
+    valid = valid && results.back()["valid"].get<bool>();
+  }
+  if (json) {
+    fmt::print("{}\n", results.dump(2, ' ', false, Json::error_handler_t::replace));
+  } else {
+    for (const Json& result : results) {
+      if (result["valid"]) fmt::print("{}: valid\n", result["file"].get<std::string>());
+      for (const Json& problem : result["problems"]) {
+        fmt::print("{}\n", problem["text"].get<std::string>());
+      }
+    }
+  }
+  return valid ? kSuccess : kBadInput;
+}
+
+int render_job(const RunOptions& options) {
+  JobSource source = load_job(options);
+  if (source.job.uid.empty()) source.job.uid = "chosen-when-it-runs";
+  if (source.setting.trainer.empty()) source.setting.trainer = "muster-trainer";
+  bool chosen = false;
+  const std::map<std::string, int> ports = ports_to_show(source, chosen);
+  Json replicas = Json::array();
+  for (const auto& [role, spec] : source.job.replicas) {
+    for (int index = 0; index < spec.replicas; ++index) {
+      replicas.push_back(render_replica(source, role, index, ports));
+    }
+  }
+  if (options.json) {
+    fmt::print("{}\n", replicas.dump(2, ' ', false, Json::error_handler_t::replace));
+  } else {
+    if (!chosen) fmt::print("# Ports and the job's uid are chosen when it runs.\n");
+    fmt::print("{}", local::to_yaml(replicas));
+  }
+  return kSuccess;
+}
+
+}  // namespace muster::cmd

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace muster::cmd {
+
+// The commands of `muster`. Each returns the exit code of the process, and throws Invalid or
+// Unavailable, which main() tells the user. Results go to stdout; `json` makes them JSON.
+
+struct RunOptions {
+  std::filesystem::path manifest;
+  std::vector<std::string> sets;    // path=value
+  std::filesystem::path directory;  // empty: runs/<name of the job>
+  bool json = false;                // the summary on stdout, everything else on stderr
+};
+int run_job(const RunOptions& options);
+
+int validate_manifests(const std::vector<std::filesystem::path>& files,
+                       const std::vector<std::string>& sets, bool json);
+
+// What `muster run` would start: each replica's command, environment and training.yaml.
+int render_job(const RunOptions& options);
+
+int show_status(const std::filesystem::path& directory, bool json);
+
+struct LogOptions {
+  std::filesystem::path directory;
+  std::vector<std::string> replicas;  // "worker", "worker-1"; empty: all
+  int tail = -1;                      // lines of each; -1: all
+  bool follow = false;
+};
+int show_logs(const LogOptions& options);
+
+// SIGTERM to the `muster run` of the directory, and waits for it to leave. `now`: at once, without
+// a checkpoint.
+int stop_job(const std::filesystem::path& directory, bool now);
+
+// Becomes muster-trainer.
+int exec_trainer(const std::vector<std::string>& arguments);
+
+}  // namespace muster::cmd

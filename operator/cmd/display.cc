@@ -1,0 +1,136 @@
+#include "operator/cmd/display.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/json.h"
+
+namespace muster::cmd {
+
+namespace {
+
+using Clock = std::chrono::system_clock;
+
+constexpr auto kLivePeriod = std::chrono::milliseconds(250);
+constexpr auto kPlainPeriod = std::chrono::seconds(5);
+
+size_t width_of(FILE* out) {
+  winsize size{};
+  const bool known = ::ioctl(::fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+  return known ? size.ws_col - 1U : 79U;
+}
+
+std::string clock_text() {
+  return fmt::format("{:%H:%M:%S}", fmt::localtime(Clock::to_time_t(Clock::now())));
+}
+
+// The loss travels as a string, for JSON has no NaN.
+std::string loss_text(const Json& progress) {
+  const Json& loss = member(progress, "loss");
+  if (loss.is_number()) return fmt::format("{:.4f}", loss.get<double>());
+  if (!loss.is_string()) return "";
+  const std::string text = loss.get<std::string>();
+  try {
+    return fmt::format("{:.4f}", std::stod(text));
+  } catch (const std::exception&) {
+    return text;
+  }
+}
+
+std::string replicas_line(const api::TrainingJob& job) {
+  std::string line;
+  for (const auto& [role, spec] : job.replicas) {
+    const auto status = job.status.replica_statuses.find(role);
+    if (status == job.status.replica_statuses.end()) continue;
+    const auto& [ready, active, succeeded, failed, restarts] = status->second;
+    line += fmt::format("{}{} {}/{} ready", line.empty() ? "" : ", ", api::role_name(job, role),
+                        ready, spec.replicas);
+    if (succeeded > 0) line += fmt::format(" {} done", succeeded);
+    if (restarts > 0) line += fmt::format(" {} restarted", restarts);
+  }
+  return line.empty() ? "starting" : line;
+}
+
+}  // namespace
+
+std::string duration_text(double seconds) {
+  if (!std::isfinite(seconds) || seconds < 0 || seconds > 1e9) return "?";
+  const auto whole = static_cast<int64_t>(std::llround(seconds));
+  const int64_t hours = whole / 3600, minutes = whole / 60 % 60, rest = whole % 60;
+  if (hours > 0) return fmt::format("{}:{:02}:{:02}", hours, minutes, rest);
+  return fmt::format("{}:{:02}", minutes, rest);
+}
+
+std::string grouped(int64_t number) {
+  std::string digits = std::to_string(number);
+  const size_t first = number < 0 ? 1 : 0;
+  for (size_t at = digits.size(); at > first + 3;) digits.insert(at -= 3, ",");
+  return digits;
+}
+
+std::string progress_line(const api::TrainingJob& job, const Json& progress) {
+  const int64_t step = integer_or(progress, "step", 0);
+  if (step <= 0) return replicas_line(job);
+  std::string line = "step " + grouped(step);
+  if (const int64_t total = integer_or(progress, "totalSteps", 0); total > 0) {
+    line += "/" + grouped(total) + fmt::format(" ({}%)", 100 * step / total);
+  }
+  if (const std::string loss = loss_text(progress); !loss.empty()) line += "  loss " + loss;
+  const Json& accuracy = member(member(progress, "metrics"), "accuracy");
+  if (accuracy.is_number()) line += fmt::format("  accuracy {:.4f}", accuracy.get<double>());
+  const double speed = number_or(progress, "examplesPerSecond", 0);
+  if (std::isfinite(speed) && speed > 0 && speed < 1e15) {
+    line += "  " + grouped(std::llround(speed)) + " examples/s";
+  }
+  const double left = number_or(progress, "etaSeconds", -1);
+  if (left >= 0) line += "  " + duration_text(left) + " left";
+  return line;
+}
+
+Display::Display(FILE* out)
+    : out_(out), terminal_(::isatty(::fileno(out)) == 1), next_(Clock::now()) {}
+
+Display::~Display() {
+  clear();
+}
+
+void Display::write(const std::string& text) {
+  std::fputs(text.c_str(), out_);
+  std::fflush(out_);
+}
+
+void Display::clear() {
+  if (terminal_ && !line_.empty()) {
+    write("\r\033[K");
+    line_.clear();
+  }
+}
+
+void Display::print(const std::string& text) {
+  clear();
+  write(text + "\n");
+  next_ = std::min(next_, Clock::now() + kLivePeriod);
+}
+
+void Display::event(const plan::Event& event) {
+  const bool warning = event.kind == plan::Event::Kind::warning;
+  print(clock_text() + (warning ? " warning: " : " ") + event.message);
+}
+
+void Display::update(const api::TrainingJob& job, const Json& progress) {
+  const auto now = Clock::now();
+  if (now < next_) return;
+  next_ = now + (terminal_ ? Clock::duration(kLivePeriod) : Clock::duration(kPlainPeriod));
+  std::string line = progress_line(job, progress);
+  if (terminal_) line = line.substr(0, width_of(out_));
+  if (line == line_) return;
+  write(terminal_ ? "\r\033[K" + line : clock_text() + " " + line + "\n");
+  line_ = std::move(line);
+}
+
+}  // namespace muster::cmd

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <chrono>
+#include <cstdio>
+#include <optional>
+#include <string>
+
+#include "common/document.h"
+#include "operator/api/training_job.h"
+#include "operator/plan/plan.h"
+
+namespace muster::cmd {
+
+// "0:07", "12:34", "1:02:03".
+std::string duration_text(double seconds);
+// 1234567 as "1,234,567".
+std::string grouped(int64_t number);
+// How far a job has come, on one line: by /progress where there is one, else by its replicas.
+std::string progress_line(const api::TrainingJob& job, const Json& progress);
+
+// What `muster run` shows while a job runs: events as lines, and progress as one live line on a
+// terminal or as a line every few seconds elsewhere.
+class Display {
+ public:
+  explicit Display(FILE* out);
+  ~Display();
+  Display(const Display&) = delete;
+  Display& operator=(const Display&) = delete;
+
+  // Text of one or more lines, above the live line.
+  void print(const std::string& text);
+  void event(const plan::Event& event);
+  // Draws again if it is time and there is news.
+  void update(const api::TrainingJob& job, const Json& progress);
+  // Takes the live line away.
+  void clear();
+  // When update() next has something to do.
+  std::chrono::system_clock::time_point next() const { return next_; }
+
+ private:
+  void write(const std::string& text);
+
+  FILE* const out_;
+  const bool terminal_;
+  std::chrono::system_clock::time_point next_;
+  std::string line_;  // as drawn last
+};
+
+}  // namespace muster::cmd

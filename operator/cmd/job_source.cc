@@ -1,0 +1,86 @@
+#include "operator/cmd/job_source.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "common/error.h"
+#include "common/exit_code.h"
+
+namespace muster::cmd {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kTrainer = "muster-trainer";
+
+fs::path program_folder() {
+  std::error_code error;
+  return fs::read_symlink("/proc/self/exe", error).parent_path();
+}
+
+bool starts_trainer(const api::TrainingJob& job) {
+  return !job.training.is_null();
+}
+
+}  // namespace
+
+Document load_manifest(const fs::path& manifest, const std::vector<std::string>& sets) {
+  Document document = Document::load(manifest);
+  for (const std::string& set : sets) {
+    const size_t equals = set.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw Invalid("--set: expected path=value, found \"" + set + "\"", kUsage);
+    }
+    document.set(set.substr(0, equals), set.substr(equals + 1));
+  }
+  return document;
+}
+
+JobSource load_job(const RunOptions& options) {
+  Document document = load_manifest(options.manifest, options.sets);
+  api::TrainingJob job = api::load_training_job(document);
+  if (job.managed_by != "muster.dev/operator") {
+    throw Invalid(document.locate("spec.managedBy") +
+                  ": spec.managedBy: expected muster.dev/operator, found " + job.managed_by +
+                  ": another program runs this job");
+  }
+  const fs::path directory =
+      options.directory.empty() ? fs::path("runs") / job.name : options.directory;
+  local::Setting setting{local::JobDirectory(directory),
+                         fs::absolute(options.manifest).parent_path().lexically_normal(),
+                         starts_trainer(job) ? find_trainer() : fs::path(),
+                         local::inherited_environment()};
+  return {std::move(job), document.value(), std::move(setting)};
+}
+
+fs::path find_trainer() {
+  if (const char* named = std::getenv("MUSTER_TRAINER"); named != nullptr && *named != '\0') {
+    return fs::absolute(named);
+  }
+  const fs::path beside = program_folder() / kTrainer;
+  if (::access(beside.c_str(), X_OK) == 0) return beside;
+  const char* path = std::getenv("PATH");
+  return local::find_executable(kTrainer, path == nullptr ? "" : path, fs::current_path())
+      .value_or("");
+}
+
+fs::path require_trainer() {
+  fs::path trainer = find_trainer();
+  if (::access(trainer.c_str(), X_OK) == 0) return trainer;
+  throw Invalid(trainer.empty() ? "expected muster-trainer beside " + program_folder().string() +
+                                      "/muster, on PATH or named by MUSTER_TRAINER; found none"
+                                : "expected an executable muster-trainer, found " +
+                                      trainer.string() + ", which is not",
+                kBadConfig);
+}
+
+std::string shown(const fs::path& path) {
+  std::error_code error;
+  const std::string relative = fs::relative(path, error).string();
+  const std::string whole = path.string();
+  return !error && !relative.empty() && relative.size() < whole.size() ? relative : whole;
+}
+
+}  // namespace muster::cmd

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "common/document.h"
+#include "operator/api/training_job.h"
+#include "operator/cmd/commands.h"
+#include "operator/local/replica_launch.h"
+
+namespace muster::cmd {
+
+// The manifest with --set applied, not yet validated. Throws Invalid.
+Document load_manifest(const std::filesystem::path& manifest, const std::vector<std::string>& sets);
+
+struct JobSource {
+  api::TrainingJob job;
+  Json resolved;  // the manifest with defaults and --set
+  local::Setting setting;
+};
+// Throws Invalid with every problem of the manifest.
+JobSource load_job(const RunOptions& options);
+
+// MUSTER_TRAINER, else muster-trainer beside this program, else on PATH; empty if there is none.
+std::filesystem::path find_trainer();
+// Throws Invalid where there is none.
+std::filesystem::path require_trainer();
+
+// "--directory" as a user would repeat it: relative to here where that is shorter.
+std::string shown(const std::filesystem::path& path);
+
+}  // namespace muster::cmd

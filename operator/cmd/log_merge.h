@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace muster::cmd {
+
+struct LogLine {
+  int64_t second;  // of the clock on the wall; never earlier than that of the line before
+  std::string text;
+};
+
+// A log that grows. Lines are placed in time by what they begin with: "12:34:56", or
+// "2026-11-21 12:34:56" also within a line of ours that begins with "--- "; a line without belongs
+// to the one before it.
+class LogFile {
+ public:
+  explicit LogFile(std::filesystem::path path) : path_(std::move(path)) {}
+
+  // The whole lines since the last call; `even_unfinished`: and what follows them.
+  std::vector<LogLine> read(bool even_unfinished);
+
+ private:
+  void place(const std::string& line);
+
+  std::filesystem::path path_;
+  int64_t read_ = 0;
+  int64_t day_ = 0;  // since 1970
+  int64_t second_ = 0;
+};
+
+// Several logs as one, in the order of time.
+class LogMerger {
+ public:
+  // Logs of `folder`; with `wanted`, those of these replicas ("worker-1") or roles ("worker").
+  LogMerger(std::filesystem::path folder, std::vector<std::string> wanted)
+      : folder_(std::move(folder)), wanted_(std::move(wanted)) {}
+
+  // What is new, as "worker-1 | ..."; the first time, only the last `tail` lines of each if that is
+  // not negative.
+  std::vector<std::string> read(int tail, bool even_unfinished);
+  bool found_any() const { return !logs_.empty(); }
+
+ private:
+  void find_logs();
+
+  const std::filesystem::path folder_;
+  const std::vector<std::string> wanted_;
+  std::map<std::string, LogFile> logs_;
+  bool first_ = true;
+};
+
+}  // namespace muster::cmd

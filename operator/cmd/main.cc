@@ -1,0 +1,199 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <functional>
+
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "common/file.h"
+#include "operator/cmd/commands.h"
+
+namespace muster::cmd {
+
+namespace {
+
+constexpr const char* kFooter = R"(Examples:
+  muster run examples/mnist-mlp.yaml
+  muster run job.yaml --set spec.training.epochs=5 --directory runs/longer
+  muster validate job.yaml
+  muster status runs/mnist-mlp
+  muster evaluate --checkpoint runs/mnist-mlp
+
+Exit codes: 0 done, 64 wrong command line, 65 malformed input, 69 try again later, 70 internal error,
+73 cannot write, 76 a peer of another job, 78 malformed configuration, 90 the loss is not finite, 130
+and 143 interrupted. A failed job ends with its failed replica's code.)";
+
+// The options of all commands, and what is to be done once they are read.
+class Program {
+ public:
+  Program() : app_("Muster trains one TrainingJob: on this machine, or on Kubernetes.", "muster") {
+    app_.require_subcommand(1);
+    app_.footer(kFooter);
+    add_run();
+    add_validate();
+    add_render();
+    add_status();
+    add_logs();
+    add_stop();
+    add_trainer_command("evaluate", "Loss and accuracy of a checkpoint",
+                        "muster evaluate --checkpoint DIR [--data validation|test] [-o json]");
+    add_trainer_command("predict", "What a checkpoint says about single samples",
+                        "muster predict --checkpoint DIR [--index N...] [-o json]");
+    CLI::App* version = app_.add_subcommand("version", "Print the version");
+    on(version, [] {
+      std::printf("muster %s\n", MUSTER_VERSION);
+      return int{kSuccess};
+    });
+  }
+
+  int run(int argc, char** argv) {
+    try {
+      app_.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+      return app_.exit(error) == 0 ? kSuccess : kUsage;
+    }
+    return action_();
+  }
+
+ private:
+  void on(CLI::App* command, std::function<int()> action) {
+    command->callback([this, action = std::move(action)] { action_ = action; });
+  }
+
+  CLI::App* add(const char* name, const char* what, const char* example) {
+    CLI::App* command = app_.add_subcommand(name, what);
+    command->footer(std::string("Example:\n  ") + example);
+    return command;
+  }
+
+  void add_output(CLI::App* command) {
+    command->add_option("-o,--output", output_, "text or json")
+        ->check(CLI::IsMember({"text", "json"}));
+  }
+
+  void add_sets(CLI::App* command) {
+    command
+        ->add_option("--set", run_.sets,
+                     "Change a field of the manifest: path=value, as in spec.training.epochs=5")
+        ->allow_extra_args(false);
+  }
+
+  bool json() const { return output_ == "json"; }
+
+  void add_run() {
+    CLI::App* command =
+        add("run", "Run a job on this machine, or resume it",
+            "muster run examples/mnist-mlp.yaml --set spec.training.epochs=1\n\n"
+            "Ctrl-C saves a checkpoint and stops; running again on the same directory resumes.");
+    add_job_options(command);
+    on(command, [this] { return run_job(run_options()); });
+  }
+
+  void add_render() {
+    CLI::App* command = add("render", "Show each replica's command, environment and training.yaml",
+                            "muster render examples/mnist-mlp.yaml");
+    add_job_options(command);
+    on(command, [this] { return render_job(run_options()); });
+  }
+
+  void add_job_options(CLI::App* command) {
+    command->add_option("JOB.yaml", run_.manifest, "The manifest")->required();
+    add_sets(command);
+    command->add_option("--directory", run_.directory,
+                        "Where the job keeps its state, logs and checkpoints (runs/<name>)");
+    add_output(command);
+  }
+
+  RunOptions run_options() const {
+    RunOptions options = run_;
+    options.json = json();
+    return options;
+  }
+
+  void add_validate() {
+    CLI::App* command = add("validate", "Check manifests, and name every problem at once",
+                            "muster validate job.yaml other.yaml");
+    command->add_option("JOB.yaml", files_, "The manifests")->required();
+    add_sets(command);
+    add_output(command);
+    on(command, [this] { return validate_manifests(files_, run_.sets, json()); });
+  }
+
+  void add_directory(CLI::App* command) {
+    command->add_option("DIR", directory_, "The job's directory, as runs/mnist-mlp")->required();
+  }
+
+  void add_status() {
+    CLI::App* command = add("status", "How a job stands", "muster status runs/mnist-mlp -o json");
+    add_directory(command);
+    add_output(command);
+    on(command, [this] { return show_status(directory_, json()); });
+  }
+
+  void add_logs() {
+    CLI::App* command = add("logs", "Logs of all replicas, or of some, in the order of time",
+                            "muster logs runs/mnist-mlp worker chief-0 --follow");
+    add_directory(command);
+    command->add_option("REPLICA", logs_.replicas, "Roles or replicas, as worker or worker-1");
+    command->add_flag("-f,--follow", logs_.follow, "Go on until the job stops");
+    command->add_option("--tail", logs_.tail, "Only the last N lines of each")
+        ->check(CLI::NonNegativeNumber);
+    on(command, [this] {
+      logs_.directory = directory_;
+      return show_logs(logs_);
+    });
+  }
+
+  void add_stop() {
+    CLI::App* command = add("stop", "Stop a job that runs, after a checkpoint, and wait for it",
+                            "muster stop runs/mnist-mlp");
+    add_directory(command);
+    command->add_flag("--now", now_, "Do not wait for a checkpoint");
+    on(command, [this] { return stop_job(directory_, now_); });
+  }
+
+  // Its options are muster-trainer's, --help too.
+  void add_trainer_command(const char* name, const char* what, const char* example) {
+    CLI::App* command = add(name, what, example);
+    command->set_help_flag();
+    command->prefix_command();
+    on(command, [command, name] {
+      std::vector<std::string> arguments = command->remaining();
+      arguments.insert(arguments.begin(), name);
+      return exec_trainer(arguments);
+    });
+  }
+
+  CLI::App app_;
+  std::function<int()> action_;
+  RunOptions run_;
+  LogOptions logs_;
+  std::vector<std::filesystem::path> files_;
+  std::filesystem::path directory_;
+  std::string output_ = "text";
+  bool now_ = false;
+};
+
+int fail(const std::exception& error, int exit_code) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "muster: %s\n", error.what());
+  return exit_code;
+}
+
+}  // namespace
+
+}  // namespace muster::cmd
+
+int main(int argc, char** argv) {
+  using namespace muster;
+  try {
+    return cmd::Program().run(argc, argv);
+  } catch (const Invalid& error) {
+    return cmd::fail(error, error.exit_code());
+  } catch (const WriteError& error) {
+    return cmd::fail(error, kCannotWrite);
+  } catch (const Unavailable& error) {
+    return cmd::fail(error, kUnavailable);
+  } catch (const std::exception& error) {
+    return cmd::fail(error, kInternal);
+  }
+}

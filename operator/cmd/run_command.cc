@@ -1,0 +1,231 @@
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <random>
+
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "common/file.h"
+#include "operator/api/status.h"
+#include "operator/cmd/commands.h"
+#include "operator/cmd/display.h"
+#include "operator/cmd/job_source.h"
+#include "operator/cmd/summary.h"
+#include "operator/controller/controller.h"
+#include "operator/local/local_cluster.h"
+#include "operator/local/run_lock.h"
+
+namespace muster::cmd {
+
+namespace {
+
+using local::JobDirectory;
+using local::JobState;
+
+constexpr auto kStatusPeriod = std::chrono::seconds(5);
+constexpr int kMostFailures = 8;  // in a row; half a minute
+
+// A random (version 4) UUID.
+std::string new_uid() {
+  std::random_device random;
+  std::array<uint32_t, 4> words{};
+  for (uint32_t& word : words) word = random();
+  words[1] = (words[1] & 0xffff0fffU) | 0x4000U;
+  words[2] = (words[2] & 0x3fffffffU) | 0x80000000U;
+  return fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:04x}{:08x}", words[0], words[1] >> 16,
+                     words[1] & 0xffffU, words[2] >> 16, words[2] & 0xffffU, words[3]);
+}
+
+// SIGINT, SIGTERM and SIGHUP as something to poll; threads made from now on leave them alone too.
+local::Descriptor watch_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, number);
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+  return local::Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+std::optional<int> read_signal(const local::Descriptor& signals) {
+  signalfd_siginfo info{};
+  if (::read(signals.get(), &info, sizeof info) != sizeof info) return std::nullopt;
+  return static_cast<int>(info.ssi_signo);
+}
+
+bool is_same_manifest(const JobDirectory& directory, const Json& resolved) {
+  std::error_code error;
+  if (!std::filesystem::exists(directory.manifest(), error)) return false;
+  return Document::load(directory.manifest()).value() == resolved;
+}
+
+// The state of an earlier run of the same directory, or a new one; `job` gets what it remembers.
+JobState adopt_state(const JobDirectory& directory, const Json& resolved, api::TrainingJob& job) {
+  JobState state;
+  if (std::optional<JobState> known = local::load_state(directory)) {
+    state = std::move(*known);
+    if (state.name != job.name) {
+      throw Invalid(shown(directory.root()) + ": expected a directory of the job " + job.name +
+                    ", found one of " + state.name + "; choose another --directory");
+    }
+    if (!is_same_manifest(directory, resolved)) ++state.generation;
+  } else {
+    state.name = job.name;
+    state.uid = new_uid();
+  }
+  job.uid = state.uid;
+  job.generation = state.generation;
+  job.status = api::to_job_status(state.status);
+  return state;
+}
+
+class Run {
+ public:
+  Run(JobSource source, JobState state, const RunOptions& options, local::Descriptor signals)
+      : directory_(source.setting.directory),
+        json_(options.json),
+        signals_(std::move(signals)),
+        display_(options.json ? stderr : stdout),
+        cluster_(std::move(source.job), std::move(state), std::move(source.setting),
+                 [this](const plan::Event& event) { display_.event(event); }),
+        controller_(cluster_, [this](const auto& trouble) { report(trouble); }) {}
+
+  int run() {
+    controller_.wake(name());
+    while (!is_over()) {
+      const std::optional<api::Time> next = controller_.work();
+      if (is_over()) break;
+      if (cluster_.wait(earliest(next), signals_.get())) controller_.wake(name());
+      while (const std::optional<int> number = read_signal(signals_)) interrupt(*number);
+      if (cluster_.now() >= next_status_) {
+        next_status_ = cluster_.now() + kStatusPeriod;
+        controller_.wake(name());
+      }
+      display_.update(cluster_.job(), cluster_.progress());
+    }
+    display_.clear();
+    return conclude();
+  }
+
+ private:
+  std::string name() const { return cluster_.job().name; }
+  const api::JobStatus& status() const { return cluster_.job().status; }
+
+  bool is_over() const {
+    // Suspended is true from an earlier run too, until the first plan.
+    const bool suspended = cluster_.job().suspend && status().is_true("Suspended");
+    return given_up_ || status().is_true("Finished") || suspended;
+  }
+
+  // It is ending anyway: a replica that is killed might be started again, to end well.
+  bool is_decided() const {
+    return status().is_true("SuccessCriteriaMet") || status().is_true("FailureTarget");
+  }
+
+  std::optional<api::Time> earliest(std::optional<api::Time> next) const {
+    api::Time result = std::chrono::ceil<std::chrono::milliseconds>(display_.next());
+    result = std::min(result, next_status_);
+    return next ? std::min(result, *next) : result;
+  }
+
+  void interrupt(int number) {
+    ++interruptions_;
+    if (interruptions_ == 1) {
+      signal_ = number;
+      display_.print("stopping: the job saves a checkpoint and leaves; again to kill it now");
+      cluster_.suspend();
+    } else if (interruptions_ == 2 && !is_decided()) {
+      display_.print("killing the replicas");
+      cluster_.kill_all();
+    } else {
+      given_up_ = 128 + signal_;
+    }
+  }
+
+  void report(const controller::Controller::Trouble& trouble) {
+    display_.print("warning: " + trouble.message + (trouble.will_retry ? " (will try again)" : ""));
+    if (!trouble.will_retry) given_up_ = kBadInput;
+    if (trouble.failures >= kMostFailures) given_up_ = kCannotWrite;
+  }
+
+  int conclude() {
+    if (given_up_) {
+      display_.print("gave up on " + name() + "; its replicas are killed. To resume, run it again");
+      return *given_up_;
+    }
+    const Json summary = summary_of(directory_, status(), cluster_.wall_seconds());
+    write_file_atomically(directory_.summary(), summary.dump(2) + "\n");
+    if (status().is_true("Failed")) {
+      display_.print(failure_text(cluster_.job(), cluster_.replicas(), directory_));
+    }
+    display_.print(summary_text(name(), summary));
+    if (status().is_true("Suspended")) {
+      display_.print(signal_ != 0 ? "To resume, run it again on " + shown(directory_.root())
+                                  : "spec.suspend is true; nothing runs");
+    }
+    if (json_) std::printf("%s\n", summary.dump(2).c_str());
+    if (status().is_true("Suspended")) return signal_ != 0 ? 128 + signal_ : kSuccess;
+    return exit_code_of(cluster_.job(), cluster_.replicas());
+  }
+
+  const JobDirectory directory_;
+  const bool json_;
+  const local::Descriptor signals_;
+  Display display_;
+  local::LocalCluster cluster_;
+  controller::Controller controller_;
+  api::Time next_status_{};
+  int interruptions_ = 0;
+  int signal_ = 0;
+  std::optional<int> given_up_;  // the exit code
+};
+
+// The job has finished in an earlier run: says so, once more.
+int show_finished(const JobSource& source, const JobState& state, const RunOptions& options) {
+  const JobDirectory& directory = source.setting.directory;
+  const Json summary = summary_of(directory, source.job.status, state.wall_seconds);
+  FILE* out = options.json ? stderr : stdout;
+  if (source.job.status.is_true("Failed")) {
+    fmt::print(out, "{}\n", failure_text(source.job, state.replicas, directory));
+  }
+  fmt::print(out, "{}\n", summary_text(source.job.name, summary));
+  fmt::print(
+      out, "It had finished already. To run it anew, give it another --directory{}\n",
+      is_same_manifest(directory, source.resolved) ? "" : "; the manifest has changed since");
+  if (options.json) fmt::print("{}\n", summary.dump(2));
+  return exit_code_of(source.job, state.replicas);
+}
+
+}  // namespace
+
+int run_job(const RunOptions& options) {
+  JobSource source = load_job(options);
+  if (!source.job.training.is_null()) source.setting.trainer = require_trainer();
+  const std::vector<std::string> notes = local::check_runs_here(source.job, source.setting);
+  const JobDirectory directory = source.setting.directory;
+  muster::create_directories(directory.replicas());
+  const local::RunLock lock(directory);
+  JobState state = adopt_state(directory, source.resolved, source.job);
+  if (source.job.status.is_true("Finished")) return show_finished(source, state, options);
+
+  const std::string mark = "MUSTER_JOB_UID=" + state.uid;
+  local::Descriptor signals = watch_signals();
+  const local::Guard guard(directory, lock, mark);
+  const int leftovers = local::end_leftovers(directory, mark);
+  write_file_atomically(directory.manifest(), local::to_yaml(source.resolved));
+
+  FILE* out = options.json ? stderr : stdout;
+  const bool resumes = !state.status.is_null();
+  fmt::print(out, "{}: {} in {}\n", source.job.name, resumes ? "resumes" : "runs",
+             shown(directory.root()));
+  if (leftovers > 0) fmt::print(out, "ended {} processes of an earlier run\n", leftovers);
+  for (const std::string& note : notes) fmt::print(out, "note: {}\n", note);
+  std::fflush(out);
+  return Run(std::move(source), std::move(state), options, std::move(signals)).run();
+}
+
+}  // namespace muster::cmd

@@ -1,0 +1,150 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "common/json.h"
+#include "operator/api/status.h"
+#include "operator/cmd/commands.h"
+#include "operator/cmd/display.h"
+#include "operator/cmd/job_source.h"
+#include "operator/cmd/stored_job.h"
+#include "operator/cmd/summary.h"
+#include "operator/local/run_lock.h"
+
+namespace muster::cmd {
+
+namespace {
+
+using local::ProcessIdentity;
+using plan::ObservedReplica;
+using plan::Phase;
+
+const ObservedReplica* newest(const local::JobState& state, api::Role role, int index) {
+  const ObservedReplica* found = nullptr;
+  for (const ObservedReplica& replica : state.replicas) {
+    if (replica.role != role || replica.index != index) continue;
+    if (found == nullptr || replica.attempt > found->attempt) found = &replica;
+  }
+  return found;
+}
+
+std::string phase_text(const ObservedReplica* replica, bool job_runs) {
+  if (replica == nullptr) return "stopped";
+  switch (replica->phase) {
+    case Phase::succeeded:
+      return "succeeded";
+    case Phase::failed:
+      return "failed";
+    case Phase::pending:
+    case Phase::running:
+      break;
+  }
+  return job_runs ? "running" : "lost";
+}
+
+Json pid_of(const local::JobDirectory& directory, const std::string& name) {
+  const std::filesystem::path file = directory.pid_file(name);
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) return nullptr;
+  try {
+    const auto identity = ProcessIdentity::parse(read_file(file));
+    return identity && local::is_alive(*identity) ? Json(identity->pid) : Json(nullptr);
+  } catch (const Invalid&) {
+    return nullptr;  // it has ended meanwhile
+  }
+}
+
+Json replica_json(const StoredJob& stored, const api::ReplicaRecord& record, bool job_runs) {
+  const std::string name = local::replica_name(stored.job, record.role, record.index);
+  const ObservedReplica* replica = newest(stored.state, record.role, record.index);
+  const auto port = stored.state.ports.find(name + "/http");
+  Json value;
+  value["name"] = name;
+  value["state"] = record.succeeded ? "succeeded" : phase_text(replica, job_runs);
+  value["pid"] = pid_of(stored.directory, name);
+  value["attempt"] = record.attempt;
+  value["restarts"] = record.restarts;
+  value["exitCode"] = record.exit_code ? Json(*record.exit_code) : Json(nullptr);
+  value["http"] = port == stored.state.ports.end()
+                      ? Json(nullptr)
+                      : Json(local::local_address(stored.state.ports, port->first));
+  value["log"] = stored.directory.log(name).string();
+  return value;
+}
+
+Json status_json(const StoredJob& stored) {
+  const std::optional<ProcessIdentity> runner = local::RunLock::holder(stored.directory);
+  const std::string state = state_of(stored.job.status);
+  Json value;
+  value["name"] = stored.job.name;
+  value["directory"] = stored.directory.root().string();
+  value["state"] = state == "Running" && !runner ? "Interrupted" : state;
+  value["runner"] = runner ? Json(runner->pid) : Json(nullptr);
+  value["wallSeconds"] = stored.state.wall_seconds;
+  value["progress"] = stored.job.status.progress;
+  value["replicas"] = Json::array();
+  for (const api::ReplicaRecord& record : stored.job.status.records) {
+    value["replicas"].push_back(replica_json(stored, record, runner.has_value()));
+  }
+  value["status"] = stored.state.status;
+  value["summary"] = local::read_json_or_null(stored.directory.summary());
+  return value;
+}
+
+void print_status(const StoredJob& stored, const Json& value) {
+  const std::string state = value["state"];
+  fmt::print("{}: {}{}\n", stored.job.name, state,
+             value["runner"].is_null() ? "" : ", run by process " + value["runner"].dump());
+  fmt::print("  directory  {}\n", shown(stored.directory.root()));
+  fmt::print("  progress   {}\n", progress_line(stored.job, stored.job.status.progress));
+  fmt::print("\n  {:<14}{:<11}{:>8}{:>10}{:>11}  {}\n", "REPLICA", "STATE", "PID", "RESTARTS",
+             "LAST EXIT", "HTTP");
+  for (const Json& replica : value["replicas"]) {
+    const auto text = [&](const char* key) {
+      return replica[key].is_null() ? std::string("-") : replica[key].dump();
+    };
+    fmt::print("  {:<14}{:<11}{:>8}{:>10}{:>11}  {}\n", replica["name"].get<std::string>(),
+               replica["state"].get<std::string>(), text("pid"), text("restarts"), text("exitCode"),
+               string_or(replica, "http", "-"));
+  }
+  for (const api::Condition& condition : stored.job.status.conditions) {
+    if (!condition.status) continue;
+    fmt::print("{}  {} ({}): {}\n", &condition == stored.job.status.conditions.data() ? "\n" : "",
+               condition.type, condition.reason, condition.message);
+  }
+  if (state == "Interrupted")
+    fmt::print("\n  To resume: muster run JOB.yaml --directory {}\n",
+               shown(stored.directory.root()));
+}
+
+}  // namespace
+
+StoredJob load_stored_job(const std::filesystem::path& path) {
+  const local::JobDirectory directory(path);
+  std::optional<local::JobState> state = local::load_state(directory);
+  if (!state) {
+    throw Invalid(shown(directory.root()) +
+                  ": expected a job's directory, with a job.json; found none");
+  }
+  Document document = Document::load(directory.manifest());
+  api::TrainingJob job = api::load_training_job(document);
+  job.uid = state->uid;
+  job.generation = state->generation;
+  job.status = api::to_job_status(state->status);
+  return {directory, std::move(*state), std::move(job)};
+}
+
+int show_status(const std::filesystem::path& path, bool json) {
+  const StoredJob stored = load_stored_job(path);
+  const Json value = status_json(stored);
+  if (json) {
+    fmt::print("{}\n", value.dump(2, ' ', false, Json::error_handler_t::replace));
+  } else {
+    print_status(stored, value);
+  }
+  return kSuccess;
+}
+
+}  // namespace muster::cmd

@@ -1,0 +1,45 @@
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "operator/api/status.h"
+#include "operator/cmd/commands.h"
+#include "operator/cmd/job_source.h"
+#include "operator/cmd/stored_job.h"
+#include "operator/cmd/summary.h"
+#include "operator/local/run_lock.h"
+
+namespace muster::cmd {
+
+int stop_job(const std::filesystem::path& path, bool now) {
+  const local::JobDirectory directory = load_stored_job(path).directory;
+  const std::optional<local::ProcessIdentity> runner = local::RunLock::holder(directory);
+  if (!runner) {
+    fmt::print("{}: no `muster run` runs this job\n", shown(directory.root()));
+    return kSuccess;
+  }
+  const local::Descriptor watch(static_cast<int>(::syscall(SYS_pidfd_open, runner->pid, 0)));
+  // Only if the number is still its own, now that the descriptor holds it, is it signalled.
+  if (watch && local::is_alive(*runner)) {
+    const auto send = [&](int number) {
+      return ::syscall(SYS_pidfd_send_signal, watch.get(), number, nullptr, 0) == 0;
+    };
+    if (!send(SIGTERM) || (now && !send(SIGINT))) {
+      throw Unavailable("cannot signal process " + std::to_string(runner->pid) + ": " +
+                        std::generic_category().message(errno));
+    }
+    pollfd ended{watch.get(), POLLIN, 0};
+    while (::poll(&ended, 1, -1) < 0 && errno == EINTR) {
+    }
+  }
+  fmt::print("{}: {}\n", shown(directory.root()), state_of(load_stored_job(path).job.status));
+  return kSuccess;
+}
+
+}  // namespace muster::cmd

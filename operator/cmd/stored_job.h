@@ -1,0 +1,19 @@
+#pragma once
+
+#include <filesystem>
+
+#include "operator/api/training_job.h"
+#include "operator/local/job_directory.h"
+
+namespace muster::cmd {
+
+// A job as its directory tells, whether it runs or not.
+struct StoredJob {
+  local::JobDirectory directory;
+  local::JobState state;
+  api::TrainingJob job;  // with its status
+};
+// Throws Invalid if `directory` holds no job.
+StoredJob load_stored_job(const std::filesystem::path& directory);
+
+}  // namespace muster::cmd

@@ -1,0 +1,152 @@
+#include "operator/cmd/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <fstream>
+
+#include "common/exit_code.h"
+#include "common/json.h"
+#include "operator/cmd/display.h"
+#include "operator/cmd/job_source.h"
+
+namespace muster::cmd {
+
+namespace {
+
+namespace fs = std::filesystem;
+using plan::ObservedReplica;
+
+constexpr size_t kLogLines = 12;
+
+std::vector<std::string> last_lines(const fs::path& log, size_t count) {
+  constexpr std::streamoff kTail = 64 * 1024;
+  std::ifstream file(log, std::ios::binary);
+  file.seekg(0, std::ios::end);
+  const std::streamoff size = file.tellg();
+  if (size > kTail) {
+    file.seekg(size - kTail);
+    file.ignore(kTail, '\n');
+  } else {
+    file.seekg(0);
+  }
+  std::deque<std::string> lines;
+  for (std::string line; std::getline(file, line);) {
+    lines.push_back(line);
+    if (lines.size() > count) lines.pop_front();
+  }
+  return {lines.begin(), lines.end()};
+}
+
+// One row of the summary on screen; nothing for null.
+std::string row(const char* label, const Json& value, const char* format) {
+  if (value.is_null()) return "";
+  const std::string text = value.is_number_integer() ? grouped(value.get<int64_t>())
+                           : value.is_number()
+                               ? fmt::format(fmt::runtime(format), value.get<double>())
+                           : value.is_string() ? value.get<std::string>()
+                                               : value.dump();
+  return fmt::format("  {:<21}{}\n", label, text);
+}
+
+const api::ReplicaRecord* record_of(const api::JobStatus& status, const ObservedReplica& replica) {
+  const auto found = std::ranges::find_if(status.records, [&](const api::ReplicaRecord& record) {
+    return record.role == replica.role && record.index == replica.index;
+  });
+  return found == status.records.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::string state_of(const api::JobStatus& status) {
+  for (const char* state : {"Succeeded", "Failed", "Suspended"}) {
+    if (status.is_true(state)) return state;
+  }
+  return "Running";
+}
+
+Json summary_of(const local::JobDirectory& directory, const api::JobStatus& status,
+                double wall_seconds) {
+  const Json result = local::read_json_or_null(directory.result());
+  const Json& step = member(result, "step");
+  const Json evaluation =
+      local::read_json_or_null(directory.evaluations() / (step.dump() + ".json"));
+  const Json& validation = member(evaluation, "validation");
+  const Json& test = member(evaluation, "test");
+  Json summary;
+  summary["state"] = state_of(status);
+  summary["step"] = step.is_null() ? member(status.progress, "step") : step;
+  summary["epochs"] = member(result, "epochs");
+  summary["trainLoss"] = member(result, "trainLoss");
+  summary["validationLoss"] = member(validation, "loss");
+  summary["validationAccuracy"] = member(validation, "accuracy");
+  summary["testLoss"] = member(test, "loss");
+  summary["testAccuracy"] = member(test, "accuracy");
+  summary["wallSeconds"] = wall_seconds;
+  for (const char* field :
+       {"weightsDigest", "checkpoint", "model", "secondsPerBatch", "examplesPerSecond"}) {
+    summary[field] = member(result, field);
+  }
+  return summary;
+}
+
+std::string summary_text(const std::string& name, const Json& summary) {
+  const bool accuracy =
+      !summary["testAccuracy"].is_null() || !summary["validationAccuracy"].is_null();
+  std::string text = fmt::format("{}: {} after {}\n", name, summary["state"].get<std::string>(),
+                                 duration_text(summary["wallSeconds"].get<double>()));
+  text += row("steps", summary["step"], "{:.0f}");
+  text += row("epochs", summary["epochs"], "{:.2f}");
+  text += row("training loss", summary["trainLoss"], "{:.6g}");
+  if (!accuracy) text += row("validation loss", summary["validationLoss"], "{:.6g}");
+  text += row("validation accuracy", summary["validationAccuracy"], "{:.4f}");
+  if (!accuracy) text += row("test loss", summary["testLoss"], "{:.6g}");
+  text += row("test accuracy", summary["testAccuracy"], "{:.4f}");
+  text += row("examples/s", summary["examplesPerSecond"], "{:.0f}");
+  text += row("seconds per batch", summary["secondsPerBatch"], "{:.6f}");
+  text += row("weights (SHA-256)", summary["weightsDigest"], "");
+  text += row("checkpoint", summary["checkpoint"], "");
+  text += row("model", summary["model"], "");
+  text.pop_back();
+  return text;
+}
+
+std::optional<Failure> deciding_failure(const api::TrainingJob& job,
+                                        const std::vector<ObservedReplica>& replicas) {
+  const api::Condition* target = job.status.find("FailureTarget");
+  if (target == nullptr || !target->status) return std::nullopt;
+  const ObservedReplica* first = nullptr;
+  for (const ObservedReplica& replica : replicas) {
+    const std::string name = local::replica_name(job, replica.role, replica.index);
+    const api::ReplicaRecord* record = record_of(job.status, replica);
+    if (record == nullptr || !record->failed || !replica.finished) continue;
+    // The message of the decision begins with the name of the one it is about.
+    if (target->message.starts_with(name + " ")) return Failure{name, replica.exit_code};
+    if (first == nullptr || replica.finished < first->finished) first = &replica;
+  }
+  if (first == nullptr || target->reason == "DeadlineExceeded") return std::nullopt;
+  return Failure{local::replica_name(job, first->role, first->index), first->exit_code};
+}
+
+std::string failure_text(const api::TrainingJob& job, const std::vector<ObservedReplica>& replicas,
+                         const local::JobDirectory& directory) {
+  const api::Condition* target = job.status.find("FailureTarget");
+  if (target == nullptr) return job.name + " failed";
+  std::string text = fmt::format("{} failed ({}): {}", job.name, target->reason, target->message);
+  const std::optional<Failure> failure = deciding_failure(job, replicas);
+  if (!failure) return text;
+  const fs::path log = directory.log(failure->name);
+  text += "\nThe end of " + shown(log) + ":";
+  for (const std::string& line : last_lines(log, kLogLines)) text += "\n    " + line;
+  return text;
+}
+
+int exit_code_of(const api::TrainingJob& job, const std::vector<ObservedReplica>& replicas) {
+  if (!job.status.is_true("Failed")) return kSuccess;
+  const std::optional<Failure> failure = deciding_failure(job, replicas);
+  const int code = failure ? failure->exit_code.value_or(kInternal) : kInternal;
+  return code > 0 && code < 126 ? code : kInternal;
+}
+
+}  // namespace muster::cmd

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "operator/api/training_job.h"
+#include "operator/local/job_directory.h"
+#include "operator/plan/plan.h"
+
+namespace muster::cmd {
+
+// "Succeeded", "Failed", "Suspended" or "Running": how a status stands, in one word.
+std::string state_of(const api::JobStatus& status);
+
+// summary.json: {state, step, epochs, trainLoss, validationLoss, validationAccuracy, testLoss,
+// testAccuracy, wallSeconds, weightsDigest, checkpoint, model, secondsPerBatch, examplesPerSecond},
+// joined from result.json and the evaluation of its step; null where unknown.
+Json summary_of(const local::JobDirectory& directory, const api::JobStatus& status,
+                double wall_seconds);
+
+// The same for people, several lines.
+std::string summary_text(const std::string& name, const Json& summary);
+
+// The replica whose end decided that the job failed.
+struct Failure {
+  std::string name;
+  std::optional<int> exit_code;
+};
+std::optional<Failure> deciding_failure(const api::TrainingJob& job,
+                                        const std::vector<plan::ObservedReplica>& replicas);
+
+// Which replica failed, how, and the last lines of its log.
+std::string failure_text(const api::TrainingJob& job,
+                         const std::vector<plan::ObservedReplica>& replicas,
+                         const local::JobDirectory& directory);
+
+// What `muster run` ends with once the job has finished: 0 where it succeeded; else the deciding
+// replica's own code, if that is one a program chose (below 126), or kInternal.
+int exit_code_of(const api::TrainingJob& job, const std::vector<plan::ObservedReplica>& replicas);
+
+}  // namespace muster::cmd

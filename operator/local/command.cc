@@ -1,0 +1,97 @@
+#include "operator/local/command.h"
+
+#include <algorithm>
+
+#include "common/json.h"
+#include "operator/api/rules.h"
+
+namespace muster::local {
+
+namespace {
+
+// Longer than any grace a person would wait for; keeps hostile numbers out of arithmetic.
+constexpr int64_t kLongestGrace = 24 * 3600;
+
+const std::string* find(const Variables& variables, const std::string& name) {
+  const auto found = std::ranges::find(variables, name, &Variables::value_type::first);
+  return found == variables.end() ? nullptr : &found->second;
+}
+
+void set(Variables& variables, const std::string& name, std::string value) {
+  const auto found = std::ranges::find(variables, name, &Variables::value_type::first);
+  if (found == variables.end()) {
+    variables.emplace_back(name, std::move(value));
+  } else {
+    found->second = std::move(value);
+  }
+}
+
+std::vector<std::string> strings(const Json& list) {
+  std::vector<std::string> result;
+  for (const Json& item : list) {
+    if (item.is_string()) result.push_back(item.get<std::string>());
+  }
+  return result;
+}
+
+void read_variables(const Json& container, ContainerCommand& result) {
+  for (const Json& entry : member(container, "env")) {
+    const std::string name = string_or(entry, "name", "");
+    if (name.empty() || is_reserved_variable(name)) continue;
+    if (const Json& source = member(entry, "valueFrom"); source.is_object() && !source.empty()) {
+      result.left_out.push_back(name + " (" + source.begin().key() + ")");
+      continue;
+    }
+    set(result.variables, name, expand(string_or(entry, "value", ""), result.variables));
+  }
+  const Json& sources = member(container, "envFrom");
+  if (sources.is_array() && !sources.empty()) result.left_out.push_back("envFrom");
+}
+
+}  // namespace
+
+bool is_reserved_variable(const std::string& name) {
+  return name == "TF_CONFIG" || name.starts_with("MUSTER_");
+}
+
+std::string expand(const std::string& text, const Variables& variables) {
+  std::string result;
+  for (size_t at = 0; at < text.size(); ++at) {
+    const char next = at + 1 < text.size() ? text[at + 1] : '\0';
+    if (text[at] != '$' || (next != '$' && next != '(')) {
+      result += text[at];
+      continue;
+    }
+    if (next == '$') {
+      result += '$';
+      ++at;
+      continue;
+    }
+    const size_t end = text.find(')', at);
+    if (end == std::string::npos) return result + text.substr(at);
+    const std::string* value = find(variables, text.substr(at + 2, end - at - 2));
+    result += value != nullptr ? *value : text.substr(at, end - at + 1);
+    at = end;
+  }
+  return result;
+}
+
+ContainerCommand container_command(const Json& pod_template, const Variables& ours) {
+  ContainerCommand result;
+  result.variables = ours;
+  const Json& container = api::counting_container(pod_template);
+  read_variables(container, result);
+  for (const std::string& word : strings(member(container, "command"))) {
+    result.command.push_back(expand(word, result.variables));
+  }
+  for (const std::string& word : strings(member(container, "args"))) {
+    result.arguments.push_back(expand(word, result.variables));
+  }
+  result.working_directory = string_or(container, "workingDir", "");
+  const int64_t grace = integer_or(member(pod_template, "spec"), "terminationGracePeriodSeconds",
+                                   result.grace.count());
+  result.grace = std::chrono::seconds(std::clamp<int64_t>(grace, 0, kLongestGrace));
+  return result;
+}
+
+}  // namespace muster::local

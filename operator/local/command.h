@@ -1,0 +1,34 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/document.h"
+
+namespace muster::local {
+
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+// Kubernetes' expansion: $(NAME) becomes the variable's value, $$ a dollar; an unknown $(NAME)
+// stays.
+std::string expand(const std::string& text, const Variables& variables);
+
+// What the container that counts of a pod template says to run, as far as a process of this machine
+// can follow it.
+struct ContainerCommand {
+  std::vector<std::string> command;  // expanded; empty: the image's own
+  std::vector<std::string> arguments;
+  Variables variables;              // ours, then the user's, which win but for reserved names
+  std::string working_directory;    // empty: not said
+  std::chrono::seconds grace{120};  // terminationGracePeriodSeconds
+  // Variables that have no value here, and why: "DB_PASSWORD (secretKeyRef)".
+  std::vector<std::string> left_out;
+};
+ContainerCommand container_command(const Json& pod_template, const Variables& ours);
+
+// TF_CONFIG, and what begins with MUSTER_: ours alone to set.
+bool is_reserved_variable(const std::string& name);
+
+}  // namespace muster::local

@@ -1,0 +1,120 @@
+#include "operator/local/job_directory.h"
+
+#include "common/error.h"
+#include "common/file.h"
+#include "common/json.h"
+#include "operator/api/status.h"
+
+namespace muster::local {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void not_ours(const fs::path& path, const std::string& why) {
+  throw Invalid(path.string() + ": expected the state that `muster run` keeps, found " + why);
+}
+
+constexpr const char* kPhases[] = {"pending", "running", "succeeded", "failed"};
+
+Json optional_time(const std::optional<api::Time>& time) {
+  return time ? Json(api::format_time(*time)) : Json(nullptr);
+}
+
+Json to_json(const plan::ObservedReplica& replica) {
+  Json value;
+  value["role"] = api::name_of(replica.role);
+  value["index"] = replica.index;
+  value["run"] = replica.run;
+  value["attempt"] = replica.attempt;
+  value["uid"] = replica.uid;
+  value["phase"] = kPhases[static_cast<int>(replica.phase)];
+  value["exitCode"] = replica.exit_code ? Json(*replica.exit_code) : Json(nullptr);
+  value["reason"] = replica.reason;
+  value["lastLine"] = replica.last_line;
+  value["started"] = optional_time(replica.started);
+  value["finished"] = optional_time(replica.finished);
+  return value;
+}
+
+plan::ObservedReplica to_replica(const Json& value) {
+  plan::ObservedReplica replica;
+  replica.role = api::role_of(string_or(value, "role", "")).value_or(api::Role::worker);
+  replica.index = static_cast<int>(integer_or(value, "index", 0));
+  replica.run = static_cast<int>(integer_or(value, "run", 0));
+  replica.attempt = static_cast<int>(integer_or(value, "attempt", 0));
+  replica.uid = string_or(value, "uid", "");
+  const std::string phase = string_or(value, "phase", "");
+  for (int i = 0; i < 4; ++i) {
+    if (phase == kPhases[i]) replica.phase = static_cast<plan::Phase>(i);
+  }
+  if (const Json& code = member(value, "exitCode"); code.is_number_integer()) {
+    replica.exit_code = code.get<int>();
+  }
+  replica.reason = string_or(value, "reason", "");
+  replica.last_line = string_or(value, "lastLine", "");
+  replica.started = api::parse_time(string_or(value, "started", ""));
+  replica.finished = api::parse_time(string_or(value, "finished", ""));
+  return replica;
+}
+
+}  // namespace
+
+std::string replica_name(const api::TrainingJob& job, api::Role role, int index) {
+  return api::role_name(job, role) + "-" + std::to_string(index);
+}
+
+JobDirectory::JobDirectory(fs::path root) : root_(fs::absolute(root).lexically_normal()) {
+  if (!root_.has_filename()) root_ = root_.parent_path();  // "dir/" is "dir"
+}
+
+std::optional<JobState> load_state(const JobDirectory& directory) {
+  const fs::path path = directory.state();
+  std::error_code error;
+  if (!fs::exists(path, error)) return std::nullopt;
+  const Json value = Json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
+  if (value.is_discarded()) not_ours(path, "no JSON");
+  try {
+    JobState state;
+    state.name = value.at("name").get<std::string>();
+    state.uid = value.at("uid").get<std::string>();
+    state.generation = value.at("generation").get<int64_t>();
+    state.ports = value.at("ports").get<std::map<std::string, int>>();
+    state.wall_seconds = value.at("wallSeconds").get<double>();
+    for (const Json& replica : value.at("replicas")) state.replicas.push_back(to_replica(replica));
+    state.status = value.at("status");
+    return state;
+  } catch (const Json::exception& problem) {
+    not_ours(path, problem.what());
+  }
+}
+
+void save_state(const JobDirectory& directory, const JobState& state) {
+  Json value;
+  value["name"] = state.name;
+  value["uid"] = state.uid;
+  value["generation"] = state.generation;
+  value["ports"] = state.ports;
+  value["wallSeconds"] = state.wall_seconds;
+  value["replicas"] = Json::array();
+  for (const plan::ObservedReplica& replica : state.replicas) {
+    value["replicas"].push_back(to_json(replica));
+  }
+  value["status"] = state.status;
+  const std::string text = value.dump(2, ' ', false, Json::error_handler_t::replace);
+  write_file_atomically(directory.state(), text + "\n");
+}
+
+Json read_json_or_null(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return nullptr;
+  Json value;
+  try {
+    value = Json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
+  } catch (const std::runtime_error&) {
+    return nullptr;  // it went away, or cannot be read: as good as absent
+  }
+  return value.is_discarded() ? Json(nullptr) : value;
+}
+
+}  // namespace muster::local

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/document.h"
+#include "operator/api/training_job.h"
+#include "operator/plan/plan.h"
+
+namespace muster::local {
+
+// "chief-0", or "master-0" where the job says so: the name of a replica's files and log.
+std::string replica_name(const api::TrainingJob& job, api::Role role, int index);
+
+// Where things stand in a job's directory (docs/architecture.md).
+class JobDirectory {
+ public:
+  explicit JobDirectory(std::filesystem::path root);
+
+  const std::filesystem::path& root() const { return root_; }  // absolute
+  std::filesystem::path manifest() const { return root_ / "job.yaml"; }
+  std::filesystem::path state() const { return root_ / "job.json"; }
+  std::filesystem::path lock() const { return root_ / "lock"; }
+  std::filesystem::path summary() const { return root_ / "summary.json"; }
+  std::filesystem::path result() const { return root_ / "result.json"; }
+  std::filesystem::path evaluations() const { return root_ / "evaluations"; }
+  std::filesystem::path replicas() const { return root_ / "replicas"; }
+  std::filesystem::path logs() const { return root_ / "logs"; }
+  std::filesystem::path events() const { return logs() / "muster.log"; }
+  std::filesystem::path replica(const std::string& name) const { return replicas() / name; }
+  std::filesystem::path training(const std::string& name) const {
+    return replica(name) / "training.yaml";
+  }
+  std::filesystem::path pid_file(const std::string& name) const { return replica(name) / "pid"; }
+  std::filesystem::path log(const std::string& name) const { return logs() / (name + ".log"); }
+
+ private:
+  std::filesystem::path root_;
+};
+
+// What job.json remembers between runs.
+struct JobState {
+  std::string name;
+  std::string uid;
+  int64_t generation = 1;
+  std::map<std::string, int>
+      ports;                // "chief-0": what peers dial; "chief-0/http": /healthz and so on
+  double wall_seconds = 0;  // of all runs so far
+  std::vector<plan::ObservedReplica> replicas;  // as last seen
+  Json status;                                  // as api::to_json writes it; null before the first
+};
+
+// Nothing if there is none yet. Throws Invalid, naming the file, if it is not ours.
+std::optional<JobState> load_state(const JobDirectory& directory);
+// Throws WriteError.
+void save_state(const JobDirectory& directory, const JobState& state);
+
+// A JSON file, or null if it does not exist or is not whole.
+Json read_json_or_null(const std::filesystem::path& path);
+
+// A block-style YAML text that Document::parse reads back as `value`.
+std::string to_yaml(const Json& value);
+
+}  // namespace muster::local

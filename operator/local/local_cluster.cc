@@ -1,0 +1,343 @@
+#include "operator/local/local_cluster.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <climits>
+#include <ctime>
+#include <fstream>
+
+#include "common/error.h"
+#include "common/file.h"
+#include "common/json.h"
+#include "operator/api/status.h"
+
+namespace muster::local {
+
+namespace {
+
+namespace fs = std::filesystem;
+using plan::ObservedReplica;
+using plan::Phase;
+
+constexpr const char* kProgressFields[] = {"step",
+                                           "totalSteps",
+                                           "loss",
+                                           "metrics",
+                                           "examplesPerSecond",
+                                           "lastCheckpointStep",
+                                           "lastCheckpointTime",
+                                           "etaSeconds",
+                                           "goodput"};
+
+// What status.progress may hold of /progress (api.md).
+Json status_progress(const Json& progress) {
+  if (!progress.is_object()) return nullptr;
+  Json result = Json::object();
+  for (const char* field : kProgressFields) {
+    if (progress.contains(field)) result[field] = progress[field];
+  }
+  return result;
+}
+
+bool is_live(const ObservedReplica& replica) {
+  return replica.phase == Phase::pending || replica.phase == Phase::running;
+}
+
+void append_line(const fs::path& path, const std::string& line) {
+  std::ofstream file(path, std::ios::app);
+  file << line << '\n';
+  file.flush();
+  if (!file) throw WriteError("cannot write " + path.string());
+}
+
+// Local time, as the trainer's logs have it: "2026-11-21 12:34:56".
+std::string wall_clock_text() {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  ::localtime_r(&now, &local);
+  char text[32];
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local)};
+}
+
+// The replica whose /progress is the job's.
+bool leads(const api::TrainingJob& job, const ObservedReplica& replica) {
+  const bool has_chief = job.replicas.contains(api::Role::chief);
+  return replica.role == (has_chief ? api::Role::chief : api::Role::worker) && replica.index == 0;
+}
+
+}  // namespace
+
+std::string last_line_of(const fs::path& log, uintmax_t begin) {
+  constexpr std::streamoff kTail = 4096;
+  std::ifstream file(log, std::ios::binary);
+  if (!file.seekg(0, std::ios::end)) return "";
+  const std::streamoff size = file.tellg();
+  const std::streamoff from = std::max(static_cast<std::streamoff>(begin), size - kTail);
+  if (from >= size) return "";
+  std::string text(static_cast<size_t>(size - from), '\0');
+  file.seekg(from);
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(file.gcount()));
+  const size_t last = text.find_last_not_of(" \t\r\n");
+  if (last == std::string::npos) return "";
+  text.resize(last + 1);
+  return text.substr(text.rfind('\n') + 1);
+}
+
+LocalCluster::LocalCluster(api::TrainingJob job, JobState state, Setting setting,
+                           EventSink on_event)
+    : job_(std::move(job)),
+      state_(std::move(state)),
+      setting_(std::move(setting)),
+      on_event_(std::move(on_event)),
+      wall_seconds_before_(state_.wall_seconds),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      prober_([this] { wake(); }) {
+  muster::create_directories(setting_.directory.logs());
+  restore_replicas();
+  settle_job_ports();
+  save();
+}
+
+LocalCluster::~LocalCluster() = default;
+
+void LocalCluster::restore_replicas() {
+  for (ObservedReplica seen : state_.replicas) {
+    if (is_live(seen)) {
+      seen.phase = Phase::failed;
+      seen.reason = "NodeLost";
+      seen.finished = now();
+    }
+    Replica replica;
+    replica.seen = std::move(seen);
+    replicas_.push_back(std::move(replica));
+  }
+}
+
+void LocalCluster::settle_job_ports() {
+  for (const MovedPort& moved : settle_ports(port_names(job_), state_.ports)) {
+    emit(job_, {plan::Event::Kind::warning, "PortInUse",
+                "port " + std::to_string(moved.from) + " of " + moved.name +
+                    " is in use by another program; it is now " + std::to_string(moved.to)});
+  }
+}
+
+void LocalCluster::save() {
+  state_.wall_seconds = wall_seconds();
+  state_.replicas = replicas();
+  save_state(setting_.directory, state_);
+}
+
+std::vector<ObservedReplica> LocalCluster::replicas() const {
+  std::vector<ObservedReplica> seen;
+  for (const Replica& replica : replicas_) seen.push_back(replica.seen);
+  return seen;
+}
+
+double LocalCluster::wall_seconds() const {
+  return wall_seconds_before_ + std::chrono::duration<double>(Clock::now() - begun_).count();
+}
+
+api::Time LocalCluster::now() const {
+  return std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
+}
+
+std::optional<api::TrainingJob> LocalCluster::get(const std::string& key) {
+  return key == job_.name ? std::optional(job_) : std::nullopt;
+}
+
+plan::Observed LocalCluster::observe(const api::TrainingJob&) {
+  plan::Observed observed;
+  for (const Replica& replica : replicas_) {
+    observed.replicas.push_back(replica.seen);
+    ObservedReplica& seen = observed.replicas.back();
+    seen.ready =
+        seen.phase == Phase::running && (!replica.has_health || prober_.is_ready(seen.uid));
+  }
+  observed.progress = status_progress(prober_.progress());
+  observed.final_checkpoint_evaluated = is_final_checkpoint_evaluated();
+  return observed;
+}
+
+bool LocalCluster::is_final_checkpoint_evaluated() const {
+  const Json result = read_json_or_null(setting_.directory.result());
+  const Json& step = member(result, "step");
+  if (!step.is_number_integer()) return false;
+  const fs::path file = setting_.directory.evaluations() / (step.dump() + ".json");
+  return bool_or(read_json_or_null(file), "final", false);
+}
+
+void LocalCluster::publish_status(const api::TrainingJob&, const api::JobStatus& status) {
+  state_.status = api::to_json(status);
+  save();
+  job_.status = status;
+  const auto may_go = [&](const Replica& replica) {
+    return replica.seen.deleting && !is_live(replica.seen) &&
+           std::ranges::find(status.counted_uids, replica.seen.uid) != status.counted_uids.end();
+  };
+  if (std::erase_if(replicas_, may_go) > 0) wake();
+}
+
+void LocalCluster::create(const api::TrainingJob& job, const plan::CreateReplica& wanted) {
+  const std::string name = replica_name(job, wanted.role, wanted.index);
+  for (const Replica& replica : replicas_) {
+    const ObservedReplica& seen = replica.seen;
+    if (seen.role != wanted.role || seen.index != wanted.index) continue;
+    if (seen.attempt == wanted.attempt) return;
+    if (is_live(seen)) throw Unavailable(name + ": an earlier attempt has not ended yet");
+  }
+  Replica replica;
+  replica.seen.role = wanted.role;
+  replica.seen.index = wanted.index;
+  replica.seen.run = wanted.run;
+  replica.seen.attempt = wanted.attempt;
+  replica.seen.uid = name + "-" + std::to_string(wanted.attempt);
+  replicas_.push_back(std::move(replica));
+  try {
+    save();  // from here on the attempt is used up, whatever happens to us
+    start(replicas_.back());
+  } catch (...) {
+    replicas_.pop_back();
+    throw;
+  }
+  wake();
+}
+
+void LocalCluster::start(Replica& replica) {
+  ObservedReplica& seen = replica.seen;
+  const std::string name = replica_name(job_, seen.role, seen.index);
+  muster::create_directories(setting_.directory.replica(name));
+  if (!job_.training.is_null()) {
+    write_file_atomically(setting_.directory.training(name), to_yaml(job_.training));
+  }
+  const ReplicaLaunch launch =
+      replica_launch(job_, seen.role, seen.index, seen.attempt, setting_, state_.ports);
+  replica.log_begin = begin_log(seen);
+  replica.process.emplace(launch.launch);
+  replica.grace = launch.grace;
+  replica.has_health = launch.runs_trainer;
+  seen.phase = Phase::running;
+  seen.started = now();
+  if (launch.runs_trainer) {
+    prober_.watch(seen.uid, local_address(state_.ports, name + "/http"), leads(job_, seen));
+  }
+}
+
+uintmax_t LocalCluster::begin_log(const ObservedReplica& seen) {
+  const std::string name = replica_name(job_, seen.role, seen.index);
+  const fs::path log = setting_.directory.log(name);
+  append_line(log, "--- " + name + " attempt " + std::to_string(seen.attempt) + ", " +
+                       wall_clock_text() + " ---");
+  std::error_code error;
+  const uintmax_t size = fs::file_size(log, error);
+  return error ? 0 : size;
+}
+
+void LocalCluster::remove(const api::TrainingJob&, const plan::RemoveReplica& wanted) {
+  const auto found = std::ranges::find_if(
+      replicas_, [&](const Replica& replica) { return replica.seen.uid == wanted.uid; });
+  if (found == replicas_.end()) return;
+  if (!is_live(found->seen)) {
+    replicas_.erase(found);
+    return;
+  }
+  if (found->seen.deleting) return;
+  found->seen.deleting = true;
+  found->kill_at = Clock::now() + found->grace;
+  found->process->signal(SIGTERM);
+}
+
+void LocalCluster::emit(const api::TrainingJob&, const plan::Event& event) {
+  on_event_(event);
+  // A record for later, and not worth a job: what must not be lost is in the status.
+  std::ofstream file(setting_.directory.events(), std::ios::app);
+  file << wall_clock_text() << (event.kind == plan::Event::Kind::warning ? " warning " : " info ")
+       << event.reason << ": " << event.message << std::endl;
+}
+
+void LocalCluster::remove_job(const api::TrainingJob&) {}
+
+void LocalCluster::suspend() {
+  job_.suspend = true;
+  wake();
+}
+
+void LocalCluster::kill_all() {
+  for (const Replica& replica : replicas_) {
+    if (replica.process) replica.process->signal(SIGKILL);
+  }
+}
+
+void LocalCluster::wake() {
+  ::eventfd_write(wake_.get(), 1);
+}
+
+bool LocalCluster::wait(std::optional<api::Time> until, int descriptor) {
+  std::vector<pollfd> watched = {{wake_.get(), POLLIN, 0}, {descriptor, POLLIN, 0}};
+  for (const Replica& replica : replicas_) {
+    if (replica.process) watched.push_back({replica.process->descriptor(), POLLIN, 0});
+  }
+  if (::poll(watched.data(), watched.size(), poll_timeout(until)) < 0 && errno != EINTR) {
+    throw Unavailable("poll: " + std::generic_category().message(errno));
+  }
+  eventfd_t count = 0;
+  const bool woken = ::eventfd_read(wake_.get(), &count) == 0;
+  const bool ended = collect_ended();
+  kill_overdue();
+  return woken || ended;
+}
+
+int LocalCluster::poll_timeout(std::optional<api::Time> until) const {
+  using std::chrono::milliseconds;
+  std::optional<milliseconds> left;
+  if (until) left = *until - now();
+  for (const Replica& replica : replicas_) {
+    if (!replica.process || !replica.kill_at) continue;
+    const auto grace = std::chrono::ceil<milliseconds>(*replica.kill_at - Clock::now());
+    left = left ? std::min(*left, grace) : grace;
+  }
+  if (!left) return -1;
+  return static_cast<int>(std::clamp<int64_t>(left->count(), 0, INT_MAX));
+}
+
+bool LocalCluster::collect_ended() {
+  bool any = false;
+  for (Replica& replica : replicas_) {
+    if (!replica.process) continue;
+    const std::optional<int> exit_code = replica.process->collect();
+    if (!exit_code) continue;
+    end(replica, *exit_code);
+    any = true;
+  }
+  return any;
+}
+
+void LocalCluster::end(Replica& replica, int exit_code) {
+  ObservedReplica& seen = replica.seen;
+  const std::string name = replica_name(job_, seen.role, seen.index);
+  seen.phase = exit_code == 0 ? Phase::succeeded : Phase::failed;
+  seen.exit_code = exit_code;
+  seen.finished = now();
+  seen.last_line = last_line_of(setting_.directory.log(name), replica.log_begin);
+  replica.process.reset();
+  replica.kill_at.reset();
+  prober_.forget(seen.uid);
+}
+
+void LocalCluster::kill_overdue() {
+  for (Replica& replica : replicas_) {
+    if (!replica.process || !replica.kill_at || *replica.kill_at > Clock::now()) continue;
+    replica.process->signal(SIGKILL);
+    replica.kill_at.reset();
+    const std::string name = replica_name(job_, replica.seen.role, replica.seen.index);
+    emit(job_, {plan::Event::Kind::warning, "GraceExceeded",
+                name + " did not leave within " + std::to_string(replica.grace.count()) +
+                    " s of SIGTERM and was killed"});
+  }
+}
+
+}  // namespace muster::local

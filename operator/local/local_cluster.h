@@ -1,0 +1,101 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <list>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "operator/cluster/cluster.h"
+#include "operator/local/descriptor.h"
+#include "operator/local/job_directory.h"
+#include "operator/local/ports.h"
+#include "operator/local/prober.h"
+#include "operator/local/process.h"
+#include "operator/local/replica_launch.h"
+
+namespace muster::local {
+
+// A Cluster of one job, whose replicas are processes of this machine. One thread constructs it,
+// calls everything but wake(), and outlives it: the replicas die with that thread. Whoever
+// constructs it holds the directory's RunLock and has called end_leftovers().
+class LocalCluster final : public cluster::Cluster {
+ public:
+  using EventSink = std::function<void(const plan::Event&)>;
+
+  // `job` is what the manifest says now, with state's uid and status. Replicas that `state` has as
+  // running were lost with the `muster run` that died. Throws WriteError, or Unavailable where no
+  // port is free.
+  LocalCluster(api::TrainingJob job, JobState state, Setting setting, EventSink on_event);
+  ~LocalCluster() override;
+
+  api::Time now() const override;
+  std::optional<api::TrainingJob> get(const std::string& key) override;
+  plan::Observed observe(const api::TrainingJob& job) override;
+  void publish_status(const api::TrainingJob& job, const api::JobStatus& status) override;
+  void create(const api::TrainingJob& job, const plan::CreateReplica& replica) override;
+  void remove(const api::TrainingJob& job, const plan::RemoveReplica& replica) override;
+  void emit(const api::TrainingJob& job, const plan::Event& event) override;
+  // The directory is the user's: nothing is deleted.
+  void remove_job(const api::TrainingJob& job) override;
+
+  // Waits until `until`, or for as long as it takes where there is none. True if something happened
+  // that the controller should look at: a process ended, a replica became ready, wake(). Returns
+  // early, with false, when `descriptor` is readable. Sends SIGKILL to replicas whose grace is
+  // over.
+  bool wait(std::optional<api::Time> until, int descriptor);
+  // Thread-safe.
+  void wake();
+
+  // From now on get() says spec.suspend, whatever the manifest does: how `muster run` is
+  // interrupted.
+  void suspend();
+  // SIGKILL to every replica.
+  void kill_all();
+
+  const api::TrainingJob& job() const { return job_; }
+  // The chief's newest /progress (without a chief, worker 0's), or null. More than status.progress.
+  Json progress() const { return prober_.progress(); }
+  double wall_seconds() const;
+  // All that are in view.
+  std::vector<plan::ObservedReplica> replicas() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Replica {
+    plan::ObservedReplica seen;
+    std::optional<Process> process;
+    std::chrono::seconds grace{0};
+    std::optional<Clock::time_point> kill_at;
+    uintmax_t log_begin = 0;
+    bool has_health = false;
+  };
+
+  void restore_replicas();
+  void settle_job_ports();
+  void save();
+  void start(Replica& replica);
+  uintmax_t begin_log(const plan::ObservedReplica& seen);
+  void end(Replica& replica, int exit_code);
+  bool collect_ended();
+  void kill_overdue();
+  int poll_timeout(std::optional<api::Time> until) const;
+  bool is_final_checkpoint_evaluated() const;
+
+  api::TrainingJob job_;
+  JobState state_;
+  const Setting setting_;
+  const EventSink on_event_;
+  const Clock::time_point begun_ = Clock::now();
+  const double wall_seconds_before_;
+  Descriptor wake_;
+  std::list<Replica> replicas_;
+  Prober prober_;
+};
+
+// The last line of a log that is not blank, of what stands in it from `begin` on; "" if there is
+// none.
+std::string last_line_of(const std::filesystem::path& log, uintmax_t begin);
+
+}  // namespace muster::local

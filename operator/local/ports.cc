@@ -1,0 +1,74 @@
+#include "operator/local/ports.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <random>
+#include <set>
+
+#include "common/error.h"
+#include "operator/local/descriptor.h"
+
+namespace muster::local {
+
+namespace {
+
+constexpr int kFirstPort = 20000;
+constexpr int kLastPort = 32000;
+
+int choose_port(const std::set<int>& taken) {
+  std::random_device random;
+  const int count = kLastPort - kFirstPort + 1;
+  const int start = std::uniform_int_distribution<int>(0, count - 1)(random);
+  for (int step = 0; step < count; ++step) {
+    const int port = kFirstPort + (start + step) % count;
+    if (!taken.contains(port) && is_port_free(port)) return port;
+  }
+  throw Unavailable("expected a free port of 127.0.0.1 between " + std::to_string(kFirstPort) +
+                    " and " + std::to_string(kLastPort) + ", found none");
+}
+
+}  // namespace
+
+bool is_port_free(int port) {
+  const Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  // Connections of an earlier server that are closing do not count.
+  const int yes = 1;
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+         ::listen(socket.get(), 1) == 0;
+}
+
+std::vector<MovedPort> settle_ports(const std::vector<std::string>& names,
+                                    std::map<std::string, int>& ports) {
+  std::map<std::string, int> settled;
+  std::set<int> taken;
+  std::vector<std::string> wanting;
+  for (const std::string& name : names) {
+    const auto known = ports.find(name);
+    if (known != ports.end() && !taken.contains(known->second) && is_port_free(known->second)) {
+      settled[name] = known->second;
+      taken.insert(known->second);
+    } else {
+      wanting.push_back(name);
+    }
+  }
+  std::vector<MovedPort> moved;
+  for (const std::string& name : wanting) {
+    const int port = choose_port(taken);
+    taken.insert(port);
+    settled[name] = port;
+    if (const auto known = ports.find(name); known != ports.end()) {
+      moved.push_back({name, known->second, port});
+    }
+  }
+  ports = std::move(settled);
+  return moved;
+}
+
+}  // namespace muster::local

@@ -1,0 +1,208 @@
+#include "operator/local/process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "common/error.h"
+#include "common/file.h"
+
+namespace muster::local {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string system_words(int error) {
+  return std::generic_category().message(error);
+}
+
+std::string path_of(const std::vector<std::string>& environment) {
+  for (const std::string& variable : environment) {
+    if (variable.starts_with("PATH=")) return variable.substr(5);
+  }
+  return "/usr/local/bin:/usr/bin:/bin";
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& strings) {
+  std::vector<char*> result;
+  for (const std::string& string : strings) result.push_back(const_cast<char*>(string.c_str()));
+  result.push_back(nullptr);
+  return result;
+}
+
+// Everything the child needs, made before the fork: after it, in a program that has threads, only
+// async-signal-safe calls are allowed.
+struct Prepared {
+  std::string program;
+  std::vector<char*> arguments;
+  std::vector<char*> environment;
+  const char* directory;
+  int log;
+  int null;
+  int go_read;
+  int go_write;
+  pid_t parent;
+};
+
+void say(const char* what, const char* name, int error) {
+  for (const char* part : {"muster: ", what, " ", name, ": ", strerrordesc_np(error), "\n"}) {
+    if (part != nullptr && ::write(STDERR_FILENO, part, strlen(part)) < 0) return;
+  }
+}
+
+void default_signals() {
+  for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+[[noreturn]] void become(const Prepared& prepared) {
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != prepared.parent) ::_exit(137);
+  default_signals();
+  ::close(prepared.go_write);
+  char go = 0;
+  ssize_t got;
+  while ((got = ::read(prepared.go_read, &go, 1)) < 0 && errno == EINTR) {
+  }
+  if (got != 1) ::_exit(137);
+  ::dup2(prepared.null, STDIN_FILENO);
+  ::dup2(prepared.log, STDOUT_FILENO);
+  ::dup2(prepared.log, STDERR_FILENO);
+  ::close_range(3, ~0U, 0);
+  if (::chdir(prepared.directory) != 0) {
+    say("cannot enter", prepared.directory, errno);
+    ::_exit(126);
+  }
+  ::execve(prepared.program.c_str(), prepared.arguments.data(), prepared.environment.data());
+  const int error = errno;
+  say("cannot run", prepared.arguments[0], error);
+  ::_exit(error == ENOENT ? 127 : 126);
+}
+
+Descriptor open_log(const fs::path& path) {
+  Descriptor log(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  if (!log) throw WriteError("cannot write " + path.string() + ": " + system_words(errno));
+  return log;
+}
+
+int exit_code_of(const siginfo_t& info) {
+  return info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
+}
+
+// The group's leader has ended but is not reaped yet, so that its number is still its own.
+std::optional<int> reap(pid_t pid, bool block) {
+  siginfo_t info{};
+  int result;
+  const int flags = WEXITED | WNOWAIT | (block ? 0 : WNOHANG);
+  while ((result = ::waitid(P_PID, pid, &info, flags)) < 0 && errno == EINTR) {
+  }
+  if (result != 0 || info.si_pid != pid) return std::nullopt;
+  ::kill(-pid, SIGKILL);
+  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return exit_code_of(info);
+}
+
+}  // namespace
+
+std::optional<fs::path> find_executable(const std::string& command, const std::string& path,
+                                        const fs::path& directory) {
+  const auto is_executable = [](const fs::path& candidate) {
+    std::error_code error;
+    return fs::is_regular_file(candidate, error) && ::access(candidate.c_str(), X_OK) == 0;
+  };
+  if (command.find('/') != std::string::npos) {
+    const fs::path candidate = directory / command;
+    return is_executable(candidate) ? std::optional(candidate) : std::nullopt;
+  }
+  size_t at = 0;
+  while (!command.empty() && at <= path.size()) {
+    const size_t end = std::min(path.find(':', at), path.size());
+    const fs::path candidate = directory / path.substr(at, end - at) / command;
+    if (is_executable(candidate)) return candidate;
+    at = end + 1;
+  }
+  return std::nullopt;
+}
+
+Process::Process(const Launch& launch) : pid_file_(launch.pid_file) {
+  const Descriptor log = open_log(launch.log);
+  const Descriptor null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    throw Unavailable("cannot start " + launch.command.front() + ": " + system_words(errno));
+  }
+  const Descriptor go_read(ends[0]);
+  const Descriptor go_write(ends[1]);
+  const std::string& name = launch.command.front();
+  const fs::path program =
+      find_executable(name, path_of(launch.environment), launch.directory).value_or(name);
+  const Prepared prepared{program.string(),
+                          pointers(launch.command),
+                          pointers(launch.environment),
+                          launch.directory.c_str(),
+                          log.get(),
+                          null.get(),
+                          go_read.get(),
+                          go_write.get(),
+                          ::getpid()};
+  const pid_t pid = ::fork();
+  if (pid < 0) throw Unavailable("cannot start " + name + ": " + system_words(errno));
+  if (pid == 0) become(prepared);
+  ::setpgid(pid, pid);  // whoever is first; the group must exist before anybody signals it
+  try {
+    pidfd_ = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    if (!pidfd_) throw Unavailable("cannot watch " + name + ": " + system_words(errno));
+    identity_ = ProcessIdentity::of(pid).value_or(ProcessIdentity{pid, 0, ""});
+    write_file_atomically(pid_file_, identity_.text() + "\n");
+    const char go = 1;
+    if (::write(go_write.get(), &go, 1) != 1) {
+      throw Unavailable("cannot start " + name + ": " + system_words(errno));
+    }
+  } catch (...) {
+    ::kill(-pid, SIGKILL);
+    reap(pid, true);
+    throw;
+  }
+}
+
+Process::Process(Process&& other) noexcept
+    : identity_(std::exchange(other.identity_, {})),
+      pidfd_(std::move(other.pidfd_)),
+      pid_file_(std::move(other.pid_file_)),
+      exit_code_(other.exit_code_) {}
+
+Process::~Process() {
+  if (identity_.pid == 0 || exit_code_) return;
+  signal(SIGKILL);
+  reap(identity_.pid, true);
+  std::error_code ignored;
+  fs::remove(pid_file_, ignored);
+}
+
+void Process::signal(int number) const {
+  if (!exit_code_) ::kill(-identity_.pid, number);
+}
+
+std::optional<int> Process::collect() {
+  if (exit_code_) return exit_code_;
+  exit_code_ = reap(identity_.pid, false);
+  if (exit_code_) {
+    std::error_code ignored;
+    fs::remove(pid_file_, ignored);
+  }
+  return exit_code_;
+}
+
+}  // namespace muster::local

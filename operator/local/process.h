@@ -1,0 +1,57 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "operator/local/descriptor.h"
+#include "operator/local/process_table.h"
+
+namespace muster::local {
+
+// What a process starts with.
+struct Launch {
+  std::vector<std::string> command;  // not empty; command[0] without a slash is looked up in PATH
+  std::vector<std::string> environment;  // NAME=value, the whole of it
+  std::filesystem::path directory;       // its working directory
+  std::filesystem::path log;             // stdout and stderr are appended here
+  std::filesystem::path pid_file;        // holds its ProcessIdentity before its first instruction
+};
+
+// Where execve would find `command`, looked up in `path` (as $PATH) unless it holds a slash, when
+// `directory` is what it is relative to. Nothing if there is no executable file.
+std::optional<std::filesystem::path> find_executable(const std::string& command,
+                                                     const std::string& path,
+                                                     const std::filesystem::path& directory);
+
+// A child process that leads a process group of its own. It never outlives its parent: the kernel
+// kills it when the thread that constructed this object ends, which therefore must be one that
+// stays until all children are gone.
+class Process {
+ public:
+  // Throws Unavailable if no process can be made, WriteError if log or pid file cannot be written.
+  // A command that cannot be executed ends with 127 or 126 and says so in the log, as in a shell.
+  explicit Process(const Launch& launch);
+  // Kills the group if it still runs.
+  ~Process();
+  Process(Process&&) noexcept;
+  Process& operator=(Process&&) = delete;
+
+  pid_t pid() const { return identity_.pid; }
+  // Readable when the process has ended.
+  int descriptor() const { return pidfd_.get(); }
+  // Sends to the whole group.
+  void signal(int number) const;
+  // Its exit code (128 + n for signal n) once it has ended; then whatever it left in its group is
+  // killed, and its pid file removed. Does not block.
+  std::optional<int> collect();
+
+ private:
+  ProcessIdentity identity_;
+  Descriptor pidfd_;
+  std::filesystem::path pid_file_;
+  std::optional<int> exit_code_;
+};
+
+}  // namespace muster::local

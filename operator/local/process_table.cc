@@ -1,0 +1,122 @@
+#include "operator/local/process_table.h"
+
+#include <signal.h>
+
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+namespace muster::local {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Files of /proc say 0 for their size; they are read to their end.
+std::string read_proc(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+struct Stat {
+  char state = '?';
+  pid_t group = 0;
+  uint64_t start_time = 0;
+};
+
+// The name, in parentheses, may hold spaces and parentheses itself: the last ')' ends it.
+std::optional<Stat> read_stat(pid_t pid) {
+  const std::string text = read_proc("/proc/" + std::to_string(pid) + "/stat");
+  const size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos) return std::nullopt;
+  std::istringstream fields(text.substr(name_end + 1));
+  Stat stat;
+  pid_t parent = 0;
+  fields >> stat.state >> parent >> stat.group;
+  std::string skipped;
+  for (int field = 6; field < 22; ++field) fields >> skipped;
+  fields >> stat.start_time;
+  if (!fields) return std::nullopt;
+  return stat;
+}
+
+std::string boot_id() {
+  std::string id = read_proc("/proc/sys/kernel/random/boot_id");
+  while (!id.empty() && id.back() == '\n') id.pop_back();
+  return id;
+}
+
+bool has_ended(char state) {
+  return state == 'Z' || state == 'X';
+}
+
+bool has_variable(pid_t pid, const std::string& mark) {
+  const std::string environment = read_proc("/proc/" + std::to_string(pid) + "/environ");
+  size_t at = 0;
+  while (at < environment.size()) {
+    const size_t end = std::min(environment.find('\0', at), environment.size());
+    if (environment.compare(at, end - at, mark) == 0) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
+std::vector<pid_t> members_of(pid_t group) {
+  std::vector<pid_t> members;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator("/proc", error)) {
+    const std::string name = entry.path().filename();
+    pid_t pid = 0;
+    const auto [end, problem] = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (problem != std::errc() || end != name.data() + name.size()) continue;
+    const std::optional<Stat> stat = read_stat(pid);
+    if (stat && stat->group == group && !has_ended(stat->state)) members.push_back(pid);
+  }
+  return members;
+}
+
+}  // namespace
+
+std::string ProcessIdentity::text() const {
+  return std::to_string(pid) + " " + std::to_string(start_time) + " " + boot;
+}
+
+std::optional<ProcessIdentity> ProcessIdentity::parse(const std::string& text) {
+  ProcessIdentity identity;
+  std::istringstream fields(text);
+  fields >> identity.pid >> identity.start_time >> identity.boot;
+  // Signals to pid 0, 1 and below mean something else.
+  if (!fields || identity.pid <= 1) return std::nullopt;
+  return identity;
+}
+
+std::optional<ProcessIdentity> ProcessIdentity::of(pid_t pid) {
+  const std::optional<Stat> stat = read_stat(pid);
+  if (!stat) return std::nullopt;
+  return ProcessIdentity{pid, stat->start_time, boot_id()};
+}
+
+bool is_alive(const ProcessIdentity& process) {
+  const std::optional<Stat> stat = read_stat(process.pid);
+  return stat && !has_ended(stat->state) && stat->start_time == process.start_time &&
+         boot_id() == process.boot;
+}
+
+int kill_group(const ProcessIdentity& leader, const std::string& mark) {
+  if (is_alive(leader)) {
+    const int members = static_cast<int>(members_of(leader.pid).size());
+    ::kill(-leader.pid, SIGKILL);
+    return members;
+  }
+  int killed = 0;
+  for (const pid_t pid : members_of(leader.pid)) {
+    if (!has_variable(pid, mark)) continue;
+    ::kill(pid, SIGKILL);
+    ++killed;
+  }
+  return killed;
+}
+
+}  // namespace muster::local

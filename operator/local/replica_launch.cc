@@ -1,0 +1,150 @@
+#include "operator/local/replica_launch.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "common/error.h"
+#include "operator/plan/plan.h"
+
+namespace muster::local {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kOurs[] = {"TF_CONFIG",          "MUSTER_JOB",     "MUSTER_JOB_UID",
+                                      "MUSTER_ROLE",        "MUSTER_INDEX",   "MUSTER_ATTEMPT",
+                                      "MUSTER_REPLICAS",    "MUSTER_STORAGE", "MUSTER_TRAINING",
+                                      "MUSTER_HTTP_ADDRESS"};
+
+std::string name_in(const std::string& variable) {
+  return variable.substr(0, variable.find('='));
+}
+
+void set_variable(std::vector<std::string>& environment, const std::string& name,
+                  const std::string& value, bool overwrite) {
+  const auto found = std::ranges::find(environment, name, name_in);
+  if (found == environment.end()) {
+    environment.push_back(name + "=" + value);
+  } else if (overwrite) {
+    *found = name + "=" + value;
+  }
+}
+
+std::string path_in(const std::vector<std::string>& environment) {
+  const auto found = std::ranges::find(environment, "PATH", name_in);
+  return found == environment.end() ? "/usr/local/bin:/usr/bin:/bin" : found->substr(5);
+}
+
+std::string http_port_name(const std::string& name) {
+  return name + "/http";
+}
+
+void check_replica(const ReplicaLaunch& replica, const std::string& path) {
+  const Launch& launch = replica.launch;
+  if (launch.command.empty()) {
+    throw Invalid(path +
+                  ".command: expected a command, for `muster run` starts processes of this "
+                  "machine, not images; found none");
+  }
+  if (!fs::is_directory(launch.directory)) {
+    throw Invalid(path + ".workingDir: expected a folder of this machine, found " +
+                  launch.directory.string());
+  }
+  if (!find_executable(launch.command[0], path_in(launch.environment), launch.directory)) {
+    throw Invalid(path + ".command: expected a program of this machine, found \"" +
+                  launch.command[0] + "\", which is not there or cannot be executed");
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> inherited_environment() {
+  std::vector<std::string> result;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    if (std::ranges::find(kOurs, name_in(*variable)) == std::end(kOurs))
+      result.push_back(*variable);
+  }
+  set_variable(result, "MUSTER_LOG_FORMAT", "text", /*overwrite=*/false);
+  set_variable(result, "PYTHONUNBUFFERED", "1", /*overwrite=*/false);
+  return result;
+}
+
+std::string local_address(const std::map<std::string, int>& ports, const std::string& name) {
+  return "127.0.0.1:" + std::to_string(ports.at(name));
+}
+
+std::vector<std::string> port_names(const api::TrainingJob& job) {
+  std::vector<std::string> names;
+  for (const auto& [role, spec] : job.replicas) {
+    for (int index = 0; index < spec.replicas; ++index) {
+      const std::string name = replica_name(job, role, index);
+      if (role != api::Role::evaluator) names.push_back(name);
+      names.push_back(http_port_name(name));
+    }
+  }
+  return names;
+}
+
+Variables replica_variables(const api::TrainingJob& job, api::Role role, int index, int attempt,
+                            const JobDirectory& directory,
+                            const std::map<std::string, int>& ports) {
+  const auto address = [&](api::Role peer, int peer_index) {
+    return local_address(ports, replica_name(job, peer, peer_index));
+  };
+  const std::string name = replica_name(job, role, index);
+  Variables variables = plan::environment(job, role, index, attempt, address).variables;
+  variables.emplace_back("MUSTER_STORAGE", directory.root().string());
+  variables.emplace_back("MUSTER_HTTP_ADDRESS", local_address(ports, http_port_name(name)));
+  if (!job.training.is_null()) {
+    variables.emplace_back("MUSTER_TRAINING", directory.training(name).string());
+  }
+  return variables;
+}
+
+ReplicaLaunch replica_launch(const api::TrainingJob& job, api::Role role, int index, int attempt,
+                             const Setting& setting, const std::map<std::string, int>& ports) {
+  const std::string name = replica_name(job, role, index);
+  const Variables ours = replica_variables(job, role, index, attempt, setting.directory, ports);
+  ContainerCommand container = container_command(job.replicas.at(role).pod_template, ours);
+  ReplicaLaunch result;
+  result.grace = container.grace;
+  result.runs_trainer = !job.training.is_null() && container.command.empty();
+  result.left_out = std::move(container.left_out);
+  Launch& launch = result.launch;
+  launch.command = std::move(container.command);
+  if (result.runs_trainer) launch.command = {setting.trainer.string()};
+  if (!launch.command.empty()) {
+    launch.command.insert(launch.command.end(), container.arguments.begin(),
+                          container.arguments.end());
+  }
+  launch.environment = setting.environment;
+  for (const auto& [variable, value] : container.variables) {
+    set_variable(launch.environment, variable, value, /*overwrite=*/true);
+  }
+  launch.directory = setting.working_directory / container.working_directory;
+  launch.log = setting.directory.log(name);
+  launch.pid_file = setting.directory.pid_file(name);
+  return result;
+}
+
+std::vector<std::string> check_runs_here(const api::TrainingJob& job, const Setting& setting) {
+  std::map<std::string, int> ports;
+  for (const std::string& name : port_names(job)) ports[name] = 0;
+  std::vector<std::string> notes;
+  for (const auto& [role, spec] : job.replicas) {
+    if (spec.replicas == 0) continue;
+    const std::string role_name = api::role_name(job, role);
+    const ReplicaLaunch replica = replica_launch(job, role, 0, 0, setting, ports);
+    check_replica(replica, "spec.replicaSpecs." + role_name + ".template.spec.containers");
+    for (const std::string& variable : replica.left_out) {
+      notes.push_back("the variable " + variable + " of " + role_name +
+                      " comes from Kubernetes and is not set here");
+    }
+  }
+  return notes;
+}
+
+}  // namespace muster::local

@@ -1,0 +1,100 @@
+#include "operator/local/run_lock.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
+
+#include <cerrno>
+#include <chrono>
+#include <system_error>
+
+#include "common/error.h"
+#include "common/file.h"
+
+namespace muster::local {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr auto kGuardTakesAtMost = std::chrono::seconds(10);
+
+std::optional<ProcessIdentity> identity_in(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return std::nullopt;
+  try {
+    return ProcessIdentity::parse(read_file(path));
+  } catch (const std::runtime_error&) {
+    return std::nullopt;  // it went away
+  }
+}
+
+void pause_briefly() {
+  ::poll(nullptr, 0, 20);
+}
+
+// True once the lock is ours, false while somebody else has it.
+bool try_lock(int file, const fs::path& path) {
+  while (::flock(file, LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) return false;
+    if (errno != EINTR) {
+      throw WriteError("cannot lock " + path.string() + ": " +
+                       std::generic_category().message(errno));
+    }
+  }
+  return true;
+}
+
+[[noreturn]] void refuse(const JobDirectory& directory, const std::string& who) {
+  throw Unavailable(directory.root().string() + ": another `muster run` (" + who +
+                    ") runs this job; wait for it, end it with `muster stop " +
+                    directory.root().string() + "`, or choose another --directory");
+}
+
+}  // namespace
+
+RunLock::RunLock(const JobDirectory& directory) {
+  const fs::path path = directory.lock();
+  file_ = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (!file_) {
+    throw WriteError("cannot write " + path.string() + ": " +
+                     std::generic_category().message(errno));
+  }
+  const auto until = std::chrono::steady_clock::now() + kGuardTakesAtMost;
+  while (!try_lock(file_.get(), path)) {
+    const std::optional<ProcessIdentity> who = identity_in(path);
+    if (who && is_alive(*who)) refuse(directory, "process " + std::to_string(who->pid));
+    if (std::chrono::steady_clock::now() > until) refuse(directory, "of an unknown process");
+    pause_briefly();
+  }
+  const std::string self = ProcessIdentity::of(::getpid()).value().text() + "\n";
+  if (::ftruncate(file_.get(), 0) != 0 ||
+      ::pwrite(file_.get(), self.data(), self.size(), 0) != static_cast<ssize_t>(self.size())) {
+    throw WriteError("cannot write " + path.string() + ": " +
+                     std::generic_category().message(errno));
+  }
+}
+
+std::optional<ProcessIdentity> RunLock::holder(const JobDirectory& directory) {
+  const fs::path path = directory.lock();
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file || ::flock(file.get(), LOCK_SH | LOCK_NB) == 0) return std::nullopt;
+  const std::optional<ProcessIdentity> who = identity_in(path);
+  return who && is_alive(*who) ? who : std::nullopt;
+}
+
+int end_leftovers(const JobDirectory& directory, const std::string& mark) {
+  int ended = 0;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory.replicas(), error)) {
+    const fs::path pid_file = entry.path() / "pid";
+    const std::optional<ProcessIdentity> leader = identity_in(pid_file);
+    if (!leader) continue;
+    ended += kill_group(*leader, mark);
+    while (is_alive(*leader)) pause_briefly();  // SIGKILL is sent; only the kernel takes its time
+    fs::remove(pid_file, error);
+  }
+  return ended;
+}
+
+}  // namespace muster::local

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+
+#include "operator/local/descriptor.h"
+#include "operator/local/job_directory.h"
+#include "operator/local/process_table.h"
+
+namespace muster::local {
+
+// Held by the one `muster run` of a directory: flock on its file `lock`, which names the process.
+class RunLock {
+ public:
+  // Throws Unavailable, naming the process, if another one runs the job; WriteError if the
+  // directory cannot be written. A lock whose process has died is still held by its Guard for the
+  // moment that it takes to end the replicas: that moment is waited for.
+  explicit RunLock(const JobDirectory& directory);
+
+  int descriptor() const { return file_.get(); }
+
+  // Who runs the job now, if anybody does.
+  static std::optional<ProcessIdentity> holder(const JobDirectory& directory);
+
+ private:
+  Descriptor file_;
+};
+
+// SIGKILLs what a `muster run` of this directory that died left behind, by recorded pid and start
+// time, and removes the pid files. `mark`, "NAME=value", is in the environment of each of its
+// processes. Returns how many processes it ended.
+int end_leftovers(const JobDirectory& directory, const std::string& mark);
+
+// A process of its own that outlives this one for as long as it takes to end_leftovers(): whatever
+// way this one ends, kill -9 included, no replica stays. It shares `lock`, so that no other `muster
+// run` begins before that is done. Construct it before any thread.
+class Guard {
+ public:
+  Guard(const JobDirectory& directory, const RunLock& lock, const std::string& mark);
+  // Lets it do its work, and waits.
+  ~Guard();
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
+
+ private:
+  Descriptor alive_;  // its end of file is the news that this process has ended
+  pid_t pid_ = 0;
+};
+
+}  // namespace muster::local
