@@ -14,6 +14,7 @@ install:  ## Install the Debian packages that are missing
 	@deploy/setup/install.sh
 
 build: install  ## Build a release into build/release
+	@mkdir -p build
 	@cmake --preset release >build/release.log 2>&1 || { cat build/release.log; exit 1; }
 	@cmake --build build/release -j$(JOBS)
 
@@ -43,6 +44,9 @@ fuzz: install  ## Run each fuzz target for FUZZ_SECONDS (60)
 bench: build  ## Measure Muster beside its peers; ROWS="mlp-single ..." for some rows
 	@deploy/setup/python.sh bench
 	build/venv/bin/python tests/bench/bench.py $(ROWS)
+
+docs: build  ## Regenerate the reference of fields and exit codes
+	@build/release/bin/print_schema | /usr/bin/python3 tests/python/make_reference.py
 
 format:  ## Rewrite C++ sources in the project's style
 	@$(SOURCES) | xargs clang-format -i

@@ -1,0 +1,63 @@
+"""Muster's side of every row: the real binaries of build/release, a training.yaml or an example's
+manifest, and the result.json or summary.json that any user gets."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BIN = ROOT / "build/release/bin"
+MNIST = str(ROOT / "examples/data/mnist")
+
+
+class Failed(Exception):
+    pass
+
+
+def call(command, **options):
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=600,
+                          cwd=ROOT, **options)
+    if done.returncode != 0:
+        tail = "\n".join((done.stdout + done.stderr).splitlines()[-15:])
+        raise Failed(f"{' '.join(map(str, command))}: exit {done.returncode}\n{tail}")
+    return done.stdout
+
+
+def standalone(training):
+    """result.json of one process training `training`, a dictionary."""
+    with tempfile.TemporaryDirectory(prefix="muster-bench-") as folder:
+        file = pathlib.Path(folder) / "training.yaml"
+        file.write_text(json.dumps(training))  # JSON is YAML
+        environment = {**os.environ, "MUSTER_STORAGE": folder}
+        call([BIN / "muster-trainer", "--standalone", file], env=environment)
+        return json.loads((pathlib.Path(folder) / "result.json").read_text())
+
+
+def run_example(name, *sets):
+    """summary.json of `muster run examples/<name>.yaml --set ...`."""
+    with tempfile.TemporaryDirectory(prefix="muster-bench-") as folder:
+        options = [word for change in sets for word in ("--set", change)]
+        call([BIN / "muster", "run", ROOT / "examples" / (name + ".yaml"), "--directory", folder,
+              *options])
+        return json.loads((pathlib.Path(folder) / "summary.json").read_text())
+
+
+def steps_per_second(training):
+    result = standalone(training)
+    return result["examplesPerSecond"] / training["batchSize"]
+
+
+def idx(part, **selection):
+    return {"idx": {"images": f"{MNIST}/{part}-images-idx3-ubyte.gz",
+                    "labels": f"{MNIST}/{part}-labels-idx1-ubyte.gz"}, **selection}
+
+
+def probe():
+    """The machine's state: nanoseconds of a barrier between two threads, GB/s of memcpy."""
+    text = call([BIN / "bench_compute", "--probe"])
+    barrier = [float(x) for x in re.findall(r"threads (\d+) ns", text)]
+    copy = [float(x) for x in re.findall(r"memcpy ([\d.]+) GB/s", text)]
+    return {"barrierNanoseconds": min(barrier), "memcpyGBs": max(copy)}

@@ -1,0 +1,100 @@
+"""The rows: what is measured on our side, which peers could be the fastest, and what must be reached."""
+
+import dataclasses
+import functools
+import json
+import pathlib
+import sys
+from collections.abc import Callable
+
+import muster
+
+PEERS = pathlib.Path(__file__).resolve().parent / "peers"
+
+
+@dataclasses.dataclass
+class Peer:
+    name: str
+    command: list
+    field: str = "stepsPerSecond"
+
+    def measure(self):
+        answer = muster.call([sys.executable, PEERS / self.command[0], *self.command[1:]])
+        return json.loads(answer.splitlines()[-1])[self.field]
+
+
+@dataclasses.dataclass
+class Row:
+    name: str
+    what: str
+    unit: str
+    required: str                # what issue and README promise, in words
+    ours: Callable[[], float]
+    peers: list                  # the fastest of them, tried once, is measured against
+    beside: list = dataclasses.field(default_factory=list)  # shown, not compared
+    pairs: int = 5
+
+
+def torch(mode, threads, data):
+    name = {"eager": "PyTorch eager", "compile": "PyTorch compile"}[mode]
+    return Peer(f"{name}, {threads} threads" if threads > 1 else f"{name}, 1 thread",
+                ["torch_mlp.py", "--mode", mode, "--threads", threads, "--input", data])
+
+
+def torches(data):
+    return [torch(mode, threads, data) for mode in ("eager", "compile") for threads in (1, 2)]
+
+
+def mlp(train, steps):
+    return functools.partial(muster.steps_per_second, {
+        "model": {"name": "mnist-mlp"}, "data": {"train": train}, "batchSize": 32, "steps": steps,
+        "optimizer": {"name": "adam", "learningRate": 0.001}, "checkpoint": {"everySeconds": None},
+        "seed": 1})
+
+
+def sigmoid(steps):
+    return functools.partial(muster.steps_per_second, {
+        "model": {"name": "mnist-sigmoid"}, "data": {"train": muster.idx("train", take=50000)},
+        "batchSize": 100, "steps": steps, "optimizer": {"name": "sgd", "learningRate": 0.001},
+        "checkpoint": {"everySeconds": None}, "seed": 1})
+
+
+def accuracy(*sets):
+    return lambda: muster.run_example("mnist-mlp", *sets)["testAccuracy"]
+
+
+def parameter_servers(policy):
+    """Global steps a second of 1 ps + chief + worker, the chief being the second worker of the peer."""
+    def measure():
+        summary = muster.run_example("mnist-mlp", f"spec.training.synchronization.policy={policy}",
+                                     "spec.training.epochs=4", "spec.replicaSpecs.evaluator=null")
+        return summary["examplesPerSecond"] / (32 * (2 if policy == "sync" else 1))
+    return measure
+
+
+DENSE = {"syntheticClasses": {"samples": 50000, "shape": [784], "classes": 10, "density": 1}}
+KERAS = Peer("Keras fit", ["keras_mlp.py"])
+KERAS_JIT = Peer("Keras fit, jit_compile", ["keras_mlp.py", "--jit"])
+KERAS_ACCURACY = Peer("Keras", ["keras_mlp.py"], "testAccuracy")
+ALONE = ["spec.replicaSpecs.ps=null", "spec.replicaSpecs.worker=null",
+         "spec.replicaSpecs.evaluator=null"]
+
+ROWS = [
+    Row("mlp-single", "784-256-256-10, Adam, batch 32, MNIST, one process", "steps/s",
+        "5 x PyTorch, 10 x Keras fit", mlp(muster.idx("train", take=50000), 30000), torches("mnist"),
+        [KERAS, KERAS_JIT]),
+    Row("mlp-dense", "the same, input without zeros", "steps/s", "3.5 x PyTorch",
+        mlp(DENSE, 20000), torches("dense")),
+    Row("sigmoid-single", "784-100-10 sigmoid, SGD, batch 100, one process", "steps/s",
+        "4 x TensorFlow 1", sigmoid(30000),
+        [Peer(f"TF 1 feed_dict, {n} threads", ["tf1_sigmoid.py", "--threads", n]) for n in (1, 2)]),
+    Row("accuracy-single", "mnist-mlp, 2 epochs, one process", "test accuracy", "0.965",
+        accuracy(*ALONE), [KERAS_ACCURACY], pairs=1),
+    Row("accuracy-ps", "mnist-mlp, 2 epochs, 1 ps + chief + worker, sync", "test accuracy", "0.965",
+        accuracy(), [KERAS_ACCURACY], pairs=1),
+    Row("ps-async", "mnist-mlp, 1 ps + 2 trainers on loopback, async", "global steps/s", "",
+        parameter_servers("async"), [Peer("TF 1 ps, async", ["tf1_ps.py", "--mode", "async"])], pairs=3),
+    Row("ps-sync", "the same, sync", "global steps/s", "",
+        parameter_servers("sync"),
+        [Peer("TF 1 ps, SyncReplicasOptimizer", ["tf1_ps.py", "--mode", "sync"])], pairs=3),
+]

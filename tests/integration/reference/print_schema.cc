@@ -1,0 +1,7 @@
+// The schema of a TrainingJob as JSON, for tests/python/make_reference.py.
+
+#include <cstdio>
+
+#include "operator/api/training_job.h"
+
+int main() { std::puts(muster::api::training_job_schema().dump(1).c_str()); }
