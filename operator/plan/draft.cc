@@ -58,7 +58,7 @@ const std::vector<const ObservedReplica*>& Draft::attempts(Role role, int index)
 const ObservedReplica* Draft::current(Role role, int index) const {
   for (const ObservedReplica* replica : attempts(role, index)) {
     if (is_live(*replica) && !replica->deleting && !of_old_run(*replica) &&
-        !is_superseded(*replica)) {
+        !is_superseded(*replica) && record(role, index).replacing != replica->uid) {
       return replica;
     }
   }

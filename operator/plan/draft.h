@@ -67,7 +67,8 @@ struct Draft {
 
   // All attempts of one index in view.
   const std::vector<const ObservedReplica*>& attempts(Role role, int index) const;
-  // The current attempt, if it is in view, runs in the current run and was not asked to leave.
+  // The current attempt, if it is in view, lives in the current run and neither was
+  // asked to leave nor is about to be.
   const ObservedReplica* current(Role role, int index) const;
   bool any_live() const;
 

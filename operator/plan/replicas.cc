@@ -49,11 +49,11 @@ void create(Draft& draft, Role role, int index) {
 }
 
 bool must_leave_ending(const Draft& draft, const ObservedReplica& replica) {
-  if (draft.of_old_run(replica)) return true;
-  if (replica.role == Role::evaluator) return !evaluator_may_run(draft, replica.index);
   if (replica.role == Role::ps) {
     return !any_member_live(draft, false) && !evaluator_is_due(draft);
   }
+  if (draft.of_old_run(replica)) return true;
+  if (replica.role == Role::evaluator) return !evaluator_may_run(draft, replica.index);
   const Time farewell = later_by(*draft.status.final_checkpoint_time, kFarewellSeconds);
   const bool may_linger = !draft.job.training.is_null() && replica.phase == Phase::running;
   return !may_linger || draft.now >= farewell;

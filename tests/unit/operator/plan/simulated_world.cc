@@ -1,0 +1,129 @@
+#include "tests/unit/operator/plan/simulated_world.h"
+
+#include <algorithm>
+#include <map>
+
+namespace muster::plan {
+namespace {
+
+constexpr size_t kMoments = 12;
+
+bool contains(const std::vector<std::string>& list, const std::string& item) {
+  return std::ranges::find(list, item) != list.end();
+}
+
+}  // namespace
+
+bool lives(const ObservedReplica& replica) {
+  return replica.phase == Phase::pending || replica.phase == Phase::running;
+}
+
+ObservedReplica* SimulatedWorld::find(const std::string& uid) {
+  auto found = std::ranges::find(replicas_, uid, &ObservedReplica::uid);
+  return found == replicas_.end() ? nullptr : &*found;
+}
+
+void SimulatedWorld::remember() {
+  moments_.push_back(replicas_);
+  if (moments_.size() <= kMoments) return;
+  moments_.pop_front();
+  ++first_moment_;
+}
+
+void SimulatedWorld::create(const CreateReplica& creation) {
+  const bool taken = std::ranges::any_of(replicas_, [&](const ObservedReplica& replica) {
+    return replica.role == creation.role && replica.index == creation.index &&
+           replica.attempt == creation.attempt;
+  });
+  if (taken) return;
+  ObservedReplica replica;
+  replica.role = creation.role;
+  replica.index = creation.index;
+  replica.run = creation.run;
+  replica.attempt = creation.attempt;
+  replica.uid = std::to_string(++created_);
+  replicas_.push_back(std::move(replica));
+  remember();
+  last_creation_ = newest_moment();
+}
+
+void SimulatedWorld::remove(const RemoveReplica& removal) {
+  ObservedReplica* replica = find(removal.uid);
+  if (!replica) return;
+  if (!lives(*replica) && contains(job.status.counted_uids, removal.uid)) {
+    std::erase_if(replicas_, [&](const auto& other) { return other.uid == removal.uid; });
+  } else {
+    replica->deleting = true;
+  }
+  remember();
+}
+
+void SimulatedWorld::start(const std::string& uid) {
+  ObservedReplica* replica = find(uid);
+  replica->ready = replica->phase == Phase::running;
+  if (replica->phase == Phase::pending) replica->started = now;
+  replica->phase = Phase::running;
+  remember();
+}
+
+void SimulatedWorld::end(const std::string& uid, int code, const std::string& reason) {
+  ObservedReplica* replica = find(uid);
+  replica->phase = code == 0 ? Phase::succeeded : Phase::failed;
+  replica->exit_code = code;
+  replica->reason = reason;
+  replica->finished = now;
+  replica->ready = false;
+  remember();
+}
+
+void SimulatedWorld::crash_loop(const std::string& uid) {
+  ObservedReplica* replica = find(uid);
+  replica->reason = "CrashLoopBackOff";
+  replica->exit_code = 1;
+  replica->ready = false;
+  remember();
+}
+
+void SimulatedWorld::ask_to_leave(const std::string& uid) {
+  find(uid)->deleting = true;
+  remember();
+}
+
+void SimulatedWorld::vanish(const std::string& uid) {
+  std::erase_if(replicas_, [&](const ObservedReplica& replica) { return replica.uid == uid; });
+  remember();
+}
+
+void SimulatedWorld::collect() {
+  const size_t erased = std::erase_if(replicas_, [&](const ObservedReplica& replica) {
+    return replica.deleting && !lives(replica) && contains(job.status.counted_uids, replica.uid);
+  });
+  if (erased > 0) remember();
+}
+
+Observed SimulatedWorld::view_of(int moment) const {
+  Observed view;
+  view.replicas = moments_[static_cast<size_t>(std::max(moment, first_moment_) - first_moment_)];
+  return view;
+}
+
+Observed SimulatedWorld::mixed_view(int oldest, Dice& dice) const {
+  std::map<std::string, ObservedReplica> chosen;
+  std::set<std::string> ever;
+  const int from = std::max(oldest, first_moment_);
+  for (int moment = from; moment <= newest_moment(); ++moment) {
+    for (const auto& replica : moments_[static_cast<size_t>(moment - first_moment_)]) {
+      ever.insert(replica.uid);
+    }
+  }
+  Observed view;
+  for (const std::string& uid : ever) {
+    const int moment = from + dice.below(newest_moment() - from + 1);
+    for (const auto& replica : moments_[static_cast<size_t>(moment - first_moment_)]) {
+      if (replica.uid == uid) view.replicas.push_back(replica);
+    }
+  }
+  return view;
+}
+
+}  // namespace muster::plan
