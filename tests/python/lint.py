@@ -29,8 +29,9 @@ def tracked(*patterns):
 
 
 def passes(command, files):
-    """Runs the command over the files, which print their own complaints."""
-    return not files or subprocess.run(command + files, cwd=ROOT).returncode == 0
+    """Runs the command over the files; it prints its own complaints."""
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(ROOT / "build/pycache")}
+    return not files or subprocess.run(command + files, cwd=ROOT, env=environment).returncode == 0
 
 
 @functools.cache
@@ -61,14 +62,14 @@ def key(source, command):
 def tidy(build):
     """clang-tidy over our own .cc files that `build` compiles; tests are left to the compiler."""
     version = subprocess.run(["clang-tidy", "--version"], capture_output=True, text=True).stdout
-    pending = {}
+    keys = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         source = pathlib.Path(entry["file"])
         if source.is_relative_to(ROOT) and source.relative_to(ROOT).parts[0] in (
                 "common", "operator", "trainer") and source.is_file():
             command = version + entry["command"].replace(str(ROOT), "")
-            if not (CACHE / key(source, command)).exists():
-                pending[source] = key(source, command)
+            keys[source] = key(source, command)
+    pending = {source: name for source, name in keys.items() if not (CACHE / name).exists()}
 
     def check(source):
         return subprocess.run([*TIDY, "-p", str(build), str(source)], capture_output=True, text=True)
@@ -82,7 +83,7 @@ def tidy(build):
             else:
                 failed += 1
                 print(result.stdout or result.stderr, flush=True)
-    print(f"clang-tidy: {len(pending)} files looked at, {failed} with complaints")
+    print(f"clang-tidy: {len(pending)} of {len(keys)} files looked at, {failed} with complaints")
     return failed == 0
 
 
