@@ -1,5 +1,5 @@
-// Microseconds a training step of the models that the project's figures are about, with a probe of the
-// machine before and after: `bench_compute [--phases] [NAME...]`.
+// Microseconds a training step of the models that the project's figures are about, with a probe of
+// the machine before and after: `bench_compute [--phases] [NAME...]`.
 
 #include <zlib.h>
 
@@ -188,10 +188,10 @@ void measure(const Work& work, int threads, bool phases, double rate) {
     blocks.push_back((microseconds_now() - start) / work.steps);
   }
   std::sort(each.begin(), each.end());
-  std::printf("%-14s %-9s %9.1f us/step (median of 7 x %d; best block %.1f, least step %.1f)  loss %.4f\n",
-              work.name.c_str(), run.engine().instruction_set().c_str(), median(blocks), work.steps,
-              *std::min_element(blocks.begin(), blocks.end()), each.front(),
-              sums.loss / double(sums.rows));
+  std::printf(
+      "%-14s %-9s %9.1f us/step (median of 7 x %d; best block %.1f, least step %.1f)  loss %.4f\n",
+      work.name.c_str(), run.engine().instruction_set().c_str(), median(blocks), work.steps,
+      *std::min_element(blocks.begin(), blocks.end()), each.front(), sums.loss / double(sums.rows));
   if (phases) print_phases(run, std::min(work.steps, 500), rate);
   std::fflush(stdout);
 }
@@ -228,9 +228,9 @@ int main_of(const std::vector<std::string>& arguments) {
   }
   const Samples dense = without_zeros(sparse);
   const std::vector<Work> works = {
-      {"mlp-sparse", {256, 256, 10}, Activation::relu, 32, Adam{}, &sparse, 3000},
-      {"mlp-dense", {256, 256, 10}, Activation::relu, 32, Adam{}, &dense, 3000},
-      {"sigmoid", {100, 10}, Activation::sigmoid, 100, Sgd{}, &sparse, 3000},
+      {"mlp-sparse", {256, 256, 10}, Activation::relu, 32, Adam{}, &sparse, 400},
+      {"mlp-dense", {256, 256, 10}, Activation::relu, 32, Adam{}, &dense, 400},
+      {"sigmoid", {100, 10}, Activation::sigmoid, 100, Sgd{}, &sparse, 400},
       {"wide-4096", {4096, 4096, 10}, Activation::relu, 32, Adam{}, &sparse, 10},
   };
   const bool phases = std::find(arguments.begin(), arguments.end(), "--phases") != arguments.end();

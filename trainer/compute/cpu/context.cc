@@ -27,4 +27,27 @@ void update_piece(const Context& context, const Step& step, int64_t tensor, int6
   context.kernels.update(update);
 }
 
+void list_nonzeros(const Context& context, const ValueBlocks& value, const Step& step,
+                   Member member) {
+  const SparseValue& sparse = *value.sparse;
+  const Arena& arena = context.arena;
+  const float* x = arena.floats(value.data);
+  const int64_t slots = static_cast<int64_t>(sparse.slots.size());
+  const size_t m = static_cast<size_t>(member.index);
+  for (int64_t row = 0; row < step.rows; ++row) {
+    for (int64_t i = sparse.first_slot[m]; i < sparse.first_slot[m + 1]; ++i) {
+      const SparseValue::Slot& slot = sparse.slots[static_cast<size_t>(i)];
+      const int64_t at = row * slots + i;
+      arena.integers(sparse.counts)[at] =
+          context.kernels.list_nonzero(slot.begin, slot.size, x + row * value.stride + slot.begin,
+                                       arena.integers(sparse.indices) + at * kSlotEntries,
+                                       arena.floats(sparse.values) + at * kSlotEntries);
+    }
+  }
+  if (!step.training) return;
+  context.kernels.nonzero_masks(step.rows, member.begin(value.width, kLine),
+                                member.end(value.width, kLine), x, value.stride, sparse.words,
+                                reinterpret_cast<uint32_t*>(arena.integers(sparse.masks)));
+}
+
 }  // namespace muster::compute::cpu

@@ -30,6 +30,7 @@ constexpr int64_t kSlotEntries = 80;  // a vector of slack, as compressing store
 
 struct SlotList {
   int64_t blocks = 0;
+  int64_t first = 0, last = 0;  // the blocks that count
   int32_t* counts = nullptr;
   int32_t* indices = nullptr;  // features
   float* values = nullptr;
@@ -111,9 +112,12 @@ struct Kernels {
   // out[c, r] = in[r, c].
   void (*transpose)(int64_t rows, int64_t columns, const float* in, int64_t ldi, float* out,
                     int64_t ldo);
-  // out[r, c] (+)= sum over parts of in[part * part_stride + c * ldi + r], parts ascending.
-  void (*reduce_transposed)(int64_t rows, int64_t columns, int64_t parts, int64_t part_stride,
-                            const float* in, int64_t ldi, float* out, int64_t ldo, bool accumulate);
+  // out[r, c] (+)= in[c, r].
+  void (*transpose_back)(int64_t rows, int64_t columns, const float* in, int64_t ldi, float* out,
+                         int64_t ldo, bool accumulate);
+  // out[r, c] = sum over parts of in[part * part_stride + r * ld + c], parts ascending.
+  void (*sum_parts)(int64_t rows, int64_t columns, int64_t parts, int64_t part_stride,
+                    const float* in, float* out, int64_t ld);
   // out[c] = sum over rows of in[r, c], rows ascending.
   void (*sum_rows)(int64_t rows, int64_t columns, const float* in, int64_t ldi, float* out);
 

@@ -97,6 +97,10 @@ class LossOperation : public Operation {
 };
 std::unique_ptr<LossOperation> make_loss(Context& context);
 
+// Lists the member's columns of an activation, for the product and, in training, for its gradient.
+void list_nonzeros(const Context& context, const ValueBlocks& value, const Step& step,
+                   Member member);
+
 // Updates a contiguous piece of a tensor from step.gradients, where the step trains.
 void update_piece(const Context& context, const Step& step, int64_t tensor, int64_t begin,
                   int64_t end);

@@ -11,8 +11,10 @@ void relax() {
 #endif
 }
 
-// A pause takes 40 to 140 cycles, so these are about a millisecond, and a few microseconds.
+// A pause takes 40 to 140 cycles, so these are about a millisecond, and some microseconds. A member
+// that keeps others waiting for longer has lost its core: sleeping then gives it back sooner.
 constexpr int64_t kMillisecond = 30'000;
+constexpr int64_t kLong = 2'000;
 constexpr int64_t kShort = 200;
 
 }  // namespace
@@ -20,7 +22,7 @@ constexpr int64_t kShort = 200;
 Team::Team(int count, bool exclusive)
     : seats_(static_cast<size_t>(count < 1 ? 1 : count)),
       idle_spins_(exclusive ? kMillisecond : 0),
-      barrier_spins_(exclusive ? 10 * kMillisecond : kShort) {
+      barrier_spins_(exclusive ? kLong : kShort) {
   for (int i = 1; i < this->count(); ++i) threads_.emplace_back([this, i] { serve(i); });
 }
 

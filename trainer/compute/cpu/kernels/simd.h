@@ -16,6 +16,7 @@ namespace {
 
 using V = __m512;
 using Part = __mmask16;
+using Bits = __m512i;
 constexpr int64_t kLanes = 16;
 inline Part part(int64_t n) {
   return static_cast<Part>((1u << n) - 1u);
@@ -75,6 +76,14 @@ inline V power_of_two(V a) {
   const __m512i i = _mm512_add_epi32(_mm512_cvtps_epi32(a), _mm512_set1_epi32(127));
   return _mm512_castsi512_ps(_mm512_slli_epi32(i, 23));
 }
+// bits of the lanes, where a is not zero.
+inline Bits or_nonzero(Bits bits, V a, uint32_t bit) {
+  const __mmask16 mask = _mm512_cmp_ps_mask(a, zero(), _CMP_NEQ_UQ);
+  return _mm512_mask_or_epi32(bits, mask, bits, _mm512_set1_epi32(static_cast<int>(bit)));
+}
+inline void store_bits(uint32_t* p, Bits bits) {
+  _mm512_storeu_si512(p, bits);
+}
 // 1 / a to a few percent, from the exponent and mantissa as integers.
 inline V rough_reciprocal(V a) {
   return _mm512_castsi512_ps(
@@ -85,6 +94,7 @@ inline V rough_reciprocal(V a) {
 
 using V = __m256;
 using Part = __m256i;
+using Bits = __m256i;
 constexpr int64_t kLanes = 8;
 inline Part part(int64_t n) {
   return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)),
@@ -144,6 +154,13 @@ inline V power_of_two(V a) {
   const __m256i i = _mm256_add_epi32(_mm256_cvtps_epi32(a), _mm256_set1_epi32(127));
   return _mm256_castsi256_ps(_mm256_slli_epi32(i, 23));
 }
+inline Bits or_nonzero(Bits bits, V a, uint32_t bit) {
+  const __m256i mask = _mm256_castps_si256(_mm256_cmp_ps(a, zero(), _CMP_NEQ_UQ));
+  return _mm256_or_si256(bits, _mm256_and_si256(mask, _mm256_set1_epi32(static_cast<int>(bit))));
+}
+inline void store_bits(uint32_t* p, Bits bits) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), bits);
+}
 inline V rough_reciprocal(V a) {
   return _mm256_castsi256_ps(
       _mm256_sub_epi32(_mm256_set1_epi32(0x7EF311C7), _mm256_castps_si256(a)));
@@ -155,6 +172,7 @@ inline V rough_reciprocal(V a) {
 typedef float V __attribute__((vector_size(16)));
 typedef int32_t VI __attribute__((vector_size(16)));
 using Part = int64_t;
+typedef int32_t Bits __attribute__((vector_size(16)));
 constexpr int64_t kLanes = 4;
 inline Part part(int64_t n) {
   return n;
@@ -218,12 +236,39 @@ inline V power_of_two(V a) {
   const VI i = (__builtin_convertvector(a, VI) + 127) << 23;
   return reinterpret_cast<V>(i);
 }
+inline Bits or_nonzero(Bits bits, V a, uint32_t bit) {
+  const int32_t b = static_cast<int32_t>(bit);
+  return bits | ((a != V{}) & VI{b, b, b, b});
+}
+inline void store_bits(uint32_t* p, Bits bits) {
+  __builtin_memcpy(p, &bits, sizeof bits);
+}
 inline V rough_reciprocal(V a) {
   return reinterpret_cast<V>(VI{0x7EF311C7, 0x7EF311C7, 0x7EF311C7, 0x7EF311C7} -
                              reinterpret_cast<VI>(a));
 }
 
 #endif
+
+// In place of a Part: all lanes. What takes either is compiled for both.
+struct Whole {};
+inline V load(const float* p, Whole) {
+  return load(p);
+}
+inline void store(float* p, V v, Whole) {
+  store(p, v);
+}
+
+// Calls function(r, c, Whole or Part) for the vectors of a block of rows and columns.
+template <typename Function>
+inline void for_vectors(int64_t rows, int64_t columns, Function function) {
+  const int64_t whole = columns / kLanes * kLanes;
+  const Part rest = part(columns - whole);
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < whole; c += kLanes) function(r, c, Whole{});
+    if (whole < columns) function(r, whole, rest);
+  }
+}
 
 // Lanes summed in a fixed order: halves folded onto each other.
 inline float sum_lanes(V v) {
