@@ -144,6 +144,8 @@ Json parse_text(std::string_view text, const std::string& source) {
     return Json::parse(text, shallow);
   } catch (const Json::parse_error& error) {
     throw Invalid(fmt::format("{}: no JSON at byte {}: {}", source, error.byte, error.what()));
+  } catch (const Json::exception& error) {  // a number that no double holds
+    throw Invalid(fmt::format("{}: no JSON: {}", source, error.what()));
   }
 }
 

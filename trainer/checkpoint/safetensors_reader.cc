@@ -45,6 +45,8 @@ SortedJson parse_json(std::string_view json, const std::string& file) {
   } catch (const SortedJson::parse_error& error) {
     throw Invalid(
         fmt::format("{}: header is no JSON at byte {}: {}", file, 8 + error.byte, error.what()));
+  } catch (const SortedJson::exception& error) {  // a number that no double holds
+    throw Invalid(fmt::format("{}: header is no JSON: {}", file, error.what()));
   }
 }
 

@@ -82,6 +82,12 @@ std::string with_field(const BadField& bad) {
   return text + fmt::format("\"crc32c\": {}\n}}\n", crc32c(std::as_bytes(std::span(text))));
 }
 
+TEST(Manifest, RefusesANumberThatNoDoubleHolds) {
+  std::string text = "{\"version\": 2E700, ";
+  text += fmt::format("\"crc32c\": {}\n}}\n", crc32c(std::as_bytes(std::span(text))));
+  EXPECT_THAT(error_of<Invalid>([&] { parse_manifest(text, "m"); }), HasSubstr("m: no JSON"));
+}
+
 class ManifestRefuses : public testing::TestWithParam<BadField> {};
 
 TEST_P(ManifestRefuses, NamingSourceAndField) {

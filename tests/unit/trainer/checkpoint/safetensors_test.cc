@@ -141,6 +141,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadFile{"NoObject", file_of("[]", 0), "'{' at byte 8"},
         BadFile{"EmptyHeader", file_of("", 0), "'{' at byte 8"},
         BadFile{"NoJson", file_of("{\"a\":", 0), "no JSON at byte"},
+        BadFile{"NumberBeyondDouble", file_of("{\"a\":2E700}", 0), "no JSON"},
         BadFile{"DeepJson", file_of("{\"a\":[[[[[[[[1]]]]]]]]}", 0), "nested deeper"},
         BadFile{"KeyTwice", file_of("{\"a\":1,\"a\":2}", 0), "\"a\" stands twice"},
         BadFile{"FieldTwice", one(R"({"dtype":"F32","dtype":"F32"})"), "\"dtype\" stands twice"},
