@@ -36,7 +36,7 @@ pplx::task<Answer> read_body(concurrency::streams::istream body, Answer answer, 
 
 http::client::http_client_config client_config(std::chrono::milliseconds timeout) {
   http::client::http_client_config config;
-  config.set_timeout(timeout);
+  config.set_timeout(timeout + std::chrono::seconds(5));  // ours ends first, and says so
   config.set_max_redirects(0);
   return config;
 }

@@ -14,7 +14,7 @@ bool has(const Json& value, const char* key) {
 
 int64_t count(const Json& replica_specs, const char* role) {
   const Json& spec = member(replica_specs, role);
-  return spec.is_object() ? integer_or(spec, "replicas", 1) : 0;
+  return spec.is_object() ? std::max<int64_t>(0, integer_or(spec, "replicas", 1)) : 0;
 }
 
 // Replicas that compute gradients.
@@ -92,7 +92,7 @@ std::string elastic_backwards(const Json& self) {
 
 std::string elastic_without_workers(const Json& self) {
   const Json& elastic = member(self, "elastic");
-  if (!elastic.is_object()) return "";
+  if (!elastic.is_object() || !elastic_backwards(elastic).empty()) return "";
   if (!member(replica_specs(self), "worker").is_object()) return "no workers";
   const int64_t workers = count(replica_specs(self), "worker");
   const bool inside = workers >= integer_or(elastic, "minReplicas", 0) &&
@@ -177,7 +177,8 @@ const std::vector<Rule>& rules() {
       {"spec.elastic", "self.minReplicas <= self.maxReplicas", "minReplicas",
        "minReplicas of at most maxReplicas", elastic_backwards},
       {"spec",
-       "!has(self.elastic) || (has(self.replicaSpecs.worker) && self.replicaSpecs.worker.replicas "
+       "!has(self.elastic) || self.elastic.minReplicas > self.elastic.maxReplicas || "
+       "(has(self.replicaSpecs.worker) && self.replicaSpecs.worker.replicas "
        ">= "
        "self.elastic.minReplicas && self.replicaSpecs.worker.replicas <= "
        "self.elastic.maxReplicas)",

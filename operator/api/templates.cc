@@ -74,8 +74,9 @@ class Checker {
   }
 
   void check_container(const Json& container, const std::string& path, bool training) {
-    if (!training && string_or(container, "image", "").empty() &&
-        (!member(container, "command").is_array() || member(container, "command").empty())) {
+    const Json& command = member(container, "command");
+    const bool has_command = !command.is_null() && !(command.is_array() && command.empty());
+    if (!training && !has_command && string_or(container, "image", "").empty()) {
       report(path, "a command or an image, for the job has no spec.training", "neither");
     }
     const Json& env = member(container, "env");

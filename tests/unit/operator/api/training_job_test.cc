@@ -1,0 +1,202 @@
+#include "operator/api/training_job.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "operator/api/rules.h"
+#include "operator/api/status.h"
+
+namespace muster::api {
+namespace {
+
+using ::testing::ElementsAre;
+using namespace std::chrono_literals;
+
+TrainingJob job_of(const std::string& yaml) {
+  Document document = Document::parse(yaml, "job.yaml");
+  const auto problems = validate(document);
+  EXPECT_TRUE(problems.empty()) << problems.front().text();
+  return to_training_job(document.value());
+}
+
+std::string own_image(const std::string& spec) {
+  const std::string replica =
+      "{replicas: 1, template: {spec: {containers: [{name: a, image: b}]}}}";
+  std::string yaml =
+      "apiVersion: muster.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: own}\nspec: " + spec;
+  for (size_t at; (at = yaml.find("REPLICA")) != std::string::npos;) yaml.replace(at, 7, replica);
+  return yaml;
+}
+
+TEST(TrainingJob, ReadsDefaults) {
+  const TrainingJob job = job_of(own_image("{replicaSpecs: {chief: REPLICA, worker: REPLICA}}"));
+  EXPECT_EQ(job.name, "own");
+  EXPECT_EQ(job.name_space, "default");
+  EXPECT_FALSE(job.suspend);
+  EXPECT_FALSE(job.deleting);
+  EXPECT_EQ(job.strategy, "parameterServer");
+  EXPECT_TRUE(job.training.is_null());
+  EXPECT_EQ(job.storage_mount_path, "/muster");
+  EXPECT_EQ(job.replicas.size(), 2u);
+  EXPECT_EQ(job.decided_by, DecidedBy::chief);
+  EXPECT_EQ(job.run_policy.backoff_limit, 6);
+  EXPECT_EQ(job.run_policy.clean_pod_policy, CleanPodPolicy::running);
+  EXPECT_EQ(job.run_policy.evaluator_timeout_seconds, 600);
+  EXPECT_FALSE(job.run_policy.active_deadline_seconds);
+  EXPECT_EQ(job.startup_order, StartupOrder::any);
+  EXPECT_FALSE(job.elastic_min);
+  EXPECT_EQ(job.status, JobStatus{});
+}
+
+TEST(TrainingJob, ReadsWhatIsWritten) {
+  const TrainingJob job = job_of(own_image(R"({
+    suspend: true, managedBy: other/controller, strategy: collective,
+    storage: {mountPath: /data, volume: {emptyDir: {}}},
+    replicaSpecs: {master: REPLICA, worker: REPLICA, ps: REPLICA},
+    successPolicy: {decidedBy: workerZero},
+    failurePolicy: {rules: [{onExitCodes: [1, 2], roles: [worker, master], action: FailJob},
+                            {onReason: [OOMKilled], action: Ignore}]},
+    elastic: {minReplicas: 1, maxReplicas: 8},
+    startupPolicy: {order: InOrder},
+    schedulingPolicy: {gang: volcano, queue: q},
+    runPolicy: {backoffLimit: 0, activeDeadlineSeconds: 10, ttlSecondsAfterFinished: 0,
+                cleanPodPolicy: None, evaluatorTimeoutSeconds: 5}})"));
+  EXPECT_TRUE(job.suspend);
+  EXPECT_EQ(job.managed_by, "other/controller");
+  EXPECT_EQ(job.strategy, "collective");
+  EXPECT_EQ(job.storage_mount_path, "/data");
+  EXPECT_TRUE(job.storage_volume.contains("emptyDir"));
+  EXPECT_TRUE(job.says_master);
+  EXPECT_EQ(role_name(job, Role::chief), "master");
+  EXPECT_EQ(role_name(job, Role::ps), "ps");
+  EXPECT_EQ(job.replicas.count(Role::chief), 1u);
+  EXPECT_EQ(job.decided_by, DecidedBy::worker_zero);
+  ASSERT_EQ(job.failure_rules.size(), 2u);
+  EXPECT_THAT(job.failure_rules[0].on_exit_codes, ElementsAre(1, 2));
+  EXPECT_THAT(job.failure_rules[0].roles, ElementsAre(Role::worker, Role::chief));
+  EXPECT_EQ(job.failure_rules[0].action, FailureAction::fail_job);
+  EXPECT_THAT(job.failure_rules[1].on_reasons, ElementsAre("OOMKilled"));
+  EXPECT_EQ(job.failure_rules[1].action, FailureAction::ignore);
+  EXPECT_EQ(job.elastic_min, 1);
+  EXPECT_EQ(job.elastic_max, 8);
+  EXPECT_EQ(job.startup_order, StartupOrder::in_order);
+  EXPECT_EQ(job.scheduling_policy["queue"], "q");
+  EXPECT_EQ(job.run_policy.backoff_limit, 0);
+  EXPECT_EQ(job.run_policy.active_deadline_seconds, 10);
+  EXPECT_EQ(job.run_policy.ttl_seconds_after_finished, 0);
+  EXPECT_EQ(job.run_policy.clean_pod_policy, CleanPodPolicy::none);
+  EXPECT_EQ(job.run_policy.evaluator_timeout_seconds, 5);
+}
+
+TEST(TrainingJob, IsDecidedByAllWorkersWhereThereIsNoChief) {
+  EXPECT_EQ(job_of(own_image("{replicaSpecs: {worker: REPLICA}}")).decided_by,
+            DecidedBy::all_workers);
+}
+
+JobStatus full_status() {
+  const Time time = Time(1795262400250ms);
+  JobStatus status;
+  status.observed_generation = 3;
+  status.conditions = {{"Running", true, "AllReplicasReady", "all \"ready\"\n", time},
+                       {"Suspended", false, "Resumed", "", Time{}}};
+  status.start_time = time;
+  status.completion_time = time + 1ms;
+  status.final_checkpoint_time = time + 2ms;
+  status.replica_statuses[Role::chief] = {1, 1, 0, 0, 2};
+  status.replica_statuses[Role::evaluator] = {0, 0, 1, 0, 0};
+  ReplicaRecord record;
+  record.role = Role::worker;
+  record.index = 4;
+  record.attempt = 7;
+  record.restarts = 2;
+  record.succeeded = true;
+  record.failed = true;
+  record.exit_code = 0;
+  record.not_before = time + 5s;
+  record.failures_in_row = 3;
+  record.replacing = "uid";
+  status.records = {ReplicaRecord{}, record};
+  status.counted_uids = {"a", "b"};
+  status.restarts = 4;
+  status.run = 2;
+  status.restart_run = 1;
+  status.progress = {{"step", 12}, {"loss", "0.25"}};
+  return status;
+}
+
+TEST(JobStatus, ComesBackWithoutLoss) {
+  for (const JobStatus& status : {JobStatus{}, full_status()}) {
+    Json job = {{"status", to_json(status)}};
+    EXPECT_EQ(to_training_job(job).status, status);
+    EXPECT_EQ(to_training_job(Json::parse(job.dump())).status, status);
+  }
+}
+
+TEST(JobStatus, FitsTheSchema) {
+  Document document = Document::parse("", "status");
+  document.value() = to_json(full_status());
+  for (const Problem& problem :
+       apply_schema(training_job_schema()["properties"]["status"], document)) {
+    ADD_FAILURE() << problem.text();
+  }
+}
+
+TEST(JobStatus, ReadsAnythingAsAStatus) {
+  for (const char* text : {"null", "1", "{conditions: 3, records: [1, {role: x}, {}], run: x}",
+                           "{startTime: yesterday, replicaStatuses: [], countedUids: {a: 1}}"}) {
+    EXPECT_EQ(to_job_status(Document::parse(text, "x").value()).records.size(), 0u) << text;
+  }
+}
+
+TEST(JobStatus, FindsConditions) {
+  const JobStatus status = full_status();
+  EXPECT_TRUE(status.is_true("Running"));
+  EXPECT_FALSE(status.is_true("Suspended"));
+  EXPECT_FALSE(status.is_true("Failed"));
+  EXPECT_EQ(status.find("Failed"), nullptr);
+  EXPECT_EQ(status.find("Suspended")->reason, "Resumed");
+}
+
+TEST(Times, AreReadAndWritten) {
+  const struct {
+    const char* text;
+    std::optional<int64_t> milliseconds;
+  } cases[] = {
+      {"1970-01-01T00:00:00Z", 0},
+      {"2000-02-29T12:34:56.789Z", 951827696789},
+      {"2000-02-29T12:34:56.789123456Z", 951827696789},
+      {"1969-12-31T23:59:59.999Z", -1},
+      {"2001-02-29T00:00:00Z", std::nullopt},
+      {"2000-01-01T24:00:00Z", std::nullopt},
+      {"2000-01-01 00:00:00Z", std::nullopt},
+      {"2000-01-01T00:00:00", std::nullopt},
+      {"2000-01-01T00:00:00+01:00", std::nullopt},
+      {"2000-01-01", std::nullopt},
+      {"", std::nullopt},
+  };
+  for (const auto& item : cases) {
+    const auto time = parse_time(item.text);
+    ASSERT_EQ(time.has_value(), item.milliseconds.has_value()) << item.text;
+    if (!time) continue;
+    EXPECT_EQ(time->time_since_epoch().count(), *item.milliseconds) << item.text;
+    EXPECT_EQ(parse_time(format_time(*time)), time);
+  }
+  EXPECT_EQ(format_time(Time(-1ms)), "1969-12-31T23:59:59.999Z");
+}
+
+TEST(CountingContainer, IsTrainerThenTensorflowThenTheOnlyOne) {
+  const auto name = [](const char* containers) {
+    const Json pod =
+        Document::parse(std::string("{spec: {containers: ") + containers + "}}", "x").value();
+    const Json& container = counting_container(pod);
+    return container.is_null() ? std::string() : container["name"].get<std::string>();
+  };
+  EXPECT_EQ(name("[{name: tensorflow}, {name: trainer}]"), "trainer");
+  EXPECT_EQ(name("[{name: side}, {name: tensorflow}]"), "tensorflow");
+  EXPECT_EQ(name("[{name: side}]"), "side");
+  EXPECT_EQ(name("[{name: side}, {name: other}]"), "");
+  EXPECT_EQ(name("[]"), "");
+}
+
+}  // namespace
+}  // namespace muster::api

@@ -1,0 +1,301 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "common/error.h"
+#include "operator/api/rules.h"
+#include "operator/api/training_job.h"
+
+namespace muster::api {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+using Sets = std::vector<std::pair<std::string, std::string>>;
+
+constexpr const char* kTraining = R"(
+apiVersion: muster.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist}
+spec:
+  training:
+    model: {name: mnist-mlp}
+    data:
+      train: {idx: {images: i, labels: l}}
+      test: {idx: {images: i, labels: l}}
+    epochs: 2
+  replicaSpecs:
+    ps: {}
+    chief: {}
+    worker: {replicas: 2}
+    evaluator: {}
+)";
+
+constexpr const char* kOwnImage = R"(
+apiVersion: muster.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: own}
+spec:
+  replicaSpecs:
+    worker:
+      replicas: 2
+      template:
+        spec:
+          containers: [{name: tensorflow, command: [python3, train.py], env: [{name: A, value: b}]}]
+)";
+
+Document with(const char* manifest, const Sets& sets) {
+  Document document = Document::parse(manifest, "job.yaml");
+  for (const auto& [path, value] : sets) document.set(path, value);
+  return document;
+}
+
+std::vector<std::string> problems_with(const char* manifest, const Sets& sets) {
+  Document document = with(manifest, sets);
+  std::vector<std::string> texts;
+  for (const Problem& problem : validate(document)) texts.push_back(problem.text());
+  return texts;
+}
+
+TEST(Validate, AcceptsAJobAndFillsItsDefaults) {
+  Document document = with(kTraining, {});
+  for (const Problem& problem : validate(document)) ADD_FAILURE() << problem.text();
+  const Json& spec = document.value()["spec"];
+  EXPECT_EQ(spec["runPolicy"]["backoffLimit"], 6);
+  EXPECT_EQ(spec["replicaSpecs"]["ps"]["replicas"], 1);
+  EXPECT_EQ(spec["storage"]["mountPath"], "/muster");
+  EXPECT_EQ(spec["training"]["batchSize"], 32);
+  EXPECT_FALSE(spec["training"].contains("steps"));
+  EXPECT_TRUE(problems_with(kOwnImage, {}).empty());
+}
+
+TEST(Validate, ASecondPassChangesNothing) {
+  for (const char* manifest : {kTraining, kOwnImage}) {
+    Document document = with(manifest, {});
+    ASSERT_TRUE(validate(document).empty());
+    const std::string once = document.value().dump();
+    ASSERT_TRUE(validate(document).empty());
+    EXPECT_EQ(document.value().dump(), once);
+  }
+}
+
+struct Case {
+  Sets sets;
+  const char* text;
+};
+
+void expect_each_refused(const char* manifest, const std::vector<Case>& cases) {
+  for (const Case& item : cases) {
+    const auto problems = problems_with(manifest, item.sets);
+    EXPECT_EQ(problems.size(), 1u) << item.text << ": " << testing::PrintToString(problems);
+    EXPECT_THAT(problems, Contains(HasSubstr(item.text)));
+  }
+}
+
+TEST(Validate, RefusesWhatTheSchemaForbids) {
+  expect_each_refused(
+      kTraining,
+      {
+          {{{"apiVersion", "muster.dev/v1alpha2"}}, "did you mean muster.dev/v1alpha1?"},
+          {{{"kind", "TrainJob"}}, "did you mean TrainingJob?"},
+          {{{"metadata.name", "Mnist"}},
+           "metadata.name: expected a string of at most 40 characters matching"},
+          {{{"metadata.name", "1st"}}, "metadata.name"},
+          {{{"metadata.name", "a-"}}, "metadata.name"},
+          {{{"metadata.name", std::string(41, 'a')}}, "metadata.name"},
+          {{{"metadata.nmae", "x"}}, "did you mean name?"},
+          {{{"metadata.labels", "{a: 1}"}},
+           "metadata.labels.a: expected a string, found 1 (an integer)"},
+          {{{"spec.replicaSpecs.wroker", "{}"}}, "did you mean worker?"},
+          {{{"spec.replicaSpecs.worker.replica", "2"}}, "did you mean replicas?"},
+          {{{"spec.replicaSpecs.worker.replicas", "-1"}}, "an integer from 0 to 1000, found -1"},
+          {{{"spec.replicaSpecs.worker.replication", "2"}}, "the unknown field \"replication\""},
+          {{{"spec.replicaSpecs.chief.replicas", "2"}},
+           "spec.replicaSpecs.chief.replicas: expected an integer from 1 to 1"},
+          {{{"spec.replicaSpecs.evaluator.replicas", "2"}}, "spec.replicaSpecs.evaluator.replicas"},
+          {{{"spec.replicaSpecs.worker.restartPolicy", "Always"}}, "one of OnFailure, Never"},
+          {{{"spec.strategy", "parameterserver"}}, "did you mean parameterServer?"},
+          {{{"spec.storage.mountPath", "muster"}}, "spec.storage.mountPath"},
+          {{{"spec.storage.volume", "{a: 1, b: 2}"}}, "spec.storage.volume"},
+          {{{"spec.runPolicy.cleanPodPolicy", "Runing"}}, "did you mean Running?"},
+          {{{"spec.runPolicy.backoffLimit", "-1"}}, "spec.runPolicy.backoffLimit"},
+          {{{"spec.failurePolicy.rules", "[{onExitCodes: [0], action: FailJob}]"}},
+           "onExitCodes[0]"},
+          {{{"spec.failurePolicy.rules", "[{onExitCodes: [1]}]"}}, "rules[0].action"},
+          {{{"spec.training.learningRate", "1"}},
+           "spec.training.learningRate: expected one of the fields"},
+          {{{"spec.training.batchSize", "0"}}, "job.yaml (--set): spec.training.batchSize"},
+          {{{"spec.training.epochs", "null"}},
+           "spec.training: expected exactly one of epochs, steps"},
+      });
+}
+
+TEST(Validate, RefusesWhatTheRulesForbid) {
+  expect_each_refused(
+      kTraining,
+      {
+          {{{"spec.replicaSpecs.master", "{}"}},
+           "spec.replicaSpecs.master: expected chief or master, which are two names of one role, "
+           "found both"},
+          {{{"spec.replicaSpecs", "{ps: {}}"}}, "at least one replica that trains"},
+          {{{"spec.replicaSpecs", "{ps: {}, worker: {replicas: 0}}"}},
+           "at least one replica that trains"},
+          {{{"spec.replicaSpecs", "{chief: {}, worker: {}}"}},
+           "at least one ps where several members train by parameter servers, found no ps for 2 "
+           "members"},
+          {{{"spec.replicaSpecs.ps.replicas", "0"}}, "found no ps for 3 members"},
+          {{{"spec.training.data.test", "null"}}, "validation or test among spec.training.data"},
+          {{{"spec.replicaSpecs", "{ps: {}, worker: {}}"},
+            {"spec.successPolicy.decidedBy", "chief"}},
+           "found chief, and no chief"},
+          {{{"spec.replicaSpecs", "{ps: {}, chief: {}}"},
+            {"spec.successPolicy.decidedBy", "workerZero"}},
+           "found workerZero, and no workers"},
+          {{{"spec.elastic", "{minReplicas: 3, maxReplicas: 2}"},
+            {"spec.replicaSpecs.worker.replicas", "3"}},
+           "spec.elastic.minReplicas"},
+          {{{"spec.elastic", "{minReplicas: 3, maxReplicas: 4}"}},
+           "workers, between minReplicas and maxReplicas, found 2"},
+          {{{"spec.elastic", "{minReplicas: 1, maxReplicas: 4}"},
+            {"spec.replicaSpecs", "{chief: {}}"}},
+           "found no workers"},
+          {{{"spec.failurePolicy.rules", "[{action: FailJob}]"}},
+           "onExitCodes or onReason in each rule"},
+          {{{"spec.failurePolicy.rules", "[{onExitCodes: [1], roles: [worker], action: FailJob}]"},
+            {"spec.replicaSpecs", "{chief: {}}"}},
+           "roles that the job has, found worker"},
+          {{{"spec.schedulingPolicy.minAvailable", "6"}}, "found 6 of 5 replicas"},
+          {{{"spec.replicaSpecs.chief.template", "{spec: {containers: [{name: a}, {name: b}]}}"}},
+           "to be named trainer or tensorflow"},
+          {{{"spec.replicaSpecs.chief.template",
+             "{spec: {containers: [{name: trainer, env: [{name: TF_CONFIG, value: x}]}]}}"}},
+           "spec.replicaSpecs.chief.template.spec.containers[0].env[0].name: expected a variable "
+           "other than TF_CONFIG"},
+          {{{"spec.replicaSpecs.chief.template",
+             "{spec: {containers: [{name: trainer, env: [{name: MUSTER_ROLE, value: x}]}]}}"}},
+           "'MUSTER_ROLE'"},
+      });
+}
+
+TEST(Validate, RefusesByNameWhatIsNotAvailableYet) {
+  expect_each_refused(
+      kTraining,
+      {
+          {{{"spec.strategy", "collective"}, {"spec.replicaSpecs.ps", "{replicas: 0}"}},
+           "spec.strategy: expected parameterServer, found \"collective\" (a string), which is not "
+           "available in this build"},
+          {{{"spec.replicaSpecs.ps", "{replicas: 2, replication: 2}"}},
+           "spec.replicaSpecs.ps.replication: expected 1, found 2 (an integer), which is not "
+           "available"},
+          {{{"spec.training.synchronization.policy", "boundedStaleness"}},
+           "which is not available in this build"},
+          {{{"spec.training.synchronization.backupWorkers", "1"}},
+           "which is not available in this build"},
+          {{{"spec.training.precision", "bfloat16"}}, "which is not available in this build"},
+      });
+  EXPECT_TRUE(problems_with(kOwnImage, {{"spec.strategy", "collective"}}).empty());
+}
+
+TEST(Validate, ReportsARuleAndWhatIsNotAvailableTogether) {
+  const auto problems = problems_with(
+      kTraining, {{"spec.strategy", "collective"}, {"spec.replicaSpecs.ps.replication", "2"}});
+  EXPECT_THAT(problems, Contains(HasSubstr("no more copies than there are ps")));
+  EXPECT_THAT(problems, Contains(HasSubstr("no ps, for the strategy is collective")));
+  EXPECT_EQ(problems.size(), 4u);
+}
+
+TEST(Validate, ABackupWorkerMoreThanMembersIsRefusedByTheRuleToo) {
+  EXPECT_THAT(problems_with(kTraining, {{"spec.training.synchronization.backupWorkers", "3"}}),
+              Contains(HasSubstr("fewer backup workers than members, found 3 of 3 members")));
+}
+
+TEST(Validate, AJobOfOnesOwnImageNeedsSomethingToRun) {
+  const std::string worker = "spec.replicaSpecs.worker.template";
+  expect_each_refused(
+      kOwnImage,
+      {
+          {{{worker, "null"}}, "a container to run, for the job has no spec.training, found none"},
+          {{{worker, "{spec: {containers: []}}"}}, "a container to run"},
+          {{{worker, "{spec: {containers: [{name: a}]}}"}},
+           "containers[0]: expected a command or an image"},
+          {{{worker, "{spec: {containers: [{name: a, comand: [x], image: y}]}}"}},
+           "did you mean command?"},
+          {{{worker, "{spec: {containers: [{name: a, command: x}]}}"}}, "command: expected a list"},
+          {{{worker, "{spec: {containers: [{name: side}, {name: other, image: x}]}}"}},
+           "trainer or tensorflow"},
+          {{{"spec.replicaSpecs.ps", "{}"}}, "spec.replicaSpecs.ps.template.spec.containers"},
+      });
+  EXPECT_TRUE(problems_with(kOwnImage, {{worker,
+                                         "{spec: {containers: [{name: side, env: [{name: "
+                                         "MUSTER_X, value: y}]}, {name: trainer, image: "
+                                         "x}]}}"}})
+                  .empty());
+}
+
+TEST(Validate, TheTrainingBlockFitsAnAnnotation) {
+  std::string layers = "{layers: [";
+  for (int i = 0; i < 900; ++i) layers += "{dense: {units: 1}}, ";
+  EXPECT_THAT(problems_with(kTraining, {{"spec.training.model", layers + "]}"}}),
+              Contains(HasSubstr("at most 64 KiB as JSON")));
+}
+
+TEST(Validate, TakesAnythingAtAll) {
+  for (const char* text :
+       {"", "[]", "1", "spec: []", "spec: {replicaSpecs: 1}", "spec: {replicaSpecs: {chief: 1}}",
+        "spec: {replicaSpecs: {chief: {template: {spec: {containers: 3}}}}}",
+        "spec: {replicaSpecs: {chief: {template: {spec: {containers: [1, {env: 3}]}}}}}",
+        "spec: {replicaSpecs: {chief: {template: {spec: {containers: [{name: trainer, env: {a: "
+        "b}}]}}}}}",
+        "spec: {failurePolicy: {rules: 1}}", "spec: {failurePolicy: {rules: [1, {roles: 2}]}}",
+        "spec: {training: 1}", "spec: {training: {data: []}}", "spec: {elastic: [1]}"}) {
+    Document document = Document::parse(text, "x");
+    EXPECT_FALSE(validate(document).empty()) << text;
+  }
+}
+
+TEST(Rules, AreWholeAndTheirPathsAreInTheSchema) {
+  for (const Rule& rule : rules()) {
+    EXPECT_GT(std::string(rule.cel).size(), 0u);
+    EXPECT_GT(std::string(rule.expected).size(), 0u);
+    const Json* schema = &training_job_schema();
+    std::string path = rule.path;
+    if (*rule.blame != '\0') path += (path.empty() ? "" : ".") + std::string(rule.blame);
+    for (const std::string& step : split_path(path)) {
+      ASSERT_TRUE(schema->contains("properties") && (*schema)["properties"].contains(step)) << path;
+      schema = &(*schema)["properties"][step];
+    }
+    EXPECT_EQ(rule.found == nullptr, std::string(rule.cel).find("oldSelf") != std::string::npos);
+  }
+}
+
+TEST(Schema, DescribesEveryFieldOfTheJob) {
+  const std::function<void(const Json&, const std::string&)> visit = [&](const Json& schema,
+                                                                         const std::string& path) {
+    if (!schema.contains("properties")) return;
+    for (const auto& [name, property] : schema["properties"].items()) {
+      const std::string child = child_path(path, name);
+      EXPECT_TRUE(property.contains("description")) << child;
+      EXPECT_TRUE(property.contains("type")) << child;
+      visit(property, child);
+      if (property.contains("items")) visit(property["items"], child + "[]");
+    }
+  };
+  visit(training_job_schema(), "");
+}
+
+TEST(LoadTrainingJob, ThrowsEveryProblemAsBadInput) {
+  Document document = with(kTraining, {{"spec.training.batchSize", "x"}, {"kind", "x"}});
+  try {
+    load_training_job(document);
+    FAIL();
+  } catch (const Invalid& error) {
+    EXPECT_EQ(error.exit_code(), 65);
+    EXPECT_THAT(error.what(), HasSubstr("kind: expected one of TrainingJob"));
+    EXPECT_THAT(error.what(), HasSubstr("\njob.yaml (--set): spec.training.batchSize"));
+  }
+}
+
+}  // namespace
+}  // namespace muster::api

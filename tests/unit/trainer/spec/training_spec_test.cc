@@ -1,0 +1,318 @@
+#include "trainer/spec/training_spec.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "common/error.h"
+#include "common/file.h"
+#include "trainer/compute/models/catalogue.h"
+
+namespace muster::spec {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr const char* kBase = R"(
+model: {name: mnist-mlp}
+data:
+  train: {idx: {images: i, labels: l}}
+epochs: 2
+)";
+
+// kBase with `sets` ("path=value") applied, checked; the problems as text.
+std::vector<std::string> problems_with(const std::vector<std::pair<std::string, std::string>>& sets,
+                                       Document* result = nullptr) {
+  Document document = Document::parse(kBase, "training.yaml");
+  for (const auto& [path, value] : sets) document.set(path, value);
+  std::vector<std::string> texts;
+  for (const Problem& problem : apply_schema(training_schema(), document)) {
+    texts.push_back(problem.text());
+  }
+  for (const Problem& problem : check_training(document, "")) texts.push_back(problem.text());
+  if (result != nullptr) *result = document;
+  return texts;
+}
+
+TrainingSpec spec_with(const std::vector<std::pair<std::string, std::string>>& sets) {
+  Document document = Document::parse("", "");
+  const auto problems = problems_with(sets, &document);
+  EXPECT_TRUE(problems.empty()) << problems.front();
+  return to_training_spec(document.value());
+}
+
+// Every node of a schema that describes a value.
+void for_each_schema(const Json& schema, const std::string& path,
+                     const std::function<void(const Json&, const std::string&)>& visit) {
+  visit(schema, path);
+  if (schema.contains("properties")) {
+    for (const auto& [name, property] : schema["properties"].items()) {
+      for_each_schema(property, child_path(path, name), visit);
+    }
+  }
+  if (schema.contains("items")) for_each_schema(schema["items"], path + "[]", visit);
+}
+
+TEST(TrainingSchema, IsStructuralAndDescribesEveryField) {
+  for_each_schema(training_schema(), "", [](const Json& schema, const std::string& path) {
+    EXPECT_TRUE(schema.contains("type")) << path;
+    EXPECT_TRUE(schema.contains("description")) << path;
+    EXPECT_EQ(schema["type"] == "array", schema.contains("items")) << path;
+    for (const char* banned : {"$ref", "oneOf", "anyOf", "definitions"}) {
+      EXPECT_FALSE(schema.contains(banned)) << path;
+    }
+  });
+}
+
+TEST(TrainingSchema, HasDefaultsThatFitIt) {
+  for_each_schema(training_schema(), "", [](const Json& schema, const std::string& path) {
+    if (!schema.contains("default")) return;
+    Document document = Document::parse("{}", "default");
+    document.value()["value"] = schema["default"];
+    const Json holder = {{"type", "object"}, {"properties", {{"value", schema}}}};
+    EXPECT_TRUE(apply_schema(holder, document).empty()) << path;
+  });
+}
+
+TEST(TrainingSchema, KnowsExactlyTheModelsOfTheCatalogue) {
+  const Json& names = training_schema()["properties"]["model"]["properties"]["name"]["enum"];
+  EXPECT_EQ(names.get<std::vector<std::string>>(), compute::model_names());
+  for (const std::string& name : compute::model_names()) {
+    ASSERT_TRUE(compute::find_model(name)) << name;
+    EXPECT_EQ(compute::find_model(name)->name, name);
+  }
+  EXPECT_FALSE(compute::find_model("resnet"));
+}
+
+TEST(TrainingSpec, DefaultsAreWhatTheDocumentationSays) {
+  const TrainingSpec spec = spec_with({});
+  EXPECT_EQ(spec.model.name, "mnist-mlp");
+  EXPECT_EQ(spec.batch_size, 32);
+  EXPECT_EQ(spec.epochs, 2u);
+  EXPECT_FALSE(spec.steps);
+  EXPECT_TRUE(std::holds_alternative<compute::Adam>(spec.optimizer));
+  EXPECT_DOUBLE_EQ(spec.schedule.learning_rate, 0.001);
+  EXPECT_TRUE(std::holds_alternative<compute::Constant>(spec.schedule.shape));
+  EXPECT_EQ(spec.policy, SyncPolicy::sync);
+  EXPECT_EQ(spec.checkpoint.every_seconds, 60.0);
+  EXPECT_FALSE(spec.checkpoint.every_steps);
+  EXPECT_EQ(spec.checkpoint.keep, 5);
+  EXPECT_TRUE(spec.data.train.shuffle);
+  EXPECT_TRUE(spec.data.train.cache);
+  EXPECT_EQ(spec.data.train.take, -1);
+  EXPECT_FLOAT_EQ(spec.data.train.scale, 1.0f / 255.0f);
+  EXPECT_FALSE(spec.data.validation);
+  EXPECT_FALSE(spec.strict_determinism);
+}
+
+TEST(TrainingSpec, ReadsWhatIsWritten) {
+  const TrainingSpec spec = spec_with({
+      {"model",
+       "{layers: [{dense: {units: 4, activation: relu, useBias: false, trainable: false, "
+       "kernelInitializer: {name: normal, scale: 0.5}}}, {dropout: {rate: 0.25}}, "
+       "{activation: {function: sigmoid}}, {dense: {units: 3}}]}"},
+      {"data.train",
+       "{syntheticClasses: {samples: 100, shape: [2, 3], classes: 3, density: 0.5, "
+       "seed: 9}, skip: 5, take: 50, split: {fraction: 0.8, part: rest}, "
+       "shuffle: false, cache: false, prefetch: 7}"},
+      {"data.test", "{syntheticClasses: {samples: 10, shape: [2, 3], classes: 3}}"},
+      {"epochs", "null"},
+      {"steps", "1e3"},
+      {"optimizer", "{name: momentum, learningRate: 0.5, nesterov: true}"},
+      {"learningRateSchedule",
+       "{piecewise: {boundaries: [10, 20], values: [1, 0.1, 0]}, warmupSteps: 3}"},
+      {"synchronization.policy", "async"},
+      {"checkpoint", "{everySeconds: null, everySteps: 7, keep: 2}"},
+      {"dropRemainder", "true"},
+      {"determinism", "strict"},
+      {"initializeFrom", "old"},
+  });
+  ASSERT_EQ(spec.model.layers.size(), 4u);
+  EXPECT_EQ(spec.model.layers[0].name, "dense_1");
+  EXPECT_EQ(spec.model.layers[1].name, "dropout_1");
+  EXPECT_EQ(spec.model.layers[2].name, "activation_1");
+  EXPECT_EQ(spec.model.layers[3].name, "dense_2");
+  EXPECT_FALSE(spec.model.layers[0].trainable);
+  const auto& dense = std::get<compute::Dense>(spec.model.layers[0].kind);
+  EXPECT_EQ(dense.units, 4);
+  EXPECT_FALSE(dense.use_bias);
+  EXPECT_EQ(dense.activation, compute::Activation::relu);
+  EXPECT_EQ(dense.kernel_initializer.kind, compute::InitializerKind::normal);
+  EXPECT_FLOAT_EQ(dense.kernel_initializer.scale, 0.5f);
+  EXPECT_FLOAT_EQ(std::get<compute::Dropout>(spec.model.layers[1].kind).rate, 0.25f);
+  const DataSource& train = spec.data.train;
+  EXPECT_EQ(train.kind, SourceKind::synthetic_classes);
+  EXPECT_THAT(train.shape, ElementsAre(2, 3));
+  EXPECT_EQ(train.seed, 9u);
+  EXPECT_EQ(train.skip, 5);
+  EXPECT_EQ(train.take, 50);
+  EXPECT_EQ(train.split_fraction, 0.8);
+  EXPECT_EQ(train.split_part, SplitPart::rest);
+  EXPECT_FALSE(train.shuffle);
+  EXPECT_FALSE(train.cache);
+  EXPECT_EQ(train.prefetch, 7);
+  EXPECT_FALSE(spec.data.test->shuffle);
+  EXPECT_EQ(spec.steps, 1000u);
+  const auto& sgd = std::get<compute::Sgd>(spec.optimizer);
+  EXPECT_FLOAT_EQ(sgd.momentum, 0.9f);
+  EXPECT_TRUE(sgd.nesterov);
+  EXPECT_EQ(spec.schedule.warmup_steps, 3u);
+  EXPECT_THAT(std::get<compute::Piecewise>(spec.schedule.shape).boundaries, ElementsAre(10u, 20u));
+  EXPECT_EQ(spec.policy, SyncPolicy::async);
+  EXPECT_FALSE(spec.checkpoint.every_seconds);
+  EXPECT_EQ(spec.checkpoint.every_steps, 7u);
+  EXPECT_TRUE(spec.data.drop_remainder);
+  EXPECT_TRUE(spec.strict_determinism);
+  EXPECT_EQ(spec.initialize_from, "old");
+}
+
+TEST(TrainingSpec, NamesLayersPastNamesThatAreTaken) {
+  const TrainingSpec spec = spec_with(
+      {{"model",
+        "{layers: [{dense: {units: 4}}, {dense: {units: 4, name: dense_1}}, "
+        "{batchNormalization: {}}, {dense: {units: 3, name: dense_5}}, {dense: {units: 2}}]}"}});
+  std::vector<std::string> names;
+  for (const auto& layer : spec.model.layers) names.push_back(layer.name);
+  EXPECT_THAT(names,
+              ElementsAre("dense_2", "dense_1", "batch_normalization_1", "dense_5", "dense_6"));
+}
+
+TEST(TrainingSpec, RefusesEachMistakeOnceAndSaysWhere) {
+  const std::string layers = "model.layers";
+  const struct {
+    std::vector<std::pair<std::string, std::string>> sets;
+    const char* text;
+  } cases[] = {
+      {{{"steps", "5"}}, "expected exactly one of epochs, steps, found epochs, steps"},
+      {{{"epochs", "null"}}, "exactly one of epochs, steps, found none of them"},
+      {{{"epochs", "0"}}, "epochs: expected an integer from 1 to 1000000000"},
+      {{{"model.name", "mnist-mpl"}}, "did you mean mnist-mlp?"},
+      {{{"model", "{}"}}, "model: expected exactly one of name, layers, found none of them"},
+      {{{"model.layers", "[{dense: {units: 3}}]"}},
+       "exactly one of name, layers, found name, layers"},
+      {{{"model.loss", "softmaxCrossEntropy"}}, "no loss beside a model's name"},
+      {{{"model", "{layers: []}"}}, "model.layers: expected a list from 1 to 1024 entries"},
+      {{{"model", "{layers: [{dence: {units: 3}}]}"}}, "did you mean dense?"},
+      {{{"model", "{layers: [{dense: {units: many}}]}"}},
+       "model.layers[0].dense.units: expected an integer from 1 to 1048576, found \"many\" (a "
+       "string)"},
+      {{{"model", "{layers: [{dense: {}}]}"}},
+       "model.layers[0].dense.units: expected an integer from 1 to 1048576, found nothing"},
+      {{{"model", "{layers: [{dense: {units: 1}, dropout: {}}]}"}},
+       "model.layers[0]: expected an object from 1 to 1 fields"},
+      {{{"model", "{layers: [{dense: {units: 3, activation: relo}}]}"}}, "did you mean relu?"},
+      {{{"model", "{layers: [{dense: {units: 3, name: a}}, {dense: {units: 3, name: a}}]}"}},
+       "a name that no other layer has, found 'a'"},
+      {{{"model", "{layers: [{dense: {units: 3, name: input}}]}"}}, "found 'input'"},
+      {{{"model",
+         "{layers: [{dense: {units: 3, name: first}}, {dense: {units: 3, inputs: [fisrt]}}, {add: "
+         "{inputs: [first, dense_2]}}]}"}},
+       "found 'fisrt'; did you mean first?"},
+      {{{"model", "{layers: [{dense: {units: 3}}, {dense: {units: 3, inputs: [input]}}]}"}},
+       "'dense_1', which no layer names among its inputs"},
+      {{{"model", "{layers: [{dense: {units: 3}}, {add: {inputs: [dense_1]}}]}"}},
+       "a list from 2 to 64 entries"},
+      {{{"model", "{layers: [{dense: {units: 3}}, {add: {}}]}"}}, "model.layers[1].add.inputs"},
+      {{{"model", "{layers: [{dropout: {rate: 1}}]}"}}, "a number of at least 0 and below 1"},
+      {{{"model", "{layers: [{dense: {units: 3, kernelInitializer: {name: normal}}}]}"}},
+       "scale: expected a number, for the initializer is normal, found nothing"},
+      {{{"model", "{layers: [{dense: {units: 3, kernelInitializer: {scale: 2}}}]}"}},
+       "no scale, for the initializer is glorotUniform"},
+      {{{"model", "{layers: [{dense: {units: 3, biasInitializer: {name: uniform, scale: -1}}}]}"}},
+       "a number of at least 0"},
+      {{{"model.name", "linear-regression"}},
+       "numbers as targets, for the model's loss is meanSquaredError"},
+      {{{"data.train", "{syntheticLinear: {samples: 5}}"}},
+       "classes, for the model's loss is softmaxCrossEntropy"},
+      {{{"data.train.syntheticClasses", "{samples: 1, shape: [784], classes: 10}"}},
+       "data.train: expected exactly one of idx, syntheticLinear, syntheticClasses, found idx, "
+       "syntheticClasses"},
+      {{{"data.train", "{}"}}, "found none of them"},
+      {{{"data.train",
+         "{syntheticClasses: {samples: 1, shape: [65536, 65536, 65536, 65536], classes: 2}}"}},
+       "at most 16777216 features a sample"},
+      {{{"data.validation", "{idx: {images: a}}"}},
+       "data.validation.idx.labels: expected a string"},
+      {{{"data.train.split", "{fraction: 1}"}}, "data.train.split.fraction"},
+      {{{"data.trian", "{}"}}, "did you mean train?"},
+      {{{"batchSize", "many"}},
+       "training.yaml (--set): batchSize: expected an integer from 1 to 1048576, found \"many\" (a "
+       "string)"},
+      {{{"batchsize", "3"}}, "did you mean batchSize?"},
+      {{{"optimizer.name", "adm"}}, "did you mean adam?"},
+      {{{"optimizer.momentum", "0.5"}},
+       "optimizer.momentum: expected no such field for adam (it belongs to sgd, momentum)"},
+      {{{"optimizer", "{name: sgd, beta1: 0.5}"}}, "no such field for sgd"},
+      {{{"optimizer", "{name: adam, weightDecay: 0.5}"}}, "it belongs to adamw"},
+      {{{"optimizer", "{name: sgd, nesterov: true}"}}, "a momentum above 0 beside nesterov"},
+      {{{"optimizer.learningRate", "0"}}, "a number above 0"},
+      {{{"learningRateSchedule",
+         "{cosine: {decaySteps: 1}, exponential: {decaySteps: 1, rate: 0.5}}"}},
+       "at most one of piecewise, exponential, cosine"},
+      {{{"learningRateSchedule.piecewise", "{boundaries: [1, 2], values: [1, 2]}"}},
+       "3 values, one more than boundaries, found 2"},
+      {{{"learningRateSchedule.piecewise", "{boundaries: [2, 2], values: [1, 2, 3]}"}},
+       "boundaries[1]: expected a step after 2"},
+      {{{"synchronization.maxStaleness", "3"}}, "no such field for the policy sync"},
+      {{{"synchronization.policy", "asnyc"}}, "did you mean async?"},
+      {{{"synchronization.policy", "boundedStaleness"}},
+       "expected sync or async, found \"boundedStaleness\" (a string), which is not available in "
+       "this build"},
+      {{{"synchronization.backupWorkers", "1"}}, "not available in this build"},
+      {{{"precision", "bfloat16"}},
+       "precision: expected float32, found \"bfloat16\" (a string), which is not available in this "
+       "build"},
+      {{{"device", "gpu"}}, "one of auto, cpu, cuda"},
+      {{{"checkpoint.everySeconds", "0"}}, "from 0.1 to"},
+      {{{"checkpoint.keep", "0"}}, "checkpoint.keep"},
+  };
+  for (const auto& item : cases) {
+    const auto problems = problems_with(item.sets);
+    ASSERT_FALSE(problems.empty()) << item.text;
+    EXPECT_EQ(problems.size(), 1u) << testing::PrintToString(problems);
+    EXPECT_THAT(problems, ::testing::Contains(HasSubstr(item.text)));
+  }
+}
+
+TEST(TrainingSpec, CheckingPassesOverAnythingMalformed) {
+  for (const char* text :
+       {"", "[]", "1", "{model: [], data: 3, optimizer: {name: 3}}", "{model: {layers: {a: 1}}}",
+        "{model: {layers: [1, [], {}, {dense: 3}]}}",
+        "{data: {train: {syntheticClasses: {shape: [x, -5, 1e30]}}}}",
+        "{learningRateSchedule: {piecewise: {boundaries: [x, 1], values: 3}}}"}) {
+    Document document = Document::parse(text, "x");
+    EXPECT_NO_THROW({
+      apply_schema(training_schema(), document);
+      check_training(document, "");
+    }) << text;
+  }
+}
+
+TEST(TrainingSpec, LoadingNamesFileLineAndEveryProblem) {
+  const std::filesystem::path path =
+      std::filesystem::path(testing::TempDir()) / "muster-training-spec.yaml";
+  write_file_atomically(path, "model: {name: mnist-mlp}\nbatchSize: x\ndata:\n  train: {}\n");
+  try {
+    load_training_spec(path);
+    FAIL();
+  } catch (const Invalid& error) {
+    EXPECT_EQ(error.exit_code(), 78);
+    EXPECT_THAT(error.what(), HasSubstr(path.string() + ":2: batchSize: "));
+    EXPECT_THAT(error.what(), HasSubstr(path.string() + ":4: data.train: "));
+    EXPECT_THAT(error.what(), HasSubstr("exactly one of epochs, steps"));
+  }
+  write_file_atomically(path, "model: [");
+  EXPECT_THROW(load_training_spec(path), Invalid);
+  std::filesystem::remove(path);
+  try {
+    load_training_spec(path);
+    FAIL();
+  } catch (const Invalid& error) {
+    EXPECT_EQ(error.exit_code(), 78);
+  }
+}
+
+}  // namespace
+}  // namespace muster::spec
