@@ -46,7 +46,11 @@ class Document::Builder : public YAML::EventHandler {
  public:
   explicit Builder(Document& document) : document_(document) {}
 
-  void OnDocumentStart(const YAML::Mark&) override { ++documents_; }
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    // yaml-cpp goes on for ever with empty documents at a token it cannot place, such as a leading
+    // ','.
+    if (++documents_ > 2) fail(mark, "expected one document, found something else");
+  }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     refuse_anchor(mark, anchor);
