@@ -87,11 +87,14 @@ std::vector<SnapshotReply> Control::snapshot(uint64_t generation,
 }
 
 std::vector<WriteReply> Control::write(const WriteRequest& request,
+                                       const std::vector<uint64_t>& steps,
                                        std::chrono::milliseconds deadline) {
-  return call_all<WriteReply>(impl_->stubs.size(), deadline,
-                              [&](size_t shard, auto* context, auto* reply, auto done) {
-                                impl_->stubs[shard]->async()->Write(context, &request, reply, done);
-                              });
+  std::vector<WriteRequest> requests(impl_->stubs.size(), request);
+  for (size_t shard = 0; shard < requests.size(); ++shard) requests[shard].set_step(steps[shard]);
+  return call_all<WriteReply>(
+      impl_->stubs.size(), deadline, [&](size_t shard, auto* context, auto* reply, auto done) {
+        impl_->stubs[shard]->async()->Write(context, &requests[shard], reply, done);
+      });
 }
 
 }  // namespace muster::ps

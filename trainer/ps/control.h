@@ -23,7 +23,9 @@ class Control {
 
   std::vector<OpenReply> open(const OpenRequest& request, std::chrono::milliseconds deadline);
   std::vector<SnapshotReply> snapshot(uint64_t generation, std::chrono::milliseconds deadline);
-  std::vector<WriteReply> write(const WriteRequest& request, std::chrono::milliseconds deadline);
+  // `steps`: of each shard's snapshot.
+  std::vector<WriteReply> write(const WriteRequest& request, const std::vector<uint64_t>& steps,
+                                std::chrono::milliseconds deadline);
 
  private:
   struct Impl;

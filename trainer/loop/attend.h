@@ -1,0 +1,20 @@
+#pragma once
+
+#include <memory>
+
+#include "trainer/group/attendance.h"
+#include "trainer/group/membership.h"
+#include "trainer/loop/training.h"
+#include "trainer/ps/exchange.h"
+
+namespace muster::loop {
+
+// What a replica says of itself when it joins its group.
+Hello make_hello(const group::Membership& membership, const Training& training,
+                 const std::string& layout_fingerprint);
+
+// How a member reaches the shards of its job.
+ps::Exchange::Connect make_connect(const group::Membership& membership,
+                                   const std::string& layout_fingerprint);
+
+}  // namespace muster::loop

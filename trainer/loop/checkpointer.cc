@@ -1,0 +1,129 @@
+#include "trainer/loop/checkpointer.h"
+
+#include <nlohmann/json.hpp>
+
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "common/log.h"
+#include "trainer/group/generations.h"
+
+namespace muster::loop {
+
+Checkpointer::Checkpointer(checkpoint::Store& store, Options options)
+    : store_(store), options_(std::move(options)), last_time_(Clock::now()) {
+  thread_ = std::thread([this] { run(); });
+}
+
+Checkpointer::~Checkpointer() {
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+    changed_.notify_all();
+  }
+  thread_.join();
+}
+
+void Checkpointer::begin(uint64_t step, Clock::time_point now) {
+  last_step_ = step;
+  last_time_ = now;
+}
+
+bool Checkpointer::due(uint64_t step, Clock::time_point now) const {
+  if (step == last_step_ && !requested_.load(std::memory_order_relaxed)) return false;
+  const auto& when = options_.when;
+  const bool by_step =
+      when.every_steps && step / *when.every_steps != last_step_ / *when.every_steps;
+  const bool by_time =
+      when.every_seconds &&
+      std::chrono::duration<double>(now - last_time_).count() >= *when.every_seconds;
+  if (!by_step && !by_time && !requested_.load(std::memory_order_relaxed)) return false;
+  return !busy_.load(std::memory_order_acquire);
+}
+
+Checkpointer::Task Checkpointer::prepare(Synchronizer& synchronizer, const Json& metrics,
+                                         bool final) const {
+  Task task;
+  task.manifest = options_.manifest;
+  task.manifest.generation = synchronizer.generation();
+  task.manifest.metrics = metrics;
+  task.manifest.final = final;
+  task.snapshot = synchronizer.snapshot();
+  return task;
+}
+
+void Checkpointer::take(Synchronizer& synchronizer, const Json& metrics) {
+  last_step_ = synchronizer.position().step;
+  last_time_ = Clock::now();
+  requested_ = false;
+  try {
+    Task task = prepare(synchronizer, metrics, false);
+    const std::lock_guard lock(mutex_);
+    task_ = std::move(task);
+    busy_ = true;
+    changed_.notify_all();
+  } catch (const Unavailable& error) {
+    log::warning(std::string("no checkpoint this time: ") + error.what(), {{"step", last_step_}});
+  }
+}
+
+checkpoint::Store::Found Checkpointer::take_now(Synchronizer& synchronizer, const Json& metrics,
+                                                bool final) {
+  wait_until_idle();
+  Task task = prepare(synchronizer, metrics, final);
+  return save(task);
+}
+
+void Checkpointer::wait_until_idle() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return !busy_; });
+}
+
+checkpoint::Store::Found Checkpointer::save(Task& task) {
+  const uint64_t step = task.snapshot->position().step;
+  checkpoint::Store::Found found;
+  found.manifest = task.manifest;
+  found.manifest.position = task.snapshot->position();
+  if (!task.manifest.final && store_.published(step, task.manifest.generation)) {
+    const checkpoint::FolderName name{step, task.manifest.generation};
+    found.directory = options_.storage / "checkpoints" / name.text();
+    return found;
+  }
+  const auto begun = Clock::now();
+  const auto temporary = store_.begin(step);
+  try {
+    task.snapshot->write(temporary, found.manifest);
+    group::require_newest(options_.storage, task.manifest.generation);
+    found.directory = store_.publish(temporary, found.manifest);
+  } catch (...) {
+    store_.discard(temporary);
+    throw;
+  }
+  const double took = std::chrono::duration<double>(Clock::now() - begun).count();
+  log::info("checkpoint " + found.directory.filename().string(),
+            {{"step", step}, {"seconds", took}, {"final", task.manifest.final}});
+  if (options_.published) options_.published(step);
+  return found;
+}
+
+void Checkpointer::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return closing_ || task_; });
+    if (!task_) return;
+    Task task = std::move(*task_);
+    task_.reset();
+    lock.unlock();
+    try {
+      save(task);
+    } catch (const Unavailable& error) {
+      log::warning(std::string("no checkpoint this time: ") + error.what());
+    } catch (const Invalid& error) {
+      log::warning(std::string("a checkpoint was not published: ") + error.what());
+    }
+    lock.lock();
+    busy_ = false;
+    changed_.notify_all();
+  }
+}
+
+}  // namespace muster::loop

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "trainer/checkpoint/store.h"
+#include "trainer/loop/synchronizer.h"
+
+namespace muster::loop {
+
+// Decides when to save, and saves on a thread of its own: the training loop only waits for the
+// copy.
+class Checkpointer {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  struct Options {
+    std::filesystem::path storage;
+    spec::CheckpointSpec when;
+    checkpoint::Manifest manifest;  // all that is the same in each of the job's checkpoints
+    std::function<void(uint64_t step)> published;  // called on our thread
+  };
+
+  Checkpointer(checkpoint::Store& store, Options options);
+  ~Checkpointer();
+  Checkpointer(const Checkpointer&) = delete;
+  Checkpointer& operator=(const Checkpointer&) = delete;
+
+  // Steps and time count from here.
+  void begin(uint64_t step, Clock::time_point now);
+  // True if a checkpoint should be taken at this step and none is being written.
+  bool due(uint64_t step, Clock::time_point now) const;
+  // Somebody asks for one as soon as may be. Thread-safe.
+  void request() { requested_ = true; }
+
+  // Copies the state and goes on writing it in the background. An error of the disk or of a shard
+  // is logged: training goes on, and the next one may succeed.
+  void take(Synchronizer& synchronizer, const Json& metrics);
+  // Waits for what is being written, then takes one and waits for it too. Throws what went wrong.
+  checkpoint::Store::Found take_now(Synchronizer& synchronizer, const Json& metrics, bool final);
+
+ private:
+  struct Task {
+    std::unique_ptr<Snapshot> snapshot;
+    checkpoint::Manifest manifest;
+  };
+  Task prepare(Synchronizer& synchronizer, const Json& metrics, bool final) const;
+  checkpoint::Store::Found save(Task& task);
+  void run();
+  void wait_until_idle();
+
+  checkpoint::Store& store_;
+  const Options options_;
+  uint64_t last_step_ = 0;
+  Clock::time_point last_time_;
+  std::atomic<bool> requested_{false};
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<Task> task_;
+  std::atomic<bool> busy_{false};
+  bool closing_ = false;
+  std::thread thread_;
+};
+
+}  // namespace muster::loop

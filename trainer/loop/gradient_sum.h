@@ -1,0 +1,28 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "trainer/compute/engine.h"
+#include "trainer/loop/feed.h"
+#include "trainer/loop/workload.h"
+
+namespace muster::loop {
+
+// Gradient sums of a piece of work: those of one batch as the engine has them, those of several
+// (gradient accumulation) added up in order.
+class GradientSum {
+ public:
+  explicit GradientSum(compute::Engine& engine) : engine_(engine) {}
+
+  compute::LossSums compute(const Work& work, Feed& feed);
+  // layout().size() floats; valid until the next call.
+  std::span<const float> values() const { return values_; }
+
+ private:
+  compute::Engine& engine_;
+  std::vector<float> sum_;  // only for several batches
+  std::span<const float> values_;
+};
+
+}  // namespace muster::loop

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <functional>
+#include <stop_token>
+#include <thread>
+
+namespace muster::loop {
+
+// Runs a program's body: the one place where exceptions become exit codes (common/exit_code.h).
+// What was thrown is logged.
+int run_guarded(const std::function<int()>& body);
+
+// SIGTERM and SIGINT as a stop token. Made before any other thread, so that all of them leave the
+// signals to it. A second signal ends the process at once.
+class StopSignal {
+ public:
+  StopSignal();
+  ~StopSignal();
+  StopSignal(const StopSignal&) = delete;
+  StopSignal& operator=(const StopSignal&) = delete;
+  std::stop_token token() const { return source_.get_token(); }
+
+ private:
+  std::stop_source source_;
+  std::jthread thread_;
+};
+
+}  // namespace muster::loop

@@ -1,0 +1,153 @@
+#include "trainer/loop/leader.h"
+
+#include <nlohmann/json.hpp>
+
+#include "common/error.h"
+#include "common/file.h"
+#include "common/json.h"
+#include "common/log.h"
+#include "trainer/checkpoint/checkpoint.h"
+
+namespace muster::loop {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+Recorder::Options recorder_options(const spec::TrainingSpec& spec) {
+  Recorder::Options options;
+  options.summary_every_steps = spec.summary_every_steps;
+  options.classification = spec.model.loss == compute::Loss::softmax_cross_entropy;
+  options.schedule = &spec.schedule;
+  return options;
+}
+
+std::unique_ptr<summary::EventWriter> open_events(const group::Membership& membership) {
+  if (membership.storage.empty()) return nullptr;
+  const fs::path folder = membership.storage / "events" /
+                          (membership.role_name + "-" + std::to_string(membership.index));
+  muster::create_directories(folder);
+  return std::make_unique<summary::EventWriter>(folder);
+}
+
+Checkpointer::Options checkpointer_options(const group::Membership& membership,
+                                           const Assembly& assembly) {
+  Checkpointer::Options options;
+  options.storage = membership.storage;
+  options.when = assembly.spec().checkpoint;
+  options.manifest.job_uid = membership.uid;
+  options.manifest.model = assembly.spec().model.name;
+  options.manifest.layout_fingerprint = assembly.engine->layout().fingerprint();
+  options.manifest.fingerprint = assembly.determinism_fingerprint();
+  options.manifest.training = assembly.training.json;
+  return options;
+}
+
+}  // namespace
+
+std::optional<checkpoint::Store::Found> find_finished(const fs::path& storage,
+                                                      const Workload& workload) {
+  if (storage.empty()) return std::nullopt;
+  auto newest = checkpoint::Store(storage / "checkpoints", 1).newest();
+  if (!newest || !newest->manifest.final || !workload.finished(newest->manifest.position))
+    return std::nullopt;
+  return newest;
+}
+
+Leader::Leader(const group::Membership& membership, Assembly& assembly, metrics::Reporter& reporter,
+               std::function<void(uint64_t step)> published)
+    : membership_(membership),
+      assembly_(assembly),
+      data_(assembly.training),
+      recorder_(recorder_options(assembly.spec()), reporter, open_events(membership)) {
+  if (membership.storage.empty()) return;
+  muster::create_directories(membership.storage / "checkpoints");
+  store_ = std::make_unique<checkpoint::Store>(membership.storage / "checkpoints",
+                                               assembly.spec().checkpoint.keep);
+  auto options = checkpointer_options(membership, assembly);
+  options.published = [this, published = std::move(published)](uint64_t step) {
+    recorder_.checkpoint_published(step);
+    if (published) published(step);
+  };
+  checkpointer_ = std::make_unique<Checkpointer>(*store_, std::move(options));
+}
+
+std::optional<checkpoint::Store::Found> Leader::newest() const {
+  return store_ ? store_->newest() : std::nullopt;
+}
+
+void Leader::check_restore(const checkpoint::Store::Found& found) const {
+  const std::string& layout = found.manifest.layout_fingerprint;
+  if (layout != assembly_.engine->layout().fingerprint())
+    throw Invalid(found.directory.string() + ": expected a checkpoint of this model (layout " +
+                  assembly_.engine->layout().fingerprint().substr(0, 12) + "), found one of \"" +
+                  found.manifest.model + "\" (layout " + layout.substr(0, 12) +
+                  "): take another directory, or initializeFrom");
+  const std::string ours = assembly_.determinism_fingerprint();
+  if (found.manifest.fingerprint.empty() || found.manifest.fingerprint == ours) return;
+  const std::string text = found.directory.filename().string() + " was made by \"" +
+                           found.manifest.fingerprint + "\", this is \"" + ours +
+                           "\": results will not be the same to the bit";
+  if (assembly_.spec().strict_determinism) throw Invalid("determinism: strict: " + text);
+  log::warning(text);
+}
+
+void Leader::save(Synchronizer& synchronizer) {
+  if (!checkpointer_ || synchronizer.generation() == 0) return;
+  try {
+    checkpointer_->take_now(synchronizer, recorder_.state(), false);
+  } catch (const Unavailable& error) {
+    log::error(std::string("nothing was saved before leaving: ") + error.what());
+  }
+}
+
+std::optional<checkpoint::Store::Found> Leader::save_final(Synchronizer& synchronizer) {
+  recorder_.set_state("finishing");
+  if (!checkpointer_) return std::nullopt;
+  return checkpointer_->take_now(synchronizer, recorder_.state(), true);
+}
+
+Json Leader::evaluate_final(uint64_t step) {
+  recorder_.set_state("evaluating");
+  const Json json =
+      evaluate_step(*assembly_.engine, assembly_.training, data_, membership_.storage, step, true);
+  for (const char* name : {"validation", "test"})
+    for (const auto& [key, value] : member(json, name).items())
+      recorder_.scalar(std::string(name) + "_" + key, step, value.get<double>());
+  return json;
+}
+
+Json Leader::conclude(const std::optional<checkpoint::Store::Found>& final, uint64_t step,
+                      uint64_t epochs) {
+  const compute::ParameterLayout& layout = assembly_.engine->layout();
+  const auto parameters = assembly_.engine->parameters();
+  Json result = {{"step", step},
+                 {"epochs", epochs},
+                 {"trainLoss", recorder_.epoch_loss()},
+                 {"trainSeconds", recorder_.train_seconds()},
+                 {"examplesPerSecond", recorder_.examples_per_second()},
+                 {"stepsPerSecond", recorder_.steps_per_second()}};
+  const double rate = recorder_.steps_per_second();
+  result["secondsPerBatch"] = rate > 0 ? 1.0 / rate : 0.0;
+  if (final) {
+    checkpoint::Store::load(*final, layout, {0, layout.size()}, parameters, "");
+    result["checkpoint"] = (fs::path("checkpoints") / final->directory.filename()).string();
+    result["model"] = fs::relative(checkpoint::export_model(membership_.storage, layout, parameters,
+                                                            assembly_.training.json),
+                                   membership_.storage)
+                          .string();
+  }
+  result["weightsDigest"] = checkpoint::weights_digest(layout, parameters);
+  if (!membership_.has_evaluator()) {
+    const Json evaluation = evaluate_final(step);
+    for (const char* name : {"validation", "test"})
+      if (evaluation.contains(name)) result[name] = evaluation[name];
+  }
+  if (!membership_.storage.empty())
+    write_file_atomically(membership_.storage / "result.json", result.dump(2) + "\n");
+  recorder_.set_state("done");
+  recorder_.flush();
+  return result;
+}
+
+}  // namespace muster::loop

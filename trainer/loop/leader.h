@@ -1,0 +1,60 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "trainer/checkpoint/store.h"
+#include "trainer/group/membership.h"
+#include "trainer/loop/checkpointer.h"
+#include "trainer/loop/evaluation.h"
+#include "trainer/loop/recorder.h"
+#include "trainer/loop/training.h"
+
+namespace muster::loop {
+
+// The final checkpoint of a training that has been done already, if the newest one below `storage`
+// is.
+std::optional<checkpoint::Store::Found> find_finished(const std::filesystem::path& storage,
+                                                      const Workload& workload);
+
+// What only rank 0 (or a process by itself) does: it writes the job's files. Without a storage
+// folder nothing is written.
+class Leader {
+ public:
+  // Makes the folders, so that a place that cannot be written is found before the first step.
+  // `published` is called for each checkpoint, on the writing thread. The references must outlive
+  // it.
+  Leader(const group::Membership& membership, Assembly& assembly, metrics::Reporter& reporter,
+         std::function<void(uint64_t step)> published);
+
+  // The newest whole checkpoint, if there is one.
+  std::optional<checkpoint::Store::Found> newest() const;
+  // Throws Invalid where a checkpoint is of another model, or (determinism: strict) would not go on
+  // with the same bits; otherwise says so.
+  void check_restore(const checkpoint::Store::Found& found) const;
+
+  Recorder& recorder() { return recorder_; }
+  Checkpointer* checkpointer() { return checkpointer_.get(); }
+  const checkpoint::Store* store() const { return store_.get(); }
+
+  // Saves what there is, before leaving. An error is logged.
+  void save(Synchronizer& synchronizer);
+  // The final checkpoint. Throws as Checkpointer::take_now does. Nothing without storage.
+  std::optional<checkpoint::Store::Found> save_final(Synchronizer& synchronizer);
+  // Export, evaluation where nobody else does it, result.json; returns that. The engine's
+  // parameters become the final checkpoint's, where there is one.
+  Json conclude(const std::optional<checkpoint::Store::Found>& final, uint64_t step,
+                uint64_t epochs);
+
+ private:
+  Json evaluate_final(uint64_t step);
+  const group::Membership& membership_;
+  Assembly& assembly_;
+  EvaluationData data_;
+  Recorder recorder_;
+  std::unique_ptr<checkpoint::Store> store_;
+  std::unique_ptr<Checkpointer> checkpointer_;
+};
+
+}  // namespace muster::loop

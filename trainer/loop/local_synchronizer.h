@@ -1,0 +1,35 @@
+#pragma once
+
+#include <vector>
+
+#include "trainer/checkpoint/checkpoint.h"
+#include "trainer/loop/gradient_sum.h"
+#include "trainer/loop/synchronizer.h"
+#include "trainer/loop/training.h"
+
+namespace muster::loop {
+
+// A process by itself: the engine trains in place. A step allocates nothing and takes no lock.
+class LocalSynchronizer : public Synchronizer {
+ public:
+  // `from`: the checkpoint to go on from; without one, the initializers. Throws as Store::load
+  // does.
+  LocalSynchronizer(Assembly& assembly, const checkpoint::Store::Found* from, uint64_t generation);
+
+  bool start(std::stop_token) override { return true; }
+  std::optional<Work> next() override;
+  StepResult step(const Work& work, Feed& feed, std::stop_token stop) override;
+  const checkpoint::Position& position() const override { return position_; }
+  uint64_t generation() const override { return generation_; }
+  std::unique_ptr<Snapshot> snapshot() override;
+
+ private:
+  Assembly& assembly_;
+  GradientSum gradients_;
+  std::vector<std::vector<float>> slots_;
+  std::vector<std::span<float>> slot_views_;
+  checkpoint::Position position_;
+  uint64_t generation_;
+};
+
+}  // namespace muster::loop

@@ -1,0 +1,180 @@
+#include "trainer/loop/ps_synchronizer.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "common/error.h"
+#include "trainer/checkpoint/manifest.h"
+#include "trainer/group/backoff.h"
+#include "trainer/ps/shard_host.h"
+
+namespace muster::loop {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr milliseconds kGlance{200};
+constexpr milliseconds kPatience{600000};  // with a rendezvous that does not answer
+constexpr milliseconds kSnapshot{10000};
+constexpr milliseconds kAgreement{2000};
+constexpr milliseconds kWrite{600000};
+
+class PsSnapshot : public Snapshot {
+ public:
+  PsSnapshot(ps::Control& control, uint64_t generation, checkpoint::Position position,
+             std::vector<uint64_t> shard_steps)
+      : control_(control),
+        generation_(generation),
+        position_(std::move(position)),
+        shard_steps_(std::move(shard_steps)) {}
+
+  const checkpoint::Position& position() const override { return position_; }
+
+  void write(const std::filesystem::path& directory, checkpoint::Manifest& manifest) override {
+    WriteRequest request;
+    request.set_generation(generation_);
+    request.set_directory("checkpoints/" + directory.filename().string());
+    const auto replies = control_.write(request, shard_steps_, kWrite);
+    for (const WriteReply& reply : replies)
+      for (const WrittenFile& file : reply.files())
+        manifest.files.push_back({file.name(), file.bytes(), file.crc32c()});
+    manifest.position = position_;
+    manifest.shard_steps = shard_steps_;
+  }
+
+ private:
+  ps::Control& control_;
+  const uint64_t generation_;
+  const checkpoint::Position position_;
+  const std::vector<uint64_t> shard_steps_;
+};
+
+}  // namespace
+
+PsSynchronizer::PsSynchronizer(Assembly& assembly, group::Attendance& attendance, Setup setup)
+    : assembly_(assembly),
+      attendance_(attendance),
+      setup_(std::move(setup)),
+      sync_(assembly.spec().policy == spec::SyncPolicy::sync),
+      gradients_(*assembly.engine),
+      exchange_(assembly.engine->layout().partition(setup_.shards),
+                static_cast<uint32_t>(setup_.rank), sync_, setup_.connect) {}
+
+ps::Exchange::Watch PsSynchronizer::watch(std::stop_token stop) const {
+  return {stop, [this] {
+            const GroupView view = attendance_.wait([](const GroupView&) { return true; }, {},
+                                                    milliseconds(0), kPatience);
+            return view.generation() != generation_ || view.phase() == GroupView::FAILED ||
+                   view.phase() == GroupView::FINISHED;
+          }};
+}
+
+GroupView PsSynchronizer::wait_for_generation(std::stop_token stop) const {
+  const auto settled = [](const GroupView& view) { return view.phase() != GroupView::FORMING; };
+  for (;;) {
+    const GroupView view = attendance_.wait(settled, stop, kGlance, kPatience);
+    if (setup_.rethrow_failure) setup_.rethrow_failure();
+    if (stop.stop_requested() || settled(view)) return view;
+  }
+}
+
+bool PsSynchronizer::start(std::stop_token stop) {
+  group::Backoff backoff(milliseconds(20), milliseconds(500));
+  while (!stop.stop_requested()) {
+    const GroupView view = wait_for_generation(stop);
+    if (stop.stop_requested()) return false;
+    if (view.phase() == GroupView::FAILED)
+      throw Invalid("the group has failed: " + view.message(), static_cast<int>(view.exit_code()));
+    finished_ = view.phase() == GroupView::FINISHED;
+    if (finished_) return true;
+    generation_ = view.generation();
+    exchange_.connect(generation_);
+    const auto result = exchange_.align(assembly_.engine->parameters(), watch(stop));
+    if (result.outcome == ps::Exchange::Outcome::interrupted) return false;
+    if (result.outcome == ps::Exchange::Outcome::ok) {
+      settle(view, result);
+      return true;
+    }
+    exchange_.close();
+    std::this_thread::sleep_for(backoff.next());
+  }
+  return false;
+}
+
+// We hold the parameters of result.step; the generation's steps count from its base.
+void PsSynchronizer::settle(const GroupView& view, const ps::Exchange::Result& result) {
+  position_ = ps::from_message(view.base());
+  ticket_ = result.ticket;
+  finished_ = result.finished;
+  if (!sync_) {
+    position_.step = result.step;
+    return;
+  }
+  while (position_.step < result.step) assembly_.workload->advance(position_);
+}
+
+std::optional<Work> PsSynchronizer::next() {
+  const Workload& workload = *assembly_.workload;
+  if (finished_) return std::nullopt;
+  if (sync_) {
+    if (workload.finished(position_)) return std::nullopt;
+    return workload.part_of(position_, setup_.rank);
+  }
+  if (!ticket_) return std::nullopt;
+  const Work work = workload.ticket(*ticket_);
+  position_.epoch = work.epoch;
+  return work;
+}
+
+Synchronizer::StepResult PsSynchronizer::step(const Work& work, Feed& feed, std::stop_token stop) {
+  const compute::LossSums sums = gradients_.compute(work, feed);
+  const auto exchanged = exchange_.step(position_.step, work.ticket, sums, gradients_.values(),
+                                        assembly_.engine->parameters(), watch(stop));
+  StepResult result;
+  result.sums = exchanged.sums;
+  switch (exchanged.outcome) {
+    case ps::Exchange::Outcome::ok:
+      break;
+    case ps::Exchange::Outcome::interrupted:
+      result.state = State::interrupted;
+      return result;
+    default:
+      result.state = State::rejoin;
+      return result;
+  }
+  if (sync_) {
+    assembly_.workload->advance(position_);
+    return result;
+  }
+  position_.step = exchanged.step;
+  ticket_ = exchanged.ticket;
+  finished_ = exchanged.finished;
+  return result;
+}
+
+std::unique_ptr<Snapshot> PsSynchronizer::snapshot() {
+  const auto until = Clock::now() + kAgreement;
+  for (;;) {
+    const auto replies = setup_.control->snapshot(generation_, kSnapshot);
+    std::vector<uint64_t> steps;
+    for (const SnapshotReply& reply : replies) steps.push_back(reply.state().step());
+    const auto [lowest, highest] = std::minmax_element(steps.begin(), steps.end());
+    if (!sync_)
+      return std::make_unique<PsSnapshot>(*setup_.control, generation_,
+                                          ps::from_message(replies[0].position()), steps);
+    if (*lowest == *highest && *lowest >= position_.step) {
+      checkpoint::Position position = position_;
+      while (position.step < *lowest) assembly_.workload->advance(position);
+      return std::make_unique<PsSnapshot>(*setup_.control, generation_, position, steps);
+    }
+    // Only when we were stopped within a step: its commit is under way.
+    if (Clock::now() >= until)
+      throw Unavailable("the shards do not agree on a step: from " + std::to_string(*lowest) +
+                        " to " + std::to_string(*highest));
+    std::this_thread::sleep_for(milliseconds(20));
+  }
+}
+
+}  // namespace muster::loop

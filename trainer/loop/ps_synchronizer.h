@@ -1,0 +1,55 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "trainer/group/attendance.h"
+#include "trainer/loop/gradient_sum.h"
+#include "trainer/loop/synchronizer.h"
+#include "trainer/loop/training.h"
+#include "trainer/ps/control.h"
+#include "trainer/ps/exchange.h"
+
+namespace muster::loop {
+
+// A member of a parameter-server job: gradients go to the shards, parameters come back.
+class PsSynchronizer : public Synchronizer {
+ public:
+  struct Setup {
+    int rank = 0;
+    int shards = 1;
+    ps::Exchange::Connect connect;
+    ps::Control* control = nullptr;         // rank 0
+    std::function<void()> rethrow_failure;  // rank 0: what its coordinator met
+  };
+
+  // The references must outlive it.
+  PsSynchronizer(Assembly& assembly, group::Attendance& attendance, Setup setup);
+
+  // Waits for a generation as long as it takes while the rendezvous answers. Throws Invalid where
+  // the group has failed or rejects us, Unavailable where the rendezvous is gone for good.
+  bool start(std::stop_token stop) override;
+  std::optional<Work> next() override;
+  StepResult step(const Work& work, Feed& feed, std::stop_token stop) override;
+  const checkpoint::Position& position() const override { return position_; }
+  uint64_t generation() const override { return generation_; }
+  std::unique_ptr<Snapshot> snapshot() override;
+
+ private:
+  ps::Exchange::Watch watch(std::stop_token stop) const;
+  GroupView wait_for_generation(std::stop_token stop) const;
+  void settle(const GroupView& view, const ps::Exchange::Result& result);
+
+  Assembly& assembly_;
+  group::Attendance& attendance_;
+  const Setup setup_;
+  const bool sync_;
+  GradientSum gradients_;
+  ps::Exchange exchange_;
+  checkpoint::Position position_;
+  uint64_t generation_ = 0;
+  std::optional<uint64_t> ticket_;
+  bool finished_ = false;
+};
+
+}  // namespace muster::loop

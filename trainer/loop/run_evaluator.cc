@@ -1,0 +1,149 @@
+#include <condition_variable>
+#include <limits>
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "common/file.h"
+#include "common/json.h"
+#include "common/log.h"
+#include "trainer/checkpoint/checkpoint.h"
+#include "trainer/group/backoff.h"
+#include "trainer/loop/evaluation.h"
+#include "trainer/loop/roles.h"
+#include "trainer/metrics/progress.h"
+#include "trainer/summary/event_writer.h"
+
+namespace muster::loop {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+// A model to evaluate, built from the data it is evaluated on.
+std::unique_ptr<compute::Engine> make_engine(Training& training) {
+  auto& model = training.spec.model;
+  const auto& source =
+      training.spec.data.validation ? training.spec.data.validation : training.spec.data.test;
+  if (!source) return nullptr;
+  open_for(*source, training.spec.data.validation ? "validation" : "test", model);
+  const auto threads = ThreadChoice::from_environment(training.spec.threads);
+  compute::EngineOptions options;
+  options.device = training.spec.device;
+  options.max_rows = training.spec.batch_size;
+  options.threads = threads.threads;
+  options.exclusive = false;  // it evaluates beside the training
+  return compute::Engine::create(model, options);
+}
+
+class EvaluatorLoop {
+ public:
+  EvaluatorLoop(const group::Membership& membership, Training training)
+      : membership_(membership),
+        training_(std::move(training)),
+        data_(training_),
+        engine_(make_engine(training_)),
+        store_(membership.storage / "checkpoints", training_.spec.checkpoint.keep),
+        reporter_(membership.http_address, membership.role_name, membership.index) {}
+
+  int run(std::stop_token stop) {
+    if (!engine_) {
+      log::info("the job has neither validation nor test data: nothing to evaluate");
+      return kSuccess;
+    }
+    const auto folder = membership_.storage / "events" /
+                        (membership_.role_name + "-" + std::to_string(membership_.index));
+    muster::create_directories(folder);
+    events_ = std::make_unique<summary::EventWriter>(folder);
+    group::Backoff backoff(milliseconds(100), milliseconds(1000));
+    set_state("waiting", 0);
+    while (!stop.stop_requested()) {
+      const auto found = store_.newest();
+      if (found && found->directory != last_) {
+        backoff.reset();
+        if (evaluate_one(*found)) return kSuccess;
+        continue;
+      }
+      pause(stop, backoff.next());
+    }
+    return kTerminated;
+  }
+
+ private:
+  // True if that was the final one of this training.
+  bool evaluate_one(const checkpoint::Store::Found& found) {
+    const auto& manifest = found.manifest;
+    const bool final = manifest.final && manifest.training == training_.json;
+    const uint64_t step = manifest.position.step;
+    const auto& layout = engine_->layout();
+    if (manifest.layout_fingerprint != layout.fingerprint())
+      throw Invalid(found.directory.string() + ": expected a checkpoint of this model, found \"" +
+                    manifest.model + "\"");
+    try {
+      const auto lease = store_.lease(found, membership_.role_name);
+      checkpoint::Store::load(found, layout, {0, layout.size()}, engine_->parameters(), "");
+    } catch (const WriteError&) {
+      throw;
+    } catch (const Unavailable&) {
+      return false;  // pruned meanwhile: there is a newer one
+    }
+    last_ = found.directory;
+    set_state("evaluating", step);
+    const Json json = evaluate_step(*engine_, training_, data_, membership_.storage, step, final);
+    publish(json, step);
+    keep_best(found, json);
+    set_state(final ? "done" : "waiting", step);
+    return final;
+  }
+
+  void publish(const Json& json, uint64_t step) {
+    for (const char* name : {"validation", "test"})
+      for (const auto& [key, value] : member(json, name).items())
+        events_->scalar(std::string(name) + "_" + key, step, value.get<double>());
+    events_->flush();
+  }
+
+  void keep_best(const checkpoint::Store::Found& found, const Json& json) {
+    const double loss = number_or(member(json, "validation"), "loss", best_loss_);
+    if (!(loss < best_loss_)) return;
+    best_loss_ = loss;
+    try {
+      store_.mark_best(found);
+    } catch (const Unavailable& error) {
+      log::warning(error.what());
+    }
+  }
+
+  void set_state(const std::string& state, uint64_t step) {
+    metrics::Progress progress;
+    progress.state = state;
+    progress.step = step;
+    reporter_.update(progress);
+  }
+
+  static void pause(std::stop_token stop, milliseconds wait) {
+    std::mutex mutex;
+    std::condition_variable_any changed;
+    std::unique_lock lock(mutex);
+    changed.wait_for(lock, stop, wait, [] { return false; });
+  }
+
+  const group::Membership& membership_;
+  Training training_;
+  EvaluationData data_;
+  std::unique_ptr<compute::Engine> engine_;
+  checkpoint::Store store_;
+  metrics::Reporter reporter_;
+  std::unique_ptr<summary::EventWriter> events_;
+  std::filesystem::path last_;
+  double best_loss_ = std::numeric_limits<double>::infinity();
+};
+
+}  // namespace
+
+int run_evaluator(const group::Membership& membership, std::stop_token stop) {
+  return EvaluatorLoop(membership, Training::load(membership.training)).run(stop);
+}
+
+}  // namespace muster::loop

@@ -1,0 +1,179 @@
+#include <thread>
+
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "common/file.h"
+#include "common/log.h"
+#include "trainer/group/address.h"
+#include "trainer/group/grpc_server.h"
+#include "trainer/loop/attend.h"
+#include "trainer/loop/leader.h"
+#include "trainer/loop/ps_synchronizer.h"
+#include "trainer/loop/roles.h"
+#include "trainer/loop/training_loop.h"
+#include "trainer/ps/coordinator.h"
+
+namespace muster::loop {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr milliseconds kGoodbye{5000};
+
+group::Roster::Expected expected_peers(const group::Membership& membership,
+                                       const Assembly& assembly) {
+  group::Roster::Expected expected;
+  expected.job_uid = membership.uid;
+  expected.version = group::version();
+  expected.training_fingerprint = assembly.training.fingerprint;
+  expected.layout_fingerprint = assembly.engine->layout().fingerprint();
+  expected.chiefs = static_cast<int>(membership.cluster.chief.size());
+  expected.workers = static_cast<int>(membership.cluster.workers.size());
+  expected.shards = membership.shards();
+  return expected;
+}
+
+OpenRequest common_opening(const group::Membership& membership, const Assembly& assembly) {
+  const auto& model = assembly.spec().model;
+  OpenRequest request;
+  request.set_job_uid(membership.uid);
+  request.set_version(group::version());
+  request.set_training_fingerprint(assembly.training.fingerprint);
+  request.set_layout_fingerprint(assembly.engine->layout().fingerprint());
+  for (const int64_t size : model.input_shape) request.add_input_shape(size);
+  request.set_label_count(model.label_count);
+  request.set_members(static_cast<uint32_t>(membership.members()));
+  request.set_tickets_per_epoch(assembly.workload->tickets_per_epoch());
+  request.set_total_tickets(assembly.workload->total_tickets());
+  return request;
+}
+
+std::vector<std::shared_ptr<grpc::Channel>> channels_to(const std::vector<std::string>& addresses) {
+  std::vector<std::shared_ptr<grpc::Channel>> channels;
+  for (const auto& address : addresses) channels.push_back(group::make_channel(address));
+  return channels;
+}
+
+// Everything rank 0 has, in the order in which it must be made and unmade.
+struct Group {
+  Group(const group::Membership& membership, Assembly& assembly, metrics::Reporter& reporter)
+      : server(membership.rendezvous_address(), expected_peers(membership, assembly)),
+        control(channels_to(membership.cluster.ps)),
+        leader(membership, assembly, reporter, [this](uint64_t) { count_checkpoint(); }),
+        coordinator(server, control, *leader.store(), setup(membership, assembly)),
+        attendance(
+            server.local_channel(), "ourselves",
+            make_hello(membership, assembly.training, assembly.engine->layout().fingerprint()), {}),
+        synchronizer(assembly, attendance, synchronizer_setup(membership, assembly)) {}
+
+  void count_checkpoint() {
+    server.update([](GroupView& view) { view.set_checkpoints(view.checkpoints() + 1); });
+  }
+
+  ps::Coordinator::Setup setup(const group::Membership& membership, const Assembly& assembly) {
+    ps::Coordinator::Setup setup;
+    setup.storage = membership.storage;
+    setup.shards = membership.shards();
+    setup.sync = assembly.spec().policy == spec::SyncPolicy::sync;
+    setup.request = common_opening(membership, assembly);
+    setup.check_restore = [this](const checkpoint::Store::Found& found) {
+      leader.check_restore(found);
+    };
+    setup.shard_leaving = [this] { leader.checkpointer()->request(); };
+    return setup;
+  }
+
+  PsSynchronizer::Setup synchronizer_setup(const group::Membership& membership,
+                                           const Assembly& assembly) {
+    PsSynchronizer::Setup setup;
+    setup.rank = 0;
+    setup.shards = membership.shards();
+    setup.connect = make_connect(membership, assembly.engine->layout().fingerprint());
+    setup.control = &control;
+    setup.rethrow_failure = [this] { coordinator.rethrow_failure(); };
+    return setup;
+  }
+
+  // So that those who attend hear the last word before we are gone.
+  void linger() {
+    const auto until = std::chrono::steady_clock::now() + kGoodbye;
+    int others = 1;
+    while (others > 0 && std::chrono::steady_clock::now() < until) {
+      server.inspect([&](const group::Roster& roster) { others = roster.members_present() - 1; });
+      if (others > 0) server.wait_for_change(milliseconds(50));
+    }
+  }
+
+  group::RendezvousServer server;
+  ps::Control control;
+  Leader leader;
+  ps::Coordinator coordinator;
+  group::Attendance attendance;
+  PsSynchronizer synchronizer;
+};
+
+void end_in_failure(Group& group, const Invalid& error) {
+  group.server.update([&](GroupView& view) {
+    view.set_phase(GroupView::FAILED);
+    view.set_exit_code(static_cast<uint32_t>(error.exit_code()));
+    view.set_message(error.what());
+  });
+  group.linger();
+}
+
+int leave(Group& group) {
+  group.leader.save(group.synchronizer);
+  group.server.update([](GroupView& view) { view.set_stopping(true); });
+  return kTerminated;
+}
+
+// Trains to the end, through as many generations as it takes.
+int lead(Group& group, Assembly& assembly, std::stop_token stop) {
+  for (;;) {
+    const Ending ending = train(group.synchronizer, *assembly.workload, *assembly.feed,
+                                group.leader.recorder(), group.leader.checkpointer(), stop);
+    if (ending == Ending::interrupted) return leave(group);
+    try {
+      const auto final = group.leader.save_final(group.synchronizer);
+      const auto& position = final->manifest.position;
+      group.leader.conclude(final, position.step, position.epoch);
+    } catch (const WriteError&) {
+      throw;
+    } catch (const Unavailable& error) {
+      log::warning(std::string("the end must wait: ") + error.what());
+      continue;
+    }
+    group.server.update([](GroupView& view) { view.set_phase(GroupView::FINISHED); });
+    group.linger();
+    return kSuccess;
+  }
+}
+
+}  // namespace
+
+int run_leader(const group::Membership& membership, std::stop_token stop) {
+  Training training = Training::load(membership.training);
+  const auto threads = ThreadChoice::from_environment(training.spec.threads);
+  Assembly assembly = assemble(std::move(training), membership.members(), true, threads);
+  metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index);
+  if (const auto done = find_finished(membership.storage, *assembly.workload)) {
+    log::info("training was finished before");
+    Leader leader(membership, assembly, reporter, {});
+    leader.recorder().restore(done->manifest.metrics);
+    const auto& position = done->manifest.position;
+    leader.conclude(done, position.step, position.epoch);
+    return kSuccess;
+  }
+  Group group(membership, assembly, reporter);
+  if (const auto newest = group.leader.newest())
+    group.leader.recorder().restore(newest->manifest.metrics);
+  try {
+    return lead(group, assembly, stop);
+  } catch (const Invalid& error) {
+    end_in_failure(group, error);
+    throw;
+  }
+}
+
+}  // namespace muster::loop

@@ -1,0 +1,22 @@
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "trainer/loop/roles.h"
+
+namespace muster::loop {
+
+int run_replica(const group::Membership& membership, std::stop_token stop) {
+  if (membership.training.empty())
+    throw Invalid("MUSTER_TRAINING: expected the path of a training.yaml, found nothing",
+                  kBadConfig);
+  if (membership.role == group::Role::evaluator) {
+    if (membership.storage.empty())
+      throw Invalid("MUSTER_STORAGE: expected the job's folder on shared storage, found nothing",
+                    kBadConfig);
+    return run_evaluator(membership, stop);
+  }
+  if (membership.role == group::Role::ps) return run_ps(membership, stop);
+  if (!membership.distributed()) return run_alone(membership, stop, nullptr);
+  return membership.is_leader() ? run_leader(membership, stop) : run_worker(membership, stop);
+}
+
+}  // namespace muster::loop

@@ -1,0 +1,86 @@
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "common/log.h"
+#include "trainer/group/grpc_server.h"
+#include "trainer/loop/attend.h"
+#include "trainer/loop/leader.h"
+#include "trainer/loop/ps_synchronizer.h"
+#include "trainer/loop/roles.h"
+#include "trainer/loop/training_loop.h"
+
+namespace muster::loop {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr milliseconds kLook{2000};
+constexpr milliseconds kPatience{600000};
+
+enum class Verdict { finished, again, interrupted };
+
+// All our steps are committed: until rank 0 has saved them they may have to be repeated.
+Verdict wait_for_the_end(const group::Attendance& attendance, const group::Membership& membership,
+                         const Workload& workload, uint64_t generation, std::stop_token stop) {
+  const auto decided = [&](const GroupView& view) {
+    return view.phase() == GroupView::FINISHED || view.phase() == GroupView::FAILED ||
+           (view.phase() == GroupView::RUNNING && view.generation() != generation);
+  };
+  for (;;) {
+    const GroupView view = attendance.wait(decided, stop, kLook, kPatience);
+    if (view.phase() == GroupView::FINISHED) return Verdict::finished;
+    if (decided(view)) return Verdict::again;
+    if (stop.stop_requested()) return Verdict::interrupted;
+    // Rank 0 may have left before its last word reached us.
+    if (!attendance.connected() && find_finished(membership.storage, workload))
+      return Verdict::finished;
+  }
+}
+
+Recorder::Options quiet_recorder(const spec::TrainingSpec& spec) {
+  Recorder::Options options;
+  options.summary_every_steps = spec.summary_every_steps;
+  options.classification = spec.model.loss == compute::Loss::softmax_cross_entropy;
+  return options;
+}
+
+}  // namespace
+
+int run_worker(const group::Membership& membership, std::stop_token stop) {
+  Training training = Training::load(membership.training);
+  const auto threads = ThreadChoice::from_environment(training.spec.threads);
+  Assembly assembly = assemble(std::move(training), membership.members(), true, threads);
+  metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index);
+  if (find_finished(membership.storage, *assembly.workload)) {
+    log::info("training was finished before");
+    return kSuccess;
+  }
+  const std::string layout = assembly.engine->layout().fingerprint();
+  group::Attendance attendance(group::make_channel(membership.rendezvous_address()),
+                               membership.rendezvous_address(),
+                               make_hello(membership, assembly.training, layout), {});
+  PsSynchronizer::Setup setup;
+  setup.rank = membership.rank();
+  setup.shards = membership.shards();
+  setup.connect = make_connect(membership, layout);
+  PsSynchronizer synchronizer(assembly, attendance, setup);
+  Recorder recorder(quiet_recorder(assembly.spec()), reporter, nullptr);
+  for (;;) {
+    const Ending ending =
+        train(synchronizer, *assembly.workload, *assembly.feed, recorder, nullptr, stop);
+    if (ending == Ending::interrupted) return kTerminated;
+    recorder.set_state("finishing");
+    switch (wait_for_the_end(attendance, membership, *assembly.workload, synchronizer.generation(),
+                             stop)) {
+      case Verdict::finished:
+        recorder.set_state("done");
+        return kSuccess;
+      case Verdict::interrupted:
+        return kTerminated;
+      case Verdict::again:
+        break;
+    }
+  }
+}
+
+}  // namespace muster::loop

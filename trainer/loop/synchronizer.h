@@ -1,0 +1,56 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <stop_token>
+
+#include "trainer/compute/engine.h"
+#include "trainer/loop/feed.h"
+#include "trainer/loop/workload.h"
+
+namespace muster::loop {
+
+// A copy of the training state at one step, to be written while training goes on.
+class Snapshot {
+ public:
+  virtual ~Snapshot() = default;
+  virtual const checkpoint::Position& position() const = 0;
+  // Writes the tensors into `directory` and says so in `manifest` (files, shard_steps, position).
+  // May take long; called from another thread. Throws WriteError; Unavailable where a shard is
+  // lost; Invalid (kDiverged) for values that are not finite.
+  virtual void write(const std::filesystem::path& directory, checkpoint::Manifest& manifest) = 0;
+};
+
+// Where a member's gradients meet the others' and become new parameters: by itself, through
+// parameter servers, (later) by collectives. The loop knows no more of the group than this. One
+// caller.
+class Synchronizer {
+ public:
+  enum class State {
+    ok,
+    rejoin,       // the group has changed: start() again; the step may be repeated
+    interrupted,  // asked to stop while waiting
+  };
+  struct StepResult {
+    State state = State::ok;
+    compute::LossSums sums;  // of the whole group, since the last result
+  };
+
+  virtual ~Synchronizer() = default;
+
+  // Takes a place in the group and its parameters. False if `stop` was requested meanwhile.
+  virtual bool start(std::stop_token stop) = 0;
+  // What to compute for the next update; nothing when training is finished.
+  virtual std::optional<Work> next() = 0;
+  // Computes it, brings it in and comes back with the parameters after it in the engine.
+  virtual StepResult step(const Work& work, Feed& feed, std::stop_token stop) = 0;
+
+  // Where training stands. Async: epoch and batch are of the last work.
+  virtual const checkpoint::Position& position() const = 0;
+  virtual uint64_t generation() const = 0;
+  // Of rank 0 only. Throws Unavailable.
+  virtual std::unique_ptr<Snapshot> snapshot() = 0;
+};
+
+}  // namespace muster::loop

@@ -1,0 +1,125 @@
+#include "trainer/loop/training.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <numeric>
+
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "common/file.h"
+#include "trainer/group/address.h"
+
+namespace muster::loop {
+
+namespace {
+
+Training checked(Document document, const std::string& path) {
+  std::vector<Problem> problems = apply_schema(spec::training_schema(), document, path);
+  const std::vector<Problem> more = spec::check_training(document, path);
+  problems.insert(problems.end(), more.begin(), more.end());
+  require_no_problems(problems, kBadConfig);
+  Training training;
+  training.json = document.value();
+  training.spec = spec::to_training_spec(training.json);
+  const std::string text = training.json.dump();
+  Sha256 digest;
+  digest.update(std::as_bytes(std::span(text)));
+  training.fingerprint = digest.finish();
+  return training;
+}
+
+int64_t product(const std::vector<int64_t>& shape) {
+  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+}
+
+void check_labels(const data::Dataset& dataset, const std::string& name,
+                  compute::ModelSpec& model) {
+  const bool classify = model.loss == compute::Loss::softmax_cross_entropy;
+  if (classify != dataset.has_labels() || dataset.label_count() == 0)
+    throw Invalid(
+        "data." + name + ": expected " +
+        (classify ? "class labels for softmaxCrossEntropy" : "float targets for meanSquaredError") +
+        ", found " +
+        (dataset.has_labels()         ? "class labels"
+         : dataset.label_count() == 0 ? "no labels"
+                                      : "float targets"));
+  if (model.label_count == 0) model.label_count = dataset.label_count();
+  if (classify) {
+    data::require_labels_below(dataset, model.label_count);
+  } else if (dataset.label_count() != model.label_count) {
+    throw Invalid("data." + name + ": expected targets of " + std::to_string(model.label_count) +
+                  " floats, found " + std::to_string(dataset.label_count()));
+  }
+}
+
+}  // namespace
+
+Training Training::load(const std::filesystem::path& path) {
+  try {
+    return checked(Document::load(path), "");
+  } catch (const Invalid& error) {
+    throw Invalid(error.what(), kBadConfig);
+  }
+}
+
+Training Training::from_json(const Json& json, const std::string& source) {
+  return checked(Document::parse(json.dump(), source), "");
+}
+
+ThreadChoice ThreadChoice::from_environment(int spec_threads) {
+  ThreadChoice choice;
+  choice.threads = spec_threads;
+  const char* exclusive = std::getenv("MUSTER_EXCLUSIVE");
+  const char* text = std::getenv("MUSTER_THREADS");
+  if (!text || !*text) return choice;
+  int number = 0;
+  const std::string_view value(text);
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc() || end != value.data() + value.size() || number < 1 || number > 1024)
+    throw Invalid("MUSTER_THREADS: expected 1 to 1024, found \"" + std::string(value) + "\"",
+                  kBadConfig);
+  if (spec_threads == 0) choice.threads = number;
+  choice.exclusive = exclusive && std::string_view(exclusive) == "1";
+  return choice;
+}
+
+std::unique_ptr<data::Dataset> open_for(const spec::DataSource& source, const std::string& name,
+                                        compute::ModelSpec& model) {
+  auto dataset = data::open_dataset(source);
+  if (dataset->size() == 0) throw Invalid("data." + name + ": expected samples, found none");
+  const int64_t width = product(dataset->sample_shape());
+  if (model.input_shape.empty()) model.input_shape = {width};
+  if (product(model.input_shape) != width)
+    throw Invalid("data." + name + ": model \"" + model.name + "\" expects samples of " +
+                  std::to_string(product(model.input_shape)) + " elements, found " +
+                  std::to_string(width));
+  check_labels(*dataset, name, model);
+  return dataset;
+}
+
+std::string Assembly::determinism_fingerprint() const {
+  return "muster " + group::version() + "; " + engine->instruction_set() + "; " + spec().precision +
+         "; " + std::to_string(engine->threads()) + " threads";
+}
+
+Assembly assemble(Training training, int members, bool distributed, const ThreadChoice& threads) {
+  Assembly assembly;
+  spec::TrainingSpec& spec = training.spec;
+  assembly.train = open_for(spec.data.train, "train", spec.model);
+  assembly.workload =
+      std::make_unique<Workload>(spec, assembly.train->size(), members, distributed);
+  compute::EngineOptions options;
+  options.device = spec.device;
+  options.max_rows = spec.batch_size;
+  options.threads = threads.threads;
+  options.seed = spec.seed;
+  options.exclusive = threads.exclusive;
+  assembly.engine = compute::Engine::create(spec.model, options);
+  assembly.optimizer = compute::Optimizer::create(spec.optimizer, assembly.engine->layout());
+  assembly.feed = std::make_unique<Feed>(*assembly.train, spec.data.train.shuffle, spec.seed,
+                                         spec.batch_size, assembly.workload->batches_per_epoch());
+  assembly.training = std::move(training);
+  return assembly;
+}
+
+}  // namespace muster::loop

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/document.h"
+#include "trainer/loop/feed.h"
+#include "trainer/loop/workload.h"
+#include "trainer/spec/training_spec.h"
+
+namespace muster::loop {
+
+// A training.yaml, read: as it stands (for manifests and fingerprints) and as values.
+struct Training {
+  Json json;
+  spec::TrainingSpec spec;
+  std::string fingerprint;  // SHA-256 of json
+
+  // Throws Invalid (kBadConfig) with every problem; also for what this build cannot do yet.
+  static Training load(const std::filesystem::path& path);
+  static Training from_json(const Json& json, const std::string& source);
+};
+
+// How many threads compute, and whether others want the same cores.
+struct ThreadChoice {
+  int threads = 0;  // 0: by the CPU budget and the shapes
+  bool exclusive = true;
+  // MUSTER_THREADS (set where several replicas share a machine) and MUSTER_EXCLUSIVE. Throws
+  // Invalid.
+  static ThreadChoice from_environment(int spec_threads);
+};
+
+// Opens a data source and checks that it fits the model: shapes, kind of label, range of labels.
+// The first one (train) fills in what the model leaves open. Throws Invalid naming what does not
+// fit.
+std::unique_ptr<data::Dataset> open_for(const spec::DataSource& source, const std::string& name,
+                                        compute::ModelSpec& model);
+
+// Data, model and engine of one training process, made to fit each other.
+struct Assembly {
+  Training training;
+  std::unique_ptr<data::Dataset> train;
+  std::unique_ptr<compute::Engine> engine;
+  std::unique_ptr<compute::Optimizer> optimizer;
+  std::unique_ptr<Workload> workload;
+  std::unique_ptr<Feed> feed;
+
+  const spec::TrainingSpec& spec() const { return training.spec; }
+  // Build, instruction set, precision, threads: what decides a result's bits.
+  std::string determinism_fingerprint() const;
+};
+
+// `members`: how many compute together; `distributed`: through parameter servers.
+Assembly assemble(Training training, int members, bool distributed, const ThreadChoice& threads);
+
+}  // namespace muster::loop

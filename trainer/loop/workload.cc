@@ -1,0 +1,85 @@
+#include "trainer/loop/workload.h"
+
+#include <algorithm>
+
+#include "common/error.h"
+
+namespace muster::loop {
+
+namespace {
+uint64_t quotient_up(uint64_t a, uint64_t b) {
+  return (a + b - 1) / b;
+}
+}  // namespace
+
+Workload::Workload(const spec::TrainingSpec& spec, uint64_t samples, int members, bool distributed)
+    : samples_(samples),
+      members_(static_cast<uint64_t>(members)),
+      accumulation_(static_cast<uint64_t>(spec.gradient_accumulation)),
+      epochs_(spec.epochs),
+      steps_(spec.steps),
+      async_(spec.policy != spec::SyncPolicy::sync && distributed) {
+  const auto batch = static_cast<uint64_t>(spec.batch_size);
+  batches_per_epoch_ = spec.data.drop_remainder ? samples / batch : quotient_up(samples, batch);
+  const bool nothing = batches_per_epoch_ == 0 || steps_.value_or(epochs_.value_or(0)) == 0;
+  if (nothing)
+    throw Invalid("training: expected at least one step, found none: " + std::to_string(samples) +
+                  " samples in batches of " + std::to_string(batch) +
+                  (spec.data.drop_remainder ? " without the remainder" : ""));
+}
+
+uint64_t Workload::steps_per_epoch() const {
+  return async_ ? tickets_per_epoch() : quotient_up(batches_per_epoch_, members_ * accumulation_);
+}
+
+uint64_t Workload::total_steps(const checkpoint::Position& position) const {
+  if (steps_) return *steps_;
+  if (async_) return total_tickets();
+  if (position.epoch >= *epochs_) return position.step;
+  const uint64_t left = batches_per_epoch_ - std::min(position.next_batch, batches_per_epoch_);
+  return position.step + quotient_up(left, members_ * accumulation_) +
+         (*epochs_ - position.epoch - 1) * steps_per_epoch();
+}
+
+bool Workload::finished(const checkpoint::Position& position) const {
+  if (async_)
+    return position.epoch * tickets_per_epoch() + position.next_batch >= total_tickets() &&
+           position.outstanding.empty();
+  return steps_ ? position.step >= *steps_ : position.epoch >= *epochs_;
+}
+
+void Workload::advance(checkpoint::Position& position) const {
+  ++position.step;
+  ++position.optimizer_t;
+  position.next_batch += members_ * accumulation_;
+  if (position.next_batch < batches_per_epoch_) return;
+  ++position.epoch;
+  position.next_batch = 0;
+}
+
+Work Workload::part_of(const checkpoint::Position& position, int rank) const {
+  Work work;
+  work.epoch = position.epoch;
+  work.first_batch = position.next_batch + static_cast<uint64_t>(rank) * accumulation_;
+  work.batches = static_cast<int>(accumulation_);
+  return work;
+}
+
+uint64_t Workload::tickets_per_epoch() const {
+  return quotient_up(batches_per_epoch_, accumulation_);
+}
+
+uint64_t Workload::total_tickets() const {
+  return steps_ ? *steps_ : *epochs_ * tickets_per_epoch();
+}
+
+Work Workload::ticket(uint64_t number) const {
+  Work work;
+  work.ticket = number;
+  work.epoch = number / tickets_per_epoch();
+  work.first_batch = number % tickets_per_epoch() * accumulation_;
+  work.batches = static_cast<int>(accumulation_);
+  return work;
+}
+
+}  // namespace muster::loop

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "trainer/checkpoint/manifest.h"
+#include "trainer/spec/training_spec.h"
+
+namespace muster::loop {
+
+// Consecutive batches of an epoch that one member computes for one update; those beyond the epoch's
+// end are empty.
+struct Work {
+  uint64_t epoch = 0;
+  uint64_t first_batch = 0;
+  int batches = 1;
+  uint64_t ticket = 0;  // async
+};
+
+// How much there is to do and who does what, from sizes alone.
+// In step with the group (sync, and a process by itself) a step is members x accumulation batches,
+// and member r computes the r-th part of them. Asynchronously a ticket is `accumulation` batches.
+class Workload {
+ public:
+  // Throws Invalid where the data and the spec come to no step at all.
+  // A process by itself has no policy: it is in step with itself.
+  Workload(const spec::TrainingSpec& spec, uint64_t samples, int members, bool distributed);
+
+  uint64_t samples() const { return samples_; }
+  uint64_t batches_per_epoch() const { return batches_per_epoch_; }
+  uint64_t steps_per_epoch() const;
+  // Of the whole training: those that are left from `position`, and those it has.
+  uint64_t total_steps(const checkpoint::Position& position) const;
+
+  bool finished(const checkpoint::Position& position) const;
+  // One committed step further. Precondition: sync.
+  void advance(checkpoint::Position& position) const;
+  Work part_of(const checkpoint::Position& position, int rank) const;
+
+  uint64_t tickets_per_epoch() const;
+  uint64_t total_tickets() const;
+  Work ticket(uint64_t number) const;
+
+ private:
+  uint64_t samples_;
+  uint64_t batches_per_epoch_;
+  uint64_t members_;
+  uint64_t accumulation_;
+  std::optional<uint64_t> epochs_;
+  std::optional<uint64_t> steps_;
+  bool async_;
+};
+
+}  // namespace muster::loop
