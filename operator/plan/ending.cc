@@ -8,7 +8,7 @@ namespace {
 // In the ending, an evaluator that waits for its back-off.
 bool evaluator_waits(const Draft& draft) {
   for (int index = 0; index < draft.desired(Role::evaluator); ++index) {
-    if (evaluator_may_run(draft, index) && !draft.observed.final_checkpoint_evaluated) return true;
+    if (evaluator_may_start(draft, index)) return true;
   }
   return false;
 }

@@ -26,7 +26,7 @@ bool any_member_live(const Draft& draft, bool of_old_run_only) {
 // An evaluator that lives, or that may be started (again) before its time is up.
 bool evaluator_is_due(const Draft& draft) {
   for (int index = 0; index < draft.desired(Role::evaluator); ++index) {
-    if (!draft.observed.final_checkpoint_evaluated && evaluator_may_run(draft, index)) return true;
+    if (evaluator_may_start(draft, index)) return true;
   }
   return std::ranges::any_of(draft.observed.replicas, [](const ObservedReplica& replica) {
     return is_live(replica) && replica.role == Role::evaluator;
@@ -79,8 +79,7 @@ void create_replicas(Draft& draft) {
   for (Role role : api::kRoles) {
     if (stage == Stage::active && !may_start(draft, role)) continue;
     for (int index = 0; index < draft.desired(role); ++index) {
-      const bool evaluates = role == Role::evaluator && evaluator_may_run(draft, index) &&
-                             !draft.observed.final_checkpoint_evaluated;
+      const bool evaluates = role == Role::evaluator && evaluator_may_start(draft, index);
       if (stage == Stage::active || evaluates) create(draft, role, index);
     }
   }

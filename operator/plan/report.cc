@@ -46,6 +46,17 @@ Readiness report_replicas(Draft& draft) {
   return readiness;
 }
 
+// What keeps a replica from being ready, where the cluster says it: "; worker-1: ImagePullBackOff".
+std::string first_obstacle(const Draft& draft) {
+  for (const api::ReplicaRecord& record : draft.status.records) {
+    const ObservedReplica* replica = staying(draft, record.role, record.index);
+    if (!replica || replica->ready || replica->reason.empty()) continue;
+    return "; " + describe(draft.job, record.role, record.index) + ": " +
+           clean_line(replica->reason);
+  }
+  return "";
+}
+
 void report_running(Draft& draft, const Readiness& readiness) {
   const std::string wanted = std::to_string(readiness.wanted);
   switch (draft.stage()) {
@@ -65,7 +76,8 @@ void report_running(Draft& draft, const Readiness& readiness) {
         readiness.wanted == 1 ? "the replica is ready" : "all " + wanted + " replicas are ready");
   }
   draft.set("Running", false, "ReplicasNotReady",
-            std::to_string(readiness.ready) + " of " + wanted + " replicas are ready");
+            std::to_string(readiness.ready) + " of " + wanted + " replicas are ready" +
+                first_obstacle(draft));
 }
 
 void report_restarting(Draft& draft) {

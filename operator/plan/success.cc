@@ -58,4 +58,8 @@ bool evaluator_may_run(const Draft& draft, int index) {
   return !record.succeeded && !record.failed;
 }
 
+bool evaluator_may_start(const Draft& draft, int index) {
+  return !draft.observed.final_checkpoint_evaluated && evaluator_may_run(draft, index);
+}
+
 }  // namespace muster::plan

@@ -18,6 +18,9 @@ Time evaluator_limit(const Draft& draft);
 // out of time. False in any other stage.
 bool evaluator_may_run(const Draft& draft, int index);
 
+// The same, and the final checkpoint has yet to be evaluated: worth starting one for.
+bool evaluator_may_start(const Draft& draft, int index);
+
 // Members of a muster-trainer job are told by the chief that training is over and end by
 // themselves; they get this long for it before they are asked to.
 inline constexpr int64_t kFarewellSeconds = 5;

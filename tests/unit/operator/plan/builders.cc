@@ -86,7 +86,7 @@ JobBuilder& JobBuilder::suspended() {
   return *this;
 }
 
-void carry_out(const Plan& plan, api::TrainingJob& job, Observed& view, Time) {
+void carry_out(const Plan& plan, api::TrainingJob& job, Observed& view) {
   job.status = plan.status;
   for (const RemoveReplica& removal : plan.remove) {
     auto found = std::ranges::find(view.replicas, removal.uid, &ObservedReplica::uid);

@@ -43,7 +43,7 @@ inline JobBuilder make_job() {
 
 // Carries a plan out on a view at once and without fault: the status is written, `create` appears
 // as pending, `remove` as deleting (or gone, where it had ended).
-void carry_out(const Plan& plan, api::TrainingJob& job, Observed& view, Time now);
+void carry_out(const Plan& plan, api::TrainingJob& job, Observed& view);
 
 // What of a plan is more than nothing: "" if the status is `before` and there is no action and no
 // event.

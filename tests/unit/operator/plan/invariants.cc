@@ -160,7 +160,7 @@ void check_plan_of_own_result(const api::TrainingJob& job, const Observed& view,
                               const Plan& first) {
   api::TrainingJob next_job = job;
   Observed next_view = view;
-  carry_out(first, next_job, next_view, now);
+  carry_out(first, next_job, next_view);
   const Plan second = plan(next_job, next_view, now);
   require(actions_in(second, next_job.status).empty(),
           "the plan of its own result is not empty:" + actions_in(second, next_job.status));

@@ -155,6 +155,17 @@ TEST(Status, ShowsReadinessAndCounts) {
   EXPECT_EQ(scene.job.status.observed_generation, scene.job.generation);
 }
 
+TEST(Status, NamesWhatKeepsAReplicaFromBeingReady) {
+  Scene scene(full());
+  scene.start();
+  scene.replica(Role::worker, 1).phase = Phase::pending;
+  scene.replica(Role::worker, 1).ready = false;
+  scene.replica(Role::worker, 1).reason = "ImagePullBackOff";
+  scene.step();
+  EXPECT_EQ(scene.condition("Running").message,
+            "4 of 5 replicas are ready; worker-1: ImagePullBackOff");
+}
+
 TEST(Status, KeepsTheLastProgress) {
   Scene scene(full());
   scene.view.progress = Json{{"step", 7}};

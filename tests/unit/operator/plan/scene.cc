@@ -34,7 +34,7 @@ std::string sorted_names(const std::vector<ObservedReplica>& replicas, bool only
 
 Plan Scene::step() {
   Plan first = plan(job, view, now);
-  carry_out(first, job, view, now);
+  carry_out(first, job, view);
   const Plan second = plan(job, view, now);
   EXPECT_EQ(actions_in(second, job.status), "") << "the plan of its own result is not empty";
   EXPECT_EQ(second.look_again, first.look_again);
