@@ -48,10 +48,10 @@ std::string replicas_line(const api::TrainingJob& job) {
     const auto status = job.status.replica_statuses.find(role);
     if (status == job.status.replica_statuses.end()) continue;
     const auto& [ready, active, succeeded, failed, restarts] = status->second;
-    line += fmt::format("{}{} {}/{} ready", line.empty() ? "" : ", ", api::role_name(job, role),
+    line += fmt::format("{}{} {}/{} ready", line.empty() ? "" : "; ", api::role_name(job, role),
                         ready, spec.replicas);
-    if (succeeded > 0) line += fmt::format(" {} done", succeeded);
-    if (restarts > 0) line += fmt::format(" {} restarted", restarts);
+    if (succeeded > 0) line += fmt::format(", {} done", succeeded);
+    if (restarts > 0) line += fmt::format(", {} restart{}", restarts, restarts == 1 ? "" : "s");
   }
   return line.empty() ? "starting" : line;
 }

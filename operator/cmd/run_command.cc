@@ -91,7 +91,7 @@ class Run {
         signals_(std::move(signals)),
         display_(options.json ? stderr : stdout),
         cluster_(std::move(source.job), std::move(state), std::move(source.setting),
-                 [this](const plan::Event& event) { display_.event(event); }),
+                 [this](const plan::Event& event) { show(event); }),
         controller_(cluster_, [this](const auto& trouble) { report(trouble); }) {}
 
   int run() {
@@ -150,6 +150,11 @@ class Run {
     display_.print("warning: " + trouble.message + (trouble.will_retry ? " (will try again)" : ""));
     if (!trouble.will_retry) given_up_ = kBadInput;
     if (trouble.failures >= kMostFailures) given_up_ = kCannotWrite;
+  }
+
+  // The end is told by conclude().
+  void show(const plan::Event& event) {
+    if (event.reason != "Succeeded" && event.reason != "Failed") display_.event(event);
   }
 
   int conclude() {

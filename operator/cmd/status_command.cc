@@ -4,6 +4,7 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "common/file.h"
 #include "common/json.h"
 #include "operator/api/status.h"
 #include "operator/cmd/commands.h"
@@ -36,7 +37,7 @@ std::string phase_text(const ObservedReplica* replica, bool job_runs) {
     case Phase::succeeded:
       return "succeeded";
     case Phase::failed:
-      return "failed";
+      return replica->deleting ? "stopped" : "failed";
     case Phase::pending:
     case Phase::running:
       break;

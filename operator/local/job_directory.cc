@@ -29,6 +29,7 @@ Json to_json(const plan::ObservedReplica& replica) {
   value["attempt"] = replica.attempt;
   value["uid"] = replica.uid;
   value["phase"] = kPhases[static_cast<int>(replica.phase)];
+  value["deleting"] = replica.deleting;
   value["exitCode"] = replica.exit_code ? Json(*replica.exit_code) : Json(nullptr);
   value["reason"] = replica.reason;
   value["lastLine"] = replica.last_line;
@@ -51,6 +52,7 @@ plan::ObservedReplica to_replica(const Json& value) {
   if (const Json& code = member(value, "exitCode"); code.is_number_integer()) {
     replica.exit_code = code.get<int>();
   }
+  replica.deleting = bool_or(value, "deleting", false);
   replica.reason = string_or(value, "reason", "");
   replica.last_line = string_or(value, "lastLine", "");
   replica.started = api::parse_time(string_or(value, "started", ""));

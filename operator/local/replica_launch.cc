@@ -124,7 +124,8 @@ ReplicaLaunch replica_launch(const api::TrainingJob& job, api::Role role, int in
   for (const auto& [variable, value] : container.variables) {
     set_variable(launch.environment, variable, value, /*overwrite=*/true);
   }
-  launch.directory = setting.working_directory / container.working_directory;
+  launch.directory = setting.working_directory;
+  if (!container.working_directory.empty()) launch.directory /= container.working_directory;
   launch.log = setting.directory.log(name);
   launch.pid_file = setting.directory.pid_file(name);
   return result;
