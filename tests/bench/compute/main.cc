@@ -1,5 +1,5 @@
 // Microseconds a training step of the models that the project's figures are about, with a probe of
-// the machine before and after: `bench_compute [--phases] [NAME...]`.
+// the machine before and after: `bench_compute [--phases] [--threads=N] [NAME...]`.
 
 #include <zlib.h>
 
@@ -233,14 +233,23 @@ int main_of(const std::vector<std::string>& arguments) {
       {"sigmoid", {100, 10}, Activation::sigmoid, 100, Sgd{}, &sparse, 400},
       {"wide-4096", {4096, 4096, 10}, Activation::relu, 32, Adam{}, &sparse, 10},
   };
-  const bool phases = std::find(arguments.begin(), arguments.end(), "--phases") != arguments.end();
   const double rate = ticks_per_microsecond();
-  const int most = std::min(2, cpu_budget());
+  bool phases = false, any = true;
+  int most = std::min(2, cpu_budget()), least = 1;
+  for (const std::string& argument : arguments) {
+    if (argument == "--phases") {
+      phases = true;
+    } else if (argument.rfind("--threads=", 0) == 0) {
+      most = least = std::max(1, std::atoi(argument.c_str() + 10));
+    } else {
+      any = false;
+    }
+  }
   probe(most);
   for (const Work& work : works) {
     const bool named = std::find(arguments.begin(), arguments.end(), work.name) != arguments.end();
-    if (arguments.size() > (phases ? 1u : 0u) && !named) continue;
-    for (int threads = most; threads >= 1; --threads) measure(work, threads, phases, rate);
+    if (!any && !named) continue;
+    for (int threads = most; threads >= least; --threads) measure(work, threads, phases, rate);
   }
   probe(most);
   return 0;

@@ -15,6 +15,9 @@ namespace muster::compute::testing {
 uint64_t fixture_bits(uint64_t number, uint64_t element);
 float fixture_value(uint64_t number, uint64_t element, float limit);
 
+// Allocations by this program so far, on any thread.
+int64_t allocations();
+
 // A batch with memory of its own. Features are fixture values, `density` of them not zero.
 struct OwnedBatch {
   OwnedBatch(int64_t rows, int64_t features, int64_t labels, double density = 1.0,

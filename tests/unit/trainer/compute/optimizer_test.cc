@@ -1,0 +1,212 @@
+#include "trainer/compute/optimizer.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "common/error.h"
+#include "tests/unit/trainer/compute/support.h"
+
+namespace muster::compute::testing {
+namespace {
+
+// Kernel and bias that are trained, one frozen, one of state, and sizes that no vector divides.
+ParameterLayout layout_of_all() {
+  std::vector<ParameterTensor> tensors(4);
+  const char* names[] = {"kernel", "bias", "frozen", "state"};
+  const std::vector<int64_t> shapes[] = {{37, 19}, {19}, {23}, {29}};
+  for (size_t i = 0; i < 4; ++i) {
+    tensors[i].name = names[i];
+    tensors[i].shape = shapes[i];
+  }
+  tensors[0].learning_rate_multiplier = 0.5f;
+  tensors[1].weight_decay_multiplier = 0.0f;
+  tensors[2].segment = Segment::frozen;
+  tensors[3].segment = Segment::state;
+  tensors[3].state_momentum = 0.9f;
+  return ParameterLayout(tensors);
+}
+
+struct Buffers {
+  explicit Buffers(const Optimizer& optimizer, size_t size) : parameters(size), gradients(size) {
+    slots.assign(optimizer.slot_names().size(), std::vector<float>(size));
+  }
+  std::vector<std::span<float>> slices(Range range) {
+    std::vector<std::span<float>> spans;
+    for (auto& slot : slots) spans.push_back(std::span(slot).subspan(range.begin, range.size()));
+    return spans;
+  }
+  std::vector<float> parameters, gradients;
+  std::vector<std::vector<float>> slots;
+};
+
+void fill_tensors(const ParameterLayout& layout, std::vector<float>& values, uint64_t number) {
+  for (const auto& t : layout.tensors()) {
+    for (size_t i = 0; i < t.count; ++i) {
+      values[t.offset + i] = fixture_value(number, t.offset + i, 1.0f);
+    }
+  }
+}
+
+void apply(const Optimizer& optimizer, Buffers& buffers, const std::vector<Range>& ranges,
+           uint64_t t) {
+  UpdateArguments arguments;
+  arguments.learning_rate = 0.01f;
+  arguments.inverse_rows = 0.25f;
+  arguments.t = t;
+  for (const Range& range : ranges) {
+    const auto slots = buffers.slices(range);
+    optimizer.apply(
+        range, arguments, std::span(buffers.parameters).subspan(range.begin, range.size()),
+        std::span<const float>(buffers.gradients).subspan(range.begin, range.size()), slots);
+  }
+}
+
+const std::vector<OptimizerSpec>& specs() {
+  static const std::vector<OptimizerSpec> kSpecs = {Sgd{}, Sgd{0.9f, false}, Sgd{0.9f, true},
+                                                    Adam{}, AdamW{}};
+  return kSpecs;
+}
+
+struct Scalar {
+  double p, m = 0, v = 0;
+};
+
+// optimizer.h's formulas in float64.
+void expect_step(const OptimizerSpec& spec, Scalar& s, double g, double rate, double decay,
+                 uint64_t t) {
+  if (const Sgd* sgd = std::get_if<Sgd>(&spec)) {
+    const double momentum = double(sgd->momentum);
+    s.v = momentum * s.v - rate * g;
+    s.p += sgd->nesterov ? momentum * s.v - rate * g : s.v;
+    return;
+  }
+  if (std::holds_alternative<AdamW>(spec)) s.p -= rate * double(AdamW{}.weight_decay) * decay * s.p;
+  const double b1 = double(Adam{}.beta1), b2 = double(Adam{}.beta2);
+  s.m = b1 * s.m + (1 - b1) * g;
+  s.v = b2 * s.v + (1 - b2) * g * g;
+  const double corrected =
+      rate * std::sqrt(1 - std::pow(b2, double(t))) / (1 - std::pow(b1, double(t)));
+  s.p -= corrected * s.m / (std::sqrt(s.v) + double(Adam{}.epsilon));
+}
+
+class Rules : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { setenv("MUSTER_INSTRUCTION_SET", GetParam().c_str(), 1); }
+  void TearDown() override { unsetenv("MUSTER_INSTRUCTION_SET"); }
+};
+
+TEST_P(Rules, FollowTheirFormulas) {
+  const ParameterLayout layout = layout_of_all();
+  for (const OptimizerSpec& spec : specs()) {
+    const auto optimizer = Optimizer::create(spec, layout);
+    Buffers buffers(*optimizer, layout.size());
+    fill_tensors(layout, buffers.parameters, 1);
+    std::vector<Scalar> expected;
+    for (float p : buffers.parameters) expected.push_back({double(p)});
+    for (uint64_t t = 1; t <= 5; ++t) {
+      fill_tensors(layout, buffers.gradients, 10 + t);
+      apply(*optimizer, buffers, {{0, layout.size()}}, t);
+      for (const auto& tensor : layout.tensors()) {
+        for (size_t i = tensor.offset; i < tensor.offset + tensor.count; ++i) {
+          const double g = double(buffers.gradients[i]) * 0.25;
+          if (tensor.segment == Segment::trainable) {
+            expect_step(spec, expected[i], g,
+                        double(0.01f) * double(tensor.learning_rate_multiplier),
+                        double(tensor.weight_decay_multiplier), t);
+          } else if (tensor.segment == Segment::state) {
+            expected[i].p = double(0.9f) * expected[i].p + (1 - double(0.9f)) * g;
+          }
+          ASSERT_NEAR(buffers.parameters[i], expected[i].p, 3e-6) << tensor.name << " t " << t;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Rules, GiveTheSameBitsHoweverTheLayoutIsCut) {
+  const ParameterLayout layout = layout_of_all();
+  std::vector<std::vector<Range>> cuts = {layout.partition(3), layout.partition(7)};
+  cuts.push_back({{0, 5}, {5, 6}, {6, 333}, {333, 334}, {334, layout.size()}});
+  for (const OptimizerSpec& spec : specs()) {
+    const auto optimizer = Optimizer::create(spec, layout);
+    Buffers whole(*optimizer, layout.size());
+    fill_tensors(layout, whole.parameters, 1);
+    std::vector<Buffers> pieces(cuts.size(), whole);
+    for (uint64_t t = 1; t <= 3; ++t) {
+      fill_tensors(layout, whole.gradients, 10 + t);
+      apply(*optimizer, whole, {{0, layout.size()}}, t);
+      for (size_t c = 0; c < cuts.size(); ++c) {
+        pieces[c].gradients = whole.gradients;
+        apply(*optimizer, pieces[c], cuts[c], t);
+        EXPECT_EQ(pieces[c].parameters, whole.parameters);
+        EXPECT_EQ(pieces[c].slots, whole.slots);
+      }
+    }
+  }
+}
+
+TEST_P(Rules, LeaveFrozenParametersAndPaddingAlone) {
+  const ParameterLayout layout = layout_of_all();
+  for (const OptimizerSpec& spec : specs()) {
+    const auto optimizer = Optimizer::create(spec, layout);
+    Buffers buffers(*optimizer, layout.size());
+    buffers.gradients.assign(layout.size(), 1.0f);
+    apply(*optimizer, buffers, {{0, layout.size()}}, 1);
+    std::vector<bool> touched(layout.size());
+    for (const auto& tensor : layout.tensors()) {
+      if (tensor.segment == Segment::frozen) continue;
+      for (size_t i = 0; i < tensor.count; ++i) touched[tensor.offset + i] = true;
+    }
+    for (size_t i = 0; i < layout.size(); ++i) EXPECT_EQ(buffers.parameters[i] != 0.0f, touched[i]);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(EverySet, Rules, ::testing::ValuesIn(instruction_sets()),
+                         [](const auto& info) { return info.param; });
+
+TEST(Optimizer, RefusesBuffersThatAreNotTheRange) {
+  const ParameterLayout layout = layout_of_all();
+  const auto optimizer = Optimizer::create(Adam{}, layout);
+  Buffers buffers(*optimizer, layout.size());
+  const auto slots = buffers.slices({0, layout.size()});
+  EXPECT_THROW(optimizer->apply({0, 5}, {}, buffers.parameters, buffers.gradients, slots), Invalid);
+  EXPECT_THROW(optimizer->apply({0, layout.size()}, {}, buffers.parameters, buffers.gradients, {}),
+               Invalid);
+}
+
+struct Rate {
+  const char* what;
+  Schedule schedule;
+  uint64_t step;
+  double expected;
+};
+
+TEST(Schedule, FollowsItsFormula) {
+  const Schedule piecewise{0.1, Piecewise{{10, 20}, {0.1, 0.01, 0.001}}, 0};
+  const Schedule smooth{0.1, Exponential{10, 0.5, false}, 0},
+      stairs{0.1, Exponential{10, 0.5, true}, 0};
+  const Schedule cosine{0.1, Cosine{100, 0.1}, 0}, warm{0.1, Exponential{10, 0.5, true}, 5};
+  const std::vector<Rate> rates = {
+      {"constant", {0.1, Constant{}, 0}, 1000, 0.1},
+      {"piecewise before", piecewise, 9, 0.1},
+      {"piecewise at", piecewise, 10, 0.01},
+      {"piecewise after", piecewise, 99, 0.001},
+      {"exponential", smooth, 5, 0.1 * std::sqrt(0.5)},
+      {"staircase", stairs, 19, 0.05},
+      {"cosine start", cosine, 0, 0.1},
+      {"cosine middle", cosine, 50, 0.1 * (0.9 * 0.5 + 0.1)},
+      {"cosine end", cosine, 1000, 0.01},
+      {"warm-up first", warm, 0, 0.02},
+      {"warm-up last", warm, 4, 0.1},
+      {"after warm-up", warm, 14, 0.1},
+      {"shape starts after", warm, 15, 0.05},
+  };
+  for (const Rate& rate : rates) {
+    EXPECT_NEAR(rate.schedule.at(rate.step), rate.expected, 1e-12) << rate.what;
+  }
+}
+
+}  // namespace
+}  // namespace muster::compute::testing

@@ -1,0 +1,211 @@
+// Replays what PyTorch computed; tests/fixtures/pytorch/README.md says what the files mean.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/unit/trainer/compute/support.h"
+#include "trainer/data/dataset.h"
+
+namespace muster::compute::testing {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::filesystem::path kSource = MUSTER_SOURCE_DIR;
+
+std::vector<std::string> fixtures() {
+  std::vector<std::string> names;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(kSource / "tests/fixtures/pytorch")) {
+    if (entry.path().extension() == ".json") names.push_back(entry.path().stem());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Activation activation_of(const std::string& name) {
+  if (name == "relu") return Activation::relu;
+  if (name == "sigmoid") return Activation::sigmoid;
+  if (name == "softmax") return Activation::softmax;
+  return Activation::linear;
+}
+
+LayerKind kind_of(const Json& json) {
+  const std::string kind = json.at("kind");
+  if (kind == "dense") {
+    Dense dense;
+    dense.units = json.at("units");
+    dense.activation = activation_of(json.value("activation", "linear"));
+    dense.use_bias = json.value("use_bias", true);
+    return dense;
+  }
+  if (kind == "activation") return ActivationLayer{activation_of(json.at("activation"))};
+  if (kind == "batchNormalization") {
+    return BatchNormalization{json.at("momentum"), json.at("epsilon")};
+  }
+  if (kind == "add") return Add{};
+  if (kind == "concatenate") return Concatenate{};
+  throw std::runtime_error("a fixture has a layer of kind " + kind);
+}
+
+ModelSpec model_of(const Json& json) {
+  ModelSpec spec;
+  spec.name = json.at("name");
+  spec.input_shape = json.at("input_shape").get<std::vector<int64_t>>();
+  spec.label_count = json.at("label_count");
+  spec.loss = json.at("loss") == "mean_squared_error" ? Loss::mean_squared_error
+                                                      : Loss::softmax_cross_entropy;
+  for (const Json& entry : json.at("layers")) {
+    LayerSpec layer{entry.at("name"), kind_of(entry), {}, true};
+    if (entry.contains("inputs")) layer.inputs = entry["inputs"].get<std::vector<std::string>>();
+    spec.layers.push_back(layer);
+  }
+  return spec;
+}
+
+OptimizerSpec optimizer_of(const Json& json) {
+  const std::string name = json.at("name");
+  if (name == "sgd") return Sgd{json.value("momentum", 0.0f), json.value("nesterov", false)};
+  if (name == "adam") return Adam{json.at("beta1"), json.at("beta2"), json.at("epsilon")};
+  if (name != "adamw") throw std::runtime_error("a fixture has an optimizer named " + name);
+  return AdamW{json.at("beta1"), json.at("beta2"), json.at("epsilon"), json.at("weight_decay")};
+}
+
+void set_parameters(const Json& json, Engine& engine) {
+  initialize_parameters(engine.layout(), 1, engine.parameters());  // moving statistics
+  for (const Json& entry : json.at("parameters")) {
+    const ParameterTensor& tensor = engine.layout().find(entry.at("name"));
+    ASSERT_EQ(entry.at("shape").get<std::vector<int64_t>>(), tensor.shape) << tensor.name;
+    for (size_t i = 0; i < tensor.count; ++i) {
+      const float limit = static_cast<float>(entry.value("limit", 0.0));
+      engine.parameters()[tensor.offset + i] = entry.contains("constant")
+                                                   ? entry["constant"].get<float>()
+                                                   : fixture_value(entry.at("number"), i, limit);
+    }
+  }
+}
+
+// The first ten batches, one after the other.
+struct Samples {
+  explicit Samples(const Json& json) : width(json.at("input_shape")[0]) {
+    const size_t count = 10 * json.at("batch_size").get<size_t>();
+    const size_t classes = json.at("label_count");
+    if (json.at("data").at("source") == "mnist") {
+      read_mnist(count);
+    } else {
+      generate(count, classes);
+    }
+    for (size_t i = 0; i < count; ++i) {
+      rows.push_back(&values[i * width]);
+      if (!targets.empty()) target_rows.push_back(&targets[i * classes]);
+    }
+  }
+
+  void read_mnist(size_t count) {
+    spec::DataSource source;
+    source.images = kSource / "examples/data/mnist/train-images-idx3-ubyte.gz";
+    source.labels = kSource / "examples/data/mnist/train-labels-idx1-ubyte.gz";
+    source.take = static_cast<int64_t>(count);
+    const auto dataset = data::open_dataset(source);
+    for (size_t i = 0; i < count; ++i) {
+      const auto* bytes = static_cast<const uint8_t*>(dataset->features(i));
+      for (size_t e = 0; e < width; ++e) values.push_back(float(bytes[e]) * (1.0f / 255.0f));
+      labels.push_back(dataset->label(i));
+    }
+  }
+
+  void generate(size_t count, size_t classes) {
+    for (size_t i = 0; i < count * width; ++i) values.push_back(fixture_value(1000, i, 1.0f));
+    for (size_t i = 0; i < count; ++i) {
+      labels.push_back(static_cast<int32_t>((fixture_bits(1001, i) >> 40) % classes));
+    }
+    for (size_t i = 0; i < count * classes; ++i) targets.push_back(fixture_value(1002, i, 1.0f));
+  }
+
+  Batch batch(size_t step, size_t rows_in_batch) const {
+    Batch batch;
+    batch.rows = static_cast<int64_t>(rows_in_batch);
+    batch.features = std::span(rows).subspan(step * rows_in_batch, rows_in_batch);
+    batch.labels = std::span(labels).subspan(step * rows_in_batch, rows_in_batch);
+    if (!targets.empty()) {
+      batch.targets = std::span(target_rows).subspan(step * rows_in_batch, rows_in_batch);
+    }
+    return batch;
+  }
+
+  size_t width;
+  std::vector<float> values, targets;
+  std::vector<int32_t> labels;
+  std::vector<const void*> rows;
+  std::vector<const float*> target_rows;
+};
+
+void compare_gradients(const Json& json, Engine& engine, const Batch& batch) {
+  engine.compute_gradients(batch);
+  for (const Json& entry : json.at("gradients")) {
+    const ParameterTensor& tensor = engine.layout().find(entry.at("name"));
+    const auto g = engine.gradients().subspan(tensor.offset, tensor.count);
+    double squares = 0;
+    for (float x : g) squares += std::pow(double(x) / double(batch.rows), 2);
+    const double norm = entry.at("norm");
+    // A gradient that is zero but for rounding (of a bias before a normalization) has no figures.
+    EXPECT_NEAR(std::sqrt(squares), norm, 1e-5 * norm + 1e-7) << tensor.name;
+    const auto first = entry.at("first").get<std::vector<double>>();
+    for (size_t i = 0; i < first.size(); ++i) {
+      EXPECT_NEAR(double(g[i]) / double(batch.rows), first[i], 1e-5 * norm + 1e-7)
+          << tensor.name << " [" << i << "]";
+    }
+  }
+}
+
+class PyTorch : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {};
+
+TEST_P(PyTorch, ComputesTheSameGradientsAndFirstTenLosses) {
+  const auto& [name, set] = GetParam();
+  const Json json =
+      Json::parse(std::ifstream(kSource / "tests/fixtures/pytorch" / (name + ".json")));
+  const size_t rows = json.at("batch_size");
+  const Samples samples(json);
+  const auto made = engine(model_of(json), static_cast<int64_t>(rows), 2, set);
+  ASSERT_NO_FATAL_FAILURE(set_parameters(json, *made));
+  compare_gradients(json, *made, samples.batch(0, rows));
+  const auto optimizer = Optimizer::create(optimizer_of(json.at("optimizer")), made->layout());
+  std::vector<std::vector<float>> storage(optimizer->slot_names().size(),
+                                          std::vector<float>(made->layout().size()));
+  const std::vector<std::span<float>> slots(storage.begin(), storage.end());
+  UpdateArguments update;
+  update.learning_rate = json.at("optimizer").at("learning_rate");
+  for (size_t step = 0; step < 10; ++step) {
+    update.t = step + 1;
+    const LossSums sums = made->train(samples.batch(step, rows), *optimizer, update, slots);
+    const double loss = sums.loss / double(rows);
+    const double float32 = json.at("losses")[step], float64 = json.at("losses_float64")[step];
+    EXPECT_NEAR(loss, float32, 1e-5 * float32) << "step " << step;
+    EXPECT_NEAR(loss, float64, 1e-5 * float64) << "step " << step;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryFixture, PyTorch,
+                         ::testing::Combine(::testing::ValuesIn(fixtures()),
+                                            ::testing::ValuesIn(instruction_sets())),
+                         [](const auto& info) {
+                           std::string name =
+                               std::get<0>(info.param) + "_" + std::get<1>(info.param);
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(PyTorchFixtures, OfTheModelsInTheFiguresAreThere) {
+  const std::vector<std::string> names = fixtures();
+  for (const char* name : {"mnist-mlp", "mnist-sigmoid", "linear-regression", "branches"}) {
+    EXPECT_NE(std::find(names.begin(), names.end(), name), names.end()) << name;
+  }
+}
+
+}  // namespace
+}  // namespace muster::compute::testing
