@@ -28,6 +28,7 @@ void set(Variables& variables, const std::string& name, std::string value) {
 
 std::vector<std::string> strings(const Json& list) {
   std::vector<std::string> result;
+  if (!list.is_array()) return result;
   for (const Json& item : list) {
     if (item.is_string()) result.push_back(item.get<std::string>());
   }

@@ -1,12 +1,14 @@
 #include "operator/local/process_table.h"
 
+#include <fcntl.h>
 #include <signal.h>
 
+#include <cerrno>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <sstream>
+
+#include "operator/local/descriptor.h"
 
 namespace muster::local {
 
@@ -14,10 +16,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Files of /proc say 0 for their size; they are read to their end.
+// A process may end while its files are read: what came until then is all there is.
 std::string read_proc(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text;
+  char bytes[4096];
+  while (file) {
+    const ssize_t got = ::read(file.get(), bytes, sizeof bytes);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    text.append(bytes, static_cast<size_t>(got));
+  }
+  return text;
 }
 
 struct Stat {

@@ -1,0 +1,217 @@
+#include "operator/controller/controller.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "common/error.h"
+
+namespace muster::controller {
+namespace {
+
+using namespace std::chrono_literals;
+using api::Role;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+// A cluster in memory whose clock the test moves, and which fails when the test wants.
+class FakeCluster final : public cluster::Cluster {
+ public:
+  api::TrainingJob job;
+  api::Time time{1000s};
+  std::vector<plan::ObservedReplica> replicas;
+  std::vector<std::string> calls;
+  int failing_writes = 0;
+  int failing_creations = 0;
+  bool gone = false;
+
+  FakeCluster() {
+    job.name = "job";
+    job.uid = "uid";
+    job.replicas[Role::worker] = {};
+    job.decided_by = api::DecidedBy::all_workers;
+  }
+
+  api::Time now() const override { return time; }
+  std::optional<api::TrainingJob> get(const std::string&) override {
+    return gone ? std::nullopt : std::optional(job);
+  }
+  plan::Observed observe(const api::TrainingJob&) override {
+    plan::Observed observed;
+    observed.replicas = replicas;
+    return observed;
+  }
+  void publish_status(const api::TrainingJob&, const api::JobStatus& status) override {
+    calls.push_back("status");
+    if (failing_writes-- > 0) throw Unavailable("status: conflict");
+    job.status = status;
+  }
+  void create(const api::TrainingJob&, const plan::CreateReplica& replica) override {
+    calls.push_back("create " + std::to_string(replica.attempt));
+    if (failing_creations-- > 0) throw Unavailable("create: try later");
+    plan::ObservedReplica seen;
+    seen.role = replica.role;
+    seen.index = replica.index;
+    seen.attempt = replica.attempt;
+    seen.run = replica.run;
+    seen.uid = std::to_string(replica.attempt);
+    seen.phase = plan::Phase::running;
+    seen.ready = true;
+    seen.started = time;
+    replicas.push_back(seen);
+  }
+  void remove(const api::TrainingJob&, const plan::RemoveReplica& replica) override {
+    calls.push_back("remove " + replica.uid);
+    std::erase_if(replicas, [&](const auto& seen) { return seen.uid == replica.uid; });
+  }
+  void emit(const api::TrainingJob&, const plan::Event& event) override {
+    calls.push_back("event " + event.reason);
+  }
+  void remove_job(const api::TrainingJob&) override {
+    calls.push_back("remove job");
+    gone = true;
+  }
+
+  void end(int exit_code) {
+    plan::ObservedReplica& seen = replicas.back();
+    seen.phase = exit_code == 0 ? plan::Phase::succeeded : plan::Phase::failed;
+    seen.exit_code = exit_code;
+    seen.ready = false;
+    seen.finished = time;
+  }
+  std::vector<std::string> take_calls() { return std::exchange(calls, {}); }
+};
+
+class ControllerTest : public testing::Test {
+ protected:
+  FakeCluster cluster_;
+  std::vector<Controller::Trouble> troubles_;
+  Controller controller_{cluster_, [this](const auto& trouble) { troubles_.push_back(trouble); },
+                         BackOff{100ms, 1s}};
+};
+
+TEST_F(ControllerTest, writes_the_status_once_before_it_acts) {
+  controller_.wake("job");
+  controller_.work();
+  EXPECT_THAT(cluster_.take_calls(), ElementsAre("status", "create 0"));
+}
+
+TEST_F(ControllerTest, does_nothing_unless_woken_and_nothing_new_if_nothing_changed) {
+  controller_.work();
+  EXPECT_THAT(cluster_.take_calls(), IsEmpty());
+  controller_.wake("job");
+  controller_.work();
+  controller_.wake("job");
+  controller_.work();  // the replica is in view now
+  cluster_.take_calls();
+  controller_.wake("job");
+  EXPECT_EQ(controller_.work(), std::nullopt);
+  EXPECT_THAT(cluster_.take_calls(), IsEmpty());
+}
+
+TEST_F(ControllerTest, does_nothing_else_where_the_status_cannot_be_written) {
+  cluster_.failing_writes = 1;
+  controller_.wake("job");
+  EXPECT_EQ(controller_.work(), cluster_.time + 100ms);
+  EXPECT_THAT(cluster_.take_calls(), ElementsAre("status"));
+  ASSERT_EQ(troubles_.size(), 1u);
+  EXPECT_EQ(troubles_[0].message, "status: conflict");
+  EXPECT_TRUE(troubles_[0].will_retry);
+  cluster_.time += 100ms;
+  controller_.work();
+  EXPECT_THAT(cluster_.take_calls(), ElementsAre("status", "create 0"));
+}
+
+TEST_F(ControllerTest, backs_off_longer_with_each_failure_in_a_row_up_to_a_limit) {
+  cluster_.failing_writes = 7;
+  controller_.wake("job");
+  std::vector<std::chrono::milliseconds> delays;
+  for (int i = 0; i < 7; ++i) {
+    const api::Time next = controller_.work().value();
+    delays.push_back(next - cluster_.time);
+    cluster_.time = next;
+  }
+  EXPECT_THAT(delays, ElementsAre(100ms, 200ms, 400ms, 800ms, 1000ms, 1000ms, 1000ms));
+  controller_.work();
+  cluster_.failing_writes = 1;
+  cluster_.job.generation = 2;
+  controller_.wake("job");
+  EXPECT_EQ(controller_.work().value() - cluster_.time, 100ms) << "a success ends the row";
+}
+
+TEST_F(ControllerTest, repeats_creations_that_failed_after_the_status_was_written) {
+  cluster_.failing_creations = 1;
+  controller_.wake("job");
+  cluster_.time = controller_.work().value();
+  controller_.work();
+  EXPECT_THAT(cluster_.take_calls(), ElementsAre("status", "create 0", "create 0"));
+}
+
+TEST_F(ControllerTest, looks_again_when_the_plan_says) {
+  controller_.wake("job");
+  controller_.work();
+  cluster_.end(1);  // restarted at once
+  controller_.wake("job");
+  controller_.work();
+  EXPECT_THAT(cluster_.take_calls(), Contains("create 1"));
+  cluster_.end(1);  // this time after a back-off
+  controller_.wake("job");
+  const api::Time next = controller_.work().value();
+  EXPECT_GT(next, cluster_.time);
+  EXPECT_THAT(cluster_.take_calls(), testing::Not(Contains(StartsWith("create"))));
+  cluster_.time = next;
+  controller_.work();
+  EXPECT_THAT(cluster_.take_calls(), Contains("create 2"));
+}
+
+TEST_F(ControllerTest, forgets_a_job_that_is_gone) {
+  cluster_.gone = true;
+  controller_.wake("job");
+  EXPECT_EQ(controller_.work(), std::nullopt);
+  EXPECT_THAT(cluster_.take_calls(), IsEmpty());
+}
+
+TEST(WorkQueue, gives_a_key_to_one_taker_at_a_time) {
+  WorkQueue queue;
+  const api::Time now{10s};
+  queue.add("a", now);
+  queue.add("a", now);
+  EXPECT_EQ(queue.take(now), "a");
+  EXPECT_EQ(queue.take(now), std::nullopt);
+  queue.add("a", now);
+  EXPECT_EQ(queue.take(now), std::nullopt) << "taken";
+  EXPECT_EQ(queue.next(), std::nullopt);
+  queue.done("a");
+  EXPECT_EQ(queue.take(now), "a") << "added while taken";
+  queue.done("a");
+  EXPECT_EQ(queue.take(now), std::nullopt);
+}
+
+TEST(WorkQueue, keeps_the_earlier_of_two_times_and_gives_the_oldest_first) {
+  WorkQueue queue;
+  queue.add("a", api::Time(30s));
+  queue.add("a", api::Time(20s));
+  queue.add("a", api::Time(40s));
+  queue.add("b", api::Time(10s));
+  EXPECT_EQ(queue.next(), api::Time(10s));
+  EXPECT_EQ(queue.take(api::Time(5s)), std::nullopt);
+  EXPECT_EQ(queue.take(api::Time(25s)), "b");
+  EXPECT_EQ(queue.take(api::Time(25s)), "a");
+}
+
+TEST(WorkQueue, forgets_what_it_is_told_to) {
+  WorkQueue queue;
+  queue.add("a", api::Time(1s));
+  EXPECT_EQ(queue.take(api::Time(1s)), "a");
+  queue.failed("a", api::Time(1s));
+  EXPECT_EQ(queue.failures("a"), 1);
+  queue.forget("a");
+  EXPECT_EQ(queue.failures("a"), 0);
+  EXPECT_EQ(queue.next(), std::nullopt);
+}
+
+}  // namespace
+}  // namespace muster::controller

@@ -1,0 +1,118 @@
+#include "operator/local/job_directory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "common/error.h"
+#include "tests/unit/operator/local/scratch.h"
+
+namespace muster::local {
+namespace {
+
+TEST(ToYaml, is_read_back_as_the_same_value) {
+  const Json values[] = {
+      nullptr,
+      Json::object(),
+      Json::array(),
+      3,
+      -2.5,
+      1e300,
+      "text",
+      "",
+      "true",
+      "yes",
+      "12",
+      "1e3",
+      "0x10",
+      "~",
+      "null",
+      "- a",
+      "a: b",
+      "# no comment",
+      " padded ",
+      "line\nbreak\ttab \"quoted\" \\ back",
+      "\xC3\xA9\xE2\x82\xAC",
+      {{"a", {{"b", {1, 2, {{"c", nullptr}}}}}}, {"empty", Json::array()}, {"d e", "f"}},
+      Json::array({Json::array({1, Json::array({2})}), {{"x", Json::array({"y"})}, {"z", 1}}}),
+      {{"true", 1}, {"1", 2}},
+  };
+  for (const Json& value : values) {
+    const std::string text = to_yaml(value);
+    EXPECT_EQ(Document::parse(text, "test").value(), value) << text;
+  }
+}
+
+TEST(JobState, survives_writing_and_reading) {
+  const Scratch scratch;
+  const JobDirectory directory(scratch.path());
+  EXPECT_FALSE(load_state(directory));
+  JobState state;
+  state.name = "job";
+  state.uid = "u";
+  state.generation = 3;
+  state.ports = {{"chief-0", 20001}};
+  state.wall_seconds = 1.5;
+  plan::ObservedReplica replica;
+  replica.role = api::Role::ps;
+  replica.index = 2;
+  replica.attempt = 4;
+  replica.run = 1;
+  replica.uid = "ps-2-4";
+  replica.phase = plan::Phase::failed;
+  replica.deleting = true;
+  replica.exit_code = 137;
+  replica.last_line = "not \xff UTF-8";
+  replica.started = api::Time(std::chrono::milliseconds(1234));
+  state.replicas = {replica};
+  state.status = {{"restarts", 1}};
+  save_state(directory, state);
+  const JobState read = load_state(directory).value();
+  EXPECT_EQ(read.name, "job");
+  EXPECT_EQ(read.generation, 3);
+  EXPECT_EQ(read.ports, state.ports);
+  EXPECT_EQ(read.wall_seconds, 1.5);
+  EXPECT_EQ(read.status, state.status);
+  ASSERT_EQ(read.replicas.size(), 1u);
+  EXPECT_EQ(read.replicas[0].role, api::Role::ps);
+  EXPECT_EQ(read.replicas[0].attempt, 4);
+  EXPECT_EQ(read.replicas[0].uid, "ps-2-4");
+  EXPECT_EQ(read.replicas[0].phase, plan::Phase::failed);
+  EXPECT_TRUE(read.replicas[0].deleting);
+  EXPECT_EQ(read.replicas[0].exit_code, 137);
+  EXPECT_EQ(read.replicas[0].started, replica.started);
+  EXPECT_FALSE(read.replicas[0].finished);
+}
+
+TEST(JobState, of_something_else_is_refused_by_name) {
+  const Scratch scratch;
+  const JobDirectory directory(scratch.path());
+  for (const char* text : {"", "{", "[]", "{\"name\": 3}", "{\"name\": \"a\", \"uid\": \"b\"}"}) {
+    std::ofstream(directory.state()) << text;
+    try {
+      load_state(directory);
+      ADD_FAILURE() << text;
+    } catch (const Invalid& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr("job.json")) << text;
+    }
+  }
+}
+
+TEST(JobDirectory, is_absolute_and_without_a_slash_at_its_end) {
+  EXPECT_EQ(JobDirectory("/a/b/").root(), "/a/b");
+  EXPECT_EQ(JobDirectory("runs/x/../y").root(), std::filesystem::current_path() / "runs/y");
+}
+
+TEST(ReadJson, gives_null_for_what_is_not_there_or_not_whole) {
+  const Scratch scratch;
+  EXPECT_TRUE(read_json_or_null(scratch.path() / "none").is_null());
+  std::ofstream(scratch.path() / "half") << "{\"a\": ";
+  EXPECT_TRUE(read_json_or_null(scratch.path() / "half").is_null());
+  EXPECT_TRUE(read_json_or_null(scratch.path()).is_null());
+  std::ofstream(scratch.path() / "whole") << "{\"a\": 1}";
+  EXPECT_EQ(read_json_or_null(scratch.path() / "whole")["a"], 1);
+}
+
+}  // namespace
+}  // namespace muster::local

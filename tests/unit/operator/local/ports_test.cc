@@ -1,0 +1,67 @@
+#include "operator/local/ports.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <set>
+
+#include "operator/local/descriptor.h"
+
+namespace muster::local {
+namespace {
+
+// A server on a free port of 127.0.0.1.
+struct Server {
+  Server() : socket(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    ::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), size);
+    ::listen(socket.get(), 1);
+    ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size);
+    port = ntohs(address.sin_port);
+  }
+  Descriptor socket;
+  int port = 0;
+};
+
+TEST(Ports, are_free_different_and_kept) {
+  std::map<std::string, int> ports;
+  EXPECT_TRUE(settle_ports({"a", "b", "c"}, ports).empty());
+  std::set<int> distinct;
+  for (const auto& [name, port] : ports) {
+    EXPECT_TRUE(is_port_free(port)) << name;
+    distinct.insert(port);
+  }
+  EXPECT_EQ(distinct.size(), 3u);
+  const auto before = ports;
+  EXPECT_TRUE(settle_ports({"a", "b", "c"}, ports).empty());
+  EXPECT_EQ(ports, before);
+}
+
+TEST(Ports, that_are_taken_move_and_are_named) {
+  const Server server;
+  EXPECT_FALSE(is_port_free(server.port));
+  std::map<std::string, int> ports = {{"a", server.port}, {"gone", 1}};
+  const auto moved = settle_ports({"a", "b"}, ports);
+  ASSERT_EQ(moved.size(), 1u);
+  EXPECT_EQ(moved[0].name, "a");
+  EXPECT_EQ(moved[0].from, server.port);
+  EXPECT_EQ(moved[0].to, ports["a"]);
+  EXPECT_NE(ports["a"], server.port);
+  EXPECT_FALSE(ports.contains("gone"));
+}
+
+TEST(Ports, given_twice_are_parted) {
+  std::map<std::string, int> ports;
+  settle_ports({"a"}, ports);
+  ports["b"] = ports["a"];
+  settle_ports({"a", "b"}, ports);
+  EXPECT_NE(ports["a"], ports["b"]);
+}
+
+}  // namespace
+}  // namespace muster::local
