@@ -118,7 +118,7 @@ struct Attendance::Impl {
   std::string rejected;
   GroupView view;
   Clock::time_point heard = Clock::now();
-  Backoff backoff;
+  Backoff backoff{std::chrono::milliseconds(50), std::chrono::milliseconds(400)};
   std::thread thread;
 };
 

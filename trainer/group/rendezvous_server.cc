@@ -110,7 +110,6 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
 
   void cancel() { context_->TryCancel(); }
 
- private:
   void leave() {
     if (std::exchange(finished_, true)) return;
     note_loss();
@@ -118,6 +117,8 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
     note_change();
     Finish(grpc::Status::OK);
   }
+
+ private:
   void reject(const std::string& objection) {
     log::warning("a peer may not join: " + objection, {{"peer", context_->peer()}});
     rejected_ = writing_ = true;
@@ -186,6 +187,11 @@ RendezvousServer::~RendezvousServer() {
     impl_->changed.notify_all();
   }
   impl_->ticker.join();
+  {
+    // What was sent last still goes out; waiting for peers to go would take as long as they like.
+    const std::lock_guard lock(impl_->mutex);
+    for (auto& [id, peer] : impl_->peers) peer->leave();
+  }
   impl_->server->Shutdown(std::chrono::system_clock::now() + kShutdown);
   std::unique_lock lock(impl_->mutex);
   impl_->changed.wait(lock, [&] { return impl_->peers.empty(); });

@@ -86,6 +86,7 @@ checkpoint::Store::Found Checkpointer::save(Task& task) {
   if (!task.manifest.final && store_.published(step, task.manifest.generation)) {
     const checkpoint::FolderName name{step, task.manifest.generation};
     found.directory = options_.storage / "checkpoints" / name.text();
+    found.manifest = checkpoint::Store::read_manifest(found.directory);
     return found;
   }
   const auto begun = Clock::now();
@@ -98,6 +99,7 @@ checkpoint::Store::Found Checkpointer::save(Task& task) {
     store_.discard(temporary);
     throw;
   }
+  found.manifest = checkpoint::Store::read_manifest(found.directory);  // as published: with slices
   const double took = std::chrono::duration<double>(Clock::now() - begun).count();
   log::info("checkpoint " + found.directory.filename().string(),
             {{"step", step}, {"seconds", took}, {"final", task.manifest.final}});

@@ -21,7 +21,7 @@ namespace {
 
 constexpr milliseconds kGlance{250};
 constexpr milliseconds kAlone{5000};
-constexpr milliseconds kForever{milliseconds::max() / 4};
+constexpr milliseconds kForever = std::chrono::hours(24 * 3650);
 constexpr int kDefaultGrace = 120;
 constexpr seconds kReserve{5};
 

@@ -39,6 +39,11 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* ExchangeStreams::op
   return stream;
 }
 
+void ExchangeStreams::close() {
+  const std::lock_guard lock(mutex_);
+  for (auto& [session, stream] : streams_) stream->leave_locked();
+}
+
 void ExchangeStreams::deliver(const Shard& shard, const Shard::Answers& answers) {
   grpc::Slice current;
   grpc::Slice previous;

@@ -24,6 +24,8 @@ class ExchangeStreams {
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* open(
       grpc::CallbackServerContext* context);
+  // Ends all streams, once what is being written has been.
+  void close();
 
  private:
   friend class ExchangeStream;
@@ -48,13 +50,13 @@ class ExchangeStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::By
   void OnDone() override;
   // Under ExchangeStreams::mutex_. `values` are the shard's parameters, shared by all who get them.
   void reply_locked(const ReplyHeader& header, const grpc::Slice& values);
+  void leave_locked();
 
  private:
   void receive();
   bool gather(const Push& message, size_t count, size_t at_byte);
   void reply(Status status, uint64_t sequence, const std::string& message);
   void leave();
-  void leave_locked();
 
   ExchangeStreams& streams_;
   const uint64_t session_;

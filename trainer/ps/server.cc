@@ -120,6 +120,7 @@ Server::Server(const std::string& address, ShardHost& host) : impl_(std::make_un
 }
 
 Server::~Server() {
+  impl_->streams.close();
   impl_->server->Shutdown(std::chrono::system_clock::now() + kShutdown);
 }
 
