@@ -27,6 +27,8 @@ void update_piece(const Context& context, const Step& step, int64_t tensor, int6
   context.kernels.update(update);
 }
 
+namespace {
+
 void list_nonzeros(const Context& context, const ValueBlocks& value, const Step& step,
                    Member member) {
   const SparseValue& sparse = *value.sparse;
@@ -48,6 +50,22 @@ void list_nonzeros(const Context& context, const ValueBlocks& value, const Step&
   context.kernels.nonzero_masks(step.rows, member.begin(value.width, kLine),
                                 member.end(value.width, kLine), x, value.stride, sparse.words,
                                 reinterpret_cast<uint32_t*>(arena.integers(sparse.masks)));
+}
+
+}  // namespace
+
+void find_nonzeros(const Context& context, const ValueBlocks& value, const Step& step,
+                   Member member) {
+  const int64_t begin = member.begin(value.width, kLine);
+  const int64_t columns = member.end(value.width, kLine) - begin;
+  const float* x = context.arena.floats(value.data) + begin;
+  int64_t nonzeros = 0;
+  for (int64_t row = 0; row < step.rows; ++row) {
+    nonzeros += context.kernels.count_nonzero(columns, x + row * value.stride);
+  }
+  context.arena.integers(value.sparse->nonzeros)[member.index * kLine] =
+      static_cast<int32_t>(nonzeros);
+  if (value.sparse->active) list_nonzeros(context, value, step, member);
 }
 
 }  // namespace muster::compute::cpu

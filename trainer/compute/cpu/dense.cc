@@ -47,8 +47,14 @@ class DenseOperation : public Operation {
                 [this](const Step& step, Member member) { multiply(step, member); });
     accesses = {writes(out_.data, share_)};
     if (part_) accesses.push_back(reads(part_, Share::all));
-    program.add(name_ + " activation", accesses,
-                [this](const Step& step, Member member) { finish(step, cut(step, member)); });
+    if (out_.sparse) {
+      accesses.push_back(writes(out_.sparse->values, Share::columns));
+      accesses.push_back(writes(out_.sparse->masks, Share::columns));
+    }
+    program.add(name_ + " activation", accesses, [this](const Step& step, Member member) {
+      finish(step, cut(step, member));
+      if (out_.sparse) find_nonzeros(context_, out_, step, member);
+    });
   }
 
   void backward(Program& program) override {

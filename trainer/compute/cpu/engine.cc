@@ -10,7 +10,7 @@ namespace muster::compute::cpu {
 namespace {
 
 // The share of values that are not zero below which leaving zeros out wins.
-constexpr double kSparseBelow = 0.7;
+constexpr double kSparseBelow = 0.6;
 
 std::vector<UpdateRule> sized(size_t n) {
   return std::vector<UpdateRule>(n);
@@ -73,10 +73,16 @@ void CpuEngine::add_values() {
       value.gradient = arena_.add(context_.max_rows * value.stride * 4);
     }
   }
+  // Dense layers leave out the zeros of the input and of what a rectifier put out.
+  std::vector<bool> listed(graph_.values.size());
+  listed[0] = true;
   for (const Node& node : graph_.nodes) {
+    const Dense* dense = std::get_if<Dense>(&node.kind);
+    if (dense == nullptr) continue;
     ValueBlocks& input = context_.values[static_cast<size_t>(node.inputs[0])];
-    const bool listed = node.inputs[0] == 0;
-    if (listed && std::holds_alternative<Dense>(node.kind) && !input.sparse) add_sparse(input);
+    if (listed[static_cast<size_t>(node.inputs[0])] && !input.sparse) add_sparse(input);
+    listed[static_cast<size_t>(node.output)] =
+        dense->activation == Activation::relu && dense->units >= kLine * context_.threads;
   }
 }
 

@@ -29,14 +29,10 @@ class InputOperation : public Operation {
     const int64_t begin = member.begin(out_.width, kLine), end = member.end(out_.width, kLine);
     prefetch(step, begin, end);
     float* x = context_.arena.floats(out_.data);
-    int64_t nonzeros = 0;
     for (int64_t row = 0; row < step.rows; ++row) {
-      nonzeros += convert(*step.batch, row, begin, end - begin, x + row * out_.stride + begin);
+      convert(*step.batch, row, begin, end - begin, x + row * out_.stride + begin);
     }
-    if (!out_.sparse) return;
-    context_.arena.integers(out_.sparse->nonzeros)[member.index * kLine] =
-        static_cast<int32_t>(nonzeros);
-    if (out_.sparse->active) list_nonzeros(context_, out_, step, member);
+    if (out_.sparse) find_nonzeros(context_, out_, step, member);
   }
 
   // Samples lie anywhere in memory: asking for all of them first hides most of the waiting.
@@ -48,7 +44,7 @@ class InputOperation : public Operation {
     }
   }
 
-  int64_t convert(const Batch& batch, int64_t row, int64_t begin, int64_t n, float* x) const {
+  void convert(const Batch& batch, int64_t row, int64_t begin, int64_t n, float* x) const {
     const void* from = batch.features[static_cast<size_t>(row)];
     if (batch.type == ElementType::uint8) {
       return context_.kernels.convert_bytes(n, static_cast<const uint8_t*>(from) + begin,

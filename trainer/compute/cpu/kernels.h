@@ -25,8 +25,8 @@ struct Gemm {
 
 // The values of a row that are not zero, in slots of kSlot features: slot (row, block) holds
 // counts[row * blocks + block] pairs from entry (row * blocks + block) * kSlotEntries on.
-constexpr int64_t kSlot = 64;
-constexpr int64_t kSlotEntries = 80;  // a vector of slack, as compressing stores whole vectors
+constexpr int64_t kSlot = 32;
+constexpr int64_t kSlotEntries = 48;  // a vector of slack, as compressing stores whole vectors
 
 struct SlotList {
   int64_t blocks = 0;
@@ -97,9 +97,9 @@ struct Kernels {
   void (*sparse_forward)(const SparseForward&);
   void (*sparse_weight_gradient)(const SparseWeightGradient&);
 
-  // out[i] = in[i] * scale + offset; returns how many are not zero.
-  int64_t (*convert_bytes)(int64_t n, const uint8_t* in, float scale, float offset, float* out);
-  int64_t (*convert_floats)(int64_t n, const float* in, float scale, float offset, float* out);
+  // out[i] = in[i] * scale + offset
+  void (*convert_bytes)(int64_t n, const uint8_t* in, float scale, float offset, float* out);
+  void (*convert_floats)(int64_t n, const float* in, float scale, float offset, float* out);
   int64_t (*count_nonzero)(int64_t n, const float* in);
   // Features [begin, begin + n) of one row x (x[begin] is the first); n <= kSlot; returns the
   // count.

@@ -97,8 +97,9 @@ class LossOperation : public Operation {
 };
 std::unique_ptr<LossOperation> make_loss(Context& context);
 
-// Lists the member's columns of an activation, for the product and, in training, for its gradient.
-void list_nonzeros(const Context& context, const ValueBlocks& value, const Step& step,
+// Counts what is not zero in the member's columns of an activation, and lists it where the list is
+// active: for the product and, in training, for the weights' gradient.
+void find_nonzeros(const Context& context, const ValueBlocks& value, const Step& step,
                    Member member);
 
 // Updates a contiguous piece of a tensor from step.gradients, where the step trains.
