@@ -114,7 +114,7 @@ void Display::clear() {
 void Display::print(const std::string& text) {
   clear();
   write(text + "\n");
-  next_ = std::min(next_, Clock::now() + kLivePeriod);
+  if (terminal_) next_ = std::min<Clock::time_point>(next_, Clock::now());
 }
 
 void Display::event(const plan::Event& event) {

@@ -35,9 +35,9 @@ class Program {
     add_logs();
     add_stop();
     add_trainer_command("evaluate", "Loss and accuracy of a checkpoint",
-                        "muster evaluate --checkpoint DIR [--data validation|test] [-o json]");
+                        "muster evaluate --checkpoint runs/mnist-mlp --data validation -o json");
     add_trainer_command("predict", "What a checkpoint says about single samples",
-                        "muster predict --checkpoint DIR [--index N...] [-o json]");
+                        "muster predict --checkpoint runs/mnist-mlp --index 0 1 2");
     CLI::App* version = app_.add_subcommand("version", "Print the version");
     on(version, [] {
       std::printf("muster %s\n", MUSTER_VERSION);
@@ -156,11 +156,7 @@ class Program {
     CLI::App* command = add(name, what, example);
     command->set_help_flag();
     command->prefix_command();
-    on(command, [command, name] {
-      std::vector<std::string> arguments = command->remaining();
-      arguments.insert(arguments.begin(), name);
-      return exec_trainer(arguments);
-    });
+    on(command, [command, name] { return exec_trainer(name, command->remaining()); });
   }
 
   CLI::App app_;

@@ -167,7 +167,7 @@ class Run {
     if (status().is_true("Failed")) {
       display_.print(failure_text(cluster_.job(), cluster_.replicas(), directory_));
     }
-    display_.print(summary_text(name(), summary));
+    display_.print(summary_text(name(), summary, directory_));
     if (status().is_true("Suspended")) {
       display_.print(signal_ != 0 ? "To resume, run it again on " + shown(directory_.root())
                                   : "spec.suspend is true; nothing runs");
@@ -197,7 +197,7 @@ int show_finished(const JobSource& source, const JobState& state, const RunOptio
   if (source.job.status.is_true("Failed")) {
     fmt::print(out, "{}\n", failure_text(source.job, state.replicas, directory));
   }
-  fmt::print(out, "{}\n", summary_text(source.job.name, summary));
+  fmt::print(out, "{}\n", summary_text(source.job.name, summary, directory));
   fmt::print(
       out, "It had finished already. To run it anew, give it another --directory{}\n",
       is_same_manifest(directory, source.resolved) ? "" : "; the manifest has changed since");

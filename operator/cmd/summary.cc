@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <fstream>
 
@@ -50,6 +51,10 @@ std::string row(const char* label, const Json& value, const char* format) {
   return fmt::format("  {:<21}{}\n", label, text);
 }
 
+std::string wall_text(double seconds) {
+  return seconds < 60 ? fmt::format("{:.1f} s", seconds) : duration_text(seconds);
+}
+
 const api::ReplicaRecord* record_of(const api::JobStatus& status, const ObservedReplica& replica) {
   const auto found = std::ranges::find_if(status.records, [&](const api::ReplicaRecord& record) {
     return record.role == replica.role && record.index == replica.index;
@@ -91,11 +96,17 @@ Json summary_of(const local::JobDirectory& directory, const api::JobStatus& stat
   return summary;
 }
 
-std::string summary_text(const std::string& name, const Json& summary) {
+std::string summary_text(const std::string& name, const Json& summary,
+                         const local::JobDirectory& directory) {
+  // Files of the job, as the user would name them from here.
+  const auto file = [&](const char* field) {
+    const Json& path = summary[field];
+    return path.is_string() ? Json(shown(directory.root() / path.get<std::string>())) : path;
+  };
   const bool accuracy =
       !summary["testAccuracy"].is_null() || !summary["validationAccuracy"].is_null();
   std::string text = fmt::format("{}: {} after {}\n", name, summary["state"].get<std::string>(),
-                                 duration_text(summary["wallSeconds"].get<double>()));
+                                 wall_text(summary["wallSeconds"].get<double>()));
   text += row("steps", summary["step"], "{:.0f}");
   text += row("epochs", summary["epochs"], "{:.2f}");
   text += row("training loss", summary["trainLoss"], "{:.6g}");
@@ -103,11 +114,13 @@ std::string summary_text(const std::string& name, const Json& summary) {
   text += row("validation accuracy", summary["validationAccuracy"], "{:.4f}");
   if (!accuracy) text += row("test loss", summary["testLoss"], "{:.6g}");
   text += row("test accuracy", summary["testAccuracy"], "{:.4f}");
-  text += row("examples/s", summary["examplesPerSecond"], "{:.0f}");
+  const Json& speed = summary["examplesPerSecond"];
+  text +=
+      row("examples/s", speed.is_number() ? Json(std::llround(speed.get<double>())) : Json(), "");
   text += row("seconds per batch", summary["secondsPerBatch"], "{:.6f}");
   text += row("weights (SHA-256)", summary["weightsDigest"], "");
-  text += row("checkpoint", summary["checkpoint"], "");
-  text += row("model", summary["model"], "");
+  text += row("checkpoint", file("checkpoint"), "");
+  text += row("model", file("model"), "");
   text.pop_back();
   return text;
 }

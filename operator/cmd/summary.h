@@ -15,12 +15,14 @@ std::string state_of(const api::JobStatus& status);
 
 // summary.json: {state, step, epochs, trainLoss, validationLoss, validationAccuracy, testLoss,
 // testAccuracy, wallSeconds, weightsDigest, checkpoint, model, secondsPerBatch, examplesPerSecond},
-// joined from result.json and the evaluation of its step; null where unknown.
+// joined from result.json (checkpoint and model as paths below the directory) and the evaluation of
+// its step; null where unknown.
 Json summary_of(const local::JobDirectory& directory, const api::JobStatus& status,
                 double wall_seconds);
 
 // The same for people, several lines.
-std::string summary_text(const std::string& name, const Json& summary);
+std::string summary_text(const std::string& name, const Json& summary,
+                         const local::JobDirectory& directory);
 
 // The replica whose end decided that the job failed.
 struct Failure {

@@ -1,18 +1,88 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
 #include <system_error>
 
 #include "common/error.h"
+#include "common/file.h"
 #include "operator/cmd/commands.h"
 #include "operator/cmd/job_source.h"
 
 namespace muster::cmd {
 
-int exec_trainer(const std::vector<std::string>& arguments) {
-  const std::string trainer = require_trainer().string();
-  std::vector<char*> argv = {const_cast<char*>(trainer.c_str())};
-  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kCheckpoint = "--checkpoint";
+
+// The value of --checkpoint in `arguments`, wherever it stands.
+std::string* checkpoint_in(std::vector<std::string>& arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    if (argument.starts_with(std::string(kCheckpoint) + "=")) {
+      std::string value = argument.substr(kCheckpoint.size() + 1);
+      arguments[i] = kCheckpoint;
+      return &*arguments.insert(arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1, value);
+    }
+    if (argument == kCheckpoint && i + 1 < arguments.size()) return &arguments[i + 1];
+  }
+  return nullptr;
+}
+
+// The job's directory that `path` is or lies in.
+std::optional<local::JobDirectory> enclosing_job(fs::path path) {
+  for (; path.has_relative_path(); path = path.parent_path()) {
+    const local::JobDirectory directory(path);
+    std::error_code error;
+    if (fs::is_regular_file(directory.state(), error)) return directory;
+  }
+  return std::nullopt;
+}
+
+// As checkpoints/checkpoint names it: model_checkpoint_path: "ckpt-12-g1".
+fs::path newest_checkpoint(const local::JobDirectory& directory) {
+  const fs::path folder = directory.root() / "checkpoints";
+  const fs::path list = folder / "checkpoint";
+  std::error_code error;
+  if (!fs::exists(list, error)) {
+    throw Invalid(shown(directory.root()) + ": expected a checkpoint, found none yet");
+  }
+  constexpr std::string_view kKey = "model_checkpoint_path: \"";
+  const std::string text = read_file(list);
+  const size_t key = text.find(kKey);
+  const size_t begin = key == std::string::npos ? key : key + kKey.size();
+  const size_t end = begin == std::string::npos ? begin : text.find('"', begin);
+  if (end == std::string::npos) {
+    throw Invalid(shown(list) + ": expected model_checkpoint_path: \"...\", found none");
+  }
+  return folder / text.substr(begin, end - begin);
+}
+
+void resolve_checkpoint(std::vector<std::string>& arguments) {
+  std::string* checkpoint = checkpoint_in(arguments);
+  if (checkpoint == nullptr || checkpoint->empty()) return;
+  const local::JobDirectory named{fs::path(*checkpoint)};  // absolute and normal
+  const std::optional<local::JobDirectory> job = enclosing_job(named.root());
+  if (!job) return;
+  *checkpoint = job->root() == named.root() ? newest_checkpoint(*job) : named.root();
+  const std::optional<local::JobState> state = local::load_state(*job);
+  std::error_code error;
+  fs::current_path(state->working_directory, error);
+  if (error) {
+    throw Invalid(shown(job->root()) + ": expected the folder of its manifest, " +
+                  state->working_directory + ": " + error.message());
+  }
+}
+
+}  // namespace
+
+int exec_trainer(const std::string& command, std::vector<std::string> arguments) {
+  std::string trainer = require_trainer().string();
+  resolve_checkpoint(arguments);
+  std::vector<char*> argv = {trainer.data(), const_cast<char*>(command.c_str())};
+  for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   ::execv(trainer.c_str(), argv.data());
   throw Unavailable("cannot run " + trainer + ": " + std::generic_category().message(errno));

@@ -82,6 +82,7 @@ std::optional<JobState> load_state(const JobDirectory& directory) {
     state.uid = value.at("uid").get<std::string>();
     state.generation = value.at("generation").get<int64_t>();
     state.ports = value.at("ports").get<std::map<std::string, int>>();
+    state.working_directory = value.at("workingDirectory").get<std::string>();
     state.wall_seconds = value.at("wallSeconds").get<double>();
     for (const Json& replica : value.at("replicas")) state.replicas.push_back(to_replica(replica));
     state.status = value.at("status");
@@ -97,6 +98,7 @@ void save_state(const JobDirectory& directory, const JobState& state) {
   value["uid"] = state.uid;
   value["generation"] = state.generation;
   value["ports"] = state.ports;
+  value["workingDirectory"] = state.working_directory;
   value["wallSeconds"] = state.wall_seconds;
   value["replicas"] = Json::array();
   for (const plan::ObservedReplica& replica : state.replicas) {

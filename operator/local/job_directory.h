@@ -47,8 +47,9 @@ struct JobState {
   std::string uid;
   int64_t generation = 1;
   std::map<std::string, int>
-      ports;                // "chief-0": what peers dial; "chief-0/http": /healthz and so on
-  double wall_seconds = 0;  // of all runs so far
+      ports;                      // "chief-0": what peers dial; "chief-0/http": /healthz and so on
+  std::string working_directory;  // the folder that relative paths of `training` start at
+  double wall_seconds = 0;        // of all runs so far
   std::vector<plan::ObservedReplica> replicas;  // as last seen
   Json status;                                  // as api::to_json writes it; null before the first
 };

@@ -97,6 +97,7 @@ LocalCluster::LocalCluster(api::TrainingJob job, JobState state, Setting setting
       wall_seconds_before_(state_.wall_seconds),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       prober_([this] { wake(); }) {
+  state_.working_directory = setting_.working_directory.string();
   muster::create_directories(setting_.directory.logs());
   restore_replicas();
   settle_job_ports();

@@ -183,6 +183,15 @@ void await_end_of(pid_t pid) {
   }
 }
 
+// The folder it will be in may not be there yet, so that nothing can be watched but the file.
+void await_file(const fs::path& path) {
+  constexpr int kPeriodMilliseconds = 10;
+  for (int waited = 0; !fs::exists(path); waited += kPeriodMilliseconds) {
+    if (waited > kPatienceMilliseconds) give_up(path.string(), "");
+    ::poll(nullptr, 0, kPeriodMilliseconds);
+  }
+}
+
 std::string read_text(const fs::path& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};

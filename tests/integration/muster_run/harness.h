@@ -94,6 +94,8 @@ std::string script(const std::string& text, const std::string& more = "",
 
 // Waits until the process has ended; fails the test after a minute.
 void await_end_of(pid_t pid);
+// Waits until there is such a file; fails the test after a minute.
+void await_file(const std::filesystem::path& path);
 std::string read_text(const std::filesystem::path& path);
 
 }  // namespace muster::test
