@@ -212,13 +212,15 @@ class DenseOperation : public Operation {
 
   void update_block(const Step& step, int64_t begin, int64_t end, int64_t column, int64_t columns,
                     float* g) const {
-    const int64_t ldg = round_up(columns, kLine);
+    // Whole rows of the kernel are one stretch of memory.
+    const bool whole = columns == units_;
+    const int64_t ldg = whole ? units_ : round_up(columns, kLine);
     weight_product(step, begin, end, column, columns, g, ldg);
     const int64_t at = kernel_offset_ + begin * units_ + column;
     Update update;
     update.rule = step.rules[kernel_];
-    update.rows = end - begin;
-    update.columns = columns;
+    update.rows = whole ? 1 : end - begin;
+    update.columns = whole ? (end - begin) * units_ : columns;
     update.parameters = step.parameters + at;
     update.first = step.slots[0] == nullptr ? nullptr : step.slots[0] + at;
     update.second = step.slots[1] == nullptr ? nullptr : step.slots[1] + at;

@@ -9,6 +9,8 @@
 namespace muster::compute::cpu {
 namespace {
 
+// A product with fewer columns is over before a list of zeros has paid.
+constexpr int64_t kWorthListing = 64;
 // The share of values that are not zero below which leaving zeros out wins.
 constexpr double kSparseBelow = 0.6;
 
@@ -80,7 +82,8 @@ void CpuEngine::add_values() {
     const Dense* dense = std::get_if<Dense>(&node.kind);
     if (dense == nullptr) continue;
     ValueBlocks& input = context_.values[static_cast<size_t>(node.inputs[0])];
-    if (listed[static_cast<size_t>(node.inputs[0])] && !input.sparse) add_sparse(input);
+    const bool worth = node.inputs[0] == 0 || dense->units >= kWorthListing;
+    if (worth && listed[static_cast<size_t>(node.inputs[0])] && !input.sparse) add_sparse(input);
     listed[static_cast<size_t>(node.output)] =
         dense->activation == Activation::relu && dense->units >= kLine * context_.threads;
   }
