@@ -1,8 +1,8 @@
-#include <cpprest/containerstream.h>
 #include <cpprest/http_client.h>
-#include <cpprest/producerconsumerstream.h>
 #include <pplx/threadpool.h>
 
+#include <algorithm>
+#include <array>
 #include <future>
 #include <mutex>
 
@@ -16,21 +16,24 @@ namespace {
 
 namespace http = web::http;
 
+// An answer as it comes in; lives until the chain of tasks that fills it has ended.
 struct Answer {
   int status = 0;
-  std::string body;  // up to limit + 1 bytes
+  concurrency::streams::streambuf<uint8_t> stream;
+  std::string body;  // at most `most` bytes
+  size_t most = 0;
+  std::array<uint8_t, 16 * 1024> piece;
 };
 
-// Reads the body piece by piece until its end or `room` bytes, whatever the peer goes on sending.
-pplx::task<Answer> read_body(concurrency::streams::istream body, Answer answer, size_t room) {
-  constexpr size_t kPiece = 16 * 1024;
-  if (room == 0) return pplx::task_from_result(std::move(answer));
-  concurrency::streams::container_buffer<std::string> piece;
-  return body.read(piece, std::min(room, kPiece))
-      .then([body, piece, answer = std::move(answer), room](size_t got) mutable {
-        if (got == 0) return pplx::task_from_result(std::move(answer));
-        answer.body.append(piece.collection(), 0, got);  // it holds more room than data
-        return read_body(body, std::move(answer), room - std::min(room, got));
+// Reads the body piece by piece until its end or `most` bytes, whatever the peer goes on sending.
+pplx::task<void> read_body(Answer& answer) {
+  const size_t room = answer.most - answer.body.size();
+  if (room == 0) return pplx::task_from_result();
+  return answer.stream.getn(answer.piece.data(), std::min(room, answer.piece.size()))
+      .then([&answer](size_t got) {
+        if (got == 0) return pplx::task_from_result();
+        answer.body.append(reinterpret_cast<const char*>(answer.piece.data()), got);
+        return read_body(answer);
       });
 }
 
@@ -60,30 +63,33 @@ std::string http_get(const std::string& address, const std::string& path,
   const std::string url = "http://" + address + path;
   const auto fail = [&](const std::string& why) { return Unavailable("GET " + url + ": " + why); };
   pplx::cancellation_token_source cancellation;
-  std::promise<Answer> promise;
-  std::future<Answer> future = promise.get_future();
-  pplx::task<void> chain;
+  std::promise<void> promise;
+  std::future<void> done = promise.get_future();
   Answer answer;
+  answer.most = limit + 1;
   try {
     http::client::http_client client(web::uri("http://" + address), client_config(timeout));
-    chain = client.request(http::methods::GET, web::uri(path).to_string(), cancellation.get_token())
-                .then([limit](const http::http_response& response) {
-                  Answer head{response.status_code(), ""};
-                  return read_body(response.body(), head, limit + 1);
-                })
-                .then([&promise](pplx::task<Answer> done) {
-                  try {
-                    promise.set_value(done.get());
-                  } catch (...) {
-                    promise.set_exception(std::current_exception());
-                  }
-                });
+    const pplx::task<void> chain =
+        client.request(http::methods::GET, web::uri(path).to_string(), cancellation.get_token())
+            .then([&answer](const http::http_response& response) {
+              answer.status = response.status_code();
+              answer.stream = response.body().streambuf();
+              return read_body(answer);
+            })
+            .then([&promise](pplx::task<void> read) {
+              try {
+                read.get();
+                promise.set_value();
+              } catch (...) {
+                promise.set_exception(std::current_exception());
+              }
+            });
     // cpprestsdk's own timeout is of inactivity: a peer that drips bytes would hold us for ever.
-    const bool in_time = future.wait_for(timeout) == std::future_status::ready;
+    const bool in_time = done.wait_for(timeout) == std::future_status::ready;
     cancellation.cancel();
     chain.wait();
     if (!in_time) throw fail("no whole answer within " + std::to_string(timeout.count()) + " ms");
-    answer = future.get();
+    done.get();
   } catch (const Unavailable&) {
     throw;
   } catch (const std::exception& error) {
