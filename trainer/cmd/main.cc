@@ -113,5 +113,6 @@ int main(int argc, char** argv) {
   // afresh.
   mallopt(M_MMAP_THRESHOLD, 64 << 20);
   mallopt(M_TRIM_THRESHOLD, 512 << 20);
+  setenv("GRPC_VERBOSITY", "NONE", 0);  // what matters of it is in our own messages
   return run(argc, argv);
 }

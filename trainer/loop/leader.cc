@@ -95,7 +95,7 @@ void Leader::check_restore(const checkpoint::Store::Found& found) const {
 void Leader::save(Synchronizer& synchronizer) {
   if (!checkpointer_ || synchronizer.generation() == 0) return;
   try {
-    checkpointer_->take_now(synchronizer, recorder_.state(), false);
+    checkpointer_->take_now(synchronizer, recorder_.state(synchronizer.position().step), false);
   } catch (const Unavailable& error) {
     log::error(std::string("nothing was saved before leaving: ") + error.what());
   }
@@ -104,7 +104,7 @@ void Leader::save(Synchronizer& synchronizer) {
 std::optional<checkpoint::Store::Found> Leader::save_final(Synchronizer& synchronizer) {
   recorder_.set_state("finishing");
   if (!checkpointer_) return std::nullopt;
-  return checkpointer_->take_now(synchronizer, recorder_.state(), true);
+  return checkpointer_->take_now(synchronizer, recorder_.state(synchronizer.position().step), true);
 }
 
 Json Leader::evaluate_final(uint64_t step) {

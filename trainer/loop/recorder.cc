@@ -75,9 +75,28 @@ Json Recorder::state() const {
   return state;
 }
 
+Json Recorder::state(uint64_t step) {
+  constexpr size_t kKept = 8;
+  saved_[step] = state();
+  if (saved_.size() > kKept) saved_.erase(saved_.begin());
+  return saved_[step];
+}
+
+// The group was put back to a checkpoint: what came after it did not happen.
+void Recorder::rewind(uint64_t step) {
+  saved_.erase(saved_.upper_bound(step), saved_.end());
+  const auto found = saved_.find(step);
+  const Json state = found == saved_.end() ? Json() : found->second;
+  epoch_ = from_json(member(state, "epoch"));
+  last_epoch_ = from_json(member(state, "lastEpoch"));
+  epoch_number_ = static_cast<uint64_t>(integer_or(state, "epochNumber", 0));
+}
+
 void Recorder::begin(const checkpoint::Position& position, uint64_t total_steps,
                      uint64_t generation) {
   const bool first = all_.steps == 0;
+  if (position.step < step_) rewind(position.step);
+  step_ = position.step;
   last_ = Clock::now();
   if (first) all_.reset(last_);
   for (Window* window : {&recent_, &logged_, &points_}) window->reset(last_);
@@ -93,6 +112,7 @@ void Recorder::step(const checkpoint::Position& position, const compute::LossSum
                     Clock::time_point now) {
   for (Window* window : {&all_, &recent_, &logged_, &points_}) window->add(sums);
   epoch_ += sums;
+  step_ = position.step;
   last_ = now;
   if (points_.steps >= options_.summary_every_steps) write_points(position, now);
   if (position.epoch != epoch_number_) end_epoch(position.epoch, position.step);

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -31,7 +32,9 @@ class Recorder {
 
   // Goes on where an earlier process stopped; `state` is what that one's state() gave.
   void restore(const Json& state);
-  Json state() const;
+  // Where losses and times stand at `step`; kept, so that a group that is put back to this step
+  // goes on from them.
+  Json state(uint64_t step);
 
   void begin(const checkpoint::Position& position, uint64_t total_steps, uint64_t generation);
   // After each committed step; `position` is after it, `sums` are the group's.
@@ -51,6 +54,8 @@ class Recorder {
   double steps_per_second() const;
 
  private:
+  Json state() const;
+  void rewind(uint64_t step);
   void publish();
   void report(const checkpoint::Position& position, Clock::time_point now);
   void log_line(const checkpoint::Position& position, Clock::time_point now);
@@ -79,6 +84,8 @@ class Recorder {
   Window points_;  // since the last TensorBoard point
   compute::LossSums epoch_;
   compute::LossSums last_epoch_;
+  uint64_t step_ = 0;
+  std::map<uint64_t, Json> saved_;  // by step, of the newest checkpoints
   uint64_t epoch_number_ = 0;
   double earlier_seconds_ = 0;
   double started_at_ = 0;  // Unix time of the first process

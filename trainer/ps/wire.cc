@@ -40,8 +40,7 @@ std::optional<Decoded<Message>> decode(grpc::ByteBuffer& buffer) {
       }
       if (!pb::internal::WireFormatLite::SkipField(&input, tag, &output)) return std::nullopt;
     }
-    if (decoded.at_byte == 0 && static_cast<size_t>(input.CurrentPosition()) != buffer.Length())
-      return std::nullopt;
+    if (decoded.at_byte == 0 && !input.ConsumedEntireMessage()) return std::nullopt;
   }
   if (!decoded.header.ParseFromString(text)) return std::nullopt;
   const auto& header = decoded.header;

@@ -1,0 +1,167 @@
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "trainer/group/attendance.h"
+#include "trainer/group/grpc_server.h"
+#include "trainer/group/rendezvous_server.h"
+#include "trainer/group/roster.h"
+
+namespace muster::group {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+
+Roster::Expected expected() {
+  Roster::Expected expected;
+  expected.job_uid = "u";
+  expected.version = "1";
+  expected.training_fingerprint = "t";
+  expected.layout_fingerprint = "l";
+  expected.chiefs = 1;
+  expected.workers = 2;
+  expected.shards = 1;
+  return expected;
+}
+
+Hello hello(const std::string& role, uint32_t index, uint32_t attempt = 0) {
+  Hello hello;
+  hello.set_job_uid("u");
+  hello.set_version("1");
+  hello.set_training_fingerprint("t");
+  hello.set_layout_fingerprint(role == "ps" ? "" : "l");
+  hello.set_role(role);
+  hello.set_index(index);
+  hello.set_attempt(attempt);
+  return hello;
+}
+
+const Roster::Time kStart{};
+
+TEST(RosterTest, KnowsWhoIsMissing) {
+  Roster roster(expected());
+  EXPECT_EQ(roster.missing(), "ps 0, chief 0, worker 0, worker 1");
+  EXPECT_EQ(roster.admit(1, hello("master", 0), kStart), "");
+  EXPECT_EQ(roster.admit(2, hello("ps", 0), kStart), "");
+  EXPECT_EQ(roster.admit(3, hello("worker", 1), kStart), "");
+  EXPECT_EQ(roster.missing(), "worker 0");
+  EXPECT_EQ(roster.members_present(), 2);
+}
+
+TEST(RosterTest, NamesWhyAPeerMayNotJoin) {
+  struct Case {
+    std::function<void(Hello&)> change;
+    std::string names;
+  };
+  const std::vector<Case> cases = {
+      {[](Hello& h) { h.set_job_uid("x"); }, "expected job uid \"u\", found \"x\""},
+      {[](Hello& h) { h.set_version("2"); }, "version"},
+      {[](Hello& h) { h.set_training_fingerprint("x"); }, "training fingerprint"},
+      {[](Hello& h) { h.set_layout_fingerprint("x"); }, "layout fingerprint"},
+      {[](Hello& h) { h.set_index(2); }, "index 2"},
+      {[](Hello& h) { h.set_index(~0u); }, "index"},
+      {[](Hello& h) { h.set_role("boss"); }, "boss"}};
+  for (const Case& one : cases) {
+    Roster roster(expected());
+    Hello bad = hello("worker", 0);
+    one.change(bad);
+    EXPECT_THAT(roster.admit(1, bad, kStart), HasSubstr(one.names));
+    EXPECT_EQ(roster.members_present(), 0);
+  }
+}
+
+TEST(RosterTest, ASuccessorTakesThePlaceAndALatecomerDoesNot) {
+  Roster roster(expected());
+  roster.admit(1, hello("worker", 0, 0), kStart);
+  EXPECT_EQ(roster.admit(2, hello("worker", 0, 1), kStart), "");
+  EXPECT_THAT(roster.take_replaced(), testing::ElementsAre(1));
+  EXPECT_FALSE(roster.heard(1, {}, kStart));
+  EXPECT_THAT(roster.admit(3, hello("worker", 0, 0), kStart), HasSubstr("attempt 1"));
+  EXPECT_EQ(roster.members_present(), 1);
+}
+
+TEST(RosterTest, SilenceForThreeHeartbeatsIsLoss) {
+  Roster roster(expected());
+  roster.admit(1, hello("worker", 0), kStart);
+  EXPECT_TRUE(roster.overdue(kStart + milliseconds(2900)).empty());
+  EXPECT_THAT(roster.overdue(kStart + milliseconds(3100)), testing::ElementsAre(1));
+  roster.heard(1, {}, kStart + milliseconds(3000));
+  EXPECT_TRUE(roster.overdue(kStart + milliseconds(3100)).empty());
+}
+
+class RendezvousTest : public testing::Test {
+ protected:
+  const std::string address_ = "127.0.0.1:" + std::to_string(free_port());
+  static int free_port() {
+    const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    EXPECT_EQ(bind(socket, reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    close(socket);
+    return ntohs(address.sin_port);
+  }
+  std::unique_ptr<Attendance> attend(const Hello& hello) {
+    return std::make_unique<Attendance>(make_channel(address_), address_, hello,
+                                        Attendance::Report());
+  }
+  static bool running(const GroupView& view) { return view.phase() == GroupView::RUNNING; }
+};
+
+TEST_F(RendezvousTest, EverybodySeesAChangeOfTheGroup) {
+  RendezvousServer server(address_, expected());
+  const auto worker = attend(hello("worker", 0));
+  const auto shard = attend(hello("ps", 0));
+  server.update([](GroupView& view) {
+    view.set_phase(GroupView::RUNNING);
+    view.set_generation(4);
+  });
+  for (const auto* peer : {worker.get(), shard.get()})
+    EXPECT_EQ(peer->wait(running, {}, milliseconds(10000), milliseconds(60000)).generation(), 4u);
+}
+
+TEST_F(RendezvousTest, AStrangerIsToldWhy) {
+  RendezvousServer server(address_, expected());
+  Hello stranger = hello("worker", 0);
+  stranger.set_job_uid("other");
+  const auto peer = attend(stranger);
+  try {
+    peer->wait(running, {}, milliseconds(10000), milliseconds(60000));
+    FAIL() << "expected a rejection";
+  } catch (const Invalid& error) {
+    EXPECT_EQ(error.exit_code(), kProtocol);
+    EXPECT_THAT(error.what(), HasSubstr("expected job uid \"u\", found \"other\""));
+  }
+}
+
+TEST_F(RendezvousTest, APeerWaitsForAServerThatIsNotUpYetAndComesBackToTheNext) {
+  const auto peer = attend(hello("worker", 0));
+  for (uint64_t generation = 1; generation <= 2; ++generation) {
+    RendezvousServer server(address_, expected());
+    server.update([&](GroupView& view) {
+      view.set_phase(GroupView::RUNNING);
+      view.set_generation(generation);
+    });
+    const auto seen = [&](const GroupView& view) { return view.generation() == generation; };
+    EXPECT_TRUE(seen(peer->wait(seen, {}, milliseconds(10000), milliseconds(60000))));
+  }
+}
+
+TEST_F(RendezvousTest, AnAddressInUseIsNamed) {
+  RendezvousServer server(address_, expected());
+  try {
+    RendezvousServer second(address_, expected());
+    FAIL() << "bound twice";
+  } catch (const Unavailable& error) {
+    EXPECT_THAT(error.what(), HasSubstr(address_));
+  }
+}
+
+}  // namespace
+}  // namespace muster::group

@@ -1,0 +1,179 @@
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "common/file.h"
+#include "common/json.h"
+#include "tests/unit/trainer/loop/support.h"
+#include "trainer/checkpoint/checkpoint.h"
+#include "trainer/loop/leader.h"
+#include "trainer/loop/local_synchronizer.h"
+#include "trainer/loop/roles.h"
+#include "trainer/loop/training_loop.h"
+#include "trainer/ps/initial_parameters.h"
+
+namespace muster::loop {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+Json train_alone(const fs::path& folder, const fs::path& training) {
+  Json result;
+  const group::Membership membership = alone(folder, training);
+  EXPECT_EQ(run_alone(membership, {}, &result), kSuccess);
+  return result;
+}
+
+// Stops after so many steps, as a signal would.
+void train_a_while(const fs::path& folder, const fs::path& training, uint64_t steps) {
+  const group::Membership membership = alone(folder, training);
+  Assembly assembly = assemble(Training::load(training), 1, false, {});
+  metrics::Reporter reporter("", "chief", 0);
+  Leader leader(membership, assembly, reporter, {});
+  const auto from = leader.newest();
+  LocalSynchronizer synchronizer(assembly, from ? &*from : nullptr,
+                                 from ? from->manifest.generation + 1 : 1);
+  for (uint64_t i = 0; i < steps; ++i) synchronizer.step(*synchronizer.next(), *assembly.feed, {});
+  leader.save(synchronizer);
+}
+
+class AloneTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(AloneTest, GoesOnFromACheckpointWithTheSameBits) {
+  const fs::path whole = fresh_folder("whole");
+  const Json expected = train_alone(whole, write_training(whole, GetParam()));
+  const fs::path broken = fresh_folder("broken");
+  const fs::path training = write_training(broken, GetParam());
+  train_a_while(broken, training, 4);
+  train_a_while(broken, training, 3);
+  const Json found = train_alone(broken, training);
+  EXPECT_EQ(found["step"], expected["step"]);
+  EXPECT_EQ(found["weightsDigest"], expected["weightsDigest"]);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Trainings, AloneTest,
+    testing::Values("epochs: 2\n", "steps: 13\noptimizer: {name: momentum}\n",
+                    "epochs: 3\ngradientAccumulation: 3\n",
+                    "epochs: 2\noptimizer: {name: adamw}\nlearningRateSchedule: {cosine: "
+                    "{decaySteps: 20}, warmupSteps: 3}\n",
+                    "epochs: 2\ndropRemainder: true\n"));
+
+TEST(AloneProcessTest, LearnsAndWritesWhatOthersRead) {
+  const fs::path folder = fresh_folder("learns");
+  const Json result = train_alone(folder, write_training(folder, "epochs: 30\n"));
+  const fs::path job = folder / "job";
+  EXPECT_GT(result["validation"]["accuracy"].get<double>(), 0.8);
+  for (const char* field : {"step", "epochs", "trainLoss", "weightsDigest", "checkpoint", "model",
+                            "trainSeconds", "examplesPerSecond", "secondsPerBatch"})
+    EXPECT_TRUE(result.contains(field)) << field;
+  const Json evaluation = Document::load(job / "evaluations" / "330.json").value();
+  EXPECT_TRUE(evaluation["final"].get<bool>());
+  EXPECT_TRUE(evaluation.contains("test"));
+  EXPECT_TRUE(fs::exists(job / result["model"].get<std::string>()));
+  const Json evaluated = evaluate_checkpoint(job / result["checkpoint"].get<std::string>(), "test");
+  EXPECT_EQ(evaluated["accuracy"], evaluation["test"]["accuracy"]);
+  const Json predicted =
+      predict_checkpoint(job / result["checkpoint"].get<std::string>(), "test", {0, 7});
+  EXPECT_EQ(predicted["predictions"].size(), 2u);
+}
+
+TEST(AloneProcessTest, ATrainingThatIsDoneIsNotDoneAgain) {
+  const fs::path folder = fresh_folder("done");
+  const fs::path training = write_training(folder, "epochs: 1\n");
+  const Json first = train_alone(folder, training);
+  const Json second = train_alone(folder, training);
+  EXPECT_EQ(second["weightsDigest"], first["weightsDigest"]);
+  EXPECT_EQ(second["checkpoint"], first["checkpoint"]);
+  EXPECT_EQ(second["trainLoss"], first["trainLoss"]);
+  const Json longer = train_alone(folder, write_training(folder, "epochs: 2\n"));
+  EXPECT_EQ(longer["step"], 22);
+}
+
+TEST(AloneProcessTest, CheckpointsAtTheStepsAskedFor) {
+  const fs::path folder = fresh_folder("every");
+  train_alone(folder, write_training(folder, "epochs: 3\ncheckpoint: {everySteps: 10, keep: 9}\n"));
+  // Written in the background, one may still be busy when the next is due; the final one never is.
+  const checkpoint::Store store(folder / "job" / "checkpoints", 9);
+  const auto names = store.list();
+  ASSERT_GE(names.size(), 2u);
+  EXPECT_EQ(names.front().step, 33u);
+  EXPECT_GE(names.back().step, 10u);
+}
+
+TEST(AloneProcessTest, DivergenceNamesTheStepAndKeepsTheLastGoodCheckpoint) {
+  const fs::path folder = fresh_folder("diverges");
+  const fs::path training =
+      write_training(folder, "epochs: 100\noptimizer: {name: sgd, learningRate: 1000000}\n");
+  train_a_while(folder, training, 1);
+  const fs::path last = checkpoint::Store(folder / "job" / "checkpoints", 5).newest()->directory;
+  try {
+    run_alone(alone(folder, training), {}, nullptr);
+    FAIL() << "expected divergence";
+  } catch (const Invalid& error) {
+    EXPECT_EQ(error.exit_code(), kDiverged);
+    EXPECT_THAT(error.what(), HasSubstr("step"));
+  }
+  EXPECT_EQ(checkpoint::Store(folder / "job" / "checkpoints", 5).newest()->directory, last);
+}
+
+TEST(AloneProcessTest, ACheckpointOfAnotherModelIsRefused) {
+  const fs::path folder = fresh_folder("other-model");
+  const fs::path training = write_training(folder, "epochs: 1\n");
+  train_alone(folder, training);
+  std::string text = read_file(training);
+  text.replace(text.find("units: 16"), 9, "units: 17");
+  write_file_atomically(training, text);
+  try {
+    run_alone(alone(folder, training), {}, nullptr);
+    FAIL() << "expected a refusal";
+  } catch (const Invalid& error) {
+    EXPECT_THAT(error.what(), HasSubstr("expected a checkpoint of this model"));
+  }
+}
+
+TEST(AloneProcessTest, StoppedBeforeItStartsItLeavesWithItsCode) {
+  const fs::path folder = fresh_folder("stopped");
+  std::stop_source stop;
+  stop.request_stop();
+  const auto membership = alone(folder, write_training(folder, "epochs: 1\n"));
+  EXPECT_EQ(run_alone(membership, stop.get_token(), nullptr), kTerminated);
+  EXPECT_EQ(checkpoint::Store(folder / "job" / "checkpoints", 5).newest()->manifest.position.step,
+            0u);
+}
+
+TEST(InitializeFromTest, CopiesWhatMatchesAndNamesTheRest) {
+  const fs::path folder = fresh_folder("source");
+  const Json source = train_alone(folder, write_training(folder, "epochs: 1\n"));
+  const fs::path model = folder / "job" / source["model"].get<std::string>();
+  const fs::path training = write_training(folder, "epochs: 1\n");
+  std::string text = read_file(training);
+  text.replace(text.find("name: logits, units: 4"), 12, "name: other");
+  write_file_atomically(training, text);
+  Assembly assembly = assemble(Training::load(training), 1, false, {});
+  const auto& layout = assembly.engine->layout();
+  for (const fs::path& from : {model, folder / "job" / source["checkpoint"].get<std::string>()}) {
+    std::vector<float> parameters(layout.size(), -5.0f);
+    const auto unmatched = ps::copy_matching(from, layout, parameters);
+    EXPECT_THAT(unmatched, testing::UnorderedElementsAre("other/kernel", "other/bias"));
+    EXPECT_EQ(parameters[layout.find("other/kernel").offset], -5.0f);
+    EXPECT_NE(parameters[layout.find("hidden/kernel").offset], -5.0f);
+  }
+}
+
+TEST(ThreadChoiceTest, TheEnvironmentDividesAMachine) {
+  setenv("MUSTER_THREADS", "2", 1);
+  EXPECT_EQ(ThreadChoice::from_environment(0).threads, 2);
+  EXPECT_EQ(ThreadChoice::from_environment(3).threads, 3);
+  EXPECT_FALSE(ThreadChoice::from_environment(0).exclusive);
+  setenv("MUSTER_THREADS", "many", 1);
+  EXPECT_THROW(ThreadChoice::from_environment(0), Invalid);
+  unsetenv("MUSTER_THREADS");
+  EXPECT_TRUE(ThreadChoice::from_environment(0).exclusive);
+}
+
+}  // namespace
+}  // namespace muster::loop

@@ -1,0 +1,242 @@
+#include "trainer/ps/exchange.h"
+
+#include <gmock/gmock.h>
+
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "trainer/ps/recovery.h"
+#include "trainer/ps/shard.h"
+
+namespace muster::ps {
+namespace {
+
+using testing::ElementsAre;
+
+// A link that hands everything straight to a shard in this process: the third way to carry messages
+// besides gRPC and shared memory.
+class DirectNetwork {
+ public:
+  explicit DirectNetwork(std::vector<Shard*> shards) : shards_(std::move(shards)) {}
+
+  class Link : public ShardLink {
+   public:
+    Link(DirectNetwork& network, size_t shard, uint64_t session)
+        : network_(network), shard_(shard), session_(session) {
+      network_.links_[{shard, session}] = this;
+    }
+    ~Link() override {
+      network_.links_.erase({shard_, session_});
+      Shard::Answers answers;
+      network_.shards_[shard_]->detach(session_, answers);
+      network_.deliver(shard_, answers);
+    }
+    void send(const PushHeader& header, std::span<const float> gradients,
+              std::span<float> parameters) override {
+      parameters_ = parameters;
+      state_ = State::waiting;
+      Shard::Answers answers;
+      std::vector<float> copy(gradients.begin(), gradients.end());
+      if (header.pull)
+        network_.shards_[shard_]->pull(session_, header, answers);
+      else
+        network_.shards_[shard_]->push(session_, header, copy, answers);
+      network_.deliver(shard_, answers);
+    }
+    State state() const override { return state_; }
+    ReplyHeader reply() const override { return reply_; }
+    void receive(const Shard::Answer& answer, const Shard& shard) {
+      const auto values =
+          answer.values == Shard::Answer::Values::previous ? shard.previous() : shard.parameters();
+      if (answer.values != Shard::Answer::Values::none)
+        std::copy(values.begin(), values.end(), parameters_.begin());
+      reply_ = answer.header;
+      state_ = State::answered;
+    }
+    State state_ = State::idle;
+
+   private:
+    DirectNetwork& network_;
+    const size_t shard_;
+    const uint64_t session_;
+    std::span<float> parameters_;
+    ReplyHeader reply_;
+  };
+
+  Exchange::Connect connect(uint64_t session) {
+    return [this, session](int shard, Bell&) {
+      return std::make_unique<Link>(*this, static_cast<size_t>(shard), session);
+    };
+  }
+  void deliver(size_t shard, const Shard::Answers& answers) {
+    for (const auto& answer : answers)
+      if (const auto found = links_.find({shard, answer.session}); found != links_.end())
+        found->second->receive(answer, *shards_[shard]);
+  }
+  Link* link(size_t shard, uint64_t session) { return links_.at({shard, session}); }
+
+ private:
+  std::vector<Shard*> shards_;
+  std::map<std::pair<size_t, uint64_t>, Link*> links_;
+};
+
+class ExchangeTest : public testing::Test {
+ protected:
+  ExchangeTest()
+      : layout_({tensor()}),
+        optimizer_(compute::Optimizer::create(compute::Sgd{}, layout_)),
+        first_(make(0)),
+        second_(make(1)),
+        network_({&first_, &second_}) {
+    schedule_.learning_rate = 1;
+  }
+  static compute::ParameterTensor tensor() {
+    compute::ParameterTensor tensor;
+    tensor.name = "w";
+    tensor.shape = {2};
+    tensor.count = 2;
+    return tensor;
+  }
+  Shard make(int index) {
+    Shard::Shape shape;
+    shape.shard = index;
+    shape.range = {static_cast<size_t>(index), static_cast<size_t>(index) + 1};
+    Shard shard(shape, *optimizer_, schedule_);
+    Shard::Content content;
+    content.parameters = {10};
+    shard.load(std::move(content));
+    Shard::Answers answers;
+    shard.begin(1, 1, {}, answers);
+    return shard;
+  }
+  Exchange exchange(uint64_t session) {
+    return Exchange({{0, 1}, {1, 2}}, 0, true, network_.connect(session));
+  }
+  Exchange::Watch watch() {
+    return {{}, [] { return true; }};
+  }  // never waits for long
+
+  compute::ParameterLayout layout_;
+  std::unique_ptr<compute::Optimizer> optimizer_;
+  compute::Schedule schedule_;
+  Shard first_;
+  Shard second_;
+  DirectNetwork network_;
+};
+
+TEST_F(ExchangeTest, PushesRangesToTheirShardsAndPullsThemBack) {
+  Exchange member = exchange(1);
+  member.connect(1);
+  std::vector<float> parameters(2);
+  EXPECT_EQ(member.align(parameters, watch()).outcome, Exchange::Outcome::ok);
+  EXPECT_THAT(parameters, ElementsAre(10, 10));
+  compute::LossSums sums;
+  sums.rows = 1;
+  const std::vector<float> gradients = {1, 2};
+  const auto result = member.step(0, 0, sums, gradients, parameters, watch());
+  EXPECT_EQ(result.outcome, Exchange::Outcome::ok);
+  EXPECT_EQ(result.step, 1u);
+  EXPECT_THAT(parameters, ElementsAre(9, 8));
+}
+
+// A member died between its push to shard 0, which committed, and the one to shard 1. Its successor
+// must see the parameters of the step before on both, and complete the step with the same result.
+TEST_F(ExchangeTest, ASuccessorCompletesAStepThatOneShardHasCommitted) {
+  std::vector<float> gradient = {1};
+  PushHeader header;
+  header.generation = 1;
+  header.sums.rows = 1;
+  Shard::Answers answers;
+  first_.push(99, header, gradient, answers);
+  ASSERT_EQ(first_.step(), 1u);
+
+  Exchange member = exchange(2);
+  member.connect(1);
+  std::vector<float> parameters(2);
+  const auto aligned = member.align(parameters, watch());
+  EXPECT_EQ(aligned.outcome, Exchange::Outcome::ok);
+  EXPECT_EQ(aligned.step, 0u);
+  EXPECT_THAT(parameters, ElementsAre(10, 10));
+  compute::LossSums sums;
+  sums.rows = 1;
+  const std::vector<float> gradients = {1, 2};
+  const auto result = member.step(0, 0, sums, gradients, parameters, watch());
+  EXPECT_EQ(result.outcome, Exchange::Outcome::ok);
+  EXPECT_THAT(parameters, ElementsAre(9, 8));
+  EXPECT_EQ(first_.step(), 1u);
+  EXPECT_EQ(second_.step(), 1u);
+}
+
+TEST_F(ExchangeTest, ALostLinkBreaksTheExchange) {
+  Exchange member = exchange(1);
+  member.connect(1);
+  std::vector<float> parameters(2);
+  member.align(parameters, watch());
+  Shard::Answers answers;
+  second_.begin(1, 2, {}, answers);  // waits for a second member
+  network_.link(1, 1)->state_ = ShardLink::State::broken;
+  compute::LossSums sums;
+  sums.rows = 1;
+  const std::vector<float> gradients = {1, 2};
+  const auto result = member.step(0, 0, sums, gradients, parameters, watch());
+  EXPECT_NE(result.outcome, Exchange::Outcome::ok);
+}
+
+TEST_F(ExchangeTest, AnotherGenerationSupersedes) {
+  Exchange member = exchange(1);
+  member.connect(7);
+  std::vector<float> parameters(2);
+  EXPECT_EQ(member.align(parameters, watch()).outcome, Exchange::Outcome::superseded);
+}
+
+TEST_F(ExchangeTest, ARejectionIsThrownWithTheShardsWords) {
+  Exchange member({{0, 1}, {1, 2}}, 5, true, network_.connect(1));
+  member.connect(1);
+  std::vector<float> parameters(2);
+  try {
+    member.align(parameters, watch());
+    FAIL() << "expected a rejection";
+  } catch (const Invalid& error) {
+    EXPECT_EQ(error.exit_code(), kProtocol);
+    EXPECT_THAT(error.what(), testing::HasSubstr("ps 0"));
+  }
+}
+
+struct OpeningCase {
+  const char* name;
+  std::vector<std::pair<uint64_t, uint64_t>> shards;  // generation, step
+  bool sync;
+  bool checkpoint;
+  OpenRequest::Content expected;
+};
+
+class OpeningTest : public testing::TestWithParam<OpeningCase> {};
+
+TEST_P(OpeningTest, IsDecidedFromWhatTheShardsHold) {
+  std::vector<ShardState> states;
+  for (const auto& [generation, step] : GetParam().shards) {
+    states.emplace_back();
+    states.back().set_generation(generation);
+    states.back().set_step(step);
+  }
+  const Opening opening = decide_opening(states, GetParam().sync, GetParam().checkpoint);
+  EXPECT_EQ(opening.content, GetParam().expected);
+  for (const auto& [generation, step] : GetParam().shards) EXPECT_GE(opening.above, generation);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Cases, OpeningTest,
+    testing::Values(
+        OpeningCase{"fresh", {{0, 0}, {0, 0}}, true, false, OpenRequest::INITIALIZE},
+        OpeningCase{"resumed", {{0, 0}, {0, 0}}, true, true, OpenRequest::RESTORE},
+        OpeningCase{"chief_returned", {{3, 40}, {3, 40}}, true, true, OpenRequest::KEEP},
+        OpeningCase{"mid_commit", {{3, 40}, {3, 41}}, true, true, OpenRequest::KEEP},
+        OpeningCase{"torn", {{3, 40}, {3, 42}}, true, true, OpenRequest::RESTORE},
+        OpeningCase{"async_is_no_cut", {{3, 40}, {3, 47}}, false, true, OpenRequest::KEEP},
+        OpeningCase{"one_empty", {{3, 40}, {0, 0}}, true, true, OpenRequest::RESTORE},
+        OpeningCase{
+            "one_empty_no_checkpoint", {{3, 4}, {0, 0}}, true, false, OpenRequest::INITIALIZE},
+        OpeningCase{"half_opened", {{3, 40}, {4, 40}}, true, true, OpenRequest::RESTORE}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace muster::ps
