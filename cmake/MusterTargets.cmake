@@ -57,4 +57,8 @@ function(muster_test name folder)
   target_compile_definitions(${name} PRIVATE MUSTER_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                                              MUSTER_BINARY_DIR="${CMAKE_BINARY_DIR}")
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+  if(MUSTER_SANITIZE MATCHES thread)
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT
+                         TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/tsan.supp)
+  endif()
 endfunction()
