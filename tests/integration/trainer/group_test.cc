@@ -1,0 +1,140 @@
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include "tests/integration/trainer/job.h"
+
+namespace muster::integration {
+namespace {
+
+using testing::HasSubstr;
+
+std::string digest_of(const Job& job) {
+  return job.result()["weightsDigest"].get<std::string>();
+}
+
+// What an undisturbed job comes to: the yardstick for those that lose somebody.
+std::string undisturbed() {
+  static const std::string digest = [] {
+    Job job("undisturbed", small_training(), 1, 1);
+    job.start_all();
+    job.expect_success();
+    return digest_of(job);
+  }();
+  return digest;
+}
+
+TEST(GroupTest, OnePsAChiefAndAWorkerLearnMnist) {
+  const std::string mnist = std::string(MUSTER_SOURCE_DIR) + "/examples/data/mnist/";
+  const auto source = [&](const std::string& set, const std::string& more) {
+    return "{idx: {images: " + mnist + set + "-images-idx3-ubyte.gz, labels: " + mnist + set +
+           "-labels-idx1-ubyte.gz}" + more + "}";
+  };
+  Job job("mnist",
+          "model: {name: mnist-mlp}\nepochs: 1\nbatchSize: 32\ndata:\n  train: " +
+              source("train", ", take: 20000") + "\n  validation: " +
+              source("train", ", skip: 59000") + "\n  test: " + source("t10k", "") + "\n",
+          1, 1, true);
+  job.start_all();
+  job.expect_success();
+  EXPECT_EQ(job.result()["step"], 313);
+  const Json evaluation = job.evaluation();
+  EXPECT_TRUE(evaluation["final"].get<bool>());
+  EXPECT_GT(evaluation["test"]["accuracy"].get<double>(), 0.91);
+}
+
+TEST(GroupTest, TheNumberOfShardsDoesNotChangeTheBits) {
+  Job job("two-shards", small_training(), 2, 1);
+  job.start_all();
+  job.expect_success();
+  EXPECT_EQ(digest_of(job), undisturbed());
+}
+
+TEST(GroupTest, AsyncMembersTrainOnEveryBatch) {
+  Job job("async", small_training("synchronization: {policy: async}\n"), 2, 2);
+  job.start_all();
+  job.expect_success();
+  EXPECT_EQ(job.result()["step"], 2500);
+  EXPECT_GT(job.evaluation()["test"]["accuracy"].get<double>(), 0.8);
+}
+
+TEST(GroupTest, WithoutAChiefWorkerZeroLeads) {
+  Job job("leaderless", small_training(), 1, 2);
+  job.cluster.erase("chief");
+  job.start("ps", 0);
+  job.start("worker", 0);
+  job.start("worker", 1);
+  job.expect_success();
+  EXPECT_EQ(digest_of(job), undisturbed());
+}
+
+TEST(GroupTest, StoppedItSavesAndRunAgainItGoesOnWithTheSameBits) {
+  {
+    Job job("stopped", small_training("checkpoint: {everySteps: 200}\n"), 2, 1);
+    job.start_all();
+    ASSERT_TRUE(job.wait_for_checkpoints(1));
+    for (const auto& [role, index] :
+         std::vector<Job::Replica>{{"worker", 0}, {"chief", 0}, {"ps", 0}, {"ps", 1}})
+      job.at(role, index).signal(SIGTERM);
+    for (const auto& [role, index] :
+         std::vector<Job::Replica>{{"worker", 0}, {"chief", 0}, {"ps", 0}, {"ps", 1}})
+      EXPECT_EQ(job.at(role, index).wait(), 143) << job.log(role, index);
+    EXPECT_FALSE(std::filesystem::exists(job.folder() / "result.json"));
+  }
+  // Onto another number of shards, at that.
+  Job again("stopped", small_training("checkpoint: {everySteps: 200}\n"), 1, 1, false, true);
+  again.start_all();
+  again.expect_success();
+  EXPECT_THAT(again.log("chief", 0), HasSubstr("opened from ckpt-"));
+  EXPECT_EQ(digest_of(again), undisturbed());
+}
+
+struct Loss {
+  const char* name;
+  const char* role;
+  int signal;
+};
+
+class LossTest : public testing::TestWithParam<Loss> {};
+
+TEST_P(LossTest, AReplicaThatComesBackCostsNoBit) {
+  const Loss& loss = GetParam();
+  Job job(std::string("lost-") + loss.name,
+          small_training("checkpoint: {everySteps: 150, keep: 50}\n"), 2, 1);
+  job.start_all();
+  ASSERT_TRUE(job.wait_for_checkpoints(1));
+  job.at(loss.role, 0).signal(loss.signal);
+  job.at(loss.role, 0).wait();
+  job.start(loss.role, 0);
+  job.expect_success();
+  EXPECT_EQ(digest_of(job), undisturbed());
+}
+
+INSTANTIATE_TEST_SUITE_P(Roles, LossTest,
+                         testing::Values(Loss{"worker_killed", "worker", SIGKILL},
+                                         Loss{"ps_killed", "ps", SIGKILL},
+                                         Loss{"chief_killed", "chief", SIGKILL},
+                                         Loss{"worker_stopped", "worker", SIGTERM},
+                                         Loss{"ps_stopped", "ps", SIGTERM},
+                                         Loss{"chief_stopped", "chief", SIGTERM}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+class AsyncLossTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(AsyncLossTest, AReplicaThatComesBackLosesNoBatch) {
+  Job job(std::string("async-lost-") + GetParam(),
+          small_training("checkpoint: {everySteps: 300}\nsynchronization: {policy: async}\n"), 1,
+          2);
+  job.start_all();
+  ASSERT_TRUE(job.wait_for_checkpoints(1));
+  job.at(GetParam(), 0).signal(SIGKILL);
+  job.at(GetParam(), 0).wait();
+  job.start(GetParam(), 0);
+  job.expect_success();
+  EXPECT_GE(job.result()["step"].get<int>(), 2500);
+}
+
+INSTANTIATE_TEST_SUITE_P(Roles, AsyncLossTest, testing::Values("worker", "ps", "chief"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace muster::integration

@@ -1,0 +1,109 @@
+#include "tests/integration/trainer/job.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "common/file.h"
+
+namespace muster::integration {
+
+namespace fs = std::filesystem;
+
+std::string small_training(const std::string& more) {
+  return R"(
+model:
+  layers:
+    - dense: {name: hidden_1, units: 64, activation: relu}
+    - dense: {name: logits, units: 10}
+data:
+  train: {syntheticClasses: {samples: 20000, shape: [64], classes: 10}}
+  validation: {syntheticClasses: {samples: 500, shape: [64], classes: 10}}
+  test: {syntheticClasses: {samples: 500, shape: [64], classes: 10}}
+batchSize: 16
+epochs: 2
+)" + more;
+}
+
+Job::Job(const std::string& name, const std::string& training, int ps, int workers, bool evaluator,
+         bool keep)
+    : folder_(fs::path(testing::TempDir()) / ("muster-" + name)) {
+  if (!keep) fs::remove_all(folder_);
+  fs::create_directories(folder_);
+  write_file_atomically(folder_ / "training.yaml", training);
+  counts_ = {{"ps", ps}, {"chief", 1}, {"worker", workers}};
+  for (const auto& [role, count] : counts_)
+    for (int i = 0; i < count; ++i)
+      cluster[role].push_back("127.0.0.1:" + std::to_string(free_port()));
+  if (evaluator) counts_["evaluator"] = 1;
+}
+
+Process& Job::start(const std::string& role, int index, const Environment& more,
+                    const Process::Limits& limits) {
+  const int attempt = attempts_[{role, index}]++;
+  Environment environment = {
+      {"TF_CONFIG",
+       Json{{"cluster", cluster}, {"task", {{"type", role}, {"index", index}}}}.dump()},
+      {"MUSTER_JOB", "test"},
+      {"MUSTER_JOB_UID", uid},
+      {"MUSTER_ROLE", role},
+      {"MUSTER_INDEX", std::to_string(index)},
+      {"MUSTER_ATTEMPT", std::to_string(attempt)},
+      {"MUSTER_REPLICAS", Json(counts_).dump()},
+      {"MUSTER_STORAGE", folder_.string()},
+      {"MUSTER_TRAINING", (folder_ / "training.yaml").string()},
+      {"MUSTER_THREADS", "1"}};
+  for (const auto& [key, value] : more) environment[key] = value;
+  auto& replica = replicas_[{role, index}];
+  replica.reset();
+  replica =
+      std::make_unique<Process>(std::vector<std::string>{MUSTER_TRAINER}, environment,
+                                folder_ / (role + "-" + std::to_string(index) + ".log"), limits);
+  return *replica;
+}
+
+void Job::start_all() {
+  for (const auto& [role, count] : counts_)
+    for (int i = 0; i < count; ++i) start(role, i);
+}
+
+void Job::expect_success() {
+  for (auto& [replica, process] : replicas_) {
+    if (replica.first == "ps") continue;
+    EXPECT_EQ(process->wait(), 0) << replica.first << " " << replica.second << ":\n"
+                                  << log(replica.first, replica.second);
+  }
+  for (auto& [replica, process] : replicas_) {
+    if (replica.first != "ps") continue;
+    process->signal(SIGTERM);
+    EXPECT_EQ(process->wait(), 143) << log("ps", replica.second);
+  }
+}
+
+std::string Job::log(const std::string& role, int index) const {
+  return read_file(folder_ / (role + "-" + std::to_string(index) + ".log"));
+}
+
+Json Job::result() const {
+  return Document::load(folder_ / "result.json").value();
+}
+
+Json Job::evaluation() const {
+  const std::string step = result()["step"].dump();
+  return Document::load(folder_ / "evaluations" / (step + ".json")).value();
+}
+
+bool Job::wait_for_checkpoints(size_t count) const {
+  return eventually([&] {
+    size_t found = 0;
+    std::error_code error;
+    for (fs::directory_iterator entry(folder_ / "checkpoints", error), end; entry != end;
+         entry.increment(error)) {
+      if (error) break;
+      const std::string name = entry->path().filename();
+      found += name.starts_with("ckpt-") && name.find(".tmp") == std::string::npos;
+    }
+    return found >= count;
+  });
+}
+
+}  // namespace muster::integration

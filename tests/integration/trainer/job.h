@@ -1,0 +1,48 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "common/document.h"
+#include "tests/integration/trainer/process.h"
+
+namespace muster::integration {
+
+// What is trained in most tests: a small classification, long enough to be disturbed.
+std::string small_training(const std::string& more = "");
+
+// A parameter-server job as an operator would start it, a folder and an environment for each
+// replica; but nobody restarts anything except the test.
+class Job {
+ public:
+  using Replica = std::pair<std::string, int>;
+  using Environment = std::map<std::string, std::string>;
+
+  // A folder of its own below the temporary one, emptied unless `keep`.
+  Job(const std::string& name, const std::string& training, int ps, int workers,
+      bool evaluator = false, bool keep = false);
+
+  Process& start(const std::string& role, int index, const Environment& more = {},
+                 const Process::Limits& limits = {});
+  void start_all();
+  Process& at(const std::string& role, int index) { return *replicas_.at({role, index}); }
+  // Every replica but the ps ends with 0; then the ps end when asked to.
+  void expect_success();
+
+  const std::filesystem::path& folder() const { return folder_; }
+  std::string log(const std::string& role, int index) const;
+  Json result() const;
+  Json evaluation() const;  // of the result's step
+  bool wait_for_checkpoints(size_t count) const;
+  Json cluster;
+  std::string uid = "uid-1";
+
+ private:
+  std::filesystem::path folder_;
+  std::map<std::string, int> counts_;
+  std::map<Replica, int> attempts_;
+  std::map<Replica, std::unique_ptr<Process>> replicas_;
+};
+
+}  // namespace muster::integration

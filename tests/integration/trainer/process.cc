@@ -1,0 +1,92 @@
+#include "tests/integration/trainer/process.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <stdexcept>
+
+extern char** environ;
+
+namespace muster::integration {
+
+namespace {
+
+[[noreturn]] void become(std::vector<char*>& arguments, std::vector<char*>& environment,
+                         const std::filesystem::path& log, const Process::Limits& limits) {
+  const int file = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0666);
+  dup2(file, 1);
+  dup2(file, 2);
+  if (limits.file_bytes) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{*limits.file_bytes, *limits.file_bytes};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  execve(arguments[0], arguments.data(), environment.data());
+  _exit(127);
+}
+
+}  // namespace
+
+Process::Process(const std::vector<std::string>& command,
+                 const std::map<std::string, std::string>& more, const std::filesystem::path& log,
+                 const Limits& limits) {
+  std::vector<std::string> entries;
+  for (char** entry = environ; *entry; ++entry) entries.emplace_back(*entry);
+  for (const auto& [name, value] : more) entries.push_back(name + "=" + value);
+  std::vector<char*> arguments, environment;
+  for (const auto& text : command) arguments.push_back(const_cast<char*>(text.c_str()));
+  for (const auto& text : entries) environment.push_back(const_cast<char*>(text.c_str()));
+  arguments.push_back(nullptr);
+  environment.push_back(nullptr);
+  pid_ = fork();
+  if (pid_ < 0) throw std::runtime_error("fork failed");
+  if (pid_ == 0) become(arguments, environment, log, limits);
+}
+
+Process::~Process() {
+  if (running()) {
+    signal(SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+}
+
+void Process::signal(int number) {
+  if (!code_) kill(pid_, number);
+}
+
+bool Process::running() {
+  if (code_) return false;
+  int status = 0;
+  if (waitpid(pid_, &status, WNOHANG) == 0) return true;
+  code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return false;
+}
+
+std::optional<int> Process::wait(std::chrono::seconds most) {
+  const auto until = std::chrono::steady_clock::now() + most;
+  while (running()) {
+    if (std::chrono::steady_clock::now() > until) return std::nullopt;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return code_;
+}
+
+int free_port() {
+  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  if (bind(socket, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
+      getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0)
+    throw std::runtime_error("no free port");
+  close(socket);
+  return ntohs(address.sin_port);
+}
+
+}  // namespace muster::integration

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace muster::integration {
+
+// A child process; killed when this goes.
+class Process {
+ public:
+  struct Limits {
+    std::optional<size_t> file_bytes;  // RLIMIT_FSIZE: writes beyond it fail
+  };
+
+  // Standard output and error go to the end of `log`.
+  Process(const std::vector<std::string>& command, const std::map<std::string, std::string>& more,
+          const std::filesystem::path& log, const Limits& limits);
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  void signal(int number);
+  bool running();
+  // Exit code, or 128 + signal; nothing if it still runs after `most`.
+  std::optional<int> wait(std::chrono::seconds most = std::chrono::seconds(120));
+
+ private:
+  pid_t pid_;
+  std::optional<int> code_;
+};
+
+// Waits until `ready`, at most two minutes; false if that was too long.
+template <class Ready>
+bool eventually(Ready ready);
+
+int free_port();
+
+}  // namespace muster::integration
+
+#include <thread>
+
+template <class Ready>
+bool muster::integration::eventually(Ready ready) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+  while (!ready()) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return true;
+}
