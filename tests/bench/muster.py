@@ -2,7 +2,6 @@
 manifest, and the result.json or summary.json that any user gets."""
 
 import json
-import os
 import pathlib
 import re
 import subprocess
@@ -17,9 +16,9 @@ class Failed(Exception):
     pass
 
 
-def call(command, **options):
+def call(command):
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=600,
-                          cwd=ROOT, **options)
+                          cwd=ROOT)
     if done.returncode != 0:
         tail = "\n".join((done.stdout + done.stderr).splitlines()[-15:])
         raise Failed(f"{' '.join(map(str, command))}: exit {done.returncode}\n{tail}")
@@ -31,8 +30,7 @@ def standalone(training):
     with tempfile.TemporaryDirectory(prefix="muster-bench-") as folder:
         file = pathlib.Path(folder) / "training.yaml"
         file.write_text(json.dumps(training))  # JSON is YAML
-        environment = {**os.environ, "MUSTER_STORAGE": folder}
-        call([BIN / "muster-trainer", "--standalone", file], env=environment)
+        call([BIN / "muster-trainer", "--standalone", file, "--storage", folder])
         return json.loads((pathlib.Path(folder) / "result.json").read_text())
 
 
@@ -46,8 +44,7 @@ def run_example(name, *sets):
 
 
 def steps_per_second(training):
-    result = standalone(training)
-    return result["examplesPerSecond"] / training["batchSize"]
+    return standalone(training)["stepsPerSecond"]
 
 
 def idx(part, **selection):

@@ -4,4 +4,6 @@
 
 #include "operator/api/training_job.h"
 
-int main() { std::puts(muster::api::training_job_schema().dump(1).c_str()); }
+int main() {
+  std::puts(muster::api::training_job_schema().dump(1).c_str());
+}
