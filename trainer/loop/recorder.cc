@@ -153,7 +153,7 @@ void Recorder::log_line(const checkpoint::Position& position, Clock::time_point 
     text += fmt::format(", accuracy {:.4f}", accuracy(logged_.sums));
   }
   text += fmt::format(", {:.2f} ms per batch", 1e3 * time / static_cast<double>(logged_.steps));
-  log::info(text, fields);
+  if (!options_.quiet) log::info(text, fields);
   logged_.reset(now);
 }
 
@@ -183,7 +183,7 @@ void Recorder::end_epoch(uint64_t epoch, uint64_t step) {
     text += fmt::format(", accuracy {:.4f}", accuracy(epoch_));
     fields["accuracy"] = accuracy(epoch_);
   }
-  log::info(text, fields);
+  if (!options_.quiet) log::info(text, fields);
   last_epoch_ = epoch_;
   epoch_ = {};
   epoch_number_ = epoch;

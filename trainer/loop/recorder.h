@@ -24,6 +24,7 @@ class Recorder {
     uint64_t summary_every_steps = 100;
     bool classification = true;
     const compute::Schedule* schedule = nullptr;
+    bool quiet = false;  // no log lines: rank 0 says the same
   };
 
   // `events` may be null: nothing is written then.

@@ -41,6 +41,7 @@ Recorder::Options quiet_recorder(const spec::TrainingSpec& spec) {
   Recorder::Options options;
   options.summary_every_steps = spec.summary_every_steps;
   options.classification = spec.model.loss == compute::Loss::softmax_cross_entropy;
+  options.quiet = true;
   return options;
 }
 

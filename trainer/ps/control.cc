@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <set>
 
 #include "common/error.h"
 #include "common/exit_code.h"
@@ -14,7 +15,38 @@ namespace muster::ps {
 
 struct Control::Impl {
   std::vector<std::unique_ptr<ParameterServer::Stub>> stubs;
+  std::mutex mutex;
+  bool cancelled = false;
+  std::set<grpc::ClientContext*> open_calls;
+
+  // Holds contexts while their calls are under way.
+  class Open {
+   public:
+    Open(Impl& impl, std::vector<grpc::ClientContext>& contexts)
+        : impl_(impl), contexts_(contexts) {
+      const std::lock_guard lock(impl_.mutex);
+      if (impl_.cancelled) throw Unavailable("cancelled: we are leaving");
+      for (auto& context : contexts_) impl_.open_calls.insert(&context);
+    }
+    ~Open() {
+      const std::lock_guard lock(impl_.mutex);
+      for (auto& context : contexts_) impl_.open_calls.erase(&context);
+    }
+
+   private:
+    Impl& impl_;
+    std::vector<grpc::ClientContext>& contexts_;
+  };
+
+  template <class Reply, class Start>
+  std::vector<Reply> call_all(std::chrono::milliseconds deadline, Start start);
 };
+
+void Control::cancel() {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->cancelled = true;
+  for (grpc::ClientContext* context : impl_->open_calls) context->TryCancel();
+}
 
 Control::Control(std::vector<std::shared_ptr<grpc::Channel>> channels)
     : impl_(std::make_unique<Impl>()) {
@@ -41,10 +73,14 @@ namespace {
   }
 }
 
+}  // namespace
+
 // Calls every shard at once and waits for all.
 template <class Reply, class Start>
-std::vector<Reply> call_all(size_t shards, std::chrono::milliseconds deadline, Start start) {
+std::vector<Reply> Control::Impl::call_all(std::chrono::milliseconds deadline, Start start) {
+  const size_t shards = stubs.size();
   std::vector<grpc::ClientContext> contexts(shards);
+  const Open open(*this, contexts);
   std::vector<Reply> replies(shards);
   std::vector<grpc::Status> statuses(shards);
   std::mutex mutex;
@@ -66,22 +102,20 @@ std::vector<Reply> call_all(size_t shards, std::chrono::milliseconds deadline, S
   return replies;
 }
 
-}  // namespace
-
 std::vector<OpenReply> Control::open(const OpenRequest& request,
                                      std::chrono::milliseconds deadline) {
-  return call_all<OpenReply>(impl_->stubs.size(), deadline,
-                             [&](size_t shard, auto* context, auto* reply, auto done) {
-                               impl_->stubs[shard]->async()->Open(context, &request, reply, done);
-                             });
+  return impl_->call_all<OpenReply>(
+      deadline, [&](size_t shard, auto* context, auto* reply, auto done) {
+        impl_->stubs[shard]->async()->Open(context, &request, reply, done);
+      });
 }
 
 std::vector<SnapshotReply> Control::snapshot(uint64_t generation,
                                              std::chrono::milliseconds deadline) {
   SnapshotRequest request;
   request.set_generation(generation);
-  return call_all<SnapshotReply>(
-      impl_->stubs.size(), deadline, [&](size_t shard, auto* context, auto* reply, auto done) {
+  return impl_->call_all<SnapshotReply>(
+      deadline, [&](size_t shard, auto* context, auto* reply, auto done) {
         impl_->stubs[shard]->async()->Snapshot(context, &request, reply, done);
       });
 }
@@ -91,8 +125,8 @@ std::vector<WriteReply> Control::write(const WriteRequest& request,
                                        std::chrono::milliseconds deadline) {
   std::vector<WriteRequest> requests(impl_->stubs.size(), request);
   for (size_t shard = 0; shard < requests.size(); ++shard) requests[shard].set_step(steps[shard]);
-  return call_all<WriteReply>(
-      impl_->stubs.size(), deadline, [&](size_t shard, auto* context, auto* reply, auto done) {
+  return impl_->call_all<WriteReply>(
+      deadline, [&](size_t shard, auto* context, auto* reply, auto done) {
         impl_->stubs[shard]->async()->Write(context, &requests[shard], reply, done);
       });
 }

@@ -21,6 +21,9 @@ class Control {
   explicit Control(std::vector<std::shared_ptr<grpc::Channel>> channels);
   ~Control();
 
+  // Ends every call under way, and those to come, with Unavailable: we are leaving. Thread-safe.
+  void cancel();
+
   std::vector<OpenReply> open(const OpenRequest& request, std::chrono::milliseconds deadline);
   std::vector<SnapshotReply> snapshot(uint64_t generation, std::chrono::milliseconds deadline);
   // `steps`: of each shard's snapshot.

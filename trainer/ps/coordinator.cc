@@ -30,6 +30,7 @@ Coordinator::Coordinator(group::RendezvousServer& rendezvous, Control& control,
 
 Coordinator::~Coordinator() {
   closing_ = true;
+  control_.cancel();
   thread_.join();
 }
 
