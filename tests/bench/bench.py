@@ -21,7 +21,7 @@ from rows import ROWS
 RESULTS = muster.ROOT / "build/bench/results.json"
 REPORT = muster.ROOT / "docs/performance.md"
 HEADER = ("| row | what | Muster | fastest peer | ratio (of pairs) | at least | shown beside | "
-          "barrier, memcpy | measured |\n|---|---|---|---|---|---|---|---|---|\n")
+          "barrier, memcpy, load | measured |\n|---|---|---|---|---|---|---|---|---|\n")
 
 
 def machine():
@@ -38,6 +38,8 @@ def say(text):
 
 def measure(row):
     before = muster.probe()
+    if before["load"] > len(os.sched_getaffinity(0)):
+        say(f"  others are using this machine (load {before['load']:.1f}): figures will not mean much")
     tried = {}
     for _ in range(min(2, row.pairs)):
         for peer in row.peers:
@@ -72,7 +74,7 @@ def line(result):
     beside = {**result["runs"]["tried"], **result["runs"]["beside"]}
     beside.pop(result["peerName"])
     shown = "; ".join(f"{name} {number(value)}" for name, value in beside.items())
-    probes = "; ".join(f"{p['barrierNanoseconds']:.0f} ns, {p['memcpyGBs']:.1f} GB/s"
+    probes = "; ".join(f"{p['barrierNanoseconds']:.0f} ns, {p['memcpyGBs']:.1f} GB/s, load {p['load']:.1f}"
                        for p in result["probes"])
     cells = [result["row"], result["what"], f"{number(result['ours'])} {result['unit']}",
              f"{number(result['peer'])} ({result['peerName']})",

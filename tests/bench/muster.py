@@ -2,6 +2,7 @@
 manifest, and the result.json or summary.json that any user gets."""
 
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -53,8 +54,9 @@ def idx(part, **selection):
 
 
 def probe():
-    """The machine's state: nanoseconds of a barrier between two threads, GB/s of memcpy."""
+    """The machine's state: nanoseconds of a barrier between two threads, GB/s of memcpy,
+    and how many threads wanted to run in the last minute."""
     text = call([BIN / "bench_compute", "--probe"])
     barrier = [float(x) for x in re.findall(r"threads (\d+) ns", text)]
     copy = [float(x) for x in re.findall(r"memcpy ([\d.]+) GB/s", text)]
-    return {"barrierNanoseconds": min(barrier), "memcpyGBs": max(copy)}
+    return {"barrierNanoseconds": min(barrier), "memcpyGBs": max(copy), "load": os.getloadavg()[0]}

@@ -67,7 +67,7 @@ def parameter_servers(policy):
     """Global steps a second of 1 ps + chief + worker, the chief being the second worker of the peer."""
     def measure():
         summary = muster.run_example("mnist-mlp", f"spec.training.synchronization.policy={policy}",
-                                     "spec.training.epochs=4", "spec.replicaSpecs.evaluator=null")
+                                     "spec.training.epochs=4", "spec.replicaSpecs.evaluator.replicas=0")
         return summary["examplesPerSecond"] / (32 * (2 if policy == "sync" else 1))
     return measure
 
@@ -76,8 +76,8 @@ DENSE = {"syntheticClasses": {"samples": 50000, "shape": [784], "classes": 10, "
 KERAS = Peer("Keras fit", ["keras_mlp.py"])
 KERAS_JIT = Peer("Keras fit, jit_compile", ["keras_mlp.py", "--jit"])
 KERAS_ACCURACY = Peer("Keras", ["keras_mlp.py"], "testAccuracy")
-ALONE = ["spec.replicaSpecs.ps=null", "spec.replicaSpecs.worker=null",
-         "spec.replicaSpecs.evaluator=null"]
+ALONE = ["spec.replicaSpecs.ps.replicas=0", "spec.replicaSpecs.worker.replicas=0",
+         "spec.replicaSpecs.evaluator.replicas=0"]
 
 ROWS = [
     Row("mlp-single", "784-256-256-10, Adam, batch 32, MNIST, one process", "steps/s",
