@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "common/cpu_budget.h"
 #include "common/error.h"
 #include "operator/plan/plan.h"
 
@@ -14,10 +15,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kOurs[] = {"TF_CONFIG",          "MUSTER_JOB",     "MUSTER_JOB_UID",
-                                      "MUSTER_ROLE",        "MUSTER_INDEX",   "MUSTER_ATTEMPT",
-                                      "MUSTER_REPLICAS",    "MUSTER_STORAGE", "MUSTER_TRAINING",
-                                      "MUSTER_HTTP_ADDRESS"};
+constexpr std::string_view kOurs[] = {"TF_CONFIG",           "MUSTER_JOB",     "MUSTER_JOB_UID",
+                                      "MUSTER_ROLE",         "MUSTER_INDEX",   "MUSTER_ATTEMPT",
+                                      "MUSTER_REPLICAS",     "MUSTER_STORAGE", "MUSTER_TRAINING",
+                                      "MUSTER_HTTP_ADDRESS", "MUSTER_THREADS"};
 
 std::string name_in(const std::string& variable) {
   return variable.substr(0, variable.find('='));
@@ -88,6 +89,15 @@ std::vector<std::string> port_names(const api::TrainingJob& job) {
   return names;
 }
 
+int threads_of_each(const api::TrainingJob& job, int cpus) {
+  int replicas = 0, computing = 0;
+  for (const auto& [role, spec] : job.replicas) {
+    replicas += spec.replicas;
+    if (role == api::Role::chief || role == api::Role::worker) computing += spec.replicas;
+  }
+  return replicas <= 1 ? 0 : std::max(1, cpus / std::max(1, computing));
+}
+
 Variables replica_variables(const api::TrainingJob& job, api::Role role, int index, int attempt,
                             const JobDirectory& directory,
                             const std::map<std::string, int>& ports) {
@@ -100,6 +110,8 @@ Variables replica_variables(const api::TrainingJob& job, api::Role role, int ind
   variables.emplace_back("MUSTER_HTTP_ADDRESS", local_address(ports, http_port_name(name)));
   if (!job.training.is_null()) {
     variables.emplace_back("MUSTER_TRAINING", directory.training(name).string());
+    const int threads = threads_of_each(job, cpu_budget());
+    if (threads > 0) variables.emplace_back("MUSTER_THREADS", std::to_string(threads));
   }
   return variables;
 }

@@ -31,6 +31,10 @@ std::string local_address(const std::map<std::string, int>& ports, const std::st
 // every one for HTTP.
 std::vector<std::string> port_names(const api::TrainingJob& job);
 
+// Threads that each replica of a job should compute with, so that chief and workers share `cpus`; 0
+// for a job of one replica, which may have the machine to itself.
+int threads_of_each(const api::TrainingJob& job, int cpus);
+
 // The variables of one replica that Muster sets, in full.
 Variables replica_variables(const api::TrainingJob& job, api::Role role, int index, int attempt,
                             const JobDirectory& directory, const std::map<std::string, int>& ports);

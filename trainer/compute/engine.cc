@@ -1,5 +1,6 @@
 #include "trainer/compute/engine.h"
 
+#include "common/cpu_budget.h"
 #include "common/error.h"
 #include "trainer/compute/cpu/engine.h"
 

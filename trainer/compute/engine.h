@@ -89,7 +89,4 @@ void initialize_parameters(const ParameterLayout& layout, uint64_t seed,
 // The layout an Engine of this model will have, without building one (a ps needs no arena).
 ParameterLayout make_layout(const ModelSpec& model);
 
-// CPUs this process may use: the smaller of its affinity mask and its cgroup's quota, at least 1.
-int cpu_budget();
-
 }  // namespace muster::compute

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "common/cpu_budget.h"
 #include "trainer/compute/cpu/engine.h"
 #include "trainer/compute/engine.h"
 #include "trainer/compute/random.h"

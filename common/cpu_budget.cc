@@ -1,13 +1,13 @@
+#include "common/cpu_budget.h"
+
 #include <sched.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
-#include <sstream>
-#include <string>
 
-#include "trainer/compute/cpu/engine.h"
+namespace muster {
 
-namespace muster::compute {
 namespace {
 
 int affinity() {
@@ -53,8 +53,10 @@ int smallest(const std::string& root, std::string path, Quota quota) {
   }
 }
 
-int cgroup_quota() {
-  std::ifstream file("/proc/self/cgroup");
+}  // namespace
+
+int cgroup_cpu_quota(const std::string& membership, const std::string& root) {
+  std::ifstream file(membership);
   int least = 0;
   for (std::string line; std::getline(file, line);) {
     const size_t first = line.find(':'), second = line.find(':', first + 1);
@@ -62,36 +64,18 @@ int cgroup_quota() {
     const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
     const std::string path = line.substr(second + 1);
     int here = 0;
-    if (controllers == ",,") here = smallest("/sys/fs/cgroup", path, quota_v2);
+    if (controllers == ",,") here = smallest(root, path, quota_v2);
     if (controllers.find(",cpu,") != std::string::npos) {
-      here = smallest("/sys/fs/cgroup/cpu", path, quota_v1);
+      here = smallest(root + "/cpu", path, quota_v1);
     }
     if (here > 0) least = least == 0 ? here : std::min(least, here);
   }
   return least;
 }
 
-}  // namespace
-
 int cpu_budget() {
-  const int quota = cgroup_quota();
+  const int quota = cgroup_cpu_quota("/proc/self/cgroup", "/sys/fs/cgroup");
   return quota > 0 ? std::min(quota, affinity()) : affinity();
 }
 
-namespace cpu {
-
-// A barrier costs about what 20,000 multiplications do, and a step has some ten of them.
-int worthwhile_threads(const Graph& graph, int64_t rows, int cpus) {
-  constexpr double kWorthOneThread = 1e6;
-  double multiplications = 0;
-  for (const Node& node : graph.nodes) {
-    if (!std::holds_alternative<Dense>(node.kind)) continue;
-    multiplications += 3.0 * double(rows) * double(graph.values[size_t(node.inputs[0])].width) *
-                       double(graph.values[size_t(node.output)].width);
-  }
-  const double worth = std::min(multiplications / kWorthOneThread, 1024.0);
-  return std::clamp(static_cast<int>(worth), 1, std::max(1, cpus));
-}
-
-}  // namespace cpu
-}  // namespace muster::compute
+}  // namespace muster
