@@ -1,5 +1,14 @@
 #include "trainer/compute/cpu/team.h"
 
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
+#include <string>
+#include <system_error>
+
+#include "common/error.h"
 #include "trainer/compute/cpu/kernels.h"
 
 namespace muster::compute::cpu {
@@ -11,25 +20,67 @@ void relax() {
 #endif
 }
 
-// A pause takes 40 to 140 cycles, so these are about a millisecond, and some microseconds. A member
-// that keeps others waiting for longer has lost its core: sleeping then gives it back sooner.
+// Counted in pauses of 40 to 140 cycles: reading a clock would cost more than most waits.
 constexpr int64_t kMillisecond = 30'000;
-constexpr int64_t kLong = 2'000;
+constexpr int64_t kFiftyMicroseconds = 2'000;
 constexpr int64_t kShort = 200;
 
+// Not std::atomic's wait and notify: libstdc++ yields before it sleeps, and on a busy machine each
+// yield gives away a whole time slice.
+void sleep_while(std::atomic<uint32_t>& value, uint32_t equals) {
+  syscall(SYS_futex, &value, FUTEX_WAIT_PRIVATE, equals, nullptr, nullptr, 0);
+}
+
+void wake_all(std::atomic<uint32_t>& value) {
+  syscall(SYS_futex, &value, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
 }  // namespace
+
+// Sequentially consistent, here and where a sleeper looks again: either it sees the new count, or
+// its own entry in sleepers_ is seen here.
+void Gate::raise() {
+  count_.fetch_add(1, std::memory_order_seq_cst);
+  if (sleepers_.load(std::memory_order_seq_cst) > 0) wake_all(count_);
+}
+
+// Unequal would do, but for a member that has passed this barrier and come to the next.
+void Gate::await(uint32_t old, int64_t spins) {
+  const auto past = [old](uint32_t now) { return static_cast<int32_t>(now - old) > 0; };
+  for (int64_t i = 0; i < spins; ++i) {
+    if (past(count_.load(std::memory_order_acquire))) return;
+    relax();
+  }
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  for (;;) {
+    const uint32_t now = count_.load(std::memory_order_seq_cst);
+    if (past(now)) break;
+    sleep_while(count_, now);
+  }
+  sleepers_.fetch_sub(1, std::memory_order_relaxed);
+}
 
 Team::Team(int count, bool exclusive)
     : seats_(static_cast<size_t>(count < 1 ? 1 : count)),
       idle_spins_(exclusive ? kMillisecond : 0),
-      barrier_spins_(exclusive ? kLong : kShort) {
-  for (int i = 1; i < this->count(); ++i) threads_.emplace_back([this, i] { serve(i); });
+      barrier_spins_(exclusive ? kFiftyMicroseconds : kShort) {
+  try {
+    for (int i = 1; i < this->count(); ++i) threads_.emplace_back([this, i] { serve(i); });
+  } catch (const std::system_error& error) {
+    const size_t started = threads_.size() + 1;
+    dismiss();
+    throw Unavailable("cannot have " + std::to_string(this->count()) + " threads, only " +
+                      std::to_string(started) + ": " + error.what());
+  }
 }
 
 Team::~Team() {
+  dismiss();
+}
+
+void Team::dismiss() {
   stop_ = true;
-  round_.fetch_add(1, std::memory_order_release);
-  round_.notify_all();
+  round_.raise();
   for (std::thread& thread : threads_) thread.join();
 }
 
@@ -37,8 +88,7 @@ void Team::run(const std::function<void(Member)>& work) {
   const FlushSubnormals flush;
   if (count() > 1) {
     work_ = &work;
-    round_.fetch_add(1, std::memory_order_release);
-    round_.notify_all();
+    round_.raise();
   }
   const Member caller{0, count()};
   work(caller);
@@ -48,8 +98,8 @@ void Team::run(const std::function<void(Member)>& work) {
 void Team::serve(int index) {
   const FlushSubnormals flush;
   const Member member{index, count()};
-  for (int32_t round = 0;; ++round) {
-    await(round_, round, idle_spins_);
+  for (uint32_t round = Gate::kFirst;; ++round) {
+    round_.await(round, idle_spins_);
     if (stop_) return;
     (*work_)(member);
     barrier(member);
@@ -59,25 +109,9 @@ void Team::serve(int index) {
 void Team::barrier(Member member) {
   if (member.count == 1) return;
   Seat& own = seats_[static_cast<size_t>(member.index)];
-  const int32_t target = ++own.passed;
-  // Sequentially consistent: notify_all may otherwise look for sleepers before the store is seen.
-  own.arrived.store(target, std::memory_order_seq_cst);
-  own.arrived.notify_all();
-  for (Seat& seat : seats_) await(seat.arrived, target - 1, barrier_spins_);
-}
-
-// Until value moves past `old`. Nobody is more than one barrier ahead, so unequal would do, but for
-// a member that has passed this barrier and come to the next.
-void Team::await(const std::atomic<int32_t>& value, int32_t old, int64_t spins) {
-  for (int64_t i = 0; i < spins; ++i) {
-    if (value.load(std::memory_order_acquire) - old > 0) return;
-    relax();
-  }
-  for (;;) {
-    const int32_t now = value.load(std::memory_order_acquire);
-    if (now - old > 0) return;
-    value.wait(now, std::memory_order_acquire);
-  }
+  const uint32_t before = own.passed++;
+  own.arrived.raise();
+  for (Seat& seat : seats_) seat.arrived.await(before, barrier_spins_);
 }
 
 }  // namespace muster::compute::cpu

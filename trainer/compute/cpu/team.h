@@ -26,11 +26,30 @@ struct Member {
   }
 };
 
-// A fixed team of threads that run one function together. `exclusive`: nobody else wants the cores,
-// so members spin, at barriers without end and between runs for a millisecond; else they sleep at
-// once between runs and after a short spin at barriers.
+// A count that only rises, modulo 2^32, and that others wait for. In a cache line of its own.
+class alignas(128) Gate {
+ public:
+  // A long training passes 2^32 many times; beginning a thousand before it, every user and every
+  // test does.
+  static constexpr uint32_t kFirst = ~uint32_t{0} - 1000;
+
+  // Releases what the caller wrote to whoever waited for it. One caller.
+  void raise();
+  // Until the count has passed `old` by one or two: spins so many times, then sleeps, for whoever
+  // keeps it waiting longer has lost its core and may need this one.
+  void await(uint32_t old, int64_t spins);
+
+ private:
+  std::atomic<uint32_t> count_{kFirst};
+  std::atomic<uint32_t> sleepers_{0};
+};
+
+// A fixed team of threads that run one function together. `exclusive`, nobody else wants the cores:
+// members spin for some 50 us at barriers and for a millisecond between runs before they sleep;
+// else for some microseconds at barriers and not at all between runs.
 class Team {
  public:
+  // Throws Unavailable where the system gives no more threads.
   Team(int count, bool exclusive);
   ~Team();
   Team(const Team&) = delete;
@@ -46,18 +65,17 @@ class Team {
   void barrier(Member member);
 
  private:
-  // Each member's count of barriers passed, in a cache line of its own: everybody reads all of
-  // them.
-  struct alignas(128) Seat {
-    std::atomic<int32_t> arrived{0};
-    int32_t passed = 0;
+  // Of one member, who alone writes it.
+  struct Seat {
+    Gate arrived;
+    uint32_t passed = Gate::kFirst;  // barriers
   };
 
   void serve(int index);
-  void await(const std::atomic<int32_t>& value, int32_t old, int64_t spins);
+  void dismiss();
 
   std::vector<Seat> seats_;
-  alignas(128) std::atomic<int32_t> round_{0};
+  Gate round_;
   const std::function<void(Member)>* work_ = nullptr;
   bool stop_ = false;
   int64_t idle_spins_;
