@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include "common/error.h"
 #include "trainer/compute/engine.h"
@@ -22,12 +21,11 @@ Fans fans(const std::vector<int64_t>& shape) {
   return {double(shape[shape.size() - 2]) * field, double(shape.back()) * field};
 }
 
-// Box and Muller, from two 53-bit uniforms.
 double normal(uint64_t key, uint64_t element, uint64_t attempt) {
   const uint64_t base = combine64(combine64(key, element), attempt);
   const double u = 1.0 - unit_uniform(mix64(base));
   const double v = unit_uniform(mix64(base + 1));
-  return std::sqrt(-2.0 * std::log(u)) * std::cos(2.0 * std::numbers::pi * v);
+  return normal_of(u, v);
 }
 
 // Within two standard deviations, as Keras's truncated normal.

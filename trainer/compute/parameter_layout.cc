@@ -1,12 +1,11 @@
 #include "trainer/compute/parameter_layout.h"
 
-#include <openssl/evp.h>
-
 #include <algorithm>
 #include <cmath>
 #include <set>
 
 #include "common/error.h"
+#include "common/file.h"
 
 namespace muster::compute {
 namespace {
@@ -36,7 +35,7 @@ void check_names(const std::vector<ParameterTensor>& tensors) {
   }
 }
 
-void tie(ParameterTensor& tensor, const std::vector<ParameterTensor>& tensors) {
+void share_memory(ParameterTensor& tensor, const std::vector<ParameterTensor>& tensors) {
   auto target = std::find_if(tensors.begin(), tensors.end(),
                              [&](const ParameterTensor& t) { return t.name == tensor.tied_to; });
   if (target == tensors.end() || !target->tied_to.empty()) {
@@ -89,7 +88,7 @@ ParameterLayout::ParameterLayout(std::vector<ParameterTensor> tensors)
   }
   size_ = at;
   for (ParameterTensor& tensor : tensors_) {
-    if (!tensor.tied_to.empty()) tie(tensor, tensors_);
+    if (!tensor.tied_to.empty()) share_memory(tensor, tensors_);
   }
 }
 
@@ -133,18 +132,9 @@ std::string ParameterLayout::fingerprint() const {
     for (int64_t axis : tensor.shape) text += ' ' + std::to_string(axis);
     text += '\n';
   }
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned int length = 0;
-  if (EVP_Digest(text.data(), text.size(), digest, &length, EVP_sha256(), nullptr) != 1) {
-    throw Unavailable("OpenSSL could not compute SHA-256 of the parameter layout");
-  }
-  static constexpr char kHex[] = "0123456789abcdef";
-  std::string hex;
-  for (unsigned int i = 0; i < length; ++i) {
-    hex += kHex[digest[i] >> 4];
-    hex += kHex[digest[i] & 15];
-  }
-  return hex;
+  Sha256 digest;
+  digest.update(std::as_bytes(std::span(text)));
+  return digest.finish();
 }
 
 }  // namespace muster::compute

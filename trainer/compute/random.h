@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <numbers>
 #include <string_view>
 
 namespace muster::compute {
@@ -9,8 +11,9 @@ namespace muster::compute {
 // and no partition over replicas or threads can change it.
 
 // The finalizer of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators).
+constexpr uint64_t kGolden64 = 0x9E3779B97F4A7C15u;
 constexpr uint64_t mix64(uint64_t x) {
-  x += 0x9E3779B97F4A7C15u;
+  x += kGolden64;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
   return x ^ (x >> 31);
@@ -30,6 +33,12 @@ constexpr uint64_t hash_name(std::string_view name) {
 // [0, 1) with 53 bits.
 constexpr double unit_uniform(uint64_t bits) {
   return static_cast<double>(bits >> 11) * 0x1p-53;
+}
+
+// Box and Muller: of mean 0 and deviation 1, from u in (0, 1] and v in [0, 1). By the C library's
+// logarithm and cosine.
+inline double normal_of(double u, double v) {
+  return std::sqrt(-2.0 * std::log(u)) * std::cos(2.0 * std::numbers::pi * v);
 }
 
 }  // namespace muster::compute

@@ -1,21 +1,21 @@
 #pragma once
 
-#include <cmath>
 #include <cstdint>
-#include <numbers>
+
+#include "trainer/compute/random.h"
 
 namespace muster::data {
 
-// Random numbers as functions of a key and a counter, so that sample i needs no sample before it.
-// The mixer is SplitMix64's finalizer (Steele, Lea, Flood: "Fast splittable pseudorandom number
-// generators", OOPSLA 2014). `bits` and `below` give the same value on every platform; `normal`
-// uses the C library's logarithm and cosine.
+// SplitMix64's sequence from a key, by position, so that sample i needs no sample before it. `bits`
+// and `below` give the same value on every platform; `normal` uses the C library.
 class CounterRandom {
  public:
   explicit CounterRandom(uint64_t seed, uint64_t stream = 0)
-      : key_(mix(seed + kGolden) ^ mix(stream * kGolden + 1)) {}
+      : key_(compute::mix64(seed) ^ compute::mix64((stream - 1) * compute::kGolden64 + 1)) {}
 
-  uint64_t bits(uint64_t counter) const { return mix(key_ + counter * kGolden); }
+  uint64_t bits(uint64_t counter) const {
+    return compute::mix64(key_ + (counter - 1) * compute::kGolden64);
+  }
 
   // In [0, bound), bound > 0; the bias is below bound / 2^64.
   uint64_t below(uint64_t counter, uint64_t bound) const {
@@ -23,26 +23,16 @@ class CounterRandom {
   }
 
   // In (0, 1].
-  double uniform(uint64_t counter) const {
-    return (static_cast<double>(bits(counter) >> 11) + 1.0) * 0x1p-53;
-  }
+  double uniform(uint64_t counter) const { return compute::unit_uniform(bits(counter)) + 0x1p-53; }
 
-  // Of mean 0 and deviation 1, by Box and Muller.
+  // Of mean 0 and deviation 1.
   double normal(uint64_t counter) const {
     const uint64_t b = bits(counter);
     const double u = (static_cast<double>(b >> 32) + 1.0) * 0x1p-32;
-    const double angle = static_cast<double>(b & 0xffffffffu) * 0x1p-32;
-    return std::sqrt(-2.0 * std::log(u)) * std::cos(2.0 * std::numbers::pi * angle);
+    return compute::normal_of(u, static_cast<double>(b & 0xffffffffu) * 0x1p-32);
   }
 
  private:
-  static constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
-  static constexpr uint64_t mix(uint64_t z) {
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  }
-
   uint64_t key_;
 };
 

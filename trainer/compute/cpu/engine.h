@@ -35,7 +35,6 @@ class CpuEngine : public Engine {
   };
   void profile(bool on) { profiling_ = on; }
   std::vector<PhaseTime> phase_times() const;
-  int training_barriers() const { return training_.barriers(); }
   // Leaves the choice between dense and sparse products to the caller; both give the same bits.
   enum class Sparsity { measured, always, never };
   void set_sparsity(Sparsity sparsity);

@@ -52,12 +52,6 @@ void Program::add(std::string name, std::vector<Access> accesses, Work work) {
   phases_.push_back({std::move(name), std::move(work), barrier});
 }
 
-int Program::barriers() const {
-  int count = 0;
-  for (const Phase& phase : phases_) count += phase.barrier;
-  return count;
-}
-
 void Program::run(const Step& step, Member member, Team& team, uint64_t* ticks) const {
   uint64_t before = ticks == nullptr ? 0 : ticks_now();
   for (size_t i = 0; i < phases_.size(); ++i) {

@@ -38,7 +38,6 @@ class Arena {
   void allocate();
   float* floats(Block block) const { return static_cast<float*>(at(block)); }
   int32_t* integers(Block block) const { return static_cast<int32_t*>(at(block)); }
-  double* doubles(Block block) const { return static_cast<double*>(at(block)); }
 
  private:
   struct Free {
@@ -78,7 +77,6 @@ class Program {
 
   size_t size() const { return phases_.size(); }
   const std::string& name(size_t phase) const { return phases_[phase].name; }
-  int barriers() const;
 
  private:
   struct Phase {
