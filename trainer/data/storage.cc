@@ -17,6 +17,16 @@
 namespace muster::data {
 namespace {
 
+std::filesystem::path temporary_folder() {
+  std::error_code error;
+  std::filesystem::path folder = std::filesystem::temp_directory_path(error);
+  if (error) {
+    throw WriteError(fmt::format("cannot keep samples in a temporary file: TMPDIR ({}): {}",
+                                 folder.string(), error.message()));
+  }
+  return folder;
+}
+
 // Has no name any more when it returns.
 int open_unlinked(const std::filesystem::path& folder, size_t bytes) {
   std::string name = folder / "muster-data-XXXXXX";
@@ -24,7 +34,9 @@ int open_unlinked(const std::filesystem::path& folder, size_t bytes) {
   int error = file < 0 ? errno : 0;
   if (file >= 0) {
     ::unlink(name.c_str());
-    error = ::posix_fallocate(file, 0, static_cast<off_t>(bytes));
+    do {
+      error = ::posix_fallocate(file, 0, static_cast<off_t>(bytes));
+    } while (error == EINTR);
     if (error != 0) ::close(file);
   }
   if (error != 0) {
@@ -39,7 +51,7 @@ void* map(size_t bytes, StorageKind kind) {
   if (kind == StorageKind::memory) {
     return ::mmap(nullptr, bytes, kAccess, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   }
-  const int file = open_unlinked(std::filesystem::temp_directory_path(), bytes);
+  const int file = open_unlinked(temporary_folder(), bytes);
   void* data = ::mmap(nullptr, bytes, kAccess, MAP_SHARED, file, 0);
   ::close(file);
   return data;

@@ -7,8 +7,8 @@ namespace muster::data {
 
 enum class StorageKind {
   memory,          // the process's own
-  temporary_file,  // an unlinked file in the folder for temporary files, mapped: its pages are the
-                   // system's cache and may leave memory for the disk
+  temporary_file,  // an unlinked file in TMPDIR (else /tmp), mapped: its pages are the system's
+                   // cache and may leave memory for the disk
 };
 
 // Zeroed bytes at a page's border, as long as the object lives. Pages cost nothing before they are

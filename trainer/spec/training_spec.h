@@ -23,7 +23,7 @@ enum class SyncPolicy { sync, async, bounded_staleness };
 
 struct DataSource {
   SourceKind kind = SourceKind::idx;
-  std::filesystem::path images;  // idx; relative to the trainer's working directory; .gz or plain
+  std::filesystem::path images;  // idx; relative to the trainer's working directory; gzip or plain
   std::filesystem::path labels;
   float scale = 1.0f / 255.0f;
   int64_t samples = 0;  // synthetic
@@ -38,7 +38,7 @@ struct DataSource {
   std::optional<double> split_fraction;     // of what skip and take leave, n samples: the first
   SplitPart split_part = SplitPart::first;  // floor(fraction n), or those after them
   bool shuffle = false;                     // train: true by default
-  bool cache = true;                        // decoded samples stay in memory
+  bool cache = true;                        // in memory; else in a mapped temporary file
   int64_t prefetch = 0;  // samples read ahead where they do not all fit; 0: as the trainer likes
 };
 

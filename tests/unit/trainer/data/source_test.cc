@@ -128,11 +128,13 @@ TEST(Cache, OffKeepsTheSameSamples) {
   for (uint64_t i = 0; i < 1000; ++i) ASSERT_EQ(value(*a, i), value(*b, i));
 }
 
-TEST(Cache, OffNamesAFolderThatCannotBeWritten) {
-  setenv("TMPDIR", "/proc", 1);
+TEST(Cache, OffRefusesAFolderThatCannotBeWrittenOrIsMissing) {
   spec::DataSource uncached = linear(1000);
   uncached.cache = false;
-  EXPECT_THROW(open_dataset(uncached), WriteError);
+  for (const char* folder : {"/proc", "/no/such/folder"}) {
+    setenv("TMPDIR", folder, 1);
+    EXPECT_THROW(open_dataset(uncached), WriteError) << folder;
+  }
   unsetenv("TMPDIR");
 }
 
