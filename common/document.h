@@ -58,7 +58,8 @@ class Document {
 };
 
 // Paths as Document and schemas write them: child_path("a.b", "c") is "a.b.c", child_path("", "a")
-// is "a", child_path("a", 2) is "a[2]". A key that has dots or brackets is written a["b.c"].
+// is "a", child_path("a", 2) is "a[2]". A key that has dots, brackets or quotes is written
+// a["b.c"], with \ before its own quotes and backslashes.
 std::string child_path(const std::string& path, const std::string& key);
 std::string child_path(const std::string& path, size_t index);
 

@@ -14,7 +14,8 @@ struct HttpReply {
 };
 
 // A small HTTP/1.1 server (cpprestsdk) for /metrics, /healthz and /progress. GET only; handlers run
-// on its thread and must not block. Bodies of requests are not read.
+// on the process's two HTTP threads, perhaps both at once, and must not block. Bodies of requests
+// are not read.
 class HttpServer {
  public:
   using Handler = std::function<HttpReply()>;

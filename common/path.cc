@@ -16,10 +16,14 @@ namespace {
 std::string bracket_step(std::string_view path, size_t& at) {
   const size_t start = at;
   if (path.substr(at + 1, 1) == "\"") {
-    const size_t end = path.find("\"]", at + 2);
-    if (end == std::string_view::npos) fail(path, start, "a closing \"]");
-    at = end + 2;
-    return std::string(path.substr(start + 2, end - start - 2));
+    std::string key;
+    for (at += 2; at < path.size() && path[at] != '"'; ++at) {
+      if (path[at] == '\\' && at + 1 < path.size()) ++at;
+      key += path[at];
+    }
+    if (path.substr(std::min(at, path.size()), 2) != "\"]") fail(path, start, "a closing \"]");
+    at += 2;
+    return key;
   }
   const size_t end = path.find(']', at);
   const std::string_view digits = path.substr(at + 1, end == path.npos ? 0 : end - at - 1);
@@ -35,7 +39,12 @@ std::string bracket_step(std::string_view path, size_t& at) {
 
 std::string child_path(const std::string& path, const std::string& key) {
   if (key.empty() || key.find_first_of(".[]\"=") != std::string::npos) {
-    return path + "[\"" + key + "\"]";
+    std::string step = path + "[\"";
+    for (const char c : key) {
+      if (c == '"' || c == '\\') step += '\\';
+      step += c;
+    }
+    return step + "\"]";
   }
   return path.empty() ? key : path + "." + key;
 }

@@ -143,7 +143,7 @@ TEST(Document, RefusesToSetThroughAScalarAndLeavesNothingBehind) {
 }
 
 TEST(Document, PathsOfStrangeKeysComeBack) {
-  for (const std::string key : {"a", "a.b/c", "[2]", "", "x=y"}) {
+  for (const std::string key : {"a", "a.b/c", "[2]", "", "x=y", "a\"]b", "\"", "a\\\"]", "\\."}) {
     const std::string path = child_path(child_path("top", key), size_t{3});
     EXPECT_EQ(split_path(path), (std::vector<std::string>{"top", key, "[3]"})) << path;
   }
