@@ -153,14 +153,6 @@ TEST(Validate, RefusesWhatTheRulesForbid) {
           {{{"spec.replicaSpecs", "{ps: {}, chief: {}}"},
             {"spec.successPolicy.decidedBy", "workerZero"}},
            "found workerZero, and no workers"},
-          {{{"spec.elastic", "{minReplicas: 3, maxReplicas: 2}"},
-            {"spec.replicaSpecs.worker.replicas", "3"}},
-           "spec.elastic.minReplicas"},
-          {{{"spec.elastic", "{minReplicas: 3, maxReplicas: 4}"}},
-           "workers, between minReplicas and maxReplicas, found 2"},
-          {{{"spec.elastic", "{minReplicas: 1, maxReplicas: 4}"},
-            {"spec.replicaSpecs", "{chief: {}}"}},
-           "found no workers"},
           {{{"spec.failurePolicy.rules", "[{action: FailJob}]"}},
            "onExitCodes or onReason in each rule"},
           {{{"spec.failurePolicy.rules", "[{onExitCodes: [1], roles: [worker], action: FailJob}]"},
@@ -179,6 +171,22 @@ TEST(Validate, RefusesWhatTheRulesForbid) {
       });
 }
 
+TEST(Validate, AnElasticJobHasItsWorkersBetweenItsLimits) {
+  expect_each_refused(
+      kOwnImage,
+      {
+          {{{"spec.elastic", "{minReplicas: 3, maxReplicas: 2}"},
+            {"spec.replicaSpecs.worker.replicas", "3"}},
+           "spec.elastic.minReplicas"},
+          {{{"spec.elastic", "{minReplicas: 3, maxReplicas: 4}"}},
+           "workers, between minReplicas and maxReplicas, found 2"},
+          {{{"spec.elastic", "{minReplicas: 1, maxReplicas: 4}"},
+            {"spec.replicaSpecs",
+             "{chief: {template: {spec: {containers: [{name: trainer, command: [a]}]}}}}"}},
+           "found no workers"},
+      });
+}
+
 TEST(Validate, RefusesByNameWhatIsNotAvailableYet) {
   expect_each_refused(
       kTraining,
@@ -189,13 +197,19 @@ TEST(Validate, RefusesByNameWhatIsNotAvailableYet) {
           {{{"spec.replicaSpecs.ps", "{replicas: 2, replication: 2}"}},
            "spec.replicaSpecs.ps.replication: expected 1, found 2 (an integer), which is not "
            "available"},
+          {{{"spec.elastic", "{minReplicas: 1, maxReplicas: 4}"}},
+           "spec.elastic: expected nothing, a fixed number of workers, found an object, which is "
+           "not available in this build"},
           {{{"spec.training.synchronization.policy", "boundedStaleness"}},
            "which is not available in this build"},
           {{{"spec.training.synchronization.backupWorkers", "1"}},
            "which is not available in this build"},
           {{{"spec.training.precision", "bfloat16"}}, "which is not available in this build"},
       });
-  EXPECT_TRUE(problems_with(kOwnImage, {{"spec.strategy", "collective"}}).empty());
+  EXPECT_TRUE(problems_with(kOwnImage, {{"spec.strategy", "collective"},
+                                        {"spec.elastic", "{minReplicas: 1, maxReplicas: 4}"}})
+                  .empty());
+  EXPECT_TRUE(problems_with(kTraining, {{"spec.elastic", "null"}}).empty());
 }
 
 TEST(Validate, ReportsARuleAndWhatIsNotAvailableTogether) {
