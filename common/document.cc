@@ -38,6 +38,17 @@ void require_text(std::string_view text, const std::string& source) {
                 std::to_string(bad));
 }
 
+// yaml-cpp turns the escapes \N and \_ into single bytes that are no UTF-8. Control characters are
+// welcome here: they were escaped.
+bool is_utf8(std::string_view text) {
+  for (;;) {
+    const size_t bad = find_bad_text(text);
+    if (bad == std::string_view::npos) return true;
+    if (static_cast<unsigned char>(text[bad]) >= 0x80) return false;
+    text.remove_prefix(bad + 1);
+  }
+}
+
 }  // namespace
 
 // Builds value and lines from yaml-cpp's events. Containers are assembled on an explicit stack and
@@ -65,6 +76,9 @@ class Document::Builder : public YAML::EventHandler {
     refuse_anchor(mark, anchor);
     refuse_tag(mark, tag, "tag:yaml.org,2002:str");
     if (text.find('\0') != std::string::npos) fail(mark, "expected text, found an escaped NUL");
+    if (!is_utf8(text)) {
+      fail(mark, "expected text, found the escape \\N or \\_; write \\x85 or \\xa0");
+    }
     if (tag != "?") return add(mark, text, text);
     if (is_key()) return add(mark, text, text);
     try {
