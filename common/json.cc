@@ -1,6 +1,7 @@
 #include "common/json.h"
 
 #include <limits>
+#include <utility>
 
 namespace muster {
 
@@ -13,7 +14,7 @@ const Json& member(const Json& value, std::string_view key) {
 
 std::string string_or(const Json& value, std::string_view key, std::string fallback) {
   const Json& found = member(value, key);
-  return found.is_string() ? found.get<std::string>() : fallback;
+  return found.is_string() ? found.get<std::string>() : std::move(fallback);
 }
 
 int64_t integer_or(const Json& value, std::string_view key, int64_t fallback) {

@@ -48,10 +48,12 @@ class RowLoss : public LossOperation {
   virtual float one(const Batch& batch, int64_t row, const float* y, float* dy,
                     bool& correct) const = 0;
 
-  Context& context_;
-  ValueBlocks& out_;
+  const Kernels& kernels() const { return context_.kernels; }
+  int64_t width() const { return out_.width; }
 
  private:
+  Context& context_;
+  ValueBlocks& out_;
   Block losses_, correct_;
   const std::string name_;
 };
@@ -64,10 +66,10 @@ class SoftmaxCrossEntropy : public RowLoss {
   float one(const Batch& batch, int64_t row, const float* y, float* dy,
             bool& correct) const override {
     const int32_t label = batch.labels[static_cast<size_t>(row)];
-    const float loss = context_.kernels.softmax(out_.width, y, dy, label);
+    const float loss = kernels().softmax(width(), y, dy, label);
     dy[label] -= 1.0f;
     int64_t most = 0;
-    for (int64_t i = 1; i < out_.width; ++i) {
+    for (int64_t i = 1; i < width(); ++i) {
       if (y[i] > y[most]) most = i;
     }
     correct = most == label;
@@ -82,8 +84,7 @@ class MeanSquaredError : public RowLoss {
 
  private:
   float one(const Batch& batch, int64_t row, const float* y, float* dy, bool&) const override {
-    return context_.kernels.squared_error(out_.width, y, batch.targets[static_cast<size_t>(row)],
-                                          dy);
+    return kernels().squared_error(width(), y, batch.targets[static_cast<size_t>(row)], dy);
   }
 };
 

@@ -8,7 +8,8 @@
 
 namespace muster::compute {
 
-// A model as plain values: a DAG of layers in topological order. No YAML here; trainer/spec reads it.
+// A model as plain values: a DAG of layers in topological order. No YAML here; trainer/spec reads
+// it.
 
 enum class Activation { linear, relu, sigmoid, softmax };
 enum class Loss { softmax_cross_entropy, mean_squared_error };
@@ -35,8 +36,8 @@ struct ActivationLayer {
 struct Dropout {
   float rate = 0.5f;
 };
-// Over the batch, for each feature. gamma and beta are trained; the moving mean and variance live in
-// the state segment.
+// Over the batch, for each feature. gamma and beta are trained; the moving mean and variance live
+// in the state segment.
 struct BatchNormalization {
   float momentum = 0.99f;
   float epsilon = 1e-3f;
@@ -48,7 +49,7 @@ using LayerKind =
     std::variant<Dense, ActivationLayer, Dropout, BatchNormalization, Add, Concatenate>;
 
 struct LayerSpec {
-  std::string name;                 // unique; parameters are named "<name>/kernel" and so on
+  std::string name;  // unique; parameters are named "<name>/kernel" and so on
   LayerKind kind;
   std::vector<std::string> inputs;  // names of earlier layers or "input"; empty: the layer before
   bool trainable = true;            // false: its parameters go to the frozen segment
@@ -57,8 +58,8 @@ struct LayerSpec {
 struct ModelSpec {
   std::string name;                  // "mnist-mlp", or "custom"
   std::vector<int64_t> input_shape;  // one sample; {784}
-  int64_t label_count = 0;           // classes (softmax_cross_entropy) or target floats (mean_squared_error)
-  std::vector<LayerSpec> layers;     // the last one's output meets the loss
+  int64_t label_count = 0;  // classes (softmax_cross_entropy) or target floats (mean_squared_error)
+  std::vector<LayerSpec> layers;  // the last one's output meets the loss
   Loss loss = Loss::softmax_cross_entropy;
 };
 
