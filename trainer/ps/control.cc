@@ -48,7 +48,7 @@ void Control::cancel() {
   for (grpc::ClientContext* context : impl_->open_calls) context->TryCancel();
 }
 
-Control::Control(std::vector<std::shared_ptr<grpc::Channel>> channels)
+Control::Control(const std::vector<std::shared_ptr<grpc::Channel>>& channels)
     : impl_(std::make_unique<Impl>()) {
   for (auto& channel : channels) impl_->stubs.push_back(ParameterServer::NewStub(channel));
 }

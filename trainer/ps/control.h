@@ -18,7 +18,7 @@ namespace muster::ps {
 // Throws Unavailable or Invalid as the shard did, naming it; WriteError where it could not write.
 class Control {
  public:
-  explicit Control(std::vector<std::shared_ptr<grpc::Channel>> channels);
+  explicit Control(const std::vector<std::shared_ptr<grpc::Channel>>& channels);
   ~Control();
 
   // Ends every call under way, and those to come, with Unavailable: we are leaving. Thread-safe.
