@@ -4,16 +4,44 @@ import os
 
 import tensorflow as tf
 
+STEPS, BATCH, LEARNING_RATE = 150, 64, 0.05
+
 task = json.loads(os.environ.get("TF_CONFIG", "{}")).get("task", {"type": "chief", "index": 0})
 
 strategy = tf.distribute.MultiWorkerMirroredStrategy()  # reads TF_CONFIG itself
-with strategy.scope():
-    model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(1,))])
-    model.compile(optimizer=tf.keras.optimizers.SGD(0.05), loss="mse")
+with strategy.scope():  # each replica keeps a copy of the weights
+    aggregation = tf.VariableAggregation.ONLY_FIRST_REPLICA  # the copies get the same updates
+    slope = tf.Variable(0.0, aggregation=aggregation)
+    intercept = tf.Variable(0.0, aggregation=aggregation)
 
-x = tf.random.stateless_normal([1024, 1], seed=[1, 2])
-data = tf.data.Dataset.from_tensor_slices((x, 2 * x + 10)).repeat().batch(64)
-model.fit(data, epochs=3, steps_per_epoch=50, verbose=2)
 
-slope, intercept = (float(value) for value in tf.concat([tf.reshape(w, [-1]) for w in model.weights], 0))
-print(f"{task['type']}-{task['index']}: y = {slope:.2f} x + {intercept:.2f}")
+def step(x, y):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(slope * x + intercept - y))
+    gradients = tape.gradient(loss, [slope, intercept])
+    replicas = tf.distribute.get_replica_context()
+    gradients = replicas.all_reduce(tf.distribute.ReduceOp.MEAN, gradients)
+    for weight, gradient in zip([slope, intercept], gradients):
+        weight.assign_sub(LEARNING_RATE * gradient)
+    return loss
+
+
+@tf.function
+def train(x, y):
+    losses = strategy.run(step, args=(x, y))
+    return strategy.reduce(tf.distribute.ReduceOp.MEAN, losses, axis=None)
+
+
+def shard(context):  # the part of the data that this replica's input pipeline reads
+    x = tf.random.stateless_normal([1024], seed=[1, 2])
+    data = tf.data.Dataset.from_tensor_slices((x, 2 * x + 10))
+    data = data.shard(context.num_input_pipelines, context.input_pipeline_id)
+    return data.repeat().batch(BATCH, drop_remainder=True)
+
+
+batches = iter(strategy.distribute_datasets_from_function(shard))
+for _ in range(STEPS):
+    loss = train(*next(batches))
+
+print(f"{task['type']}-{task['index']} of {strategy.num_replicas_in_sync}: loss {float(loss):.2g}, "
+      f"y = {slope.numpy():.2f} x + {intercept.numpy():.2f}")

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/socket.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <memory>
 
@@ -255,6 +256,19 @@ TEST(MusterRun, sets_no_tf_config_for_a_job_of_one_replica) {
   auto run = job.run();
   EXPECT_EQ(job.next_event(), "unset");
   EXPECT_EQ(run->wait(), kSuccess);
+}
+
+// With the TensorFlow of build/venv, which deploy/setup/python.sh makes; without it the test fails.
+TEST(MusterRun, runs_a_tensorflow_script_that_finds_its_peers_in_tf_config) {
+  ScriptJob job("");
+  const char* path = std::getenv("PATH");
+  job.set("PATH", std::string(MUSTER_SOURCE_DIR "/build/venv/bin:") + (path ? path : ""));
+  auto run =
+      job.muster({"run", MUSTER_SOURCE_DIR "/examples/tensorflow.yaml", "--directory", "run"});
+  EXPECT_EQ(run->wait(), kSuccess) << run->output();
+  EXPECT_THAT(run->output(), HasSubstr("tensorflow: Succeeded"));
+  EXPECT_THAT(job.log("chief-0"), HasSubstr("chief-0 of 2: loss "));
+  EXPECT_THAT(job.log("chief-0"), HasSubstr("y = 2.00 x + 10.00"));
 }
 
 // Takes a port of 127.0.0.1 until it goes away.
