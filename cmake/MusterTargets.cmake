@@ -59,6 +59,6 @@ function(muster_test name folder)
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
   if(MUSTER_SANITIZE MATCHES thread)
     set_tests_properties(${name} PROPERTIES ENVIRONMENT
-                         TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/tsan.supp)
+                         TSAN_OPTIONS=ignore_noninstrumented_modules=1:suppressions=${CMAKE_SOURCE_DIR}/tests/tsan.supp)
   endif()
 endfunction()

@@ -30,6 +30,7 @@ class AttendanceStream : public grpc::ClientBidiReactor<PeerMessage, GroupMessag
       : on_view_(std::move(on_view)),
         on_broken_(std::move(on_broken)),
         outgoing_(std::move(first)) {
+    const std::lock_guard lock(mutex_);
     context_.set_wait_for_ready(false);
     stub.async()->Attend(&context_, this);
     // Writes come from our thread, not from a reaction: the hold keeps OnDone away until release().
@@ -41,13 +42,11 @@ class AttendanceStream : public grpc::ClientBidiReactor<PeerMessage, GroupMessag
   }
 
   void OnReadDone(bool ok) override {
-    if (!ok) {
-      {
-        const std::lock_guard lock(mutex_);
-        broken_ = true;
-      }
-      return on_broken_();
+    {
+      const std::lock_guard lock(mutex_);
+      broken_ = broken_ || !ok;
     }
+    if (!ok) return on_broken_();
     on_view_(incoming_);
     StartRead(&incoming_);
   }

@@ -63,7 +63,13 @@ void ExchangeStreams::deliver(const Shard& shard, const Shard::Answers& answers)
   }
 }
 
+void ExchangeStream::begin() {
+  const std::lock_guard lock(receiving_);
+  StartRead(&incoming_);
+}
+
 void ExchangeStream::OnReadDone(bool ok) {
+  const std::lock_guard lock(receiving_);
   if (!ok) return leave();
   receive();
 }

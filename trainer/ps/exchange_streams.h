@@ -44,7 +44,7 @@ class ExchangeStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::By
   ExchangeStream(ExchangeStreams& streams, uint64_t session)
       : streams_(streams), session_(session) {}
 
-  void begin() { StartRead(&incoming_); }
+  void begin();
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
   void OnDone() override;
@@ -60,6 +60,7 @@ class ExchangeStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::By
 
   ExchangeStreams& streams_;
   const uint64_t session_;
+  std::mutex receiving_;  // messages come one at a time, but from any thread
   grpc::ByteBuffer incoming_;
   bool greeted_ = false;
   std::vector<float> gradients_;

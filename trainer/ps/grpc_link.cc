@@ -18,6 +18,7 @@ class GrpcLink : public ShardLink,
  public:
   GrpcLink(std::shared_ptr<grpc::Channel> channel, const LinkHello& hello, Bell& bell)
       : stub_(channel), hello_(hello), bell_(bell) {
+    const std::lock_guard lock(mutex_);
     stub_.PrepareBidiStreamingCall(&context_, kMethod, grpc::StubOptions(), this);
     AddHold();  // sends come from the member's thread
     StartRead(&incoming_);
@@ -103,9 +104,9 @@ class GrpcLink : public ShardLink,
 
   // One chunk of a reply; the last one completes it. False for what is no reply to our request.
   bool receive() {
+    const std::lock_guard lock(mutex_);
     const auto decoded = decode_reply(incoming_);
     if (!decoded) return false;
-    const std::lock_guard lock(mutex_);
     const Reply& message = decoded->header;
     if (state_ != State::waiting || (message.sequence() != sequence_ && message.sequence() != 0))
       return true;

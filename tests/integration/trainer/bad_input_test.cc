@@ -20,7 +20,7 @@ using testing::HasSubstr;
 // A process by itself on a training, in a folder of its own.
 struct Alone {
   Alone(const std::string& name, const std::string& training, bool keep = false)
-      : folder(fs::path(testing::TempDir()) / ("muster-alone-" + name)) {
+      : folder(scratch() / ("alone-" + name)) {
     if (!keep) fs::remove_all(folder);
     fs::create_directories(folder);
     write_file_atomically(folder / "training.yaml", training);

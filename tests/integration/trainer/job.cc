@@ -26,7 +26,7 @@ epochs: 2
 
 Job::Job(const std::string& name, const std::string& training, int ps, int workers, bool evaluator,
          bool keep)
-    : folder_(fs::path(testing::TempDir()) / ("muster-" + name)) {
+    : folder_(scratch() / name) {
   if (!keep) fs::remove_all(folder_);
   fs::create_directories(folder_);
   write_file_atomically(folder_ / "training.yaml", training);

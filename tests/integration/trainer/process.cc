@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -74,6 +75,19 @@ std::optional<int> Process::wait(std::chrono::seconds most) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   return code_;
+}
+
+const std::filesystem::path& scratch() {
+  struct Folder {
+    const std::filesystem::path path =
+        std::filesystem::path(testing::TempDir()) / ("muster-trainer-" + std::to_string(getpid()));
+    ~Folder() {
+      std::error_code error;
+      if (!testing::UnitTest::GetInstance()->Failed()) std::filesystem::remove_all(path, error);
+    }
+  };
+  static const Folder folder;
+  return folder.path;
 }
 
 int free_port() {

@@ -1,6 +1,7 @@
 #include "trainer/group/membership.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <random>
 
@@ -156,13 +157,15 @@ TEST(AddressTest, ListensEverywhereForANameAndThereForAnAddress) {
 }
 
 TEST(GenerationsTest, OnlyTheNewestMayPublish) {
-  const std::filesystem::path storage = testing::TempDir() + "generations";
+  const std::filesystem::path storage =
+      testing::TempDir() + "generations-" + std::to_string(getpid());
   std::filesystem::remove_all(storage);
   EXPECT_EQ(open_generation(storage, 0), 1u);
   EXPECT_NO_THROW(require_newest(storage, 1));
   EXPECT_EQ(open_generation(storage, 6), 7u);
   EXPECT_EQ(newest_generation(storage), 7u);
   EXPECT_THROW(require_newest(storage, 1), Unavailable);
+  std::filesystem::remove_all(storage);
 }
 
 }  // namespace

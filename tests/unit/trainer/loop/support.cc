@@ -1,13 +1,15 @@
 #include "tests/unit/trainer/loop/support.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "common/file.h"
 
 namespace muster::loop {
 
 std::filesystem::path fresh_folder(const std::string& name) {
-  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / ("loop-" + name);
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / ("loop-" + std::to_string(getpid()) + "-" + name);
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
   return folder;
