@@ -24,7 +24,8 @@ using testing::StartsWith;
 // Tells its name, attempt and process ($$$$ is $$ after Kubernetes' expansion); the shell itself
 // stays,
 const std::string kHello = "echo $MUSTER_ROLE-$MUSTER_INDEX $MUSTER_ATTEMPT $$$$ > $EVENTS; ";
-// Short sleeps: a shell that is signalled between its fork and the child's exec waits for the child.
+// Short sleeps: a shell that is signalled between its fork and the child's exec waits for the
+// child.
 const std::string kForEver = "while :; do sleep 0.1; done";
 // Says so when it is asked to leave.
 const std::string kLeavesWithWord =
