@@ -29,43 +29,42 @@ void update_piece(const Context& context, const Step& step, int64_t tensor, int6
 
 namespace {
 
-void list_nonzeros(const Context& context, const ValueBlocks& value, const Step& step,
-                   Member member) {
+int64_t list_nonzeros(const Context& context, const ValueBlocks& value, const Step& step,
+                      Member member) {
   const SparseValue& sparse = *value.sparse;
-  const Arena& arena = context.arena;
-  const float* x = arena.floats(value.data);
-  const int64_t slots = static_cast<int64_t>(sparse.slots.size());
-  const size_t m = static_cast<size_t>(member.index);
+  ListNonzeros list;
+  list.rows = step.rows;
+  list.begin = member.begin(value.width, kLine);
+  list.end = member.end(value.width, kLine);
+  list.x = context.arena.floats(value.data);
+  list.ldx = value.stride;
+  list.list = sparse.of(context.arena, member);
+  list.words = sparse.words;
+  if (step.training)
+    list.masks = reinterpret_cast<uint32_t*>(context.arena.integers(sparse.masks));
+  return context.kernels.list_nonzeros(list);
+}
+
+int64_t count_nonzeros(const Context& context, const ValueBlocks& value, const Step& step,
+                       Member member) {
+  const int64_t begin = member.begin(value.width, kLine);
+  const int64_t columns = member.end(value.width, kLine) - begin;
+  const float* x = context.arena.floats(value.data) + begin;
+  int64_t count = 0;
   for (int64_t row = 0; row < step.rows; ++row) {
-    for (int64_t i = sparse.first_slot[m]; i < sparse.first_slot[m + 1]; ++i) {
-      const SparseValue::Slot& slot = sparse.slots[static_cast<size_t>(i)];
-      const int64_t at = row * slots + i;
-      arena.integers(sparse.counts)[at] =
-          context.kernels.list_nonzero(slot.begin, slot.size, x + row * value.stride + slot.begin,
-                                       arena.integers(sparse.indices) + at * kSlotEntries,
-                                       arena.floats(sparse.values) + at * kSlotEntries);
-    }
+    count += context.kernels.count_nonzero(columns, x + row * value.stride);
   }
-  if (!step.training) return;
-  context.kernels.nonzero_masks(step.rows, member.begin(value.width, kLine),
-                                member.end(value.width, kLine), x, value.stride, sparse.words,
-                                reinterpret_cast<uint32_t*>(arena.integers(sparse.masks)));
+  return count;
 }
 
 }  // namespace
 
 void find_nonzeros(const Context& context, const ValueBlocks& value, const Step& step,
                    Member member) {
-  const int64_t begin = member.begin(value.width, kLine);
-  const int64_t columns = member.end(value.width, kLine) - begin;
-  const float* x = context.arena.floats(value.data) + begin;
-  int64_t nonzeros = 0;
-  for (int64_t row = 0; row < step.rows; ++row) {
-    nonzeros += context.kernels.count_nonzero(columns, x + row * value.stride);
-  }
+  const int64_t count = value.sparse->active ? list_nonzeros(context, value, step, member)
+                                             : count_nonzeros(context, value, step, member);
   context.arena.integers(value.sparse->nonzeros)[member.index * kLine] =
-      static_cast<int32_t>(nonzeros);
-  if (value.sparse->active) list_nonzeros(context, value, step, member);
+      static_cast<int32_t>(count);
 }
 
 }  // namespace muster::compute::cpu

@@ -108,14 +108,8 @@ class DenseOperation : public Operation {
     const float* w = step.parameters + kernel_offset_;
     if (in_.sparse && in_.sparse->active) {
       const SparseValue& sparse = *in_.sparse;
-      const size_t m = static_cast<size_t>(member.index);
-      const SlotList list{static_cast<int64_t>(sparse.slots.size()),
-                          sparse.first_slot[m],
-                          sparse.first_slot[m + 1],
-                          context_.arena.integers(sparse.counts),
-                          context_.arena.integers(sparse.indices),
-                          context_.arena.floats(sparse.values)};
-      kernels_.sparse_forward({step.rows, units_, list, w, units_, y, out_.stride});
+      kernels_.sparse_forward({step.rows, units_, (end - begin + kSlot - 1) / kSlot,
+                               sparse.of(context_.arena, member), w, units_, y, out_.stride});
     } else {
       const float* x = context_.arena.floats(in_.data) + begin;
       kernels_.gemm({step.rows, units_, end - begin, x, in_.stride, 1, w + begin * units_, units_,

@@ -92,20 +92,14 @@ void CpuEngine::add_values() {
 void CpuEngine::add_sparse(ValueBlocks& value) {
   value.sparse = std::make_unique<SparseValue>();
   SparseValue& sparse = *value.sparse;
-  for (int m = 0; m < context_.threads; ++m) {
-    const Member member{m, context_.threads};
-    sparse.first_slot.push_back(static_cast<int64_t>(sparse.slots.size()));
-    for (int64_t at = member.begin(value.width, kLine); at < member.end(value.width, kLine);
-         at += kSlot) {
-      sparse.slots.push_back({at, std::min(kSlot, member.end(value.width, kLine) - at)});
-    }
-  }
-  const int64_t slots = static_cast<int64_t>(sparse.slots.size());
-  sparse.first_slot.push_back(slots);
+  const int64_t widest =
+      round_up((value.width + context_.threads - 1) / context_.threads, kLine) + kLine;
   sparse.words = round_up(context_.max_rows, 32) / 32;
-  sparse.counts = arena_.add(context_.max_rows * slots * 4);
-  sparse.indices = arena_.add(context_.max_rows * slots * kSlotEntries * 4);
-  sparse.values = arena_.add(context_.max_rows * slots * kSlotEntries * 4);
+  sparse.counts_stride = Context::own_stride(context_.max_rows * round_up(widest, kSlot) / kSlot);
+  sparse.entries_stride = Context::own_stride(context_.max_rows * widest + kSlack);
+  sparse.counts = arena_.add(context_.threads * sparse.counts_stride * 4);
+  sparse.indices = arena_.add(context_.threads * sparse.entries_stride * 4);
+  sparse.values = arena_.add(context_.threads * sparse.entries_stride * 4);
   sparse.masks = arena_.add(round_up(value.width, kLine) * sparse.words * 4);
   sparse.nonzeros = arena_.add(context_.threads * kLine * 4);
 }

@@ -23,23 +23,32 @@ struct Gemm {
   int64_t ldc = 0;
 };
 
-// The values of a row that are not zero, in slots of kSlot features: slot (row, block) holds
-// counts[row * blocks + block] pairs from entry (row * blocks + block) * kSlotEntries on.
+// What is not zero in some columns of an activation: counts[block * rows + row] pairs of a feature
+// and its value for each block of kSlot columns and each row, one after the other without gaps.
 constexpr int64_t kSlot = 32;
-constexpr int64_t kSlotEntries = 48;  // a vector of slack, as compressing stores whole vectors
+constexpr int64_t kSlack = 32;  // entries beyond the last: compressing stores whole vectors
 
-struct SlotList {
-  int64_t blocks = 0;
-  int64_t first = 0, last = 0;  // the blocks that count
+struct NonzeroList {
   int32_t* counts = nullptr;
   int32_t* indices = nullptr;  // features
   float* values = nullptr;
 };
 
+// Lists features [begin, end) of x, and the rows in which each is not zero: bit b of
+// masks[f * words + w] says x[32 w + b, f] != 0.
+struct ListNonzeros {
+  int64_t rows = 0, begin = 0, end = 0;
+  const float* x = nullptr;
+  int64_t ldx = 0;
+  NonzeroList list;
+  int64_t words = 0;
+  uint32_t* masks = nullptr;  // null: not wanted
+};
+
 // y[r, j] = sum over the listed features k of row r of value * w[k * ldw + j], r < rows, j < n.
 struct SparseForward {
-  int64_t rows = 0, n = 0;
-  SlotList list;
+  int64_t rows = 0, n = 0, blocks = 0;
+  NonzeroList list;
   const float* w = nullptr;
   int64_t ldw = 0;
   float* y = nullptr;
@@ -101,13 +110,8 @@ struct Kernels {
   void (*convert_bytes)(int64_t n, const uint8_t* in, float scale, float offset, float* out);
   void (*convert_floats)(int64_t n, const float* in, float scale, float offset, float* out);
   int64_t (*count_nonzero)(int64_t n, const float* in);
-  // Features [begin, begin + n) of one row x (x[begin] is the first); n <= kSlot; returns the
-  // count.
-  int32_t (*list_nonzero)(int64_t begin, int64_t n, const float* x, int32_t* indices,
-                          float* values);
-  // masks[f * words + w] for features [begin, end): bit b says x[(32 w + b), f] != 0.
-  void (*nonzero_masks)(int64_t rows, int64_t begin, int64_t end, const float* x, int64_t ldx,
-                        int64_t words, uint32_t* masks);
+  // Returns how many there are.
+  int64_t (*list_nonzeros)(const ListNonzeros&);
 
   // out[c, r] = in[r, c].
   void (*transpose)(int64_t rows, int64_t columns, const float* in, int64_t ldi, float* out,

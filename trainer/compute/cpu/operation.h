@@ -18,19 +18,20 @@ inline int64_t round_up(int64_t n, int64_t multiple) {
 }
 
 // The list of what is not zero in an activation, kept where a product with it may be cheaper
-// without the zeros. Slots follow the members' shares of the columns, so that a member can list its
-// own.
+// without the zeros: each member lists its share of the columns.
 struct SparseValue {
-  struct Slot {
-    int64_t begin = 0, size = 0;
-  };
-  std::vector<Slot> slots;
-  std::vector<int64_t> first_slot;  // of each member, and the end
-  Block counts, indices, values;
+  Block counts, indices, values;            // each member's part, `*_stride` apart
+  int64_t counts_stride = 0, entries_stride = 0;
   Block masks;
   int64_t words = 0;
   Block nonzeros;       // one count a member, kLine int32 apart
   bool active = false;  // decided between steps
+
+  NonzeroList of(const Arena& arena, Member member) const {
+    return {arena.integers(counts) + member.index * counts_stride,
+            arena.integers(indices) + member.index * entries_stride,
+            arena.floats(values) + member.index * entries_stride};
+  }
 };
 
 // An activation and its gradient in the arena: [max_rows, stride], `width` columns of which are
