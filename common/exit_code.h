@@ -3,8 +3,9 @@
 namespace muster {
 
 // How a Muster process ends; documented for users in docs/exit-codes.md. The numbers follow
-// sysexits.h where it has a word for the case. `permanent` codes are not worth a restart: the
-// operator's default failure policy fails the job on them when the replica runs muster-trainer.
+// sysexits.h where it has a word for the case, and timeout(1). `permanent` codes are not worth a
+// restart: the operator's default failure policy fails the job on them when the replica runs
+// muster-trainer.
 enum ExitCode : int {
   kSuccess = 0,
   kUsage = 64,        // permanent: the command line is wrong
@@ -15,6 +16,7 @@ enum ExitCode : int {
   kProtocol = 76,     // permanent: a peer of another job, version or model
   kBadConfig = 78,    // permanent: TF_CONFIG, MUSTER_* or training.yaml is malformed
   kDiverged = 90,     // permanent: the loss is not finite
+  kDeadline = 124,    // permanent: a job ran for longer than its activeDeadlineSeconds
   kTerminated = 143,  // retryable: asked to leave by SIGTERM or SIGINT, state saved
 };
 

@@ -1,6 +1,9 @@
 #include "operator/plan/describe.h"
 
+#include <algorithm>
+
 #include "common/exit_code.h"
+#include "operator/plan/failure.h"
 
 namespace muster::plan {
 namespace {
@@ -28,26 +31,44 @@ size_t sequence_length(const std::string& text, size_t at) {
   return 0;
 }
 
+// A reason as people say it: "was <...>".
+std::string words_for(const std::string& reason) {
+  if (reason == kRunnerLost) return "lost with the `muster run` that had started it";
+  if (reason == "NodeLost") return "lost with its node";
+  if (reason == "Evicted") return "evicted";
+  if (reason == "Preempted") return "preempted";
+  return clean_line(reason);
+}
+
 }  // namespace
 
 std::string describe(const api::TrainingJob& job, Role role, int index) {
   return api::role_name(job, role) + "-" + std::to_string(index);
 }
 
+std::string quote_of(const ObservedReplica& replica) {
+  constexpr int kFromOutside[] = {129, 130, 137, kTerminated};
+  const bool from_outside =
+      replica.exit_code &&
+      std::ranges::find(kFromOutside, *replica.exit_code) != std::end(kFromOutside);
+  if (from_outside || replica.last_line.empty()) return "";
+  return ": \"" + clean_line(replica.last_line) + "\"";
+}
+
 std::string describe_end(const api::TrainingJob& job, const ObservedReplica& replica) {
-  std::string text = describe(job, replica.role, replica.index);
+  const std::string text = describe(job, replica.role, replica.index);
   if (replica.phase == Phase::succeeded) return text + " succeeded";
-  if (replica.phase != Phase::failed) text += " keeps failing";
+  const bool ended = replica.phase == Phase::failed;
+  std::string how = ended ? " failed without an exit code" : " keeps failing";
   if (replica.exit_code) {
-    text += replica.phase == Phase::failed ? " ended with exit code " : ", last with exit code ";
-    text += std::to_string(*replica.exit_code);
-    text += std::string(" (") + describe_exit_code(*replica.exit_code) + ")";
-  } else if (replica.phase == Phase::failed) {
-    text += replica.reason.empty() ? " failed without an exit code" : " was lost";
+    how = ended ? " ended with exit code " : " keeps failing, last with exit code ";
+    how += std::to_string(*replica.exit_code);
+    how += std::string(" (") + describe_exit_code(*replica.exit_code) + ")";
+  } else if (ended && is_disruption(replica.reason)) {
+    return text + " was " + words_for(replica.reason) + quote_of(replica);
   }
-  if (!replica.reason.empty()) text += ", " + clean_line(replica.reason);
-  if (!replica.last_line.empty()) text += ": \"" + clean_line(replica.last_line) + "\"";
-  return text;
+  if (!replica.reason.empty()) how += ", " + words_for(replica.reason);
+  return text + how + quote_of(replica);
 }
 
 std::string clean_line(const std::string& line) {

@@ -37,8 +37,8 @@ void conclude(Draft& draft) {
   } else if (stage == Stage::failing) {
     finish(draft, "Failed", "FailureTarget");
   } else if (stage == Stage::suspending && !draft.status.is_true("Suspended")) {
-    draft.set("Suspended", true, "Suspended", "spec.suspend is true and no replica runs");
-    draft.note("Suspended", "spec.suspend is true and no replica runs");
+    draft.set("Suspended", true, "Suspended", "the job is suspended: no replica runs");
+    draft.note("Suspended", "the job is suspended: no replica runs");
   }
 }
 

@@ -64,7 +64,8 @@ std::optional<Verdict> by_exit_code(const api::TrainingJob& job, const ObservedR
 }  // namespace
 
 bool is_disruption(const std::string& reason) {
-  return reason == "Evicted" || reason == "Preempted" || reason == "NodeLost";
+  return reason == "Evicted" || reason == "Preempted" || reason == "NodeLost" ||
+         reason == kRunnerLost;
 }
 
 Verdict judge(const api::TrainingJob& job, const ObservedReplica& replica) {

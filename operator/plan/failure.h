@@ -13,7 +13,7 @@ struct Verdict {
   std::string reason;  // for the condition that it leads to
 };
 
-// Evicted, Preempted, NodeLost: nobody's fault, never counted.
+// Evicted, Preempted, NodeLost, RunnerLost: nobody's fault, never counted.
 bool is_disruption(const std::string& reason);
 
 // The first of these that has an opinion decides:

@@ -12,6 +12,9 @@ namespace muster::plan {
 using api::Role;
 using api::Time;
 
+// The reason of a process that was lost with the `muster run` that had started it.
+inline constexpr const char* kRunnerLost = "RunnerLost";
+
 enum class Phase { pending, running, succeeded, failed };
 
 // A replica (a process or a pod) as the cluster sees it.
@@ -34,8 +37,8 @@ struct ObservedReplica {
   bool ready = false;
   bool deleting = false;  // asked to leave
   std::optional<int> exit_code;
-  std::string
-      reason;  // OOMKilled, Evicted, Preempted, NodeLost, CrashLoopBackOff, ImagePullBackOff, ...
+  std::string reason;     // OOMKilled, Evicted, Preempted, NodeLost, RunnerLost, CrashLoopBackOff,
+                          // ImagePullBackOff, ...
   std::string last_line;  // of its log, for messages
   std::optional<Time> started, finished;
 };

@@ -1,0 +1,29 @@
+#include "operator/plan/retry.h"
+
+#include "operator/plan/records.h"
+
+namespace muster::plan {
+
+api::JobStatus retry(const api::TrainingJob& job) {
+  api::JobStatus status = job.status;
+  std::erase_if(status.conditions, [](const api::Condition& condition) {
+    return condition.type == "FailureTarget" || condition.type == "Failed" ||
+           condition.type == "Finished";
+  });
+  ++status.run;
+  status.restarts = 0;
+  status.start_time.reset();
+  status.completion_time.reset();
+  status.final_checkpoint_time.reset();
+  for (api::ReplicaRecord& record : status.records) {
+    if (record.succeeded && job.training.is_null()) continue;
+    next_attempt(record);  // also where the last one was stopped unjudged: its number is used up
+    record.failures_in_row = 0;
+    record.not_before = {};
+    // The evaluator has no limit but its own count's.
+    if (record.role == api::Role::evaluator) record.restarts = 0;
+  }
+  return status;
+}
+
+}  // namespace muster::plan

@@ -1,0 +1,52 @@
+#include "operator/plan/describe.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/operator/plan/builders.h"
+
+namespace muster::plan {
+namespace {
+
+struct End {
+  const char* name;
+  Phase phase;
+  std::optional<int> code;
+  const char* reason;
+  const char* last_line;
+  const char* text;
+};
+class DescribeEnd : public testing::TestWithParam<End> {};
+
+TEST_P(DescribeEnd, says_how_and_why) {
+  ObservedReplica replica;
+  replica.phase = GetParam().phase;
+  replica.exit_code = GetParam().code;
+  replica.reason = GetParam().reason;
+  replica.last_line = GetParam().last_line;
+  EXPECT_EQ(describe_end(make_job().workers(1), replica), GetParam().text);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Ends, DescribeEnd,
+    testing::Values(
+        End{"success", Phase::succeeded, 0, "", "bye", "worker-0 succeeded"},
+        End{"error", Phase::failed, 73, "", "disk full",
+            "worker-0 ended with exit code 73 (a directory cannot be written or a disk is full): "
+            "\"disk full\""},
+        End{"killed_from_outside", Phase::failed, 137, "", "step 12",
+            "worker-0 ended with exit code 137 (terminated (SIGKILL))"},
+        End{"crashed", Phase::failed, 134, "", "assertion failed",
+            "worker-0 ended with exit code 134 (terminated (SIGABRT)): \"assertion failed\""},
+        End{"out_of_memory", Phase::failed, 137, "OOMKilled", "step 12",
+            "worker-0 ended with exit code 137 (terminated (SIGKILL)), OOMKilled"},
+        End{"runner_lost", Phase::failed, std::nullopt, kRunnerLost, "",
+            "worker-0 was lost with the `muster run` that had started it"},
+        End{"node_lost", Phase::failed, std::nullopt, "NodeLost", "",
+            "worker-0 was lost with its node"},
+        End{"unknown", Phase::failed, std::nullopt, "", "", "worker-0 failed without an exit code"},
+        End{"crash_loop", Phase::running, 1, "CrashLoopBackOff", "oops",
+            "worker-0 keeps failing, last with exit code 1 (failed), CrashLoopBackOff: \"oops\""}),
+    [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace muster::plan
