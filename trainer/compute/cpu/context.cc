@@ -36,12 +36,11 @@ int64_t list_nonzeros(const Context& context, const ValueBlocks& value, const St
   list.rows = step.rows;
   list.begin = member.begin(value.width, kLine);
   list.end = member.end(value.width, kLine);
-  list.x = context.arena.floats(value.data);
+  list.x = context.own_columns(value.data, value, member);
   list.ldx = value.stride;
   list.list = sparse.of(context.arena, member);
   list.words = sparse.words;
-  if (step.training)
-    list.masks = reinterpret_cast<uint32_t*>(context.arena.integers(sparse.masks));
+  if (step.training) list.masks = reinterpret_cast<uint32_t*>(context.arena.integers(sparse.masks));
   return context.kernels.list_nonzeros(list);
 }
 
@@ -49,7 +48,7 @@ int64_t count_nonzeros(const Context& context, const ValueBlocks& value, const S
                        Member member) {
   const int64_t begin = member.begin(value.width, kLine);
   const int64_t columns = member.end(value.width, kLine) - begin;
-  const float* x = context.arena.floats(value.data) + begin;
+  const float* x = context.own_columns(value.data, value, member) + begin;
   int64_t count = 0;
   for (int64_t row = 0; row < step.rows; ++row) {
     count += context.kernels.count_nonzero(columns, x + row * value.stride);

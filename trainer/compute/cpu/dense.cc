@@ -30,8 +30,9 @@ class DenseOperation : public Operation {
     const auto& tensors = context.graph.layout.tensors();
     kernel_offset_ = static_cast<int64_t>(tensors[static_cast<size_t>(kernel_)].offset);
     if (bias_ >= 0) bias_offset_ = static_cast<int64_t>(tensors[static_cast<size_t>(bias_)].offset);
-    if (context.threads > 1) part_ = context.add_own(context.max_rows * out_.stride);
+    if (context.threads > 1) part_ = context.add_own(context.max_rows * row_floats());
     if (trainable_) scratch_ = context.add_own(kScratch);
+    if (trainable_ && out_.plane > 0) gathered_ = context.add_own(context.max_rows * row_floats());
     if (in_.needs_gradient) {
       transposed_ = context.arena.add(round_up(units_, kLine) * row_stride_ * 4);
       product_ = context.add_own(round_up(features_, kLine) * row_stride_);
@@ -52,7 +53,7 @@ class DenseOperation : public Operation {
       accesses.push_back(writes(out_.sparse->masks, Share::columns));
     }
     program.add(name_ + " activation", accesses, [this](const Step& step, Member member) {
-      finish(step, cut(step, member));
+      finish(step, cut(step, member), member);
       if (out_.sparse) find_nonzeros(context_, out_, step, member);
     });
   }
@@ -62,7 +63,7 @@ class DenseOperation : public Operation {
     std::vector<Access> accesses{reads(out_.data, share_), writes(out_.gradient, share_)};
     if (in_.needs_gradient) accesses.push_back(writes(transposed_, share_));
     program.add(name_ + " output gradient", accesses, [this](const Step& step, Member member) {
-      output_gradient(step, cut(step, member));
+      output_gradient(cut(step, member), member);
     });
     if (in_.needs_gradient) {
       const bool accumulate = context_.claim_gradient(in_);
@@ -76,7 +77,7 @@ class DenseOperation : public Operation {
     accesses = {reads(in_.data, Share::columns), reads(out_.gradient, Share::all)};
     if (in_.sparse) accesses.push_back(reads(in_.sparse->masks, Share::columns));
     program.add(name_ + " weight gradient", accesses, [this](const Step& step, Member member) {
-      bias_gradient(step, member.begin(units_, kLine), member.end(units_, kLine));
+      bias_gradient(step, member.begin(units_, kLine), member.end(units_, kLine), member);
       weight_gradient(step, member.begin(features_, kLine), member.end(features_, kLine), member);
     });
   }
@@ -86,6 +87,12 @@ class DenseOperation : public Operation {
 
   struct Cut {
     int64_t row, rows, column, columns;
+  };
+
+  // Of a weight's gradient.
+  struct Factors {
+    const float* x;   // own columns
+    const float* dy;  // all columns
   };
 
   // A member's share of the output.
@@ -98,31 +105,33 @@ class DenseOperation : public Operation {
     return {0, step.rows, column, member.end(units_, kLine) - column};
   }
 
-  int64_t part_stride() const { return Context::own_stride(context_.max_rows * out_.stride); }
+  int64_t row_floats() const { return round_up(units_, kLine); }
+  int64_t part_stride() const { return Context::own_stride(context_.max_rows * row_floats()); }
 
   // The part of x W that the member's features make.
   void multiply(const Step& step, Member member) const {
     const int64_t begin = member.begin(features_, kLine), end = member.end(features_, kLine);
     float* y = part_ ? context_.arena.floats(part_) + member.index * part_stride()
                      : context_.arena.floats(out_.data);
+    const int64_t ldy = part_ ? row_floats() : out_.stride;
     const float* w = step.parameters + kernel_offset_;
     if (in_.sparse && in_.sparse->active) {
       const SparseValue& sparse = *in_.sparse;
       kernels_.sparse_forward({step.rows, units_, (end - begin + kSlot - 1) / kSlot,
-                               sparse.of(context_.arena, member), w, units_, y, out_.stride});
+                               sparse.of(context_.arena, member), w, units_, y, ldy});
     } else {
-      const float* x = context_.arena.floats(in_.data) + begin;
-      kernels_.gemm({step.rows, units_, end - begin, x, in_.stride, 1, w + begin * units_, units_,
-                     y, out_.stride});
+      const float* x = context_.own_columns(in_.data, in_, member) + begin;
+      kernels_.gemm(
+          {step.rows, units_, end - begin, x, in_.stride, 1, w + begin * units_, units_, y, ldy});
     }
   }
 
-  void finish(const Step& step, const Cut& c) const {
-    float* y = context_.arena.floats(out_.data) + c.row * out_.stride + c.column;
+  void finish(const Step& step, const Cut& c, Member member) const {
+    float* y = context_.own_columns(out_.data, out_, member) + c.row * out_.stride + c.column;
     if (part_) {
       kernels_.sum_parts(c.rows, c.columns, context_.threads, part_stride(),
-                         context_.arena.floats(part_) + c.row * out_.stride + c.column, y,
-                         out_.stride);
+                         context_.arena.floats(part_) + c.row * row_floats() + c.column,
+                         row_floats(), y, out_.stride);
     }
     const float* bias = bias_ < 0 ? nullptr : step.parameters + bias_offset_ + c.column;
     switch (activation_) {
@@ -136,10 +145,10 @@ class DenseOperation : public Operation {
   }
 
   // dy *= activation'(y) in place, and dy transposed.
-  void output_gradient(const Step& step, const Cut& c) const {
+  void output_gradient(const Cut& c, Member member) const {
     const int64_t at = c.row * out_.stride + c.column;
-    const float* y = context_.arena.floats(out_.data) + at;
-    float* dy = context_.arena.floats(out_.gradient) + at;
+    const float* y = context_.own_columns(out_.data, out_, member) + at;
+    float* dy = context_.own_columns(out_.gradient, out_, member) + at;
     if (activation_ == Activation::relu) {
       kernels_.relu_gradient(c.rows, c.columns, y, out_.stride, dy, dy, false);
     } else if (activation_ == Activation::sigmoid) {
@@ -148,7 +157,6 @@ class DenseOperation : public Operation {
     if (!in_.needs_gradient) return;
     float* to = context_.arena.floats(transposed_) + c.column * row_stride_ + c.row;
     kernels_.transpose(c.rows, c.columns, dy, out_.stride, to, row_stride_);
-    (void)step;
   }
 
   // dx^T = W dy^T for the member's features: samples are the vectors, so nothing large is
@@ -161,20 +169,37 @@ class DenseOperation : public Operation {
                    step.parameters + kernel_offset_ + begin * units_, units_, 1,
                    context_.arena.floats(transposed_), row_stride_, product, row_stride_});
     kernels_.transpose_back(step.rows, end - begin, product, row_stride_,
-                            context_.arena.floats(in_.gradient) + begin, in_.stride, accumulate);
+                            context_.own_columns(in_.gradient, in_, member) + begin, in_.stride,
+                            accumulate);
   }
 
-  void bias_gradient(const Step& step, int64_t begin, int64_t end) const {
+  void bias_gradient(const Step& step, int64_t begin, int64_t end, Member member) const {
     if (bias_ < 0 || begin == end) return;
-    kernels_.sum_rows(step.rows, end - begin, context_.arena.floats(out_.gradient) + begin,
-                      out_.stride, step.gradients + bias_offset_ + begin);
+    kernels_.sum_rows(step.rows, end - begin,
+                      context_.own_columns(out_.gradient, out_, member) + begin, out_.stride,
+                      step.gradients + bias_offset_ + begin);
     update_piece(context_, step, bias_, begin, end);
   }
 
+  // The output's gradient, all of its columns side by side: every member reads them many times.
+  const float* gather(const Step& step, Member member) const {
+    if (!gathered_) return context_.arena.floats(out_.gradient);
+    float* all = context_.arena.floats(gathered_) + member.index * part_stride();
+    for (int m = 0; m < member.count; ++m) {
+      const Member other{m, member.count};
+      const int64_t begin = other.begin(units_, kLine);
+      kernels_.copy(step.rows, other.end(units_, kLine) - begin,
+                    context_.own_columns(out_.gradient, out_, other) + begin, out_.stride,
+                    all + begin, row_floats(), false);
+    }
+    return all;
+  }
+
   void weight_gradient(const Step& step, int64_t begin, int64_t end, Member member) const {
+    const Factors factors{context_.own_columns(in_.data, in_, member), gather(step, member)};
     if (step.rules == nullptr) {
-      weight_product(step, begin, end, 0, units_, step.gradients + kernel_offset_ + begin * units_,
-                     units_);
+      weight_product(step, factors, begin, end, 0, units_,
+                     step.gradients + kernel_offset_ + begin * units_, units_);
       return;
     }
     // The gradient of a block small enough for the first-level cache is used up at once.
@@ -183,33 +208,34 @@ class DenseOperation : public Operation {
     const int64_t height = kScratch / round_up(width, kLine) / 8 * 8;
     for (int64_t f = begin; f < end; f += height) {
       for (int64_t c = 0; c < units_; c += width) {
-        update_block(step, f, std::min(f + height, end), c, std::min(width, units_ - c), g);
+        update_block(step, factors, f, std::min(f + height, end), c, std::min(width, units_ - c),
+                     g);
       }
     }
   }
 
   // x^T dy for features [begin, end) and some columns, into `g`.
-  void weight_product(const Step& step, int64_t begin, int64_t end, int64_t column, int64_t columns,
-                      float* g, int64_t ldg) const {
-    const float* x = context_.arena.floats(in_.data);
-    const float* dy = context_.arena.floats(out_.gradient) + column;
+  void weight_product(const Step& step, const Factors& factors, int64_t begin, int64_t end,
+                      int64_t column, int64_t columns, float* g, int64_t ldg) const {
+    const float* x = factors.x;
+    const float* dy = factors.dy + column;
+    const int64_t ldy = gathered_ ? row_floats() : out_.stride;
     if (in_.sparse && in_.sparse->active) {
       kernels_.sparse_weight_gradient(
           {begin, end, columns, in_.sparse->words,
            reinterpret_cast<const uint32_t*>(context_.arena.integers(in_.sparse->masks)), x,
-           in_.stride, dy, out_.stride, g, ldg});
+           in_.stride, dy, ldy, g, ldg});
     } else {
-      kernels_.gemm(
-          {end - begin, columns, step.rows, x + begin, 1, in_.stride, dy, out_.stride, g, ldg});
+      kernels_.gemm({end - begin, columns, step.rows, x + begin, 1, in_.stride, dy, ldy, g, ldg});
     }
   }
 
-  void update_block(const Step& step, int64_t begin, int64_t end, int64_t column, int64_t columns,
-                    float* g) const {
+  void update_block(const Step& step, const Factors& factors, int64_t begin, int64_t end,
+                    int64_t column, int64_t columns, float* g) const {
     // Whole rows of the kernel are one stretch of memory.
     const bool whole = columns == units_;
     const int64_t ldg = whole ? units_ : round_up(columns, kLine);
-    weight_product(step, begin, end, column, columns, g, ldg);
+    weight_product(step, factors, begin, end, column, columns, g, ldg);
     const int64_t at = kernel_offset_ + begin * units_ + column;
     Update update;
     update.rule = step.rules[kernel_];
@@ -239,6 +265,7 @@ class DenseOperation : public Operation {
   Block part_;        // each member's part of the output: [rows, out stride]
   Block scratch_;     // each member's block of weight gradient
   Block transposed_;  // dy^T: [units, row_stride]
+  Block gathered_;    // each member's copy of dy, where it lies in planes: [rows, row_floats()]
   Block product_;     // each member's dx^T: [features, row_stride]
 };
 

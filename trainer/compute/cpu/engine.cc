@@ -60,20 +60,25 @@ CpuEngine::CpuEngine(Graph graph, const EngineOptions& options, const Kernels& k
 }
 
 void CpuEngine::add_values() {
-  for (const Value& value : graph_.values) {
+  const std::vector<bool> apart = in_planes();
+  for (size_t i = 0; i < graph_.values.size(); ++i) {
+    const Value& value = graph_.values[i];
     ValueBlocks blocks;
     blocks.width = value.width;
     blocks.stride = round_up(value.width, kLine);
     blocks.needs_gradient = value.needs_gradient;
-    blocks.data = arena_.add(context_.max_rows * blocks.stride * 4);
-    context_.values.push_back(std::move(blocks));
-  }
-  for (size_t i = 0; i < context_.values.size(); ++i) {
-    ValueBlocks& value = context_.values[i];
-    // The loss always writes a gradient, even where nothing is trained.
-    if (value.needs_gradient || static_cast<int>(i) == graph_.output) {
-      value.gradient = arena_.add(context_.max_rows * value.stride * 4);
+    if (apart[i]) {
+      blocks.stride = widest_share(value.width);
+      blocks.plane = round_up(context_.max_rows * blocks.stride, Arena::kPage / 4);
     }
+    const auto add = [&] {
+      return blocks.plane > 0 ? arena_.add_pages(context_.threads * blocks.plane * 4)
+                              : arena_.add(context_.max_rows * blocks.stride * 4);
+    };
+    blocks.data = add();
+    // The loss always writes a gradient, even where nothing is trained.
+    if (value.needs_gradient || static_cast<int>(i) == graph_.output) blocks.gradient = add();
+    context_.values.push_back(std::move(blocks));
   }
   // Dense layers leave out the zeros of the input and of what a rectifier put out.
   std::vector<bool> listed(graph_.values.size());
@@ -89,11 +94,28 @@ void CpuEngine::add_values() {
   }
 }
 
+int64_t CpuEngine::widest_share(int64_t width) const {
+  return (round_up(width, kLine) / kLine + context_.threads - 1) / context_.threads * kLine;
+}
+
+// What only dense layers and the input touch, by columns.
+std::vector<bool> CpuEngine::in_planes() const {
+  std::vector<bool> apart;
+  for (const Value& value : graph_.values)
+    apart.push_back(context_.threads > 1 && value.width >= kLine * context_.threads);
+  apart[static_cast<size_t>(graph_.output)] = false;
+  for (const Node& node : graph_.nodes) {
+    if (std::holds_alternative<Dense>(node.kind)) continue;
+    for (int input : node.inputs) apart[static_cast<size_t>(input)] = false;
+    apart[static_cast<size_t>(node.output)] = false;
+  }
+  return apart;
+}
+
 void CpuEngine::add_sparse(ValueBlocks& value) {
   value.sparse = std::make_unique<SparseValue>();
   SparseValue& sparse = *value.sparse;
-  const int64_t widest =
-      round_up((value.width + context_.threads - 1) / context_.threads, kLine) + kLine;
+  const int64_t widest = widest_share(value.width);
   sparse.words = round_up(context_.max_rows, 32) / 32;
   sparse.counts_stride = Context::own_stride(context_.max_rows * round_up(widest, kSlot) / kSlot);
   sparse.entries_stride = Context::own_stride(context_.max_rows * widest + kSlack);

@@ -55,6 +55,8 @@ class CpuEngine : public Engine {
   };
 
   void add_values();
+  int64_t widest_share(int64_t width) const;  // of a member, in columns
+  std::vector<bool> in_planes() const;        // which values
   void add_sparse(ValueBlocks& value);
   void check(const Batch& batch, bool with_targets) const;
   void check_slots(const Optimizer& optimizer, std::span<const std::span<float>> slots) const;

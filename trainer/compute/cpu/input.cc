@@ -28,7 +28,7 @@ class InputOperation : public Operation {
   void read(const Step& step, Member member) const {
     const int64_t begin = member.begin(out_.width, kLine), end = member.end(out_.width, kLine);
     prefetch(step, begin, end);
-    float* x = context_.arena.floats(out_.data);
+    float* x = context_.own_columns(out_.data, out_, member);
     for (int64_t row = 0; row < step.rows; ++row) {
       convert(*step.batch, row, begin, end - begin, x + row * out_.stride + begin);
     }

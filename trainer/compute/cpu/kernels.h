@@ -119,9 +119,9 @@ struct Kernels {
   // out[r, c] (+)= in[c, r].
   void (*transpose_back)(int64_t rows, int64_t columns, const float* in, int64_t ldi, float* out,
                          int64_t ldo, bool accumulate);
-  // out[r, c] = sum over parts of in[part * part_stride + r * ld + c], parts ascending.
+  // out[r, c] = sum over parts of in[part * part_stride + r * ldi + c], parts ascending.
   void (*sum_parts)(int64_t rows, int64_t columns, int64_t parts, int64_t part_stride,
-                    const float* in, float* out, int64_t ld);
+                    const float* in, int64_t ldi, float* out, int64_t ldo);
   // out[c] = sum over rows of in[r, c], rows ascending.
   void (*sum_rows)(int64_t rows, int64_t columns, const float* in, int64_t ldi, float* out);
 

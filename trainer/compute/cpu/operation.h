@@ -20,7 +20,7 @@ inline int64_t round_up(int64_t n, int64_t multiple) {
 // The list of what is not zero in an activation, kept where a product with it may be cheaper
 // without the zeros: each member lists its share of the columns.
 struct SparseValue {
-  Block counts, indices, values;            // each member's part, `*_stride` apart
+  Block counts, indices, values;  // each member's part, `*_stride` apart
   int64_t counts_stride = 0, entries_stride = 0;
   Block masks;
   int64_t words = 0;
@@ -35,10 +35,12 @@ struct SparseValue {
 };
 
 // An activation and its gradient in the arena: [max_rows, stride], `width` columns of which are
-// used.
+// used. In planes, each member's columns lie together in pages of their own: hardware prefetching
+// that runs on from one member's columns would pull over lines which another is about to write.
 struct ValueBlocks {
   int64_t width = 0;
-  int64_t stride = 0;
+  int64_t stride = 0;  // floats from row to row, of the whole or of a plane
+  int64_t plane = 0;   // floats from member to member; 0: not in planes
   bool needs_gradient = false;
   bool gradient_written = false;  // while the backward program is built: a second writer adds
   Block data, gradient;
@@ -58,6 +60,13 @@ struct Context {
   // Blocks of `floats` for each member; member i's part begins at i * own_stride(floats).
   Block add_own(int64_t floats) { return arena.add(own_stride(floats) * threads * 4); }
   static int64_t own_stride(int64_t floats) { return round_up(floats, 2 * kLine) + 2 * kLine; }
+  // Where (row, column) of a member's own columns is [row * value.stride + column]. Of any column,
+  // where the value is not in planes.
+  float* own_columns(Block block, const ValueBlocks& value, Member member) const {
+    const int64_t shift =
+        value.plane == 0 ? 0 : member.index * value.plane - member.begin(value.width, kLine);
+    return arena.floats(block) + shift;
+  }
   // Position in layout().tensors().
   int64_t tensor_index(const std::string& name) const;
   // Whether the next writer of this gradient must add to it.

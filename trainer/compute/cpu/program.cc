@@ -32,14 +32,19 @@ Block Arena::add(int64_t bytes) {
   return {static_cast<int>(offsets_.size()) - 1};
 }
 
+Block Arena::add_pages(int64_t bytes) {
+  size_ = (size_ + kPage - 1) / kPage * kPage;
+  return add(bytes);
+}
+
 void Arena::allocate() {
   const size_t size = static_cast<size_t>(size_ < 64 ? 64 : size_);
-  memory_.reset(static_cast<char*>(::operator new (size, std::align_val_t{64})));
+  memory_.reset(static_cast<char*>(::operator new (size, std::align_val_t{kPage})));
   std::memset(memory_.get(), 0, size);
 }
 
 void Arena::Free::operator()(void* memory) const {
-  ::operator delete (memory, std::align_val_t{64});
+  ::operator delete (memory, std::align_val_t{kPage});
 }
 
 void Program::add(std::string name, std::vector<Access> accesses, Work work) {

@@ -31,10 +31,13 @@ struct Block {
   explicit operator bool() const { return id >= 0; }
 };
 
-// 64-byte aligned blocks of one allocation, zero at start.
+// Blocks of one allocation, zero at start, aligned to cache lines or to pages.
 class Arena {
  public:
+  static constexpr int64_t kPage = 4096;
+
   Block add(int64_t bytes);
+  Block add_pages(int64_t bytes);
   void allocate();
   float* floats(Block block) const { return static_cast<float*>(at(block)); }
   int32_t* integers(Block block) const { return static_cast<int32_t*>(at(block)); }
