@@ -9,109 +9,221 @@
 namespace muster::compute {
 namespace {
 
+bool is_softmax(const LayerKind& kind) {
+  const auto* activation = std::get_if<ActivationLayer>(&kind);
+  return activation != nullptr && activation->activation == Activation::softmax;
+}
+
+// Adds layer after layer, and goes on after one that does not fit: what is computed from its output
+// is not known then.
 class Builder {
  public:
   explicit Builder(const ModelSpec& model) : model_(model) {
-    if (model.layers.empty()) throw Invalid("model \"" + model.name + "\" has no layers");
-    values_.push_back({model.input_shape, element_count("input", model.input_shape), false});
+    if (model.layers.empty()) report(-1, "", "layers", "none");
+    const std::optional<int64_t> width = element_count(model.input_shape);
+    if (!width) report(-1, "input", kCountable, to_string(model.input_shape));
+    values_.push_back({model.input_shape, width.value_or(0), false});
+    known_ = {width && !model.input_shape.empty()};
     names_["input"] = 0;
+    for (size_t i = 0; i < model.layers.size(); ++i) add(i);
+    if (!model.layers.empty()) check_loss();
   }
 
-  Graph build() {
-    for (size_t i = 0; i < model_.layers.size(); ++i) {
-      add(model_.layers[i], i + 1 == model_.layers.size());
-    }
-    check_loss();
-    const bool classify = model_.loss == Loss::softmax_cross_entropy;
+  const std::vector<Misfit>& misfits() const { return misfits_; }
+
+  GraphCheck check() && {
+    GraphCheck result;
+    result.misfits = std::move(misfits_);
+    result.outputs = known_.back() && !nodes_.empty() ? values_.back().width : 0;
+    result.ends_in_softmax = fused_;
+    result.softmax_of_softmax = meets_softmax();
+    return result;
+  }
+
+  // Precondition: no misfits, and the data known.
+  Graph build() && {
     return Graph{std::move(values_),
                  std::move(nodes_),
                  ParameterLayout(std::move(tensors_)),
                  model_.loss,
                  model_.label_count,
                  last_,
-                 classify};
+                 is_classifier()};
   }
 
  private:
+  bool is_classifier() const { return model_.loss == Loss::softmax_cross_entropy; }
+
+  void report(int layer, std::string field, std::string expected, std::string found) {
+    misfits_.push_back({layer, std::move(field), std::move(expected), std::move(found)});
+  }
+
   // A softmax of its own node, and none where the loss computes it from logits.
-  void add(const LayerSpec& layer, bool final) {
-    const bool fused = final && model_.loss == Loss::softmax_cross_entropy;
+  void add(size_t index) {
+    const LayerSpec& layer = model_.layers[index];
+    const bool left_to_loss = index + 1 == model_.layers.size() && is_classifier();
     LayerSpec lowered = layer;
     if (auto* dense = std::get_if<Dense>(&lowered.kind);
         dense && dense->activation == Activation::softmax) {
       dense->activation = Activation::linear;
-      add_node(lowered);
-      if (!fused) {
-        LayerSpec softmax{layer.name + "/softmax", ActivationLayer{Activation::softmax}, {}, true};
-        add_node(softmax);
-        names_[layer.name] = last_;
+      add_node(index, lowered);
+      if (left_to_loss) {
+        fused_ = true;
+        return;
       }
+      LayerSpec softmax{layer.name + "/softmax", ActivationLayer{Activation::softmax}, {}, true};
+      add_node(index, softmax);
+      names_[layer.name] = last_;
       return;
     }
-    if (auto* activation = std::get_if<ActivationLayer>(&lowered.kind);
-        activation && activation->activation == Activation::softmax && fused) {
-      activation->activation = Activation::linear;
+    if (left_to_loss && is_softmax(lowered.kind)) {
+      std::get<ActivationLayer>(lowered.kind).activation = Activation::linear;
+      fused_ = true;
     }
-    add_node(lowered);
+    add_node(index, lowered);
   }
 
-  void add_node(const LayerSpec& layer) {
-    if (names_.count(layer.name)) {
-      throw Invalid("layer \"" + layer.name + "\": another layer has this name");
+  void add_node(size_t index, const LayerSpec& layer) {
+    const int number = static_cast<int>(index);
+    if (names_.count(layer.name) != 0) {
+      report(number, "name", "a name that no other layer has", "\"" + layer.name + "\"");
     }
-    Node node{layer.name, layer.kind, layer.trainable, resolve(layer), 0, {}};
+    Node node{layer.name, layer.kind, layer.trainable, resolve(number, layer), 0, {}};
+    Value output;
     std::vector<LayerInput> inputs;
-    bool needs_gradient = false;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-      const Value& value = values_[static_cast<size_t>(node.inputs[i])];
+      const int input = node.inputs[i];
+      if (input < 0 || !known_[static_cast<size_t>(input)]) continue;
+      const Value& value = values_[static_cast<size_t>(input)];
       inputs.push_back({layer.inputs.empty() ? "the layer before" : layer.inputs[i], value.shape});
-      needs_gradient |= value.needs_gradient;
+      output.needs_gradient |= value.needs_gradient;
     }
-    LayerShape shape = describe_layer(layer, inputs);
-    for (ParameterTensor& tensor : shape.parameters) {
-      node.parameters.push_back(tensor.name);
-      needs_gradient |= tensor.segment == Segment::trainable;
-      tensors_.push_back(std::move(tensor));
-    }
+    const bool all = inputs.size() == node.inputs.size();
+    std::optional<std::vector<int64_t>> shape =
+        all ? describe_whole(number, layer, inputs, node, output)
+            : describe_part(number, layer, inputs);
+    const std::optional<int64_t> width = shape ? element_count(*shape) : std::nullopt;
+    if (shape && !width) report(number, "", kCountable, to_string(*shape));
     last_ = node.output = static_cast<int>(values_.size());
     names_[layer.name] = last_;
-    values_.push_back({shape.output, element_count(layer.name, shape.output), needs_gradient});
+    if (width) output.shape = std::move(*shape);
+    output.width = width.value_or(0);
+    values_.push_back(std::move(output));
+    known_.push_back(width.has_value());
     nodes_.push_back(std::move(node));
   }
 
-  std::vector<int> resolve(const LayerSpec& layer) const {
+  // The shape of the output; the parameters go where they belong.
+  std::optional<std::vector<int64_t>> describe_whole(int number, const LayerSpec& layer,
+                                                     const std::vector<LayerInput>& inputs,
+                                                     Node& node, Value& output) {
+    Described described = describe_layer(layer, inputs);
+    if (auto* misfit = std::get_if<Misfit>(&described)) {
+      report(number, misfit->field, misfit->expected, misfit->found);
+      return std::nullopt;
+    }
+    auto& shape = std::get<LayerShape>(described);
+    for (ParameterTensor& tensor : shape.parameters) {
+      node.parameters.push_back(tensor.name);
+      output.needs_gradient |= tensor.segment == Segment::trainable;
+      tensors_.push_back(std::move(tensor));
+    }
+    return std::move(shape.output);
+  }
+
+  // What is known of the output where not all inputs are.
+  std::optional<std::vector<int64_t>> describe_part(int number, const LayerSpec& layer,
+                                                    const std::vector<LayerInput>& known) {
+    if (const auto* dense = std::get_if<Dense>(&layer.kind)) return {{dense->units}};
+    if (known.size() >= 2) {  // of a layer that joins them
+      const Described described = describe_layer(layer, known);
+      if (const auto* misfit = std::get_if<Misfit>(&described)) {
+        report(number, misfit->field, misfit->expected, misfit->found);
+        return std::nullopt;
+      }
+    }
+    if (std::holds_alternative<Add>(layer.kind) && !known.empty()) return known[0].shape;
+    return std::nullopt;
+  }
+
+  // Values; -1 for a name that is not known.
+  std::vector<int> resolve(int number, const LayerSpec& layer) {
     if (layer.inputs.empty()) return {last_};
     std::vector<int> inputs;
-    for (const std::string& name : layer.inputs) {
+    for (size_t i = 0; i < layer.inputs.size(); ++i) {
+      const std::string& name = layer.inputs[i];
       const auto found = names_.find(name);
       if (found == names_.end()) {
-        throw Invalid("layer \"" + layer.name + "\": its input \"" + name +
-                      "\" is neither \"input\" nor an earlier layer");
+        report(number, "inputs[" + std::to_string(i) + "]",
+               "\"input\" or the name of an earlier layer", "\"" + name + "\"");
       }
-      inputs.push_back(found->second);
+      inputs.push_back(found == names_.end() ? -1 : found->second);
     }
     return inputs;
   }
 
-  void check_loss() const {
-    const int64_t width = values_[static_cast<size_t>(last_)].width;
-    if (width == model_.label_count) return;
-    throw Invalid("layer \"" + nodes_.back().name + "\": the loss expects " +
-                  std::to_string(model_.label_count) + " outputs, found " + std::to_string(width));
+  void check_loss() {
+    const Value& output = values_.back();
+    if (!known_.back() || model_.label_count == 0 || output.width == model_.label_count) return;
+    const bool dense = std::holds_alternative<Dense>(model_.layers.back().kind);
+    report(static_cast<int>(model_.layers.size()) - 1, dense ? "units" : "",
+           std::to_string(model_.label_count) + " outputs, one for each " +
+               (is_classifier() ? "class" : "number of a target"),
+           std::to_string(output.width));
+  }
+
+  // Whether the loss's softmax is given probabilities, be some of them dropped.
+  bool meets_softmax() const {
+    if (!is_classifier()) return false;
+    for (int value = last_; value > 0;) {
+      const Node& node = nodes_[static_cast<size_t>(value) - 1];
+      if (is_softmax(node.kind)) return true;
+      const auto* activation = std::get_if<ActivationLayer>(&node.kind);
+      const bool passes = std::holds_alternative<Dropout>(node.kind) ||
+                          (activation && activation->activation == Activation::linear);
+      if (!passes || node.inputs.size() != 1) return false;
+      value = node.inputs[0];
+    }
+    return false;
   }
 
   const ModelSpec& model_;
   std::vector<Value> values_;
+  std::vector<bool> known_;  // of values_
   std::vector<Node> nodes_;
   std::vector<ParameterTensor> tensors_;
   std::map<std::string, int> names_;
+  std::vector<Misfit> misfits_;
   int last_ = 0;
+  bool fused_ = false;
 };
+
+std::string text(const ModelSpec& model, const Misfit& misfit) {
+  std::string line = "model \"" + model.name + "\"";
+  if (misfit.layer >= 0) {
+    line = "layer \"" + model.layers[static_cast<size_t>(misfit.layer)].name + "\"";
+  }
+  if (!misfit.field.empty()) line += ", " + misfit.field;
+  return line + ": expected " + misfit.expected + ", found " + misfit.found;
+}
 
 }  // namespace
 
 Graph build_graph(const ModelSpec& model) {
-  return Builder(model).build();
+  if (model.input_shape.empty() || model.label_count < 1) {
+    throw Invalid("model \"" + model.name + "\": expected the shape of a sample and of its label");
+  }
+  Builder builder(model);
+  std::string problems;
+  for (const Misfit& misfit : builder.misfits()) {
+    problems += (problems.empty() ? "" : "\n") + text(model, misfit);
+  }
+  if (!problems.empty()) throw Invalid(problems);
+  return std::move(builder).build();
+}
+
+GraphCheck check_graph(const ModelSpec& model) {
+  return Builder(model).check();
 }
 
 ParameterLayout make_layout(const ModelSpec& model) {

@@ -83,16 +83,23 @@ class DenseOperation : public Operation {
   }
 
  private:
-  static constexpr int64_t kScratch = 4096;  // floats of weight gradient between product and update
+  static constexpr int64_t kTall = 8;        // rows of kernel gradient between product and update
+  static constexpr int64_t kScratch = 4096;  // and its floats
 
   struct Cut {
     int64_t row, rows, column, columns;
   };
 
-  // Of a weight's gradient.
+  // Of a kernel's gradient.
   struct Factors {
     const float* x;   // own columns
     const float* dy;  // all columns
+    int64_t ldy;
+  };
+
+  // Rows [begin, end) of the kernel, `columns` of them from `column` on.
+  struct Piece {
+    int64_t begin, end, column, columns;
   };
 
   // A member's share of the output.
@@ -196,55 +203,78 @@ class DenseOperation : public Operation {
   }
 
   void weight_gradient(const Step& step, int64_t begin, int64_t end, Member member) const {
-    const Factors factors{context_.own_columns(in_.data, in_, member), gather(step, member)};
+    const Factors factors{context_.own_columns(in_.data, in_, member), gather(step, member),
+                          gathered_ ? row_floats() : out_.stride};
     if (step.rules == nullptr) {
-      weight_product(step, factors, begin, end, 0, units_,
+      weight_product(step, factors, {begin, end, 0, units_},
                      step.gradients + kernel_offset_ + begin * units_, units_);
       return;
     }
     // The gradient of a block small enough for the first-level cache is used up at once.
     float* g = context_.arena.floats(scratch_) + member.index * Context::own_stride(kScratch);
-    const int64_t width = std::min<int64_t>(units_, 512);
-    const int64_t height = kScratch / round_up(width, kLine) / 8 * 8;
-    for (int64_t f = begin; f < end; f += height) {
-      for (int64_t c = 0; c < units_; c += width) {
-        update_block(step, factors, f, std::min(f + height, end), c, std::min(width, units_ - c),
-                     g);
+    const bool sparse = in_.sparse && in_.sparse->active;
+    for (int64_t f = begin; f < end; f += kTall) {
+      for (int64_t c = 0; c < units_; c += kScratch / kTall) {
+        const Piece piece{f, std::min(f + kTall, end), c, std::min(kScratch / kTall, units_ - c)};
+        if (sparse) {
+          kernels_.sparse_update(sparse_gradient(factors, piece, g, 0), update_of(step, piece));
+        } else {
+          update_block(step, factors, piece, g);
+        }
       }
     }
   }
 
-  // x^T dy for features [begin, end) and some columns, into `g`.
-  void weight_product(const Step& step, const Factors& factors, int64_t begin, int64_t end,
-                      int64_t column, int64_t columns, float* g, int64_t ldg) const {
-    const float* x = factors.x;
-    const float* dy = factors.dy + column;
-    const int64_t ldy = gathered_ ? row_floats() : out_.stride;
+  SparseWeightGradient sparse_gradient(const Factors& factors, const Piece& piece, float* g,
+                                       int64_t ldg) const {
+    const SparseValue& sparse = *in_.sparse;
+    return {piece.begin,
+            piece.end,
+            piece.columns,
+            sparse.words,
+            reinterpret_cast<const uint32_t*>(context_.arena.integers(sparse.masks)),
+            factors.x,
+            in_.stride,
+            factors.dy + piece.column,
+            factors.ldy,
+            g,
+            ldg};
+  }
+
+  // x^T dy, into `g`.
+  void weight_product(const Step& step, const Factors& factors, const Piece& piece, float* g,
+                      int64_t ldg) const {
     if (in_.sparse && in_.sparse->active) {
-      kernels_.sparse_weight_gradient(
-          {begin, end, columns, in_.sparse->words,
-           reinterpret_cast<const uint32_t*>(context_.arena.integers(in_.sparse->masks)), x,
-           in_.stride, dy, ldy, g, ldg});
+      kernels_.sparse_weight_gradient(sparse_gradient(factors, piece, g, ldg));
     } else {
-      kernels_.gemm({end - begin, columns, step.rows, x + begin, 1, in_.stride, dy, ldy, g, ldg});
+      kernels_.gemm({piece.end - piece.begin, piece.columns, step.rows, factors.x + piece.begin, 1,
+                     in_.stride, factors.dy + piece.column, factors.ldy, g, ldg});
     }
   }
 
-  void update_block(const Step& step, const Factors& factors, int64_t begin, int64_t end,
-                    int64_t column, int64_t columns, float* g) const {
-    // Whole rows of the kernel are one stretch of memory.
-    const bool whole = columns == units_;
-    const int64_t ldg = whole ? units_ : round_up(columns, kLine);
-    weight_product(step, factors, begin, end, column, columns, g, ldg);
-    const int64_t at = kernel_offset_ + begin * units_ + column;
+  Update update_of(const Step& step, const Piece& piece) const {
+    const int64_t at = kernel_offset_ + piece.begin * units_ + piece.column;
     Update update;
     update.rule = step.rules[kernel_];
-    update.rows = whole ? 1 : end - begin;
-    update.columns = whole ? (end - begin) * units_ : columns;
+    update.rows = piece.end - piece.begin;
+    update.columns = piece.columns;
     update.parameters = step.parameters + at;
     update.first = step.slots[0] == nullptr ? nullptr : step.slots[0] + at;
     update.second = step.slots[1] == nullptr ? nullptr : step.slots[1] + at;
     update.stride = units_;
+    return update;
+  }
+
+  void update_block(const Step& step, const Factors& factors, const Piece& piece, float* g) const {
+    Update update = update_of(step, piece);
+    // Whole rows of the kernel are one stretch of memory.
+    const bool whole = piece.columns == units_;
+    const int64_t ldg = whole ? units_ : round_up(piece.columns, kLine);
+    weight_product(step, factors, piece, g, ldg);
+    if (whole) {
+      update.columns *= update.rows;
+      update.rows = 1;
+    }
     update.gradients = g;
     update.gradient_stride = ldg;
     kernels_.update(update);

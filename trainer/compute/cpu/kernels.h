@@ -159,6 +159,9 @@ struct Kernels {
   float (*squared_error)(int64_t n, const float* y, const float* target, float* gradient);
 
   void (*update)(const Update&);
+  // For each feature the weights' gradient, into the one row s.g, and the update of that row of u
+  // (u.columns = s.n; u.rows and u.gradients do not count).
+  void (*sparse_update)(const SparseWeightGradient& s, const Update& u);
   // state = momentum * state + (1 - momentum) * inverse_rows * batch
   void (*update_state)(int64_t n, float momentum, float inverse_rows, float* state,
                        const float* batch);

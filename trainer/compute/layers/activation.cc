@@ -2,9 +2,9 @@
 
 namespace muster::compute {
 
-LayerShape describe(const ActivationLayer&, const LayerSpec& layer,
-                    std::span<const LayerInput> inputs) {
-  return {only_input(layer, inputs).shape, {}};
+Described describe(const ActivationLayer&, const LayerSpec&, std::span<const LayerInput> inputs) {
+  if (auto misfit = require_one(inputs)) return *misfit;
+  return LayerShape{inputs[0].shape, {}};
 }
 
 }  // namespace muster::compute

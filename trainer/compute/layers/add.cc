@@ -1,20 +1,16 @@
-#include "common/error.h"
 #include "trainer/compute/layers/layer.h"
 
 namespace muster::compute {
 
-LayerShape describe(const Add&, const LayerSpec& layer, std::span<const LayerInput> inputs) {
-  if (inputs.size() < 2) {
-    throw Invalid("layer \"" + layer.name + "\": expected two inputs or more, found " +
-                  std::to_string(inputs.size()));
-  }
+Described describe(const Add&, const LayerSpec&, std::span<const LayerInput> inputs) {
+  if (auto misfit = require_several(inputs)) return *misfit;
   for (const LayerInput& input : inputs) {
     if (input.shape == inputs[0].shape) continue;
-    throw Invalid("layer \"" + layer.name + "\": its inputs differ in shape: \"" + inputs[0].name +
-                  "\" is " + to_string(inputs[0].shape) + ", \"" + input.name + "\" is " +
-                  to_string(input.shape));
+    return Misfit{-1, "inputs", "inputs of one shape",
+                  inputs[0].name + " of " + to_string(inputs[0].shape) + " and " + input.name +
+                      " of " + to_string(input.shape)};
   }
-  return {inputs[0].shape, {}};
+  return LayerShape{inputs[0].shape, {}};
 }
 
 }  // namespace muster::compute

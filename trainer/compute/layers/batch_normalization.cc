@@ -1,4 +1,3 @@
-#include "common/error.h"
 #include "trainer/compute/layers/layer.h"
 
 namespace muster::compute {
@@ -19,16 +18,15 @@ ParameterTensor per_feature(const std::string& name, int64_t features, Segment s
 
 // Features are the last axis. A frozen layer normalizes by its moving statistics, as Keras does,
 // and those are frozen with it.
-LayerShape describe(const BatchNormalization& normalization, const LayerSpec& layer,
-                    std::span<const LayerInput> inputs) {
-  const LayerInput& input = only_input(layer, inputs);
+Described describe(const BatchNormalization& normalization, const LayerSpec& layer,
+                   std::span<const LayerInput> inputs) {
+  if (auto misfit = require_one(inputs)) return *misfit;
+  const LayerInput& input = inputs[0];
   if (!(normalization.momentum >= 0.0f && normalization.momentum <= 1.0f)) {
-    throw Invalid("layer \"" + layer.name + "\": expected a momentum in [0, 1], found " +
-                  std::to_string(normalization.momentum));
+    return Misfit{-1, "momentum", "a momentum in [0, 1]", std::to_string(normalization.momentum)};
   }
   if (!(normalization.epsilon > 0.0f)) {
-    throw Invalid("layer \"" + layer.name + "\": expected a positive epsilon, found " +
-                  std::to_string(normalization.epsilon));
+    return Misfit{-1, "epsilon", "a number above 0", std::to_string(normalization.epsilon)};
   }
   const int64_t features = input.shape.empty() ? 1 : input.shape.back();
   const Segment trained = layer.trainable ? Segment::trainable : Segment::frozen;

@@ -1,16 +1,19 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
+#include "trainer/compute/misfit.h"
 #include "trainer/compute/models/model_spec.h"
 #include "trainer/compute/parameter_layout.h"
 
 namespace muster::compute {
 
-// What a layer is before any backend: its output's shape and its parameters. One file a kind; each
-// throws Invalid, naming the layer, where its inputs or its settings do not fit.
+// What a layer is before any backend: its output's shape and its parameters; or why its inputs or
+// its settings do not fit, where Misfit::layer is left to the caller. One file a kind.
 
 struct LayerInput {
   std::string name;  // as the layer refers to it
@@ -22,20 +25,28 @@ struct LayerShape {
   std::vector<ParameterTensor> parameters;
 };
 
-LayerShape describe(const Dense&, const LayerSpec& layer, std::span<const LayerInput> inputs);
-LayerShape describe(const ActivationLayer&, const LayerSpec& layer,
-                    std::span<const LayerInput> inputs);
-LayerShape describe(const Dropout&, const LayerSpec& layer, std::span<const LayerInput> inputs);
-LayerShape describe(const BatchNormalization&, const LayerSpec& layer,
-                    std::span<const LayerInput> inputs);
-LayerShape describe(const Add&, const LayerSpec& layer, std::span<const LayerInput> inputs);
-LayerShape describe(const Concatenate&, const LayerSpec& layer, std::span<const LayerInput> inputs);
+using Described = std::variant<LayerShape, Misfit>;
 
-LayerShape describe_layer(const LayerSpec& layer, std::span<const LayerInput> inputs);
+Described describe(const Dense&, const LayerSpec& layer, std::span<const LayerInput> inputs);
+Described describe(const ActivationLayer&, const LayerSpec& layer,
+                   std::span<const LayerInput> inputs);
+Described describe(const Dropout&, const LayerSpec& layer, std::span<const LayerInput> inputs);
+Described describe(const BatchNormalization&, const LayerSpec& layer,
+                   std::span<const LayerInput> inputs);
+Described describe(const Add&, const LayerSpec& layer, std::span<const LayerInput> inputs);
+Described describe(const Concatenate&, const LayerSpec& layer, std::span<const LayerInput> inputs);
+
+Described describe_layer(const LayerSpec& layer, std::span<const LayerInput> inputs);
 
 // Shared by the above.
-int64_t element_count(const std::string& layer, const std::vector<int64_t>& shape);
+
+// Product of the axes; nothing where one is below 1 or there are more than 2^32 elements: far above
+// what fits in memory, far below what overflows once multiplied by rows and bytes.
+std::optional<int64_t> element_count(const std::vector<int64_t>& shape);
+inline constexpr const char* kCountable = "axes of at least 1, and at most 2^32 elements";
 std::string to_string(const std::vector<int64_t>& shape);
-const LayerInput& only_input(const LayerSpec& layer, std::span<const LayerInput> inputs);
+// Of a layer that takes one input, or two and more.
+std::optional<Misfit> require_one(std::span<const LayerInput> inputs);
+std::optional<Misfit> require_several(std::span<const LayerInput> inputs);
 
 }  // namespace muster::compute
