@@ -1,0 +1,40 @@
+#include "trainer/spec/changes.h"
+
+#include <gmock/gmock.h>
+
+namespace muster::spec {
+namespace {
+
+std::string changed(const char* before, const char* after) {
+  return list_changes(changes(Json::parse(before), Json::parse(after)));
+}
+
+TEST(Changes, NamesEachLeafWithBothValues) {
+  struct Case {
+    const char *before, *after, *text;
+  };
+  const Case cases[] = {
+      {R"({"a": 1})", R"({"a": 1})", ""},
+      {R"({"a": 1})", R"({"a": 1.0})", ""},
+      {R"({"a": 1, "b": null})", R"({"a": 1})", ""},
+      {R"({"a": {"b": 1, "c": 2}})", R"({"a": {"c": 2, "b": 3}})", "a.b (was 1, is 3)"},
+      {R"({"a": 1})", R"({"a": 1, "b": "x"})", R"(b (was not there, is "x"))"},
+      {R"({"a": 1, "b": {"c": 2}})", R"({"a": 1})", R"(b (was {"c":2}, is not there))"},
+      {R"({"l": [1, {"d": 2}]})", R"({"l": [1, {"d": 3}]})", "l[1].d (was 2, is 3)"},
+      {R"({"l": [1, 2]})", R"({"l": [1]})", "l[1] (was 2, is not there)"},
+      {R"({"a": {"b": 1}})", R"({"a": [1]})", R"(a (was {"b":1}, is [1]))"},
+      {R"({"a": 1, "b": 1, "c": 1, "d": 1})", R"({"a": 2, "b": 2, "c": 2, "d": 2})",
+       "a (was 1, is 2), b (was 1, is 2), c (was 1, is 2) and 1 more"},
+  };
+  for (const Case& test : cases) EXPECT_EQ(changed(test.before, test.after), test.text);
+}
+
+TEST(Changes, CutsLongValues) {
+  const std::string text =
+      changes(Json{{"a", std::string(1000, 'x')}}, Json{{"a", "y"}}).at(0).text();
+  EXPECT_LT(text.size(), 100u);
+  EXPECT_THAT(text, testing::HasSubstr("..., is \"y\""));
+}
+
+}  // namespace
+}  // namespace muster::spec

@@ -1,0 +1,138 @@
+#include "trainer/checkpoint/resume.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "trainer/spec/training_spec.h"
+
+namespace muster::checkpoint {
+
+namespace {
+
+using spec::TrainingSpec;
+
+constexpr const char* kFree[] = {"steps",   "epochs", "checkpoint",  "summary",
+                                 "threads", "device", "determinism", "precision"};
+
+bool is_below(const std::string& path, const std::string& parent) {
+  return path.starts_with(parent) &&
+         (path.size() == parent.size() || path[parent.size()] == '.' || path[parent.size()] == '[');
+}
+
+// Nothing where it is of a version of Muster whose fields are not ours.
+std::optional<Json> whole(const Json& training) {
+  Document document;
+  document.value() = training;
+  if (!apply_schema(spec::training_schema(), document).empty()) return std::nullopt;
+  return document.value();
+}
+
+// What decides names and shapes of a model's tensors, the data apart.
+struct Tensors {
+  std::string text;
+  void operator()(const compute::Dense& dense) {
+    text += "dense " + std::to_string(dense.units) + (dense.use_bias ? " bias" : "");
+  }
+  void operator()(const compute::BatchNormalization&) { text += "batch normalization"; }
+  void operator()(const compute::Add&) { text += "add"; }
+  void operator()(const compute::Concatenate&) { text += "concatenate"; }
+  void operator()(const auto&) {}
+};
+
+std::string tensors_of(const compute::ModelSpec& model) {
+  std::string all;
+  for (const compute::LayerSpec& layer : model.layers) {
+    Tensors tensors;
+    std::visit(tensors, layer.kind);
+    if (tensors.text.empty()) continue;
+    all += layer.name + ": " + tensors.text + (layer.trainable ? "" : " frozen");
+    for (const std::string& input : layer.inputs) all += " " + input;
+    all += "\n";
+  }
+  return all;
+}
+
+// What an optimizer keeps for each parameter. By meaning, not by the slots' names: Adam's v is not
+// momentum's.
+std::string kept_by(const compute::OptimizerSpec& optimizer) {
+  const auto* sgd = std::get_if<compute::Sgd>(&optimizer);
+  if (!sgd) return "moments";
+  return sgd->momentum == 0.0f ? "" : "velocity";
+}
+
+uint64_t samples_of_unit(const TrainingSpec& spec, bool distributed) {
+  const bool tickets = distributed && spec.policy != spec::SyncPolicy::sync;
+  const auto batch = static_cast<uint64_t>(spec.batch_size);
+  return tickets ? batch * static_cast<uint64_t>(spec.gradient_accumulation) : batch;
+}
+
+// Nothing where it comes to no whole number.
+std::optional<Position> converted(Position position, uint64_t from, uint64_t to) {
+  if (from == to) return position;
+  const uint64_t samples = position.next_batch * from;
+  if (samples % to != 0 || !position.outstanding.empty()) return std::nullopt;
+  position.next_batch = samples / to;
+  return position;
+}
+
+std::string batch_obstacle(const Position& position, uint64_t from, uint64_t to) {
+  return std::to_string(position.next_batch * from) + " samples of epoch " +
+         std::to_string(position.epoch) + " are done, " +
+         (position.outstanding.empty() ? "no whole number of batches of " + std::to_string(to)
+                                       : "and some batches are handed out and not done") +
+         "; go on with batches of " + std::to_string(from);
+}
+
+}  // namespace
+
+Resumption resume(const Manifest& manifest, const Json& training, bool distributed) {
+  Resumption result;
+  result.position = manifest.position;
+  const std::optional<Json> made_with = whole(manifest.training);
+  if (!made_with) return result;
+  const TrainingSpec before = spec::to_training_spec(*made_with);
+  const TrainingSpec after = spec::to_training_spec(training);
+
+  const bool same_tensors = tensors_of(before.model) == tensors_of(after.model);
+  const std::string needed = kept_by(after.optimizer);
+  const bool has_slots = needed.empty() || needed == kept_by(before.optimizer);
+  const uint64_t from = samples_of_unit(before, distributed);
+  const uint64_t to = samples_of_unit(after, distributed);
+  const auto position = converted(manifest.position, from, to);
+  if (position) result.position = *position;
+
+  for (const spec::Change& change : spec::changes(*made_with, training)) {
+    const auto below = [&](const char* parent) { return is_below(change.path, parent); };
+    if (!same_tensors && below("model")) {
+      result.obstacles.push_back({change,
+                                  "a changed model needs a directory of its own; "
+                                  "initializeFrom takes what still fits"});
+    } else if (!has_slots && below("optimizer")) {
+      result.obstacles.push_back({change,
+                                  "the checkpoint has not what this optimizer keeps for "
+                                  "each parameter"});
+    } else if (!position &&
+               (below("batchSize") || below("gradientAccumulation") || below("synchronization"))) {
+      result.obstacles.push_back({change, batch_obstacle(manifest.position, from, to)});
+    } else if (std::ranges::none_of(kFree, below)) {
+      result.changed.push_back(change);
+    }
+  }
+  return result;
+}
+
+std::vector<Problem> problems_of(const Resumption& resumption, const std::string& checkpoint,
+                                 const std::string& path,
+                                 const std::function<std::string(const std::string&)>& where) {
+  std::vector<Problem> problems;
+  for (const auto& [change, why] : resumption.obstacles) {
+    const std::string field = path.empty() ? change.path : path + "." + change.path;
+    problems.push_back(
+        {field, where(field),
+         describe(change.before) + ", as in " + checkpoint + ", which training goes on from",
+         describe(change.after), why});
+  }
+  return problems;
+}
+
+}  // namespace muster::checkpoint

@@ -1,0 +1,74 @@
+#include "trainer/spec/changes.h"
+
+#include <algorithm>
+
+#include "common/json.h"
+
+namespace muster::spec {
+
+namespace {
+
+constexpr size_t kLongestValue = 60;
+
+std::string short_text(const Json& value) {
+  if (value.is_null()) return "not there";
+  std::string text = value.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+  if (text.size() > kLongestValue) text = text.substr(0, kLongestValue) + "...";
+  return text;
+}
+
+void compare(const std::string& path, const Json& before, const Json& after,
+             std::vector<Change>& found);
+
+void compare_objects(const std::string& path, const Json& before, const Json& after,
+                     std::vector<Change>& found) {
+  for (const auto& [key, value] : after.items()) {
+    compare(child_path(path, key), member(before, key), value, found);
+  }
+  for (const auto& [key, value] : before.items()) {
+    if (!after.contains(key)) compare(child_path(path, key), value, nullptr, found);
+  }
+}
+
+void compare_lists(const std::string& path, const Json& before, const Json& after,
+                   std::vector<Change>& found) {
+  for (size_t i = 0; i < std::max(before.size(), after.size()); ++i) {
+    compare(child_path(path, i), i < before.size() ? before[i] : Json(),
+            i < after.size() ? after[i] : Json(), found);
+  }
+}
+
+void compare(const std::string& path, const Json& before, const Json& after,
+             std::vector<Change>& found) {
+  if (before.is_object() && after.is_object()) {
+    compare_objects(path, before, after, found);
+  } else if (before.is_array() && after.is_array()) {
+    compare_lists(path, before, after, found);
+  } else if (before != after) {
+    found.push_back({path, before, after});
+  }
+}
+
+}  // namespace
+
+std::string Change::text() const {
+  return "was " + short_text(before) + ", is " + short_text(after);
+}
+
+std::vector<Change> changes(const Json& before, const Json& after) {
+  std::vector<Change> found;
+  compare("", before, after, found);
+  return found;
+}
+
+std::string list_changes(const std::vector<Change>& changes, size_t most) {
+  const size_t named = std::min(most, changes.size());
+  std::string text;
+  for (size_t i = 0; i < named; ++i) {
+    text += (i == 0 ? "" : ", ") + changes[i].path + " (" + changes[i].text() + ")";
+  }
+  const size_t rest = changes.size() - named;
+  return rest == 0 ? text : text + " and " + std::to_string(rest) + " more";
+}
+
+}  // namespace muster::spec
