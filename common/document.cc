@@ -8,8 +8,8 @@
 #include <sstream>
 #include <unordered_set>
 
-#include "common/error.h"
 #include "common/file.h"
+#include "common/malformed_yaml.h"
 #include "common/scalar.h"
 
 namespace muster {
@@ -27,15 +27,22 @@ std::string position(const YAML::Mark& mark) {
 
 void require_text(std::string_view text, const std::string& source) {
   if (text.size() > kMaxBytes) {
-    throw Invalid(source + ": expected at most 4 MiB of text, found " +
-                  std::to_string(text.size()) + " bytes");
+    throw Malformed(source, "at most 4 MiB of text", std::to_string(text.size()) + " bytes");
   }
   const size_t bad = find_bad_text(text);
   if (bad == std::string_view::npos) return;
   const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(bad), '\n');
-  throw Invalid(source + ":" + std::to_string(line) + ": expected UTF-8 text, found the byte " +
-                std::to_string(static_cast<unsigned char>(text[bad])) + " at offset " +
-                std::to_string(bad));
+  throw Malformed(source + ":" + std::to_string(line), "UTF-8 text",
+                  "the byte " + std::to_string(static_cast<unsigned char>(text[bad])) +
+                      " at offset " + std::to_string(bad));
+}
+
+// The line with that number, from 0.
+std::string_view line_of(std::string_view text, int number) {
+  for (; number > 0 && !text.empty(); --number) {
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  }
+  return text.substr(0, text.find('\n'));
 }
 
 // yaml-cpp turns the escapes \N and \_ into single bytes that are no UTF-8. Control characters are
@@ -60,7 +67,7 @@ class Document::Builder : public YAML::EventHandler {
   void OnDocumentStart(const YAML::Mark& mark) override {
     // yaml-cpp goes on for ever with empty documents at a token it cannot place, such as a leading
     // ','.
-    if (++documents_ > 2) fail(mark, "expected one document, found something else");
+    if (++documents_ > 2) fail(mark, "one document", "something else");
   }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
@@ -69,24 +76,18 @@ class Document::Builder : public YAML::EventHandler {
     add(mark, nullptr, "");
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
-    fail(mark, "expected a value, found an alias (*name), which is not supported");
+    fail(mark, "a value", "an alias (*name), which is not supported");
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& text) override {
     refuse_anchor(mark, anchor);
     refuse_tag(mark, tag, "tag:yaml.org,2002:str");
-    if (text.find('\0') != std::string::npos) fail(mark, "expected text, found an escaped NUL");
+    if (text.find('\0') != std::string::npos) fail(mark, "text", "an escaped NUL");
     if (!is_utf8(text)) {
-      fail(mark, "expected text, found the escape \\N or \\_; write \\x85 or \\xa0");
+      fail(mark, "text", "the escape \\N or \\_; write \\x85 or \\xa0");
     }
-    if (tag != "?") return add(mark, text, text);
-    if (is_key()) return add(mark, text, text);
-    try {
-      add(mark, plain_scalar(text), text);
-    } catch (const Invalid& error) {
-      if (located_) throw;
-      fail(mark, error.what());
-    }
+    if (tag != "?" || is_key()) return add(mark, text, text);
+    add(mark, plain_scalar(text), text);
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
@@ -113,19 +114,18 @@ class Document::Builder : public YAML::EventHandler {
     std::unordered_set<std::string> seen;
   };
 
-  [[noreturn]] void fail(const YAML::Mark& mark, const std::string& message) {
-    located_ = true;
-    throw Invalid(document_.source_ + ":" + position(mark) + ": " + message);
+  [[noreturn]] void fail(const YAML::Mark& mark, std::string expected, std::string found) {
+    throw Malformed(document_.source_ + ":" + position(mark), std::move(expected),
+                    std::move(found));
   }
 
   void refuse_anchor(const YAML::Mark& mark, YAML::anchor_t anchor) {
-    if (anchor != 0)
-      fail(mark, "expected a value, found an anchor (&name), which is not supported");
+    if (anchor != 0) fail(mark, "a value", "an anchor (&name), which is not supported");
   }
 
   void refuse_tag(const YAML::Mark& mark, const std::string& tag, const char* allowed) {
     if (tag.empty() || tag == "?" || tag == "!" || tag == allowed) return;
-    fail(mark, "expected a value, found the tag " + tag.substr(0, 64) + ", which is not supported");
+    fail(mark, "a value", "the tag " + tag.substr(0, 64) + ", which is not supported");
   }
 
   bool is_key() const {
@@ -133,14 +133,14 @@ class Document::Builder : public YAML::EventHandler {
   }
 
   void count(const YAML::Mark& mark) {
-    if (documents_ > 1) fail(mark, "expected one document, found a second one after '---'");
-    if (++values_ > kMaxValues) fail(mark, "expected at most 100000 values");
+    if (documents_ > 1) fail(mark, "one document", "a second one after '---'");
+    if (++values_ > kMaxValues) fail(mark, "at most 100000 values", "more");
   }
 
   void push(const YAML::Mark& mark, Json container) {
     count(mark);
-    if (is_key()) fail(mark, "expected a field's name, found a list or an object as a key");
-    if (stack_.size() >= kMaxLevels) fail(mark, "expected at most 64 levels of nesting");
+    if (is_key()) fail(mark, "a field's name", "a list or an object as a key");
+    if (stack_.size() >= kMaxLevels) fail(mark, "at most 64 levels of nesting", "more");
     stack_.emplace_back();
     stack_.back().value = std::move(container);
     stack_.back().lines.line = mark.line + 1;
@@ -159,11 +159,13 @@ class Document::Builder : public YAML::EventHandler {
       lines.line = mark.line + 1;
       return place(std::move(value), std::move(lines));
     }
-    if (!value.is_string() || text.empty()) fail(mark, "expected a field's name, found none");
-    if (text.size() > kMaxKeyBytes) fail(mark, "expected a field's name of at most 1024 bytes");
+    if (!value.is_string() || text.empty()) fail(mark, "a field's name", "none");
+    if (text.size() > kMaxKeyBytes) {
+      fail(mark, "a field's name of at most 1024 bytes", std::to_string(text.size()) + " bytes");
+    }
     Level& level = stack_.back();
     if (!level.seen.insert(text).second) {
-      fail(mark, "expected each field once, found '" + text + "' again");
+      fail(mark, "each field once", "'" + text + "' again");
     }
     level.has_key = true;
     level.key = text;
@@ -194,7 +196,6 @@ class Document::Builder : public YAML::EventHandler {
   std::vector<Level> stack_;
   int documents_ = 0;
   size_t values_ = 0;
-  bool located_ = false;
 };
 
 const Document::Lines* Document::Lines::find(std::string_view child) const {
@@ -215,7 +216,8 @@ Document Document::parse(std::string_view text, std::string source) {
     while (parser.HandleNextDocument(builder)) {
     }
   } catch (const YAML::Exception& error) {
-    throw Invalid(document.source_ + ":" + position(error.mark) + ": " + error.msg);
+    const auto [expected, found] = in_plain_words(error.msg, line_of(text, error.mark.line));
+    throw Malformed(document.source_ + ":" + position(error.mark), expected, found);
   }
   return document;
 }
@@ -224,20 +226,30 @@ Document Document::load(const std::filesystem::path& path) {
   std::error_code ignored;
   if (std::filesystem::is_regular_file(path, ignored) &&
       std::filesystem::file_size(path, ignored) > kMaxBytes) {
-    throw Invalid(path.string() + ": expected at most 4 MiB of text");
+    throw Malformed(path.string(), "at most 4 MiB of text", "more");
   }
   return parse(read_file(path), path.string());
 }
 
-std::string Document::locate(std::string_view path) const {
+const Document::Lines& Document::nearest_lines(std::string_view path) const {
   const Lines* lines = &lines_;
   for (const std::string& step : split_path(path)) {
     const Lines* child = lines->find(step);
     if (child == nullptr) break;
     lines = child;
-    if (lines->line == 0) return source_ + " (--set)";
+    if (lines->line == 0) break;
   }
-  return lines->line == 0 ? source_ : source_ + ":" + std::to_string(lines->line);
+  return *lines;
+}
+
+std::string Document::locate(std::string_view path) const {
+  const Lines& lines = nearest_lines(path);
+  if (lines.line != 0) return source_ + ":" + std::to_string(lines.line);
+  return &lines == &lines_ ? source_ : source_ + " (--set)";
+}
+
+int Document::line(std::string_view path) const {
+  return nearest_lines(path).line;
 }
 
 }  // namespace muster

@@ -6,20 +6,35 @@
 #include <string_view>
 #include <vector>
 
+#include "common/error.h"
+
 namespace muster {
 
 using Json = nlohmann::ordered_json;
 
+// A text that is no document; what() is "job.yaml:3:7: expected ..., found ...".
+class Malformed : public Invalid {
+ public:
+  Malformed(std::string where, std::string expected, std::string found);
+  const std::string& where() const { return where_; }  // "job.yaml:3:7"
+  const std::string& expected() const { return expected_; }
+  const std::string& found() const { return found_; }
+
+ private:
+  std::string where_;
+  std::string expected_;
+  std::string found_;
+};
+
 // A YAML (or JSON) text as a JSON value that remembers where each part stood. Scalars are typed by
-// YAML 1.2's core schema: 12 is an integer, "12" a string, null/~ null, true/false a boolean; .inf
-// and .nan are refused, for JSON has none. Limits, so that hostile input stays cheap: UTF-8 text of
-// 4 MiB, 64 levels, 100,000 values, keys of 1,024 bytes; anchors, aliases and tags (but !!str)
-// refused.
+// YAML 1.2's core schema: 12 is an integer, "12" a string, null/~ null, true/false a boolean.
+// Numbers that JSON has none for (.inf, .nan, 1e999) stay text, which no field of a number takes.
+// Limits, so that hostile input stays cheap: UTF-8 text of 4 MiB, 64 levels, 100,000 values, keys
+// of 1,024 bytes; anchors, aliases and tags (but !!str) refused.
 class Document {
  public:
-  // `source` names the text in errors ("job.yaml"). Throws Invalid ("job.yaml:3:7: ...") on
-  // malformed YAML, duplicate keys, several documents in one text, or a limit passed. An empty text
-  // is null.
+  // `source` names the text in errors ("job.yaml"). Throws Malformed on malformed YAML, duplicate
+  // keys, several documents in one text, or a limit passed. An empty text is null.
   static Document parse(std::string_view text, std::string source);
   static Document load(const std::filesystem::path& path);
 
@@ -32,6 +47,9 @@ class Document {
   // "job.yaml:12" for a dotted path such as "spec.training.layers[2].dense.units": its own line, or
   // that of the nearest parent which has one; "job.yaml (--set)" for a value that set() brought.
   std::string locate(std::string_view path) const;
+
+  // The line of locate(), counted from 1; 0 where it names none.
+  int line(std::string_view path) const;
 
   // The value at `path`, or nullptr.
   const Json* find(std::string_view path) const;
@@ -51,6 +69,7 @@ class Document {
     const Lines* find(std::string_view child) const;
   };
   class Builder;
+  const Lines& nearest_lines(std::string_view path) const;
 
   std::string source_;
   Json value_;

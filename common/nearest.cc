@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 
 #include "common/schema.h"
 
@@ -33,6 +34,19 @@ size_t edit_distance(const std::string& a, const std::string& b) {
   return cost[a.size()][b.size()];
 }
 
+// Whether `candidate` has `word` as its beginning, or from the beginning of one of its words:
+// crossEntropy of softmaxCrossEntropy, sigmoid of mnist-sigmoid.
+bool has_part(const std::string& candidate, const std::string& word) {
+  const std::string text = lower(candidate);
+  for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
+    const auto is = [&](size_t i, int (*kind)(int)) {
+      return kind(static_cast<unsigned char>(candidate[i])) != 0;
+    };
+    if (at == 0 || is(at, std::isupper) || !is(at - 1, std::isalnum)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
@@ -51,6 +65,22 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
     }
   }
   return best;
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
+  constexpr size_t kShortestPart = 3;
+  constexpr size_t kMostNamed = 3;
+  std::vector<std::string> likely;
+  if (const std::string near = nearest(word, candidates); !near.empty()) {
+    likely = {near};
+  } else if (word.size() >= kShortestPart && word.size() <= kLongestWord) {
+    std::copy_if(candidates.begin(), candidates.end(), std::back_inserter(likely),
+                 [&](const std::string& candidate) { return has_part(candidate, lower(word)); });
+  }
+  if (likely.empty() || likely.size() > kMostNamed) return "";
+  std::string text;
+  for (const std::string& name : likely) text += (text.empty() ? "" : " or ") + name;
+  return "did you mean " + text + "?";
 }
 
 }  // namespace muster

@@ -1,4 +1,5 @@
 #include "common/error.h"
+#include "common/scalar.h"
 #include "common/schema.h"
 
 namespace muster {
@@ -13,13 +14,27 @@ std::string Problem::text() const {
 
 Problem make_problem(const Document& document, const std::string& path, std::string expected,
                      std::string found, std::string hint) {
-  return {path, document.locate(path), std::move(expected), std::move(found), std::move(hint)};
+  Problem problem;
+  problem.path = path;
+  problem.where = document.locate(path);
+  problem.expected = std::move(expected);
+  problem.found = std::move(found);
+  problem.hint = std::move(hint);
+  problem.line = document.line(path);
+  return problem;
 }
 
 std::string describe(const Json& value) {
   if (value.is_null()) return "null";
   if (value.is_object()) return value.empty() ? "an empty object" : "an object";
-  if (value.is_array()) return value.empty() ? "an empty list" : "a list";
+  if (value.is_array()) {
+    if (value.empty()) return "an empty list";
+    return "a list of " + std::to_string(value.size()) +
+           (value.size() == 1 ? " entry" : " entries");
+  }
+  if (value.is_string() && is_beyond_numbers(value.get_ref<const std::string&>())) {
+    return value.get<std::string>().substr(0, 80) + " (not a finite number)";
+  }
   std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
   if (text.size() > 80) {
     size_t end = 77;
@@ -29,11 +44,6 @@ std::string describe(const Json& value) {
   if (value.is_string()) return text + " (a string)";
   if (value.is_boolean()) return text + " (a boolean)";
   return text + (value.is_number_integer() ? " (an integer)" : " (a number)");
-}
-
-std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
-  const std::string near = nearest(word, candidates);
-  return near.empty() ? "" : "did you mean " + near + "?";
 }
 
 std::string join(const std::vector<std::string>& words) {

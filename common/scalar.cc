@@ -2,9 +2,7 @@
 
 #include <charconv>
 #include <cmath>
-#include <optional>
-
-#include "common/error.h"
+#include <utility>
 
 namespace muster {
 
@@ -42,11 +40,8 @@ bool is_number(std::string_view text, bool& integral) {
   return at == text.size();
 }
 
-[[noreturn]] void too_large(const std::string& text) {
-  throw Invalid("expected a finite number of at most 64 bits, found " + text.substr(0, 64));
-}
-
-Json integer(const std::string& text, std::string_view digits, int base) {
+// Null where not even a float holds it.
+Json integer(std::string_view digits, int base) {
   const char* end = digits.data() + digits.size();
   int64_t value = 0;
   if (auto [at, error] = std::from_chars(digits.data(), end, value, base);
@@ -58,17 +53,24 @@ Json integer(const std::string& text, std::string_view digits, int base) {
       error == std::errc() && at == end) {
     return large;
   }
-  too_large(text);
+  double huge = 0;
+  if (base == 10) {
+    const auto result = std::from_chars(digits.data(), end, huge);
+    return result.ec == std::errc() ? Json(huge) : Json();
+  }
+  for (const char c : digits) huge = huge * base + (is_digit(c) ? c - '0' : (c | 0x20) - 'a' + 10);
+  return std::isfinite(huge) ? Json(huge) : Json();
 }
 
-std::optional<Json> based_integer(const std::string& text) {
-  if (text.size() < 3 || text[0] != '0' || (text[1] != 'x' && text[1] != 'o')) return std::nullopt;
+// The digits of 0x1f or 0o17, and their base; 0 for other text.
+std::pair<std::string_view, int> based_digits(std::string_view text) {
+  if (text.size() < 3 || text[0] != '0' || (text[1] != 'x' && text[1] != 'o')) return {text, 0};
   const bool hex = text[1] == 'x';
-  const std::string_view digits = std::string_view(text).substr(2);
+  const std::string_view digits = text.substr(2);
   if (digits.find_first_not_of(hex ? "0123456789abcdefABCDEF" : "01234567") != digits.npos) {
-    return std::nullopt;
+    return {text, 0};
   }
-  return integer(text, digits, hex ? 16 : 8);
+  return {digits, hex ? 16 : 8};
 }
 
 bool is_not_finite(const std::string& text) {
@@ -76,6 +78,22 @@ bool is_not_finite(const std::string& text) {
   const std::string unsigned_text =
       text.empty() || (text[0] != '-' && text[0] != '+') ? text : text.substr(1);
   return unsigned_text == ".inf" || unsigned_text == ".Inf" || unsigned_text == ".INF";
+}
+
+// The text itself where it is no number; null for a number that JSON has none for.
+Json number(const std::string& text) {
+  if (is_not_finite(text)) return nullptr;
+  if (const auto [digits, base] = based_digits(text); base != 0) return integer(digits, base);
+  bool integral = false;
+  if (!is_number(text, integral)) return text;
+  const std::string_view digits = std::string_view(text).substr(text[0] == '+' ? 1 : 0);
+  if (integral) return integer(digits, 10);
+  double value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  // Out of range is too large or too small; the latter is as good as zero.
+  if (error == std::errc::result_out_of_range) value = std::strtod(text.c_str(), nullptr);
+  if (!std::isfinite(value)) return nullptr;
+  return value;
 }
 
 }  // namespace
@@ -86,20 +104,12 @@ Json plain_scalar(const std::string& text) {
   }
   if (text == "true" || text == "True" || text == "TRUE") return true;
   if (text == "false" || text == "False" || text == "FALSE") return false;
-  if (is_not_finite(text)) too_large(text);
-  if (std::optional<Json> value = based_integer(text)) return *value;
-  bool integral = false;
-  if (!is_number(text, integral)) return text;
-  const std::string_view digits = std::string_view(text).substr(text[0] == '+' ? 1 : 0);
-  if (integral) return integer(text, digits, 10);
-  double value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  // Out of range is too large or too small; the latter is as good as zero.
-  if (error == std::errc::result_out_of_range) {
-    value = std::strtod(text.c_str(), nullptr);
-  }
-  if (!std::isfinite(value)) too_large(text);
-  return value;
+  Json value = number(text);
+  return value.is_null() ? Json(text) : value;
+}
+
+bool is_beyond_numbers(const std::string& text) {
+  return number(text).is_null();
 }
 
 size_t find_bad_text(std::string_view text) {

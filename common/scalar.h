@@ -7,9 +7,12 @@
 
 namespace muster {
 
-// A plain scalar as YAML 1.2's core schema types it (section 10.3.2). Throws Invalid, without
-// saying where, for numbers that JSON or 64 bits cannot hold: .inf, .nan, 1e999, 2^64.
+// A plain scalar as YAML 1.2's core schema types it (section 10.3.2). Integers of more than 64 bits
+// become the nearest float; numbers that JSON has none for (.inf, .nan, 1e999) stay text.
 Json plain_scalar(const std::string& text);
+
+// Whether `text` is a number that JSON has none for.
+bool is_beyond_numbers(const std::string& text);
 
 // Well-formed UTF-8 without control characters other than tab and line ends? Returns the offset of
 // the first byte that is not, or npos.

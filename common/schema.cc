@@ -22,28 +22,33 @@ std::string number_text(const Json& value) {
   return value.dump();
 }
 
-std::string bounds(const Json& schema, const char* low, const char* high, const std::string& unit) {
-  const bool has_low = schema.contains(low), has_high = schema.contains(high);
-  if (has_low && has_high) {
-    return " from " + number_text(schema[low]) + " to " + number_text(schema[high]) + unit;
-  }
-  if (has_low) return " of at least " + number_text(schema[low]) + unit;
-  if (has_high) return " of at most " + number_text(schema[high]) + unit;
-  return "";
-}
-
 std::string number_bounds(const Json& schema) {
+  const bool has_low = schema.contains("minimum"), has_high = schema.contains("maximum");
   const bool above = flag(schema, "exclusiveMinimum"), below = flag(schema, "exclusiveMaximum");
-  if (!above && !below) return bounds(schema, "minimum", "maximum", "");
-  std::string text;
-  if (schema.contains("minimum")) {
-    text += (above ? " above " : " of at least ") + number_text(schema["minimum"]);
+  if (has_low && has_high && !above && !below) {
+    return " from " + number_text(schema["minimum"]) + " to " + number_text(schema["maximum"]);
   }
-  if (schema.contains("maximum")) {
+  std::string text;
+  if (has_low) text += (above ? " above " : " of at least ") + number_text(schema["minimum"]);
+  if (has_high) {
     text += text.empty() ? "" : " and";
     text += (below ? " below " : " of at most ") + number_text(schema["maximum"]);
   }
   return text;
+}
+
+// " of 1 to 5 entries", " with exactly 1 field", or "" where the schema does not bound them.
+std::string size_bounds(const Json& schema, const char* low_name, const char* high_name,
+                        const std::string& link, const std::string& one, const std::string& many) {
+  const size_t low = schema.value(low_name, size_t{0});
+  if (!schema.contains(high_name)) {
+    if (low == 0) return "";
+    return link + "at least " + std::to_string(low) + " " + (low == 1 ? one : many);
+  }
+  const size_t high = schema[high_name].get<size_t>();
+  const std::string end = std::to_string(high) + " " + (high == 1 ? one : many);
+  if (low == 0) return link + "at most " + end;
+  return low == high ? link + "exactly " + end : link + std::to_string(low) + " to " + end;
 }
 
 std::vector<std::string> words_of(const Json& values) {
@@ -59,13 +64,21 @@ std::string expectation(const Json& schema) {
   if (schema.contains("enum")) return "one of " + join(words_of(schema["enum"]));
   if (flag(schema, "x-kubernetes-int-or-string")) return "an integer or a string";
   const std::string kind = kind_of(schema);
+  if (schema.contains("minimum") && schema["minimum"] == schema.value("maximum", Json())) {
+    return number_text(schema["minimum"]);
+  }
   if (kind == "integer") return "an integer" + number_bounds(schema);
   if (kind == "number") return "a number" + number_bounds(schema);
   if (kind == "boolean") return "true or false";
-  if (kind == "array") return "a list" + bounds(schema, "minItems", "maxItems", " entries");
-  if (kind == "object")
-    return "an object" + bounds(schema, "minProperties", "maxProperties", " fields");
-  std::string text = "a string" + bounds(schema, "minLength", "maxLength", " characters");
+  if (kind == "array") {
+    return "a list" + size_bounds(schema, "minItems", "maxItems", " of ", "entry", "entries");
+  }
+  if (kind == "object") {
+    return "an object" +
+           size_bounds(schema, "minProperties", "maxProperties", " with ", "field", "fields");
+  }
+  std::string text =
+      "a string" + size_bounds(schema, "minLength", "maxLength", " of ", "character", "characters");
   if (schema.contains("pattern")) text += " matching " + schema["pattern"].get<std::string>();
   return text;
 }
@@ -98,8 +111,16 @@ bool within(const Json& schema, const char* low, const char* high, size_t size) 
          (!schema.contains(high) || size <= schema[high].get<size_t>());
 }
 
-bool number_fits(const Json& schema, const Json& value) {
-  // Json compares integers of different signs and floats by value.
+// The number as its reader keeps it: `format: float` is a float32.
+Json kept(const Json& schema, const Json& value) {
+  if (schema.value("format", "") != "float") return value;
+  const auto number = value.get<double>();
+  const bool fits = std::abs(number) <= static_cast<double>(std::numeric_limits<float>::max());
+  return fits ? static_cast<double>(static_cast<float>(number)) : HUGE_VAL;
+}
+
+// Json compares integers of different signs and floats by value.
+bool within_bounds(const Json& schema, const Json& value) {
   if (schema.contains("minimum")) {
     const Json& low = schema["minimum"];
     if (flag(schema, "exclusiveMinimum") ? !(value > low) : value < low) return false;
@@ -108,9 +129,32 @@ bool number_fits(const Json& schema, const Json& value) {
     const Json& high = schema["maximum"];
     if (flag(schema, "exclusiveMaximum") ? !(value < high) : value > high) return false;
   }
+  return true;
+}
+
+bool number_fits(const Json& schema, const Json& value) {
+  const Json number = kept(schema, value);
+  if (!within_bounds(schema, number)) return false;
+  if (number.is_number_float() && !std::isfinite(number.get<double>())) return false;
   // What does not say int64 by its bounds must still fit there.
   return !value.is_number_unsigned() || kind_of(schema) == "number" || schema.contains("maximum") ||
          value.get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+}
+
+// What was found in place of what `schema` asks for, in words.
+std::string found_in_place(const Json& schema, const Json& value) {
+  if (value.is_object() && !value.empty() && kind_of(schema) == "object") {
+    std::vector<std::string> names;
+    for (const auto& [name, unused] : value.items()) names.push_back(name);
+    return std::to_string(names.size()) + " (" + join(names) + ")";
+  }
+  if (value.is_number() && kind_of(schema) == "number" && within_bounds(schema, value)) {
+    const auto number = kept(schema, value).get<double>();
+    return describe(value) + (std::isfinite(number)
+                                  ? ", which a float32 rounds to " + Json(number).dump()
+                                  : ", which is more than a float32 holds");
+  }
+  return describe(value);
 }
 
 bool string_fits(const Json& schema, const std::string& text) {
@@ -132,8 +176,8 @@ class Walker {
       if (schema.contains("enum") && value.is_string()) {
         hint = did_you_mean(value.get_ref<const std::string&>(), words_of(schema["enum"]));
       }
-      report(path, expectation(schema), describe(value), hint);
-      if (!has_kind(value, kind_of(schema))) return;
+      report(path, expectation(schema), found_in_place(schema, value), hint);
+      if (value.is_object() || !has_kind(value, kind_of(schema))) return;
     }
     if (kind_of(schema) == "integer" && value.is_number_float()) value = value.get<int64_t>();
     if (value.is_object()) walk_object(schema, value, path);
@@ -174,7 +218,7 @@ class Walker {
     const Json& properties = schema.contains("properties") ? schema["properties"] : kNone;
     fill_defaults(properties, value);
     for (const Json& name : schema.value("required", Json::array())) {
-      if (!value.contains(name.get<std::string>())) require(properties, path, name);
+      if (!value.contains(name.get<std::string>())) require(properties, value, path, name);
     }
     for (auto& [key, member] : value.get_ref<Json::object_t&>()) {
       if (full()) return;
@@ -198,11 +242,21 @@ class Walker {
     }
   }
 
-  void require(const Json& properties, const std::string& path, const Json& name) {
+  void require(const Json& properties, const Json& value, const std::string& path,
+               const Json& name) {
     const std::string key = name.get<std::string>();
+    for (const auto& [found, unused] : value.items()) {
+      if (!properties.contains(found) && nearest(found, names_of(properties)) == key) return;
+    }
     const auto property = properties.find(key);
     report(child_path(path, key), property == properties.end() ? "a value" : expectation(*property),
            "nothing", "");
+  }
+
+  static std::vector<std::string> names_of(const Json& properties) {
+    std::vector<std::string> names;
+    for (const auto& [name, unused] : properties.items()) names.push_back(name);
+    return names;
   }
 
   void walk_unknown(const Json& schema, const Json& properties, const std::string& key,
@@ -213,12 +267,14 @@ class Walker {
     }
     if (additional != schema.end() && additional->get<bool>()) return;
     if (flag(schema, "x-kubernetes-preserve-unknown-fields")) return;
-    std::vector<std::string> names;
-    for (const auto& [name, unused] : properties.items()) names.push_back(name);
+    const std::vector<std::string> names = names_of(properties);
     report(child_path(path, key),
            names.empty() ? "no field here" : "one of the fields " + join(names),
            "the unknown field " + describe(key).substr(0, describe(key).rfind(" (")),
            did_you_mean(key, names));
+    if (const std::string meant = nearest(key, names); !meant.empty() && !full()) {
+      problems_.back().meant = child_path(path, meant);
+    }
   }
 
   const Document& document_;

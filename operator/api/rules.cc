@@ -1,6 +1,7 @@
 #include "operator/api/rules.h"
 
 #include <algorithm>
+#include <initializer_list>
 
 #include "common/json.h"
 
@@ -128,6 +129,24 @@ std::string more_than_all(const Json& self) {
   return minimum <= all ? "" : std::to_string(minimum) + " of " + std::to_string(all) + " replicas";
 }
 
+using Paths = std::vector<std::string>;
+
+const std::string kRoles = "spec.replicaSpecs";
+const Paths kMembersRead = {kRoles + ".chief", kRoles + ".master", kRoles + ".worker.replicas"};
+const Paths kPsRead = {kRoles + ".ps.replicas"};
+const Paths kEvaluatorRead = {kRoles + ".evaluator.replicas"};
+
+Paths all(std::initializer_list<Paths> lists) {
+  Paths result;
+  for (const Paths& list : lists) result.insert(result.end(), list.begin(), list.end());
+  return result;
+}
+
+bool can_be_read(const Problems& problems, const std::string& path) {
+  const bool within = path.ends_with(".*");
+  return within ? problems.is_whole(path.substr(0, path.size() - 2)) : problems.is_sound(path);
+}
+
 #define MEMBERS                                                                 \
   "((has(self.replicaSpecs.chief) || has(self.replicaSpecs.master) ? 1 : 0) + " \
   "(has(self.replicaSpecs.worker) ? self.replicaSpecs.worker.replicas : 0))"
@@ -143,60 +162,83 @@ std::string more_than_all(const Json& self) {
 
 const std::vector<Rule>& rules() {
   static const std::vector<Rule> table = {
-      {"spec.replicaSpecs", "!(has(self.chief) && has(self.master))", "master",
-       "chief or master, which are two names of one role", chief_and_master},
+      {"spec.replicaSpecs",
+       "!(has(self.chief) && has(self.master))",
+       "master",
+       "chief or master, which are two names of one role",
+       chief_and_master,
+       {kRoles}},
       {"spec.replicaSpecs",
        "has(self.chief) || has(self.master) || (has(self.worker) && self.worker.replicas > 0)", "",
-       "at least one replica that trains: a chief or a worker", nobody_computes},
+       "at least one replica that trains: a chief or a worker", nobody_computes, kMembersRead},
       {"spec.replicaSpecs",
        "!has(self.ps) || self.ps.replicas == 0 || self.ps.replication <= self.ps.replicas",
-       "ps.replication", "no more copies than there are ps", fewer_ps_than_copies},
+       "ps.replication", "no more copies than there are ps", fewer_ps_than_copies,
+       all({kPsRead, {kRoles + ".ps.replication"}})},
       {"spec",
        "!has(self.training) || self.strategy != 'parameterServer' || " MEMBERS " <= 1 || " PS
        " >= 1",
-       "replicaSpecs", "at least one ps where several members train by parameter servers", no_ps},
+       "replicaSpecs", "at least one ps where several members train by parameter servers", no_ps,
+       all({kMembersRead, kPsRead, {"spec.training", "spec.strategy"}})},
       {"spec", "!has(self.training) || self.strategy != 'collective' || " PS " == 0",
-       "replicaSpecs.ps", "no ps, for the strategy is collective", ps_in_collective},
+       "replicaSpecs.ps", "no ps, for the strategy is collective", ps_in_collective,
+       all({kPsRead, {"spec.training", "spec.strategy"}})},
       {"spec",
        "!has(self.training) || self.training.synchronization.backupWorkers == 0 || "
        "self.training.synchronization.backupWorkers < " MEMBERS,
        "training.synchronization.backupWorkers", "fewer backup workers than members",
-       too_many_backup_workers},
+       too_many_backup_workers,
+       all({kMembersRead, {"spec.training.synchronization.backupWorkers"}})},
       {"spec",
        "!has(self.training) || " EVALUATORS
        " == 0 || has(self.training.data.validation) || has(self.training.data.test)",
        "replicaSpecs.evaluator",
        "validation or test among spec.training.data for an evaluator to evaluate with",
-       nothing_to_evaluate},
+       nothing_to_evaluate,
+       all({kEvaluatorRead, {"spec.training.data.validation", "spec.training.data.test"}})},
       {"spec",
        "!has(self.successPolicy) || !has(self.successPolicy.decidedBy) || "
        "(self.successPolicy.decidedBy == 'chief' ? has(self.replicaSpecs.chief) || "
        "has(self.replicaSpecs.master) : has(self.replicaSpecs.worker) && "
        "self.replicaSpecs.worker.replicas > 0)",
-       "successPolicy.decidedBy", "a role that the job has", decided_by_nobody},
-      {"spec.elastic", "self.minReplicas <= self.maxReplicas", "minReplicas",
-       "minReplicas of at most maxReplicas", elastic_backwards},
+       "successPolicy.decidedBy", "a role that the job has", decided_by_nobody,
+       all({kMembersRead, {"spec.successPolicy.decidedBy"}})},
+      {"spec.elastic",
+       "self.minReplicas <= self.maxReplicas",
+       "minReplicas",
+       "minReplicas of at most maxReplicas",
+       elastic_backwards,
+       {"spec.elastic.minReplicas", "spec.elastic.maxReplicas"}},
       {"spec",
        "!has(self.elastic) || self.elastic.minReplicas > self.elastic.maxReplicas || "
        "(has(self.replicaSpecs.worker) && self.replicaSpecs.worker.replicas "
        ">= "
        "self.elastic.minReplicas && self.replicaSpecs.worker.replicas <= "
        "self.elastic.maxReplicas)",
-       "elastic", "workers, between minReplicas and maxReplicas", elastic_without_workers},
+       "elastic", "workers, between minReplicas and maxReplicas", elastic_without_workers,
+       all({kMembersRead, {"spec.elastic.*"}})},
       {"spec.failurePolicy",
-       "!has(self.rules) || self.rules.all(r, has(r.onExitCodes) || has(r.onReason))", "rules",
-       "onExitCodes or onReason in each rule", rule_without_match},
+       "!has(self.rules) || self.rules.all(r, has(r.onExitCodes) || has(r.onReason))",
+       "rules",
+       "onExitCodes or onReason in each rule",
+       rule_without_match,
+       {"spec.failurePolicy.rules.*"}},
       {"spec",
        "!has(self.failurePolicy) || !has(self.failurePolicy.rules) || "
        "self.failurePolicy.rules.all(r, !has(r.roles) || r.roles.all(n, "
        "n == 'ps' ? has(self.replicaSpecs.ps) : n == 'worker' ? has(self.replicaSpecs.worker) : "
        "n == 'evaluator' ? has(self.replicaSpecs.evaluator) : "
        "has(self.replicaSpecs.chief) || has(self.replicaSpecs.master)))",
-       "failurePolicy.rules", "roles that the job has", rule_for_missing_role},
+       "failurePolicy.rules",
+       "roles that the job has",
+       rule_for_missing_role,
+       {kRoles + ".chief", kRoles + ".worker", kRoles + ".ps", kRoles + ".evaluator",
+        "spec.failurePolicy.rules.*"}},
       {"spec",
        "!has(self.schedulingPolicy.minAvailable) || self.schedulingPolicy.minAvailable <= " MEMBERS
        " + " PS " + " EVALUATORS,
-       "schedulingPolicy.minAvailable", "no more than there are replicas", more_than_all},
+       "schedulingPolicy.minAvailable", "no more than there are replicas", more_than_all,
+       all({kMembersRead, kPsRead, kEvaluatorRead, {"spec.schedulingPolicy.minAvailable"}})},
       {"spec.managedBy", "self == oldSelf", "", "no change", nullptr},
       {"",
        UNLESS_SUSPENDED("(has(self.spec.training) == has(oldSelf.spec.training) && "
@@ -219,18 +261,21 @@ const std::vector<Rule>& rules() {
 #undef SAME_ROLE
 #undef UNLESS_SUSPENDED
 
-std::vector<Problem> check_rules(const Document& document) {
-  std::vector<Problem> problems;
+void check_rules(const Document& document, Problems& problems) {
+  // Rules are about different things: what one finds keeps no other from being told.
+  std::vector<Problem> found_by_rules;
   for (const Rule& rule : rules()) {
     const Json* self = document.find(rule.path);
     if (rule.found == nullptr || self == nullptr || !self->is_object()) continue;
+    const auto read = [&](const std::string& path) { return can_be_read(problems, path); };
+    if (!std::all_of(rule.reads.begin(), rule.reads.end(), read)) continue;
     const std::string found = rule.found(*self);
     if (found.empty()) continue;
     const std::string path =
         *rule.blame == '\0' ? rule.path : std::string(rule.path) + "." + rule.blame;
-    problems.push_back(make_problem(document, path, rule.expected, found));
+    found_by_rules.push_back(make_problem(document, path, rule.expected, found));
   }
-  return problems;
+  problems.add(std::move(found_by_rules));
 }
 
 }  // namespace muster::api

@@ -3,8 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "common/document.h"
-#include "common/schema.h"
+#include "common/problems.h"
 
 namespace muster::api {
 
@@ -19,14 +18,17 @@ struct Rule {
   // The same as `cel`: "" where all is well, else what was found. Null for a rule about changes
   // (oldSelf), which a manifest alone cannot break. Must take objects that failed their schema.
   std::string (*found)(const Json& self);
+  // What `found` reads, from the root; "x.*" for x and all within. A problem there is the mistake,
+  // and what the rule would say follows from it.
+  std::vector<std::string> reads = {};
 };
 const std::vector<Rule>& rules();
 
-// Problems of `document` by rules(), by the templates and by what is in the API but not available
-// yet.
-std::vector<Problem> check_rules(const Document& document);
-std::vector<Problem> check_templates(const Document& document);
-std::vector<Problem> check_available(const Document& document);
+// Add what `document` breaks of rules(), in its templates, and by what is in the API but not
+// available yet; what only follows from problems that are there is left out.
+void check_rules(const Document& document, Problems& problems);
+void check_templates(const Document& document, Problems& problems);
+void check_available(const Document& document, Problems& problems);
 
 // The container that counts (named trainer, else tensorflow, else the only one) of a
 // PodTemplateSpec, or null.

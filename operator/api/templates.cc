@@ -30,12 +30,15 @@ const std::vector<std::string>& container_fields() {
 
 class Checker {
  public:
-  explicit Checker(const Document& document) : document_(document) {}
+  Checker(const Document& document, Problems& problems)
+      : document_(document), problems_(problems) {}
 
-  std::vector<Problem> run() {
+  void run() {
     const Json* spec = document_.find("spec");
-    if (spec == nullptr) return {};
-    const bool training = !member(*spec, "training").is_null();
+    if (spec == nullptr) return;
+    // Where it was probably meant to be there, nothing is said of its absence.
+    const bool training =
+        !member(*spec, "training").is_null() || !problems_.is_sound("spec.training");
     const Json& roles = member(*spec, "replicaSpecs");
     for (const char* role : {"ps", "chief", "master", "worker", "evaluator"}) {
       const Json& replica = member(roles, role);
@@ -43,30 +46,29 @@ class Checker {
       check(member(replica, "template"), std::string("spec.replicaSpecs.") + role + ".template",
             training);
     }
-    return std::move(problems_);
   }
 
  private:
-  void report(const std::string& path, std::string expected, std::string found,
-              std::string hint = "") {
-    problems_.push_back(
-        make_problem(document_, path, std::move(expected), std::move(found), std::move(hint)));
-  }
-
   void check(const Json& pod_template, const std::string& path, bool training) {
     const Json& containers = containers_of(pod_template);
     const std::string containers_path = path + ".spec.containers";
+    if (!problems_.is_sound(containers_path)) return;
     if (!containers.is_array() || containers.empty()) {
       if (!training) {
-        report(containers_path, "a container to run, for the job has no spec.training", "none");
+        problems_.report(containers_path, "a container to run, for the job has no spec.training",
+                         "none");
       }
       return;
     }
     const Json& container = counting_container(pod_template);
     if (container.is_null()) {
-      report(containers_path,
-             "one of the containers to be named trainer or tensorflow: the one whose end decides",
-             std::to_string(containers.size()) + " containers of other names");
+      for (size_t i = 0; i < containers.size(); ++i) {
+        if (!problems_.is_sound(child_path(containers_path, i) + ".name")) return;
+      }
+      problems_.report(
+          containers_path,
+          "one of the containers to be named trainer or tensorflow: the one whose end decides",
+          std::to_string(containers.size()) + " containers of other names");
       return;
     }
     const auto index = static_cast<size_t>(&container - &containers[0]);
@@ -76,16 +78,19 @@ class Checker {
   void check_container(const Json& container, const std::string& path, bool training) {
     const Json& command = member(container, "command");
     const bool has_command = !command.is_null() && !(command.is_array() && command.empty());
-    if (!training && !has_command && string_or(container, "image", "").empty()) {
-      report(path, "a command or an image, for the job has no spec.training", "neither");
+    const bool can_be_read =
+        problems_.is_sound(path + ".command") && problems_.is_sound(path + ".image");
+    if (!training && !has_command && can_be_read && string_or(container, "image", "").empty()) {
+      problems_.report(path, "a command or an image, for the job has no spec.training", "neither");
     }
     const Json& env = member(container, "env");
     for (size_t i = 0; i < env.size(); ++i) {
       const Json& entry = env.is_array() ? env[i] : env;
       const std::string name = string_or(entry, "name", "");
       if (is_reserved(name)) {
-        report(child_path(path + ".env", i) + ".name",
-               "a variable other than TF_CONFIG and MUSTER_*, which Muster sets", "'" + name + "'");
+        problems_.report(child_path(path + ".env", i) + ".name",
+                         "a variable other than TF_CONFIG and MUSTER_*, which Muster sets",
+                         "'" + name + "'");
       }
     }
     if (!container.is_object()) return;
@@ -93,13 +98,13 @@ class Checker {
       const auto& known = container_fields();
       const std::string near = nearest(key, known);
       if (near.empty() || near == key) continue;
-      report(child_path(path, key), "a field of a container", "the unknown field \"" + key + "\"",
-             "did you mean " + near + "?");
+      problems_.report(child_path(path, key), "a field of a container",
+                       "the unknown field \"" + key + "\"", "did you mean " + near + "?");
     }
   }
 
   const Document& document_;
-  std::vector<Problem> problems_;
+  Problems& problems_;
 };
 
 }  // namespace
@@ -116,8 +121,8 @@ const Json& counting_container(const Json& pod_template) {
   return containers.size() == 1 ? containers[0] : none;
 }
 
-std::vector<Problem> check_templates(const Document& document) {
-  return Checker(document).run();
+void check_templates(const Document& document, Problems& problems) {
+  Checker(document, problems).run();
 }
 
 }  // namespace muster::api

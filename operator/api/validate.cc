@@ -1,8 +1,8 @@
+#include "operator/api/validate.h"
+
 #include "common/exit_code.h"
 #include "common/json.h"
 #include "operator/api/rules.h"
-#include "operator/api/training_job.h"
-#include "trainer/spec/training_spec.h"
 
 namespace muster::api {
 
@@ -27,43 +27,53 @@ const std::vector<NotYet>& not_yet() {
   return table;
 }
 
-void append(std::vector<Problem>& problems, std::vector<Problem> more) {
-  for (Problem& problem : more) problems.push_back(std::move(problem));
+void check_size(const Document& document, Problems& problems) {
+  const Json* training = document.find(kTraining);
+  const size_t size = training == nullptr ? 0 : training->dump().size();
+  if (size <= kMaxTrainingBytes) return;
+  problems.report(kTraining, "at most 64 KiB as JSON", std::to_string(size) + " bytes");
 }
 
-std::vector<Problem> check_size(const Document& document) {
-  const Json* training = document.find(kTraining);
-  if (training == nullptr) return {};
-  const size_t size = training->dump().size();
-  if (size <= kMaxTrainingBytes) return {};
-  return {
-      make_problem(document, kTraining, "at most 64 KiB as JSON", std::to_string(size) + " bytes")};
+// A `training` block where a whole manifest was asked for.
+bool is_training_alone(const Json& value) {
+  return value.is_object() && !value.contains("spec") && !value.contains("kind") &&
+         value.contains("model") && value.contains("data");
 }
 
 }  // namespace
 
-std::vector<Problem> check_available(const Document& document) {
+void check_available(const Document& document, Problems& problems) {
   const Json* training = document.find(kTraining);
-  if (training == nullptr || training->is_null()) return {};
-  std::vector<Problem> problems;
+  if (training == nullptr || training->is_null()) return;
   for (const NotYet& entry : not_yet()) {
     const Json* value = document.find(entry.path);
     if (value == nullptr || value->is_null()) continue;
     if (!entry.refused.is_null() && *value != entry.refused) continue;
-    problems.push_back(make_problem(document, entry.path, entry.instead,
-                                    describe(*value) + ", which is not available in this build"));
+    problems.report(entry.path, entry.instead,
+                    describe(*value) + ", which is not available in this build");
   }
-  return problems;
 }
 
 std::vector<Problem> validate(Document& document) {
-  std::vector<Problem> problems = apply_schema(training_job_schema(), document);
-  append(problems, check_rules(document));
-  append(problems, check_templates(document));
-  append(problems, spec::check_training(document, kTraining));
-  append(problems, check_available(document));
-  append(problems, check_size(document));
-  return problems;
+  return validate(document, {});
+}
+
+std::vector<Problem> validate(Document& document, const spec::LookUp& look_up) {
+  Problems problems(document);
+  if (is_training_alone(document.value())) {
+    problems.report(
+        "", "a TrainingJob", "a training block alone",
+        "put it below spec.training of a manifest, or use muster-trainer --standalone " +
+            document.source());
+    return problems.sorted();
+  }
+  problems.add(apply_schema(training_job_schema(), document));
+  check_rules(document, problems);
+  check_templates(document, problems);
+  spec::check_training(document, kTraining, problems, look_up);
+  check_available(document, problems);
+  check_size(document, problems);
+  return problems.sorted();
 }
 
 TrainingJob load_training_job(Document& document) {

@@ -28,6 +28,17 @@ struct IdxLabels {
   int largest = 0;
 };
 
+// The header of images alone.
+struct IdxShape {
+  uint64_t samples = 0;
+  std::vector<int64_t> sample;
+};
+IdxShape read_idx_shape(ByteStream& stream);
+
+// Throws Invalid where there is not one label for each image.
+void require_as_many(const IdxLabels& labels, const std::string& labels_name, uint64_t images,
+                     const std::string& images_name);
+
 // Read a stream to its end; of images only the selection is kept. Throw Invalid naming file, byte,
 // expected and found: no IDX, labels where images are meant (and the reverse), another element
 // type, dimensions that the file cannot hold, truncation, bytes too many, a selection beyond the

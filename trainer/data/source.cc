@@ -56,13 +56,7 @@ Samples read_idx(const spec::DataSource& source) {
 
   const IdxLabels labels = with_file(source.labels, "IDX labels",
                                      [](ByteStream& stream) { return read_idx_labels(stream); });
-  if (labels.labels.size() != images.samples_in_file) {
-    throw Invalid(
-        fmt::format("{} has {} labels (count at byte 4) but {} has {} images: expected as "
-                    "many of each",
-                    source.labels.string(), labels.labels.size(), source.images.string(),
-                    images.samples_in_file));
-  }
+  require_as_many(labels, source.labels.string(), images.samples_in_file, source.images.string());
   samples.name = source.labels.string();
   samples.label_count = labels.largest + 1;
   const auto first = labels.labels.begin() + static_cast<int64_t>(samples.first);

@@ -1,9 +1,13 @@
+#include "trainer/spec/check.h"
+
 #include <algorithm>
 
+#include "common/error.h"
+#include "common/exit_code.h"
 #include "common/json.h"
 #include "trainer/compute/models/catalogue.h"
+#include "trainer/spec/fit.h"
 #include "trainer/spec/layers.h"
-#include "trainer/spec/training_spec.h"
 
 namespace muster::spec {
 
@@ -19,6 +23,7 @@ struct NotYet {
 };
 constexpr NotYet kNotYet[] = {
     {"precision", "bfloat16", "float32"},
+    {"device", "cuda", "auto or cpu"},
     {"synchronization.policy", "boundedStaleness", "sync or async"},
     {"synchronization.backupWorkers", nullptr, "0"},
 };
@@ -43,77 +48,88 @@ bool given(const Json& value, const char* key) {
 
 class Checker {
  public:
-  Checker(const Document& document, const std::string& path, const Json& training)
-      : document_(document), path_(path), training_(training) {}
+  Checker(const Document& document, const std::string& path, const Json& training,
+          Problems& problems)
+      : document_(document), path_(path), training_(training), problems_(problems) {}
 
-  std::vector<Problem> run() {
-    check_one_of("", training_, {"epochs", "steps"}, true);
+  void run() {
     check_model();
     for (const char* part : {"train", "validation", "test"}) check_source(part);
     check_optimizer();
     check_schedule();
     check_synchronization();
     check_not_yet();
-    return std::move(problems_);
   }
+
+  // Of the block itself: to be called last, for after it nothing in the block is sound.
+  void check_length() { check_one_of("", training_, {"epochs", "steps"}, true); }
 
  private:
   std::string at(const std::string& relative) const {
     return path_.empty() || relative.empty() ? path_ + relative : path_ + "." + relative;
   }
+  bool is_sound(const std::string& relative) const { return problems_.is_sound(at(relative)); }
 
-  void report(const std::string& relative, std::string expected, std::string found,
-              std::string hint = "") {
-    problems_.push_back(make_problem(document_, at(relative), std::move(expected), std::move(found),
-                                     std::move(hint)));
+  void report(const std::string& relative, std::string expected, std::string found) {
+    problems_.report(at(relative), std::move(expected), std::move(found));
   }
 
-  // Exactly one (`required`), or at most one, of the fields.
-  void check_one_of(const std::string& relative, const Json& value,
+  // Exactly one (`required`), or at most one, of the fields; returns whether that is so.
+  bool check_one_of(const std::string& relative, const Json& value,
                     const std::vector<std::string>& fields, bool required) {
     std::vector<std::string> found;
+    bool sound = true;
     for (const std::string& field : fields) {
       if (given(value, field.c_str())) found.push_back(field);
+      sound = sound && is_sound(relative.empty() ? field : relative + "." + field);
     }
-    if (found.size() == 1 || (found.empty() && !required)) return;
+    if (found.size() == 1 || (found.empty() && !required)) return true;
+    if (found.empty() && !sound) return false;
     report(relative, (required ? "exactly one of " : "at most one of ") + join(fields),
            found.empty() ? "none of them" : join(found));
+    return false;
   }
 
   void check_model() {
     const Json& model = member(training_, "model");
     if (!model.is_object()) return;
-    check_one_of("model", model, {"name", "layers"}, true);
-    const bool by_name = given(model, "name");
-    if (by_name && given(model, "loss")) {
+    if (given(model, "name") && given(model, "loss")) {
       report("model.loss", "no loss beside a model's name, which has its own",
              describe(member(model, "loss")));
     }
-    const std::vector<Problem> problems = check_layers(document_, at("model.layers"));
-    problems_.insert(problems_.end(), problems.begin(), problems.end());
+    check_layers(document_, at("model.layers"), problems_);
+    check_one_of("model", model, {"name", "layers"}, true);
   }
 
-  std::string loss() const {
+  // Nothing where it cannot be told.
+  std::optional<compute::Loss> loss() const {
+    if (!is_sound("model.name") || !is_sound("model.loss")) return std::nullopt;
     const Json& model = member(training_, "model");
-    if (const auto known = compute::find_model(string_or(model, "name", ""))) {
-      return known->loss == compute::Loss::mean_squared_error ? "meanSquaredError"
-                                                              : "softmaxCrossEntropy";
-    }
-    return string_or(model, "loss", "softmaxCrossEntropy");
+    if (const auto known = compute::find_model(string_or(model, "name", ""))) return known->loss;
+    return string_or(model, "loss", "softmaxCrossEntropy") == "meanSquaredError"
+               ? compute::Loss::mean_squared_error
+               : compute::Loss::softmax_cross_entropy;
   }
 
   void check_source(const std::string& part) {
     const std::string relative = "data." + part;
     const Json& source = member(member(training_, "data"), part);
     if (!source.is_object()) return;
-    check_one_of(relative, source, {"idx", "syntheticLinear", "syntheticClasses"}, true);
-    const bool has_targets = given(source, "syntheticLinear");
-    if (has_targets != (loss() == "meanSquaredError")) {
-      report(relative,
-             has_targets ? "classes, for the model's loss is softmaxCrossEntropy"
-                         : "numbers as targets, for the model's loss is meanSquaredError",
-             has_targets ? "syntheticLinear, which has numbers" : "a source with classes");
+    if (!check_one_of(relative, source, {"idx", "syntheticLinear", "syntheticClasses"}, true)) {
+      return;
     }
+    check_features(source, relative + ".syntheticClasses.shape");
+    const bool has_targets = given(source, "syntheticLinear");
+    const std::optional<compute::Loss> loss = this->loss();
+    if (!loss || has_targets == (*loss == compute::Loss::mean_squared_error)) return;
+    report(relative,
+           has_targets ? "classes, for the model's loss is softmaxCrossEntropy"
+                       : "numbers as targets, for the model's loss is meanSquaredError",
+           has_targets ? "syntheticLinear, which has numbers" : "a source with classes");
+  }
+
+  void check_features(const Json& source, const std::string& relative) {
+    if (!problems_.is_whole(at(relative))) return;
     int64_t features = 1;
     for (const Json& axis : member(member(source, "syntheticClasses"), "shape")) {
       if (!axis.is_number_integer() || features > kMaxSampleFeatures) break;
@@ -121,13 +137,14 @@ class Checker {
       features = size < 1 || size > kMaxSampleFeatures ? kMaxSampleFeatures + 1 : features * size;
     }
     if (features > kMaxSampleFeatures) {
-      report(relative + ".syntheticClasses.shape",
-             "at most " + std::to_string(kMaxSampleFeatures) + " features a sample", "more");
+      report(relative, "at most " + std::to_string(kMaxSampleFeatures) + " features a sample",
+             "more");
     }
   }
 
   void check_optimizer() {
     const Json& optimizer = member(training_, "optimizer");
+    if (!is_sound("optimizer.name")) return;
     const std::string rule = string_or(optimizer, "name", "adam");
     for (const OptimizerField& entry : optimizer_fields()) {
       if (!given(optimizer, entry.field)) continue;
@@ -138,7 +155,7 @@ class Checker {
              describe(member(optimizer, entry.field)));
     }
     const double momentum = number_or(optimizer, "momentum", rule == "momentum" ? 0.9 : 0.0);
-    if (bool_or(optimizer, "nesterov", false) && momentum == 0 &&
+    if (is_sound("optimizer.momentum") && bool_or(optimizer, "nesterov", false) && momentum == 0 &&
         (rule == "sgd" || rule == "momentum")) {
       report("optimizer.nesterov", "a momentum above 0 beside nesterov", "none");
     }
@@ -146,17 +163,21 @@ class Checker {
 
   void check_schedule() {
     const Json& schedule = member(training_, "learningRateSchedule");
+    check_piecewise(member(schedule, "piecewise"), "learningRateSchedule.piecewise");
     check_one_of("learningRateSchedule", schedule, {"piecewise", "exponential", "cosine"}, false);
-    const Json& piecewise = member(schedule, "piecewise");
+  }
+
+  void check_piecewise(const Json& piecewise, const std::string& relative) {
     const Json& boundaries = member(piecewise, "boundaries");
     const Json& values = member(piecewise, "values");
-    const std::string relative = "learningRateSchedule.piecewise";
     if (!boundaries.is_array() || !values.is_array()) return;
-    if (values.size() != boundaries.size() + 1) {
+    if (values.size() != boundaries.size() + 1 && is_sound(relative + ".boundaries") &&
+        is_sound(relative + ".values")) {
       report(relative + ".values",
              std::to_string(boundaries.size() + 1) + " values, one more than boundaries",
              std::to_string(values.size()));
     }
+    if (!problems_.is_whole(at(relative + ".boundaries"))) return;
     for (size_t i = 1; i < boundaries.size(); ++i) {
       if (boundaries[i] > boundaries[i - 1]) continue;
       report(child_path(relative + ".boundaries", i), "a step after " + boundaries[i - 1].dump(),
@@ -166,6 +187,7 @@ class Checker {
 
   void check_synchronization() {
     const Json& synchronization = member(training_, "synchronization");
+    if (!is_sound("synchronization.policy")) return;
     const std::string policy = string_or(synchronization, "policy", "sync");
     if (given(synchronization, "maxStaleness") && policy != "boundedStaleness") {
       report("synchronization.maxStaleness", "no such field for the policy " + policy,
@@ -180,7 +202,7 @@ class Checker {
   void check_not_yet() {
     for (const NotYet& entry : kNotYet) {
       const Json* value = document_.find(at(entry.path));
-      if (value == nullptr) continue;
+      if (value == nullptr || !is_sound(entry.path)) continue;
       const bool refused = entry.value != nullptr ? value->is_string() && *value == entry.value
                                                   : value->is_number_integer() && *value > 0;
       if (refused) {
@@ -193,15 +215,51 @@ class Checker {
   const Document& document_;
   const std::string& path_;
   const Json& training_;
-  std::vector<Problem> problems_;
+  Problems& problems_;
 };
+
+// A manifest where its `training` block alone was asked for.
+bool is_whole_job(const Json& value) {
+  return string_or(value, "kind", "") == "TrainingJob" ||
+         string_or(value, "apiVersion", "").starts_with("muster.dev/");
+}
 
 }  // namespace
 
-std::vector<Problem> check_training(const Document& document, const std::string& path) {
+void check_training(const Document& document, const std::string& path, Problems& problems,
+                    const LookUp& look_up) {
   const Json* training = document.find(path);
-  if (training == nullptr || !training->is_object()) return {};
-  return Checker(document, path, *training).run();
+  if (training == nullptr || !training->is_object()) return;
+  Checker checker(document, path, *training, problems);
+  checker.run();
+  check_fit(document, path, problems, look_up);
+  checker.check_length();
+}
+
+std::vector<Problem> validate_training(Document& document, const LookUp& look_up) {
+  Problems problems(document);
+  if (is_whole_job(document.value())) {
+    problems.report("", "a training block", "a whole TrainingJob",
+                    "give what stands below its spec.training as a file of its own, or use muster "
+                    "run " +
+                        document.source());
+    return problems.sorted();
+  }
+  problems.add(apply_schema(training_schema(), document));
+  check_training(document, "", problems, look_up);
+  return problems.sorted();
+}
+
+Document load_training(const std::filesystem::path& path) {
+  Document document = [&] {
+    try {
+      return Document::load(path);
+    } catch (const Invalid& error) {
+      throw Invalid(error.what(), kBadConfig);
+    }
+  }();
+  require_no_problems(validate_training(document), kBadConfig);
+  return document;
 }
 
 }  // namespace muster::spec

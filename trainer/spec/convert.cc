@@ -1,9 +1,8 @@
-#include "common/error.h"
-#include "common/exit_code.h"
+#include "trainer/spec/convert.h"
+
 #include "common/json.h"
 #include "trainer/compute/models/catalogue.h"
 #include "trainer/spec/layers.h"
-#include "trainer/spec/training_spec.h"
 
 namespace muster::spec {
 
@@ -62,26 +61,6 @@ compute::LayerKind to_layer_kind(const std::string& kind, const Json& fields) {
   return compute::Concatenate{};
 }
 
-compute::ModelSpec to_model(const Json& value) {
-  if (auto known = compute::find_model(string_or(value, "name", ""))) return *known;
-  compute::ModelSpec model;
-  model.name = "custom";
-  model.loss = string_or(value, "loss", "softmaxCrossEntropy") == "meanSquaredError"
-                   ? compute::Loss::mean_squared_error
-                   : compute::Loss::softmax_cross_entropy;
-  const Json& layers = member(value, "layers");
-  const std::vector<std::string> names = layer_names(layers);
-  for (size_t i = 0; i < layers.size(); ++i) {
-    const std::string kind = layer_kind(layers[i]);
-    const Json& fields = member(layers[i], kind);
-    compute::LayerSpec layer{names[i], to_layer_kind(kind, fields), {}, true};
-    layer.trainable = bool_or(fields, "trainable", true);
-    for (const Json& input : member(fields, "inputs")) layer.inputs.push_back(input);
-    model.layers.push_back(std::move(layer));
-  }
-  return model;
-}
-
 void read_synthetic(const Json& value, DataSource& source) {
   source.samples = integer_or(value, "samples", 0);
   source.seed = static_cast<uint64_t>(integer_or(value, "seed", 1));
@@ -91,33 +70,6 @@ void read_synthetic(const Json& value, DataSource& source) {
   for (const Json& axis : member(value, "shape")) source.shape.push_back(axis.get<int64_t>());
   source.classes = integer_or(value, "classes", 0);
   source.density = number_or(value, "density", 1.0);
-}
-
-DataSource to_source(const Json& value, bool shuffle) {
-  DataSource source;
-  if (const Json& idx = member(value, "idx"); idx.is_object()) {
-    source.kind = SourceKind::idx;
-    source.images = string_or(idx, "images", "");
-    source.labels = string_or(idx, "labels", "");
-    source.scale = static_cast<float>(number_or(idx, "scale", 1.0 / 255.0));
-  } else if (const Json& linear = member(value, "syntheticLinear"); linear.is_object()) {
-    source.kind = SourceKind::synthetic_linear;
-    read_synthetic(linear, source);
-  } else {
-    source.kind = SourceKind::synthetic_classes;
-    read_synthetic(member(value, "syntheticClasses"), source);
-  }
-  source.skip = integer_or(value, "skip", 0);
-  source.take = integer_or(value, "take", -1);
-  if (const Json& split = member(value, "split"); split.is_object()) {
-    source.split_fraction = number_or(split, "fraction", 0.5);
-    source.split_part =
-        string_or(split, "part", "first") == "rest" ? SplitPart::rest : SplitPart::first;
-  }
-  source.shuffle = bool_or(value, "shuffle", shuffle);
-  source.cache = bool_or(value, "cache", true);
-  source.prefetch = integer_or(value, "prefetch", 0);
-  return source;
 }
 
 DataSpec to_data(const Json& training) {
@@ -187,6 +139,53 @@ void read_synchronization(const Json& value, TrainingSpec& spec) {
 
 }  // namespace
 
+compute::ModelSpec to_model(const Json& value) {
+  if (auto known = compute::find_model(string_or(value, "name", ""))) return *known;
+  compute::ModelSpec model;
+  model.name = "custom";
+  model.loss = string_or(value, "loss", "softmaxCrossEntropy") == "meanSquaredError"
+                   ? compute::Loss::mean_squared_error
+                   : compute::Loss::softmax_cross_entropy;
+  const Json& layers = member(value, "layers");
+  const std::vector<std::string> names = layer_names(layers);
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const std::string kind = layer_kind(layers[i]);
+    const Json& fields = member(layers[i], kind);
+    compute::LayerSpec layer{names[i], to_layer_kind(kind, fields), {}, true};
+    layer.trainable = bool_or(fields, "trainable", true);
+    for (const Json& input : member(fields, "inputs")) layer.inputs.push_back(input);
+    model.layers.push_back(std::move(layer));
+  }
+  return model;
+}
+
+DataSource to_source(const Json& value, bool shuffle) {
+  DataSource source;
+  if (const Json& idx = member(value, "idx"); idx.is_object()) {
+    source.kind = SourceKind::idx;
+    source.images = string_or(idx, "images", "");
+    source.labels = string_or(idx, "labels", "");
+    source.scale = static_cast<float>(number_or(idx, "scale", 1.0 / 255.0));
+  } else if (const Json& linear = member(value, "syntheticLinear"); linear.is_object()) {
+    source.kind = SourceKind::synthetic_linear;
+    read_synthetic(linear, source);
+  } else {
+    source.kind = SourceKind::synthetic_classes;
+    read_synthetic(member(value, "syntheticClasses"), source);
+  }
+  source.skip = integer_or(value, "skip", 0);
+  source.take = integer_or(value, "take", -1);
+  if (const Json& split = member(value, "split"); split.is_object()) {
+    source.split_fraction = number_or(split, "fraction", 0.5);
+    source.split_part =
+        string_or(split, "part", "first") == "rest" ? SplitPart::rest : SplitPart::first;
+  }
+  source.shuffle = bool_or(value, "shuffle", shuffle);
+  source.cache = bool_or(value, "cache", true);
+  source.prefetch = integer_or(value, "prefetch", 0);
+  return source;
+}
+
 TrainingSpec to_training_spec(const Json& training) {
   TrainingSpec spec;
   spec.model = to_model(member(training, "model"));
@@ -208,21 +207,6 @@ TrainingSpec to_training_spec(const Json& training) {
   spec.seed = static_cast<uint64_t>(integer_or(training, "seed", 1));
   spec.strict_determinism = string_or(training, "determinism", "warn") == "strict";
   return spec;
-}
-
-TrainingSpec load_training_spec(const std::filesystem::path& path) {
-  Document document = [&] {
-    try {
-      return Document::load(path);
-    } catch (const Invalid& error) {
-      throw Invalid(error.what(), kBadConfig);
-    }
-  }();
-  std::vector<Problem> problems = apply_schema(training_schema(), document);
-  const std::vector<Problem> more = check_training(document, "");
-  problems.insert(problems.end(), more.begin(), more.end());
-  require_no_problems(problems, kBadConfig);
-  return to_training_spec(document.value());
 }
 
 }  // namespace muster::spec

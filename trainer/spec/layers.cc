@@ -26,41 +26,48 @@ const Json& fields_of(const Json& entry) {
 
 class Checker {
  public:
-  Checker(const Document& document, const std::string& path, const Json& layers)
-      : document_(document), path_(path), layers_(layers), names_(layer_names(layers)) {}
+  Checker(const std::string& path, const Json& layers, Problems& problems)
+      : path_(path), layers_(layers), names_(layer_names(layers)), problems_(problems) {
+    for (size_t i = 0; i < layers_.size(); ++i) all_named_ = all_named_ && is_named(i);
+  }
 
-  std::vector<Problem> run() {
+  void run() {
     for (size_t i = 0; i < layers_.size(); ++i) check(i);
+    if (!all_named_ || !all_linked_) return;
     for (size_t i = 0; i + 1 < layers_.size(); ++i) {
-      if (used_.count(names_[i]) == 0) {
-        report(child_path(path_, i), "a layer whose output a later one takes",
-               "'" + names_[i] + "', which no layer names among its inputs", "");
-      }
+      if (used_.count(names_[i]) != 0) continue;
+      problems_.report(child_path(path_, i), "a layer whose output a later one takes",
+                       "'" + names_[i] + "', which no layer names among its inputs");
     }
-    return std::move(problems_);
   }
 
  private:
-  void report(const std::string& path, std::string expected, std::string found, std::string hint) {
-    problems_.push_back(
-        make_problem(document_, path, std::move(expected), std::move(found), std::move(hint)));
+  std::string path_of(size_t index) const {
+    const std::string entry = child_path(path_, index), kind = layer_kind(layers_[index]);
+    return kind.empty() ? entry : child_path(entry, kind);
+  }
+
+  // Whether the name that others know it by can be told.
+  bool is_named(size_t index) const {
+    return problems_.is_sound(child_path(path_of(index), "name"));
   }
 
   void check(size_t index) {
-    const std::string kind = layer_kind(layers_[index]);
-    if (kind.empty()) return;
-    const std::string path = child_path(child_path(path_, index), kind);
+    const std::string path = path_of(index);
+    if (!problems_.is_sound(path)) return;
     const Json& fields = fields_of(layers_[index]);
-    check_inputs(index, fields, path);
+    check_inputs(index, fields, child_path(path, "inputs"));
     const std::string& name = names_[index];
-    if (name == "input" || !earlier_.insert(name).second) {
-      report(child_path(path, "name"), "a name that no other layer has", "'" + name + "'", "");
+    if (is_named(index) && (name == "input" || !earlier_.insert(name).second)) {
+      problems_.report(child_path(path, "name"), "a name that no other layer has",
+                       "'" + name + "'");
     }
     check_initializer(fields, path, "kernelInitializer");
     check_initializer(fields, path, "biasInitializer");
   }
 
   void check_inputs(size_t index, const Json& fields, const std::string& path) {
+    all_linked_ = all_linked_ && problems_.is_whole(path);
     const Json& inputs = member(fields, "inputs");
     if (!inputs.is_array() || inputs.empty()) {
       if (index > 0) used_.insert(names_[index - 1]);
@@ -70,37 +77,41 @@ class Checker {
       if (!inputs[i].is_string()) continue;
       const std::string input = inputs[i].get<std::string>();
       used_.insert(input);
-      if (input == "input" || earlier_.count(input) != 0) continue;
+      if (input == "input" || earlier_.count(input) != 0 || !all_named_) continue;
       std::vector<std::string> known{"input"};
       known.insert(known.end(), earlier_.begin(), earlier_.end());
-      report(child_path(child_path(path, "inputs"), i), "the name of an earlier layer or input",
-             "'" + input + "'", did_you_mean(input, known));
+      problems_.report(child_path(path, i), "the name of an earlier layer or input",
+                       "'" + input + "'", did_you_mean(input, known));
+      all_linked_ = false;
     }
   }
 
   void check_initializer(const Json& fields, const std::string& path, const char* field) {
+    const std::string initializer_path = child_path(path, field);
     const Json& initializer = member(fields, field);
     const std::string name = string_or(initializer, "name", "");
-    if (name.empty()) return;
+    if (name.empty() || !problems_.is_sound(child_path(initializer_path, "name"))) return;
     const bool takes_scale = name == "normal" || name == "uniform" || name == "constant";
     const Json& scale = member(initializer, "scale");
-    const std::string scale_path = child_path(child_path(path, field), "scale");
+    const std::string scale_path = child_path(initializer_path, "scale");
+    if (!problems_.is_sound(scale_path)) return;
     if (takes_scale && scale.is_null()) {
-      report(scale_path, "a number, for the initializer is " + name, "nothing", "");
+      problems_.report(scale_path, "a number, for the initializer is " + name, "nothing");
     } else if (!takes_scale && !scale.is_null()) {
-      report(scale_path, "no scale, for the initializer is " + name, describe(scale), "");
+      problems_.report(scale_path, "no scale, for the initializer is " + name, describe(scale));
     } else if (scale.is_number() && name != "constant" && scale.get<double>() < 0) {
-      report(scale_path, "a number of at least 0", describe(scale), "");
+      problems_.report(scale_path, "a number of at least 0", describe(scale));
     }
   }
 
-  const Document& document_;
   const std::string& path_;
   const Json& layers_;
   const std::vector<std::string> names_;
+  Problems& problems_;
+  bool all_named_ = true;
+  bool all_linked_ = true;  // every input is the output it was meant to be
   std::set<std::string> earlier_;
   std::set<std::string> used_;
-  std::vector<Problem> problems_;
 };
 
 }  // namespace
@@ -132,10 +143,10 @@ std::vector<std::string> layer_names(const Json& layers) {
   return names;
 }
 
-std::vector<Problem> check_layers(const Document& document, const std::string& path) {
+void check_layers(const Document& document, const std::string& path, Problems& problems) {
   const Json* layers = document.find(path);
-  if (layers == nullptr || !layers->is_array()) return {};
-  return Checker(document, path, *layers).run();
+  if (layers == nullptr || !layers->is_array()) return;
+  Checker(path, *layers, problems).run();
 }
 
 }  // namespace muster::spec

@@ -3,8 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "common/document.h"
-#include "common/schema.h"
+#include "common/problems.h"
 
 namespace muster::spec {
 
@@ -15,9 +14,9 @@ std::string layer_kind(const Json& entry);
 // the number counts layers of the kind and passes over names that are taken.
 std::vector<std::string> layer_names(const Json& layers);
 
-// Problems of model.layers at `path` ("spec.training.model.layers"): names that are taken, inputs
-// that are no earlier layers, outputs nobody uses, initializers' scales. Tolerates a value that
-// failed its schema.
-std::vector<Problem> check_layers(const Document& document, const std::string& path);
+// Reports problems of model.layers at `path` ("spec.training.model.layers"): names that are taken,
+// inputs that are no earlier layers, outputs nobody uses, initializers' scales. Tolerates a value
+// that failed its schema.
+void check_layers(const Document& document, const std::string& path, Problems& problems);
 
 }  // namespace muster::spec

@@ -80,16 +80,7 @@ struct TrainingSpec {
 // The schema as JSON, for splicing and for docs.
 const Json& training_schema();
 
-// What the schema cannot say: exactly one of epochs and steps, names that layers refer to,
-// piecewise lengths, loss and data that do not fit, fields another optimizer has, and what is in
-// the API but not available in this build. `path` is where the spec stands in the document
-// ("spec.training" or ""). The schema must have been applied; what failed it is passed over.
-std::vector<Problem> check_training(const Document& document, const std::string& path);
-
-// Converts a checked value. Precondition: no problems.
+// Converts a value that has been checked (check.h). Precondition: no problems.
 TrainingSpec to_training_spec(const Json& training);
-
-// Load + apply_schema + check + convert; throws Invalid (kBadConfig) with every problem.
-TrainingSpec load_training_spec(const std::filesystem::path& path);
 
 }  // namespace muster::spec

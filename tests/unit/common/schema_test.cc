@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "common/error.h"
+#include "common/problems.h"
+#include "common/usage.h"
 
 namespace muster {
 namespace {
@@ -36,18 +38,39 @@ TEST(Schema, SaysWhatWasExpectedAndFound) {
       {"{type: number, maximum: 1}", "1", nullptr},
       {"{type: boolean}", "yes", "true or false, found \"yes\""},
       {"{type: string}", "12", "a string, found 12"},
-      {"{type: string, minLength: 2, maxLength: 3}", "\"a\"", "from 2 to 3 characters"},
+      {"{type: string, minLength: 2, maxLength: 3}", "\"a\"", "a string of 2 to 3 characters"},
       {"{type: string, maxLength: 2}", "äö", nullptr},
       {"{type: string, pattern: '^a+$'}", "aab", "matching ^a+$"},
       {"{type: string, pattern: b}", "aab", nullptr},
       {"{type: string, enum: [sync, async]}", "asnyc",
        "one of sync, async, found \"asnyc\" (a string); did you mean async?"},
-      {"{type: array, maxItems: 1, items: {type: integer}}", "[1, 2]", "at most 1 entries"},
+      {"{type: array, maxItems: 1, items: {type: integer}}", "[1, 2]",
+       "a list of at most 1 entry, found a list of 2 entries"},
       {"{type: array, items: {type: integer}}", "[1, x]", "[1]: expected an integer"},
-      {"{type: object, minProperties: 1}", "{}", "at least 1 fields"},
+      {"{type: array, minItems: 1, maxItems: 9, items: {type: integer}}", "[]",
+       "a list of 1 to 9 entries, found an empty list"},
+      {"{type: object, minProperties: 1}", "{}",
+       "an object with at least 1 field, found an empty object"},
+      {"{type: object, maxProperties: 1, additionalProperties: {type: integer}}", "{a: 1, b: 2}",
+       "an object with at most 1 field, found 2 (a, b)"},
+      {"{type: object, minProperties: 1, maxProperties: 1, additionalProperties: {type: integer}}",
+       "{a: 1, b: 2}", "an object with exactly 1 field, found 2 (a, b)"},
+      {"{type: integer, minimum: 1, maximum: 1}", "2", "expected 1, found 2"},
+      {"{type: integer, maximum: 9}", "99999999999999999999", "found 1e+20 (a number)"},
+      {"{type: number}", ".inf", "a number, found .inf (not a finite number)"},
+      {"{type: number, maximum: 5}", "1e999", "found 1e999 (not a finite number)"},
+      {"{type: number, format: float, maximum: 1, exclusiveMaximum: true}", "0.99999999",
+       "a number below 1, found 0.99999999 (a number), which a float32 rounds to 1.0"},
+      {"{type: number, format: float, maximum: 1, exclusiveMaximum: true}", "0.9999", nullptr},
+      {"{type: number, format: float, minimum: 0, exclusiveMinimum: true}", "1e-60",
+       "which a float32 rounds to 0.0"},
+      {"{type: number, format: float}", "1e300", "which is more than a float32 holds"},
+      {"{type: number, format: float, maximum: 1}", "2", "of at most 1, found 2 (an integer)"},
       {"{type: object, required: [a], properties: {a: {type: string}}}", "{}",
        "a: expected a string, found nothing"},
       {"{type: object, properties: {rate: {type: number}}}", "{raet: 1}", "did you mean rate?"},
+      {"{type: object, required: [rate], properties: {rate: {type: number}}}", "{raet: 1}",
+       "did you mean rate?"},
       {"{type: object, x-kubernetes-preserve-unknown-fields: true}", "{x: 1}", nullptr},
       {"{type: object, additionalProperties: {type: string}}", "{x: 1}", "x: expected a string"},
       {"{type: string, nullable: true}", "~", nullptr},
@@ -136,6 +159,69 @@ TEST(Nearest, FindsSlipsOfTheKeyboardAndNothingElse) {
   };
   for (const auto& item : cases) EXPECT_EQ(nearest(item.word, names), item.near) << item.word;
   EXPECT_EQ(nearest(std::string(100000, 'a'), names), "");
+}
+
+TEST(DidYouMean, KnowsSlipsAndParts) {
+  const std::vector<std::string> names = {"softmaxCrossEntropy", "meanSquaredError", "mnist-mlp",
+                                          "mnist-sigmoid", "sgd"};
+  const struct {
+    const char* word;
+    const char* hint;
+  } cases[] = {
+      {"softmax", "did you mean softmaxCrossEntropy?"},
+      {"crossentropy", "did you mean softmaxCrossEntropy?"},
+      {"sigmoid", "did you mean mnist-sigmoid?"},
+      {"mnist", "did you mean mnist-mlp or mnist-sigmoid?"},
+      {"sdg", "did you mean sgd?"},
+      {"rror", ""},
+      {"me", ""},
+  };
+  for (const auto& item : cases) EXPECT_EQ(did_you_mean(item.word, names), item.hint) << item.word;
+}
+
+TEST(UnknownCommand, IsNamedWithAHint) {
+  const std::vector<std::string> commands = {"run", "validate"};
+  const struct {
+    std::vector<std::string> words;
+    const char* text;
+  } cases[] = {
+      {{"vaildate", "job.yaml"},
+       "expected one of the commands run, validate, found \"vaildate\"; did you mean validate?"},
+      {{"job.yaml"}, "expected one of the commands run, validate, found \"job.yaml\""},
+      {{"--diretory", "x"}, ""},
+      {{}, ""},
+  };
+  for (const auto& item : cases) EXPECT_EQ(unknown_command(item.words, commands), item.text);
+}
+
+TEST(Problems, KnowWhatAMistakeTakesWithIt) {
+  const Document document = Document::parse("a:\n  b: 1\nc: 2\n", "j");
+  Problems problems(document);
+  EXPECT_TRUE(problems.is_whole(""));
+  problems.report("a.b", "x", "y");
+  Problem unknown = make_problem(document, "tarin", "x", "y");
+  unknown.meant = "train";
+  problems.add({unknown});
+  const struct {
+    const char* path;
+    bool sound, whole;
+  } cases[] = {{"a", true, false},       {"a.b", false, false},    {"a.b.c", false, false},
+               {"a.b[0]", false, false}, {"a.bc", true, true},     {"c", true, true},
+               {"train", false, false},  {"train.x", false, false}};
+  for (const auto& item : cases) {
+    EXPECT_EQ(problems.is_sound(item.path), item.sound) << item.path;
+    EXPECT_EQ(problems.is_whole(item.path), item.whole) << item.path;
+  }
+}
+
+TEST(Problems, AreSortedByLineAndThoseWithoutOneComeLast) {
+  Document document = Document::parse("a: 1\nb: 2\nc: 3\n", "j");
+  document.set("s", "1");
+  Problems problems(document);
+  for (const char* path : {"c", "s", "a", "b"}) problems.report(path, "x", "y");
+  std::vector<std::string> where;
+  for (const Problem& problem : problems.sorted()) where.push_back(problem.where);
+  EXPECT_EQ(where, (std::vector<std::string>{"j:1", "j:2", "j:3", "j (--set)"}));
 }
 
 TEST(Problems, AreThrownTogetherWithTheCodeAskedFor) {

@@ -1,3 +1,5 @@
+#include "operator/api/validate.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -113,7 +115,7 @@ TEST(Validate, RefusesWhatTheSchemaForbids) {
           {{{"spec.replicaSpecs.worker.replicas", "-1"}}, "an integer from 0 to 1000, found -1"},
           {{{"spec.replicaSpecs.worker.replication", "2"}}, "the unknown field \"replication\""},
           {{{"spec.replicaSpecs.chief.replicas", "2"}},
-           "spec.replicaSpecs.chief.replicas: expected an integer from 1 to 1"},
+           "spec.replicaSpecs.chief.replicas: expected 1, found 2"},
           {{{"spec.replicaSpecs.evaluator.replicas", "2"}}, "spec.replicaSpecs.evaluator.replicas"},
           {{{"spec.replicaSpecs.worker.restartPolicy", "Always"}}, "one of OnFailure, Never"},
           {{{"spec.strategy", "parameterserver"}}, "did you mean parameterServer?"},
@@ -185,6 +187,82 @@ TEST(Validate, AnElasticJobHasItsWorkersBetweenItsLimits) {
              "{chief: {template: {spec: {containers: [{name: trainer, command: [a]}]}}}}"}},
            "found no workers"},
       });
+}
+
+TEST(Validate, OneMistakeIsOneProblem) {
+  expect_each_refused(
+      kTraining,
+      {
+          {{{"spec.replicaSpecs", "{}"}},
+           "spec.replicaSpecs: expected an object with at least 1 field, found an empty object"},
+          {{{"spec.replicaSpecs", "{ps: {}, wroker: {}}"}}, "did you mean worker?"},
+          {{{"spec.replicaSpecs.ps.replicas", "none"}},
+           "spec.replicaSpecs.ps.replicas: expected an"},
+          {{{"spec.replicaSpecs", "{ps: {replica: 2}, chief: {}}"}}, "did you mean replicas?"},
+          {{{"spec.replicaSpecs.worker.replicas", "99999999999999999999"}},
+           "spec.replicaSpecs.worker.replicas: expected an integer from 0 to 1000, found 1e+20"},
+          {{{"spec.strategy", "colective"}, {"spec.replicaSpecs.ps.replicas", "0"}},
+           "did you mean collective?"},
+          {{{"spec.successPolicy.decidedBy", "worker"}}, "did you mean allWorkers or workerZero?"},
+          {{{"spec.failurePolicy.rules", "[{onExitCode: [1], action: FailJob}]"}},
+           "did you mean onExitCodes?"},
+          {{{"spec.training.data", "{tset: {}, train: {idx: {images: i, labels: l}}}"}},
+           "did you mean test?"},
+          {{{"spec.replicaSpecs.chief.template",
+             "{spec: {containers: [{name: Trainer}, {name: side}]}}"}},
+           "containers[0].name: expected a string"},
+          {{{"spec.training.model", "{layers: [{dense: {units: 11}}]}"},
+            {"spec.training.data",
+             "{train: {syntheticClasses: {samples: 9, shape: [3], classes: 10}}, test: "
+             "{syntheticClasses: {samples: 9, shape: [3], classes: 10}}}"}},
+           "spec.training.model.layers[0].dense.units: expected 10 outputs, one for each class, "
+           "found 11"},
+      });
+  expect_each_refused(
+      kOwnImage,
+      {
+          {{{"spec.replicaSpecs.worker.template", "null"}, {"spec.trainig", "{}"}},
+           "did you mean training?"},
+          {{{"spec.replicaSpecs.worker.template", "{spec: {containers: 3}}"}},
+           "containers: expected a list"},
+          {{{"spec.replicaSpecs.worker.template", "{spec: {containers: [{name: a, image: 3}]}}"}},
+           "containers[0].image: expected a string"},
+      });
+}
+
+TEST(Validate, TellsProblemsByLine) {
+  Document document = Document::parse(
+      "apiVersion: muster.dev/v1alpha1\n"
+      "kind: TrainingJob\n"
+      "metadata: {name: j}\n"
+      "spec:\n"
+      "  replicaSpecs: {ps: {replication: 2}, chief: {}, worker: {}, evaluator: {}}\n"
+      "  training:\n"
+      "    epochs: 99999999999999999999\n"
+      "    model: {name: mnist-mlp}\n"
+      "    data: {train: {idx: {images: i, labels: l}}}\n"
+      "  suspend: 1\n",
+      "j");
+  std::vector<int> lines;
+  for (const Problem& problem : validate(document)) lines.push_back(problem.line);
+  EXPECT_EQ(lines, (std::vector<int>{5, 5, 5, 7, 10}));
+}
+
+TEST(Validate, SaysWhereATrainingBlockAloneBelongs) {
+  Document document = Document::parse("model: {}\ndata: {}\n", "t.yaml");
+  const auto problems = validate(document);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_THAT(problems[0].text(), HasSubstr("found a training block alone; put it below"));
+}
+
+TEST(Validate, LooksAtDataWhereItIsToldHow) {
+  Document document = with(kTraining, {});
+  const auto problems = validate(document, [](const std::string& part, const spec::DataSource&) {
+    return part == "test" ? std::optional(spec::DataFacts{9, {32, 32}, 10, "", ""}) : std::nullopt;
+  });
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_EQ(problems[0].where, "job.yaml:10");
+  EXPECT_EQ(problems[0].path, "spec.training.data.test.idx.images");
 }
 
 TEST(Validate, RefusesByNameWhatIsNotAvailableYet) {

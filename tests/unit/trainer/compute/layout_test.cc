@@ -3,6 +3,7 @@
 
 #include "common/error.h"
 #include "tests/unit/trainer/compute/support.h"
+#include "trainer/compute/graph.h"
 #include "trainer/compute/parameter_layout.h"
 
 namespace muster::compute::testing {
@@ -118,7 +119,7 @@ struct Refusal {
 TEST(BuildGraph, NamesTheLayerThatDoesNotFit) {
   const auto relu = Activation::relu;
   const std::vector<Refusal> refusals = {
-      {"no layers", model(4, {}, 3), "no layers"},
+      {"no layers", model(4, {}, 3), "expected layers"},
       {"outputs", model(4, {dense("a", 4, relu)}, 3), "\"a\""},
       {"units", model(4, {dense("a", 0, relu)}, 3), "at least 1 unit"},
       {"unknown input", model(4, {dense("a", 3, relu, {"b"})}, 3), "\"b\""},
@@ -134,6 +135,48 @@ TEST(BuildGraph, NamesTheLayerThatDoesNotFit) {
     EXPECT_THAT([&] { make_layout(refusal.spec); },
                 ThrowsMessage<Invalid>(HasSubstr(refusal.message)));
   }
+}
+
+TEST(BuildGraph, NeedsTheDataKnown) {
+  const ModelSpec whole = model(4, {dense("a", 3, Activation::relu)}, 3);
+  ModelSpec shapeless = whole, labelless = whole;
+  shapeless.input_shape.clear();
+  labelless.label_count = 0;
+  EXPECT_NO_THROW(build_graph(whole));
+  EXPECT_THROW(build_graph(shapeless), Invalid);
+  EXPECT_THROW(build_graph(labelless), Invalid);
+}
+
+TEST(BuildGraph, SaysALineForEachLayerThatDoesNotFit) {
+  const auto relu = Activation::relu;
+  const ModelSpec spec = model(4, {dense("a", 0, relu), dense("b", 5, relu, {"nobody"})}, 3);
+  EXPECT_THAT([&] { build_graph(spec); },
+              ThrowsMessage<Invalid>("layer \"a\", units: expected at least 1 unit, found 0\n"
+                                     "layer \"b\", inputs[0]: expected \"input\" or the name of an "
+                                     "earlier layer, found \"nobody\"\n"
+                                     "layer \"b\", units: expected 3 outputs, one for each class, "
+                                     "found 5"));
+}
+
+TEST(CheckGraph, PassesOverWhatFollowsAndWhatIsNotKnown) {
+  const auto relu = Activation::relu;
+  const ModelSpec sum =
+      model(4,
+            {dense("a", 3, relu), dense("b", 2, relu), layer("s", Add{}, {"a", "b"}),
+             layer("d", Dropout{0.5f}), layer("t", Add{}, {"d", "a"}), dense("y", 3, relu)},
+            3);
+  const GraphCheck check = check_graph(sum);
+  ASSERT_EQ(check.misfits.size(), 1u);
+  EXPECT_EQ(check.misfits[0].layer, 2);
+  EXPECT_EQ(check.misfits[0].field, "inputs");
+  EXPECT_EQ(check.outputs, 3);
+  ModelSpec open = sum;
+  open.input_shape.clear();
+  open.label_count = 0;
+  EXPECT_EQ(check_graph(open).misfits.size(), 1u);
+  open.layers = {layer("d", Dropout{0.5f}), layer("s", Add{}, {"input", "d"})};
+  EXPECT_TRUE(check_graph(open).misfits.empty());
+  EXPECT_EQ(check_graph(open).outputs, 0);
 }
 
 TEST(InitializeParameters, IsAFunctionOfSeedNameAndElementOnly) {

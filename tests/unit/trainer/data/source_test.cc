@@ -234,10 +234,10 @@ TEST(SyntheticClasses, FormsBlobs) {
 TEST(Synthetic, RefusesWhatCannotBe) {
   spec::DataSource huge = blobs(1'000'000'000, 1.0);
   EXPECT_THAT(error_of(huge), HasSubstr("more than 8 GiB"));
-  EXPECT_THAT(error_of(linear(0)), HasSubstr("none of its 0 samples"));
+  EXPECT_THAT(error_of(linear(0)), HasSubstr("samples: expected at least 1, found 0"));
   spec::DataSource none = linear(10);
   none.skip = 10;
-  EXPECT_THAT(error_of(none), HasSubstr("skip 10 leaves none"));
+  EXPECT_THAT(error_of(none), HasSubstr("skip: expected less than its 10 samples"));
   none.skip = 4;
   none.take = 7;
   EXPECT_THAT(error_of(none), HasSubstr("from 1 to 6"));

@@ -8,6 +8,7 @@
 #include "common/error.h"
 #include "common/file.h"
 #include "trainer/compute/models/catalogue.h"
+#include "trainer/spec/check.h"
 
 namespace muster::spec {
 namespace {
@@ -28,10 +29,7 @@ std::vector<std::string> problems_with(const std::vector<std::pair<std::string, 
   Document document = Document::parse(kBase, "training.yaml");
   for (const auto& [path, value] : sets) document.set(path, value);
   std::vector<std::string> texts;
-  for (const Problem& problem : apply_schema(training_schema(), document)) {
-    texts.push_back(problem.text());
-  }
-  for (const Problem& problem : check_training(document, "")) texts.push_back(problem.text());
+  for (const Problem& problem : validate_training(document)) texts.push_back(problem.text());
   if (result != nullptr) *result = document;
   return texts;
 }
@@ -126,6 +124,7 @@ TEST(TrainingSpec, ReadsWhatIsWritten) {
       {"synchronization.policy", "async"},
       {"checkpoint", "{everySeconds: null, everySteps: 7, keep: 2}"},
       {"dropRemainder", "true"},
+      {"batchSize", "10"},
       {"determinism", "strict"},
       {"initializeFrom", "old"},
   });
@@ -193,7 +192,8 @@ TEST(TrainingSpec, RefusesEachMistakeOnceAndSaysWhere) {
       {{{"model.layers", "[{dense: {units: 3}}]"}},
        "exactly one of name, layers, found name, layers"},
       {{{"model.loss", "softmaxCrossEntropy"}}, "no loss beside a model's name"},
-      {{{"model", "{layers: []}"}}, "model.layers: expected a list from 1 to 1024 entries"},
+      {{{"model", "{layers: []}"}},
+       "model.layers: expected a list of 1 to 1024 entries, found an empty list"},
       {{{"model", "{layers: [{dence: {units: 3}}]}"}}, "did you mean dense?"},
       {{{"model", "{layers: [{dense: {units: many}}]}"}},
        "model.layers[0].dense.units: expected an integer from 1 to 1048576, found \"many\" (a "
@@ -201,7 +201,7 @@ TEST(TrainingSpec, RefusesEachMistakeOnceAndSaysWhere) {
       {{{"model", "{layers: [{dense: {}}]}"}},
        "model.layers[0].dense.units: expected an integer from 1 to 1048576, found nothing"},
       {{{"model", "{layers: [{dense: {units: 1}, dropout: {}}]}"}},
-       "model.layers[0]: expected an object from 1 to 1 fields"},
+       "model.layers[0]: expected an object with exactly 1 field, found 2 (dense, dropout)"},
       {{{"model", "{layers: [{dense: {units: 3, activation: relo}}]}"}}, "did you mean relu?"},
       {{{"model", "{layers: [{dense: {units: 3, name: a}}, {dense: {units: 3, name: a}}]}"}},
        "a name that no other layer has, found 'a'"},
@@ -213,7 +213,7 @@ TEST(TrainingSpec, RefusesEachMistakeOnceAndSaysWhere) {
       {{{"model", "{layers: [{dense: {units: 3}}, {dense: {units: 3, inputs: [input]}}]}"}},
        "'dense_1', which no layer names among its inputs"},
       {{{"model", "{layers: [{dense: {units: 3}}, {add: {inputs: [dense_1]}}]}"}},
-       "a list from 2 to 64 entries"},
+       "a list of 2 to 64 entries, found a list of 1 entry"},
       {{{"model", "{layers: [{dense: {units: 3}}, {add: {}}]}"}}, "model.layers[1].add.inputs"},
       {{{"model", "{layers: [{dropout: {rate: 1}}]}"}}, "a number of at least 0 and below 1"},
       {{{"model", "{layers: [{dense: {units: 3, kernelInitializer: {name: normal}}}]}"}},
@@ -265,6 +265,24 @@ TEST(TrainingSpec, RefusesEachMistakeOnceAndSaysWhere) {
        "precision: expected float32, found \"bfloat16\" (a string), which is not available in this "
        "build"},
       {{{"device", "gpu"}}, "one of auto, cpu, cuda"},
+      {{{"device", "cuda"}},
+       "device: expected auto or cpu, found \"cuda\" (a string), which is not available in this "
+       "build"},
+      {{{"optimizer.beta1", "0.99999999"}},
+       "optimizer.beta1: expected a number of at least 0 and below 1, found 0.99999999 (a number), "
+       "which a float32 rounds to 1.0"},
+      {{{"optimizer.beta2", "0.999999999"}}, "which a float32 rounds to 1.0"},
+      {{{"optimizer.epsilon", "1e-50"}}, "which a float32 rounds to 0.0"},
+      {{{"optimizer", "{name: sgd, momentum: 0.99999999}"}}, "which a float32 rounds to 1.0"},
+      {{{"model", "{layers: [{dense: {units: 3}}, {dropout: {rate: 0.99999999}}]}"}},
+       "model.layers[1].dropout.rate: expected a number"},
+      {{{"model.loss", "softmax"},
+        {"model.name", "null"},
+        {"model.layers", "[{dense: {units: 3}}]"}},
+       "did you mean softmaxCrossEntropy?"},
+      {{{"epochs", "100000000000000000000"}},
+       "epochs: expected an integer from 1 to 1000000000, "
+       "found 1e+20 (a number)"},
       {{{"checkpoint.everySeconds", "0"}}, "from 0.1 to"},
       {{{"checkpoint.keep", "0"}}, "checkpoint.keep"},
   };
@@ -283,10 +301,7 @@ TEST(TrainingSpec, CheckingPassesOverAnythingMalformed) {
         "{data: {train: {syntheticClasses: {shape: [x, -5, 1e30]}}}}",
         "{learningRateSchedule: {piecewise: {boundaries: [x, 1], values: 3}}}"}) {
     Document document = Document::parse(text, "x");
-    EXPECT_NO_THROW({
-      apply_schema(training_schema(), document);
-      check_training(document, "");
-    }) << text;
+    EXPECT_NO_THROW(validate_training(document)) << text;
   }
 }
 
@@ -295,7 +310,7 @@ TEST(TrainingSpec, LoadingNamesFileLineAndEveryProblem) {
       std::filesystem::path(testing::TempDir()) / "muster-training-spec.yaml";
   write_file_atomically(path, "model: {name: mnist-mlp}\nbatchSize: x\ndata:\n  train: {}\n");
   try {
-    load_training_spec(path);
+    load_training(path);
     FAIL();
   } catch (const Invalid& error) {
     EXPECT_EQ(error.exit_code(), 78);
@@ -304,10 +319,10 @@ TEST(TrainingSpec, LoadingNamesFileLineAndEveryProblem) {
     EXPECT_THAT(error.what(), HasSubstr("exactly one of epochs, steps"));
   }
   write_file_atomically(path, "model: [");
-  EXPECT_THROW(load_training_spec(path), Invalid);
+  EXPECT_THROW(load_training(path), Invalid);
   std::filesystem::remove(path);
   try {
-    load_training_spec(path);
+    load_training(path);
     FAIL();
   } catch (const Invalid& error) {
     EXPECT_EQ(error.exit_code(), 78);

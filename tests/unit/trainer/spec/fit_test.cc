@@ -1,0 +1,198 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "trainer/spec/check.h"
+
+namespace muster::spec {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Six features, three classes, a hundred samples.
+constexpr const char* kBase = R"(
+model:
+  layers:
+    - dense: {name: a, units: 5}
+    - dense: {name: b, units: 4}
+    - dense: {name: c, units: 3}
+data:
+  train: {syntheticClasses: {samples: 100, shape: [2, 3], classes: 3}}
+epochs: 2
+)";
+
+using Sets = std::vector<std::pair<std::string, std::string>>;
+
+std::vector<std::string> problems_with(const Sets& sets, const LookUp& look_up = {}) {
+  Document document = Document::parse(kBase, "t.yaml");
+  for (const auto& [path, value] : sets) document.set(path, value);
+  std::vector<std::string> texts;
+  for (const Problem& problem : validate_training(document, look_up)) {
+    texts.push_back(problem.text());
+  }
+  return texts;
+}
+
+struct Case {
+  const char* name;
+  Sets sets;
+  const char* text;
+};
+
+class DoesNotFit : public testing::TestWithParam<Case> {};
+
+TEST_P(DoesNotFit, IsOneProblemWithItsPath) {
+  EXPECT_THAT(problems_with(GetParam().sets), ElementsAre(HasSubstr(GetParam().text)));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Table, DoesNotFit,
+    testing::Values(
+        Case{"AddOfTwoShapes",
+             {{"model.layers[2]", "{add: {name: c, inputs: [a, b]}}"},
+              {"model.layers[3]", "{dense: {units: 3}}"}},
+             "model.layers[2].add.inputs: expected inputs of one shape, found a of [5] and b of "
+             "[4]"},
+        Case{"TwoMisfitsEachOnce",
+             {{"model.layers[2]", "{add: {name: c, inputs: [a, b]}}"},
+              {"model.layers[3]", "{add: {name: d, inputs: [b, c]}}"},
+              {"model.layers[4]", "{dense: {units: 3}}"}},
+             "model.layers[2].add.inputs"},
+        Case{"TooManyWeights",
+             {{"model.layers[0].dense.units", "1048576"},
+              {"model.layers[1].dense.units", "1048576"}},
+             "model.layers[1].dense.units: expected at most 2^32 weights, found a kernel of "
+             "[1048576, 1048576]"},
+        Case{"FinalUnits",
+             {{"model.layers[2].dense.units", "4"}},
+             "t.yaml (--set): model.layers[2].dense.units: expected 3 outputs, one for each class, "
+             "found 4"},
+        Case{"FinalLayerWithoutUnits",
+             {{"model.layers[3]", "{concatenate: {inputs: [b, c]}}"}},
+             "model.layers[3].concatenate: expected 3 outputs, one for each class, found 7"},
+        Case{
+            "FinalUnitsOfTargets",
+            {{"data.train", "{syntheticLinear: {samples: 9}}"}, {"model.loss", "meanSquaredError"}},
+            "model.layers[2].dense.units: expected 1 outputs, one for each number of a target"},
+        Case{"SamplesOfAKnownModel",
+             {{"model", "{name: mnist-mlp}"}},
+             "data.train.syntheticClasses.shape: expected samples of 784 elements, as the model "
+             "mnist-mlp takes, found 6 ([2, 3])"},
+        Case{
+            "ClassesOfAKnownModel",
+            {{"model", "{name: mnist-mlp}"},
+             {"data.train", "{syntheticClasses: {samples: 9, shape: [784], classes: 11}}"}},
+            "data.train.syntheticClasses.classes: expected at most 10 classes, one for each output "
+            "of the model, found 11"},
+        Case{
+            "SamplesOfValidation",
+            {{"data.validation", "{syntheticClasses: {samples: 9, shape: [7], classes: 3}}"}},
+            "data.validation.syntheticClasses.shape: expected samples of 6 elements, as data.train "
+            "has, found 7 ([7])"},
+        Case{"ClassesOfTest",
+             {{"data.test", "{syntheticClasses: {samples: 9, shape: [6], classes: 4}}"}},
+             "data.test.syntheticClasses.classes: expected at most 3 classes"},
+        Case{"SkipPastTheEnd",
+             {{"data.train.skip", "100"}},
+             "data.train.skip: expected less than its 100 samples, found 100"},
+        Case{"TakePastTheEnd",
+             {{"data.train.skip", "40"}, {"data.train.take", "61"}},
+             "data.train.take: expected from 1 to 60 (100 samples, 40 skipped), found 61"},
+        Case{"EmptyPart",
+             {{"data.train.take", "3"}, {"data.train.split", "{fraction: 0.2}"}},
+             "data.train.split: expected a part with at least one of 3 samples, found none in the "
+             "first part of fraction 0.2"},
+        Case{"NoFullBatch",
+             {{"batchSize", "51"}, {"data.train.take", "50"}, {"dropRemainder", "true"}},
+             "batchSize: expected at most 50, the samples of data.train, for dropRemainder leaves "
+             "out a batch that is not full, found 51"}),
+    [](const auto& info) { return info.param.name; });
+
+TEST(Fit, AcceptsWhatFits) {
+  const Sets cases[] = {
+      {},
+      {{"data.validation", "{syntheticClasses: {samples: 9, shape: [6], classes: 2}}"}},
+      {{"batchSize", "100"}, {"dropRemainder", "true"}},
+      {{"model.layers[1].dense.units", "5"},
+       {"model.layers[2]", "{add: {inputs: [a, b]}}"},
+       {"model.layers[3]", "{dense: {units: 3}}"}},
+      {{"data.train", "{idx: {images: i, labels: l}}"}, {"model.layers[2].dense.units", "77"}},
+  };
+  for (const Sets& sets : cases) EXPECT_THAT(problems_with(sets), IsEmpty());
+}
+
+TEST(Fit, FindsWhatDoesNotDependOnDataThatAreNotKnown) {
+  EXPECT_THAT(problems_with({{"data.train", "{idx: {images: i, labels: l}}"},
+                             {"model.layers[2]", "{add: {inputs: [input, a, b]}}"}}),
+              ElementsAre(HasSubstr("found a of [5] and b of [4]")));
+}
+
+// Files as they might be found; of others nothing is known.
+LookUp images(uint64_t samples, std::vector<int64_t> shape, int64_t labels) {
+  return [=](const std::string& part, const DataSource& source) -> std::optional<DataFacts> {
+    if (part != "train") return std::nullopt;
+    EXPECT_EQ(source.images, "i");
+    return DataFacts{samples, shape, labels, "label 9 of sample 4 of l", ""};
+  };
+}
+
+TEST(Fit, UsesWhatFilesSayOfThemselves) {
+  const Sets mnist = {{"model", "{name: mnist-mlp}"},
+                      {"data.train", "{idx: {images: i, labels: l}, take: 50}"}};
+  EXPECT_THAT(problems_with(mnist, images(60, {28, 28}, 10)), IsEmpty());
+  EXPECT_THAT(problems_with(mnist, images(40, {28, 28}, 10)),
+              ElementsAre(HasSubstr("data.train.take: expected from 1 to 40")));
+  EXPECT_THAT(problems_with(mnist, images(60, {32, 32}, 10)),
+              ElementsAre(HasSubstr("data.train.idx.images: expected samples of 784 elements, as "
+                                    "the model mnist-mlp takes, found 1024 ([32, 32])")));
+  EXPECT_THAT(problems_with(mnist, images(60, {28, 28}, 12)),
+              ElementsAre(HasSubstr("data.train.idx.labels: expected at most 10 classes, one for "
+                                    "each output of the model, found label 9 of sample 4 of l")));
+}
+
+TEST(Fit, ReportsFilesThatCannotBeRead) {
+  const LookUp damaged = [](const std::string&, const DataSource&) {
+    DataFacts facts;
+    facts.malformed = "i: truncated";
+    return std::optional(facts);
+  };
+  EXPECT_THAT(problems_with({{"data.train", "{idx: {images: i, labels: l}}"}}, damaged),
+              ElementsAre("t.yaml (--set): data.train.idx: expected IDX files that can be read, "
+                          "found i: truncated"));
+}
+
+TEST(Notes, TellOfASoftmaxBeforeTheLossOfSoftmaxCrossEntropy) {
+  const struct {
+    Sets sets;
+    const char* note;  // nullptr: none
+  } cases[] = {
+      {{}, nullptr},
+      {{{"model.layers[2].dense.activation", "softmax"}}, "it is computed once"},
+      {{{"model.layers[3]", "{activation: {function: softmax}}"}}, "it is computed once"},
+      {{{"model.layers[2].dense.activation", "softmax"},
+        {"model.layers[3]", "{activation: {function: softmax}}"}},
+       "model.layers[3]: the loss softmaxCrossEntropy takes the softmax of what is a softmax"},
+      {{{"model.layers[2].dense.activation", "softmax"},
+        {"model.layers[3]", "{dropout: {rate: 0.5}}"}},
+       "learns slowly"},
+      {{{"model.layers[0].dense.activation", "softmax"}}, nullptr},
+      {{{"model", "{name: mnist-mlp}"},
+        {"data.train", "{syntheticClasses: {samples: 9, shape: [784], classes: 10}}"}},
+       nullptr},
+  };
+  for (const auto& item : cases) {
+    Document document = Document::parse(kBase, "t.yaml");
+    for (const auto& [path, value] : item.sets) document.set(path, value);
+    ASSERT_THAT(validate_training(document), IsEmpty());
+    const auto notes = training_notes(document, "");
+    if (item.note == nullptr) {
+      EXPECT_THAT(notes, IsEmpty());
+    } else {
+      EXPECT_THAT(notes, ElementsAre(HasSubstr(item.note)));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace muster::spec
