@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include "trainer/compute/aligned.h"
 #include "trainer/compute/engine.h"
 #include "trainer/loop/feed.h"
 #include "trainer/loop/workload.h"
@@ -21,7 +22,7 @@ class GradientSum {
 
  private:
   compute::Engine& engine_;
-  std::vector<float> sum_;  // only for several batches
+  compute::Floats sum_;  // only for several batches
   std::span<const float> values_;
 };
 

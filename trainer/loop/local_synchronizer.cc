@@ -8,7 +8,7 @@ namespace {
 
 class LocalSnapshot : public Snapshot {
  public:
-  LocalSnapshot(const Assembly& assembly, const std::vector<std::vector<float>>& slots,
+  LocalSnapshot(const Assembly& assembly, const std::vector<compute::Floats>& slots,
                 checkpoint::Position position)
       : layout_(assembly.engine->layout()),
         slot_names_(assembly.optimizer->slot_names()),
@@ -39,8 +39,8 @@ class LocalSnapshot : public Snapshot {
  private:
   const compute::ParameterLayout& layout_;
   const std::vector<std::string>& slot_names_;
-  std::vector<float> parameters_;
-  std::vector<std::vector<float>> slots_;
+  compute::Floats parameters_;
+  std::vector<compute::Floats> slots_;
   checkpoint::Position position_;
 };
 
@@ -52,7 +52,7 @@ LocalSynchronizer::LocalSynchronizer(Assembly& assembly, const checkpoint::Store
   const compute::ParameterLayout& layout = assembly.engine->layout();
   const compute::Range whole{0, layout.size()};
   const auto& names = assembly.optimizer->slot_names();
-  slots_.assign(names.size(), std::vector<float>(layout.size(), 0.0f));
+  slots_.assign(names.size(), compute::Floats(layout.size(), 0.0f));
   slot_views_.assign(slots_.begin(), slots_.end());
   if (!from) {
     ps::fill_initial_parameters(assembly.spec(), layout, assembly.engine->parameters());

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "trainer/checkpoint/checkpoint.h"
+#include "trainer/compute/aligned.h"
 #include "trainer/loop/gradient_sum.h"
 #include "trainer/loop/synchronizer.h"
 #include "trainer/loop/training.h"
@@ -26,7 +27,7 @@ class LocalSynchronizer : public Synchronizer {
  private:
   Assembly& assembly_;
   GradientSum gradients_;
-  std::vector<std::vector<float>> slots_;
+  std::vector<compute::Floats> slots_;
   std::vector<std::span<float>> slot_views_;
   checkpoint::Position position_;
   uint64_t generation_;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/cpu_budget.h"
+#include "trainer/compute/aligned.h"
 #include "trainer/compute/cpu/engine.h"
 #include "trainer/compute/engine.h"
 #include "trainer/compute/random.h"
@@ -142,7 +143,7 @@ class Run {
   const Work& work_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Optimizer> optimizer_;
-  std::vector<std::vector<float>> storage_;
+  std::vector<Floats> storage_;
   std::vector<std::span<float>> slots_;
   std::vector<const void*> features_;
   std::vector<int32_t> labels_;

@@ -20,16 +20,6 @@ std::vector<UpdateRule> sized(size_t n) {
 
 }  // namespace
 
-CpuEngine::Buffer::Buffer(size_t size) : size_(size) {
-  const size_t bytes = std::max<size_t>(size, 64) * sizeof(float);
-  data_.reset(static_cast<float*>(::operator new (bytes, std::align_val_t{256})));
-  std::memset(data_.get(), 0, bytes);
-}
-
-void CpuEngine::Buffer::Free::operator()(float* memory) const {
-  ::operator delete (memory, std::align_val_t{256});
-}
-
 CpuEngine::CpuEngine(Graph graph, const EngineOptions& options, const Kernels& kernels)
     : graph_(std::move(graph)),
       context_{graph_, kernels, arena_, options.threads, options.max_rows, options.seed, {}},
@@ -178,8 +168,8 @@ void CpuEngine::run(const Program& program, const Step& step) {
 LossSums CpuEngine::run_training(Step step) {
   step.training = true;
   step.rows = step.batch->rows;
-  step.parameters = parameters_.span().data();
-  step.gradients = gradients_.span().data();
+  step.parameters = parameters_.data();
+  step.gradients = gradients_.data();
   run(training_, step);
   choose_sparsity(step.rows);
   return loss_->sums(step.rows);
@@ -210,7 +200,7 @@ void CpuEngine::set_sparsity(Sparsity sparsity) {
 LossSums CpuEngine::compute_gradients(const Batch& batch) {
   check(batch, true);
   if (batch.rows == 0) {
-    std::fill(gradients_.span().begin(), gradients_.span().end(), 0.0f);
+    std::fill(gradients_.begin(), gradients_.end(), 0.0f);
     return {};
   }
   Step step;
@@ -242,7 +232,7 @@ LossSums CpuEngine::evaluate(const Batch& batch) {
   Step step;
   step.batch = &batch;
   step.rows = batch.rows;
-  step.parameters = parameters_.span().data();
+  step.parameters = parameters_.data();
   run(evaluation_, step);
   return loss_->sums(batch.rows);
 }
@@ -258,7 +248,7 @@ void CpuEngine::predict(const Batch& batch, std::span<float> outputs) {
   Step step;
   step.batch = &batch;
   step.rows = batch.rows;
-  step.parameters = parameters_.span().data();
+  step.parameters = parameters_.data();
   run(prediction_, step);
   const ValueBlocks& value = context_.values[static_cast<size_t>(graph_.output)];
   for (int64_t row = 0; row < batch.rows; ++row) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/compute/aligned.h"
 #include "trainer/compute/cpu/operation.h"
 #include "trainer/compute/engine.h"
 #include "trainer/compute/graph.h"
@@ -19,8 +20,8 @@ class CpuEngine : public Engine {
   const ParameterLayout& layout() const override { return graph_.layout; }
   int threads() const override { return team_.count(); }
   std::string instruction_set() const override;
-  std::span<float> parameters() override { return parameters_.span(); }
-  std::span<float> gradients() override { return gradients_.span(); }
+  std::span<float> parameters() override { return parameters_; }
+  std::span<float> gradients() override { return gradients_; }
   LossSums compute_gradients(const Batch& batch) override;
   LossSums train(const Batch& batch, const Optimizer& optimizer, const UpdateArguments& update,
                  std::span<const std::span<float>> slots) override;
@@ -40,20 +41,6 @@ class CpuEngine : public Engine {
   void set_sparsity(Sparsity sparsity);
 
  private:
-  // Floats, 256-byte aligned, zero at start.
-  class Buffer {
-   public:
-    explicit Buffer(size_t size);
-    std::span<float> span() { return {data_.get(), size_}; }
-
-   private:
-    struct Free {
-      void operator()(float* memory) const;
-    };
-    std::unique_ptr<float, Free> data_;
-    size_t size_;
-  };
-
   void add_values();
   int64_t widest_share(int64_t width) const;  // of a member, in columns
   std::vector<bool> in_planes() const;        // which values
@@ -70,7 +57,7 @@ class CpuEngine : public Engine {
   std::vector<std::unique_ptr<Operation>> operations_;  // the input first
   std::unique_ptr<LossOperation> loss_;
   Program training_, evaluation_, prediction_;
-  Buffer parameters_, gradients_;
+  Floats parameters_, gradients_;
   std::vector<UpdateRule> rules_;
   Sparsity sparsity_ = Sparsity::measured;
   bool profiling_ = false;
