@@ -1,116 +1,176 @@
 #include "common/http_server.h"
 
-#include <cpprest/http_listener.h>
-#include <netdb.h>
-#include <pplx/threadpool.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
+#include <array>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <charconv>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
 
 #include "common/error.h"
-#include "common/http_threads.h"
-#include "common/log.h"
 
 namespace muster {
 
 namespace {
 
-namespace http = web::http;
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+using asio::ip::tcp;
+using boost::system::error_code;
 
-http::http_response to_response(const HttpReply& reply) {
-  http::http_response response(static_cast<http::status_code>(reply.status));
-  response.headers().set_cache_control("no-store");
-  response.set_body(reply.body, reply.content_type);
-  return response;
-}
+// What a peer may send, a head, and how long it may take.
+constexpr uint32_t kMostHead = 8 * 1024;
+constexpr size_t kMostDropped = 1024 * 1024;
+constexpr std::chrono::seconds kPatience(10);
 
-// A reply nobody waits for any more fails in its own task, which must not stay unobserved.
-void send(const http::http_request& request, const HttpReply& reply) {
-  request.reply(to_response(reply)).then([](pplx::task<void> sent) {
-    try {
-      sent.get();
-    } catch (const std::exception&) {
-    }
-  });
-}
+using Handlers = std::map<std::string, HttpServer::Handler>;
+using Response = http::response<http::string_body>;
 
-// Binds `host` and `port` for a moment, for the system's own words where that fails: cpprestsdk's
-// are misleading, and a second listener of one address takes the first down with it.
-std::string bind_error(const std::string& host, int port) {
-  if (port < 1 || port > 65535) return "expected a port from 1 to 65535";
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  if (const int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
-      error != 0) {
-    return gai_strerror(error);
+HttpReply reply_to(const Handlers& handlers, const http::request<http::empty_body>& request) {
+  if (request.method() != http::verb::get) {
+    return {405, "text/plain; charset=utf-8", "only GET is answered here\n"};
   }
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, &freeaddrinfo);
-  const int fd = socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC, found->ai_protocol);
-  const int on = 1;
-  std::string error;
-  if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
-      bind(fd, found->ai_addr, found->ai_addrlen) != 0 || listen(fd, 1) != 0) {
-    error = std::generic_category().message(errno);
+  const std::string target(request.target());
+  const auto handler = handlers.find(target.substr(0, target.find('?')));
+  if (handler == handlers.end()) return {404, "text/plain; charset=utf-8", "not found\n"};
+  try {
+    return handler->second();
+  } catch (const std::exception& error) {
+    return {500, "text/plain; charset=utf-8", std::string(error.what()) + "\n"};
   }
-  if (fd >= 0) close(fd);
-  return error;
 }
+
+// One connection: lives as long as an operation on it is under way.
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  Session(tcp::socket socket, const Handlers& handlers)
+      : stream_(std::move(socket)), handlers_(handlers) {}
+
+  void read() {
+    parser_.emplace();
+    parser_->header_limit(kMostHead);
+    parser_->body_limit(UINT64_MAX);  // refused by answer(), which this would not come to
+    stream_.expires_after(kPatience);
+    http::async_read_header(stream_, buffer_, *parser_,
+                            [self = shared_from_this()](error_code error, size_t) {
+                              if (!error) self->answer();
+                            });
+  }
+
+ private:
+  void answer() {
+    const auto& request = parser_->get();
+    const bool has_body = !parser_->is_done();  // never read: nothing after it is understood
+    const HttpReply reply = has_body && request.method() == http::verb::get
+                                ? HttpReply{413, "text/plain; charset=utf-8", "no body is taken\n"}
+                                : reply_to(handlers_, request);
+    response_ = Response(static_cast<http::status>(reply.status), request.version());
+    response_.set(http::field::content_type, reply.content_type);
+    response_.set(http::field::cache_control, "no-store");
+    if (reply.status == 405) response_.set(http::field::allow, "GET");
+    response_.keep_alive(request.keep_alive() && !has_body);
+    response_.body() = reply.body;
+    response_.prepare_payload();
+    stream_.expires_after(kPatience);
+    http::async_write(stream_, response_, [self = shared_from_this()](error_code error, size_t) {
+      if (!error) self->go_on();
+    });
+  }
+
+  void go_on() {
+    if (response_.keep_alive()) return read();
+    error_code ignored;
+    stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+    drain();
+  }
+
+  // A peer that is still sending would lose our answer to a reset if we closed now: some of what it
+  // sends is dropped, until it has read the answer and leaves or its time is up.
+  void drain() {
+    stream_.async_read_some(asio::buffer(piece_),
+                            [self = shared_from_this()](error_code error, size_t got) {
+                              self->dropped_ += got;
+                              if (!error && self->dropped_ < kMostDropped) self->drain();
+                            });
+  }
+
+  beast::tcp_stream stream_;
+  const Handlers& handlers_;
+  beast::flat_buffer buffer_{kMostHead};
+  std::optional<http::request_parser<http::empty_body>> parser_;
+  Response response_;
+  std::array<char, 4096> piece_;
+  size_t dropped_ = 0;
+};
 
 }  // namespace
 
 struct HttpServer::Impl {
-  std::string address;
-  std::map<std::string, Handler> handlers;
-  http::experimental::listener::http_listener listener;
-  bool open = false;
+  explicit Impl(std::string host_and_port) : address(std::move(host_and_port)) {}
 
-  explicit Impl(const std::string& host_and_port)
-      : address(host_and_port), listener(web::uri("http://" + host_and_port)) {}
-
-  void answer(const http::http_request& request) const {
-    if (request.method() != http::methods::GET) {
-      return send(request, {405, "text/plain; charset=utf-8", "only GET is answered here\n"});
-    }
-    const auto handler = handlers.find(request.relative_uri().path());
-    if (handler == handlers.end()) {
-      return send(request, {404, "text/plain; charset=utf-8", "not found\n"});
-    }
-    HttpReply reply;
-    try {
-      reply = handler->second();
-    } catch (const std::exception& error) {
-      reply = {500, "text/plain; charset=utf-8", std::string(error.what()) + "\n"};
-    }
-    send(request, reply);
+  [[noreturn]] void fail(const std::string& why) const {
+    throw Unavailable("cannot serve HTTP on '" + address + "': " + why);
   }
+
+  void listen() {
+    const size_t colon = address.rfind(':');
+    std::string host = address.substr(0, colon);
+    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+    error_code error;
+    tcp::resolver resolver(context);
+    const auto found =
+        resolver.resolve(host, address.substr(colon + 1),
+                         tcp::resolver::passive | tcp::resolver::numeric_service, error);
+    if (error) fail(error.message());
+    const tcp::endpoint endpoint = *found.begin();
+    acceptor.open(endpoint.protocol(), error);
+    if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
+    if (!error) acceptor.bind(endpoint, error);
+    if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+    if (error) fail(error.message());
+  }
+
+  void accept() {
+    acceptor.async_accept([this](error_code error, tcp::socket socket) {
+      if (!acceptor.is_open()) return;
+      if (!error) {
+        std::make_shared<Session>(std::move(socket), handlers)->read();
+        return accept();
+      }
+      // Out of descriptors, most likely: they come back when others have been answered.
+      pause.expires_after(std::chrono::milliseconds(100));
+      pause.async_wait([this](error_code cancelled) {
+        if (!cancelled) accept();
+      });
+    });
+  }
+
+  const std::string address;
+  Handlers handlers;
+  asio::io_context context{1};
+  tcp::acceptor acceptor{context};
+  asio::steady_timer pause{context};
+  std::thread thread;
 };
 
-HttpServer::HttpServer(const std::string& address) {
-  initialize_http_threads();
-  try {
-    impl_ = std::make_unique<Impl>(address);
-  } catch (const std::exception& error) {  // web::uri_exception, std::invalid_argument
-    throw Unavailable("cannot serve HTTP on '" + address + "': " + error.what());
+HttpServer::HttpServer(const std::string& address) : impl_(std::make_unique<Impl>(address)) {
+  const size_t colon = address.rfind(':');
+  if (colon == std::string::npos || colon == 0) impl_->fail("expected host:port");
+  const char* end = address.data() + address.size();
+  int port = 0;
+  const auto [stop, error] = std::from_chars(address.data() + colon + 1, end, port);
+  if (error != std::errc() || stop != end || port < 1 || port > 65535) {
+    impl_->fail("expected a port from 1 to 65535");
   }
-  impl_->listener.support(
-      [impl = impl_.get()](const http::http_request& request) { impl->answer(request); });
 }
 
 HttpServer::~HttpServer() {
-  if (!impl_->open) return;
-  try {
-    impl_->listener.close().get();
-  } catch (const std::exception& error) {
-    log::warning("cannot close the HTTP server",
-                 {{"address", impl_->address}, {"cause", error.what()}});
-  }
+  impl_->context.stop();
+  if (impl_->thread.joinable()) impl_->thread.join();
 }
 
 void HttpServer::handle(const std::string& path, Handler handler) {
@@ -118,17 +178,9 @@ void HttpServer::handle(const std::string& path, Handler handler) {
 }
 
 void HttpServer::start() {
-  const web::uri& uri = impl_->listener.uri();
-  const std::string error = bind_error(uri.host(), uri.port());
-  if (!error.empty()) {
-    throw Unavailable("cannot serve HTTP on " + impl_->address + ": " + error);
-  }
-  try {
-    impl_->listener.open().get();
-    impl_->open = true;
-  } catch (const std::exception& failure) {
-    throw Unavailable("cannot serve HTTP on " + impl_->address + ": " + failure.what());
-  }
+  impl_->listen();
+  impl_->accept();
+  impl_->thread = std::thread([this] { impl_->context.run(); });
 }
 
 }  // namespace muster

@@ -13,9 +13,10 @@ struct HttpReply {
   std::string body;
 };
 
-// A small HTTP/1.1 server (cpprestsdk) for /metrics, /healthz and /progress. GET only; handlers run
-// on the process's two HTTP threads, perhaps both at once, and must not block. Bodies of requests
-// are not read.
+// A small HTTP/1.1 server (Boost.Beast) for /metrics, /healthz and /progress, on a thread of its
+// own, which the handlers run on, one at a time; they must not block. GET only: another method is
+// answered with 405 and a body with 413, unread, and the connection closed. A head of more than
+// 8 KiB, or a peer that takes longer than ten seconds, is dropped.
 class HttpServer {
  public:
   using Handler = std::function<HttpReply()>;

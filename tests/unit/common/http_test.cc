@@ -108,6 +108,73 @@ TEST(Http, ServesItsPathsAndNothingElse) {
   EXPECT_THAT(get_error(address, "/large"), HasSubstr("at most 1000 bytes"));
 }
 
+// What a server says to `request`, until it closes.
+std::string answer_to(const std::string& address, const std::string& request) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in peer{};
+  peer.sin_family = AF_INET;
+  peer.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  peer.sin_port = htons(static_cast<uint16_t>(std::stoi(address.substr(address.find(':') + 1))));
+  EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&peer), sizeof peer), 0);
+  send(fd, request.data(), request.size(), MSG_NOSIGNAL);
+  shutdown(fd, SHUT_WR);
+  std::string answer;
+  char piece[4096];
+  for (ssize_t got; (got = recv(fd, piece, sizeof piece, 0)) > 0;) {
+    answer.append(piece, static_cast<size_t>(got));
+  }
+  close(fd);
+  return answer;
+}
+
+class RefusingServer : public testing::Test {
+ protected:
+  RefusingServer() : address_(free_address()), server_(address_) {
+    server_.handle("/x", [] { return HttpReply{200, "text/plain", "hello"}; });
+    server_.start();
+  }
+  const std::string address_;
+  HttpServer server_;
+};
+
+TEST_F(RefusingServer, TakesNoMethodButGet) {
+  EXPECT_THAT(answer_to(address_, "POST /x HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc"),
+              HasSubstr("HTTP/1.1 405 "));
+  EXPECT_THAT(answer_to(address_, "DELETE /x HTTP/1.1\r\n\r\n"), HasSubstr("Allow: GET"));
+}
+
+// The sizes are announced, and never sent: an answer comes without them.
+TEST_F(RefusingServer, AnswersABodyWithoutReadingIt) {
+  const std::string huge = "HTTP/1.1\r\nContent-Length: 1000000000000\r\n\r\n";
+  const std::string chunked = "HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (const std::string& rest : {huge, chunked}) {
+    for (const auto& [method, status] : {std::pair("POST", "405"), std::pair("GET", "413")}) {
+      const std::string answer = answer_to(address_, std::string(method) + " /x " + rest);
+      EXPECT_THAT(answer, HasSubstr(std::string("HTTP/1.1 ") + status)) << method << rest;
+      EXPECT_THAT(answer, HasSubstr("Connection: close"));
+    }
+  }
+}
+
+TEST_F(RefusingServer, TakesNoBodyForTheNextRequest) {
+  const std::string next = "GET /x HTTP/1.1\r\n\r\n";
+  const std::string answer =
+      answer_to(address_, "POST /x HTTP/1.1\r\nContent-Length: " + std::to_string(next.size()) +
+                              "\r\n\r\n" + next);
+  EXPECT_THAT(answer, ::testing::Not(HasSubstr("hello")));
+}
+
+TEST_F(RefusingServer, DropsAHeadWithoutEndAndGoesOn) {
+  answer_to(address_, "GET /x HTTP/1.1\r\nX: " + std::string(100'000, 'x'));
+  EXPECT_EQ(http_get(address_, "/x", 5s), "hello");
+}
+
+TEST_F(RefusingServer, AnswersSeveralRequestsOfAConnection) {
+  const std::string get = "GET /x?y=1 HTTP/1.1\r\n\r\n";
+  const std::string answer = answer_to(address_, get + get);
+  EXPECT_NE(answer.find("hello"), answer.rfind("hello"));
+}
+
 TEST(Http, APortInUseIsUnavailableAndHarmsNobody) {
   const Listener taken;
   HttpServer server(taken.address());
