@@ -31,6 +31,7 @@ struct ByteStream::Inflater {
   std::vector<std::byte> input;
   uint64_t fed = 0;  // bytes of the file given to zlib so far
   bool done = false;
+  bool cut = false;
 };
 
 ByteStream::ByteStream(std::istream& file, std::string name, uint64_t size)
@@ -47,6 +48,10 @@ ByteStream::ByteStream(std::istream& file, std::string name, uint64_t size)
 }
 
 ByteStream::~ByteStream() = default;
+
+bool ByteStream::is_cut() const {
+  return gzipped() && inflater_->cut;
+}
 
 uint64_t ByteStream::most_bytes() const {
   return gzipped() ? size_ * 1032 : size_;
@@ -84,10 +89,8 @@ size_t ByteStream::inflate(std::byte* out, size_t count) {
     if (in.stream.avail_in == 0) {
       const size_t got = read_file(in.input.data(), in.input.size());
       if (got == 0) {
-        throw Invalid(
-            fmt::format("{}: truncated gzip data: the file ends at byte {} in the middle "
-                        "of a member (byte {} unpacked)",
-                        name_, in.fed, position_ + total));
+        in.done = in.cut = true;
+        break;
       }
       in.fed += got;
       in.stream.next_in = reinterpret_cast<Bytef*>(in.input.data());

@@ -11,7 +11,7 @@ namespace muster::data {
 
 // The bytes of a file, unpacked on the way if it begins like gzip (RFC 1952), whatever its name.
 // Members of a gzip file that follow one another are one stream. Throws Invalid naming file and
-// byte on damaged or truncated gzip data, or on anything after its end that is no gzip member.
+// byte on damaged gzip data, or on anything after its end that is no gzip member.
 class ByteStream {
  public:
   // `size` is the file's own length. `file` must outlive the stream.
@@ -28,8 +28,13 @@ class ByteStream {
 
   const std::string& name() const { return name_; }
   bool gzipped() const { return inflater_ != nullptr; }
+  // The file ended in the middle of a gzip member: what was read is not all, even where it is all
+  // that was wanted.
+  bool is_cut() const;
   // Of the unpacked stream.
   uint64_t position() const { return position_; }
+  // Of the file itself.
+  uint64_t file_bytes() const { return size_; }
   // No honest file unpacks to more than this: its size, or 1032 times that (deflate's limit).
   uint64_t most_bytes() const;
 

@@ -25,7 +25,7 @@ uint64_t EpochOrder::at(uint64_t epoch, uint64_t position) {
 
 void EpochOrder::build(uint64_t epoch) {
   std::iota(order_.begin(), order_.end(), uint32_t{0});
-  const CounterRandom random(seed_, epoch);
+  const CounterRandom random(seed_, Stream::epoch_order, epoch);
   for (uint64_t i = size_; i > 1; --i) {
     std::swap(order_[i - 1], order_[random.below(i, i)]);
   }

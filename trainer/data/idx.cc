@@ -10,12 +10,24 @@
 namespace muster::data {
 namespace {
 
+constexpr uint64_t kMostElements = uint64_t{1} << 62;
+
 struct Header {
   std::vector<uint64_t> dimensions;
   uint64_t bytes = 0;        // of the header
   uint64_t sample_size = 1;  // elements
   uint64_t total() const { return bytes + dimensions[0] * sample_size; }
 };
+
+const char* unpacked(const ByteStream& stream) {
+  return stream.gzipped() ? " unpacked" : "";
+}
+
+// Of a stream that ended before it should: where its file stops, if that is known to be the reason.
+std::string where_cut(const ByteStream& stream) {
+  if (!stream.is_cut()) return "";
+  return fmt::format("; the gzip file of {} bytes ends in the middle", stream.file_bytes());
+}
 
 uint32_t big_endian(const std::array<std::byte, 4>& b) {
   return std::to_integer<uint32_t>(b[0]) << 24 | std::to_integer<uint32_t>(b[1]) << 16 |
@@ -27,8 +39,8 @@ uint32_t read_word(ByteStream& stream, const char* what) {
   std::array<std::byte, 4> word{};
   const size_t got = stream.read(word);
   if (got < word.size()) {
-    throw Invalid(fmt::format("{}: truncated at byte {}: expected 4 bytes of {}, found {}",
-                              stream.name(), at, what, got));
+    throw Invalid(fmt::format("{}: truncated at byte {}: expected 4 bytes of {}, found {}{}",
+                              stream.name(), at, what, got, where_cut(stream)));
   }
   return big_endian(word);
 }
@@ -78,6 +90,28 @@ void check_magic(const std::string& name, uint32_t magic, bool labels) {
   }
 }
 
+[[noreturn]] void throw_truncated(const ByteStream& stream, const Header& header,
+                                  const std::string& found) {
+  throw Invalid(
+      fmt::format("{}: truncated: expected {} bytes{} ({} of header and {} samples of {}, by the "
+                  "dimensions at byte 4), found {}",
+                  stream.name(), header.total(), unpacked(stream), header.bytes,
+                  header.dimensions[0], header.sample_size, found));
+}
+
+[[noreturn]] void throw_truncated(const ByteStream& stream, const Header& header) {
+  throw_truncated(stream, header, std::to_string(stream.position()) + where_cut(stream));
+}
+
+// Before anything is allocated for what the header promises.
+void require_room(const ByteStream& stream, const Header& header) {
+  if (header.total() <= stream.most_bytes()) return;
+  throw_truncated(stream, header,
+                  stream.gzipped() ? fmt::format("a gzip file of {} bytes, which holds at most {}",
+                                                 stream.file_bytes(), stream.most_bytes())
+                                   : std::to_string(stream.file_bytes()));
+}
+
 Header read_header(ByteStream& stream, bool labels) {
   const uint32_t magic = read_word(stream, "the magic number");
   check_magic(stream.name(), magic, labels);
@@ -92,26 +126,18 @@ Header read_header(ByteStream& stream, bool labels) {
       throw Invalid(fmt::format("{}: dimension {} at byte {} is 0; expected at least 1",
                                 stream.name(), i, at));
     }
-    if (size > stream.most_bytes() / elements) {
+    if (size > kMostElements / elements) {
       throw Invalid(
-          fmt::format("{}: dimension {} at byte {} is {}: with the {} elements of those "
-                      "before it, more than the {} bytes a {} file of this size can hold",
-                      stream.name(), i, at, size, elements, stream.most_bytes(),
-                      stream.gzipped() ? "gzipped" : "plain"));
+          fmt::format("{}: dimension {} at byte {} is {}: with the {} elements of those before "
+                      "it, more than any file holds",
+                      stream.name(), i, at, size, elements));
     }
     header.dimensions.push_back(size);
     elements *= size;
     if (i > 0) header.sample_size *= size;
   }
+  require_room(stream, header);
   return header;
-}
-
-[[noreturn]] void throw_truncated(const ByteStream& stream, const Header& header) {
-  throw Invalid(fmt::format(
-      "{}: truncated at byte {}{}: expected {} bytes ({} of header, {} samples "
-      "of {}), found {}",
-      stream.name(), stream.position(), stream.gzipped() ? " of the unpacked data" : "",
-      header.total(), header.bytes, header.dimensions[0], header.sample_size, stream.position()));
 }
 
 void skip_exactly(ByteStream& stream, uint64_t bytes, const Header& header) {
@@ -130,6 +156,12 @@ void require_end(ByteStream& stream, const Header& header) {
     throw Invalid(fmt::format("{}: bytes after the last sample at byte {}{}; expected the end",
                               stream.name(), header.total(),
                               stream.gzipped() ? " of the unpacked data" : ""));
+  }
+  if (stream.is_cut()) {
+    throw Invalid(fmt::format(
+        "{}: truncated: expected gzip's checksum after {} bytes unpacked, found the end of the "
+        "file at byte {}",
+        stream.name(), header.total(), stream.file_bytes()));
   }
 }
 

@@ -6,12 +6,25 @@
 
 namespace muster::data {
 
+// What draws by a seed, each in a sequence of its own: one seed for data and for training shares
+// nothing between them.
+enum class Stream : uint64_t {
+  epoch_order = 0,  // and those after it, one an epoch: far fewer than 2^63
+  synthetic_input = uint64_t{1} << 63,
+  synthetic_noise,
+  synthetic_label,
+  synthetic_centre,
+  synthetic_spread,
+  synthetic_presence,
+};
+
 // SplitMix64's sequence from a key, by position, so that sample i needs no sample before it. `bits`
 // and `below` give the same value on every platform; `normal` uses the C library.
 class CounterRandom {
  public:
-  explicit CounterRandom(uint64_t seed, uint64_t stream = 0)
-      : key_(compute::mix64(seed) ^ compute::mix64((stream - 1) * compute::kGolden64 + 1)) {}
+  // `part`: of a stream that has several.
+  CounterRandom(uint64_t seed, Stream stream, uint64_t part = 0)
+      : CounterRandom(seed, static_cast<uint64_t>(stream) + part) {}
 
   uint64_t bits(uint64_t counter) const {
     return compute::mix64(key_ + (counter - 1) * compute::kGolden64);
@@ -33,6 +46,9 @@ class CounterRandom {
   }
 
  private:
+  CounterRandom(uint64_t seed, uint64_t stream)
+      : key_(compute::mix64(seed) ^ compute::mix64((stream - 1) * compute::kGolden64 + 1)) {}
+
   uint64_t key_;
 };
 

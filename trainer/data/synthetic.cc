@@ -14,9 +14,6 @@ namespace {
 
 constexpr uint64_t kMostBytes = uint64_t{8} << 30;
 
-// Independent sequences of one seed.
-enum Stream : uint64_t { kInput = 1, kNoise, kLabel, kCentre, kSpread, kPresence };
-
 Samples allocate(const spec::DataSource& source, const char* kind, std::vector<int64_t> shape) {
   const Selected part = select(Selection::of(source),
                                static_cast<uint64_t>(std::max<int64_t>(source.samples, 0)), kind);
@@ -50,8 +47,8 @@ Samples make_linear(const spec::DataSource& source) {
   samples.label_count = 1;
   samples.targets.resize(samples.count);
   const std::span<float> inputs = samples.features.floats();
-  const CounterRandom input(source.seed, kInput);
-  const CounterRandom noise(source.seed, kNoise);
+  const CounterRandom input(source.seed, Stream::synthetic_input);
+  const CounterRandom noise(source.seed, Stream::synthetic_noise);
   for (uint64_t i = 0; i < samples.count; ++i) {
     const float x = static_cast<float>(input.normal(samples.first + i));
     inputs[i] = x;
@@ -74,10 +71,10 @@ Samples make_classes(const spec::DataSource& source) {
   samples.labels.resize(samples.count);
   const std::span<float> features = samples.features.floats();
 
-  const CounterRandom label(source.seed, kLabel);
-  const CounterRandom centre(source.seed, kCentre);
-  const CounterRandom spread(source.seed, kSpread);
-  const CounterRandom presence(source.seed, kPresence);
+  const CounterRandom label(source.seed, Stream::synthetic_label);
+  const CounterRandom centre(source.seed, Stream::synthetic_centre);
+  const CounterRandom spread(source.seed, Stream::synthetic_spread);
+  const CounterRandom presence(source.seed, Stream::synthetic_presence);
   for (uint64_t i = 0; i < samples.count; ++i) {
     const uint64_t sample = samples.first + i;
     const uint64_t c = label.below(sample, static_cast<uint64_t>(source.classes));

@@ -10,6 +10,7 @@
 namespace muster::data {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -119,10 +120,11 @@ INSTANTIATE_TEST_SUITE_P(
             "FlatImages", word(0x0803) + word(1) + word(0) + word(3), {"dimension 1 at byte 8"}},
         BadFile{"AbsurdCount",
                 word(0x0803) + word(0xffffffff) + word(28) + word(28),
-                {"at byte 4", "4294967295"}},
+                {"truncated: expected 3367254359296 bytes", "16 of header",
+                 "4294967295 samples of 784", "byte 4"}},
         BadFile{"AbsurdProduct",
                 word(0x0804) + word(2) + word(2) + word(0xffffffff) + word(0xffffffff),
-                {"at byte 12", "4294967295"}},
+                {"dimension 3 at byte 16", "4294967295", "more than any file holds"}},
         BadFile{"ExtraByte", images_2x3(2) + "x", {"after the last sample at byte 28"}},
         BadFile{"ExtraLabel", labels_of({1}) + "x", {"at byte 9"}, true},
         BadFile{"SkipsAll", images_2x3(2), {"skip 2", "2 samples"}, false, {.skip = 2}},
@@ -141,10 +143,38 @@ TEST(Idx, RefusesTruncationAtEveryByte) {
   }
 }
 
+TEST(Idx, SaysHowMuchOfATruncatedFileThereIs) {
+  const std::string plain = images_2x3(3);  // 16 bytes of header and 18 of pixels
+  EXPECT_THAT(error_of([&] { parse_images(plain.substr(0, 30)); }),
+              HasSubstr("images: truncated: expected 34 bytes (16 of header and 3 samples of 6, by "
+                        "the dimensions at byte 4), found 30"));
+  EXPECT_THAT(error_of([&] { parse_images(plain.substr(0, 16)); }),
+              HasSubstr("expected 34 bytes (16 of header and 3 samples of 6, by the dimensions "
+                        "at byte 4), found 16"));
+  EXPECT_THAT(error_of([&] { parse_images(gzip(plain.substr(0, 30))); }),
+              HasSubstr("truncated: expected 34 bytes unpacked (16 of header and 3 samples of 6, "
+                        "by the dimensions at byte 4), found 30"));
+  EXPECT_THAT(error_of([&] {
+                parse_labels(labels_of({1, 2, 3}).substr(0, 9));
+              }),
+              HasSubstr("labels: truncated: expected 11 bytes (8 of header and 3 samples of 1, by "
+                        "the dimensions at byte 4), found 9"));
+}
+
 TEST(Idx, SaysWhereGzipDataEndTooEarly) {
-  const std::string zipped = gzip(images_2x3(3));
+  std::string plain = images_2x3(300);
+  for (size_t i = 16; i < plain.size(); ++i) plain[i] = static_cast<char>(i * i * 31 >> 4);
+  const std::string zipped = gzip(plain);
+  EXPECT_THAT(
+      error_of([&] { parse_images(zipped.substr(0, zipped.size() / 2)); }),
+      AllOf(HasSubstr("truncated: expected 1816 bytes unpacked (16 of header and 300 samples of 6, "
+                      "by the dimensions at byte 4), found "),
+            HasSubstr("the gzip file of " + std::to_string(zipped.size() / 2) +
+                      " bytes ends in the middle")));
   EXPECT_THAT(error_of([&] { parse_images(zipped.substr(0, zipped.size() - 4)); }),
-              HasSubstr("truncated gzip data: the file ends at byte"));
+              HasSubstr("truncated: expected gzip's checksum after 1816 bytes unpacked, found the "
+                        "end of the file at byte " +
+                        std::to_string(zipped.size() - 4)));
 }
 
 TEST(Idx, RefusesADamagedGzipChecksum) {
@@ -162,7 +192,7 @@ TEST(Idx, RefusesWhatFollowsTheGzipData) {
 // The header is believed only as far as the file can hold what it says.
 TEST(Idx, AllocatesNothingForAGzipHeaderThatCannotBeTrue) {
   const std::string bytes = gzip(word(0x0803) + word(0x7fffffff) + word(28) + word(28));
-  EXPECT_THAT(error_of([&] { parse_images(bytes); }), HasSubstr("a gzipped file of this size"));
+  EXPECT_THAT(error_of([&] { parse_images(bytes); }), HasSubstr("which holds at most"));
 }
 
 }  // namespace
