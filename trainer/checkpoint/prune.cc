@@ -94,15 +94,19 @@ void Store::mark_best(const Found& found) {
   write_file_atomically(directory_ / "best", found.directory.filename().string() + "\n");
 }
 
-std::unique_ptr<Store::Lease> Store::lease(const Found& found, const std::string& reader) {
-  auto lease = std::make_unique<Lease>(
-      found.directory / fmt::format("lease-{}-{}", file_name_part(reader), unique_name()), reader);
-  std::error_code ignored;
-  if (!fs::exists(found.directory / "manifest.json", ignored)) {
-    throw Unavailable(
-        fmt::format("{} was pruned before {} could lease it", found.directory.string(), reader));
+std::unique_ptr<Store::Lease> Store::lease(const Found& found, const std::string& reader) const {
+  const auto is_there = [&] {
+    std::error_code ignored;
+    return fs::exists(found.directory / "manifest.json", ignored);
+  };
+  const std::string name = fmt::format("lease-{}-{}", file_name_part(reader), unique_name());
+  try {
+    auto lease = std::make_unique<Lease>(found.directory / name, reader);
+    if (is_there()) return lease;
+  } catch (const WriteError&) {
+    if (is_there()) throw;
   }
-  return lease;
+  return nullptr;
 }
 
 Store::Lease::Lease(fs::path path, std::string reader)

@@ -61,10 +61,11 @@ class Store {
   void mark_best(const Found& found);
 
   // Keeps a checkpoint from being pruned while it lives: a file "lease-<reader>-<unique>" with an
-  // expiry ten minutes ahead that is renewed; a lease of a dead reader lapses. Throws Unavailable
-  // if the checkpoint was pruned meanwhile, WriteError where the folder cannot be written.
+  // expiry ten minutes ahead that is renewed; a lease of a dead reader lapses. Null where the
+  // checkpoint is no longer there, pruned meanwhile: newest() finds another. Throws WriteError
+  // where the folder cannot be written.
   class Lease;
-  std::unique_ptr<Lease> lease(const Found& found, const std::string& reader);
+  std::unique_ptr<Lease> lease(const Found& found, const std::string& reader) const;
 
   // Fills `values` (memory of `range` alone) with "<prefix><tensor>" for every tensor of the layout
   // in range, from whatever shards the checkpoint has; padding becomes zero. Throws Invalid naming

@@ -1,5 +1,9 @@
 #include "trainer/checkpoint/store.h"
 
+#include <sys/resource.h>
+
+#include <csignal>
+
 #include "common/file.h"
 #include "common/log.h"
 #include "gmock/gmock.h"
@@ -189,9 +193,25 @@ TEST_F(StoreTest, GivesNoLeaseOnAPrunedCheckpoint) {
   publish_step(store, 100);
   const auto found = store.newest();
   fs::remove_all(found->directory);
-  EXPECT_THROW(store.lease(*found, "evaluator"), Unavailable);
+  EXPECT_EQ(store.lease(*found, "evaluator"), nullptr);
   fs::create_directories(found->directory);  // half gone
-  EXPECT_THROW(store.lease(*found, "evaluator"), Unavailable);
+  EXPECT_EQ(store.lease(*found, "evaluator"), nullptr);
+  EXPECT_TRUE(fs::is_empty(found->directory));
+}
+
+// Not to be confused with one that is gone: no retry with a newer one would help.
+TEST_F(StoreTest, SaysThatALeaseCannotBeWritten) {
+  Store store(directory_, 1);
+  publish_step(store, 100);
+  const auto found = store.newest();
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit none{0, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &none);
+  EXPECT_THROW(store.lease(*found, "evaluator"), WriteError);
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
 }
 
 TEST_F(StoreTest, ClearsWhatADeadWriterLeftLongAgo) {
