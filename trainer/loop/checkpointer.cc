@@ -9,6 +9,10 @@
 
 namespace muster::loop {
 
+namespace {
+constexpr std::chrono::seconds kRemind(30);
+}  // namespace
+
 Checkpointer::Checkpointer(checkpoint::Store& store, Options options)
     : store_(store), options_(std::move(options)), last_time_(Clock::now()) {
   thread_ = std::thread([this] { run(); });
@@ -62,7 +66,7 @@ void Checkpointer::take(Synchronizer& synchronizer, const Json& metrics) {
     busy_ = true;
     changed_.notify_all();
   } catch (const Unavailable& error) {
-    log::warning(std::string("no checkpoint this time: ") + error.what(), {{"step", last_step_}});
+    tell_failure(last_step_, error.what());
   }
 }
 
@@ -103,8 +107,22 @@ checkpoint::Store::Found Checkpointer::save(Task& task) {
   const double took = std::chrono::duration<double>(Clock::now() - begun).count();
   log::info("checkpoint " + found.directory.filename().string(),
             {{"step", step}, {"seconds", took}, {"final", task.manifest.final}});
-  if (options_.published) options_.published(step);
+  failures_ = 0;
+  if (options_.published) options_.published(step, took);
   return found;
+}
+
+void Checkpointer::tell_failure(uint64_t step, const std::string& why) {
+  if (options_.failed) options_.failed();
+  const auto now = Clock::now();
+  const int before = failures_++;
+  const std::string text =
+      "no checkpoint of step " + std::to_string(step) +
+      (before > 0 ? ", nor of the " + std::to_string(before) + " before" : "") +
+      "; training goes on: " + why;
+  if (before > 0 && now - told_ < kRemind) return log::info(text);
+  told_ = now;
+  log::warning(text);
 }
 
 void Checkpointer::run() {
@@ -118,9 +136,9 @@ void Checkpointer::run() {
     try {
       save(task);
     } catch (const Unavailable& error) {
-      log::warning(std::string("no checkpoint this time: ") + error.what());
+      tell_failure(task.snapshot->position().step, error.what());
     } catch (const Invalid& error) {
-      log::warning(std::string("a checkpoint was not published: ") + error.what());
+      tell_failure(task.snapshot->position().step, error.what());
     }
     lock.lock();
     busy_ = false;

@@ -26,7 +26,9 @@ class Checkpointer {
     std::filesystem::path storage;
     spec::CheckpointSpec when;
     checkpoint::Manifest manifest;  // all that is the same in each of the job's checkpoints
-    std::function<void(uint64_t step)> published;  // called on our thread
+    // Called on our thread, or on that of take_now().
+    std::function<void(uint64_t step, double seconds)> published;
+    std::function<void()> failed;
   };
 
   Checkpointer(checkpoint::Store& store, Options options);
@@ -42,7 +44,8 @@ class Checkpointer {
   void request() { requested_ = true; }
 
   // Copies the state and goes on writing it in the background. An error of the disk or of a shard
-  // is logged: training goes on, and the next one may succeed.
+  // is logged, as a warning when it is the first in a row and then twice a minute: training goes
+  // on, and the next one may succeed.
   void take(Synchronizer& synchronizer, const Json& metrics);
   // Waits for what is being written, then takes one and waits for it too. Throws what went wrong.
   checkpoint::Store::Found take_now(Synchronizer& synchronizer, const Json& metrics, bool final);
@@ -56,12 +59,16 @@ class Checkpointer {
   checkpoint::Store::Found save(Task& task);
   void run();
   void wait_until_idle();
+  void tell_failure(uint64_t step, const std::string& why);
 
   checkpoint::Store& store_;
   const Options options_;
   uint64_t last_step_ = 0;
   Clock::time_point last_time_;
   std::atomic<bool> requested_{false};
+  // Of whoever takes or saves one; never both at once.
+  int failures_ = 0;  // in a row
+  Clock::time_point told_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "common/json.h"
 #include "common/log.h"
@@ -113,6 +114,7 @@ void Recorder::step(const checkpoint::Position& position, const compute::LossSum
   for (Window* window : {&all_, &recent_, &logged_, &points_}) window->add(sums);
   epoch_ += sums;
   step_ = position.step;
+  durations_.add(seconds(now - last_));
   last_ = now;
   if (points_.steps >= options_.summary_every_steps) write_points(position, now);
   if (position.epoch != epoch_number_) end_epoch(position.epoch, position.step);
@@ -135,6 +137,7 @@ void Recorder::report(const checkpoint::Position& position, Clock::time_point no
   const double lifetime = unix_now() - started_at_;
   progress_.goodput = lifetime > 0 ? std::min(1.0, train_seconds() / lifetime) : 1.0;
   publish();
+  reporter_.observe("step", std::exchange(durations_, {}));
   recent_.reset(now);
 }
 
@@ -201,10 +204,15 @@ void Recorder::publish() {
   reporter_.update(progress_);
 }
 
-void Recorder::checkpoint_published(uint64_t step) {
+void Recorder::checkpoint_published(uint64_t step, double seconds) {
   checkpoint_step_ = step;
   checkpoint_time_ = unix_now();
   reporter_.count("checkpoints");
+  reporter_.observe("checkpoint", seconds);
+}
+
+void Recorder::checkpoint_failed() {
+  reporter_.count("checkpoints_failed");
 }
 
 void Recorder::set_state(const std::string& state) {

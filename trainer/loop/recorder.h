@@ -44,7 +44,8 @@ class Recorder {
   // Says what is left to say and stops the time.
   void end(const checkpoint::Position& position);
 
-  void checkpoint_published(uint64_t step);  // thread-safe
+  void checkpoint_published(uint64_t step, double seconds);  // thread-safe
+  void checkpoint_failed();                                  // thread-safe
   void set_state(const std::string& state);
   void scalar(const std::string& tag, uint64_t step, double value);
   void flush();
@@ -80,9 +81,10 @@ class Recorder {
     }
   };
   Window all_;
-  Window recent_;  // since the last update of progress
-  Window logged_;  // since the last log line
-  Window points_;  // since the last TensorBoard point
+  Window recent_;                 // since the last update of progress
+  Window logged_;                 // since the last log line
+  Window points_;                 // since the last TensorBoard point
+  metrics::Durations durations_;  // of steps, since the last update of progress
   compute::LossSums epoch_;
   compute::LossSums last_epoch_;
   uint64_t step_ = 0;

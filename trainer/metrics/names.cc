@@ -23,14 +23,14 @@ constexpr auto kHelp = std::to_array<std::pair<std::string_view, std::string_vie
     {"goodput", "Share of the time since the first start that went into committed steps."},
     {"generation", "Generation of the group."},
     {"state", "1 for the state the replica is in."},
-    {"checkpoint_seconds", "Seconds from the start of a checkpoint to its publication."},
+    {"step_seconds", "Seconds from one committed step to the next."},
+    {"checkpoint_seconds", "Seconds from the start of writing a checkpoint to its publication."},
     {"checkpoints_total", "Checkpoints published."},
-    {"step_seconds", "Seconds a step took."},
-    {"restarts_total", "Times the group met again in a new generation."},
-    {"pushes_total", "Gradient pushes applied."},
-    {"stale_pushes_total", "Gradient pushes refused because they were too old."},
-    {"duplicate_pushes_total", "Gradient pushes ignored because they had been applied."},
-    {"dropped_batches_total", "Batches lost to backup workers."},
+    {"checkpoints_failed_total", "Checkpoints that could not be written."},
+    {"commits_total", "Updates applied."},
+    {"pushes_stale_total", "Gradient pushes not applied: of an earlier step."},
+    {"pushes_duplicate_total", "Gradient pushes not applied: seen before."},
+    {"pushes_superseded_total", "Gradient pushes not applied: of another generation."},
 });
 
 bool is_plain(char c) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -33,6 +34,28 @@ struct Progress {
   Json json(const std::string& role, int index) const;
 };
 
+// Seconds counted by size where that must cost next to nothing, for Reporter::observe. Not
+// thread-safe.
+class Durations {
+ public:
+  // Upper ends of the buckets, the same for every histogram: 10 us to 5 minutes, and beyond.
+  static constexpr std::array<double, 16> kBounds = {
+      1e-5, 3e-5, 1e-4, 3e-4, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300};
+
+  void add(double seconds) {
+    size_t bucket = 0;
+    while (bucket < kBounds.size() && seconds > kBounds[bucket]) ++bucket;
+    ++counts_[bucket];
+    sum_ += seconds;
+  }
+  const std::array<uint64_t, kBounds.size() + 1>& counts() const { return counts_; }
+  double sum() const { return sum_; }
+
+ private:
+  std::array<uint64_t, kBounds.size() + 1> counts_{};
+  double sum_ = 0;
+};
+
 // /metrics (Prometheus), /healthz and /progress of one replica, on `address` ("host:port"; empty:
 // nothing is served, everything else works). Names and meanings: docs/metrics.md. Updates are cheap
 // and thread-safe; the training loop calls update() at most a few times a second.
@@ -52,7 +75,9 @@ class Reporter {
   // anything else becomes _.
   void count(const std::string& name, double amount = 1);  // amount >= 0
   void gauge(const std::string& name, double value);
-  void observe(const std::string& name, double seconds);  // histogram from 1 ms to 5 minutes
+  // Into a histogram with the buckets of Durations.
+  void observe(const std::string& name, double seconds);
+  void observe(const std::string& name, const Durations& durations);
 
   // What /metrics answers.
   std::string metrics_text() const;

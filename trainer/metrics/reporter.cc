@@ -20,12 +20,6 @@ using prometheus::Gauge;
 using prometheus::Histogram;
 using prometheus::Labels;
 
-const Histogram::BucketBoundaries& seconds_buckets() {
-  static const Histogram::BucketBoundaries buckets = {0.001, 0.003, 0.01, 0.03, 0.1, 0.3,
-                                                      1,     3,     10,   30,   100, 300};
-  return buckets;
-}
-
 }  // namespace
 
 struct Reporter::Impl {
@@ -107,9 +101,17 @@ void Reporter::gauge(const std::string& name, double value) {
 }
 
 void Reporter::observe(const std::string& name, double seconds) {
+  Durations one;
+  one.add(seconds);
+  observe(name, one);
+}
+
+void Reporter::observe(const std::string& name, const Durations& durations) {
+  const auto& bounds = Durations::kBounds;
+  const auto& counts = durations.counts();
   impl_->family(prometheus::BuildHistogram(), metric_name(name, "_seconds"))
-      .Add({}, seconds_buckets())
-      .Observe(seconds);
+      .Add({}, Histogram::BucketBoundaries(bounds.begin(), bounds.end()))
+      .ObserveMultiple({counts.begin(), counts.end()}, durations.sum());
 }
 
 std::string Reporter::metrics_text() const {
