@@ -22,6 +22,7 @@ constexpr Described kCodes[] = {
     {kProtocol, true, "a peer of another job, version or model"},
     {kBadConfig, true, "malformed TF_CONFIG, MUSTER_* or training.yaml"},
     {kDiverged, true, "the loss is not finite"},
+    {kNotEvaluated, true, "trained, but not evaluated on all its data"},
     {kDeadline, true, "ran for longer than activeDeadlineSeconds"},
     {126, false, "the command cannot be executed"},
     {127, false, "the command was not found"},

@@ -37,9 +37,8 @@ int show_logs(const LogOptions& options);
 // a checkpoint.
 int stop_job(const std::filesystem::path& directory, bool now);
 
-// Becomes `muster-trainer <command> <arguments>`. Its --checkpoint may name a job's directory: then
-// it is the newest checkpoint in there; and if it lies in one, relative paths of the data are read
-// as the job read them.
+// Becomes `muster-trainer <command> <arguments>`. Where its --checkpoint is a job's directory or
+// lies in one, relative paths of the data are read as the job read them.
 int exec_trainer(const std::string& command, std::vector<std::string> arguments);
 
 }  // namespace muster::cmd

@@ -53,6 +53,12 @@ bool is_wanted(const std::string& name, const std::vector<std::string>& wanted) 
 
 }  // namespace
 
+void LogFile::skip() {
+  std::error_code error;
+  const uintmax_t size = fs::file_size(path_, error);
+  if (!error) read_ = static_cast<int64_t>(size);
+}
+
 std::vector<LogLine> LogFile::read(bool even_unfinished) {
   std::ifstream file(path_, std::ios::binary);
   std::vector<LogLine> lines;

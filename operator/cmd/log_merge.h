@@ -20,6 +20,8 @@ class LogFile {
  public:
   explicit LogFile(std::filesystem::path path) : path_(std::move(path)) {}
 
+  // Leaves out what has been written so far.
+  void skip();
   // The whole lines since the last call; `even_unfinished`: and what follows them.
   std::vector<LogLine> read(bool even_unfinished);
 

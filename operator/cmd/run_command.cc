@@ -16,6 +16,7 @@
 #include "operator/cmd/display.h"
 #include "operator/cmd/job_source.h"
 #include "operator/cmd/summary.h"
+#include "operator/cmd/warnings.h"
 #include "operator/controller/controller.h"
 #include "operator/local/local_cluster.h"
 #include "operator/local/run_lock.h"
@@ -28,6 +29,7 @@ using local::JobDirectory;
 using local::JobState;
 
 constexpr auto kStatusPeriod = std::chrono::seconds(5);
+constexpr auto kLogPeriod = std::chrono::milliseconds(500);
 constexpr int kMostFailures = 8;  // in a row; half a minute
 
 // A random (version 4) UUID.
@@ -90,6 +92,7 @@ class Run {
         json_(options.json),
         signals_(std::move(signals)),
         display_(options.json ? stderr : stdout),
+        warnings_(directory_.logs()),
         cluster_(std::move(source.job), std::move(state), std::move(source.setting),
                  [this](const plan::Event& event) { show(event); }),
         controller_(cluster_, [this](const auto& trouble) { report(trouble); }) {}
@@ -105,8 +108,11 @@ class Run {
         next_status_ = cluster_.now() + kStatusPeriod;
         controller_.wake(name());
       }
+      show_warnings();
       display_.update(cluster_.job(), cluster_.progress());
     }
+    next_logs_ = {};
+    show_warnings();
     display_.clear();
     return conclude();
   }
@@ -128,7 +134,7 @@ class Run {
 
   std::optional<api::Time> earliest(std::optional<api::Time> next) const {
     api::Time result = std::chrono::ceil<std::chrono::milliseconds>(display_.next());
-    result = std::min(result, next_status_);
+    result = std::min({result, next_status_, next_logs_});
     return next ? std::min(result, *next) : result;
   }
 
@@ -157,12 +163,22 @@ class Run {
     if (event.reason != "Succeeded" && event.reason != "Failed") display_.event(event);
   }
 
+  // What replicas warn of stands in their logs, where nobody looks while all goes well.
+  void show_warnings() {
+    if (cluster_.now() < next_logs_) return;
+    next_logs_ = cluster_.now() + kLogPeriod;
+    for (const std::string& text : warnings_.read()) {
+      display_.event({plan::Event::Kind::warning, "ReplicaWarning", text});
+    }
+  }
+
   int conclude() {
     if (given_up_) {
       display_.print("gave up on " + name() + "; its replicas are killed. To resume, run it again");
       return *given_up_;
     }
-    const Json summary = summary_of(directory_, status(), cluster_.wall_seconds());
+    const Json summary =
+        summary_of(directory_, cluster_.job(), cluster_.replicas(), cluster_.wall_seconds());
     write_file_atomically(directory_.summary(), summary.dump(2) + "\n");
     if (status().is_true("Failed")) {
       display_.print(failure_text(cluster_.job(), cluster_.replicas(), directory_));
@@ -174,16 +190,18 @@ class Run {
     }
     if (json_) std::printf("%s\n", summary.dump(2).c_str());
     if (status().is_true("Suspended")) return signal_ != 0 ? 128 + signal_ : kSuccess;
-    return exit_code_of(cluster_.job(), cluster_.replicas());
+    return exit_code_of(cluster_.job(), cluster_.replicas(), summary);
   }
 
   const JobDirectory directory_;
   const bool json_;
   const local::Descriptor signals_;
   Display display_;
+  Warnings warnings_;
   local::LocalCluster cluster_;
   controller::Controller controller_;
   api::Time next_status_{};
+  api::Time next_logs_{};
   int interruptions_ = 0;
   int signal_ = 0;
   std::optional<int> given_up_;  // the exit code
@@ -192,7 +210,7 @@ class Run {
 // The job has finished in an earlier run: says so, once more.
 int show_finished(const JobSource& source, const JobState& state, const RunOptions& options) {
   const JobDirectory& directory = source.setting.directory;
-  const Json summary = summary_of(directory, source.job.status, state.wall_seconds);
+  const Json summary = summary_of(directory, source.job, state.replicas, state.wall_seconds);
   FILE* out = options.json ? stderr : stdout;
   if (source.job.status.is_true("Failed")) {
     fmt::print(out, "{}\n", failure_text(source.job, state.replicas, directory));
@@ -202,7 +220,7 @@ int show_finished(const JobSource& source, const JobState& state, const RunOptio
       out, "It had finished already. To run it anew, give it another --directory{}\n",
       is_same_manifest(directory, source.resolved) ? "" : "; the manifest has changed since");
   if (options.json) fmt::print("{}\n", summary.dump(2));
-  return exit_code_of(source.job, state.replicas);
+  return exit_code_of(source.job, state.replicas, summary);
 }
 
 }  // namespace

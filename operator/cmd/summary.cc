@@ -11,6 +11,7 @@
 #include "common/json.h"
 #include "operator/cmd/display.h"
 #include "operator/cmd/job_source.h"
+#include "operator/cmd/not_evaluated.h"
 
 namespace muster::cmd {
 
@@ -71,8 +72,8 @@ std::string state_of(const api::JobStatus& status) {
   return "Running";
 }
 
-Json summary_of(const local::JobDirectory& directory, const api::JobStatus& status,
-                double wall_seconds) {
+Json summary_of(const local::JobDirectory& directory, const api::TrainingJob& job,
+                const std::vector<ObservedReplica>& replicas, double wall_seconds) {
   const Json result = local::read_json_or_null(directory.result());
   const Json& step = member(result, "step");
   const Json evaluation =
@@ -80,14 +81,15 @@ Json summary_of(const local::JobDirectory& directory, const api::JobStatus& stat
   const Json& validation = member(evaluation, "validation");
   const Json& test = member(evaluation, "test");
   Json summary;
-  summary["state"] = state_of(status);
-  summary["step"] = step.is_null() ? member(status.progress, "step") : step;
+  summary["state"] = state_of(job.status);
+  summary["step"] = step.is_null() ? member(job.status.progress, "step") : step;
   summary["epochs"] = member(result, "epochs");
   summary["trainLoss"] = member(result, "trainLoss");
   summary["validationLoss"] = member(validation, "loss");
   summary["validationAccuracy"] = member(validation, "accuracy");
   summary["testLoss"] = member(test, "loss");
   summary["testAccuracy"] = member(test, "accuracy");
+  summary["notEvaluated"] = not_evaluated(job, replicas, evaluation);
   summary["wallSeconds"] = wall_seconds;
   for (const char* field :
        {"weightsDigest", "checkpoint", "model", "secondsPerBatch", "examplesPerSecond"}) {
@@ -114,6 +116,9 @@ std::string summary_text(const std::string& name, const Json& summary,
   text += row("validation accuracy", summary["validationAccuracy"], "{:.4f}");
   if (!accuracy) text += row("test loss", summary["testLoss"], "{:.6g}");
   text += row("test accuracy", summary["testAccuracy"], "{:.4f}");
+  for (const auto& [data, why] : summary["notEvaluated"].items()) {
+    text += row((data + " data").c_str(), "not evaluated: " + why.get<std::string>(), "");
+  }
   const Json& speed = summary["examplesPerSecond"];
   text +=
       row("examples/s", speed.is_number() ? Json(std::llround(speed.get<double>())) : Json(), "");
@@ -155,8 +160,11 @@ std::string failure_text(const api::TrainingJob& job, const std::vector<Observed
   return text;
 }
 
-int exit_code_of(const api::TrainingJob& job, const std::vector<ObservedReplica>& replicas) {
-  if (!job.status.is_true("Failed")) return kSuccess;
+int exit_code_of(const api::TrainingJob& job, const std::vector<ObservedReplica>& replicas,
+                 const Json& summary) {
+  if (!job.status.is_true("Failed")) {
+    return member(summary, "notEvaluated").is_null() ? kSuccess : kNotEvaluated;
+  }
   const std::optional<Failure> failure = deciding_failure(job, replicas);
   const int code = failure ? failure->exit_code.value_or(kInternal) : kInternal;
   return code > 0 && code < 126 ? code : kInternal;

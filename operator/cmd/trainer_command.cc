@@ -5,7 +5,6 @@
 #include <system_error>
 
 #include "common/error.h"
-#include "common/file.h"
 #include "operator/cmd/commands.h"
 #include "operator/cmd/job_source.h"
 
@@ -41,32 +40,13 @@ std::optional<local::JobDirectory> enclosing_job(fs::path path) {
   return std::nullopt;
 }
 
-// As checkpoints/checkpoint names it: model_checkpoint_path: "ckpt-12-g1".
-fs::path newest_checkpoint(const local::JobDirectory& directory) {
-  const fs::path folder = directory.root() / "checkpoints";
-  const fs::path list = folder / "checkpoint";
-  std::error_code error;
-  if (!fs::exists(list, error)) {
-    throw Invalid(shown(directory.root()) + ": expected a checkpoint, found none yet");
-  }
-  constexpr std::string_view kKey = "model_checkpoint_path: \"";
-  const std::string text = read_file(list);
-  const size_t key = text.find(kKey);
-  const size_t begin = key == std::string::npos ? key : key + kKey.size();
-  const size_t end = begin == std::string::npos ? begin : text.find('"', begin);
-  if (end == std::string::npos) {
-    throw Invalid(shown(list) + ": expected model_checkpoint_path: \"...\", found none");
-  }
-  return folder / text.substr(begin, end - begin);
-}
-
 void resolve_checkpoint(std::vector<std::string>& arguments) {
   std::string* checkpoint = checkpoint_in(arguments);
   if (checkpoint == nullptr || checkpoint->empty()) return;
   const local::JobDirectory named{fs::path(*checkpoint)};  // absolute and normal
   const std::optional<local::JobDirectory> job = enclosing_job(named.root());
   if (!job) return;
-  *checkpoint = job->root() == named.root() ? newest_checkpoint(*job) : named.root();
+  *checkpoint = named.root();
   const std::optional<local::JobState> state = local::load_state(*job);
   std::error_code error;
   fs::current_path(state->working_directory, error);
@@ -81,7 +61,8 @@ void resolve_checkpoint(std::vector<std::string>& arguments) {
 int exec_trainer(const std::string& command, std::vector<std::string> arguments) {
   std::string trainer = require_trainer().string();
   resolve_checkpoint(arguments);
-  std::vector<char*> argv = {trainer.data(), const_cast<char*>(command.c_str())};
+  std::string program = "muster";  // as its help and its errors then say
+  std::vector<char*> argv = {program.data(), const_cast<char*>(command.c_str())};
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   ::execv(trainer.c_str(), argv.data());

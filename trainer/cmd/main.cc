@@ -1,20 +1,21 @@
 #include <malloc.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <cstdlib>
-#include <iostream>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "common/error.h"
 #include "common/exit_code.h"
 #include "common/log.h"
+#include "trainer/cmd/output.h"
 #include "trainer/group/address.h"
 #include "trainer/loop/guard.h"
 #include "trainer/loop/roles.h"
 
-namespace {
+namespace muster::cmd {
 
-using namespace muster;
+namespace {
 
 struct Options {
   std::string standalone;
@@ -23,16 +24,13 @@ struct Options {
   std::string output = "text";
   std::string checkpoint;
   std::string data = "test";
-  std::vector<uint64_t> indices;
+  std::vector<int64_t> indices;
 };
 
-void print(const Json& json, const std::string& output) {
-  if (output == "json") {
-    std::cout << json.dump(2) << std::endl;
-    return;
-  }
-  for (const auto& [key, value] : json.items()) std::cout << key << ": " << value.dump() << "\n";
-  std::cout << std::flush;
+void print(const Json& json, const Options& options, std::string (*text)(const Json&)) {
+  const bool as_json = options.output == "json";
+  std::fputs(as_json ? (json.dump(2) + "\n").c_str() : text(json).c_str(), stdout);
+  std::fflush(stdout);
 }
 
 int train(const Options& options) {
@@ -50,8 +48,13 @@ int train(const Options& options) {
   log::initialize("standalone");
   Json result;
   const int code = loop::run_alone(membership, stop.token(), &result);
-  if (code == kSuccess) print(result, options.output);
+  if (code == kSuccess) print(result, options, fields_text);
   return code;
+}
+
+std::string check_address(const std::string& text) {
+  if (group::is_address(text)) return "";
+  return "expected host:port, as 127.0.0.1:9090, found \"" + text + "\"";
 }
 
 void add_output(CLI::App* app, Options& options) {
@@ -59,27 +62,50 @@ void add_output(CLI::App* app, Options& options) {
       ->check(CLI::IsMember({"text", "json"}));
 }
 
-void add_checkpoint(CLI::App* app, Options& options) {
-  app->add_option("--checkpoint", options.checkpoint, "A checkpoint's folder")->required();
-  app->add_option("--data", options.data, "validation or test")
-      ->check(CLI::IsMember({"validation", "test"}));
-  add_output(app, options);
+CLI::App* add_checkpoint_command(CLI::App& app, const std::string& name, const std::string& what,
+                                 const std::string& more, Options& options) {
+  CLI::App* command = app.add_subcommand(name, what);
+  command
+      ->add_option("--checkpoint", options.checkpoint,
+                   "A job's directory or a --storage folder, for the newest whole checkpoint in "
+                   "it; or one checkpoint's folder")
+      ->required();
+  command->add_option("--data", options.data, "validation or test")
+      ->check(CLI::IsMember({"validation", "test"}))
+      ->capture_default_str();
+  add_output(command, options);
+  command->footer("Example:\n  " + app.get_name() + " " + name + " --checkpoint runs/mnist-mlp " +
+                  more);
+  return command;
+}
+
+// Commands for people: text, whatever standard error is, unless JSON is asked for.
+bool wants_json_log() {
+  const char* format = std::getenv("MUSTER_LOG_FORMAT");
+  return format != nullptr && std::string_view(format) == "json";
 }
 
 int run(int argc, char** argv) {
+  // "muster" for those who typed that: it becomes this program.
+  const std::string program = std::filesystem::path(argv[0]).filename();
   Options options;
   CLI::App app("Trains as one replica of a TrainingJob, by TF_CONFIG and the MUSTER_* environment.",
-               "muster-trainer");
+               program);
   app.require_subcommand(0, 1);
-  app.add_option("--standalone", options.standalone, "Train this training.yaml in one process");
-  app.add_option("--storage", options.storage, "Folder for checkpoints, events and result.json");
-  app.add_option("--http-address", options.http_address, "host:port for /metrics and /progress");
+  app.set_version_flag("--version", "muster-trainer " + group::version());
+  CLI::Option* standalone =
+      app.add_option("--standalone", options.standalone, "Train this training.yaml in one process");
+  app.add_option("--storage", options.storage, "Folder for checkpoints, events and result.json")
+      ->needs(standalone);
+  app.add_option("--http-address", options.http_address, "host:port for /metrics and /progress")
+      ->check(check_address)
+      ->needs(standalone);
   add_output(&app, options);
-  CLI::App* evaluate = app.add_subcommand("evaluate", "Loss and accuracy of a checkpoint");
-  add_checkpoint(evaluate, options);
-  CLI::App* predict = app.add_subcommand("predict", "Outputs for single samples");
-  add_checkpoint(predict, options);
-  predict->add_option("--index", options.indices, "Sample number, from 0");
+  CLI::App* evaluate = add_checkpoint_command(app, "evaluate", "Loss and accuracy of a checkpoint",
+                                              "--data validation -o json", options);
+  CLI::App* predict = add_checkpoint_command(
+      app, "predict", "What a checkpoint says about single samples", "--index 0 1 2", options);
+  predict->add_option("--index", options.indices, "Sample numbers, from 0 (0)");
   CLI::App* version = app.add_subcommand("version", "Print the version");
   try {
     app.parse(argc, argv);
@@ -87,26 +113,36 @@ int run(int argc, char** argv) {
     return app.exit(error) == 0 ? kSuccess : kUsage;
   }
   if (*version) {
-    std::cout << "muster-trainer " << group::version() << std::endl;
+    std::printf("muster-trainer %s\n", group::version().c_str());
     return kSuccess;
   }
-  log::initialize("muster-trainer");
+  const bool command = *evaluate || *predict;
+  if (command || !options.standalone.empty()) setenv("MUSTER_LOG_FORMAT", "text", 0);
+  log::initialize(program);
   if (options.indices.empty()) options.indices = {0};
-  return loop::run_guarded([&] {
-    if (*evaluate) {
-      print(loop::evaluate_checkpoint(options.checkpoint, options.data), options.output);
-      return static_cast<int>(kSuccess);
-    }
-    if (*predict) {
-      print(loop::predict_checkpoint(options.checkpoint, options.data, options.indices),
-            options.output);
-      return static_cast<int>(kSuccess);
-    }
-    return train(options);
-  });
+  loop::Tell tell;
+  if (command && !wants_json_log())
+    tell = [&](const std::string& message) {
+      std::fprintf(stderr, "%s: %s\n", program.c_str(), message.c_str());
+    };
+  return loop::run_guarded(
+      [&]() -> int {
+        if (*evaluate) {
+          print(loop::evaluate_checkpoint(options.checkpoint, options.data), options, fields_text);
+        } else if (*predict) {
+          print(loop::predict_checkpoint(options.checkpoint, options.data, options.indices),
+                options, predictions_text);
+        } else {
+          return train(options);
+        }
+        return kSuccess;
+      },
+      tell);
 }
 
 }  // namespace
+
+}  // namespace muster::cmd
 
 int main(int argc, char** argv) {
   // Messages of a megabyte come and go with every step: keep their memory rather than map it
@@ -114,5 +150,5 @@ int main(int argc, char** argv) {
   mallopt(M_MMAP_THRESHOLD, 64 << 20);
   mallopt(M_TRIM_THRESHOLD, 512 << 20);
   setenv("GRPC_VERBOSITY", "NONE", 0);  // what matters of it is in our own messages
-  return run(argc, argv);
+  return muster::cmd::run(argc, argv);
 }

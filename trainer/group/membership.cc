@@ -6,6 +6,7 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "trainer/group/address.h"
 
 namespace muster::group {
 
@@ -90,6 +91,10 @@ Membership parse_membership(const Environment& environment) {
   membership.storage = value_of(environment, "MUSTER_STORAGE");
   membership.training = value_of(environment, "MUSTER_TRAINING");
   membership.http_address = value_of(environment, "MUSTER_HTTP_ADDRESS");
+  if (!membership.http_address.empty() && !is_address(membership.http_address))
+    throw Invalid(
+        "MUSTER_HTTP_ADDRESS: expected host:port, found \"" + membership.http_address + "\"",
+        kBadConfig);
   membership.uid = value_of(environment, "MUSTER_JOB_UID");
   membership.attempt = number_of(environment, "MUSTER_ATTEMPT", 0);
   if (const std::string job = value_of(environment, "MUSTER_JOB"); !job.empty())

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "common/error.h"
 #include "common/file.h"
 #include "common/log.h"
 
@@ -34,42 +37,63 @@ Evaluation evaluate(compute::Engine& engine, const data::Dataset& dataset, int64
   return evaluation;
 }
 
+EvaluationData::EvaluationData(Training& training) {
+  const auto add = [&](const char* name, const std::optional<spec::DataSource>& source) {
+    if (!source) return;
+    Part part{name, nullptr, ""};
+    try {
+      compute::ModelSpec model = training.spec.model;
+      part.dataset = open_for(*source, name, model);
+      training.spec.model = std::move(model);
+    } catch (const Invalid& error) {
+      part.problem = error.what();
+    }
+    parts_.push_back(std::move(part));
+  };
+  add("validation", training.spec.data.validation);
+  add("test", training.spec.data.test);
+}
+
+std::string EvaluationData::problems() const {
+  std::string text;
+  for (const Part& part : parts_) {
+    if (part.problem.empty()) continue;
+    text += (text.empty() ? "" : "; ") + part.name + " data: " + part.problem;
+  }
+  return text;
+}
+
+bool EvaluationData::any_usable() const {
+  return std::ranges::any_of(parts_, [](const Part& part) { return part.dataset != nullptr; });
+}
+
+void EvaluationData::require_all() const {
+  if (const std::string text = problems(); !text.empty()) throw Invalid(text);
+}
+
 namespace {
 
-const data::Dataset* opened(std::unique_ptr<data::Dataset>& dataset,
-                            const std::optional<spec::DataSource>& source, const char* name,
-                            const compute::ModelSpec& model) {
-  if (!source) return nullptr;
-  compute::ModelSpec checked = model;
-  if (!dataset) dataset = open_for(*source, name, checked);
-  return dataset.get();
+Json evaluate_part(compute::Engine& engine, const spec::TrainingSpec& spec,
+                   const EvaluationData::Part& part, uint64_t step) {
+  if (!part.dataset) return {{"error", part.problem}};
+  const bool classification = spec.model.loss == compute::Loss::softmax_cross_entropy;
+  const Evaluation result = evaluate(engine, *part.dataset, spec.batch_size, classification);
+  const Json json = result.json();
+  std::string text = fmt::format("{} at step {}: cost {:.4f}", part.name, step, result.loss());
+  if (classification) text += fmt::format(", accuracy {:.4f}", result.accuracy());
+  log::info(text, json);
+  return json;
 }
 
 }  // namespace
 
-const data::Dataset* EvaluationData::validation() {
-  return opened(validation_, training_.spec.data.validation, "validation", training_.spec.model);
-}
-
-const data::Dataset* EvaluationData::test() {
-  return opened(test_, training_.spec.data.test, "test", training_.spec.model);
-}
-
-Json evaluate_step(compute::Engine& engine, const Training& training, EvaluationData& data,
+Json evaluate_step(compute::Engine& engine, const Training& training, const EvaluationData& data,
                    const std::filesystem::path& storage, uint64_t step, bool final) {
-  const auto& spec = training.spec;
-  const bool classification = spec.model.loss == compute::Loss::softmax_cross_entropy;
   Json json = {{"step", step}, {"final", final}};
-  const auto add = [&](const char* name, const data::Dataset* dataset) {
-    if (!dataset) return;
-    const Evaluation result = evaluate(engine, *dataset, spec.batch_size, classification);
-    json[name] = result.json();
-    std::string text = fmt::format("{} at step {}: cost {:.4f}", name, step, result.loss());
-    if (classification) text += fmt::format(", accuracy {:.4f}", result.accuracy());
-    log::info(text, json[name]);
-  };
-  add("validation", data.validation());
-  if (final) add("test", data.test());
+  for (const EvaluationData::Part& part : data.parts()) {
+    if (part.name == "test" && !final) continue;
+    json[part.name] = evaluate_part(engine, training.spec, part, step);
+  }
   if (!storage.empty() && json.size() > 2) {
     muster::create_directories(storage / "evaluations");
     write_file_atomically(storage / "evaluations" / (std::to_string(step) + ".json"),

@@ -2,7 +2,8 @@
 
 #include <filesystem>
 #include <memory>
-#include <optional>
+#include <string>
+#include <vector>
 
 #include "common/document.h"
 #include "trainer/data/dataset.h"
@@ -22,23 +23,36 @@ struct Evaluation {
 Evaluation evaluate(compute::Engine& engine, const data::Dataset& dataset, int64_t batch_size,
                     bool classification);
 
-// The validation and test data of a training spec, opened when first needed.
+// The validation and test data of a training, opened and checked at once: bad data are told before
+// the training and not after it.
 class EvaluationData {
  public:
-  explicit EvaluationData(const Training& training) : training_(training) {}
-  // Null where the spec has none.
-  const data::Dataset* validation();
-  const data::Dataset* test();
+  struct Part {
+    std::string name;  // "validation" or "test"
+    std::unique_ptr<data::Dataset> dataset;
+    std::string problem;  // why there is none: what Invalid said
+  };
+
+  // What the training has no data for is left out. The first part that can be used fills in what
+  // the model leaves open. Throws Unavailable where a file cannot be read at the moment.
+  explicit EvaluationData(Training& training);
+  EvaluationData(EvaluationData&&) = default;
+
+  const std::vector<Part>& parts() const { return parts_; }
+  // All problems, one after the other; "" if there are none.
+  std::string problems() const;
+  bool any_usable() const;
+  // Throws Invalid with problems().
+  void require_all() const;
 
  private:
-  const Training& training_;
-  std::unique_ptr<data::Dataset> validation_;
-  std::unique_ptr<data::Dataset> test_;
+  std::vector<Part> parts_;
 };
 
 // Evaluates what is in the engine: on the validation data, and with `final` on the test data too;
-// writes evaluations/<step>.json below `storage` (unless empty) and returns its content.
-Json evaluate_step(compute::Engine& engine, const Training& training, EvaluationData& data,
+// writes evaluations/<step>.json below `storage` (unless empty) and returns its content. Data that
+// cannot be used stand in it as {"error": problem}.
+Json evaluate_step(compute::Engine& engine, const Training& training, const EvaluationData& data,
                    const std::filesystem::path& storage, uint64_t step, bool final);
 
 }  // namespace muster::loop

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <sstream>
 
 #include "common/error.h"
 #include "common/exit_code.h"
@@ -12,27 +13,27 @@
 
 namespace muster::loop {
 
-int run_guarded(const std::function<int()>& body) {
+int run_guarded(const std::function<int()>& body, const Tell& tell) {
+  // A line is an event: several problems are several.
+  const auto end = [&](const std::string& message, int exit_code) {
+    std::istringstream lines(message);
+    for (std::string line; std::getline(lines, line);) tell ? tell(line) : log::error(line);
+    return exit_code;
+  };
   try {
     return body();
   } catch (const Invalid& error) {
-    log::error(error.what());
-    return error.exit_code();
+    return end(error.what(), error.exit_code());
   } catch (const WriteError& error) {
-    log::error(error.what());
-    return kCannotWrite;
+    return end(error.what(), kCannotWrite);
   } catch (const Unavailable& error) {
-    log::error(error.what());
-    return kUnavailable;
+    return end(error.what(), kUnavailable);
   } catch (const std::filesystem::filesystem_error& error) {
-    log::error(error.what());
-    return kUnavailable;
+    return end(error.what(), kUnavailable);
   } catch (const std::bad_alloc&) {
-    log::error("out of memory");
-    return kUnavailable;
+    return end("out of memory", kUnavailable);
   } catch (const std::exception& error) {
-    log::error(std::string("a bug of ours: ") + error.what());
-    return kInternal;
+    return end(std::string("a bug of ours: ") + error.what(), kInternal);
   }
 }
 

@@ -2,13 +2,15 @@
 
 #include <functional>
 #include <stop_token>
+#include <string>
 #include <thread>
 
 namespace muster::loop {
 
 // Runs a program's body: the one place where exceptions become exit codes (common/exit_code.h).
-// What was thrown is logged.
-int run_guarded(const std::function<int()>& body);
+// `tell` gets what was thrown; left out, it is logged as an error.
+using Tell = std::function<void(const std::string& message)>;
+int run_guarded(const std::function<int()>& body, const Tell& tell = {});
 
 // SIGTERM and SIGINT as a stop token. Made before any other thread, so that all of them leave the
 // signals to it. A second signal ends the process at once.

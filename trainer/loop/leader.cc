@@ -22,6 +22,14 @@ Recorder::Options recorder_options(const spec::TrainingSpec& spec) {
   return options;
 }
 
+std::optional<EvaluationData> open_evaluation(const group::Membership& membership,
+                                              Training& training) {
+  if (membership.has_evaluator()) return std::nullopt;
+  EvaluationData data(training);
+  data.require_all();
+  return data;
+}
+
 std::unique_ptr<summary::EventWriter> open_events(const group::Membership& membership) {
   if (membership.storage.empty()) return nullptr;
   const fs::path folder = membership.storage / "events" /
@@ -58,17 +66,18 @@ Leader::Leader(const group::Membership& membership, Assembly& assembly, metrics:
                std::function<void(uint64_t step)> published)
     : membership_(membership),
       assembly_(assembly),
-      data_(assembly.training),
+      data_(open_evaluation(membership, assembly.training)),
       recorder_(recorder_options(assembly.spec()), reporter, open_events(membership)) {
   if (membership.storage.empty()) return;
   muster::create_directories(membership.storage / "checkpoints");
   store_ = std::make_unique<checkpoint::Store>(membership.storage / "checkpoints",
                                                assembly.spec().checkpoint.keep);
   auto options = checkpointer_options(membership, assembly);
-  options.published = [this, published = std::move(published)](uint64_t step) {
-    recorder_.checkpoint_published(step);
+  options.published = [this, published = std::move(published)](uint64_t step, double seconds) {
+    recorder_.checkpoint_published(step, seconds);
     if (published) published(step);
   };
+  options.failed = [this] { recorder_.checkpoint_failed(); };
   checkpointer_ = std::make_unique<Checkpointer>(*store_, std::move(options));
 }
 
@@ -97,7 +106,7 @@ void Leader::save(Synchronizer& synchronizer) {
   try {
     checkpointer_->take_now(synchronizer, recorder_.state(synchronizer.position().step), false);
   } catch (const Unavailable& error) {
-    log::error(std::string("nothing was saved before leaving: ") + error.what());
+    log::warning(std::string("nothing was saved before leaving: ") + error.what());
   }
 }
 
@@ -110,7 +119,7 @@ std::optional<checkpoint::Store::Found> Leader::save_final(Synchronizer& synchro
 Json Leader::evaluate_final(uint64_t step) {
   recorder_.set_state("evaluating");
   const Json json =
-      evaluate_step(*assembly_.engine, assembly_.training, data_, membership_.storage, step, true);
+      evaluate_step(*assembly_.engine, assembly_.training, *data_, membership_.storage, step, true);
   for (const char* name : {"validation", "test"})
     for (const auto& [key, value] : member(json, name).items())
       recorder_.scalar(std::string(name) + "_" + key, step, value.get<double>());
@@ -138,7 +147,7 @@ Json Leader::conclude(const std::optional<checkpoint::Store::Found>& final, uint
                           .string();
   }
   result["weightsDigest"] = checkpoint::weights_digest(layout, parameters);
-  if (!membership_.has_evaluator()) {
+  if (data_) {
     const Json evaluation = evaluate_final(step);
     for (const char* name : {"validation", "test"})
       if (evaluation.contains(name)) result[name] = evaluation[name];

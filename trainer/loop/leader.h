@@ -22,7 +22,8 @@ std::optional<checkpoint::Store::Found> find_finished(const std::filesystem::pat
 // folder nothing is written.
 class Leader {
  public:
-  // Makes the folders, so that a place that cannot be written is found before the first step.
+  // Opens the data that it will evaluate, where no evaluator does, and makes the folders: what
+  // cannot be read or written is found before the first step. Throws Invalid and WriteError.
   // `published` is called for each checkpoint, on the writing thread. The references must outlive
   // it.
   Leader(const group::Membership& membership, Assembly& assembly, metrics::Reporter& reporter,
@@ -51,7 +52,7 @@ class Leader {
   Json evaluate_final(uint64_t step);
   const group::Membership& membership_;
   Assembly& assembly_;
-  EvaluationData data_;
+  std::optional<EvaluationData> data_;  // none where an evaluator evaluates
   Recorder recorder_;
   std::unique_ptr<checkpoint::Store> store_;
   std::unique_ptr<Checkpointer> checkpointer_;

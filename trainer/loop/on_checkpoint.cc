@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "common/error.h"
 #include "common/exit_code.h"
@@ -8,6 +9,8 @@
 #include "trainer/loop/roles.h"
 
 namespace muster::loop {
+
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -19,25 +22,68 @@ struct Loaded {
   std::unique_ptr<compute::Engine> engine;
 };
 
-Loaded load(const std::filesystem::path& folder, const std::string& data) {
-  Loaded loaded;
-  loaded.found = {folder, checkpoint::Store::read_manifest(folder)};
-  checkpoint::Store::verify(loaded.found);
-  const std::string source = (folder / "manifest.json").string();
+// Those of a job or of a --storage folder, if `where` is one, or a folder of checkpoints itself.
+std::optional<fs::path> checkpoints_in(const fs::path& where) {
+  std::error_code error;
+  if (fs::is_directory(where / "checkpoints", error)) return where / "checkpoints";
+  if (!checkpoint::Store(where, 1).list().empty()) return where;
+  return std::nullopt;
+}
+
+checkpoint::Store::Found find(const fs::path& where) {
+  std::error_code error;
+  if (!fs::is_directory(where, error))
+    throw Invalid(where.string() + ": expected a checkpoint's folder or a job's directory, found " +
+                  (fs::exists(where, error) ? "something else" : "nothing"));
+  if (const auto folder = checkpoints_in(where)) {
+    if (auto newest = checkpoint::Store(*folder, 1).newest()) return *newest;
+    throw Invalid(folder->string() + ": expected a whole checkpoint, found none");
+  }
+  if (!fs::exists(where / "manifest.json", error))
+    throw Invalid(where.string() +
+                  ": expected a checkpoint's folder, with a manifest.json, or a job's directory, "
+                  "with checkpoints/; found neither");
+  checkpoint::Store::Found found{where, checkpoint::Store::read_manifest(where)};
+  checkpoint::Store::verify(found);
+  return found;
+}
+
+void load_parameters(Loaded& loaded) {
+  const auto& layout = loaded.engine->layout();
+  checkpoint::Store::load(loaded.found, layout, {0, layout.size()}, loaded.engine->parameters(),
+                          "");
+}
+
+Loaded load_found(checkpoint::Store::Found found, const std::string& data) {
+  Loaded loaded{std::move(found), {}, nullptr, nullptr};
+  const std::string source = (loaded.found.directory / "manifest.json").string();
   loaded.training = Training::from_json(loaded.found.manifest.training, source);
   spec::TrainingSpec& spec = loaded.training.spec;
   const auto& chosen = data == "test" ? spec.data.test : spec.data.validation;
   if (!chosen) throw Invalid(source + ": training.data has no " + data + " data", kUsage);
+  take_label_count_from_layers(spec.model);
   loaded.dataset = open_for(*chosen, data, spec.model);
   compute::EngineOptions options;
   options.device = spec.device;
   options.max_rows = spec.batch_size;
   options.threads = spec.threads;
   loaded.engine = compute::Engine::create(spec.model, options);
-  const auto& layout = loaded.engine->layout();
-  checkpoint::Store::load(loaded.found, layout, {0, layout.size()}, loaded.engine->parameters(),
-                          "");
+  load_parameters(loaded);
   return loaded;
+}
+
+// The job may be running: what it prunes while we read is answered by its newest.
+Loaded load(const fs::path& where, const std::string& data) {
+  for (;;) {
+    checkpoint::Store::Found found = find(where);
+    const fs::path directory = found.directory;
+    try {
+      return load_found(std::move(found), data);
+    } catch (const Invalid&) {
+      std::error_code error;
+      if (directory == where || fs::exists(directory, error)) throw;
+    }
+  }
 }
 
 bool classifies(const Loaded& loaded) {
@@ -64,11 +110,11 @@ Json predict_one(Loaded& loaded, data::Batcher& batcher, uint64_t index) {
 
 }  // namespace
 
-Json evaluate_checkpoint(const std::filesystem::path& folder, const std::string& data) {
-  Loaded loaded = load(folder, data);
+Json evaluate_checkpoint(const fs::path& where, const std::string& data) {
+  Loaded loaded = load(where, data);
   const Evaluation evaluation = evaluate(*loaded.engine, *loaded.dataset,
                                          loaded.training.spec.batch_size, classifies(loaded));
-  Json json = {{"checkpoint", folder.string()},
+  Json json = {{"checkpoint", loaded.found.directory.string()},
                {"step", loaded.found.manifest.position.step},
                {"data", data},
                {"samples", evaluation.sums.rows}};
@@ -76,20 +122,21 @@ Json evaluate_checkpoint(const std::filesystem::path& folder, const std::string&
   return json;
 }
 
-Json predict_checkpoint(const std::filesystem::path& folder, const std::string& data,
-                        const std::vector<uint64_t>& indices) {
-  Loaded loaded = load(folder, data);
+Json predict_checkpoint(const fs::path& where, const std::string& data,
+                        const std::vector<int64_t>& indices) {
+  Loaded loaded = load(where, data);
   data::EpochOrder order(loaded.dataset->size(), false, 0);
   data::Batcher batcher(*loaded.dataset, order, 1);
   Json list = Json::array();
-  for (const uint64_t index : indices) {
-    if (index >= loaded.dataset->size())
-      throw Invalid("--index: expected a sample below " + std::to_string(loaded.dataset->size()) +
+  const auto samples = static_cast<int64_t>(loaded.dataset->size());
+  for (const int64_t index : indices) {
+    if (index < 0 || index >= samples)
+      throw Invalid("--index: expected a sample from 0 to " + std::to_string(samples - 1) +
                         " of the " + data + " data, found " + std::to_string(index),
                     kUsage);
-    list.push_back(predict_one(loaded, batcher, index));
+    list.push_back(predict_one(loaded, batcher, static_cast<uint64_t>(index)));
   }
-  return {{"checkpoint", folder.string()}, {"data", data}, {"predictions", list}};
+  return {{"checkpoint", loaded.found.directory.string()}, {"data", data}, {"predictions", list}};
 }
 
 }  // namespace muster::loop

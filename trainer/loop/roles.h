@@ -25,10 +25,13 @@ int run_evaluator(const group::Membership& membership, std::stop_token stop);
 // The one of the above that the environment asks for.
 int run_replica(const group::Membership& membership, std::stop_token stop);
 
-// `muster-trainer evaluate` and `predict` on a checkpoint's folder; its manifest says what it is.
-// `data` is "validation" or "test". Throws Invalid.
-Json evaluate_checkpoint(const std::filesystem::path& folder, const std::string& data);
-Json predict_checkpoint(const std::filesystem::path& folder, const std::string& data,
-                        const std::vector<uint64_t>& indices);
+// `muster-trainer evaluate` and `predict`. `where` is a checkpoint's folder, or one that has
+// checkpoints/: a job's directory or a --storage folder; then it is the newest whole one in there,
+// and a damaged one is passed over with a warning. Its manifest says what it is of. `data` is
+// "validation" or "test". Throws Invalid, with kUsage for data the training does not have and for
+// an index that is no sample of them.
+Json evaluate_checkpoint(const std::filesystem::path& where, const std::string& data);
+Json predict_checkpoint(const std::filesystem::path& where, const std::string& data,
+                        const std::vector<int64_t>& indices);
 
 }  // namespace muster::loop

@@ -21,37 +21,31 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// A model to evaluate, built from the data it is evaluated on.
-std::unique_ptr<compute::Engine> make_engine(Training& training) {
-  auto& model = training.spec.model;
-  const auto& source =
-      training.spec.data.validation ? training.spec.data.validation : training.spec.data.test;
-  if (!source) return nullptr;
-  open_for(*source, training.spec.data.validation ? "validation" : "test", model);
+// For a model whose input and labels the data have decided.
+std::unique_ptr<compute::Engine> make_engine(const Training& training) {
   const auto threads = ThreadChoice::from_environment(training.spec.threads);
   compute::EngineOptions options;
   options.device = training.spec.device;
   options.max_rows = training.spec.batch_size;
   options.threads = threads.threads;
   options.exclusive = false;  // it evaluates beside the training
-  return compute::Engine::create(model, options);
+  return compute::Engine::create(training.spec.model, options);
 }
 
 class EvaluatorLoop {
  public:
-  EvaluatorLoop(const group::Membership& membership, Training training)
+  // `data` are of `training`; at least one part can be used.
+  EvaluatorLoop(const group::Membership& membership, const Training& training,
+                const EvaluationData& data)
       : membership_(membership),
-        training_(std::move(training)),
-        data_(training_),
+        training_(training),
+        data_(data),
         engine_(make_engine(training_)),
         store_(membership.storage / "checkpoints", training_.spec.checkpoint.keep),
         reporter_(membership.http_address, membership.role_name, membership.index) {}
 
-  int run(std::stop_token stop) {
-    if (!engine_) {
-      log::info("the job has neither validation nor test data: nothing to evaluate");
-      return kSuccess;
-    }
+  // True once the final checkpoint of this training is evaluated, false if asked to stop.
+  bool run(std::stop_token stop) {
     const auto folder = membership_.storage / "events" /
                         (membership_.role_name + "-" + std::to_string(membership_.index));
     muster::create_directories(folder);
@@ -62,12 +56,12 @@ class EvaluatorLoop {
       const auto found = store_.newest();
       if (found && found->directory != last_) {
         backoff.reset();
-        if (evaluate_one(*found)) return kSuccess;
+        if (evaluate_one(*found)) return true;
         continue;
       }
       pause(stop, backoff.next());
     }
-    return kTerminated;
+    return false;
   }
 
  private:
@@ -80,13 +74,10 @@ class EvaluatorLoop {
     if (manifest.layout_fingerprint != layout.fingerprint())
       throw Invalid(found.directory.string() + ": expected a checkpoint of this model, found \"" +
                     manifest.model + "\"");
-    try {
+    {
       const auto lease = store_.lease(found, membership_.role_name);
+      if (!lease) return false;  // there is a newer one
       checkpoint::Store::load(found, layout, {0, layout.size()}, engine_->parameters(), "");
-    } catch (const WriteError&) {
-      throw;
-    } catch (const Unavailable&) {
-      return false;  // pruned meanwhile: there is a newer one
     }
     last_ = found.directory;
     set_state("evaluating", step);
@@ -100,7 +91,8 @@ class EvaluatorLoop {
   void publish(const Json& json, uint64_t step) {
     for (const char* name : {"validation", "test"})
       for (const auto& [key, value] : member(json, name).items())
-        events_->scalar(std::string(name) + "_" + key, step, value.get<double>());
+        if (value.is_number())
+          events_->scalar(std::string(name) + "_" + key, step, value.get<double>());
     events_->flush();
   }
 
@@ -130,8 +122,8 @@ class EvaluatorLoop {
   }
 
   const group::Membership& membership_;
-  Training training_;
-  EvaluationData data_;
+  const Training& training_;
+  const EvaluationData& data_;
   std::unique_ptr<compute::Engine> engine_;
   checkpoint::Store store_;
   metrics::Reporter reporter_;
@@ -143,7 +135,19 @@ class EvaluatorLoop {
 }  // namespace
 
 int run_evaluator(const group::Membership& membership, std::stop_token stop) {
-  return EvaluatorLoop(membership, Training::load(membership.training)).run(stop);
+  Training training = Training::load(membership.training);
+  take_label_count_from_layers(training.spec.model);
+  const EvaluationData data(training);
+  if (data.parts().empty()) {
+    log::info("the job has neither validation nor test data: nothing to evaluate");
+    return kSuccess;
+  }
+  if (!data.any_usable()) data.require_all();
+  if (const std::string problems = data.problems(); !problems.empty())
+    log::warning("cannot be evaluated with all its data: " + problems);
+  if (!EvaluatorLoop(membership, training, data).run(stop)) return kTerminated;
+  data.require_all();  // what could be evaluated is; what could not is how we end
+  return kSuccess;
 }
 
 }  // namespace muster::loop

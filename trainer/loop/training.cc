@@ -97,6 +97,12 @@ std::unique_ptr<data::Dataset> open_for(const spec::DataSource& source, const st
   return dataset;
 }
 
+void take_label_count_from_layers(compute::ModelSpec& model) {
+  if (model.label_count != 0 || model.layers.empty()) return;
+  if (const auto* last = std::get_if<compute::Dense>(&model.layers.back().kind))
+    model.label_count = last->units;
+}
+
 std::string Assembly::determinism_fingerprint() const {
   return "muster " + group::version() + "; " + engine->instruction_set() + "; " + spec().precision +
          "; " + std::to_string(engine->threads()) + " threads";

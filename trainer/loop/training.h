@@ -38,6 +38,10 @@ struct ThreadChoice {
 std::unique_ptr<data::Dataset> open_for(const spec::DataSource& source, const std::string& name,
                                         compute::ModelSpec& model);
 
+// Training data decide how many labels a model has, and its last layer must have as many outputs.
+// Where they are not at hand: by that layer, for data to evaluate may lack some classes.
+void take_label_count_from_layers(compute::ModelSpec& model);
+
 // Data, model and engine of one training process, made to fit each other.
 struct Assembly {
   Training training;
