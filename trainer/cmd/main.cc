@@ -8,6 +8,7 @@
 
 #include "common/exit_code.h"
 #include "common/log.h"
+#include "common/usage.h"
 #include "trainer/cmd/output.h"
 #include "trainer/group/address.h"
 #include "trainer/loop/guard.h"
@@ -110,6 +111,12 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    const std::string unknown =
+        unknown_command(app.remaining(), {"evaluate", "predict", "version"});
+    if (app.get_subcommands().empty() && !unknown.empty()) {
+      std::fprintf(stderr, "%s: %s\n", program.c_str(), unknown.c_str());
+      return kUsage;
+    }
     return app.exit(error) == 0 ? kSuccess : kUsage;
   }
   if (*version) {

@@ -167,6 +167,20 @@ void require_end(ByteStream& stream, const Header& header) {
 
 }  // namespace
 
+IdxShape read_idx_shape(ByteStream& stream) {
+  const Header header = read_header(stream, false);
+  return {header.dimensions[0], {header.dimensions.begin() + 1, header.dimensions.end()}};
+}
+
+void require_as_many(const IdxLabels& labels, const std::string& labels_name, uint64_t images,
+                     const std::string& images_name) {
+  if (labels.labels.size() == images) return;
+  throw Invalid(
+      fmt::format("{} has {} labels (count at byte 4) but {} has {} images: expected as many of "
+                  "each",
+                  labels_name, labels.labels.size(), images_name, images));
+}
+
 IdxImages read_idx_images(ByteStream& stream, const Selection& selection, StorageKind kind) {
   const Header header = read_header(stream, false);
   IdxImages images;

@@ -43,7 +43,7 @@ EvaluationData::EvaluationData(Training& training) {
     Part part{name, nullptr, ""};
     try {
       compute::ModelSpec model = training.spec.model;
-      part.dataset = open_for(*source, name, model);
+      part.dataset = open_for(training, name, model);
       training.spec.model = std::move(model);
     } catch (const Invalid& error) {
       part.problem = error.what();

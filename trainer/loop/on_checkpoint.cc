@@ -62,7 +62,7 @@ Loaded load_found(checkpoint::Store::Found found, const std::string& data) {
   const auto& chosen = data == "test" ? spec.data.test : spec.data.validation;
   if (!chosen) throw Invalid(source + ": training.data has no " + data + " data", kUsage);
   take_label_count_from_layers(spec.model);
-  loaded.dataset = open_for(*chosen, data, spec.model);
+  loaded.dataset = open_for(loaded.training, data, spec.model);
   compute::EngineOptions options;
   options.device = spec.device;
   options.max_rows = spec.batch_size;

@@ -7,25 +7,42 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/file.h"
+#include "trainer/compute/graph.h"
+#include "trainer/data/look.h"
 #include "trainer/group/address.h"
+#include "trainer/spec/check.h"
 
 namespace muster::loop {
 
 namespace {
 
-Training checked(Document document, const std::string& path) {
-  std::vector<Problem> problems = apply_schema(spec::training_schema(), document, path);
-  const std::vector<Problem> more = spec::check_training(document, path);
-  problems.insert(problems.end(), more.begin(), more.end());
-  require_no_problems(problems, kBadConfig);
+Training to_training(Document document) {
   Training training;
-  training.json = document.value();
+  training.document = std::move(document);
+  training.json = training.document.value();
   training.spec = spec::to_training_spec(training.json);
   const std::string text = training.json.dump();
   Sha256 digest;
   digest.update(std::as_bytes(std::span(text)));
   training.fingerprint = digest.finish();
   return training;
+}
+
+const spec::DataSource& source_of(const spec::DataSpec& data, const std::string& name) {
+  if (name == "train") return data.train;
+  return name == "test" ? data.test.value() : data.validation.value();
+}
+
+// By the headers of the files, so that what does not fit is told with its line in the training.
+void check_files(const Training& training, const std::string& name) {
+  const auto look_up = [&](const std::string& part, const spec::DataSource& source) {
+    auto facts = part == name || part == "train" ? data::look_at(source) : std::nullopt;
+    if (facts && part != name && !facts->malformed.empty()) facts.reset();
+    return facts;
+  };
+  Problems problems(training.document);
+  spec::check_training(training.document, "", problems, look_up);
+  require_no_problems(problems.sorted(), kBadInput);
 }
 
 int64_t product(const std::vector<int64_t>& shape) {
@@ -55,15 +72,13 @@ void check_labels(const data::Dataset& dataset, const std::string& name,
 }  // namespace
 
 Training Training::load(const std::filesystem::path& path) {
-  try {
-    return checked(Document::load(path), "");
-  } catch (const Invalid& error) {
-    throw Invalid(error.what(), kBadConfig);
-  }
+  return to_training(spec::load_training(path));
 }
 
 Training Training::from_json(const Json& json, const std::string& source) {
-  return checked(Document::parse(json.dump(), source), "");
+  Document document = Document::parse(json.dump(), source);
+  require_no_problems(spec::validate_training(document), kBadConfig);
+  return to_training(std::move(document));
 }
 
 ThreadChoice ThreadChoice::from_environment(int spec_threads) {
@@ -83,9 +98,10 @@ ThreadChoice ThreadChoice::from_environment(int spec_threads) {
   return choice;
 }
 
-std::unique_ptr<data::Dataset> open_for(const spec::DataSource& source, const std::string& name,
+std::unique_ptr<data::Dataset> open_for(const Training& training, const std::string& name,
                                         compute::ModelSpec& model) {
-  auto dataset = data::open_dataset(source);
+  check_files(training, name);
+  auto dataset = data::open_dataset(source_of(training.spec.data, name));
   if (dataset->size() == 0) throw Invalid("data." + name + ": expected samples, found none");
   const int64_t width = product(dataset->sample_shape());
   if (model.input_shape.empty()) model.input_shape = {width};
@@ -98,9 +114,7 @@ std::unique_ptr<data::Dataset> open_for(const spec::DataSource& source, const st
 }
 
 void take_label_count_from_layers(compute::ModelSpec& model) {
-  if (model.label_count != 0 || model.layers.empty()) return;
-  if (const auto* last = std::get_if<compute::Dense>(&model.layers.back().kind))
-    model.label_count = last->units;
+  if (model.label_count == 0) model.label_count = compute::check_graph(model).outputs;
 }
 
 std::string Assembly::determinism_fingerprint() const {
@@ -111,7 +125,7 @@ std::string Assembly::determinism_fingerprint() const {
 Assembly assemble(Training training, int members, bool distributed, const ThreadChoice& threads) {
   Assembly assembly;
   spec::TrainingSpec& spec = training.spec;
-  assembly.train = open_for(spec.data.train, "train", spec.model);
+  assembly.train = open_for(training, "train", spec.model);
   assembly.workload =
       std::make_unique<Workload>(spec, assembly.train->size(), members, distributed);
   compute::EngineOptions options;

@@ -14,6 +14,7 @@ namespace muster::loop {
 
 // A training.yaml, read: as it stands (for manifests and fingerprints) and as values.
 struct Training {
+  Document document;  // says where what is wrong stands
   Json json;
   spec::TrainingSpec spec;
   std::string fingerprint;  // SHA-256 of json
@@ -32,10 +33,11 @@ struct ThreadChoice {
   static ThreadChoice from_environment(int spec_threads);
 };
 
-// Opens a data source and checks that it fits the model: shapes, kind of label, range of labels.
-// The first one (train) fills in what the model leaves open. Throws Invalid naming what does not
-// fit.
-std::unique_ptr<data::Dataset> open_for(const spec::DataSource& source, const std::string& name,
+// Opens the data `name` (train, validation or test) and checks that they fit the model: shapes,
+// kind of label, range of labels. The first one (train) fills in what the model leaves open. Throws
+// Invalid naming the line of the training and what does not fit. Precondition: the training has
+// them.
+std::unique_ptr<data::Dataset> open_for(const Training& training, const std::string& name,
                                         compute::ModelSpec& model);
 
 // Training data decide how many labels a model has, and its last layer must have as many outputs.

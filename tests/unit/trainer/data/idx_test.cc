@@ -127,7 +127,11 @@ INSTANTIATE_TEST_SUITE_P(
                 {"dimension 3 at byte 16", "4294967295", "more than any file holds"}},
         BadFile{"ExtraByte", images_2x3(2) + "x", {"after the last sample at byte 28"}},
         BadFile{"ExtraLabel", labels_of({1}) + "x", {"at byte 9"}, true},
-        BadFile{"SkipsAll", images_2x3(2), {"skip 2", "2 samples"}, false, {.skip = 2}},
+        BadFile{"SkipsAll",
+                images_2x3(2),
+                {"skip: expected less than its 2 samples", "2 samples"},
+                false,
+                {.skip = 2}},
         BadFile{"TakesTooMany", images_2x3(4), {"from 1 to 3", "found 4"}, false, {1, 4}},
         BadFile{"TakesNone", images_2x3(4), {"found 0"}, false, {0, 0}}),
     [](const auto& info) { return info.param.name; });
