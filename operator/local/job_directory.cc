@@ -3,6 +3,7 @@
 #include "common/error.h"
 #include "common/file.h"
 #include "common/json.h"
+#include "common/schema.h"
 #include "operator/api/status.h"
 
 namespace muster::local {
@@ -11,8 +12,40 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void not_ours(const fs::path& path, const std::string& why) {
-  throw Invalid(path.string() + ": expected the state that `muster run` keeps, found " + why);
+[[noreturn]] void not_ours(const fs::path& path, const std::string& expected,
+                           const std::string& found) {
+  throw Invalid(path.string() + ": damaged: expected " + expected + ", found " + found +
+                ". Take another --directory; or move this file away, then `muster run` begins the "
+                "job anew here, from the newest checkpoint if there is one");
+}
+
+struct Field {
+  const char* name;
+  bool (Json::*is)() const;
+  const char* expected;
+};
+constexpr Field kFields[] = {{"name", &Json::is_string, "a string"},
+                             {"uid", &Json::is_string, "a string"},
+                             {"generation", &Json::is_number_integer, "an integer"},
+                             {"ports", &Json::is_object, "an object of integers"},
+                             {"workingDirectory", &Json::is_string, "a string"},
+                             {"wallSeconds", &Json::is_number, "a number"},
+                             {"replicas", &Json::is_array, "a list"}};
+
+void check(const fs::path& path, const Json& value) {
+  if (value.is_discarded()) not_ours(path, "JSON, as `muster run` wrote it,", "something else");
+  if (!value.is_object()) not_ours(path, "an object", describe(value));
+  for (const auto& [name, is, expected] : kFields) {
+    const Json& found = member(value, name);
+    if (!(found.*is)()) {
+      not_ours(path, name + std::string(" to be ") + expected,
+               found.is_null() ? "none" : describe(found));
+    }
+  }
+  for (const auto& [name, port] : value["ports"].items()) {
+    const bool fits = port.is_number_integer() && port > 0 && port < 65536;
+    if (!fits) not_ours(path, child_path("ports", name) + " to be a port", describe(port));
+  }
 }
 
 constexpr const char* kPhases[] = {"pending", "running", "succeeded", "failed"};
@@ -75,21 +108,17 @@ std::optional<JobState> load_state(const JobDirectory& directory) {
   std::error_code error;
   if (!fs::exists(path, error)) return std::nullopt;
   const Json value = Json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
-  if (value.is_discarded()) not_ours(path, "no JSON");
-  try {
-    JobState state;
-    state.name = value.at("name").get<std::string>();
-    state.uid = value.at("uid").get<std::string>();
-    state.generation = value.at("generation").get<int64_t>();
-    state.ports = value.at("ports").get<std::map<std::string, int>>();
-    state.working_directory = value.at("workingDirectory").get<std::string>();
-    state.wall_seconds = value.at("wallSeconds").get<double>();
-    for (const Json& replica : value.at("replicas")) state.replicas.push_back(to_replica(replica));
-    state.status = value.at("status");
-    return state;
-  } catch (const Json::exception& problem) {
-    not_ours(path, problem.what());
-  }
+  check(path, value);
+  JobState state;
+  state.name = value["name"].get<std::string>();
+  state.uid = value["uid"].get<std::string>();
+  state.generation = value["generation"].get<int64_t>();
+  state.ports = value["ports"].get<std::map<std::string, int>>();
+  state.working_directory = value["workingDirectory"].get<std::string>();
+  state.wall_seconds = value["wallSeconds"].get<double>();
+  for (const Json& replica : value["replicas"]) state.replicas.push_back(to_replica(replica));
+  state.status = member(value, "status");
+  return state;
 }
 
 void save_state(const JobDirectory& directory, const JobState& state) {

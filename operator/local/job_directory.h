@@ -54,7 +54,7 @@ struct JobState {
   Json status;                                  // as api::to_json writes it; null before the first
 };
 
-// Nothing if there is none yet. Throws Invalid, naming the file, if it is not ours.
+// Nothing if there is none yet. Throws Invalid, naming file and field, if it is damaged.
 std::optional<JobState> load_state(const JobDirectory& directory);
 // Throws WriteError.
 void save_state(const JobDirectory& directory, const JobState& state);

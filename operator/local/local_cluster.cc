@@ -110,7 +110,7 @@ void LocalCluster::restore_replicas() {
   for (ObservedReplica seen : state_.replicas) {
     if (is_live(seen)) {
       seen.phase = Phase::failed;
-      seen.reason = "NodeLost";
+      seen.reason = plan::kRunnerLost;
       seen.finished = now();
     }
     Replica replica;
@@ -250,6 +250,7 @@ void LocalCluster::remove(const api::TrainingJob&, const plan::RemoveReplica& wa
   found->seen.deleting = true;
   found->kill_at = Clock::now() + found->grace;
   found->process->signal(SIGTERM);
+  found->process->signal(SIGCONT);  // one that is stopped hears nothing else
 }
 
 void LocalCluster::emit(const api::TrainingJob&, const plan::Event& event) {
@@ -268,9 +269,24 @@ void LocalCluster::suspend() {
 }
 
 void LocalCluster::kill_all() {
-  for (const Replica& replica : replicas_) {
-    if (replica.process) replica.process->signal(SIGKILL);
+  for (Replica& replica : replicas_) {
+    if (!replica.process) continue;
+    replica.seen.deleting = true;  // its end is our doing, and no failure
+    replica.process->signal(SIGKILL);
   }
+}
+
+std::vector<SilentReplica> LocalCluster::silent_replicas() const {
+  std::vector<SilentReplica> silent;
+  for (const Replica& replica : replicas_) {
+    if (!replica.process || !replica.has_health || replica.seen.deleting) continue;
+    const auto since = prober_.silence(replica.seen.uid);
+    if (since >= kSilent) {
+      silent.push_back({replica_name(job_, replica.seen.role, replica.seen.index),
+                        std::chrono::floor<std::chrono::seconds>(since)});
+    }
+  }
+  return silent;
 }
 
 void LocalCluster::wake() {

@@ -17,11 +17,18 @@
 
 namespace muster::local {
 
+// A replica that does not answer, and for how long.
+struct SilentReplica {
+  std::string name;
+  std::chrono::seconds since;
+};
+
 // A Cluster of one job, whose replicas are processes of this machine. One thread constructs it,
 // calls everything but wake(), and outlives it: the replicas die with that thread. Whoever
 // constructs it holds the directory's RunLock and has called end_leftovers().
 class LocalCluster final : public cluster::Cluster {
  public:
+  static constexpr std::chrono::seconds kSilent{10};
   using EventSink = std::function<void(const plan::Event&)>;
 
   // `job` is what the manifest says now, with state's uid and status. Replicas that `state` has as
@@ -53,6 +60,8 @@ class LocalCluster final : public cluster::Cluster {
   void suspend();
   // SIGKILL to every replica.
   void kill_all();
+  // Those that were ready and have not answered for kSilent or longer: stopped, or stuck.
+  std::vector<SilentReplica> silent_replicas() const;
 
   const api::TrainingJob& job() const { return job_; }
   // The chief's newest /progress (without a chief, worker 0's), or null. More than status.progress.

@@ -8,6 +8,7 @@ namespace muster::local {
 namespace {
 
 constexpr auto kPeriod = std::chrono::milliseconds(250);
+constexpr auto kHealthPeriod = std::chrono::seconds(2);
 constexpr auto kPatience = std::chrono::milliseconds(1000);
 
 std::optional<std::string> get(const std::string& address, const char* path) {
@@ -35,7 +36,9 @@ Prober::~Prober() {
 void Prober::watch(const std::string& uid, const std::string& address, bool progress) {
   {
     const std::lock_guard lock(mutex_);
-    targets_[uid] = {address, progress};
+    Target& target = targets_[uid] = {};
+    target.address = address;
+    target.progress = progress;
   }
   changed_.notify_all();
 }
@@ -43,12 +46,19 @@ void Prober::watch(const std::string& uid, const std::string& address, bool prog
 void Prober::forget(const std::string& uid) {
   const std::lock_guard lock(mutex_);
   targets_.erase(uid);
-  ready_.erase(uid);
 }
 
 bool Prober::is_ready(const std::string& uid) const {
   const std::lock_guard lock(mutex_);
-  return ready_.contains(uid);
+  const auto found = targets_.find(uid);
+  return found != targets_.end() && found->second.ready;
+}
+
+Prober::Clock::duration Prober::silence(const std::string& uid) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = targets_.find(uid);
+  if (found == targets_.end() || !found->second.silent_since) return {};
+  return Clock::now() - *found->second.silent_since;
 }
 
 Json Prober::progress() const {
@@ -60,10 +70,9 @@ void Prober::run() {
   std::unique_lock lock(mutex_);
   while (!stop_) {
     const std::map<std::string, Target> targets = targets_;
-    const std::set<std::string> ready = ready_;
     lock.unlock();
     for (const auto& [uid, target] : targets) {
-      if (target.progress || !ready.contains(uid)) ask(uid, target);
+      if (Clock::now() >= target.ask_again) ask(uid, target);
     }
     lock.lock();
     changed_.wait_for(lock, kPeriod, [this] { return stop_; });
@@ -71,22 +80,35 @@ void Prober::run() {
 }
 
 void Prober::ask(const std::string& uid, const Target& target) {
-  if (!is_ready(uid)) {
-    if (!get(target.address, "/healthz")) return;
-    {
-      const std::lock_guard lock(mutex_);
-      if (!targets_.contains(uid)) return;
-      ready_.insert(uid);
-    }
-    on_ready_();
-  }
-  if (!target.progress) return;
-  const std::optional<std::string> body = get(target.address, "/progress");
-  if (!body) return;
+  const bool asks_progress = target.progress && target.ready;
+  const auto asked = Clock::now();
+  const std::optional<std::string> body =
+      get(target.address, asks_progress ? "/progress" : "/healthz");
+  if (note_answer(uid, asked, body.has_value())) on_ready_();
+  if (!asks_progress || !body) return;
   Json answer = Json::parse(*body, nullptr, /*allow_exceptions=*/false);
   if (!answer.is_object()) return;
   const std::lock_guard lock(mutex_);
   if (targets_.contains(uid)) progress_ = std::move(answer);
+}
+
+// True if that makes it ready.
+bool Prober::note_answer(const std::string& uid, Clock::time_point asked, bool answered) {
+  const std::lock_guard lock(mutex_);
+  const auto found = targets_.find(uid);
+  if (found == targets_.end()) return false;
+  Target& target = found->second;
+  const bool becomes_ready = answered && !target.ready;
+  // A ready one that does not answer costs all our patience: the others must not wait for it often.
+  const bool often = !target.ready || (target.progress && answered);
+  target.ask_again = asked + (often ? Clock::duration::zero() : kHealthPeriod);
+  if (answered) {
+    target.silent_since.reset();
+  } else if (target.ready && !target.silent_since) {
+    target.silent_since = asked;
+  }
+  target.ready = target.ready || answered;
+  return becomes_ready;
 }
 
 }  // namespace muster::local

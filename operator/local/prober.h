@@ -1,11 +1,11 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <thread>
 
@@ -24,29 +24,36 @@ class Prober {
   Prober(const Prober&) = delete;
   Prober& operator=(const Prober&) = delete;
 
-  // Begins to ask http://address/healthz, until it answers; then, where `progress`, /progress four
-  // times a second. `uid` tells one attempt from the next.
+  // Begins to ask http://address/healthz: four times a second until it answers, then every few
+  // seconds, so that one that falls silent is noticed; where `progress`, /progress four times a
+  // second instead. `uid` tells one attempt from the next.
   void watch(const std::string& uid, const std::string& address, bool progress);
   void forget(const std::string& uid);
 
   bool is_ready(const std::string& uid) const;
+  // How long a replica that was ready has not answered; 0 for any other.
+  std::chrono::steady_clock::duration silence(const std::string& uid) const;
   // The newest answer of the replica watched with `progress`; null before the first.
   Json progress() const;
 
  private:
+  using Clock = std::chrono::steady_clock;
   struct Target {
     std::string address;
-    bool progress;
+    bool progress = false;
+    bool ready = false;
+    Clock::time_point ask_again;
+    std::optional<Clock::time_point> silent_since;  // its first question without an answer
   };
 
   void run();
   void ask(const std::string& uid, const Target& target);
+  bool note_answer(const std::string& uid, Clock::time_point asked, bool answered);
 
   const std::function<void()> on_ready_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::string, Target> targets_;
-  std::set<std::string> ready_;
   Json progress_;
   bool stop_ = false;
   std::thread thread_;

@@ -1,6 +1,7 @@
 #include "operator/local/process.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -8,6 +9,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <system_error>
 
@@ -19,6 +21,8 @@ namespace muster::local {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr auto kGroupTakesAtMost = std::chrono::seconds(2);  // to end after SIGKILL
 
 std::string system_words(int error) {
   return std::generic_category().message(error);
@@ -109,6 +113,8 @@ std::optional<int> reap(pid_t pid, bool block) {
   }
   if (result != 0 || info.si_pid != pid) return std::nullopt;
   ::kill(-pid, SIGKILL);
+  const auto until = std::chrono::steady_clock::now() + kGroupTakesAtMost;
+  while (is_group_alive(pid) && std::chrono::steady_clock::now() < until) ::poll(nullptr, 0, 1);
   while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
   }
   return exit_code_of(info);

@@ -114,6 +114,10 @@ bool is_alive(const ProcessIdentity& process) {
          boot_id() == process.boot;
 }
 
+bool is_group_alive(pid_t group) {
+  return !members_of(group).empty();
+}
+
 int kill_group(const ProcessIdentity& leader, const std::string& mark) {
   if (is_alive(leader)) {
     const int members = static_cast<int>(members_of(leader.pid).size());

@@ -27,6 +27,9 @@ struct ProcessIdentity {
 // True while that very process runs; a zombie has ended.
 bool is_alive(const ProcessIdentity& process);
 
+// True while a process of this group runs; zombies have ended.
+bool is_group_alive(pid_t group);
+
 // SIGKILLs what is left of the group that `leader` led: the whole group while the leader is alive,
 // else those members whose environment holds `mark` ("NAME=value"), for the number may be a
 // stranger's by now. Returns how many processes were there.

@@ -83,6 +83,16 @@ std::optional<ProcessIdentity> RunLock::holder(const JobDirectory& directory) {
   return who && is_alive(*who) ? who : std::nullopt;
 }
 
+bool RunLock::wait_until_free(const JobDirectory& directory, std::chrono::seconds most) {
+  const Descriptor file(::open(directory.lock().c_str(), O_RDONLY | O_CLOEXEC));
+  const auto until = std::chrono::steady_clock::now() + most;
+  while (file && ::flock(file.get(), LOCK_SH | LOCK_NB) != 0) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    pause_briefly();
+  }
+  return true;
+}
+
 int end_leftovers(const JobDirectory& directory, const std::string& mark) {
   int ended = 0;
   std::error_code error;
@@ -91,7 +101,8 @@ int end_leftovers(const JobDirectory& directory, const std::string& mark) {
     const std::optional<ProcessIdentity> leader = identity_in(pid_file);
     if (!leader) continue;
     ended += kill_group(*leader, mark);
-    while (is_alive(*leader)) pause_briefly();  // SIGKILL is sent; only the kernel takes its time
+    // SIGKILL is sent; only the kernel takes its time.
+    while (kill_group(*leader, mark) > 0) pause_briefly();
     fs::remove(pid_file, error);
   }
   return ended;

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <optional>
 
 #include "operator/local/descriptor.h"
@@ -19,6 +20,10 @@ class RunLock {
   explicit RunLock(const JobDirectory& directory);
 
   int descriptor() const { return file_.get(); }
+
+  // Waits until nobody holds it: after a `muster run` has died its guard does, for the moment that
+  // it takes to end the replicas. False if that takes longer than `most`.
+  static bool wait_until_free(const JobDirectory& directory, std::chrono::seconds most);
 
   // Who runs the job now, if anybody does.
   static std::optional<ProcessIdentity> holder(const JobDirectory& directory);

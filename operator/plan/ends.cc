@@ -78,9 +78,11 @@ bool within_limit(Draft& draft, ReplicaRecord& record) {
 
 std::string limit_used_up(const Draft& draft, const std::string& end) {
   const int limit = draft.job.run_policy.backoff_limit;
-  return end + "; " +
-         (limit == 0 ? "no restart is" : "all " + std::to_string(limit) + " restarts are") +
-         (limit == 0 ? " allowed" : " used up") + " (backoffLimit)";
+  const std::string used_up = limit == 0 ? "no restart is allowed"
+                              : limit == 1
+                                  ? "its one restart is used up"
+                                  : "all " + std::to_string(limit) + " restarts are used up";
+  return end + "; " + used_up + " (backoffLimit)";
 }
 
 void give_up(Draft& draft, ReplicaRecord& record, const std::string& reason,

@@ -85,16 +85,37 @@ TEST(JobState, survives_writing_and_reading) {
   EXPECT_FALSE(read.replicas[0].finished);
 }
 
-TEST(JobState, of_something_else_is_refused_by_name) {
+TEST(JobState, that_is_damaged_is_refused_with_file_field_and_a_way_on) {
   const Scratch scratch;
   const JobDirectory directory(scratch.path());
-  for (const char* text : {"", "{", "[]", "{\"name\": 3}", "{\"name\": \"a\", \"uid\": \"b\"}"}) {
+  save_state(directory, JobState{});
+  const Json whole = read_json_or_null(directory.state());
+  const auto with = [&](const char* field, const Json& value) {
+    Json state = whole;
+    state[field] = value;
+    return state.dump();
+  };
+  const std::pair<std::string, const char*> cases[] = {
+      {"", "JSON"},
+      {"{", "JSON"},
+      {"[]", "an object, found an empty list"},
+      {with("name", 3), "name to be a string, found 3 (an integer)"},
+      {with("uid", nullptr), "uid to be a string, found none"},
+      {with("generation", 1.5), "generation to be an integer, found 1.5"},
+      {with("ports", Json::array()), "ports to be an object of integers, found an empty list"},
+      {with("ports", {{"chief-0", "x"}}), "ports.chief-0 to be a port, found \"x\""},
+      {with("ports", {{"chief-0", 70000}}), "ports.chief-0 to be a port, found 70000"},
+      {with("replicas", 1), "replicas to be a list, found 1"}};
+  for (const auto& [text, words] : cases) {
     std::ofstream(directory.state()) << text;
     try {
       load_state(directory);
       ADD_FAILURE() << text;
     } catch (const Invalid& error) {
-      EXPECT_THAT(error.what(), testing::HasSubstr("job.json")) << text;
+      EXPECT_THAT(error.what(),
+                  testing::AllOf(testing::HasSubstr("job.json: damaged: expected "),
+                                 testing::HasSubstr(words), testing::HasSubstr("--directory"),
+                                 testing::Not(testing::HasSubstr("json.exception"))));
     }
   }
 }

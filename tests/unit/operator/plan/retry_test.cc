@@ -100,8 +100,7 @@ TEST(Retry, BeforeItHasEndedWaitsForTheOldRunToGo) {
   ASSERT_TRUE(scene.has("FailureTarget"));
   scene.job.status = retry(scene.job);
   EXPECT_EQ(created(scene.step()), "");
-  scene.leave_all();
-  scene.step();
+  EXPECT_EQ(scene.leaving(), "ps-0 worker-0 worker-1 evaluator-0");
   scene.leave_all();
   EXPECT_EQ(created(scene.step()), "ps-0.1 chief-0.1 worker-0.1 worker-1.1 evaluator-0.1");
 }
