@@ -1,5 +1,10 @@
 #include "trainer/group/roster.h"
 
+#include <algorithm>
+
+#include "common/schema.h"
+#include "trainer/spec/changes.h"
+
 namespace muster::group {
 
 namespace {
@@ -8,6 +13,27 @@ std::string differs(const std::string& what, const std::string& expected,
                     const std::string& found) {
   if (expected == found) return "";
   return "expected " + what + " \"" + expected + "\", found \"" + found + "\"";
+}
+
+// Which fields of the training differ, where both are known.
+std::string training_differs(const Roster::Expected& expected, const Hello& hello) {
+  const std::string text =
+      differs("training fingerprint", expected.training_fingerprint, hello.training_fingerprint());
+  if (text.empty()) return "";
+  const Json ours = Json::parse(expected.training, nullptr, /*allow_exceptions=*/false);
+  const Json theirs = Json::parse(hello.training(), nullptr, /*allow_exceptions=*/false);
+  if (!ours.is_object() || !theirs.is_object()) return text;
+  constexpr size_t kMost = 3;
+  const std::vector<spec::Change> changes = spec::changes(ours, theirs);
+  std::string fields;
+  for (size_t i = 0; i < std::min(kMost, changes.size()); ++i) {
+    fields += (i == 0 ? "" : "; ") + ("training." + changes[i].path) + ": expected " +
+              describe(changes[i].before) + ", found " + describe(changes[i].after);
+  }
+  if (changes.size() > kMost) {
+    fields += "; and " + std::to_string(changes.size() - kMost) + " fields more";
+  }
+  return fields.empty() ? text : fields;
 }
 
 bool is_chief(const std::string& role) {
@@ -26,10 +52,7 @@ std::string Roster::objection(const Hello& hello) const {
     return text;
   if (auto text = differs("version", expected_.version, hello.version()); !text.empty())
     return text;
-  if (auto text = differs("training fingerprint", expected_.training_fingerprint,
-                          hello.training_fingerprint());
-      !text.empty())
-    return text;
+  if (auto text = training_differs(expected_, hello); !text.empty()) return text;
   int places = 0;
   if (is_chief(hello.role())) places = expected_.chiefs;
   if (hello.role() == "worker") places = expected_.workers;
@@ -54,7 +77,8 @@ std::string Roster::admit(uint64_t connection, const Hello& hello, Time now) {
     peers_.erase(it);
     break;
   }
-  peers_[connection] = {hello, {}, false, now};
+  Peer& peer = peers_[connection] = {hello, {}, false, now};
+  peer.hello.clear_training();  // was of use for an objection only
   return "";
 }
 

@@ -22,6 +22,7 @@ class Roster {
     std::string job_uid;
     std::string version;
     std::string training_fingerprint;
+    std::string training;  // the block as JSON; "": then only that something differs can be said
     std::string layout_fingerprint;
     int chiefs = 1;
     int workers = 0;

@@ -57,7 +57,7 @@ TEST(BadInputTest, AMemberOfAnotherTrainingIsRejected) {
   write_file_atomically(other, small_training("seed: 2\n"));
   Process& stranger = job.start("worker", 0, {{"MUSTER_TRAINING", other.string()}});
   EXPECT_EQ(stranger.wait(), kProtocol);
-  EXPECT_THAT(job.log("worker", 0), HasSubstr("training fingerprint"));
+  EXPECT_THAT(job.log("worker", 0), HasSubstr("training.seed: expected 1 (an integer), found 2"));
 }
 
 TEST(BadInputTest, MalformedTfConfigNamesTheField) {

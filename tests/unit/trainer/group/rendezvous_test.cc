@@ -21,6 +21,7 @@ Roster::Expected expected() {
   expected.job_uid = "u";
   expected.version = "1";
   expected.training_fingerprint = "t";
+  expected.training = R"({"seed": 1, "optimizer": {"name": "adam"}})";
   expected.layout_fingerprint = "l";
   expected.chiefs = 1;
   expected.workers = 2;
@@ -61,6 +62,16 @@ TEST(RosterTest, NamesWhyAPeerMayNotJoin) {
       {[](Hello& h) { h.set_job_uid("x"); }, "expected job uid \"u\", found \"x\""},
       {[](Hello& h) { h.set_version("2"); }, "version"},
       {[](Hello& h) { h.set_training_fingerprint("x"); }, "training fingerprint"},
+      {[](Hello& h) {
+         h.set_training_fingerprint("x");
+         h.set_training(R"({"seed": 2, "optimizer": {"name": "adam"}})");
+       },
+       "training.seed: expected 1 (an integer), found 2 (an integer)"},
+      {[](Hello& h) {
+         h.set_training_fingerprint("x");
+         h.set_training("no JSON");
+       },
+       "training fingerprint"},
       {[](Hello& h) { h.set_layout_fingerprint("x"); }, "layout fingerprint"},
       {[](Hello& h) { h.set_index(2); }, "index 2"},
       {[](Hello& h) { h.set_index(~0u); }, "index"},
