@@ -11,6 +11,8 @@ namespace muster::loop {
 namespace {
 
 uint64_t random_number() {
+constexpr size_t kLongestTraining = 1 << 20;  // bytes; a message has a limit
+
   std::random_device device;
   return (uint64_t{device()} << 32) | device();
 }
@@ -24,6 +26,8 @@ Hello make_hello(const group::Membership& membership, const Training& training,
   hello.set_version(group::version());
   hello.set_training_fingerprint(training.fingerprint);
   hello.set_layout_fingerprint(layout_fingerprint);
+  std::string text = training.json.dump();
+  if (text.size() <= kLongestTraining) hello.set_training(std::move(text));
   hello.set_role(membership.role_name);
   hello.set_index(static_cast<uint32_t>(membership.index));
   hello.set_attempt(static_cast<uint32_t>(membership.attempt));

@@ -77,6 +77,12 @@ checkpoint::Store::Found Checkpointer::take_now(Synchronizer& synchronizer, cons
   return save(task);
 }
 
+std::string Checkpointer::newest() {
+  wait_until_idle();
+  const auto names = store_.list();
+  return names.empty() ? "" : names.front().text();
+}
+
 void Checkpointer::wait_until_idle() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return !busy_; });

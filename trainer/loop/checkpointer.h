@@ -48,6 +48,8 @@ class Checkpointer {
   // on, and the next one may succeed.
   void take(Synchronizer& synchronizer, const Json& metrics);
   // Waits for what is being written, then takes one and waits for it too. Throws what went wrong.
+  // Waits for what is being written. The newest published folder's name, or "".
+  std::string newest();
   checkpoint::Store::Found take_now(Synchronizer& synchronizer, const Json& metrics, bool final);
 
  private:

@@ -9,6 +9,7 @@
 #include "common/error.h"
 #include "common/file.h"
 #include "common/log.h"
+#include "trainer/loop/loss_text.h"
 
 namespace muster::loop {
 
@@ -79,7 +80,8 @@ Json evaluate_part(compute::Engine& engine, const spec::TrainingSpec& spec,
   const bool classification = spec.model.loss == compute::Loss::softmax_cross_entropy;
   const Evaluation result = evaluate(engine, *part.dataset, spec.batch_size, classification);
   const Json json = result.json();
-  std::string text = fmt::format("{} at step {}: cost {:.4f}", part.name, step, result.loss());
+  std::string text =
+      fmt::format("{} at step {}: cost {}", part.name, step, loss_text(result.loss()));
   if (classification) text += fmt::format(", accuracy {:.4f}", result.accuracy());
   log::info(text, json);
   return json;

@@ -3,10 +3,12 @@
 #include <nlohmann/json.hpp>
 
 #include "common/error.h"
+#include "common/exit_code.h"
 #include "common/file.h"
 #include "common/json.h"
 #include "common/log.h"
 #include "trainer/checkpoint/checkpoint.h"
+#include "trainer/checkpoint/resume.h"
 
 namespace muster::loop {
 
@@ -85,13 +87,33 @@ std::optional<checkpoint::Store::Found> Leader::newest() const {
   return store_ ? store_->newest() : std::nullopt;
 }
 
-void Leader::check_restore(const checkpoint::Store::Found& found) const {
-  const std::string& layout = found.manifest.layout_fingerprint;
-  if (layout != assembly_.engine->layout().fingerprint())
-    throw Invalid(found.directory.string() + ": expected a checkpoint of this model (layout " +
-                  assembly_.engine->layout().fingerprint().substr(0, 12) + "), found one of \"" +
-                  found.manifest.model + "\" (layout " + layout.substr(0, 12) +
-                  "): take another directory, or initializeFrom");
+checkpoint::Position Leader::resume_at(const checkpoint::Store::Found& found) const {
+  const std::string name = found.directory.filename().string();
+  const checkpoint::Resumption resumption =
+      checkpoint::resume(found.manifest, assembly_.training.json, membership_.distributed());
+  require_no_problems(
+      checkpoint::problems_of(resumption, name, "",
+                              [&](const std::string&) { return membership_.training.string(); }),
+      kBadInput);
+  check_layout(found);
+  // `muster run` has warned of it, with the lines of its manifest.
+  if (!resumption.changed.empty())
+    log::info("what follows " + name + " is trained with " +
+              spec::list_changes(resumption.changed, 10));
+  check_determinism(found);
+  return assembly_.workload->settled(resumption.position);
+}
+
+void Leader::check_layout(const checkpoint::Store::Found& found) const {
+  const std::string ours = assembly_.engine->layout().fingerprint();
+  const std::string& theirs = found.manifest.layout_fingerprint;
+  if (theirs == ours) return;
+  throw Invalid(found.directory.string() + ": expected a checkpoint of this model (layout " +
+                ours.substr(0, 12) + "), found one of \"" + found.manifest.model + "\" (layout " +
+                theirs.substr(0, 12) + "): take another directory, or initializeFrom");
+}
+
+void Leader::check_determinism(const checkpoint::Store::Found& found) const {
   const std::string ours = assembly_.determinism_fingerprint();
   if (found.manifest.fingerprint.empty() || found.manifest.fingerprint == ours) return;
   const std::string text = found.directory.filename().string() + " was made by \"" +

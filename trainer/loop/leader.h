@@ -31,9 +31,10 @@ class Leader {
 
   // The newest whole checkpoint, if there is one.
   std::optional<checkpoint::Store::Found> newest() const;
-  // Throws Invalid where a checkpoint is of another model, or (determinism: strict) would not go on
-  // with the same bits; otherwise says so.
-  void check_restore(const checkpoint::Store::Found& found) const;
+  // Where this training goes on from a checkpoint, in its own batches. Throws Invalid where it
+  // cannot: one of another model, of batches that do not fit, or (determinism: strict) one from
+  // which the bits would not be the same. Says what else has changed since.
+  checkpoint::Position resume_at(const checkpoint::Store::Found& found) const;
 
   Recorder& recorder() { return recorder_; }
   Checkpointer* checkpointer() { return checkpointer_.get(); }
@@ -50,6 +51,8 @@ class Leader {
 
  private:
   Json evaluate_final(uint64_t step);
+  void check_layout(const checkpoint::Store::Found& found) const;
+  void check_determinism(const checkpoint::Store::Found& found) const;
   const group::Membership& membership_;
   Assembly& assembly_;
   std::optional<EvaluationData> data_;  // none where an evaluator evaluates

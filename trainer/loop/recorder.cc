@@ -7,6 +7,7 @@
 
 #include "common/json.h"
 #include "common/log.h"
+#include "trainer/loop/loss_text.h"
 
 namespace muster::loop {
 
@@ -149,8 +150,8 @@ void Recorder::log_line(const checkpoint::Position& position, Clock::time_point 
                            {"loss", mean_loss(logged_.sums)},
                            {"examplesPerSecond", static_cast<double>(logged_.sums.rows) / time},
                            {"secondsPerBatch", time / static_cast<double>(logged_.steps)}};
-  std::string text = fmt::format("step {} of {}, cost {:.4f}", position.step, progress_.total_steps,
-                                 mean_loss(logged_.sums));
+  std::string text = fmt::format("step {} of {}, cost {}", position.step, progress_.total_steps,
+                                 loss_text(mean_loss(logged_.sums)));
   if (options_.classification) {
     fields["accuracy"] = accuracy(logged_.sums);
     text += fmt::format(", accuracy {:.4f}", accuracy(logged_.sums));
@@ -180,7 +181,7 @@ void Recorder::end_epoch(uint64_t epoch, uint64_t step) {
     if (options_.classification) events_->scalar("epoch_accuracy", epoch, accuracy(epoch_));
   }
   std::string text =
-      fmt::format("epoch {} done at step {}: cost {:.4f}", epoch, step, mean_loss(epoch_));
+      fmt::format("epoch {} done at step {}: cost {}", epoch, step, loss_text(mean_loss(epoch_)));
   nlohmann::json fields = {{"epoch", epoch}, {"step", step}, {"loss", mean_loss(epoch_)}};
   if (options_.classification) {
     text += fmt::format(", accuracy {:.4f}", accuracy(epoch_));

@@ -14,10 +14,10 @@ int run_alone(const group::Membership& membership, std::stop_token stop, Json* r
   Assembly assembly = assemble(std::move(training), 1, false, threads);
   metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index);
   Leader leader(membership, assembly, reporter, {});
-  const auto from = leader.newest();
+  auto from = leader.newest();
   uint64_t generation = 1;
   if (from) {
-    leader.check_restore(*from);
+    from->manifest.position = leader.resume_at(*from);
     leader.recorder().restore(from->manifest.metrics);
     log::info("going on from " + from->directory.filename().string());
   }

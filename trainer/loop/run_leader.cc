@@ -27,6 +27,7 @@ group::Roster::Expected expected_peers(const group::Membership& membership,
   expected.job_uid = membership.uid;
   expected.version = group::version();
   expected.training_fingerprint = assembly.training.fingerprint;
+  expected.training = assembly.training.json.dump();
   expected.layout_fingerprint = assembly.engine->layout().fingerprint();
   expected.chiefs = static_cast<int>(membership.cluster.chief.size());
   expected.workers = static_cast<int>(membership.cluster.workers.size());
@@ -77,8 +78,8 @@ struct Group {
     setup.shards = membership.shards();
     setup.sync = assembly.spec().policy == spec::SyncPolicy::sync;
     setup.request = common_opening(membership, assembly);
-    setup.check_restore = [this](const checkpoint::Store::Found& found) {
-      leader.check_restore(found);
+    setup.resume_at = [this](const checkpoint::Store::Found& found) {
+      return leader.resume_at(found);
     };
     setup.shard_leaving = [this] { leader.checkpointer()->request(); };
     return setup;

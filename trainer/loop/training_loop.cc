@@ -6,17 +6,23 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "trainer/loop/loss_text.h"
 
 namespace muster::loop {
 
 namespace {
 
-void require_finite(const compute::LossSums& sums, const checkpoint::Position& position) {
-  if (std::isfinite(sums.loss)) return;
-  throw Invalid(fmt::format("the loss is not finite ({}) at step {} (epoch {}): training has "
-                            "diverged; the last good checkpoint is kept",
-                            sums.loss, position.step, position.epoch),
-                kDiverged);
+[[noreturn]] void fail_diverged(double loss, const checkpoint::Position& position,
+                                Checkpointer* checkpointer) {
+  std::string kept;
+  if (checkpointer) {
+    const std::string newest = checkpointer->newest();
+    kept = newest.empty() ? "; no checkpoint had been saved" : "; " + newest + " is kept";
+  }
+  throw Invalid(
+      fmt::format("the loss is not finite ({}) at step {} (epoch {}): training has diverged{}",
+                  loss_text(loss), position.step, position.epoch, kept),
+      kDiverged);
 }
 
 }  // namespace
@@ -42,7 +48,8 @@ Ending train(Synchronizer& synchronizer, const Workload& workload, Feed& feed, R
       if (!begin()) return Ending::interrupted;
       continue;
     }
-    require_finite(result.sums, synchronizer.position());
+    if (!std::isfinite(result.sums.loss))
+      fail_diverged(result.sums.loss, synchronizer.position(), checkpointer);
     now = Recorder::Clock::now();
     recorder.step(synchronizer.position(), result.sums, now);
   }

@@ -48,13 +48,18 @@ bool Workload::finished(const checkpoint::Position& position) const {
   return steps_ ? position.step >= *steps_ : position.epoch >= *epochs_;
 }
 
+checkpoint::Position Workload::settled(checkpoint::Position position) const {
+  if (async_ || position.next_batch < batches_per_epoch_) return position;
+  ++position.epoch;
+  position.next_batch = 0;
+  return position;
+}
+
 void Workload::advance(checkpoint::Position& position) const {
   ++position.step;
   ++position.optimizer_t;
   position.next_batch += members_ * accumulation_;
-  if (position.next_batch < batches_per_epoch_) return;
-  ++position.epoch;
-  position.next_batch = 0;
+  position = settled(std::move(position));
 }
 
 Work Workload::part_of(const checkpoint::Position& position, int rank) const {

@@ -33,6 +33,9 @@ class Workload {
   uint64_t total_steps(const checkpoint::Position& position) const;
 
   bool finished(const checkpoint::Position& position) const;
+  // The same place as a position that says so by our sizes: one at or beyond the end of its epoch
+  // (of data that were more then, or with a remainder) is the next one's beginning.
+  checkpoint::Position settled(checkpoint::Position position) const;
   // One committed step further. Precondition: sync.
   void advance(checkpoint::Position& position) const;
   Work part_of(const checkpoint::Position& position, int rank) const;

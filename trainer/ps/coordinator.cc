@@ -73,8 +73,7 @@ void Coordinator::open(const std::vector<ShardState>& states) {
   PositionMessage position;
   std::string from = "the beginning";
   if (opening.content == OpenRequest::RESTORE) {
-    setup_.check_restore(*newest);
-    position = to_message(newest->manifest.position);
+    position = to_message(setup_.resume_at(*newest));
     request.set_checkpoint("checkpoints/" + newest->directory.filename().string());
     from = newest->directory.filename();
   } else if (opening.content == OpenRequest::KEEP) {

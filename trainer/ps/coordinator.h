@@ -25,8 +25,8 @@ class Coordinator {
     int shards = 1;
     bool sync = true;
     OpenRequest request;  // all that is the same in each opening
-    // Throws Invalid where a checkpoint is not to be gone on from.
-    std::function<void(const checkpoint::Store::Found&)> check_restore;
+    // Where training goes on from a checkpoint. Throws Invalid where it cannot.
+    std::function<checkpoint::Position(const checkpoint::Store::Found&)> resume_at;
     std::function<void()> shard_leaving;  // a shard waits for a checkpoint
   };
 

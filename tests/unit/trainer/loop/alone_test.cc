@@ -19,6 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
+using testing::Not;
 
 Json train_alone(const fs::path& folder, const fs::path& training) {
   Json result;
@@ -116,8 +117,22 @@ TEST(AloneProcessTest, DivergenceNamesTheStepAndKeepsTheLastGoodCheckpoint) {
   } catch (const Invalid& error) {
     EXPECT_EQ(error.exit_code(), kDiverged);
     EXPECT_THAT(error.what(), HasSubstr("step"));
+    EXPECT_THAT(error.what(), HasSubstr("; " + last.filename().string() + " is kept"));
+    EXPECT_THAT(error.what(), Not(HasSubstr("-nan")));
   }
   EXPECT_EQ(checkpoint::Store(folder / "job" / "checkpoints", 5).newest()->directory, last);
+}
+
+TEST(AloneProcessTest, DivergenceWithoutACheckpointDoesNotSpeakOfOne) {
+  const fs::path folder = fresh_folder("diverges-at-once");
+  const fs::path training =
+      write_training(folder, "epochs: 100\noptimizer: {name: sgd, learningRate: 1000000}\n");
+  try {
+    run_alone(alone(folder, training), {}, nullptr);
+    FAIL() << "expected divergence";
+  } catch (const Invalid& error) {
+    EXPECT_THAT(error.what(), HasSubstr("no checkpoint had been saved"));
+  }
 }
 
 TEST(AloneProcessTest, ACheckpointOfAnotherModelIsRefused) {
@@ -131,7 +146,45 @@ TEST(AloneProcessTest, ACheckpointOfAnotherModelIsRefused) {
     run_alone(alone(folder, training), {}, nullptr);
     FAIL() << "expected a refusal";
   } catch (const Invalid& error) {
-    EXPECT_THAT(error.what(), HasSubstr("expected a checkpoint of this model"));
+    EXPECT_THAT(error.what(), HasSubstr("model.layers[0].dense.units: expected 16 (an integer), "
+                                        "as in ckpt-11-g1"));
+  }
+}
+
+// 330 samples in batches of 32, four of which are done.
+class OtherBatchTest : public testing::Test {
+ protected:
+  fs::path interrupted(const std::string& name) {
+    folder_ = fresh_folder(name);
+    train_a_while(folder_, write_training(folder_, "epochs: 1\n"), 4);
+    return folder_;
+  }
+  fs::path training_of_batch(const std::string& size) {
+    const fs::path training = write_training(folder_, "epochs: 1\n");
+    std::string text = read_file(training);
+    text.replace(text.find("batchSize: 32"), 13, "batchSize: " + size);
+    write_file_atomically(training, text);
+    return training;
+  }
+  fs::path folder_;
+};
+
+TEST_F(OtherBatchTest, GoesOnAtTheSameSample) {
+  interrupted("batch-64");
+  EXPECT_EQ(train_alone(folder_, training_of_batch("64"))["step"], 4 + 4);
+  interrupted("batch-1");
+  EXPECT_EQ(train_alone(folder_, training_of_batch("1"))["step"], 4 + 202);
+}
+
+TEST_F(OtherBatchTest, IsRefusedWhereItDoesNotDivideNamingBoth) {
+  interrupted("batch-48");
+  try {
+    train_alone(folder_, training_of_batch("48"));
+    FAIL() << "expected a refusal";
+  } catch (const Invalid& error) {
+    EXPECT_THAT(error.what(), HasSubstr("batchSize: expected 32 (an integer), as in ckpt-4-g1"));
+    EXPECT_THAT(error.what(), HasSubstr("found 48 (an integer)"));
+    EXPECT_THAT(error.what(), HasSubstr("128 samples of epoch 0 are done"));
   }
 }
 
