@@ -13,6 +13,7 @@ struct RunOptions {
   std::filesystem::path manifest;
   std::vector<std::string> sets;    // path=value
   std::filesystem::path directory;  // empty: runs/<name of the job>
+  bool retry = false;               // go on although the job has failed
   bool json = false;                // the summary on stdout, everything else on stderr
 };
 int run_job(const RunOptions& options);

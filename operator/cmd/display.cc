@@ -112,6 +112,7 @@ void Display::clear() {
 }
 
 void Display::print(const std::string& text) {
+  if (text.empty()) return;
   clear();
   write(text + "\n");
   if (terminal_) next_ = std::min<Clock::time_point>(next_, Clock::now());

@@ -27,7 +27,7 @@ class Display {
   Display(const Display&) = delete;
   Display& operator=(const Display&) = delete;
 
-  // Text of one or more lines, above the live line.
+  // Text of one or more lines, above the live line; nothing for "".
   void print(const std::string& text);
   void event(const plan::Event& event);
   // Draws again if it is time and there is news.

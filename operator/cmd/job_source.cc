@@ -52,7 +52,7 @@ JobSource load_job(const RunOptions& options) {
                          fs::absolute(options.manifest).parent_path().lexically_normal(),
                          starts_trainer(job) ? find_trainer() : fs::path(),
                          local::inherited_environment()};
-  return {std::move(job), document.value(), std::move(setting)};
+  return {std::move(job), std::move(document), std::move(setting)};
 }
 
 fs::path find_trainer() {
@@ -78,9 +78,11 @@ fs::path require_trainer() {
 
 std::string shown(const fs::path& path) {
   std::error_code error;
+  const bool at_root = fs::current_path(error) == "/";  // "/a/b" would lose no more than its slash
   const std::string relative = fs::relative(path, error).string();
   const std::string whole = path.string();
-  return !error && !relative.empty() && relative.size() < whole.size() ? relative : whole;
+  return !error && !at_root && !relative.empty() && relative.size() < whole.size() ? relative
+                                                                                   : whole;
 }
 
 }  // namespace muster::cmd

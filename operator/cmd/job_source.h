@@ -16,7 +16,7 @@ Document load_manifest(const std::filesystem::path& manifest, const std::vector<
 
 struct JobSource {
   api::TrainingJob job;
-  Json resolved;  // the manifest with defaults and --set
+  Document document;  // the manifest with defaults and --set
   local::Setting setting;
 };
 // Throws Invalid with every problem of the manifest.
@@ -27,7 +27,8 @@ std::filesystem::path find_trainer();
 // Throws Invalid where there is none.
 std::filesystem::path require_trainer();
 
-// "--directory" as a user would repeat it: relative to here where that is shorter.
+// "--directory" as a user would repeat it: relative to here where that is shorter and cannot be
+// taken for anything else.
 std::string shown(const std::filesystem::path& path);
 
 }  // namespace muster::cmd

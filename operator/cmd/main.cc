@@ -19,8 +19,8 @@ constexpr const char* kFooter = R"(Examples:
   muster evaluate --checkpoint runs/mnist-mlp
 
 Exit codes: 0 done, 64 wrong command line, 65 malformed input, 69 try again later, 70 internal error,
-73 cannot write, 76 a peer of another job, 78 malformed configuration, 90 the loss is not finite, 130
-and 143 interrupted. A failed job ends with its failed replica's code.)";
+73 cannot write, 76 a peer of another job, 78 malformed configuration, 90 the loss is not finite, 124
+the deadline has passed, 130 and 143 interrupted. A failed job ends with its failed replica's code.)";
 
 // The options of all commands, and what is to be done once they are read.
 class Program {
@@ -83,8 +83,11 @@ class Program {
     CLI::App* command =
         add("run", "Run a job on this machine, or resume it",
             "muster run examples/mnist-mlp.yaml --set spec.training.epochs=1\n\n"
-            "Ctrl-C saves a checkpoint and stops; running again on the same directory resumes.");
+            "Ctrl-C saves a checkpoint and stops; running again on the same directory resumes. A "
+            "job\nthat has failed goes on with --retry.");
     add_job_options(command);
+    command->add_flag("--retry", run_.retry,
+                      "If the job has failed, go on from its newest checkpoint all the same");
     on(command, [this] { return run_job(run_options()); });
   }
 

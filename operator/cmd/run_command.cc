@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <fstream>
 #include <random>
+#include <set>
 
 #include "common/error.h"
 #include "common/exit_code.h"
@@ -15,11 +16,13 @@
 #include "operator/cmd/commands.h"
 #include "operator/cmd/display.h"
 #include "operator/cmd/job_source.h"
+#include "operator/cmd/resume.h"
 #include "operator/cmd/summary.h"
 #include "operator/cmd/warnings.h"
 #include "operator/controller/controller.h"
 #include "operator/local/local_cluster.h"
 #include "operator/local/run_lock.h"
+#include "operator/plan/retry.h"
 
 namespace muster::cmd {
 
@@ -30,7 +33,8 @@ using local::JobState;
 
 constexpr auto kStatusPeriod = std::chrono::seconds(5);
 constexpr auto kLogPeriod = std::chrono::milliseconds(500);
-constexpr int kMostFailures = 8;  // in a row; half a minute
+constexpr size_t kMostChanges = 5;  // by name
+constexpr int kMostFailures = 8;    // in a row; half a minute
 
 // A random (version 4) UUID.
 std::string new_uid() {
@@ -59,14 +63,10 @@ std::optional<int> read_signal(const local::Descriptor& signals) {
   return static_cast<int>(info.ssi_signo);
 }
 
-bool is_same_manifest(const JobDirectory& directory, const Json& resolved) {
-  std::error_code error;
-  if (!std::filesystem::exists(directory.manifest(), error)) return false;
-  return Document::load(directory.manifest()).value() == resolved;
-}
-
 // The state of an earlier run of the same directory, or a new one; `job` gets what it remembers.
-JobState adopt_state(const JobDirectory& directory, const Json& resolved, api::TrainingJob& job) {
+JobState adopt_state(JobSource& source) {
+  const JobDirectory& directory = source.setting.directory;
+  api::TrainingJob& job = source.job;
   JobState state;
   if (std::optional<JobState> known = local::load_state(directory)) {
     state = std::move(*known);
@@ -74,7 +74,7 @@ JobState adopt_state(const JobDirectory& directory, const Json& resolved, api::T
       throw Invalid(shown(directory.root()) + ": expected a directory of the job " + job.name +
                     ", found one of " + state.name + "; choose another --directory");
     }
-    if (!is_same_manifest(directory, resolved)) ++state.generation;
+    if (!changes_since_last_run(source).empty()) ++state.generation;
   } else {
     state.name = job.name;
     state.uid = new_uid();
@@ -88,11 +88,11 @@ JobState adopt_state(const JobDirectory& directory, const Json& resolved, api::T
 class Run {
  public:
   Run(JobSource source, JobState state, const RunOptions& options, local::Descriptor signals)
-      : directory_(source.setting.directory),
-        json_(options.json),
+      : source_(source),
+        options_(options),
         signals_(std::move(signals)),
         display_(options.json ? stderr : stdout),
-        warnings_(directory_.logs()),
+        warnings_(directory().logs()),
         cluster_(std::move(source.job), std::move(state), std::move(source.setting),
                  [this](const plan::Event& event) { show(event); }),
         controller_(cluster_, [this](const auto& trouble) { report(trouble); }) {}
@@ -109,6 +109,7 @@ class Run {
         controller_.wake(name());
       }
       show_warnings();
+      tell_silence();
       display_.update(cluster_.job(), cluster_.progress());
     }
     next_logs_ = {};
@@ -139,9 +140,10 @@ class Run {
   }
 
   void interrupt(int number) {
+    // Of both at once, as `muster stop --now` sends them, SIGTERM is what it was ended by.
+    if (signal_ == 0 || number == SIGTERM) signal_ = number;
     ++interruptions_;
     if (interruptions_ == 1) {
-      signal_ = number;
       display_.print("stopping: the job saves a checkpoint and leaves; again to kill it now");
       cluster_.suspend();
     } else if (interruptions_ == 2 && !is_decided()) {
@@ -158,9 +160,28 @@ class Run {
     if (trouble.failures >= kMostFailures) given_up_ = kCannotWrite;
   }
 
-  // The end is told by conclude().
+  // What decides is told once, and the end by conclude().
   void show(const plan::Event& event) {
-    if (event.reason != "Succeeded" && event.reason != "Failed") display_.event(event);
+    if (event.reason == "Succeeded" || event.reason == "Failed") return;
+    const api::Condition* target = status().find("FailureTarget");
+    if (target == nullptr || target->message != event.message) return display_.event(event);
+    told_cause_ = true;
+    display_.event({event.kind, event.reason,
+                    "the job fails " + cause_text(cluster_.job(), cluster_.replicas())});
+  }
+
+  // A member that is stopped or stuck holds up all others without a word.
+  void tell_silence() {
+    std::set<std::string> silent;
+    for (const local::SilentReplica& replica : cluster_.silent_replicas()) {
+      silent.insert(replica.name);
+      if (silent_.contains(replica.name)) continue;
+      display_.event({plan::Event::Kind::warning, "Silent",
+                      fmt::format("{} has not answered for {} s: it is stopped or stuck, and the "
+                                  "others may be waiting for it",
+                                  replica.name, replica.since.count())});
+    }
+    silent_ = std::move(silent);
   }
 
   // What replicas warn of stands in their logs, where nobody looks while all goes well.
@@ -174,27 +195,39 @@ class Run {
 
   int conclude() {
     if (given_up_) {
-      display_.print("gave up on " + name() + "; its replicas are killed. To resume, run it again");
+      display_.print("gave up on " + name() +
+                     "; its replicas are killed. To resume: " + run_command(options_, directory()));
       return *given_up_;
     }
     const Json summary =
-        summary_of(directory_, cluster_.job(), cluster_.replicas(), cluster_.wall_seconds());
-    write_file_atomically(directory_.summary(), summary.dump(2) + "\n");
+        summary_of(directory(), cluster_.job(), cluster_.replicas(), cluster_.wall_seconds());
+    write_file_atomically(directory().summary(), summary.dump(2) + "\n");
+    const int code = exit_code_of(cluster_.job(), cluster_.replicas(), summary);
     if (status().is_true("Failed")) {
-      display_.print(failure_text(cluster_.job(), cluster_.replicas(), directory_));
+      if (!told_cause_) {
+        display_.print(name() + " failed " + cause_text(cluster_.job(), cluster_.replicas()));
+      }
+      display_.print(log_end_text(cluster_.job(), cluster_.replicas(), directory()));
     }
-    display_.print(summary_text(name(), summary, directory_));
-    if (status().is_true("Suspended")) {
-      display_.print(signal_ != 0 ? "To resume, run it again on " + shown(directory_.root())
-                                  : "spec.suspend is true; nothing runs");
-    }
-    if (json_) std::printf("%s\n", summary.dump(2).c_str());
+    display_.print(summary_text(name(), summary, directory()));
+    display_.print(next_words(code));
+    if (options_.json) std::printf("%s\n", summary.dump(2).c_str());
     if (status().is_true("Suspended")) return signal_ != 0 ? 128 + signal_ : kSuccess;
-    return exit_code_of(cluster_.job(), cluster_.replicas(), summary);
+    return code;
   }
 
-  const JobDirectory directory_;
-  const bool json_;
+  // What the user may want to do next, if anything.
+  std::string next_words(int code) const {
+    if (status().is_true("Failed")) return how_to_retry(source_, options_, code);
+    if (!status().is_true("Suspended")) return "";
+    return signal_ != 0 ? "To resume: " + run_command(options_, directory())
+                        : "The manifest says suspend: nothing runs";
+  }
+
+  const JobDirectory& directory() const { return source_.setting.directory; }
+
+  const JobSource source_;
+  const RunOptions options_;
   const local::Descriptor signals_;
   Display display_;
   Warnings warnings_;
@@ -204,7 +237,9 @@ class Run {
   api::Time next_logs_{};
   int interruptions_ = 0;
   int signal_ = 0;
-  std::optional<int> given_up_;  // the exit code
+  bool told_cause_ = false;
+  std::set<std::string> silent_;  // replicas that were told to be
+  std::optional<int> given_up_;   // the exit code
 };
 
 // The job has finished in an earlier run: says so, once more.
@@ -212,15 +247,36 @@ int show_finished(const JobSource& source, const JobState& state, const RunOptio
   const JobDirectory& directory = source.setting.directory;
   const Json summary = summary_of(directory, source.job, state.replicas, state.wall_seconds);
   FILE* out = options.json ? stderr : stdout;
-  if (source.job.status.is_true("Failed")) {
-    fmt::print(out, "{}\n", failure_text(source.job, state.replicas, directory));
+  const int code = exit_code_of(source.job, state.replicas, summary);
+  const bool failed = source.job.status.is_true("Failed");
+  if (failed) {
+    fmt::print(out, "{} failed {}\n{}\n", source.job.name, cause_text(source.job, state.replicas),
+               log_end_text(source.job, state.replicas, directory));
   }
   fmt::print(out, "{}\n", summary_text(source.job.name, summary, directory));
-  fmt::print(
-      out, "It had finished already. To run it anew, give it another --directory{}\n",
-      is_same_manifest(directory, source.resolved) ? "" : "; the manifest has changed since");
   if (options.json) fmt::print("{}\n", summary.dump(2));
-  return exit_code_of(source.job, state.replicas, summary);
+  if (failed) {
+    fmt::print(out, "It had failed already. {}\n", how_to_retry(source, options, code));
+    return code;
+  }
+  const auto changed = changes_since_last_run(source);
+  if (changed.empty()) {
+    fmt::print(out, "It had finished already. To run it anew, give it another --directory\n");
+    return code;
+  }
+  throw Invalid(fmt::format(
+      "{}: expected the manifest of the job that has finished here, found one that differs in {}: "
+      "nothing was run; give the changed job another --directory",
+      shown(directory.root()), spec::list_changes(changed, kMostChanges)));
+}
+
+// A failed job made one that goes on. Returns what there is to say against it, or "".
+std::string retry_failed(JobSource& source, JobState& state) {
+  const int code = exit_code_of(source.job, state.replicas, Json());
+  std::string warning = retry_warning(source, code);
+  source.job.status = plan::retry(source.job);
+  state.status = api::to_json(source.job.status);
+  return warning;
 }
 
 }  // namespace
@@ -228,25 +284,29 @@ int show_finished(const JobSource& source, const JobState& state, const RunOptio
 int run_job(const RunOptions& options) {
   JobSource source = load_job(options);
   if (!source.job.training.is_null()) source.setting.trainer = require_trainer();
-  const std::vector<std::string> notes = local::check_runs_here(source.job, source.setting);
+  std::vector<std::string> notes = local::check_runs_here(source.job, source.setting);
   const JobDirectory directory = source.setting.directory;
   muster::create_directories(directory.replicas());
   const local::RunLock lock(directory);
-  JobState state = adopt_state(directory, source.resolved, source.job);
+  JobState state = adopt_state(source);
+  const bool retries = options.retry && source.job.status.is_true("FailureTarget");
+  if (retries) notes.push_back(retry_failed(source, state));
   if (source.job.status.is_true("Finished")) return show_finished(source, state, options);
+  for (std::string& note : check_resume(source)) notes.push_back(std::move(note));
 
   const std::string mark = "MUSTER_JOB_UID=" + state.uid;
   local::Descriptor signals = watch_signals();
   const local::Guard guard(directory, lock, mark);
   const int leftovers = local::end_leftovers(directory, mark);
-  write_file_atomically(directory.manifest(), local::to_yaml(source.resolved));
+  write_file_atomically(directory.manifest(), local::to_yaml(source.document.value()));
 
   FILE* out = options.json ? stderr : stdout;
-  const bool resumes = !state.status.is_null();
-  fmt::print(out, "{}: {} in {}\n", source.job.name, resumes ? "resumes" : "runs",
-             shown(directory.root()));
+  const char* how = retries ? "retries" : state.status.is_null() ? "runs" : "resumes";
+  fmt::print(out, "{}: {} in {}\n", source.job.name, how, shown(directory.root()));
   if (leftovers > 0) fmt::print(out, "ended {} processes of an earlier run\n", leftovers);
-  for (const std::string& note : notes) fmt::print(out, "note: {}\n", note);
+  for (const std::string& note : notes) {
+    if (!note.empty()) fmt::print(out, "note: {}\n", note);
+  }
   std::fflush(out);
   return Run(std::move(source), std::move(state), options, std::move(signals)).run();
 }

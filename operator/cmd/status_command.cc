@@ -94,6 +94,24 @@ Json status_json(const StoredJob& stored) {
   return value;
 }
 
+// Those that hold, a line each; a decision and what it has led to say the same, and share one.
+std::string conditions_text(const api::JobStatus& status) {
+  std::vector<std::pair<std::string, std::string>> lines;  // types, the rest
+  for (const api::Condition& condition : status.conditions) {
+    if (!condition.status) continue;
+    const std::string rest = fmt::format("({}): {}", condition.reason, condition.message);
+    const auto same = std::ranges::find(lines, rest, &decltype(lines)::value_type::second);
+    if (same == lines.end()) {
+      lines.emplace_back(condition.type, rest);
+    } else {
+      same->first += ", " + condition.type;
+    }
+  }
+  std::string text;
+  for (const auto& [types, rest] : lines) text += "  " + types + " " + rest + "\n";
+  return text;
+}
+
 void print_status(const StoredJob& stored, const Json& value) {
   const std::string state = value["state"];
   fmt::print("{}: {}{}\n", stored.job.name, state,
@@ -110,14 +128,14 @@ void print_status(const StoredJob& stored, const Json& value) {
                replica["state"].get<std::string>(), text("pid"), text("restarts"), text("exitCode"),
                string_or(replica, "http", "-"));
   }
-  for (const api::Condition& condition : stored.job.status.conditions) {
-    if (!condition.status) continue;
-    fmt::print("{}  {} ({}): {}\n", &condition == stored.job.status.conditions.data() ? "\n" : "",
-               condition.type, condition.reason, condition.message);
+  fmt::print("\n{}", conditions_text(stored.job.status));
+  const char* how = state == "Interrupted" || state == "Suspended" ? "resume"
+                    : state == "Failed"                            ? "go on"
+                                                                   : nullptr;
+  if (how != nullptr && value["runner"].is_null()) {
+    fmt::print("\n  To {}: muster run JOB.yaml --directory {}{}\n", how,
+               shown(stored.directory.root()), state == "Failed" ? " --retry" : "");
   }
-  if (state == "Interrupted")
-    fmt::print("\n  To resume: muster run JOB.yaml --directory {}\n",
-               shown(stored.directory.root()));
 }
 
 }  // namespace

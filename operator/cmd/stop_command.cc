@@ -17,10 +17,24 @@
 
 namespace muster::cmd {
 
+namespace {
+
+constexpr auto kGuardTakesAtMost = std::chrono::seconds(10);
+
+// A run that was killed leaves its replicas to its guard.
+void wait_for_guard(const local::JobDirectory& directory) {
+  if (local::RunLock::wait_until_free(directory, kGuardTakesAtMost)) return;
+  throw Unavailable(shown(directory.root()) + ": expected its replicas to end within " +
+                    std::to_string(kGuardTakesAtMost.count()) + " s, found some that have not");
+}
+
+}  // namespace
+
 int stop_job(const std::filesystem::path& path, bool now) {
   const local::JobDirectory directory = load_stored_job(path).directory;
   const std::optional<local::ProcessIdentity> runner = local::RunLock::holder(directory);
   if (!runner) {
+    wait_for_guard(directory);
     fmt::print("{}: no `muster run` runs this job\n", shown(directory.root()));
     return kSuccess;
   }
@@ -38,6 +52,7 @@ int stop_job(const std::filesystem::path& path, bool now) {
     while (::poll(&ended, 1, -1) < 0 && errno == EINTR) {
     }
   }
+  wait_for_guard(directory);
   fmt::print("{}: {}\n", shown(directory.root()), state_of(load_stored_job(path).job.status));
   return kSuccess;
 }

@@ -12,6 +12,8 @@
 #include "operator/cmd/display.h"
 #include "operator/cmd/job_source.h"
 #include "operator/cmd/not_evaluated.h"
+#include "operator/cmd/resume.h"
+#include "operator/plan/describe.h"
 
 namespace muster::cmd {
 
@@ -63,6 +65,20 @@ const api::ReplicaRecord* record_of(const api::JobStatus& status, const Observed
   return found == status.records.end() ? nullptr : &*found;
 }
 
+// What result.json says of a job that succeeded, and the same, as far as it goes, of one that has
+// come as far as its newest checkpoint.
+Json result_of(const local::JobDirectory& directory, const api::TrainingJob& job) {
+  if (job.status.is_true("Succeeded")) return local::read_json_or_null(directory.result());
+  if (job.training.is_null()) return nullptr;
+  const auto found = newest_checkpoint(directory);
+  if (!found) return Json::object({{"step", 0}});
+  const checkpoint::Manifest& manifest = found->manifest;
+  return {{"step", manifest.position.step},
+          {"epochs", manifest.position.epoch},
+          {"trainLoss", member(manifest.metrics, "loss")},
+          {"checkpoint", found->directory.lexically_relative(directory.root()).string()}};
+}
+
 }  // namespace
 
 std::string state_of(const api::JobStatus& status) {
@@ -74,7 +90,7 @@ std::string state_of(const api::JobStatus& status) {
 
 Json summary_of(const local::JobDirectory& directory, const api::TrainingJob& job,
                 const std::vector<ObservedReplica>& replicas, double wall_seconds) {
-  const Json result = local::read_json_or_null(directory.result());
+  const Json result = result_of(directory, job);
   const Json& step = member(result, "step");
   const Json evaluation =
       local::read_json_or_null(directory.evaluations() / (step.dump() + ".json"));
@@ -147,24 +163,39 @@ std::optional<Failure> deciding_failure(const api::TrainingJob& job,
   return Failure{local::replica_name(job, first->role, first->index), first->exit_code};
 }
 
-std::string failure_text(const api::TrainingJob& job, const std::vector<ObservedReplica>& replicas,
-                         const local::JobDirectory& directory) {
+std::string cause_text(const api::TrainingJob& job, const std::vector<ObservedReplica>& replicas) {
   const api::Condition* target = job.status.find("FailureTarget");
-  if (target == nullptr) return job.name + " failed";
-  std::string text = fmt::format("{} failed ({}): {}", job.name, target->reason, target->message);
+  if (target == nullptr) return "";
+  std::string message = target->message;
+  for (const ObservedReplica& replica : replicas) {
+    const std::string name = local::replica_name(job, replica.role, replica.index);
+    const std::string quote = plan::quote_of(replica);
+    const size_t at = quote.empty() ? std::string::npos : message.find(quote);
+    if (message.starts_with(name + " ") && at != std::string::npos) message.erase(at, quote.size());
+  }
+  return fmt::format("({}): {}", target->reason, message);
+}
+
+std::string log_end_text(const api::TrainingJob& job, const std::vector<ObservedReplica>& replicas,
+                         const local::JobDirectory& directory) {
   const std::optional<Failure> failure = deciding_failure(job, replicas);
-  if (!failure) return text;
+  if (!failure) return "";
   const fs::path log = directory.log(failure->name);
-  text += "\nThe end of " + shown(log) + ":";
-  for (const std::string& line : last_lines(log, kLogLines)) text += "\n    " + line;
-  return text;
+  std::string text;
+  for (const std::string& line : last_lines(log, kLogLines)) {
+    // What earlier attempts said was told when they ended.
+    if (line.starts_with("--- " + failure->name + " attempt ")) text.clear();
+    text += "\n    " + line;
+  }
+  return "The end of " + shown(log) + ":" + text;
 }
 
 int exit_code_of(const api::TrainingJob& job, const std::vector<ObservedReplica>& replicas,
                  const Json& summary) {
-  if (!job.status.is_true("Failed")) {
+  if (!job.status.is_true("FailureTarget")) {
     return member(summary, "notEvaluated").is_null() ? kSuccess : kNotEvaluated;
   }
+  if (job.status.find("FailureTarget")->reason == "DeadlineExceeded") return kDeadline;
   const std::optional<Failure> failure = deciding_failure(job, replicas);
   const int code = failure ? failure->exit_code.value_or(kInternal) : kInternal;
   return code > 0 && code < 126 ? code : kInternal;

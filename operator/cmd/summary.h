@@ -15,10 +15,11 @@ std::string state_of(const api::JobStatus& status);
 
 // summary.json: {state, step, epochs, trainLoss, validationLoss, validationAccuracy, testLoss,
 // testAccuracy, notEvaluated, wallSeconds, weightsDigest, checkpoint, model, secondsPerBatch,
-// examplesPerSecond}, joined from result.json (checkpoint and model as paths below the directory)
-// and the evaluation of its step; null where unknown. notEvaluated: {"validation": why, "test":
-// why} of a job that succeeded, for data its `training` has and whose evaluation is not there; null
-// where nothing is missing.
+// examplesPerSecond}, with checkpoint and model as paths below the directory; null where unknown.
+// Of a job that succeeded from result.json; of another one from its newest whole checkpoint, step 0
+// if it trained and has none; either with the evaluation of that step. notEvaluated: {"validation":
+// why, "test": why} of a job that succeeded, for data its `training` has and whose evaluation is
+// not there; null where nothing is missing.
 Json summary_of(const local::JobDirectory& directory, const api::TrainingJob& job,
                 const std::vector<plan::ObservedReplica>& replicas, double wall_seconds);
 
@@ -34,14 +35,19 @@ struct Failure {
 std::optional<Failure> deciding_failure(const api::TrainingJob& job,
                                         const std::vector<plan::ObservedReplica>& replicas);
 
-// Which replica failed, how, and the last lines of its log.
-std::string failure_text(const api::TrainingJob& job,
+// "(PermanentExitCode): chief-0 ended with exit code 90 (the loss is not finite)": why the job
+// failed, without what the failed replica said last, which log_end_text() shows.
+std::string cause_text(const api::TrainingJob& job,
+                       const std::vector<plan::ObservedReplica>& replicas);
+
+// The last lines of the log of the replica whose end decided; "" if none did.
+std::string log_end_text(const api::TrainingJob& job,
                          const std::vector<plan::ObservedReplica>& replicas,
                          const local::JobDirectory& directory);
 
 // What `muster run` ends with once the job has finished: 0 where it succeeded, kNotEvaluated if the
-// summary says so of some data; else the deciding replica's own code, if that is one a program
-// chose (below 126), or kInternal.
+// summary says so of some data; kDeadline where its deadline had passed; else the deciding
+// replica's own code, if that is one a program chose (below 126), or kInternal.
 int exit_code_of(const api::TrainingJob& job, const std::vector<plan::ObservedReplica>& replicas,
                  const Json& summary);
 

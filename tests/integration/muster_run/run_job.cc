@@ -11,6 +11,7 @@
 
 #include "common/exit_code.h"
 #include "operator/local/ports.h"
+#include "operator/local/process_table.h"
 #include "tests/integration/muster_run/harness.h"
 
 namespace muster::test {
@@ -68,6 +69,16 @@ TEST(MusterRun, leaves_a_finished_job_finished) {
   EXPECT_EQ(job.log("chief-0"), log);
 }
 
+TEST(MusterRun, refuses_a_changed_manifest_on_a_finished_job_and_says_what_differs) {
+  ScriptJob job(manifest({{"chief", script("exit 0")}}));
+  EXPECT_EQ(job.run()->wait(), kSuccess);
+  auto again = job.muster(
+      {"run", "job.yaml", "--directory", "run", "--set", "spec.runPolicy.backoffLimit=2"});
+  EXPECT_EQ(again->wait(), kBadInput);
+  EXPECT_THAT(again->output(), HasSubstr("spec.runPolicy.backoffLimit (was 6, is 2)"));
+  EXPECT_EQ(job.run()->wait(), kSuccess);
+}
+
 TEST(MusterRun, restarts_a_replica_that_was_killed_and_counts_it_once) {
   ScriptJob job(manifest(
       {{"chief", script(kHello + "read go < $GATE")}, {"worker", script(kHello + kForEver)}}));
@@ -94,17 +105,26 @@ struct Ending {
 };
 class FailingChief : public testing::TestWithParam<Ending> {};
 
+int count(const std::string& text, const std::string& part) {
+  int found = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
 TEST_P(FailingChief, decides_how_the_run_ends) {
   const Ending& ending = GetParam();
   ScriptJob job(manifest(
       {{"chief", script(ending.text, ending.replica)}, {"worker", script(kForEver)}}, ending.spec));
   auto run = job.run();
   EXPECT_EQ(run->wait(), ending.exit_code) << run->output();
-  EXPECT_THAT(run->output(), HasSubstr(ending.says));
+  EXPECT_EQ(count(run->output(), ending.says), 1) << run->output();
   EXPECT_THAT(run->output(), HasSubstr("The end of run/logs/chief-0.log"));
   EXPECT_EQ(Json::parse(read_text(job.directory() / "summary.json"))["state"], "Failed");
   auto again = job.run();
   EXPECT_EQ(again->wait(), ending.exit_code);
+  for (const auto* one : {run.get(), again.get()}) {
+    EXPECT_THAT(one->output(), HasSubstr("muster run job.yaml --directory run --retry"));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -118,6 +138,33 @@ INSTANTIATE_TEST_SUITE_P(
         Ending{"by_signal", "kill -SEGV $$$$", "restartPolicy: Never", "", kInternal,
                "terminated (SIGSEGV)"}),
     [](const auto& info) { return info.param.name; });
+
+TEST(MusterRun, retries_a_failed_job_when_asked_to_and_counts_attempts_on) {
+  ScriptJob job(
+      manifest({{"chief", script(kHello + "[ $MUSTER_ATTEMPT = 2 ]", "restartPolicy: Never")}}));
+  EXPECT_EQ(job.run()->wait(), 1);
+  auto refused = job.run();
+  EXPECT_EQ(refused->wait(), 1);
+  EXPECT_THAT(refused->output(), HasSubstr("It had failed already"));
+  EXPECT_EQ(job.muster({"run", "job.yaml", "--directory", "run", "--retry"})->wait(), 1);
+  auto retried = job.muster({"run", "job.yaml", "--directory", "run", "--retry"});
+  EXPECT_EQ(retried->wait(), kSuccess) << retried->output();
+  EXPECT_THAT(retried->output(), HasSubstr("script: retries in run"));
+  for (const int attempt : {0, 1, 2}) {
+    EXPECT_THAT(job.next_event(), StartsWith("chief-0 " + std::to_string(attempt) + " "));
+  }
+  EXPECT_EQ(job.muster({"run", "job.yaml", "--directory", "run", "--retry"})->wait(), kSuccess)
+      << "a job that has finished stays finished";
+}
+
+TEST(MusterRun, says_that_its_deadline_has_passed_by_a_code_of_its_own) {
+  ScriptJob job(
+      manifest({{"chief", script(kForEver)}}, "  runPolicy: {activeDeadlineSeconds: 1}\n"));
+  auto run = job.run();
+  EXPECT_EQ(run->wait(), kDeadline) << run->output();
+  EXPECT_THAT(run->output(), HasSubstr("DeadlineExceeded"));
+  EXPECT_EQ(job.run()->wait(), kDeadline);
+}
 
 TEST(MusterRun, stops_members_before_ps_on_interrupt_and_resumes) {
   ScriptJob job(manifest({{"ps", script(kLeavesWithWord)},
@@ -179,7 +226,7 @@ TEST(MusterRun, leaves_no_process_when_it_is_killed_and_resumes_without_counting
 
   auto again = job.run();
   EXPECT_EQ(again->wait(), kSuccess) << again->output();
-  EXPECT_THAT(again->output(), HasSubstr("chief-0 was lost"));
+  EXPECT_THAT(again->output(), HasSubstr("chief-0 was lost with the `muster run`"));
   EXPECT_EQ(job.state()["status"]["restarts"], 0);
 }
 
@@ -203,6 +250,37 @@ TEST(MusterRun, stop_asks_the_run_to_leave_and_waits_for_it) {
   EXPECT_THAT(stop->output(), HasSubstr("Suspended"));
   EXPECT_EQ(run->wait(), 143);
   EXPECT_EQ(job.muster({"stop", "run"})->wait(), kSuccess);
+}
+
+TEST(MusterRun, stop_now_leaves_no_process_behind_and_counts_no_restart) {
+  ScriptJob job(manifest(
+      {{"chief", script("trap '' TERM; sh -c 'trap \"\" TERM; echo child 0 $$$$ > $EVENTS; " +
+                        kForEver + "' & " + kHello + kForEver)}}));
+  auto run = job.run();
+  const std::string leader = job.next_events(2)[0];
+  auto stop = job.muster({"stop", "run", "--now"});
+  EXPECT_EQ(stop->wait(), kSuccess) << stop->output();
+  ASSERT_THAT(leader, StartsWith("chief-0 "));
+  EXPECT_FALSE(local::is_group_alive(pid_in(leader)));
+  EXPECT_EQ(run->wait(), 143) << run->output();
+  EXPECT_EQ(job.state()["status"]["restarts"], 0);
+}
+
+TEST(MusterRun, wakes_a_stopped_replica_so_that_it_leaves_when_asked_to) {
+  ScriptJob job(manifest({{"chief", script(kLeavesWithWord)}}));
+  auto run = job.run();
+  ::kill(pid_in(job.next_event()), SIGSTOP);
+  run->signal(SIGINT);
+  EXPECT_EQ(job.next_event(), "chief left");
+  EXPECT_EQ(run->wait(), 130) << run->output();
+}
+
+TEST(MusterRun, shows_a_directory_from_the_root_with_its_slash) {
+  ScriptJob job(manifest({{"chief", script("exit 0")}}));
+  EXPECT_EQ(job.run()->wait(), kSuccess);
+  Muster status({"status", job.directory()}, "/", {});
+  EXPECT_EQ(status.wait(), kSuccess);
+  EXPECT_THAT(status.output(), HasSubstr("directory  " + job.directory().string()));
 }
 
 TEST(MusterRun, status_tells_of_running_and_of_stopped_jobs) {

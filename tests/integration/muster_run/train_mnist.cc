@@ -12,12 +12,14 @@ namespace {
 
 using testing::HasSubstr;
 using testing::MatchesRegex;
+using testing::Not;
 
 // `muster run examples/mnist-mlp.yaml` with the real trainer, for one epoch.
 class MnistRun : public testing::Test {
  protected:
   std::unique_ptr<Muster> run(const std::string& directory,
-                              const std::vector<std::string>& sets = {}) {
+                              const std::vector<std::string>& sets = {},
+                              const std::vector<std::string>& more = {}) {
     std::vector<std::string> arguments = {"run", MUSTER_SOURCE_DIR "/examples/mnist-mlp.yaml",
                                           "--directory", directory};
     std::vector<std::string> all = {"spec.training.epochs=1",
@@ -27,6 +29,7 @@ class MnistRun : public testing::Test {
       arguments.push_back("--set");
       arguments.push_back(set);
     }
+    arguments.insert(arguments.end(), more.begin(), more.end());
     return job_.muster(arguments);
   }
 
@@ -40,6 +43,13 @@ class MnistRun : public testing::Test {
       if (one["name"] == replica) return one["pid"];
     }
     throw std::runtime_error("no replica " + replica);
+  }
+
+  // Weights, and the loss of the whole last epoch, wherever it was interrupted.
+  void expect_same_training(const std::string& one, const std::string& other) {
+    const Json a = json(one + "/summary.json"), b = json(other + "/summary.json");
+    EXPECT_EQ(a["weightsDigest"], b["weightsDigest"]);
+    EXPECT_NEAR(a["trainLoss"].get<double>(), b["trainLoss"].get<double>(), 1e-9);
   }
 
   void await_first_checkpoint(const std::string& directory) {
@@ -88,7 +98,7 @@ TEST_F(MnistRun, resumed_after_an_interrupt_ends_with_the_same_weights) {
   EXPECT_EQ(first->wait(), 130) << first->output();
   auto second = run("run");
   EXPECT_EQ(second->wait(), kSuccess) << second->output();
-  EXPECT_EQ(json("run/summary.json")["weightsDigest"], json("whole/summary.json")["weightsDigest"]);
+  expect_same_training("run", "whole");
 }
 
 TEST_F(MnistRun, resumed_after_being_killed_ends_with_the_same_weights) {
@@ -101,7 +111,70 @@ TEST_F(MnistRun, resumed_after_being_killed_ends_with_the_same_weights) {
   EXPECT_EQ(first->wait(), 137);
   auto second = run("run");
   EXPECT_EQ(second->wait(), kSuccess) << second->output();
-  EXPECT_EQ(json("run/summary.json")["weightsDigest"], json("whole/summary.json")["weightsDigest"]);
+  expect_same_training("run", "whole");
+}
+
+TEST_F(MnistRun, interrupted_it_tells_of_its_newest_checkpoint) {
+  auto first = run("run");
+  await_first_checkpoint("run");
+  first->signal(SIGINT);
+  EXPECT_EQ(first->wait(), 130) << first->output();
+  const Json summary = json("run/summary.json");
+  EXPECT_EQ(summary["state"], "Suspended");
+  const std::string checkpoint = summary["checkpoint"];
+  EXPECT_THAT(checkpoint, HasSubstr("checkpoints/ckpt-" + summary["step"].dump() + "-g"));
+  EXPECT_TRUE(std::filesystem::exists(job_.directory() / checkpoint / "manifest.json"));
+}
+
+TEST_F(MnistRun, refuses_a_manifest_that_cannot_go_on_before_it_touches_anything) {
+  auto first = run("run");
+  await_first_checkpoint("run");
+  first->signal(SIGINT);
+  EXPECT_EQ(first->wait(), 130) << first->output();
+  const std::string state = read_text(job_.directory() / "job.json");
+  const std::string manifest = read_text(job_.directory() / "job.yaml");
+  const std::pair<std::string, const char*> cases[] = {
+      {"spec.training.model.name=mnist-sigmoid",
+       "spec.training.model.name: expected \"mnist-mlp\" (a string), as in ckpt-"},
+      {"spec.training.batchSize=1000003",
+       "spec.training.batchSize: expected 32 (an integer), as in ckpt-"},
+      {"spec.training.optimizer.name=momentum",
+       "spec.training.optimizer.name: expected \"adam\" (a string), as in ckpt-"}};
+  for (const auto& [set, words] : cases) {
+    auto refused = run("run", {set});
+    EXPECT_EQ(refused->wait(), kBadInput) << refused->output();
+    EXPECT_THAT(refused->output(), HasSubstr(words));
+  }
+  EXPECT_EQ(read_text(job_.directory() / "job.json"), state);
+  EXPECT_EQ(read_text(job_.directory() / "job.yaml"), manifest);
+
+  auto other = run("run", {"spec.training.seed=7"});
+  EXPECT_EQ(other->wait(), kSuccess) << other->output();
+  EXPECT_THAT(other->output(), HasSubstr("spec.training.seed was 1, is 7 since ckpt-"));
+}
+
+TEST_F(MnistRun, a_job_that_diverged_is_mended_by_a_changed_manifest) {
+  const std::string sgd = "spec.training.optimizer.name=sgd";
+  auto diverged = run("run", {sgd, "spec.training.optimizer.learningRate=1000000"});
+  EXPECT_EQ(diverged->wait(), kDiverged) << diverged->output();
+  EXPECT_THAT(diverged->output(),
+              HasSubstr("--set spec.training.optimizer.learningRate=100000 --retry"));
+  EXPECT_THAT(diverged->output(), Not(HasSubstr("-nan")));
+  const Json summary = json("run/summary.json");
+  EXPECT_EQ(summary["state"], "Failed");
+  auto mended = run("run", {sgd, "spec.training.optimizer.learningRate=0.01"}, {"--retry"});
+  EXPECT_EQ(mended->wait(), kSuccess) << mended->output();
+  EXPECT_EQ(json("run/summary.json")["step"], 782);
+}
+
+TEST_F(MnistRun, names_a_worker_that_is_stopped) {
+  auto mnist = run("run", {"spec.training.epochs=2"});
+  await_first_checkpoint("run");
+  const pid_t worker = pid_of("run", "worker-0");
+  ::kill(worker, SIGSTOP);
+  mnist->await_output("worker-0 has not answered");
+  ::kill(worker, SIGCONT);
+  EXPECT_EQ(mnist->wait(), kSuccess) << mnist->output();
 }
 
 TEST_F(MnistRun, stops_on_data_that_is_missing_and_names_it) {

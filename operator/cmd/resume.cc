@@ -1,0 +1,124 @@
+#include "operator/cmd/resume.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "common/json.h"
+#include "trainer/checkpoint/resume.h"
+
+namespace muster::cmd {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kTraining = "spec.training";
+
+std::string quoted(const std::string& word) {
+  constexpr std::string_view kTame = "-_./=:,@%+";
+  const bool tame = !word.empty() && std::ranges::all_of(word, [&](unsigned char c) {
+    return std::isalnum(c) || kTame.find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  if (tame) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+checkpoint::Resumption resumption_from(const checkpoint::Store::Found& found,
+                                       const api::TrainingJob& job) {
+  return checkpoint::resume(found.manifest, job.training, job.replicas.contains(api::Role::ps));
+}
+
+// What is to be done before a retry can do better.
+const char* to_be_mended(int exit_code) {
+  switch (exit_code) {
+    case kCannotWrite:
+      return "once there is room and it can be written";
+    case kUnavailable:
+      return "once what was unavailable is back";
+    case kDiverged:
+      return "with a changed manifest, for as it is it diverges again";
+    case kDeadline:
+      return "(with the whole of its activeDeadlineSeconds again)";
+    default:
+      return is_permanent(exit_code) ? "once that is mended" : "";
+  }
+}
+
+}  // namespace
+
+std::optional<checkpoint::Store::Found> newest_checkpoint(const local::JobDirectory& directory) {
+  return checkpoint::Store(directory.root() / "checkpoints", 1).newest();
+}
+
+std::vector<spec::Change> changes_since_last_run(const JobSource& source) {
+  const fs::path manifest = source.setting.directory.manifest();
+  std::error_code error;
+  if (!fs::exists(manifest, error)) return {};
+  Document before = Document::load(manifest);
+  apply_schema(api::training_job_schema(),
+               before);  // for the defaults of fields that are newer than it
+  return spec::changes(before.value(), source.document.value());
+}
+
+std::vector<std::string> check_resume(const JobSource& source) {
+  if (source.job.training.is_null()) return {};
+  const auto found = newest_checkpoint(source.setting.directory);
+  if (!found) return {};
+  const std::string name = found->directory.filename().string();
+  const checkpoint::Resumption resumption = resumption_from(*found, source.job);
+  const auto where = [&](const std::string& path) { return source.document.locate(path); };
+  require_no_problems(checkpoint::problems_of(resumption, name, kTraining, where), kBadInput);
+  std::vector<std::string> notes;
+  for (const spec::Change& change : resumption.changed) {
+    const std::string path = std::string(kTraining) + "." + change.path;
+    notes.push_back(fmt::format("{}: {} {} since {}; the rest is trained with it", where(path),
+                                path, change.text(), name));
+  }
+  return notes;
+}
+
+std::string retry_warning(const JobSource& source, int exit_code) {
+  if (exit_code != kDiverged) return "";
+  const auto changed = changes_since_last_run(source);
+  const bool same = std::ranges::none_of(
+      changed, [](const spec::Change& change) { return change.path.starts_with(kTraining); });
+  return same ? "spec.training is as it was when the loss became not finite: it is likely to "
+                "diverge again at the same step"
+              : "";
+}
+
+std::string how_to_retry(const JobSource& source, const RunOptions& options, int exit_code) {
+  std::string from = "begin it again";
+  if (const auto found = newest_checkpoint(source.setting.directory)) {
+    from = fmt::format("go on from {} (step {})", found->directory.filename().string(),
+                       found->manifest.position.step);
+  } else if (!source.job.training.is_null()) {
+    from += ", for there is no checkpoint,";
+  }
+  std::vector<std::string> more;
+  if (exit_code == kDiverged) {
+    const double rate = number_or(member(source.job.training, "optimizer"), "learningRate", 0.001);
+    more = {"--set", fmt::format("spec.training.optimizer.learningRate={:g}", rate / 10)};
+  }
+  more.push_back("--retry");
+  const std::string mend = to_be_mended(exit_code);
+  return fmt::format("To {}{}{}: {}", from, mend.empty() ? "" : " ", mend,
+                     run_command(options, source.setting.directory, more));
+}
+
+std::string run_command(const RunOptions& options, const local::JobDirectory& directory,
+                        const std::vector<std::string>& more) {
+  std::string text = "muster run " + quoted(options.manifest.string());
+  for (const std::string& set : options.sets) text += " --set " + quoted(set);
+  text += " --directory " + quoted(shown(directory.root()));
+  for (const std::string& word : more) text += " " + quoted(word);
+  return text;
+}
+
+}  // namespace muster::cmd

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "operator/cmd/job_source.h"
+#include "trainer/checkpoint/store.h"
+#include "trainer/spec/changes.h"
+
+namespace muster::cmd {
+
+// The newest whole checkpoint of a job's directory; nothing if there is none.
+std::optional<checkpoint::Store::Found> newest_checkpoint(const local::JobDirectory& directory);
+
+// What the manifest says otherwise than the one that the directory was last run with.
+std::vector<spec::Change> changes_since_last_run(const JobSource& source);
+
+// Before anything in the directory is touched: whether its newest checkpoint can be gone on from
+// with the manifest as it is now. Throws Invalid naming every field that stands in the way, with
+// both values and its line. Returns what else has changed, a sentence each.
+std::vector<std::string> check_resume(const JobSource& source);
+
+// Why a job that failed and ended with `exit_code` should not be retried as it is, or "".
+std::string retry_warning(const JobSource& source, int exit_code);
+
+// How to go on with a failed job: what is to be mended, where it goes on from, and the command.
+std::string how_to_retry(const JobSource& source, const RunOptions& options, int exit_code);
+
+// "muster run job.yaml --set a=b --directory run", and more arguments, as a shell takes it.
+std::string run_command(const RunOptions& options, const local::JobDirectory& directory,
+                        const std::vector<std::string>& more = {});
+
+}  // namespace muster::cmd
