@@ -2,6 +2,7 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "operator/api/validate.h"
 #include "operator/cmd/commands.h"
 #include "operator/cmd/job_source.h"
 
@@ -14,18 +15,51 @@ Json problem_json(const Problem& problem) {
           {"found", problem.found}, {"hint", problem.hint},   {"text", problem.text()}};
 }
 
+// The manifest's problems; `notes` gets a line for what is no problem and worth knowing.
+std::vector<Problem> check_document(Document& document, const std::filesystem::path& file,
+                                    std::vector<std::string>& notes) {
+  const spec::LookUp here = look_here(file);
+  const auto look = [&](const std::string& part, const spec::DataSource& source) {
+    std::optional<spec::DataFacts> facts = here(part, source);
+    if (!facts) {
+      const std::string path = "spec.training.data." + part + ".idx";
+      notes.push_back(document.locate(path) + ": " + path +
+                      ": its files cannot be read here, so that what they hold is not checked");
+    }
+    return facts;
+  };
+  std::vector<Problem> problems = api::validate(document, look);
+  if (!problems.empty()) return problems;
+  for (std::string& note : spec::training_notes(document, "spec.training")) {
+    notes.push_back(std::move(note));
+  }
+  return problems;
+}
+
 Json check_file(const std::filesystem::path& file, const std::vector<std::string>& sets) {
   Json problems = Json::array();
+  std::vector<std::string> notes;
+  const auto fail = [&](const std::string& where, const std::string& expected,
+                        const std::string& found, const char* text) {
+    Json problem = problem_json({"", where, expected, found, ""});
+    problem["text"] = text;
+    problems.push_back(std::move(problem));
+  };
   try {
     Document document = load_manifest(file, sets);
-    for (const Problem& problem : api::validate(document)) {
+    for (const Problem& problem : check_document(document, file, notes)) {
       problems.push_back(problem_json(problem));
     }
+  } catch (const Malformed& error) {
+    fail(error.where(), error.expected(), error.found(), error.what());
   } catch (const Invalid& error) {
     if (error.exit_code() == kUsage) throw;
-    problems.push_back({{"text", error.what()}});
+    fail(file.string(), "", "", error.what());
   }
-  return {{"file", file.string()}, {"valid", problems.empty()}, {"problems", std::move(problems)}};
+  return {{"file", file.string()},
+          {"valid", problems.empty()},
+          {"problems", std::move(problems)},
+          {"notes", notes}};
 }
 
 Json to_json(const local::Variables& variables) {
@@ -84,6 +118,9 @@ int validate_manifests(const std::vector<std::filesystem::path>& files,
       if (result["valid"]) fmt::print("{}: valid\n", result["file"].get<std::string>());
       for (const Json& problem : result["problems"]) {
         fmt::print("{}\n", problem["text"].get<std::string>());
+      }
+      for (const Json& note : result["notes"]) {
+        fmt::print("note: {}\n", note.get<std::string>());
       }
     }
   }

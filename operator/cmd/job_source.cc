@@ -6,6 +6,8 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "operator/api/validate.h"
+#include "trainer/data/look.h"
 
 namespace muster::cmd {
 
@@ -26,6 +28,16 @@ bool starts_trainer(const api::TrainingJob& job) {
 
 }  // namespace
 
+spec::LookUp look_here(const fs::path& manifest) {
+  return [folder = fs::absolute(manifest).parent_path()](const std::string&,
+                                                         const spec::DataSource& source) {
+    spec::DataSource here = source;
+    here.images = folder / source.images;
+    here.labels = folder / source.labels;
+    return data::look_at(here);
+  };
+}
+
 Document load_manifest(const fs::path& manifest, const std::vector<std::string>& sets) {
   Document document = Document::load(manifest);
   for (const std::string& set : sets) {
@@ -40,7 +52,8 @@ Document load_manifest(const fs::path& manifest, const std::vector<std::string>&
 
 JobSource load_job(const RunOptions& options) {
   Document document = load_manifest(options.manifest, options.sets);
-  api::TrainingJob job = api::load_training_job(document);
+  require_no_problems(api::validate(document, look_here(options.manifest)), kBadInput);
+  api::TrainingJob job = api::to_training_job(document.value());
   if (job.managed_by != "muster.dev/operator") {
     throw Invalid(document.locate("spec.managedBy") +
                   ": spec.managedBy: expected muster.dev/operator, found " + job.managed_by +
@@ -52,7 +65,8 @@ JobSource load_job(const RunOptions& options) {
                          fs::absolute(options.manifest).parent_path().lexically_normal(),
                          starts_trainer(job) ? find_trainer() : fs::path(),
                          local::inherited_environment()};
-  return {std::move(job), std::move(document), std::move(setting)};
+  std::vector<std::string> notes = spec::training_notes(document, "spec.training");
+  return {std::move(job), std::move(document), std::move(setting), std::move(notes)};
 }
 
 fs::path find_trainer() {

@@ -8,8 +8,12 @@
 #include "operator/api/training_job.h"
 #include "operator/cmd/commands.h"
 #include "operator/local/replica_launch.h"
+#include "trainer/spec/check.h"
 
 namespace muster::cmd {
+
+// Looks at the data files of a manifest as its replicas would find them on this machine.
+spec::LookUp look_here(const std::filesystem::path& manifest);
 
 // The manifest with --set applied, not yet validated. Throws Invalid.
 Document load_manifest(const std::filesystem::path& manifest, const std::vector<std::string>& sets);
@@ -18,6 +22,7 @@ struct JobSource {
   api::TrainingJob job;
   Document document;  // the manifest with defaults and --set
   local::Setting setting;
+  std::vector<std::string> notes;  // what is probably not meant, a line each
 };
 // Throws Invalid with every problem of the manifest.
 JobSource load_job(const RunOptions& options);

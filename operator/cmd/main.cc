@@ -1,10 +1,12 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <functional>
+#include <sstream>
 
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/file.h"
+#include "common/usage.h"
 #include "operator/cmd/commands.h"
 
 namespace muster::cmd {
@@ -27,6 +29,7 @@ class Program {
  public:
   Program() : app_("Muster trains one TrainingJob: on this machine, or on Kubernetes.", "muster") {
     app_.require_subcommand(1);
+    app_.set_version_flag("--version", "muster " MUSTER_VERSION);
     app_.footer(kFooter);
     add_run();
     add_validate();
@@ -49,12 +52,25 @@ class Program {
     try {
       app_.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
+      if (const std::string text = unknown_command(); !text.empty()) {
+        std::fprintf(stderr, "muster: %s\n", text.c_str());
+        return kUsage;
+      }
       return app_.exit(error) == 0 ? kSuccess : kUsage;
     }
     return action_();
   }
 
  private:
+  std::string unknown_command() {
+    if (!app_.get_subcommands().empty()) return "";
+    std::vector<std::string> names;
+    for (const CLI::App* command : app_.get_subcommands([](CLI::App*) { return true; })) {
+      names.push_back(command->get_name());
+    }
+    return muster::unknown_command(app_.remaining(), names);
+  }
+
   void on(CLI::App* command, std::function<int()> action) {
     command->callback([this, action = std::move(action)] { action_ = action; });
   }
@@ -174,7 +190,10 @@ class Program {
 
 int fail(const std::exception& error, int exit_code) {
   std::fflush(stdout);
-  std::fprintf(stderr, "muster: %s\n", error.what());
+  std::istringstream lines(error.what());
+  for (std::string line; std::getline(lines, line);) {
+    std::fprintf(stderr, "muster: %s\n", line.c_str());
+  }
   return exit_code;
 }
 

@@ -285,6 +285,7 @@ int run_job(const RunOptions& options) {
   JobSource source = load_job(options);
   if (!source.job.training.is_null()) source.setting.trainer = require_trainer();
   std::vector<std::string> notes = local::check_runs_here(source.job, source.setting);
+  notes.insert(notes.end(), source.notes.begin(), source.notes.end());
   const JobDirectory directory = source.setting.directory;
   muster::create_directories(directory.replicas());
   const local::RunLock lock(directory);

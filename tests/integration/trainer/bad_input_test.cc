@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <sstream>
 
 #include "common/exit_code.h"
 #include "common/file.h"
@@ -111,8 +112,41 @@ TEST(BadInputTest, DataThatDoNotFitTheModelAreNamed) {
   Alone alone("shape",
               "model: {name: mnist-mlp}\nepochs: 1\n"
               "data: {train: {syntheticClasses: {samples: 10, shape: [3], classes: 10}}}\n");
+  EXPECT_EQ(alone.run(), kBadConfig);
+  EXPECT_THAT(alone.log(), HasSubstr("training.yaml:3: data.train.syntheticClasses.shape: expected "
+                                     "samples of 784 elements, as the model mnist-mlp takes, found "
+                                     "3 ([3])"));
+}
+
+TEST(BadInputTest, DataFilesThatDoNotFitAreToldWithTheLineOfTheTraining) {
+  const std::string mnist = MUSTER_SOURCE_DIR "/examples/data/mnist/t10k-";
+  Alone alone("files",
+              "model: {layers: [{dense: {units: 11}}]}\nepochs: 1\ndata:\n  train:\n    take: "
+              "20000\n    idx: {images: " +
+                  mnist + "images-idx3-ubyte.gz, labels: " + mnist + "labels-idx1-ubyte.gz}\n");
   EXPECT_EQ(alone.run(), kBadInput);
-  EXPECT_THAT(alone.log(), AllOf(HasSubstr("data.train"), HasSubstr("784"), HasSubstr("found 3")));
+  EXPECT_THAT(alone.log(), AllOf(HasSubstr("training.yaml:1: model.layers[0].dense.units: expected "
+                                           "10 outputs, one for each class, found 11"),
+                                 HasSubstr("training.yaml:5: data.train.take: expected from 1 to "
+                                           "10000")));
+}
+
+TEST(BadInputTest, AWholeJobIsNotATraining) {
+  Alone alone("job", "apiVersion: muster.dev/v1alpha1\nkind: TrainingJob\nspec: {}\n");
+  EXPECT_EQ(alone.run(), kBadConfig);
+  EXPECT_THAT(alone.log(), HasSubstr("expected a training block, found a whole TrainingJob"));
+}
+
+TEST(BadInputTest, SeveralProblemsAreSeveralLogLines) {
+  Alone alone("lines", "model: {nmae: x}\nbatchSize: x\ndata: {train: {}}\nepochs: 1\n");
+  EXPECT_EQ(alone.run(), kBadConfig);
+  std::istringstream log(alone.log());
+  int errors = 0;
+  for (std::string line; std::getline(log, line);) {
+    EXPECT_THAT(line, HasSubstr("error"));
+    ++errors;
+  }
+  EXPECT_EQ(errors, 3);
 }
 
 TEST(BadInputTest, AFolderThatCannotBeWrittenIsNamed) {
@@ -155,6 +189,7 @@ TEST(BadInputTest, ADamagedNewestCheckpointFallsBackToTheOneBefore) {
 TEST(BadInputTest, AWrongCommandLineIsUsage) {
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{"--no-such"},
+        {"evalute"},
         {"evaluate"},
         {"predict", "--checkpoint", "x", "--data", "train"}}) {
     std::vector<std::string> command = {MUSTER_TRAINER};

@@ -1,0 +1,119 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "common/exit_code.h"
+#include "tests/integration/muster_run/harness.h"
+
+namespace muster::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::MatchesRegex;
+using testing::Not;
+
+constexpr const char* kJob = R"(apiVersion: muster.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: j}
+spec:
+  training:
+    model:
+      layers:
+        - dense: {name: a, units: 5}
+        - dense: {name: b, units: 4}
+        - add: {inputs: [a, b]}
+        - dense: {units: 3}
+    data:
+      train: {syntheticClasses: {samples: 100, shape: [6], classes: 3}, skip: 100}
+    epochs: 1
+  replicaSpecs: {chief: {}}
+)";
+
+// What `muster` says of a text as job.yaml.
+struct Said {
+  int exit_code;
+  std::string output;
+};
+Said say(const std::string& manifest, const std::vector<std::string>& arguments,
+         std::filesystem::path* folder = nullptr) {
+  static std::unique_ptr<ScriptJob> job;
+  job = std::make_unique<ScriptJob>(manifest);
+  if (folder != nullptr) *folder = job->folder();
+  auto muster = job->muster(arguments);
+  const int code = muster->wait();
+  return {code, muster->output()};
+}
+
+TEST(Validate, tells_each_problem_on_a_line_of_its_own_by_line) {
+  const Said said = say(kJob, {"validate", "job.yaml"});
+  EXPECT_EQ(said.exit_code, kBadInput);
+  EXPECT_EQ(said.output,
+            "job.yaml:10: spec.training.model.layers[2].add.inputs: expected inputs of one shape, "
+            "found a of [5] and b of [4]\n"
+            "job.yaml:13: spec.training.data.train.skip: expected less than its 100 samples, found "
+            "100\n");
+}
+
+TEST(Run, refuses_what_does_not_fit_before_it_makes_anything) {
+  std::filesystem::path folder;
+  const Said said = say(kJob, {"run", "job.yaml", "--directory", "run"}, &folder);
+  EXPECT_EQ(said.exit_code, kBadInput);
+  EXPECT_THAT(said.output, HasSubstr("job.yaml:10: spec.training.model.layers[2].add.inputs"));
+  EXPECT_THAT(said.output, HasSubstr("\nmuster: job.yaml:13: spec.training.data.train.skip"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "run"));
+}
+
+TEST(Validate, gives_place_and_path_in_json) {
+  const Json malformed =
+      Json::parse(say("a: [1\n", {"validate", "job.yaml", "-o", "json"}).output)[0]["problems"][0];
+  EXPECT_THAT(malformed["where"].get<std::string>(), MatchesRegex("job.yaml:[0-9]+:[0-9]+"));
+  EXPECT_EQ(malformed["expected"], "',' or the closing ']' of a list");
+  const Json misfit =
+      Json::parse(say(kJob, {"validate", "job.yaml", "-o", "json"}).output)[0]["problems"][0];
+  EXPECT_EQ(misfit["where"], "job.yaml:10");
+  EXPECT_EQ(misfit["path"], "spec.training.model.layers[2].add.inputs");
+}
+
+TEST(Validate, looks_at_data_files_that_are_here_and_says_where_they_are_not) {
+  const std::string images = MUSTER_SOURCE_DIR "/examples/data/mnist/t10k-images-idx3-ubyte.gz";
+  const std::string labels = MUSTER_SOURCE_DIR "/examples/data/mnist/t10k-labels-idx1-ubyte.gz";
+  const auto job = [](const std::string& train, int units) {
+    return "apiVersion: muster.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: j}\nspec:\n"
+           "  training:\n    model: {layers: [{dense: {units: " +
+           std::to_string(units) + "}}]}\n    data: {train: " + train +
+           "}\n    epochs: 1\n  replicaSpecs: {chief: {}}\n";
+  };
+  const auto idx = [](const std::string& a, const std::string& b) {
+    return "{idx: {images: " + a + ", labels: " + b + "}, take: 20000}";
+  };
+  const Said here = say(job(idx(images, labels), 11), {"validate", "job.yaml"});
+  EXPECT_EQ(here.exit_code, kBadInput);
+  EXPECT_THAT(here.output, HasSubstr("job.yaml:6: spec.training.model.layers[0].dense.units: "
+                                     "expected 10 outputs, one for each class, found 11\n"));
+  EXPECT_THAT(here.output, HasSubstr("job.yaml:7: spec.training.data.train.take: expected from 1 "
+                                     "to 10000 (10000 samples, 0 skipped), found 20000\n"));
+  const Said swapped = say(job(idx(labels, images), 10), {"validate", "job.yaml"});
+  EXPECT_THAT(swapped.output, HasSubstr("spec.training.data.train.idx: expected IDX files that can "
+                                        "be read, found " +
+                                        labels));
+  const Said absent = say(job(idx("no/images", "no/labels"), 11), {"validate", "job.yaml"});
+  EXPECT_EQ(absent.exit_code, kSuccess);
+  EXPECT_THAT(absent.output, HasSubstr("job.yaml: valid\nnote: job.yaml:7: "
+                                       "spec.training.data.train.idx: its files cannot be read"));
+}
+
+TEST(CommandLine, names_a_misspelt_command_and_knows_its_version) {
+  const Said misspelt = say(kJob, {"vaildate", "job.yaml"});
+  EXPECT_EQ(misspelt.exit_code, kUsage);
+  EXPECT_THAT(misspelt.output, HasSubstr("found \"vaildate\"; did you mean validate?"));
+  const Said version = say(kJob, {"--version"});
+  EXPECT_EQ(version.exit_code, kSuccess);
+  EXPECT_THAT(version.output, MatchesRegex("muster [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+  EXPECT_EQ(version.output, say(kJob, {"version"}).output);
+}
+
+}  // namespace
+}  // namespace muster::test
