@@ -31,8 +31,8 @@ class DenseOperation : public Operation {
     kernel_offset_ = static_cast<int64_t>(tensors[static_cast<size_t>(kernel_)].offset);
     if (bias_ >= 0) bias_offset_ = static_cast<int64_t>(tensors[static_cast<size_t>(bias_)].offset);
     if (context.threads > 1) part_ = context.add_own(context.max_rows * row_floats());
-    if (trainable_) scratch_ = context.add_own(kScratch);
-    if (trainable_ && out_.plane > 0) gathered_ = context.add_own(context.max_rows * row_floats());
+    if (trainable_) scratch_ = context.add_own(kPieceColumns);
+    if (trainable_ && out_.plane > 0) gathered_ = context.add_own(context.max_rows * dy_floats());
     if (in_.needs_gradient) {
       transposed_ = context.arena.add(round_up(units_, kLine) * row_stride_ * 4);
       product_ = context.add_own(round_up(features_, kLine) * row_stride_);
@@ -83,8 +83,10 @@ class DenseOperation : public Operation {
   }
 
  private:
-  static constexpr int64_t kTall = 8;        // rows of kernel gradient between product and update
-  static constexpr int64_t kScratch = 4096;  // and its floats
+  // Of a kernel updated at a time: columns of dy that stay in the first-level cache for as many
+  // rows as their pages stay in the translation buffer.
+  static constexpr int64_t kPieceRows = 64;
+  static constexpr int64_t kPieceColumns = 256;
 
   struct Cut {
     int64_t row, rows, column, columns;
@@ -113,6 +115,8 @@ class DenseOperation : public Operation {
   }
 
   int64_t row_floats() const { return round_up(units_, kLine); }
+  // Not a power of two: rows of dy would fight for the same sets of the first-level cache.
+  int64_t dy_floats() const { return round_up(units_, 2 * kLine) + kLine; }
   int64_t part_stride() const { return Context::own_stride(context_.max_rows * row_floats()); }
 
   // The part of x W that the member's features make.
@@ -191,37 +195,44 @@ class DenseOperation : public Operation {
   // The output's gradient, all of its columns side by side: every member reads them many times.
   const float* gather(const Step& step, Member member) const {
     if (!gathered_) return context_.arena.floats(out_.gradient);
-    float* all = context_.arena.floats(gathered_) + member.index * part_stride();
+    float* all = context_.arena.floats(gathered_) +
+                 member.index * Context::own_stride(context_.max_rows * dy_floats());
     for (int m = 0; m < member.count; ++m) {
       const Member other{m, member.count};
       const int64_t begin = other.begin(units_, kLine);
       kernels_.copy(step.rows, other.end(units_, kLine) - begin,
                     context_.own_columns(out_.gradient, out_, other) + begin, out_.stride,
-                    all + begin, row_floats(), false);
+                    all + begin, dy_floats(), false);
     }
     return all;
   }
 
   void weight_gradient(const Step& step, int64_t begin, int64_t end, Member member) const {
     const Factors factors{context_.own_columns(in_.data, in_, member), gather(step, member),
-                          gathered_ ? row_floats() : out_.stride};
+                          gathered_ ? dy_floats() : out_.stride};
     if (step.rules == nullptr) {
       weight_product(step, factors, {begin, end, 0, units_},
                      step.gradients + kernel_offset_ + begin * units_, units_);
       return;
     }
-    // The gradient of a block small enough for the first-level cache is used up at once.
-    float* g = context_.arena.floats(scratch_) + member.index * Context::own_stride(kScratch);
-    const bool sparse = in_.sparse && in_.sparse->active;
-    for (int64_t f = begin; f < end; f += kTall) {
-      for (int64_t c = 0; c < units_; c += kScratch / kTall) {
-        const Piece piece{f, std::min(f + kTall, end), c, std::min(kScratch / kTall, units_ - c)};
-        if (sparse) {
-          kernels_.sparse_update(sparse_gradient(factors, piece, g, 0), update_of(step, piece));
-        } else {
-          update_block(step, factors, piece, g);
-        }
+    for (int64_t f = begin; f < end; f += kPieceRows) {
+      for (int64_t c = 0; c < units_; c += kPieceColumns) {
+        update_kernel(step, factors,
+                      {f, std::min(f + kPieceRows, end), c, std::min(kPieceColumns, units_ - c)},
+                      member);
       }
+    }
+  }
+
+  void update_kernel(const Step& step, const Factors& factors, const Piece& piece,
+                     Member member) const {
+    if (in_.sparse && in_.sparse->active) {
+      float* row =
+          context_.arena.floats(scratch_) + member.index * Context::own_stride(kPieceColumns);
+      kernels_.sparse_update(sparse_gradient(factors, piece, row, 0), update_of(step, piece));
+    } else {
+      kernels_.gemm_update(dense_gradient(step, factors, piece, nullptr, 0),
+                           update_of(step, piece));
     }
   }
 
@@ -241,14 +252,27 @@ class DenseOperation : public Operation {
             ldg};
   }
 
+  Gemm dense_gradient(const Step& step, const Factors& factors, const Piece& piece, float* g,
+                      int64_t ldg) const {
+    return {piece.end - piece.begin,
+            piece.columns,
+            step.rows,
+            factors.x + piece.begin,
+            1,
+            in_.stride,
+            factors.dy + piece.column,
+            factors.ldy,
+            g,
+            ldg};
+  }
+
   // x^T dy, into `g`.
   void weight_product(const Step& step, const Factors& factors, const Piece& piece, float* g,
                       int64_t ldg) const {
     if (in_.sparse && in_.sparse->active) {
       kernels_.sparse_weight_gradient(sparse_gradient(factors, piece, g, ldg));
     } else {
-      kernels_.gemm({piece.end - piece.begin, piece.columns, step.rows, factors.x + piece.begin, 1,
-                     in_.stride, factors.dy + piece.column, factors.ldy, g, ldg});
+      kernels_.gemm(dense_gradient(step, factors, piece, g, ldg));
     }
   }
 
@@ -265,21 +289,6 @@ class DenseOperation : public Operation {
     return update;
   }
 
-  void update_block(const Step& step, const Factors& factors, const Piece& piece, float* g) const {
-    Update update = update_of(step, piece);
-    // Whole rows of the kernel are one stretch of memory.
-    const bool whole = piece.columns == units_;
-    const int64_t ldg = whole ? units_ : round_up(piece.columns, kLine);
-    weight_product(step, factors, piece, g, ldg);
-    if (whole) {
-      update.columns *= update.rows;
-      update.rows = 1;
-    }
-    update.gradients = g;
-    update.gradient_stride = ldg;
-    kernels_.update(update);
-  }
-
   const std::string name_;
   Context& context_;
   const Kernels& kernels_;
@@ -293,9 +302,9 @@ class DenseOperation : public Operation {
   const int64_t kernel_, bias_;  // positions in the layout
   int64_t kernel_offset_ = 0, bias_offset_ = 0;
   Block part_;        // each member's part of the output: [rows, out stride]
-  Block scratch_;     // each member's block of weight gradient
+  Block scratch_;     // each member's row of kernel gradient
   Block transposed_;  // dy^T: [units, row_stride]
-  Block gathered_;    // each member's copy of dy, where it lies in planes: [rows, row_floats()]
+  Block gathered_;    // each member's copy of dy, where it lies in planes: [rows, dy_floats()]
   Block product_;     // each member's dx^T: [features, row_stride]
 };
 

@@ -159,6 +159,9 @@ struct Kernels {
   float (*squared_error)(int64_t n, const float* y, const float* target, float* gradient);
 
   void (*update)(const Update&);
+  // The update of u's rows and columns (as many as g's) by the gradient g makes; g.c does not
+  // count.
+  void (*gemm_update)(const Gemm& g, const Update& u);
   // For each feature the weights' gradient, into the one row s.g, and the update of that row of u
   // (u.columns = s.n; u.rows and u.gradients do not count).
   void (*sparse_update)(const SparseWeightGradient& s, const Update& u);
