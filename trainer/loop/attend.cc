@@ -5,6 +5,7 @@
 #include "trainer/group/address.h"
 #include "trainer/group/grpc_server.h"
 #include "trainer/ps/grpc_link.h"
+#include "trainer/ps/shm_link.h"
 
 namespace muster::loop {
 
@@ -37,10 +38,16 @@ Hello make_hello(const group::Membership& membership, const Training& training,
 
 ps::Exchange::Connect make_connect(const group::Membership& membership,
                                    const std::string& layout_fingerprint) {
-  const ps::LinkHello hello{membership.uid, group::version(), layout_fingerprint};
-  return [addresses = membership.cluster.ps, hello](int shard, ps::Bell& bell) {
-    return ps::make_grpc_link(group::make_channel(addresses.at(static_cast<size_t>(shard))), hello,
-                              bell);
+  const ps::LinkHello greeting{membership.uid, group::version(), layout_fingerprint, {}};
+  return [addresses = membership.cluster.ps,
+          greeting](const ps::LinkEnd& end) -> std::unique_ptr<ps::ShardLink> {
+    const std::string& address = addresses.at(static_cast<size_t>(end.shard));
+    ps::LinkHello hello = greeting;
+    if (end.memory) hello.shared_memory = end.memory->offer();
+    auto stream = ps::make_grpc_link(group::make_channel(address), hello, end.bell);
+    if (!end.memory) return stream;
+    return ps::make_shm_link(std::move(stream), end,
+                             "ps " + std::to_string(end.shard) + " (" + address + ")");
   };
 }
 

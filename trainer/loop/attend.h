@@ -13,7 +13,8 @@ namespace muster::loop {
 Hello make_hello(const group::Membership& membership, const Training& training,
                  const std::string& layout_fingerprint);
 
-// How a member reaches the shards of its job.
+// How a member reaches the shards of its job: by memory shared with those of its host, where it has
+// any to share, else by gRPC.
 ps::Exchange::Connect make_connect(const group::Membership& membership,
                                    const std::string& layout_fingerprint);
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <thread>
 
+#include "common/cpu_budget.h"
 #include "common/error.h"
+#include "common/log.h"
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/group/backoff.h"
 #include "trainer/ps/shard_host.h"
@@ -20,6 +22,7 @@ constexpr milliseconds kPatience{600000};  // with a rendezvous that does not an
 constexpr milliseconds kSnapshot{10000};
 constexpr milliseconds kAgreement{2000};
 constexpr milliseconds kWrite{600000};
+constexpr uint32_t kSpins = 2000;  // some 50 us: what two wake-ups cost
 
 class PsSnapshot : public Snapshot {
  public:
@@ -51,6 +54,28 @@ class PsSnapshot : public Snapshot {
   const std::vector<uint64_t> shard_steps_;
 };
 
+// Spins only where every thread of every replica could have a core of its own.
+uint32_t worthwhile_spins(const compute::Engine& engine, const PsSynchronizer::Setup& setup) {
+  const int busy = setup.members * engine.threads() + setup.shards;
+  return cpu_budget() >= busy ? kSpins : 0;
+}
+
+std::unique_ptr<ps::MemberMemory> make_memory(const compute::Engine& engine,
+                                              const PsSynchronizer::Setup& setup) {
+  if (!ps::shared_memory_wanted()) {
+    log::info("exchange through gRPC: MUSTER_SHARED_MEMORY is 0");
+    return nullptr;
+  }
+  try {
+    return std::make_unique<ps::MemberMemory>(
+        ps::SegmentShape{engine.layout().size(), static_cast<size_t>(setup.shards)},
+        worthwhile_spins(engine, setup));
+  } catch (const Unavailable& error) {
+    log::warning(std::string("exchange through gRPC: ") + error.what());
+    return nullptr;
+  }
+}
+
 }  // namespace
 
 PsSynchronizer::PsSynchronizer(Assembly& assembly, group::Attendance& attendance, Setup setup)
@@ -59,8 +84,9 @@ PsSynchronizer::PsSynchronizer(Assembly& assembly, group::Attendance& attendance
       setup_(std::move(setup)),
       sync_(assembly.spec().policy == spec::SyncPolicy::sync),
       gradients_(*assembly.engine),
+      memory_(make_memory(*assembly.engine, setup_)),
       exchange_(assembly.engine->layout().partition(setup_.shards),
-                static_cast<uint32_t>(setup_.rank), sync_, setup_.connect) {}
+                static_cast<uint32_t>(setup_.rank), sync_, setup_.connect, memory_.get()) {}
 
 ps::Exchange::Watch PsSynchronizer::watch(std::stop_token stop) const {
   return {stop, [this] {

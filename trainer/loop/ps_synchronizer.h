@@ -17,6 +17,7 @@ class PsSynchronizer : public Synchronizer {
  public:
   struct Setup {
     int rank = 0;
+    int members = 1;
     int shards = 1;
     ps::Exchange::Connect connect;
     ps::Control* control = nullptr;         // rank 0
@@ -45,6 +46,8 @@ class PsSynchronizer : public Synchronizer {
   const Setup setup_;
   const bool sync_;
   GradientSum gradients_;
+  const std::unique_ptr<ps::MemberMemory>
+      memory_;  // to share with shards of this host; may be null
   ps::Exchange exchange_;
   checkpoint::Position position_;
   uint64_t generation_ = 0;

@@ -89,6 +89,7 @@ struct Group {
                                            const Assembly& assembly) {
     PsSynchronizer::Setup setup;
     setup.rank = 0;
+    setup.members = membership.members();
     setup.shards = membership.shards();
     setup.connect = make_connect(membership, assembly.engine->layout().fingerprint());
     setup.control = &control;

@@ -62,6 +62,7 @@ int run_worker(const group::Membership& membership, std::stop_token stop) {
                                make_hello(membership, assembly.training, layout), {});
   PsSynchronizer::Setup setup;
   setup.rank = membership.rank();
+  setup.members = membership.members();
   setup.shards = membership.shards();
   setup.connect = make_connect(membership, layout);
   PsSynchronizer synchronizer(assembly, attendance, setup);

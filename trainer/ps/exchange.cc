@@ -11,15 +11,24 @@ namespace {
 constexpr std::chrono::milliseconds kGlance{200};  // between looks at what may have superseded us
 }
 
-Exchange::Exchange(std::vector<compute::Range> ranges, uint32_t rank, bool sync, Connect connect)
-    : ranges_(std::move(ranges)), rank_(rank), sync_(sync), connect_(std::move(connect)) {}
+Exchange::Exchange(std::vector<compute::Range> ranges, uint32_t rank, bool sync, Connect connect,
+                   MemberMemory* memory)
+    : ranges_(std::move(ranges)),
+      rank_(rank),
+      sync_(sync),
+      connect_(std::move(connect)),
+      memory_(memory) {}
 
 void Exchange::connect(uint64_t generation) {
   close();
   generation_ = generation;
   sequence_ = 0;
+  if (memory_) {
+    memory_->renew();
+    bell_.hang(&memory_->view().header().bell, memory_->view().header().spins);
+  }
   for (size_t shard = 0; shard < ranges_.size(); ++shard)
-    links_.push_back(connect_(static_cast<int>(shard), bell_));
+    links_.push_back(connect_({static_cast<int>(shard), ranges_[shard], bell_, memory_}));
 }
 
 void Exchange::close() {

@@ -9,14 +9,23 @@
 
 #include "trainer/compute/parameter_layout.h"
 #include "trainer/ps/shard_link.h"
+#include "trainer/ps/shared_memory.h"
 
 namespace muster::ps {
+
+// Where a link is to lead. The references outlive it.
+struct LinkEnd {
+  int shard = 0;
+  compute::Range range;
+  Bell& bell;
+  const MemberMemory* memory = nullptr;  // to share with a shard of this host; or none
+};
 
 // A member's exchange with all shards: what to send and what the replies mean, without knowing what
 // carries them. One caller.
 class Exchange {
  public:
-  using Connect = std::function<std::unique_ptr<ShardLink>(int shard, Bell& bell)>;
+  using Connect = std::function<std::unique_ptr<ShardLink>(const LinkEnd& end)>;
 
   enum class Outcome {
     ok,
@@ -37,9 +46,12 @@ class Exchange {
     std::function<bool()> superseded;
   };
 
-  Exchange(std::vector<compute::Range> ranges, uint32_t rank, bool sync, Connect connect);
+  // `memory`: what links may share with shards; outlives the exchange; may be null.
+  Exchange(std::vector<compute::Range> ranges, uint32_t rank, bool sync, Connect connect,
+           MemberMemory* memory = nullptr);
 
-  // Opens links to all shards for a generation, dropping what was open.
+  // Opens links to all shards for a generation, dropping what was open, on fresh memory: what lies
+  // in the shared one is lost.
   void connect(uint64_t generation);
   void close();
 
@@ -61,6 +73,7 @@ class Exchange {
   const uint32_t rank_;
   const bool sync_;
   const Connect connect_;
+  MemberMemory* const memory_;
   uint64_t generation_ = 0;
   uint64_t sequence_ = 0;
   Bell bell_;  // outlives the links

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "common/error.h"
 #include "common/log.h"
 
 namespace muster::ps {
@@ -12,6 +13,12 @@ grpc::Slice copy_of(std::span<const float> values) {
   grpc::Slice slice(values.size_bytes());
   std::memcpy(const_cast<uint8_t*>(slice.begin()), values.data(), values.size_bytes());
   return slice;
+}
+
+std::span<const float> values_of(const Shard& shard, Shard::Answer::Values values) {
+  if (values == Shard::Answer::Values::current) return shard.parameters();
+  if (values == Shard::Answer::Values::previous) return shard.previous();
+  return {};
 }
 
 }  // namespace
@@ -51,6 +58,10 @@ void ExchangeStreams::deliver(const Shard& shard, const Shard::Answers& answers)
   for (const Shard::Answer& answer : answers) {
     const auto found = streams_.find(answer.session);
     if (found == streams_.end()) continue;  // a member that has gone
+    if (found->second->pending_locked() == ExchangeStream::Request::by_mailbox) {
+      found->second->answer_locked(answer.header, values_of(shard, answer.values));
+      continue;
+    }
     grpc::Slice values;
     if (answer.values == Shard::Answer::Values::current) {
       if (current.size() == 0) current = copy_of(shard.parameters());
@@ -82,8 +93,13 @@ void ExchangeStream::receive() {
     const std::string objection = streams_.host_.objection(message.hello());
     if (!objection.empty()) return reply(Status::rejected, message.sequence(), objection);
     greeted_ = true;
+    if (message.hello().has_shared_memory()) consider(message.hello().shared_memory());
   }
   bool open = true;
+  const bool whole = message.pull() || message.offset() == 0;
+  if (whole && !begin_request(Request::by_stream)) {
+    return reply(Status::rejected, message.sequence(), "a request before the last one's reply");
+  }
   if (message.pull()) {
     open = streams_.host_.pull(session_, from_message(message));
   } else if (!gather(message, decoded->count, decoded->at_byte)) {
@@ -92,10 +108,50 @@ void ExchangeStream::receive() {
                      std::to_string(message.offset()) + " does not fit the shard");
   } else if (gathered_ == gradients_.size()) {
     gathered_ = 0;
-    open = streams_.host_.push(session_, from_message(message), gradients_);
+    open = streams_.host_.push(session_, from_message(message), {gradients_, {}});
   }
   if (!open) reply(Status::superseded, message.sequence(), "");
   StartRead(&incoming_);
+}
+
+// Memory of this host takes the place of the stream for what follows.
+void ExchangeStream::consider(const SharedMemoryOffer& offer) {
+  const auto place = streams_.host_.place();
+  if (!place) return;  // nothing was opened yet: the member will come again
+  std::string refusal;
+  try {
+    if (!shared_memory_wanted()) throw Invalid("the ps is told not to use it");
+    mailbox_ = std::make_unique<MemberMailbox>(offer, *place);
+    mailbox_->start([this](const auto& header) { return receive_from_mailbox(header); });
+  } catch (const std::exception& error) {
+    refusal = error.what();
+    mailbox_.reset();
+  }
+  const std::lock_guard lock(streams_.mutex_);
+  decision_ = mailbox_ ? Reply::ACCEPTED : Reply::REFUSED;
+  refusal_ = refusal;
+}
+
+bool ExchangeStream::receive_from_mailbox(const std::optional<PushHeader>& header) {
+  if (!header || !begin_request(Request::by_mailbox)) {
+    log::warning("a member's shared memory holds no request: its link is cut");
+    leave();
+    return false;
+  }
+  const bool open =
+      header->pull
+          ? streams_.host_.pull(session_, *header)
+          : streams_.host_.push(session_, *header, {mailbox_->gradients(), mailbox_->parameters()});
+  if (!open) reply(Status::superseded, header->sequence, "");
+  return true;
+}
+
+// False if one is being answered still.
+bool ExchangeStream::begin_request(Request way) {
+  const std::lock_guard lock(streams_.mutex_);
+  if (pending_ != Request::none) return false;
+  pending_ = way;
+  return true;
 }
 
 // Chunks come in order and without holes, from 0.
@@ -120,12 +176,24 @@ void ExchangeStream::reply(Status status, uint64_t sequence, const std::string& 
     log::warning("a member was rejected: " + message);
     closing_ = true;
   }
-  reply_locked(header, grpc::Slice());
+  if (pending_ == Request::by_mailbox) {
+    answer_locked(header, {});
+  } else {
+    reply_locked(header, grpc::Slice());
+  }
+}
+
+void ExchangeStream::answer_locked(const ReplyHeader& header, std::span<const float> values) {
+  pending_ = Request::none;
+  mailbox_->answer(header, values);
 }
 
 void ExchangeStream::reply_locked(const ReplyHeader& header, const grpc::Slice& values) {
+  pending_ = Request::none;
   if (finished_) return;
   Reply message = to_message(header);
+  message.set_shared_memory(std::exchange(decision_, Reply::NOT_DECIDED));
+  message.set_shared_memory_refusal(std::exchange(refusal_, ""));
   const size_t bytes = kChunkFloats * sizeof(float);
   size_t begin = 0;
   do {
@@ -163,6 +231,8 @@ void ExchangeStream::leave_locked() {
 }
 
 void ExchangeStream::OnDone() {
+  { const std::lock_guard lock(receiving_); }  // nothing is being received any more
+  if (mailbox_) mailbox_->stop();
   streams_.host_.detach(session_);
   {
     const std::lock_guard lock(streams_.mutex_);

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <vector>
 
+#include "trainer/ps/member_mailbox.h"
 #include "trainer/ps/shard_host.h"
 #include "trainer/ps/wire.h"
 
@@ -38,7 +39,8 @@ class ExchangeStreams {
   std::map<uint64_t, ExchangeStream*> streams_;
 };
 
-// One member's stream. A push is gathered chunk by chunk, then given to the shard whole.
+// One member's stream, and its shared memory where it offered some of this host. A push is gathered
+// chunk by chunk, then given to the shard whole. One request at a time, whichever way it comes.
 class ExchangeStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   ExchangeStream(ExchangeStreams& streams, uint64_t session)
@@ -48,12 +50,19 @@ class ExchangeStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::By
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
   void OnDone() override;
-  // Under ExchangeStreams::mutex_. `values` are the shard's parameters, shared by all who get them.
+  // Under ExchangeStreams::mutex_.
+  enum class Request { none, by_stream, by_mailbox };
+  Request pending_locked() const { return pending_; }
+  // `values` are the shard's parameters, shared by all who get them.
   void reply_locked(const ReplyHeader& header, const grpc::Slice& values);
+  void answer_locked(const ReplyHeader& header, std::span<const float> values);
   void leave_locked();
 
  private:
   void receive();
+  bool receive_from_mailbox(const std::optional<PushHeader>& header);
+  void consider(const SharedMemoryOffer& offer);
+  bool begin_request(Request way);
   bool gather(const Push& message, size_t count, size_t at_byte);
   void reply(Status status, uint64_t sequence, const std::string& message);
   void leave();
@@ -65,6 +74,11 @@ class ExchangeStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::By
   bool greeted_ = false;
   std::vector<float> gradients_;
   size_t gathered_ = 0;
+  std::unique_ptr<MemberMailbox> mailbox_;
+  // The rest under ExchangeStreams::mutex_.
+  Request pending_ = Request::none;
+  Reply::SharedMemory decision_ = Reply::NOT_DECIDED;
+  std::string refusal_;
   std::deque<grpc::ByteBuffer> outgoing_;
   bool writing_ = false;
   bool closing_ = false;  // once what is queued has been written

@@ -3,7 +3,9 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
+#include <condition_variable>
 #include <deque>
+#include <mutex>
 
 #include "trainer/ps/wire.h"
 
@@ -13,10 +15,10 @@ namespace {
 
 constexpr char kMethod[] = "/muster.ParameterServer/Exchange";
 
-class GrpcLink : public ShardLink,
-                 private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+class StreamLink : public GrpcLink,
+                   private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
-  GrpcLink(std::shared_ptr<grpc::Channel> channel, const LinkHello& hello, Bell& bell)
+  StreamLink(std::shared_ptr<grpc::Channel> channel, const LinkHello& hello, Bell& bell)
       : stub_(channel), hello_(hello), bell_(bell) {
     const std::lock_guard lock(mutex_);
     stub_.PrepareBidiStreamingCall(&context_, kMethod, grpc::StubOptions(), this);
@@ -25,7 +27,7 @@ class GrpcLink : public ShardLink,
     StartCall();
   }
 
-  ~GrpcLink() override {
+  ~StreamLink() override {
     context_.TryCancel();
     RemoveHold();
     std::unique_lock lock(mutex_);
@@ -53,13 +55,21 @@ class GrpcLink : public ShardLink,
     write_next();
   }
 
-  State state() const override {
+  State state() override {
     const std::lock_guard lock(mutex_);
     return state_;
   }
   ReplyHeader reply() const override {
     const std::lock_guard lock(mutex_);
     return reply_;
+  }
+  Decision decision() const override {
+    const std::lock_guard lock(mutex_);
+    return decision_;
+  }
+  bool ended() const override {
+    const std::lock_guard lock(mutex_);
+    return broken_;
   }
 
  private:
@@ -94,6 +104,8 @@ class GrpcLink : public ShardLink,
     message.mutable_hello()->set_job_uid(hello_.job_uid);
     message.mutable_hello()->set_version(hello_.version);
     message.mutable_hello()->set_layout_fingerprint(hello_.layout_fingerprint);
+    if (hello_.shared_memory)
+      *message.mutable_hello()->mutable_shared_memory() = *hello_.shared_memory;
   }
 
   void write_next() {
@@ -118,6 +130,8 @@ class GrpcLink : public ShardLink,
       if (received_ < parameters_.size()) return true;
     }
     reply_ = from_message(message);
+    if (message.shared_memory() != Reply::NOT_DECIDED)
+      decision_ = {message.shared_memory(), message.shared_memory_refusal()};
     state_ = State::answered;
     return true;
   }
@@ -141,6 +155,7 @@ class GrpcLink : public ShardLink,
   size_t received_ = 0;
   uint64_t sequence_ = 0;
   ReplyHeader reply_;
+  Decision decision_;
   State state_ = State::idle;
   bool greeted_ = false;
   bool writing_ = false;
@@ -150,9 +165,9 @@ class GrpcLink : public ShardLink,
 
 }  // namespace
 
-std::unique_ptr<ShardLink> make_grpc_link(std::shared_ptr<grpc::Channel> channel,
-                                          const LinkHello& hello, Bell& bell) {
-  return std::make_unique<GrpcLink>(std::move(channel), hello, bell);
+std::unique_ptr<GrpcLink> make_grpc_link(std::shared_ptr<grpc::Channel> channel,
+                                         const LinkHello& hello, Bell& bell) {
+  return std::make_unique<StreamLink>(std::move(channel), hello, bell);
 }
 
 }  // namespace muster::ps

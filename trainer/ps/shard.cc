@@ -7,8 +7,9 @@ namespace muster::ps {
 
 using compute::LossSums;
 
-Shard::Shard(Shape shape, const compute::Optimizer& optimizer, const compute::Schedule& schedule)
-    : shape_(shape), optimizer_(optimizer), schedule_(schedule) {}
+Shard::Shard(Shape shape, const compute::Optimizer& optimizer, const compute::Schedule& schedule,
+             int threads)
+    : shape_(shape), update_(optimizer, threads), schedule_(schedule) {}
 
 void Shard::load(Content content) {
   parameters_ = std::move(content.parameters);
@@ -36,10 +37,7 @@ void Shard::begin(uint64_t generation, int members, Tickets tickets, Answers& an
   waiting_.clear();
   sequences_.clear();
   pending_.resize(members);
-  for (Pending& pending : pending_) {
-    pending.present = false;
-    if (shape_.policy == Policy::sync) pending.gradients.resize(parameters_.size());
-  }
+  forget_pending();
   unseen_.assign(members, {});
 }
 
@@ -73,16 +71,16 @@ Shard::Answer Shard::make_answer(uint64_t session, uint64_t sequence, const Loss
   return answer;
 }
 
-void Shard::push(uint64_t session, const PushHeader& header, std::vector<float>& gradients,
+void Shard::push(uint64_t session, const PushHeader& header, const Buffers& buffers,
                  Answers& answers) {
   if (!admissible(session, header, answers)) return;
   if (shape_.policy == Policy::sync)
-    push_sync(session, header, gradients, answers);
+    push_sync(session, header, buffers, answers);
   else
-    push_async(session, header, gradients, answers);
+    push_async(session, header, buffers, answers);
 }
 
-void Shard::push_sync(uint64_t session, const PushHeader& header, std::vector<float>& gradients,
+void Shard::push_sync(uint64_t session, const PushHeader& header, const Buffers& buffers,
                       Answers& answers) {
   if (header.step != step_) {
     Answer answer = make_answer(session, header.sequence, committed_);
@@ -101,51 +99,64 @@ void Shard::push_sync(uint64_t session, const PushHeader& header, std::vector<fl
   Pending& pending = pending_[header.rank];
   pending.session = session;
   pending.sequence = header.sequence;
+  pending.parameters = buffers.parameters;
   if (pending.present) {  // sent again, perhaps by its successor: the same numbers
     ++counts_.duplicates;
     return;
   }
   pending.present = true;
   pending.sums = header.sums;
-  pending.gradients.swap(gradients);
-  gradients.resize(parameters_.size());
+  pending.owner = session;
+  pending.gradients = buffers.gradients;
   if (std::all_of(pending_.begin(), pending_.end(), [](const Pending& p) { return p.present; }))
     commit(answers);
 }
 
-// Sums in rank order into rank 0's buffer, applies, and answers everybody.
+// Sums in rank order, applies into the buffer of the step before the previous one, and answers
+// everybody.
 void Shard::commit(Answers& answers) {
   committed_ = {};
-  std::vector<float>& sum = pending_[0].gradients;
-  for (size_t rank = 0; rank < pending_.size(); ++rank) {
-    committed_ += pending_[rank].sums;
-    if (rank == 0) continue;
-    const float* from = pending_[rank].gradients.data();
-    float* to = sum.data();
-    for (size_t i = 0; i < sum.size(); ++i) to[i] += from[i];
+  gradient_views_.clear();
+  copy_views_.clear();
+  for (const Pending& pending : pending_) {
+    committed_ += pending.sums;
+    gradient_views_.push_back(pending.gradients);
+    if (!pending.parameters.empty()) copy_views_.push_back(pending.parameters);
   }
-  previous_ = parameters_;
+  previous_.resize(parameters_.size());
+  std::swap(previous_, parameters_);
   oldest_step_ = step_;
-  apply(sum, committed_.rows, step_);
+  const bool applied = apply({previous_, parameters_, gradient_views_, slot_views_, copy_views_},
+                             committed_.rows, step_);
+  if (!applied) parameters_ = previous_;
+  for (const Pending& pending : pending_) {
+    answers.push_back(make_answer(pending.session, pending.sequence, committed_));
+    if (applied && !pending.parameters.empty()) answers.back().values = Answer::Values::delivered;
+  }
+  forget_pending();
+}
+
+void Shard::forget_pending() {
   for (Pending& pending : pending_) {
     pending.present = false;
-    answers.push_back(make_answer(pending.session, pending.sequence, committed_));
+    pending.gradients = {};
+    pending.parameters = {};
   }
 }
 
-void Shard::apply(std::span<const float> gradients, int64_t rows, uint64_t schedule_step) {
+bool Shard::apply(const BlockUpdate::Buffers& buffers, int64_t rows, uint64_t schedule_step) {
   ++step_;
   ++counts_.commits;
-  if (rows <= 0) return;
+  if (rows <= 0) return false;
   compute::UpdateArguments update;
   update.learning_rate = static_cast<float>(schedule_.at(schedule_step));
   update.t = ++optimizer_t_;
   update.inverse_rows = 1.0f / static_cast<float>(rows);
-  if (shape_.range.size() > 0)
-    optimizer_.apply(shape_.range, update, parameters_, gradients, slot_views_);
+  update_.run(shape_.range, update, buffers, shape_.policy == Policy::sync);
+  return true;
 }
 
-void Shard::push_async(uint64_t session, const PushHeader& header, std::vector<float>& gradients,
+void Shard::push_async(uint64_t session, const PushHeader& header, const Buffers& buffers,
                        Answers& answers) {
   uint64_t& last = sequences_[session];
   if (header.sequence <= last) {
@@ -153,15 +164,24 @@ void Shard::push_async(uint64_t session, const PushHeader& header, std::vector<f
     return;
   }
   last = header.sequence;
-  apply(gradients, header.sums.rows, shape_.shard == 0 ? step_ : header.step);
+  gradient_views_.assign(1, buffers.gradients);
+  copy_views_.clear();
+  if (!buffers.parameters.empty()) copy_views_.push_back(buffers.parameters);
+  const bool applied = apply({parameters_, parameters_, gradient_views_, slot_views_, copy_views_},
+                             header.sums.rows, shape_.shard == 0 ? step_ : header.step);
   for (LossSums& sums : unseen_) sums += header.sums;
   tickets_.done(header.ticket);
-  answer_async(session, header.sequence, header.rank, answers);
+  answer_async(
+      session, header.sequence, header.rank,
+      applied && !copy_views_.empty() ? Answer::Values::delivered : Answer::Values::current,
+      answers);
   serve_waiting(answers);
 }
 
-void Shard::answer_async(uint64_t session, uint64_t sequence, uint32_t rank, Answers& answers) {
+void Shard::answer_async(uint64_t session, uint64_t sequence, uint32_t rank, Answer::Values values,
+                         Answers& answers) {
   Answer answer = make_answer(session, sequence, unseen_[rank]);
+  answer.values = values;
   if (shape_.shard == 0) {
     answer.header.ticket = tickets_.take(session);
     answer.header.finished = !answer.header.ticket && tickets_.finished();
@@ -178,13 +198,14 @@ void Shard::answer_async(uint64_t session, uint64_t sequence, uint32_t rank, Ans
 void Shard::serve_waiting(Answers& answers) {
   if (waiting_.empty()) return;
   const std::vector<Waiting> waiting = std::exchange(waiting_, {});
-  for (const Waiting& one : waiting) answer_async(one.session, one.sequence, one.rank, answers);
+  for (const Waiting& one : waiting)
+    answer_async(one.session, one.sequence, one.rank, Answer::Values::current, answers);
 }
 
 void Shard::pull(uint64_t session, const PushHeader& header, Answers& answers) {
   if (!admissible(session, header, answers)) return;
   if (shape_.policy == Policy::async) {
-    answer_async(session, header.sequence, header.rank, answers);
+    answer_async(session, header.sequence, header.rank, Answer::Values::current, answers);
     return;
   }
   Answer answer = make_answer(session, header.sequence, committed_);
@@ -201,6 +222,13 @@ void Shard::pull(uint64_t session, const PushHeader& header, Answers& answers) {
 }
 
 void Shard::detach(uint64_t session, Answers& answers) {
+  for (Pending& pending : pending_) {
+    if (!pending.present) continue;
+    if (pending.session == session) pending.parameters = {};
+    if (pending.owner != session || pending.gradients.data() == pending.kept.data()) continue;
+    pending.kept.assign(pending.gradients.begin(), pending.gradients.end());
+    pending.gradients = pending.kept;
+  }
   std::erase_if(waiting_, [&](const Waiting& waiting) { return waiting.session == session; });
   sequences_.erase(session);
   tickets_.release(session);

@@ -1,5 +1,8 @@
 #include "trainer/ps/shard_host.h"
 
+#include <algorithm>
+
+#include "common/cpu_budget.h"
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "trainer/ps/initial_parameters.h"
@@ -49,6 +52,13 @@ std::vector<float> cut(const std::vector<float>& whole, Range range) {
           whole.begin() + static_cast<ptrdiff_t>(range.end)};
 }
 
+// To apply an update with. The other shards may be on this machine too, and apply at the same time.
+int update_threads(size_t floats, int shards) {
+  constexpr size_t kWorthAThread = 64 << 10;
+  const size_t worth = std::min<size_t>(floats / kWorthAThread, 64);
+  return std::clamp(static_cast<int>(worth), 1, std::max(1, cpu_budget() / std::max(1, shards)));
+}
+
 // A folder below the storage, as rank 0 names it.
 fs::path below(const fs::path& storage, const std::string& relative) {
   const fs::path path = fs::path(relative).lexically_normal();
@@ -86,7 +96,8 @@ void ShardHost::build(const OpenRequest& request) {
   shape.range = layout_->partition(identity_.shards).at(identity_.shard);
   shape.policy =
       spec_.policy == spec::SyncPolicy::sync ? Shard::Policy::sync : Shard::Policy::async;
-  shard_ = std::make_unique<Shard>(shape, *optimizer_, spec_.schedule);
+  shard_ = std::make_unique<Shard>(shape, *optimizer_, spec_.schedule,
+                                   update_threads(shape.range.size(), identity_.shards));
 }
 
 Shard::Content ShardHost::initial(const OpenRequest& request) const {
@@ -220,6 +231,16 @@ std::optional<size_t> ShardHost::size() const {
   return shard_->shape().range.size();
 }
 
+std::optional<MemberMailbox::Place> ShardHost::place() const {
+  const std::lock_guard lock(mutex_);
+  if (!shard_) return std::nullopt;
+  MemberMailbox::Place place;
+  place.shape = {layout_->size(), static_cast<size_t>(identity_.shards)};
+  place.shard = static_cast<size_t>(identity_.shard);
+  place.range = shard_->shape().range;
+  return place;
+}
+
 std::string ShardHost::objection(const ExchangeHello& hello) const {
   const std::lock_guard lock(mutex_);
   try {
@@ -238,10 +259,10 @@ void ShardHost::deliver_locked() {
   answers_.clear();
 }
 
-bool ShardHost::push(uint64_t session, const PushHeader& header, std::vector<float>& gradients) {
+bool ShardHost::push(uint64_t session, const PushHeader& header, const Shard::Buffers& buffers) {
   const std::lock_guard lock(mutex_);
-  if (!shard_ || gradients.size() != shard_->shape().range.size()) return false;
-  shard_->push(session, header, gradients, answers_);
+  if (!shard_ || buffers.gradients.size() != shard_->shape().range.size()) return false;
+  shard_->push(session, header, buffers, answers_);
   deliver_locked();
   return true;
 }

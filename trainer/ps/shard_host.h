@@ -11,6 +11,7 @@
 
 #include "proto/muster/parameter_server.pb.h"
 #include "trainer/checkpoint/checkpoint.h"
+#include "trainer/ps/member_mailbox.h"
 #include "trainer/ps/shard.h"
 #include "trainer/spec/training_spec.h"
 
@@ -52,11 +53,13 @@ class ShardHost {
   Shard::Counts counts() const;
   // Floats of the shard, once it has been opened.
   std::optional<size_t> size() const;
+  // Where the shard's part of a member's memory is; likewise.
+  std::optional<MemberMailbox::Place> place() const;
   // Why a member that says this may not push here, or empty.
   std::string objection(const ExchangeHello& hello) const;
 
   // The data path: what Shard does, and delivery of the answers. False if nothing was ever opened.
-  bool push(uint64_t session, const PushHeader& header, std::vector<float>& gradients);
+  bool push(uint64_t session, const PushHeader& header, const Shard::Buffers& buffers);
   bool pull(uint64_t session, const PushHeader& header);
   void detach(uint64_t session);
 

@@ -49,6 +49,19 @@ TEST(GroupTest, TheNumberOfShardsDoesNotChangeTheBits) {
   EXPECT_EQ(digest_of(job), undisturbed());
 }
 
+TEST(GroupTest, WhatCarriesTheBytesDoesNotChangeTheBits) {
+  Job job("mixed", small_training(), 2, 1);
+  job.start("ps", 0);
+  job.start("ps", 1, {{"MUSTER_SHARED_MEMORY", "0"}});
+  job.start("chief", 0);
+  job.start("worker", 0, {{"MUSTER_SHARED_MEMORY", "0"}});
+  job.expect_success();
+  EXPECT_EQ(digest_of(job), undisturbed());
+  EXPECT_THAT(job.log("chief", 0), HasSubstr("exchange through shared memory"));
+  EXPECT_THAT(job.log("chief", 0), HasSubstr("the ps is told not to use it"));
+  EXPECT_THAT(job.log("worker", 0), HasSubstr("exchange through gRPC"));
+}
+
 TEST(GroupTest, AsyncMembersTrainOnEveryBatch) {
   Job job("async", small_training("synchronization: {policy: async}\n"), 2, 2);
   job.start_all();

@@ -35,14 +35,13 @@ class DirectNetwork {
       parameters_ = parameters;
       state_ = State::waiting;
       Shard::Answers answers;
-      std::vector<float> copy(gradients.begin(), gradients.end());
       if (header.pull)
         network_.shards_[shard_]->pull(session_, header, answers);
       else
-        network_.shards_[shard_]->push(session_, header, copy, answers);
+        network_.shards_[shard_]->push(session_, header, {gradients, {}}, answers);
       network_.deliver(shard_, answers);
     }
-    State state() const override { return state_; }
+    State state() override { return state_; }
     ReplyHeader reply() const override { return reply_; }
     void receive(const Shard::Answer& answer, const Shard& shard) {
       const auto values =
@@ -63,8 +62,8 @@ class DirectNetwork {
   };
 
   Exchange::Connect connect(uint64_t session) {
-    return [this, session](int shard, Bell&) {
-      return std::make_unique<Link>(*this, static_cast<size_t>(shard), session);
+    return [this, session](const LinkEnd& end) {
+      return std::make_unique<Link>(*this, static_cast<size_t>(end.shard), session);
     };
   }
   void deliver(size_t shard, const Shard::Answers& answers) {
@@ -146,7 +145,7 @@ TEST_F(ExchangeTest, ASuccessorCompletesAStepThatOneShardHasCommitted) {
   header.generation = 1;
   header.sums.rows = 1;
   Shard::Answers answers;
-  first_.push(99, header, gradient, answers);
+  first_.push(99, header, {gradient, {}}, answers);
   ASSERT_EQ(first_.step(), 1u);
 
   Exchange member = exchange(2);

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <deque>
+
 namespace muster::ps {
 namespace {
 
@@ -53,7 +55,8 @@ class ShardTest : public testing::Test {
   Answers push(Shard& shard, uint64_t session, PushHeader header, std::vector<float> gradients) {
     header.sequence = ++sequence_;
     Answers answers;
-    shard.push(session, header, gradients, answers);
+    memories_.push_back(std::move(gradients));
+    shard.push(session, header, {memories_.back(), {}}, answers);
     return answers;
   }
   Answers pull(Shard& shard, uint64_t session, PushHeader header) {
@@ -67,6 +70,7 @@ class ShardTest : public testing::Test {
   std::unique_ptr<compute::Optimizer> optimizer_;
   compute::Schedule schedule_;
   uint64_t sequence_ = 0;
+  std::deque<std::vector<float>> memories_;  // of the sessions
 };
 
 TEST_F(ShardTest, SyncAppliesWhenEveryMemberHasPushedDividedByAllRows) {
@@ -250,7 +254,7 @@ TEST_F(ShardTest, AsyncIgnoresARepeatedPush) {
   for (int i = 0; i < 2; ++i) {
     std::vector<float> gradients = {1, 1};
     Answers answers;
-    shard.push(1, repeated, gradients, answers);
+    shard.push(1, repeated, {gradients, {}}, answers);
   }
   EXPECT_THAT(shard.parameters(), ElementsAre(9, 19));
   EXPECT_EQ(shard.counts().duplicates, 1u);

@@ -1,0 +1,308 @@
+#include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <future>
+#include <random>
+#include <stop_token>
+#include <thread>
+
+#include "trainer/compute/models/catalogue.h"
+#include "trainer/group/grpc_server.h"
+#include "trainer/ps/server.h"
+#include "trainer/ps/shm_link.h"
+
+namespace muster::ps {
+namespace {
+
+enum class Way { grpc, shared_memory, in_place };
+
+std::string free_address() {
+  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  EXPECT_EQ(bind(socket, reinterpret_cast<sockaddr*>(&address), length), 0);
+  EXPECT_EQ(getsockname(socket, reinterpret_cast<sockaddr*>(&address), &length), 0);
+  close(socket);
+  return "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+}
+
+spec::TrainingSpec training(spec::SyncPolicy policy) {
+  spec::TrainingSpec spec;
+  spec.model = *compute::find_model("mnist-mlp");
+  spec.optimizer = compute::Adam{};
+  spec.policy = policy;
+  return spec;
+}
+
+// Shards of a small model behind real servers in this process.
+class Shards {
+ public:
+  Shards(spec::SyncPolicy policy, int shards, int members) {
+    spec::TrainingSpec spec = training(policy);
+    compute::ModelSpec model = spec.model;
+    model.input_shape = {20};
+    model.label_count = 10;
+    layout_.emplace(compute::make_layout(model));
+    for (int shard = 0; shard < shards; ++shard) {
+      hosts_.push_back(std::make_unique<ShardHost>(
+          spec, HostIdentity{"uid", "1", "training", testing::TempDir(), shard, shards}));
+      addresses_.push_back(free_address());
+      servers_.push_back(std::make_unique<Server>(addresses_.back(), *hosts_.back()));
+      OpenRequest request;
+      request.set_job_uid("uid");
+      request.set_version("1");
+      request.set_training_fingerprint("training");
+      request.set_layout_fingerprint(layout_->fingerprint());
+      request.set_generation(1);
+      request.set_content(OpenRequest::INITIALIZE);
+      request.add_input_shape(20);
+      request.set_label_count(10);
+      request.set_members(static_cast<uint32_t>(members));
+      request.set_tickets_per_epoch(1000);
+      request.set_total_tickets(1000);
+      hosts_.back()->open(request);
+    }
+  }
+  const compute::ParameterLayout& layout() const { return *layout_; }
+  const std::string& address(size_t shard) const { return addresses_[shard]; }
+  int count() const { return static_cast<int>(hosts_.size()); }
+  ShardHost& host(size_t shard) { return *hosts_[shard]; }
+  void shut_down(size_t shard) { servers_[shard].reset(); }
+
+ private:
+  std::optional<compute::ParameterLayout> layout_;
+  std::vector<std::unique_ptr<ShardHost>> hosts_;
+  std::vector<std::string> addresses_;
+  std::vector<std::unique_ptr<Server>> servers_;
+};
+
+// Stands in for the computing: numbers that depend on rank and step only.
+class Member {
+ public:
+  Member(const Shards& shards, uint32_t rank, bool sync, Way way)
+      : rank_(rank), way_(way), size_(shards.layout().size()) {
+    if (way != Way::grpc)
+      memory_ = std::make_unique<MemberMemory>(
+          SegmentShape{size_, static_cast<size_t>(shards.count())}, 0);
+    if (way != Way::in_place) {
+      own_gradients_.resize(size_);
+      own_parameters_.resize(size_);
+    }
+    exchange_ = std::make_unique<Exchange>(
+        shards.layout().partition(shards.count()), rank, sync,
+        [&shards](const LinkEnd& end) -> std::unique_ptr<ShardLink> {
+          LinkHello hello{"uid", "1", shards.layout().fingerprint(), {}};
+          if (end.memory) hello.shared_memory = end.memory->offer();
+          auto stream = make_grpc_link(
+              group::make_channel(shards.address(static_cast<size_t>(end.shard))), hello, end.bell);
+          if (!end.memory) return stream;
+          return make_shm_link(std::move(stream), end, "ps");
+        },
+        memory_.get());
+  }
+
+  bool join() {
+    stop_ = {};
+    exchange_->connect(1);
+    return take(exchange_->align(parameters(), watch()));
+  }
+  bool step() {
+    std::mt19937 random(static_cast<unsigned>(rank_ * 1000 + step_));
+    std::uniform_real_distribution<float> number(-1, 1);
+    for (float& gradient : gradients()) gradient = number(random);
+    return take(exchange_->step(step_, ticket_, sums(), gradients(), parameters(), watch()));
+  }
+  // A step whose end is not waited for yet.
+  void begin_step() {
+    std::fill(gradients().begin(), gradients().end(), 0.5f);
+    stop_ = {};
+    under_way_ = std::async(std::launch::async, [this] {
+      return exchange_->step(step_, ticket_, sums(), gradients(), parameters(), watch());
+    });
+  }
+  Exchange::Result end_step() { return under_way_.get(); }
+  Exchange::Result give_up() {
+    stop_.request_stop();
+    return under_way_.get();
+  }
+  MemberMemory& memory() { return *memory_; }
+  std::vector<float> values() { return {parameters().begin(), parameters().end()}; }
+  std::span<float> parameters() {
+    return way_ == Way::in_place ? memory_->view().parameters() : std::span(own_parameters_);
+  }
+  std::span<float> gradients() {
+    return way_ == Way::in_place ? memory_->view().gradients() : std::span(own_gradients_);
+  }
+
+ private:
+  static compute::LossSums sums() {
+    compute::LossSums sums;
+    sums.rows = 4;
+    sums.loss = 1;
+    return sums;
+  }
+  Exchange::Watch watch() const {
+    return {stop_.get_token(), [] { return false; }};
+  }
+  bool take(const Exchange::Result& result) {
+    step_ = result.step;
+    ticket_ = result.ticket.value_or(0);
+    return result.outcome == Exchange::Outcome::ok;
+  }
+
+  const uint32_t rank_;
+  const Way way_;
+  const size_t size_;
+  std::vector<float> own_gradients_, own_parameters_;
+  std::unique_ptr<MemberMemory> memory_;
+  uint64_t step_ = 0;
+  uint64_t ticket_ = 0;
+  std::unique_ptr<Exchange> exchange_;
+  std::stop_source stop_;
+  std::future<Exchange::Result> under_way_;
+};
+
+constexpr std::chrono::milliseconds kLongEnough{50};  // for a message to arrive
+
+std::vector<float> train(Shards& shards, bool sync, const std::vector<Way>& ways, int steps) {
+  std::vector<std::unique_ptr<Member>> members;
+  for (size_t rank = 0; rank < ways.size(); ++rank)
+    members.push_back(
+        std::make_unique<Member>(shards, static_cast<uint32_t>(rank), sync, ways[rank]));
+  std::vector<std::thread> threads;
+  for (auto& member : members)
+    threads.emplace_back([&member, steps] {
+      ASSERT_TRUE(member->join());
+      for (int i = 0; i < steps; ++i) ASSERT_TRUE(member->step());
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& member : members) EXPECT_EQ(member->values(), members[0]->values());
+  return members[0]->values();
+}
+
+TEST(TransportTest, ASynchronousJobHasTheSameBitsWhateverCarriesThem) {
+  std::vector<float> expected;
+  for (const std::vector<Way>& ways :
+       {std::vector{Way::grpc, Way::grpc}, std::vector{Way::shared_memory, Way::shared_memory},
+        std::vector{Way::grpc, Way::shared_memory}, std::vector{Way::in_place, Way::in_place}}) {
+    for (const int count : {1, 2}) {
+      Shards shards(spec::SyncPolicy::sync, count, 2);
+      const std::vector<float> values = train(shards, true, ways, 30);
+      if (expected.empty()) expected = values;
+      EXPECT_EQ(values, expected);
+      EXPECT_EQ(shards.host(0).counts().commits, 30u);
+    }
+  }
+}
+
+TEST(TransportTest, AnAsynchronousMemberGetsTheSameBitsWhateverCarriesThem) {
+  std::vector<float> expected;
+  for (const Way way : {Way::grpc, Way::shared_memory, Way::in_place}) {
+    Shards shards(spec::SyncPolicy::async, 1, 1);
+    const std::vector<float> values = train(shards, false, {way}, 30);
+    if (expected.empty()) expected = values;
+    EXPECT_EQ(values, expected);
+  }
+}
+
+TEST(TransportTest, AMemberThatIsLostLeavesItsPushAsItWas) {
+  std::vector<float> expected;
+  for (const bool lost : {false, true}) {
+    Shards shards(spec::SyncPolicy::sync, 1, 2);
+    auto first = std::make_unique<Member>(shards, 0, true, Way::in_place);
+    Member second(shards, 1, true, Way::in_place);
+    ASSERT_TRUE(first->join());
+    ASSERT_TRUE(second.join());
+    first->begin_step();
+    if (lost) {
+      std::this_thread::sleep_for(kLongEnough);
+      EXPECT_EQ(first->give_up().outcome, Exchange::Outcome::interrupted);
+      first = std::make_unique<Member>(shards, 0, true, Way::in_place);
+      ASSERT_TRUE(first->join());
+      first->begin_step();
+    }
+    second.begin_step();
+    EXPECT_EQ(second.end_step().outcome, Exchange::Outcome::ok);
+    EXPECT_EQ(first->end_step().outcome, Exchange::Outcome::ok);
+    EXPECT_EQ(first->values(), second.values());
+    if (expected.empty()) expected = second.values();
+    EXPECT_EQ(second.values(), expected);
+  }
+}
+
+TEST(TransportTest, AMemberThatRejoinsIsOutOfReachOfItsOldPush) {
+  Shards shards(spec::SyncPolicy::sync, 1, 2);
+  Member first(shards, 0, true, Way::in_place);
+  Member second(shards, 1, true, Way::in_place);
+  ASSERT_TRUE(first.join());
+  ASSERT_TRUE(second.join());
+  first.begin_step();
+  std::this_thread::sleep_for(kLongEnough);
+  first.give_up();
+  ASSERT_TRUE(first.join());
+  const std::vector<float> before = first.values();
+  std::ranges::fill(first.gradients(), 77.0f);  // computes anew
+  second.begin_step();
+  EXPECT_EQ(second.end_step().outcome, Exchange::Outcome::ok);
+  EXPECT_NE(second.values(), before);
+  EXPECT_EQ(first.values(), before);
+}
+
+class ToldNotTo {
+ public:
+  ToldNotTo() { setenv("MUSTER_SHARED_MEMORY", "0", 1); }
+  ~ToldNotTo() { unsetenv("MUSTER_SHARED_MEMORY"); }
+};
+
+TEST(TransportTest, AShardThatRefusesIsReachedByGrpc) {
+  const ToldNotTo environment;
+  Shards shards(spec::SyncPolicy::sync, 1, 1);
+  testing::internal::CaptureStdout();
+  train(shards, true, {Way::shared_memory}, 3);
+  const std::string log = testing::internal::GetCapturedStdout();
+  EXPECT_THAT(log, testing::HasSubstr("exchange through gRPC"));
+  EXPECT_EQ(shards.host(0).counts().commits, 3u);
+}
+
+struct Scribble {
+  const char* name;
+  void (*write)(Mailbox& mailbox);
+};
+
+class HostileMemberTest : public testing::TestWithParam<Scribble> {};
+
+TEST_P(HostileMemberTest, LosesItsLinkAndHarmsNobody) {
+  Shards shards(spec::SyncPolicy::sync, 1, 1);
+  Member member(shards, 0, true, Way::in_place);
+  ASSERT_TRUE(member.join());
+  ASSERT_TRUE(member.step());
+  GetParam().write(member.memory().view().mailbox(0));
+  member.begin_step();
+  EXPECT_EQ(member.end_step().outcome, Exchange::Outcome::broken);
+  ASSERT_TRUE(member.join());
+  EXPECT_TRUE(member.step());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Scribbles, HostileMemberTest,
+    testing::Values(Scribble{"rings_ahead", [](Mailbox& mailbox) { mailbox.requests.count += 5; }},
+                    Scribble{"rings_back", [](Mailbox& mailbox) { mailbox.requests.count -= 3; }}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+TEST(TransportTest, AShardThatGoesBreaksTheLink) {
+  Shards shards(spec::SyncPolicy::sync, 1, 2);  // the other one never comes
+  Member member(shards, 0, true, Way::in_place);
+  ASSERT_TRUE(member.join());
+  member.begin_step();
+  std::this_thread::sleep_for(kLongEnough);
+  shards.shut_down(0);
+  EXPECT_EQ(member.end_step().outcome, Exchange::Outcome::broken);
+}
+
+}  // namespace
+}  // namespace muster::ps
