@@ -31,7 +31,7 @@ class DenseOperation : public Operation {
     kernel_offset_ = static_cast<int64_t>(tensors[static_cast<size_t>(kernel_)].offset);
     if (bias_ >= 0) bias_offset_ = static_cast<int64_t>(tensors[static_cast<size_t>(bias_)].offset);
     if (context.threads > 1) part_ = context.add_own(context.max_rows * row_floats());
-    if (trainable_) scratch_ = context.add_own(kPieceColumns);
+    if (trainable_) scratch_ = context.add_own(kScratch);
     if (trainable_ && out_.plane > 0) gathered_ = context.add_own(context.max_rows * dy_floats());
     if (in_.needs_gradient) {
       transposed_ = context.arena.add(round_up(units_, kLine) * row_stride_ * 4);
@@ -87,6 +87,7 @@ class DenseOperation : public Operation {
   // rows as their pages stay in the translation buffer.
   static constexpr int64_t kPieceRows = 64;
   static constexpr int64_t kPieceColumns = 256;
+  static constexpr int64_t kScratch = 16 * kPieceColumns;  // floats of a kernel's gradient
 
   struct Cut {
     int64_t row, rows, column, columns;
@@ -226,13 +227,34 @@ class DenseOperation : public Operation {
 
   void update_kernel(const Step& step, const Factors& factors, const Piece& piece,
                      Member member) const {
-    if (in_.sparse && in_.sparse->active) {
-      float* row =
-          context_.arena.floats(scratch_) + member.index * Context::own_stride(kPieceColumns);
-      kernels_.sparse_update(sparse_gradient(factors, piece, row, 0), update_of(step, piece));
+    float* g = context_.arena.floats(scratch_) + member.index * Context::own_stride(kScratch);
+    if (units_ % kLine != 0) {
+      update_ragged(step, factors, piece, g);
+    } else if (in_.sparse && in_.sparse->active) {
+      kernels_.sparse_update(sparse_gradient(factors, piece, g, 0), update_of(step, piece));
     } else {
       kernels_.gemm_update(dense_gradient(step, factors, piece, nullptr, 0),
                            update_of(step, piece));
+    }
+  }
+
+  // Neighbouring rows share vectors here: some rows' gradient first, then their update in one
+  // stretch.
+  void update_ragged(const Step& step, const Factors& factors, const Piece& piece, float* g) const {
+    const bool whole = piece.columns == units_;
+    const int64_t ldg = whole ? units_ : round_up(piece.columns, kLine);
+    const int64_t height = kScratch / ldg / 8 * 8;
+    for (int64_t f = piece.begin; f < piece.end; f += height) {
+      const Piece block{f, std::min(f + height, piece.end), piece.column, piece.columns};
+      weight_product(step, factors, block, g, ldg);
+      Update update = update_of(step, block);
+      update.gradients = g;
+      update.gradient_stride = ldg;
+      if (whole) {
+        update.columns *= update.rows;
+        update.rows = 1;
+      }
+      kernels_.update(update);
     }
   }
 
@@ -302,7 +324,7 @@ class DenseOperation : public Operation {
   const int64_t kernel_, bias_;  // positions in the layout
   int64_t kernel_offset_ = 0, bias_offset_ = 0;
   Block part_;        // each member's part of the output: [rows, out stride]
-  Block scratch_;     // each member's row of kernel gradient
+  Block scratch_;     // each member's kernel gradient on its way into the update
   Block transposed_;  // dy^T: [units, row_stride]
   Block gathered_;    // each member's copy of dy, where it lies in planes: [rows, dy_floats()]
   Block product_;     // each member's dx^T: [features, row_stride]
