@@ -89,6 +89,21 @@ TEST(Reporter, CountsGaugesAndObserves) {
               ContainsRegex("muster_trainer_checkpoint_seconds_bucket\\{.*le=\"0.03\"\\} 1\n"));
 }
 
+TEST(Reporter, TakesManyDurationsAtOnce) {
+  Reporter reporter("", "chief", 0);
+  Durations durations;
+  for (const double seconds : {0.00001, 0.00002, 0.5, 1000.0}) durations.add(seconds);
+  reporter.observe("step", durations);
+  reporter.observe("step", durations);
+  const std::string text = reporter.metrics_text();
+  EXPECT_THAT(text, HasSubstr("# TYPE muster_trainer_step_seconds histogram\n"));
+  EXPECT_THAT(text, ContainsRegex("step_seconds_bucket\\{.*le=\"1e-05\"\\} 2\n"));
+  EXPECT_THAT(text, ContainsRegex("step_seconds_bucket\\{.*le=\"3e-05\"\\} 4\n"));
+  EXPECT_THAT(text, ContainsRegex("step_seconds_bucket\\{.*le=\"300\"\\} 6\n"));
+  EXPECT_THAT(text, ContainsRegex("step_seconds_bucket\\{.*le=\"\\+Inf\"\\} 8\n"));
+  EXPECT_THAT(text, ContainsRegex("step_seconds_sum\\{.*\\} 2001.0000"));
+}
+
 TEST(Reporter, ShowsOneState) {
   Reporter reporter("", "chief", 0);
   Progress progress;

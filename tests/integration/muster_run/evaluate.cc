@@ -1,0 +1,127 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <fstream>
+#include <memory>
+
+#include "common/exit_code.h"
+#include "tests/integration/muster_run/harness.h"
+
+namespace muster::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+// examples/mnist-mlp.yaml, one epoch, with `sets` on it.
+std::unique_ptr<Muster> run_mnist(ScriptJob& job, const std::vector<std::string>& sets) {
+  std::vector<std::string> arguments = {"run",         MUSTER_SOURCE_DIR "/examples/mnist-mlp.yaml",
+                                        "--directory", "run",
+                                        "--set",       "spec.training.epochs=1"};
+  for (const std::string& set : sets) {
+    arguments.push_back("--set");
+    arguments.push_back(set);
+  }
+  return job.muster(arguments);
+}
+
+TEST(MusterRunEvaluates, what_it_can_and_says_at_once_and_at_the_end_what_it_cannot) {
+  ScriptJob job("");
+  const std::vector<std::string> sets = {"spec.training.data.train.take=6400",
+                                         "spec.training.data.test.idx.images=no/such/file"};
+  auto run = run_mnist(job, sets);
+  EXPECT_EQ(run->wait(), kNotEvaluated) << run->output();
+  EXPECT_THAT(run->output(),
+              AllOf(HasSubstr("warning: evaluator-0: cannot be evaluated with all its data"),
+                    HasSubstr("validation accuracy"),
+                    HasSubstr("test data            not evaluated: "), HasSubstr("no/such/file")));
+  const Json summary = Json::parse(read_text(job.directory() / "summary.json"));
+  EXPECT_EQ(summary["state"], "Succeeded");
+  EXPECT_GT(summary["validationAccuracy"], 0.5);
+  EXPECT_TRUE(summary["testAccuracy"].is_null());
+  EXPECT_THAT(summary["notEvaluated"]["test"].get<std::string>(), HasSubstr("no/such/file"));
+  EXPECT_FALSE(summary["notEvaluated"].contains("validation"));
+  EXPECT_EQ(run_mnist(job, sets)->wait(), kNotEvaluated);
+}
+
+TEST(MusterRunEvaluates, nothing_where_all_data_are_bad_and_names_them_for_each) {
+  ScriptJob job("");
+  auto run = run_mnist(job, {"spec.training.data.train.take=6400",
+                             "spec.training.data.validation.idx.images=no/such/file",
+                             "spec.training.data.test.idx.images=no/such/file"});
+  EXPECT_EQ(run->wait(), kNotEvaluated) << run->output();
+  const Json summary = Json::parse(read_text(job.directory() / "summary.json"));
+  for (const char* data : {"validation", "test"}) {
+    EXPECT_THAT(summary["notEvaluated"][data].get<std::string>(),
+                AllOf(HasSubstr("evaluator-0 ended with exit code 65"), HasSubstr("no/such/file")));
+  }
+}
+
+TEST(MusterRunEvaluates, by_the_chief_where_there_is_no_evaluator_which_looks_first) {
+  ScriptJob job("");
+  auto run = run_mnist(job, {"spec.training.data.test.idx.images=no/such/file",
+                             "spec.replicaSpecs.evaluator.replicas=0"});
+  EXPECT_EQ(run->wait(), kBadInput) << run->output();
+  EXPECT_THAT(run->output(), HasSubstr("no/such/file"));
+  EXPECT_FALSE(fs::exists(job.directory() / "checkpoints"));
+}
+
+TEST(MusterRunWarnings, of_replicas_are_shown_once_and_those_of_earlier_runs_are_not) {
+  const std::string warn = "echo '12:34:56 warning script-x: mind the gap'; ";
+  ScriptJob job(
+      manifest({{"chief", script(warn + "[ $MUSTER_ATTEMPT = 1 ] && "
+                                        "echo '12:34:57 warning script-x: again' && exit 0; "
+                                        "echo said > $EVENTS; while :; do sleep 0.1; done")},
+                {"worker", script("sleep 1; " + warn + "while :; do sleep 0.1; done")}}));
+  auto run = job.run();
+  run->await_output("warning: chief-0: mind the gap");
+  job.next_event();
+  run->signal(SIGINT);
+  EXPECT_EQ(run->wait(), 130);
+  EXPECT_THAT(run->output(), Not(HasSubstr("worker-0: mind the gap")));
+  std::ofstream(job.directory() / "logs" / "chief-0.log", std::ios::app)
+      << "12:34:58 warning script-x: of the earlier run\n";
+  auto again = job.run();
+  EXPECT_EQ(again->wait(), kSuccess) << again->output();
+  EXPECT_THAT(again->output(),
+              AllOf(HasSubstr("warning: chief-0: again"), Not(HasSubstr("of the earlier run"))));
+}
+
+TEST(MusterRunWarnings, name_a_damaged_checkpoint_and_evaluate_passes_over_it) {
+  ScriptJob job("");
+  auto first = run_mnist(job, {"spec.training.checkpoint.everySteps=20"});
+  await_file(job.directory() / "checkpoints" / "checkpoint");
+  first->signal(SIGINT);
+  EXPECT_EQ(first->wait(), 130) << first->output();
+  const std::string list = read_text(job.directory() / "checkpoints" / "checkpoint");
+  const std::string newest =
+      list.substr(list.find('"') + 1, list.find("\"\n") - list.find('"') - 1);
+  fs::resize_file(job.directory() / "checkpoints" / newest / "model-00000-of-00001.safetensors",
+                  1000);
+  const std::string passed_over = newest + " is passed over: ";
+  auto evaluate = job.muster({"evaluate", "--checkpoint", "run"});
+  EXPECT_EQ(evaluate->wait(), kSuccess) << evaluate->output();
+  EXPECT_THAT(evaluate->output(), HasSubstr(passed_over));
+  auto again = run_mnist(job, {"spec.training.checkpoint.everySteps=20"});
+  EXPECT_EQ(again->wait(), kSuccess) << again->output();
+  const size_t told = again->output().find(passed_over);
+  EXPECT_NE(told, std::string::npos) << again->output();
+  EXPECT_EQ(again->output().find(passed_over, told + 1), std::string::npos) << again->output();
+}
+
+TEST(MusterEvaluate, says_muster_to_who_typed_muster) {
+  ScriptJob job("");
+  auto help = job.muster({"predict", "--help"});
+  EXPECT_EQ(help->wait(), kSuccess);
+  EXPECT_THAT(help->output(),
+              AllOf(HasSubstr("Usage: muster predict"), Not(HasSubstr("muster-trainer"))));
+  auto nowhere = job.muster({"evaluate", "--checkpoint", "nowhere"});
+  EXPECT_EQ(nowhere->wait(), kBadInput);
+  EXPECT_THAT(nowhere->output(), testing::StartsWith("muster: nowhere: expected"));
+}
+
+}  // namespace
+}  // namespace muster::test

@@ -1,0 +1,92 @@
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "common/exit_code.h"
+#include "common/file.h"
+#include "tests/integration/trainer/job.h"
+
+namespace muster::integration {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+struct Ended {
+  std::optional<int> code;
+  std::string output;  // standard output and error, which are no terminal
+};
+
+Ended run(const std::vector<std::string>& arguments,
+          const std::map<std::string, std::string>& environment = {}) {
+  std::vector<std::string> command = {MUSTER_TRAINER};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  fs::create_directories(scratch());
+  const fs::path log = scratch() / "command.log";
+  fs::remove(log);
+  Process process(command, environment, log, {});
+  const auto code = process.wait();
+  return {code, read_file(log)};
+}
+
+TEST(CommandTest, AMalformedAddressIsTheCallersMistake) {
+  for (const char* address : {"nonsense", "127.0.0.1", "127.0.0.1:0", "127.0.0.1:99999", ":80"}) {
+    const Ended ended = run({"--standalone", "x.yaml", "--http-address", address});
+    EXPECT_EQ(ended.code, kUsage) << address;
+    EXPECT_THAT(ended.output, AllOf(HasSubstr("--http-address"), HasSubstr(address)));
+  }
+  const Ended replica = run({}, {{"MUSTER_HTTP_ADDRESS", "nonsense"}});
+  EXPECT_EQ(replica.code, kBadConfig);
+  EXPECT_THAT(replica.output, HasSubstr("MUSTER_HTTP_ADDRESS"));
+}
+
+TEST(CommandTest, ErrorsAreForPeopleUnlessJsonIsAskedFor) {
+  const std::vector<std::string> evaluate = {"evaluate", "--checkpoint", "/nowhere"};
+  const Ended text = run(evaluate);
+  EXPECT_EQ(text.code, kBadInput);
+  EXPECT_THAT(text.output, StartsWith("muster-trainer: /nowhere: expected a checkpoint's folder"));
+  const Ended json = run(evaluate, {{"MUSTER_LOG_FORMAT", "json"}});
+  EXPECT_EQ(json.code, kBadInput);
+  EXPECT_EQ(Json::parse(json.output)["level"], "error");
+  EXPECT_THAT(run({"--standalone", "/nowhere"}).output, Not(HasSubstr("{")));
+  EXPECT_THAT(run({}).output, StartsWith("{"));  // a replica of an operator
+}
+
+TEST(CommandTest, EvaluatesAndPredictsWhatItTrainedBefore) {
+  const fs::path folder = scratch() / "trained";
+  fs::create_directories(folder);
+  write_file_atomically(folder / "training.yaml", small_training());
+  const Ended trained = run({"--standalone", (folder / "training.yaml").string(), "--storage",
+                             (folder / "job").string()});
+  ASSERT_EQ(trained.code, kSuccess) << trained.output;
+  EXPECT_THAT(trained.output, AllOf(HasSubstr(" info standalone: "), HasSubstr("\nstep: 2500\n"),
+                                    HasSubstr("test accuracy: "), Not(HasSubstr("{"))));
+  const Ended evaluated = run({"evaluate", "--checkpoint", (folder / "job").string()});
+  EXPECT_EQ(evaluated.code, kSuccess);
+  EXPECT_THAT(evaluated.output, AllOf(HasSubstr("ckpt-2500-g1\n"), HasSubstr("\nsamples: 500\n"),
+                                      HasSubstr("\ndata: test\n"), Not(HasSubstr("\""))));
+  const Ended predicted =
+      run({"predict", "--checkpoint", (folder / "job").string(), "--index", "0", "7"});
+  EXPECT_EQ(predicted.code, kSuccess);
+  EXPECT_THAT(predicted.output,
+              AllOf(HasSubstr("\nsample 0: "), HasSubstr("\nsample 7: "),
+                    HasSubstr(" with probability "), HasSubstr("(label "), Not(HasSubstr("{"))));
+  const Ended none = run({"predict", "--checkpoint", (folder / "job").string(), "--index", "-1"});
+  EXPECT_EQ(none.code, kUsage);
+  EXPECT_THAT(none.output, HasSubstr("from 0 to 499 of the test data, found -1"));
+}
+
+TEST(CommandTest, HelpSaysWhatACheckpointMayBe) {
+  for (const char* command : {"evaluate", "predict"}) {
+    const Ended help = run({command, "--help"});
+    EXPECT_EQ(help.code, kSuccess);
+    EXPECT_THAT(help.output, AllOf(HasSubstr("A job's directory or a --storage folder"),
+                                   HasSubstr("Example:\n  muster-trainer")));
+  }
+}
+
+}  // namespace
+}  // namespace muster::integration
