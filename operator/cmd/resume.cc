@@ -38,15 +38,15 @@ checkpoint::Resumption resumption_from(const checkpoint::Store::Found& found,
 const char* to_be_mended(int exit_code) {
   switch (exit_code) {
     case kCannotWrite:
-      return "once there is room and it can be written";
+      return " once there is room and it can be written";
     case kUnavailable:
-      return "once what was unavailable is back";
+      return " once what was unavailable is back";
     case kDiverged:
-      return "with a changed manifest, for as it is it diverges again";
+      return " with a smaller learning rate, for as it is it diverges again";
     case kDeadline:
-      return "(with the whole of its activeDeadlineSeconds again)";
+      return " for its activeDeadlineSeconds once more";
     default:
-      return is_permanent(exit_code) ? "once that is mended" : "";
+      return is_permanent(exit_code) ? " once that is mended" : "";
   }
 }
 
@@ -94,22 +94,23 @@ std::string retry_warning(const JobSource& source, int exit_code) {
 }
 
 std::string how_to_retry(const JobSource& source, const RunOptions& options, int exit_code) {
-  std::string from = "begin it again";
-  if (const auto found = newest_checkpoint(source.setting.directory)) {
-    from = fmt::format("go on from {} (step {})", found->directory.filename().string(),
-                       found->manifest.position.step);
-  } else if (!source.job.training.is_null()) {
-    from += ", for there is no checkpoint,";
-  }
+  const bool trains = !source.job.training.is_null();
+  const auto found = trains ? newest_checkpoint(source.setting.directory) : std::nullopt;
+  const std::string what =
+      found ? fmt::format("To go on from {} (step {})", found->directory.filename().string(),
+                          found->manifest.position.step)
+            : std::string(trains ? "There is no checkpoint. " : "") + "To begin again";
+  RunOptions mended = options;
   std::vector<std::string> more;
   if (exit_code == kDiverged) {
+    const std::string field = "spec.training.optimizer.learningRate=";
     const double rate = number_or(member(source.job.training, "optimizer"), "learningRate", 0.001);
-    more = {"--set", fmt::format("spec.training.optimizer.learningRate={:g}", rate / 10)};
+    std::erase_if(mended.sets, [&](const std::string& set) { return set.starts_with(field); });
+    more = {"--set", fmt::format("{}{:g}", field, rate / 10)};
   }
   more.push_back("--retry");
-  const std::string mend = to_be_mended(exit_code);
-  return fmt::format("To {}{}{}: {}", from, mend.empty() ? "" : " ", mend,
-                     run_command(options, source.setting.directory, more));
+  return what + to_be_mended(exit_code) + ": " +
+         run_command(mended, source.setting.directory, more);
 }
 
 std::string run_command(const RunOptions& options, const local::JobDirectory& directory,
