@@ -49,6 +49,43 @@ void remove_checkpoint(const fs::path& checkpoint) {
   fs::remove_all(hidden, error);
 }
 
+struct Temporary {
+  fs::path path;
+  system_clock::time_point begun;
+  bool pruned = false;  // a published one on its way out
+};
+
+// Throws Unavailable where the folder cannot be listed.
+std::vector<Temporary> temporaries(const fs::path& directory) {
+  constexpr std::string_view kMark = ".tmp-";
+  std::vector<Temporary> found;
+  std::error_code error;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    const size_t mark = name.find(kMark);
+    if (!name.starts_with("ckpt-") || mark == std::string::npos) continue;
+    const auto begun = time_of(std::string_view(name).substr(mark + kMark.size()));
+    if (!begun) continue;
+    found.push_back({it->path(), *begun, FolderName::parse(name.substr(0, mark)).has_value()});
+  }
+  if (error && error != std::errc::no_such_file_or_directory)
+    throw Unavailable(fmt::format("cannot list {}: {}", directory.string(), error.message()));
+  return found;
+}
+
+// Under another name first: who writes there still shall not publish half of it. The error is that
+// of the renaming.
+std::error_code remove_temporary(const fs::path& path) {
+  const std::string name = path.filename().string();
+  fs::path doomed = path;
+  doomed.replace_filename(name.substr(0, name.find('.')) + ".tmp-" + unique_name());
+  std::error_code error;
+  fs::rename(path, doomed, error);
+  std::error_code ignored;
+  if (!error) fs::remove_all(doomed, ignored);
+  return error;
+}
+
 std::string file_name_part(const std::string& reader) {
   std::string out = reader;
   for (char& c : out) {
@@ -74,19 +111,22 @@ void Store::prune() const {
   }
 }
 
-void Store::remove_leftovers(std::chrono::seconds age) noexcept {
-  constexpr std::string_view kMark = ".tmp-";
-  const auto now = system_clock::now();
-  std::error_code error;
-  for (fs::directory_iterator it(directory_, error), end; !error && it != end;
-       it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    const size_t mark = name.find(kMark);
-    if (!name.starts_with("ckpt-") || mark == std::string::npos) continue;
-    const auto begun = time_of(std::string_view(name).substr(mark + kMark.size()));
-    if (!begun || now - *begun < age) continue;
-    std::error_code ignored;
-    fs::remove_all(it->path(), ignored);
+void Store::remove_leftovers(std::chrono::seconds age) const noexcept {
+  try {
+    for (const Temporary& temporary : temporaries(directory_))
+      if (system_clock::now() - temporary.begun >= age) remove_temporary(temporary.path);
+  } catch (const Unavailable&) {
+    return;  // another time
+  }
+}
+
+void Store::fence() const {
+  for (const Temporary& temporary : temporaries(directory_)) {
+    if (temporary.pruned) continue;
+    const std::error_code error = remove_temporary(temporary.path);
+    if (error && error != std::errc::no_such_file_or_directory)
+      throw Unavailable(fmt::format("cannot end what was begun in {}: {}", temporary.path.string(),
+                                    error.message()));
   }
 }
 

@@ -35,9 +35,11 @@ class Store {
   std::filesystem::path publish(const std::filesystem::path& temporary, const Manifest& manifest);
   void discard(const std::filesystem::path& temporary) noexcept;
   bool published(uint64_t step, uint64_t generation) const;
-  // Removes temporary folders begun longer ago than `age`. The owner of a generation may pass 0:
-  // writers of earlier generations must not publish any more.
-  void remove_leftovers(std::chrono::seconds age) noexcept;
+  // Removes temporary folders begun longer ago than `age`.
+  void remove_leftovers(std::chrono::seconds age) const noexcept;
+  // Ends whatever has been begun: none of it will be published. By the owner of a new generation,
+  // after which writers of earlier ones begin nothing any more. Throws Unavailable.
+  void fence() const;
 
   struct Found {
     std::filesystem::path directory;

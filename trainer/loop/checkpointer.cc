@@ -93,10 +93,12 @@ checkpoint::Store::Found Checkpointer::save(Task& task) {
   checkpoint::Store::Found found;
   found.manifest = task.manifest;
   found.manifest.position = task.snapshot->position();
-  if (!task.manifest.final && store_.published(step, task.manifest.generation)) {
+  if (store_.published(step, task.manifest.generation)) {
     const checkpoint::FolderName name{step, task.manifest.generation};
     found.directory = options_.storage / "checkpoints" / name.text();
     found.manifest = checkpoint::Store::read_manifest(found.directory);
+    if (task.manifest.final && !found.manifest.final)
+      throw NameTaken(name.text() + " is published, and not as the final one");
     return found;
   }
   const auto begun = Clock::now();
@@ -107,6 +109,8 @@ checkpoint::Store::Found Checkpointer::save(Task& task) {
     found.directory = store_.publish(temporary, found.manifest);
   } catch (...) {
     store_.discard(temporary);
+    // The owner of a newer generation ends what we have begun: no fault of the disk's.
+    group::require_newest(options_.storage, task.manifest.generation);
     throw;
   }
   found.manifest = checkpoint::Store::read_manifest(found.directory);  // as published: with slices

@@ -11,10 +11,18 @@
 #include <string>
 #include <thread>
 
+#include "common/error.h"
 #include "trainer/checkpoint/store.h"
 #include "trainer/loop/synchronizer.h"
 
 namespace muster::loop {
+
+// The final checkpoint would take the name of one that is published already: the same step may be
+// the last one only because of what came after. It needs a generation of its own.
+class NameTaken : public Unavailable {
+ public:
+  using Unavailable::Unavailable;
+};
 
 // Decides when to save, and saves on a thread of its own: the training loop only waits for the
 // copy.
@@ -40,6 +48,8 @@ class Checkpointer {
   void begin(uint64_t step, Clock::time_point now);
   // True if a checkpoint should be taken at this step and none is being written.
   bool due(uint64_t step, Clock::time_point now) const;
+  // Waits for what is being written. The newest published folder's name, or "".
+  std::string newest();
   // Somebody asks for one as soon as may be. Thread-safe.
   void request() { requested_ = true; }
 
@@ -47,9 +57,8 @@ class Checkpointer {
   // is logged, as a warning when it is the first in a row and then twice a minute: training goes
   // on, and the next one may succeed.
   void take(Synchronizer& synchronizer, const Json& metrics);
-  // Waits for what is being written, then takes one and waits for it too. Throws what went wrong.
-  // Waits for what is being written. The newest published folder's name, or "".
-  std::string newest();
+  // Waits for what is being written, then takes one and waits for it too. Throws what went wrong:
+  // NameTaken, and as Snapshot::write and Store::publish do.
   checkpoint::Store::Found take_now(Synchronizer& synchronizer, const Json& metrics, bool final);
 
  private:

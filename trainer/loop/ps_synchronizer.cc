@@ -8,7 +8,8 @@
 #include "common/log.h"
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/group/backoff.h"
-#include "trainer/ps/shard_host.h"
+#include "trainer/ps/formation.h"
+#include "trainer/ps/hosted_shard.h"
 
 namespace muster::loop {
 
@@ -92,8 +93,7 @@ ps::Exchange::Watch PsSynchronizer::watch(std::stop_token stop) const {
   return {stop, [this] {
             const GroupView view = attendance_.wait([](const GroupView&) { return true; }, {},
                                                     milliseconds(0), kPatience);
-            return view.generation() != generation_ || view.phase() == GroupView::FAILED ||
-                   view.phase() == GroupView::FINISHED;
+            return ps::left_behind(view, generation_);
           }};
 }
 
@@ -186,19 +186,20 @@ std::unique_ptr<Snapshot> PsSynchronizer::snapshot() {
     const auto replies = setup_.control->snapshot(generation_, kSnapshot);
     std::vector<uint64_t> steps;
     for (const SnapshotReply& reply : replies) steps.push_back(reply.state().step());
-    const auto [lowest, highest] = std::minmax_element(steps.begin(), steps.end());
     if (!sync_)
       return std::make_unique<PsSnapshot>(*setup_.control, generation_,
                                           ps::from_message(replies[0].position()), steps);
-    if (*lowest == *highest && *lowest >= position_.step) {
+    if (const auto step = ps::common_step(replies, position_.step)) {
       checkpoint::Position position = position_;
-      while (position.step < *lowest) assembly_.workload->advance(position);
+      while (position.step < *step) assembly_.workload->advance(position);
       return std::make_unique<PsSnapshot>(*setup_.control, generation_, position, steps);
     }
     // Only when we were stopped within a step: its commit is under way.
-    if (Clock::now() >= until)
+    if (Clock::now() >= until) {
+      const auto [lowest, highest] = std::minmax_element(steps.begin(), steps.end());
       throw Unavailable("the shards do not agree on a step: from " + std::to_string(*lowest) +
                         " to " + std::to_string(*highest));
+    }
     std::this_thread::sleep_for(milliseconds(20));
   }
 }

@@ -142,6 +142,10 @@ int lead(Group& group, Assembly& assembly, std::stop_token stop) {
       group.leader.conclude(final, position.step, position.epoch);
     } catch (const WriteError&) {
       throw;
+    } catch (const NameTaken& error) {
+      log::info(std::string("the end needs another generation: ") + error.what());
+      group.coordinator.renew();
+      continue;
     } catch (const Unavailable& error) {
       log::warning(std::string("the end must wait: ") + error.what());
       continue;

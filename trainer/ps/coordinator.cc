@@ -8,7 +8,6 @@
 #include "common/log.h"
 #include "trainer/group/backoff.h"
 #include "trainer/group/generations.h"
-#include "trainer/ps/recovery.h"
 #include "trainer/ps/shard_host.h"
 
 namespace muster::ps {
@@ -20,11 +19,21 @@ namespace {
 constexpr milliseconds kGlance{200};
 constexpr milliseconds kOpening{120000};
 constexpr milliseconds kRemind{30000};
+constexpr milliseconds kLead{2000};  // between looks whether we still have it
+
+class Superseded : public Unavailable {
+ public:
+  using Unavailable::Unavailable;
+};
 }  // namespace
 
 Coordinator::Coordinator(group::RendezvousServer& rendezvous, Control& control,
                          const checkpoint::Store& store, Setup setup)
-    : rendezvous_(rendezvous), control_(control), store_(store), setup_(std::move(setup)) {
+    : rendezvous_(rendezvous),
+      control_(control),
+      store_(store),
+      setup_(std::move(setup)),
+      formation_(setup_.shards, setup_.sync, setup_.request) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -39,107 +48,119 @@ void Coordinator::rethrow_failure() const {
   if (failure_) std::rethrow_exception(failure_);
 }
 
-// Until all are there; returns who they are, and what they hold.
-std::vector<uint64_t> Coordinator::wait_for_shards(std::vector<ShardState>& states) {
-  auto remind = Clock::now();
-  while (!closing_) {
-    std::vector<uint64_t> incarnations;
-    std::string missing;
-    states.clear();
-    rendezvous_.inspect([&](const group::Roster& roster) {
-      for (int i = 0; i < setup_.shards; ++i) {
-        const group::Roster::Peer* shard = roster.shard(i);
-        if (!shard) continue;
-        incarnations.push_back(shard->hello.incarnation());
-        states.push_back(shard->shard);
-      }
-      missing = roster.missing();
-    });
-    if (static_cast<int>(states.size()) == setup_.shards) return incarnations;
-    if (Clock::now() >= remind) {
-      log::info("waiting for " + missing);
-      remind = Clock::now() + kRemind;
-    }
-    rendezvous_.wait_for_change(kGlance);
-  }
-  return {};
+void Coordinator::renew() {
+  renew_ = true;
+  rendezvous_.update(Formation::suspend);
 }
 
-void Coordinator::open(const std::vector<ShardState>& states) {
+// Does what is next. Throws as the storage and the shards do.
+void Coordinator::advance() {
+  using Next = Formation::Next;
+  switch (formation_.next()) {
+    case Next::claim:
+      require_lead();
+      rendezvous_.update(Formation::suspend);
+      return formation_.claimed(group::open_generation(setup_.storage, formation_.above()));
+    case Next::fence:
+      store_.fence();
+      from_ = "what the shards hold";
+      return formation_.fenced();
+    case Next::gather:
+    case Next::watch:
+      return wait();
+    case Next::choose:
+      return choose();
+    case Next::open:
+      formation_.opened(control_.open(formation_.request(), kOpening));
+      lease_.reset();
+      return;
+    case Next::announce: {
+      rendezvous_.update([&](GroupView& view) { formation_.announce(view); });
+      const OpenRequest& opened = formation_.request();
+      log::info("generation " + std::to_string(opened.generation()) + " opened from " + from_ +
+                    ": " + formation_.reason(),
+                {{"generation", opened.generation()}, {"step", opened.position().step()}});
+      return formation_.announced();
+    }
+  }
+}
+
+void Coordinator::require_lead() {
+  looked_ = Clock::now();
+  const uint64_t newest = group::newest_generation(setup_.storage);
+  if (formation_.superseded_by(newest))
+    throw Superseded("we were taken for lost: generation " + std::to_string(newest) +
+                     " of the group is another's");
+}
+
+void Coordinator::choose() {
   const auto newest = store_.newest();
-  Opening opening = decide_opening(states, setup_.sync, newest.has_value());
-  OpenRequest request = setup_.request;
-  request.set_content(opening.content);
-  PositionMessage position;
-  std::string from = "the beginning";
-  if (opening.content == OpenRequest::RESTORE) {
-    position = to_message(setup_.resume_at(*newest));
-    request.set_checkpoint("checkpoints/" + newest->directory.filename().string());
-    from = newest->directory.filename();
-  } else if (opening.content == OpenRequest::KEEP) {
-    position = states[0].base();
-    from = "what the shards hold";
+  if (!newest) {
+    from_ = "the beginning";
+    return formation_.chosen(std::nullopt);
   }
-  *request.mutable_position() = position;
-  const uint64_t generation = group::open_generation(setup_.storage, opening.above);
-  request.set_generation(generation);
-  control_.open(request, kOpening);
-  rendezvous_.update([&](GroupView& view) {
-    view.set_generation(generation);
-    view.set_phase(GroupView::RUNNING);
-    *view.mutable_base() = position;
-  });
-  log::info(
-      "generation " + std::to_string(generation) + " opened from " + from + ": " + opening.reason,
-      {{"generation", generation}, {"step", position.step()}});
+  from_ = newest->directory.filename();
+  lease_ = store_.lease(*newest, "restore");
+  if (!lease_) throw Unavailable(from_ + " was pruned");
+  formation_.chosen(
+      Formation::Checkpoint{"checkpoints/" + from_, to_message(setup_.resume_at(*newest))});
 }
 
-bool Coordinator::same_shards(const std::vector<uint64_t>& incarnations) const {
-  bool same = true;
-  rendezvous_.inspect([&](const group::Roster& roster) {
-    for (int i = 0; i < setup_.shards; ++i) {
-      const group::Roster::Peer* shard = roster.shard(i);
-      // One that only lost its stream to us, or is on its way back, may hold what it held.
-      if (shard && shard->hello.incarnation() != incarnations[static_cast<size_t>(i)]) same = false;
-    }
-  });
-  return same;
+// Until something changes that the formation looks at.
+void Coordinator::wait() {
+  const Formation::Next before = formation_.next();
+  if (before == Formation::Next::watch && renew_.exchange(false)) return formation_.renew();
+  rendezvous_.inspect([&](const group::Roster& roster) { formation_.look(roster); });
+  if (formation_.next() != before) {
+    if (before == Formation::Next::watch)
+      log::info("a shard came back, or was taken: opening the next generation");
+    return;
+  }
+  if (Clock::now() - looked_ > kLead) require_lead();
+  if (before == Formation::Next::gather) remind();
+  if (before == Formation::Next::watch) listen_to_leaving();
+  rendezvous_.wait_for_change(kGlance);
 }
 
-// While the generation lives.
-void Coordinator::watch(const std::vector<uint64_t>& incarnations) {
-  bool asked = false;
-  while (!closing_ && same_shards(incarnations)) {
-    bool leaving = false;
-    rendezvous_.inspect([&](const group::Roster& roster) { leaving = roster.shard_leaving(); });
-    if (leaving && !asked && setup_.shard_leaving) setup_.shard_leaving();
-    asked = leaving;
-    rendezvous_.wait_for_change(kGlance);
-  }
+void Coordinator::remind() {
+  const auto now = Clock::now();
+  if (now < remind_) return;
+  remind_ = now + kRemind;
+  std::string missing;
+  rendezvous_.inspect([&](const group::Roster& roster) { missing = roster.missing(); });
+  log::info("waiting for " + missing);
+}
+
+void Coordinator::listen_to_leaving() {
+  bool leaving = false;
+  rendezvous_.inspect([&](const group::Roster& roster) { leaving = roster.shard_leaving(); });
+  if (leaving && !asked_ && setup_.shard_leaving) setup_.shard_leaving();
+  asked_ = leaving;
 }
 
 void Coordinator::run() {
   group::Backoff backoff;
   while (!closing_) {
-    std::vector<ShardState> states;
-    const auto incarnations = wait_for_shards(states);
-    if (closing_) return;
     try {
-      open(states);
-      backoff.reset();
-      watch(incarnations);
-      if (closing_) return;
-      log::info("a shard came back: opening the next generation");
-      rendezvous_.update([](GroupView& view) {
-        if (view.phase() == GroupView::RUNNING) view.set_phase(GroupView::FORMING);
-      });
+      advance();
+      if (formation_.next() == Formation::Next::watch) backoff.reset();
+    } catch (const Superseded&) {
+      {
+        const std::lock_guard lock(mutex_);
+        failure_ = std::current_exception();
+      }
+      rendezvous_.update(Formation::step_down);
+      return;
     } catch (const WriteError&) {
       // Ours alone to report: where we run next may be able to write.
       const std::lock_guard lock(mutex_);
       failure_ = std::current_exception();
       return;
     } catch (const Unavailable& error) {
+      if (closing_) return;
       log::warning(std::string("no generation could be opened: ") + error.what());
+      lease_.reset();
+      formation_.failed();
       std::this_thread::sleep_for(backoff.next());
     } catch (const Invalid& error) {
       {

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -12,11 +14,12 @@
 #include "trainer/checkpoint/store.h"
 #include "trainer/group/rendezvous_server.h"
 #include "trainer/ps/control.h"
+#include "trainer/ps/formation.h"
 
 namespace muster::ps {
 
-// Rank 0's duty to the group: waits for the shards, opens a generation on them (adopting, restoring
-// or initializing, see recovery.h) and does so again whenever one comes back without its state.
+// Rank 0's duty to the group: waits for the shards, opens a generation on them and does so
+// again whenever one comes back without its state: does what a Formation says.
 // Runs on a thread of its own.
 class Coordinator {
  public:
@@ -37,14 +40,19 @@ class Coordinator {
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
 
-  // What went wrong for good, if anything did: the group's phase is FAILED then.
+  // Asks for the next generation, on what the shards hold; the group waits for it. Thread-safe.
+  void renew();
+  // What went wrong for good, if anything did: the group's phase is FAILED then, unless that is
+  // for us alone (Unavailable).
   void rethrow_failure() const;
 
  private:
-  std::vector<uint64_t> wait_for_shards(std::vector<ShardState>& states);
-  void open(const std::vector<ShardState>& states);
-  bool same_shards(const std::vector<uint64_t>& incarnations) const;
-  void watch(const std::vector<uint64_t>& incarnations);
+  void advance();
+  void wait();
+  void remind();
+  void listen_to_leaving();
+  void require_lead();
+  void choose();
   void run();
   void fail(int exit_code, const std::string& message);
 
@@ -52,6 +60,13 @@ class Coordinator {
   Control& control_;
   const checkpoint::Store& store_;
   const Setup setup_;
+  Formation formation_;
+  std::unique_ptr<checkpoint::Store::Lease> lease_;  // on what shards are loading
+  std::string from_;                                 // what they load, for the log
+  std::chrono::steady_clock::time_point remind_;
+  std::chrono::steady_clock::time_point looked_;  // whether we still lead
+  bool asked_ = false;                            // for a checkpoint, by a shard that leaves
+  std::atomic<bool> renew_{false};
   std::atomic<bool> closing_{false};
   mutable std::mutex mutex_;
   std::exception_ptr failure_;

@@ -34,6 +34,7 @@ class Exchange {
     interrupted,  // `stop` was requested
   };
   struct Result {
+    explicit Result(Outcome what = Outcome::ok) : outcome(what) {}
     Outcome outcome = Outcome::ok;
     uint64_t step = 0;               // committed updates in the parameters
     compute::LossSums sums;          // of all members, as shard 0 has them
@@ -64,9 +65,21 @@ class Exchange {
   Result step(uint64_t step, uint64_t ticket, const compute::LossSums& sums,
               std::span<const float> gradients, std::span<float> parameters, const Watch& watch);
 
+  // The same without waiting, for whoever drives several members at once: begin one of them, then
+  // poll() whenever a link has changed, until it says what it has come to. The spans must live
+  // until then. Preconditions: connected; nothing else is under way.
+  void begin_align(std::span<float> parameters);
+  void begin_step(uint64_t step, uint64_t ticket, const compute::LossSums& sums,
+                  std::span<const float> gradients, std::span<float> parameters);
+  std::optional<Result> poll();
+
  private:
+  enum class Links { waiting, answered, broken };
+  Links look() const;
   Result wait(const Watch& watch);
-  void pull(size_t shard, const PushHeader& header, std::span<float> parameters);
+  Result read() const;
+  bool agree(Result& result);
+  void pull(size_t shard, const PushHeader& header);
   std::span<float> part(std::span<float> whole, size_t shard) const;
 
   const std::vector<compute::Range> ranges_;
@@ -76,7 +89,9 @@ class Exchange {
   MemberMemory* const memory_;
   uint64_t generation_ = 0;
   uint64_t sequence_ = 0;
-  Bell bell_;  // outlives the links
+  PushHeader header_;            // of what is under way
+  std::span<float> parameters_;  // where its answers go
+  Bell bell_;                    // outlives the links
   std::vector<std::unique_ptr<ShardLink>> links_;
 };
 

@@ -30,7 +30,7 @@ void Shard::begin(uint64_t generation, int members, Tickets tickets, Answers& an
     answers.push_back(answer);
   };
   for (const Pending& pending : pending_)
-    if (pending.present) supersede(pending.session, pending.sequence);
+    for (const Waiter& waiter : pending.waiters) supersede(waiter.session, waiter.sequence);
   for (const Waiting& waiting : waiting_) supersede(waiting.session, waiting.sequence);
   generation_ = generation;
   tickets_ = std::move(tickets);
@@ -97,9 +97,8 @@ void Shard::push_sync(uint64_t session, const PushHeader& header, const Buffers&
     return;
   }
   Pending& pending = pending_[header.rank];
-  pending.session = session;
-  pending.sequence = header.sequence;
-  pending.parameters = buffers.parameters;
+  std::erase_if(pending.waiters, [&](const Waiter& waiter) { return waiter.session == session; });
+  pending.waiters.push_back({session, header.sequence, buffers.parameters});
   if (pending.present) {  // sent again, perhaps by its successor: the same numbers
     ++counts_.duplicates;
     return;
@@ -121,7 +120,8 @@ void Shard::commit(Answers& answers) {
   for (const Pending& pending : pending_) {
     committed_ += pending.sums;
     gradient_views_.push_back(pending.gradients);
-    if (!pending.parameters.empty()) copy_views_.push_back(pending.parameters);
+    for (const Waiter& waiter : pending.waiters)
+      if (!waiter.parameters.empty()) copy_views_.push_back(waiter.parameters);
   }
   previous_.resize(parameters_.size());
   std::swap(previous_, parameters_);
@@ -129,10 +129,11 @@ void Shard::commit(Answers& answers) {
   const bool applied = apply({previous_, parameters_, gradient_views_, slot_views_, copy_views_},
                              committed_.rows, step_);
   if (!applied) parameters_ = previous_;
-  for (const Pending& pending : pending_) {
-    answers.push_back(make_answer(pending.session, pending.sequence, committed_));
-    if (applied && !pending.parameters.empty()) answers.back().values = Answer::Values::delivered;
-  }
+  for (const Pending& pending : pending_)
+    for (const Waiter& waiter : pending.waiters) {
+      answers.push_back(make_answer(waiter.session, waiter.sequence, committed_));
+      if (applied && !waiter.parameters.empty()) answers.back().values = Answer::Values::delivered;
+    }
   forget_pending();
 }
 
@@ -140,7 +141,7 @@ void Shard::forget_pending() {
   for (Pending& pending : pending_) {
     pending.present = false;
     pending.gradients = {};
-    pending.parameters = {};
+    pending.waiters.clear();
   }
 }
 
@@ -156,14 +157,20 @@ bool Shard::apply(const BlockUpdate::Buffers& buffers, int64_t rows, uint64_t sc
   return true;
 }
 
+// async: each request of a session counts once; a pull too, since it takes a ticket.
+bool Shard::repeated(uint64_t session, const PushHeader& header) {
+  uint64_t& last = sequences_[session];
+  if (header.sequence > last) {
+    last = header.sequence;
+    return false;
+  }
+  ++counts_.duplicates;
+  return true;
+}
+
 void Shard::push_async(uint64_t session, const PushHeader& header, const Buffers& buffers,
                        Answers& answers) {
-  uint64_t& last = sequences_[session];
-  if (header.sequence <= last) {
-    ++counts_.duplicates;
-    return;
-  }
-  last = header.sequence;
+  if (repeated(session, header)) return;
   gradient_views_.assign(1, buffers.gradients);
   copy_views_.clear();
   if (!buffers.parameters.empty()) copy_views_.push_back(buffers.parameters);
@@ -205,7 +212,8 @@ void Shard::serve_waiting(Answers& answers) {
 void Shard::pull(uint64_t session, const PushHeader& header, Answers& answers) {
   if (!admissible(session, header, answers)) return;
   if (shape_.policy == Policy::async) {
-    answer_async(session, header.sequence, header.rank, Answer::Values::current, answers);
+    if (!repeated(session, header))
+      answer_async(session, header.sequence, header.rank, Answer::Values::current, answers);
     return;
   }
   Answer answer = make_answer(session, header.sequence, committed_);
@@ -224,7 +232,7 @@ void Shard::pull(uint64_t session, const PushHeader& header, Answers& answers) {
 void Shard::detach(uint64_t session, Answers& answers) {
   for (Pending& pending : pending_) {
     if (!pending.present) continue;
-    if (pending.session == session) pending.parameters = {};
+    std::erase_if(pending.waiters, [&](const Waiter& waiter) { return waiter.session == session; });
     if (pending.owner != session || pending.gradients.data() == pending.kept.data()) continue;
     pending.kept.assign(pending.gradients.begin(), pending.gradients.end());
     pending.gradients = pending.kept;

@@ -88,11 +88,14 @@ class Shard {
   const std::vector<std::vector<float>>& slots() const { return slots_; }
 
  private:
-  struct Pending {
-    bool present = false;
-    uint64_t session = 0;  // who is answered
+  struct Waiter {
+    uint64_t session = 0;
     uint64_t sequence = 0;
     std::span<float> parameters;  // the session's
+  };
+  struct Pending {
+    bool present = false;
+    std::vector<Waiter> waiters;  // who is answered: a slow process and its successor both
     compute::LossSums sums;
     uint64_t owner = 0;  // the session whose memory `gradients` is
     std::span<const float> gradients;
@@ -111,6 +114,7 @@ class Shard {
                   Answers& answers);
   void commit(Answers& answers);
   void forget_pending();
+  bool repeated(uint64_t session, const PushHeader& header);
   // False where nothing was updated, for want of rows.
   bool apply(const BlockUpdate::Buffers& buffers, int64_t rows, uint64_t schedule_step);
   void answer_async(uint64_t session, uint64_t sequence, uint32_t rank, Answer::Values values,

@@ -12,26 +12,6 @@ namespace muster::ps {
 namespace fs = std::filesystem;
 using compute::Range;
 
-checkpoint::Position from_message(const PositionMessage& message) {
-  checkpoint::Position position;
-  position.step = message.step();
-  position.epoch = message.epoch();
-  position.next_batch = message.next_batch();
-  position.optimizer_t = message.optimizer_t();
-  position.outstanding.assign(message.outstanding().begin(), message.outstanding().end());
-  return position;
-}
-
-PositionMessage to_message(const checkpoint::Position& position) {
-  PositionMessage message;
-  message.set_step(position.step);
-  message.set_epoch(position.epoch);
-  message.set_next_batch(position.next_batch);
-  message.set_optimizer_t(position.optimizer_t);
-  message.mutable_outstanding()->Add(position.outstanding.begin(), position.outstanding.end());
-  return message;
-}
-
 ShardHost::ShardHost(spec::TrainingSpec spec, HostIdentity identity)
     : spec_(std::move(spec)), identity_(std::move(identity)) {}
 
@@ -80,6 +60,7 @@ void ShardHost::check(const OpenRequest& request) const {
   if (request.members() == 0 || request.members() > (1u << 20))
     throw Invalid("expected at least one member, found " + std::to_string(request.members()),
                   kProtocol);
+  if (request.generation() == 0) throw Invalid("expected a generation, found none", kProtocol);
 }
 
 // The first opening tells us the data's shape, and with it the layout.
@@ -96,14 +77,14 @@ void ShardHost::build(const OpenRequest& request) {
   shape.range = layout_->partition(identity_.shards).at(identity_.shard);
   shape.policy =
       spec_.policy == spec::SyncPolicy::sync ? Shard::Policy::sync : Shard::Policy::async;
-  shard_ = std::make_unique<Shard>(shape, *optimizer_, spec_.schedule,
-                                   update_threads(shape.range.size(), identity_.shards));
+  hosted_.emplace(Shard(shape, *optimizer_, spec_.schedule,
+                        update_threads(shape.range.size(), identity_.shards)));
 }
 
 Shard::Content ShardHost::initial(const OpenRequest& request) const {
   std::vector<float> whole(layout_->size());
   fill_initial_parameters(spec_, *layout_, whole);
-  const Range range = shard_->shape().range;
+  const Range range = hosted_->shard().shape().range;
   Shard::Content content;
   content.parameters = cut(whole, range);
   content.slots.assign(optimizer_->slot_names().size(), std::vector<float>(range.size(), 0.0f));
@@ -113,7 +94,7 @@ Shard::Content ShardHost::initial(const OpenRequest& request) const {
 }
 
 Shard::Content ShardHost::restored(const OpenRequest& request) const {
-  const Range range = shard_->shape().range;
+  const Range range = hosted_->shard().shape().range;
   checkpoint::Store::Found found;
   found.directory = below(identity_.storage, request.checkpoint());
   found.manifest = checkpoint::Store::read_manifest(found.directory);
@@ -130,62 +111,29 @@ Shard::Content ShardHost::restored(const OpenRequest& request) const {
 }
 
 ShardState ShardHost::open(const OpenRequest& request) {
-  std::unique_lock lock(mutex_);
+  const std::lock_guard lock(mutex_);
   check(request);
-  if (shard_ && request.generation() < shard_->generation())
-    throw Unavailable("generation " + std::to_string(request.generation()) +
-                      " was superseded by generation " + std::to_string(shard_->generation()));
-  if (!shard_) build(request);
-  if (request.content() == OpenRequest::KEEP) {
-    if (shard_->generation() == 0) throw Unavailable("expected a shard to keep, found it empty");
-  } else {
-    shard_->load(request.content() == OpenRequest::RESTORE ? restored(request) : initial(request));
-    base_ = from_message(request.position());
-  }
-  tickets_per_epoch_ = request.tickets_per_epoch();
-  Tickets tickets(base_.epoch * tickets_per_epoch_ + base_.next_batch, request.total_tickets(),
-                  base_.outstanding);
-  if (request.content() == OpenRequest::KEEP) {
-    tickets = shard_->tickets();
-    tickets.release_all();
-  }
-  shard_->begin(request.generation(), static_cast<int>(request.members()), std::move(tickets),
-                answers_);
+  if (!hosted_) build(request);
+  const auto load = [this](const OpenRequest& wanted) {
+    return wanted.content() == OpenRequest::RESTORE ? restored(wanted) : initial(wanted);
+  };
+  const ShardState state = hosted_->open(request, load, answers_);
   deliver_locked();
-  return state_locked();
+  return state;
 }
 
 SnapshotReply ShardHost::snapshot(const SnapshotRequest& request) {
   const std::lock_guard copy_lock(copy_mutex_);
   const std::lock_guard lock(mutex_);
-  if (!shard_ || shard_->generation() != request.generation())
-    throw Unavailable("expected generation " + std::to_string(shard_ ? shard_->generation() : 0) +
-                      ", found " + std::to_string(request.generation()));
-  copy_.generation = shard_->generation();
-  copy_.step = shard_->step();
-  copy_.parameters.assign(shard_->parameters().begin(), shard_->parameters().end());
-  copy_.slots = shard_->slots();
-  SnapshotReply reply;
-  *reply.mutable_state() = state_locked();
-  checkpoint::Position position = base_;
-  position.step = shard_->step();
-  position.optimizer_t = shard_->optimizer_t();
-  if (shard_->shape().policy == Shard::Policy::async && tickets_per_epoch_ > 0) {
-    position.epoch = shard_->tickets().next() / tickets_per_epoch_;
-    position.next_batch = shard_->tickets().next() % tickets_per_epoch_;
-    position.outstanding = shard_->tickets().outstanding();
-  }
-  *reply.mutable_position() = to_message(position);
-  return reply;
+  if (!hosted_) throw Unavailable("expected a shard to copy, found it empty");
+  return hosted_->snapshot(request, copy_);
 }
 
 WriteReply ShardHost::write(const WriteRequest& request) {
   const fs::path directory = below(identity_.storage, request.directory());
   const std::lock_guard lock(copy_mutex_);
-  if (copy_.generation != request.generation() || copy_.step != request.step())
-    throw Unavailable("expected the snapshot of step " + std::to_string(copy_.step) + ", found " +
-                      std::to_string(request.step()));
-  const Range range = shard_->shape().range;
+  HostedShard::require(copy_, request);
+  const Range range = hosted_->shard().shape().range;
   WriteReply reply;
   const auto add = [&](std::string_view kind, const std::vector<checkpoint::TensorPiece>& pieces) {
     const auto path =
@@ -206,38 +154,29 @@ WriteReply ShardHost::write(const WriteRequest& request) {
   return reply;
 }
 
-ShardState ShardHost::state_locked() const {
-  ShardState state;
-  if (!shard_ || shard_->generation() == 0) return state;
-  state.set_generation(shard_->generation());
-  state.set_step(shard_->step());
-  *state.mutable_base() = to_message(base_);
-  return state;
-}
-
 ShardState ShardHost::state() const {
   const std::lock_guard lock(mutex_);
-  return state_locked();
+  return hosted_ ? hosted_->state() : ShardState();
 }
 
 Shard::Counts ShardHost::counts() const {
   const std::lock_guard lock(mutex_);
-  return shard_ ? shard_->counts() : Shard::Counts{};
+  return hosted_ ? hosted_->shard().counts() : Shard::Counts{};
 }
 
 std::optional<size_t> ShardHost::size() const {
   const std::lock_guard lock(mutex_);
-  if (!shard_) return std::nullopt;
-  return shard_->shape().range.size();
+  if (!hosted_) return std::nullopt;
+  return hosted_->shard().shape().range.size();
 }
 
 std::optional<MemberMailbox::Place> ShardHost::place() const {
   const std::lock_guard lock(mutex_);
-  if (!shard_) return std::nullopt;
+  if (!hosted_) return std::nullopt;
   MemberMailbox::Place place;
   place.shape = {layout_->size(), static_cast<size_t>(identity_.shards)};
   place.shard = static_cast<size_t>(identity_.shard);
-  place.range = shard_->shape().range;
+  place.range = hosted_->shard().shape().range;
   return place;
 }
 
@@ -255,29 +194,29 @@ std::string ShardHost::objection(const ExchangeHello& hello) const {
 }
 
 void ShardHost::deliver_locked() {
-  if (deliver_ && shard_ && !answers_.empty()) deliver_(*shard_, answers_);
+  if (deliver_ && hosted_ && !answers_.empty()) deliver_(hosted_->shard(), answers_);
   answers_.clear();
 }
 
 bool ShardHost::push(uint64_t session, const PushHeader& header, const Shard::Buffers& buffers) {
   const std::lock_guard lock(mutex_);
-  if (!shard_ || buffers.gradients.size() != shard_->shape().range.size()) return false;
-  shard_->push(session, header, buffers, answers_);
+  if (!hosted_ || buffers.gradients.size() != hosted_->shard().shape().range.size()) return false;
+  hosted_->shard().push(session, header, buffers, answers_);
   deliver_locked();
   return true;
 }
 
 bool ShardHost::pull(uint64_t session, const PushHeader& header) {
   const std::lock_guard lock(mutex_);
-  if (!shard_) return false;
-  shard_->pull(session, header, answers_);
+  if (!hosted_) return false;
+  hosted_->shard().pull(session, header, answers_);
   deliver_locked();
   return true;
 }
 
 void ShardHost::detach(uint64_t session) {
   const std::lock_guard lock(mutex_);
-  if (shard_) shard_->detach(session, answers_);
+  if (hosted_) hosted_->shard().detach(session, answers_);
   deliver_locked();
 }
 

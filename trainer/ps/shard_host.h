@@ -11,8 +11,8 @@
 
 #include "proto/muster/parameter_server.pb.h"
 #include "trainer/checkpoint/checkpoint.h"
+#include "trainer/ps/hosted_shard.h"
 #include "trainer/ps/member_mailbox.h"
-#include "trainer/ps/shard.h"
 #include "trainer/spec/training_spec.h"
 
 namespace muster::ps {
@@ -26,9 +26,6 @@ struct HostIdentity {
   int shard = 0;
   int shards = 1;
 };
-
-checkpoint::Position from_message(const PositionMessage& message);
-PositionMessage to_message(const checkpoint::Position& position);
 
 // A ps's shard with what surrounds it: opening from a checkpoint or the initializers, snapshots,
 // files. Thread-safe. Whatever carries the messages calls it.
@@ -64,17 +61,10 @@ class ShardHost {
   void detach(uint64_t session);
 
  private:
-  struct Copy {
-    uint64_t generation = 0;
-    uint64_t step = 0;
-    std::vector<float> parameters;
-    std::vector<std::vector<float>> slots;
-  };
   void check(const OpenRequest& request) const;
   void build(const OpenRequest& request);
   Shard::Content initial(const OpenRequest& request) const;
   Shard::Content restored(const OpenRequest& request) const;
-  ShardState state_locked() const;
   void deliver_locked();
 
   spec::TrainingSpec spec_;
@@ -85,13 +75,11 @@ class ShardHost {
   std::optional<compute::ParameterLayout> layout_;
   std::string layout_fingerprint_;
   std::unique_ptr<compute::Optimizer> optimizer_;
-  std::unique_ptr<Shard> shard_;
-  checkpoint::Position base_;
-  uint64_t tickets_per_epoch_ = 0;
+  std::optional<HostedShard> hosted_;
   Shard::Answers answers_;
 
   std::mutex copy_mutex_;  // a copy is written while the shard goes on
-  Copy copy_;
+  HostedShard::Copy copy_;
 };
 
 }  // namespace muster::ps

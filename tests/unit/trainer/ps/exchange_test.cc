@@ -4,7 +4,6 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "trainer/ps/recovery.h"
 #include "trainer/ps/shard.h"
 
 namespace muster::ps {
@@ -199,43 +198,6 @@ TEST_F(ExchangeTest, ARejectionIsThrownWithTheShardsWords) {
     EXPECT_THAT(error.what(), testing::HasSubstr("ps 0"));
   }
 }
-
-struct OpeningCase {
-  const char* name;
-  std::vector<std::pair<uint64_t, uint64_t>> shards;  // generation, step
-  bool sync;
-  bool checkpoint;
-  OpenRequest::Content expected;
-};
-
-class OpeningTest : public testing::TestWithParam<OpeningCase> {};
-
-TEST_P(OpeningTest, IsDecidedFromWhatTheShardsHold) {
-  std::vector<ShardState> states;
-  for (const auto& [generation, step] : GetParam().shards) {
-    states.emplace_back();
-    states.back().set_generation(generation);
-    states.back().set_step(step);
-  }
-  const Opening opening = decide_opening(states, GetParam().sync, GetParam().checkpoint);
-  EXPECT_EQ(opening.content, GetParam().expected);
-  for (const auto& [generation, step] : GetParam().shards) EXPECT_GE(opening.above, generation);
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Cases, OpeningTest,
-    testing::Values(
-        OpeningCase{"fresh", {{0, 0}, {0, 0}}, true, false, OpenRequest::INITIALIZE},
-        OpeningCase{"resumed", {{0, 0}, {0, 0}}, true, true, OpenRequest::RESTORE},
-        OpeningCase{"chief_returned", {{3, 40}, {3, 40}}, true, true, OpenRequest::KEEP},
-        OpeningCase{"mid_commit", {{3, 40}, {3, 41}}, true, true, OpenRequest::KEEP},
-        OpeningCase{"torn", {{3, 40}, {3, 42}}, true, true, OpenRequest::RESTORE},
-        OpeningCase{"async_is_no_cut", {{3, 40}, {3, 47}}, false, true, OpenRequest::KEEP},
-        OpeningCase{"one_empty", {{3, 40}, {0, 0}}, true, true, OpenRequest::RESTORE},
-        OpeningCase{
-            "one_empty_no_checkpoint", {{3, 4}, {0, 0}}, true, false, OpenRequest::INITIALIZE},
-        OpeningCase{"half_opened", {{3, 40}, {4, 40}}, true, true, OpenRequest::RESTORE}),
-    [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace muster::ps

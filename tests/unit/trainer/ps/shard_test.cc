@@ -124,13 +124,16 @@ TEST_F(ShardTest, SyncCommitsAStepWithoutAnyRowsAndChangesNothing) {
   EXPECT_THAT(shard.parameters(), ElementsAre(10, 20));
 }
 
-TEST_F(ShardTest, SyncIgnoresARepeatedPushAndAnswersItsSuccessor) {
+// A process that was taken for lost may be slow only, and its push may come after its successor's.
+TEST_F(ShardTest, SyncIgnoresARepeatedPushAndAnswersWhoeverSentOne) {
   Shard shard = make(Shard::Policy::sync, 2);
   push(shard, 1, header(0, 0, 1), {1, 1});
   push(shard, 5, header(0, 0, 1), {100, 100});  // rank 0 again, from another stream
   const Answers answers = push(shard, 2, header(1, 0, 1), {1, 1});
   EXPECT_THAT(shard.parameters(), ElementsAre(9, 19));
-  EXPECT_EQ(answers[0].session, 5u);
+  ASSERT_EQ(answers.size(), 3u);
+  EXPECT_EQ(answers[0].session, 1u);
+  EXPECT_EQ(answers[1].session, 5u);
   EXPECT_EQ(shard.counts().duplicates, 1u);
 }
 

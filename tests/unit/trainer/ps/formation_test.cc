@@ -1,0 +1,254 @@
+#include "trainer/ps/formation.h"
+
+#include <gmock/gmock.h>
+
+#include "common/error.h"
+#include "trainer/ps/hosted_shard.h"
+
+namespace muster::ps {
+namespace {
+
+using Next = Formation::Next;
+
+struct Holding {
+  uint64_t generation = 0;
+  uint64_t lineage = 0;
+  uint64_t step = 0;
+  uint64_t incarnation = 1;
+};
+
+ShardState state_of(const Holding& holding) {
+  ShardState state;
+  state.set_generation(holding.generation);
+  state.set_lineage(holding.lineage);
+  state.set_step(holding.step);
+  return state;
+}
+
+group::Roster roster_of(const std::vector<Holding>& shards) {
+  group::Roster::Expected expected;
+  expected.shards = static_cast<int>(shards.size());
+  group::Roster roster(expected);
+  for (size_t i = 0; i < shards.size(); ++i) {
+    PeerMessage message;
+    message.mutable_hello()->set_role("ps");
+    message.mutable_hello()->set_index(static_cast<uint32_t>(i));
+    message.mutable_hello()->set_incarnation(shards[i].incarnation);
+    *message.mutable_shard() = state_of(shards[i]);
+    EXPECT_EQ(roster.admit(i + 1, message.hello(), {}), "");
+    EXPECT_TRUE(roster.heard(i + 1, message, {}));
+  }
+  return roster;
+}
+
+std::vector<OpenReply> replies_of(const std::vector<Holding>& shards) {
+  std::vector<OpenReply> replies(shards.size());
+  for (size_t i = 0; i < shards.size(); ++i) *replies[i].mutable_state() = state_of(shards[i]);
+  return replies;
+}
+
+// Claims generation 9 and looks at what the shards hold.
+Formation formed(const std::vector<Holding>& shards, bool sync = true) {
+  Formation formation(static_cast<int>(shards.size()), sync, {});
+  EXPECT_EQ(formation.next(), Next::claim);
+  formation.claimed(9);
+  EXPECT_EQ(formation.next(), Next::fence);
+  formation.fenced();
+  EXPECT_EQ(formation.next(), Next::gather);
+  formation.look(roster_of(shards));
+  return formation;
+}
+
+struct Case {
+  const char* name;
+  std::vector<Holding> shards;
+  bool keeps;
+};
+
+class FormationTest : public testing::TestWithParam<Case> {};
+
+TEST_P(FormationTest, KeepsWhatIsOfOneLineage) {
+  const Formation formation = formed(GetParam().shards);
+  EXPECT_EQ(formation.next(), GetParam().keeps ? Next::open : Next::choose);
+  if (GetParam().keeps) {
+    EXPECT_EQ(formation.request().content(), OpenRequest::KEEP);
+    EXPECT_EQ(formation.request().lineage(), GetParam().shards[0].lineage);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Cases, FormationTest,
+    testing::Values(Case{"fresh", {{}, {}}, false},
+                    Case{"chief_returned", {{3, 1, 40}, {3, 1, 40}}, true},
+                    Case{"mid_commit", {{3, 1, 40}, {3, 1, 41}}, true},
+                    Case{"reports_of_other_times", {{3, 1, 40}, {3, 1, 77}}, true},
+                    Case{"one_empty", {{3, 1, 40}, {}}, false},
+                    Case{"half_opened_by_keeping", {{4, 1, 40}, {3, 1, 40}}, true},
+                    Case{"half_opened_by_restoring", {{4, 4, 30}, {3, 1, 40}}, false}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+TEST(FormationTest, StartsFromTheNewestCheckpointOrFromTheBeginning) {
+  Formation formation = formed({{}, {}});
+  PositionMessage position;
+  position.set_step(30);
+  formation.chosen(Formation::Checkpoint{"checkpoints/ckpt-30-g3", position});
+  EXPECT_EQ(formation.request().content(), OpenRequest::RESTORE);
+  EXPECT_EQ(formation.request().checkpoint(), "checkpoints/ckpt-30-g3");
+  EXPECT_EQ(formation.request().position().step(), 30u);
+  Formation first = formed({{}});
+  first.chosen(std::nullopt);
+  EXPECT_EQ(first.request().content(), OpenRequest::INITIALIZE);
+}
+
+// Somebody emptied the storage.
+TEST(FormationTest, ClaimsAboveWhatTheShardsHold) {
+  const Formation formation = formed({{12, 1, 40}, {11, 1, 40}});
+  EXPECT_EQ(formation.next(), Next::claim);
+  EXPECT_EQ(formation.above(), 12u);
+}
+
+TEST(FormationTest, WhatTurnsOutToBeTornIsRestored) {
+  const std::vector<Holding> shards = {{3, 1, 40}, {3, 1, 42}};
+  Formation formation = formed(shards);
+  formation.opened(replies_of(shards));
+  EXPECT_EQ(formation.next(), Next::claim);
+  formation.claimed(10);
+  formation.fenced();
+  formation.look(roster_of(shards));
+  EXPECT_EQ(formation.next(), Next::choose);
+}
+
+TEST(FormationTest, AsynchronousShardsCountEachForThemselves) {
+  const std::vector<Holding> shards = {{3, 1, 40}, {3, 1, 47}};
+  Formation formation = formed(shards, /*sync=*/false);
+  formation.opened(replies_of(shards));
+  EXPECT_EQ(formation.next(), Next::announce);
+}
+
+class WatchingTest : public testing::Test {
+ protected:
+  WatchingTest() : formation_(formed({{3, 1, 40}, {3, 1, 40}})) {
+    formation_.opened(replies_of({{9, 1, 40}, {9, 1, 40}}));
+    GroupView view;
+    formation_.announce(view);
+    EXPECT_EQ(view.generation(), 9u);
+    EXPECT_EQ(view.phase(), GroupView::RUNNING);
+    formation_.announced();
+  }
+  Next after(const std::vector<Holding>& shards) {
+    formation_.look(roster_of(shards));
+    return formation_.next();
+  }
+  Formation formation_;
+};
+
+TEST_F(WatchingTest, GoesOnWhileTheShardsAreTheSame) {
+  EXPECT_EQ(after({{9, 1, 50}, {9, 1, 51}}), Next::watch);
+}
+
+TEST_F(WatchingTest, OpensTheNextWhenAShardComesBackWithoutItsState) {
+  EXPECT_EQ(after({{9, 1, 50}, {0, 0, 0, /*incarnation=*/2}}), Next::claim);
+}
+
+TEST_F(WatchingTest, KnowsThatItWasReplaced) {
+  EXPECT_FALSE(formation_.superseded_by(9));
+  EXPECT_TRUE(formation_.superseded_by(10));
+}
+
+TEST_F(WatchingTest, NoGenerationIsAnnouncedOnceTheJobHasEnded) {
+  GroupView view;
+  view.set_phase(GroupView::FINISHED);
+  formation_.announce(view);
+  EXPECT_EQ(view.phase(), GroupView::FINISHED);
+}
+
+class HostedShardTest : public testing::Test {
+ protected:
+  HostedShardTest()
+      : layout_({tensor()}),
+        optimizer_(compute::Optimizer::create(compute::Sgd{}, layout_)),
+        hosted_(Shard({0, {0, 1}, Shard::Policy::sync}, *optimizer_, schedule_)) {}
+  static compute::ParameterTensor tensor() {
+    compute::ParameterTensor tensor;
+    tensor.name = "w";
+    tensor.shape = {1};
+    tensor.count = 1;
+    return tensor;
+  }
+  static OpenRequest request(uint64_t generation, OpenRequest::Content content) {
+    OpenRequest request;
+    request.set_generation(generation);
+    request.set_content(content);
+    request.set_members(1);
+    return request;
+  }
+  ShardState open(const OpenRequest& request) {
+    Shard::Answers answers;
+    const auto load = [&](const OpenRequest&) {
+      ++loads_;
+      Shard::Content content;
+      content.parameters = {10};
+      return content;
+    };
+    return hosted_.open(request, load, answers);
+  }
+  void commit(uint64_t generation) {
+    PushHeader header;
+    header.generation = generation;
+    header.step = hosted_.shard().step();
+    header.sums.rows = 1;
+    const std::vector<float> gradients = {1};
+    Shard::Answers answers;
+    hosted_.shard().push(1, header, {gradients, {}}, answers);
+    ASSERT_EQ(answers.size(), 1u);
+  }
+
+  compute::ParameterLayout layout_;
+  std::unique_ptr<compute::Optimizer> optimizer_;
+  compute::Schedule schedule_;
+  HostedShard hosted_;
+  int loads_ = 0;
+};
+
+TEST_F(HostedShardTest, AnOpeningThatIsSaidAgainPutsNothingBack) {
+  open(request(1, OpenRequest::INITIALIZE));
+  commit(1);
+  EXPECT_EQ(open(request(1, OpenRequest::INITIALIZE)).step(), 1u);
+  EXPECT_EQ(loads_, 1);
+}
+
+TEST_F(HostedShardTest, RefusesAnEarlierGeneration) {
+  open(request(4, OpenRequest::INITIALIZE));
+  EXPECT_THROW(open(request(3, OpenRequest::INITIALIZE)), Unavailable);
+  EXPECT_EQ(hosted_.state().generation(), 4u);
+}
+
+TEST_F(HostedShardTest, KeepsOnlyTheLineageThatIsMeant) {
+  OpenRequest keep = request(2, OpenRequest::KEEP);
+  keep.set_lineage(1);
+  EXPECT_THROW(open(keep), Unavailable);  // it is empty
+  open(request(1, OpenRequest::INITIALIZE));
+  EXPECT_EQ(open(keep).lineage(), 1u);
+  keep.set_generation(3);
+  keep.set_lineage(2);
+  EXPECT_THROW(open(keep), Unavailable);
+  EXPECT_EQ(hosted_.state().generation(), 2u);
+}
+
+TEST_F(HostedShardTest, ACopyIsWrittenOnlyForWhomItWasMade) {
+  open(request(1, OpenRequest::INITIALIZE));
+  SnapshotRequest snapshot;
+  snapshot.set_generation(1);
+  HostedShard::Copy copy;
+  hosted_.snapshot(snapshot, copy);
+  WriteRequest write;
+  write.set_generation(1);
+  EXPECT_NO_THROW(HostedShard::require(copy, write));
+  write.set_step(1);
+  EXPECT_THROW(HostedShard::require(copy, write), Unavailable);
+  snapshot.set_generation(2);
+  EXPECT_THROW(hosted_.snapshot(snapshot, copy), Unavailable);
+}
+
+}  // namespace
+}  // namespace muster::ps

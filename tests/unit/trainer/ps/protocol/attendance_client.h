@@ -1,0 +1,39 @@
+#pragma once
+
+#include "tests/unit/trainer/ps/protocol/process.h"
+
+namespace muster::ps::protocol {
+
+// What every replica says of itself.
+Hello hello_of(const Process& process, int id);
+
+// A replica's stream to the rendezvous, as group::Attendance keeps it.
+class AttendanceClient {
+ public:
+  AttendanceClient(World& world, const Process& process, int id)
+      : world_(world), process_(process), id_(id) {}
+
+  // There is no stream, or one that has fallen silent, and somebody to open another to.
+  bool wants_connection() const;
+  void connect(const ShardState* shard);
+  bool is_open() const { return stream_ >= 0; }
+  void report(const ShardState& shard);
+
+  bool owns(int stream) const { return stream == stream_; }
+  // False where the rendezvous rejects this process.
+  bool receive(const Message& message);
+
+  const GroupView& view() const { return view_; }
+  bool connected() const { return connected_; }
+
+ private:
+  World& world_;
+  const Process& process_;
+  const int id_;
+  int stream_ = -1;
+  int server_ = -1;
+  bool connected_ = false;
+  GroupView view_;
+};
+
+}  // namespace muster::ps::protocol

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tests/unit/trainer/ps/protocol/schedule.h"
+#include "tests/unit/trainer/ps/protocol/simulated_storage.h"
+#include "trainer/compute/optimizer.h"
+#include "trainer/ps/shard.h"
+
+namespace muster::ps::protocol {
+
+// The work of a simulated job, and what it must come to. All numbers are exact in float32.
+//
+// sync: a gradient is a function of rank, step and every bit of the parameters that it was computed
+// on, so that a push lost, counted twice or computed on parameters of several steps shows in all
+// that follows. async: ticket t adds 1 to parameter t of every shard: they count how often each
+// batch was applied.
+class Books {
+ public:
+  explicit Books(const Setting& setting);
+
+  size_t floats_per_shard() const;
+  compute::Range range(int shard) const;
+  Shard make_shard(int shard) const;
+  Shard::Content initial(int shard) const;
+
+  std::vector<float> gradient(uint32_t rank, uint64_t step, uint64_t ticket,
+                              std::span<const float> parameters) const;
+  compute::LossSums sums(uint32_t rank) const;
+
+  // Each throws Violation where something is not what the undisturbed job had. `who` names it.
+  void check_parameters(const std::string& who, uint64_t step,
+                        std::span<const float> parameters) const;
+  void check_shard(const std::string& who, int shard, uint64_t step,
+                   std::span<const float> parameters,
+                   const std::vector<std::vector<float>>& slots) const;
+  void check_folder(const SimulatedStorage::Folder& folder) const;
+  void check_applied(const SimulatedStorage::Folder& final, bool exactly_once) const;
+  // async: a batch is about to be pushed.
+  void count_push(uint64_t ticket) { ++pushes_.at(ticket); }
+
+  uint64_t total() const { return static_cast<uint64_t>(setting_.steps); }
+
+ private:
+  struct Moment {
+    std::vector<float> parameters;
+    std::vector<std::vector<float>> slots;
+  };
+  void run_undisturbed();
+
+  const Setting setting_;
+  compute::ParameterLayout layout_;
+  std::unique_ptr<compute::Optimizer> optimizer_;
+  compute::Schedule schedule_;
+  std::vector<Moment> moments_;   // sync, by step
+  std::vector<uint64_t> pushes_;  // async, by ticket
+};
+
+}  // namespace muster::ps::protocol

@@ -1,0 +1,230 @@
+#include "tests/unit/trainer/ps/protocol/chief_process.h"
+
+#include "tests/unit/trainer/ps/protocol/attendance_client.h"
+#include "trainer/ps/hosted_shard.h"
+
+namespace muster::ps::protocol {
+
+using Side = SimulatedNetwork::Side;
+using Next = Formation::Next;
+
+namespace {
+
+group::Roster::Expected expected(const Setting& setting) {
+  group::Roster::Expected expected;
+  expected.chiefs = 1;
+  expected.workers = setting.members - 1;
+  expected.shards = setting.shards;
+  return expected;
+}
+
+OpenRequest common(const Setting& setting) {
+  OpenRequest request;
+  request.set_members(static_cast<uint32_t>(setting.members));
+  if (setting.sync) return request;
+  request.set_tickets_per_epoch(static_cast<uint64_t>(setting.steps));
+  request.set_total_tickets(static_cast<uint64_t>(setting.steps));
+  return request;
+}
+
+}  // namespace
+
+ChiefProcess::ChiefProcess(World& world, int id, Place place, int attempt)
+    : Process(world, id, place, attempt),
+      roster_(expected(world.setting())),
+      formation_(world.setting().shards, world.setting().sync, common(world.setting())),
+      opening_(world, id),
+      member_(world, id, 0),
+      copying_calls_(world, id),
+      saver_(world, id) {}
+
+bool ChiefProcess::ready(int thread) const {
+  if (thread == kCoordinating) return coordinating();
+  if (thread == kTraining) return training();
+  return saver_.ready();
+}
+
+void ChiefProcess::act(int thread) {
+  if (thread == kCoordinating) return coordinate();
+  if (thread == kTraining) return train();
+  saver_.act();
+}
+
+void ChiefProcess::receive(int stream, Message message) {
+  if (opening_.receive(stream, message) || copying_calls_.receive(stream, message)) return;
+  if (saver_.receive(stream, message) || member_.receive(stream, message)) return;
+  attend(stream, message);
+}
+
+// As RendezvousServer does.
+void ChiefProcess::attend(int stream, const Message& message) {
+  const auto connection = static_cast<uint64_t>(stream);
+  roster_changed_ = true;
+  if (std::holds_alternative<End>(message)) {
+    roster_.gone(connection);
+    peers_.erase(stream);
+    return;
+  }
+  const auto* peer = std::get_if<PeerMessage>(&message);
+  if (!peer) return;  // the answer to a call that was given up
+  GroupMessage reply;
+  if (peer->has_hello()) {
+    reply.set_rejected(roster_.admit(connection, peer->hello(), {}));
+    if (!reply.rejected().empty()) {
+      world_.network().send(stream, Side::server, reply);
+      return world_.network().close(stream, Side::server);
+    }
+    peers_.insert(stream);
+    for (const uint64_t replaced : roster_.take_replaced())
+      if (peers_.erase(static_cast<int>(replaced)) > 0)
+        world_.network().close(static_cast<int>(replaced), Side::server);
+  }
+  if (!roster_.heard(connection, *peer, {})) return world_.network().close(stream, Side::server);
+  *reply.mutable_view() = view_;
+  world_.network().send(stream, Side::server, reply);
+}
+
+void ChiefProcess::update(const std::function<void(GroupView&)>& change) {
+  change(view_);
+  GroupMessage message;
+  *message.mutable_view() = view_;
+  for (const int stream : peers_) world_.network().send(stream, Side::server, message);
+}
+
+bool ChiefProcess::coordinating() const {
+  switch (formation_.next()) {
+    case Next::gather:
+    case Next::watch:
+      return roster_changed_ || formation_.superseded_by(world_.storage().newest_generation());
+    case Next::open:
+      return !opening_.active() || opening_.answered();
+    default:
+      return true;
+  }
+}
+
+void ChiefProcess::coordinate() {
+  const Next next = formation_.next();
+  const bool looks = next == Next::claim || next == Next::gather || next == Next::watch;
+  if (looks && !leads_ && formation_.superseded_by(world_.storage().newest_generation()))
+    return finish(false);
+  // Whoever has looked may be slow to claim.
+  if (next == Next::claim && !std::exchange(leads_, true)) return;
+  leads_ = false;
+  try {
+    advance();
+  } catch (const Unavailable&) {
+    formation_.failed();
+    roster_changed_ = true;
+  }
+  if (formation_.next() == Next::claim && !leased_.empty()) {
+    world_.storage().release(leased_);
+    leased_.clear();
+  }
+}
+
+// As ps::Coordinator does.
+void ChiefProcess::advance() {
+  switch (formation_.next()) {
+    case Next::gather:
+    case Next::watch:
+      roster_changed_ = false;
+      return formation_.look(roster_);
+    case Next::claim:
+      update(Formation::suspend);
+      formation_.claimed(world_.storage().open_generation(formation_.above()));
+      return;
+    case Next::fence:
+      world_.storage().fence();
+      roster_changed_ = true;
+      return formation_.fenced();
+    case Next::choose:
+      return choose();
+    case Next::open:
+      return open();
+    case Next::announce:
+      update([&](GroupView& view) { formation_.announce(view); });
+      tell("opened the group's generation", formation_.request().generation());
+      return formation_.announced();
+  }
+}
+
+void ChiefProcess::choose() {
+  const auto newest = world_.storage().newest();
+  if (!newest) return formation_.chosen(std::nullopt);
+  leased_ = SimulatedStorage::name_of(*newest);
+  world_.storage().lease(leased_);
+  tell("restores step", newest->position.step);
+  formation_.chosen(Formation::Checkpoint{leased_, to_message(newest->position)});
+}
+
+void ChiefProcess::open() {
+  if (!opening_.active()) {
+    const auto shards = static_cast<size_t>(world_.setting().shards);
+    return opening_.start(std::vector<OpenRequest>(shards, formation_.request()));
+  }
+  roster_changed_ = true;
+  formation_.opened(opening_.take<OpenReply>());
+}
+
+bool ChiefProcess::training() const {
+  if (copying_ != Copying::no) return copying_calls_.answered();
+  if (final_) return saver_.idle();
+  if (member_.state() == Member::State::finished) return saver_.idle() || member_.ready(view_);
+  return member_.ready(view_) || world_.storage().final() != nullptr;
+}
+
+void ChiefProcess::train() {
+  if (copying_ != Copying::no) return copied();
+  if (final_ || world_.storage().final()) return save_or_end();
+  const bool due = member_.step() != copied_step_ &&
+                   member_.step() % static_cast<uint64_t>(world_.setting().checkpoint_every) == 0;
+  if (member_.state() == Member::State::ready && due && saver_.idle()) return copy(Copying::yes);
+  if (member_.state() == Member::State::finished && !member_.ready(view_))
+    return copy(Copying::final);
+  member_.act(view_);
+}
+
+void ChiefProcess::copy(Copying what) {
+  copying_ = what;
+  copied_step_ = member_.step();
+  SnapshotRequest request;
+  request.set_generation(member_.generation());
+  copying_calls_.start(
+      std::vector<SnapshotRequest>(static_cast<size_t>(world_.setting().shards), request));
+}
+
+// As PsSynchronizer::snapshot() does, whose patience is over at once.
+void ChiefProcess::copied() {
+  const bool last = std::exchange(copying_, Copying::no) == Copying::final;
+  try {
+    const auto replies = copying_calls_.take<SnapshotReply>();
+    Saver::Task task;
+    task.manifest.generation = member_.generation();
+    task.manifest.final = last;
+    task.manifest.position = from_message(replies[0].position());
+    for (const SnapshotReply& reply : replies) task.shard_steps.push_back(reply.state().step());
+    if (world_.setting().sync && !common_step(replies, member_.step()))
+      throw Unavailable("the shards do not agree on a step");
+    saver_.begin(std::move(task));
+    final_ = last;
+  } catch (const Unavailable&) {
+    if (last) member_.leave();
+  }
+}
+
+void ChiefProcess::save_or_end() {
+  final_ = false;
+  if (!world_.storage().final()) {
+    // As Coordinator::renew() does.
+    if (saver_.result() == Saver::Result::name_taken && formation_.next() == Next::watch) {
+      formation_.renew();
+      update(Formation::suspend);
+    }
+    return member_.leave();
+  }
+  update([](GroupView& view) { view.set_phase(GroupView::FINISHED); });
+  finish(true);
+}
+
+}  // namespace muster::ps::protocol

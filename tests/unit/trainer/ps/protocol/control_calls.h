@@ -1,0 +1,68 @@
+#pragma once
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "common/error.h"
+#include "tests/unit/trainer/ps/protocol/process.h"
+
+namespace muster::ps::protocol {
+
+// The same control call to every shard at once, as ps::Control makes it.
+class ControlCalls {
+ public:
+  ControlCalls(World& world, int id) : world_(world), id_(id) {}
+  ~ControlCalls() { cancel(); }
+
+  template <class Request>
+  void start(const std::vector<Request>& requests) {
+    cancel();
+    replies_.assign(requests.size(), End());
+    for (size_t shard = 0; shard < requests.size(); ++shard) {
+      const int server = world_.process_at({Place::Role::ps, static_cast<int>(shard)});
+      const int stream = world_.network().connect(id_, server, /*call=*/true);
+      world_.network().send(stream, SimulatedNetwork::Side::client, requests[shard]);
+      calls_[stream] = shard;
+    }
+    active_ = true;
+  }
+  // False where the stream is not one of ours.
+  bool receive(int stream, Message& message) {
+    const auto found = calls_.find(stream);
+    if (found == calls_.end()) return false;
+    replies_[found->second] = std::move(message);
+    calls_.erase(found);
+    world_.network().close(stream, SimulatedNetwork::Side::client);
+    return true;
+  }
+  bool active() const { return active_; }
+  bool answered() const { return active_ && calls_.empty(); }
+  // Throws Unavailable where a shard refused, or has gone.
+  template <class Reply>
+  std::vector<Reply> take() {
+    active_ = false;
+    std::vector<Reply> replies;
+    for (const Message& message : replies_) {
+      if (const auto* refusal = std::get_if<Refusal>(&message)) throw Unavailable(refusal->reason);
+      if (!std::holds_alternative<Reply>(message)) throw Unavailable("a shard has gone");
+      replies.push_back(std::get<Reply>(message));
+    }
+    return replies;
+  }
+  void cancel() {
+    for (const auto& [stream, shard] : calls_)
+      world_.network().close(stream, SimulatedNetwork::Side::client);
+    calls_.clear();
+    active_ = false;
+  }
+
+ private:
+  World& world_;
+  const int id_;
+  std::map<int, size_t> calls_;  // by stream
+  std::vector<Message> replies_;
+  bool active_ = false;
+};
+
+}  // namespace muster::ps::protocol

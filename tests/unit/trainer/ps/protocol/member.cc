@@ -1,0 +1,160 @@
+#include "tests/unit/trainer/ps/protocol/member.h"
+
+#include <algorithm>
+
+#include "trainer/ps/formation.h"
+
+namespace muster::ps::protocol {
+
+using Side = SimulatedNetwork::Side;
+
+// A way to a shard over a simulated stream.
+class Member::Link : public ShardLink {
+ public:
+  Link(Member& member, int stream) : member_(member), stream_(stream) {
+    member_.links_[stream_] = this;
+  }
+  ~Link() override {
+    member_.links_.erase(stream_);
+    member_.world_.network().close(stream_, Side::client);
+  }
+  void send(const PushHeader& header, std::span<const float> gradients,
+            std::span<float> parameters) override {
+    sequence_ = header.sequence;
+    parameters_ = parameters;
+    state_ = broken_ ? State::broken : State::waiting;
+    if (broken_) member_.changed_ = true;
+    member_.world_.network().send(stream_, Side::client,
+                                  PushMessage{header, {gradients.begin(), gradients.end()}});
+  }
+  State state() override { return state_; }
+  ReplyHeader reply() const override { return reply_; }
+
+  void receive(const Message& message) {
+    if (const auto* reply = std::get_if<ReplyMessage>(&message)) {
+      if (state_ != State::waiting || reply->header.sequence != sequence_) return;
+      std::copy(reply->values.begin(), reply->values.end(), parameters_.begin());
+      reply_ = reply->header;
+      state_ = State::answered;
+    } else {
+      broken_ = true;
+      if (state_ != State::answered) state_ = State::broken;
+    }
+    member_.changed_ = true;
+  }
+
+ private:
+  Member& member_;
+  const int stream_;
+  uint64_t sequence_ = 0;
+  std::span<float> parameters_;
+  ReplyHeader reply_;
+  State state_ = State::idle;
+  bool broken_ = false;
+};
+
+namespace {
+
+std::vector<compute::Range> ranges_of(World& world) {
+  std::vector<compute::Range> ranges;
+  for (int shard = 0; shard < world.setting().shards; ++shard)
+    ranges.push_back(world.books().range(shard));
+  return ranges;
+}
+
+}  // namespace
+
+Member::Member(World& world, int id, uint32_t rank)
+    : world_(world),
+      id_(id),
+      rank_(rank),
+      exchange_(ranges_of(world), rank, world.setting().sync,
+                [this](const LinkEnd& end) { return connect(end.shard); }),
+      parameters_(world.books().range(world.setting().shards - 1).end) {}
+
+Member::~Member() {
+  exchange_.close();
+}
+
+std::unique_ptr<ShardLink> Member::connect(int shard) {
+  const int server = world_.process_at({Place::Role::ps, shard});
+  return std::make_unique<Link>(*this, world_.network().connect(id_, server));
+}
+
+bool Member::ready(const GroupView& view) const {
+  const bool running = view.phase() == GroupView::RUNNING;
+  switch (state_) {
+    case State::outside:
+      return running;
+    case State::aligning:
+    case State::pushing:
+      return changed_ || left_behind(view, generation_);
+    case State::ready:
+      return true;
+    case State::finished:
+      return running && view.generation() != generation_;
+  }
+  return false;
+}
+
+void Member::act(const GroupView& view) {
+  switch (state_) {
+    case State::outside:
+      return enter(view);
+    case State::aligning:
+    case State::pushing:
+      return look(view);
+    case State::ready:
+      return compute();
+    case State::finished:
+      return leave();
+  }
+}
+
+void Member::leave() {
+  exchange_.close();
+  state_ = State::outside;
+}
+
+void Member::enter(const GroupView& view) {
+  generation_ = view.generation();
+  state_ = State::aligning;
+  exchange_.connect(generation_);
+  exchange_.begin_align(parameters_);
+}
+
+void Member::compute() {
+  const uint64_t ticket = ticket_.value_or(0);
+  gradient_ = world_.books().gradient(rank_, step_, ticket, parameters_);
+  if (!world_.setting().sync) world_.books().count_push(ticket);
+  state_ = State::pushing;
+  exchange_.begin_step(step_, ticket, world_.books().sums(rank_), gradient_, parameters_);
+}
+
+void Member::look(const GroupView& view) {
+  changed_ = false;
+  if (const auto result = exchange_.poll()) {
+    if (result->outcome == Exchange::Outcome::ok) return settle(*result);
+    return leave();
+  }
+  if (left_behind(view, generation_)) leave();
+}
+
+void Member::settle(const Exchange::Result& result) {
+  step_ = result.step;
+  ticket_ = result.ticket;
+  const bool finished =
+      world_.setting().sync ? step_ >= world_.books().total() : !ticket_.has_value();
+  state_ = finished ? State::finished : State::ready;
+  world_.tell(id_, finished ? "has finished at step" : "is at step", step_);
+  world_.books().check_parameters("rank " + std::to_string(rank_), step_, parameters_);
+}
+
+bool Member::receive(int stream, const Message& message) {
+  const auto found = links_.find(stream);
+  if (found == links_.end()) return false;
+  found->second->receive(message);
+  return true;
+}
+
+}  // namespace muster::ps::protocol

@@ -1,0 +1,139 @@
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <iostream>
+
+#include "tests/unit/trainer/ps/protocol/simulated_job.h"
+
+namespace muster::ps::protocol {
+namespace {
+
+// MUSTER_PROTOCOL_SCHEDULE runs one schedule, and prints what happens in it. MUSTER_PROTOCOL_SEED
+// is the first seed of the random ones, MUSTER_PROTOCOL_SCHEDULES how many there are of them.
+// MUSTER_PROTOCOL_PAIRS: each how manieth pair of faults is tried; 1: all of them (hours).
+uint64_t number_from(const char* variable, uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+std::string violation_of(const Schedule& schedule, bool traced = false) {
+  try {
+    SimulatedJob(schedule, traced).run();
+  } catch (const Violation& violation) {
+    return violation.what();
+  }
+  return "";
+}
+
+// The smallest schedule that still fails, to be run again, and what happens in it.
+void report(const Schedule& failing) {
+  const Schedule least =
+      shrink(failing, [](const Schedule& schedule) { return !violation_of(schedule).empty(); });
+  ADD_FAILURE() << "MUSTER_PROTOCOL_SCHEDULE=\"" << least.text() << "\"\n"
+                << violation_of(least, /*traced=*/true);
+}
+
+// False after a violation.
+bool run(const Schedule& schedule, Outcome& total) {
+  try {
+    total += SimulatedJob(schedule, false).run();
+  } catch (const Violation&) {
+    report(schedule);
+    return false;
+  }
+  return true;
+}
+
+// Every fault that a small job can meet, at every moment of its undisturbed run. Arguments beyond
+// what there is at a moment would come to the same again.
+std::vector<std::pair<int, Deviation>> all_faults(const Setting& setting, bool only_processes) {
+  const Outcome undisturbed = SimulatedJob({setting, {}}, false).run();
+  const int seats = setting.shards + setting.members;
+  const int streams = setting.shards * (setting.members + 1) + setting.members - 1;
+  const std::map<Fault, int> arguments =
+      only_processes ? std::map<Fault, int>{{Fault::kill, 2 * seats}, {Fault::oust, seats}}
+                     : std::map<Fault, int>{{Fault::pick, 6},       {Fault::kill, 4 * seats},
+                                            {Fault::oust, seats},   {Fault::pause, seats},
+                                            {Fault::cut, streams},  {Fault::repeat, streams},
+                                            {Fault::hold, streams}, {Fault::expire, setting.shards},
+                                            {Fault::fail, 1},       {Fault::lose, 1}};
+  std::vector<std::pair<int, Deviation>> all;
+  for (int at = 0; at < undisturbed.events; ++at)
+    for (const auto& [fault, count] : arguments)
+      for (int argument = 0; argument < count; ++argument) all.push_back({at, {fault, argument}});
+  return all;
+}
+
+class OneFaultTest : public testing::TestWithParam<Setting> {};
+
+TEST_P(OneFaultTest, HoldsWithEachFaultAtEachMoment) {
+  Outcome total;
+  for (const auto& fault : all_faults(GetParam(), /*only_processes=*/false))
+    if (!run({GetParam(), {fault}}, total)) return;
+}
+
+INSTANTIATE_TEST_SUITE_P(SmallJobs, OneFaultTest,
+                         testing::Values(Setting{1, 1, 2, 1, true}, Setting{1, 2, 2, 1, true},
+                                         Setting{2, 2, 3, 1, true}, Setting{1, 2, 2, 1, false},
+                                         Setting{2, 2, 3, 1, false}),
+                         [](const auto& info) {
+                           const Setting& setting = info.param;
+                           return std::string(setting.sync ? "sync" : "async") +
+                                  std::to_string(setting.shards) + "x" +
+                                  std::to_string(setting.members);
+                         });
+
+// One that is taken for lost while it sleeps, and wakes up at any time after.
+TEST(Protocol, HoldsWithAProcessThatSleepsThroughItsReplacement) {
+  Outcome total;
+  const Setting setting{2, 2, 2, 1, true};
+  for (const auto& [at, fault] : all_faults(setting, /*only_processes=*/true))
+    for (int later = 1; fault.fault == Fault::oust && later < 60; later += 5)
+      if (!run({setting, {{at, fault}, {at + later, {Fault::wake, 0}}}}, total)) return;
+  EXPECT_GT(total.restarts, 0);
+}
+
+// A fault while the group recovers from another.
+TEST(Protocol, HoldsWithTwoProcessesLost) {
+  const uint64_t every = number_from("MUSTER_PROTOCOL_PAIRS", 211);
+  Outcome total;
+  uint64_t number = 0;
+  for (const Setting& setting : {Setting{1, 2, 2, 1, true}, Setting{2, 2, 2, 1, true}}) {
+    const auto faults = all_faults(setting, /*only_processes=*/true);
+    for (const auto& first : faults)
+      for (const auto& second : faults) {
+        // The second may come after what was the end.
+        const int later = first.first + 1 + second.first;
+        if (++number % every != 0) continue;
+        if (!run({setting, {first, {later, second.second}}}, total)) return;
+      }
+  }
+  EXPECT_GT(total.restarts, 0);
+}
+
+TEST(Protocol, RunsTheScheduleThatIsAskedFor) {
+  const char* asked = std::getenv("MUSTER_PROTOCOL_SCHEDULE");
+  const Schedule schedule = Schedule::parse(asked ? asked : "sync 2x2x3/1: 60k0 90o2 120c3");
+  SimulatedJob job(schedule, /*traced=*/true);
+  EXPECT_EQ(schedule.text(), Schedule::parse(schedule.text()).text());
+  EXPECT_NO_THROW(job.run());
+  EXPECT_THAT(job.trace(), testing::HasSubstr("the faults are over"));
+  if (asked) std::cout << job.trace() << std::endl;
+}
+
+TEST(Protocol, HoldsInRandomSchedules) {
+  const uint64_t first = number_from("MUSTER_PROTOCOL_SEED", 1);
+  const uint64_t count = number_from("MUSTER_PROTOCOL_SCHEDULES", 10000);
+  Outcome total;
+  for (uint64_t seed = first; seed < first + count; ++seed)
+    if (!run(random_schedule(seed), total)) return;
+  if (count < 1000) return;
+  const int enough = static_cast<int>(count);
+  EXPECT_GT(total.faults, 2 * enough);
+  EXPECT_GT(total.restarts, enough / 2);
+  EXPECT_GT(total.generations, enough);
+  EXPECT_GT(total.checkpoints, enough);
+}
+
+}  // namespace
+}  // namespace muster::ps::protocol

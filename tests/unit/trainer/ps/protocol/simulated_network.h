@@ -1,0 +1,67 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <variant>
+#include <vector>
+
+#include "proto/muster/parameter_server.pb.h"
+#include "trainer/ps/messages.h"
+
+namespace muster::ps::protocol {
+
+struct PushMessage {
+  PushHeader header;
+  std::vector<float> gradients;
+};
+struct ReplyMessage {
+  ReplyHeader header;
+  std::vector<float> values;
+};
+struct Refusal {  // of a control call
+  std::string reason;
+};
+struct End {};  // the other side has gone
+using Message =
+    std::variant<End, PushMessage, ReplyMessage, PeerMessage, GroupMessage, OpenRequest, OpenReply,
+                 SnapshotRequest, SnapshotReply, WriteRequest, WriteReply, Refusal>;
+
+// Streams between processes: what is sent on one arrives in order, after any time, or the stream
+// breaks and it does not. A control call is a stream of one request and one answer.
+class SimulatedNetwork {
+ public:
+  enum class Side { client, server };
+  struct Stream {
+    int ends[2] = {};  // processes
+    bool open[2] = {true, true};
+    std::deque<Message> inbox[2];  // what is under way to each side
+    bool held = false;
+    bool call = false;
+
+    int process(Side side) const { return ends[static_cast<int>(side)]; }
+    bool is_open(Side side) const { return open[static_cast<int>(side)]; }
+    std::deque<Message>& to(Side side) { return inbox[static_cast<int>(side)]; }
+  };
+
+  // With no server: the client finds it closed.
+  int connect(int client, int server, bool call = false);
+  void send(int stream, Side from, Message message);
+  // `side` wants no more of it; the other side finds its end, after what was sent before.
+  void close(int stream, Side side);
+  void cut(int stream);
+  // The process has died: its streams end. What it sent last is lost where `lose` says so.
+  void drop(int process, const std::function<bool(int nth)>& lose);
+
+  // Takes the next message out; erases the stream once it is of no use.
+  Message take(int stream, Side side);
+  std::map<int, Stream>& streams() { return streams_; }
+
+ private:
+  void tidy(int stream);
+
+  int next_ = 1;
+  std::map<int, Stream> streams_;
+};
+
+}  // namespace muster::ps::protocol

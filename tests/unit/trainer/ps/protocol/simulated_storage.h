@@ -1,0 +1,86 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trainer/checkpoint/manifest.h"
+
+namespace muster::ps::protocol {
+
+struct Violation : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// The shared storage of a job, as far as the protocol knows it: generations/, checkpoints/ and the
+// temporary folders that become checkpoints. What an operation does is what the functions of
+// group/generations.h and checkpoint/store.h do; each is one indivisible step.
+class SimulatedStorage {
+ public:
+  struct File {
+    uint64_t step = 0;
+    std::vector<float> parameters;
+    std::vector<std::vector<float>> slots;
+  };
+  struct Folder {
+    checkpoint::Position position;
+    uint64_t generation = 0;
+    bool final = false;
+    std::map<int, File> files;  // by shard
+  };
+
+  explicit SimulatedStorage(int shards) : shards_(shards) {}
+
+  // Throw Unavailable where the next operation is to fail.
+  uint64_t open_generation(uint64_t above);
+  uint64_t newest_generation() const { return generations_.empty() ? 0 : *generations_.rbegin(); }
+  void require_newest(uint64_t generation);
+  void fence();
+  std::optional<Folder> newest();
+  std::string begin();
+  void write(const std::string& temporary, int shard, File file);
+  // Throws Unavailable where the temporary folder is gone, Violation where a fence did not hold.
+  void publish(const std::string& temporary, Folder manifest);
+  void prune(int keep);
+  // What stands under a name already, if anything does.
+  const Folder* find(uint64_t step, uint64_t generation);
+  // Throws Unavailable where there is none.
+  const Folder& checkpoint(const std::string& name);
+  static std::string name_of(const Folder& folder);
+
+  // A generation was opened on every shard: nobody may publish for an earlier one any more.
+  void opened(uint64_t generation) { opened_ = std::max(opened_, generation); }
+
+  void lease(const std::string& name) { leased_.insert(name); }
+  void release(const std::string& name) { leased_.erase(name); }
+
+  // Faults.
+  void fail_next() { failing_ = true; }
+  // One that nothing has been done after; the final one is on the disk before anybody ends.
+  void lose_last_rename();
+
+  // The final checkpoint, once there is one.
+  const Folder* final() const;
+
+ private:
+  void operate();
+
+  using Name = std::pair<uint64_t, uint64_t>;  // generation, step: readers' order
+  const int shards_;
+  std::set<uint64_t> generations_;
+  uint64_t opened_ = 0;
+  std::map<std::string, std::map<int, File>> temporaries_;
+  uint64_t begun_ = 0;
+  std::map<Name, Folder> published_;
+  std::optional<Name> last_;
+  std::set<std::string> leased_;
+  bool failing_ = false;
+};
+
+}  // namespace muster::ps::protocol

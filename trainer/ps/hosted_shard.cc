@@ -1,0 +1,95 @@
+#include "trainer/ps/hosted_shard.h"
+
+#include "common/error.h"
+
+namespace muster::ps {
+
+checkpoint::Position from_message(const PositionMessage& message) {
+  checkpoint::Position position;
+  position.step = message.step();
+  position.epoch = message.epoch();
+  position.next_batch = message.next_batch();
+  position.optimizer_t = message.optimizer_t();
+  position.outstanding.assign(message.outstanding().begin(), message.outstanding().end());
+  return position;
+}
+
+PositionMessage to_message(const checkpoint::Position& position) {
+  PositionMessage message;
+  message.set_step(position.step);
+  message.set_epoch(position.epoch);
+  message.set_next_batch(position.next_batch);
+  message.set_optimizer_t(position.optimizer_t);
+  message.mutable_outstanding()->Add(position.outstanding.begin(), position.outstanding.end());
+  return message;
+}
+
+ShardState HostedShard::open(const OpenRequest& request, const Load& load,
+                             Shard::Answers& answers) {
+  const uint64_t current = shard_.generation();
+  if (request.generation() < current)
+    throw Unavailable("generation " + std::to_string(request.generation()) +
+                      " was superseded by generation " + std::to_string(current));
+  if (request.generation() == current) return state();  // said again
+  Tickets tickets;
+  if (request.content() == OpenRequest::KEEP) {
+    if (current == 0) throw Unavailable("expected a shard to keep, found it empty");
+    if (request.lineage() != lineage_)
+      throw Unavailable("expected to keep what generation " + std::to_string(request.lineage()) +
+                        " began, found what generation " + std::to_string(lineage_) + " began");
+    tickets = shard_.tickets();
+    tickets.release_all();
+  } else {
+    shard_.load(load(request));
+    base_ = from_message(request.position());
+    lineage_ = request.generation();
+    tickets = Tickets(base_.epoch * request.tickets_per_epoch() + base_.next_batch,
+                      request.total_tickets(), base_.outstanding);
+  }
+  tickets_per_epoch_ = request.tickets_per_epoch();
+  shard_.begin(request.generation(), static_cast<int>(request.members()), std::move(tickets),
+               answers);
+  return state();
+}
+
+SnapshotReply HostedShard::snapshot(const SnapshotRequest& request, Copy& copy) const {
+  if (request.generation() != shard_.generation())
+    throw Unavailable("expected generation " + std::to_string(shard_.generation()) + ", found " +
+                      std::to_string(request.generation()));
+  copy.generation = shard_.generation();
+  copy.step = shard_.step();
+  copy.parameters.assign(shard_.parameters().begin(), shard_.parameters().end());
+  copy.slots = shard_.slots();
+  SnapshotReply reply;
+  *reply.mutable_state() = state();
+  checkpoint::Position position = base_;
+  position.step = shard_.step();
+  position.optimizer_t = shard_.optimizer_t();
+  if (shard_.shape().policy == Shard::Policy::async && tickets_per_epoch_ > 0) {
+    position.epoch = shard_.tickets().next() / tickets_per_epoch_;
+    position.next_batch = shard_.tickets().next() % tickets_per_epoch_;
+    position.outstanding = shard_.tickets().outstanding();
+  }
+  *reply.mutable_position() = to_message(position);
+  return reply;
+}
+
+void HostedShard::require(const Copy& copy, const WriteRequest& request) {
+  if (copy.generation != request.generation() || copy.step != request.step())
+    throw Unavailable("expected the snapshot of step " + std::to_string(copy.step) +
+                      " of generation " + std::to_string(copy.generation) + ", found " +
+                      std::to_string(request.step()) + " of " +
+                      std::to_string(request.generation()));
+}
+
+ShardState HostedShard::state() const {
+  ShardState state;
+  if (shard_.generation() == 0) return state;
+  state.set_generation(shard_.generation());
+  state.set_step(shard_.step());
+  *state.mutable_base() = to_message(base_);
+  state.set_lineage(lineage_);
+  return state;
+}
+
+}  // namespace muster::ps

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "proto/muster/parameter_server.pb.h"
+#include "trainer/checkpoint/manifest.h"
+#include "trainer/ps/shard.h"
+
+namespace muster::ps {
+
+checkpoint::Position from_message(const PositionMessage& message);
+PositionMessage to_message(const checkpoint::Position& position);
+
+// A shard through the generations that open on it: who may open one, what it starts from, where its
+// steps count from, and the copies that checkpoints are written from. A state machine as Shard is:
+// no files, clock or locks.
+class HostedShard {
+ public:
+  // Gets what a generation is to start from (INITIALIZE, RESTORE).
+  using Load = std::function<Shard::Content(const OpenRequest&)>;
+
+  struct Copy {
+    uint64_t generation = 0;
+    uint64_t step = 0;
+    std::vector<float> parameters;
+    std::vector<std::vector<float>> slots;
+  };
+
+  explicit HostedShard(Shard shard) : shard_(std::move(shard)) {}
+
+  // Opens a generation; one that is open already stays as it is. Throws Unavailable where a later
+  // one is open, or what is to be kept is not there; and what `load` throws. It is then as before.
+  ShardState open(const OpenRequest& request, const Load& load, Shard::Answers& answers);
+
+  // Copies what the shard holds. Throws Unavailable where the generation is not the current one.
+  SnapshotReply snapshot(const SnapshotRequest& request, Copy& copy) const;
+  // Throws Unavailable where `copy` is not the one that is to be written.
+  static void require(const Copy& copy, const WriteRequest& request);
+
+  ShardState state() const;
+  Shard& shard() { return shard_; }
+  const Shard& shard() const { return shard_; }
+
+ private:
+  Shard shard_;
+  checkpoint::Position base_;
+  uint64_t lineage_ = 0;
+  uint64_t tickets_per_epoch_ = 0;
+};
+
+}  // namespace muster::ps
