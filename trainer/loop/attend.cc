@@ -11,9 +11,9 @@ namespace muster::loop {
 
 namespace {
 
-uint64_t random_number() {
 constexpr size_t kLongestTraining = 1 << 20;  // bytes; a message has a limit
 
+uint64_t random_number() {
   std::random_device device;
   return (uint64_t{device()} << 32) | device();
 }
@@ -26,9 +26,9 @@ Hello make_hello(const group::Membership& membership, const Training& training,
   hello.set_job_uid(membership.uid);
   hello.set_version(group::version());
   hello.set_training_fingerprint(training.fingerprint);
-  hello.set_layout_fingerprint(layout_fingerprint);
   std::string text = training.json.dump();
   if (text.size() <= kLongestTraining) hello.set_training(std::move(text));
+  hello.set_layout_fingerprint(layout_fingerprint);
   hello.set_role(membership.role_name);
   hello.set_index(static_cast<uint32_t>(membership.index));
   hello.set_attempt(static_cast<uint32_t>(membership.attempt));
