@@ -242,6 +242,22 @@ TEST_F(StoreTest, PublishesNothingFromAFolderThatWasCleared) {
   EXPECT_FALSE(store.newest().has_value());
 }
 
+TEST_F(StoreTest, AFenceEndsWhatWasBegunAndLeavesWhatIsPublished) {
+  Store store(directory_, 1);
+  publish_step(store, 5);
+  const fs::path temporary = store.begin(7);
+  Manifest manifest = test_manifest(7, 1);
+  manifest.files = {write_safetensors(temporary / kModel, {}, {})};
+  const fs::path pruned = directory_ / "ckpt-4-g1.tmp-1000000000-00ff";
+  fs::create_directories(pruned);
+  store.fence();
+  EXPECT_THROW(store.publish(temporary, manifest), Invalid);
+  ASSERT_TRUE(store.newest().has_value());
+  EXPECT_EQ(store.newest()->manifest.position.step, 5u);
+  EXPECT_TRUE(fs::exists(pruned));
+  EXPECT_NO_THROW(store.discard(store.begin(8)));
+}
+
 TEST_F(StoreTest, NamesAFolderThatCannotBeWritten) {
   write_all(directory_, "a file in the way");
   Store store(directory_, 1);

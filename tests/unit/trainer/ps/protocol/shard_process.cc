@@ -36,8 +36,7 @@ void ShardProcess::receive(int stream, Message message) {
     deliver();
     sessions_.erase(stream);
   } else {
-    world_.network().send(stream, Side::server, answer(message));
-    world_.network().close(stream, Side::server);
+    world_.network().send(stream, Side::server, answer(message));  // the client closes the call
   }
   check();
 }
