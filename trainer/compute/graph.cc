@@ -42,12 +42,8 @@ class Builder {
 
   // Precondition: no misfits, and the data known.
   Graph build() && {
-    return Graph{std::move(values_),
-                 std::move(nodes_),
-                 ParameterLayout(std::move(tensors_)),
-                 model_.loss,
-                 model_.label_count,
-                 last_,
+    return Graph{std::move(values_), std::move(nodes_),  ParameterLayout(std::move(tensors_)),
+                 model_.loss,        model_.label_count, last_,
                  is_classifier()};
   }
 

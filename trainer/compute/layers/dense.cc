@@ -3,8 +3,7 @@
 namespace muster::compute {
 
 // A sample of any shape is taken as one vector, in C order.
-Described describe(const Dense& dense, const LayerSpec& layer,
-                   std::span<const LayerInput> inputs) {
+Described describe(const Dense& dense, const LayerSpec& layer, std::span<const LayerInput> inputs) {
   if (auto misfit = require_one(inputs)) return *misfit;
   if (dense.units < 1) return Misfit{-1, "units", "at least 1 unit", std::to_string(dense.units)};
   const Segment segment = layer.trainable ? Segment::trainable : Segment::frozen;
