@@ -111,6 +111,23 @@ TEST(Protocol, HoldsWithTwoProcessesLost) {
   EXPECT_GT(total.restarts, 0);
 }
 
+// Schedules that found something, as they were printed.
+TEST(Protocol, HoldsInTheSchedulesThatItDidNotHoldIn) {
+  Outcome total;
+  for (const char* text :
+       {// The last checkpoint had been published, and not as the final one.
+        "async 2x2x4/2: 14c21 38p5 47p7 48p2 50p2 51p6 52p4 53p5 55p6 57p0 58p7 59p7 79k33 80p0 "
+        "86p6 87p3 93p4 128p1 131p7 132p6 142p5 143p4 144p1 154p3 165p3 167p2 168p1 177p5 179p5 "
+        "180c52",
+        // Rank 0 was replaced while it slept, and the group was split between the two.
+        "sync 1x2x1/1: 2o1",
+        // A process that was taken for lost pushed after its successor, and took its answer.
+        "sync 1x2x5/1: 0p1 6c31 14h28 20h33 22r53 34o17 70p3",
+        // A generation was opened on one shard only.
+        "sync 2x2x1/1: 15o2 43k0"})
+    run(Schedule::parse(text), total);
+}
+
 TEST(Protocol, RunsTheScheduleThatIsAskedFor) {
   const char* asked = std::getenv("MUSTER_PROTOCOL_SCHEDULE");
   const Schedule schedule = Schedule::parse(asked ? asked : "sync 2x2x3/1: 60k0 90o2 120c3");
