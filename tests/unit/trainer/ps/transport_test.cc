@@ -284,7 +284,12 @@ TEST_P(HostileMemberTest, LosesItsLinkAndHarmsNobody) {
   GetParam().write(member.memory().view().mailbox(0));
   member.begin_step();
   EXPECT_EQ(member.end_step().outcome, Exchange::Outcome::broken);
-  ASSERT_TRUE(member.join());
+  bool joined = member.join();
+  for (int i = 0; i < 100 && !joined; ++i) {  // as PsSynchronizer does
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    joined = member.join();
+  }
+  ASSERT_TRUE(joined);
   EXPECT_TRUE(member.step());
 }
 
