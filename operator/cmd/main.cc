@@ -1,11 +1,13 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <sstream>
 
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/file.h"
+#include "common/log.h"
 #include "common/usage.h"
 #include "operator/cmd/commands.h"
 
@@ -204,6 +206,8 @@ int fail(const std::exception& error, int exit_code) {
 
 int main(int argc, char** argv) {
   using namespace muster;
+  setenv("MUSTER_LOG_FORMAT", "text", 0);  // for people, whatever standard error is
+  log::initialize("muster");
   try {
     return cmd::Program().run(argc, argv);
   } catch (const Invalid& error) {
