@@ -49,11 +49,13 @@ TEST_P(SelectRefuses, NamingWhatLeavesNothing) {
 
 INSTANTIATE_TEST_SUITE_P(
     Table, SelectRefuses,
-    testing::Values(std::pair(Selection{.skip = 10}, "skip: expected less than its 10 samples, found 10"),
-                    std::pair(Selection{.take = 11}, "from 1 to 10"),
-                    std::pair(Selection{.take = 0}, "found 0"),
-                    std::pair(Selection{0, 1, 0.5, SplitPart::first}, "split: expected a part with at least one of 1 samples"),
-                    std::pair(Selection{.skip = INT64_MAX, .take = INT64_MAX}, "skip: expected less than")));
+    testing::Values(
+        std::pair(Selection{.skip = 10}, "skip: expected less than its 10 samples, found 10"),
+        std::pair(Selection{.take = 11}, "from 1 to 10"),
+        std::pair(Selection{.take = 0}, "found 0"),
+        std::pair(Selection{0, 1, 0.5, SplitPart::first},
+                  "split: expected a part with at least one of 1 samples"),
+        std::pair(Selection{.skip = INT64_MAX, .take = INT64_MAX}, "skip: expected less than")));
 
 }  // namespace
 }  // namespace muster::data
