@@ -22,6 +22,7 @@ constexpr milliseconds kGlance{200};
 constexpr milliseconds kPatience{600000};  // with a rendezvous that does not answer
 constexpr milliseconds kSnapshot{10000};
 constexpr milliseconds kAgreement{2000};
+constexpr milliseconds kLastCommit{500};
 constexpr milliseconds kWrite{600000};
 constexpr uint32_t kSpins = 2000;  // some 50 us: what two wake-ups cost
 
@@ -156,8 +157,9 @@ std::optional<Work> PsSynchronizer::next() {
 
 Synchronizer::StepResult PsSynchronizer::step(const Work& work, Feed& feed, std::stop_token stop) {
   const compute::LossSums sums = gradients_.compute(work, feed);
-  const auto exchanged = exchange_.step(position_.step, work.ticket, sums, gradients_.values(),
-                                        assembly_.engine->parameters(), watch(stop));
+  auto exchanged = exchange_.step(position_.step, work.ticket, sums, gradients_.values(),
+                                  assembly_.engine->parameters(), watch(stop));
+  if (exchanged.outcome == ps::Exchange::Outcome::interrupted) await_last_commit(exchanged);
   StepResult result;
   result.sums = exchanged.sums;
   switch (exchanged.outcome) {
@@ -178,6 +180,19 @@ Synchronizer::StepResult PsSynchronizer::step(const Work& work, Feed& feed, std:
   ticket_ = exchanged.ticket;
   finished_ = exchanged.finished;
   return result;
+}
+
+// Whoever leaves while a step is under way would miss its loss, which the checkpoint that rank 0
+// leaves behind contains if all others have pushed.
+void PsSynchronizer::await_last_commit(ps::Exchange::Result& exchanged) {
+  if (!sync_ || setup_.rank != 0) return;
+  for (const auto until = Clock::now() + kLastCommit; Clock::now() < until;) {
+    if (const auto late = exchange_.poll()) {
+      if (late->outcome == ps::Exchange::Outcome::ok) exchanged = *late;
+      return;
+    }
+    std::this_thread::sleep_for(milliseconds(2));
+  }
 }
 
 std::unique_ptr<Snapshot> PsSynchronizer::snapshot() {

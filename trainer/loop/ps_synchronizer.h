@@ -39,6 +39,7 @@ class PsSynchronizer : public Synchronizer {
  private:
   ps::Exchange::Watch watch(std::stop_token stop) const;
   GroupView wait_for_generation(std::stop_token stop) const;
+  void await_last_commit(ps::Exchange::Result& exchanged);
   void settle(const GroupView& view, const ps::Exchange::Result& result);
 
   Assembly& assembly_;
