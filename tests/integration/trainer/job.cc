@@ -79,6 +79,16 @@ void Job::expect_success() {
   }
 }
 
+void Job::expect_chief_success() {
+  EXPECT_EQ(at("chief", 0).wait(), 0) << log("chief", 0);
+  for (auto& [replica, process] : replicas_) {
+    if (replica.first == "chief") continue;
+    process->signal(SIGTERM);
+    const std::optional<int> code = process->wait();
+    EXPECT_TRUE(code == 0 || code == 143) << log(replica.first, replica.second);
+  }
+}
+
 std::string Job::log(const std::string& role, int index) const {
   return read_file(folder_ / (role + "-" + std::to_string(index) + ".log"));
 }

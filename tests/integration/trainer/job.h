@@ -29,6 +29,9 @@ class Job {
   Process& at(const std::string& role, int index) { return *replicas_.at({role, index}); }
   // Every replica but the ps ends with 0; then the ps end when asked to.
   void expect_success();
+  // The same where the chief may finish alone, before others are back: they are ended, as the
+  // operator does.
+  void expect_chief_success();
 
   const std::filesystem::path& folder() const { return folder_; }
   std::string log(const std::string& role, int index) const;
