@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 #include <vector>
 
 #include "common/error.h"
@@ -13,6 +14,15 @@ namespace muster::data {
 namespace {
 
 constexpr size_t kChunk = 64 * 1024;
+
+// What zlib says, in words for who has not read its source.
+std::string_view complaint_of(const z_stream& stream) {
+  const std::string_view said = stream.msg == nullptr ? "bad data" : stream.msg;
+  if (said == "incorrect data check")
+    return "CRC mismatch: these are not the bytes that were packed";
+  if (said == "incorrect length check") return "length mismatch: not as many bytes as were packed";
+  return said;
+}
 
 }  // namespace
 
@@ -105,8 +115,7 @@ size_t ByteStream::inflate(std::byte* out, size_t count) {
       end_of_member();
     } else if (status != Z_OK && status != Z_BUF_ERROR) {
       throw Invalid(fmt::format("{}: damaged gzip data at byte {} (byte {} unpacked): {}", name_,
-                                in.consumed(), position_ + total,
-                                in.stream.msg ? in.stream.msg : "bad data"));
+                                in.consumed(), position_ + total, complaint_of(in.stream)));
     }
   }
   return total;

@@ -196,6 +196,12 @@ IdxImages read_idx_images(ByteStream& stream, const Selection& selection, Storag
   return images;
 }
 
+void skip_idx_images(ByteStream& stream) {
+  const Header header = read_header(stream, false);
+  skip_exactly(stream, header.total() - stream.position(), header);
+  require_end(stream, header);
+}
+
 IdxLabels read_idx_labels(ByteStream& stream) {
   const Header header = read_header(stream, true);
   const Storage bytes = read_exactly(stream, header.dimensions[0], header, StorageKind::memory);

@@ -47,4 +47,7 @@ IdxImages read_idx_images(ByteStream& stream, const Selection& selection,
                           StorageKind kind = StorageKind::memory);
 IdxLabels read_idx_labels(ByteStream& stream);
 
+// Reads images to their end and keeps none. Throws as above.
+void skip_idx_images(ByteStream& stream);
+
 }  // namespace muster::data

@@ -3,26 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 
 #include "common/error.h"
 #include "trainer/data/idx.h"
+#include "trainer/data/source_file.h"
 
 namespace muster::data {
 namespace {
-
-// A stream over a file; false where there is none to read.
-struct OpenFile {
-  explicit OpenFile(const std::filesystem::path& path) {
-    std::error_code error;
-    if (!std::filesystem::is_regular_file(path, error)) return;
-    file.open(path, std::ios::binary);
-    if (file) stream.emplace(file, path.string(), std::filesystem::file_size(path));
-  }
-  std::ifstream file;
-  std::optional<ByteStream> stream;
-};
 
 spec::DataFacts read_facts(const spec::DataSource& source, ByteStream& images,
                            ByteStream& label_stream) {
@@ -42,16 +29,38 @@ spec::DataFacts read_facts(const spec::DataSource& source, ByteStream& images,
 }  // namespace
 
 std::optional<spec::DataFacts> look_at(const spec::DataSource& source) {
-  if (source.kind != spec::SourceKind::idx) return std::nullopt;
-  OpenFile images(source.images), labels(source.labels);
-  if (!images.stream || !labels.stream) return std::nullopt;
+  if (source.kind != spec::SourceKind::idx || !unreadable_files(source).empty()) {
+    return std::nullopt;
+  }
   try {
-    return read_facts(source, *images.stream, *labels.stream);
+    SourceFile images(source.images, kImages), labels(source.labels, kLabels);
+    return read_facts(source, images.stream(), labels.stream());
   } catch (const Invalid& error) {
     spec::DataFacts facts;
     facts.malformed = error.what();
     return facts;
   }
+}
+
+std::vector<UnreadableFile> unreadable_files(const spec::DataSource& source) {
+  std::vector<UnreadableFile> files;
+  const auto open = [&](const char* field, const std::filesystem::path& path, const char* what) {
+    try {
+      SourceFile file(path, what);
+    } catch (const Invalid& error) {
+      files.push_back({field, error.what()});
+    }
+  };
+  if (source.kind != spec::SourceKind::idx) return files;
+  open("images", source.images, kImages);
+  open("labels", source.labels, kLabels);
+  return files;
+}
+
+void read_through(const spec::DataSource& source) {
+  if (source.kind != spec::SourceKind::idx) return;
+  skip_idx_images(SourceFile(source.images, kImages).stream());
+  read_idx_labels(SourceFile(source.labels, kLabels).stream());
 }
 
 }  // namespace muster::data

@@ -1,49 +1,20 @@
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-
 #include "common/error.h"
 #include "trainer/data/dataset.h"
 #include "trainer/data/idx.h"
 #include "trainer/data/memory_dataset.h"
 #include "trainer/data/selection.h"
+#include "trainer/data/source_file.h"
 #include "trainer/data/synthetic.h"
 
 namespace muster::data {
 namespace {
 
-// Calls `read` with a stream over a regular file.
-template <typename Read>
-auto with_file(const std::filesystem::path& path, const char* what, Read read) {
-  std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status)) {
-    throw Invalid(fmt::format("{}: expected {}, found no such file{}", path.string(), what,
-                              error && error != std::errc::no_such_file_or_directory
-                                  ? " (" + error.message() + ")"
-                                  : ""));
-  }
-  if (!std::filesystem::is_regular_file(status)) {
-    throw Invalid(fmt::format("{}: expected {}, found something that is no regular file",
-                              path.string(), what));
-  }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    throw Invalid(fmt::format("{}: expected {}, cannot open it: {}", path.string(), what,
-                              std::strerror(errno)));
-  }
-  ByteStream stream(file, path.string(), std::filesystem::file_size(path));
-  return read(stream);
-}
-
 Samples read_idx(const spec::DataSource& source) {
   const Selection selection = Selection::of(source);
-  IdxImages images = with_file(source.images, "IDX images", [&](ByteStream& stream) {
-    return read_idx_images(stream, selection, storage_kind(source));
-  });
+  IdxImages images =
+      read_idx_images(SourceFile(source.images, kImages).stream(), selection, storage_kind(source));
   Samples samples;
   samples.name = source.images.string();
   samples.first = images.first;
@@ -54,8 +25,7 @@ Samples read_idx(const spec::DataSource& source) {
   samples.scale = source.scale;
   if (source.labels.empty()) return samples;
 
-  const IdxLabels labels = with_file(source.labels, "IDX labels",
-                                     [](ByteStream& stream) { return read_idx_labels(stream); });
+  const IdxLabels labels = read_idx_labels(SourceFile(source.labels, kLabels).stream());
   require_as_many(labels, source.labels.string(), images.samples_in_file, source.images.string());
   samples.name = source.labels.string();
   samples.label_count = labels.largest + 1;
