@@ -24,7 +24,8 @@ std::vector<Problem> check_document(Document& document, const std::filesystem::p
     if (!facts) {
       const std::string path = "spec.training.data." + part + ".idx";
       notes.push_back(document.locate(path) + ": " + path +
-                      ": its files cannot be read here, so that what they hold is not checked");
+                      ": its files cannot be read here, so that what they hold is not checked; "
+                      "`muster run` needs them");
     }
     return facts;
   };

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "common/json.h"
 
@@ -19,6 +20,7 @@ using Clock = std::chrono::system_clock;
 constexpr auto kLivePeriod = std::chrono::milliseconds(250);
 constexpr auto kPlainPeriod = std::chrono::seconds(5);
 
+// Less the last column: what stands in it makes some terminals begin a new line.
 size_t width_of(FILE* out) {
   winsize size{};
   const bool known = ::ioctl(::fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
@@ -56,6 +58,25 @@ std::string replicas_line(const api::TrainingJob& job) {
   return line.empty() ? "starting" : line;
 }
 
+struct Field {
+  std::string text;
+  int worth;  // the least goes first
+};
+
+std::string fit(std::vector<Field> fields, size_t width) {
+  const auto length = [&] {
+    size_t sum = 0;
+    for (const Field& field : fields) sum += field.text.size();
+    return sum;
+  };
+  while (fields.size() > 1 && length() > width) {
+    fields.erase(std::ranges::min_element(fields, {}, &Field::worth));
+  }
+  std::string line;
+  for (const Field& field : fields) line += field.text;
+  return line.substr(0, width);
+}
+
 }  // namespace
 
 std::string duration_text(double seconds) {
@@ -73,23 +94,28 @@ std::string grouped(int64_t number) {
   return digits;
 }
 
-std::string progress_line(const api::TrainingJob& job, const Json& progress) {
+std::string progress_line(const api::TrainingJob& job, const Json& progress, size_t width) {
   const int64_t step = integer_or(progress, "step", 0);
-  if (step <= 0) return replicas_line(job);
-  std::string line = "step " + grouped(step);
+  if (step <= 0) return replicas_line(job).substr(0, width);
+  std::vector<Field> fields = {{"step " + grouped(step), 5}};
   if (const int64_t total = integer_or(progress, "totalSteps", 0); total > 0) {
-    line += "/" + grouped(total) + fmt::format(" ({}%)", 100 * step / total);
+    fields[0].text += "/" + grouped(total);
+    fields.push_back({fmt::format(" ({}%)", 100 * step / total), 0});
   }
-  if (const std::string loss = loss_text(progress); !loss.empty()) line += "  loss " + loss;
+  if (const std::string loss = loss_text(progress); !loss.empty()) {
+    fields.push_back({"  loss " + loss, 3});
+  }
   const Json& accuracy = member(member(progress, "metrics"), "accuracy");
-  if (accuracy.is_number()) line += fmt::format("  accuracy {:.4f}", accuracy.get<double>());
+  if (accuracy.is_number()) {
+    fields.push_back({fmt::format("  accuracy {:.4f}", accuracy.get<double>()), 2});
+  }
   const double speed = number_or(progress, "examplesPerSecond", 0);
   if (std::isfinite(speed) && speed > 0 && speed < 1e15) {
-    line += "  " + grouped(std::llround(speed)) + " examples/s";
+    fields.push_back({"  " + grouped(std::llround(speed)) + " examples/s", 1});
   }
   const double left = number_or(progress, "etaSeconds", -1);
-  if (left >= 0) line += "  " + duration_text(left) + " left";
-  return line;
+  if (left >= 0) fields.push_back({"  " + duration_text(left) + " left", 4});
+  return fit(std::move(fields), width);
 }
 
 Display::Display(FILE* out)
@@ -127,8 +153,7 @@ void Display::update(const api::TrainingJob& job, const Json& progress) {
   const auto now = Clock::now();
   if (now < next_) return;
   next_ = now + (terminal_ ? Clock::duration(kLivePeriod) : Clock::duration(kPlainPeriod));
-  std::string line = progress_line(job, progress);
-  if (terminal_) line = line.substr(0, width_of(out_));
+  std::string line = progress_line(job, progress, terminal_ ? width_of(out_) : std::string::npos);
   if (line == line_) return;
   write(terminal_ ? "\r\033[K" + line : clock_text() + " " + line + "\n");
   line_ = std::move(line);

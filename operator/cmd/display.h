@@ -15,8 +15,10 @@ namespace muster::cmd {
 std::string duration_text(double seconds);
 // 1234567 as "1,234,567".
 std::string grouped(int64_t number);
-// How far a job has come, on one line: by /progress where there is one, else by its replicas.
-std::string progress_line(const api::TrainingJob& job, const Json& progress);
+// How far a job has come, on one line: by /progress where there is one, else by its replicas. Where
+// it would be wider than `width` columns, it does without the fields that are missed least, whole.
+std::string progress_line(const api::TrainingJob& job, const Json& progress,
+                          size_t width = std::string::npos);
 
 // What `muster run` shows while a job runs: events as lines, and progress as one live line on a
 // terminal or as a line every few seconds elsewhere.

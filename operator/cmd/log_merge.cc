@@ -46,12 +46,23 @@ size_t date_position(const std::string& line) {
 
 bool is_wanted(const std::string& name, const std::vector<std::string>& wanted) {
   if (wanted.empty()) return true;
-  return std::ranges::any_of(wanted, [&](const std::string& one) {
-    return name == one || name.substr(0, name.rfind('-')) == one;
-  });
+  return std::ranges::any_of(wanted, [&](const std::string& one) { return means(one, name); });
 }
 
 }  // namespace
+
+std::set<std::string> logged_names(const fs::path& folder) {
+  std::set<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().extension() == ".log") names.insert(entry.path().stem());
+  }
+  return names;
+}
+
+bool means(const std::string& asked, const std::string& replica) {
+  return replica == asked || replica.substr(0, replica.rfind('-')) == asked;
+}
 
 void LogFile::skip() {
   std::error_code error;
@@ -86,12 +97,8 @@ void LogFile::place(const std::string& line) {
 }
 
 void LogMerger::find_logs() {
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder_, error)) {
-    const std::string name = entry.path().stem();
-    if (entry.path().extension() == ".log" && is_wanted(name, wanted_)) {
-      logs_.try_emplace(name, entry.path());
-    }
+  for (const std::string& name : logged_names(folder_)) {
+    if (is_wanted(name, wanted_)) logs_.try_emplace(name, folder_ / (name + ".log"));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,12 @@ class LogFile {
   int64_t second_ = 0;
 };
 
+// Whose logs stand in `folder`: replicas, and "muster" for what happened to the job.
+std::set<std::string> logged_names(const std::filesystem::path& folder);
+
+// Whether `asked`, a replica ("worker-1") or a role ("worker"), means the replica.
+bool means(const std::string& asked, const std::string& replica);
+
 // Several logs as one, in the order of time.
 class LogMerger {
  public:
@@ -44,7 +51,6 @@ class LogMerger {
   // What is new, as "worker-1 | ..."; the first time, only the last `tail` lines of each if that is
   // not negative.
   std::vector<std::string> read(int tail, bool even_unfinished);
-  bool found_any() const { return !logs_.empty(); }
 
  private:
   void find_logs();

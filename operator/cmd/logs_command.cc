@@ -1,13 +1,16 @@
 #include <fmt/format.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <set>
 
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "operator/cmd/commands.h"
 #include "operator/cmd/job_source.h"
 #include "operator/cmd/log_merge.h"
+#include "operator/cmd/stored_job.h"
 #include "operator/local/job_directory.h"
 #include "operator/local/run_lock.h"
 
@@ -17,10 +20,40 @@ namespace {
 
 constexpr int kFollowMilliseconds = 200;
 
+// Those that have a log and, while the job runs, those that will have one.
+std::set<std::string> known_names(const local::JobDirectory& directory) {
+  std::set<std::string> names = logged_names(directory.logs());
+  if (!local::RunLock::holder(directory)) return names;
+  const api::TrainingJob job = load_stored_job(directory.root()).job;
+  for (const auto& [role, spec] : job.replicas) {
+    for (int index = 0; index < spec.replicas; ++index) {
+      names.insert(local::replica_name(job, role, index));
+    }
+  }
+  return names;
+}
+
+void require_known(const local::JobDirectory& directory, const std::vector<std::string>& asked) {
+  const std::set<std::string> known = known_names(directory);
+  if (known.empty()) {
+    throw Invalid(shown(directory.root()) + ": expected the logs of a job, found none");
+  }
+  for (const std::string& name : asked) {
+    const bool found = std::ranges::any_of(
+        known, [&](const std::string& replica) { return means(name, replica); });
+    if (found) continue;
+    throw Invalid(
+        fmt::format("{}: expected a replica or role of those that have logs ({}), found "
+                    "\"{}\"",
+                    shown(directory.root()), fmt::join(known, ", "), name));
+  }
+}
+
 }  // namespace
 
 int show_logs(const LogOptions& options) {
   const local::JobDirectory directory(options.directory);
+  require_known(directory, options.replicas);
   LogMerger merger(directory.logs(), options.replicas);
   for (bool last = false;;) {
     // What is written before the runner was seen to be gone is read after.
@@ -30,10 +63,7 @@ int show_logs(const LogOptions& options) {
     if (last || std::ferror(stdout) != 0) break;
     ::poll(nullptr, 0, kFollowMilliseconds);
   }
-  if (merger.found_any()) return kSuccess;
-  throw Invalid(shown(directory.root()) + ": expected logs" +
-                (options.replicas.empty() ? "" : " of " + options.replicas.front()) +
-                ", found none");
+  return kSuccess;
 }
 
 }  // namespace muster::cmd

@@ -13,6 +13,7 @@
 #include "operator/cmd/job_source.h"
 #include "operator/cmd/not_evaluated.h"
 #include "operator/cmd/resume.h"
+#include "operator/cmd/small_model.h"
 #include "operator/plan/describe.h"
 
 namespace muster::cmd {
@@ -79,6 +80,23 @@ Json result_of(const local::JobDirectory& directory, const api::TrainingJob& job
           {"checkpoint", found->directory.lexically_relative(directory.root()).string()}};
 }
 
+Json failure_of(const local::JobDirectory& directory, const api::TrainingJob& job,
+                const std::vector<ObservedReplica>& replicas) {
+  const api::Condition* target = job.status.find("FailureTarget");
+  if (target == nullptr || !target->status) return nullptr;
+  const std::optional<Failure> failure = deciding_failure(job, replicas);
+  const auto log = [&] {
+    return directory.log(failure->name).lexically_relative(directory.root());
+  };
+  Json value;
+  value["reason"] = target->reason;
+  value["message"] = target->message;
+  value["replica"] = failure ? Json(failure->name) : Json();
+  value["exitCode"] = failure && failure->exit_code ? Json(*failure->exit_code) : Json();
+  value["log"] = failure ? Json(log().string()) : Json();
+  return value;
+}
+
 }  // namespace
 
 std::string state_of(const api::JobStatus& status) {
@@ -111,6 +129,10 @@ Json summary_of(const local::JobDirectory& directory, const api::TrainingJob& jo
        {"weightsDigest", "checkpoint", "model", "secondsPerBatch", "examplesPerSecond"}) {
     summary[field] = member(result, field);
   }
+  const Json& model = summary["model"];
+  summary["parameters"] =
+      model.is_string() ? few_parameters(directory.root() / model.get<std::string>()) : Json();
+  summary["failure"] = failure_of(directory, job, replicas);
   return summary;
 }
 
@@ -139,6 +161,9 @@ std::string summary_text(const std::string& name, const Json& summary,
   text +=
       row("examples/s", speed.is_number() ? Json(std::llround(speed.get<double>())) : Json(), "");
   text += row("seconds per batch", summary["secondsPerBatch"], "{:.6f}");
+  if (!summary["parameters"].is_null()) {
+    text += row("parameters", parameters_text(summary["parameters"]), "");
+  }
   text += row("weights (SHA-256)", summary["weightsDigest"], "");
   text += row("checkpoint", file("checkpoint"), "");
   text += row("model", file("model"), "");

@@ -15,11 +15,14 @@ std::string state_of(const api::JobStatus& status);
 
 // summary.json: {state, step, epochs, trainLoss, validationLoss, validationAccuracy, testLoss,
 // testAccuracy, notEvaluated, wallSeconds, weightsDigest, checkpoint, model, secondsPerBatch,
-// examplesPerSecond}, with checkpoint and model as paths below the directory; null where unknown.
+// examplesPerSecond, parameters, failure}, with checkpoint and model as paths below the directory;
+// null where unknown.
 // Of a job that succeeded from result.json; of another one from its newest whole checkpoint, step 0
 // if it trained and has none; either with the evaluation of that step. notEvaluated: {"validation":
 // why, "test": why} of a job that succeeded, for data its `training` has and whose evaluation is
-// not there; null where nothing is missing.
+// not there; null where nothing is missing. parameters: those of a model with few
+// (few_parameters). failure: why a job failed, {reason, message, replica, exitCode, log}, the last
+// three of the replica whose end decided that, null where none did.
 Json summary_of(const local::JobDirectory& directory, const api::TrainingJob& job,
                 const std::vector<plan::ObservedReplica>& replicas, double wall_seconds);
 

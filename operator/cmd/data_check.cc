@@ -1,0 +1,90 @@
+#include "operator/cmd/data_check.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "trainer/data/look.h"
+#include "trainer/spec/training_spec.h"
+
+namespace muster::cmd {
+
+namespace {
+
+namespace fs = std::filesystem;
+using api::Role;
+
+// The folder that relative paths of a role start at; nothing where it does not run muster-trainer
+// here.
+std::optional<fs::path> folder_of(const JobSource& source, Role role) {
+  const auto spec = source.job.replicas.find(role);
+  if (spec == source.job.replicas.end() || spec->second.replicas == 0) return std::nullopt;
+  std::map<std::string, int> ports;
+  for (const std::string& name : local::port_names(source.job)) ports[name] = 0;
+  const local::ReplicaLaunch replica =
+      local::replica_launch(source.job, role, 0, 0, source.setting, ports);
+  return replica.runs_trainer ? std::optional(replica.launch.directory) : std::nullopt;
+}
+
+class DataCheck {
+ public:
+  explicit DataCheck(const JobSource& source)
+      : source_(source), data_(spec::to_training_spec(source.job.training).data) {}
+
+  void run() {
+    for (const Role role : {Role::chief, Role::worker}) {
+      if (const auto folder = folder_of(source_, role)) check("train", data_.train, *folder, false);
+    }
+    const auto evaluator = source_.job.replicas.find(Role::evaluator);
+    const bool evaluates_apart =
+        evaluator != source_.job.replicas.end() && evaluator->second.replicas > 0;
+    const Role evaluates = evaluates_apart ? Role::evaluator : leader();
+    if (const auto folder = folder_of(source_, evaluates)) {
+      if (data_.validation) check("validation", *data_.validation, *folder, evaluates_apart);
+      if (data_.test) check("test", *data_.test, *folder, evaluates_apart);
+    }
+    if (!problems_.empty()) throw Invalid(problems_, kBadInput);
+  }
+
+ private:
+  Role leader() const {
+    return source_.job.replicas.contains(Role::chief) ? Role::chief : Role::worker;
+  }
+
+  void check(const std::string& part, spec::DataSource source, const fs::path& folder, bool whole) {
+    if (source.kind != spec::SourceKind::idx) return;
+    source.images = (folder / source.images).lexically_normal();
+    source.labels = (folder / source.labels).lexically_normal();
+    if (!seen_.insert({part, source.images, source.labels}).second) return;
+    const std::string path = "spec.training.data." + part + ".idx";
+    const std::vector<data::UnreadableFile> unreadable = data::unreadable_files(source);
+    for (const auto& [field, why] : unreadable) report(path + "." + field, why);
+    const bool is_trained_on = seen_.contains({"train", source.images, source.labels});
+    if (!unreadable.empty() || !whole || is_trained_on) return;
+    try {
+      data::read_through(source);
+    } catch (const Invalid& error) {
+      report(path, error.what());
+    }
+  }
+
+  void report(const std::string& path, const std::string& why) {
+    problems_ += problems_.empty() ? "" : "\n";
+    problems_ += source_.document.locate(path) + ": " + path + ": " + why;
+  }
+
+  const JobSource& source_;
+  const spec::DataSpec data_;
+  std::set<std::vector<std::string>> seen_;  // part, images, labels
+  std::string problems_;
+};
+
+}  // namespace
+
+void require_data(const JobSource& source) {
+  if (!source.job.training.is_null()) DataCheck(source).run();
+}
+
+}  // namespace muster::cmd

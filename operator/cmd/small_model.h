@@ -1,0 +1,19 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "common/document.h"
+
+namespace muster::cmd {
+
+// The parameters of an exported model that has so few (kFew) that a person can look at them, by
+// tensor: {"linear/bias": [10.0], "linear/kernel": [2.0]}, in C order. Null for a larger model, and
+// where there is no such file or it is damaged.
+inline constexpr size_t kFew = 16;
+Json few_parameters(const std::filesystem::path& model);
+
+// "linear/bias 10.0012, linear/kernel 1.99965"; more than one number as "[1, 2]".
+std::string parameters_text(const Json& parameters);
+
+}  // namespace muster::cmd

@@ -1,0 +1,40 @@
+#include "operator/cmd/display.h"
+
+#include <gtest/gtest.h>
+
+namespace muster::cmd {
+namespace {
+
+// As mnist-mlp's in its last steps: 83 columns.
+Json progress() {
+  return {{"step", 1500},
+          {"totalSteps", 1564},
+          {"loss", "0.09169"},
+          {"metrics", {{"accuracy", 0.9734}}},
+          {"examplesPerSecond", 45881},
+          {"etaSeconds", 2}};
+}
+
+TEST(ProgressLine, says_all_where_there_is_room) {
+  EXPECT_EQ(progress_line({}, progress()),
+            "step 1,500/1,564 (95%)  loss 0.0917  accuracy 0.9734  45,881 examples/s  0:02 left");
+}
+
+TEST(ProgressLine, gives_up_whole_fields_where_there_is_not_and_never_cuts_one) {
+  const std::pair<size_t, const char*> cases[] = {
+      {79, "step 1,500/1,564  loss 0.0917  accuracy 0.9734  45,881 examples/s  0:02 left"},
+      {60, "step 1,500/1,564  loss 0.0917  accuracy 0.9734  0:02 left"},
+      {50, "step 1,500/1,564  loss 0.0917  0:02 left"},
+      {30, "step 1,500/1,564  0:02 left"},
+      {16, "step 1,500/1,564"}};
+  for (const auto& [width, line] : cases) EXPECT_EQ(progress_line({}, progress(), width), line);
+}
+
+TEST(ProgressLine, is_never_wider_than_what_there_is) {
+  for (size_t width = 0; width < 100; ++width) {
+    EXPECT_LE(progress_line({}, progress(), width).size(), width);
+  }
+}
+
+}  // namespace
+}  // namespace muster::cmd
