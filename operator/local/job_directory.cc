@@ -33,7 +33,7 @@ constexpr Field kFields[] = {{"name", &Json::is_string, "a string"},
                              {"replicas", &Json::is_array, "a list"}};
 
 void check(const fs::path& path, const Json& value) {
-  if (value.is_discarded()) not_ours(path, "JSON, as `muster run` wrote it,", "something else");
+  if (value.is_discarded()) not_ours(path, "the JSON that `muster run` wrote", "something else");
   if (!value.is_object()) not_ours(path, "an object", describe(value));
   for (const auto& [name, is, expected] : kFields) {
     const Json& found = member(value, name);
