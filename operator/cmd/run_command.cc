@@ -14,6 +14,7 @@
 #include "common/file.h"
 #include "operator/api/status.h"
 #include "operator/cmd/commands.h"
+#include "operator/cmd/data_check.h"
 #include "operator/cmd/display.h"
 #include "operator/cmd/job_source.h"
 #include "operator/cmd/resume.h"
@@ -31,7 +32,7 @@ namespace {
 using local::JobDirectory;
 using local::JobState;
 
-constexpr auto kStatusPeriod = std::chrono::seconds(5);
+constexpr auto kStatusPeriod = std::chrono::seconds(1);  // progress is written as often, at most
 constexpr auto kLogPeriod = std::chrono::milliseconds(500);
 constexpr size_t kMostChanges = 5;  // by name
 constexpr int kMostFailures = 8;    // in a row; half a minute
@@ -286,6 +287,7 @@ int run_job(const RunOptions& options) {
   if (!source.job.training.is_null()) source.setting.trainer = require_trainer();
   std::vector<std::string> notes = local::check_runs_here(source.job, source.setting);
   notes.insert(notes.end(), source.notes.begin(), source.notes.end());
+  require_data(source);
   const JobDirectory directory = source.setting.directory;
   muster::create_directories(directory.replicas());
   const local::RunLock lock(directory);
