@@ -24,8 +24,8 @@ constexpr const char* kFooter = R"(Examples:
 
 Exit codes: 0 done, 64 wrong command line, 65 malformed input, 69 try again later, 70 internal error,
 73 cannot write, 76 a peer of another job, 78 malformed configuration, 90 the loss is not finite, 91
-trained but not evaluated, 124 the deadline has passed, 130 and 143 interrupted. A failed job ends with
-its failed replica's code.)";
+trained but not evaluated, 124 the deadline has passed, 129, 130 and 143 interrupted. A failed job ends
+with its failed replica's code.)";
 
 // The options of all commands, and what is to be done once they are read.
 class Program {

@@ -92,11 +92,17 @@ def reference(schema):
                       "Where samples come from; exactly one source.", sources["train"]))
 
 
+# 128 + the signal that `muster run` was interrupted by; 143, SIGTERM's, a trainer has too.
+INTERRUPTED = [("129", "retryable", "`muster run`: interrupted by SIGHUP, state saved"),
+               ("130", "retryable", "`muster run`: interrupted by SIGINT (Ctrl-C), state saved")]
+
+
 def exit_codes():
-    """The table's lines, from `kName = number,  // kind: meaning` in the header."""
+    """The table's lines, from `kName = number,  // kind: meaning` in the header, and those of signals."""
     header = (ROOT / "common/exit_code.h").read_text()
+    codes = re.findall(r"k\w+ = (\d+),\s*// (\w+): (.*)", header) + INTERRUPTED
     yield "| code | | meaning |\n|---|---|---|\n| 0 | | finished |\n"
-    for number, which, meaning in re.findall(r"k\w+ = (\d+),\s*// (\w+): (.*)", header):
+    for number, which, meaning in sorted(codes, key=lambda code: int(code[0])):
         yield f"| {number} | {which} | {meaning} |\n"
 
 
