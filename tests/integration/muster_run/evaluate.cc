@@ -28,6 +28,11 @@ std::unique_ptr<Muster> run_mnist(ScriptJob& job, const std::vector<std::string>
   return job.muster(arguments);
 }
 
+// An evaluator with a command of its own, of which `muster run` cannot know what it will read.
+const std::string kOwnCommand =
+    "spec.replicaSpecs.evaluator.template={spec: {containers: [{name: trainer, command: "
+    "[" MUSTER_BINARY_DIR "/bin/muster-trainer]}]}}";
+
 int count(const std::string& text, const std::string& part) {
   int found = 0;
   for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++found;
@@ -36,7 +41,7 @@ int count(const std::string& text, const std::string& part) {
 
 TEST(MusterRunEvaluates, what_it_can_and_says_at_once_and_at_the_end_what_it_cannot) {
   ScriptJob job("");
-  const std::vector<std::string> sets = {"spec.training.data.train.take=6400",
+  const std::vector<std::string> sets = {"spec.training.data.train.take=6400", kOwnCommand,
                                          "spec.training.data.test.idx.images=no/such/file"};
   auto run = run_mnist(job, sets);
   EXPECT_EQ(run->wait(), kNotEvaluated) << run->output();
@@ -55,7 +60,7 @@ TEST(MusterRunEvaluates, what_it_can_and_says_at_once_and_at_the_end_what_it_can
 
 TEST(MusterRunEvaluates, nothing_where_all_data_are_bad_and_names_them_for_each) {
   ScriptJob job("");
-  auto run = run_mnist(job, {"spec.training.data.train.take=6400",
+  auto run = run_mnist(job, {"spec.training.data.train.take=6400", kOwnCommand,
                              "spec.training.data.validation.idx.images=no/such/file",
                              "spec.training.data.test.idx.images=no/such/file"});
   EXPECT_EQ(run->wait(), kNotEvaluated) << run->output();
@@ -66,13 +71,73 @@ TEST(MusterRunEvaluates, nothing_where_all_data_are_bad_and_names_them_for_each)
   }
 }
 
-TEST(MusterRunEvaluates, by_the_chief_where_there_is_no_evaluator_which_looks_first) {
+// A file of the examples' MNIST with a bit flipped in the middle.
+std::string flip_a_bit(const ScriptJob& job, const std::string& name) {
+  std::string bytes = read_text(fs::path(MUSTER_SOURCE_DIR) / "examples/data/mnist" / name);
+  bytes[bytes.size() / 2] ^= 1;
+  const fs::path path = job.folder() / name;
+  std::ofstream(path, std::ios::binary) << bytes;
+  return path.string();
+}
+
+TEST(MusterRunData, that_are_missing_are_all_named_and_nothing_is_started) {
+  ScriptJob job("");
+  auto run = run_mnist(job, {"spec.training.data.train.idx.images=no/train",
+                             "spec.training.data.validation.idx.labels=no/validation",
+                             "spec.training.data.test.idx.images=no/test"});
+  EXPECT_EQ(run->wait(), kBadInput);
+  EXPECT_THAT(run->output(),
+              AllOf(HasSubstr("spec.training.data.train.idx.images: "),
+                    HasSubstr("no/train: expected IDX images, found no such file"),
+                    HasSubstr("no/validation: expected IDX labels, found no such file"),
+                    HasSubstr("no/test: expected IDX images, found no such file")));
+  EXPECT_FALSE(fs::exists(job.directory()));
+}
+
+TEST(MusterRunData, of_an_evaluation_are_asked_for_without_an_evaluator_too) {
   ScriptJob job("");
   auto run = run_mnist(job, {"spec.training.data.test.idx.images=no/such/file",
                              "spec.replicaSpecs.evaluator.replicas=0"});
   EXPECT_EQ(run->wait(), kBadInput) << run->output();
   EXPECT_THAT(run->output(), HasSubstr("no/such/file"));
-  EXPECT_FALSE(fs::exists(job.directory() / "checkpoints"));
+  EXPECT_FALSE(fs::exists(job.directory()));
+}
+
+TEST(MusterRunData, of_an_evaluator_that_are_damaged_are_refused_before_anything_is_started) {
+  ScriptJob job("");
+  const std::string damaged = flip_a_bit(job, "t10k-images-idx3-ubyte.gz");
+  auto run = run_mnist(job, {"spec.training.data.test.idx.images=" + damaged});
+  EXPECT_EQ(run->wait(), kBadInput) << run->output();
+  EXPECT_THAT(run->output(), AllOf(HasSubstr("spec.training.data.test.idx: " + damaged),
+                                   HasSubstr("CRC mismatch")));
+  EXPECT_FALSE(fs::exists(job.directory()));
+}
+
+TEST(MusterRunData, to_train_on_that_are_damaged_end_the_job_before_its_first_step) {
+  ScriptJob job("");
+  const std::string damaged = flip_a_bit(job, "train-images-idx3-ubyte.gz");
+  auto run = run_mnist(job, {"spec.training.data.train.idx.images=" + damaged});
+  EXPECT_EQ(run->wait(), kBadInput) << run->output();
+  EXPECT_THAT(run->output(),
+              AllOf(HasSubstr(damaged + ": damaged gzip data at byte"), HasSubstr("CRC mismatch")));
+  const Json summary = Json::parse(read_text(job.directory() / "summary.json"));
+  EXPECT_EQ(summary["step"], 0);
+  EXPECT_EQ(summary["failure"]["reason"], "PermanentExitCode");
+  EXPECT_EQ(summary["failure"]["exitCode"], kBadInput);
+  EXPECT_THAT(summary["failure"]["message"].get<std::string>(), HasSubstr("CRC mismatch"));
+}
+
+// With a command of its own, the chief is the first to look.
+TEST(MusterRunEvaluates, by_the_chief_where_there_is_no_evaluator_which_looks_first) {
+  ScriptJob job("");
+  auto run = run_mnist(
+      job,
+      {"spec.training.data.test.idx.images=no/such/file", "spec.replicaSpecs.evaluator.replicas=0",
+       "spec.replicaSpecs.chief.template={spec: {containers: [{name: trainer, command: "
+       "[" MUSTER_BINARY_DIR "/bin/muster-trainer]}]}}"});
+  EXPECT_EQ(run->wait(), kBadInput) << run->output();
+  EXPECT_THAT(run->output(), HasSubstr("no/such/file"));
+  EXPECT_EQ(Json::parse(read_text(job.directory() / "summary.json"))["step"], 0);
 }
 
 TEST(MusterRunWarnings, of_replicas_are_shown_once_and_those_of_earlier_runs_are_not) {
@@ -113,11 +178,24 @@ TEST(MusterRunWarnings, name_a_damaged_checkpoint_and_evaluate_passes_over_it) {
   EXPECT_THAT(evaluate->output(), HasSubstr(passed_over));
   auto again = run_mnist(job, {"spec.training.checkpoint.everySteps=20"});
   EXPECT_EQ(again->wait(), kSuccess) << again->output();
-  // `muster run`, which looks at what it would go on from, and whichever replica is first to see
-  // it.
-  EXPECT_THAT(again->output(), HasSubstr(" warning muster: checkpoint "));
+  // Whichever replica is first to see it; `muster run`, which looks before, leaves it to them.
   EXPECT_EQ(count(again->output(), "-0: checkpoint "), 1) << again->output();
-  EXPECT_EQ(count(again->output(), passed_over), 2) << again->output();
+  EXPECT_EQ(count(again->output(), passed_over), 1) << again->output();
+}
+
+TEST(MusterRunWarnings, refuse_to_begin_again_where_all_checkpoints_are_damaged) {
+  ScriptJob job("");
+  auto first = run_mnist(job, {"spec.training.checkpoint.everySteps=20"});
+  await_file(job.directory() / "checkpoints" / "checkpoint");
+  first->signal(SIGINT);
+  EXPECT_EQ(first->wait(), 130) << first->output();
+  for (const auto& entry : fs::directory_iterator(job.directory() / "checkpoints"))
+    if (fs::exists(entry.path() / "manifest.json"))
+      fs::resize_file(entry.path() / "manifest.json", 100);
+  auto again = run_mnist(job, {"spec.training.checkpoint.everySteps=20"});
+  EXPECT_EQ(again->wait(), kBadInput) << again->output();
+  EXPECT_EQ(count(again->output(), "found only damaged ones: "), 1) << again->output();
+  EXPECT_THAT(again->output(), HasSubstr("/manifest.json: truncated"));
 }
 
 TEST(MusterEvaluate, says_muster_to_who_typed_muster) {
