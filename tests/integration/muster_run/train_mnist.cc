@@ -177,11 +177,5 @@ TEST_F(MnistRun, names_a_worker_that_is_stopped) {
   EXPECT_EQ(mnist->wait(), kSuccess) << mnist->output();
 }
 
-TEST_F(MnistRun, stops_on_data_that_is_missing_and_names_it) {
-  auto mnist = run("run", {"spec.training.data.train.idx.images=no/such/file"});
-  EXPECT_EQ(mnist->wait(), kBadInput) << mnist->output();
-  EXPECT_THAT(mnist->output(), HasSubstr("no/such/file"));
-}
-
 }  // namespace
 }  // namespace muster::test
