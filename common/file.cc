@@ -9,7 +9,8 @@
 #include <cstring>
 #include <random>
 #include <system_error>
-#include <utility>
+
+#include "common/descriptor.h"
 
 namespace muster {
 
@@ -20,22 +21,6 @@ namespace fs = std::filesystem;
 std::string system_words(int error) {
   return std::generic_category().message(error);
 }
-
-// Closes on every way out; close_checked() is for writers, whose last error may come only then.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-  bool close_checked() { return ::close(std::exchange(fd_, -1)) == 0; }
-
- private:
-  int fd_;
-};
 
 int open_retrying(const fs::path& path, int flags, mode_t mode = 0) {
   int fd;

@@ -9,6 +9,7 @@
 #include <random>
 #include <set>
 
+#include "common/descriptor.h"
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/file.h"
@@ -49,16 +50,16 @@ std::string new_uid() {
 }
 
 // SIGINT, SIGTERM and SIGHUP as something to poll; threads made from now on leave them alone too.
-local::Descriptor watch_signals() {
+Descriptor watch_signals() {
   sigset_t set;
   sigemptyset(&set);
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, number);
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
-  return local::Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  return Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-std::optional<int> read_signal(const local::Descriptor& signals) {
+std::optional<int> read_signal(const Descriptor& signals) {
   signalfd_siginfo info{};
   if (::read(signals.get(), &info, sizeof info) != sizeof info) return std::nullopt;
   return static_cast<int>(info.ssi_signo);
@@ -88,7 +89,7 @@ JobState adopt_state(JobSource& source) {
 
 class Run {
  public:
-  Run(JobSource source, JobState state, const RunOptions& options, local::Descriptor signals)
+  Run(JobSource source, JobState state, const RunOptions& options, Descriptor signals)
       : source_(source),
         options_(options),
         signals_(std::move(signals)),
@@ -229,7 +230,7 @@ class Run {
 
   const JobSource source_;
   const RunOptions options_;
-  const local::Descriptor signals_;
+  const Descriptor signals_;
   Display display_;
   Warnings warnings_;
   local::LocalCluster cluster_;
@@ -298,7 +299,7 @@ int run_job(const RunOptions& options) {
   for (std::string& note : check_resume(source)) notes.push_back(std::move(note));
 
   const std::string mark = "MUSTER_JOB_UID=" + state.uid;
-  local::Descriptor signals = watch_signals();
+  Descriptor signals = watch_signals();
   const local::Guard guard(directory, lock, mark);
   const int leftovers = local::end_leftovers(directory, mark);
   write_file_atomically(directory.manifest(), local::to_yaml(source.document.value()));

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "common/descriptor.h"
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "operator/api/status.h"
@@ -38,7 +39,7 @@ int stop_job(const std::filesystem::path& path, bool now) {
     fmt::print("{}: no `muster run` runs this job\n", shown(directory.root()));
     return kSuccess;
   }
-  const local::Descriptor watch(static_cast<int>(::syscall(SYS_pidfd_open, runner->pid, 0)));
+  const Descriptor watch(static_cast<int>(::syscall(SYS_pidfd_open, runner->pid, 0)));
   // Only if the number is still its own, now that the descriptor holds it, is it signalled.
   if (watch && local::is_alive(*runner)) {
     const auto send = [&](int number) {

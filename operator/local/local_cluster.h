@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "common/descriptor.h"
 #include "operator/cluster/cluster.h"
-#include "operator/local/descriptor.h"
 #include "operator/local/job_directory.h"
 #include "operator/local/ports.h"
 #include "operator/local/prober.h"

@@ -7,8 +7,8 @@
 #include <random>
 #include <set>
 
+#include "common/descriptor.h"
 #include "common/error.h"
-#include "operator/local/descriptor.h"
 
 namespace muster::local {
 

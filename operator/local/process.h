@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "operator/local/descriptor.h"
+#include "common/descriptor.h"
 #include "operator/local/process_table.h"
 
 namespace muster::local {

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <sstream>
 
-#include "operator/local/descriptor.h"
+#include "common/descriptor.h"
 
 namespace muster::local {
 

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <optional>
 
-#include "operator/local/descriptor.h"
+#include "common/descriptor.h"
 #include "operator/local/job_directory.h"
 #include "operator/local/process_table.h"
 

@@ -1,7 +1,6 @@
 #include "trainer/loop/attend.h"
 
-#include <random>
-
+#include "common/random.h"
 #include "trainer/group/address.h"
 #include "trainer/group/grpc_server.h"
 #include "trainer/ps/grpc_link.h"
@@ -12,11 +11,6 @@ namespace muster::loop {
 namespace {
 
 constexpr size_t kLongestTraining = 1 << 20;  // bytes; a message has a limit
-
-uint64_t random_number() {
-  std::random_device device;
-  return (uint64_t{device()} << 32) | device();
-}
 
 }  // namespace
 

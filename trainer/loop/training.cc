@@ -2,12 +2,12 @@
 
 #include <charconv>
 #include <cstdlib>
-#include <numeric>
 
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/file.h"
 #include "trainer/compute/graph.h"
+#include "trainer/compute/layers/layer.h"
 #include "trainer/data/look.h"
 #include "trainer/group/address.h"
 #include "trainer/spec/check.h"
@@ -43,10 +43,6 @@ void check_files(const Training& training, const std::string& name) {
   Problems problems(training.document);
   spec::check_training(training.document, "", problems, look_up);
   require_no_problems(problems.sorted(), kBadInput);
-}
-
-int64_t product(const std::vector<int64_t>& shape) {
-  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
 }
 
 void check_labels(const data::Dataset& dataset, const std::string& name,
@@ -103,12 +99,15 @@ std::unique_ptr<data::Dataset> open_for(const Training& training, const std::str
   check_files(training, name);
   auto dataset = data::open_dataset(source_of(training.spec.data, name));
   if (dataset->size() == 0) throw Invalid("data." + name + ": expected samples, found none");
-  const int64_t width = product(dataset->sample_shape());
-  if (model.input_shape.empty()) model.input_shape = {width};
-  if (product(model.input_shape) != width)
+  const std::optional<int64_t> width = compute::element_count(dataset->sample_shape());
+  if (!width)
+    throw Invalid("data." + name + ": expected samples with " + compute::kCountable + ", found " +
+                  compute::to_string(dataset->sample_shape()));
+  if (model.input_shape.empty()) model.input_shape = {*width};
+  if (compute::element_count(model.input_shape) != width)
     throw Invalid("data." + name + ": model \"" + model.name + "\" expects samples of " +
-                  std::to_string(product(model.input_shape)) + " elements, found " +
-                  std::to_string(width));
+                  compute::to_string(model.input_shape) + ", found " +
+                  compute::to_string(dataset->sample_shape()));
   check_labels(*dataset, name, model);
   return dataset;
 }

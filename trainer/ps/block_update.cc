@@ -1,10 +1,10 @@
 #include "trainer/ps/block_update.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "trainer/compute/cpu/kernels.h"
 #include "trainer/compute/cpu/team.h"
+#include "trainer/ps/copy.h"
 
 namespace muster::ps {
 
@@ -15,10 +15,6 @@ namespace {
 
 // Floats: of each buffer as much as stays in the second-level cache with all the others.
 constexpr size_t kBlock = 8192;
-
-void copy(std::span<const float> from, std::span<float> to) {
-  if (from.data() != to.data()) std::memcpy(to.data(), from.data(), from.size_bytes());
-}
 
 }  // namespace
 
@@ -81,12 +77,13 @@ void BlockUpdate::run_block(Share& share, Range range, Range block,
     gradients = std::span(sum, size);
   }
   const std::span<float> to = buffers.to.subspan(block.begin, size);
-  copy(buffers.from.subspan(block.begin, size), to);
+  copy_unless_same(buffers.from.subspan(block.begin, size), to);
   for (size_t slot = 0; slot < buffers.slots.size(); ++slot)
     share.slots[slot] = buffers.slots[slot].subspan(block.begin, size);
   optimizer_.apply({range.begin + block.begin, range.begin + block.end}, arguments, to, gradients,
                    share.slots);
-  for (const std::span<float> target : buffers.copies) copy(to, target.subspan(block.begin, size));
+  for (const std::span<float> target : buffers.copies)
+    copy_unless_same(to, target.subspan(block.begin, size));
 }
 
 }  // namespace muster::ps

@@ -1,12 +1,8 @@
 #include "trainer/ps/doorbell.h"
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <atomic>
-#include <climits>
-#include <ctime>
+
+#include "common/futex.h"
 
 namespace muster::ps {
 
@@ -16,12 +12,6 @@ static_assert(std::atomic_ref<uint32_t>::is_always_lock_free);
 
 std::atomic_ref<uint32_t> at(const uint32_t& value) {
   return std::atomic_ref<uint32_t>(const_cast<uint32_t&>(value));
-}
-
-void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
 }
 
 }  // namespace
@@ -35,19 +25,19 @@ uint32_t rung(const Doorbell& bell) {
 void ring(Doorbell& bell) {
   at(bell.count).fetch_add(1, std::memory_order_seq_cst);
   if (at(bell.sleepers).load(std::memory_order_seq_cst) > 0)
-    syscall(SYS_futex, &bell.count, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+    futex_wake_all(&bell.count, FutexScope::shared);
 }
 
 void wait_for_ring(Doorbell& bell, uint32_t seen, std::chrono::nanoseconds most, uint32_t spins) {
   for (uint32_t i = 0; i < spins; ++i) {
     if (rung(bell) != seen) return;
-    relax();
+    spin_pause();
   }
   const auto whole = std::chrono::duration_cast<std::chrono::seconds>(most);
   const timespec timeout{whole.count(), (most - whole).count()};
   at(bell.sleepers).fetch_add(1, std::memory_order_seq_cst);
   if (at(bell.count).load(std::memory_order_seq_cst) == seen)
-    syscall(SYS_futex, &bell.count, FUTEX_WAIT, seen, &timeout, nullptr, 0);
+    futex_wait(&bell.count, seen, FutexScope::shared, &timeout);
   at(bell.sleepers).fetch_sub(1, std::memory_order_relaxed);
 }
 

@@ -7,14 +7,15 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <random>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "common/descriptor.h"
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "common/random.h"
 
 namespace muster::ps {
 
@@ -27,33 +28,13 @@ std::string reason() {
   return std::generic_category().message(errno);
 }
 
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) close(number_);
-  }
-  Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
-  Descriptor& operator=(Descriptor&&) = delete;
-  int get() const { return number_; }
-  int release() { return std::exchange(number_, -1); }
-
- private:
-  int number_;
-};
-
 // Memory that exists, all of it, and keeps its size: touching it cannot fail later.
 Descriptor make_segment(size_t size) {
   Descriptor made(memfd_create(kName, MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (made.get() < 0 || fallocate(made.get(), 0, 0, static_cast<off_t>(size)) != 0 ||
+  if (!made || fallocate(made.get(), 0, 0, static_cast<off_t>(size)) != 0 ||
       fcntl(made.get(), F_ADD_SEALS, kSeals) != 0)
     throw Unavailable("no shared memory of " + std::to_string(size) + " bytes: " + reason());
   return made;
-}
-
-uint64_t random_number() {
-  std::random_device device;
-  return (uint64_t{device()} << 32) | device();
 }
 
 std::string link_of(const std::string& path) {
@@ -63,13 +44,13 @@ std::string link_of(const std::string& path) {
 }
 
 // Looks what the descriptor is before opening it: of a stranger's numbers, some are devices.
-int open_offered(const SharedMemoryOffer& offer) {
+Descriptor open_offered(const SharedMemoryOffer& offer) {
   const std::string path =
       "/proc/" + std::to_string(offer.pid()) + "/fd/" + std::to_string(offer.fd());
   if (link_of(path) != std::string("/memfd:") + kName + " (deleted)")
     throw Invalid("it is not on this host, or hidden from this process");
-  const int opened = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
-  if (opened < 0) throw Invalid("it cannot be opened: " + reason());
+  Descriptor opened(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
+  if (!opened) throw Invalid("it cannot be opened: " + reason());
   return opened;
 }
 
@@ -92,13 +73,12 @@ MemberMemory::MemberMemory(SegmentShape shape, uint32_t spins) : spins_(spins) {
       mmap(nullptr, shape.size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, made.get(), 0);
   if (base == MAP_FAILED) throw Unavailable("shared memory cannot be mapped: " + reason());
   view_.base = static_cast<std::byte*>(base);
-  descriptor_ = made.release();
+  descriptor_ = std::move(made);
   fill_header();
 }
 
 MemberMemory::~MemberMemory() {
   munmap(view_.base, view_.shape.size());
-  close(descriptor_);
 }
 
 void MemberMemory::renew() {
@@ -106,7 +86,7 @@ void MemberMemory::renew() {
   if (mmap(view_.base, view_.shape.size(), PROT_READ | PROT_WRITE,
            MAP_SHARED | MAP_POPULATE | MAP_FIXED, made.get(), 0) == MAP_FAILED)
     throw Unavailable("shared memory cannot be mapped: " + reason());
-  close(std::exchange(descriptor_, made.release()));
+  descriptor_ = std::move(made);
   fill_header();
 }
 
@@ -123,13 +103,13 @@ void MemberMemory::fill_header() {
 SharedMemoryOffer MemberMemory::offer() const {
   SharedMemoryOffer offer;
   offer.set_pid(static_cast<uint32_t>(getpid()));
-  offer.set_fd(static_cast<uint32_t>(descriptor_));
+  offer.set_fd(static_cast<uint32_t>(descriptor_.get()));
   offer.set_nonce(nonce_);
   return offer;
 }
 
 OfferedMemory::OfferedMemory(const SharedMemoryOffer& offer, SegmentShape shape) {
-  const Descriptor opened(open_offered(offer));
+  const Descriptor opened = open_offered(offer);
   check(opened.get(), shape.size());
   void* base = mmap(nullptr, shape.size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
                     opened.get(), 0);

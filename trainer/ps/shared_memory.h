@@ -1,5 +1,6 @@
 #pragma once
 
+#include "common/descriptor.h"
 #include "proto/muster/parameter_server.pb.h"
 #include "trainer/ps/segment.h"
 
@@ -28,7 +29,7 @@ class MemberMemory {
   SegmentView view_;
   const uint32_t spins_;
   uint64_t nonce_ = 0;
-  int descriptor_ = -1;
+  Descriptor descriptor_;
 };
 
 // What a member offered, mapped by a shard. That it can be opened and has the nonce proves that

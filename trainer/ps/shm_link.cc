@@ -1,20 +1,14 @@
 #include "trainer/ps/shm_link.h"
 
 #include <atomic>
-#include <cstring>
 #include <utility>
 
 #include "common/log.h"
+#include "trainer/ps/copy.h"
 
 namespace muster::ps {
 
 namespace {
-
-// Nothing where they are the shared memory itself.
-void copy_unless_same(std::span<const float> from, std::span<float> to) {
-  if (!from.empty() && from.data() != to.data())
-    std::memcpy(to.data(), from.data(), from.size_bytes());
-}
 
 class ShmLink : public ShardLink {
  public:

@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <numeric>
-
 #include "common/json.h"
 #include "trainer/compute/graph.h"
+#include "trainer/compute/layers/layer.h"
 #include "trainer/spec/convert.h"
 #include "trainer/spec/layers.h"
 #include "trainer/spec/selection.h"
@@ -33,10 +32,6 @@ std::optional<DataFacts> facts_by_manifest(const DataSource& source) {
       break;
   }
   return facts;
-}
-
-int64_t product(const std::vector<int64_t>& shape) {
-  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
 }
 
 class Fit {
@@ -111,20 +106,26 @@ class Fit {
 
   // The training data decide what the model leaves open.
   void check_shape(const std::string& part, const Found& found) {
-    const int64_t width = product(found.facts.sample_shape);
+    const std::optional<int64_t> width = compute::element_count(found.facts.sample_shape);
+    const std::string shape_path = at(path_in(part, found, "images", "shape"));
+    if (!width) {
+      problems_.report(shape_path, compute::kCountable,
+                       compute::to_string(found.facts.sample_shape));
+      return;
+    }
     if (part == "train" && model_.label_count == 0) model_.label_count = found.facts.label_count;
     if (part == "train" && model_.input_shape.empty()) {
-      model_.input_shape = {width};
+      model_.input_shape = {*width};
       from_train_ = true;
     }
     if (model_.input_shape.empty()) return;
-    const int64_t wanted = product(model_.input_shape);
-    if (wanted == width) return;
+    const std::optional<int64_t> wanted = compute::element_count(model_.input_shape);
+    if (!wanted || wanted == width) return;  // what cannot be counted, the graph's check reports
     problems_.report(
-        at(path_in(part, found, "images", "shape")),
-        fmt::format("samples of {} elements, {}", wanted,
+        shape_path,
+        fmt::format("samples of {} elements, {}", *wanted,
                     from_train_ ? "as data.train has" : "as the model " + model_.name + " takes"),
-        fmt::format("{} ([{}])", width, fmt::join(found.facts.sample_shape, ", ")));
+        fmt::format("{} ({})", *width, compute::to_string(found.facts.sample_shape)));
   }
 
   void check_labels(const std::string& part, const Found& found) {

@@ -47,10 +47,10 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
   return result;
 }
 
-local::Descriptor make_fifo(const fs::path& path) {
+Descriptor make_fifo(const fs::path& path) {
   if (::mkfifo(path.c_str(), 0600) != 0) throw std::runtime_error("mkfifo " + path.string());
   // Open for both, so that it neither blocks nor ends when a script closes it.
-  return local::Descriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  return Descriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC));
 }
 
 }  // namespace
@@ -75,8 +75,8 @@ Muster::Muster(const std::vector<std::string>& arguments, const fs::path& direct
   const std::vector<char*> envp = pointers(variables);
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("pipe");
-  pipe_ = local::Descriptor(ends[0]);
-  const local::Descriptor write_end(ends[1]);
+  pipe_ = Descriptor(ends[0]);
+  const Descriptor write_end(ends[1]);
   pid_ = ::fork();
   if (pid_ != 0) return;
   ::dup2(write_end.get(), STDOUT_FILENO);
@@ -177,7 +177,7 @@ std::string script(const std::string& text, const std::string& more, const std::
 }
 
 void await_end_of(pid_t pid) {
-  const local::Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  const Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (process && !is_readable(process.get())) {
     give_up("the end of process " + std::to_string(pid), "");
   }

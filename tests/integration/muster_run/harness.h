@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "common/descriptor.h"
 #include "common/document.h"
-#include "operator/local/descriptor.h"
 
 namespace muster::test {
 
@@ -44,7 +44,7 @@ class Muster {
   bool read_some();
 
   pid_t pid_ = 0;
-  local::Descriptor pipe_;
+  Descriptor pipe_;
   std::string output_;
 };
 
@@ -78,8 +78,8 @@ class ScriptJob {
  private:
   TemporaryFolder folder_;
   std::map<std::string, std::string> environment_;
-  local::Descriptor events_;
-  local::Descriptor gate_;
+  Descriptor events_;
+  Descriptor gate_;
   std::string unread_;
 };
 

@@ -352,8 +352,8 @@ TEST(MusterRun, runs_a_tensorflow_script_that_finds_its_peers_in_tf_config) {
 }
 
 // Takes a port of 127.0.0.1 until it goes away.
-local::Descriptor take_port(int port) {
-  local::Descriptor socket(::socket(AF_INET, SOCK_STREAM, 0));
+Descriptor take_port(int port) {
+  Descriptor socket(::socket(AF_INET, SOCK_STREAM, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<uint16_t>(port));
@@ -372,7 +372,7 @@ TEST(MusterRun, chooses_another_port_on_resuming_if_one_is_taken_and_says_which)
   run->signal(SIGINT);
   EXPECT_EQ(run->wait(), 130);
   const int port = job.state()["ports"]["worker-0"];
-  const local::Descriptor taken = take_port(port);
+  const Descriptor taken = take_port(port);
   auto again = job.run();
   EXPECT_EQ(again->wait(), kSuccess);
   EXPECT_THAT(again->output(),

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "common/file.h"
+#include "tests/unit/common/listener.h"
 
 namespace muster::integration {
 

@@ -1,11 +1,9 @@
 #include "tests/integration/trainer/process.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -88,19 +86,6 @@ const std::filesystem::path& scratch() {
   };
   static const Folder folder;
   return folder.path;
-}
-
-int free_port() {
-  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  if (bind(socket, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
-      getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0)
-    throw std::runtime_error("no free port");
-  close(socket);
-  return ntohs(address.sin_port);
 }
 
 }  // namespace muster::integration

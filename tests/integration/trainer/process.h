@@ -39,8 +39,6 @@ class Process {
 template <class Ready>
 bool eventually(Ready ready);
 
-int free_port();
-
 // The program's own folder for what its tests write; it goes when the program ends, unless a test
 // failed.
 const std::filesystem::path& scratch();

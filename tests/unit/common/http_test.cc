@@ -1,6 +1,5 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -9,42 +8,13 @@
 
 #include "common/error.h"
 #include "common/http_server.h"
+#include "tests/unit/common/listener.h"
 
 namespace muster {
 namespace {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
-
-// A listening socket of 127.0.0.1 on a port of the system's choice.
-class Listener {
- public:
-  Listener() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address);
-    listen(fd_, 8);
-    socklen_t size = sizeof address;
-    getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &size);
-    port_ = ntohs(address.sin_port);
-  }
-  ~Listener() { close_now(); }
-  void close_now() {
-    if (fd_ >= 0) close(fd_);
-    fd_ = -1;
-  }
-  int accept_one() const { return accept(fd_, nullptr, nullptr); }
-  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
-
- private:
-  int fd_;
-  int port_ = 0;
-};
-
-std::string free_address() {
-  return Listener().address();
-}
 
 // Answers one connection with `text`, again and again `repeat` times, then waits for the peer to
 // leave.

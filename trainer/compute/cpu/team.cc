@@ -1,39 +1,19 @@
 #include "trainer/compute/cpu/team.h"
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include <climits>
 #include <string>
 #include <system_error>
 
 #include "common/error.h"
+#include "common/futex.h"
 #include "trainer/compute/cpu/kernels.h"
 
 namespace muster::compute::cpu {
 namespace {
 
-void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
-
 // Counted in pauses of 40 to 140 cycles: reading a clock would cost more than most waits.
 constexpr int64_t kMillisecond = 30'000;
 constexpr int64_t kFiftyMicroseconds = 2'000;
 constexpr int64_t kShort = 200;
-
-// Not std::atomic's wait and notify: libstdc++ yields before it sleeps, and on a busy machine each
-// yield gives away a whole time slice.
-void sleep_while(std::atomic<uint32_t>& value, uint32_t equals) {
-  syscall(SYS_futex, &value, FUTEX_WAIT_PRIVATE, equals, nullptr, nullptr, 0);
-}
-
-void wake_all(std::atomic<uint32_t>& value) {
-  syscall(SYS_futex, &value, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
-}
 
 }  // namespace
 
@@ -41,7 +21,7 @@ void wake_all(std::atomic<uint32_t>& value) {
 // its own entry in sleepers_ is seen here.
 void Gate::raise() {
   count_.fetch_add(1, std::memory_order_seq_cst);
-  if (sleepers_.load(std::memory_order_seq_cst) > 0) wake_all(count_);
+  if (sleepers_.load(std::memory_order_seq_cst) > 0) futex_wake_all(&count_, FutexScope::process);
 }
 
 // Unequal would do, but for a member that has passed this barrier and come to the next.
@@ -49,13 +29,13 @@ void Gate::await(uint32_t old, int64_t spins) {
   const auto past = [old](uint32_t now) { return static_cast<int32_t>(now - old) > 0; };
   for (int64_t i = 0; i < spins; ++i) {
     if (past(count_.load(std::memory_order_acquire))) return;
-    relax();
+    spin_pause();
   }
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
   for (;;) {
     const uint32_t now = count_.load(std::memory_order_seq_cst);
     if (past(now)) break;
-    sleep_while(count_, now);
+    futex_wait(&count_, now, FutexScope::process);
   }
   sleepers_.fetch_sub(1, std::memory_order_relaxed);
 }

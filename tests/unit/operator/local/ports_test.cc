@@ -7,7 +7,7 @@
 
 #include <set>
 
-#include "operator/local/descriptor.h"
+#include "common/descriptor.h"
 
 namespace muster::local {
 namespace {

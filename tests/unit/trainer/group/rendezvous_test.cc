@@ -1,10 +1,8 @@
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "tests/unit/common/listener.h"
 #include "trainer/group/attendance.h"
 #include "trainer/group/grpc_server.h"
 #include "trainer/group/rendezvous_server.h"
@@ -106,18 +104,7 @@ TEST(RosterTest, SilenceForThreeHeartbeatsIsLoss) {
 
 class RendezvousTest : public testing::Test {
  protected:
-  const std::string address_ = "127.0.0.1:" + std::to_string(free_port());
-  static int free_port() {
-    const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof(address);
-    EXPECT_EQ(bind(socket, reinterpret_cast<sockaddr*>(&address), size), 0);
-    EXPECT_EQ(getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size), 0);
-    close(socket);
-    return ntohs(address.sin_port);
-  }
+  const std::string address_ = free_address();
   std::unique_ptr<Attendance> attend(const Hello& hello) {
     return std::make_unique<Attendance>(make_channel(address_), address_, hello,
                                         Attendance::Report());

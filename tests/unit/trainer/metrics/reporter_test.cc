@@ -1,7 +1,3 @@
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <cmath>
 #include <thread>
 
@@ -9,6 +5,7 @@
 #include "common/http_server.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/unit/common/listener.h"
 #include "trainer/metrics/names.h"
 #include "trainer/metrics/progress.h"
 
@@ -20,19 +17,6 @@ using testing::HasSubstr;
 using testing::Not;
 
 constexpr std::chrono::seconds kPatience(30);
-
-// A port nobody listens on at this moment.
-std::string free_address() {
-  const int listener = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  EXPECT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), size), 0);
-  EXPECT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  close(listener);
-  return "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
-}
 
 TEST(Reporter, ServesMetricsHealthAndProgress) {
   const std::string address = free_address();

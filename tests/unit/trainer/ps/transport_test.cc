@@ -1,7 +1,4 @@
 #include <gmock/gmock.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <future>
@@ -9,6 +6,7 @@
 #include <stop_token>
 #include <thread>
 
+#include "tests/unit/common/listener.h"
 #include "trainer/compute/models/catalogue.h"
 #include "trainer/group/grpc_server.h"
 #include "trainer/ps/server.h"
@@ -18,18 +16,6 @@ namespace muster::ps {
 namespace {
 
 enum class Way { grpc, shared_memory, in_place };
-
-std::string free_address() {
-  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  EXPECT_EQ(bind(socket, reinterpret_cast<sockaddr*>(&address), length), 0);
-  EXPECT_EQ(getsockname(socket, reinterpret_cast<sockaddr*>(&address), &length), 0);
-  close(socket);
-  return "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
-}
 
 spec::TrainingSpec training(spec::SyncPolicy policy) {
   spec::TrainingSpec spec;

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace muster::local {
+namespace muster {
 
 // Owns a file descriptor.
 class Descriptor {
@@ -20,13 +20,16 @@ class Descriptor {
     return *this;
   }
   int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
   explicit operator bool() const { return fd_ >= 0; }
   void reset() {
-    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+    if (fd_ >= 0) ::close(release());
   }
+  // For writers, whose last error may come only now: false with errno.
+  bool close_checked() { return ::close(release()) == 0; }
 
  private:
   int fd_;
 };
 
-}  // namespace muster::local
+}  // namespace muster

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "common/descriptor.h"
+
+namespace muster {
+
+// A listening socket of 127.0.0.1 on a port of the system's choice.
+class Listener {
+ public:
+  Listener() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* generic = reinterpret_cast<sockaddr*>(&address);
+    if (bind(socket_.get(), generic, size) != 0 || listen(socket_.get(), 8) != 0 ||
+        getsockname(socket_.get(), generic, &size) != 0)
+      throw std::runtime_error("no free port on 127.0.0.1");
+    port_ = ntohs(address.sin_port);
+  }
+  int accept_one() const { return accept(socket_.get(), nullptr, nullptr); }
+  void close_now() { socket_.reset(); }
+  int port() const { return port_; }
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+
+ private:
+  Descriptor socket_;
+  int port_ = 0;
+};
+
+// Where nobody listens at this moment.
+inline int free_port() {
+  return Listener().port();
+}
+inline std::string free_address() {
+  return Listener().address();
+}
+
+}  // namespace muster
