@@ -1,6 +1,7 @@
 #include "trainer/compute/cpu/program.h"
 
-#include <cstring>
+#include <cstdlib>
+#include <memory>
 #include <new>
 
 #if defined(__x86_64__)
@@ -39,12 +40,15 @@ Block Arena::add_pages(int64_t bytes) {
 
 void Arena::allocate() {
   const size_t size = static_cast<size_t>(size_ < 64 ? 64 : size_);
-  memory_.reset(static_cast<char*>(::operator new (size, std::align_val_t{kPage})));
-  std::memset(memory_.get(), 0, size);
+  size_t room = size + kPage;
+  memory_.reset(static_cast<char*>(std::calloc(room, 1)));
+  if (!memory_) throw std::bad_alloc();
+  void* begin = memory_.get();
+  begin_ = static_cast<char*>(std::align(kPage, size, begin, room));
 }
 
 void Arena::Free::operator()(void* memory) const {
-  ::operator delete (memory, std::align_val_t{kPage});
+  std::free(memory);
 }
 
 void Program::add(std::string name, std::vector<Access> accesses, Work work) {

@@ -31,7 +31,9 @@ struct Block {
   explicit operator bool() const { return id >= 0; }
 };
 
-// Blocks of one allocation, zero at start, aligned to cache lines or to pages.
+// Blocks of one allocation, zero at start, aligned to cache lines or to pages. What nobody has
+// written to takes neither memory nor time: rows beyond those of any batch, and what only training
+// needs where there is none.
 class Arena {
  public:
   static constexpr int64_t kPage = 4096;
@@ -46,11 +48,12 @@ class Arena {
   struct Free {
     void operator()(void* memory) const;
   };
-  void* at(Block block) const { return memory_.get() + offsets_[static_cast<size_t>(block.id)]; }
+  void* at(Block block) const { return begin_ + offsets_[static_cast<size_t>(block.id)]; }
 
   std::vector<int64_t> offsets_;
   int64_t size_ = 0;
   std::unique_ptr<char, Free> memory_;
+  char* begin_ = nullptr;  // the first page of it
 };
 
 // Which part of a block a member touches in a phase: its share of the columns (of the value that
