@@ -30,7 +30,7 @@ class DenseOperation : public Operation {
     const auto& tensors = context.graph.layout.tensors();
     kernel_offset_ = static_cast<int64_t>(tensors[static_cast<size_t>(kernel_)].offset);
     if (bias_ >= 0) bias_offset_ = static_cast<int64_t>(tensors[static_cast<size_t>(bias_)].offset);
-    if (context.threads > 1) part_ = context.add_own(context.max_rows * row_floats());
+    if (context.threads > 1) part_ = context.add_own(part_floats());
     if (trainable_) scratch_ = context.add_own(kScratch);
     if (trainable_ && out_.plane > 0) gathered_ = context.add_own(context.max_rows * dy_floats());
     if (in_.needs_gradient) {
@@ -118,13 +118,13 @@ class DenseOperation : public Operation {
   int64_t row_floats() const { return round_up(units_, kLine); }
   // Not a power of two: rows of dy would fight for the same sets of the first-level cache.
   int64_t dy_floats() const { return round_up(units_, 2 * kLine) + kLine; }
-  int64_t part_stride() const { return Context::own_stride(context_.max_rows * row_floats()); }
+  int64_t part_floats() const { return context_.max_rows * row_floats(); }
 
   // The part of x W that the member's features make.
   void multiply(const Step& step, Member member) const {
     const int64_t begin = member.begin(features_, kLine), end = member.end(features_, kLine);
-    float* y = part_ ? context_.arena.floats(part_) + member.index * part_stride()
-                     : context_.arena.floats(out_.data);
+    float* y =
+        part_ ? context_.own(part_, part_floats(), member) : context_.arena.floats(out_.data);
     const int64_t ldy = part_ ? row_floats() : out_.stride;
     const float* w = step.parameters + kernel_offset_;
     if (in_.sparse && in_.sparse->active) {
@@ -141,7 +141,7 @@ class DenseOperation : public Operation {
   void finish(const Step& step, const Cut& c, Member member) const {
     float* y = context_.own_columns(out_.data, out_, member) + c.row * out_.stride + c.column;
     if (part_) {
-      kernels_.sum_parts(c.rows, c.columns, context_.threads, part_stride(),
+      kernels_.sum_parts(c.rows, c.columns, context_.threads, Context::own_stride(part_floats()),
                          context_.arena.floats(part_) + c.row * row_floats() + c.column,
                          row_floats(), y, out_.stride);
     }
@@ -175,8 +175,7 @@ class DenseOperation : public Operation {
   // transposed.
   void input_gradient(const Step& step, Member member, bool accumulate) const {
     const int64_t begin = member.begin(features_, kLine), end = member.end(features_, kLine);
-    float* product = context_.arena.floats(product_) +
-                     member.index * Context::own_stride(round_up(features_, kLine) * row_stride_);
+    float* product = context_.own(product_, round_up(features_, kLine) * row_stride_, member);
     kernels_.gemm({end - begin, round_up(step.rows, kernels_.lanes), units_,
                    step.parameters + kernel_offset_ + begin * units_, units_, 1,
                    context_.arena.floats(transposed_), row_stride_, product, row_stride_});
@@ -196,8 +195,7 @@ class DenseOperation : public Operation {
   // The output's gradient, all of its columns side by side: every member reads them many times.
   const float* gather(const Step& step, Member member) const {
     if (!gathered_) return context_.arena.floats(out_.gradient);
-    float* all = context_.arena.floats(gathered_) +
-                 member.index * Context::own_stride(context_.max_rows * dy_floats());
+    float* all = context_.own(gathered_, context_.max_rows * dy_floats(), member);
     for (int m = 0; m < member.count; ++m) {
       const Member other{m, member.count};
       const int64_t begin = other.begin(units_, kLine);
@@ -227,7 +225,7 @@ class DenseOperation : public Operation {
 
   void update_kernel(const Step& step, const Factors& factors, const Piece& piece,
                      Member member) const {
-    float* g = context_.arena.floats(scratch_) + member.index * Context::own_stride(kScratch);
+    float* g = context_.own(scratch_, kScratch, member);
     if (units_ % kLine != 0) {
       update_ragged(step, factors, piece, g);
     } else if (in_.sparse && in_.sparse->active) {
@@ -323,7 +321,7 @@ class DenseOperation : public Operation {
   const int64_t row_stride_;
   const int64_t kernel_, bias_;  // positions in the layout
   int64_t kernel_offset_ = 0, bias_offset_ = 0;
-  Block part_;        // each member's part of the output: [rows, out stride]
+  Block part_;        // each member's part of the output: [rows, row_floats()]
   Block scratch_;     // each member's kernel gradient on its way into the update
   Block transposed_;  // dy^T: [units, row_stride]
   Block gathered_;    // each member's copy of dy, where it lies in planes: [rows, dy_floats()]

@@ -159,8 +159,8 @@ struct Kernels {
   float (*squared_error)(int64_t n, const float* y, const float* target, float* gradient);
 
   void (*update)(const Update&);
-  // The update of u's rows and columns (as many as g's) by the gradient g makes; g.c does not
-  // count.
+  // The update of u's rows and columns (as many as g's, and whole vectors of them) by the gradient
+  // g makes; g.c does not count.
   void (*gemm_update)(const Gemm& g, const Update& u);
   // For each feature the weights' gradient, into the one row s.g, and the update of that row of u
   // (u.columns = s.n; u.rows and u.gradients do not count).

@@ -60,6 +60,10 @@ struct Context {
   // Blocks of `floats` for each member; member i's part begins at i * own_stride(floats).
   Block add_own(int64_t floats) { return arena.add(own_stride(floats) * threads * 4); }
   static int64_t own_stride(int64_t floats) { return round_up(floats, 2 * kLine) + 2 * kLine; }
+  // A member's part of what add_own(floats) gave.
+  float* own(Block block, int64_t floats, Member member) const {
+    return arena.floats(block) + member.index * own_stride(floats);
+  }
   // Where (row, column) of a member's own columns is [row * value.stride + column]. Of any column,
   // where the value is not in planes.
   float* own_columns(Block block, const ValueBlocks& value, Member member) const {
