@@ -53,22 +53,55 @@ const char* to_be_mended(int exit_code) {
 }  // namespace
 
 std::optional<checkpoint::Store::Found> newest_checkpoint(const local::JobDirectory& directory) {
-  return checkpoint::Store(directory.root() / "checkpoints", 1).newest();
+  return checkpoint::Store(directory.root() / "checkpoints", 1).search().newest;
 }
 
-std::vector<spec::Change> changes_since_last_run(const JobSource& source) {
+namespace {
+
+// The manifest that the directory was last run with; nothing if it never was.
+std::optional<Document> last_run(const JobSource& source) {
   const fs::path manifest = source.setting.directory.manifest();
   std::error_code error;
-  if (!fs::exists(manifest, error)) return {};
+  if (!fs::exists(manifest, error)) return std::nullopt;
   Document before = Document::load(manifest);
   apply_schema(api::training_job_schema(),
                before);  // for the defaults of fields that are newer than it
-  return spec::changes(before.value(), source.document.value());
+  return before;
+}
+
+// What was in use, whatever the manifest says by now.
+Json last_training(const JobSource& source) {
+  const auto before = last_run(source);
+  return before ? member(member(before->value(), "spec"), "training") : source.job.training;
+}
+
+// The setting by which every step's learning rate is a tenth of what it was.
+std::string smaller_rate(const Json& training) {
+  const Json& values =
+      member(member(member(training, "learningRateSchedule"), "piecewise"), "values");
+  if (!values.is_array()) {
+    const double rate = number_or(member(training, "optimizer"), "learningRate", 0.001);
+    return fmt::format("{}.optimizer.learningRate={:g}", kTraining, rate / 10);
+  }
+  std::vector<std::string> smaller;
+  for (const Json& value : values) smaller.push_back(fmt::format("{:g}", value.get<double>() / 10));
+  return fmt::format("{}.learningRateSchedule.piecewise.values=[{}]", kTraining,
+                     fmt::join(smaller, ", "));
+}
+
+}  // namespace
+
+std::vector<spec::Change> changes_since_last_run(const JobSource& source) {
+  const auto before = last_run(source);
+  if (!before) return {};
+  return spec::changes(before->value(), source.document.value());
 }
 
 std::vector<std::string> check_resume(const JobSource& source) {
   if (source.job.training.is_null()) return {};
-  const auto found = newest_checkpoint(source.setting.directory);
+  const auto search =
+      checkpoint::Store(source.setting.directory.root() / "checkpoints", 1).search();
+  const auto& found = search.or_refuse();
   if (!found) return {};
   const std::string name = found->directory.filename().string();
   const checkpoint::Resumption resumption = resumption_from(*found, source.job);
@@ -103,10 +136,10 @@ std::string how_to_retry(const JobSource& source, const RunOptions& options, int
   RunOptions mended = options;
   std::vector<std::string> more;
   if (exit_code == kDiverged) {
-    const std::string field = "spec.training.optimizer.learningRate=";
-    const double rate = number_or(member(source.job.training, "optimizer"), "learningRate", 0.001);
+    const std::string smaller = smaller_rate(last_training(source));
+    const std::string field = smaller.substr(0, smaller.find('=') + 1);
     std::erase_if(mended.sets, [&](const std::string& set) { return set.starts_with(field); });
-    more = {"--set", fmt::format("{}{:g}", field, rate / 10)};
+    more = {"--set", smaller};
   }
   more.push_back("--retry");
   return what + to_be_mended(exit_code) + ": " +

@@ -10,7 +10,8 @@
 
 namespace muster::cmd {
 
-// The newest whole checkpoint of a job's directory; nothing if there is none.
+// The newest whole checkpoint of a job's directory; nothing if there is none. Without a word of
+// damaged ones: the chief tells. Throws Unavailable where it cannot be read.
 std::optional<checkpoint::Store::Found> newest_checkpoint(const local::JobDirectory& directory);
 
 // What the manifest says otherwise than the one that the directory was last run with.
@@ -18,7 +19,8 @@ std::vector<spec::Change> changes_since_last_run(const JobSource& source);
 
 // Before anything in the directory is touched: whether its newest checkpoint can be gone on from
 // with the manifest as it is now. Throws Invalid naming every field that stands in the way, with
-// both values and its line. Returns what else has changed, a sentence each.
+// both values and its line; and where there are only damaged ones, naming each. Returns what else
+// has changed, a sentence each.
 std::vector<std::string> check_resume(const JobSource& source);
 
 // Why a job that failed and ended with `exit_code` should not be retried as it is, or "".

@@ -59,6 +59,7 @@ InputFile::InputFile(std::filesystem::path path) : path_(std::move(path)) {
     if (errno == EIO || errno == EMFILE || errno == ENFILE || errno == ESTALE || errno == ENOMEM) {
       throw Unavailable(message);
     }
+    if (errno == EACCES || errno == EPERM) throw Forbidden(message);
     throw Invalid(message);
   }
   struct stat status {};
@@ -88,6 +89,15 @@ void InputFile::read_at(uint64_t offset, std::span<std::byte> out) const {
     offset += static_cast<uint64_t>(got);
     out = out.subspan(static_cast<size_t>(got));
   }
+}
+
+std::string InputFile::text(uint64_t most) const {
+  if (size_ > most)
+    throw Invalid(
+        fmt::format("{}: expected at most {} bytes, found {}", path_.string(), most, size_));
+  std::string bytes(size_, '\0');
+  read_at(0, std::as_writable_bytes(std::span(bytes)));
+  return bytes;
 }
 
 uint32_t InputFile::crc32c() const {

@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string>
+
+#include "common/error.h"
 
 namespace muster::checkpoint {
 
@@ -33,9 +36,16 @@ class DurableFile {
   uint32_t crc_ = 0;
 };
 
+// A file that is there and that we may not read: no damage of it, whatever else may be wrong.
+class Forbidden : public Invalid {
+ public:
+  using Invalid::Invalid;
+};
+
 // An open regular file, read by position. Not mapped: a file that another host removes or cuts is
 // an error here, not a signal. Throws Invalid naming the path if it does not exist or is not a
-// regular file or ends too early, Unavailable for an I/O error.
+// regular file or ends too early (Forbidden where permission is what lacks), Unavailable for an I/O
+// error.
 class InputFile {
  public:
   explicit InputFile(std::filesystem::path path);
@@ -47,6 +57,8 @@ class InputFile {
   const std::filesystem::path& path() const { return path_; }
   void read_at(uint64_t offset, std::span<std::byte> out) const;
   uint32_t crc32c() const;
+  // The whole file; one of more than `most` bytes is Invalid.
+  std::string text(uint64_t most) const;
 
  private:
   std::filesystem::path path_;

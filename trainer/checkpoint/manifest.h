@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/document.h"
+#include "trainer/checkpoint/epoch_sums.h"
 #include "trainer/checkpoint/safetensors.h"
 
 namespace muster::checkpoint {
@@ -19,6 +20,7 @@ struct Position {
   uint64_t next_batch = 0;  // in the epoch: sync: group batches; async: tickets handed out and done
   uint64_t optimizer_t = 0;
   std::vector<uint64_t> outstanding;  // async: tickets not done
+  EpochSums sums;                     // of what led here
 };
 
 // The rows of a tensor that stand in one file, where that is not the whole tensor.

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <limits>
 
 #include "common/error.h"
 #include "common/file.h"
@@ -23,7 +24,15 @@ class Fields {
     if (it == object_.end()) throw Invalid(fmt::format("{}{}: missing", where_, name));
     return *it;
   }
+  bool has(const char* name) const { return object_.contains(name); }
   uint64_t number(const char* name) const { return number_of(any(name), where_ + name); }
+  // null stands for one that JSON cannot write.
+  double real(const char* name) const {
+    const Json& value = any(name);
+    if (value.is_null()) return std::numeric_limits<double>::quiet_NaN();
+    if (!value.is_number()) fail(where_ + name, "a number", value);
+    return value.get<double>();
+  }
   std::string text(const char* name) const {
     if (!any(name).is_string()) fail(where_ + name, "a string", any(name));
     return any(name).get<std::string>();
@@ -85,6 +94,18 @@ std::string plain_name(const Fields& fields, const char* name) {
   return text;
 }
 
+EpochSums parse_sums(const std::vector<Fields>& list) {
+  EpochSums sums;
+  for (const Fields& epoch : list) {
+    compute::LossSums of_epoch;
+    of_epoch.loss = epoch.real("loss");
+    of_epoch.correct = static_cast<int64_t>(epoch.number("correct"));
+    of_epoch.rows = static_cast<int64_t>(epoch.number("rows"));
+    sums.add(epoch.number("epoch"), of_epoch);
+  }
+  return sums;
+}
+
 Position parse_position(const Fields& fields) {
   Position position;
   position.step = fields.number("step");
@@ -92,6 +113,7 @@ Position parse_position(const Fields& fields) {
   position.next_batch = fields.number("nextBatch");
   position.optimizer_t = fields.number("optimizerT");
   position.outstanding = fields.numbers<uint64_t>("outstanding");
+  if (fields.has("sums")) position.sums = parse_sums(fields.list("sums"));
   return position;
 }
 

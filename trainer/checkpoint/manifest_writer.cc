@@ -10,6 +10,18 @@ Json object_or_empty(const Json& value) {
   return value.is_object() ? value : Json::object();
 }
 
+Json json_of(const EpochSums& sums) {
+  Json list = Json::array();
+  for (const EpochSums::Epoch* epoch : {&sums.before(), &sums.newest()}) {
+    if (epoch->sums.rows == 0) continue;
+    list.push_back({{"epoch", epoch->number},
+                    {"loss", epoch->sums.loss},
+                    {"correct", epoch->sums.correct},
+                    {"rows", epoch->sums.rows}});
+  }
+  return list;
+}
+
 Json json_of(const Manifest& manifest) {
   const Position& position = manifest.position;
   Json files = Json::array();
@@ -31,7 +43,8 @@ Json json_of(const Manifest& manifest) {
             {"epoch", position.epoch},
             {"nextBatch", position.next_batch},
             {"optimizerT", position.optimizer_t},
-            {"outstanding", position.outstanding}}},
+            {"outstanding", position.outstanding},
+            {"sums", json_of(position.sums)}}},
           {"final", manifest.final},
           {"model", manifest.model},
           {"layoutFingerprint", manifest.layout_fingerprint},

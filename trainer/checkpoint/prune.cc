@@ -26,15 +26,6 @@ std::string best_name(const fs::path& directory) {
   }
 }
 
-// A damaged one is not: nobody can use it.
-bool is_final(const fs::path& checkpoint) {
-  try {
-    return Store::read_manifest(checkpoint).final;
-  } catch (const Invalid&) {
-    return false;
-  }
-}
-
 // Out of sight first, so that no reader meets half a checkpoint; back again if a reader was faster.
 void remove_checkpoint(const fs::path& checkpoint) {
   fs::path hidden = checkpoint;
@@ -101,13 +92,31 @@ int64_t seconds_of(system_clock::time_point time) {
 
 }  // namespace
 
+// By what costs little to see; the sums of its files only a search compares.
+bool Store::is_damaged(const fs::path& checkpoint) const {
+  {
+    const std::lock_guard lock(damaged_mutex_);
+    if (damaged_.contains(checkpoint)) return true;
+  }
+  try {
+    for (const FileEntry& entry : read_manifest(checkpoint).files) {
+      std::error_code error;
+      if (fs::file_size(checkpoint / entry.name, error) != entry.bytes || error) return true;
+    }
+    return false;
+  } catch (const Invalid&) {
+    return true;
+  }
+}
+
 void Store::prune() const {
-  const std::vector<FolderName> names = list();
   const std::string best = best_name(directory_);
-  for (size_t i = static_cast<size_t>(keep_); i < names.size(); ++i) {
-    const fs::path checkpoint = directory_ / names[i].text();
-    if (names[i].text() == best || is_final(checkpoint) || Lease::any_active(checkpoint)) continue;
-    remove_checkpoint(checkpoint);
+  int newer = 0;
+  for (const FolderName& name : list()) {
+    const fs::path checkpoint = directory_ / name.text();
+    if (is_damaged(checkpoint) || newer++ < keep_) continue;
+    const bool kept = name.text() == best || read_manifest(checkpoint).final;
+    if (!kept && !Lease::any_active(checkpoint)) remove_checkpoint(checkpoint);
   }
 }
 

@@ -14,6 +14,10 @@ namespace muster::checkpoint {
 
 namespace fs = std::filesystem;
 
+namespace {
+constexpr uint64_t kMostManifestBytes = 16 << 20;
+}  // namespace
+
 Store::Store(fs::path directory, int keep)
     : directory_(std::move(directory)), keep_(std::max(keep, 1)) {}
 
@@ -33,41 +37,70 @@ std::vector<FolderName> Store::list() const {
   return names;
 }
 
-std::optional<Store::Found> Store::newest() const {
-  return newest_where(0);
-}
-
-std::optional<Store::Found> Store::newest_after(uint64_t step) const {
-  if (step == UINT64_MAX) return std::nullopt;
-  return newest_where(step + 1);
-}
-
-std::optional<Store::Found> Store::newest_where(uint64_t least_step) const {
+Store::Search Store::search() const {
+  Search result;
   for (const FolderName& name : list()) {
-    if (name.step < least_step) continue;
     Found found{directory_ / name.text(), {}};
     try {
       found.manifest = read_manifest(found.directory);
       verify(found);
-      return found;
-    } catch (const std::runtime_error& error) {
-      warn_once(found.directory.string(), error.what());
+      result.newest = std::move(found);
+      break;
+    } catch (const Forbidden& error) {
+      throw Unavailable(error.what());
+    } catch (const Invalid& error) {
+      std::error_code ignored;
+      if (!fs::exists(found.directory, ignored)) continue;  // pruned meanwhile
+      result.damaged.push_back({found.directory, error.what()});
     }
   }
-  return std::nullopt;
+  const std::lock_guard lock(damaged_mutex_);
+  for (const Damaged& damaged : result.damaged) damaged_.insert(damaged.directory);
+  return result;
 }
 
-void Store::warn_once(const std::string& folder, const std::string& reason) const {
-  {
-    const std::lock_guard lock(warned_mutex_);
-    if (!warned_.insert(folder).second) return;
+const std::optional<Store::Found>& Store::Search::or_refuse() const {
+  if (newest || damaged.empty()) return newest;
+  std::vector<std::string> reasons;
+  std::vector<std::string> folders;
+  for (const Damaged& one : damaged) {
+    reasons.push_back(one.reason);
+    folders.push_back(one.directory.filename().string());
   }
-  log::warning(fmt::format("checkpoint {} is passed over: {}", folder, reason));
+  throw Invalid(fmt::format(
+      "{}: expected a whole checkpoint to go on from, found only damaged ones: {}. Restore what is "
+      "damaged; or, to begin again at step 0, move {} away or take another directory",
+      damaged.front().directory.parent_path().string(), fmt::join(reasons, "; "),
+      fmt::join(folders, ", ")));
+}
+
+std::optional<Store::Found> Store::newest() const {
+  Search result = search();
+  tell(result.damaged);
+  return std::move(result.newest);
+}
+
+std::optional<Store::Found> Store::to_resume() const {
+  Search result = search();
+  result.or_refuse();
+  tell(result.damaged);
+  return std::move(result.newest);
+}
+
+void Store::tell(const std::vector<Damaged>& damaged) const {
+  for (const Damaged& one : damaged) {
+    {
+      const std::lock_guard lock(damaged_mutex_);
+      if (!told_.insert(one.directory).second) continue;
+    }
+    log::warning(
+        fmt::format("checkpoint {} is passed over: {}", one.directory.string(), one.reason));
+  }
 }
 
 Manifest Store::read_manifest(const fs::path& directory) {
   const fs::path path = directory / "manifest.json";
-  Manifest manifest = parse_manifest(read_file(path), path.string());
+  Manifest manifest = parse_manifest(InputFile(path).text(kMostManifestBytes), path.string());
   const FolderName own{manifest.position.step, manifest.generation};
   const auto name = FolderName::parse(directory.filename().string());
   if (name && *name != own) {

@@ -29,9 +29,11 @@ class Store {
   std::filesystem::path begin(uint64_t step);
   // Checks that every file of the manifest is there with its size; index, manifest, fsync, rename
   // to its final name, CheckpointState, pruning of the oldest beyond `keep` that nobody leases (the
-  // final one and the best are kept). Returns the folder. Throws WriteError, and Invalid where that
-  // step was published before in that generation or a file is not what the manifest says. Errors
-  // after the rename are logged: the checkpoint is published by then.
+  // final one and the best are kept; one that is known to be damaged is neither counted nor
+  // removed: a damaged manifest or size, or found to be damaged by a search of this store). Returns
+  // the folder. Throws WriteError, and Invalid where that step was published before in that
+  // generation or a file is not what the manifest says. Errors after the rename are logged: the
+  // checkpoint is published by then.
   std::filesystem::path publish(const std::filesystem::path& temporary, const Manifest& manifest);
   void discard(const std::filesystem::path& temporary) noexcept;
   bool published(uint64_t step, uint64_t generation) const;
@@ -48,11 +50,25 @@ class Store {
   // Names of all published folders, newest first: highest generation, then step. Nothing is
   // verified.
   std::vector<FolderName> list() const;
-  // The newest whole checkpoint; one that is damaged is passed over with a warning, once, that
-  // names it and the reason.
+  struct Damaged {
+    std::filesystem::path directory;
+    std::string reason;  // names the file
+  };
+  struct Search {
+    std::optional<Found> newest;   // whole
+    std::vector<Damaged> damaged;  // all that are newer
+    // `newest`. Throws Invalid where there are only damaged ones, naming each, with its reason and
+    // what can be done: who goes on without says nothing of what is lost.
+    const std::optional<Found>& or_refuse() const;
+  };
+  // The newest whole checkpoint, every byte of it verified. Says nothing. Throws Unavailable where
+  // something cannot be read: nobody knows then whether it is whole.
+  Search search() const;
+  // The same; one that is damaged is passed over with a warning, once, that names it and the
+  // reason.
   std::optional<Found> newest() const;
-  // The same of those with a greater step.
-  std::optional<Found> newest_after(uint64_t step) const;
+  // The same, for training to go on from. Throws as or_refuse() does.
+  std::optional<Found> to_resume() const;
   // Throws Invalid, also where the manifest is of another step or generation than the folder's
   // name.
   static Manifest read_manifest(const std::filesystem::path& directory);
@@ -76,15 +92,16 @@ class Store {
                    std::span<float> values, const std::string& prefix);
 
  private:
-  std::optional<Found> newest_where(uint64_t least_step) const;
-  void warn_once(const std::string& folder, const std::string& reason) const;
+  void tell(const std::vector<Damaged>& damaged) const;
+  bool is_damaged(const std::filesystem::path& checkpoint) const;
   void write_state() const;
   void prune() const;
 
   std::filesystem::path directory_;
   int keep_;
-  mutable std::mutex warned_mutex_;
-  mutable std::set<std::string> warned_;
+  mutable std::mutex damaged_mutex_;
+  mutable std::set<std::filesystem::path> damaged_;  // that a search has found
+  mutable std::set<std::filesystem::path> told_;
 };
 
 class Store::Lease {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/compute/loss_sums.h"
 #include "trainer/compute/models/model_spec.h"
 #include "trainer/compute/optimizer.h"
 #include "trainer/compute/parameter_layout.h"
@@ -27,14 +28,6 @@ struct Batch {
   std::span<const float* const> targets;  // mean_squared_error: rows pointers to label_count floats
   std::span<const uint64_t> positions;    // rows sample positions in the epoch's permutation
   uint64_t epoch = 0;
-};
-
-// Sums over rows, in float64, in a fixed order.
-struct LossSums {
-  double loss = 0;      // sum of per-sample losses
-  int64_t correct = 0;  // argmax == label; 0 for regression
-  int64_t rows = 0;
-  LossSums& operator+=(const LossSums& other);
 };
 
 struct EngineOptions {

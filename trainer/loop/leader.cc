@@ -55,25 +55,27 @@ Checkpointer::Options checkpointer_options(const group::Membership& membership,
 
 }  // namespace
 
-std::optional<checkpoint::Store::Found> find_finished(const fs::path& storage,
-                                                      const Workload& workload) {
-  if (storage.empty()) return std::nullopt;
-  auto newest = checkpoint::Store(storage / "checkpoints", 1).newest();
-  if (!newest || !newest->manifest.final || !workload.finished(newest->manifest.position))
-    return std::nullopt;
-  return newest;
+bool is_finished(const std::optional<checkpoint::Store::Found>& newest, const Workload& workload) {
+  return newest && newest->manifest.final && workload.finished(newest->manifest.position);
+}
+
+std::unique_ptr<checkpoint::Store> open_store(const group::Membership& membership,
+                                              const Assembly& assembly) {
+  if (membership.storage.empty()) return nullptr;
+  return std::make_unique<checkpoint::Store>(membership.storage / "checkpoints",
+                                             assembly.spec().checkpoint.keep);
 }
 
 Leader::Leader(const group::Membership& membership, Assembly& assembly, metrics::Reporter& reporter,
+               std::unique_ptr<checkpoint::Store> store,
                std::function<void(uint64_t step)> published)
     : membership_(membership),
       assembly_(assembly),
       data_(open_evaluation(membership, assembly.training)),
-      recorder_(recorder_options(assembly.spec()), reporter, open_events(membership)) {
-  if (membership.storage.empty()) return;
+      recorder_(recorder_options(assembly.spec()), reporter, open_events(membership)),
+      store_(std::move(store)) {
+  if (!store_) return;
   muster::create_directories(membership.storage / "checkpoints");
-  store_ = std::make_unique<checkpoint::Store>(membership.storage / "checkpoints",
-                                               assembly.spec().checkpoint.keep);
   auto options = checkpointer_options(membership, assembly);
   options.published = [this, published = std::move(published)](uint64_t step, double seconds) {
     recorder_.checkpoint_published(step, seconds);
@@ -81,10 +83,6 @@ Leader::Leader(const group::Membership& membership, Assembly& assembly, metrics:
   };
   options.failed = [this] { recorder_.checkpoint_failed(); };
   checkpointer_ = std::make_unique<Checkpointer>(*store_, std::move(options));
-}
-
-std::optional<checkpoint::Store::Found> Leader::newest() const {
-  return store_ ? store_->newest() : std::nullopt;
 }
 
 checkpoint::Position Leader::resume_at(const checkpoint::Store::Found& found) const {
@@ -126,7 +124,7 @@ void Leader::check_determinism(const checkpoint::Store::Found& found) const {
 void Leader::save(Synchronizer& synchronizer) {
   if (!checkpointer_ || synchronizer.generation() == 0) return;
   try {
-    checkpointer_->take_now(synchronizer, recorder_.state(synchronizer.position().step), false);
+    checkpointer_->take_now(synchronizer, recorder_.state(synchronizer.position()), false);
   } catch (const Unavailable& error) {
     log::warning(std::string("nothing was saved before leaving: ") + error.what());
   }
@@ -135,7 +133,7 @@ void Leader::save(Synchronizer& synchronizer) {
 std::optional<checkpoint::Store::Found> Leader::save_final(Synchronizer& synchronizer) {
   recorder_.set_state("finishing");
   if (!checkpointer_) return std::nullopt;
-  return checkpointer_->take_now(synchronizer, recorder_.state(synchronizer.position().step), true);
+  return checkpointer_->take_now(synchronizer, recorder_.state(synchronizer.position()), true);
 }
 
 Json Leader::evaluate_final(uint64_t step) {
@@ -148,18 +146,25 @@ Json Leader::evaluate_final(uint64_t step) {
   return json;
 }
 
-Json Leader::conclude(const std::optional<checkpoint::Store::Found>& final, uint64_t step,
-                      uint64_t epochs) {
+Json Leader::conclude_again(const checkpoint::Store::Found& final) {
+  const checkpoint::Position& position = final.manifest.position;
+  recorder_.restore(final.manifest.metrics);
+  recorder_.begin(position, position.step, final.manifest.generation);
+  return conclude(final, position);
+}
+
+Json Leader::conclude(const std::optional<checkpoint::Store::Found>& final,
+                      const checkpoint::Position& position) {
   const compute::ParameterLayout& layout = assembly_.engine->layout();
   const auto parameters = assembly_.engine->parameters();
-  Json result = {{"step", step},
-                 {"epochs", epochs},
-                 {"trainLoss", recorder_.epoch_loss()},
+  Json result = {{"step", position.step},
+                 {"epochs", position.epoch},
+                 {"trainLoss", train_loss(position)},
                  {"trainSeconds", recorder_.train_seconds()},
                  {"examplesPerSecond", recorder_.examples_per_second()},
                  {"stepsPerSecond", recorder_.steps_per_second()}};
-  const double rate = recorder_.steps_per_second();
-  result["secondsPerBatch"] = rate > 0 ? 1.0 / rate : 0.0;
+  const Json& rate = result["stepsPerSecond"];
+  result["secondsPerBatch"] = rate.is_number() ? Json(1.0 / rate.get<double>()) : Json();
   if (final) {
     checkpoint::Store::load(*final, layout, {0, layout.size()}, parameters, "");
     result["checkpoint"] = (fs::path("checkpoints") / final->directory.filename()).string();
@@ -170,7 +175,7 @@ Json Leader::conclude(const std::optional<checkpoint::Store::Found>& final, uint
   }
   result["weightsDigest"] = checkpoint::weights_digest(layout, parameters);
   if (data_) {
-    const Json evaluation = evaluate_final(step);
+    const Json evaluation = evaluate_final(position.step);
     for (const char* name : {"validation", "test"})
       if (evaluation.contains(name)) result[name] = evaluation[name];
   }

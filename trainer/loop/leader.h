@@ -13,10 +13,12 @@
 
 namespace muster::loop {
 
-// The final checkpoint of a training that has been done already, if the newest one below `storage`
-// is.
-std::optional<checkpoint::Store::Found> find_finished(const std::filesystem::path& storage,
-                                                      const Workload& workload);
+// True for the final checkpoint of a training that has been done already.
+bool is_finished(const std::optional<checkpoint::Store::Found>& newest, const Workload& workload);
+
+// The job's checkpoints; null without a storage folder.
+std::unique_ptr<checkpoint::Store> open_store(const group::Membership& membership,
+                                              const Assembly& assembly);
 
 // What only rank 0 (or a process by itself) does: it writes the job's files. Without a storage
 // folder nothing is written.
@@ -24,13 +26,11 @@ class Leader {
  public:
   // Opens the data that it will evaluate, where no evaluator does, and makes the folders: what
   // cannot be read or written is found before the first step. Throws Invalid and WriteError.
-  // `published` is called for each checkpoint, on the writing thread. The references must outlive
-  // it.
+  // `store` is open_store()'s; `published` is called for each checkpoint, on the writing thread.
+  // The references must outlive it.
   Leader(const group::Membership& membership, Assembly& assembly, metrics::Reporter& reporter,
-         std::function<void(uint64_t step)> published);
+         std::unique_ptr<checkpoint::Store> store, std::function<void(uint64_t step)> published);
 
-  // The newest whole checkpoint, if there is one.
-  std::optional<checkpoint::Store::Found> newest() const;
   // Where this training goes on from a checkpoint, in its own batches. Throws Invalid where it
   // cannot: one of another model, of batches that do not fit, or (determinism: strict) one from
   // which the bits would not be the same. Says what else has changed since.
@@ -45,9 +45,12 @@ class Leader {
   // The final checkpoint. Throws as Checkpointer::take_now does. Nothing without storage.
   std::optional<checkpoint::Store::Found> save_final(Synchronizer& synchronizer);
   // Export, evaluation where nobody else does it, result.json; returns that. The engine's
-  // parameters become the final checkpoint's, where there is one.
-  Json conclude(const std::optional<checkpoint::Store::Found>& final, uint64_t step,
-                uint64_t epochs);
+  // parameters become the final checkpoint's, where there is one; `position` is where training has
+  // ended, that checkpoint's likewise.
+  Json conclude(const std::optional<checkpoint::Store::Found>& final,
+                const checkpoint::Position& position);
+  // The same of a training that was finished before: its final checkpoint says the rest.
+  Json conclude_again(const checkpoint::Store::Found& final);
 
  private:
   Json evaluate_final(uint64_t step);

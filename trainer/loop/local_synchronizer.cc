@@ -83,6 +83,7 @@ Synchronizer::StepResult LocalSynchronizer::step(const Work& work, Feed& feed, s
     assembly_.optimizer->apply({0, assembly_.engine->layout().size()}, update,
                                assembly_.engine->parameters(), gradients_.values(), slot_views_);
   }
+  position_.sums.add(work.epoch, result.sums);
   assembly_.workload->advance(position_);
   return result;
 }

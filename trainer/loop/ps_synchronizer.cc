@@ -132,14 +132,25 @@ bool PsSynchronizer::start(std::stop_token stop) {
 
 // We hold the parameters of result.step; the generation's steps count from its base.
 void PsSynchronizer::settle(const GroupView& view, const ps::Exchange::Result& result) {
+  const bool again = view.generation() == settled_;
+  checkpoint::EpochSums sums = again ? position_.sums : ps::from_messages(view.sums());
+  settled_ = view.generation();
   position_ = ps::from_message(view.base());
-  ticket_ = result.ticket;
-  finished_ = result.finished;
+  position_.sums = sums;
   if (!sync_) {
-    position_.step = result.step;
-    return;
+    position_.epoch = std::max(position_.epoch, sums.newest().number);
+    return go_on(result);
   }
   while (position_.step < result.step) assembly_.workload->advance(position_);
+}
+
+// Async: what is to be done next.
+void PsSynchronizer::go_on(const ps::Exchange::Result& result) {
+  position_.step = result.step;
+  position_.sums.add(position_.epoch, result.sums);
+  ticket_ = result.ticket;
+  finished_ = result.finished;
+  if (finished_) position_.epoch = assembly_.workload->whole_epochs();
 }
 
 std::optional<Work> PsSynchronizer::next() {
@@ -172,13 +183,12 @@ Synchronizer::StepResult PsSynchronizer::step(const Work& work, Feed& feed, std:
       result.state = State::rejoin;
       return result;
   }
-  if (sync_) {
-    assembly_.workload->advance(position_);
+  if (!sync_) {
+    go_on(exchanged);
     return result;
   }
-  position_.step = exchanged.step;
-  ticket_ = exchanged.ticket;
-  finished_ = exchanged.finished;
+  position_.sums.add(work.epoch, result.sums);
+  assembly_.workload->advance(position_);
   return result;
 }
 
@@ -186,13 +196,9 @@ Synchronizer::StepResult PsSynchronizer::step(const Work& work, Feed& feed, std:
 // leaves behind contains if all others have pushed.
 void PsSynchronizer::await_last_commit(ps::Exchange::Result& exchanged) {
   if (!sync_ || setup_.rank != 0) return;
-  for (const auto until = Clock::now() + kLastCommit; Clock::now() < until;) {
-    if (const auto late = exchange_.poll()) {
-      if (late->outcome == ps::Exchange::Outcome::ok) exchanged = *late;
-      return;
-    }
-    std::this_thread::sleep_for(milliseconds(2));
-  }
+  const auto until = Clock::now() + kLastCommit;
+  const auto late = exchange_.wait({{}, [&] { return Clock::now() >= until; }});
+  if (late.outcome == ps::Exchange::Outcome::ok) exchanged = late;
 }
 
 std::unique_ptr<Snapshot> PsSynchronizer::snapshot() {
@@ -207,6 +213,7 @@ std::unique_ptr<Snapshot> PsSynchronizer::snapshot() {
     if (const auto step = ps::common_step(replies, position_.step)) {
       checkpoint::Position position = position_;
       while (position.step < *step) assembly_.workload->advance(position);
+      position.sums = ps::from_messages(replies[0].position().sums());
       return std::make_unique<PsSnapshot>(*setup_.control, generation_, position, steps);
     }
     // Only when we were stopped within a step: its commit is under way.

@@ -41,6 +41,7 @@ class PsSynchronizer : public Synchronizer {
   GroupView wait_for_generation(std::stop_token stop) const;
   void await_last_commit(ps::Exchange::Result& exchanged);
   void settle(const GroupView& view, const ps::Exchange::Result& result);
+  void go_on(const ps::Exchange::Result& result);
 
   Assembly& assembly_;
   group::Attendance& attendance_;
@@ -52,6 +53,7 @@ class PsSynchronizer : public Synchronizer {
   ps::Exchange exchange_;
   checkpoint::Position position_;
   uint64_t generation_ = 0;
+  uint64_t settled_ = 0;  // the generation that position_ is of
   std::optional<uint64_t> ticket_;
   bool finished_ = false;
 };

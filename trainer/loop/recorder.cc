@@ -34,16 +34,14 @@ double accuracy(const compute::LossSums& sums) {
   return sums.rows > 0 ? static_cast<double>(sums.correct) / static_cast<double>(sums.rows) : 0.0;
 }
 
-Json to_json(const compute::LossSums& sums) {
-  return {{"loss", sums.loss}, {"correct", sums.correct}, {"rows", sums.rows}};
+// Of the epoch so far, or where it has only begun, of the one before.
+compute::LossSums newest_sums(const checkpoint::Position& position) {
+  const compute::LossSums sums = position.sums.of(position.epoch);
+  return sums.rows > 0 || position.epoch == 0 ? sums : position.sums.of(position.epoch - 1);
 }
 
-compute::LossSums from_json(const Json& json) {
-  compute::LossSums sums;
-  sums.loss = number_or(json, "loss", 0);
-  sums.correct = integer_or(json, "correct", 0);
-  sums.rows = integer_or(json, "rows", 0);
-  return sums;
+Json per_second(double amount, double seconds) {
+  return seconds > 0 && amount > 0 ? Json(amount / seconds) : Json();
 }
 
 }  // namespace
@@ -59,46 +57,29 @@ Recorder::Recorder(Options options, metrics::Reporter& reporter,
 }
 
 void Recorder::restore(const Json& state) {
-  epoch_ = from_json(member(state, "epoch"));
-  last_epoch_ = from_json(member(state, "lastEpoch"));
-  epoch_number_ = static_cast<uint64_t>(integer_or(state, "epochNumber", 0));
-  earlier_seconds_ = number_or(state, "trainSeconds", 0);
+  earlier_.seconds = number_or(state, "trainSeconds", 0);
+  earlier_.examples = integer_or(state, "examples", 0);
+  earlier_.steps = integer_or(state, "steps", 0);
+  epochs_told_ = static_cast<uint64_t>(integer_or(state, "epochs", 0));
   started_at_ = number_or(state, "startedAt", started_at_);
 }
 
-Json Recorder::state() const {
-  Json state = {{"loss", mean_loss(recent_.sums.rows > 0 ? recent_.sums : epoch_)},
-                {"epoch", to_json(epoch_)},
-                {"lastEpoch", to_json(last_epoch_)},
-                {"epochNumber", epoch_number_},
+Json Recorder::state(const checkpoint::Position& position) const {
+  const compute::LossSums sums = newest_sums(position);
+  Json state = {{"epochs", epochs_told_},
                 {"trainSeconds", train_seconds()},
+                {"examples", earlier_.examples + all_.sums.rows},
+                {"steps", earlier_.steps + static_cast<int64_t>(all_.steps)},
                 {"startedAt", started_at_}};
-  if (options_.classification) state["accuracy"] = accuracy(epoch_.rows > 0 ? epoch_ : last_epoch_);
+  if (sums.rows == 0) return state;
+  state["loss"] = mean_loss(sums);
+  if (options_.classification) state["accuracy"] = accuracy(sums);
   return state;
-}
-
-Json Recorder::state(uint64_t step) {
-  constexpr size_t kKept = 8;
-  saved_[step] = state();
-  if (saved_.size() > kKept) saved_.erase(saved_.begin());
-  return saved_[step];
-}
-
-// The group was put back to a checkpoint: what came after it did not happen.
-void Recorder::rewind(uint64_t step) {
-  saved_.erase(saved_.upper_bound(step), saved_.end());
-  const auto found = saved_.find(step);
-  const Json state = found == saved_.end() ? Json() : found->second;
-  epoch_ = from_json(member(state, "epoch"));
-  last_epoch_ = from_json(member(state, "lastEpoch"));
-  epoch_number_ = static_cast<uint64_t>(integer_or(state, "epochNumber", 0));
 }
 
 void Recorder::begin(const checkpoint::Position& position, uint64_t total_steps,
                      uint64_t generation) {
   const bool first = all_.steps == 0;
-  if (position.step < step_) rewind(position.step);
-  step_ = position.step;
   last_ = Clock::now();
   if (first) all_.reset(last_);
   for (Window* window : {&recent_, &logged_, &points_}) window->reset(last_);
@@ -107,18 +88,29 @@ void Recorder::begin(const checkpoint::Position& position, uint64_t total_steps,
   progress_.epoch = position.epoch;
   progress_.total_steps = total_steps;
   progress_.generation = generation;
+  if (first) show_earlier(position);
+  if (position.epoch > epochs_told_) end_epoch(position, last_);
+  epochs_told_ = position.epoch;
   publish();
+}
+
+// What earlier processes came to, until there are numbers of our own.
+void Recorder::show_earlier(const checkpoint::Position& position) {
+  if (const Json rate = examples_per_second(); rate.is_number())
+    progress_.examples_per_second = rate.get<double>();
+  const compute::LossSums sums = newest_sums(position);
+  if (sums.rows == 0) return;
+  progress_.loss = mean_loss(sums);
+  if (options_.classification) progress_.metrics["accuracy"] = accuracy(sums);
 }
 
 void Recorder::step(const checkpoint::Position& position, const compute::LossSums& sums,
                     Clock::time_point now) {
   for (Window* window : {&all_, &recent_, &logged_, &points_}) window->add(sums);
-  epoch_ += sums;
-  step_ = position.step;
   durations_.add(seconds(now - last_));
   last_ = now;
   if (points_.steps >= options_.summary_every_steps) write_points(position, now);
-  if (position.epoch != epoch_number_) end_epoch(position.epoch, position.step);
+  if (position.epoch > epochs_told_) end_epoch(position, now);
   if (now - recent_.begun < kReport) return;
   report(position, now);
   if (now - logged_.begun >= kLog) log_line(position, now);
@@ -150,8 +142,9 @@ void Recorder::log_line(const checkpoint::Position& position, Clock::time_point 
                            {"loss", mean_loss(logged_.sums)},
                            {"examplesPerSecond", static_cast<double>(logged_.sums.rows) / time},
                            {"secondsPerBatch", time / static_cast<double>(logged_.steps)}};
-  std::string text = fmt::format("step {} of {}, cost {}", position.step, progress_.total_steps,
-                                 loss_text(mean_loss(logged_.sums)));
+  std::string text =
+      fmt::format("step {} of {}: last {} steps: cost {}", position.step, progress_.total_steps,
+                  logged_.steps, loss_text(mean_loss(logged_.sums)));
   if (options_.classification) {
     fields["accuracy"] = accuracy(logged_.sums);
     text += fmt::format(", accuracy {:.4f}", accuracy(logged_.sums));
@@ -175,22 +168,28 @@ void Recorder::write_points(const checkpoint::Position& position, Clock::time_po
   points_.reset(now);
 }
 
-void Recorder::end_epoch(uint64_t epoch, uint64_t step) {
-  if (events_ && epoch_.rows > 0) {
-    events_->scalar("epoch_loss", epoch, mean_loss(epoch_));
-    if (options_.classification) events_->scalar("epoch_accuracy", epoch, accuracy(epoch_));
+// Says how the epoch before position.epoch was, if any of it is known.
+void Recorder::end_epoch(const checkpoint::Position& position, Clock::time_point now) {
+  epochs_told_ = position.epoch;
+  const compute::LossSums sums = position.sums.of(position.epoch - 1);
+  if (sums.rows == 0) return;
+  if (events_) {
+    events_->scalar("epoch_loss", position.epoch, mean_loss(sums));
+    if (options_.classification) events_->scalar("epoch_accuracy", position.epoch, accuracy(sums));
   }
-  std::string text =
-      fmt::format("epoch {} done at step {}: cost {}", epoch, step, loss_text(mean_loss(epoch_)));
-  nlohmann::json fields = {{"epoch", epoch}, {"step", step}, {"loss", mean_loss(epoch_)}};
+  std::string text = fmt::format("epoch {} done at step {}: whole epoch: cost {}", position.epoch,
+                                 position.step, loss_text(mean_loss(sums)));
+  nlohmann::json fields = {
+      {"epoch", position.epoch}, {"step", position.step}, {"loss", mean_loss(sums)}};
   if (options_.classification) {
-    text += fmt::format(", accuracy {:.4f}", accuracy(epoch_));
-    fields["accuracy"] = accuracy(epoch_);
+    text += fmt::format(", accuracy {:.4f}", accuracy(sums));
+    fields["accuracy"] = accuracy(sums);
   }
+  if (logged_.steps > 0)
+    text += fmt::format(", {:.2f} ms per batch",
+                        1e3 * seconds(now - logged_.begun) / static_cast<double>(logged_.steps));
   if (!options_.quiet) log::info(text, fields);
-  last_epoch_ = epoch_;
-  epoch_ = {};
-  epoch_number_ = epoch;
+  logged_.reset(now);
 }
 
 void Recorder::end(const checkpoint::Position& position) {
@@ -230,21 +229,23 @@ void Recorder::flush() {
 }
 
 double Recorder::train_seconds() const {
-  return earlier_seconds_ + seconds(last_ - all_.begun);
+  return earlier_.seconds + seconds(last_ - all_.begun);
 }
 
-double Recorder::epoch_loss() const {
-  return mean_loss(last_epoch_.rows > 0 ? last_epoch_ : epoch_);
+Json Recorder::examples_per_second() const {
+  return per_second(static_cast<double>(earlier_.examples + all_.sums.rows), train_seconds());
 }
 
-double Recorder::examples_per_second() const {
-  const double time = seconds(last_ - all_.begun);
-  return time > 0 ? static_cast<double>(all_.sums.rows) / time : 0;
+Json Recorder::steps_per_second() const {
+  return per_second(static_cast<double>(earlier_.steps) + static_cast<double>(all_.steps),
+                    train_seconds());
 }
 
-double Recorder::steps_per_second() const {
-  const double time = seconds(last_ - all_.begun);
-  return time > 0 ? static_cast<double>(all_.steps) / time : 0;
+Json train_loss(const checkpoint::Position& position) {
+  compute::LossSums sums = position.sums.of(position.epoch);
+  if (position.epoch > 0)
+    if (const auto last = position.sums.of(position.epoch - 1); last.rows > 0) sums = last;
+  return sums.rows > 0 ? Json(mean_loss(sums)) : Json();
 }
 
 }  // namespace muster::loop

@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <map>
 #include <memory>
 #include <string>
 
@@ -14,8 +13,14 @@
 
 namespace muster::loop {
 
-// What training tells the world while it runs: log lines every few seconds, TensorBoard points,
-// /progress. A step costs it a few additions; the rest happens a few times a second.
+// The mean training loss of the last whole epoch, else of what was trained on of the first one;
+// null where that is not known.
+Json train_loss(const checkpoint::Position& position);
+
+// What training tells the world while it runs: log lines every few seconds and at an epoch's end,
+// TensorBoard points, /progress. Losses and accuracies are means: in a log line over the steps
+// since the line before, or over the epoch; in /progress over those since the report before. A step
+// costs it a few additions; the rest happens a few times a second.
 class Recorder {
  public:
   using Clock = std::chrono::steady_clock;
@@ -33,9 +38,9 @@ class Recorder {
 
   // Goes on where an earlier process stopped; `state` is what that one's state() gave.
   void restore(const Json& state);
-  // Where losses and times stand at `step`; kept, so that a group that is put back to this step
-  // goes on from them.
-  Json state(uint64_t step);
+  // For a checkpoint at `position`: the mean loss and accuracy of the epoch so far, and what the
+  // numbers of all processes go on from.
+  Json state(const checkpoint::Position& position) const;
 
   void begin(const checkpoint::Position& position, uint64_t total_steps, uint64_t generation);
   // After each committed step; `position` is after it, `sums` are the group's.
@@ -50,19 +55,20 @@ class Recorder {
   void scalar(const std::string& tag, uint64_t step, double value);
   void flush();
 
-  double train_seconds() const;        // of all processes so far
-  double epoch_loss() const;           // mean of the last whole epoch, else of this one so far
-  double examples_per_second() const;  // of this process
-  double steps_per_second() const;
+  // Of all processes of this training, as far as the checkpoint this one went on from knows, and of
+  // this one; rates are steps and the time that the same processes took for them, null where none
+  // was taken.
+  double train_seconds() const;
+  Json examples_per_second() const;
+  Json steps_per_second() const;
 
  private:
-  Json state() const;
-  void rewind(uint64_t step);
+  void show_earlier(const checkpoint::Position& position);
   void publish();
   void report(const checkpoint::Position& position, Clock::time_point now);
   void log_line(const checkpoint::Position& position, Clock::time_point now);
   void write_points(const checkpoint::Position& position, Clock::time_point now);
-  void end_epoch(uint64_t epoch, uint64_t step);
+  void end_epoch(const checkpoint::Position& position, Clock::time_point now);
 
   const Options options_;
   metrics::Reporter& reporter_;
@@ -85,12 +91,14 @@ class Recorder {
   Window logged_;                 // since the last log line
   Window points_;                 // since the last TensorBoard point
   metrics::Durations durations_;  // of steps, since the last update of progress
-  compute::LossSums epoch_;
-  compute::LossSums last_epoch_;
-  uint64_t step_ = 0;
-  std::map<uint64_t, Json> saved_;  // by step, of the newest checkpoints
-  uint64_t epoch_number_ = 0;
-  double earlier_seconds_ = 0;
+  uint64_t epochs_told_ = 0;
+  // By earlier processes.
+  struct Earlier {
+    double seconds = 0;
+    int64_t examples = 0;
+    int64_t steps = 0;
+  };
+  Earlier earlier_;
   double started_at_ = 0;  // Unix time of the first process
   std::atomic<uint64_t> checkpoint_step_{0};
   std::atomic<double> checkpoint_time_{0};

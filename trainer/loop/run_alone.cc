@@ -8,35 +8,60 @@
 
 namespace muster::loop {
 
+namespace {
+
+struct Ended {
+  std::optional<checkpoint::Store::Found> final;
+  checkpoint::Position position;
+};
+
+// Nothing if asked to stop.
+std::optional<Ended> train_alone(const group::Membership& membership, Assembly& assembly,
+                                 Leader& leader,
+                                 const std::optional<checkpoint::Store::Found>& from,
+                                 std::stop_token stop) {
+  uint64_t generation = 1;
+  if (!membership.storage.empty())
+    generation = group::open_generation(membership.storage, from ? from->manifest.generation : 0);
+  if (from) {
+    leader.recorder().restore(from->manifest.metrics);
+    log::info("going on from " + from->directory.filename().string());
+  }
+  LocalSynchronizer synchronizer(assembly, from ? &*from : nullptr, generation);
+  const Ending ending = train(synchronizer, *assembly.workload, *assembly.feed, leader.recorder(),
+                              leader.checkpointer(), stop);
+  if (ending == Ending::interrupted) {
+    leader.save(synchronizer);
+    return std::nullopt;
+  }
+  return Ended{leader.save_final(synchronizer), synchronizer.position()};
+}
+
+}  // namespace
+
 int run_alone(const group::Membership& membership, std::stop_token stop, Json* result) {
   Training training = Training::load(membership.training);
   const auto threads = ThreadChoice::from_environment(training.spec.threads);
   Assembly assembly = assemble(std::move(training), 1, false, threads);
   metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index);
-  Leader leader(membership, assembly, reporter, {});
-  auto from = leader.newest();
-  uint64_t generation = 1;
-  if (from) {
-    from->manifest.position = leader.resume_at(*from);
-    leader.recorder().restore(from->manifest.metrics);
-    log::info("going on from " + from->directory.filename().string());
+  if (membership.storage.empty())
+    log::warning(
+        "no storage folder (--storage): nothing of this training will be kept, no checkpoint and "
+        "no "
+        "model");
+  auto store = open_store(membership, assembly);
+  auto from = store ? store->to_resume() : std::nullopt;
+  Leader leader(membership, assembly, reporter, std::move(store), {});
+  if (from) from->manifest.position = leader.resume_at(*from);
+  Json said;
+  if (is_finished(from, *assembly.workload)) {
+    log::info("training was finished before");
+    said = leader.conclude_again(*from);
+  } else {
+    const auto ended = train_alone(membership, assembly, leader, from, stop);
+    if (!ended) return kTerminated;
+    said = leader.conclude(ended->final, ended->position);
   }
-  const bool done = find_finished(membership.storage, *assembly.workload).has_value();
-  if (!membership.storage.empty() && !done)
-    generation = group::open_generation(membership.storage, from ? from->manifest.generation : 0);
-  LocalSynchronizer synchronizer(assembly, from ? &*from : nullptr, generation);
-  std::optional<checkpoint::Store::Found> final = from;
-  if (!done) {
-    const Ending ending = train(synchronizer, *assembly.workload, *assembly.feed, leader.recorder(),
-                                leader.checkpointer(), stop);
-    if (ending == Ending::interrupted) {
-      leader.save(synchronizer);
-      return kTerminated;
-    }
-    final = leader.save_final(synchronizer);
-  }
-  const auto& position = synchronizer.position();
-  const Json said = leader.conclude(final, position.step, position.epoch);
   if (result) *result = said;
   return kSuccess;
 }

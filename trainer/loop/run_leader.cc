@@ -58,10 +58,12 @@ std::vector<std::shared_ptr<grpc::Channel>> channels_to(const std::vector<std::s
 
 // Everything rank 0 has, in the order in which it must be made and unmade.
 struct Group {
-  Group(const group::Membership& membership, Assembly& assembly, metrics::Reporter& reporter)
+  Group(const group::Membership& membership, Assembly& assembly, metrics::Reporter& reporter,
+        std::unique_ptr<checkpoint::Store> store)
       : server(membership.rendezvous_address(), expected_peers(membership, assembly)),
         control(channels_to(membership.cluster.ps)),
-        leader(membership, assembly, reporter, [this](uint64_t) { count_checkpoint(); }),
+        leader(membership, assembly, reporter, std::move(store),
+               [this](uint64_t) { count_checkpoint(); }),
         coordinator(server, control, *leader.store(), setup(membership, assembly)),
         attendance(
             server.local_channel(), "ourselves",
@@ -138,8 +140,7 @@ int lead(Group& group, Assembly& assembly, std::stop_token stop) {
     if (ending == Ending::interrupted) return leave(group);
     try {
       const auto final = group.leader.save_final(group.synchronizer);
-      const auto& position = final->manifest.position;
-      group.leader.conclude(final, position.step, position.epoch);
+      group.leader.conclude(final, final->manifest.position);
     } catch (const WriteError&) {
       throw;
     } catch (const NameTaken& error) {
@@ -163,17 +164,16 @@ int run_leader(const group::Membership& membership, std::stop_token stop) {
   const auto threads = ThreadChoice::from_environment(training.spec.threads);
   Assembly assembly = assemble(std::move(training), membership.members(), true, threads);
   metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index);
-  if (const auto done = find_finished(membership.storage, *assembly.workload)) {
+  auto store = open_store(membership, assembly);
+  const auto newest = store->to_resume();
+  if (is_finished(newest, *assembly.workload)) {
     log::info("training was finished before");
-    Leader leader(membership, assembly, reporter, {});
-    leader.recorder().restore(done->manifest.metrics);
-    const auto& position = done->manifest.position;
-    leader.conclude(done, position.step, position.epoch);
+    Leader leader(membership, assembly, reporter, std::move(store), {});
+    leader.conclude_again(*newest);
     return kSuccess;
   }
-  Group group(membership, assembly, reporter);
-  if (const auto newest = group.leader.newest())
-    group.leader.recorder().restore(newest->manifest.metrics);
+  Group group(membership, assembly, reporter, std::move(store));
+  if (newest) group.leader.recorder().restore(newest->manifest.metrics);
   try {
     return lead(group, assembly, stop);
   } catch (const Invalid& error) {

@@ -19,6 +19,12 @@ constexpr milliseconds kPatience{600000};
 
 enum class Verdict { finished, again, interrupted };
 
+// Without a word of what is damaged: rank 0 tells.
+bool was_finished(const group::Membership& membership, const Workload& workload) {
+  return is_finished(checkpoint::Store(membership.storage / "checkpoints", 1).search().newest,
+                     workload);
+}
+
 // All our steps are committed: until rank 0 has saved them they may have to be repeated.
 Verdict wait_for_the_end(const group::Attendance& attendance, const group::Membership& membership,
                          const Workload& workload, uint64_t generation, std::stop_token stop) {
@@ -32,8 +38,7 @@ Verdict wait_for_the_end(const group::Attendance& attendance, const group::Membe
     if (decided(view)) return Verdict::again;
     if (stop.stop_requested()) return Verdict::interrupted;
     // Rank 0 may have left before its last word reached us.
-    if (!attendance.connected() && find_finished(membership.storage, workload))
-      return Verdict::finished;
+    if (!attendance.connected() && was_finished(membership, workload)) return Verdict::finished;
   }
 }
 
@@ -52,7 +57,7 @@ int run_worker(const group::Membership& membership, std::stop_token stop) {
   const auto threads = ThreadChoice::from_environment(training.spec.threads);
   Assembly assembly = assemble(std::move(training), membership.members(), true, threads);
   metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index);
-  if (find_finished(membership.storage, *assembly.workload)) {
+  if (was_finished(membership, *assembly.workload)) {
     log::info("training was finished before");
     return kSuccess;
   }

@@ -46,7 +46,8 @@ class Synchronizer {
   // Computes it, brings it in and comes back with the parameters after it in the engine.
   virtual StepResult step(const Work& work, Feed& feed, std::stop_token stop) = 0;
 
-  // Where training stands. Async: epoch and batch are of the last work.
+  // Where training stands. Async: epoch and batch are of the last work, and what others trained on
+  // counts as of its epoch; a snapshot knows better.
   virtual const checkpoint::Position& position() const = 0;
   virtual uint64_t generation() const = 0;
   // Of rank 0 only. Throws Unavailable.

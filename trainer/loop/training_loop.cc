@@ -41,7 +41,7 @@ Ending train(Synchronizer& synchronizer, const Workload& workload, Feed& feed, R
   while (const auto work = synchronizer.next()) {
     if (stop.stop_requested()) return Ending::interrupted;
     if (checkpointer && checkpointer->due(synchronizer.position().step, now))
-      checkpointer->take(synchronizer, recorder.state(synchronizer.position().step));
+      checkpointer->take(synchronizer, recorder.state(synchronizer.position()));
     const auto result = synchronizer.step(*work, feed, stop);
     if (result.state == Synchronizer::State::interrupted) return Ending::interrupted;
     if (result.state == Synchronizer::State::rejoin) {

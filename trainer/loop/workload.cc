@@ -67,6 +67,7 @@ Work Workload::part_of(const checkpoint::Position& position, int rank) const {
   work.epoch = position.epoch;
   work.first_batch = position.next_batch + static_cast<uint64_t>(rank) * accumulation_;
   work.batches = static_cast<int>(accumulation_);
+  work.ticket = position.epoch * tickets_per_epoch() + position.next_batch / accumulation_;
   return work;
 }
 
@@ -76,6 +77,10 @@ uint64_t Workload::tickets_per_epoch() const {
 
 uint64_t Workload::total_tickets() const {
   return steps_ ? *steps_ : *epochs_ * tickets_per_epoch();
+}
+
+uint64_t Workload::whole_epochs() const {
+  return total_tickets() / tickets_per_epoch();
 }
 
 Work Workload::ticket(uint64_t number) const {

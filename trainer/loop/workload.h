@@ -14,7 +14,7 @@ struct Work {
   uint64_t epoch = 0;
   uint64_t first_batch = 0;
   int batches = 1;
-  uint64_t ticket = 0;  // async
+  uint64_t ticket = 0;  // of the training's work, in order; in step: of the step's first part
 };
 
 // How much there is to do and who does what, from sizes alone.
@@ -42,6 +42,7 @@ class Workload {
 
   uint64_t tickets_per_epoch() const;
   uint64_t total_tickets() const;
+  uint64_t whole_epochs() const;  // of all tickets
   Work ticket(uint64_t number) const;
 
  private:

@@ -94,7 +94,7 @@ void Coordinator::require_lead() {
 }
 
 void Coordinator::choose() {
-  const auto newest = store_.newest();
+  const auto newest = store_.to_resume();
   if (!newest) {
     from_ = "the beginning";
     return formation_.chosen(std::nullopt);

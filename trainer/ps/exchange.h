@@ -72,11 +72,12 @@ class Exchange {
   void begin_step(uint64_t step, uint64_t ticket, const compute::LossSums& sums,
                   std::span<const float> gradients, std::span<float> parameters);
   std::optional<Result> poll();
+  // Waits for what has been begun, or goes on waiting for what was interrupted.
+  Result wait(const Watch& watch);
 
  private:
   enum class Links { waiting, answered, broken };
   Links look() const;
-  Result wait(const Watch& watch);
   Result read() const;
   bool agree(Result& result);
   void pull(size_t shard, const PushHeader& header);

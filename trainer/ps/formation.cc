@@ -100,6 +100,8 @@ void Formation::opened(const std::vector<OpenReply>& replies) {
     highest = std::max(highest, reply.state().step());
   }
   torn_ = sync_ && highest - lowest > 1;
+  const ShardState& first = replies[0].state();
+  sums_ = sync_ && first.step() > lowest ? first.sums_before() : first.sums();
   next_ = torn_ ? Next::claim : Next::announce;
 }
 
@@ -108,6 +110,7 @@ void Formation::announce(GroupView& view) const {
   view.set_generation(request_.generation());
   view.set_phase(GroupView::RUNNING);
   *view.mutable_base() = request_.position();
+  *view.mutable_sums() = sums_;
 }
 
 void Formation::announced() {

@@ -8,6 +8,7 @@
 #include "proto/muster/parameter_server.pb.h"
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/group/roster.h"
+#include "trainer/ps/hosted_shard.h"
 
 namespace muster::ps {
 
@@ -88,6 +89,7 @@ class Formation {
   std::vector<Seat> seats_;
   bool torn_ = false;  // what the shards hold has turned out not to be of one step
   OpenRequest request_;
+  EpochSumsMessages sums_;  // of what led to the step from which the group goes on
   std::string reason_;
 };
 

@@ -4,6 +4,34 @@
 
 namespace muster::ps {
 
+namespace {
+
+void to_messages(const checkpoint::EpochSums& sums, EpochSumsMessages& messages) {
+  messages.Clear();
+  for (const auto* epoch : {&sums.before(), &sums.newest()}) {
+    if (epoch->sums.rows == 0) continue;
+    EpochSumsMessage& message = *messages.Add();
+    message.set_epoch(epoch->number);
+    message.set_rows(epoch->sums.rows);
+    message.set_loss(epoch->sums.loss);
+    message.set_correct(epoch->sums.correct);
+  }
+}
+
+}  // namespace
+
+checkpoint::EpochSums from_messages(const EpochSumsMessages& messages) {
+  checkpoint::EpochSums sums;
+  for (const EpochSumsMessage& message : messages) {
+    compute::LossSums of_epoch;
+    of_epoch.rows = message.rows();
+    of_epoch.loss = message.loss();
+    of_epoch.correct = message.correct();
+    sums.add(message.epoch(), of_epoch);
+  }
+  return sums;
+}
+
 checkpoint::Position from_message(const PositionMessage& message) {
   checkpoint::Position position;
   position.step = message.step();
@@ -11,6 +39,7 @@ checkpoint::Position from_message(const PositionMessage& message) {
   position.next_batch = message.next_batch();
   position.optimizer_t = message.optimizer_t();
   position.outstanding.assign(message.outstanding().begin(), message.outstanding().end());
+  position.sums = from_messages(message.sums());
   return position;
 }
 
@@ -21,6 +50,7 @@ PositionMessage to_message(const checkpoint::Position& position) {
   message.set_next_batch(position.next_batch);
   message.set_optimizer_t(position.optimizer_t);
   message.mutable_outstanding()->Add(position.outstanding.begin(), position.outstanding.end());
+  to_messages(position.sums, *message.mutable_sums());
   return message;
 }
 
@@ -40,11 +70,13 @@ ShardState HostedShard::open(const OpenRequest& request, const Load& load,
     tickets = shard_.tickets();
     tickets.release_all();
   } else {
-    shard_.load(load(request));
+    Shard::Content content = load(request);
     base_ = from_message(request.position());
+    content.sums = base_.sums;
+    shard_.load(std::move(content));
     lineage_ = request.generation();
     tickets = Tickets(base_.epoch * request.tickets_per_epoch() + base_.next_batch,
-                      request.total_tickets(), base_.outstanding);
+                      request.total_tickets(), base_.outstanding, request.tickets_per_epoch());
   }
   tickets_per_epoch_ = request.tickets_per_epoch();
   shard_.begin(request.generation(), static_cast<int>(request.members()), std::move(tickets),
@@ -65,6 +97,7 @@ SnapshotReply HostedShard::snapshot(const SnapshotRequest& request, Copy& copy) 
   checkpoint::Position position = base_;
   position.step = shard_.step();
   position.optimizer_t = shard_.optimizer_t();
+  position.sums = shard_.sums();
   if (shard_.shape().policy == Shard::Policy::async && tickets_per_epoch_ > 0) {
     position.epoch = shard_.tickets().next() / tickets_per_epoch_;
     position.next_batch = shard_.tickets().next() % tickets_per_epoch_;
@@ -89,6 +122,8 @@ ShardState HostedShard::state() const {
   state.set_step(shard_.step());
   *state.mutable_base() = to_message(base_);
   state.set_lineage(lineage_);
+  to_messages(shard_.sums(), *state.mutable_sums());
+  to_messages(shard_.sums_before(), *state.mutable_sums_before());
   return state;
 }
 

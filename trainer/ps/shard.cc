@@ -17,6 +17,7 @@ void Shard::load(Content content) {
   step_ = oldest_step_ = content.step;
   optimizer_t_ = content.optimizer_t;
   committed_ = {};
+  sums_ = sums_before_ = content.sums;
   slot_views_.assign(slots_.begin(), slots_.end());
 }
 
@@ -105,6 +106,7 @@ void Shard::push_sync(uint64_t session, const PushHeader& header, const Buffers&
   }
   pending.present = true;
   pending.sums = header.sums;
+  pending.ticket = header.ticket;
   pending.owner = session;
   pending.gradients = buffers.gradients;
   if (std::all_of(pending_.begin(), pending_.end(), [](const Pending& p) { return p.present; }))
@@ -129,6 +131,8 @@ void Shard::commit(Answers& answers) {
   const bool applied = apply({previous_, parameters_, gradient_views_, slot_views_, copy_views_},
                              committed_.rows, step_);
   if (!applied) parameters_ = previous_;
+  sums_before_ = sums_;
+  sums_.add(tickets_.epoch_of(pending_[0].ticket), committed_);
   for (const Pending& pending : pending_)
     for (const Waiter& waiter : pending.waiters) {
       answers.push_back(make_answer(waiter.session, waiter.sequence, committed_));
@@ -177,6 +181,7 @@ void Shard::push_async(uint64_t session, const PushHeader& header, const Buffers
   const bool applied = apply({parameters_, parameters_, gradient_views_, slot_views_, copy_views_},
                              header.sums.rows, shape_.shard == 0 ? step_ : header.step);
   for (LossSums& sums : unseen_) sums += header.sums;
+  sums_.add(tickets_.epoch_of(header.ticket), header.sums);
   tickets_.done(header.ticket);
   answer_async(
       session, header.sequence, header.rank,

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "trainer/checkpoint/epoch_sums.h"
 #include "trainer/compute/optimizer.h"
 #include "trainer/ps/block_update.h"
 #include "trainer/ps/messages.h"
@@ -35,6 +36,7 @@ class Shard {
     std::vector<std::vector<float>> slots;
     uint64_t step = 0;
     uint64_t optimizer_t = 0;
+    checkpoint::EpochSums sums;  // of what led there
   };
 
   struct Answer {
@@ -81,6 +83,9 @@ class Shard {
   uint64_t step() const { return step_; }
   uint64_t optimizer_t() const { return optimizer_t_; }
   const Tickets& tickets() const { return tickets_; }
+  // Of what led to step(), and sync: to the step before.
+  const checkpoint::EpochSums& sums() const { return sums_; }
+  const checkpoint::EpochSums& sums_before() const { return sums_before_; }
   const Counts& counts() const { return counts_; }
   const Shape& shape() const { return shape_; }
   std::span<const float> parameters() const { return parameters_; }
@@ -97,6 +102,7 @@ class Shard {
     bool present = false;
     std::vector<Waiter> waiters;  // who is answered: a slow process and its successor both
     compute::LossSums sums;
+    uint64_t ticket = 0;
     uint64_t owner = 0;  // the session whose memory `gradients` is
     std::span<const float> gradients;
     std::vector<float> kept;  // of an owner that is lost
@@ -135,8 +141,10 @@ class Shard {
   std::vector<std::span<float>> slot_views_;
   std::vector<std::span<const float>> gradient_views_;
   std::vector<std::span<float>> copy_views_;
-  std::vector<Pending> pending_;            // sync, by rank
-  compute::LossSums committed_;             // sync: sums of the last commit
+  std::vector<Pending> pending_;  // sync, by rank
+  compute::LossSums committed_;   // sync: sums of the last commit
+  checkpoint::EpochSums sums_;
+  checkpoint::EpochSums sums_before_;
   std::vector<compute::LossSums> unseen_;   // async, by rank: applied since its last reply
   std::map<uint64_t, uint64_t> sequences_;  // async: last sequence of a session
   std::vector<Waiting> waiting_;

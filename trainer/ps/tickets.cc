@@ -4,8 +4,12 @@
 
 namespace muster::ps {
 
-Tickets::Tickets(uint64_t next, uint64_t total, std::vector<uint64_t> outstanding)
-    : next_(next), total_(total), returned_(outstanding.begin(), outstanding.end()) {}
+Tickets::Tickets(uint64_t next, uint64_t total, std::vector<uint64_t> outstanding,
+                 uint64_t per_epoch)
+    : next_(next),
+      total_(total),
+      per_epoch_(per_epoch),
+      returned_(outstanding.begin(), outstanding.end()) {}
 
 std::optional<uint64_t> Tickets::take(uint64_t holder) {
   uint64_t ticket = 0;

@@ -13,8 +13,9 @@ namespace muster::ps {
 class Tickets {
  public:
   Tickets() = default;
-  // `next` is the first number never handed out; `outstanding` were, and are not done.
-  Tickets(uint64_t next, uint64_t total, std::vector<uint64_t> outstanding);
+  // `next` is the first number never handed out; `outstanding` were, and are not done. `per_epoch`
+  // 0: all are of one epoch.
+  Tickets(uint64_t next, uint64_t total, std::vector<uint64_t> outstanding, uint64_t per_epoch = 0);
 
   std::optional<uint64_t> take(uint64_t holder);
   void done(uint64_t ticket);
@@ -24,11 +25,13 @@ class Tickets {
 
   bool finished() const { return next_ >= total_ && returned_.empty() && held_.empty(); }
   uint64_t next() const { return next_; }
+  uint64_t epoch_of(uint64_t ticket) const { return per_epoch_ > 0 ? ticket / per_epoch_ : 0; }
   std::vector<uint64_t> outstanding() const;  // held or returned, ascending
 
  private:
   uint64_t next_ = 0;
   uint64_t total_ = 0;
+  uint64_t per_epoch_ = 0;
   std::deque<uint64_t> returned_;
   std::map<uint64_t, uint64_t> held_;  // ticket -> holder
 };

@@ -162,6 +162,11 @@ TEST_F(MnistRun, a_job_that_diverged_is_mended_by_a_changed_manifest) {
   EXPECT_THAT(diverged->output(), Not(HasSubstr("-nan")));
   const Json summary = json("run/summary.json");
   EXPECT_EQ(summary["state"], "Failed");
+  // Of the rate that diverged, whatever the manifest says now.
+  auto told = run("run", {sgd});
+  EXPECT_EQ(told->wait(), kDiverged) << told->output();
+  EXPECT_THAT(told->output(),
+              HasSubstr("--set spec.training.optimizer.learningRate=100000 --retry"));
   auto mended = run("run", {sgd, "spec.training.optimizer.learningRate=0.01"}, {"--retry"});
   EXPECT_EQ(mended->wait(), kSuccess) << mended->output();
   EXPECT_EQ(json("run/summary.json")["step"], 782);

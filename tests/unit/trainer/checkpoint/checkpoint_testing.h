@@ -99,8 +99,12 @@ inline Manifest test_manifest(uint64_t step, uint64_t generation) {
   Manifest manifest;
   manifest.job_uid = "uid-1";
   manifest.generation = generation;
-  manifest.position = {
-      .step = step, .epoch = 1, .next_batch = 3, .optimizer_t = step, .outstanding = {8, 9}};
+  manifest.position = {.step = step,
+                       .epoch = 1,
+                       .next_batch = 3,
+                       .optimizer_t = step,
+                       .outstanding = {8, 9},
+                       .sums = {}};
   manifest.model = "mnist-mlp";
   manifest.layout_fingerprint = "layout";
   manifest.fingerprint = "release/avx2/float32/2";

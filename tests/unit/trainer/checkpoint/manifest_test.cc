@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <limits>
 
 #include "common/file.h"
@@ -17,6 +18,8 @@ using testing::HasSubstr;
 Manifest full_manifest() {
   Manifest manifest = test_manifest(100, 3);
   manifest.final = true;
+  manifest.position.sums.add(0, {10.5, 60, 64});
+  manifest.position.sums.add(1, {1.25, 3, 32});
   manifest.shard_steps = {99, 100};
   manifest.files = {{"model-00000-of-00001.safetensors", 80, 0xdeadbeef}};
   manifest.slices = {{"model-00000-of-00001.safetensors", "a/kernel", {4, 2}, 1}};
@@ -29,6 +32,9 @@ TEST(Manifest, ReadsBackWhatItWrote) {
   EXPECT_EQ(to_text(after), to_text(before));
   EXPECT_EQ(after.position.step, 100u);
   EXPECT_THAT(after.position.outstanding, ElementsAre(8, 9));
+  EXPECT_EQ(after.position.sums.of(0).rows, 64);
+  EXPECT_EQ(after.position.sums.of(1).loss, 1.25);
+  EXPECT_EQ(after.position.sums.of(1).correct, 3);
   EXPECT_TRUE(after.final);
   EXPECT_EQ(after.files, before.files);
   EXPECT_THAT(after.slices.at(0).shape, ElementsAre(4, 2));
@@ -40,6 +46,28 @@ TEST(Manifest, KeepsMetricsThatAreNoNumbers) {
   Manifest manifest = full_manifest();
   manifest.metrics = {{"loss", std::numeric_limits<double>::quiet_NaN()}};
   EXPECT_TRUE(parse_manifest(to_text(manifest), "m").metrics.at("loss").is_null());
+}
+
+TEST(Manifest, KeepsSumsThatAreNoNumbers) {
+  Manifest manifest = full_manifest();
+  manifest.position.sums.add(1, {std::numeric_limits<double>::infinity(), 0, 1});
+  const Manifest after = parse_manifest(to_text(manifest), "m");
+  EXPECT_TRUE(std::isnan(after.position.sums.of(1).loss));
+  EXPECT_EQ(after.position.sums.of(1).rows, 33);
+}
+
+TEST(EpochSumsTest, HoldTheNewestEpochAndTheOneBefore) {
+  EpochSums sums;
+  EXPECT_EQ(sums.of(0).rows, 0);
+  sums.add(3, {1, 0, 10});
+  sums.add(2, {2, 0, 20});  // late
+  sums.add(4, {4, 0, 40});
+  sums.add(3, {1, 0, 10});
+  sums.add(2, {9, 0, 90});  // forgotten
+  EXPECT_EQ(sums.of(2).rows, 0);
+  EXPECT_EQ(sums.of(3).rows, 20);
+  EXPECT_EQ(sums.of(4).rows, 40);
+  EXPECT_EQ(sums.newest().number, 4u);
 }
 
 TEST(Manifest, SeesEveryFlippedBit) {

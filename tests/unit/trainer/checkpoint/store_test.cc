@@ -1,6 +1,7 @@
 #include "trainer/checkpoint/store.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <csignal>
 
@@ -13,6 +14,7 @@
 namespace muster::checkpoint {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -74,8 +76,6 @@ TEST_F(StoreTest, PrefersAHigherGenerationToALaterStep) {
   publish_step(store, 300, 1);
   publish_step(store, 200, 2);
   EXPECT_EQ(store.newest()->directory.filename(), "ckpt-200-g2");
-  EXPECT_EQ(store.newest_after(200)->directory.filename(), "ckpt-300-g1");
-  EXPECT_FALSE(store.newest_after(300).has_value());
 }
 
 TEST_F(StoreTest, RefusesAStepTwiceInAGeneration) {
@@ -145,6 +145,79 @@ INSTANTIATE_TEST_SUITE_P(
                               read_all(p.parent_path() / "ckpt-100-g1" / "manifest.json"));
                   })),
     [](const auto& info) { return info.param.first; });
+
+TEST_F(StoreTest, RefusesToGoOnWithoutAnyOfSeveralDamagedOnes) {
+  Store store(directory_, 5);
+  EXPECT_FALSE(store.to_resume().has_value());
+  flip_bit(publish_step(store, 100) / kModel, 2000);
+  fs::resize_file(publish_step(store, 200) / "manifest.json", 100);
+  EXPECT_THAT(error_of<Invalid>([&] { store.to_resume(); }),
+              AllOf(HasSubstr("ckpt-100-g1/" + std::string(kModel) + ": damaged: expected crc32c"),
+                    HasSubstr("ckpt-200-g1/manifest.json: truncated"),
+                    HasSubstr("move ckpt-200-g1, ckpt-100-g1 away")));
+  EXPECT_FALSE(store.newest().has_value());  // who waits for one waits on
+  publish_step(store, 300);
+  EXPECT_EQ(store.to_resume()->directory.filename(), "ckpt-300-g1");
+}
+
+TEST_F(StoreTest, SearchesWithoutAWord) {
+  Store store(directory_, 5);
+  publish_step(store, 100);
+  flip_bit(publish_step(store, 200) / kModel, 2000);
+  testing::internal::CaptureStderr();
+  const Store::Search search = store.search();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(search.newest->directory.filename(), "ckpt-100-g1");
+  ASSERT_EQ(search.damaged.size(), 1u);
+  EXPECT_EQ(search.damaged[0].directory.filename(), "ckpt-200-g1");
+}
+
+// As somebody whom the files' permissions bind.
+class Unprivileged {
+ public:
+  Unprivileged() : before_(geteuid()) {
+    if (before_ == 0) change(65534);
+  }
+  ~Unprivileged() {
+    if (before_ == 0) change(before_);
+  }
+
+ private:
+  static void change(uid_t to) { EXPECT_EQ(seteuid(to), 0); }
+
+  const uid_t before_;
+};
+
+// Nobody knows then whether there is a whole one.
+TEST_F(StoreTest, WhatMayNotBeReadIsNeitherMissingNorDamaged) {
+  Store store(directory_, 5);
+  publish_step(store, 100);
+  const fs::path newest = publish_step(store, 200);
+  for (const char* name : {"manifest.json", kModel, "."}) {
+    const fs::perms before = fs::status(newest / name).permissions();
+    fs::permissions(newest / name, fs::perms::none);
+    {
+      const Unprivileged unprivileged;
+      EXPECT_THAT(error_of<Unavailable>([&] { store.newest(); }), HasSubstr("ckpt-200-g1")) << name;
+    }
+    fs::permissions(newest / name, before);
+  }
+  EXPECT_EQ(store.newest()->directory, newest);
+}
+
+TEST_F(StoreTest, NeitherCountsNorPrunesDamagedOnes) {
+  Store store(directory_, 2);
+  publish_step(store, 100);
+  publish_step(store, 200);
+  flip_bit(publish_step(store, 300) / kModel, 2000);
+  store.newest();                                                    // finds that one
+  fs::resize_file(publish_step(store, 400) / "manifest.json", 100);  // this, everybody sees
+  EXPECT_THAT(names(store), ElementsAre("ckpt-400-g1", "ckpt-300-g1", "ckpt-200-g1"));
+  publish_step(store, 500);
+  publish_step(store, 600);
+  EXPECT_THAT(names(store),
+              ElementsAre("ckpt-600-g1", "ckpt-500-g1", "ckpt-400-g1", "ckpt-300-g1"));
+}
 
 TEST_F(StoreTest, KeepsTheNewestThatManyAndTheFinalOne) {
   Store store(directory_, 2);

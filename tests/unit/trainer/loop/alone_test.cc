@@ -6,6 +6,7 @@
 #include "common/exit_code.h"
 #include "common/file.h"
 #include "common/json.h"
+#include "common/log.h"
 #include "tests/unit/trainer/loop/support.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/loop/leader.h"
@@ -33,8 +34,9 @@ void train_a_while(const fs::path& folder, const fs::path& training, uint64_t st
   const group::Membership membership = alone(folder, training);
   Assembly assembly = assemble(Training::load(training), 1, false, {});
   metrics::Reporter reporter("", "chief", 0);
-  Leader leader(membership, assembly, reporter, {});
-  const auto from = leader.newest();
+  auto store = open_store(membership, assembly);
+  const auto from = store->to_resume();
+  Leader leader(membership, assembly, reporter, std::move(store), {});
   LocalSynchronizer synchronizer(assembly, from ? &*from : nullptr,
                                  from ? from->manifest.generation + 1 : 1);
   for (uint64_t i = 0; i < steps; ++i) synchronizer.step(*synchronizer.next(), *assembly.feed, {});
@@ -53,6 +55,7 @@ TEST_P(AloneTest, GoesOnFromACheckpointWithTheSameBits) {
   const Json found = train_alone(broken, training);
   EXPECT_EQ(found["step"], expected["step"]);
   EXPECT_EQ(found["weightsDigest"], expected["weightsDigest"]);
+  EXPECT_EQ(found["trainLoss"], expected["trainLoss"]);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -90,6 +93,10 @@ TEST(AloneProcessTest, ATrainingThatIsDoneIsNotDoneAgain) {
   EXPECT_EQ(second["weightsDigest"], first["weightsDigest"]);
   EXPECT_EQ(second["checkpoint"], first["checkpoint"]);
   EXPECT_EQ(second["trainLoss"], first["trainLoss"]);
+  for (const char* rate : {"trainSeconds", "examplesPerSecond", "secondsPerBatch"}) {
+    EXPECT_GT(first[rate], 0) << rate;
+    EXPECT_EQ(second[rate], first[rate]) << rate;
+  }
   const Json longer = train_alone(folder, write_training(folder, "epochs: 2\n"));
   EXPECT_EQ(longer["step"], 22);
 }
@@ -186,6 +193,36 @@ TEST_F(OtherBatchTest, IsRefusedWhereItDoesNotDivideNamingBoth) {
     EXPECT_THAT(error.what(), HasSubstr("found 48 (an integer)"));
     EXPECT_THAT(error.what(), HasSubstr("128 samples of epoch 0 are done"));
   }
+}
+
+TEST(AloneProcessTest, DoesNotBeginAgainWhereAllCheckpointsAreDamaged) {
+  const fs::path folder = fresh_folder("damaged");
+  const fs::path training = write_training(folder, "epochs: 1\n");
+  train_a_while(folder, training, 4);
+  const fs::path manifest = folder / "job" / "checkpoints" / "ckpt-4-g1" / "manifest.json";
+  fs::resize_file(manifest, 100);
+  try {
+    run_alone(alone(folder, training), {}, nullptr);
+    FAIL() << "expected a refusal";
+  } catch (const Invalid& error) {
+    EXPECT_EQ(error.exit_code(), kBadInput);
+    EXPECT_THAT(error.what(), HasSubstr(manifest.string() + ": truncated"));
+  }
+  EXPECT_FALSE(fs::exists(folder / "job" / "result.json"));
+  EXPECT_EQ(checkpoint::Store(folder / "job" / "checkpoints", 5).list().size(), 1u);
+}
+
+TEST(AloneProcessTest, WithoutAFolderItSaysThatNothingIsKept) {
+  const fs::path folder = fresh_folder("nowhere");
+  group::Membership membership = alone(folder, write_training(folder, "epochs: 1\n"));
+  membership.storage.clear();
+  Json result;
+  testing::internal::CaptureStderr();
+  log::initialize("test");
+  EXPECT_EQ(run_alone(membership, {}, &result), kSuccess);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("nothing of this training will be kept"));
+  EXPECT_GT(result["trainLoss"], 0);
 }
 
 TEST(AloneProcessTest, StoppedBeforeItStartsItLeavesWithItsCode) {

@@ -40,6 +40,82 @@ TEST(RecorderTest, CountsStepsByTheirSeconds) {
   EXPECT_THAT(text, ContainsRegex("checkpoints_total\\{.*\\} 1\n"));
 }
 
+constexpr std::chrono::milliseconds kStep(100);
+
+// So many steps of 10 examples each, 100 ms apart, all of epoch 0.
+void take_steps(Recorder& recorder, checkpoint::Position& position, int steps) {
+  const compute::LossSums sums{5.0, 0, 10};
+  auto now = Recorder::Clock::now();
+  for (int i = 0; i < steps; ++i) {
+    ++position.step;
+    position.sums.add(position.epoch, sums);
+    recorder.step(position, sums, now += kStep);
+  }
+}
+
+TEST(RecorderTest, RatesAreOfTheStepsAndTheTimeOfTheSameProcesses) {
+  metrics::Reporter reporter("", "chief", 0);
+  Recorder recorder({}, reporter, nullptr);
+  EXPECT_TRUE(recorder.examples_per_second().is_null());
+  recorder.restore({{"trainSeconds", 10.0}, {"examples", 1000}, {"steps", 100}});
+  checkpoint::Position position;
+  position.step = 120;  // twenty of a process that is gone
+  recorder.begin(position, 120, 2);
+  EXPECT_NEAR(recorder.examples_per_second().get<double>(), 100, 0.1);
+  EXPECT_NEAR(reporter.snapshot().examples_per_second, 100, 0.1);
+  take_steps(recorder, position, 100);
+  EXPECT_NEAR(recorder.examples_per_second().get<double>(), 2000 / 20.0, 0.1);
+  EXPECT_NEAR(recorder.steps_per_second().get<double>(), 200 / 20.0, 0.1);
+  const Json state = recorder.state(position);
+  EXPECT_EQ(state["examples"], 2000);
+  EXPECT_EQ(state["steps"], 200);
+}
+
+// The epoch's losses are its steps', whichever process took them.
+TEST(RecorderTest, SaysOverWhatAMeanIs) {
+  setenv("MUSTER_LOG_FORMAT", "text", 1);
+  metrics::Reporter reporter("", "chief", 0);
+  testing::internal::CaptureStderr();
+  log::initialize("test");
+  {
+    Recorder recorder({}, reporter, nullptr);
+    checkpoint::Position position;
+    position.step = 3;
+    position.sums.add(0, {100.0, 0, 10});
+    recorder.begin(position, 6, 1);
+    take_steps(recorder, position, 1);
+    position.epoch = 1;
+    take_steps(recorder, position, 2);
+    recorder.end(position);
+    EXPECT_EQ(train_loss(position), Json((100.0 + 5.0) / 20));
+  }
+  const std::string log = testing::internal::GetCapturedStderr();
+  unsetenv("MUSTER_LOG_FORMAT");
+  EXPECT_THAT(log, HasSubstr("epoch 1 done at step 5: whole epoch: cost 5.2500"));
+  EXPECT_THAT(log, HasSubstr("step 6 of 6: last 1 steps: cost 0.5000"));
+}
+
+// It died before it could say so.
+TEST(RecorderTest, TellsTheEpochThatEndedWhileNobodyWasThere) {
+  setenv("MUSTER_LOG_FORMAT", "text", 1);
+  metrics::Reporter reporter("", "chief", 0);
+  testing::internal::CaptureStderr();
+  log::initialize("test");
+  {
+    Recorder recorder({}, reporter, nullptr);
+    checkpoint::Position position;
+    position.step = 3;
+    position.epoch = 1;
+    position.sums.add(0, {10.0, 0, 10});
+    recorder.begin(position, 3, 1);
+    recorder.end(position);
+  }
+  const std::string log = testing::internal::GetCapturedStderr();
+  unsetenv("MUSTER_LOG_FORMAT");
+  EXPECT_THAT(log, HasSubstr("epoch 1 done at step 3: whole epoch: cost 1.0000"));
+  EXPECT_EQ(reporter.snapshot().loss, 1.0);
+}
+
 // A file stands where the folder of checkpoints should be.
 TEST(CheckpointerTest, WarnsOfTheFirstFailureInARowAndCountsAll) {
   const auto folder = fresh_folder("checkpointer");

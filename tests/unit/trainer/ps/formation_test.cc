@@ -107,6 +107,26 @@ TEST(FormationTest, ClaimsAboveWhatTheShardsHold) {
   EXPECT_EQ(formation.above(), 12u);
 }
 
+TEST(FormationTest, TellsTheSumsOfTheStepThatAllHold) {
+  Formation formation = formed({{3, 1, 40}, {3, 1, 41}});
+  std::vector<OpenReply> replies(2);
+  for (size_t shard = 0; shard < 2; ++shard) {
+    ShardState& state = *replies[shard].mutable_state();
+    state.set_step(41 - shard);
+    state.add_sums()->set_rows(41 - static_cast<int64_t>(shard));
+    state.add_sums_before()->set_rows(40 - static_cast<int64_t>(shard));
+  }
+  formation.opened(replies);
+  GroupView view;
+  formation.announce(view);
+  EXPECT_EQ(view.sums(0).rows(), 40);
+  std::swap(replies[0], replies[1]);
+  Formation other = formed({{3, 1, 40}, {3, 1, 41}});
+  other.opened(replies);
+  other.announce(view);
+  EXPECT_EQ(view.sums(0).rows(), 40);
+}
+
 TEST(FormationTest, WhatTurnsOutToBeTornIsRestored) {
   const std::vector<Holding> shards = {{3, 1, 40}, {3, 1, 42}};
   Formation formation = formed(shards);
@@ -233,6 +253,27 @@ TEST_F(HostedShardTest, KeepsOnlyTheLineageThatIsMeant) {
   keep.set_lineage(2);
   EXPECT_THROW(open(keep), Unavailable);
   EXPECT_EQ(hosted_.state().generation(), 2u);
+}
+
+// So that a chief that comes back knows the losses of steps that only the shards remember.
+TEST_F(HostedShardTest, TellsWhatTheStepsSinceTheCheckpointWereTrainedOn) {
+  checkpoint::Position position;
+  position.sums.add(0, {0.5, 0, 7});
+  OpenRequest restore = request(1, OpenRequest::RESTORE);
+  *restore.mutable_position() = to_message(position);
+  EXPECT_EQ(from_messages(open(restore).sums()).of(0).rows, 7);
+  commit(1);
+  commit(1);
+  OpenRequest keep = request(2, OpenRequest::KEEP);
+  keep.set_lineage(1);
+  const ShardState state = open(keep);
+  EXPECT_EQ(from_messages(state.sums()).of(0).rows, 9);
+  EXPECT_EQ(from_messages(state.sums_before()).of(0).rows, 8);
+  SnapshotRequest snapshot;
+  snapshot.set_generation(2);
+  HostedShard::Copy copy;
+  const SnapshotReply reply = hosted_.snapshot(snapshot, copy);
+  EXPECT_EQ(from_message(reply.position()).sums.of(0).rows, 9);
 }
 
 TEST_F(HostedShardTest, ACopyIsWrittenOnlyForWhomItWasMade) {

@@ -238,6 +238,25 @@ TEST_F(ShardTest, AsyncAppliesEachPushAtOnceDividedByItsOwnRows) {
   EXPECT_DOUBLE_EQ(last[1].header.sums.loss, 3.0 + 5.0 + 7.0);
 }
 
+// Two tickets an epoch: the sums of the third are the next epoch's, whenever it comes.
+TEST_F(ShardTest, SumsLossesByEpochWhateverTheOrder) {
+  const auto push_ticket = [&](Shard& shard, uint64_t ticket, double loss) {
+    PushHeader pushed = header(0, shard.step(), 1, loss);
+    pushed.ticket = ticket;
+    push(shard, 1, pushed, {0, 0});
+  };
+  Shard async = make(Shard::Policy::async, 1, 0, Tickets(0, 4, {}, 2));
+  for (const uint64_t ticket : {0, 2, 1, 3}) push_ticket(async, ticket, 1.0 + ticket);
+  EXPECT_DOUBLE_EQ(async.sums().of(0).loss, 1.0 + 2.0);
+  EXPECT_DOUBLE_EQ(async.sums().of(1).loss, 3.0 + 4.0);
+  Shard sync = make(Shard::Policy::sync, 1, 0, Tickets(0, 4, {}, 2));
+  for (const uint64_t ticket : {0, 1, 2}) push_ticket(sync, ticket, 1.0 + ticket);
+  EXPECT_DOUBLE_EQ(sync.sums().of(0).loss, 1.0 + 2.0);
+  EXPECT_DOUBLE_EQ(sync.sums().of(1).loss, 3.0);
+  EXPECT_EQ(sync.sums_before().of(1).rows, 0);
+  EXPECT_EQ(sync.sums_before().of(0).rows, 2);
+}
+
 TEST_F(ShardTest, AsyncHandsOutTheTicketsOfTheDeadAgain) {
   Shard shard = make(Shard::Policy::async, 2, 0, Tickets(0, 1, {}));
   EXPECT_EQ(*pull(shard, 1, header(0, 0, 0))[0].header.ticket, 0u);

@@ -1,0 +1,24 @@
+#include "trainer/checkpoint/epoch_sums.h"
+
+namespace muster::checkpoint {
+
+void EpochSums::add(uint64_t epoch, const compute::LossSums& sums) {
+  if (epoch > newest_.number) {
+    if (newest_.sums.rows > 0) before_ = newest_;
+    newest_ = {epoch, {}};
+  }
+  if (epoch == newest_.number) {
+    newest_.sums += sums;
+  } else if (epoch == before_.number) {
+    before_.sums += sums;
+  } else if (epoch > before_.number || before_.sums.rows == 0) {
+    before_ = {epoch, sums};
+  }
+}
+
+compute::LossSums EpochSums::of(uint64_t epoch) const {
+  if (epoch == newest_.number) return newest_.sums;
+  return epoch == before_.number ? before_.sums : compute::LossSums{};
+}
+
+}  // namespace muster::checkpoint
