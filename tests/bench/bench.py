@@ -19,7 +19,6 @@ import muster
 from rows import ROWS
 
 RESULTS = muster.ROOT / "build/bench/results.json"
-REPORT = muster.ROOT / "docs/performance.md"
 HEADER = ("| row | what | Muster | fastest peer | ratio (of pairs) | at least | shown beside | "
           "barrier, memcpy, load | measured |\n|---|---|---|---|---|---|---|---|---|\n")
 
@@ -92,8 +91,8 @@ def report(results):
         lines = {**old, **new}
         return match[1] + HEADER + "".join(lines[row.name] for row in ROWS if row.name in lines)
 
-    REPORT.write_text(re.sub(r"(?s)(<!-- rows -->\n)(.*)(?=<!-- end of rows -->)", table,
-                             REPORT.read_text()))
+    muster.REPORT.write_text(re.sub(r"(?s)(<!-- rows -->\n)(.*)(?=<!-- end of rows -->)", table,
+                             muster.REPORT.read_text()))
 
 
 def main(names):

@@ -10,6 +10,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = ROOT / "build/release/bin"
+REPORT = ROOT / "docs/performance.md"
 MNIST = str(ROOT / "examples/data/mnist")
 
 
@@ -17,9 +18,9 @@ class Failed(Exception):
     pass
 
 
-def call(command):
+def call(command, **environment):
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=600,
-                          cwd=ROOT)
+                          cwd=ROOT, env={**os.environ, **environment})
     if done.returncode != 0:
         tail = "\n".join((done.stdout + done.stderr).splitlines()[-15:])
         raise Failed(f"{' '.join(map(str, command))}: exit {done.returncode}\n{tail}")
@@ -35,12 +36,16 @@ def standalone(training):
         return json.loads((pathlib.Path(folder) / "result.json").read_text())
 
 
-def run_example(name, *sets):
+def example(name, folder, *sets):
+    """The command that runs examples/<name>.yaml in `folder`."""
+    return [BIN / "muster", "run", ROOT / "examples" / (name + ".yaml"), "--directory", folder,
+            *(word for change in sets for word in ("--set", change))]
+
+
+def run_example(name, *sets, **environment):
     """summary.json of `muster run examples/<name>.yaml --set ...`."""
     with tempfile.TemporaryDirectory(prefix="muster-bench-") as folder:
-        options = [word for change in sets for word in ("--set", change)]
-        call([BIN / "muster", "run", ROOT / "examples" / (name + ".yaml"), "--directory", folder,
-              *options])
+        call(example(name, folder, *sets), **environment)
         return json.loads((pathlib.Path(folder) / "summary.json").read_text())
 
 

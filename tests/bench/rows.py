@@ -7,7 +7,9 @@ import pathlib
 import sys
 from collections.abc import Callable
 
+import disturbance
 import muster
+import scale
 
 PEERS = pathlib.Path(__file__).resolve().parent / "peers"
 
@@ -21,6 +23,17 @@ class Peer:
     def measure(self):
         answer = muster.call([sys.executable, PEERS / self.command[0], *self.command[1:]])
         return json.loads(answer.splitlines()[-1])[self.field]
+
+
+@dataclasses.dataclass
+class Limit:
+    """What a row may come to at most; in place of a peer, so that the ratio says how much of it is
+    used."""
+    name: str
+    value: float
+
+    def measure(self):
+        return self.value
 
 
 @dataclasses.dataclass
@@ -63,13 +76,25 @@ def accuracy(*sets):
     return lambda: muster.run_example("mnist-mlp", *sets)["testAccuracy"]
 
 
-def parameter_servers(policy):
+def parameter_servers(policy, **environment):
     """Global steps a second of 1 ps + chief + worker, the chief being the second worker of the peer."""
     def measure():
         summary = muster.run_example("mnist-mlp", f"spec.training.synchronization.policy={policy}",
-                                     "spec.training.epochs=4", "spec.replicaSpecs.evaluator.replicas=0")
+                                     "spec.training.epochs=4", "spec.replicaSpecs.evaluator.replicas=0",
+                                     **environment)
         return summary["examplesPerSecond"] / (32 * (2 if policy == "sync" else 1))
     return measure
+
+
+@dataclasses.dataclass
+class Exchange:
+    """GB/s that bench_ps says of one of its modes."""
+    name: str
+    mode: str
+
+    def measure(self):
+        answer = muster.call([muster.BIN / "bench_ps", self.mode])
+        return json.loads(answer.splitlines()[-1])["gigabytesPerSecond"]
 
 
 DENSE = {"syntheticClasses": {"samples": 50000, "shape": [784], "classes": 10, "density": 1}}
@@ -78,6 +103,12 @@ KERAS_JIT = Peer("Keras fit, jit_compile", ["keras_mlp.py", "--jit"])
 KERAS_ACCURACY = Peer("Keras", ["keras_mlp.py"], "testAccuracy")
 ALONE = ["spec.replicaSpecs.ps.replicas=0", "spec.replicaSpecs.worker.replicas=0",
          "spec.replicaSpecs.evaluator.replicas=0"]
+
+TF_ASYNC = Peer("TF 1 ps, async", ["tf1_ps.py", "--mode", "async"])
+TF_SYNC = Peer("TF 1 ps, SyncReplicasOptimizer", ["tf1_ps.py", "--mode", "sync"])
+WIDE = {"layers": [{"dense": {"name": "hidden_1", "units": 4096, "activation": "relu"}},
+                   {"dense": {"name": "hidden_2", "units": 4096, "activation": "relu"}},
+                   {"dense": {"name": "logits", "units": 10}}]}
 
 ROWS = [
     Row("mlp-single", "784-256-256-10, Adam, batch 32, MNIST, one process", "steps/s",
@@ -92,9 +123,34 @@ ROWS = [
         accuracy(*ALONE), [KERAS_ACCURACY], pairs=1),
     Row("accuracy-ps", "mnist-mlp, 2 epochs, 1 ps + chief + worker, sync", "test accuracy", "0.965",
         accuracy(), [KERAS_ACCURACY], pairs=1),
-    Row("ps-async", "mnist-mlp, 1 ps + 2 trainers on loopback, async", "global steps/s", "",
-        parameter_servers("async"), [Peer("TF 1 ps, async", ["tf1_ps.py", "--mode", "async"])], pairs=3),
-    Row("ps-sync", "the same, sync", "global steps/s", "",
-        parameter_servers("sync"),
-        [Peer("TF 1 ps, SyncReplicasOptimizer", ["tf1_ps.py", "--mode", "sync"])], pairs=3),
+    Row("ps-async", "mnist-mlp, 1 ps + 2 trainers on loopback, async", "global steps/s",
+        "15 x TensorFlow's ps", parameter_servers("async"), [TF_ASYNC], pairs=3),
+    Row("ps-sync", "the same, sync", "global steps/s", "20 x SyncReplicasOptimizer",
+        parameter_servers("sync"), [TF_SYNC], pairs=3),
+    Row("ps-async-grpc", "ps-async with MUSTER_SHARED_MEMORY=0", "global steps/s",
+        "5 x TensorFlow's ps", parameter_servers("async", MUSTER_SHARED_MEMORY="0"), [TF_ASYNC],
+        pairs=3),
+    Row("ps-sync-grpc", "ps-sync with MUSTER_SHARED_MEMORY=0", "global steps/s",
+        "5 x SyncReplicasOptimizer", parameter_servers("sync", MUSTER_SHARED_MEMORY="0"), [TF_SYNC],
+        pairs=3),
+    Row("ps-bandwidth", "49 MB pushed and pulled, 1 worker, 1 ps, shared memory", "GB/s",
+        "0.5 x memcpy's four passes", Exchange("", "shm").measure, [Exchange("memcpy", "memcpy")]),
+    Row("ps-bandwidth-grpc", "the same by gRPC over loopback", "GB/s", "0.6 x plain TCP",
+        Exchange("", "grpc").measure, [Exchange("TCP there and back", "tcp")]),
+    Row("ps-scale", "synchronous steps, 1-16 members, 1-8 ps: farthest from the linear model",
+        "share", "at most 0.25", lambda: scale.measure(muster.REPORT), [Limit("limit", 0.25)],
+        pairs=1),
+    Row("checkpoint-stall", "mnist-mlp, 1 ps + 2 trainers: a checkpoint of 3 MB added to the longest step",
+        "ms", "at most 5 ms",
+        lambda: disturbance.checkpoint_stall(500, "spec.training.epochs=8"),
+        [Limit("limit", 5)], pairs=3),
+    Row("checkpoint-stall-240", "784-4096-4096-10, the same: a checkpoint of 240 MB", "ms",
+        "at most 50 ms",
+        lambda: disturbance.checkpoint_stall(
+            40, "spec.training.steps=240", f"spec.training.model={json.dumps(WIDE)}"),
+        [Limit("limit", 50)], pairs=1),
+    Row("recovery-worker", "kill -9 of a worker until the group's next step, p95 of 20", "s",
+        "at most 1 s", lambda: disturbance.recovery("worker", 20), [Limit("limit", 1)], pairs=1),
+    Row("recovery-ps", "the same of a ps, from a checkpoint", "s", "at most 3 s",
+        lambda: disturbance.recovery("ps", 20), [Limit("limit", 3)], pairs=1),
 ]

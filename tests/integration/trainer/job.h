@@ -27,6 +27,10 @@ class Job {
                  const Process::Limits& limits = {});
   void start_all();
   Process& at(const std::string& role, int index) { return *replicas_.at({role, index}); }
+  // It goes on, but is no longer the job's.
+  std::unique_ptr<Process> release(const std::string& role, int index) {
+    return std::move(replicas_.at({role, index}));
+  }
   // Every replica but the ps ends with 0; then the ps end when asked to.
   void expect_success();
   // The same where the chief may finish alone, before others are back: they are ended, as the

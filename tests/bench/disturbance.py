@@ -1,0 +1,106 @@
+"""Rows about what a job's steps feel: a checkpoint, and the loss of a replica. `muster run` with the
+real binaries; times are those of the chief's own points (events.py)."""
+
+import json
+import math
+import os
+import pathlib
+import signal
+import statistics
+import subprocess
+import tempfile
+import time
+
+import events
+import muster
+
+POINTS = "spec.training.summary={everySteps: 1}"
+NO_EVALUATOR = "spec.replicaSpecs.evaluator.replicas=0"
+
+
+def _longest(times, begin, end):
+    """The longest step that ended within (begin, end]; None where there were fewer than three."""
+    steps = [b - a for a, b in zip(times, times[1:]) if begin < b <= end]
+    return max(steps) if len(steps) >= 3 else None
+
+
+def checkpoint_stall(every, *sets):
+    """Milliseconds that a checkpoint adds to the longest step: the longest one in the half of the
+    time between two checkpoints that follows the first of them, in which it is written, less the
+    longest one in the other half; the median over the checkpoints of a run."""
+    with tempfile.TemporaryDirectory(prefix="muster-bench-") as folder:
+        muster.call(muster.example("mnist-mlp", folder, POINTS, NO_EVALUATOR,
+                                   f"spec.training.checkpoint={{everySteps: {every}}}", *sets))
+        at = {step: when for step, when in events.commits(folder)}
+    times = sorted(at.values())
+    added = []
+    for step in range(every, max(at) - every + 1, every):
+        if step not in at or step + every not in at:
+            continue
+        begin, end = at[step], at[step + every]
+        written = _longest(times, begin, (begin + end) / 2)
+        quiet = _longest(times, (begin + end) / 2, end)
+        if written is not None and quiet is not None:
+            added.append(written - quiet)
+    if len(added) < 3:
+        raise muster.Failed(f"only {len(added)} checkpoints to look at")
+    return max(0.01, 1e3 * statistics.median(added))
+
+
+def _pid(folder, replica):
+    status = json.loads(muster.call([muster.BIN / "muster", "status", folder, "-o", "json"]))
+    return next(one["pid"] for one in status["replicas"] if one["name"] == replica)
+
+
+def _await_checkpoint(folder, process):
+    until = time.time() + 60
+    while not (pathlib.Path(folder) / "checkpoints/checkpoint").exists():
+        if process.poll() is not None or time.time() > until:
+            raise muster.Failed("the job has no checkpoint")
+        time.sleep(0.01)
+
+
+def _outage(commits, killed):
+    """Seconds from the kill to the step that ends the longest gap of the seconds after it."""
+    times = [when for _, when in commits]
+    gaps = [(b - a, b) for a, b in zip(times, times[1:]) if killed < b < killed + 20]
+    if not gaps:
+        raise muster.Failed("no step after the kill")
+    return max(gaps)[1] - killed
+
+
+def _kill_each(role, count):
+    """One run in which each of `count` replicas of the role is killed once: an operator starts one
+    again at once the first time."""
+    chiefs = role == "chief"
+    with tempfile.TemporaryDirectory(prefix="muster-bench-") as folder:
+        sets = [POINTS, NO_EVALUATOR, "spec.training.epochs=1000",
+                "spec.training.checkpoint={everySteps: 500}", "spec.runPolicy.backoffLimit=1000"]
+        if not chiefs:
+            sets.append(f"spec.replicaSpecs.{role}.replicas={count}")
+        run = subprocess.Popen(list(map(str, muster.example("mnist-mlp", folder, *sets))),
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=muster.ROOT)
+        try:
+            _await_checkpoint(folder, run)
+            kills = []
+            for index in range(count):
+                time.sleep(1)
+                pid = _pid(folder, f"{role}-{index}")
+                kills.append(time.time())
+                os.kill(pid, signal.SIGKILL)
+                time.sleep(3)
+            run.send_signal(signal.SIGINT)
+            run.wait(timeout=60)
+        finally:
+            run.kill()
+            run.wait()
+        commits = events.commits(folder)
+    return [_outage(commits, killed) for killed in kills]
+
+
+def recovery(role, samples):
+    """Seconds from `kill -9` to the group's next step: the 95th percentile (nearest rank)."""
+    count = 1 if role == "chief" else 2
+    taken = sorted(one for _ in range(-(-samples // count)) for one in _kill_each(role, count))
+    print("   ", " ".join(f"{one:.3f}" for one in taken), flush=True)
+    return taken[math.ceil(0.95 * len(taken)) - 1]

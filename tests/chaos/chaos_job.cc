@@ -1,0 +1,306 @@
+#include "tests/chaos/chaos_job.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <sstream>
+#include <thread>
+
+#include "common/exit_code.h"
+#include "common/file.h"
+
+namespace muster::chaos {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr milliseconds kGlance{5};
+constexpr milliseconds kRestart{100};  // an operator's first delay
+constexpr milliseconds kLongestRestart{1000};
+constexpr seconds kPatience{240};
+
+uint64_t number_in(const char* variable, uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text && *text ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+std::string name_of(const Replica& replica) {
+  return replica.first + "-" + std::to_string(replica.second);
+}
+
+// Long enough to be disturbed, with checkpoints on the way.
+std::string training() {
+  return integration::small_training(
+      "checkpoint: {everySteps: 100, keep: 1000}\noptimizer: {name: adam, learningRate: 0.001}\n");
+}
+
+int port_of(const std::string& address) {
+  return std::stoi(address.substr(address.rfind(':') + 1));
+}
+
+}  // namespace
+
+const Amount& Amount::get() {
+  static const Amount amount = [] {
+    const auto now = Clock::now().time_since_epoch().count();
+    Amount wanted{static_cast<int>(number_in("MUSTER_CHAOS_RUNS", 1)),
+                  seconds(number_in("MUSTER_CHAOS_PAUSE", 4)),
+                  number_in("MUSTER_CHAOS_SEED", static_cast<uint64_t>(now) % 1'000'000)};
+    std::cout << "chaos: MUSTER_CHAOS_SEED=" << wanted.seed << " MUSTER_CHAOS_RUNS=" << wanted.runs
+              << " MUSTER_CHAOS_PAUSE=" << wanted.pause.count() << std::endl;
+    return wanted;
+  }();
+  return amount;
+}
+
+Chance::Chance(int run) {
+  const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+  const std::string text = std::string(test->test_suite_name()) + test->name();
+  std::seed_seq seed(text.begin(), text.end());
+  std::vector<uint32_t> words(2);
+  seed.generate(words.begin(), words.end());
+  std::seed_seq all{static_cast<uint32_t>(Amount::get().seed), words[0], words[1],
+                    static_cast<uint32_t>(run)};
+  engine_.seed(all);
+}
+
+double Chance::uniform(double from, double to) {
+  return from + (to - from) * static_cast<double>(engine_() >> 11) * 0x1p-53;
+}
+
+ChaosJob::ChaosJob(const std::string& name, Chance& chance, const Shape& shape)
+    : shape_(shape), job_(name, training(), shape.ps, shape.workers, shape.evaluator, shape.keep) {
+  for (int i = 0; i < shape.ps; ++i) replicas_.push_back({"ps", i});
+  replicas_.push_back({"chief", 0});
+  for (int i = 0; i < shape.workers; ++i) replicas_.push_back({"worker", i});
+  if (shape.evaluator) replicas_.push_back({"evaluator", 0});
+  for (const Replica& replica : replicas_)
+    grpc_[replica] = shape.grpc_only || chance.uniform(0, 1) < 0.25;
+  fs::create_directories(storage());
+  for (auto& [role, addresses] : job_.cluster.items()) {
+    if (!shape.relayed) break;
+    for (size_t i = 0; i < addresses.size(); ++i) {
+      const Replica replica{role, static_cast<int>(i)};
+      ports_[replica] = port_of(addresses[i]);
+      relays_[replica] = std::make_unique<Relay>(ports_[replica]);
+      addresses[i] = "127.0.0.1:" + std::to_string(relays_[replica]->port());
+    }
+  }
+}
+
+// Stopped ones too.
+ChaosJob::~ChaosJob() {
+  signal_all(SIGKILL);
+}
+
+std::vector<Replica> ChaosJob::of(const std::string& role) const {
+  std::vector<Replica> found;
+  for (const Replica& replica : replicas_)
+    if (replica.first == role) found.push_back(replica);
+  return found;
+}
+
+void ChaosJob::note(const std::string& text) {
+  const double at = std::chrono::duration<double>(Clock::now() - begun_).count();
+  std::ostringstream line;
+  line << at << " s: " << text;
+  story_.push_back(line.str());
+}
+
+std::string ChaosJob::story() const {
+  std::string text = "in " + job_.folder().string() + ", MUSTER_CHAOS_SEED=" +
+                     std::to_string(Amount::get().seed) + ":\n";
+  for (const std::string& line : story_) text += "  " + line + "\n";
+  return text;
+}
+
+std::map<std::string, std::string> ChaosJob::environment(const Replica& replica) {
+  std::map<std::string, std::string> result = {{"MUSTER_STORAGE", storage().string()},
+                                               {"MUSTER_SHARED_MEMORY", grpc_[replica] ? "0" : "1"},
+                                               {"MUSTER_GRACE_SECONDS", "30"}};
+  if (shape_.faulty) {
+    result["LD_PRELOAD"] = MUSTER_STORAGE_FAULTS;
+    result["MUSTER_FAULTS"] = (job_.folder() / "faults").string();
+    result["MUSTER_FAULTS_BELOW"] = storage().string();
+    // The sanitizer's library need not be the first.
+    result["ASAN_OPTIONS"] = "verify_asan_link_order=0";
+  }
+  if (!shape_.relayed || !ports_.contains(replica)) return result;
+  Json cluster = job_.cluster;  // itself it knows by where it listens
+  cluster[replica.first][static_cast<size_t>(replica.second)] =
+      "127.0.0.1:" + std::to_string(ports_[replica]);
+  result["TF_CONFIG"] =
+      Json{{"cluster", cluster}, {"task", {{"type", replica.first}, {"index", replica.second}}}}
+          .dump();
+  return result;
+}
+
+void ChaosJob::start(const Replica& replica) {
+  note("start " + name_of(replica));
+  ++starts_[replica];
+  job_.start(replica.first, replica.second, environment(replica));
+}
+
+void ChaosJob::start() {
+  begun_ = Clock::now();
+  for (const Replica& replica : replicas_) start(replica);
+}
+
+void ChaosJob::look_after() {
+  for (const Replica& replica : replicas_) {
+    integration::Process& process = job_.at(replica.first, replica.second);
+    if (ended_.contains(replica) || process.running()) continue;
+    const auto again = again_.find(replica);
+    if (again != again_.end()) {
+      if (Clock::now() < again->second) continue;
+      again_.erase(again);
+      start(replica);
+      continue;
+    }
+    const int code = *process.wait();
+    note(name_of(replica) + " ended with " + std::to_string(code));
+    if (code == 0)
+      ended_[replica] = code;
+    else if (is_permanent(code))
+      throw std::runtime_error(name_of(replica) + " gave up with " + std::to_string(code) + "\n" +
+                               log(replica) + "\n" + story());
+    else
+      again_[replica] =
+          Clock::now() +
+          std::min(kLongestRestart, kRestart * (1 << std::min(starts_[replica] - 1, 10)));
+  }
+}
+
+void ChaosJob::run_for(double seconds) {
+  const auto until = Clock::now() + std::chrono::duration_cast<milliseconds>(
+                                        std::chrono::duration<double>(seconds));
+  do {
+    look_after();
+    std::this_thread::sleep_for(kGlance);
+  } while (Clock::now() < until);
+}
+
+void ChaosJob::signal(const Replica& replica, int number) {
+  if (ended_.contains(replica)) return;
+  note("signal " + std::to_string(number) + " to " + name_of(replica));
+  job_.at(replica.first, replica.second).signal(number);
+}
+
+void ChaosJob::signal_all(int number) {
+  for (const Replica& replica : replicas_)
+    if (starts_.contains(replica)) signal(replica, number);
+}
+
+void ChaosJob::await_all() {
+  for (const Replica& replica : replicas_) {
+    const auto code = job_.at(replica.first, replica.second).wait();
+    note(name_of(replica) + " ended with " + (code ? std::to_string(*code) : "nothing"));
+    EXPECT_TRUE(code.has_value()) << story();
+    if (code == 0 && replica.first != "ps") ended_[replica] = 0;
+  }
+}
+
+void ChaosJob::replace(const Replica& replica) {
+  note("replace " + name_of(replica));
+  replaced_ = job_.release(replica.first, replica.second);
+  if (ports_.contains(replica)) {
+    ports_[replica] = integration::free_port();
+    relays_.at(replica)->lead_to(ports_[replica]);
+  }
+  start(replica);
+}
+
+std::optional<int> ChaosJob::wake_replaced() {
+  note("wake who was replaced");
+  replaced_->signal(SIGCONT);
+  const auto until = Clock::now() + seconds(60);
+  while (replaced_->running() && Clock::now() < until) {
+    look_after();
+    std::this_thread::sleep_for(kGlance);
+  }
+  return replaced_->running() ? std::nullopt : replaced_->wait();
+}
+
+void ChaosJob::finish() {
+  const auto until = Clock::now() + kPatience;
+  const auto done = [&] {
+    for (const Replica& replica : replicas_)
+      if (replica.first != "ps" && !ended_.contains(replica)) return false;
+    return true;
+  };
+  while (!done()) {
+    if (Clock::now() > until) {
+      std::string logs;
+      for (const Replica& replica : replicas_) logs += name_of(replica) + ":\n" + log(replica);
+      throw std::runtime_error("did not end within 4 minutes\n" + logs + story());
+    }
+    look_after();
+    std::this_thread::sleep_for(kGlance);
+  }
+  for (const Replica& replica : of("ps")) {
+    integration::Process& process = job_.at("ps", replica.second);
+    if (!process.running()) continue;  // waiting to be started again
+    signal(replica, SIGTERM);
+    EXPECT_EQ(process.wait(seconds(60)), kTerminated) << log(replica) << story();
+  }
+}
+
+// By a rename, so that nobody reads half of it.
+void ChaosJob::storage_does(const std::string& what) {
+  note("the storage: " + (what.empty() ? "as it should be" : what));
+  write_file_atomically(job_.folder() / "faults", what);
+}
+
+std::vector<std::string> ChaosJob::checkpoints() const {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(storage() / "checkpoints", error), end; entry != end;
+       entry.increment(error)) {
+    if (error) break;
+    const std::string name = entry->path().filename();
+    if (name.starts_with("ckpt-") && name.find(".tmp") == std::string::npos) names.push_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool ChaosJob::wait_for_checkpoints(size_t count) {
+  const auto until = Clock::now() + seconds(60);
+  while (checkpoints().size() < count) {
+    if (Clock::now() > until) return false;
+    look_after();
+    std::this_thread::sleep_for(kGlance);
+  }
+  return true;
+}
+
+Json ChaosJob::result() const {
+  return Document::load(storage() / "result.json").value();
+}
+
+const Undisturbed& Undisturbed::get() {
+  static const Undisturbed yardstick = [] {
+    Chance chance;
+    ChaosJob job("undisturbed", chance);
+    const auto begun = Clock::now();
+    job.start();
+    job.finish();
+    const double took = std::chrono::duration<double>(Clock::now() - begun).count();
+    const Json result = job.result();
+    EXPECT_EQ(result["step"], 1250);
+    return Undisturbed{result["weightsDigest"].get<std::string>(), took};
+  }();
+  return yardstick;
+}
+
+void expect_undisturbed_end(ChaosJob& job) {
+  ASSERT_NO_THROW(job.finish());
+  const Json result = job.result();
+  EXPECT_EQ(result["weightsDigest"], Undisturbed::get().digest) << job.story();
+  EXPECT_EQ(result["step"], 1250) << job.story();
+}
+
+}  // namespace muster::chaos

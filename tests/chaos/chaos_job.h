@@ -1,0 +1,118 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/chaos/relay.h"
+#include "tests/integration/trainer/job.h"
+
+namespace muster::chaos {
+
+using Replica = integration::Job::Replica;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// How much of it: MUSTER_CHAOS_RUNS (1), MUSTER_CHAOS_PAUSE (seconds, 4: longer than the silence
+// after which a peer is lost) and MUSTER_CHAOS_SEED (from the clock; it is printed).
+struct Amount {
+  int runs;
+  seconds pause;
+  uint64_t seed;
+  static const Amount& get();
+};
+
+// Chance of the running test's `run`: the same for the same seed, whichever other tests run.
+class Chance {
+ public:
+  explicit Chance(int run = 0);
+  double uniform(double from, double to);
+  bool coin() { return uniform(0, 1) < 0.5; }
+  template <class T>
+  const T& one_of(const std::vector<T>& all) {
+    return all[static_cast<size_t>(uniform(0, static_cast<double>(all.size())))];
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+struct Shape {
+  int ps = 2;
+  int workers = 1;
+  bool evaluator = false;
+  bool relayed = false;  // every address leads through a Relay, so that a replica can move
+  bool faulty = false;   // the storage does what storage_does() says
+  bool keep = false;     // goes on with the storage that is there
+  bool grpc_only = false;
+};
+
+// A job that is looked after as an operator does: who ends without success is started again after a
+// moment. All of it in the caller's thread: nobody is restarted but in run_for() and finish().
+class ChaosJob {
+ public:
+  ChaosJob(const std::string& name, Chance& chance, const Shape& shape = {});
+  ~ChaosJob();
+
+  const std::vector<Replica>& replicas() const { return replicas_; }
+  std::vector<Replica> of(const std::string& role) const;
+
+  void start();
+  void run_for(double seconds);
+  // True once the chief has ended with success.
+  bool finished() const { return ended_.contains({"chief", 0}); }
+  void signal(const Replica& replica, int number);
+  void signal_all(int number);
+  // Nobody is started again until run_for() or finish().
+  void await_all();
+  // A stopped replica is left alone, and another one takes its name and place. Needs `relayed`.
+  void replace(const Replica& replica);
+  // The exit code of who was replaced, when it is woken.
+  std::optional<int> wake_replaced();
+  // Until chief and workers (and the evaluator) are done; then the ps are ended.
+  void finish();
+  void storage_does(const std::string& what);
+
+  std::filesystem::path storage() const { return job_.folder() / "storage"; }
+  std::vector<std::string> checkpoints() const;
+  bool wait_for_checkpoints(size_t count);
+  Json result() const;
+  std::string log(const Replica& replica) const { return job_.log(replica.first, replica.second); }
+  // What was done to it and when, for a failure's message.
+  std::string story() const;
+
+ private:
+  void start(const Replica& replica);
+  void look_after();
+  void note(const std::string& text);
+  std::map<std::string, std::string> environment(const Replica& replica);
+
+  const Shape shape_;
+  integration::Job job_;
+  std::vector<Replica> replicas_;
+  std::map<Replica, bool> grpc_;
+  std::map<Replica, int> starts_;
+  std::map<Replica, Clock::time_point> again_;  // when who has ended is to be started
+  std::map<Replica, int> ended_;
+  std::map<Replica, std::unique_ptr<Relay>> relays_;
+  std::map<Replica, int> ports_;  // behind the relay
+  std::unique_ptr<integration::Process> replaced_;
+  Clock::time_point begun_ = Clock::now();
+  std::vector<std::string> story_;
+};
+
+// An undisturbed job, the yardstick: what it comes to and how long it takes.
+struct Undisturbed {
+  std::string digest;
+  double seconds;
+  static const Undisturbed& get();
+};
+
+// The job ends with success, with the undisturbed one's bits and steps.
+void expect_undisturbed_end(ChaosJob& job);
+
+}  // namespace muster::chaos

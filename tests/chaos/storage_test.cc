@@ -1,0 +1,129 @@
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <iostream>
+
+#include "tests/chaos/chaos_job.h"
+#include "tests/chaos/small_disk.h"
+
+namespace muster::chaos {
+namespace {
+
+namespace fs = std::filesystem;
+
+void repeat(const std::function<void(Chance&)>& body) {
+  Undisturbed::get();
+  for (int run = 0; run < Amount::get().runs && !testing::Test::HasFailure(); ++run) {
+    SCOPED_TRACE("run " + std::to_string(run));
+    Chance chance(run);
+    body(chance);
+  }
+}
+
+double duration() {
+  return Undisturbed::get().seconds;
+}
+
+TEST(StorageTest, ADiskThatIsFullForAWhileCostsNoBit) {
+  repeat([](Chance& chance) {
+    ChaosJob job("full-disk", chance);
+    SmallDisk disk(job.storage());
+    if (!disk.mounted())
+      GTEST_SKIP() << "no mount namespace here: StorageTest.CallsThatNeedRoom... does it by "
+                      "LD_PRELOAD";
+    job.start();
+    ASSERT_NO_THROW(job.run_for(chance.uniform(0, 1) * duration()));
+    disk.fill();
+    ASSERT_NO_THROW(job.run_for(chance.uniform(0, 1) * duration()));
+    if (chance.coin()) job.signal(chance.one_of(job.replicas()), SIGKILL);
+    ASSERT_NO_THROW(job.run_for(chance.uniform(0.5, 1) * duration()));
+    disk.make_room();
+    expect_undisturbed_end(job);
+  });
+}
+
+struct Fault {
+  const char* name;
+  const char* mode;
+  double longest;  // in durations of an undisturbed job; 0: MUSTER_CHAOS_PAUSE, at most 20 s
+};
+
+class FaultTest : public testing::TestWithParam<Fault> {};
+
+TEST_P(FaultTest, ForAWhileCostsNoBitWhoeverIsKilledMeanwhile) {
+  const Fault& fault = GetParam();
+  repeat([&](Chance& chance) {
+    Shape shape;
+    shape.faulty = true;
+    ChaosJob job(std::string("storage-") + fault.name, chance, shape);
+    job.start();
+    ASSERT_NO_THROW(job.run_for(chance.uniform(0, 0.9) * duration()));
+    job.storage_does(fault.mode);
+    ASSERT_NO_THROW(job.run_for(chance.uniform(0, 0.5) * duration()));
+    if (chance.coin() && !job.finished()) job.signal(chance.one_of(job.replicas()), SIGKILL);
+    const auto longest = std::min<double>(20, static_cast<double>(Amount::get().pause.count()));
+    ASSERT_NO_THROW(job.run_for(
+        fault.longest > 0 ? chance.uniform(0.3, 1) * fault.longest * duration() : longest));
+    job.storage_does("");
+    expect_undisturbed_end(job);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Storage, FaultTest,
+                         testing::Values(Fault{"CallsThatNeedRoom", "full", 1},
+                                         Fault{"EveryCallFails", "fail 100", 1},
+                                         Fault{"SomeCallsFail", "fail 20", 2},
+                                         Fault{"FewCallsFail", "fail 2", 3},
+                                         Fault{"CallsStall", "stall", 0}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+// What a server that was switched off may forget, although it said it was durable.
+void lose_last_checkpoint(const ChaosJob& job) {
+  fs::path last;
+  fs::file_time_type when{};
+  for (const std::string& name : job.checkpoints()) {
+    const fs::path path = job.storage() / "checkpoints" / name;
+    std::error_code gone;
+    const auto written = fs::last_write_time(path / "manifest.json", gone);
+    if (gone || written < when) continue;
+    when = written;
+    last = path;
+  }
+  if (last.empty()) return;
+  const std::string name = last.filename();
+  const auto now = std::chrono::duration_cast<seconds>(
+      std::chrono::system_clock::now().time_since_epoch());
+  std::error_code gone;
+  fs::rename(last,
+             last.parent_path() / (name.substr(0, name.rfind('-')) + ".tmp-" +
+                                   std::to_string(now.count()) + "-0123456789abcdef"),
+             gone);
+}
+
+TEST(StorageTest, TheLastRenameLostWithEveryProcessCostsNoBit) {
+  repeat([](Chance& chance) {
+    ChaosJob job("lost-rename", chance);
+    job.start();
+    ASSERT_NO_THROW(job.run_for(chance.uniform(0.2, 1.1) * duration()));
+    job.signal_all(SIGKILL);
+    job.await_all();
+    // Who has ended with success is not started again: its result stays.
+    if (!job.finished() && !fs::remove(job.storage() / "result.json")) lose_last_checkpoint(job);
+    expect_undisturbed_end(job);
+  });
+}
+
+TEST(StorageTest, TheLastRenameLostUnderARunningJobCostsNoBit) {
+  repeat([](Chance& chance) {
+    ChaosJob job("lost-rename-running", chance);
+    job.start();
+    ASSERT_NO_THROW(job.run_for(chance.uniform(0.2, 0.7) * duration()));
+    if (!job.finished()) lose_last_checkpoint(job);
+    job.signal(chance.one_of(job.of("ps")), SIGKILL);
+    expect_undisturbed_end(job);
+  });
+}
+
+}  // namespace
+}  // namespace muster::chaos
