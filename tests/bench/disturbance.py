@@ -15,6 +15,7 @@ import events
 import muster
 
 POINTS = "spec.training.summary={everySteps: 1}"
+QUIET = 4  # seconds after a kill: longer than any outage should be
 NO_EVALUATOR = "spec.replicaSpecs.evaluator.replicas=0"
 
 
@@ -61,9 +62,9 @@ def _await_checkpoint(folder, process):
 
 
 def _outage(commits, killed):
-    """Seconds from the kill to the step that ends the longest gap of the seconds after it."""
+    """Seconds from the kill to the step that ends the longest gap until the job is left alone."""
     times = [when for _, when in commits]
-    gaps = [(b - a, b) for a, b in zip(times, times[1:]) if killed < b < killed + 20]
+    gaps = [(b - a, b) for a, b in zip(times, times[1:]) if killed < b < killed + QUIET]
     if not gaps:
         raise muster.Failed("no step after the kill")
     return max(gaps)[1] - killed
@@ -84,11 +85,11 @@ def _kill_each(role, count):
             _await_checkpoint(folder, run)
             kills = []
             for index in range(count):
-                time.sleep(1)
+                time.sleep(0.5)
                 pid = _pid(folder, f"{role}-{index}")
                 kills.append(time.time())
                 os.kill(pid, signal.SIGKILL)
-                time.sleep(3)
+                time.sleep(QUIET)
             run.send_signal(signal.SIGINT)
             run.wait(timeout=60)
         finally:

@@ -17,6 +17,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr int kEpochs = 6;
 constexpr milliseconds kGlance{5};
 constexpr milliseconds kRestart{100};  // an operator's first delay
 constexpr milliseconds kLongestRestart{1000};
@@ -34,7 +35,8 @@ std::string name_of(const Replica& replica) {
 // Long enough to be disturbed, with checkpoints on the way.
 std::string training() {
   return integration::small_training(
-      "checkpoint: {everySteps: 100, keep: 1000}\noptimizer: {name: adam, learningRate: 0.001}\n");
+      "checkpoint: {everySteps: 250, keep: 1000}\noptimizer: {name: adam, learningRate: 0.001}\n",
+      kEpochs);
 }
 
 int port_of(const std::string& address) {
@@ -290,7 +292,7 @@ const Undisturbed& Undisturbed::get() {
     job.finish();
     const double took = std::chrono::duration<double>(Clock::now() - begun).count();
     const Json result = job.result();
-    EXPECT_EQ(result["step"], 1250);
+    EXPECT_EQ(result["step"], kSteps);
     return Undisturbed{result["weightsDigest"].get<std::string>(), took};
   }();
   return yardstick;
@@ -300,7 +302,7 @@ void expect_undisturbed_end(ChaosJob& job) {
   ASSERT_NO_THROW(job.finish());
   const Json result = job.result();
   EXPECT_EQ(result["weightsDigest"], Undisturbed::get().digest) << job.story();
-  EXPECT_EQ(result["step"], 1250) << job.story();
+  EXPECT_EQ(result["step"], kSteps) << job.story();
 }
 
 }  // namespace muster::chaos

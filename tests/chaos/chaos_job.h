@@ -17,6 +17,8 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+constexpr int kSteps = 3750;  // that the job commits, with a checkpoint every 250
+
 // How much of it: MUSTER_CHAOS_RUNS (1), MUSTER_CHAOS_PAUSE (seconds, 4: longer than the silence
 // after which a peer is lost) and MUSTER_CHAOS_SEED (from the clock; it is printed).
 struct Amount {
@@ -33,7 +35,7 @@ class Chance {
   double uniform(double from, double to);
   bool coin() { return uniform(0, 1) < 0.5; }
   template <class T>
-  const T& one_of(const std::vector<T>& all) {
+  T one_of(const std::vector<T>& all) {
     return all[static_cast<size_t>(uniform(0, static_cast<double>(all.size())))];
   }
 

@@ -35,7 +35,7 @@ void kill_and_compare(const std::string& name, const Shape& shape, Choose chosen
     expect_undisturbed_end(job);
     if (!shape.evaluator) continue;
     const Json evaluation =
-        Document::load(job.storage() / "evaluations" / "1250.json").value();
+        Document::load(job.storage() / "evaluations" / (std::to_string(kSteps) + ".json")).value();
     EXPECT_TRUE(evaluation["final"].get<bool>()) << job.story();
   }
 }

@@ -1,6 +1,7 @@
 #include "tests/chaos/relay.h"
 
 #include <arpa/inet.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -19,6 +20,11 @@ sockaddr_in loopback(int port) {
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   address.sin_port = htons(static_cast<uint16_t>(port));
   return address;
+}
+
+void send_at_once(int fd) {
+  const int on = 1;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
 int connect_to(int port) {
@@ -97,10 +103,12 @@ void Relay::run(std::stop_token stop) {
     if (!(watched[0].revents & POLLIN)) continue;
     const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     const int server = client < 0 ? -1 : connect_to(target_);
-    if (server >= 0)
+    if (server >= 0) {
+      for (const int end : {client, server}) send_at_once(end);
       pipes.push_back({{client, server}, {}});
-    else if (client >= 0)
+    } else if (client >= 0) {
       ::close(client);
+    }
   }
   for (const Pipe& pipe : pipes)
     for (const int end : pipe.ends) ::close(end);

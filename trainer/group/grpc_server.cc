@@ -7,6 +7,10 @@ namespace muster::group {
 
 namespace {
 constexpr int kHeaderSlack = 64 << 10;
+// A connection over which nothing comes for so long is asked, and cut when nothing comes then
+// either: whoever sleeps at its end must not keep us from its successor.
+constexpr int kQuietMilliseconds = 2000;
+constexpr int kAnswerMilliseconds = 3000;
 }
 
 std::unique_ptr<grpc::Server> start_server(const std::string& address, grpc::Service& service) {
@@ -21,6 +25,7 @@ std::unique_ptr<grpc::Server> start_server(const std::string& address, grpc::Ser
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 10000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);  // clients ask often
   auto server = builder.BuildAndStart();
   if (!server || port == 0)
     throw Unavailable(address + ": cannot listen there: the port is in use or not ours");
@@ -35,6 +40,9 @@ std::shared_ptr<grpc::Channel> make_channel(const std::string& address) {
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kQuietMilliseconds);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kAnswerMilliseconds);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
 }

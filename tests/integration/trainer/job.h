@@ -10,7 +10,7 @@
 namespace muster::integration {
 
 // What is trained in most tests: a small classification, long enough to be disturbed.
-std::string small_training(const std::string& more = "");
+std::string small_training(const std::string& more = "", int epochs = 2);
 
 // A parameter-server job as an operator would start it, a folder and an environment for each
 // replica; but nobody restarts anything except the test.
