@@ -1,9 +1,13 @@
 # The ways into this repository; `make help` lists them.
-.PHONY: help install run build test test-asan test-tsan fuzz bench docs format lint clean
+.PHONY: help install run build test test-asan test-tsan chaos fuzz bench docs format lint clean
 .DEFAULT_GOAL := help
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
+CHAOS_RUNS ?= 50
+CHAOS_PAUSE ?= 30
+CHAOS_SEED ?=
+CHAOS_TESTS ?= *
 ROWS ?=
 SOURCES = git ls-files --cached --others --exclude-standard -- '*.h' '*.cc' '*.inc'
 
@@ -30,6 +34,10 @@ test-asan test-tsan: test-%: install  ## All tests under AddressSanitizer+UBSan;
 	cmake --preset $* >/dev/null
 	cmake --build build/$* -j$(JOBS)
 	ctest --test-dir build/$* -j2 --output-on-failure
+
+chaos: build  ## Jobs that are killed, paused, resized, without storage: CHAOS_RUNS, CHAOS_SEED, CHAOS_TESTS
+	MUSTER_CHAOS_RUNS=$(CHAOS_RUNS) MUSTER_CHAOS_PAUSE=$(CHAOS_PAUSE) MUSTER_CHAOS_SEED=$(CHAOS_SEED) \
+	  build/release/bin/chaos --gtest_filter='$(CHAOS_TESTS)'
 
 fuzz: install  ## Run each fuzz target for FUZZ_SECONDS (60)
 	cmake --preset fuzz >/dev/null

@@ -113,8 +113,8 @@ void ChaosJob::note(const std::string& text) {
 }
 
 std::string ChaosJob::story() const {
-  std::string text = "in " + job_.folder().string() + ", MUSTER_CHAOS_SEED=" +
-                     std::to_string(Amount::get().seed) + ":\n";
+  std::string text = "in " + job_.folder().string() +
+                     ", MUSTER_CHAOS_SEED=" + std::to_string(Amount::get().seed) + ":\n";
   for (const std::string& line : story_) text += "  " + line + "\n";
   return text;
 }

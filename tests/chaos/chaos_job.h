@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -22,9 +23,10 @@ constexpr int kSteps = 3750;  // that the job commits, with a checkpoint every 2
 // How much of it: MUSTER_CHAOS_RUNS (1), MUSTER_CHAOS_PAUSE (seconds, 4: longer than the silence
 // after which a peer is lost) and MUSTER_CHAOS_SEED (from the clock; it is printed).
 struct Amount {
-  int runs;
+  int runs;  // of each kind of kill; a tenth of them, but one at least, of what takes longer
   seconds pause;
   uint64_t seed;
+  int few() const { return std::max(1, runs / 10); }
   static const Amount& get();
 };
 

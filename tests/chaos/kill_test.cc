@@ -63,13 +63,12 @@ TEST(KillSeveralTest, TwoRolesAtOnceCostNoBit) {
 }
 
 TEST(KillSeveralTest, AllAtOnceCostNoBit) {
-  kill_and_compare("kill-all", {},
-                   [](const ChaosJob& job, Chance&) { return job.replicas(); });
+  kill_and_compare("kill-all", {}, [](const ChaosJob& job, Chance&) { return job.replicas(); });
 }
 
 TEST(ResizeTest, AnotherNumberOfPsAfterAStopCostsNoBit) {
   const auto& undisturbed = Undisturbed::get();
-  for (int run = 0; run < Amount::get().runs && !testing::Test::HasFailure(); ++run) {
+  for (int run = 0; run < Amount::get().few() && !testing::Test::HasFailure(); ++run) {
     SCOPED_TRACE("run " + std::to_string(run));
     Chance chance(run);
     Shape shape;

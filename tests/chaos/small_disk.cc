@@ -25,7 +25,8 @@ bool enter_namespace() {
     std::ofstream("/proc/self/gid_map") << "0 " << group << " 1";
     return true;
   }();
-  static const bool own = entered && mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
+  static const bool own =
+      entered && mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
   return own;
 }
 

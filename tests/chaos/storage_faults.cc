@@ -1,5 +1,5 @@
-// Loaded into a trainer by LD_PRELOAD: makes the shared storage below $MUSTER_FAULTS_BELOW behave as
-// the file $MUSTER_FAULTS says at the moment:
+// Loaded into a trainer by LD_PRELOAD: makes the shared storage below $MUSTER_FAULTS_BELOW behave
+// as the file $MUSTER_FAULTS says at the moment:
 //   ""            as it is
 //   "fail 100"    every call fails with EIO; with a smaller number that share of them does
 //   "full"        what needs room fails with ENOSPC

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 void repeat(const std::function<void(Chance&)>& body) {
   Undisturbed::get();
-  for (int run = 0; run < Amount::get().runs && !testing::Test::HasFailure(); ++run) {
+  for (int run = 0; run < Amount::get().few() && !testing::Test::HasFailure(); ++run) {
     SCOPED_TRACE("run " + std::to_string(run));
     Chance chance(run);
     body(chance);
@@ -30,8 +30,7 @@ TEST(StorageTest, ADiskThatIsFullForAWhileCostsNoBit) {
     ChaosJob job("full-disk", chance);
     SmallDisk disk(job.storage());
     if (!disk.mounted())
-      GTEST_SKIP() << "no mount namespace here: StorageTest.CallsThatNeedRoom... does it by "
-                      "LD_PRELOAD";
+      GTEST_SKIP() << "no mount namespace here: FaultTest's CallsThatNeedRoom does it without";
     job.start();
     ASSERT_NO_THROW(job.run_for(chance.uniform(0, 1) * duration()));
     disk.fill();
@@ -92,8 +91,8 @@ void lose_last_checkpoint(const ChaosJob& job) {
   }
   if (last.empty()) return;
   const std::string name = last.filename();
-  const auto now = std::chrono::duration_cast<seconds>(
-      std::chrono::system_clock::now().time_since_epoch());
+  const auto now =
+      std::chrono::duration_cast<seconds>(std::chrono::system_clock::now().time_since_epoch());
   std::error_code gone;
   fs::rename(last,
              last.parent_path() / (name.substr(0, name.rfind('-')) + ".tmp-" +

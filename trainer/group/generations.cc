@@ -14,18 +14,19 @@ namespace muster::group {
 namespace fs = std::filesystem;
 
 uint64_t newest_generation(const fs::path& storage) {
+  const fs::path folder = storage / "generations";
   uint64_t newest = 0;
   std::error_code error;
-  fs::directory_iterator entry(storage / "generations", error);
-  if (error) return 0;
-  for (; entry != fs::directory_iterator(); entry.increment(error)) {
-    if (error) break;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
     const std::string name = entry->path().filename();
     uint64_t number = 0;
-    const auto [end, status] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (status == std::errc() && end == name.data() + name.size())
+    const auto [last, status] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (status == std::errc() && last == name.data() + name.size())
       newest = std::max(newest, number);
   }
+  if (error && error != std::errc::no_such_file_or_directory)
+    throw Unavailable("cannot list " + folder.string() + ": " + error.message());
   return newest;
 }
 

@@ -8,14 +8,15 @@ namespace muster::group {
 // The generations of a job's group, fenced on shared storage: generation n is owned by whoever made
 // the folder generations/<n>, and mkdir lets only one do so.
 
-// The highest generation opened so far, 0 for none.
+// The highest generation opened so far, 0 for none. Throws Unavailable where that cannot be seen.
 uint64_t newest_generation(const std::filesystem::path& storage);
 
-// Opens the next generation above `at_least` and above every one on storage. Throws WriteError.
+// Opens the next generation above `at_least` and above every one on storage. Throws WriteError;
+// Unavailable as above.
 uint64_t open_generation(const std::filesystem::path& storage, uint64_t at_least);
 
-// Throws Unavailable if somebody has opened a newer generation: what we hold is no longer ours to
-// publish.
+// Throws Unavailable if somebody has opened a newer generation, or may have: what we hold is no
+// longer ours to publish.
 void require_newest(const std::filesystem::path& storage, uint64_t generation);
 
 }  // namespace muster::group

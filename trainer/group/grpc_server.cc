@@ -11,7 +11,7 @@ constexpr int kHeaderSlack = 64 << 10;
 // either: whoever sleeps at its end must not keep us from its successor.
 constexpr int kQuietMilliseconds = 2000;
 constexpr int kAnswerMilliseconds = 3000;
-}
+}  // namespace
 
 std::unique_ptr<grpc::Server> start_server(const std::string& address, grpc::Service& service) {
   int port = 0;

@@ -93,6 +93,17 @@ void Coordinator::require_lead() {
                      " of the group is another's");
 }
 
+// A storage that cannot be read is no reason to begin anew: nothing is published there either.
+void Coordinator::glance_at_lead() {
+  try {
+    require_lead();
+  } catch (const Superseded&) {
+    throw;
+  } catch (const Unavailable& error) {
+    log::info(std::string("whether we lead is not known: ") + error.what());
+  }
+}
+
 void Coordinator::choose() {
   const auto newest = store_.to_resume();
   if (!newest) {
@@ -116,7 +127,7 @@ void Coordinator::wait() {
       log::info("a shard came back, or was taken: opening the next generation");
     return;
   }
-  if (Clock::now() - looked_ > kLead) require_lead();
+  if (Clock::now() - looked_ > kLead) glance_at_lead();
   if (before == Formation::Next::gather) remind();
   if (before == Formation::Next::watch) listen_to_leaving();
   rendezvous_.wait_for_change(kGlance);

@@ -52,6 +52,7 @@ class Coordinator {
   void remind();
   void listen_to_leaving();
   void require_lead();
+  void glance_at_lead();
   void choose();
   void run();
   void fail(int exit_code, const std::string& message);

@@ -87,8 +87,8 @@ double memcpy_seconds(size_t bytes) {
   std::vector<char> from(bytes, 1), to(bytes, 2);
   double best = 1e9;
   for (int threads = 1; threads <= cpu_budget(); threads *= 2)
-    best = std::min(best,
-                    median_seconds([&] { copy(to.data(), from.data(), from.size(), threads); }));
+    best =
+        std::min(best, median_seconds([&] { copy(to.data(), from.data(), from.size(), threads); }));
   return 4 * best;
 }
 

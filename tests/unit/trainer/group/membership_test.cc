@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <random>
 
 #include "common/error.h"
@@ -165,6 +166,17 @@ TEST(GenerationsTest, OnlyTheNewestMayPublish) {
   EXPECT_EQ(open_generation(storage, 6), 7u);
   EXPECT_EQ(newest_generation(storage), 7u);
   EXPECT_THROW(require_newest(storage, 1), Unavailable);
+  std::filesystem::remove_all(storage);
+}
+
+// Whether another has taken our place cannot be seen: nothing may be published.
+TEST(GenerationsTest, AFolderThatCannotBeListedFencesEverybody) {
+  const std::filesystem::path storage = testing::TempDir() + "unlisted-" + std::to_string(getpid());
+  std::filesystem::create_directories(storage);
+  EXPECT_EQ(newest_generation(storage), 0u);
+  std::ofstream(storage / "generations") << "a file in the way";
+  EXPECT_THROW(newest_generation(storage), Unavailable);
+  EXPECT_THROW(require_newest(storage, 5), Unavailable);
   std::filesystem::remove_all(storage);
 }
 
