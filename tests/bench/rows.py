@@ -147,7 +147,8 @@ ROWS = [
     Row("checkpoint-stall-240", "784-4096-4096-10, the same: a checkpoint of 240 MB", "ms",
         "at most 50 ms",
         lambda: disturbance.checkpoint_stall(
-            40, "spec.training.steps=240", f"spec.training.model={json.dumps(WIDE)}"),
+            40, "spec.training.epochs=1", "spec.training.data.train.take=15360",
+            f"spec.training.model={json.dumps(WIDE)}"),
         [Limit("limit", 50)], pairs=1),
     Row("recovery-worker", "kill -9 of a worker until the group's next step, p95 of 20", "s",
         "at most 1 s", lambda: disturbance.recovery("worker", 20), [Limit("limit", 1)], pairs=1),

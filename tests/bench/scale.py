@@ -35,10 +35,13 @@ def _step(members, shards):
         return 1e6 * 32 * members / summary["examplesPerSecond"]
 
 
+CPUS = len(os.sched_getaffinity(0))
+
+
 def _terms(members, shards):
-    """What a step consists of: something of its own, each member's turns on the CPUs, each ps, and
-    each pair of the two."""
-    return [1, members, shards, members * shards]
+    """What a step consists of: something of its own, each member's turn on the CPUs (those who have
+    one each compute at the same time), each ps, and each pair of the two."""
+    return [1, max(members, CPUS), shards, members * shards]
 
 
 def _fit(table):
@@ -69,7 +72,7 @@ def measure(report):
         print("   ", lines[-1], flush=True)
     lines.append("")
     lines.append("Model, for {} CPUs: {:.0f} us, {:.0f} a member, {:.0f} a ps, {:.1f} a pair of "
-                 "them.".format(len(os.sched_getaffinity(0)), *weights))
+                 "them.".format(CPUS, *weights))
     print("   ", lines[-1], flush=True)
     text = report.read_text()
     if BEGIN in text:
