@@ -10,6 +10,7 @@
 
 #include "common/exit_code.h"
 #include "common/file.h"
+#include "tests/unit/common/listener.h"
 
 namespace muster::chaos {
 
@@ -209,7 +210,7 @@ void ChaosJob::replace(const Replica& replica) {
   note("replace " + name_of(replica));
   replaced_ = job_.release(replica.first, replica.second);
   if (ports_.contains(replica)) {
-    ports_[replica] = integration::free_port();
+    ports_[replica] = free_port();
     relays_.at(replica)->lead_to(ports_[replica]);
   }
   start(replica);

@@ -1,11 +1,9 @@
 // GB/s of parameters pushed and pulled, 50 MB each way, between one member and one ps that are
 // processes of their own: `bench_ps shm|grpc`, or what bounds it: `bench_ps memcpy|tcp`.
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -15,6 +13,7 @@
 
 #include "common/error.h"
 #include "tests/bench/ps/limits.h"
+#include "tests/unit/common/listener.h"
 #include "trainer/compute/models/catalogue.h"
 #include "trainer/group/grpc_server.h"
 #include "trainer/ps/control.h"
@@ -55,19 +54,6 @@ OpenRequest opening(const compute::ParameterLayout& layout) {
   request.set_tickets_per_epoch(1 << 30);
   request.set_total_tickets(1 << 30);
   return request;
-}
-
-std::string free_address() {
-  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  if (::bind(socket, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
-      ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0)
-    throw std::runtime_error("no free port");
-  ::close(socket);
-  return "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
 }
 
 [[noreturn]] void serve(const std::string& address) {
