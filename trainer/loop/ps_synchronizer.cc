@@ -62,6 +62,12 @@ uint32_t worthwhile_spins(const compute::Engine& engine, const PsSynchronizer::S
   return cpu_budget() >= busy ? kSpins : 0;
 }
 
+ps::Exchange::Mode mode_of(const spec::TrainingSpec& spec) {
+  using Mode = ps::Exchange::Mode;
+  if (spec.policy != spec::SyncPolicy::sync) return Mode::async;
+  return spec.backup_workers > 0 ? Mode::sync_with_backups : Mode::sync;
+}
+
 std::unique_ptr<ps::MemberMemory> make_memory(const compute::Engine& engine,
                                               const PsSynchronizer::Setup& setup) {
   if (!ps::shared_memory_wanted()) {
@@ -88,7 +94,8 @@ PsSynchronizer::PsSynchronizer(Assembly& assembly, group::Attendance& attendance
       gradients_(*assembly.engine),
       memory_(make_memory(*assembly.engine, setup_)),
       exchange_(assembly.engine->layout().partition(setup_.shards),
-                static_cast<uint32_t>(setup_.rank), sync_, setup_.connect, memory_.get()) {}
+                static_cast<uint32_t>(setup_.rank), mode_of(assembly.spec()), setup_.connect,
+                memory_.get()) {}
 
 ps::Exchange::Watch PsSynchronizer::watch(std::stop_token stop) const {
   return {stop, [this] {
@@ -188,7 +195,7 @@ Synchronizer::StepResult PsSynchronizer::step(const Work& work, Feed& feed, std:
     return result;
   }
   position_.sums.add(work.epoch, result.sums);
-  assembly_.workload->advance(position_);
+  while (position_.step < exchanged.step) assembly_.workload->advance(position_);
   return result;
 }
 
@@ -204,7 +211,7 @@ void PsSynchronizer::await_last_commit(ps::Exchange::Result& exchanged) {
 std::unique_ptr<Snapshot> PsSynchronizer::snapshot() {
   const auto until = Clock::now() + kAgreement;
   for (;;) {
-    const auto replies = setup_.control->snapshot(generation_, kSnapshot);
+    const auto replies = setup_.control->snapshot(generation_, /*shard_0_first=*/!sync_, kSnapshot);
     std::vector<uint64_t> steps;
     for (const SnapshotReply& reply : replies) steps.push_back(reply.state().step());
     if (!sync_)

@@ -39,7 +39,12 @@ struct Control::Impl {
   };
 
   template <class Reply, class Start>
-  std::vector<Reply> call_all(std::chrono::milliseconds deadline, Start start);
+  std::vector<Reply> call_all(std::chrono::milliseconds deadline, Start start) {
+    return call<Reply>(0, stubs.size(), deadline, start);
+  }
+  template <class Reply, class Start>
+  std::vector<Reply> call(size_t first, size_t end, std::chrono::milliseconds deadline,
+                          Start start);
 };
 
 void Control::cancel() {
@@ -75,10 +80,11 @@ namespace {
 
 }  // namespace
 
-// Calls every shard at once and waits for all.
+// Calls the shards from `first` to before `end` at once and waits for all.
 template <class Reply, class Start>
-std::vector<Reply> Control::Impl::call_all(std::chrono::milliseconds deadline, Start start) {
-  const size_t shards = stubs.size();
+std::vector<Reply> Control::Impl::call(size_t first, size_t end, std::chrono::milliseconds deadline,
+                                       Start start) {
+  const size_t shards = end - first;
   std::vector<grpc::ClientContext> contexts(shards);
   const Open open(*this, contexts);
   std::vector<Reply> replies(shards);
@@ -86,19 +92,19 @@ std::vector<Reply> Control::Impl::call_all(std::chrono::milliseconds deadline, S
   std::mutex mutex;
   std::condition_variable changed;
   size_t left = shards;
-  for (size_t shard = 0; shard < shards; ++shard) {
-    contexts[shard].set_deadline(std::chrono::system_clock::now() + deadline);
-    start(shard, &contexts[shard], &replies[shard], [&, shard](grpc::Status status) {
+  for (size_t i = 0; i < shards; ++i) {
+    contexts[i].set_deadline(std::chrono::system_clock::now() + deadline);
+    start(first + i, &contexts[i], &replies[i], [&, i](grpc::Status status) {
       const std::lock_guard lock(mutex);
-      statuses[shard] = std::move(status);
+      statuses[i] = std::move(status);
       --left;
       changed.notify_all();
     });
   }
   std::unique_lock lock(mutex);
   changed.wait(lock, [&] { return left == 0; });
-  for (size_t shard = 0; shard < shards; ++shard)
-    if (!statuses[shard].ok()) throw_as(shard, statuses[shard]);
+  for (size_t i = 0; i < shards; ++i)
+    if (!statuses[i].ok()) throw_as(first + i, statuses[i]);
   return replies;
 }
 
@@ -110,14 +116,18 @@ std::vector<OpenReply> Control::open(const OpenRequest& request,
       });
 }
 
-std::vector<SnapshotReply> Control::snapshot(uint64_t generation,
+std::vector<SnapshotReply> Control::snapshot(uint64_t generation, bool shard_0_first,
                                              std::chrono::milliseconds deadline) {
   SnapshotRequest request;
   request.set_generation(generation);
-  return impl_->call_all<SnapshotReply>(
-      deadline, [&](size_t shard, auto* context, auto* reply, auto done) {
-        impl_->stubs[shard]->async()->Snapshot(context, &request, reply, done);
-      });
+  const auto start = [&](size_t shard, auto* context, auto* reply, auto done) {
+    impl_->stubs[shard]->async()->Snapshot(context, &request, reply, done);
+  };
+  if (!shard_0_first) return impl_->call_all<SnapshotReply>(deadline, start);
+  auto replies = impl_->call<SnapshotReply>(0, 1, deadline, start);
+  for (auto& reply : impl_->call<SnapshotReply>(1, impl_->stubs.size(), deadline, start))
+    replies.push_back(std::move(reply));
+  return replies;
 }
 
 std::vector<WriteReply> Control::write(const WriteRequest& request,

@@ -25,7 +25,10 @@ class Control {
   void cancel();
 
   std::vector<OpenReply> open(const OpenRequest& request, std::chrono::milliseconds deadline);
-  std::vector<SnapshotReply> snapshot(uint64_t generation, std::chrono::milliseconds deadline);
+  // `shard_0_first`: the others once it has answered (asynchronous shards: SnapshotRequest says
+  // why).
+  std::vector<SnapshotReply> snapshot(uint64_t generation, bool shard_0_first,
+                                      std::chrono::milliseconds deadline);
   // `steps`: of each shard's snapshot.
   std::vector<WriteReply> write(const WriteRequest& request, const std::vector<uint64_t>& steps,
                                 std::chrono::milliseconds deadline);

@@ -19,11 +19,11 @@ Exchange::Result ended(Exchange::Outcome outcome) {
 
 }  // namespace
 
-Exchange::Exchange(std::vector<compute::Range> ranges, uint32_t rank, bool sync, Connect connect,
+Exchange::Exchange(std::vector<compute::Range> ranges, uint32_t rank, Mode mode, Connect connect,
                    MemberMemory* memory)
     : ranges_(std::move(ranges)),
       rank_(rank),
-      sync_(sync),
+      mode_(mode),
       connect_(std::move(connect)),
       memory_(memory) {}
 
@@ -72,16 +72,93 @@ std::optional<Exchange::Result> Exchange::poll() {
   const Links links = look();
   if (links == Links::waiting) return std::nullopt;
   if (links == Links::broken) return ended(Outcome::broken);
-  Result result = read();
-  if (!sync_ || result.outcome != Outcome::ok) return result;
-  if (header_.pull) {
-    if (!agree(result)) return std::nullopt;
+  const Result result = read();
+  if (result.outcome != Outcome::ok && !moved_on()) return result;
+  switch (phase_) {
+    case Phase::aligning:
+      return aligned(result);
+    case Phase::pushing:
+    case Phase::pushing_rest:
+      return pushed(result);
+    case Phase::fetching:
+      return fetch_rest(result.step);
+    case Phase::fetching_rest:
+      if (result.outcome == Outcome::ok) return result;
+      return pushed(result);
+    case Phase::asking:
+      return asked(result);
+  }
+  return result;
+}
+
+// With backup workers a group does not wait for us while we ask each of its shards for one step.
+bool Exchange::moved_on() const {
+  if (mode_ != Mode::sync_with_backups) return false;
+  return std::all_of(links_.begin(), links_.end(), [&](const auto& link) {
+    const ReplyHeader reply = link->reply();
+    return reply.status == Status::ok || reply.generation == generation_;
+  });
+}
+
+std::optional<Exchange::Result> Exchange::aligned(Result result) {
+  if (mode_ == Mode::async) return asked(result);
+  if (result.outcome != Outcome::ok) {
+    begin_align(parameters_);
+    return std::nullopt;
+  }
+  if (!agree(result)) return std::nullopt;
+  return result;
+}
+
+std::optional<Exchange::Result> Exchange::pushed(Result result) {
+  if (mode_ == Mode::async) return asked(result);
+  const uint64_t next = pushed_step_ + 1;
+  const bool whole = std::all_of(links_.begin(), links_.end(),
+                                 [&](const auto& link) { return link->reply().step == next; });
+  if (mode_ == Mode::sync) {
+    // Somebody else's group went on without us: our parameters are of several steps.
+    if (!whole) result.outcome = Outcome::superseded;
     return result;
   }
-  // Somebody else's group went on without us: our parameters are of several steps.
-  for (const auto& link : links_)
-    if (link->reply().step != header_.step + 1) result.outcome = Outcome::superseded;
-  return result;
+  const ReplyHeader first = links_[0]->reply();
+  if (phase_ == Phase::pushing) {
+    if (first.step <= pushed_step_) return ended(Outcome::superseded);
+    if (first.contributors == 0) return fetch_rest(first.step);
+    if (links_.size() == 1) return result;
+    phase_ = Phase::pushing_rest;
+    header_.contributors = first.contributors;
+    push_to(1, links_.size());
+    return std::nullopt;
+  }
+  if (phase_ == Phase::pushing_rest && result.outcome == Outcome::ok && whole) return result;
+  phase_ = Phase::fetching;
+  header_ = fresh_header();
+  header_.pull = header_.newest = true;
+  pull_from(0, 1);
+  return std::nullopt;
+}
+
+// Shard 0's parameters are of `step`: the others' too.
+std::optional<Exchange::Result> Exchange::fetch_rest(uint64_t step) {
+  if (links_.size() == 1) return read();
+  phase_ = Phase::fetching_rest;
+  header_ = fresh_header();
+  header_.pull = true;
+  header_.newest = mode_ == Mode::async;
+  header_.step = step;
+  pull_from(1, links_.size());
+  return std::nullopt;
+}
+
+// async: what shard 0 has said of work.
+std::optional<Exchange::Result> Exchange::asked(Result result) {
+  if (result.finished || (result.ticket && phase_ != Phase::asking)) return result;
+  if (result.ticket) return fetch_rest(result.step);
+  phase_ = Phase::asking;
+  header_ = fresh_header();
+  header_.pull = header_.newest = true;
+  pull_from(0, 1);
+  return std::nullopt;
 }
 
 // What all shards have answered; the sums and the work are shard 0's.
@@ -102,8 +179,24 @@ Exchange::Result Exchange::read() const {
   return result;
 }
 
-void Exchange::pull(size_t shard, const PushHeader& header) {
-  links_[shard]->send(header, {}, part(parameters_, shard));
+PushHeader Exchange::fresh_header() const {
+  PushHeader header;
+  header.generation = generation_;
+  header.rank = rank_;
+  return header;
+}
+
+void Exchange::push_to(size_t begin, size_t end) {
+  header_.sequence = ++sequence_;
+  for (size_t shard = begin; shard < end; ++shard)
+    links_[shard]->send(header_, gradients_.subspan(ranges_[shard].begin, ranges_[shard].size()),
+                        part(parameters_, shard));
+}
+
+void Exchange::pull_from(size_t begin, size_t end) {
+  header_.sequence = ++sequence_;
+  for (size_t shard = begin; shard < end; ++shard)
+    links_[shard]->send(header_, {}, part(parameters_, shard));
 }
 
 // True if every shard has answered with the parameters of one step; else asks those that are ahead
@@ -114,25 +207,21 @@ bool Exchange::agree(Result& result) {
   result.step = lowest;
   header_.newest = false;
   header_.step = lowest;
-  ++header_.sequence;
   bool agreed = true;
   for (size_t shard = 0; shard < links_.size(); ++shard) {
     if (links_[shard]->reply().step == lowest) continue;
     agreed = false;
-    pull(shard, header_);
+    pull_from(shard, shard + 1);
   }
-  sequence_ = header_.sequence;
   return agreed;
 }
 
 void Exchange::begin_align(std::span<float> parameters) {
-  header_ = {};
-  header_.generation = generation_;
-  header_.rank = rank_;
-  header_.sequence = ++sequence_;
+  phase_ = Phase::aligning;
+  header_ = fresh_header();
   header_.pull = header_.newest = true;
   parameters_ = parameters;
-  for (size_t shard = 0; shard < links_.size(); ++shard) pull(shard, header_);
+  pull_from(0, links_.size());
 }
 
 Exchange::Result Exchange::align(std::span<float> parameters, const Watch& watch) {
@@ -142,17 +231,15 @@ Exchange::Result Exchange::align(std::span<float> parameters, const Watch& watch
 
 void Exchange::begin_step(uint64_t step, uint64_t ticket, const compute::LossSums& sums,
                           std::span<const float> gradients, std::span<float> parameters) {
-  header_ = {};
-  header_.generation = generation_;
-  header_.rank = rank_;
+  phase_ = Phase::pushing;
+  header_ = fresh_header();
   header_.step = step;
   header_.ticket = ticket;
   header_.sums = sums;
-  header_.sequence = ++sequence_;
+  pushed_step_ = step;
+  gradients_ = gradients;
   parameters_ = parameters;
-  for (size_t shard = 0; shard < links_.size(); ++shard)
-    links_[shard]->send(header_, gradients.subspan(ranges_[shard].begin, ranges_[shard].size()),
-                        part(parameters, shard));
+  push_to(0, mode_ == Mode::sync_with_backups ? 1 : links_.size());
 }
 
 Exchange::Result Exchange::step(uint64_t step, uint64_t ticket, const compute::LossSums& sums,

@@ -27,6 +27,17 @@ class Exchange {
  public:
   using Connect = std::function<std::unique_ptr<ShardLink>(const LinkEnd& end)>;
 
+  // How the shards answer.
+  enum class Mode {
+    sync,
+    // Shard 0 is asked first, and says whether it has made a step of our push: only then do the
+    // others get it. Who was passed over fetches the parameters of the step that shard 0 is at.
+    sync_with_backups,
+    // Shard 0 may have no work yet: it is asked again, which also says that all shards have what
+    // we pushed; who has waited for work fetches the others' parameters again.
+    async,
+  };
+
   enum class Outcome {
     ok,
     superseded,   // another generation, or we have fallen behind: join again
@@ -36,7 +47,8 @@ class Exchange {
   struct Result {
     explicit Result(Outcome what = Outcome::ok) : outcome(what) {}
     Outcome outcome = Outcome::ok;
-    uint64_t step = 0;               // committed updates in the parameters
+    // Committed updates in the parameters; with backup workers perhaps several more than before.
+    uint64_t step = 0;
     compute::LossSums sums;          // of all members, as shard 0 has them
     std::optional<uint64_t> ticket;  // async: the next work
     bool finished = false;           // async
@@ -48,7 +60,7 @@ class Exchange {
   };
 
   // `memory`: what links may share with shards; outlives the exchange; may be null.
-  Exchange(std::vector<compute::Range> ranges, uint32_t rank, bool sync, Connect connect,
+  Exchange(std::vector<compute::Range> ranges, uint32_t rank, Mode mode, Connect connect,
            MemberMemory* memory = nullptr);
 
   // Opens links to all shards for a generation, dropping what was open, on fresh memory: what lies
@@ -79,20 +91,39 @@ class Exchange {
   enum class Links { waiting, answered, broken };
   Links look() const;
   Result read() const;
+  std::optional<Result> aligned(Result result);
+  std::optional<Result> pushed(Result result);
+  std::optional<Result> asked(Result result);
   bool agree(Result& result);
-  void pull(size_t shard, const PushHeader& header);
+  void push_to(size_t begin, size_t end);
+  void pull_from(size_t begin, size_t end);
+  std::optional<Result> fetch_rest(uint64_t step);
+  bool moved_on() const;
+  PushHeader fresh_header() const;
   std::span<float> part(std::span<float> whole, size_t shard) const;
 
   const std::vector<compute::Range> ranges_;
   const uint32_t rank_;
-  const bool sync_;
+  const Mode mode_;
   const Connect connect_;
   MemberMemory* const memory_;
   uint64_t generation_ = 0;
   uint64_t sequence_ = 0;
-  PushHeader header_;            // of what is under way
-  std::span<float> parameters_;  // where its answers go
-  Bell bell_;                    // outlives the links
+  // What is under way.
+  enum class Phase {
+    aligning,
+    pushing,        // to all shards, or with backup workers to shard 0
+    pushing_rest,   // what shard 0 has taken, to the others
+    fetching,       // passed over: what shard 0 has now
+    fetching_rest,  // the others' parameters, of that step; async: their newest
+    asking,         // async: shard 0 for work
+  };
+  Phase phase_ = Phase::aligning;
+  PushHeader header_;  // the last one sent
+  uint64_t pushed_step_ = 0;
+  std::span<const float> gradients_;  // of the push
+  std::span<float> parameters_;       // where its answers go
+  Bell bell_;                         // outlives the links
   std::vector<std::unique_ptr<ShardLink>> links_;
 };
 

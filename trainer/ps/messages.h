@@ -19,6 +19,7 @@ struct PushHeader {
   uint64_t ticket = 0;
   bool pull = false;
   bool newest = false;
+  uint32_t contributors = 0;
   compute::LossSums sums;
 };
 
@@ -33,6 +34,7 @@ struct ReplyHeader {
   compute::LossSums sums;
   std::optional<uint64_t> ticket;
   bool finished = false;
+  uint32_t contributors = 0;
 };
 
 }  // namespace muster::ps

@@ -45,6 +45,7 @@ RequestBlock to_block(const PushHeader& header) {
   block.ticket = header.ticket;
   block.rank = header.rank;
   block.flags = (header.pull ? 1u : 0u) | (header.newest ? 2u : 0u);
+  block.contributors = header.contributors;
   set_sums(block, header.sums);
   return block;
 }
@@ -60,6 +61,7 @@ std::optional<PushHeader> from_block(const RequestBlock& block) {
   header.rank = block.rank;
   header.pull = (block.flags & 1) != 0;
   header.newest = (block.flags & 2) != 0;
+  header.contributors = block.contributors;
   header.sums = get_sums(block);
   return header;
 }
@@ -72,6 +74,7 @@ ReplyBlock to_block(const ReplyHeader& header) {
   block.ticket = header.ticket.value_or(0);
   block.status = static_cast<uint32_t>(header.status);
   block.flags = (header.ticket ? 1u : 0u) | (header.finished ? 2u : 0u);
+  block.contributors = header.contributors;
   set_sums(block, header.sums);
   std::memcpy(block.message, header.message.data(),
               std::min(header.message.size(), sizeof block.message - 1));
@@ -90,6 +93,7 @@ ReplyHeader from_block(const ReplyBlock& block) {
   header.sums = get_sums(block);
   if ((block.flags & 1) != 0) header.ticket = block.ticket;
   header.finished = (block.flags & 2) != 0;
+  header.contributors = block.contributors;
   return header;
 }
 

@@ -18,6 +18,7 @@ void Shard::load(Content content) {
   optimizer_t_ = content.optimizer_t;
   committed_ = {};
   sums_ = sums_before_ = content.sums;
+  contributed_.clear();
   slot_views_.assign(slots_.begin(), slots_.end());
 }
 
@@ -36,7 +37,7 @@ void Shard::begin(uint64_t generation, int members, Tickets tickets, Answers& an
   generation_ = generation;
   tickets_ = std::move(tickets);
   waiting_.clear();
-  sequences_.clear();
+  sessions_.clear();
   pending_.resize(members);
   forget_pending();
   unseen_.assign(members, {});
@@ -83,20 +84,8 @@ void Shard::push(uint64_t session, const PushHeader& header, const Buffers& buff
 
 void Shard::push_sync(uint64_t session, const PushHeader& header, const Buffers& buffers,
                       Answers& answers) {
-  if (header.step != step_) {
-    Answer answer = make_answer(session, header.sequence, committed_);
-    if (header.step > step_) {  // computed on parameters that we do not have
-      answer.header.status = Status::superseded;
-      answer.values = Answer::Values::none;
-      ++counts_.superseded;
-    } else if (header.step + 1 == step_) {
-      ++counts_.duplicates;
-    } else {
-      ++counts_.stale;
-    }
-    answers.push_back(std::move(answer));
-    return;
-  }
+  if (header.step != step_) return answer_late(session, header, answers);
+  if (!plausible(session, header, answers)) return;
   Pending& pending = pending_[header.rank];
   std::erase_if(pending.waiters, [&](const Waiter& waiter) { return waiter.session == session; });
   pending.waiters.push_back({session, header.sequence, buffers.parameters});
@@ -109,17 +98,69 @@ void Shard::push_sync(uint64_t session, const PushHeader& header, const Buffers&
   pending.ticket = header.ticket;
   pending.owner = session;
   pending.gradients = buffers.gradients;
-  if (std::all_of(pending_.begin(), pending_.end(), [](const Pending& p) { return p.present; }))
-    commit(answers);
+  wanted_ = header.contributors;
+  if (complete()) commit(answers);
+}
+
+// A push of another step than ours.
+void Shard::answer_late(uint64_t session, const PushHeader& header, Answers& answers) {
+  Answer answer = make_answer(session, header.sequence, committed_);
+  if (header.step > step_) {  // computed on parameters that we do not have
+    answer.header.status = Status::superseded;
+    answer.values = Answer::Values::none;
+    ++counts_.superseded;
+  } else if (header.step + 1 == step_ &&
+             (shape_.backup_workers == 0 ||
+              (header.rank < contributed_.size() && contributed_[header.rank]))) {
+    answer.header.contributors = contributors_;
+    ++counts_.duplicates;
+  } else {
+    ++counts_.stale;
+  }
+  answers.push_back(std::move(answer));
+}
+
+// Backup workers: what shard 0 is said to have made the step of.
+bool Shard::plausible(uint64_t session, const PushHeader& header, Answers& answers) const {
+  if (shape_.backup_workers == 0 || shape_.shard == 0) return true;
+  const size_t members = pending_.size();
+  const size_t backups = std::min<size_t>(shape_.backup_workers, members - 1);
+  if (header.contributors + backups >= members && header.contributors <= members) return true;
+  Answer answer = make_answer(session, header.sequence, {});
+  answer.values = Answer::Values::none;
+  answer.header.status = Status::rejected;
+  answer.header.message = "expected " + std::to_string(members - backups) + " to " +
+                          std::to_string(members) + " contributors, found " +
+                          std::to_string(header.contributors);
+  answers.push_back(std::move(answer));
+  return false;
+}
+
+bool Shard::complete() const {
+  const auto present = static_cast<size_t>(std::count_if(
+      pending_.begin(), pending_.end(), [](const Pending& pending) { return pending.present; }));
+  if (shape_.backup_workers == 0) return present == pending_.size();
+  if (!pending_[0].present) return false;
+  if (shape_.shard > 0) return present >= wanted_;
+  return present + shape_.backup_workers >= pending_.size();
 }
 
 // Sums in rank order, applies into the buffer of the step before the previous one, and answers
 // everybody.
 void Shard::commit(Answers& answers) {
   committed_ = {};
+  contributors_ = 0;
+  contributed_.assign(pending_.size(), false);
   gradient_views_.clear();
   copy_views_.clear();
-  for (const Pending& pending : pending_) {
+  for (size_t rank = 0; rank < pending_.size(); ++rank) {
+    const Pending& pending = pending_[rank];
+    if (!pending.present) {
+      ++counts_.left_out;
+      continue;
+    }
+    contributed_[rank] = true;
+    contributors_ += shape_.backup_workers > 0;
     committed_ += pending.sums;
     gradient_views_.push_back(pending.gradients);
     for (const Waiter& waiter : pending.waiters)
@@ -136,9 +177,12 @@ void Shard::commit(Answers& answers) {
   for (const Pending& pending : pending_)
     for (const Waiter& waiter : pending.waiters) {
       answers.push_back(make_answer(waiter.session, waiter.sequence, committed_));
+      answers.back().header.contributors = contributors_;
       if (applied && !waiter.parameters.empty()) answers.back().values = Answer::Values::delivered;
     }
   forget_pending();
+  for (const Waiting& waiting : std::exchange(waiting_, {}))
+    answers.push_back(make_answer(waiting.session, waiting.sequence, committed_));
 }
 
 void Shard::forget_pending() {
@@ -161,20 +205,46 @@ bool Shard::apply(const BlockUpdate::Buffers& buffers, int64_t rows, uint64_t sc
   return true;
 }
 
-// async: each request of a session counts once; a pull too, since it takes a ticket.
-bool Shard::repeated(uint64_t session, const PushHeader& header) {
-  uint64_t& last = sequences_[session];
-  if (header.sequence > last) {
-    last = header.sequence;
-    return false;
+// Each request of a session counts once; a pull too, since it takes a ticket. Null: a repeated one.
+Shard::Session* Shard::attend(uint64_t id, const PushHeader& header) {
+  const auto [at, is_new] = sessions_.try_emplace(id);
+  Session& session = at->second;
+  if (is_new) enter(id, session, header.rank);
+  if (header.sequence <= session.sequence) {
+    ++counts_.duplicates;
+    return nullptr;
   }
-  ++counts_.duplicates;
-  return true;
+  session.sequence = header.sequence;
+  // Who asks again has had the answers of all shards.
+  if (session.last) tickets_.done(*std::exchange(session.last, std::nullopt));
+  return &session;
 }
 
-void Shard::push_async(uint64_t session, const PushHeader& header, const Buffers& buffers,
+// It begins beside the slowest, and takes the place of who had its rank.
+void Shard::enter(uint64_t id, Session& session, uint32_t rank) {
+  session.rank = rank;
+  bool alone = true;
+  for (auto& [other_id, other] : sessions_) {
+    if (other_id == id) continue;
+    session.clock = alone ? other.clock : std::min(session.clock, other.clock);
+    alone = false;
+    if (other.rank != rank) continue;
+    other.working = false;
+    tickets_.release(other_id);
+  }
+}
+
+void Shard::measure(const Session& session) {
+  const uint64_t staleness = step_ - session.seen;
+  counts_.staleness += staleness;
+  counts_.most_staleness = std::max(counts_.most_staleness, staleness);
+}
+
+void Shard::push_async(uint64_t id, const PushHeader& header, const Buffers& buffers,
                        Answers& answers) {
-  if (repeated(session, header)) return;
+  Session* const session = attend(id, header);
+  if (!session) return;
+  measure(*session);
   gradient_views_.assign(1, buffers.gradients);
   copy_views_.clear();
   if (!buffers.parameters.empty()) copy_views_.push_back(buffers.parameters);
@@ -182,50 +252,74 @@ void Shard::push_async(uint64_t session, const PushHeader& header, const Buffers
                              header.sums.rows, shape_.shard == 0 ? step_ : header.step);
   for (LossSums& sums : unseen_) sums += header.sums;
   sums_.add(tickets_.epoch_of(header.ticket), header.sums);
-  tickets_.done(header.ticket);
+  ++session->clock;
+  session->working = false;
+  if (shape_.shard == 0 && shape_.shards > 1)
+    session->last = header.ticket;
+  else
+    tickets_.done(header.ticket);
   answer_async(
-      session, header.sequence, header.rank,
+      {id, header.sequence, header.rank},
       applied && !copy_views_.empty() ? Answer::Values::delivered : Answer::Values::current,
       answers);
   serve_waiting(answers);
 }
 
-void Shard::answer_async(uint64_t session, uint64_t sequence, uint32_t rank, Answer::Values values,
-                         Answers& answers) {
-  Answer answer = make_answer(session, sequence, unseen_[rank]);
+void Shard::answer_async(const Waiting& request, Answer::Values values, Answers& answers) {
+  Session& session = sessions_[request.session];
+  Answer answer = make_answer(request.session, request.sequence, unseen_[request.rank]);
   answer.values = values;
-  if (shape_.shard == 0) {
-    answer.header.ticket = tickets_.take(session);
-    answer.header.finished = !answer.header.ticket && tickets_.finished();
-    if (!answer.header.ticket && !answer.header.finished) {
-      waiting_.push_back({session, sequence, rank});
-      return;
-    }
+  const bool assigned = shape_.shard > 0 || assign(request.session, session, answer.header);
+  // Whose last work may be missing elsewhere is sent to ask again rather than kept waiting.
+  if (!assigned && !session.last) {
+    waiting_.push_back(request);
+    return;
   }
-  unseen_[rank] = {};
+  session.seen = step_;
+  if (assigned) unseen_[request.rank] = {};
   answers.push_back(std::move(answer));
 }
 
-// Work has come back, or all of it is done: who waits for either is answered.
+// Work, or word that there will be none; false: neither yet.
+bool Shard::assign(uint64_t id, Session& session, ReplyHeader& header) {
+  if (!ahead(session)) header.ticket = tickets_.take(id);
+  session.working = header.ticket.has_value();
+  header.finished = !header.ticket && tickets_.finished();
+  return header.ticket || header.finished;
+}
+
+bool Shard::ahead(const Session& session) const {
+  if (shape_.policy != Policy::bounded_staleness) return false;
+  return std::any_of(sessions_.begin(), sessions_.end(), [&](const auto& other) {
+    return other.second.working && session.clock > other.second.clock &&
+           session.clock - other.second.clock > shape_.max_staleness;
+  });
+}
+
+// Work has come back, the slowest has caught up, or all is done: who waits for that is answered.
 void Shard::serve_waiting(Answers& answers) {
   if (waiting_.empty()) return;
-  const std::vector<Waiting> waiting = std::exchange(waiting_, {});
-  for (const Waiting& one : waiting)
-    answer_async(one.session, one.sequence, one.rank, Answer::Values::current, answers);
+  for (const Waiting& one : std::exchange(waiting_, {}))
+    answer_async(one, Answer::Values::current, answers);
 }
 
 void Shard::pull(uint64_t session, const PushHeader& header, Answers& answers) {
   if (!admissible(session, header, answers)) return;
-  if (shape_.policy == Policy::async) {
-    if (!repeated(session, header))
-      answer_async(session, header.sequence, header.rank, Answer::Values::current, answers);
-    return;
-  }
+  if (shape_.policy == Policy::sync) return pull_sync(session, header, answers);
+  if (!attend(session, header)) return;
+  answer_async({session, header.sequence, header.rank}, Answer::Values::current, answers);
+  serve_waiting(answers);
+}
+
+void Shard::pull_sync(uint64_t session, const PushHeader& header, Answers& answers) {
   Answer answer = make_answer(session, header.sequence, committed_);
   if (!header.newest && header.step != step_) {
     if (header.step + 1 == step_ && header.step >= oldest_step_ && !previous_.empty()) {
       answer.values = Answer::Values::previous;
       answer.header.step = header.step;
+    } else if (shape_.backup_workers > 0 && header.step == step_ + 1) {
+      waiting_.push_back({session, header.sequence, header.rank});
+      return;
     } else {
       answer.values = Answer::Values::none;
       answer.header.status = Status::superseded;
@@ -243,7 +337,8 @@ void Shard::detach(uint64_t session, Answers& answers) {
     pending.gradients = pending.kept;
   }
   std::erase_if(waiting_, [&](const Waiting& waiting) { return waiting.session == session; });
-  sequences_.erase(session);
+  if (shape_.policy == Policy::sync) return;
+  sessions_.erase(session);
   tickets_.release(session);
   serve_waiting(answers);
 }

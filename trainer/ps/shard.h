@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,15 +21,25 @@ namespace muster::ps {
 // sync: the pushes of one step are summed in rank order once all members' are there, divided by the
 // rows of all and applied. The parameters of the step before stay readable, so that a member that
 // lost its reply, or a shard beside this one that has not committed yet, can still be served.
-// async: a push is applied when it comes. Shard 0 hands out the work (tickets).
+// With backup workers shard 0 commits without the last of them, though never without rank 0, which
+// takes checkpoints at its step boundary. What it has made a step of (the contributors) the members
+// tell the other shards, so that a step is made of the same pushes everywhere; whoever was passed
+// over is answered with the newest parameters, and its gradients are lost.
+// async: a push is applied when it comes. Shard 0 hands out the work (tickets). Where there are
+// several shards, work is done once its member asks for more: then all shards have it.
+// bounded_staleness: the same, but shard 0 gives no more work to a member whose clock (pushes
+// applied) is more than max_staleness ahead of the slowest member that computes.
 class Shard {
  public:
-  enum class Policy { sync, async };
+  enum class Policy { sync, async, bounded_staleness };
 
   struct Shape {
     int shard = 0;
     compute::Range range;
     Policy policy = Policy::sync;
+    int shards = 1;
+    uint32_t backup_workers = 0;  // sync
+    uint64_t max_staleness = 0;   // bounded_staleness
   };
 
   // What a generation starts from. `parameters` and each slot are range.size() floats.
@@ -53,6 +65,10 @@ class Shard {
     uint64_t duplicates = 0;
     uint64_t stale = 0;       // of an earlier step: dropped
     uint64_t superseded = 0;  // of another generation: dropped
+    uint64_t left_out = 0;    // backup workers: members that a step was committed without
+    // async: updates between a push's parameters and its application: sum over pushes, and most.
+    uint64_t staleness = 0;
+    uint64_t most_staleness = 0;
   };
 
   // A session's memory, range.size() floats each. The shard reads the one and writes the other, if
@@ -107,10 +123,18 @@ class Shard {
     std::span<const float> gradients;
     std::vector<float> kept;  // of an owner that is lost
   };
-  struct Waiting {  // async: for work
+  struct Waiting {  // async: for work; sync: for a step that shard 0 has committed already
     uint64_t session = 0;
     uint64_t sequence = 0;
     uint32_t rank = 0;
+  };
+  struct Session {  // async
+    uint32_t rank = 0;
+    uint64_t sequence = 0;         // of its last request
+    uint64_t seen = 0;             // our count when it got its parameters
+    uint64_t clock = 0;            // pushes applied, since the slowest's when it came
+    bool working = false;          // shard 0: holds a ticket, not yet pushed
+    std::optional<uint64_t> last;  // shard 0 of several: applied here, perhaps not yet elsewhere
   };
 
   bool admissible(uint64_t session, const PushHeader& header, Answers& answers);
@@ -118,13 +142,20 @@ class Shard {
                  Answers& answers);
   void push_async(uint64_t session, const PushHeader& header, const Buffers& buffers,
                   Answers& answers);
+  void answer_late(uint64_t session, const PushHeader& header, Answers& answers);
+  bool plausible(uint64_t session, const PushHeader& header, Answers& answers) const;
+  bool complete() const;
   void commit(Answers& answers);
   void forget_pending();
-  bool repeated(uint64_t session, const PushHeader& header);
+  void pull_sync(uint64_t session, const PushHeader& header, Answers& answers);
+  Session* attend(uint64_t id, const PushHeader& header);
+  void enter(uint64_t id, Session& session, uint32_t rank);
+  void measure(const Session& session);
+  bool assign(uint64_t id, Session& session, ReplyHeader& header);
+  bool ahead(const Session& session) const;
   // False where nothing was updated, for want of rows.
   bool apply(const BlockUpdate::Buffers& buffers, int64_t rows, uint64_t schedule_step);
-  void answer_async(uint64_t session, uint64_t sequence, uint32_t rank, Answer::Values values,
-                    Answers& answers);
+  void answer_async(const Waiting& request, Answer::Values values, Answers& answers);
   void serve_waiting(Answers& answers);
   Answer make_answer(uint64_t session, uint64_t sequence, const compute::LossSums& sums) const;
 
@@ -142,11 +173,14 @@ class Shard {
   std::vector<std::span<const float>> gradient_views_;
   std::vector<std::span<float>> copy_views_;
   std::vector<Pending> pending_;  // sync, by rank
+  uint32_t wanted_ = 0;           // sync: pushes that make up the step
   compute::LossSums committed_;   // sync: sums of the last commit
   checkpoint::EpochSums sums_;
   checkpoint::EpochSums sums_before_;
-  std::vector<compute::LossSums> unseen_;   // async, by rank: applied since its last reply
-  std::map<uint64_t, uint64_t> sequences_;  // async: last sequence of a session
+  std::vector<bool> contributed_;          // sync, by rank: to the last commit
+  uint32_t contributors_ = 0;              // sync: of the last commit; 0 without backup workers
+  std::vector<compute::LossSums> unseen_;  // async, by rank: applied since its last reply
+  std::map<uint64_t, Session> sessions_;   // async
   std::vector<Waiting> waiting_;
   Tickets tickets_;
   Counts counts_;

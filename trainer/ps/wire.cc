@@ -115,6 +115,7 @@ Push to_message(const PushHeader& header) {
   message.set_ticket(header.ticket);
   message.set_pull(header.pull);
   message.set_newest(header.newest);
+  message.set_contributors(header.contributors);
   set_sums(message, header.sums);
   return message;
 }
@@ -128,6 +129,7 @@ PushHeader from_message(const Push& message) {
   header.ticket = message.ticket();
   header.pull = message.pull();
   header.newest = message.newest();
+  header.contributors = message.contributors();
   header.sums = get_sums(message);
   return header;
 }
@@ -153,6 +155,7 @@ Reply to_message(const ReplyHeader& header) {
   message.set_has_ticket(header.ticket.has_value());
   message.set_ticket(header.ticket.value_or(0));
   message.set_finished(header.finished);
+  message.set_contributors(header.contributors);
   return message;
 }
 
@@ -168,6 +171,7 @@ ReplyHeader from_message(const Reply& message) {
   header.sums = get_sums(message);
   if (message.has_ticket()) header.ticket = message.ticket();
   header.finished = message.finished();
+  header.contributors = message.contributors();
   return header;
 }
 

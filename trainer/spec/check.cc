@@ -18,14 +18,12 @@ constexpr int64_t kMaxSampleFeatures = int64_t{1} << 24;
 // What the API has and this build cannot do yet: refused by name, never ignored.
 struct NotYet {
   const char* path;     // below `training`
-  const char* value;    // the string that is refused; nullptr: any number above 0
+  const char* value;    // what is refused
   const char* instead;  // what works
 };
 constexpr NotYet kNotYet[] = {
     {"precision", "bfloat16", "float32"},
     {"device", "cuda", "auto or cpu"},
-    {"synchronization.policy", "boundedStaleness", "sync or async"},
-    {"synchronization.backupWorkers", nullptr, "0"},
 };
 
 // Fields of `optimizer` that only some rules have.
@@ -203,12 +201,9 @@ class Checker {
     for (const NotYet& entry : kNotYet) {
       const Json* value = document_.find(at(entry.path));
       if (value == nullptr || !is_sound(entry.path)) continue;
-      const bool refused = entry.value != nullptr ? value->is_string() && *value == entry.value
-                                                  : value->is_number_integer() && *value > 0;
-      if (refused) {
-        report(entry.path, entry.instead,
-               describe(*value) + ", which is not available in this build");
-      }
+      if (!value->is_string() || *value != entry.value) continue;
+      report(entry.path, entry.instead,
+             describe(*value) + ", which is not available in this build");
     }
   }
 

@@ -278,10 +278,6 @@ TEST(Validate, RefusesByNameWhatIsNotAvailableYet) {
           {{{"spec.elastic", "{minReplicas: 1, maxReplicas: 4}"}},
            "spec.elastic: expected nothing, a fixed number of workers, found an object, which is "
            "not available in this build"},
-          {{{"spec.training.synchronization.policy", "boundedStaleness"}},
-           "which is not available in this build"},
-          {{{"spec.training.synchronization.backupWorkers", "1"}},
-           "which is not available in this build"},
           {{{"spec.training.precision", "bfloat16"}}, "which is not available in this build"},
       });
   EXPECT_TRUE(problems_with(kOwnImage, {{"spec.strategy", "collective"},

@@ -32,6 +32,9 @@ class ShardTest : public testing::Test {
     shape.shard = shard;
     shape.range = {0, 2};
     shape.policy = policy;
+    return begun(shape, members, std::move(tickets));
+  }
+  Shard begun(const Shard::Shape& shape, int members, Tickets tickets) {
     Shard made(shape, *optimizer_, schedule_);
     Shard::Content content;
     content.parameters = {10, 20};
@@ -292,6 +295,264 @@ TEST_F(ShardTest, AsyncOtherShardsFollowTheStepOfShardZero) {
   EXPECT_THAT(shard.parameters(), ElementsAre(9, 20));
   push(shard, 1, header(0, 5, 1), {1, 0});
   EXPECT_THAT(shard.parameters(), ElementsAre(8.5, 20));
+}
+
+// With 1 of 3 members as backup: who comes first, apart from rank 0, makes the step.
+class BackupTest : public ShardTest {
+ protected:
+  Shard make_backed(int members, uint32_t backups, int shard = 0, int shards = 1) {
+    Shard::Shape shape;
+    shape.shard = shard;
+    shape.range = {0, 2};
+    shape.shards = shards;
+    shape.backup_workers = backups;
+    return begun(shape, members, {});
+  }
+};
+
+TEST_F(BackupTest, CommitsWithoutTheLastAndDividesByTheRowsOfThoseItHas) {
+  Shard shard = make_backed(3, 1);
+  EXPECT_TRUE(push(shard, 1, header(0, 0, 1, 1.0), {1, 2}).empty());
+  const Answers answers = push(shard, 3, header(2, 0, 3, 5.0), {7, 2});
+  ASSERT_EQ(answers.size(), 2u);
+  for (const auto& answer : answers) {
+    EXPECT_EQ(answer.header.step, 1u);
+    EXPECT_EQ(answer.header.contributors, 2u);
+    EXPECT_EQ(answer.header.sums.rows, 4);
+    EXPECT_DOUBLE_EQ(answer.header.sums.loss, 6.0);
+  }
+  EXPECT_THAT(shard.parameters(), ElementsAre(8, 19));
+  EXPECT_EQ(shard.counts().left_out, 1u);
+}
+
+TEST_F(BackupTest, AnswersWhoWasPassedOverWithTheNewestAndDropsItsGradients) {
+  Shard shard = make_backed(3, 1);
+  for (uint64_t step = 0; step < 2; ++step) {
+    push(shard, 1, header(0, step, 1), {1, 1});
+    push(shard, 2, header(1, step, 1), {1, 1});
+  }
+  EXPECT_THAT(shard.parameters(), ElementsAre(8, 18));
+  const Answers answers = push(shard, 3, header(2, 0, 1), {100, 100});
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].header.status, Status::ok);
+  EXPECT_EQ(answers[0].header.step, 2u);
+  EXPECT_EQ(answers[0].header.contributors, 0u);
+  EXPECT_EQ(answers[0].values, Shard::Answer::Values::current);
+  EXPECT_THAT(shard.parameters(), ElementsAre(8, 18));
+  EXPECT_EQ(shard.counts().stale, 1u);
+  EXPECT_EQ(shard.counts().left_out, 2u);
+  // Of the step just committed too: it is no duplicate of what contributed.
+  push(shard, 1, header(0, 2, 1), {0, 0});
+  push(shard, 3, header(2, 2, 1), {0, 0});
+  EXPECT_EQ(push(shard, 2, header(1, 2, 1), {9, 9})[0].header.contributors, 0u);
+  EXPECT_EQ(shard.counts().stale, 2u);
+  EXPECT_EQ(push(shard, 4, header(2, 2, 1), {0, 0})[0].header.contributors, 2u);
+  EXPECT_EQ(shard.counts().duplicates, 1u);
+}
+
+TEST_F(BackupTest, NeverCommitsWithoutRankZero) {
+  Shard shard = make_backed(3, 2);
+  EXPECT_TRUE(push(shard, 2, header(1, 0, 1), {1, 1}).empty());
+  EXPECT_TRUE(push(shard, 3, header(2, 0, 1), {1, 1}).empty());
+  EXPECT_EQ(push(shard, 1, header(0, 0, 2), {2, 2}).size(), 3u);
+  EXPECT_THAT(shard.parameters(), ElementsAre(9, 19));
+  EXPECT_EQ(push(shard, 1, header(0, 1, 1), {1, 1}).size(), 1u);
+  EXPECT_EQ(shard.counts().left_out, 2u);
+}
+
+TEST_F(BackupTest, OtherShardsMakeTheStepOfAsManyAsShardZeroDid) {
+  Shard shard = make_backed(4, 2, 1, 2);
+  PushHeader third = header(2, 0, 1);
+  third.contributors = 3;
+  EXPECT_TRUE(push(shard, 3, third, {3, 0}).empty());
+  PushHeader first = header(0, 0, 1);
+  first.contributors = 3;
+  EXPECT_TRUE(push(shard, 1, first, {3, 0}).empty());
+  PushHeader fourth = header(3, 0, 1);
+  fourth.contributors = 3;
+  EXPECT_EQ(push(shard, 4, fourth, {3, 3}).size(), 3u);
+  EXPECT_THAT(shard.parameters(), ElementsAre(7, 19));
+}
+
+TEST_F(BackupTest, OtherShardsKeepWhoWasPassedOverWaitingForTheStepThatShardZeroHas) {
+  Shard shard = make_backed(3, 1, 1, 2);
+  PushHeader wanted = header(1, 1, 0);
+  wanted.pull = true;
+  EXPECT_TRUE(pull(shard, 2, wanted).empty());
+  PushHeader first = header(0, 0, 1);
+  first.contributors = 2;
+  PushHeader third = header(2, 0, 1);
+  third.contributors = 2;
+  push(shard, 1, first, {1, 1});
+  const Answers answers = push(shard, 3, third, {1, 1});
+  ASSERT_EQ(answers.size(), 3u);
+  EXPECT_EQ(answers[2].session, 2u);
+  EXPECT_EQ(answers[2].header.step, 1u);
+  EXPECT_EQ(answers[2].values, Shard::Answer::Values::current);
+  wanted.step = 3;
+  EXPECT_EQ(pull(shard, 2, wanted)[0].header.status, Status::superseded);
+}
+
+TEST_F(BackupTest, RejectsAStepOfFewerThanThereMayBe) {
+  Shard shard = make_backed(3, 1, 1, 2);
+  for (const uint32_t contributors : {0u, 1u, 4u}) {
+    PushHeader first = header(0, 0, 1);
+    first.contributors = contributors;
+    const Answers answers = push(shard, 1, first, {1, 1});
+    ASSERT_EQ(answers.size(), 1u);
+    EXPECT_EQ(answers[0].header.status, Status::rejected);
+    EXPECT_THAT(answers[0].header.message, testing::HasSubstr("expected 2 to 3 contributors"));
+  }
+}
+
+TEST_F(BackupTest, RemembersAcrossGenerationsWhoContributed) {
+  Shard shard = make_backed(3, 1);
+  push(shard, 1, header(0, 0, 1), {1, 1});
+  push(shard, 2, header(1, 0, 1), {1, 1});
+  Answers answers;
+  shard.begin(2, 3, {}, answers);
+  PushHeader again = header(1, 0, 1);
+  again.generation = 2;
+  EXPECT_EQ(push(shard, 5, again, {1, 1})[0].header.contributors, 2u);
+  again.rank = 2;
+  EXPECT_EQ(push(shard, 6, again, {1, 1})[0].header.contributors, 0u);
+}
+
+// Two members of which one is fast; clocks in the comments.
+class BoundedTest : public ShardTest {
+ protected:
+  Shard make_bounded(uint64_t staleness, int shards = 1) {
+    Shard::Shape shape;
+    shape.range = {0, 2};
+    shape.policy = Shard::Policy::bounded_staleness;
+    shape.shards = shards;
+    shape.max_staleness = staleness;
+    return begun(shape, 2, Tickets(0, 100, {}));
+  }
+  // The ticket that comes back, or nothing while it has to wait.
+  std::optional<uint64_t> work(Shard& shard, uint64_t session, uint64_t ticket) {
+    PushHeader with = header(static_cast<uint32_t>(session - 1), 0, 1);
+    with.ticket = ticket;
+    const Answers answers = push(shard, session, with, {1, 0});
+    for (const auto& answer : answers)
+      if (answer.session == session) return answer.header.ticket;
+    return std::nullopt;
+  }
+};
+
+TEST_F(BoundedTest, WhoIsTooFarAheadWaitsForTheSlowest) {
+  Shard shard = make_bounded(2);
+  EXPECT_EQ(*pull(shard, 1, header(0, 0, 0))[0].header.ticket, 0u);
+  EXPECT_EQ(*pull(shard, 2, header(1, 0, 0))[0].header.ticket, 1u);
+  EXPECT_EQ(work(shard, 1, 0), 2u);            // 1 : 0
+  EXPECT_EQ(work(shard, 1, 2), 3u);            // 2 : 0
+  EXPECT_EQ(work(shard, 1, 3), std::nullopt);  // 3 : 0
+  EXPECT_THAT(shard.parameters(), ElementsAre(7, 20));
+  PushHeader slow = header(1, 0, 1);
+  slow.ticket = 1;
+  const Answers answers = push(shard, 2, slow, {1, 0});  // 3 : 1
+  ASSERT_EQ(answers.size(), 2u);
+  EXPECT_EQ(answers[0].session, 2u);
+  EXPECT_EQ(*answers[0].header.ticket, 4u);
+  EXPECT_EQ(answers[1].session, 1u);
+  EXPECT_EQ(*answers[1].header.ticket, 5u);
+  // Both answers come with all that was applied.
+  EXPECT_EQ(answers[1].values, Shard::Answer::Values::current);
+  EXPECT_EQ(answers[1].header.step, 4u);
+  // Staleness of the pushes in their order: 0, 0, 0, 3.
+  EXPECT_EQ(shard.counts().staleness, 3u);
+  EXPECT_EQ(shard.counts().most_staleness, 3u);
+}
+
+TEST_F(BoundedTest, ZeroIsOneRoundAfterTheOther) {
+  Shard shard = make_bounded(0);
+  pull(shard, 1, header(0, 0, 0));
+  pull(shard, 2, header(1, 0, 0));
+  EXPECT_EQ(work(shard, 1, 0), std::nullopt);
+  EXPECT_EQ(work(shard, 2, 1), 2u);
+  EXPECT_EQ(work(shard, 2, 2), std::nullopt);  // 2 : 1
+}
+
+TEST_F(BoundedTest, TheDeadHoldNobodyUpAndWhoComesBeginsBesideTheSlowest) {
+  Shard shard = make_bounded(0);
+  pull(shard, 1, header(0, 0, 0));
+  pull(shard, 2, header(1, 0, 0));
+  EXPECT_EQ(work(shard, 1, 0), std::nullopt);
+  Answers answers;
+  shard.detach(2, answers);
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(*answers[0].header.ticket, 1u);  // the dead one's
+  EXPECT_EQ(*pull(shard, 3, header(1, 0, 0))[0].header.ticket, 2u);
+  PushHeader first = header(0, 0, 1);
+  first.ticket = 1;
+  EXPECT_TRUE(push(shard, 1, first, {1, 0}).empty());  // 2 : 1
+}
+
+TEST_F(BoundedTest, AMemberThatIsReplacedWhileItSleepsHoldsNobodyUp) {
+  Shard shard = make_bounded(0);
+  pull(shard, 1, header(0, 0, 0));
+  pull(shard, 2, header(1, 0, 0));
+  EXPECT_EQ(work(shard, 1, 0), std::nullopt);
+  const Answers answers = pull(shard, 3, header(1, 0, 0));  // 2's rank
+  ASSERT_GE(answers.size(), 1u);
+  EXPECT_EQ(*answers[0].header.ticket, 1u);  // what 2 had
+}
+
+TEST_F(ShardTest, AsyncCountsTheUpdatesBetweenAPushsParametersAndItsApplication) {
+  Shard shard = make(Shard::Policy::async, 3, 0, Tickets(0, 9, {}));
+  for (uint32_t rank = 0; rank < 3; ++rank) pull(shard, rank + 1, header(rank, 0, 0));
+  const auto staleness = [&](uint64_t session) {
+    const uint64_t before = shard.counts().staleness;
+    PushHeader with = header(static_cast<uint32_t>(session - 1), 0, 1);
+    with.ticket = session - 1;
+    push(shard, session, with, {1, 0});
+    return shard.counts().staleness - before;
+  };
+  EXPECT_EQ(staleness(1), 0u);
+  EXPECT_EQ(staleness(2), 1u);
+  EXPECT_EQ(staleness(1), 1u);
+  EXPECT_EQ(staleness(3), 3u);
+  EXPECT_EQ(staleness(3), 0u);
+  EXPECT_EQ(shard.counts().most_staleness, 3u);
+}
+
+// Another shard may not have had the push when its member dies: the whole ticket is done again.
+TEST_F(ShardTest, AsyncOfSeveralShardsHoldsWorkForDoneOnlyWhenItsMemberAsksForMore) {
+  Shard::Shape shape;
+  shape.range = {0, 2};
+  shape.policy = Shard::Policy::async;
+  shape.shards = 2;
+  Shard shard = begun(shape, 2, Tickets(0, 2, {}));
+  EXPECT_EQ(*pull(shard, 1, header(0, 0, 0))[0].header.ticket, 0u);
+  EXPECT_EQ(*push(shard, 1, header(0, 0, 1), {1, 0})[0].header.ticket, 1u);
+  EXPECT_THAT(shard.tickets().outstanding(), ElementsAre(0, 1));
+  PushHeader second = header(0, 1, 1, 7.0);
+  second.ticket = 1;
+  // Nothing is left: it must ask again, and with that ticket 1 is done.
+  const Answers answers = push(shard, 1, second, {1, 0});
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_FALSE(answers[0].header.ticket);
+  EXPECT_FALSE(answers[0].header.finished);
+  EXPECT_THAT(shard.tickets().outstanding(), ElementsAre(1));
+  const Answers last = pull(shard, 1, header(0, 2, 0));
+  ASSERT_EQ(last.size(), 1u);
+  EXPECT_TRUE(last[0].header.finished);
+  EXPECT_DOUBLE_EQ(last[0].header.sums.loss, 7.0);
+}
+
+TEST_F(ShardTest, AsyncOfSeveralShardsHandsOutAgainWhatShardZeroAloneMayHave) {
+  Shard::Shape shape;
+  shape.range = {0, 2};
+  shape.policy = Shard::Policy::async;
+  shape.shards = 2;
+  Shard shard = begun(shape, 2, Tickets(0, 1, {}));
+  pull(shard, 1, header(0, 0, 0));
+  push(shard, 1, header(0, 0, 1), {1, 0});
+  EXPECT_TRUE(pull(shard, 2, header(1, 0, 0)).empty());
+  Answers answers;
+  shard.detach(1, answers);
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(*answers[0].header.ticket, 0u);
 }
 
 TEST(TicketsTest, AreHandedOutOnceEachAndFinishWhenAllAreDone) {

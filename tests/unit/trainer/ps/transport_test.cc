@@ -80,7 +80,8 @@ class Member {
       own_parameters_.resize(size_);
     }
     exchange_ = std::make_unique<Exchange>(
-        shards.layout().partition(shards.count()), rank, sync,
+        shards.layout().partition(shards.count()), rank,
+        sync ? Exchange::Mode::sync : Exchange::Mode::async,
         [&shards](const LinkEnd& end) -> std::unique_ptr<ShardLink> {
           LinkHello hello{"uid", "1", shards.layout().fingerprint(), {}};
           if (end.memory) hello.shared_memory = end.memory->offer();

@@ -257,10 +257,8 @@ TEST(TrainingSpec, RefusesEachMistakeOnceAndSaysWhere) {
        "boundaries[1]: expected a step after 2"},
       {{{"synchronization.maxStaleness", "3"}}, "no such field for the policy sync"},
       {{{"synchronization.policy", "asnyc"}}, "did you mean async?"},
-      {{{"synchronization.policy", "boundedStaleness"}},
-       "expected sync or async, found \"boundedStaleness\" (a string), which is not available in "
-       "this build"},
-      {{{"synchronization.backupWorkers", "1"}}, "not available in this build"},
+      {{{"synchronization", "{policy: async, backupWorkers: 1}"}},
+       "synchronization.backupWorkers: expected 0 for the policy async, found 1"},
       {{{"precision", "bfloat16"}},
        "precision: expected float32, found \"bfloat16\" (a string), which is not available in this "
        "build"},

@@ -17,8 +17,9 @@ namespace muster::ps::protocol {
 //
 // sync: a gradient is a function of rank, step and every bit of the parameters that it was computed
 // on, so that a push lost, counted twice or computed on parameters of several steps shows in all
-// that follows. async: ticket t adds 1 to parameter t of every shard: they count how often each
-// batch was applied.
+// that follows. With backup workers there are as many right results as there are choices of who is
+// passed over; one must hold for all shards. async: ticket t adds 1 to parameter t of every shard:
+// they count how often each batch was applied.
 class Books {
  public:
   explicit Books(const Setting& setting);
@@ -50,14 +51,23 @@ class Books {
     std::vector<float> parameters;
     std::vector<std::vector<float>> slots;
   };
+  struct Held {  // what a shard has of one
+    int shard;
+    std::span<const float> parameters;
+    std::span<const std::vector<float>> slots;
+  };
   void run_undisturbed();
+  Moment after(const Moment& before, uint64_t step, unsigned contributors) const;
+  bool may_contribute(unsigned contributors) const;
+  bool holds(const Moment& moment, const Held& held) const;
+  void check_held(const std::string& who, uint64_t step, std::span<const Held> all) const;
 
   const Setting setting_;
   compute::ParameterLayout layout_;
   std::unique_ptr<compute::Optimizer> optimizer_;
   compute::Schedule schedule_;
-  std::vector<Moment> moments_;   // sync, by step
-  std::vector<uint64_t> pushes_;  // async, by ticket
+  std::vector<std::vector<Moment>> moments_;  // sync, by step: what the job may have come to
+  std::vector<uint64_t> pushes_;              // async, by ticket
 };
 
 }  // namespace muster::ps::protocol

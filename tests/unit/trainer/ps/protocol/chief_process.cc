@@ -188,17 +188,28 @@ void ChiefProcess::train() {
 void ChiefProcess::copy(Copying what) {
   copying_ = what;
   copied_step_ = member_.step();
+  copies_.clear();
+  // Asynchronous shards: see SnapshotRequest.
+  ask_for_copies(world_.setting().sync ? static_cast<size_t>(world_.setting().shards) : 1);
+}
+
+void ChiefProcess::ask_for_copies(size_t count) {
   SnapshotRequest request;
   request.set_generation(member_.generation());
-  copying_calls_.start(
-      std::vector<SnapshotRequest>(static_cast<size_t>(world_.setting().shards), request));
+  copying_calls_.start(std::vector<SnapshotRequest>(count, request), copies_.size());
 }
 
 // As PsSynchronizer::snapshot() does, whose patience is over at once.
 void ChiefProcess::copied() {
   const bool last = std::exchange(copying_, Copying::no) == Copying::final;
   try {
-    const auto replies = copying_calls_.take<SnapshotReply>();
+    for (auto& reply : copying_calls_.take<SnapshotReply>()) copies_.push_back(std::move(reply));
+    const auto shards = static_cast<size_t>(world_.setting().shards);
+    if (copies_.size() < shards) {
+      copying_ = last ? Copying::final : Copying::yes;
+      return ask_for_copies(shards - copies_.size());
+    }
+    const auto& replies = copies_;
     Saver::Task task;
     task.manifest.generation = member_.generation();
     task.manifest.final = last;

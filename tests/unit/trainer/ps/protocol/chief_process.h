@@ -35,6 +35,7 @@ class ChiefProcess : public Process {
   bool training() const;
   void train();
   void copy(Copying what);
+  void ask_for_copies(size_t count);
   void copied();
   void save_or_end();
 
@@ -50,6 +51,7 @@ class ChiefProcess : public Process {
 
   Member member_;
   ControlCalls copying_calls_;
+  std::vector<SnapshotReply> copies_;
   Copying copying_ = Copying::no;
   bool final_ = false;  // the final checkpoint is with the saver
   uint64_t copied_step_ = 0;

@@ -15,12 +15,13 @@ class ControlCalls {
   ControlCalls(World& world, int id) : world_(world), id_(id) {}
   ~ControlCalls() { cancel(); }
 
+  // `first`: the first of the shards that are asked.
   template <class Request>
-  void start(const std::vector<Request>& requests) {
+  void start(const std::vector<Request>& requests, size_t first = 0) {
     cancel();
     replies_.assign(requests.size(), End());
     for (size_t shard = 0; shard < requests.size(); ++shard) {
-      const int server = world_.process_at({Place::Role::ps, static_cast<int>(shard)});
+      const int server = world_.process_at({Place::Role::ps, static_cast<int>(first + shard)});
       const int stream = world_.network().connect(id_, server, /*call=*/true);
       world_.network().send(stream, SimulatedNetwork::Side::client, requests[shard]);
       calls_[stream] = shard;

@@ -62,13 +62,18 @@ std::vector<compute::Range> ranges_of(World& world) {
   return ranges;
 }
 
+Exchange::Mode mode_of(const Setting& setting) {
+  if (!setting.sync) return Exchange::Mode::async;
+  return setting.backups > 0 ? Exchange::Mode::sync_with_backups : Exchange::Mode::sync;
+}
+
 }  // namespace
 
 Member::Member(World& world, int id, uint32_t rank)
     : world_(world),
       id_(id),
       rank_(rank),
-      exchange_(ranges_of(world), rank, world.setting().sync,
+      exchange_(ranges_of(world), rank, mode_of(world.setting()),
                 [this](const LinkEnd& end) { return connect(end.shard); }),
       parameters_(world.books().range(world.setting().shards - 1).end) {}
 

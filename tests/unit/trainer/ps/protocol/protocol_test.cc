@@ -74,12 +74,14 @@ TEST_P(OneFaultTest, HoldsWithEachFaultAtEachMoment) {
 
 INSTANTIATE_TEST_SUITE_P(SmallJobs, OneFaultTest,
                          testing::Values(Setting{1, 1, 2, 1, true}, Setting{1, 2, 2, 1, true},
-                                         Setting{2, 2, 3, 1, true}, Setting{1, 2, 2, 1, false},
-                                         Setting{2, 2, 3, 1, false}),
+                                         Setting{2, 2, 3, 1, true}, Setting{1, 3, 2, 1, true, 1},
+                                         Setting{2, 3, 3, 1, true, 1}, Setting{1, 2, 2, 1, false},
+                                         Setting{2, 2, 3, 1, false},
+                                         Setting{1, 2, 4, 1, false, 0, true},
+                                         Setting{2, 2, 4, 1, false, 0, true}),
                          [](const auto& info) {
                            const Setting& setting = info.param;
-                           return std::string(setting.sync ? "sync" : "async") +
-                                  std::to_string(setting.shards) + "x" +
+                           return policy_of(setting) + "_" + std::to_string(setting.shards) + "x" +
                                   std::to_string(setting.members);
                          });
 

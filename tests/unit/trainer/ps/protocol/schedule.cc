@@ -6,9 +6,14 @@
 
 namespace muster::ps::protocol {
 
+std::string policy_of(const Setting& setting) {
+  if (!setting.sync) return setting.bounded ? "bounded" : "async";
+  return setting.backups > 0 ? "backup" + std::to_string(setting.backups) : "sync";
+}
+
 std::string Schedule::text() const {
   std::ostringstream out;
-  out << (setting.sync ? "sync " : "async ") << setting.shards << 'x' << setting.members << 'x'
+  out << policy_of(setting) << ' ' << setting.shards << 'x' << setting.members << 'x'
       << setting.steps << '/' << setting.checkpoint_every << ':';
   for (const auto& [at, deviation] : deviations)
     out << ' ' << at << static_cast<char>(deviation.fault) << deviation.argument;
@@ -23,8 +28,10 @@ Schedule Schedule::parse(const std::string& text) {
   char mark[4] = {};
   in >> policy >> setting.shards >> mark[0] >> setting.members >> mark[1] >> setting.steps >>
       mark[2] >> setting.checkpoint_every >> mark[3];
-  setting.sync = policy == "sync";
-  if (!in || std::string(mark, 4) != "xx/:" || (!setting.sync && policy != "async"))
+  setting.bounded = policy == "bounded";
+  setting.sync = policy == "sync" || policy.starts_with("backup");
+  if (policy == "backup1" || policy == "backup2") setting.backups = policy.back() - '0';
+  if (!in || std::string(mark, 4) != "xx/:" || policy != policy_of(setting))
     throw std::invalid_argument("expected a schedule like \"sync 1x2x3/1: 12k0\", found " + text);
   int at = 0;
   char fault = 0;
@@ -58,6 +65,10 @@ Schedule random_schedule(uint64_t seed) {
   const int reorder = below(3) * 25;
   for (int at = 0; at < horizon; ++at)
     if (below(100) < reorder) schedule.deviations.try_emplace(at, Deviation{Fault::pick, below(8)});
+  if (setting.sync)
+    setting.backups = below(setting.members);
+  else
+    setting.bounded = below(2) == 0;
   return schedule;
 }
 
@@ -90,7 +101,7 @@ bool make_smaller(Schedule& failing, const std::function<bool(const Schedule&)>&
     return true;
   };
   return attempt([](Setting& s) { return s.shards-- > 1; }) ||
-         attempt([](Setting& s) { return s.members-- > 1; }) ||
+         attempt([](Setting& s) { return s.members-- > s.backups + 1; }) ||
          attempt([](Setting& s) { return s.steps-- > 1; });
 }
 

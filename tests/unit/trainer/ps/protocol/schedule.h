@@ -39,7 +39,12 @@ struct Setting {
   int steps = 3;
   int checkpoint_every = 1;
   bool sync = true;
+  int backups = 0;       // sync
+  bool bounded = false;  // not sync: bounded staleness
 };
+
+// "sync", "backup1", "async", "bounded".
+std::string policy_of(const Setting& setting);
 
 // One run: a setting, and deviations from the fair order in which things happen by themselves, by
 // the number of the event that they come before. The same schedule runs the same way.
@@ -47,7 +52,8 @@ struct Schedule {
   Setting setting;
   std::map<int, Deviation> deviations;
 
-  // "sync 1x2x3/1: 12k0 17p3": shards, members, steps, steps between checkpoints.
+  // "sync 1x2x3/1: 12k0 17p3": policy, shards, members, steps, steps between checkpoints. Policies
+  // are sync, backup1, backup2, async and bounded.
   std::string text() const;
   // Throws std::invalid_argument.
   static Schedule parse(const std::string& text);
