@@ -55,7 +55,8 @@ class Worker:
             self.gradients = [gradient for gradient, _ in pairs]
             if sync:
                 self.update = optimizer.apply_gradients(pairs, global_step=step)
-                hooks = [optimizer.make_session_run_hook(index == 0)]
+                # No tokens to begin with: with the default a worker's first steps wait for nobody.
+                hooks = [optimizer.make_session_run_hook(index == 0, num_tokens=0)]
             else:
                 self.fed = [tf.placeholder(tf.float32, shape) for shape in SHAPES]
                 self.update = optimizer.apply_gradients(zip(self.fed, self.variables), global_step=step)

@@ -122,6 +122,8 @@ void Recorder::report(const checkpoint::Position& position, Clock::time_point no
   progress_.epoch = position.epoch;
   progress_.loss = mean_loss(recent_.sums);
   if (options_.classification) progress_.metrics["accuracy"] = accuracy(recent_.sums);
+  if (more_metrics_)
+    for (const auto& [name, value] : more_metrics_()) progress_.metrics[name] = value;
   progress_.examples_per_second = static_cast<double>(recent_.sums.rows) / time;
   const double per_step = seconds(now - all_.begun) / static_cast<double>(all_.steps);
   const uint64_t left =
@@ -160,6 +162,8 @@ void Recorder::write_points(const checkpoint::Position& position, Clock::time_po
     if (options_.classification) events_->scalar("accuracy", position.step, accuracy(points_.sums));
     events_->scalar("examples_per_second", position.step,
                     static_cast<double>(points_.sums.rows) / seconds(now - points_.begun));
+    if (more_metrics_)
+      for (const auto& [name, value] : more_metrics_()) events_->scalar(name, position.step, value);
     if (options_.schedule)
       events_->scalar("learning_rate", position.step,
                       options_.schedule->at(position.step > 0 ? position.step - 1 : 0));

@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -35,6 +37,10 @@ class Recorder {
   // `events` may be null: nothing is written then.
   Recorder(Options options, metrics::Reporter& reporter,
            std::unique_ptr<summary::EventWriter> events);
+
+  // More of progress's metrics, and points of TensorBoard's: asked for a few times a second.
+  using Metrics = std::function<std::map<std::string, double>()>;
+  void also_report(Metrics metrics) { more_metrics_ = std::move(metrics); }
 
   // Goes on where an earlier process stopped; `state` is what that one's state() gave.
   void restore(const Json& state);
@@ -73,6 +79,7 @@ class Recorder {
   const Options options_;
   metrics::Reporter& reporter_;
   std::unique_ptr<summary::EventWriter> events_;
+  Metrics more_metrics_;
   metrics::Progress progress_;
 
   // A stretch of steps and when it began.

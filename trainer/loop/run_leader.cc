@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <map>
 #include <thread>
 
 #include "common/error.h"
@@ -68,7 +70,23 @@ struct Group {
         attendance(
             server.local_channel(), "ourselves",
             make_hello(membership, assembly.training, assembly.engine->layout().fingerprint()), {}),
-        synchronizer(assembly, attendance, synchronizer_setup(membership, assembly)) {}
+        synchronizer(assembly, attendance, synchronizer_setup(membership, assembly)) {
+    const spec::TrainingSpec& spec = assembly.spec();
+    if (spec.policy != spec::SyncPolicy::sync || spec.backup_workers > 0)
+      leader.recorder().also_report([this, &spec] { return of_synchronization(spec); });
+  }
+
+  // What shard 0 said last of how far from each other members have been.
+  std::map<std::string, double> of_synchronization(const spec::TrainingSpec& spec) {
+    ShardState state;
+    server.inspect([&](const group::Roster& roster) {
+      if (const group::Roster::Peer* shard = roster.shard(0)) state = shard->shard;
+    });
+    if (spec.policy == spec::SyncPolicy::sync)
+      return {{"leftOut", static_cast<double>(state.left_out())}};
+    const auto pushes = static_cast<double>(std::max<uint64_t>(1, state.pushes()));
+    return {{"staleness", static_cast<double>(state.staleness()) / pushes}};
+  }
 
   void count_checkpoint() {
     server.update([](GroupView& view) { view.set_checkpoints(view.checkpoints() + 1); });

@@ -54,6 +54,10 @@ void report(metrics::Reporter& reporter, const ps::ShardHost& host, ps::Shard::C
   count("pushes_duplicate", counted.duplicates, now.duplicates);
   count("pushes_stale", counted.stale, now.stale);
   count("pushes_superseded", counted.superseded, now.superseded);
+  count("members_left_out", counted.left_out, now.left_out);
+  count("members_held_back", counted.held_back, now.held_back);
+  count("staleness", counted.staleness, now.staleness);
+  if (now.pushes > 0) reporter.gauge("staleness_max", static_cast<double>(now.most_staleness));
 }
 
 // Asked to stop: what we hold is of use until rank 0 has saved it.

@@ -31,6 +31,10 @@ constexpr auto kHelp = std::to_array<std::pair<std::string_view, std::string_vie
     {"pushes_stale_total", "Gradient pushes not applied: of an earlier step."},
     {"pushes_duplicate_total", "Gradient pushes not applied: seen before."},
     {"pushes_superseded_total", "Gradient pushes not applied: of another generation."},
+    {"members_left_out_total", "Members that a step was committed without: backup workers."},
+    {"members_held_back_total", "Members too far ahead of the slowest to get work at once."},
+    {"staleness_total", "Updates between a push's parameters and its application, over pushes."},
+    {"staleness_max", "The most of them for one push."},
 });
 
 bool is_plain(char c) {

@@ -124,6 +124,9 @@ ShardState HostedShard::state() const {
   state.set_lineage(lineage_);
   to_messages(shard_.sums(), *state.mutable_sums());
   to_messages(shard_.sums_before(), *state.mutable_sums_before());
+  state.set_pushes(shard_.counts().pushes);
+  state.set_left_out(shard_.counts().left_out);
+  state.set_staleness(shard_.counts().staleness);
   return state;
 }
 

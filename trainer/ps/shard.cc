@@ -236,6 +236,7 @@ void Shard::enter(uint64_t id, Session& session, uint32_t rank) {
 
 void Shard::measure(const Session& session) {
   const uint64_t staleness = step_ - session.seen;
+  ++counts_.pushes;
   counts_.staleness += staleness;
   counts_.most_staleness = std::max(counts_.most_staleness, staleness);
 }
@@ -258,6 +259,7 @@ void Shard::push_async(uint64_t id, const PushHeader& header, const Buffers& buf
     session->last = header.ticket;
   else
     tickets_.done(header.ticket);
+  counts_.held_back += shape_.shard == 0 && ahead(*session);
   answer_async(
       {id, header.sequence, header.rank},
       applied && !copy_views_.empty() ? Answer::Values::delivered : Answer::Values::current,

@@ -66,9 +66,11 @@ class Shard {
     uint64_t stale = 0;       // of an earlier step: dropped
     uint64_t superseded = 0;  // of another generation: dropped
     uint64_t left_out = 0;    // backup workers: members that a step was committed without
-    // async: updates between a push's parameters and its application: sum over pushes, and most.
+    // async: pushes applied; updates between a push's parameters and its application: sum, and most.
+    uint64_t pushes = 0;
     uint64_t staleness = 0;
     uint64_t most_staleness = 0;
+    uint64_t held_back = 0;  // bounded_staleness: pushes whose member was too far ahead for more
   };
 
   // A session's memory, range.size() floats each. The shard reads the one and writes the other, if

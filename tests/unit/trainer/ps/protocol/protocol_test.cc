@@ -152,6 +152,8 @@ TEST(Protocol, HoldsInRandomSchedules) {
   EXPECT_GT(total.restarts, enough / 2);
   EXPECT_GT(total.generations, enough);
   EXPECT_GT(total.checkpoints, enough);
+  EXPECT_GT(total.left_out, enough / 2);
+  EXPECT_GT(total.held_back, enough / 20);
 }
 
 }  // namespace

@@ -79,6 +79,11 @@ void ShardProcess::deliver() {
 void ShardProcess::check() {
   const Shard& shard = hosted_.shard();
   if (shard.generation() == 0) return;
+  const Shard::Counts& counts = shard.counts();
+  if (std::exchange(left_out_, counts.left_out) != counts.left_out)
+    tell("left somebody out of step", shard.step());
+  if (std::exchange(held_back_, counts.held_back) != counts.held_back)
+    tell("held somebody back at step", shard.step());
   world_.books().check_shard(name(), place().index, shard.step(), shard.parameters(),
                              shard.slots());
 }

@@ -40,6 +40,8 @@ class ShardProcess : public Process {
   std::map<int, Session> sessions_;
   Shard::Answers answers_;
   ShardState reported_;
+  uint64_t left_out_ = 0;
+  uint64_t held_back_ = 0;
 };
 
 }  // namespace muster::ps::protocol

@@ -20,6 +20,8 @@ Outcome& Outcome::operator+=(const Outcome& other) {
   restarts += other.restarts;
   generations += other.generations;
   checkpoints += other.checkpoints;
+  left_out += other.left_out;
+  held_back += other.held_back;
   return *this;
 }
 
@@ -179,6 +181,8 @@ void SimulatedJob::check_end() const {
 
 void SimulatedJob::tell(int process, const char* what, uint64_t number) {
   if (std::string_view(what).starts_with("published")) ++outcome_.checkpoints;
+  outcome_.left_out += std::string_view(what).starts_with("left somebody");
+  outcome_.held_back += std::string_view(what).starts_with("held somebody");
   if (std::string_view(what).starts_with("opened the")) {
     ++outcome_.generations;
     storage_.opened(number);

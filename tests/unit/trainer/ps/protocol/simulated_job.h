@@ -17,6 +17,8 @@ struct Outcome {
   int restarts = 0;
   int generations = 0;
   int checkpoints = 0;
+  int left_out = 0;   // steps without somebody
+  int held_back = 0;  // answers that waited for the slowest
 
   Outcome& operator+=(const Outcome& other);
 };
