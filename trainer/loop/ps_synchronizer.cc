@@ -124,6 +124,7 @@ bool PsSynchronizer::start(std::stop_token stop) {
     finished_ = view.phase() == GroupView::FINISHED;
     if (finished_) return true;
     generation_ = view.generation();
+    under_way_ = false;
     exchange_.connect(generation_);
     const auto result = exchange_.align(assembly_.engine->parameters(), watch(stop));
     if (result.outcome == ps::Exchange::Outcome::interrupted) return false;
@@ -206,6 +207,7 @@ void PsSynchronizer::await_last_commit(ps::Exchange::Result& exchanged) {
   const auto until = Clock::now() + kLastCommit;
   const auto late = exchange_.wait({{}, [&] { return Clock::now() >= until; }});
   if (late.outcome == ps::Exchange::Outcome::ok) exchanged = late;
+  under_way_ = late.outcome == ps::Exchange::Outcome::superseded;
 }
 
 std::unique_ptr<Snapshot> PsSynchronizer::snapshot() {
@@ -223,7 +225,9 @@ std::unique_ptr<Snapshot> PsSynchronizer::snapshot() {
       position.sums = ps::from_messages(replies[0].position().sums());
       return std::make_unique<PsSnapshot>(*setup_.control, generation_, position, steps);
     }
-    // Only when we were stopped within a step: its commit is under way.
+    // Only when we were stopped within a step: its commit is under way, and with backup workers
+    // it takes us to bring it to the other shards.
+    if (under_way_ && exchange_.poll()) under_way_ = false;
     if (Clock::now() >= until) {
       const auto [lowest, highest] = std::minmax_element(steps.begin(), steps.end());
       throw Unavailable("the shards do not agree on a step: from " + std::to_string(*lowest) +

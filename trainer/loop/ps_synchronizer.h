@@ -56,6 +56,7 @@ class PsSynchronizer : public Synchronizer {
   uint64_t settled_ = 0;  // the generation that position_ is of
   std::optional<uint64_t> ticket_;
   bool finished_ = false;
+  bool under_way_ = false;  // the step that we were stopped in
 };
 
 }  // namespace muster::loop

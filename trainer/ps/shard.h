@@ -66,7 +66,8 @@ class Shard {
     uint64_t stale = 0;       // of an earlier step: dropped
     uint64_t superseded = 0;  // of another generation: dropped
     uint64_t left_out = 0;    // backup workers: members that a step was committed without
-    // async: pushes applied; updates between a push's parameters and its application: sum, and most.
+    // async: pushes applied; updates between a push's parameters and its application: sum, and
+    // most.
     uint64_t pushes = 0;
     uint64_t staleness = 0;
     uint64_t most_staleness = 0;

@@ -1,5 +1,5 @@
-// Replays what TensorFlow's parameter servers did; tests/fixtures/tensorflow/README.md says what the
-// files mean.
+// Replays what TensorFlow's parameter servers did; tests/fixtures/tensorflow/README.md says what
+// the files mean.
 
 #include <gtest/gtest.h>
 
