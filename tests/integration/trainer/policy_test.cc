@@ -1,0 +1,89 @@
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include "tests/integration/trainer/job.h"
+
+namespace muster::integration {
+namespace {
+
+std::string training(const std::string& synchronization) {
+  return small_training("checkpoint: {everySteps: 100, keep: 50}\nsynchronization: {" +
+                        synchronization + "}\n");
+}
+
+constexpr int kBatches = 2500;  // of small_training, in all epochs
+
+// 20,000 samples twice, three batches of 16 a step.
+TEST(PolicyTest, WithABackupWorkerTheGroupGoesOnWithoutOneThatSleeps) {
+  Job job("backup-asleep", training("policy: sync, backupWorkers: 1"), 1, 2);
+  job.start_all();
+  ASSERT_TRUE(job.wait_for_checkpoints(1));
+  job.at("worker", 1).signal(SIGSTOP);
+  EXPECT_EQ(job.at("chief", 0).wait(), 0) << job.log("chief", 0);
+  EXPECT_EQ(job.result()["step"], 834);
+  EXPECT_GT(job.evaluation()["test"]["accuracy"].get<double>(), 0.8);
+  job.at("worker", 1).signal(SIGCONT);
+  job.expect_success();
+}
+
+TEST(PolicyTest, WithABackupWorkerWhoComesBackJoinsAGroupThatWentOn) {
+  Job job("backup-killed", training("policy: sync, backupWorkers: 1"), 1, 2);
+  job.start_all();
+  ASSERT_TRUE(job.wait_for_checkpoints(1));
+  job.at("worker", 0).signal(SIGKILL);
+  job.at("worker", 0).wait();
+  ASSERT_TRUE(job.wait_for_checkpoints(3));
+  job.start("worker", 0);
+  job.expect_success();
+  EXPECT_EQ(job.result()["step"], 834);
+}
+
+class BackupLossTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(BackupLossTest, AReplicaOfAJobOfTwoShardsThatComesBackCostsNoStep) {
+  Job job(std::string("backup-lost-") + GetParam(), training("policy: sync, backupWorkers: 1"), 2,
+          2);
+  job.start_all();
+  ASSERT_TRUE(job.wait_for_checkpoints(1));
+  job.at(GetParam(), 0).signal(SIGKILL);
+  job.at(GetParam(), 0).wait();
+  job.start(GetParam(), 0);
+  job.expect_success();
+  EXPECT_EQ(job.result()["step"], 834);
+}
+
+INSTANTIATE_TEST_SUITE_P(Roles, BackupLossTest, testing::Values("worker", "ps", "chief"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST(PolicyTest, BoundedStalenessTrainsOnEveryBatch) {
+  Job job("bounded", training("policy: boundedStaleness, maxStaleness: 1"), 2, 2);
+  job.start_all();
+  job.expect_success();
+  EXPECT_EQ(job.result()["step"], kBatches);
+  EXPECT_GT(job.evaluation()["test"]["accuracy"].get<double>(), 0.8);
+}
+
+class ManyShardsLossTest : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
+
+TEST_P(ManyShardsLossTest, AReplicaThatComesBackLosesNoBatch) {
+  const auto& [policy, role] = GetParam();
+  Job job(std::string(policy) + "-lost-" + role, training(std::string("policy: ") + policy), 2, 2);
+  job.start_all();
+  ASSERT_TRUE(job.wait_for_checkpoints(1));
+  job.at(role, 0).signal(SIGKILL);
+  job.at(role, 0).wait();
+  job.start(role, 0);
+  job.expect_chief_success();
+  EXPECT_GE(job.result()["step"].get<int>(), kBatches);
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, ManyShardsLossTest,
+                         testing::Combine(testing::Values("async", "boundedStaleness"),
+                                          testing::Values("worker", "ps", "chief")),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param)) + "_" +
+                                  std::get<1>(info.param);
+                         });
+
+}  // namespace
+}  // namespace muster::integration
