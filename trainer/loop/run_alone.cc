@@ -46,12 +46,10 @@ int run_alone(const group::Membership& membership, std::stop_token stop, Json* r
   metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index);
   if (membership.storage.empty())
     log::warning(
-        "no storage folder (--storage): nothing of this training will be kept, no checkpoint and "
-        "no "
-        "model");
-  auto store = open_store(membership, assembly);
-  auto from = store ? store->to_resume() : std::nullopt;
-  Leader leader(membership, assembly, reporter, std::move(store), {});
+        "no storage folder (--storage): nothing of this training will be kept, "
+        "no checkpoint and no model");
+  Leader leader(membership, assembly, reporter, open_store(membership, assembly), {});
+  auto from = leader.store() ? leader.store()->to_resume() : std::nullopt;
   if (from) from->manifest.position = leader.resume_at(*from);
   Json said;
   if (is_finished(from, *assembly.workload)) {
