@@ -183,7 +183,8 @@ int run_leader(const group::Membership& membership, std::stop_token stop) {
   Assembly assembly = assemble(std::move(training), membership.members(), true, threads);
   metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index);
   auto store = open_store(membership, assembly);
-  const auto newest = store->to_resume();
+  // Where all are damaged, what the shards hold is as good: the coordinator refuses if they do not.
+  const auto newest = store->newest();
   if (is_finished(newest, *assembly.workload)) {
     log::info("training was finished before");
     Leader leader(membership, assembly, reporter, std::move(store), {});

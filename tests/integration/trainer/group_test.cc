@@ -162,6 +162,7 @@ TEST_P(LateLossTest, AChiefThatComesBackKnowsTheLastEpochsLoss) {
   ASSERT_TRUE(eventually([&] { return job.log("chief", 0).find(line) != std::string::npos; }));
   job.at("chief", 0).signal(SIGKILL);
   job.at("chief", 0).wait();
+  ASSERT_FALSE(std::filesystem::exists(job.folder() / "result.json")) << "killed too late";
   job.start("chief", 0);
   job.expect_success();
   expect_same(job, long_undisturbed());
@@ -171,6 +172,45 @@ INSTANTIATE_TEST_SUITE_P(Times, LateLossTest,
                          testing::Values(std::pair("in_the_last_epoch", "epoch 1 done"),
                                          std::pair("after_the_last_step", "epoch 2 done")),
                          [](const auto& info) { return std::string(info.param.first); });
+
+void truncate_manifests(const Job& job) {
+  for (const auto& entry : std::filesystem::directory_iterator(job.folder() / "checkpoints"))
+    if (const auto manifest = entry.path() / "manifest.json"; std::filesystem::exists(manifest))
+      std::filesystem::resize_file(manifest, 100);
+}
+
+TEST(GroupTest, WhatTheShardsHoldIsAsGoodWhereEveryCheckpointIsDamaged) {
+  Job job("damaged-shards-live", long_training("checkpoint: {everySteps: 150}\n"), 2, 1);
+  job.start_all();
+  ASSERT_TRUE(job.wait_for_checkpoints(1));
+  job.at("chief", 0).signal(SIGKILL);
+  job.at("chief", 0).wait();
+  ASSERT_FALSE(std::filesystem::exists(job.folder() / "result.json")) << "killed too late";
+  truncate_manifests(job);
+  job.start("chief", 0);
+  job.expect_success();
+  EXPECT_THAT(job.log("chief", 0), HasSubstr("opened from what the shards hold"));
+  EXPECT_THAT(job.log("chief", 0), HasSubstr("is passed over"));
+  expect_same(job, long_undisturbed());
+}
+
+TEST(GroupTest, WhereAShardIsLostTooEverybodyIsToldWhatIsDamaged) {
+  Job job("damaged-shard-lost", long_training("checkpoint: {everySteps: 150}\n"), 2, 1);
+  job.start_all();
+  ASSERT_TRUE(job.wait_for_checkpoints(1));
+  for (const char* role : {"chief", "ps"}) {
+    job.at(role, 0).signal(SIGKILL);
+    job.at(role, 0).wait();
+  }
+  ASSERT_FALSE(std::filesystem::exists(job.folder() / "result.json")) << "killed too late";
+  truncate_manifests(job);
+  job.start("ps", 0);
+  job.start("chief", 0);
+  for (const char* role : {"chief", "worker"}) {
+    EXPECT_EQ(job.at(role, 0).wait(), 65) << job.log(role, 0);
+    EXPECT_THAT(job.log(role, 0), HasSubstr("found only damaged ones"));
+  }
+}
 
 class AsyncLossTest : public testing::TestWithParam<const char*> {};
 

@@ -9,17 +9,18 @@
 
 #include <stdexcept>
 
+#include "common/descriptor.h"
+
 extern char** environ;
 
 namespace muster::integration {
 
 namespace {
 
-[[noreturn]] void become(std::vector<char*>& arguments, std::vector<char*>& environment,
-                         const std::filesystem::path& log, const Process::Limits& limits) {
-  const int file = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0666);
-  dup2(file, 1);
-  dup2(file, 2);
+[[noreturn]] void become(std::vector<char*>& arguments, std::vector<char*>& environment, int log,
+                         const Process::Limits& limits) {
+  dup2(log, 1);
+  dup2(log, 2);
   if (limits.file_bytes) {
     ::signal(SIGXFSZ, SIG_IGN);
     const rlimit limit{*limits.file_bytes, *limits.file_bytes};
@@ -42,9 +43,11 @@ Process::Process(const std::vector<std::string>& command,
   for (const auto& text : entries) environment.push_back(const_cast<char*>(text.c_str()));
   arguments.push_back(nullptr);
   environment.push_back(nullptr);
+  // Here, so that it is there for who reads it at once.
+  const Descriptor file(open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
   pid_ = fork();
   if (pid_ < 0) throw std::runtime_error("fork failed");
-  if (pid_ == 0) become(arguments, environment, log, limits);
+  if (pid_ == 0) become(arguments, environment, file.get(), limits);
 }
 
 Process::~Process() {
