@@ -106,11 +106,11 @@ ps::Exchange::Watch PsSynchronizer::watch(std::stop_token stop) const {
 }
 
 GroupView PsSynchronizer::wait_for_generation(std::stop_token stop) const {
-  const auto settled = [](const GroupView& view) { return view.phase() != GroupView::FORMING; };
+  const auto formed = [](const GroupView& view) { return view.phase() != GroupView::FORMING; };
   for (;;) {
-    const GroupView view = attendance_.wait(settled, stop, kGlance, kPatience);
+    const GroupView view = attendance_.wait(formed, stop, kGlance, kPatience);
     if (setup_.rethrow_failure) setup_.rethrow_failure();
-    if (stop.stop_requested() || settled(view)) return view;
+    if (stop.stop_requested() || formed(view)) return view;
   }
 }
 
@@ -140,9 +140,11 @@ bool PsSynchronizer::start(std::stop_token stop) {
 
 // We hold the parameters of result.step; the generation's steps count from its base.
 void PsSynchronizer::settle(const GroupView& view, const ps::Exchange::Result& result) {
-  const bool again = view.generation() == settled_;
+  const bool again = view.generation() == position_generation_;
   checkpoint::EpochSums sums = again ? position_.sums : ps::from_messages(view.sums());
-  settled_ = view.generation();
+  // Our push was taken, and only its answer was lost.
+  if (again && sync_ && result.step == position_.step + 1) sums.add(position_.epoch, result.sums);
+  position_generation_ = view.generation();
   position_ = ps::from_message(view.base());
   position_.sums = sums;
   if (!sync_) {

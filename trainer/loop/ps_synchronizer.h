@@ -53,7 +53,7 @@ class PsSynchronizer : public Synchronizer {
   ps::Exchange exchange_;
   checkpoint::Position position_;
   uint64_t generation_ = 0;
-  uint64_t settled_ = 0;  // the generation that position_ is of
+  uint64_t position_generation_ = 0;  // that position_ is of
   std::optional<uint64_t> ticket_;
   bool finished_ = false;
   bool under_way_ = false;  // the step that we were stopped in
