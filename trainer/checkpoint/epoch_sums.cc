@@ -21,4 +21,10 @@ compute::LossSums EpochSums::of(uint64_t epoch) const {
   return epoch == before_.number ? before_.sums : compute::LossSums{};
 }
 
+std::vector<EpochSums::Epoch> EpochSums::known() const {
+  std::vector<Epoch> epochs = {before_, newest_};
+  std::erase_if(epochs, [](const Epoch& epoch) { return epoch.sums.rows == 0; });
+  return epochs;
+}
+
 }  // namespace muster::checkpoint

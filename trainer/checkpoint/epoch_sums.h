@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "trainer/compute/loss_sums.h"
 
@@ -20,7 +21,8 @@ class EpochSums {
   // No rows where none are known.
   compute::LossSums of(uint64_t epoch) const;
   const Epoch& newest() const { return newest_; }
-  const Epoch& before() const { return before_; }
+  // Those that any rows were of, in order.
+  std::vector<Epoch> known() const;
 
  private:
   Epoch newest_;

@@ -12,12 +12,11 @@ Json object_or_empty(const Json& value) {
 
 Json json_of(const EpochSums& sums) {
   Json list = Json::array();
-  for (const EpochSums::Epoch* epoch : {&sums.before(), &sums.newest()}) {
-    if (epoch->sums.rows == 0) continue;
-    list.push_back({{"epoch", epoch->number},
-                    {"loss", epoch->sums.loss},
-                    {"correct", epoch->sums.correct},
-                    {"rows", epoch->sums.rows}});
+  for (const EpochSums::Epoch& epoch : sums.known()) {
+    list.push_back({{"epoch", epoch.number},
+                    {"loss", epoch.sums.loss},
+                    {"correct", epoch.sums.correct},
+                    {"rows", epoch.sums.rows}});
   }
   return list;
 }

@@ -8,7 +8,7 @@
 #include "proto/muster/parameter_server.pb.h"
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/group/roster.h"
-#include "trainer/ps/hosted_shard.h"
+#include "trainer/ps/messages.h"
 
 namespace muster::ps {
 

@@ -8,13 +8,12 @@ namespace {
 
 void to_messages(const checkpoint::EpochSums& sums, EpochSumsMessages& messages) {
   messages.Clear();
-  for (const auto* epoch : {&sums.before(), &sums.newest()}) {
-    if (epoch->sums.rows == 0) continue;
+  for (const auto& epoch : sums.known()) {
     EpochSumsMessage& message = *messages.Add();
-    message.set_epoch(epoch->number);
-    message.set_rows(epoch->sums.rows);
-    message.set_loss(epoch->sums.loss);
-    message.set_correct(epoch->sums.correct);
+    message.set_epoch(epoch.number);
+    message.set_rows(epoch.sums.rows);
+    message.set_loss(epoch.sums.loss);
+    message.set_correct(epoch.sums.correct);
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "proto/muster/parameter_server.pb.h"
 #include "trainer/checkpoint/manifest.h"
+#include "trainer/ps/messages.h"
 #include "trainer/ps/shard.h"
 
 namespace muster::ps {
@@ -13,7 +14,6 @@ namespace muster::ps {
 checkpoint::Position from_message(const PositionMessage& message);
 PositionMessage to_message(const checkpoint::Position& position);
 
-using EpochSumsMessages = google::protobuf::RepeatedPtrField<EpochSumsMessage>;
 checkpoint::EpochSums from_messages(const EpochSumsMessages& messages);
 
 // A shard through the generations that open on it: who may open one, what it starts from, where its

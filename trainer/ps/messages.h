@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "proto/muster/rendezvous.pb.h"
 #include "trainer/compute/engine.h"
 
 namespace muster::ps {
@@ -22,6 +23,8 @@ struct PushHeader {
   uint32_t contributors = 0;
   compute::LossSums sums;
 };
+
+using EpochSumsMessages = google::protobuf::RepeatedPtrField<EpochSumsMessage>;
 
 enum class Status { ok, superseded, rejected };
 

@@ -59,6 +59,7 @@ TEST(Manifest, KeepsSumsThatAreNoNumbers) {
 TEST(EpochSumsTest, HoldTheNewestEpochAndTheOneBefore) {
   EpochSums sums;
   EXPECT_EQ(sums.of(0).rows, 0);
+  EXPECT_TRUE(sums.known().empty());
   sums.add(3, {1, 0, 10});
   sums.add(2, {2, 0, 20});  // late
   sums.add(4, {4, 0, 40});
@@ -68,6 +69,9 @@ TEST(EpochSumsTest, HoldTheNewestEpochAndTheOneBefore) {
   EXPECT_EQ(sums.of(3).rows, 20);
   EXPECT_EQ(sums.of(4).rows, 40);
   EXPECT_EQ(sums.newest().number, 4u);
+  ASSERT_EQ(sums.known().size(), 2u);
+  EXPECT_EQ(sums.known()[0].number, 3u);
+  EXPECT_EQ(sums.known()[1].sums.rows, 40);
 }
 
 TEST(Manifest, SeesEveryFlippedBit) {
