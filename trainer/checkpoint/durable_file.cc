@@ -56,15 +56,19 @@ InputFile::InputFile(std::filesystem::path path) : path_(std::move(path)) {
   if (descriptor_ < 0) {
     const std::string message =
         fmt::format("cannot open {}: {}", path_.string(), std::strerror(errno));
-    if (errno == EIO || errno == EMFILE || errno == ENFILE || errno == ESTALE || errno == ENOMEM) {
-      throw Unavailable(message);
-    }
     if (errno == EACCES || errno == EPERM) throw Forbidden(message);
-    throw Invalid(message);
+    if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENAMETOOLONG ||
+        errno == ENXIO || errno == EISDIR)
+      throw Invalid(message);
+    throw Unavailable(message);  // storage has many ways to fail, and says nothing of the file then
   }
   struct stat status {};
-  const bool known = ::fstat(descriptor_, &status) == 0;
-  if (!known || !S_ISREG(status.st_mode)) {
+  if (::fstat(descriptor_, &status) != 0) {
+    const int error = errno;
+    ::close(descriptor_);
+    throw Unavailable(fmt::format("cannot read {}: {}", path_.string(), std::strerror(error)));
+  }
+  if (!S_ISREG(status.st_mode)) {
     ::close(descriptor_);
     throw Invalid(fmt::format("{}: expected a regular file", path_.string()));
   }

@@ -49,8 +49,10 @@ Store::Search Store::search() const {
     } catch (const Forbidden& error) {
       throw Unavailable(error.what());
     } catch (const Invalid& error) {
-      std::error_code ignored;
-      if (!fs::exists(found.directory, ignored)) continue;  // pruned meanwhile
+      std::error_code unknown;
+      const bool there = fs::exists(found.directory, unknown);
+      if (unknown) throw Unavailable(error.what());
+      if (!there) continue;  // pruned meanwhile
       result.damaged.push_back({found.directory, error.what()});
     }
   }

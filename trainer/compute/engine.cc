@@ -6,13 +6,6 @@
 
 namespace muster::compute {
 
-LossSums& LossSums::operator+=(const LossSums& other) {
-  loss += other.loss;
-  correct += other.correct;
-  rows += other.rows;
-  return *this;
-}
-
 std::unique_ptr<Engine> Engine::create(const ModelSpec& model, const EngineOptions& options) {
   if (options.device == "cuda") {
     throw Invalid("device: expected auto or cpu, found cuda, which this build does not have");

@@ -150,6 +150,7 @@ Json Leader::conclude_again(const checkpoint::Store::Found& final) {
   const checkpoint::Position& position = final.manifest.position;
   recorder_.restore(final.manifest.metrics);
   recorder_.begin(position, position.step, final.manifest.generation);
+  recorder_.set_state("finishing");
   return conclude(final, position);
 }
 
@@ -163,7 +164,7 @@ Json Leader::conclude(const std::optional<checkpoint::Store::Found>& final,
                  {"trainSeconds", recorder_.train_seconds()},
                  {"examplesPerSecond", recorder_.examples_per_second()},
                  {"stepsPerSecond", recorder_.steps_per_second()}};
-  const Json& rate = result["stepsPerSecond"];
+  const Json rate = result["stepsPerSecond"];
   result["secondsPerBatch"] = rate.is_number() ? Json(1.0 / rate.get<double>()) : Json();
   if (final) {
     checkpoint::Store::load(*final, layout, {0, layout.size()}, parameters, "");

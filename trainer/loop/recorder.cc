@@ -57,7 +57,7 @@ Recorder::Recorder(Options options, metrics::Reporter& reporter,
 }
 
 void Recorder::restore(const Json& state) {
-  earlier_.seconds = number_or(state, "trainSeconds", 0);
+  if (state.contains("steps")) earlier_.seconds = number_or(state, "trainSeconds", 0);
   earlier_.examples = integer_or(state, "examples", 0);
   earlier_.steps = integer_or(state, "steps", 0);
   epochs_told_ = static_cast<uint64_t>(integer_or(state, "epochs", 0));
