@@ -4,6 +4,7 @@
 #include <chrono>
 #include <iostream>
 
+#include "common/file.h"
 #include "tests/chaos/chaos_job.h"
 #include "tests/chaos/small_disk.h"
 
@@ -76,6 +77,32 @@ INSTANTIATE_TEST_SUITE_P(Storage, FaultTest,
                                          Fault{"FewCallsFail", "fail 2", 3},
                                          Fault{"CallsStall", "stall", 0}),
                          [](const auto& info) { return std::string(info.param.name); });
+
+// Nobody restarts them.
+TEST(StorageTest, WhoOnlyReadsCheckpointsWaitsUntilTheyCanBeRead) {
+  integration::Job job("unreadable", integration::small_training("checkpoint: {everySteps: 300}\n"),
+                       1, 1, true);
+  const fs::path faults = job.folder() / "faults";
+  write_file_atomically(faults, "fail 100");
+  const integration::Job::Environment faulty = {
+      {"LD_PRELOAD", MUSTER_STORAGE_FAULTS},
+      {"MUSTER_FAULTS", faults.string()},
+      {"MUSTER_FAULTS_BELOW", (job.folder() / "checkpoints").string()},
+      {"ASAN_OPTIONS", "verify_asan_link_order=0"}};
+  const auto warned = [&](const std::string& role) {
+    return job.log(role, 0).find("the storage is tried again") != std::string::npos;
+  };
+  for (const char* role : {"worker", "evaluator"}) {
+    job.start(role, 0, faulty);
+    ASSERT_TRUE(integration::eventually([&] { return warned(role); })) << job.log(role, 0);
+  }
+  job.start("ps", 0);
+  job.start("chief", 0);
+  ASSERT_TRUE(job.wait_for_checkpoints(1));
+  write_file_atomically(faults, "");
+  job.expect_success();
+  EXPECT_TRUE(job.evaluation()["final"].get<bool>());
+}
 
 // What a server that was switched off may forget, although it said it was durable.
 void lose_last_checkpoint(const ChaosJob& job) {

@@ -11,6 +11,7 @@
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/group/backoff.h"
 #include "trainer/loop/evaluation.h"
+#include "trainer/loop/patient_reader.h"
 #include "trainer/loop/roles.h"
 #include "trainer/metrics/progress.h"
 #include "trainer/summary/event_writer.h"
@@ -53,18 +54,26 @@ class EvaluatorLoop {
     group::Backoff backoff(milliseconds(100), milliseconds(1000));
     set_state("waiting", 0);
     while (!stop.stop_requested()) {
-      const auto found = store_.newest();
-      if (found && found->directory != last_) {
+      Look seen = Look::nothing_new;
+      reader_.attempt([&] { seen = look(); });
+      if (seen == Look::done) return true;
+      if (seen == Look::went_on)
         backoff.reset();
-        if (evaluate_one(*found)) return true;
-        continue;
-      }
-      pause(stop, backoff.next());
+      else
+        pause(stop, backoff.next());
     }
     return false;
   }
 
  private:
+  enum class Look { nothing_new, went_on, done };
+
+  Look look() {
+    const auto found = store_.newest();
+    if (!found || found->directory == last_) return Look::nothing_new;
+    return evaluate_one(*found) ? Look::done : Look::went_on;
+  }
+
   // True if that was the final one of this training.
   bool evaluate_one(const checkpoint::Store::Found& found) {
     const auto& manifest = found.manifest;
@@ -79,11 +88,11 @@ class EvaluatorLoop {
       if (!lease) return false;  // there is a newer one
       checkpoint::Store::load(found, layout, {0, layout.size()}, engine_->parameters(), "");
     }
-    last_ = found.directory;
     set_state("evaluating", step);
     const Json json = evaluate_step(*engine_, training_, data_, membership_.storage, step, final);
     publish(json, step);
     keep_best(found, json);
+    last_ = found.directory;
     set_state(final ? "done" : "waiting", step);
     return final;
   }
@@ -126,6 +135,7 @@ class EvaluatorLoop {
   const EvaluationData& data_;
   std::unique_ptr<compute::Engine> engine_;
   checkpoint::Store store_;
+  PatientReader reader_;
   metrics::Reporter reporter_;
   std::unique_ptr<summary::EventWriter> events_;
   std::filesystem::path last_;

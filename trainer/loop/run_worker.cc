@@ -4,6 +4,7 @@
 #include "trainer/group/grpc_server.h"
 #include "trainer/loop/attend.h"
 #include "trainer/loop/leader.h"
+#include "trainer/loop/patient_reader.h"
 #include "trainer/loop/ps_synchronizer.h"
 #include "trainer/loop/roles.h"
 #include "trainer/loop/training_loop.h"
@@ -19,15 +20,28 @@ constexpr milliseconds kPatience{600000};
 
 enum class Verdict { finished, again, interrupted };
 
-// Without a word of what is damaged: rank 0 tells.
-bool was_finished(const group::Membership& membership, const Workload& workload) {
-  return is_finished(checkpoint::Store(membership.storage / "checkpoints", 1).search().newest,
-                     workload);
-}
+// Whether training was finished before, as far as the checkpoints can be read. Without a word of
+// what is damaged: rank 0 tells.
+class FinalCheckpoint {
+ public:
+  FinalCheckpoint(const group::Membership& membership, const Workload& workload)
+      : store_(membership.storage / "checkpoints", 1), workload_(workload) {}
+
+  bool is_there() {
+    bool finished = false;
+    reader_.attempt([&] { finished = is_finished(store_.search().newest, workload_); });
+    return finished;
+  }
+
+ private:
+  checkpoint::Store store_;
+  const Workload& workload_;
+  PatientReader reader_;
+};
 
 // All our steps are committed: until rank 0 has saved them they may have to be repeated.
-Verdict wait_for_the_end(const group::Attendance& attendance, const group::Membership& membership,
-                         const Workload& workload, uint64_t generation, std::stop_token stop) {
+Verdict wait_for_the_end(const group::Attendance& attendance, FinalCheckpoint& final,
+                         uint64_t generation, std::stop_token stop) {
   const auto decided = [&](const GroupView& view) {
     return view.phase() == GroupView::FINISHED || view.phase() == GroupView::FAILED ||
            (view.phase() == GroupView::RUNNING && view.generation() != generation);
@@ -38,7 +52,7 @@ Verdict wait_for_the_end(const group::Attendance& attendance, const group::Membe
     if (decided(view)) return Verdict::again;
     if (stop.stop_requested()) return Verdict::interrupted;
     // Rank 0 may have left before its last word reached us.
-    if (!attendance.connected() && was_finished(membership, workload)) return Verdict::finished;
+    if (!attendance.connected() && final.is_there()) return Verdict::finished;
   }
 }
 
@@ -57,7 +71,8 @@ int run_worker(const group::Membership& membership, std::stop_token stop) {
   const auto threads = ThreadChoice::from_environment(training.spec.threads);
   Assembly assembly = assemble(std::move(training), membership.members(), true, threads);
   metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index);
-  if (was_finished(membership, *assembly.workload)) {
+  FinalCheckpoint final(membership, *assembly.workload);
+  if (final.is_there()) {
     log::info("training was finished before");
     return kSuccess;
   }
@@ -77,8 +92,7 @@ int run_worker(const group::Membership& membership, std::stop_token stop) {
         train(synchronizer, *assembly.workload, *assembly.feed, recorder, nullptr, stop);
     if (ending == Ending::interrupted) return kTerminated;
     recorder.set_state("finishing");
-    switch (wait_for_the_end(attendance, membership, *assembly.workload, synchronizer.generation(),
-                             stop)) {
+    switch (wait_for_the_end(attendance, final, synchronizer.generation(), stop)) {
       case Verdict::finished:
         recorder.set_state("done");
         return kSuccess;

@@ -1,0 +1,26 @@
+#include "trainer/loop/patient_reader.h"
+
+#include <string>
+#include <utility>
+
+#include "common/error.h"
+#include "common/file.h"
+#include "common/log.h"
+
+namespace muster::loop {
+
+bool PatientReader::attempt(const std::function<void()>& look) {
+  try {
+    look();
+  } catch (const WriteError&) {
+    throw;
+  } catch (const Unavailable& error) {
+    if (!std::exchange(told_, true))
+      log::warning(std::string("the storage is tried again: ") + error.what());
+    return false;
+  }
+  if (std::exchange(told_, false)) log::info("the storage can be read again");
+  return true;
+}
+
+}  // namespace muster::loop
