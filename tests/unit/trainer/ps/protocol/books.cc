@@ -31,6 +31,24 @@ bool same(std::span<const float> a, std::span<const float> b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end());
 }
 
+bool same(const checkpoint::EpochSums& a, const checkpoint::EpochSums& b) {
+  const auto left = a.known();
+  const auto right = b.known();
+  return std::equal(
+      left.begin(), left.end(), right.begin(), right.end(), [](const auto& one, const auto& other) {
+        return one.number == other.number && one.sums.loss == other.sums.loss &&
+               one.sums.correct == other.sums.correct && one.sums.rows == other.sums.rows;
+      });
+}
+
+std::string text(const checkpoint::EpochSums& sums) {
+  std::string list;
+  for (const auto& epoch : sums.known())
+    list += " epoch " + std::to_string(epoch.number) + ": loss " + std::to_string(epoch.sums.loss) +
+            " of " + std::to_string(epoch.sums.rows) + " rows";
+  return list;
+}
+
 std::string text(std::span<const float> values) {
   std::string list;
   for (const float value : values) list += (list.empty() ? "" : ", ") + std::to_string(value);
@@ -97,9 +115,16 @@ std::vector<float> Books::gradient(uint32_t rank, uint64_t step, uint64_t ticket
   return gradient;
 }
 
-// Together a power of two, so that the mean is exact.
-compute::LossSums Books::sums(uint32_t rank) const {
+// sync: so few that every job has several.
+uint64_t Books::tickets_per_epoch() const {
+  return setting_.sync ? 2 : total();
+}
+
+// Rows: together a power of two, so that the mean is exact.
+compute::LossSums Books::sums(uint32_t rank, uint64_t step, uint64_t ticket) const {
   compute::LossSums sums;
+  sums.loss = static_cast<double>(setting_.sync ? 1 + rank * 16 + step : 1 + ticket * ticket);
+  sums.correct = setting_.sync ? rank : 0;
   if (setting_.backups > 0) {
     sums.rows = rank == 0 ? 4 : 0;
     return sums;
@@ -135,18 +160,19 @@ bool Books::may_contribute(unsigned contributors) const {
 
 Books::Moment Books::after(const Moment& before, uint64_t step, unsigned contributors) const {
   std::vector<float> sum(before.parameters.size());
-  int64_t rows = 0;
+  compute::LossSums sums_of_step;
   for (uint32_t rank = 0; rank < static_cast<uint32_t>(setting_.members); ++rank) {
     if ((contributors >> rank & 1) == 0) continue;
     const std::vector<float> part = gradient(rank, step, 0, before.parameters);
     std::transform(sum.begin(), sum.end(), part.begin(), sum.begin(), std::plus<>());
-    rows += sums(rank).rows;
+    sums_of_step += sums(rank, step, step);
   }
   compute::UpdateArguments update;
   update.learning_rate = 1;
   update.t = step + 1;
-  update.inverse_rows = 1.0f / static_cast<float>(rows);
+  update.inverse_rows = 1.0f / static_cast<float>(sums_of_step.rows);
   Moment now = before;
+  now.sums.add(step / tickets_per_epoch(), sums_of_step);
   const std::vector<std::span<float>> slots(now.slots.begin(), now.slots.end());
   optimizer_->apply({0, sum.size()}, update, now.parameters, sum, slots);
   return now;
@@ -157,7 +183,8 @@ void Books::check_parameters(const std::string& who, uint64_t step,
   if (!setting_.sync) return;
   std::vector<Held> all;
   for (int shard = 0; shard < setting_.shards; ++shard)
-    all.push_back({shard, parameters.subspan(range(shard).begin, range(shard).size()), {}});
+    all.push_back(
+        {shard, parameters.subspan(range(shard).begin, range(shard).size()), {}, nullptr});
   check_held(who, step, all);
 }
 
@@ -166,6 +193,7 @@ bool Books::holds(const Moment& moment, const Held& held) const {
     return std::span(whole).subspan(range(held.shard).begin, range(held.shard).size());
   };
   if (!same(part(moment.parameters), held.parameters)) return false;
+  if (held.sums && !same(moment.sums, *held.sums)) return false;
   for (size_t i = 0; i < held.slots.size(); ++i)
     if (!same(part(moment.slots[i]), held.slots[i])) return false;
   return true;
@@ -182,25 +210,34 @@ void Books::check_held(const std::string& who, uint64_t step, std::span<const He
   });
   if (right) return;
   std::string found;
-  for (const Held& held : all) found += " " + text(held.parameters);
+  for (const Held& held : all)
+    found += " " + text(held.parameters) + (held.sums ? text(*held.sums) : "");
   throw Violation(
       who + " at step " + std::to_string(step) + ": expected " + text(moments[0].parameters) +
+      text(moments[0].sums) +
       (moments.size() > 1 ? ", or one of " + std::to_string(moments.size() - 1) + " more" : "") +
       " as in an undisturbed job, found" + found + ", or its slots differ");
 }
 
-void Books::check_shard(const std::string& who, int shard, uint64_t step,
-                        std::span<const float> parameters,
-                        const std::vector<std::vector<float>>& slots) const {
-  if (setting_.sync) {
-    const Held held{shard, parameters, slots};
-    return check_held(who, step, std::span(&held, 1));
-  }
-  for (size_t ticket = 0; ticket < parameters.size(); ++ticket)
-    if (parameters[ticket] > static_cast<float>(pushes_[ticket]))
+void Books::check_shard(const std::string& who, uint64_t step, const Held& held) const {
+  if (setting_.sync) return check_held(who, step, std::span(&held, 1));
+  for (size_t ticket = 0; ticket < held.parameters.size(); ++ticket)
+    if (held.parameters[ticket] > static_cast<float>(pushes_[ticket]))
       throw Violation(who + ": batch " + std::to_string(ticket) + " was pushed " +
                       std::to_string(pushes_[ticket]) + " times, and applied " +
-                      std::to_string(parameters[ticket]) + " times");
+                      std::to_string(held.parameters[ticket]) + " times");
+  if (held.shard == 0 && held.sums) check_applied_sums(who, held);
+}
+
+// async: a checkpoint has only shard 0's sums, of what that one has applied.
+void Books::check_applied_sums(const std::string& who, const Held& held) const {
+  checkpoint::EpochSums expected;
+  for (size_t ticket = 0; ticket < held.parameters.size(); ++ticket)
+    for (int times = 0; times < static_cast<int>(held.parameters[ticket]); ++times)
+      expected.add(ticket / tickets_per_epoch(), sums(0, 0, ticket));
+  if (!same(expected, *held.sums))
+    throw Violation(who + ": expected the sums of what was applied," + text(expected) + ", found" +
+                    text(*held.sums));
 }
 
 void Books::check_folder(const SimulatedStorage::Folder& folder) const {
@@ -212,8 +249,8 @@ void Books::check_folder(const SimulatedStorage::Folder& folder) const {
     if (setting_.sync && file.step != folder.position.step)
       throw Violation(name + ": shard " + std::to_string(shard) + " is at step " +
                       std::to_string(file.step));
-    check_shard(name, shard, file.step, file.parameters, file.slots);
-    all.push_back({shard, file.parameters, file.slots});
+    all.push_back({shard, file.parameters, file.slots, &folder.position.sums});
+    check_shard(name, file.step, all.back());
   }
   if (setting_.sync) check_held(name, folder.position.step, all);
 }

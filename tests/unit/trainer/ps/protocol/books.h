@@ -17,9 +17,10 @@ namespace muster::ps::protocol {
 //
 // sync: a gradient is a function of rank, step and every bit of the parameters that it was computed
 // on, so that a push lost, counted twice or computed on parameters of several steps shows in all
-// that follows. With backup workers there are as many right results as there are choices of who is
-// passed over; one must hold for all shards. async: ticket t adds 1 to parameter t of every shard:
-// they count how often each batch was applied.
+// that follows; and so with the loss that it reports. With backup workers there are as many right
+// results as there are choices of who is passed over; one must hold for all shards. async: ticket t
+// adds 1 to parameter t of every shard: they count how often each batch was applied, and shard 0's
+// sums are of as many.
 class Books {
  public:
   explicit Books(const Setting& setting);
@@ -31,14 +32,20 @@ class Books {
 
   std::vector<float> gradient(uint32_t rank, uint64_t step, uint64_t ticket,
                               std::span<const float> parameters) const;
-  compute::LossSums sums(uint32_t rank) const;
+  compute::LossSums sums(uint32_t rank, uint64_t step, uint64_t ticket) const;
+  uint64_t tickets_per_epoch() const;
+
+  struct Held {  // what a shard has
+    int shard = 0;
+    std::span<const float> parameters;
+    std::span<const std::vector<float>> slots;
+    const checkpoint::EpochSums* sums = nullptr;  // null: it has none of its own
+  };
 
   // Each throws Violation where something is not what the undisturbed job had. `who` names it.
   void check_parameters(const std::string& who, uint64_t step,
                         std::span<const float> parameters) const;
-  void check_shard(const std::string& who, int shard, uint64_t step,
-                   std::span<const float> parameters,
-                   const std::vector<std::vector<float>>& slots) const;
+  void check_shard(const std::string& who, uint64_t step, const Held& held) const;
   void check_folder(const SimulatedStorage::Folder& folder) const;
   void check_applied(const SimulatedStorage::Folder& final, bool exactly_once) const;
   // async: a batch is about to be pushed.
@@ -50,16 +57,13 @@ class Books {
   struct Moment {
     std::vector<float> parameters;
     std::vector<std::vector<float>> slots;
-  };
-  struct Held {  // what a shard has of one
-    int shard;
-    std::span<const float> parameters;
-    std::span<const std::vector<float>> slots;
+    checkpoint::EpochSums sums;
   };
   void run_undisturbed();
   Moment after(const Moment& before, uint64_t step, unsigned contributors) const;
   bool may_contribute(unsigned contributors) const;
   bool holds(const Moment& moment, const Held& held) const;
+  void check_applied_sums(const std::string& who, const Held& held) const;
   void check_held(const std::string& who, uint64_t step, std::span<const Held> all) const;
 
   const Setting setting_;

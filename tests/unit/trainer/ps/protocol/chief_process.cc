@@ -18,12 +18,11 @@ group::Roster::Expected expected(const Setting& setting) {
   return expected;
 }
 
-OpenRequest common(const Setting& setting) {
+OpenRequest common(World& world) {
   OpenRequest request;
-  request.set_members(static_cast<uint32_t>(setting.members));
-  if (setting.sync) return request;
-  request.set_tickets_per_epoch(static_cast<uint64_t>(setting.steps));
-  request.set_total_tickets(static_cast<uint64_t>(setting.steps));
+  request.set_members(static_cast<uint32_t>(world.setting().members));
+  request.set_tickets_per_epoch(world.books().tickets_per_epoch());
+  request.set_total_tickets(world.books().total());
   return request;
 }
 
@@ -32,7 +31,7 @@ OpenRequest common(const Setting& setting) {
 ChiefProcess::ChiefProcess(World& world, int id, Place place, int attempt)
     : Process(world, id, place, attempt),
       roster_(expected(world.setting())),
-      formation_(world.setting().shards, world.setting().sync, common(world.setting())),
+      formation_(world.setting().shards, world.setting().sync, common(world)),
       opening_(world, id),
       member_(world, id, 0),
       copying_calls_(world, id),

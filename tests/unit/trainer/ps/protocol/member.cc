@@ -129,11 +129,12 @@ void Member::enter(const GroupView& view) {
 }
 
 void Member::compute() {
-  const uint64_t ticket = ticket_.value_or(0);
+  const uint64_t ticket = world_.setting().sync ? step_ : ticket_.value_or(0);
   gradient_ = world_.books().gradient(rank_, step_, ticket, parameters_);
   if (!world_.setting().sync) world_.books().count_push(ticket);
   state_ = State::pushing;
-  exchange_.begin_step(step_, ticket, world_.books().sums(rank_), gradient_, parameters_);
+  exchange_.begin_step(step_, ticket, world_.books().sums(rank_, step_, ticket), gradient_,
+                       parameters_);
 }
 
 void Member::look(const GroupView& view) {

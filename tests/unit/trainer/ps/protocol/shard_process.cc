@@ -84,8 +84,8 @@ void ShardProcess::check() {
     tell("left somebody out of step", shard.step());
   if (std::exchange(held_back_, counts.held_back) != counts.held_back)
     tell("held somebody back at step", shard.step());
-  world_.books().check_shard(name(), place().index, shard.step(), shard.parameters(),
-                             shard.slots());
+  world_.books().check_shard(name(), shard.step(),
+                             {place().index, shard.parameters(), shard.slots(), &shard.sums()});
 }
 
 Message ShardProcess::answer(Message& message) {
