@@ -1,5 +1,7 @@
 #include "operator/cmd/data_check.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -16,11 +18,15 @@ namespace {
 namespace fs = std::filesystem;
 using api::Role;
 
+bool has(const api::TrainingJob& job, Role role) {
+  const auto spec = job.replicas.find(role);
+  return spec != job.replicas.end() && spec->second.replicas > 0;
+}
+
 // The folder that relative paths of a role start at; nothing where it does not run muster-trainer
 // here.
 std::optional<fs::path> folder_of(const JobSource& source, Role role) {
-  const auto spec = source.job.replicas.find(role);
-  if (spec == source.job.replicas.end() || spec->second.replicas == 0) return std::nullopt;
+  if (!has(source.job, role)) return std::nullopt;
   std::map<std::string, int> ports;
   for (const std::string& name : local::port_names(source.job)) ports[name] = 0;
   const local::ReplicaLaunch replica =
@@ -30,16 +36,14 @@ std::optional<fs::path> folder_of(const JobSource& source, Role role) {
 
 class DataCheck {
  public:
-  explicit DataCheck(const JobSource& source)
-      : source_(source), data_(spec::to_training_spec(source.job.training).data) {}
+  DataCheck(const JobSource& source, FILE* out)
+      : source_(source), out_(out), data_(spec::to_training_spec(source.job.training).data) {}
 
   void run() {
     for (const Role role : {Role::chief, Role::worker}) {
       if (const auto folder = folder_of(source_, role)) check("train", data_.train, *folder, false);
     }
-    const auto evaluator = source_.job.replicas.find(Role::evaluator);
-    const bool evaluates_apart =
-        evaluator != source_.job.replicas.end() && evaluator->second.replicas > 0;
+    const bool evaluates_apart = has(source_.job, Role::evaluator);
     const Role evaluates = evaluates_apart ? Role::evaluator : leader();
     if (const auto folder = folder_of(source_, evaluates)) {
       if (data_.validation) check("validation", *data_.validation, *folder, evaluates_apart);
@@ -63,6 +67,8 @@ class DataCheck {
     for (const auto& [field, why] : unreadable) report(path + "." + field, why);
     const bool is_trained_on = seen_.contains({"train", source.images, source.labels});
     if (!unreadable.empty() || !whole || is_trained_on) return;
+    fmt::print(out_, "reading the {} data to their end: {}\n", part, source.images.string());
+    std::fflush(out_);
     try {
       data::read_through(source);
     } catch (const Invalid& error) {
@@ -76,6 +82,7 @@ class DataCheck {
   }
 
   const JobSource& source_;
+  FILE* const out_;
   const spec::DataSpec data_;
   std::set<std::vector<std::string>> seen_;  // part, images, labels
   std::string problems_;
@@ -83,8 +90,8 @@ class DataCheck {
 
 }  // namespace
 
-void require_data(const JobSource& source) {
-  if (!source.job.training.is_null()) DataCheck(source).run();
+void require_data(const JobSource& source, FILE* out) {
+  if (!source.job.training.is_null()) DataCheck(source, out).run();
 }
 
 }  // namespace muster::cmd

@@ -272,6 +272,15 @@ int show_finished(const JobSource& source, const JobState& state, const RunOptio
       shown(directory.root()), spec::list_changes(changed, kMostChanges)));
 }
 
+// Of a job that is suspended or whose end is decided, nothing is started any more that would read
+// its data.
+bool starts_replicas(const api::TrainingJob& job) {
+  const api::JobStatus& status = job.status;
+  const bool decided = status.is_true("Finished") || status.is_true("FailureTarget") ||
+                       status.is_true("SuccessCriteriaMet");
+  return !job.suspend && !decided;
+}
+
 // A failed job made one that goes on. Returns what there is to say against it, or "".
 std::string retry_failed(JobSource& source, JobState& state) {
   const int code = exit_code_of(source.job, state.replicas, Json());
@@ -288,14 +297,20 @@ int run_job(const RunOptions& options) {
   if (!source.job.training.is_null()) source.setting.trainer = require_trainer();
   std::vector<std::string> notes = local::check_runs_here(source.job, source.setting);
   notes.insert(notes.end(), source.notes.begin(), source.notes.end());
-  require_data(source);
   const JobDirectory directory = source.setting.directory;
+  FILE* out = options.json ? stderr : stdout;
+  // What has a directory may have finished in it, or be run by another one: that is known with the
+  // lock held. For what has none, none is made in vain.
+  std::error_code ignored;
+  const bool is_new = !std::filesystem::exists(directory.root(), ignored);
+  if (is_new && starts_replicas(source.job)) require_data(source, out);
   muster::create_directories(directory.replicas());
   const local::RunLock lock(directory);
   JobState state = adopt_state(source);
   const bool retries = options.retry && source.job.status.is_true("FailureTarget");
   if (retries) notes.push_back(retry_failed(source, state));
   if (source.job.status.is_true("Finished")) return show_finished(source, state, options);
+  if (!is_new && starts_replicas(source.job)) require_data(source, out);
   for (std::string& note : check_resume(source)) notes.push_back(std::move(note));
 
   const std::string mark = "MUSTER_JOB_UID=" + state.uid;
@@ -304,7 +319,6 @@ int run_job(const RunOptions& options) {
   const int leftovers = local::end_leftovers(directory, mark);
   write_file_atomically(directory.manifest(), local::to_yaml(source.document.value()));
 
-  FILE* out = options.json ? stderr : stdout;
   const char* how = retries ? "retries" : state.status.is_null() ? "runs" : "resumes";
   fmt::print(out, "{}: {} in {}\n", source.job.name, how, shown(directory.root()));
   if (leftovers > 0) fmt::print(out, "ended {} processes of an earlier run\n", leftovers);

@@ -39,6 +39,14 @@ int count(const std::string& text, const std::string& part) {
   return found;
 }
 
+// In muster-trainer's place, a script.
+void set_trainer(ScriptJob& job, const std::string& text) {
+  const fs::path path = job.folder() / "trainer";
+  std::ofstream(path) << "#!/bin/sh\n" << text << "\n";
+  fs::permissions(path, fs::perms::owner_all);
+  job.set("MUSTER_TRAINER", path);
+}
+
 TEST(MusterRunEvaluates, what_it_can_and_says_at_once_and_at_the_end_what_it_cannot) {
   ScriptJob job("");
   const std::vector<std::string> sets = {"spec.training.data.train.take=6400", kOwnCommand,
@@ -108,7 +116,8 @@ TEST(MusterRunData, of_an_evaluator_that_are_damaged_are_refused_before_anything
   const std::string damaged = flip_a_bit(job, "t10k-images-idx3-ubyte.gz");
   auto run = run_mnist(job, {"spec.training.data.test.idx.images=" + damaged});
   EXPECT_EQ(run->wait(), kBadInput) << run->output();
-  EXPECT_THAT(run->output(), AllOf(HasSubstr("spec.training.data.test.idx: " + damaged),
+  EXPECT_THAT(run->output(), AllOf(HasSubstr("reading the test data to their end: " + damaged),
+                                   HasSubstr("spec.training.data.test.idx: " + damaged),
                                    HasSubstr("CRC mismatch")));
   EXPECT_FALSE(fs::exists(job.directory()));
 }
@@ -125,6 +134,80 @@ TEST(MusterRunData, to_train_on_that_are_damaged_end_the_job_before_its_first_st
   EXPECT_EQ(summary["failure"]["reason"], "PermanentExitCode");
   EXPECT_EQ(summary["failure"]["exitCode"], kBadInput);
   EXPECT_THAT(summary["failure"]["message"].get<std::string>(), HasSubstr("CRC mismatch"));
+}
+
+// A job of one chief, of which a script is the trainer, and the data that it is to train on.
+class MovedData : public testing::Test {
+ protected:
+  MovedData() : job_(kManifest) {
+    const fs::path mnist = fs::path(MUSTER_SOURCE_DIR) / "examples/data/mnist";
+    fs::copy_file(mnist / "t10k-images-idx3-ubyte.gz", job_.folder() / "images");
+    fs::copy_file(mnist / "t10k-labels-idx1-ubyte.gz", job_.folder() / "labels");
+  }
+
+  void move_data() { fs::remove(job_.folder() / "images"); }
+  std::unique_ptr<Muster> run(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {"run", "job.yaml", "--directory", "run"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return job_.muster(arguments);
+  }
+
+  static constexpr const char* kManifest = R"(apiVersion: muster.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: moved}
+spec:
+  training:
+    model: {name: mnist-mlp}
+    data: {train: {idx: {images: images, labels: labels}}}
+    epochs: 1
+  replicaSpecs: {chief: {}}
+)";
+  ScriptJob job_;
+};
+
+TEST_F(MovedData, are_not_asked_for_by_a_job_that_has_finished) {
+  set_trainer(job_, "exit 0");
+  EXPECT_EQ(run()->wait(), kSuccess);
+  move_data();
+  auto again = run();
+  EXPECT_EQ(again->wait(), kSuccess) << again->output();
+  EXPECT_THAT(again->output(), AllOf(HasSubstr("moved: Succeeded"), HasSubstr("finished already")));
+}
+
+TEST_F(MovedData, are_asked_for_by_a_job_that_failed_when_it_is_retried) {
+  set_trainer(job_, "exit 90");
+  EXPECT_EQ(run()->wait(), kDiverged);
+  move_data();
+  auto again = run();
+  EXPECT_EQ(again->wait(), kDiverged) << again->output();
+  EXPECT_THAT(again->output(), AllOf(HasSubstr("moved: Failed"), HasSubstr(" --retry")));
+  auto retried = run({"--retry"});
+  EXPECT_EQ(retried->wait(), kBadInput) << retried->output();
+  EXPECT_THAT(retried->output(), HasSubstr("images: expected IDX images, found no such file"));
+  EXPECT_EQ(run()->wait(), kDiverged) << "the retry was refused before it touched anything";
+}
+
+TEST_F(MovedData, are_not_asked_for_by_a_job_that_is_suspended_until_it_goes_on) {
+  set_trainer(job_, "exit 0");
+  move_data();
+  auto suspended = run({"--set", "spec.suspend=true"});
+  EXPECT_EQ(suspended->wait(), kSuccess) << suspended->output();
+  EXPECT_THAT(suspended->output(), HasSubstr("The manifest says suspend: nothing runs"));
+  auto resumed = run();
+  EXPECT_EQ(resumed->wait(), kBadInput) << resumed->output();
+  EXPECT_THAT(resumed->output(), HasSubstr("found no such file"));
+}
+
+TEST_F(MovedData, are_not_asked_for_in_a_directory_that_another_run_has) {
+  set_trainer(job_, "echo here > $EVENTS; read go < $GATE");
+  auto first = run();
+  job_.next_event();
+  move_data();
+  auto other = run();
+  EXPECT_EQ(other->wait(), kUnavailable) << other->output();
+  EXPECT_THAT(other->output(), HasSubstr("process " + std::to_string(first->pid())));
+  job_.open_gate();
+  EXPECT_EQ(first->wait(), kSuccess) << first->output();
 }
 
 // With a command of its own, the chief is the first to look.
