@@ -52,8 +52,8 @@ const char* to_be_mended(int exit_code) {
 
 }  // namespace
 
-std::optional<checkpoint::Store::Found> newest_checkpoint(const local::JobDirectory& directory) {
-  return checkpoint::Store(directory.root() / "checkpoints", 1).search().newest;
+checkpoint::Store::Search search_checkpoints(const local::JobDirectory& directory) {
+  return checkpoint::Store(directory.root() / "checkpoints", 1).search();
 }
 
 namespace {
@@ -89,6 +89,22 @@ std::string smaller_rate(const Json& training) {
                      fmt::join(smaller, ", "));
 }
 
+// Where a retry of a job that trains would go on from, as the beginning of a sentence.
+std::string where_from(const local::JobDirectory& directory) {
+  try {
+    const auto search = search_checkpoints(directory);
+    const auto& found = search.or_refuse();
+    if (!found) return "There is no checkpoint. To begin again";
+    return fmt::format("To go on from {} (step {})", found->directory.filename().string(),
+                       found->manifest.position.step);
+  } catch (const Unavailable& error) {
+    return fmt::format("A retry needs the checkpoints, and they cannot be read: {}. To go on",
+                       error.what());
+  } catch (const Invalid& error) {
+    return std::string(error.what()) + ". Then, to go on";
+  }
+}
+
 }  // namespace
 
 std::vector<spec::Change> changes_since_last_run(const JobSource& source) {
@@ -99,8 +115,7 @@ std::vector<spec::Change> changes_since_last_run(const JobSource& source) {
 
 std::vector<std::string> check_resume(const JobSource& source) {
   if (source.job.training.is_null()) return {};
-  const auto search =
-      checkpoint::Store(source.setting.directory.root() / "checkpoints", 1).search();
+  const auto search = search_checkpoints(source.setting.directory);
   const auto& found = search.or_refuse();
   if (!found) return {};
   const std::string name = found->directory.filename().string();
@@ -128,11 +143,7 @@ std::string retry_warning(const JobSource& source, int exit_code) {
 
 std::string how_to_retry(const JobSource& source, const RunOptions& options, int exit_code) {
   const bool trains = !source.job.training.is_null();
-  const auto found = trains ? newest_checkpoint(source.setting.directory) : std::nullopt;
-  const std::string what =
-      found ? fmt::format("To go on from {} (step {})", found->directory.filename().string(),
-                          found->manifest.position.step)
-            : std::string(trains ? "There is no checkpoint. " : "") + "To begin again";
+  const std::string what = trains ? where_from(source.setting.directory) : "To begin again";
   RunOptions mended = options;
   std::vector<std::string> more;
   if (exit_code == kDiverged) {

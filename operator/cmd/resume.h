@@ -10,9 +10,9 @@
 
 namespace muster::cmd {
 
-// The newest whole checkpoint of a job's directory; nothing if there is none. Without a word of
-// damaged ones: the chief tells. Throws Unavailable where it cannot be read.
-std::optional<checkpoint::Store::Found> newest_checkpoint(const local::JobDirectory& directory);
+// The newest whole checkpoint of a job's directory, and what is damaged of newer ones, of which the
+// chief tells. Throws Unavailable where something cannot be read.
+checkpoint::Store::Search search_checkpoints(const local::JobDirectory& directory);
 
 // What the manifest says otherwise than the one that the directory was last run with.
 std::vector<spec::Change> changes_since_last_run(const JobSource& source);
@@ -27,6 +27,7 @@ std::vector<std::string> check_resume(const JobSource& source);
 std::string retry_warning(const JobSource& source, int exit_code);
 
 // How to go on with a failed job: what is to be mended, where it goes on from, and the command.
+// Where its checkpoints are all damaged or cannot be read, that comes first. Throws nothing for it.
 std::string how_to_retry(const JobSource& source, const RunOptions& options, int exit_code);
 
 // "muster run job.yaml --set a=b --directory run", and more arguments, as a shell takes it.

@@ -34,6 +34,8 @@ Json few_parameters(const fs::path& model) {
     return parameters;
   } catch (const Invalid&) {
     return nullptr;  // as good as absent: whoever reads the file is told
+  } catch (const Unavailable&) {
+    return nullptr;
   }
 }
 

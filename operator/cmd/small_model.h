@@ -9,7 +9,7 @@ namespace muster::cmd {
 
 // The parameters of an exported model that has so few (kFew) that a person can look at them, by
 // tensor: {"linear/bias": [10.0], "linear/kernel": [2.0]}, in C order. Null for a larger model, and
-// where there is no such file or it is damaged.
+// where there is no such file, or it is damaged or cannot be read.
 inline constexpr size_t kFew = 16;
 Json few_parameters(const std::filesystem::path& model);
 

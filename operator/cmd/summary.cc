@@ -7,6 +7,7 @@
 #include <deque>
 #include <fstream>
 
+#include "common/error.h"
 #include "common/exit_code.h"
 #include "common/json.h"
 #include "operator/cmd/display.h"
@@ -71,7 +72,12 @@ const api::ReplicaRecord* record_of(const api::JobStatus& status, const Observed
 Json result_of(const local::JobDirectory& directory, const api::TrainingJob& job) {
   if (job.status.is_true("Succeeded")) return local::read_json_or_null(directory.result());
   if (job.training.is_null()) return nullptr;
-  const auto found = newest_checkpoint(directory);
+  std::optional<checkpoint::Store::Found> found;
+  try {
+    found = search_checkpoints(directory).newest;
+  } catch (const Unavailable&) {
+    return nullptr;  // the rest of the summary is not to be lost for it
+  }
   if (!found) return Json::object({{"step", 0}});
   const checkpoint::Manifest& manifest = found->manifest;
   return {{"step", manifest.position.step},
@@ -129,7 +135,7 @@ Json summary_of(const local::JobDirectory& directory, const api::TrainingJob& jo
        {"weightsDigest", "checkpoint", "model", "secondsPerBatch", "examplesPerSecond"}) {
     summary[field] = member(result, field);
   }
-  const Json& model = summary["model"];
+  const Json model = summary["model"];
   summary["parameters"] =
       model.is_string() ? few_parameters(directory.root() / model.get<std::string>()) : Json();
   summary["failure"] = failure_of(directory, job, replicas);

@@ -281,6 +281,37 @@ TEST(MusterRunWarnings, refuse_to_begin_again_where_all_checkpoints_are_damaged)
   EXPECT_THAT(again->output(), HasSubstr("/manifest.json: truncated"));
 }
 
+TEST(MusterRunFailed, tells_of_damaged_checkpoints_before_it_advises_a_retry) {
+  ScriptJob job("");
+  set_trainer(job,
+              "mkdir -p ${GATE%/*}/run/checkpoints/ckpt-20-g1\n"
+              "echo '{' > ${GATE%/*}/run/checkpoints/ckpt-20-g1/manifest.json\nexit 90");
+  auto run = run_mnist(job, {});
+  EXPECT_EQ(run->wait(), kDiverged) << run->output();
+  EXPECT_THAT(run->output(),
+              AllOf(HasSubstr("found only damaged ones: "), HasSubstr("move ckpt-20-g1 away"),
+                    HasSubstr(" --retry"), Not(HasSubstr("There is no checkpoint"))));
+}
+
+// A file in the place of the folder: the storage answers, but with an error.
+TEST(MusterRunFailed, keeps_its_summary_where_its_checkpoints_cannot_be_read) {
+  ScriptJob job("");
+  set_trainer(job,
+              "rm -rf ${GATE%/*}/run/checkpoints; : > ${GATE%/*}/run/checkpoints\n"
+              "exit 90");
+  auto run = run_mnist(job, {});
+  EXPECT_EQ(run->wait(), kDiverged) << run->output();
+  const Json summary = Json::parse(read_text(job.directory() / "summary.json"));
+  EXPECT_EQ(summary["state"], "Failed");
+  EXPECT_TRUE(summary["checkpoint"].is_null());
+  auto again = run_mnist(job, {});
+  EXPECT_EQ(again->wait(), kDiverged) << again->output();
+  for (const auto* one : {run.get(), again.get()}) {
+    EXPECT_THAT(one->output(), AllOf(HasSubstr("Failed after "), HasSubstr("cannot be read: "),
+                                     HasSubstr(" --retry")));
+  }
+}
+
 TEST(MusterEvaluate, says_muster_to_who_typed_muster) {
   ScriptJob job("");
   auto help = job.muster({"predict", "--help"});
