@@ -42,10 +42,8 @@ void require_known(const local::JobDirectory& directory, const std::vector<std::
     const bool found = std::ranges::any_of(
         known, [&](const std::string& replica) { return means(name, replica); });
     if (found) continue;
-    throw Invalid(
-        fmt::format("{}: expected a replica or role of those that have logs ({}), found "
-                    "\"{}\"",
-                    shown(directory.root()), fmt::join(known, ", "), name));
+    throw Invalid(fmt::format("{}: expected one of: {}; or a role of theirs; found \"{}\"",
+                              shown(directory.root()), fmt::join(known, ", "), name));
   }
 }
 
