@@ -109,6 +109,12 @@ void Muster::await_output(const std::string& text) {
   }
 }
 
+bool Muster::has_ended() const {
+  siginfo_t ended{};
+  const int failed = ::waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT);
+  return failed != 0 || ended.si_pid != 0;
+}
+
 int Muster::wait() {
   while (read_some()) {
   }

@@ -36,6 +36,8 @@ class Muster {
   void signal(int number) const;
   // Reads until `text` has been written; fails the test if the process ends before.
   void await_output(const std::string& text);
+  // Whether the process has ended; does not wait, and leaves its exit code to wait().
+  bool has_ended() const;
   // Reads all that is left and returns the exit code, 128 + n for a signal.
   int wait();
   const std::string& output() const { return output_; }
