@@ -179,12 +179,12 @@ Books::Moment Books::after(const Moment& before, uint64_t step, unsigned contrib
 }
 
 void Books::check_parameters(const std::string& who, uint64_t step,
-                             std::span<const float> parameters) const {
+                             std::span<const float> parameters,
+                             const checkpoint::EpochSums* sums) const {
   if (!setting_.sync) return;
   std::vector<Held> all;
   for (int shard = 0; shard < setting_.shards; ++shard)
-    all.push_back(
-        {shard, parameters.subspan(range(shard).begin, range(shard).size()), {}, nullptr});
+    all.push_back({shard, parameters.subspan(range(shard).begin, range(shard).size()), {}, sums});
   check_held(who, step, all);
 }
 

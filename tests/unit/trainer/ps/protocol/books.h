@@ -35,16 +35,16 @@ class Books {
   compute::LossSums sums(uint32_t rank, uint64_t step, uint64_t ticket) const;
   uint64_t tickets_per_epoch() const;
 
-  struct Held {  // what a shard has
+  struct Held {  // what somebody has of a shard
     int shard = 0;
     std::span<const float> parameters;
     std::span<const std::vector<float>> slots;
-    const checkpoint::EpochSums* sums = nullptr;  // null: it has none of its own
+    const checkpoint::EpochSums* sums = nullptr;  // null: not known
   };
 
   // Each throws Violation where something is not what the undisturbed job had. `who` names it.
-  void check_parameters(const std::string& who, uint64_t step,
-                        std::span<const float> parameters) const;
+  void check_parameters(const std::string& who, uint64_t step, std::span<const float> parameters,
+                        const checkpoint::EpochSums* sums) const;
   void check_shard(const std::string& who, uint64_t step, const Held& held) const;
   void check_folder(const SimulatedStorage::Folder& folder) const;
   void check_applied(const SimulatedStorage::Folder& final, bool exactly_once) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "trainer/ps/formation.h"
+#include "trainer/ps/hosted_shard.h"
 
 namespace muster::ps::protocol {
 
@@ -140,20 +141,25 @@ void Member::compute() {
 void Member::look(const GroupView& view) {
   changed_ = false;
   if (const auto result = exchange_.poll()) {
-    if (result->outcome == Exchange::Outcome::ok) return settle(*result);
+    if (result->outcome == Exchange::Outcome::ok) return settle(*result, view);
     return leave();
   }
   if (left_behind(view, generation_)) leave();
 }
 
-void Member::settle(const Exchange::Result& result) {
+void Member::settle(const Exchange::Result& result, const GroupView& view) {
+  // Rank 0 goes on from the sums that are announced, and a generation's first step waits for it.
+  const bool first = rank_ == 0 && view.generation() == generation_ &&
+                     std::exchange(position_generation_, generation_) != generation_;
+  const checkpoint::EpochSums announced = from_messages(view.sums());
   step_ = result.step;
   ticket_ = result.ticket;
   const bool finished =
       world_.setting().sync ? step_ >= world_.books().total() : !ticket_.has_value();
   state_ = finished ? State::finished : State::ready;
   world_.tell(id_, finished ? "has finished at step" : "is at step", step_);
-  world_.books().check_parameters("rank " + std::to_string(rank_), step_, parameters_);
+  world_.books().check_parameters("rank " + std::to_string(rank_), step_, parameters_,
+                                  first ? &announced : nullptr);
 }
 
 bool Member::receive(int stream, const Message& message) {

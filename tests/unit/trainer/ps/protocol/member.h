@@ -40,7 +40,7 @@ class Member {
   void enter(const GroupView& view);
   void compute();
   void look(const GroupView& view);
-  void settle(const Exchange::Result& result);
+  void settle(const Exchange::Result& result, const GroupView& view);
 
   World& world_;
   const int id_;
@@ -52,6 +52,7 @@ class Member {
   State state_ = State::outside;
   bool changed_ = false;  // a link, since we last looked
   uint64_t generation_ = 0;
+  uint64_t position_generation_ = 0;  // that step_ is of
   uint64_t step_ = 0;
   std::optional<uint64_t> ticket_;
 };
