@@ -31,9 +31,10 @@ struct Block {
   explicit operator bool() const { return id >= 0; }
 };
 
-// Blocks of one allocation, zero at start, aligned to cache lines or to pages. What nobody has
-// written to takes neither memory nor time: rows beyond those of any batch, and what only training
-// needs where there is none.
+// Blocks of one allocation, zero at start, aligned to cache lines or to pages. Of a large one
+// (of M_MMAP_THRESHOLD and more: mapped, not cleared) what nobody has written to takes neither
+// memory nor time: rows beyond those of any batch, and what only training needs where there is
+// none.
 class Arena {
  public:
   static constexpr int64_t kPage = 4096;
