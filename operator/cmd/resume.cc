@@ -117,7 +117,11 @@ std::vector<std::string> check_resume(const JobSource& source) {
   if (source.job.training.is_null()) return {};
   const auto search = search_checkpoints(source.setting.directory);
   const auto& found = search.or_refuse();
-  if (!found) return {};
+  if (!found) {
+    if (source.job.status.conditions.empty()) return {};  // never run
+    return {fmt::format("there is no checkpoint in {}: training begins again at step 0",
+                        shown(source.setting.directory.root() / "checkpoints"))};
+  }
   const std::string name = found->directory.filename().string();
   const checkpoint::Resumption resumption = resumption_from(*found, source.job);
   const auto where = [&](const std::string& path) { return source.document.locate(path); };

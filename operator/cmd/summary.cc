@@ -79,10 +79,11 @@ Json result_of(const local::JobDirectory& directory, const api::TrainingJob& job
     return nullptr;  // the rest of the summary is not to be lost for it
   }
   if (!found) return Json::object({{"step", 0}});
-  const checkpoint::Manifest& manifest = found->manifest;
-  return {{"step", manifest.position.step},
-          {"epochs", manifest.position.epoch},
-          {"trainLoss", member(manifest.metrics, "loss")},
+  const checkpoint::Position& position = found->manifest.position;
+  const std::optional<double> loss = position.sums.train_loss(position.epoch);
+  return {{"step", position.step},
+          {"epochs", position.epoch},
+          {"trainLoss", loss ? Json(*loss) : Json()},
           {"checkpoint", found->directory.lexically_relative(directory.root()).string()}};
 }
 

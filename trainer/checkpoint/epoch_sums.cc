@@ -21,6 +21,14 @@ compute::LossSums EpochSums::of(uint64_t epoch) const {
   return epoch == before_.number ? before_.sums : compute::LossSums{};
 }
 
+std::optional<double> EpochSums::train_loss(uint64_t epoch) const {
+  compute::LossSums sums = of(epoch);
+  if (epoch > 0)
+    if (const compute::LossSums last = of(epoch - 1); last.rows > 0) sums = last;
+  if (sums.rows == 0) return std::nullopt;
+  return sums.loss / static_cast<double>(sums.rows);
+}
+
 std::vector<EpochSums::Epoch> EpochSums::known() const {
   std::vector<Epoch> epochs = {before_, newest_};
   std::erase_if(epochs, [](const Epoch& epoch) { return epoch.sums.rows == 0; });

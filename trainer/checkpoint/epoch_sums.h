@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "trainer/compute/loss_sums.h"
@@ -20,6 +21,9 @@ class EpochSums {
   void add(uint64_t epoch, const compute::LossSums& sums);
   // No rows where none are known.
   compute::LossSums of(uint64_t epoch) const;
+  // The mean loss of a training that stands in `epoch`: of the last whole epoch, else of what was
+  // trained on of the first one; nothing where that is not known.
+  std::optional<double> train_loss(uint64_t epoch) const;
   const Epoch& newest() const { return newest_; }
   // Those that any rows were of, in order.
   std::vector<Epoch> known() const;

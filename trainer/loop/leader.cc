@@ -158,9 +158,10 @@ Json Leader::conclude(const std::optional<checkpoint::Store::Found>& final,
                       const checkpoint::Position& position) {
   const compute::ParameterLayout& layout = assembly_.engine->layout();
   const auto parameters = assembly_.engine->parameters();
+  const std::optional<double> train_loss = position.sums.train_loss(position.epoch);
   Json result = {{"step", position.step},
                  {"epochs", position.epoch},
-                 {"trainLoss", train_loss(position)},
+                 {"trainLoss", train_loss ? Json(*train_loss) : Json()},
                  {"trainSeconds", recorder_.train_seconds()},
                  {"examplesPerSecond", recorder_.examples_per_second()},
                  {"stepsPerSecond", recorder_.steps_per_second()}};

@@ -245,11 +245,4 @@ Json Recorder::steps_per_second() const {
                     train_seconds());
 }
 
-Json train_loss(const checkpoint::Position& position) {
-  compute::LossSums sums = position.sums.of(position.epoch);
-  if (position.epoch > 0)
-    if (const auto last = position.sums.of(position.epoch - 1); last.rows > 0) sums = last;
-  return sums.rows > 0 ? Json(mean_loss(sums)) : Json();
-}
-
 }  // namespace muster::loop

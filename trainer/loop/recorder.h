@@ -15,10 +15,6 @@
 
 namespace muster::loop {
 
-// The mean training loss of the last whole epoch, else of what was trained on of the first one;
-// null where that is not known.
-Json train_loss(const checkpoint::Position& position);
-
 // What training tells the world while it runs: log lines every few seconds and at an epoch's end,
 // TensorBoard points, /progress. Losses and accuracies are means: in a log line over the steps
 // since the line before, or over the epoch; in /progress over those since the report before. A step

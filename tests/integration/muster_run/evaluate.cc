@@ -281,6 +281,18 @@ TEST(MusterRunWarnings, refuse_to_begin_again_where_all_checkpoints_are_damaged)
   EXPECT_THAT(again->output(), HasSubstr("/manifest.json: truncated"));
 }
 
+TEST(MusterRunWarnings, say_that_training_begins_again_where_its_checkpoints_are_gone) {
+  ScriptJob job("");
+  auto first = run_mnist(job, {"spec.training.checkpoint.everySteps=20"});
+  await_file(job.directory() / "checkpoints" / "checkpoint");
+  first->signal(SIGINT);
+  EXPECT_EQ(first->wait(), 130) << first->output();
+  fs::remove_all(job.directory() / "checkpoints");
+  auto again = run_mnist(job, {"spec.training.steps=20", "spec.training.epochs=null"});
+  EXPECT_EQ(again->wait(), 0) << again->output();
+  EXPECT_THAT(again->output(), HasSubstr("training begins again at step 0"));
+}
+
 TEST(MusterRunFailed, tells_of_damaged_checkpoints_before_it_advises_a_retry) {
   ScriptJob job("");
   set_trainer(job,

@@ -87,7 +87,7 @@ TEST(RecorderTest, SaysOverWhatAMeanIs) {
     position.epoch = 1;
     take_steps(recorder, position, 2);
     recorder.end(position);
-    EXPECT_EQ(train_loss(position), Json((100.0 + 5.0) / 20));
+    EXPECT_EQ(position.sums.train_loss(position.epoch), (100.0 + 5.0) / 20);
   }
   const std::string log = testing::internal::GetCapturedStderr();
   unsetenv("MUSTER_LOG_FORMAT");

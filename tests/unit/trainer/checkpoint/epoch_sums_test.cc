@@ -1,0 +1,41 @@
+#include "trainer/checkpoint/epoch_sums.h"
+
+#include <gtest/gtest.h>
+
+namespace muster::checkpoint {
+namespace {
+
+compute::LossSums sums(double loss, int64_t rows) {
+  compute::LossSums made;
+  made.loss = loss;
+  made.rows = rows;
+  return made;
+}
+
+TEST(TrainLoss, IsOfTheLastWholeEpochHoweverFarTheNextOneIs) {
+  EpochSums epochs;
+  epochs.add(3, sums(20, 10));
+  epochs.add(4, sums(1, 2));
+  EXPECT_EQ(epochs.train_loss(4), 2.0);
+}
+
+TEST(TrainLoss, OfTheFirstEpochIsOfWhatThereIs) {
+  EpochSums epochs;
+  epochs.add(0, sums(3, 2));
+  EXPECT_EQ(epochs.train_loss(0), 1.5);
+}
+
+// As after a checkpoint that did not say its sums.
+TEST(TrainLoss, WhereTheWholeEpochIsNotKnownIsOfTheOneUnderWay) {
+  EpochSums epochs;
+  epochs.add(4, sums(1, 2));
+  EXPECT_EQ(epochs.train_loss(4), 0.5);
+}
+
+TEST(TrainLoss, OfNothingIsNotKnown) {
+  EXPECT_EQ(EpochSums().train_loss(0), std::nullopt);
+  EXPECT_EQ(EpochSums().train_loss(2), std::nullopt);
+}
+
+}  // namespace
+}  // namespace muster::checkpoint
