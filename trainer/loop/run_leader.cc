@@ -22,6 +22,7 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr milliseconds kGoodbye{5000};
+constexpr milliseconds kReturn{2000};  // in which a member that lives has attended again
 
 group::Roster::Expected expected_peers(const group::Membership& membership,
                                        const Assembly& assembly) {
@@ -117,14 +118,18 @@ struct Group {
     return setup;
   }
 
-  // So that those who attend hear the last word before we are gone.
-  void linger() {
-    const auto until = std::chrono::steady_clock::now() + kGoodbye;
-    int others = 1;
-    while (others > 0 && std::chrono::steady_clock::now() < until) {
-      server.inspect([&](const group::Roster& roster) { others = roster.members_present() - 1; });
-      if (others > 0) server.wait_for_change(milliseconds(50));
-    }
+  // So that those who attend, and those who come within `least`, hear the last word before we are
+  // gone.
+  void linger(milliseconds least = {}) {
+    const auto begun = std::chrono::steady_clock::now();
+    const auto lasted = [&] { return std::chrono::steady_clock::now() - begun; };
+    const auto accompanied = [&] {
+      int members = 0;
+      server.inspect([&](const group::Roster& roster) { members = roster.members_present(); });
+      return members > 1;
+    };
+    while (lasted() < kGoodbye && (lasted() < least || accompanied()))
+      server.wait_for_change(milliseconds(50));
   }
 
   group::RendezvousServer server;
@@ -141,7 +146,7 @@ void end_in_failure(Group& group, const Invalid& error) {
     view.set_exit_code(static_cast<uint32_t>(error.exit_code()));
     view.set_message(error.what());
   });
-  group.linger();
+  group.linger(kReturn);
 }
 
 int leave(Group& group) {
