@@ -204,11 +204,7 @@ TEST(GroupTest, WhereAShardIsLostTooEverybodyIsToldWhatIsDamaged) {
   }
   ASSERT_FALSE(std::filesystem::exists(job.folder() / "result.json")) << "killed too late";
   truncate_manifests(job);
-  const size_t before = job.log("chief", 0).size();
-  job.start("chief", 0);
-  ASSERT_TRUE(eventually([&] {  // the word is for those who attend
-    return job.log("chief", 0).find("worker 0 joined", before) != std::string::npos;
-  }));
+  job.start("chief", 0);  // it may know before the worker is back
   job.start("ps", 0);
   for (const char* role : {"chief", "worker"}) {
     EXPECT_EQ(job.at(role, 0).wait(), 65) << job.log(role, 0);
