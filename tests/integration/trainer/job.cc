@@ -21,8 +21,8 @@ data:
   validation: {syntheticClasses: {samples: 500, shape: [64], classes: 10}}
   test: {syntheticClasses: {samples: 500, shape: [64], classes: 10}}
 batchSize: 16
-epochs: )" + std::to_string(epochs) +
-         "\n" + more;
+epochs: )" +
+         std::to_string(epochs) + "\n" + more;
 }
 
 Job::Job(const std::string& name, const std::string& training, int ps, int workers, bool evaluator,
