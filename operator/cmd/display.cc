@@ -58,6 +58,12 @@ std::string replicas_line(const api::TrainingJob& job) {
   return line.empty() ? "starting" : line;
 }
 
+bool is_being_evaluated(const api::TrainingJob& job) {
+  const auto evaluator = job.status.replica_statuses.find(api::Role::evaluator);
+  return job.status.is_true("SuccessCriteriaMet") &&
+         evaluator != job.status.replica_statuses.end() && evaluator->second.active > 0;
+}
+
 struct Field {
   std::string text;
   int worth;  // the least goes first
@@ -96,6 +102,11 @@ std::string grouped(int64_t number) {
 
 std::string progress_line(const api::TrainingJob& job, const Json& progress, size_t width) {
   const int64_t step = integer_or(progress, "step", 0);
+  if (is_being_evaluated(job)) {
+    return fmt::format("trained to step {}; the evaluator looks at the final checkpoint",
+                       grouped(step))
+        .substr(0, width);
+  }
   if (step <= 0) return replicas_line(job).substr(0, width);
   std::vector<Field> fields = {{"step " + grouped(step), 5}};
   if (const int64_t total = integer_or(progress, "totalSteps", 0); total > 0) {

@@ -146,7 +146,10 @@ class Run {
     if (signal_ == 0 || number == SIGTERM) signal_ = number;
     ++interruptions_;
     if (interruptions_ == 1) {
-      display_.print("stopping: the job saves a checkpoint and leaves; again to kill it now");
+      display_.print(is_decided() ? "the job has come to its end already, and its last replicas "
+                                    "leave; again to kill them now"
+                                  : "stopping: the job saves a checkpoint and leaves; again to "
+                                    "kill it now");
       cluster_.suspend();
     } else if (interruptions_ == 2 && !is_decided()) {
       display_.print("killing the replicas");

@@ -36,5 +36,18 @@ TEST(ProgressLine, is_never_wider_than_what_there_is) {
   }
 }
 
+TEST(ProgressLine, says_that_the_evaluator_is_waited_for) {
+  api::TrainingJob job;
+  api::Condition met;
+  met.type = "SuccessCriteriaMet";
+  met.status = true;
+  job.status.conditions = {met};
+  job.status.replica_statuses[api::Role::evaluator].succeeded = 1;
+  EXPECT_EQ(progress_line(job, progress(), 16), "step 1,500/1,564");
+  job.status.replica_statuses[api::Role::evaluator].active = 1;
+  EXPECT_EQ(progress_line(job, progress()),
+            "trained to step 1,500; the evaluator looks at the final checkpoint");
+}
+
 }  // namespace
 }  // namespace muster::cmd
