@@ -165,6 +165,7 @@ TEST_F(ExchangeTest, ASuccessorCompletesAStepThatOneShardHasCommitted) {
 }
 
 TEST_F(ExchangeTest, ALostLinkBreaksTheExchange) {
+  const std::vector<float> gradients = {1, 2};  // outlives the links that read it where it is
   Exchange member = exchange(1);
   member.connect(1);
   std::vector<float> parameters(2);
@@ -174,7 +175,6 @@ TEST_F(ExchangeTest, ALostLinkBreaksTheExchange) {
   network_.link(1, 1)->state_ = ShardLink::State::broken;
   compute::LossSums sums;
   sums.rows = 1;
-  const std::vector<float> gradients = {1, 2};
   const auto result = member.step(0, 0, sums, gradients, parameters, watch());
   EXPECT_NE(result.outcome, Exchange::Outcome::ok);
 }
