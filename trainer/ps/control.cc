@@ -88,8 +88,12 @@ std::vector<Reply> Control::Impl::call(size_t first, size_t end, std::chrono::mi
   std::vector<grpc::ClientContext> contexts(shards);
   const Open open(*this, contexts);
   std::vector<Reply> replies(shards);
-  std::vector<grpc::Status> statuses(shards);
   std::mutex mutex;
+  std::vector<grpc::Status> statuses;
+  {
+    const std::lock_guard lock(mutex);  // ThreadSanitizer does not see what gRPC orders
+    statuses.resize(shards);
+  }
   std::condition_variable changed;
   size_t left = shards;
   for (size_t i = 0; i < shards; ++i) {

@@ -29,6 +29,9 @@ TEST(Arena, IsZeroAndAlignedToPagesWhereThatIsAskedFor) {
 
 // A batch may be as large as its data allow and more: nobody waits for rows that never come.
 TEST(Arena, TakesMemoryOnlyWhereItIsWritten) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer's shadow of the arena is resident too";
+#endif
   constexpr int64_t kBytes = int64_t{256} << 20;
   Arena arena;
   const Block first = arena.add(64), large = arena.add_pages(kBytes), last = arena.add(64);
