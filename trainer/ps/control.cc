@@ -90,12 +90,13 @@ std::vector<Reply> Control::Impl::call(size_t first, size_t end, std::chrono::mi
   std::vector<Reply> replies(shards);
   std::mutex mutex;
   std::vector<grpc::Status> statuses;
+  size_t left = 0;
   {
     const std::lock_guard lock(mutex);  // ThreadSanitizer does not see what gRPC orders
     statuses.resize(shards);
+    left = shards;
   }
   std::condition_variable changed;
-  size_t left = shards;
   for (size_t i = 0; i < shards; ++i) {
     contexts[i].set_deadline(std::chrono::system_clock::now() + deadline);
     start(first + i, &contexts[i], &replies[i], [&, i](grpc::Status status) {
