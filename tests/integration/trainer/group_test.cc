@@ -160,8 +160,7 @@ TEST_P(LateLossTest, AChiefThatComesBackKnowsTheLastEpochsLoss) {
   Job job(std::string("lost-") + name, long_training(), 2, 1);
   job.start_all();
   ASSERT_TRUE(eventually([&] { return job.log("chief", 0).find(line) != std::string::npos; }));
-  job.at("chief", 0).signal(SIGKILL);
-  job.at("chief", 0).wait();
+  job.kill("chief", 0);
   ASSERT_FALSE(std::filesystem::exists(job.folder() / "result.json")) << "killed too late";
   job.start("chief", 0);
   job.expect_success();
@@ -183,8 +182,7 @@ TEST(GroupTest, WhatTheShardsHoldIsAsGoodWhereEveryCheckpointIsDamaged) {
   Job job("damaged-shards-live", long_training("checkpoint: {everySteps: 150}\n"), 2, 1);
   job.start_all();
   ASSERT_TRUE(job.wait_for_checkpoints(1));
-  job.at("chief", 0).signal(SIGKILL);
-  job.at("chief", 0).wait();
+  job.kill("chief", 0);
   ASSERT_FALSE(std::filesystem::exists(job.folder() / "result.json")) << "killed too late";
   truncate_manifests(job);
   job.start("chief", 0);
@@ -199,8 +197,7 @@ TEST(GroupTest, WhereAShardIsLostTooEverybodyIsToldWhatIsDamaged) {
   job.start_all();
   ASSERT_TRUE(job.wait_for_checkpoints(1));
   for (const char* role : {"chief", "ps"}) {
-    job.at(role, 0).signal(SIGKILL);
-    job.at(role, 0).wait();
+    job.kill(role, 0);
   }
   ASSERT_FALSE(std::filesystem::exists(job.folder() / "result.json")) << "killed too late";
   truncate_manifests(job);
@@ -220,8 +217,7 @@ TEST_P(AsyncLossTest, AReplicaThatComesBackLosesNoBatch) {
           2);
   job.start_all();
   ASSERT_TRUE(job.wait_for_checkpoints(1));
-  job.at(GetParam(), 0).signal(SIGKILL);
-  job.at(GetParam(), 0).wait();
+  job.kill(GetParam(), 0);
   job.start(GetParam(), 0);
   job.expect_chief_success();
   EXPECT_GE(job.result()["step"].get<int>(), 2500);

@@ -67,6 +67,11 @@ void Job::start_all() {
     for (int i = 0; i < count; ++i) start(role, i);
 }
 
+void Job::kill(const std::string& role, int index) {
+  at(role, index).signal(SIGKILL);
+  at(role, index).wait();
+}
+
 void Job::expect_success() {
   for (auto& [replica, process] : replicas_) {
     if (replica.first == "ps") continue;

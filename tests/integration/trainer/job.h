@@ -27,6 +27,8 @@ class Job {
                  const Process::Limits& limits = {});
   void start_all();
   Process& at(const std::string& role, int index) { return *replicas_.at({role, index}); }
+  // As an out-of-memory kill: at once, and seen to be over.
+  void kill(const std::string& role, int index);
   // It goes on, but is no longer the job's.
   std::unique_ptr<Process> release(const std::string& role, int index) {
     return std::move(replicas_.at({role, index}));

@@ -30,8 +30,7 @@ TEST(PolicyTest, WithABackupWorkerWhoComesBackJoinsAGroupThatWentOn) {
   Job job("backup-killed", training("policy: sync, backupWorkers: 1"), 1, 2);
   job.start_all();
   ASSERT_TRUE(job.wait_for_checkpoints(1));
-  job.at("worker", 0).signal(SIGKILL);
-  job.at("worker", 0).wait();
+  job.kill("worker", 0);
   ASSERT_TRUE(job.wait_for_checkpoints(3));
   job.start("worker", 0);
   job.expect_success();
@@ -45,8 +44,7 @@ TEST_P(BackupLossTest, AReplicaOfAJobOfTwoShardsThatComesBackCostsNoStep) {
           2);
   job.start_all();
   ASSERT_TRUE(job.wait_for_checkpoints(1));
-  job.at(GetParam(), 0).signal(SIGKILL);
-  job.at(GetParam(), 0).wait();
+  job.kill(GetParam(), 0);
   job.start(GetParam(), 0);
   job.expect_success();
   EXPECT_EQ(job.result()["step"], 834);
@@ -70,8 +68,7 @@ TEST_P(ManyShardsLossTest, AReplicaThatComesBackLosesNoBatch) {
   Job job(std::string(policy) + "-lost-" + role, training(std::string("policy: ") + policy), 2, 2);
   job.start_all();
   ASSERT_TRUE(job.wait_for_checkpoints(1));
-  job.at(role, 0).signal(SIGKILL);
-  job.at(role, 0).wait();
+  job.kill(role, 0);
   job.start(role, 0);
   job.expect_chief_success();
   EXPECT_GE(job.result()["step"].get<int>(), kBatches);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "trainer/spec/training_spec.h"
 
 namespace muster::data {
 
@@ -41,6 +42,15 @@ inline std::string gzip(const std::string& bytes) {
   out.resize(stream.total_out);
   deflateEnd(&stream);
   return out;
+}
+
+inline spec::DataSource idx(const std::filesystem::path& images,
+                            const std::filesystem::path& labels) {
+  spec::DataSource source;
+  source.kind = spec::SourceKind::idx;
+  source.images = images;
+  source.labels = labels;
+  return source;
 }
 
 // A folder of the running test alone, removed with it.

@@ -10,14 +10,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-spec::DataSource idx(const std::filesystem::path& images, const std::filesystem::path& labels) {
-  spec::DataSource source;
-  source.kind = spec::SourceKind::idx;
-  source.images = images;
-  source.labels = labels;
-  return source;
-}
-
 // Through the file, `bytes` from its end, a bit is not as it was.
 std::string flipped(std::string text, size_t bytes) {
   text[text.size() - bytes] ^= 1;

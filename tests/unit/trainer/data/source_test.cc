@@ -15,14 +15,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-spec::DataSource idx(const std::filesystem::path& images, const std::filesystem::path& labels) {
-  spec::DataSource source;
-  source.kind = spec::SourceKind::idx;
-  source.images = images;
-  source.labels = labels;
-  return source;
-}
-
 std::string error_of(const spec::DataSource& source) {
   try {
     open_dataset(source);

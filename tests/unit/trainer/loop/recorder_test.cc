@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <cstdlib>
+#include <functional>
 
 #include "common/file.h"
 #include "common/log.h"
@@ -71,13 +72,20 @@ TEST(RecorderTest, RatesAreOfTheStepsAndTheTimeOfTheSameProcesses) {
   EXPECT_EQ(state["steps"], 200);
 }
 
-// The epoch's losses are its steps', whichever process took them.
-TEST(RecorderTest, SaysOverWhatAMeanIs) {
+// What `work` logs, as text.
+std::string log_of(const std::function<void()>& work) {
   setenv("MUSTER_LOG_FORMAT", "text", 1);
-  metrics::Reporter reporter("", "chief", 0);
   testing::internal::CaptureStderr();
   log::initialize("test");
-  {
+  work();
+  unsetenv("MUSTER_LOG_FORMAT");
+  return testing::internal::GetCapturedStderr();
+}
+
+// The epoch's losses are its steps', whichever process took them.
+TEST(RecorderTest, SaysOverWhatAMeanIs) {
+  metrics::Reporter reporter("", "chief", 0);
+  const std::string log = log_of([&] {
     Recorder recorder({}, reporter, nullptr);
     checkpoint::Position position;
     position.step = 3;
@@ -88,20 +96,15 @@ TEST(RecorderTest, SaysOverWhatAMeanIs) {
     take_steps(recorder, position, 2);
     recorder.end(position);
     EXPECT_EQ(position.sums.train_loss(position.epoch), (100.0 + 5.0) / 20);
-  }
-  const std::string log = testing::internal::GetCapturedStderr();
-  unsetenv("MUSTER_LOG_FORMAT");
+  });
   EXPECT_THAT(log, HasSubstr("epoch 1 done at step 5: whole epoch: cost 5.2500"));
   EXPECT_THAT(log, HasSubstr("step 6 of 6: last 1 steps: cost 0.5000"));
 }
 
 // It died before it could say so.
 TEST(RecorderTest, TellsTheEpochThatEndedWhileNobodyWasThere) {
-  setenv("MUSTER_LOG_FORMAT", "text", 1);
   metrics::Reporter reporter("", "chief", 0);
-  testing::internal::CaptureStderr();
-  log::initialize("test");
-  {
+  const std::string log = log_of([&] {
     Recorder recorder({}, reporter, nullptr);
     checkpoint::Position position;
     position.step = 3;
@@ -109,9 +112,7 @@ TEST(RecorderTest, TellsTheEpochThatEndedWhileNobodyWasThere) {
     position.sums.add(0, {10.0, 0, 10});
     recorder.begin(position, 3, 1);
     recorder.end(position);
-  }
-  const std::string log = testing::internal::GetCapturedStderr();
-  unsetenv("MUSTER_LOG_FORMAT");
+  });
   EXPECT_THAT(log, HasSubstr("epoch 1 done at step 3: whole epoch: cost 1.0000"));
   EXPECT_EQ(reporter.snapshot().loss, 1.0);
 }
@@ -129,18 +130,13 @@ TEST(CheckpointerTest, WarnsOfTheFirstFailureInARowAndCountsAll) {
   Checkpointer::Options options;
   options.storage = folder;
   options.failed = [&] { ++failures; };
-  setenv("MUSTER_LOG_FORMAT", "text", 1);
-  testing::internal::CaptureStderr();
-  log::initialize("test");
-  {
+  const std::string log = log_of([&] {
     Checkpointer checkpointer(store, options);
     checkpointer.take(synchronizer, {});
     EXPECT_THROW(checkpointer.take_now(synchronizer, {}, false), WriteError);  // after the first
     checkpointer.take(synchronizer, {});
     EXPECT_THROW(checkpointer.take_now(synchronizer, {}, false), WriteError);
-  }
-  const std::string log = testing::internal::GetCapturedStderr();
-  unsetenv("MUSTER_LOG_FORMAT");
+  });
   EXPECT_EQ(failures, 2);
   EXPECT_THAT(log, AllOf(HasSubstr("warning test: no checkpoint of step 0; training goes on: "),
                          HasSubstr((folder / "checkpoints").string()),
