@@ -144,6 +144,7 @@ std::map<std::string, std::string> ChaosJob::environment(const Replica& replica)
 void ChaosJob::start(const Replica& replica) {
   note("start " + name_of(replica));
   ++starts_[replica];
+  killed_.erase(replica);
   job_.start(replica.first, replica.second, environment(replica));
 }
 
@@ -189,6 +190,7 @@ void ChaosJob::run_for(double seconds) {
 void ChaosJob::signal(const Replica& replica, int number) {
   if (ended_.contains(replica)) return;
   note("signal " + std::to_string(number) + " to " + name_of(replica));
+  if (number == SIGKILL) killed_.insert(replica);
   job_.at(replica.first, replica.second).signal(number);
 }
 
@@ -247,7 +249,8 @@ void ChaosJob::finish() {
     integration::Process& process = job_.at("ps", replica.second);
     if (!process.running()) continue;  // waiting to be started again
     signal(replica, SIGTERM);
-    EXPECT_EQ(process.wait(seconds(60)), kTerminated) << log(replica) << story();
+    const int expected = killed_.contains(replica) ? 128 + SIGKILL : kTerminated;
+    EXPECT_EQ(process.wait(seconds(60)), expected) << log(replica) << story();
   }
 }
 

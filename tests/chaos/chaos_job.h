@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -100,6 +101,7 @@ class ChaosJob {
   std::vector<Replica> replicas_;
   std::map<Replica, bool> grpc_;
   std::map<Replica, int> starts_;
+  std::set<Replica> killed_;                    // and not yet started again
   std::map<Replica, Clock::time_point> again_;  // when who has ended is to be started
   std::map<Replica, int> ended_;
   std::map<Replica, std::unique_ptr<Relay>> relays_;
