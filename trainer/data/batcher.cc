@@ -5,14 +5,6 @@
 namespace muster::data {
 namespace {
 
-constexpr uint64_t kCacheLine = 64;
-
-uint64_t bytes_of(const Dataset& dataset) {
-  uint64_t bytes = dataset.element_type() == compute::ElementType::uint8 ? 1 : sizeof(float);
-  for (const int64_t size : dataset.sample_shape()) bytes *= static_cast<uint64_t>(size);
-  return bytes;
-}
-
 // How many of `rows` positions from `begin` there are.
 uint64_t clip(uint64_t size, uint64_t max_rows, uint64_t begin, int64_t rows) {
   if (begin >= size || rows <= 0) return 0;
@@ -25,7 +17,6 @@ Batcher::Batcher(const Dataset& dataset, EpochOrder& order, int64_t max_rows)
     : dataset_(dataset),
       order_(order),
       max_rows_(static_cast<uint64_t>(std::max<int64_t>(max_rows, 0))),
-      sample_bytes_(bytes_of(dataset)),
       features_(max_rows_),
       positions_(max_rows_) {
   if (dataset.has_labels()) {
@@ -58,10 +49,7 @@ const compute::Batch& Batcher::fill(uint64_t epoch, uint64_t begin, int64_t rows
 
 void Batcher::prefetch(uint64_t epoch, uint64_t begin, int64_t rows) {
   const uint64_t count = clip(order_.size(), max_rows_, begin, rows);
-  for (uint64_t i = 0; i < count; ++i) {
-    const char* sample = static_cast<const char*>(dataset_.features(order_.at(epoch, begin + i)));
-    for (uint64_t at = 0; at < sample_bytes_; at += kCacheLine) __builtin_prefetch(sample + at);
-  }
+  for (uint64_t i = 0; i < count; ++i) dataset_.will_need(order_.at(epoch, begin + i));
 }
 
 }  // namespace muster::data

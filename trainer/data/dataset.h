@@ -27,6 +27,8 @@ class Dataset {
   virtual const void* features(uint64_t index) const = 0;
   virtual int32_t label(uint64_t index) const = 0;
   virtual const float* target(uint64_t index) const = 0;  // nullptr where there are none
+  // Sample `index` is soon wanted: where it may lie on a disk, it is fetched meanwhile.
+  virtual void will_need(uint64_t index) const = 0;
   // For messages: "sample 12 of train-labels.gz", counted as the file counts.
   virtual std::string describe(uint64_t index) const = 0;
 };
@@ -69,15 +71,13 @@ class Batcher {
   // Positions [begin, begin + rows) of `epoch`, clipped to the epoch's end and to max_rows. The
   // result is valid until the next call.
   const compute::Batch& fill(uint64_t epoch, uint64_t begin, int64_t rows);
-  // Asks the processor to bring the samples of a later batch nearer, `prefetch` of the spec;
-  // changes nothing else.
+  // The samples of a later batch are soon wanted; clipped as in fill(), whose result it leaves.
   void prefetch(uint64_t epoch, uint64_t begin, int64_t rows);
 
  private:
   const Dataset& dataset_;
   EpochOrder& order_;
   uint64_t max_rows_;
-  uint64_t sample_bytes_;
   std::vector<const void*> features_;
   std::vector<int32_t> labels_;
   std::vector<const float*> targets_;

@@ -19,6 +19,10 @@ const float* MemoryDataset::target(uint64_t index) const {
   return samples_.targets.data() + index * static_cast<uint64_t>(samples_.label_count);
 }
 
+void MemoryDataset::will_need(uint64_t index) const {
+  samples_.features.will_need(index * sample_bytes_, sample_bytes_);
+}
+
 std::string MemoryDataset::describe(uint64_t index) const {
   return fmt::format("sample {} of {}", samples_.first + index, samples_.name);
 }

@@ -42,6 +42,7 @@ class MemoryDataset : public Dataset {
   const void* features(uint64_t index) const override;
   int32_t label(uint64_t index) const override { return samples_.labels[index]; }
   const float* target(uint64_t index) const override;
+  void will_need(uint64_t index) const override;
   std::string describe(uint64_t index) const override;
 
  private:

@@ -59,7 +59,7 @@ void* map(size_t bytes, StorageKind kind) {
 
 }  // namespace
 
-Storage::Storage(size_t bytes, StorageKind kind) : size_(bytes) {
+Storage::Storage(size_t bytes, StorageKind kind) : size_(bytes), kind_(kind) {
   if (bytes == 0) return;
   void* data = map(bytes, kind);
   if (data == MAP_FAILED) {
@@ -76,12 +76,22 @@ Storage::~Storage() {
 }
 
 Storage::Storage(Storage&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      kind_(other.kind_) {}
 
 Storage& Storage::operator=(Storage&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
+  std::swap(kind_, other.kind_);
   return *this;
+}
+
+void Storage::will_need(size_t begin, size_t bytes) const {
+  if (kind_ == StorageKind::memory || bytes == 0) return;
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const size_t first = begin / page * page;
+  ::madvise(data_ + first, begin + bytes - first, MADV_WILLNEED);
 }
 
 }  // namespace muster::data

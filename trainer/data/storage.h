@@ -25,12 +25,15 @@ class Storage {
 
   std::span<std::byte> bytes() { return {data_, size_}; }
   std::span<const std::byte> bytes() const { return {data_, size_}; }
+  // Has the system read a part that it has given to the disk, without waiting for it.
+  void will_need(size_t begin, size_t bytes) const;
   // The bytes as floats.
   std::span<float> floats() { return {reinterpret_cast<float*>(data_), size_ / sizeof(float)}; }
 
  private:
   std::byte* data_ = nullptr;
   size_t size_ = 0;
+  StorageKind kind_ = StorageKind::memory;
 };
 
 }  // namespace muster::data

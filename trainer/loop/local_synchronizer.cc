@@ -75,8 +75,8 @@ Synchronizer::StepResult LocalSynchronizer::step(const Work& work, Feed& feed, s
   update.t = position_.optimizer_t + 1;
   StepResult result;
   if (work.batches == 1) {
-    result.sums = assembly_.engine->train(feed.batch(work.epoch, work.first_batch),
-                                          *assembly_.optimizer, update, slot_views_);
+    result.sums =
+        assembly_.engine->train(feed.batch(work), *assembly_.optimizer, update, slot_views_);
   } else {
     result.sums = gradients_.compute(work, feed);
     update.inverse_rows = 1.0f / static_cast<float>(result.sums.rows);

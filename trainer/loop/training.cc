@@ -135,7 +135,7 @@ Assembly assemble(Training training, int members, bool distributed, const Thread
   options.exclusive = threads.exclusive;
   assembly.engine = compute::Engine::create(spec.model, options);
   assembly.optimizer = compute::Optimizer::create(spec.optimizer, assembly.engine->layout());
-  assembly.feed = std::make_unique<Feed>(*assembly.train, spec.data.train.shuffle, spec.seed,
+  assembly.feed = std::make_unique<Feed>(*assembly.train, spec.data.train, spec.seed,
                                          spec.batch_size, assembly.workload->batches_per_epoch());
   assembly.training = std::move(training);
   return assembly;

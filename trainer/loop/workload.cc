@@ -68,6 +68,7 @@ Work Workload::part_of(const checkpoint::Position& position, int rank) const {
   work.first_batch = position.next_batch + static_cast<uint64_t>(rank) * accumulation_;
   work.batches = static_cast<int>(accumulation_);
   work.ticket = position.epoch * tickets_per_epoch() + position.next_batch / accumulation_;
+  work.following = work.first_batch + members_ * accumulation_;
   return work;
 }
 
@@ -89,6 +90,7 @@ Work Workload::ticket(uint64_t number) const {
   work.epoch = number / tickets_per_epoch();
   work.first_batch = number % tickets_per_epoch() * accumulation_;
   work.batches = static_cast<int>(accumulation_);
+  work.following = work.first_batch + members_ * accumulation_;
   return work;
 }
 

@@ -118,16 +118,5 @@ TEST(Batcher, GivesTargetsOfARegression) {
   EXPECT_EQ(batch.type, compute::ElementType::float32);
 }
 
-TEST(Batcher, PrefetchLeavesTheBatchAsItIs) {
-  const MemoryDataset dataset(labelled(10));
-  EpochOrder order(10, true, 4);
-  Batcher batcher(dataset, order, 4);
-  const compute::Batch& batch = batcher.fill(0, 0, 4);
-  const std::vector<const void*> before(batch.features.begin(), batch.features.end());
-  batcher.prefetch(0, 4, 4);
-  batcher.prefetch(0, 8, 4);
-  EXPECT_EQ(std::vector<const void*>(batch.features.begin(), batch.features.end()), before);
-}
-
 }  // namespace
 }  // namespace muster::data
