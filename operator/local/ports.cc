@@ -4,11 +4,11 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include <random>
 #include <set>
 
 #include "common/descriptor.h"
 #include "common/error.h"
+#include "common/random.h"
 
 namespace muster::local {
 
@@ -18,9 +18,8 @@ constexpr int kFirstPort = 20000;
 constexpr int kLastPort = 32000;
 
 int choose_port(const std::set<int>& taken) {
-  std::random_device random;
   const int count = kLastPort - kFirstPort + 1;
-  const int start = std::uniform_int_distribution<int>(0, count - 1)(random);
+  const int start = static_cast<int>(random_number() % static_cast<uint64_t>(count));
   for (int step = 0; step < count; ++step) {
     const int port = kFirstPort + (start + step) % count;
     if (!taken.contains(port) && is_port_free(port)) return port;

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <random>
+
+#include "common/random.h"
 
 namespace muster::checkpoint {
 
@@ -12,8 +13,7 @@ using std::chrono::system_clock;
 
 std::string unique_name() {
   const auto now = std::chrono::duration_cast<seconds>(system_clock::now().time_since_epoch());
-  std::random_device random;
-  return fmt::format("{}-{:08x}{:08x}", now.count(), random(), random());
+  return fmt::format("{}-{:016x}", now.count(), random_number());
 }
 
 std::optional<system_clock::time_point> time_of(std::string_view unique_name) {

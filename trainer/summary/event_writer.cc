@@ -6,11 +6,11 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <random>
 
 #include "common/error.h"
 #include "common/file.h"
 #include "common/log.h"
+#include "common/random.h"
 #include "proto/muster/event.pb.h"
 #include "trainer/summary/record.h"
 
@@ -32,9 +32,8 @@ std::string host_name() {
 }
 
 std::string file_name() {
-  std::random_device random;
-  return fmt::format("events.out.tfevents.{:010}.{}.{}.{:08x}",
-                     static_cast<int64_t>(unix_seconds()), host_name(), getpid(), random());
+  return fmt::format("events.out.tfevents.{:010}.{}.{}.{:016x}",
+                     static_cast<int64_t>(unix_seconds()), host_name(), getpid(), random_number());
 }
 
 tensorboard::Event scalar_event(const std::string& tag, uint64_t step, double value) {
