@@ -65,7 +65,8 @@ JobSource load_job(const RunOptions& options) {
                          fs::absolute(options.manifest).parent_path().lexically_normal(),
                          starts_trainer(job) ? find_trainer() : fs::path(),
                          local::inherited_environment()};
-  std::vector<std::string> notes = spec::training_notes(document, "spec.training");
+  std::vector<std::string> notes =
+      spec::training_notes(document, "spec.training", look_here(options.manifest));
   return {std::move(job), std::move(document), std::move(setting), std::move(notes)};
 }
 
@@ -88,6 +89,31 @@ fs::path require_trainer() {
                                 : "expected an executable muster-trainer, found " +
                                       trainer.string() + ", which is not",
                 kBadConfig);
+}
+
+bool has_role(const api::TrainingJob& job, api::Role role) {
+  const auto spec = job.replicas.find(role);
+  return spec != job.replicas.end() && spec->second.replicas > 0;
+}
+
+api::Role leader_of(const api::TrainingJob& job) {
+  return has_role(job, api::Role::chief) ? api::Role::chief : api::Role::worker;
+}
+
+std::optional<fs::path> trainer_folder(const JobSource& source, api::Role role) {
+  if (!has_role(source.job, role)) return std::nullopt;
+  std::map<std::string, int> ports;
+  for (const std::string& name : local::port_names(source.job)) ports[name] = 0;
+  const local::ReplicaLaunch replica =
+      local::replica_launch(source.job, role, 0, 0, source.setting, ports);
+  return replica.runs_trainer ? std::optional(replica.launch.directory) : std::nullopt;
+}
+
+bool starts_replicas(const api::TrainingJob& job) {
+  const api::JobStatus& status = job.status;
+  const bool decided = status.is_true("Finished") || status.is_true("FailureTarget") ||
+                       status.is_true("SuccessCriteriaMet");
+  return !job.suspend && !decided;
 }
 
 std::string shown(const fs::path& path) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,17 @@ JobSource load_job(const RunOptions& options);
 std::filesystem::path find_trainer();
 // Throws Invalid where there is none.
 std::filesystem::path require_trainer();
+
+bool has_role(const api::TrainingJob& job, api::Role role);
+// The role whose first replica leads the training.
+api::Role leader_of(const api::TrainingJob& job);
+// The folder that relative paths of a role start at; nothing where the job has no such role, or it
+// does not run muster-trainer here.
+std::optional<std::filesystem::path> trainer_folder(const JobSource& source, api::Role role);
+
+// False of a job that is suspended or whose end is decided: nothing is started any more that would
+// read its data.
+bool starts_replicas(const api::TrainingJob& job);
 
 // "--directory" as a user would repeat it: relative to here where that is shorter and cannot be
 // taken for anything else.

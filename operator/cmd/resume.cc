@@ -7,7 +7,9 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "common/file.h"
 #include "common/json.h"
+#include "operator/cmd/initial_weights.h"
 #include "trainer/checkpoint/resume.h"
 
 namespace muster::cmd {
@@ -61,8 +63,7 @@ namespace {
 // The manifest that the directory was last run with; nothing if it never was.
 std::optional<Document> last_run(const JobSource& source) {
   const fs::path manifest = source.setting.directory.manifest();
-  std::error_code error;
-  if (!fs::exists(manifest, error)) return std::nullopt;
+  if (!is_there(manifest)) return std::nullopt;
   Document before = Document::load(manifest);
   apply_schema(api::training_job_schema(),
                before);  // for the defaults of fields that are newer than it
@@ -113,15 +114,27 @@ std::vector<spec::Change> changes_since_last_run(const JobSource& source) {
   return spec::changes(before->value(), source.document.value());
 }
 
+namespace {
+
+// Of a job without a checkpoint.
+std::vector<std::string> check_beginning(const JobSource& source) {
+  std::vector<std::string> notes;
+  if (!source.job.status.conditions.empty()) {  // it was run before
+    notes.push_back(fmt::format("there is no checkpoint in {}: training begins again at step 0",
+                                shown(source.setting.directory.root() / "checkpoints")));
+  }
+  if (!starts_replicas(source.job)) return notes;
+  if (std::string note = check_initial_weights(source); !note.empty()) notes.push_back(note);
+  return notes;
+}
+
+}  // namespace
+
 std::vector<std::string> check_resume(const JobSource& source) {
   if (source.job.training.is_null()) return {};
   const auto search = search_checkpoints(source.setting.directory);
   const auto& found = search.or_refuse();
-  if (!found) {
-    if (source.job.status.conditions.empty()) return {};  // never run
-    return {fmt::format("there is no checkpoint in {}: training begins again at step 0",
-                        shown(source.setting.directory.root() / "checkpoints"))};
-  }
+  if (!found) return check_beginning(source);
   const std::string name = found->directory.filename().string();
   const checkpoint::Resumption resumption = resumption_from(*found, source.job);
   const auto where = [&](const std::string& path) { return source.document.locate(path); };
@@ -145,19 +158,35 @@ std::string retry_warning(const JobSource& source, int exit_code) {
               : "";
 }
 
+namespace {
+
+// Whether the learning rate of a run that diverged says anything of what the manifest now asks for.
+bool updates_otherwise(const JobSource& source) {
+  const auto changed = changes_since_last_run(source);
+  return std::ranges::any_of(changed, [](const spec::Change& change) {
+    const std::string rate = std::string(kTraining) + ".optimizer.learningRate";
+    const bool below = change.path.starts_with(std::string(kTraining) + ".optimizer.") ||
+                       change.path.starts_with(std::string(kTraining) + ".learningRateSchedule");
+    return below && change.path != rate;
+  });
+}
+
+}  // namespace
+
 std::string how_to_retry(const JobSource& source, const RunOptions& options, int exit_code) {
   const bool trains = !source.job.training.is_null();
   const std::string what = trains ? where_from(source.setting.directory) : "To begin again";
   RunOptions mended = options;
   std::vector<std::string> more;
-  if (exit_code == kDiverged) {
+  const bool changed = exit_code == kDiverged && updates_otherwise(source);
+  if (exit_code == kDiverged && !changed) {
     const std::string smaller = smaller_rate(last_training(source));
     const std::string field = smaller.substr(0, smaller.find('=') + 1);
     std::erase_if(mended.sets, [&](const std::string& set) { return set.starts_with(field); });
     more = {"--set", smaller};
   }
   more.push_back("--retry");
-  return what + to_be_mended(exit_code) + ": " +
+  return what + (changed ? " with the optimizer as it is now" : to_be_mended(exit_code)) + ": " +
          run_command(mended, source.setting.directory, more);
 }
 

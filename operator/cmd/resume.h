@@ -19,8 +19,9 @@ std::vector<spec::Change> changes_since_last_run(const JobSource& source);
 
 // Before anything in the directory is touched: whether its newest checkpoint can be gone on from
 // with the manifest as it is now. Throws Invalid naming every field that stands in the way, with
-// both values and its line; and where there are only damaged ones, naming each. Returns what else
-// has changed, a sentence each.
+// both values and its line; and where there are only damaged ones, naming each. Where there is none
+// and it begins at step 0, whether it can: see check_initial_weights. Returns what else has
+// changed, or is not as may be thought, a sentence each.
 std::vector<std::string> check_resume(const JobSource& source);
 
 // Why a job that failed and ended with `exit_code` should not be retried as it is, or "".

@@ -17,7 +17,7 @@ namespace muster::checkpoint {
 //   checkpoints/ckpt-<step>-g<generation>/
 //     model-00000-of-00002.safetensors      weights and state, one file a shard
 //     optimizer-00000-of-00002.safetensors  slots, "<slot>/<tensor>"
-//     model.safetensors.index.json          Hugging Face's index
+//     model.safetensors.index.json          Hugging Face's index; in the manifest like the others
 //     manifest.json                         what readers trust: see Manifest
 //   checkpoints/checkpoint                  TensorFlow's CheckpointState text
 //   checkpoints/best                        name of the folder that is kept whatever its age
@@ -42,9 +42,14 @@ std::filesystem::path export_model(const std::filesystem::path& job_directory,
                                    const compute::ParameterLayout& layout,
                                    std::span<const float> parameters, const Json& training);
 
-// `initializeFrom`: fills `values` as Store::load does with prefix "", from a published checkpoint
-// folder (verified first) or one safetensors file such as the export.
-void load_weights(const std::filesystem::path& path, const compute::ParameterLayout& layout,
-                  compute::Range range, std::span<float> values);
+// `initializeFrom`: puts the weights of `from`, a published checkpoint's folder (verified first) or
+// one safetensors file such as the export, in the place of the initializers'. Tensors are known by
+// name; `parameters` are layout.size() floats. Returns the names of those that `from` has not: they
+// are left as they were. Throws Invalid, its message beginning with `field`, where a tensor has
+// another shape or a value that is not finite, where `from` has none of the model's, and where it
+// cannot be used at all; `parameters` are worth nothing then.
+std::vector<std::string> take_weights(const std::string& field, const std::filesystem::path& from,
+                                      const compute::ParameterLayout& layout,
+                                      std::span<float> parameters);
 
 }  // namespace muster::checkpoint

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 
@@ -11,6 +12,10 @@
 
 namespace muster::checkpoint {
 namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMostNames = 8;  // in an error
 
 // Floats [first, first + count) of a tensor, in a file.
 struct Part {
@@ -32,11 +37,16 @@ class Shards {
  public:
   explicit Shards(std::string name) : name_(std::move(name)) {}
 
-  void add(const std::filesystem::path& path, const std::vector<Slice>* manifest_slices);
+  void add(const fs::path& path, const std::vector<Slice>* manifest_slices);
   void load(const compute::ParameterLayout& layout, compute::Range range, std::span<float> values,
             const std::string& prefix) const;
+  // Of the layout's tensors, those that have a namesake here; returns the names of the others.
+  std::vector<std::string> load_namesakes(const compute::ParameterLayout& layout,
+                                          std::span<float> values) const;
 
  private:
+  void require_shapes(const compute::ParameterLayout& layout) const;
+  void require_any(const compute::ParameterLayout& layout) const;
   void add_copies(const std::string& name, const compute::ParameterTensor& tensor, uint64_t begin,
                   std::span<float> to, std::vector<Copy>& copies) const;
 
@@ -64,7 +74,7 @@ Part part_of(const InputFile& file, const SafetensorsHeader::Tensor& tensor, con
   return part;
 }
 
-void Shards::add(const std::filesystem::path& path, const std::vector<Slice>* manifest_slices) {
+void Shards::add(const fs::path& path, const std::vector<Slice>* manifest_slices) {
   const InputFile& file = *files_.emplace_back(std::make_unique<InputFile>(path));
   const SafetensorsHeader header = SafetensorsHeader::read(file);
   const std::string file_name = path.filename().string();
@@ -123,6 +133,64 @@ void Shards::load(const compute::ParameterLayout& layout, compute::Range range,
   for (const Copy& copy : copies) copy.file->read_at(copy.at, std::as_writable_bytes(copy.to));
 }
 
+void Shards::require_any(const compute::ParameterLayout& layout) const {
+  const auto has = [&](const auto& tensor) { return parts_.contains(tensor.name); };
+  if (std::ranges::any_of(layout.tensors(), has)) return;
+  std::vector<std::string> names;
+  for (const auto& [name, parts] : parts_) names.push_back(name);
+  const size_t others = names.size() > kMostNames ? names.size() - kMostNames : 0;
+  names.resize(names.size() - others);
+  throw Invalid(
+      fmt::format("{}: expected a tensor of the model, such as {}, found {}{}", name_,
+                  layout.tensors().empty() ? "none" : layout.tensors().front().name,
+                  names.empty() ? "none at all" : fmt::format("only {}", fmt::join(names, ", ")),
+                  others > 0 ? fmt::format(" and {} more", others) : ""));
+}
+
+void Shards::require_shapes(const compute::ParameterLayout& layout) const {
+  std::vector<std::string> misfits;
+  for (const auto& tensor : layout.tensors()) {
+    const auto found = parts_.find(tensor.name);
+    if (found == parts_.end() || found->second.front().shape == tensor.shape) continue;
+    misfits.push_back(fmt::format("{} of [{}] instead of [{}]", tensor.name,
+                                  fmt::join(found->second.front().shape, ", "),
+                                  fmt::join(tensor.shape, ", ")));
+  }
+  if (misfits.empty()) return;
+  throw Invalid(
+      fmt::format("{}: expected tensors of the model's shapes, found {}; a layer with "
+                  "another name begins with its initializer",
+                  name_, fmt::join(misfits, ", ")));
+}
+
+void require_finite(const std::string& file, const std::string& tensor,
+                    std::span<const float> values) {
+  const auto found = std::ranges::find_if(values, [](float v) { return !std::isfinite(v); });
+  if (found == values.end()) return;
+  throw Invalid(fmt::format("{}: tensor {}: expected finite numbers, found {} as element {}", file,
+                            tensor, *found, found - values.begin()));
+}
+
+std::vector<std::string> Shards::load_namesakes(const compute::ParameterLayout& layout,
+                                                std::span<float> values) const {
+  require_any(layout);
+  require_shapes(layout);
+  std::vector<std::string> others;
+  for (const auto& tensor : layout.tensors()) {
+    if (!tensor.tied_to.empty()) continue;
+    if (!parts_.contains(tensor.name)) {
+      others.push_back(tensor.name);
+      continue;
+    }
+    const std::span<float> to = values.subspan(tensor.offset, tensor.count);
+    std::vector<Copy> copies;
+    add_copies(tensor.name, tensor, 0, to, copies);
+    for (const Copy& copy : copies) copy.file->read_at(copy.at, std::as_writable_bytes(copy.to));
+    require_finite(name_, tensor.name, to);
+  }
+  return others;
+}
+
 }  // namespace
 
 void Store::load(const Found& found, const compute::ParameterLayout& layout, compute::Range range,
@@ -136,18 +204,42 @@ void Store::load(const Found& found, const compute::ParameterLayout& layout, com
   shards.load(layout, range, values, prefix);
 }
 
-void load_weights(const std::filesystem::path& path, const compute::ParameterLayout& layout,
-                  compute::Range range, std::span<float> values) {
+namespace {
+
+Shards open_folder(const fs::path& folder) {
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
-    const Store::Found found{path, Store::read_manifest(path)};
-    Store::verify(found);
-    Store::load(found, layout, range, values, "");
-    return;
+  if (fs::is_directory(folder / "checkpoints", ignored)) {
+    throw Invalid(folder.string() +
+                  ": expected a checkpoint's folder or a safetensors file, found a job's "
+                  "directory; name its model/model.safetensors, or one of its checkpoints");
   }
-  Shards shards(path.string());
-  shards.add(path, nullptr);
-  shards.load(layout, range, values, "");
+  const Store::Found found{folder, Store::read_manifest(folder)};
+  Store::verify(found);
+  Shards shards(folder.string());
+  for (const FileEntry& entry : found.manifest.files) {
+    if (entry.name.starts_with("model-")) shards.add(folder / entry.name, &found.manifest.slices);
+  }
+  return shards;
+}
+
+Shards open_weights(const fs::path& from) {
+  std::error_code ignored;
+  if (fs::is_directory(from, ignored)) return open_folder(from);
+  Shards shards(from.string());
+  shards.add(from, nullptr);
+  return shards;
+}
+
+}  // namespace
+
+std::vector<std::string> take_weights(const std::string& field, const fs::path& from,
+                                      const compute::ParameterLayout& layout,
+                                      std::span<float> parameters) {
+  try {
+    return open_weights(from).load_namesakes(layout, parameters);
+  } catch (const Invalid& error) {
+    throw Invalid(field + ": " + error.what(), error.exit_code());
+  }
 }
 
 }  // namespace muster::checkpoint

@@ -106,7 +106,8 @@ Resumption resume(const Manifest& manifest, const Json& training, bool distribut
     if (!same_tensors && below("model")) {
       result.obstacles.push_back({change,
                                   "a changed model needs a directory of its own; "
-                                  "initializeFrom takes what still fits"});
+                                  "initializeFrom takes the weights of layers that have kept "
+                                  "name and shape"});
     } else if (!has_slots && below("optimizer")) {
       result.obstacles.push_back({change,
                                   "the checkpoint has not what this optimizer keeps for "

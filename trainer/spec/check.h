@@ -42,7 +42,13 @@ std::vector<Problem> validate_training(Document& document, const LookUp& look_up
 
 // What is as good as certainly not meant, though it can be done; a line each, as Problem::text().
 // Precondition: no problems.
-std::vector<std::string> training_notes(const Document& document, const std::string& path);
+std::vector<std::string> training_notes(const Document& document, const std::string& path,
+                                        const LookUp& look_up = {});
+
+// The model as the trainer builds it, with what its training data decide; nothing where they are
+// not known. Precondition: there is a training at `path`, without problems.
+std::optional<compute::ModelSpec> model_on_data(const Document& document, const std::string& path,
+                                                const LookUp& look_up);
 
 // Loads a training.yaml and fills in its defaults; throws Invalid (kBadConfig) with every problem.
 Document load_training(const std::filesystem::path& path);

@@ -39,6 +39,10 @@ class Fit {
   Fit(const std::string& path, const Json& training, Problems& problems, const LookUp& look_up)
       : path_(path), training_(training), problems_(problems), look_up_(look_up) {}
 
+  // As far as run() has found them out.
+  const compute::ModelSpec& model() const { return model_; }
+  const std::optional<uint64_t>& train_samples() const { return train_samples_; }
+
   void run() {
     for (const char* part : kParts) open(part);
     check_remainder();
@@ -106,26 +110,37 @@ class Fit {
 
   // The training data decide what the model leaves open.
   void check_shape(const std::string& part, const Found& found) {
-    const std::optional<int64_t> width = compute::element_count(found.facts.sample_shape);
+    const std::vector<int64_t>& shape = found.facts.sample_shape;
+    const std::optional<int64_t> width = compute::element_count(shape);
     const std::string shape_path = at(path_in(part, found, "images", "shape"));
     if (!width) {
-      problems_.report(shape_path, compute::kCountable,
-                       compute::to_string(found.facts.sample_shape));
+      problems_.report(shape_path, compute::kCountable, compute::to_string(shape));
       return;
     }
     if (part == "train" && model_.label_count == 0) model_.label_count = found.facts.label_count;
-    if (part == "train" && model_.input_shape.empty()) {
+    if (wanted_.empty()) wanted_ = model_.input_shape;
+    if (part == "train" && wanted_.empty()) {
+      wanted_ = shape;
       model_.input_shape = {*width};
       from_train_ = true;
     }
-    if (model_.input_shape.empty()) return;
-    const std::optional<int64_t> wanted = compute::element_count(model_.input_shape);
-    if (!wanted || wanted == width) return;  // what cannot be counted, the graph's check reports
-    problems_.report(
-        shape_path,
-        fmt::format("samples of {} elements, {}", *wanted,
-                    from_train_ ? "as data.train has" : "as the model " + model_.name + " takes"),
-        fmt::format("{} ({})", *width, compute::to_string(found.facts.sample_shape)));
+    if (!wanted_.empty()) compare(shape_path, shape, *width);
+  }
+
+  void compare(const std::string& path, const std::vector<int64_t>& shape, int64_t width) {
+    const std::string because =
+        from_train_ ? "as data.train has" : "as the model " + model_.name + " takes";
+    const std::optional<int64_t> count = compute::element_count(wanted_);
+    if (!count) return;  // the graph's check reports it
+    if (*count != width) {
+      problems_.report(path, fmt::format("samples of {} elements, {}", *count, because),
+                       fmt::format("{} ({})", width, compute::to_string(shape)));
+      return;
+    }
+    const bool is_flat = shape.size() < 2 || wanted_.size() < 2;
+    if (is_flat || shape == wanted_) return;
+    problems_.report(path, fmt::format("samples of {}, {}", compute::to_string(wanted_), because),
+                     compute::to_string(shape));
   }
 
   void check_labels(const std::string& part, const Found& found) {
@@ -156,7 +171,8 @@ class Fit {
   std::vector<std::pair<std::string, Found>> found_;  // train first
   std::optional<uint64_t> train_samples_;
   compute::ModelSpec model_;
-  bool from_train_ = false;  // model_.input_shape
+  std::vector<int64_t> wanted_;  // shape of a sample; one of a single axis takes any
+  bool from_train_ = false;      // wanted_
 };
 
 }  // namespace
@@ -168,23 +184,56 @@ void check_fit(const Document& document, const std::string& path, Problems& prob
   Fit(path, *training, problems, look_up).run();
 }
 
-std::vector<std::string> training_notes(const Document& document, const std::string& path) {
+std::optional<compute::ModelSpec> model_on_data(const Document& document, const std::string& path,
+                                                const LookUp& look_up) {
+  Problems problems(document);
+  Fit fit(path, *document.find(path), problems, look_up);
+  fit.run();
+  if (!problems.empty() || fit.model().input_shape.empty()) return std::nullopt;
+  return fit.model();
+}
+
+namespace {
+
+std::string note_of_softmax(const Document& document, const std::string& path,
+                            const Json& training) {
+  const Json& layers = member(member(training, "model"), "layers");
+  if (!layers.is_array() || layers.empty()) return "";
+  const compute::GraphCheck graph = compute::check_graph(to_model(member(training, "model")));
+  if (!graph.softmax_of_softmax && !graph.ends_in_softmax) return "";
+  const std::string last = child_path(child_path(path, "model") + ".layers", layers.size() - 1);
+  return document.locate(last) + ": " + last + ": " +
+         (graph.softmax_of_softmax
+              ? "the loss softmaxCrossEntropy takes the softmax of what is a softmax already; such "
+                "a model learns slowly"
+              : "this softmax is the one that the loss softmaxCrossEntropy takes; it is computed "
+                "once");
+}
+
+std::string note_of_batch(const Document& document, const std::string& path, const Json& training,
+                          const LookUp& look_up) {
+  Problems problems(document);
+  Fit fit(path, training, problems, look_up);
+  fit.run();
+  const int64_t batch = integer_or(training, "batchSize", 1);
+  const std::optional<uint64_t>& samples = fit.train_samples();
+  if (!samples || batch < 1 || static_cast<uint64_t>(batch) <= *samples) return "";
+  const std::string field = child_path(path, "batchSize");
+  return fmt::format(
+      "{}: {}: {} is more than the {} samples of data.train: a batch is a whole epoch",
+      document.locate(field), field, batch, *samples);
+}
+
+}  // namespace
+
+std::vector<std::string> training_notes(const Document& document, const std::string& path,
+                                        const LookUp& look_up) {
   const Json* training = document.find(path);
   if (training == nullptr || training->is_null()) return {};
-  const Json& layers = member(member(*training, "model"), "layers");
-  if (!layers.is_array() || layers.empty()) return {};
-  const compute::GraphCheck graph = compute::check_graph(to_model(member(*training, "model")));
-  if (!graph.softmax_of_softmax && !graph.ends_in_softmax) return {};
-  const std::string last = child_path(child_path(path, "model") + ".layers", layers.size() - 1);
-  const std::string start = document.locate(last) + ": " + last + ": ";
-  if (graph.softmax_of_softmax) {
-    return {start +
-            "the loss softmaxCrossEntropy takes the softmax of what is a softmax already; "
-            "such a model learns slowly"};
-  }
-  return {start +
-          "this softmax is the one that the loss softmaxCrossEntropy takes; it is computed "
-          "once"};
+  std::vector<std::string> notes = {note_of_softmax(document, path, *training),
+                                    note_of_batch(document, path, *training, look_up)};
+  std::erase(notes, "");
+  return notes;
 }
 
 }  // namespace muster::spec

@@ -89,7 +89,7 @@ void write(const fs::path& folder) {
 void read(const fs::path& file) {
   const ParameterLayout parameters = layout();
   std::vector<float> values(parameters.size());
-  checkpoint::load_weights(file, parameters, {0, parameters.size()}, values);
+  checkpoint::take_weights("initializeFrom", file, parameters, values);
   std::cout << checkpoint::weights_digest(parameters, values) << "\n";
 }
 

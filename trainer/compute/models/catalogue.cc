@@ -15,7 +15,7 @@ LayerSpec dense(std::string name, int64_t units, Activation activation, Initiali
 ModelSpec mnist_mlp() {
   const Initializer glorot{InitializerKind::glorot_uniform, 1.0f};
   return {"mnist-mlp",
-          {784},
+          {28, 28},
           10,
           {dense("hidden_1", 256, Activation::relu, glorot),
            dense("hidden_2", 256, Activation::relu, glorot),
@@ -26,7 +26,7 @@ ModelSpec mnist_mlp() {
 ModelSpec mnist_sigmoid() {
   const Initializer unit_normal{InitializerKind::normal, 1.0f};
   return {"mnist-sigmoid",
-          {784},
+          {28, 28},
           10,
           {dense("hidden_1", 100, Activation::sigmoid, unit_normal),
            dense("logits", 10, Activation::linear, unit_normal)},

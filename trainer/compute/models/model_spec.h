@@ -57,7 +57,7 @@ struct LayerSpec {
 
 struct ModelSpec {
   std::string name;                  // "mnist-mlp", or "custom"
-  std::vector<int64_t> input_shape;  // one sample; {784}
+  std::vector<int64_t> input_shape;  // one sample; {28, 28}, or flat, {784}
   int64_t label_count = 0;  // classes (softmax_cross_entropy) or target floats (mean_squared_error)
   std::vector<LayerSpec> layers;  // the last one's output meets the loss
   Loss loss = Loss::softmax_cross_entropy;

@@ -235,23 +235,17 @@ TEST(AloneProcessTest, StoppedBeforeItStartsItLeavesWithItsCode) {
             0u);
 }
 
-TEST(InitializeFromTest, CopiesWhatMatchesAndNamesTheRest) {
+TEST(InitializeFromTest, BeginsWithTheWeightsOfAnotherTraining) {
   const fs::path folder = fresh_folder("source");
   const Json source = train_alone(folder, write_training(folder, "epochs: 1\n"));
   const fs::path model = folder / "job" / source["model"].get<std::string>();
-  const fs::path training = write_training(folder, "epochs: 1\n");
-  std::string text = read_file(training);
-  text.replace(text.find("name: logits, units: 4"), 12, "name: other");
-  write_file_atomically(training, text);
-  Assembly assembly = assemble(Training::load(training), 1, false, {});
+  const Assembly assembly = assemble(
+      Training::load(write_training(folder, "epochs: 1\ninitializeFrom: " + model.string() + "\n")),
+      1, false, {});
   const auto& layout = assembly.engine->layout();
-  for (const fs::path& from : {model, folder / "job" / source["checkpoint"].get<std::string>()}) {
-    std::vector<float> parameters(layout.size(), -5.0f);
-    const auto unmatched = ps::copy_matching(from, layout, parameters);
-    EXPECT_THAT(unmatched, testing::UnorderedElementsAre("other/kernel", "other/bias"));
-    EXPECT_EQ(parameters[layout.find("other/kernel").offset], -5.0f);
-    EXPECT_NE(parameters[layout.find("hidden/kernel").offset], -5.0f);
-  }
+  std::vector<float> parameters(layout.size());
+  ps::fill_initial_parameters(assembly.spec(), layout, parameters);
+  EXPECT_EQ(checkpoint::weights_digest(layout, parameters), source["weightsDigest"]);
 }
 
 TEST(ThreadChoiceTest, TheEnvironmentDividesAMachine) {

@@ -90,6 +90,10 @@ INSTANTIATE_TEST_SUITE_P(
             {{"data.validation", "{syntheticClasses: {samples: 9, shape: [7], classes: 3}}"}},
             "data.validation.syntheticClasses.shape: expected samples of 6 elements, as data.train "
             "has, found 7 ([7])"},
+        Case{"SamplesOfValidationTurned",
+             {{"data.validation", "{syntheticClasses: {samples: 9, shape: [3, 2], classes: 3}}"}},
+             "data.validation.syntheticClasses.shape: expected samples of [2, 3], as data.train "
+             "has, found [3, 2]"},
         Case{"ClassesOfTest",
              {{"data.test", "{syntheticClasses: {samples: 9, shape: [6], classes: 4}}"}},
              "data.test.syntheticClasses.classes: expected at most 3 classes"},
@@ -146,6 +150,10 @@ TEST(Fit, UsesWhatFilesSayOfThemselves) {
   EXPECT_THAT(problems_with(mnist, images(60, {32, 32}, 10)),
               ElementsAre(HasSubstr("data.train.idx.images: expected samples of 784 elements, as "
                                     "the model mnist-mlp takes, found 1024 ([32, 32])")));
+  EXPECT_THAT(problems_with(mnist, images(60, {784}, 10)), IsEmpty());
+  EXPECT_THAT(problems_with(mnist, images(60, {14, 56}, 10)),
+              ElementsAre(HasSubstr("data.train.idx.images: expected samples of [28, 28], as the "
+                                    "model mnist-mlp takes, found [14, 56]")));
   EXPECT_THAT(problems_with(mnist, images(60, {28, 28}, 12)),
               ElementsAre(HasSubstr("data.train.idx.labels: expected at most 10 classes, one for "
                                     "each output of the model, found label 9 of sample 4 of l")));
@@ -162,7 +170,7 @@ TEST(Fit, ReportsFilesThatCannotBeRead) {
                           "found i: truncated"));
 }
 
-TEST(Notes, TellOfASoftmaxBeforeTheLossOfSoftmaxCrossEntropy) {
+TEST(Notes, TellWhatIsHardlyMeant) {
   const struct {
     Sets sets;
     const char* note;  // nullptr: none
@@ -178,8 +186,11 @@ TEST(Notes, TellOfASoftmaxBeforeTheLossOfSoftmaxCrossEntropy) {
        "learns slowly"},
       {{{"model.layers[0].dense.activation", "softmax"}}, nullptr},
       {{{"model", "{name: mnist-mlp}"},
-        {"data.train", "{syntheticClasses: {samples: 9, shape: [784], classes: 10}}"}},
+        {"data.train", "{syntheticClasses: {samples: 99, shape: [784], classes: 10}}"}},
        nullptr},
+      {{{"batchSize", "51"}, {"data.train.take", "50"}},
+       "batchSize: 51 is more than the 50 samples of data.train: a batch is a whole epoch"},
+      {{{"batchSize", "50"}, {"data.train.take", "50"}}, nullptr},
   };
   for (const auto& item : cases) {
     Document document = Document::parse(kBase, "t.yaml");
