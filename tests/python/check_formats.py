@@ -110,7 +110,7 @@ def check_checkpoints(root):
 
     three = root / "checkpoints" / "ckpt-3-g1"
     manifest = check_manifest(three, 3)
-    assert len(manifest["files"]) == 6
+    assert len(manifest["files"]) == 7  # three of each kind, and the index
     assert any(s["tensor"] == "hidden/kernel" for s in manifest["slices"])
     check_whole(assemble(three, "model"))
     check_whole(assemble(three, "optimizer"), "m/")

@@ -19,6 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kIndex = "model.safetensors.index.json";
+
 struct Contents {
   std::vector<Slice> slices;
   Json index;
@@ -102,7 +104,9 @@ fs::path Store::publish(const fs::path& temporary, const Manifest& manifest) {
   Contents contents = inspect(temporary, manifest);
   Manifest complete = manifest;
   complete.slices = std::move(contents.slices);
-  write_file_atomically(temporary / "model.safetensors.index.json", contents.index.dump(2) + "\n");
+  const std::string index = contents.index.dump(2) + "\n";
+  write_file_atomically(temporary / kIndex, index);
+  complete.files.push_back({kIndex, index.size(), crc32c(std::as_bytes(std::span(index)))});
   write_file_atomically(temporary / "manifest.json", to_text(complete));
   sync_directory(temporary);
   rename_folder(temporary, target);

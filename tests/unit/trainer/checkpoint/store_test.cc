@@ -51,7 +51,7 @@ TEST_F(StoreTest, PublishesUnderStepAndGeneration) {
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->directory, directory_ / "ckpt-100-g2");
   EXPECT_EQ(found->manifest.position.step, 100u);
-  EXPECT_EQ(found->manifest.files.size(), 2u);
+  EXPECT_EQ(found->manifest.files.size(), 3u);
   for (const auto& entry : fs::directory_iterator(directory_)) {
     EXPECT_THAT(entry.path().filename().string(), Not(HasSubstr("tmp")));
   }
@@ -132,6 +132,8 @@ INSTANTIATE_TEST_SUITE_P(
                   [](const fs::path& p) {
                     flip_bit(p / "optimizer-00000-of-00001.safetensors", 999);
                   }),
+        std::pair("FlippedIndex",
+                  [](const fs::path& p) { flip_bit(p / "model.safetensors.index.json", 30); }),
         std::pair("Truncated", [](const fs::path& p) { fs::resize_file(p / kModel, 1000); }),
         std::pair("Empty", [](const fs::path& p) { fs::resize_file(p / kModel, 0); }),
         std::pair("FileGone", [](const fs::path& p) { fs::remove(p / kModel); }),
