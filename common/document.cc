@@ -37,12 +37,24 @@ void require_text(std::string_view text, const std::string& source) {
                       " at offset " + std::to_string(bad));
 }
 
-// The line with that number, from 0.
-std::string_view line_of(std::string_view text, int number) {
-  for (; number > 0 && !text.empty(); --number) {
-    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+// Where a parser's complaint stands: of what never ends it names no place but the first.
+YAML::Mark place_of(const YAML::Exception& error, std::string_view text) {
+  YAML::Mark mark = error.mark;
+  if (mark.pos > 0 || !error.msg.starts_with("end of ")) return mark;
+  const size_t newline = text.rfind('\n');
+  mark.line = static_cast<int>(std::count(text.begin(), text.end(), '\n'));
+  mark.column = static_cast<int>(text.size() - (newline == text.npos ? 0 : newline + 1));
+  return mark;
+}
+
+// Where in the text a mark stands, as far as its line has bytes.
+size_t byte_of(std::string_view text, const YAML::Mark& mark) {
+  size_t begin = 0;
+  for (int line = mark.line; line > 0 && begin < text.size(); --line) {
+    begin = std::min(text.find('\n', begin), text.size() - 1) + 1;
   }
-  return text.substr(0, text.find('\n'));
+  const size_t end = std::min(text.find('\n', begin), text.size());
+  return std::min(begin + static_cast<size_t>(std::max(mark.column, 0)), end);
 }
 
 // yaml-cpp turns the escapes \N and \_ into single bytes that are no UTF-8. Control characters are
@@ -216,8 +228,9 @@ Document Document::parse(std::string_view text, std::string source) {
     while (parser.HandleNextDocument(builder)) {
     }
   } catch (const YAML::Exception& error) {
-    const auto [expected, found] = in_plain_words(error.msg, line_of(text, error.mark.line));
-    throw Malformed(document.source_ + ":" + position(error.mark), expected, found);
+    const YAML::Mark mark = place_of(error, text);
+    const auto [expected, found] = in_plain_words(error.msg, text, byte_of(text, mark));
+    throw Malformed(document.source_ + ":" + position(mark), expected, found);
   }
   return document;
 }

@@ -1,5 +1,12 @@
 #include "common/malformed_yaml.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <vector>
+
 #include "common/document.h"
 
 namespace muster {
@@ -23,8 +30,6 @@ constexpr Translation kTranslations[] = {
     {"illegal flow end", "a value", "a closing ']' or '}' that nothing opened"},
     {"end of map not found", "fields all at one indentation",
      "a line that is indented otherwise, or a field without ':'"},
-    {"end of map flow not found", "',' or the closing '}' of an object", "neither"},
-    {"end of sequence flow not found", "',' or the closing ']' of a list", "neither"},
     {"end of sequence not found", "list entries ('- ') all at one indentation",
      "a line that is none"},
     {"illegal EOF in scalar", "a closing quote", "the end of the text"},
@@ -62,9 +67,78 @@ constexpr Translation kTranslations[] = {
 
 }  // namespace
 
-Complaint in_plain_words(std::string_view message, std::string_view line) {
+namespace {
+
+struct Bracket {
+  char kind;  // [ or {
+  int line;
+};
+
+// Past the closing quote of what is quoted at `at`, or `text`'s end.
+size_t past_quoted(std::string_view text, size_t at) {
+  const char quote = text[at];
+  for (++at; at < text.size() && text[at] != quote; ++at) {
+    if (text[at] == '\\' && quote == '"') ++at;
+  }
+  return at;
+}
+
+// The innermost list or object in brackets that is open at the end of `text`. Only what begins a
+// value opens one outside of brackets: in `a: b[` it is a character like any other.
+std::optional<Bracket> open_at_the_end_of(std::string_view text) {
+  std::vector<Bracket> open;
+  int line = 1;
+  char before = '\n';  // the last character that is no space
+  for (size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    const bool begins = std::string_view("\n:-,[{").find(before) != std::string_view::npos;
+    if (c == '#' && (at == 0 || std::isspace(static_cast<unsigned char>(text[at - 1])) != 0)) {
+      at = std::min(text.find('\n', at), text.size()) - 1;
+      continue;
+    }
+    if ((c == '"' || c == '\'') && begins) {
+      const size_t end = past_quoted(text, at);
+      line += static_cast<int>(
+          std::count(text.begin() + at, text.begin() + std::min(end, text.size()), '\n'));
+      at = end;
+    } else if ((c == '[' || c == '{') && (begins || !open.empty())) {
+      open.push_back({c, line});
+    } else if ((c == ']' || c == '}') && !open.empty()) {
+      open.pop_back();
+    }
+    if (c == '\n') ++line;
+    if (c == '\n' || std::isspace(static_cast<unsigned char>(c)) == 0) before = c;
+  }
+  return open.empty() ? std::nullopt : std::optional(open.back());
+}
+
+std::string closing(const Bracket& bracket) {
+  return fmt::format("the closing '{}' of the {} that begins on line {}",
+                     bracket.kind == '[' ? ']' : '}', bracket.kind == '[' ? "list" : "object",
+                     bracket.line);
+}
+
+std::string_view line_at(std::string_view text, size_t at) {
+  const size_t end = std::min(text.find('\n', at), text.size());
+  const size_t before = at == 0 ? std::string_view::npos : text.rfind('\n', at - 1);
+  const size_t begin = before == std::string_view::npos ? 0 : before + 1;
+  return text.substr(begin, end - begin);
+}
+
+}  // namespace
+
+Complaint in_plain_words(std::string_view message, std::string_view text, size_t at) {
+  at = std::min(at, text.size());
+  const std::string_view line = line_at(text, at);
   const std::string_view indentation = line.substr(0, line.find_first_not_of(" \t"));
   if (indentation.find('\t') != indentation.npos) return {"spaces as indentation", "a tab"};
+  if (message.starts_with("illegal flow end") || message.starts_with("end of map flow") ||
+      message.starts_with("end of sequence flow")) {
+    if (const auto bracket = open_at_the_end_of(text.substr(0, at))) {
+      return {"',' or " + closing(*bracket),
+              at < text.size() ? "neither before this place" : "the end of the text"};
+    }
+  }
   for (const Translation& entry : kTranslations) {
     if (message.starts_with(entry.message)) return {entry.expected, entry.found};
   }

@@ -11,7 +11,9 @@ struct Complaint {
   std::string found;
 };
 
-// A message of yaml-cpp about `line` in words for people who write manifests.
-Complaint in_plain_words(std::string_view message, std::string_view line);
+// A message of yaml-cpp about place `at` (a byte of it) of `text` in words for people who write
+// manifests. Where a bracket is missing, the parser stands where it noticed: the words say where
+// what is not closed begins.
+Complaint in_plain_words(std::string_view message, std::string_view text, size_t at);
 
 }  // namespace muster

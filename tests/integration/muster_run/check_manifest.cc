@@ -70,7 +70,7 @@ TEST(Validate, gives_place_and_path_in_json) {
   const Json malformed =
       Json::parse(say("a: [1\n", {"validate", "job.yaml", "-o", "json"}).output)[0]["problems"][0];
   EXPECT_THAT(malformed["where"].get<std::string>(), MatchesRegex("job.yaml:[0-9]+:[0-9]+"));
-  EXPECT_EQ(malformed["expected"], "',' or the closing ']' of a list");
+  EXPECT_EQ(malformed["expected"], "',' or the closing ']' of the list that begins on line 1");
   const Json misfit =
       Json::parse(say(kJob, {"validate", "job.yaml", "-o", "json"}).output)[0]["problems"][0];
   EXPECT_EQ(misfit["where"], "job.yaml:10");

@@ -111,8 +111,17 @@ TEST(Document, SaysInPlainWordsWhatIsNoYaml) {
       {"a:\n  b: 1\n c: 2", "job.yaml:3:2: expected fields all at one indentation"},
       {"a: - 1", "job.yaml:1:4: expected the entries of a list on lines of their own"},
       {"a:\n  - 1\n  b: 2", "job.yaml:3:3: expected fields all at one indentation"},
-      {"a: [1, 2", "expected ',' or the closing ']' of a list"},
-      {"a: {b: 1", "expected ',' or the closing '}' of an object"},
+      {"a: [1, 2",
+       "job.yaml:1:9: expected ',' or the closing ']' of the list that begins on line 1, found "
+       "the end of the "
+       "text"},
+      {"a: 1\nb: [1, \"]\", # ]\n  2\nc: 3",
+       "expected ',' or the closing ']' of the list that begins on line 2, found neither before "
+       "this place"},
+      {"a: {b: 1", "expected ',' or the closing '}' of the object that begins on line 1"},
+      {"a: x[\nb: {c: [1, 2}",
+       "job.yaml:2:13: expected ',' or the closing ']' of the list that "
+       "begins on line 2"},
       {"a: \"b", "expected a closing quote, found the end of the text"},
       {"a: 'b\n---\n'", "expected a closing quote, found the document's end"},
       {"a:\n\tb: 1", "expected spaces as indentation, found a tab"},
