@@ -26,6 +26,13 @@ double unix_now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+// Two digits at least, however fast a step is.
+std::string per_batch_text(double seconds, uint64_t steps) {
+  const double milliseconds = 1e3 * seconds / static_cast<double>(steps);
+  return fmt::format(", {} ms per batch", milliseconds < 1.0 ? fmt::format("{:.2g}", milliseconds)
+                                                             : fmt::format("{:.2f}", milliseconds));
+}
+
 double mean_loss(const compute::LossSums& sums) {
   return sums.rows > 0 ? sums.loss / static_cast<double>(sums.rows) : 0.0;
 }
@@ -151,7 +158,7 @@ void Recorder::log_line(const checkpoint::Position& position, Clock::time_point 
     fields["accuracy"] = accuracy(logged_.sums);
     text += fmt::format(", accuracy {:.4f}", accuracy(logged_.sums));
   }
-  text += fmt::format(", {:.2f} ms per batch", 1e3 * time / static_cast<double>(logged_.steps));
+  text += per_batch_text(time, logged_.steps);
   if (!options_.quiet) log::info(text, fields);
   logged_.reset(now);
 }
@@ -189,9 +196,7 @@ void Recorder::end_epoch(const checkpoint::Position& position, Clock::time_point
     text += fmt::format(", accuracy {:.4f}", accuracy(sums));
     fields["accuracy"] = accuracy(sums);
   }
-  if (logged_.steps > 0)
-    text += fmt::format(", {:.2f} ms per batch",
-                        1e3 * seconds(now - logged_.begun) / static_cast<double>(logged_.steps));
+  if (logged_.steps > 0) text += per_batch_text(seconds(now - logged_.begun), logged_.steps);
   if (!options_.quiet) log::info(text, fields);
   logged_.reset(now);
 }

@@ -79,7 +79,7 @@ void Coordinator::advance() {
       const OpenRequest& opened = formation_.request();
       log::info("generation " + std::to_string(opened.generation()) + " opened from " + from_ +
                     ": " + formation_.reason(),
-                {{"generation", opened.generation()}, {"step", opened.position().step()}});
+                {{"generation", opened.generation()}, {"step", formation_.step()}});
       return formation_.announced();
     }
   }

@@ -99,6 +99,7 @@ void Formation::opened(const std::vector<OpenReply>& replies) {
     lowest = std::min(lowest, reply.state().step());
     highest = std::max(highest, reply.state().step());
   }
+  step_ = lowest;
   torn_ = sync_ && highest - lowest > 1;
   const ShardState& first = replies[0].state();
   sums_ = sync_ && first.step() > lowest ? first.sums_before() : first.sums();

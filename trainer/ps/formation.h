@@ -68,6 +68,8 @@ class Formation {
   static void suspend(GroupView& view);
   static void step_down(GroupView& view);
 
+  // The step from which the present generation goes on.
+  uint64_t step() const { return step_; }
   // Why the present generation was opened as it was; for the log.
   const std::string& reason() const { return reason_; }
 
@@ -89,7 +91,8 @@ class Formation {
   std::vector<Seat> seats_;
   bool torn_ = false;  // what the shards hold has turned out not to be of one step
   OpenRequest request_;
-  EpochSumsMessages sums_;  // of what led to the step from which the group goes on
+  uint64_t step_ = 0;       // from which the group goes on
+  EpochSumsMessages sums_;  // of what led to it
   std::string reason_;
 };
 

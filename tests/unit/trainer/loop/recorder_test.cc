@@ -98,6 +98,7 @@ TEST(RecorderTest, SaysOverWhatAMeanIs) {
     EXPECT_EQ(position.sums.train_loss(position.epoch), (100.0 + 5.0) / 20);
   });
   EXPECT_THAT(log, HasSubstr("epoch 1 done at step 5: whole epoch: cost 5.2500"));
+  EXPECT_THAT(log, testing::Not(HasSubstr(" 0.00 ms per batch")));
   EXPECT_THAT(log, HasSubstr("step 6 of 6: last 1 steps: cost 0.5000"));
 }
 

@@ -117,6 +117,7 @@ TEST(FormationTest, TellsTheSumsOfTheStepThatAllHold) {
     state.add_sums_before()->set_rows(40 - static_cast<int64_t>(shard));
   }
   formation.opened(replies);
+  EXPECT_EQ(formation.step(), 40u);
   GroupView view;
   formation.announce(view);
   EXPECT_EQ(view.sums(0).rows(), 40);
