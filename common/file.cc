@@ -5,12 +5,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cinttypes>
 #include <cstdio>
 #include <cstring>
-#include <random>
 #include <system_error>
 
 #include "common/descriptor.h"
+#include "common/random.h"
 
 namespace muster {
 
@@ -50,11 +51,10 @@ void write_all(int fd, std::string_view bytes, const fs::path& path) {
 class TemporaryFile {
  public:
   explicit TemporaryFile(const fs::path& target) {
-    std::random_device random;
     int fd = -1;
     do {
-      char suffix[16];
-      std::snprintf(suffix, sizeof suffix, ".%08x.tmp", random());
+      char suffix[24];
+      std::snprintf(suffix, sizeof suffix, ".%016" PRIx64 ".tmp", random_number());
       path_ = target.parent_path() / ("." + target.filename().string() + suffix);
       fd = open_retrying(path_, O_WRONLY | O_CREAT | O_EXCL, 0666);
     } while (fd < 0 && errno == EEXIST);
@@ -111,6 +111,13 @@ std::string read_file(const fs::path& path) {
   }
   bytes.resize(size);
   return bytes;
+}
+
+bool is_there(const fs::path& path) {
+  std::error_code error;
+  const bool there = fs::exists(path, error);
+  if (error) throw Unavailable("cannot look at " + path.string() + ": " + error.message());
+  return there;
 }
 
 void write_file_atomically(const fs::path& path, std::string_view bytes) {

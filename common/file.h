@@ -14,6 +14,10 @@ namespace muster {
 // Unavailable for an I/O error.
 std::string read_file(const std::filesystem::path& path);
 
+// Whether there is anything at `path`. Throws Unavailable where that cannot be told, for lack of
+// permission or an I/O error: what nobody may look at is not absent.
+bool is_there(const std::filesystem::path& path);
+
 // A write that failed (ENOSPC, EACCES, EROFS, ...): path and the system's words. A process that it
 // ends exits with kCannotWrite.
 class WriteError : public Unavailable {

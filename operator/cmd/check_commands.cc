@@ -1,7 +1,7 @@
-#include <fmt/format.h>
 
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "common/output.h"
 #include "operator/api/validate.h"
 #include "operator/cmd/commands.h"
 #include "operator/cmd/job_source.h"
@@ -31,7 +31,7 @@ std::vector<Problem> check_document(Document& document, const std::filesystem::p
   };
   std::vector<Problem> problems = api::validate(document, look);
   if (!problems.empty()) return problems;
-  for (std::string& note : spec::training_notes(document, "spec.training")) {
+  for (std::string& note : spec::training_notes(document, "spec.training", here)) {
     notes.push_back(std::move(note));
   }
   return problems;
@@ -113,15 +113,15 @@ int validate_manifests(const std::vector<std::filesystem::path>& files,
     valid = valid && results.back()["valid"].get<bool>();
   }
   if (json) {
-    fmt::print("{}\n", results.dump(2, ' ', false, Json::error_handler_t::replace));
+    print(stdout, "{}\n", results.dump(2, ' ', false, Json::error_handler_t::replace));
   } else {
     for (const Json& result : results) {
-      if (result["valid"]) fmt::print("{}: valid\n", result["file"].get<std::string>());
+      if (result["valid"]) print(stdout, "{}: valid\n", result["file"].get<std::string>());
       for (const Json& problem : result["problems"]) {
-        fmt::print("{}\n", problem["text"].get<std::string>());
+        print(stdout, "{}\n", problem["text"].get<std::string>());
       }
       for (const Json& note : result["notes"]) {
-        fmt::print("note: {}\n", note.get<std::string>());
+        print(stdout, "note: {}\n", note.get<std::string>());
       }
     }
   }
@@ -141,10 +141,10 @@ int render_job(const RunOptions& options) {
     }
   }
   if (options.json) {
-    fmt::print("{}\n", replicas.dump(2, ' ', false, Json::error_handler_t::replace));
+    print(stdout, "{}\n", replicas.dump(2, ' ', false, Json::error_handler_t::replace));
   } else {
-    if (!chosen) fmt::print("# Ports and the job's uid are chosen when it runs.\n");
-    fmt::print("{}", local::to_yaml(replicas));
+    if (!chosen) print(stdout, "# Ports and the job's uid are chosen when it runs.\n");
+    print(stdout, "{}", local::to_yaml(replicas));
   }
   return kSuccess;
 }

@@ -1,13 +1,12 @@
 #include "operator/cmd/data_check.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <optional>
 #include <set>
 
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "common/output.h"
 #include "trainer/data/look.h"
 #include "trainer/spec/training_spec.h"
 
@@ -18,22 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 using api::Role;
 
-bool has(const api::TrainingJob& job, Role role) {
-  const auto spec = job.replicas.find(role);
-  return spec != job.replicas.end() && spec->second.replicas > 0;
-}
-
-// The folder that relative paths of a role start at; nothing where it does not run muster-trainer
-// here.
-std::optional<fs::path> folder_of(const JobSource& source, Role role) {
-  if (!has(source.job, role)) return std::nullopt;
-  std::map<std::string, int> ports;
-  for (const std::string& name : local::port_names(source.job)) ports[name] = 0;
-  const local::ReplicaLaunch replica =
-      local::replica_launch(source.job, role, 0, 0, source.setting, ports);
-  return replica.runs_trainer ? std::optional(replica.launch.directory) : std::nullopt;
-}
-
 class DataCheck {
  public:
   DataCheck(const JobSource& source, FILE* out)
@@ -41,11 +24,12 @@ class DataCheck {
 
   void run() {
     for (const Role role : {Role::chief, Role::worker}) {
-      if (const auto folder = folder_of(source_, role)) check("train", data_.train, *folder, false);
+      if (const auto folder = trainer_folder(source_, role))
+        check("train", data_.train, *folder, false);
     }
-    const bool evaluates_apart = has(source_.job, Role::evaluator);
-    const Role evaluates = evaluates_apart ? Role::evaluator : leader();
-    if (const auto folder = folder_of(source_, evaluates)) {
+    const bool evaluates_apart = has_role(source_.job, Role::evaluator);
+    const Role evaluates = evaluates_apart ? Role::evaluator : leader_of(source_.job);
+    if (const auto folder = trainer_folder(source_, evaluates)) {
       if (data_.validation) check("validation", *data_.validation, *folder, evaluates_apart);
       if (data_.test) check("test", *data_.test, *folder, evaluates_apart);
     }
@@ -53,10 +37,6 @@ class DataCheck {
   }
 
  private:
-  Role leader() const {
-    return source_.job.replicas.contains(Role::chief) ? Role::chief : Role::worker;
-  }
-
   void check(const std::string& part, spec::DataSource source, const fs::path& folder, bool whole) {
     if (source.kind != spec::SourceKind::idx) return;
     source.images = (folder / source.images).lexically_normal();
@@ -67,7 +47,7 @@ class DataCheck {
     for (const auto& [field, why] : unreadable) report(path + "." + field, why);
     const bool is_trained_on = seen_.contains({"train", source.images, source.labels});
     if (!unreadable.empty() || !whole || is_trained_on) return;
-    fmt::print(out_, "reading the {} data to their end: {}\n", part, source.images.string());
+    print(out_, "reading the {} data to their end: {}\n", part, source.images.string());
     std::fflush(out_);
     try {
       data::read_through(source);

@@ -8,6 +8,9 @@
 #include <fstream>
 #include <optional>
 
+#include "common/error.h"
+#include "common/file.h"
+
 namespace muster::cmd {
 
 namespace {
@@ -53,10 +56,12 @@ bool is_wanted(const std::string& name, const std::vector<std::string>& wanted) 
 
 std::set<std::string> logged_names(const fs::path& folder) {
   std::set<std::string> names;
+  if (!is_there(folder)) return names;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     if (entry.path().extension() == ".log") names.insert(entry.path().stem());
   }
+  if (error) throw Unavailable("cannot list " + folder.string() + ": " + error.message());
   return names;
 }
 

@@ -35,7 +35,8 @@ class LogFile {
   int64_t second_ = 0;
 };
 
-// Whose logs stand in `folder`: replicas, and "muster" for what happened to the job.
+// Whose logs stand in `folder`: replicas, and "muster" for what happened to the job. None where
+// there is no such folder; throws Unavailable where it cannot be read.
 std::set<std::string> logged_names(const std::filesystem::path& folder);
 
 // Whether `asked`, a replica ("worker-1") or a role ("worker"), means the replica.

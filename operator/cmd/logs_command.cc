@@ -7,6 +7,7 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "common/output.h"
 #include "operator/cmd/commands.h"
 #include "operator/cmd/job_source.h"
 #include "operator/cmd/log_merge.h"
@@ -56,7 +57,7 @@ int show_logs(const LogOptions& options) {
   for (bool last = false;;) {
     // What is written before the runner was seen to be gone is read after.
     last = !options.follow || !local::RunLock::holder(directory);
-    for (const std::string& line : merger.read(options.tail, last)) fmt::print("{}\n", line);
+    for (const std::string& line : merger.read(options.tail, last)) print(stdout, "{}\n", line);
     std::fflush(stdout);
     if (last || std::ferror(stdout) != 0) break;
     ::poll(nullptr, 0, kFollowMilliseconds);

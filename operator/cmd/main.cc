@@ -8,6 +8,7 @@
 #include "common/exit_code.h"
 #include "common/file.h"
 #include "common/log.h"
+#include "common/output.h"
 #include "common/usage.h"
 #include "operator/cmd/commands.h"
 
@@ -200,6 +201,20 @@ int fail(const std::exception& error, int exit_code) {
   return exit_code;
 }
 
+int run_guarded(int argc, char** argv) {
+  try {
+    return Program().run(argc, argv);
+  } catch (const Invalid& error) {
+    return fail(error, error.exit_code());
+  } catch (const WriteError& error) {
+    return fail(error, kCannotWrite);
+  } catch (const Unavailable& error) {
+    return fail(error, kUnavailable);
+  } catch (const std::exception& error) {
+    return fail(error, kInternal);
+  }
+}
+
 }  // namespace
 
 }  // namespace muster::cmd
@@ -208,15 +223,5 @@ int main(int argc, char** argv) {
   using namespace muster;
   setenv("MUSTER_LOG_FORMAT", "text", 0);  // for people, whatever standard error is
   log::initialize("muster");
-  try {
-    return cmd::Program().run(argc, argv);
-  } catch (const Invalid& error) {
-    return cmd::fail(error, error.exit_code());
-  } catch (const WriteError& error) {
-    return cmd::fail(error, kCannotWrite);
-  } catch (const Unavailable& error) {
-    return cmd::fail(error, kUnavailable);
-  } catch (const std::exception& error) {
-    return cmd::fail(error, kInternal);
-  }
+  return finish_output("muster", cmd::run_guarded(argc, argv));
 }

@@ -3,21 +3,22 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstdio>
 #include <fstream>
-#include <random>
 #include <set>
 
 #include "common/descriptor.h"
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/file.h"
+#include "common/output.h"
+#include "common/random.h"
 #include "operator/api/status.h"
 #include "operator/cmd/commands.h"
 #include "operator/cmd/data_check.h"
 #include "operator/cmd/display.h"
 #include "operator/cmd/job_source.h"
+#include "operator/cmd/results.h"
 #include "operator/cmd/resume.h"
 #include "operator/cmd/summary.h"
 #include "operator/cmd/warnings.h"
@@ -40,13 +41,10 @@ constexpr int kMostFailures = 8;    // in a row; half a minute
 
 // A random (version 4) UUID.
 std::string new_uid() {
-  std::random_device random;
-  std::array<uint32_t, 4> words{};
-  for (uint32_t& word : words) word = random();
-  words[1] = (words[1] & 0xffff0fffU) | 0x4000U;
-  words[2] = (words[2] & 0x3fffffffU) | 0x80000000U;
-  return fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:04x}{:08x}", words[0], words[1] >> 16,
-                     words[1] & 0xffffU, words[2] >> 16, words[2] & 0xffffU, words[3]);
+  const uint64_t high = (random_number() & ~0xf000ULL) | 0x4000ULL;
+  const uint64_t low = (random_number() >> 2) | 0x8000000000000000ULL;
+  return fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", high >> 32, high >> 16 & 0xffff,
+                     high & 0xffff, low >> 48, low & 0xffffffffffffULL);
 }
 
 // SIGINT, SIGTERM and SIGHUP as something to poll; threads made from now on leave them alone too.
@@ -216,7 +214,8 @@ class Run {
     }
     display_.print(summary_text(name(), summary, directory()));
     display_.print(next_words(code));
-    if (options_.json) std::printf("%s\n", summary.dump(2).c_str());
+    if (options_.json) print(stdout, "{}\n", summary.dump(2));
+    require_results(directory(), summary);
     if (status().is_true("Suspended")) return signal_ != 0 ? 128 + signal_ : kSuccess;
     return code;
   }
@@ -255,18 +254,19 @@ int show_finished(const JobSource& source, const JobState& state, const RunOptio
   const int code = exit_code_of(source.job, state.replicas, summary);
   const bool failed = source.job.status.is_true("Failed");
   if (failed) {
-    fmt::print(out, "{} failed {}\n{}\n", source.job.name, cause_text(source.job, state.replicas),
-               log_end_text(source.job, state.replicas, directory));
+    print(out, "{} failed {}\n{}\n", source.job.name, cause_text(source.job, state.replicas),
+          log_end_text(source.job, state.replicas, directory));
   }
-  fmt::print(out, "{}\n", summary_text(source.job.name, summary, directory));
-  if (options.json) fmt::print("{}\n", summary.dump(2));
+  print(out, "{}\n", summary_text(source.job.name, summary, directory));
+  if (options.json) print(stdout, "{}\n", summary.dump(2));
   if (failed) {
-    fmt::print(out, "It had failed already. {}\n", how_to_retry(source, options, code));
+    print(out, "It had failed already. {}\n", how_to_retry(source, options, code));
     return code;
   }
+  require_results(directory, summary);
   const auto changed = changes_since_last_run(source);
   if (changed.empty()) {
-    fmt::print(out, "It had finished already. To run it anew, give it another --directory\n");
+    print(out, "It had finished already. To run it anew, give it another --directory\n");
     return code;
   }
   throw Invalid(fmt::format(
@@ -275,13 +275,11 @@ int show_finished(const JobSource& source, const JobState& state, const RunOptio
       shown(directory.root()), spec::list_changes(changed, kMostChanges)));
 }
 
-// Of a job that is suspended or whose end is decided, nothing is started any more that would read
-// its data.
-bool starts_replicas(const api::TrainingJob& job) {
-  const api::JobStatus& status = job.status;
-  const bool decided = status.is_true("Finished") || status.is_true("FailureTarget") ||
-                       status.is_true("SuccessCriteriaMet");
-  return !job.suspend && !decided;
+// What can be found out before anything is started or written: data, the checkpoint to go on from,
+// the weights to begin with. Adds to `notes`.
+void look_ahead(const JobSource& source, FILE* out, std::vector<std::string>& notes) {
+  if (starts_replicas(source.job)) require_data(source, out);
+  for (std::string& note : check_resume(source)) notes.push_back(std::move(note));
 }
 
 // A failed job made one that goes on. Returns what there is to say against it, or "".
@@ -298,23 +296,22 @@ std::string retry_failed(JobSource& source, JobState& state) {
 int run_job(const RunOptions& options) {
   JobSource source = load_job(options);
   if (!source.job.training.is_null()) source.setting.trainer = require_trainer();
-  std::vector<std::string> notes = local::check_runs_here(source.job, source.setting);
+  std::vector<std::string> notes =
+      local::check_runs_here(source.job, source.document, source.setting);
   notes.insert(notes.end(), source.notes.begin(), source.notes.end());
   const JobDirectory directory = source.setting.directory;
   FILE* out = options.json ? stderr : stdout;
   // What has a directory may have finished in it, or be run by another one: that is known with the
   // lock held. For what has none, none is made in vain.
-  std::error_code ignored;
-  const bool is_new = !std::filesystem::exists(directory.root(), ignored);
-  if (is_new && starts_replicas(source.job)) require_data(source, out);
+  const bool is_new = !is_there(directory.root());
+  if (is_new) look_ahead(source, out, notes);
   muster::create_directories(directory.replicas());
   const local::RunLock lock(directory);
   JobState state = adopt_state(source);
   const bool retries = options.retry && source.job.status.is_true("FailureTarget");
   if (retries) notes.push_back(retry_failed(source, state));
   if (source.job.status.is_true("Finished")) return show_finished(source, state, options);
-  if (!is_new && starts_replicas(source.job)) require_data(source, out);
-  for (std::string& note : check_resume(source)) notes.push_back(std::move(note));
+  if (!is_new) look_ahead(source, out, notes);
 
   const std::string mark = "MUSTER_JOB_UID=" + state.uid;
   Descriptor signals = watch_signals();
@@ -323,10 +320,10 @@ int run_job(const RunOptions& options) {
   write_file_atomically(directory.manifest(), local::to_yaml(source.document.value()));
 
   const char* how = retries ? "retries" : state.status.is_null() ? "runs" : "resumes";
-  fmt::print(out, "{}: {} in {}\n", source.job.name, how, shown(directory.root()));
-  if (leftovers > 0) fmt::print(out, "ended {} processes of an earlier run\n", leftovers);
+  print(out, "{}: {} in {}\n", source.job.name, how, shown(directory.root()));
+  if (leftovers > 0) print(out, "ended {} processes of an earlier run\n", leftovers);
   for (const std::string& note : notes) {
-    if (!note.empty()) fmt::print(out, "note: {}\n", note);
+    if (!note.empty()) print(out, "note: {}\n", note);
   }
   std::fflush(out);
   return Run(std::move(source), std::move(state), options, std::move(signals)).run();

@@ -6,6 +6,7 @@
 #include "common/exit_code.h"
 #include "common/file.h"
 #include "common/json.h"
+#include "common/output.h"
 #include "operator/api/status.h"
 #include "operator/cmd/commands.h"
 #include "operator/cmd/display.h"
@@ -114,27 +115,27 @@ std::string conditions_text(const api::JobStatus& status) {
 
 void print_status(const StoredJob& stored, const Json& value) {
   const std::string state = value["state"];
-  fmt::print("{}: {}{}\n", stored.job.name, state,
-             value["runner"].is_null() ? "" : ", run by process " + value["runner"].dump());
-  fmt::print("  directory  {}\n", shown(stored.directory.root()));
-  fmt::print("  progress   {}\n", progress_line(stored.job, stored.job.status.progress));
-  fmt::print("\n  {:<14}{:<11}{:>8}{:>10}{:>11}  {}\n", "REPLICA", "STATE", "PID", "RESTARTS",
-             "LAST EXIT", "HTTP");
+  print(stdout, "{}: {}{}\n", stored.job.name, state,
+        value["runner"].is_null() ? "" : ", run by process " + value["runner"].dump());
+  print(stdout, "  directory  {}\n", shown(stored.directory.root()));
+  print(stdout, "  progress   {}\n", progress_line(stored.job, stored.job.status.progress));
+  print(stdout, "\n  {:<14}{:<11}{:>8}{:>10}{:>11}  {}\n", "REPLICA", "STATE", "PID", "RESTARTS",
+        "LAST EXIT", "HTTP");
   for (const Json& replica : value["replicas"]) {
     const auto text = [&](const char* key) {
       return replica[key].is_null() ? std::string("-") : replica[key].dump();
     };
-    fmt::print("  {:<14}{:<11}{:>8}{:>10}{:>11}  {}\n", replica["name"].get<std::string>(),
-               replica["state"].get<std::string>(), text("pid"), text("restarts"), text("exitCode"),
-               string_or(replica, "http", "-"));
+    print(stdout, "  {:<14}{:<11}{:>8}{:>10}{:>11}  {}\n", replica["name"].get<std::string>(),
+          replica["state"].get<std::string>(), text("pid"), text("restarts"), text("exitCode"),
+          string_or(replica, "http", "-"));
   }
-  fmt::print("\n{}", conditions_text(stored.job.status));
+  print(stdout, "\n{}", conditions_text(stored.job.status));
   const char* how = state == "Interrupted" || state == "Suspended" ? "resume"
                     : state == "Failed"                            ? "go on"
                                                                    : nullptr;
   if (how != nullptr && value["runner"].is_null()) {
-    fmt::print("\n  To {}: muster run JOB.yaml --directory {}{}\n", how,
-               shown(stored.directory.root()), state == "Failed" ? " --retry" : "");
+    print(stdout, "\n  To {}: muster run JOB.yaml --directory {}{}\n", how,
+          shown(stored.directory.root()), state == "Failed" ? " --retry" : "");
   }
 }
 
@@ -159,7 +160,7 @@ int show_status(const std::filesystem::path& path, bool json) {
   const StoredJob stored = load_stored_job(path);
   const Json value = status_json(stored);
   if (json) {
-    fmt::print("{}\n", value.dump(2, ' ', false, Json::error_handler_t::replace));
+    print(stdout, "{}\n", value.dump(2, ' ', false, Json::error_handler_t::replace));
   } else {
     print_status(stored, value);
   }

@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -9,6 +8,7 @@
 #include "common/descriptor.h"
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "common/output.h"
 #include "operator/api/status.h"
 #include "operator/cmd/commands.h"
 #include "operator/cmd/job_source.h"
@@ -36,7 +36,7 @@ int stop_job(const std::filesystem::path& path, bool now) {
   const std::optional<local::ProcessIdentity> runner = local::RunLock::holder(directory);
   if (!runner) {
     wait_for_guard(directory);
-    fmt::print("{}: no `muster run` runs this job\n", shown(directory.root()));
+    print(stdout, "{}: no `muster run` runs this job\n", shown(directory.root()));
     return kSuccess;
   }
   const Descriptor watch(static_cast<int>(::syscall(SYS_pidfd_open, runner->pid, 0)));
@@ -54,7 +54,7 @@ int stop_job(const std::filesystem::path& path, bool now) {
     }
   }
   wait_for_guard(directory);
-  fmt::print("{}: {}\n", shown(directory.root()), state_of(load_stored_job(path).job.status));
+  print(stdout, "{}: {}\n", shown(directory.root()), state_of(load_stored_job(path).job.status));
   return kSuccess;
 }
 

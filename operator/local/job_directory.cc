@@ -105,8 +105,7 @@ JobDirectory::JobDirectory(fs::path root) : root_(fs::absolute(root).lexically_n
 
 std::optional<JobState> load_state(const JobDirectory& directory) {
   const fs::path path = directory.state();
-  std::error_code error;
-  if (!fs::exists(path, error)) return std::nullopt;
+  if (!is_there(path)) return std::nullopt;
   const Json value = Json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
   check(path, value);
   JobState state;

@@ -7,6 +7,9 @@
 
 #include "common/cpu_budget.h"
 #include "common/error.h"
+#include "common/json.h"
+#include "common/schema.h"
+#include "operator/api/rules.h"
 #include "operator/plan/plan.h"
 
 namespace muster::local {
@@ -43,21 +46,40 @@ std::string http_port_name(const std::string& name) {
   return name + "/http";
 }
 
-void check_replica(const ReplicaLaunch& replica, const std::string& path) {
+// The field of the container that counts.
+std::string container_path(const Json& pod_template, const std::string& role_name) {
+  const std::string path = "spec.replicaSpecs." + role_name + ".template.spec.containers";
+  const Json& container = api::counting_container(pod_template);
+  const Json& all = member(member(pod_template, "spec"), "containers");
+  return container.is_null() ? path : child_path(path, static_cast<size_t>(&container - &all[0]));
+}
+
+std::string why_not_executable(const std::string& command, const fs::path& directory) {
+  if (command.find('/') == std::string::npos) return "which is no executable file on PATH";
+  std::error_code error;
+  if (!fs::exists(directory / command, error)) return "which is not there";
+  return fs::is_regular_file(directory / command, error) ? "which is not executable"
+                                                         : "which is no file";
+}
+
+void check_replica(const ReplicaLaunch& replica, const std::string& path,
+                   const Document& document) {
   const Launch& launch = replica.launch;
-  if (launch.command.empty()) {
-    throw Invalid(path +
-                  ".command: expected a command, for `muster run` starts processes of this "
-                  "machine, not images; found none");
-  }
-  if (!fs::is_directory(launch.directory)) {
-    throw Invalid(path + ".workingDir: expected a folder of this machine, found " +
-                  launch.directory.string());
-  }
-  if (!find_executable(launch.command[0], path_in(launch.environment), launch.directory)) {
-    throw Invalid(path + ".command: expected a program of this machine, found \"" +
-                  launch.command[0] + "\", which is not there or cannot be executed");
-  }
+  const auto require = [&](bool holds, const std::string& field, const std::string& expected,
+                           const std::string& found) {
+    if (holds) return;
+    throw Invalid(make_problem(document, path + field, expected, found).text());
+  };
+  std::error_code error;
+  require(!launch.command.empty(), ".command",
+          "a command, for `muster run` starts processes of this machine, not images", "none");
+  const bool is_folder = fs::is_directory(launch.directory, error);
+  require(is_folder, ".workingDir", "a folder of this machine",
+          launch.directory.string() + (error ? " (" + error.message() + ")" : ""));
+  const std::string& command = launch.command[0];
+  require(find_executable(command, path_in(launch.environment), launch.directory).has_value(),
+          ".command[0]", "a program of this machine",
+          "\"" + command + "\", " + why_not_executable(command, launch.directory));
 }
 
 }  // namespace
@@ -143,7 +165,8 @@ ReplicaLaunch replica_launch(const api::TrainingJob& job, api::Role role, int in
   return result;
 }
 
-std::vector<std::string> check_runs_here(const api::TrainingJob& job, const Setting& setting) {
+std::vector<std::string> check_runs_here(const api::TrainingJob& job, const Document& document,
+                                         const Setting& setting) {
   std::map<std::string, int> ports;
   for (const std::string& name : port_names(job)) ports[name] = 0;
   std::vector<std::string> notes;
@@ -151,7 +174,7 @@ std::vector<std::string> check_runs_here(const api::TrainingJob& job, const Sett
     if (spec.replicas == 0) continue;
     const std::string role_name = api::role_name(job, role);
     const ReplicaLaunch replica = replica_launch(job, role, 0, 0, setting, ports);
-    check_replica(replica, "spec.replicaSpecs." + role_name + ".template.spec.containers");
+    check_replica(replica, container_path(spec.pod_template, role_name), document);
     for (const std::string& variable : replica.left_out) {
       notes.push_back("the variable " + variable + " of " + role_name +
                       " comes from Kubernetes and is not set here");

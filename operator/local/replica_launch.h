@@ -49,8 +49,10 @@ struct ReplicaLaunch {
 ReplicaLaunch replica_launch(const api::TrainingJob& job, api::Role role, int index, int attempt,
                              const Setting& setting, const std::map<std::string, int>& ports);
 
-// Throws Invalid, naming the field, for a role whose command or working directory does not exist on
-// this machine. Returns what of the job has no meaning here, a sentence each.
-std::vector<std::string> check_runs_here(const api::TrainingJob& job, const Setting& setting);
+// Throws Invalid, naming field and line of `document`, for a role whose command or working
+// directory does not exist on this machine. Returns what of the job has no meaning here, a sentence
+// each.
+std::vector<std::string> check_runs_here(const api::TrainingJob& job, const Document& document,
+                                         const Setting& setting);
 
 }  // namespace muster::local

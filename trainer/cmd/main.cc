@@ -8,6 +8,7 @@
 
 #include "common/exit_code.h"
 #include "common/log.h"
+#include "common/output.h"
 #include "common/usage.h"
 #include "trainer/cmd/output.h"
 #include "trainer/group/address.h"
@@ -31,7 +32,6 @@ struct Options {
 void print(const Json& json, const Options& options, std::string (*text)(const Json&)) {
   const bool as_json = options.output == "json";
   std::fputs(as_json ? (json.dump(2) + "\n").c_str() : text(json).c_str(), stdout);
-  std::fflush(stdout);
 }
 
 int train(const Options& options) {
@@ -157,5 +157,6 @@ int main(int argc, char** argv) {
   mallopt(M_MMAP_THRESHOLD, 64 << 20);
   mallopt(M_TRIM_THRESHOLD, 512 << 20);
   setenv("GRPC_VERBOSITY", "NONE", 0);  // what matters of it is in our own messages
-  return muster::cmd::run(argc, argv);
+  const std::string program = std::filesystem::path(argv[0]).filename();
+  return muster::finish_output(program, muster::cmd::run(argc, argv));
 }

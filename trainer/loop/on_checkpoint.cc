@@ -4,6 +4,7 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "common/file.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/loop/evaluation.h"
 #include "trainer/loop/roles.h"
@@ -32,14 +33,14 @@ std::optional<fs::path> checkpoints_in(const fs::path& where) {
 
 checkpoint::Store::Found find(const fs::path& where) {
   std::error_code error;
-  if (!fs::is_directory(where, error))
+  if (!is_there(where) || !fs::is_directory(where, error))
     throw Invalid(where.string() + ": expected a checkpoint's folder or a job's directory, found " +
-                  (fs::exists(where, error) ? "something else" : "nothing"));
+                  (is_there(where) ? "something else" : "nothing"));
   if (const auto folder = checkpoints_in(where)) {
     if (auto newest = checkpoint::Store(*folder, 1).newest()) return *newest;
     throw Invalid(folder->string() + ": expected a whole checkpoint, found none");
   }
-  if (!fs::exists(where / "manifest.json", error))
+  if (!is_there(where / "manifest.json"))
     throw Invalid(where.string() +
                   ": expected a checkpoint's folder, with a manifest.json, or a job's directory, "
                   "with checkpoints/; found neither");
@@ -60,7 +61,15 @@ Loaded load_found(checkpoint::Store::Found found, const std::string& data) {
   loaded.training = Training::from_json(loaded.found.manifest.training, source);
   spec::TrainingSpec& spec = loaded.training.spec;
   const auto& chosen = data == "test" ? spec.data.test : spec.data.validation;
-  if (!chosen) throw Invalid(source + ": training.data has no " + data + " data", kUsage);
+  if (!chosen) {
+    const char* other = data == "test" ? "validation" : "test";
+    const bool has_other =
+        data == "test" ? spec.data.validation.has_value() : spec.data.test.has_value();
+    throw Invalid(source + ": expected " + data + " data in its training.data, found " +
+                      (has_other ? other + std::string(" data; choose them by --data ") + other
+                                 : "neither test nor validation data"),
+                  kUsage);
+  }
   take_label_count_from_layers(spec.model);
   loaded.dataset = open_for(loaded.training, data, spec.model);
   compute::EngineOptions options;

@@ -386,7 +386,10 @@ TEST(MusterRun, refuses_a_command_that_is_not_there_and_writes_nothing) {
                            "[no-such-program]}]}}}"}}));
   auto run = job.run();
   EXPECT_EQ(run->wait(), kBadInput);
-  EXPECT_THAT(run->output(), HasSubstr("no-such-program"));
+  EXPECT_THAT(run->output(),
+              HasSubstr("job.yaml:6: spec.replicaSpecs.chief.template.spec.containers[0].command[0]"
+                        ": expected a program of this machine, found \"no-such-program\", which is "
+                        "no executable file on PATH"));
   EXPECT_FALSE(std::filesystem::exists(job.directory()));
 }
 

@@ -10,6 +10,7 @@
 namespace muster::test {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::MatchesRegex;
 using testing::Not;
@@ -167,6 +168,10 @@ TEST_F(MnistRun, a_job_that_diverged_is_mended_by_a_changed_manifest) {
   EXPECT_EQ(told->wait(), kDiverged) << told->output();
   EXPECT_THAT(told->output(),
               HasSubstr("--set spec.training.optimizer.learningRate=100000 --retry"));
+  auto other = run("run", {"spec.training.optimizer.name=adam"});
+  EXPECT_EQ(other->wait(), kDiverged) << other->output();
+  EXPECT_THAT(other->output(), AllOf(HasSubstr("with the optimizer as it is now: muster run"),
+                                     Not(HasSubstr("learningRate="))));
   auto mended = run("run", {sgd, "spec.training.optimizer.learningRate=0.01"}, {"--retry"});
   EXPECT_EQ(mended->wait(), kSuccess) << mended->output();
   EXPECT_EQ(json("run/summary.json")["step"], 782);

@@ -89,6 +89,21 @@ TEST_F(Files, ReadingRefusesWhatIsNoFile) {
   EXPECT_THROW(read_file(folder_ / "fifo"), Invalid);
 }
 
+// A link to itself, for a root that no permission keeps out.
+TEST_F(Files, AreNotTakenForAbsentWhereTheyCannotBeLookedAt) {
+  std::ofstream(folder_ / "x") << "x";
+  EXPECT_TRUE(is_there(folder_ / "x"));
+  EXPECT_FALSE(is_there(folder_ / "none"));
+  EXPECT_FALSE(is_there(folder_ / "x" / "none"));
+  fs::create_symlink("loop", folder_ / "loop");
+  try {
+    is_there(folder_ / "loop" / "file");
+    ADD_FAILURE();
+  } catch (const Unavailable& error) {
+    EXPECT_THAT(error.what(), HasSubstr("loop/file: "));
+  }
+}
+
 TEST_F(Files, CreatesDirectoriesOnceAndAgain) {
   muster::create_directories(folder_ / "a" / "b");
   muster::create_directories(folder_ / "a" / "b");

@@ -121,6 +121,12 @@ TEST(JobState, that_is_damaged_is_refused_with_file_field_and_a_way_on) {
   }
 }
 
+TEST(JobState, that_may_not_be_looked_at_is_not_absent) {
+  const Scratch scratch;
+  std::filesystem::create_symlink("job.json", scratch.path() / "job.json");
+  EXPECT_THROW(load_state(JobDirectory(scratch.path())), Unavailable);
+}
+
 TEST(JobDirectory, is_absolute_and_without_a_slash_at_its_end) {
   EXPECT_EQ(JobDirectory("/a/b/").root(), "/a/b");
   EXPECT_EQ(JobDirectory("runs/x/../y").root(), std::filesystem::current_path() / "runs/y");

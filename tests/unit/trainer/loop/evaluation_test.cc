@@ -182,7 +182,8 @@ TEST(OnCheckpoint, DataThatATrainingDoesNotHaveAreAWrongCommandLine) {
   EXPECT_EQ(run_alone(membership, {}, nullptr), kSuccess);
   const auto [message, code] = error_of([&] { evaluate_checkpoint(folder / "job", "test"); });
   EXPECT_EQ(code, kUsage);
-  EXPECT_THAT(message, HasSubstr("no test data"));
+  EXPECT_THAT(message, HasSubstr("expected test data in its training.data, found validation data; "
+                                 "choose them by --data validation"));
 }
 
 }  // namespace
