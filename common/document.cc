@@ -40,7 +40,8 @@ void require_text(std::string_view text, const std::string& source) {
 // Where a parser's complaint stands: of what never ends it names no place but the first.
 YAML::Mark place_of(const YAML::Exception& error, std::string_view text) {
   YAML::Mark mark = error.mark;
-  if (mark.pos > 0 || !error.msg.starts_with("end of ")) return mark;
+  const bool is_first = mark.line <= 0 && mark.column <= 0;
+  if (!is_first || !error.msg.starts_with("end of ")) return mark;
   const size_t newline = text.rfind('\n');
   mark.line = static_cast<int>(std::count(text.begin(), text.end(), '\n'));
   mark.column = static_cast<int>(text.size() - (newline == text.npos ? 0 : newline + 1));
