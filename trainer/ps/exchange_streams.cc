@@ -1,7 +1,5 @@
 #include "trainer/ps/exchange_streams.h"
 
-#include <cstring>
-
 #include "common/error.h"
 #include "common/log.h"
 
@@ -9,10 +7,12 @@ namespace muster::ps {
 
 namespace {
 
-grpc::Slice copy_of(std::span<const float> values) {
-  grpc::Slice slice(values.size_bytes());
-  std::memcpy(const_cast<uint8_t*>(slice.begin()), values.data(), values.size_bytes());
-  return slice;
+// What is lent, for as long as gRPC reads it.
+grpc::Slice slice_of(Versions::Loan loan) {
+  const size_t bytes = loan->size() * sizeof(float);
+  auto* owner = new Versions::Loan(std::move(loan));
+  return {const_cast<float*>((*owner)->data()), bytes,
+          [](void* lent) { delete static_cast<Versions::Loan*>(lent); }, owner};
 }
 
 std::span<const float> values_of(const Shard& shard, Shard::Answer::Values values) {
@@ -64,10 +64,10 @@ void ExchangeStreams::deliver(const Shard& shard, const Shard::Answers& answers)
     }
     grpc::Slice values;
     if (answer.values == Shard::Answer::Values::current) {
-      if (current.size() == 0) current = copy_of(shard.parameters());
+      if (current.size() == 0) current = slice_of(shard.versions().lend_current());
       values = current;
     } else if (answer.values == Shard::Answer::Values::previous) {
-      if (previous.size() == 0) previous = copy_of(shard.previous());
+      if (previous.size() == 0) previous = slice_of(shard.versions().lend_previous());
       values = previous;
     }
     found->second->reply_locked(answer.header, values);

@@ -27,8 +27,8 @@ class HostedShard {
   struct Copy {
     uint64_t generation = 0;
     uint64_t step = 0;
-    std::vector<float> parameters;
-    std::vector<std::vector<float>> slots;
+    compute::Floats parameters;
+    std::vector<compute::Floats> slots;
   };
 
   explicit HostedShard(Shard shard) : shard_(std::move(shard)) {}

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "trainer/ps/copy.h"
+
 namespace muster::ps {
 
 using compute::LossSums;
@@ -12,7 +14,7 @@ Shard::Shard(Shape shape, const compute::Optimizer& optimizer, const compute::Sc
     : shape_(shape), update_(optimizer, threads), schedule_(schedule) {}
 
 void Shard::load(Content content) {
-  parameters_ = std::move(content.parameters);
+  versions_.load(std::move(content.parameters));
   slots_ = std::move(content.slots);
   step_ = oldest_step_ = content.step;
   optimizer_t_ = content.optimizer_t;
@@ -166,12 +168,9 @@ void Shard::commit(Answers& answers) {
     for (const Waiter& waiter : pending.waiters)
       if (!waiter.parameters.empty()) copy_views_.push_back(waiter.parameters);
   }
-  previous_.resize(parameters_.size());
-  std::swap(previous_, parameters_);
   oldest_step_ = step_;
-  const bool applied = apply({previous_, parameters_, gradient_views_, slot_views_, copy_views_},
-                             committed_.rows, step_);
-  if (!applied) parameters_ = previous_;
+  const std::span<float> next = versions_.advance();
+  const bool applied = apply(versions_.previous(), next, committed_.rows, step_);
   sums_before_ = sums_;
   sums_.add(tickets_.epoch_of(pending_[0].ticket), committed_);
   for (const Pending& pending : pending_)
@@ -193,15 +192,20 @@ void Shard::forget_pending() {
   }
 }
 
-bool Shard::apply(const BlockUpdate::Buffers& buffers, int64_t rows, uint64_t schedule_step) {
+bool Shard::apply(std::span<const float> from, std::span<float> to, int64_t rows,
+                  uint64_t schedule_step) {
   ++step_;
   ++counts_.commits;
-  if (rows <= 0) return false;
+  if (rows <= 0) {
+    copy_unless_same(from, to);
+    return false;
+  }
   compute::UpdateArguments update;
   update.learning_rate = static_cast<float>(schedule_.at(schedule_step));
   update.t = ++optimizer_t_;
   update.inverse_rows = 1.0f / static_cast<float>(rows);
-  update_.run(shape_.range, update, buffers, shape_.policy == Policy::sync);
+  update_.run(shape_.range, update, {from, to, gradient_views_, slot_views_, copy_views_},
+              shape_.policy == Policy::sync);
   return true;
 }
 
@@ -249,8 +253,9 @@ void Shard::push_async(uint64_t id, const PushHeader& header, const Buffers& buf
   gradient_views_.assign(1, buffers.gradients);
   copy_views_.clear();
   if (!buffers.parameters.empty()) copy_views_.push_back(buffers.parameters);
-  const bool applied = apply({parameters_, parameters_, gradient_views_, slot_views_, copy_views_},
-                             header.sums.rows, shape_.shard == 0 ? step_ : header.step);
+  const std::span<const float> from = versions_.current();
+  const bool applied =
+      apply(from, versions_.change(), header.sums.rows, shape_.shard == 0 ? step_ : header.step);
   for (LossSums& sums : unseen_) sums += header.sums;
   sums_.add(tickets_.epoch_of(header.ticket), header.sums);
   ++session->clock;
@@ -316,7 +321,7 @@ void Shard::pull(uint64_t session, const PushHeader& header, Answers& answers) {
 void Shard::pull_sync(uint64_t session, const PushHeader& header, Answers& answers) {
   Answer answer = make_answer(session, header.sequence, committed_);
   if (!header.newest && header.step != step_) {
-    if (header.step + 1 == step_ && header.step >= oldest_step_ && !previous_.empty()) {
+    if (header.step + 1 == step_ && header.step >= oldest_step_ && !previous().empty()) {
       answer.values = Answer::Values::previous;
       answer.header.step = header.step;
     } else if (shape_.backup_workers > 0 && header.step == step_ + 1) {

@@ -11,6 +11,7 @@
 #include "trainer/ps/block_update.h"
 #include "trainer/ps/messages.h"
 #include "trainer/ps/tickets.h"
+#include "trainer/ps/versions.h"
 
 namespace muster::ps {
 
@@ -44,8 +45,8 @@ class Shard {
 
   // What a generation starts from. `parameters` and each slot are range.size() floats.
   struct Content {
-    std::vector<float> parameters;
-    std::vector<std::vector<float>> slots;
+    compute::Floats parameters;
+    std::vector<compute::Floats> slots;
     uint64_t step = 0;
     uint64_t optimizer_t = 0;
     checkpoint::EpochSums sums;  // of what led there
@@ -107,9 +108,11 @@ class Shard {
   const checkpoint::EpochSums& sums_before() const { return sums_before_; }
   const Counts& counts() const { return counts_; }
   const Shape& shape() const { return shape_; }
-  std::span<const float> parameters() const { return parameters_; }
-  std::span<const float> previous() const { return previous_; }
-  const std::vector<std::vector<float>>& slots() const { return slots_; }
+  std::span<const float> parameters() const { return versions_.current(); }
+  std::span<const float> previous() const { return versions_.previous(); }
+  // The same, to be read where they are for as long as it takes.
+  const Versions& versions() const { return versions_; }
+  const std::vector<compute::Floats>& slots() const { return slots_; }
 
  private:
   struct Waiter {
@@ -124,7 +127,7 @@ class Shard {
     uint64_t ticket = 0;
     uint64_t owner = 0;  // the session whose memory `gradients` is
     std::span<const float> gradients;
-    std::vector<float> kept;  // of an owner that is lost
+    compute::Floats kept;  // of an owner that is lost
   };
   struct Waiting {  // async: for work; sync: for a step that shard 0 has committed already
     uint64_t session = 0;
@@ -156,8 +159,10 @@ class Shard {
   void measure(const Session& session);
   bool assign(uint64_t id, Session& session, ReplyHeader& header);
   bool ahead(const Session& session) const;
-  // False where nothing was updated, for want of rows.
-  bool apply(const BlockUpdate::Buffers& buffers, int64_t rows, uint64_t schedule_step);
+  // From the parameters before, with gradient_views_; also to copy_views_. False where nothing was
+  // updated, for want of rows.
+  bool apply(std::span<const float> from, std::span<float> to, int64_t rows,
+             uint64_t schedule_step);
   void answer_async(const Waiting& request, Answer::Values values, Answers& answers);
   void serve_waiting(Answers& answers);
   Answer make_answer(uint64_t session, uint64_t sequence, const compute::LossSums& sums) const;
@@ -168,10 +173,9 @@ class Shard {
   uint64_t generation_ = 0;
   uint64_t step_ = 0;
   uint64_t optimizer_t_ = 0;
-  uint64_t oldest_step_ = 0;  // previous_ is good for step_ - 1 >= oldest_step_
-  std::vector<float> parameters_;
-  std::vector<float> previous_;  // sync: after a commit
-  std::vector<std::vector<float>> slots_;
+  uint64_t oldest_step_ = 0;  // previous() is good for step_ - 1 >= oldest_step_
+  Versions versions_;         // a previous one: sync, after a commit
+  std::vector<compute::Floats> slots_;
   std::vector<std::span<float>> slot_views_;
   std::vector<std::span<const float>> gradient_views_;
   std::vector<std::span<float>> copy_views_;

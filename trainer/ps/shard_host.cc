@@ -27,7 +27,7 @@ void require_same(const std::string& what, const std::string& expected, const st
 }
 
 // Room for a whole layout, to cut our range from.
-std::vector<float> cut(const std::vector<float>& whole, Range range) {
+compute::Floats cut(const std::vector<float>& whole, Range range) {
   return {whole.begin() + static_cast<ptrdiff_t>(range.begin),
           whole.begin() + static_cast<ptrdiff_t>(range.end)};
 }
@@ -101,7 +101,7 @@ Shard::Content ShardHost::initial(const OpenRequest& request) const {
   const Range range = hosted_->shard().shape().range;
   Shard::Content content;
   content.parameters = cut(whole, range);
-  content.slots.assign(optimizer_->slot_names().size(), std::vector<float>(range.size(), 0.0f));
+  content.slots.assign(optimizer_->slot_names().size(), compute::Floats(range.size()));
   content.step = request.position().step();
   content.optimizer_t = request.position().optimizer_t();
   return content;

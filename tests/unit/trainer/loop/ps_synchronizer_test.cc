@@ -21,7 +21,7 @@ ps::Shard make_shard(const Assembly& assembly) {
   ps::Shard shard(shape, *assembly.optimizer, assembly.spec().schedule);
   ps::Shard::Content content;
   content.parameters.assign(floats, 0.0f);
-  content.slots.assign(assembly.optimizer->slot_names().size(), std::vector<float>(floats));
+  content.slots.assign(assembly.optimizer->slot_names().size(), compute::Floats(floats));
   shard.load(std::move(content));
   ps::Shard::Answers answers;
   const Workload& workload = *assembly.workload;

@@ -114,13 +114,13 @@ class Replay {
     shards_.emplace_back(shape, *optimizer_, schedule_);
     Shard::Content content;
     content.parameters = cut(initial, shape.range);
-    content.slots.assign(optimizer_->slot_names().size(), std::vector<float>(shape.range.size()));
+    content.slots.assign(optimizer_->slot_names().size(), compute::Floats(shape.range.size()));
     shards_.back().load(std::move(content));
     Shard::Answers none;
     shards_.back().begin(1, static_cast<int>(members_.size()), Tickets(0, 1000, {}), none);
   }
 
-  static std::vector<float> cut(const std::vector<float>& from, compute::Range range) {
+  static compute::Floats cut(const std::vector<float>& from, compute::Range range) {
     return {from.begin() + static_cast<ptrdiff_t>(range.begin),
             from.begin() + static_cast<ptrdiff_t>(range.end)};
   }
@@ -213,7 +213,7 @@ class Replay {
   std::vector<Member> members_;
   std::vector<compute::Range> ranges_;
   std::deque<Shard> shards_;
-  std::deque<std::vector<float>> memories_;  // of the sessions
+  std::deque<compute::Floats> memories_;  // of the sessions
   size_t compared_ = 0;
 };
 

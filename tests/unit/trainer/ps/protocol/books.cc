@@ -90,7 +90,7 @@ Shard Books::make_shard(int shard) const {
 
 Shard::Content Books::initial(int shard) const {
   Shard::Content content;
-  content.slots.assign(optimizer_->slot_names().size(), std::vector<float>(floats_per_shard()));
+  content.slots.assign(optimizer_->slot_names().size(), compute::Floats(floats_per_shard()));
   for (size_t i = range(shard).begin; i < range(shard).end; ++i)
     content.parameters.push_back(setting_.sync ? static_cast<float>(i + 8) : 0.0f);
   return content;
@@ -189,7 +189,7 @@ void Books::check_parameters(const std::string& who, uint64_t step,
 }
 
 bool Books::holds(const Moment& moment, const Held& held) const {
-  const auto part = [&](const std::vector<float>& whole) {
+  const auto part = [&](const compute::Floats& whole) {
     return std::span(whole).subspan(range(held.shard).begin, range(held.shard).size());
   };
   if (!same(part(moment.parameters), held.parameters)) return false;

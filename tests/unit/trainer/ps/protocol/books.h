@@ -38,7 +38,7 @@ class Books {
   struct Held {  // what somebody has of a shard
     int shard = 0;
     std::span<const float> parameters;
-    std::span<const std::vector<float>> slots;
+    std::span<const compute::Floats> slots;
     const checkpoint::EpochSums* sums = nullptr;  // null: not known
   };
 
@@ -55,8 +55,8 @@ class Books {
 
  private:
   struct Moment {
-    std::vector<float> parameters;
-    std::vector<std::vector<float>> slots;
+    compute::Floats parameters;
+    std::vector<compute::Floats> slots;
     checkpoint::EpochSums sums;
   };
   void run_undisturbed();

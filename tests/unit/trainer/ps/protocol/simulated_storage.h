@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "trainer/checkpoint/manifest.h"
+#include "trainer/compute/aligned.h"
 
 namespace muster::ps::protocol {
 
@@ -25,8 +26,8 @@ class SimulatedStorage {
  public:
   struct File {
     uint64_t step = 0;
-    std::vector<float> parameters;
-    std::vector<std::vector<float>> slots;
+    compute::Floats parameters;
+    std::vector<compute::Floats> slots;
   };
   struct Folder {
     checkpoint::Position position;
