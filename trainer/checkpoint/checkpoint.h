@@ -32,6 +32,20 @@ namespace muster::checkpoint {
 std::vector<TensorPiece> pieces_of(const compute::ParameterLayout& layout, compute::Range range,
                                    std::span<const float> values, const std::string& prefix);
 
+// What a shard holds: parameters and slots, each the memory of `range` alone.
+struct State {
+  const compute::ParameterLayout& layout;
+  compute::Range range;
+  std::span<const float> parameters;
+  std::vector<std::span<const float>> slots;
+  const std::vector<std::string>& slot_names;
+};
+
+// Writes the files of shard `shard` of `shards`, on a thread that gives way to all others. Throws
+// as write_safetensors does, and Unavailable where the system gives no thread.
+std::vector<FileEntry> write_state(const std::filesystem::path& directory, const State& state,
+                                   int shard, int shards, double bytes_per_second);
+
 // SHA-256 of the parameters (trainable, frozen, state; no slots, no padding) in manifest order: the
 // layout's tensor order.
 std::string weights_digest(const compute::ParameterLayout& layout,

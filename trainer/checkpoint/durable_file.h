@@ -1,20 +1,25 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "common/error.h"
 
 namespace muster::checkpoint {
 
 // A new file that is on the disk, whole, once finish() returned; removed again if it never does.
-// Throws WriteError, also where `path` exists.
+// Past the page cache where the file system can: to fill that with what nobody reads soon costs
+// more CPU than all the rest, and memory that others need. Throws WriteError, also where `path`
+// exists.
 class DurableFile {
  public:
-  explicit DurableFile(std::filesystem::path path);
+  // `bytes_per_second`: sleeps so as not to write faster; 0: never.
+  explicit DurableFile(std::filesystem::path path, double bytes_per_second = 0);
   ~DurableFile();
   DurableFile(const DurableFile&) = delete;
   DurableFile& operator=(const DurableFile&) = delete;
@@ -27,10 +32,20 @@ class DurableFile {
   uint32_t crc32c() const { return crc_; }
 
  private:
+  using Clock = std::chrono::steady_clock;
+  void flush();
+  void open();
+  bool leave_direct();
   [[noreturn]] void fail(const char* what);
 
   std::filesystem::path path_;
+  const double bytes_per_second_;
+  const Clock::time_point begun_ = Clock::now();
   int descriptor_ = -1;
+  bool direct_ = true;
+  std::vector<std::byte> memory_;
+  std::span<std::byte> block_;  // in memory_, as direct writes want it
+  size_t filled_ = 0;           // bytes of it
   bool finished_ = false;
   uint64_t bytes_ = 0;
   uint32_t crc_ = 0;

@@ -61,6 +61,7 @@ void Checkpointer::take(Synchronizer& synchronizer, const Json& metrics) {
   requested_ = false;
   try {
     Task task = prepare(synchronizer, metrics, false);
+    task.bytes_per_second = options_.when.bytes_per_second.value_or(0);
     const std::lock_guard lock(mutex_);
     task_ = std::move(task);
     busy_ = true;
@@ -104,7 +105,7 @@ checkpoint::Store::Found Checkpointer::save(Task& task) {
   const auto begun = Clock::now();
   const auto temporary = store_.begin(step);
   try {
-    task.snapshot->write(temporary, found.manifest);
+    task.snapshot->write(temporary, found.manifest, task.bytes_per_second);
     group::require_newest(options_.storage, task.manifest.generation);
     found.directory = store_.publish(temporary, found.manifest);
   } catch (...) {

@@ -65,6 +65,7 @@ class Checkpointer {
   struct Task {
     std::unique_ptr<Snapshot> snapshot;
     checkpoint::Manifest manifest;
+    double bytes_per_second = 0;  // 0: somebody waits for it
   };
   Task prepare(Synchronizer& synchronizer, const Json& metrics, bool final) const;
   checkpoint::Store::Found save(Task& task);

@@ -1,5 +1,7 @@
 #include "trainer/loop/local_synchronizer.h"
 
+#include <future>
+
 #include "trainer/ps/initial_parameters.h"
 
 namespace muster::loop {
@@ -8,40 +10,21 @@ namespace {
 
 class LocalSnapshot : public Snapshot {
  public:
-  LocalSnapshot(const Assembly& assembly, const std::vector<compute::Floats>& slots,
-                checkpoint::Position position)
-      : layout_(assembly.engine->layout()),
-        slot_names_(assembly.optimizer->slot_names()),
-        slots_(slots),
-        position_(std::move(position)) {
-    const auto parameters = assembly.engine->parameters();
-    parameters_.assign(parameters.begin(), parameters.end());
-  }
+  LocalSnapshot(checkpoint::State state, checkpoint::Position position)
+      : state_(std::move(state)), position_(std::move(position)) {}
 
   const checkpoint::Position& position() const override { return position_; }
 
-  void write(const std::filesystem::path& directory, checkpoint::Manifest& manifest) override {
-    const compute::Range whole{0, layout_.size()};
-    const auto add = [&](std::string_view kind, std::span<const checkpoint::TensorPiece> pieces) {
-      manifest.files.push_back(checkpoint::write_safetensors(
-          directory / checkpoint::shard_file_name(kind, 0, 1), pieces, {}));
-    };
-    add("model", checkpoint::pieces_of(layout_, whole, parameters_, ""));
-    std::vector<checkpoint::TensorPiece> pieces;
-    for (size_t i = 0; i < slots_.size(); ++i)
-      for (auto& piece : checkpoint::pieces_of(layout_, whole, slots_[i], slot_names_[i] + "/"))
-        pieces.push_back(std::move(piece));
-    if (!slots_.empty()) add("optimizer", pieces);
+  void write(const std::filesystem::path& directory, checkpoint::Manifest& manifest,
+             double bytes_per_second) override {
+    manifest.files = checkpoint::write_state(directory, state_, 0, 1, bytes_per_second);
     manifest.position = position_;
     manifest.shard_steps = {position_.step};
   }
 
  private:
-  const compute::ParameterLayout& layout_;
-  const std::vector<std::string>& slot_names_;
-  compute::Floats parameters_;
-  std::vector<compute::Floats> slots_;
-  checkpoint::Position position_;
+  const checkpoint::State state_;
+  const checkpoint::Position position_;
 };
 
 }  // namespace
@@ -54,6 +37,9 @@ LocalSynchronizer::LocalSynchronizer(Assembly& assembly, const checkpoint::Store
   const auto& names = assembly.optimizer->slot_names();
   slots_.assign(names.size(), compute::Floats(layout.size(), 0.0f));
   slot_views_.assign(slots_.begin(), slots_.end());
+  const spec::CheckpointSpec& when = assembly.spec().checkpoint;
+  if (when.every_steps || when.every_seconds)
+    copies_.assign(1 + names.size(), compute::Floats(layout.size()));
   if (!from) {
     ps::fill_initial_parameters(assembly.spec(), layout, assembly.engine->parameters());
     return;
@@ -88,8 +74,25 @@ Synchronizer::StepResult LocalSynchronizer::step(const Work& work, Feed& feed, s
   return result;
 }
 
+// A buffer's copy is the work of a thread of its own: one alone does not fill the memory's
+// bandwidth.
 std::unique_ptr<Snapshot> LocalSynchronizer::snapshot() {
-  return std::make_unique<LocalSnapshot>(assembly_, slots_, position_);
+  const auto copy = [](std::span<const float> from, compute::Floats& to) {
+    to.assign(from.begin(), from.end());
+  };
+  copies_.resize(1 + slots_.size());
+  std::vector<std::future<void>> copying;
+  for (size_t i = 0; i < slots_.size(); ++i)
+    copying.push_back(std::async(copy, slots_[i], std::ref(copies_[1 + i])));
+  copy(assembly_.engine->parameters(), copies_[0]);
+  for (auto& one : copying) one.get();
+  const compute::ParameterLayout& layout = assembly_.engine->layout();
+  return std::make_unique<LocalSnapshot>(checkpoint::State{layout,
+                                                           {0, layout.size()},
+                                                           copies_[0],
+                                                           {copies_.begin() + 1, copies_.end()},
+                                                           assembly_.optimizer->slot_names()},
+                                         position_);
 }
 
 }  // namespace muster::loop

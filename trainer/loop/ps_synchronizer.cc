@@ -28,20 +28,28 @@ constexpr uint32_t kSpins = 2000;  // some 50 us: what two wake-ups cost
 
 class PsSnapshot : public Snapshot {
  public:
-  PsSnapshot(ps::Control& control, uint64_t generation, checkpoint::Position position,
-             std::vector<uint64_t> shard_steps)
+  // `bytes`: at most, of all shards together.
+  PsSnapshot(ps::Control& control, uint64_t bytes, uint64_t generation,
+             checkpoint::Position position, std::vector<uint64_t> shard_steps)
       : control_(control),
+        bytes_(bytes),
         generation_(generation),
         position_(std::move(position)),
         shard_steps_(std::move(shard_steps)) {}
 
   const checkpoint::Position& position() const override { return position_; }
 
-  void write(const std::filesystem::path& directory, checkpoint::Manifest& manifest) override {
+  void write(const std::filesystem::path& directory, checkpoint::Manifest& manifest,
+             double bytes_per_second) override {
     WriteRequest request;
+    request.set_bytes_per_second(bytes_per_second);
     request.set_generation(generation_);
     request.set_directory("checkpoints/" + directory.filename().string());
-    const auto replies = control_.write(request, shard_steps_, kWrite);
+    auto deadline = kWrite;
+    if (bytes_per_second > 0)
+      deadline +=
+          milliseconds(static_cast<int64_t>(1e3 * static_cast<double>(bytes_) / bytes_per_second));
+    const auto replies = control_.write(request, shard_steps_, deadline);
     for (const WriteReply& reply : replies)
       for (const WrittenFile& file : reply.files())
         manifest.files.push_back({file.name(), file.bytes(), file.crc32c()});
@@ -51,6 +59,7 @@ class PsSnapshot : public Snapshot {
 
  private:
   ps::Control& control_;
+  const uint64_t bytes_;
   const uint64_t generation_;
   const checkpoint::Position position_;
   const std::vector<uint64_t> shard_steps_;
@@ -213,19 +222,21 @@ void PsSynchronizer::await_last_commit(ps::Exchange::Result& exchanged) {
 }
 
 std::unique_ptr<Snapshot> PsSynchronizer::snapshot() {
+  const uint64_t bytes = sizeof(float) * assembly_.engine->layout().size() *
+                         (1 + assembly_.optimizer->slot_names().size());
   const auto until = Clock::now() + kAgreement;
   for (;;) {
     const auto replies = setup_.control->snapshot(generation_, /*shard_0_first=*/!sync_, kSnapshot);
     std::vector<uint64_t> steps;
     for (const SnapshotReply& reply : replies) steps.push_back(reply.state().step());
     if (!sync_)
-      return std::make_unique<PsSnapshot>(*setup_.control, generation_,
+      return std::make_unique<PsSnapshot>(*setup_.control, bytes, generation_,
                                           ps::from_message(replies[0].position()), steps);
     if (const auto step = ps::common_step(replies, position_.step)) {
       checkpoint::Position position = position_;
       while (position.step < *step) assembly_.workload->advance(position);
       position.sums = ps::from_messages(replies[0].position().sums());
-      return std::make_unique<PsSnapshot>(*setup_.control, generation_, position, steps);
+      return std::make_unique<PsSnapshot>(*setup_.control, bytes, generation_, position, steps);
     }
     // Only when we were stopped within a step: its commit is under way, and with backup workers
     // it takes us to bring it to the other shards.

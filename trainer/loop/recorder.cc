@@ -90,6 +90,8 @@ void Recorder::begin(const checkpoint::Position& position, uint64_t total_steps,
   last_ = Clock::now();
   if (first) all_.reset(last_);
   for (Window* window : {&recent_, &logged_, &points_}) window->reset(last_);
+  begun_ = last_;
+  begun_step_ = position.step;
   progress_.state = "training";
   progress_.step = position.step;
   progress_.epoch = position.epoch;
@@ -132,10 +134,13 @@ void Recorder::report(const checkpoint::Position& position, Clock::time_point no
   if (more_metrics_)
     for (const auto& [name, value] : more_metrics_()) progress_.metrics[name] = value;
   progress_.examples_per_second = static_cast<double>(recent_.sums.rows) / time;
-  const double per_step = seconds(now - all_.begun) / static_cast<double>(all_.steps);
-  const uint64_t left =
-      progress_.total_steps > position.step ? progress_.total_steps - position.step : 0;
-  progress_.eta_seconds = per_step * static_cast<double>(left);
+  if (position.step > begun_step_) {
+    const double per_step =
+        seconds(now - begun_) / static_cast<double>(position.step - begun_step_);
+    const uint64_t left =
+        progress_.total_steps > position.step ? progress_.total_steps - position.step : 0;
+    progress_.eta_seconds = per_step * static_cast<double>(left);
+  }
   const double lifetime = unix_now() - started_at_;
   progress_.goodput = lifetime > 0 ? std::min(1.0, train_seconds() / lifetime) : 1.0;
   publish();

@@ -94,6 +94,8 @@ class Recorder {
   Window logged_;                 // since the last log line
   Window points_;                 // since the last TensorBoard point
   metrics::Durations durations_;  // of steps, since the last update of progress
+  Clock::time_point begun_;       // the generation, for us: what the rate of the group's steps
+  uint64_t begun_step_ = 0;       // counts from
   uint64_t epochs_told_ = 0;
   // By earlier processes.
   struct Earlier {

@@ -17,9 +17,11 @@ class Snapshot {
   virtual ~Snapshot() = default;
   virtual const checkpoint::Position& position() const = 0;
   // Writes the tensors into `directory` and says so in `manifest` (files, shard_steps, position).
-  // May take long; called from another thread. Throws WriteError; Unavailable where a shard is
-  // lost; Invalid (kDiverged) for values that are not finite.
-  virtual void write(const std::filesystem::path& directory, checkpoint::Manifest& manifest) = 0;
+  // May take long; called from another thread. Each file not faster than `bytes_per_second`; 0: as
+  // fast as may be. Throws WriteError; Unavailable where a shard is lost; Invalid (kDiverged) for
+  // values that are not finite.
+  virtual void write(const std::filesystem::path& directory, checkpoint::Manifest& manifest,
+                     double bytes_per_second) = 0;
 };
 
 // Where a member's gradients meet the others' and become new parameters: by itself, through
@@ -50,7 +52,8 @@ class Synchronizer {
   // counts as of its epoch; a snapshot knows better.
   virtual const checkpoint::Position& position() const = 0;
   virtual uint64_t generation() const = 0;
-  // Of rank 0 only. Throws Unavailable.
+  // Of rank 0 only; takes the place of the one before, which must have been written. Throws
+  // Unavailable.
   virtual std::unique_ptr<Snapshot> snapshot() = 0;
 };
 

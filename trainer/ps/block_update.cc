@@ -78,8 +78,10 @@ void BlockUpdate::run_block(Share& share, Range range, Range block,
   }
   const std::span<float> to = buffers.to.subspan(block.begin, size);
   copy_unless_same(buffers.from.subspan(block.begin, size), to);
-  for (size_t slot = 0; slot < buffers.slots.size(); ++slot)
+  for (size_t slot = 0; slot < buffers.slots.size(); ++slot) {
     share.slots[slot] = buffers.slots[slot].subspan(block.begin, size);
+    copy_unless_same(buffers.slots_from[slot].subspan(block.begin, size), share.slots[slot]);
+  }
   optimizer_.apply({range.begin + block.begin, range.begin + block.end}, arguments, to, gradients,
                    share.slots);
   for (const std::span<float> target : buffers.copies)

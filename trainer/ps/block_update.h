@@ -22,7 +22,8 @@ class BlockUpdate {
     std::span<const float> from;                        // the parameters before
     std::span<float> to;                                // and after; may be the same memory
     std::span<const std::span<const float>> gradients;  // summed in this order
-    std::span<const std::span<float>> slots;
+    std::span<const std::span<const float>> slots_from;
+    std::span<const std::span<float>> slots;   // likewise
     std::span<const std::span<float>> copies;  // of the parameters after
   };
 

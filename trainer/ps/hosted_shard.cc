@@ -83,14 +83,11 @@ ShardState HostedShard::open(const OpenRequest& request, const Load& load,
   return state();
 }
 
-SnapshotReply HostedShard::snapshot(const SnapshotRequest& request, Copy& copy) const {
+SnapshotReply HostedShard::snapshot(const SnapshotRequest& request) {
   if (request.generation() != shard_.generation())
     throw Unavailable("expected generation " + std::to_string(shard_.generation()) + ", found " +
                       std::to_string(request.generation()));
-  copy.generation = shard_.generation();
-  copy.step = shard_.step();
-  copy.parameters.assign(shard_.parameters().begin(), shard_.parameters().end());
-  copy.slots = shard_.slots();
+  kept_ = Copy{shard_.generation(), shard_.step(), shard_.image()};
   SnapshotReply reply;
   *reply.mutable_state() = state();
   checkpoint::Position position = base_;
@@ -106,12 +103,14 @@ SnapshotReply HostedShard::snapshot(const SnapshotRequest& request, Copy& copy) 
   return reply;
 }
 
-void HostedShard::require(const Copy& copy, const WriteRequest& request) {
-  if (copy.generation != request.generation() || copy.step != request.step())
-    throw Unavailable("expected the snapshot of step " + std::to_string(copy.step) +
-                      " of generation " + std::to_string(copy.generation) + ", found " +
+const HostedShard::Copy& HostedShard::to_write(const WriteRequest& request) const {
+  if (!kept_) throw Unavailable("expected a snapshot to write, found none");
+  if (kept_->generation != request.generation() || kept_->step != request.step())
+    throw Unavailable("expected the snapshot of step " + std::to_string(kept_->step) +
+                      " of generation " + std::to_string(kept_->generation) + ", found " +
                       std::to_string(request.step()) + " of " +
                       std::to_string(request.generation()));
+  return *kept_;
 }
 
 ShardState HostedShard::state() const {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "proto/muster/parameter_server.pb.h"
@@ -24,11 +25,11 @@ class HostedShard {
   // Gets what a generation is to start from (INITIALIZE, RESTORE).
   using Load = std::function<Shard::Content(const OpenRequest&)>;
 
+  // What the shard held at a step, as it stays whatever is committed, opened or kept meanwhile.
   struct Copy {
     uint64_t generation = 0;
     uint64_t step = 0;
-    compute::Floats parameters;
-    std::vector<compute::Floats> slots;
+    Shard::Image image;
   };
 
   explicit HostedShard(Shard shard) : shard_(std::move(shard)) {}
@@ -37,10 +38,11 @@ class HostedShard {
   // one is open, or what is to be kept is not there; and what `load` throws. It is then as before.
   ShardState open(const OpenRequest& request, const Load& load, Shard::Answers& answers);
 
-  // Copies what the shard holds. Throws Unavailable where the generation is not the current one.
-  SnapshotReply snapshot(const SnapshotRequest& request, Copy& copy) const;
-  // Throws Unavailable where `copy` is not the one that is to be written.
-  static void require(const Copy& copy, const WriteRequest& request);
+  // Keeps what the shard holds, in place of what it kept before. Throws Unavailable where the
+  // generation is not the current one.
+  SnapshotReply snapshot(const SnapshotRequest& request);
+  // What was kept. Throws Unavailable where it is not what is to be written.
+  const Copy& to_write(const WriteRequest& request) const;
 
   ShardState state() const;
   Shard& shard() { return shard_; }
@@ -48,6 +50,7 @@ class HostedShard {
 
  private:
   Shard shard_;
+  std::optional<Copy> kept_;
   checkpoint::Position base_;
   uint64_t lineage_ = 0;
   uint64_t tickets_per_epoch_ = 0;

@@ -86,14 +86,15 @@ struct Server::Impl : ControlService {
     return streams.open(context);
   }
   template <class Work>
-  grpc::ServerUnaryReactor* later(grpc::CallbackServerContext* context, Work work) {
+  static grpc::ServerUnaryReactor* later(Worker& worker, grpc::CallbackServerContext* context,
+                                         Work work) {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
     worker.add([reactor, work] { reactor->Finish(status_of(work)); });
     return reactor;
   }
   grpc::ServerUnaryReactor* Open(grpc::CallbackServerContext* context, const OpenRequest* request,
                                  OpenReply* reply) override {
-    return later(context, [this, request, reply] {
+    return later(opening, context, [this, request, reply] {
       *reply->mutable_state() = host.open(*request);
       log::info("opened generation " + std::to_string(request->generation()) + " at step " +
                 std::to_string(reply->state().step()));
@@ -102,16 +103,20 @@ struct Server::Impl : ControlService {
   grpc::ServerUnaryReactor* Snapshot(grpc::CallbackServerContext* context,
                                      const SnapshotRequest* request,
                                      SnapshotReply* reply) override {
-    return later(context, [this, request, reply] { *reply = host.snapshot(*request); });
+    // At once, although an earlier one may be being written: rank 0's steps wait for it.
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(status_of([&] { *reply = host.snapshot(*request); }));
+    return reactor;
   }
   grpc::ServerUnaryReactor* Write(grpc::CallbackServerContext* context, const WriteRequest* request,
                                   WriteReply* reply) override {
-    return later(context, [this, request, reply] { *reply = host.write(*request); });
+    return later(writing, context, [this, request, reply] { *reply = host.write(*request); });
   }
 
   ShardHost& host;
   ExchangeStreams streams;
-  Worker worker;
+  Worker opening;  // not behind what is being written for another generation
+  Worker writing;
   std::unique_ptr<grpc::Server> server;
 };
 

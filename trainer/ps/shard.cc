@@ -14,14 +14,26 @@ Shard::Shard(Shape shape, const compute::Optimizer& optimizer, const compute::Sc
     : shape_(shape), update_(optimizer, threads), schedule_(schedule) {}
 
 void Shard::load(Content content) {
-  versions_.load(std::move(content.parameters));
-  slots_ = std::move(content.slots);
+  versions_.load(std::move(content.parameters), shape_.policy == Policy::sync ? 2 : 1);
+  slots_.clear();
+  for (auto& slot : content.slots) slots_.emplace_back().load(std::move(slot), 1);
   step_ = oldest_step_ = content.step;
   optimizer_t_ = content.optimizer_t;
   committed_ = {};
   sums_ = sums_before_ = content.sums;
   contributed_.clear();
-  slot_views_.assign(slots_.begin(), slots_.end());
+}
+
+std::vector<std::span<const float>> Shard::slots() const {
+  std::vector<std::span<const float>> slots;
+  for (const Versions& slot : slots_) slots.push_back(slot.current());
+  return slots;
+}
+
+Shard::Image Shard::image() const {
+  Image image{versions_.lend_current(), {}};
+  for (const Versions& slot : slots_) image.slots.push_back(slot.lend_current());
+  return image;
 }
 
 void Shard::begin(uint64_t generation, int members, Tickets tickets, Answers& answers) {
@@ -204,7 +216,14 @@ bool Shard::apply(std::span<const float> from, std::span<float> to, int64_t rows
   update.learning_rate = static_cast<float>(schedule_.at(schedule_step));
   update.t = ++optimizer_t_;
   update.inverse_rows = 1.0f / static_cast<float>(rows);
-  update_.run(shape_.range, update, {from, to, gradient_views_, slot_views_, copy_views_},
+  slots_before_.clear();
+  slot_views_.clear();
+  for (Versions& slot : slots_) {
+    slots_before_.push_back(slot.current());
+    slot_views_.push_back(slot.change());
+  }
+  update_.run(shape_.range, update,
+              {from, to, gradient_views_, slots_before_, slot_views_, copy_views_},
               shape_.policy == Policy::sync);
   return true;
 }

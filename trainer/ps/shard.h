@@ -112,7 +112,13 @@ class Shard {
   std::span<const float> previous() const { return versions_.previous(); }
   // The same, to be read where they are for as long as it takes.
   const Versions& versions() const { return versions_; }
-  const std::vector<compute::Floats>& slots() const { return slots_; }
+  std::vector<std::span<const float>> slots() const;
+  // What it holds at this step, to be read where it is for as long as it takes.
+  struct Image {
+    Versions::Loan parameters;
+    std::vector<Versions::Loan> slots;
+  };
+  Image image() const;
 
  private:
   struct Waiter {
@@ -175,7 +181,8 @@ class Shard {
   uint64_t optimizer_t_ = 0;
   uint64_t oldest_step_ = 0;  // previous() is good for step_ - 1 >= oldest_step_
   Versions versions_;         // a previous one: sync, after a commit
-  std::vector<compute::Floats> slots_;
+  std::vector<Versions> slots_;
+  std::vector<std::span<const float>> slots_before_;
   std::vector<std::span<float>> slot_views_;
   std::vector<std::span<const float>> gradient_views_;
   std::vector<std::span<float>> copy_views_;

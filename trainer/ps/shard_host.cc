@@ -137,34 +137,34 @@ ShardState ShardHost::open(const OpenRequest& request) {
 }
 
 SnapshotReply ShardHost::snapshot(const SnapshotRequest& request) {
-  const std::lock_guard copy_lock(copy_mutex_);
   const std::lock_guard lock(mutex_);
   if (!hosted_) throw Unavailable("expected a shard to copy, found it empty");
-  return hosted_->snapshot(request, copy_);
+  return hosted_->snapshot(request);
+}
+
+HostedShard::Copy ShardHost::to_write(const WriteRequest& request) const {
+  const std::lock_guard lock(mutex_);
+  if (!hosted_) throw Unavailable("expected a snapshot to write, found an empty shard");
+  return hosted_->to_write(request);
 }
 
 WriteReply ShardHost::write(const WriteRequest& request) {
   const fs::path directory = below(identity_.storage, request.directory());
-  const std::lock_guard lock(copy_mutex_);
-  HostedShard::require(copy_, request);
-  const Range range = hosted_->shard().shape().range;
+  const HostedShard::Copy copy = to_write(request);
+  checkpoint::State state{*layout_,
+                          hosted_->shard().shape().range,
+                          *copy.image.parameters,
+                          {},
+                          optimizer_->slot_names()};
+  for (const auto& slot : copy.image.slots) state.slots.emplace_back(*slot);
   WriteReply reply;
-  const auto add = [&](std::string_view kind, const std::vector<checkpoint::TensorPiece>& pieces) {
-    const auto path =
-        directory / checkpoint::shard_file_name(kind, identity_.shard, identity_.shards);
-    const auto entry = checkpoint::write_safetensors(path, pieces, {});
+  for (const auto& entry : checkpoint::write_state(directory, state, identity_.shard,
+                                                   identity_.shards, request.bytes_per_second())) {
     WrittenFile* file = reply.add_files();
     file->set_name(entry.name);
     file->set_bytes(entry.bytes);
     file->set_crc32c(entry.crc32c);
-  };
-  add("model", checkpoint::pieces_of(*layout_, range, copy_.parameters, ""));
-  std::vector<checkpoint::TensorPiece> slots;
-  for (size_t i = 0; i < copy_.slots.size(); ++i)
-    for (auto& piece :
-         checkpoint::pieces_of(*layout_, range, copy_.slots[i], optimizer_->slot_names()[i] + "/"))
-      slots.push_back(std::move(piece));
-  if (!copy_.slots.empty()) add("optimizer", slots);
+  }
   return reply;
 }
 

@@ -66,6 +66,7 @@ class ShardHost {
   Shard::Content initial(const OpenRequest& request) const;
   Shard::Content restored(const OpenRequest& request) const;
   void deliver_locked();
+  HostedShard::Copy to_write(const WriteRequest& request) const;
 
   spec::TrainingSpec spec_;
   const HostIdentity identity_;
@@ -77,9 +78,6 @@ class ShardHost {
   std::unique_ptr<compute::Optimizer> optimizer_;
   std::optional<HostedShard> hosted_;
   Shard::Answers answers_;
-
-  std::mutex copy_mutex_;  // a copy is written while the shard goes on
-  HostedShard::Copy copy_;
 };
 
 }  // namespace muster::ps

@@ -1,17 +1,24 @@
 #include "trainer/ps/versions.h"
 
 #include <algorithm>
-#include <functional>
+#include <iterator>
 #include <utility>
 
 namespace muster::ps {
 
-void Versions::load(compute::Floats values) {
+void Versions::load(compute::Floats values, int spares) {
   auto loaded = std::make_shared<Buffer>();
   loaded->values = std::move(values);
   current_ = std::move(loaded);
   previous_.reset();
   spare_.clear();
+  for (int i = 0; i < spares; ++i) spare_.push_back(make());
+}
+
+Versions::Handle Versions::make() const {
+  auto made = std::make_shared<Buffer>();
+  made->values.resize(current_->values.size());
+  return made;
 }
 
 Versions::Loan Versions::lend(const Handle& buffer) {
@@ -26,23 +33,27 @@ bool Versions::is_lent(const Handle& buffer) {
   return buffer->loans.load(std::memory_order_acquire) > 0;
 }
 
+// The latest: it may be in cache still.
 Versions::Handle Versions::take() {
-  Handle taken;
-  const auto found = std::ranges::find_if_not(spare_, is_lent);
-  if (found != spare_.end()) {
-    taken = std::move(*found);
-    spare_.erase(found);
-  } else {
-    taken = std::make_shared<Buffer>();
-    taken->values.resize(current_->values.size());
-  }
+  const auto found = std::find_if_not(spare_.rbegin(), spare_.rend(), is_lent);
+  if (found == spare_.rend()) return make();
+  Handle taken = std::move(*found);
+  spare_.erase(std::next(found).base());
   return taken;
+}
+
+// All but one: loans begin again and again.
+void Versions::forget_spares() {
+  const auto unlent = std::ranges::find_if_not(spare_, is_lent);
+  if (unlent == spare_.end()) return;
+  const Handle kept = *unlent;
+  std::erase_if(spare_, [&](const Handle& one) { return one != kept && !is_lent(one); });
 }
 
 std::span<float> Versions::advance() {
   if (previous_) spare_.push_back(std::move(previous_));
   Handle next = take();
-  std::erase_if(spare_, std::not_fn(is_lent));
+  forget_spares();
   previous_ = std::exchange(current_, std::move(next));
   return current_->values;
 }
@@ -50,7 +61,7 @@ std::span<float> Versions::advance() {
 std::span<float> Versions::change() {
   if (is_lent(current_)) {
     Handle next = take();
-    std::erase_if(spare_, std::not_fn(is_lent));
+    forget_spares();
     spare_.push_back(std::exchange(current_, std::move(next)));
   }
   return current_->values;

@@ -10,15 +10,16 @@
 
 namespace muster::ps {
 
-// A shard's parameters, as they are and as they were a step ago. Whoever sends them reads them
-// where they lie: they are lent to it, and what is lent is not written before the last loan has
-// ended, in whatever thread; the next version goes elsewhere meanwhile. So there are never more
-// than two buffers and one for each loan.
+// A shard's parameters, or a slot of theirs, as they are and as they were a step ago. Whoever sends
+// them or saves them reads them where they lie: they are lent to it, and what is lent is not
+// written before the last loan has ended, in whatever thread; the next version goes elsewhere
+// meanwhile. So there are never more than two buffers, one for each loan, and a spare one.
 class Versions {
  public:
   using Loan = std::shared_ptr<const compute::Floats>;
 
-  void load(compute::Floats values);
+  // `spares`: made now, so that a step never waits for the system's memory.
+  void load(compute::Floats values, int spares = 0);
 
   std::span<const float> current() const { return values_of(current_); }
   std::span<const float> previous() const { return values_of(previous_); }  // empty: there is none
@@ -44,7 +45,9 @@ class Versions {
   }
   static Loan lend(const Handle& buffer);
   static bool is_lent(const Handle& buffer);
+  Handle make() const;
   Handle take();
+  void forget_spares();
 
   Handle current_;
   Handle previous_;

@@ -125,6 +125,8 @@ CheckpointSpec to_checkpoint(const Json& value) {
   if (seconds.is_number()) checkpoint.every_seconds = seconds.get<double>();
   checkpoint.every_steps = optional_count(value, "everySteps");
   checkpoint.keep = static_cast<int>(integer_or(value, "keep", 5));
+  const Json& speed = member(value, "megabytesPerSecond");
+  if (speed.is_number()) checkpoint.bytes_per_second = 1e6 * speed.get<double>();
   return checkpoint;
 }
 

@@ -53,6 +53,7 @@ struct CheckpointSpec {
   std::optional<double> every_seconds;
   std::optional<uint64_t> every_steps;
   int keep = 5;
+  std::optional<double> bytes_per_second;  // at most, of each replica
 };
 
 struct TrainingSpec {

@@ -2,6 +2,8 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <limits>
 
@@ -9,6 +11,7 @@
 #include "common/file.h"
 #include "gmock/gmock.h"
 #include "tests/unit/trainer/checkpoint/checkpoint_testing.h"
+#include "trainer/checkpoint/durable_file.h"
 
 namespace muster::checkpoint {
 namespace {
@@ -64,6 +67,30 @@ TEST(Safetensors, WritesAFileWithoutTensors) {
   const TestFolder folder;
   write_safetensors(folder.path() / "f", {}, {});
   EXPECT_THAT(SafetensorsFile(folder.path() / "f").tensors(), IsEmpty());
+}
+
+// Longer than what goes to the disk at once, and of a length that no device writes.
+TEST(Safetensors, ReadsBackAFileOfSeveralBlocks) {
+  const TestFolder folder;
+  std::vector<float> values(777'777);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  const std::vector<TensorPiece> pieces = {
+      {.name = "a", .shape = {777'777}, .first_row = 0, .rows = 777'777, .values = values}};
+  const FileEntry entry = write_safetensors(folder.path() / "f", pieces, {});
+  EXPECT_EQ(entry.bytes, fs::file_size(folder.path() / "f"));
+  EXPECT_EQ(entry.crc32c, InputFile(folder.path() / "f").crc32c());
+  const SafetensorsFile file(folder.path() / "f");
+  EXPECT_TRUE(std::ranges::equal(file.tensors().at(0).values, values));
+}
+
+TEST(Safetensors, WritesNoFasterThanItMay) {
+  const TestFolder folder;
+  const std::vector<float> values(500'000);
+  const std::vector<TensorPiece> pieces = {
+      {.name = "a", .shape = {500'000}, .first_row = 0, .rows = 500'000, .values = values}};
+  const auto begun = std::chrono::steady_clock::now();
+  write_safetensors(folder.path() / "f", pieces, {}, /*bytes_per_second=*/20e6);
+  EXPECT_GE(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(99));
 }
 
 TEST(Safetensors, RefusesToWriteANumberThatIsNotFinite) {

@@ -101,6 +101,26 @@ TEST(AloneProcessTest, ATrainingThatIsDoneIsNotDoneAgain) {
   EXPECT_EQ(longer["step"], 22);
 }
 
+TEST(AloneProcessTest, ASnapshotIsOfItsStepWhateverFollows) {
+  const fs::path folder = fresh_folder("snapshot");
+  const fs::path training = write_training(folder, "steps: 9\n");
+  Assembly assembly = assemble(Training::load(training), 1, false, {});
+  LocalSynchronizer synchronizer(assembly, nullptr, 1);
+  const auto step = [&] { synchronizer.step(*synchronizer.next(), *assembly.feed, {}); };
+  const auto files = [&](Snapshot& snapshot, const std::string& name) {
+    checkpoint::Manifest manifest;
+    fs::create_directory(folder / name);
+    snapshot.write(folder / name, manifest, 0);
+    return manifest.files;
+  };
+  step();
+  const auto now = files(*synchronizer.snapshot(), "now");
+  const auto snapshot = synchronizer.snapshot();
+  step();
+  EXPECT_EQ(files(*snapshot, "later"), now);
+  EXPECT_NE(files(*synchronizer.snapshot(), "next"), now);
+}
+
 TEST(AloneProcessTest, CheckpointsAtTheStepsAskedFor) {
   const fs::path folder = fresh_folder("every");
   train_alone(folder, write_training(folder, "epochs: 3\ncheckpoint: {everySteps: 10, keep: 9}\n"));

@@ -54,6 +54,23 @@ void take_steps(Recorder& recorder, checkpoint::Position& position, int steps) {
   }
 }
 
+// Async: of three steps of the group two are others'.
+TEST(RecorderTest, TheTimeLeftIsThatOfTheGroupsSteps) {
+  metrics::Reporter reporter("", "chief", 0);
+  Recorder recorder({}, reporter, nullptr);
+  checkpoint::Position position;
+  position.step = 1000;
+  recorder.begin(position, 2000, 1);
+  EXPECT_LT(reporter.snapshot().eta_seconds, 0);
+  auto now = Recorder::Clock::now();
+  for (int i = 0; i < 100; ++i) {
+    position.step += 3;
+    recorder.step(position, {5.0, 0, 30}, now += kStep);
+  }
+  // The last report may be two steps old.
+  EXPECT_NEAR(reporter.snapshot().eta_seconds, 700 / 30.0, 0.5);
+}
+
 TEST(RecorderTest, RatesAreOfTheStepsAndTheTimeOfTheSameProcesses) {
   metrics::Reporter reporter("", "chief", 0);
   Recorder recorder({}, reporter, nullptr);

@@ -272,8 +272,7 @@ TEST_F(HostedShardTest, TellsWhatTheStepsSinceTheCheckpointWereTrainedOn) {
   EXPECT_EQ(from_messages(state.sums_before()).of(0).rows, 8);
   SnapshotRequest snapshot;
   snapshot.set_generation(2);
-  HostedShard::Copy copy;
-  const SnapshotReply reply = hosted_.snapshot(snapshot, copy);
+  const SnapshotReply reply = hosted_.snapshot(snapshot);
   EXPECT_EQ(from_message(reply.position()).sums.of(0).rows, 9);
 }
 
@@ -281,15 +280,35 @@ TEST_F(HostedShardTest, ACopyIsWrittenOnlyForWhomItWasMade) {
   open(request(1, OpenRequest::INITIALIZE));
   SnapshotRequest snapshot;
   snapshot.set_generation(1);
-  HostedShard::Copy copy;
-  hosted_.snapshot(snapshot, copy);
   WriteRequest write;
   write.set_generation(1);
-  EXPECT_NO_THROW(HostedShard::require(copy, write));
+  EXPECT_THROW(hosted_.to_write(write), Unavailable);
+  hosted_.snapshot(snapshot);
+  EXPECT_NO_THROW(hosted_.to_write(write));
   write.set_step(1);
-  EXPECT_THROW(HostedShard::require(copy, write), Unavailable);
+  EXPECT_THROW(hosted_.to_write(write), Unavailable);
   snapshot.set_generation(2);
-  EXPECT_THROW(hosted_.snapshot(snapshot, copy), Unavailable);
+  EXPECT_THROW(hosted_.snapshot(snapshot), Unavailable);
+}
+
+TEST_F(HostedShardTest, WhatIsBeingWrittenOutlastsTheNextSnapshot) {
+  open(request(1, OpenRequest::INITIALIZE));
+  SnapshotRequest snapshot;
+  snapshot.set_generation(1);
+  hosted_.snapshot(snapshot);
+  WriteRequest write;
+  write.set_generation(1);
+  const HostedShard::Copy first = hosted_.to_write(write);
+  commit(1);
+  hosted_.snapshot(snapshot);
+  write.set_step(1);
+  const HostedShard::Copy second = hosted_.to_write(write);
+  for (int i = 0; i < 3; ++i) commit(1);
+  EXPECT_EQ(first.image.parameters->front(), 10);
+  const float of_second = second.image.parameters->front();
+  for (int i = 0; i < 3; ++i) commit(1);
+  EXPECT_EQ(second.image.parameters->front(), of_second);
+  EXPECT_EQ(second.step, 1u);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
 namespace muster::ps {
@@ -76,8 +77,24 @@ TEST(VersionsTest, BuffersAreUsedAgainOnceTheirLoansHaveEnded) {
   advance(versions, 3);
   advance(versions, 4);
   loan.reset();
+  const Versions::Loan other = versions.lend_previous();
   advance(versions, 5);
   EXPECT_EQ(versions.current().data(), lent);
+}
+
+// A checkpoint every few steps makes no buffers after the first.
+TEST(VersionsTest, LoansThatComeAgainFindABufferForTheNextVersion) {
+  Versions versions = loaded();
+  Versions::Loan loan;
+  std::set<const float*> seen;
+  for (int i = 0; i < 20; ++i) {
+    loan = versions.lend_current();
+    for (int step = 0; step < 5; ++step) {
+      advance(versions, static_cast<float>(step));
+      seen.insert(versions.current().data());
+    }
+  }
+  EXPECT_EQ(seen.size(), 3u);
 }
 
 }  // namespace

@@ -95,6 +95,7 @@ TEST(TrainingSpec, DefaultsAreWhatTheDocumentationSays) {
   EXPECT_TRUE(std::holds_alternative<compute::Constant>(spec.schedule.shape));
   EXPECT_EQ(spec.policy, SyncPolicy::sync);
   EXPECT_EQ(spec.checkpoint.every_seconds, 60.0);
+  EXPECT_FALSE(spec.checkpoint.bytes_per_second);
   EXPECT_FALSE(spec.checkpoint.every_steps);
   EXPECT_EQ(spec.checkpoint.keep, 5);
   EXPECT_TRUE(spec.data.train.shuffle);
@@ -122,7 +123,7 @@ TEST(TrainingSpec, ReadsWhatIsWritten) {
       {"learningRateSchedule",
        "{piecewise: {boundaries: [10, 20], values: [1, 0.1, 0]}, warmupSteps: 3}"},
       {"synchronization.policy", "async"},
-      {"checkpoint", "{everySeconds: null, everySteps: 7, keep: 2}"},
+      {"checkpoint", "{everySeconds: null, everySteps: 7, keep: 2, megabytesPerSecond: 2.5}"},
       {"dropRemainder", "true"},
       {"batchSize", "10"},
       {"determinism", "strict"},
@@ -162,6 +163,7 @@ TEST(TrainingSpec, ReadsWhatIsWritten) {
   EXPECT_EQ(spec.policy, SyncPolicy::async);
   EXPECT_FALSE(spec.checkpoint.every_seconds);
   EXPECT_EQ(spec.checkpoint.every_steps, 7u);
+  EXPECT_EQ(spec.checkpoint.bytes_per_second, 2.5e6);
   EXPECT_TRUE(spec.data.drop_remainder);
   EXPECT_TRUE(spec.strict_determinism);
   EXPECT_EQ(spec.initialize_from, "old");
@@ -283,6 +285,7 @@ TEST(TrainingSpec, RefusesEachMistakeOnceAndSaysWhere) {
        "found 1e+20 (a number)"},
       {{{"checkpoint.everySeconds", "0"}}, "from 0.1 to"},
       {{{"checkpoint.keep", "0"}}, "checkpoint.keep"},
+      {{{"checkpoint.megabytesPerSecond", "0"}}, "from 1 to"},
   };
   for (const auto& item : cases) {
     const auto problems = problems_with(item.sets);

@@ -249,7 +249,8 @@ void Books::check_folder(const SimulatedStorage::Folder& folder) const {
     if (setting_.sync && file.step != folder.position.step)
       throw Violation(name + ": shard " + std::to_string(shard) + " is at step " +
                       std::to_string(file.step));
-    all.push_back({shard, file.parameters, file.slots, &folder.position.sums});
+    all.push_back(
+        {shard, file.parameters, {file.slots.begin(), file.slots.end()}, &folder.position.sums});
     check_shard(name, file.step, all.back());
   }
   if (setting_.sync) check_held(name, folder.position.step, all);

@@ -38,7 +38,7 @@ class Books {
   struct Held {  // what somebody has of a shard
     int shard = 0;
     std::span<const float> parameters;
-    std::span<const compute::Floats> slots;
+    std::vector<std::span<const float>> slots;
     const checkpoint::EpochSums* sums = nullptr;  // null: not known
   };
 

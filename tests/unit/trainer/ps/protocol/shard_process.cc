@@ -92,7 +92,7 @@ Message ShardProcess::answer(Message& message) {
   try {
     if (const auto* request = std::get_if<OpenRequest>(&message)) return open(*request);
     if (const auto* request = std::get_if<WriteRequest>(&message)) return write(*request);
-    return hosted_.snapshot(std::get<SnapshotRequest>(message), copy_);
+    return hosted_.snapshot(std::get<SnapshotRequest>(message));
   } catch (const Unavailable& error) {
     return Refusal{error.what()};
   }
@@ -109,9 +109,10 @@ Message ShardProcess::open(const OpenRequest& request) {
 }
 
 Message ShardProcess::write(const WriteRequest& request) {
-  HostedShard::require(copy_, request);
-  world_.storage().write(request.directory(), place().index,
-                         {copy_.step, copy_.parameters, copy_.slots});
+  const HostedShard::Copy& copy = hosted_.to_write(request);
+  SimulatedStorage::File file{copy.step, *copy.image.parameters, {}};
+  for (const auto& slot : copy.image.slots) file.slots.push_back(*slot);
+  world_.storage().write(request.directory(), place().index, std::move(file));
   return WriteReply();
 }
 

@@ -36,7 +36,6 @@ class ShardProcess : public Process {
 
   AttendanceClient attendance_;
   HostedShard hosted_;
-  HostedShard::Copy copy_;
   std::map<int, Session> sessions_;
   Shard::Answers answers_;
   ShardState reported_;

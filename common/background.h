@@ -1,0 +1,31 @@
+#pragma once
+
+#include <future>
+#include <system_error>
+#include <type_traits>
+
+#include "common/error.h"
+
+namespace muster {
+
+// The calling thread takes, from now on, little more of the CPUs than all others leave.
+void give_way();
+
+// Runs `work` on a thread that gives way to all others, and waits for it. For what nobody waits for
+// but who calls; `work` must take no lock that others would wait for. Throws what `work` does, and
+// Unavailable where the system gives no thread.
+template <class Work>
+std::invoke_result_t<Work> in_background(Work work) {
+  std::future<std::invoke_result_t<Work>> result;
+  try {
+    result = std::async(std::launch::async, [&work] {
+      give_way();
+      return work();
+    });
+  } catch (const std::system_error& error) {
+    throw Unavailable(std::string("no thread to work in the background: ") + error.what());
+  }
+  return result.get();
+}
+
+}  // namespace muster
