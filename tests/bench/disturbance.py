@@ -5,6 +5,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import signal
 import statistics
 import subprocess
@@ -25,20 +26,31 @@ def _longest(times, begin, end):
     return max(steps) if len(steps) >= 3 else None
 
 
+def _writing_seconds(folder):
+    """By step, what the chief's log says of how long each checkpoint took to be written."""
+    text = (pathlib.Path(folder) / "logs/chief-0.log").read_text()
+    return {int(step): float(seconds) for seconds, step in
+            re.findall(r"checkpoint ckpt-\S+ .*seconds=([\d.e-]+) .*step=(\d+)", text)}
+
+
 def checkpoint_stall(every, *sets):
     """Milliseconds that a checkpoint adds to the longest step: the longest one in the half of the
     time between two checkpoints that follows the first of them, in which it is written, less the
-    longest one in the other half; the median over the checkpoints of a run."""
+    longest one in the other half; the median over the checkpoints of a run. One that took longer to
+    be written would disturb both halves, and is not counted."""
     with tempfile.TemporaryDirectory(prefix="muster-bench-") as folder:
         muster.call(muster.example("mnist-mlp", folder, POINTS, NO_EVALUATOR,
                                    f"spec.training.checkpoint={{everySteps: {every}}}", *sets))
         at = {step: when for step, when in events.commits(folder)}
+        took = _writing_seconds(folder)
     times = sorted(at.values())
     added = []
     for step in range(every, max(at) - every + 1, every):
         if step not in at or step + every not in at:
             continue
         begin, end = at[step], at[step + every]
+        if took.get(step, math.inf) > (end - begin) / 2:
+            continue
         written = _longest(times, begin, (begin + end) / 2)
         quiet = _longest(times, (begin + end) / 2, end)
         if written is not None and quiet is not None:
