@@ -8,7 +8,7 @@
 
 namespace muster {
 
-// The calling thread takes, from now on, little more of the CPUs than all others leave.
+// The calling thread takes, from now on, little of the CPUs that others want.
 void give_way();
 
 // Runs `work` on a thread that gives way to all others, and waits for it. For what nobody waits for
