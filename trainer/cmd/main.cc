@@ -1,5 +1,3 @@
-#include <malloc.h>
-
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -7,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/exit_code.h"
+#include "common/heap.h"
 #include "common/log.h"
 #include "common/output.h"
 #include "common/usage.h"
@@ -152,10 +151,7 @@ int run(int argc, char** argv) {
 }  // namespace muster::cmd
 
 int main(int argc, char** argv) {
-  // Messages of a megabyte come and go with every step: keep their memory rather than map it
-  // afresh.
-  mallopt(M_MMAP_THRESHOLD, 64 << 20);
-  mallopt(M_TRIM_THRESHOLD, 512 << 20);
+  muster::keep_freed_memory();
   setenv("GRPC_VERBOSITY", "NONE", 0);  // what matters of it is in our own messages
   const std::string program = std::filesystem::path(argv[0]).filename();
   return muster::finish_output(program, muster::cmd::run(argc, argv));

@@ -5,6 +5,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <future>
 #include <mutex>
 
 #include "trainer/ps/wire.h"
@@ -15,23 +16,56 @@ namespace {
 
 constexpr char kMethod[] = "/muster.ParameterServer/Exchange";
 
+// Memory that gRPC may be sending from: it cannot be told to stop, only be waited for.
+class Sending {
+ public:
+  grpc::Slice slice(std::span<const float> values) {
+    if (values.empty()) return {};
+    return {const_cast<float*>(values.data()), values.size_bytes(),
+            [](void* lease) { delete static_cast<Lease*>(lease); }, new Lease(lease_)};
+  }
+  // Until none of it is; no slice can be had any more.
+  void wait() {
+    lease_.reset();
+    ended_.wait();
+  }
+
+ private:
+  struct End {
+    std::promise<void> promise;
+    ~End() { promise.set_value(); }
+  };
+  using Lease = std::shared_ptr<End>;
+
+  Lease lease_ = std::make_shared<End>();
+  const std::future<void> ended_ = lease_->promise.get_future();
+};
+
 class StreamLink : public GrpcLink,
                    private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   StreamLink(std::shared_ptr<grpc::Channel> channel, const LinkHello& hello, Bell& bell)
-      : stub_(channel), hello_(hello), bell_(bell) {
+      : stub_(std::in_place, std::move(channel)), hello_(hello), bell_(bell) {
     const std::lock_guard lock(mutex_);
-    stub_.PrepareBidiStreamingCall(&context_, kMethod, grpc::StubOptions(), this);
+    stub_->PrepareBidiStreamingCall(&*context_, kMethod, grpc::StubOptions(), this);
     AddHold();  // sends come from the member's thread
     StartRead(&incoming_);
     StartCall();
   }
 
   ~StreamLink() override {
-    context_.TryCancel();
+    context_->TryCancel();
     RemoveHold();
-    std::unique_lock lock(mutex_);
-    done_changed_.wait(lock, [&] { return done_; });
+    {
+      std::unique_lock lock(mutex_);
+      done_changed_.wait(lock, [&] { return done_; });
+    }
+    // What is left of a push is still on its way to the socket: with the channel its connection
+    // ends, at the latest when the system finds that the peer takes nothing (group::make_channel).
+    outgoing_.clear();
+    context_.reset();
+    stub_.reset();
+    sending_.wait();
   }
 
   void send(const PushHeader& header, std::span<const float> gradients,
@@ -48,8 +82,7 @@ class StreamLink : public GrpcLink,
     do {
       const size_t count = std::min(gradients.size() - begin, kChunkFloats);
       message.set_offset(begin);
-      outgoing_.push_back(
-          encode(message, grpc::Slice(gradients.data() + begin, count * sizeof(float))));
+      outgoing_.push_back(encode(message, sending_.slice(gradients.subspan(begin, count))));
       begin += count;
     } while (begin < gradients.size());
     write_next();
@@ -143,13 +176,14 @@ class StreamLink : public GrpcLink,
     if (state_ != State::answered) state_ = State::broken;
   }
 
-  grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer> stub_;
+  std::optional<grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer>> stub_;
   const LinkHello hello_;
   Bell& bell_;
-  grpc::ClientContext context_;
+  std::optional<grpc::ClientContext> context_{std::in_place};
   mutable std::mutex mutex_;
   std::condition_variable done_changed_;
   grpc::ByteBuffer incoming_;
+  Sending sending_;
   std::deque<grpc::ByteBuffer> outgoing_;
   std::span<float> parameters_;
   size_t received_ = 0;

@@ -15,7 +15,9 @@ namespace muster::ps {
 // Push and Reply on the wire: a protobuf message whose last field is the floats, so that they are
 // moved as raw bytes: aliased when sent, copied once when received.
 
-constexpr size_t kChunkFloats = (4 << 20) / sizeof(float) - 4096;  // header and floats within 4 MiB
+// Header and floats within 1 MiB: a chunk is copied from where it was received while the caches
+// have it. Smaller ones cost more wake-ups than they save.
+constexpr size_t kChunkFloats = (1 << 20) / sizeof(float) - 1024;
 
 // A message: its header's bytes, then `values` (aliased; may be empty).
 grpc::ByteBuffer encode(const google::protobuf::MessageLite& header, const grpc::Slice& values);

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "common/error.h"
+#include "common/heap.h"
 #include "tests/bench/ps/limits.h"
 #include "tests/unit/common/listener.h"
 #include "trainer/compute/models/catalogue.h"
@@ -122,6 +123,7 @@ double seconds_of(const std::string& what, const compute::ParameterLayout& layou
 }  // namespace muster::bench
 
 int main(int argc, char** argv) {
+  muster::keep_freed_memory();  // as the trainer does
   try {
     const auto layout = muster::bench::layout();
     const double seconds = muster::bench::seconds_of(argc > 1 ? argv[1] : "", layout);

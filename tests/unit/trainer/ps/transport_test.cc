@@ -6,6 +6,7 @@
 #include <stop_token>
 #include <thread>
 
+#include "common/descriptor.h"
 #include "tests/unit/common/listener.h"
 #include "trainer/compute/models/catalogue.h"
 #include "trainer/group/grpc_server.h"
@@ -285,6 +286,39 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Scribble{"rings_ahead", [](Mailbox& mailbox) { mailbox.requests.count += 5; }},
                     Scribble{"rings_back", [](Mailbox& mailbox) { mailbox.requests.count -= 3; }}),
     [](const auto& info) { return std::string(info.param.name); });
+
+// Says that it speaks HTTP/2 and that any amount of data is welcome, and takes none of it.
+class DeafPeer {
+ public:
+  DeafPeer() : thread_([this] { greet(); }) {}
+  std::string address() const { return listener_.address(); }
+
+ private:
+  void greet() {
+    peer_ = Descriptor(listener_.accept_one());
+    constexpr unsigned char kSettings[] = {0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 4, 0x7f, 0xff, 0xff, 0xff};
+    constexpr unsigned char kWindow[] = {0, 0, 4, 8, 0, 0, 0, 0, 0, 0x7f, 0xff, 0, 0};
+    ::send(peer_.get(), kSettings, sizeof kSettings, MSG_NOSIGNAL);
+    ::send(peer_.get(), kWindow, sizeof kWindow, MSG_NOSIGNAL);
+  }
+  const Listener listener_;
+  Descriptor peer_;
+  std::jthread thread_;
+};
+
+TEST(TransportTest, ALinkWhosePeerTakesNothingCanBeClosed) {
+  const DeafPeer peer;
+  std::vector<float> gradients(16 << 20), parameters(gradients.size());
+  Bell bell;
+  {
+    const auto link =
+        make_grpc_link(group::make_channel(peer.address()), LinkHello{"uid", "1", "", {}}, bell);
+    link->send(PushHeader{}, gradients, parameters);
+    std::this_thread::sleep_for(4 * kLongEnough);
+    EXPECT_EQ(link->state(), ShardLink::State::waiting);
+  }
+  std::ranges::fill(gradients, 1.0f);  // nobody reads it any more: ours again
+}
 
 TEST(TransportTest, AShardThatGoesBreaksTheLink) {
   Shards shards(spec::SyncPolicy::sync, 1, 2);  // the other one never comes
