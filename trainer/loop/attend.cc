@@ -31,8 +31,8 @@ Hello make_hello(const group::Membership& membership, const Training& training,
 }
 
 ps::Exchange::Connect make_connect(const group::Membership& membership,
-                                   const std::string& layout_fingerprint) {
-  const ps::LinkHello greeting{membership.uid, group::version(), layout_fingerprint, {}};
+                                   const std::string& layout_fingerprint, spec::WireType wire) {
+  const ps::LinkHello greeting{membership.uid, group::version(), layout_fingerprint, {}, wire};
   return [addresses = membership.cluster.ps,
           greeting](const ps::LinkEnd& end) -> std::unique_ptr<ps::ShardLink> {
     const std::string& address = addresses.at(static_cast<size_t>(end.shard));

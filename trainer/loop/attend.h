@@ -14,8 +14,8 @@ Hello make_hello(const group::Membership& membership, const Training& training,
                  const std::string& layout_fingerprint);
 
 // How a member reaches the shards of its job: by memory shared with those of its host, where it has
-// any to share, else by gRPC.
+// any to share, else by gRPC, whose floats are sent as `wire`.
 ps::Exchange::Connect make_connect(const group::Membership& membership,
-                                   const std::string& layout_fingerprint);
+                                   const std::string& layout_fingerprint, spec::WireType wire);
 
 }  // namespace muster::loop

@@ -112,7 +112,8 @@ struct Group {
     setup.rank = 0;
     setup.members = membership.members();
     setup.shards = membership.shards();
-    setup.connect = make_connect(membership, assembly.engine->layout().fingerprint());
+    setup.connect =
+        make_connect(membership, assembly.engine->layout().fingerprint(), assembly.spec().wire);
     setup.control = &control;
     setup.rethrow_failure = [this] { coordinator.rethrow_failure(); };
     return setup;

@@ -84,7 +84,7 @@ int run_worker(const group::Membership& membership, std::stop_token stop) {
   setup.rank = membership.rank();
   setup.members = membership.members();
   setup.shards = membership.shards();
-  setup.connect = make_connect(membership, layout);
+  setup.connect = make_connect(membership, layout, assembly.spec().wire);
   PsSynchronizer synchronizer(assembly, attendance, setup);
   Recorder recorder(quiet_recorder(assembly.spec()), reporter, nullptr);
   for (;;) {

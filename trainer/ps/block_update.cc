@@ -1,7 +1,9 @@
 #include "trainer/ps/block_update.h"
 
 #include <algorithm>
+#include <bit>
 
+#include "trainer/compute/aligned.h"
 #include "trainer/compute/cpu/kernels.h"
 #include "trainer/compute/cpu/team.h"
 #include "trainer/ps/copy.h"
@@ -19,18 +21,17 @@ constexpr size_t kBlock = 8192;
 }  // namespace
 
 struct BlockUpdate::Share {
-  std::vector<float> sum;
+  std::vector<compute::Floats> sums;  // a block for each level of the tree
   std::vector<std::span<float>> slots;
 };
 
-BlockUpdate::BlockUpdate(const compute::Optimizer& optimizer, int threads)
+BlockUpdate::BlockUpdate(const compute::Optimizer& optimizer, int threads, bool rounded)
     : optimizer_(optimizer),
+      kernels_(compute::cpu::select_kernels()),
+      rounding_(rounded ? &kernels_ : nullptr),
       shares_(static_cast<size_t>(std::max(1, threads))),
       team_(std::make_unique<compute::cpu::Team>(std::max(1, threads), /*exclusive=*/false)) {
-  for (Share& share : shares_) {
-    share.sum.resize(kBlock);
-    share.slots.resize(optimizer.slot_names().size());
-  }
+  for (Share& share : shares_) share.slots.resize(optimizer.slot_names().size());
 }
 
 BlockUpdate::~BlockUpdate() = default;
@@ -39,6 +40,9 @@ BlockUpdate::BlockUpdate(BlockUpdate&&) noexcept = default;
 void BlockUpdate::run(Range range, const compute::UpdateArguments& arguments,
                       const Buffers& buffers, bool together) {
   if (range.size() == 0) return;
+  const auto levels = static_cast<size_t>(std::bit_width(buffers.gradients.size()));
+  for (Share& share : shares_)
+    while (share.sums.size() < levels) share.sums.emplace_back(kBlock);
   if (!together || shares_.size() == 1) {
     const compute::cpu::FlushSubnormals flush;  // as a team does
     run_share(shares_[0], {0, 1}, range, arguments, buffers);
@@ -59,23 +63,29 @@ void BlockUpdate::run_share(Share& share, const Member& member, Range range,
     run_block(share, range, {begin, std::min(end, begin + kBlock)}, arguments, buffers);
 }
 
+// Where the block's sum is: in the gradients themselves, or in the block of `level`.
+const float* BlockUpdate::sum(Share& share, Range block, Gradients gradients, size_t level) const {
+  const auto size = static_cast<int64_t>(block.size());
+  if (gradients.size() == 1) {
+    const float* only = gradients[0].data() + block.begin;
+    if (!rounding_) return only;
+    rounding_->round_to_bfloat16(size, only, share.sums[level].data());
+    return share.sums[level].data();
+  }
+  const size_t half = std::bit_floor(gradients.size() - 1);
+  const float* left = sum(share, block, gradients.first(half), level);
+  const float* right = sum(share, block, gradients.subspan(half), level + 1);
+  float* both = share.sums[level].data();
+  kernels_.add(size, left, right, both);
+  return both;
+}
+
 // `block` counts from the range's beginning.
 void BlockUpdate::run_block(Share& share, Range range, Range block,
                             const compute::UpdateArguments& arguments,
                             const Buffers& buffers) const {
   const size_t size = block.size();
-  std::span<const float> gradients = buffers.gradients[0].subspan(block.begin, size);
-  if (buffers.gradients.size() > 1) {
-    float* sum = share.sum.data();
-    const float* first = gradients.data();
-    const float* second = buffers.gradients[1].data() + block.begin;
-    for (size_t i = 0; i < size; ++i) sum[i] = first[i] + second[i];
-    for (size_t rank = 2; rank < buffers.gradients.size(); ++rank) {
-      const float* more = buffers.gradients[rank].data() + block.begin;
-      for (size_t i = 0; i < size; ++i) sum[i] += more[i];
-    }
-    gradients = std::span(sum, size);
-  }
+  const std::span gradients(sum(share, block, buffers.gradients, 0), size);
   const std::span<float> to = buffers.to.subspan(block.begin, size);
   copy_unless_same(buffers.from.subspan(block.begin, size), to);
   for (size_t slot = 0; slot < buffers.slots.size(); ++slot) {
@@ -85,7 +95,7 @@ void BlockUpdate::run_block(Share& share, Range range, Range block,
   optimizer_.apply({range.begin + block.begin, range.begin + block.end}, arguments, to, gradients,
                    share.slots);
   for (const std::span<float> target : buffers.copies)
-    copy_unless_same(to, target.subspan(block.begin, size));
+    give(to, target.subspan(block.begin, size), rounding_);
 }
 
 }  // namespace muster::ps

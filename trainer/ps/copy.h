@@ -3,12 +3,23 @@
 #include <cstring>
 #include <span>
 
+#include "trainer/compute/cpu/kernels.h"
+
 namespace muster::ps {
 
 // Nothing to do where both are the same shared memory. `to` is as long as `from`.
 inline void copy_unless_same(std::span<const float> from, std::span<float> to) {
   if (!from.empty() && from.data() != to.data())
     std::memcpy(to.data(), from.data(), from.size_bytes());
+}
+
+// Rounds to bfloat16 on the way, where there are kernels to do it.
+inline void give(std::span<const float> from, std::span<float> to,
+                 const compute::cpu::Kernels* rounding) {
+  if (rounding)
+    rounding->round_to_bfloat16(static_cast<int64_t>(from.size()), from.data(), to.data());
+  else
+    copy_unless_same(from, to);
 }
 
 }  // namespace muster::ps

@@ -7,6 +7,12 @@ namespace muster::ps {
 
 namespace {
 
+std::span<const float> values_of(const Shard& shard, Shard::Answer::Values values) {
+  if (values == Shard::Answer::Values::current) return shard.parameters();
+  if (values == Shard::Answer::Values::previous) return shard.previous();
+  return {};
+}
+
 // What is lent, for as long as gRPC reads it.
 grpc::Slice slice_of(Versions::Loan loan) {
   const size_t bytes = loan->size() * sizeof(float);
@@ -15,10 +21,12 @@ grpc::Slice slice_of(Versions::Loan loan) {
           [](void* lent) { delete static_cast<Versions::Loan*>(lent); }, owner};
 }
 
-std::span<const float> values_of(const Shard& shard, Shard::Answer::Values values) {
-  if (values == Shard::Answer::Values::current) return shard.parameters();
-  if (values == Shard::Answer::Values::previous) return shard.previous();
-  return {};
+// Of the current or previous parameters, as they are sent.
+grpc::Slice sent(const Shard& shard, Shard::Answer::Values values) {
+  if (shard.shape().bfloat16) return to_bfloat16(values_of(shard, values));
+  const Versions& versions = shard.versions();
+  return slice_of(values == Shard::Answer::Values::current ? versions.lend_current()
+                                                           : versions.lend_previous());
 }
 
 }  // namespace
@@ -64,10 +72,10 @@ void ExchangeStreams::deliver(const Shard& shard, const Shard::Answers& answers)
     }
     grpc::Slice values;
     if (answer.values == Shard::Answer::Values::current) {
-      if (current.size() == 0) current = slice_of(shard.versions().lend_current());
+      if (current.size() == 0) current = sent(shard, answer.values);
       values = current;
     } else if (answer.values == Shard::Answer::Values::previous) {
-      if (previous.size() == 0) previous = slice_of(shard.versions().lend_previous());
+      if (previous.size() == 0) previous = sent(shard, answer.values);
       values = previous;
     }
     found->second->reply_locked(answer.header, values);
@@ -86,7 +94,7 @@ void ExchangeStream::OnReadDone(bool ok) {
 }
 
 void ExchangeStream::receive() {
-  const auto decoded = decode_push(incoming_);
+  const auto decoded = decode_push(incoming_, streams_.host_.wire());
   if (!decoded) return reply(Status::rejected, 0, "a push that is not one");
   const Push& message = decoded->header;
   if (!greeted_) {
@@ -161,7 +169,9 @@ bool ExchangeStream::gather(const Push& message, size_t count, size_t at_byte) {
   if (gradients_.size() != *size) gradients_.resize(*size);
   if (message.offset() == 0) gathered_ = 0;
   if (message.offset() != gathered_ || count > *size - gathered_) return false;
-  if (count > 0) copy_floats(incoming_, at_byte, std::span(gradients_).subspan(gathered_, count));
+  if (count > 0)
+    copy_floats(incoming_, at_byte, std::span(gradients_).subspan(gathered_, count),
+                streams_.host_.wire());
   gathered_ += count;
   return true;
 }
@@ -194,11 +204,12 @@ void ExchangeStream::reply_locked(const ReplyHeader& header, const grpc::Slice& 
   Reply message = to_message(header);
   message.set_shared_memory(std::exchange(decision_, Reply::NOT_DECIDED));
   message.set_shared_memory_refusal(std::exchange(refusal_, ""));
-  const size_t bytes = kChunkFloats * sizeof(float);
+  const size_t width = width_of(streams_.host_.wire());
+  const size_t bytes = kChunkFloats * width;
   size_t begin = 0;
   do {
     const size_t end = std::min(values.size(), begin + bytes);
-    message.set_offset(begin / sizeof(float));
+    message.set_offset(begin / width);
     outgoing_.push_back(encode(message, values.sub(begin, end)));
     begin = end;
   } while (begin < values.size());

@@ -8,8 +8,6 @@
 #include <future>
 #include <mutex>
 
-#include "trainer/ps/wire.h"
-
 namespace muster::ps {
 
 namespace {
@@ -82,7 +80,7 @@ class StreamLink : public GrpcLink,
     do {
       const size_t count = std::min(gradients.size() - begin, kChunkFloats);
       message.set_offset(begin);
-      outgoing_.push_back(encode(message, sending_.slice(gradients.subspan(begin, count))));
+      outgoing_.push_back(encode(message, slice_of(gradients.subspan(begin, count))));
       begin += count;
     } while (begin < gradients.size());
     write_next();
@@ -132,11 +130,16 @@ class StreamLink : public GrpcLink,
     done_changed_.notify_all();
   }
 
+  grpc::Slice slice_of(std::span<const float> values) {
+    return hello_.wire == WireType::bfloat16 ? to_bfloat16(values) : sending_.slice(values);
+  }
+
   void greet(Push& message) {
     greeted_ = true;
     message.mutable_hello()->set_job_uid(hello_.job_uid);
     message.mutable_hello()->set_version(hello_.version);
     message.mutable_hello()->set_layout_fingerprint(hello_.layout_fingerprint);
+    message.mutable_hello()->set_wire(spec::name_of(hello_.wire));
     if (hello_.shared_memory)
       *message.mutable_hello()->mutable_shared_memory() = *hello_.shared_memory;
   }
@@ -150,7 +153,7 @@ class StreamLink : public GrpcLink,
   // One chunk of a reply; the last one completes it. False for what is no reply to our request.
   bool receive() {
     const std::lock_guard lock(mutex_);
-    const auto decoded = decode_reply(incoming_);
+    const auto decoded = decode_reply(incoming_, hello_.wire);
     if (!decoded) return false;
     const Reply& message = decoded->header;
     if (state_ != State::waiting || (message.sequence() != sequence_ && message.sequence() != 0))
@@ -158,7 +161,8 @@ class StreamLink : public GrpcLink,
     if (message.status() == Reply::OK) {
       if (message.offset() != received_ || decoded->count > parameters_.size() - received_)
         return false;
-      copy_floats(incoming_, decoded->at_byte, parameters_.subspan(received_, decoded->count));
+      copy_floats(incoming_, decoded->at_byte, parameters_.subspan(received_, decoded->count),
+                  hello_.wire);
       received_ += decoded->count;
       if (received_ < parameters_.size()) return true;
     }

@@ -6,6 +6,7 @@
 
 #include "proto/muster/parameter_server.pb.h"
 #include "trainer/ps/shard_link.h"
+#include "trainer/ps/wire.h"
 
 namespace grpc {
 class Channel;
@@ -19,6 +20,7 @@ struct LinkHello {
   std::string version;
   std::string layout_fingerprint;
   std::optional<SharedMemoryOffer> shared_memory;
+  WireType wire = WireType::float32;
 };
 
 // A link over one bidirectional gRPC stream.

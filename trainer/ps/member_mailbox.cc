@@ -1,8 +1,9 @@
 #include "trainer/ps/member_mailbox.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
+
+#include "trainer/ps/copy.h"
 
 namespace muster::ps {
 
@@ -18,6 +19,7 @@ MemberMailbox::MemberMailbox(const SharedMemoryOffer& offer, const Place& place)
     : memory_(offer, place.shape),
       place_(place),
       mailbox_(memory_.view().mailbox(place.shard)),
+      rounding_(place.bfloat16 ? &compute::cpu::select_kernels() : nullptr),
       spins_(std::min(memory_.view().header().spins, kMostSpins)) {}
 
 MemberMailbox::~MemberMailbox() {
@@ -52,8 +54,7 @@ void MemberMailbox::run(const Receive& receive) {
 
 void MemberMailbox::answer(const ReplyHeader& header, std::span<const float> values) {
   const std::span<float> to = parameters();
-  if (values.size() == to.size() && !values.empty())
-    std::memcpy(to.data(), values.data(), values.size_bytes());
+  if (values.size() == to.size()) give(values, to, rounding_);
   mailbox_.reply = to_block(header);
   std::atomic_ref<uint32_t>(mailbox_.answered).store(++answers_, std::memory_order_release);
   ring(memory_.view().header().bell);

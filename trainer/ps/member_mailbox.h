@@ -8,6 +8,10 @@
 #include "trainer/compute/parameter_layout.h"
 #include "trainer/ps/shared_memory.h"
 
+namespace muster::compute::cpu {
+struct Kernels;
+}
+
 namespace muster::ps {
 
 // A shard's side of a member's shared memory: a thread that waits for the member's requests, and
@@ -19,6 +23,7 @@ class MemberMailbox {
     SegmentShape shape;
     size_t shard = 0;
     compute::Range range;
+    bool bfloat16 = false;  // parameters are rounded to it
   };
 
   // Throws Invalid saying why it cannot be used.
@@ -48,6 +53,7 @@ class MemberMailbox {
   const OfferedMemory memory_;
   const Place place_;
   Mailbox& mailbox_;
+  const compute::cpu::Kernels* const rounding_;  // null: none
   const uint32_t spins_;
   uint32_t answers_ = 0;
   std::atomic<bool> stopping_{false};

@@ -11,7 +11,7 @@ using compute::LossSums;
 
 Shard::Shard(Shape shape, const compute::Optimizer& optimizer, const compute::Schedule& schedule,
              int threads)
-    : shape_(shape), update_(optimizer, threads), schedule_(schedule) {}
+    : shape_(shape), update_(optimizer, threads, shape.bfloat16), schedule_(schedule) {}
 
 void Shard::load(Content content) {
   versions_.load(std::move(content.parameters), shape_.policy == Policy::sync ? 2 : 1);
@@ -159,7 +159,7 @@ bool Shard::complete() const {
   return present + shape_.backup_workers >= pending_.size();
 }
 
-// Sums in rank order, applies into the buffer of the step before the previous one, and answers
+// Sums over the ranks, applies into the buffer of the step before the previous one, and answers
 // everybody.
 void Shard::commit(Answers& answers) {
   committed_ = {};

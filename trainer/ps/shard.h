@@ -19,15 +19,15 @@ namespace muster::ps {
 // threads. Members reach it through sessions (a stream, or memory shared with it); a call returns
 // the answers that have become due, for whichever sessions.
 //
-// sync: the pushes of one step are summed in rank order once all members' are there, divided by the
-// rows of all and applied. The parameters of the step before stay readable, so that a member that
-// lost its reply, or a shard beside this one that has not committed yet, can still be served.
-// With backup workers shard 0 commits without the last of them, though never without rank 0, which
-// takes checkpoints at its step boundary. What it has made a step of (the contributors) the members
-// tell the other shards, so that a step is made of the same pushes everywhere; whoever was passed
-// over is answered with the newest parameters, and its gradients are lost.
-// async: a push is applied when it comes. Shard 0 hands out the work (tickets). Where there are
-// several shards, work is done once its member asks for more: then all shards have it.
+// sync: the pushes of one step are summed in a fixed tree over the ranks once all members' are
+// there, divided by the rows of all and applied. The parameters of the step before stay readable,
+// so that a member that lost its reply, or a shard beside this one that has not committed yet, can
+// still be served. With backup workers shard 0 commits without the last of them, though never
+// without rank 0, which takes checkpoints at its step boundary. What it has made a step of (the
+// contributors) the members tell the other shards, so that a step is made of the same pushes
+// everywhere; whoever was passed over is answered with the newest parameters, and its gradients are
+// lost. async: a push is applied when it comes. Shard 0 hands out the work (tickets). Where there
+// are several shards, work is done once its member asks for more: then all shards have it.
 // bounded_staleness: the same, but shard 0 gives no more work to a member whose clock (pushes
 // applied) is more than max_staleness ahead of the slowest member that computes.
 class Shard {
@@ -41,6 +41,9 @@ class Shard {
     int shards = 1;
     uint32_t backup_workers = 0;  // sync
     uint64_t max_staleness = 0;   // bounded_staleness
+    // Gradients count as rounded to bfloat16, and parameters are to reach members so: what the
+    // shard delivers is. Its own stay float32.
+    bool bfloat16 = false;
   };
 
   // What a generation starts from. `parameters` and each slot are range.size() floats.

@@ -91,6 +91,7 @@ void ShardHost::build(const OpenRequest& request) {
   shape.shards = identity_.shards;
   shape.backup_workers = static_cast<uint32_t>(spec_.backup_workers);
   shape.max_staleness = static_cast<uint64_t>(spec_.max_staleness);
+  shape.bfloat16 = spec_.wire == WireType::bfloat16;
   hosted_.emplace(Shard(shape, *optimizer_, spec_.schedule,
                         update_threads(shape.range.size(), identity_.shards)));
 }
@@ -191,6 +192,7 @@ std::optional<MemberMailbox::Place> ShardHost::place() const {
   place.shape = {layout_->size(), static_cast<size_t>(identity_.shards)};
   place.shard = static_cast<size_t>(identity_.shard);
   place.range = hosted_->shard().shape().range;
+  place.bfloat16 = spec_.wire == WireType::bfloat16;
   return place;
 }
 
@@ -199,6 +201,7 @@ std::string ShardHost::objection(const ExchangeHello& hello) const {
   try {
     require_same("job uid", identity_.job_uid, hello.job_uid());
     require_same("version", identity_.version, hello.version());
+    require_same("floats sent as", spec::name_of(spec_.wire), hello.wire());
     if (layout_)
       require_same("layout fingerprint", layout_fingerprint_, hello.layout_fingerprint());
   } catch (const Invalid& error) {

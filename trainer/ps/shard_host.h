@@ -13,6 +13,7 @@
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/ps/hosted_shard.h"
 #include "trainer/ps/member_mailbox.h"
+#include "trainer/ps/wire.h"
 #include "trainer/spec/training_spec.h"
 
 namespace muster::ps {
@@ -48,6 +49,7 @@ class ShardHost {
 
   ShardState state() const;
   Shard::Counts counts() const;
+  WireType wire() const { return spec_.wire; }
   // Floats of the shard, once it has been opened.
   std::optional<size_t> size() const;
   // Where the shard's part of a member's memory is; likewise.

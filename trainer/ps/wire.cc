@@ -7,6 +7,8 @@
 
 #include <cstring>
 
+#include "trainer/compute/cpu/kernels.h"
+
 namespace muster::ps {
 
 namespace pb = google::protobuf;
@@ -18,7 +20,7 @@ constexpr int64_t kMostRows = int64_t{1} << 40;
 
 // Copies fields up to the floats into `header`, and says where the floats are.
 template <class Message>
-std::optional<Decoded<Message>> decode(grpc::ByteBuffer& buffer) {
+std::optional<Decoded<Message>> decode(grpc::ByteBuffer& buffer, WireType wire) {
   grpc::ProtoBufferReader reader(&buffer);
   if (!reader.status().ok()) return std::nullopt;
   pb::io::CodedInputStream input(&reader);
@@ -32,10 +34,10 @@ std::optional<Decoded<Message>> decode(grpc::ByteBuffer& buffer) {
     while (const uint32_t tag = input.ReadTag()) {
       if (tag == values_tag) {
         uint32_t bytes = 0;
-        if (!input.ReadVarint32(&bytes) || bytes % sizeof(float) != 0) return std::nullopt;
+        if (!input.ReadVarint32(&bytes) || bytes % width_of(wire) != 0) return std::nullopt;
         decoded.at_byte = static_cast<size_t>(input.CurrentPosition());
         if (decoded.at_byte + bytes != buffer.Length()) return std::nullopt;
-        decoded.count = bytes / sizeof(float);
+        decoded.count = bytes / width_of(wire);
         break;
       }
       if (!pb::internal::WireFormatLite::SkipField(&input, tag, &output)) return std::nullopt;
@@ -84,26 +86,88 @@ grpc::ByteBuffer encode(const pb::MessageLite& header, const grpc::Slice& values
   return grpc::ByteBuffer(slices, values.size() > 0 ? 2 : 1);
 }
 
-std::optional<Decoded<Push>> decode_push(grpc::ByteBuffer& buffer) {
-  return decode<Push>(buffer);
+std::optional<Decoded<Push>> decode_push(grpc::ByteBuffer& buffer, WireType wire) {
+  return decode<Push>(buffer, wire);
 }
-std::optional<Decoded<Reply>> decode_reply(grpc::ByteBuffer& buffer) {
-  return decode<Reply>(buffer);
+std::optional<Decoded<Reply>> decode_reply(grpc::ByteBuffer& buffer, WireType wire) {
+  return decode<Reply>(buffer, wire);
 }
 
-void copy_floats(grpc::ByteBuffer& buffer, size_t at_byte, std::span<float> to) {
+namespace {
+
+// Turns bytes into floats as they come, piece by piece: a number may lie in two of them.
+class Bfloat16Reader {
+ public:
+  explicit Bfloat16Reader(std::span<float> to) : left_(to) {}
+
+  void take(const std::byte* data, size_t bytes) {
+    if (half_taken_ && bytes > 0 && !left_.empty()) {
+      const std::byte both[2] = {half_, *data++};
+      convert(both, 1);
+      half_taken_ = false;
+      --bytes;
+    }
+    const size_t whole = std::min(left_.size(), bytes / 2);
+    convert(data, whole);
+    if (bytes > 2 * whole && !left_.empty()) {
+      half_ = data[2 * whole];
+      half_taken_ = true;
+    }
+  }
+
+ private:
+  void convert(const std::byte* data, size_t count) {
+    kernels_.from_bfloat16(static_cast<int64_t>(count), data, left_.data());
+    left_ = left_.subspan(count);
+  }
+  const compute::cpu::Kernels& kernels_ = compute::cpu::select_kernels();
+  std::span<float> left_;
+  std::byte half_{};
+  bool half_taken_ = false;
+};
+
+class FloatReader {
+ public:
+  explicit FloatReader(std::span<float> to) : left_(std::as_writable_bytes(to)) {}
+
+  void take(const std::byte* data, size_t bytes) {
+    const size_t part = std::min(left_.size(), bytes);
+    std::memcpy(left_.data(), data, part);
+    left_ = left_.subspan(part);
+  }
+
+ private:
+  std::span<std::byte> left_;
+};
+
+template <class Reader>
+void read_from(grpc::ByteBuffer& buffer, size_t at_byte, size_t bytes, Reader to) {
   grpc::ProtoBufferReader reader(&buffer);
   reader.Skip(static_cast<int>(at_byte));
-  auto* target = reinterpret_cast<std::byte*>(to.data());
-  size_t left = to.size_bytes();
   const void* data = nullptr;
-  int bytes = 0;
-  while (left > 0 && reader.Next(&data, &bytes)) {
-    const size_t part = std::min(left, static_cast<size_t>(bytes));
-    std::memcpy(target, data, part);
-    target += part;
-    left -= part;
+  int length = 0;
+  while (bytes > 0 && reader.Next(&data, &length)) {
+    const size_t part = std::min(bytes, static_cast<size_t>(length));
+    to.take(static_cast<const std::byte*>(data), part);
+    bytes -= part;
   }
+}
+
+}  // namespace
+
+void copy_floats(grpc::ByteBuffer& buffer, size_t at_byte, std::span<float> to, WireType wire) {
+  const size_t bytes = to.size() * width_of(wire);
+  if (wire == WireType::bfloat16)
+    read_from(buffer, at_byte, bytes, Bfloat16Reader(to));
+  else
+    read_from(buffer, at_byte, bytes, FloatReader(to));
+}
+
+grpc::Slice to_bfloat16(std::span<const float> values) {
+  grpc::Slice slice(values.size() * width_of(WireType::bfloat16));
+  compute::cpu::select_kernels().to_bfloat16(static_cast<int64_t>(values.size()), values.data(),
+                                             const_cast<uint8_t*>(slice.begin()));
+  return slice;
 }
 
 Push to_message(const PushHeader& header) {

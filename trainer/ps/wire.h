@@ -9,11 +9,19 @@
 
 #include "proto/muster/parameter_server.pb.h"
 #include "trainer/ps/messages.h"
+#include "trainer/spec/training_spec.h"
 
 namespace muster::ps {
 
 // Push and Reply on the wire: a protobuf message whose last field is the floats, so that they are
-// moved as raw bytes: aliased when sent, copied once when received.
+// moved as raw bytes: aliased when sent (as bfloat16: converted into memory of their own), copied
+// once when received.
+using spec::WireType;
+
+// Bytes of a float.
+constexpr size_t width_of(WireType wire) {
+  return wire == WireType::bfloat16 ? 2 : sizeof(float);
+}
 
 // Header and floats within 1 MiB: a chunk is copied from where it was received while the caches
 // have it. Smaller ones cost more wake-ups than they save.
@@ -36,9 +44,11 @@ struct Decoded {
 };
 
 // Nothing if the bytes are not such a message.
-std::optional<Decoded<Push>> decode_push(grpc::ByteBuffer& buffer);
-std::optional<Decoded<Reply>> decode_reply(grpc::ByteBuffer& buffer);
+std::optional<Decoded<Push>> decode_push(grpc::ByteBuffer& buffer, WireType wire);
+std::optional<Decoded<Reply>> decode_reply(grpc::ByteBuffer& buffer, WireType wire);
 // Copies the floats that begin at `at_byte`; `to` has exactly `count` of them.
-void copy_floats(grpc::ByteBuffer& buffer, size_t at_byte, std::span<float> to);
+void copy_floats(grpc::ByteBuffer& buffer, size_t at_byte, std::span<float> to, WireType wire);
+
+grpc::Slice to_bfloat16(std::span<const float> values);
 
 }  // namespace muster::ps

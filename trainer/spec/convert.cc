@@ -137,9 +137,15 @@ void read_synchronization(const Json& value, TrainingSpec& spec) {
                                                : SyncPolicy::sync;
   spec.backup_workers = static_cast<int>(integer_or(value, "backupWorkers", 0));
   spec.max_staleness = static_cast<int>(integer_or(value, "maxStaleness", 4));
+  spec.wire =
+      string_or(value, "wire", "float32") == "bfloat16" ? WireType::bfloat16 : WireType::float32;
 }
 
 }  // namespace
+
+const char* name_of(WireType type) {
+  return type == WireType::bfloat16 ? "bfloat16" : "float32";
+}
 
 compute::ModelSpec to_model(const Json& value) {
   if (auto known = compute::find_model(string_or(value, "name", ""))) return *known;

@@ -19,6 +19,11 @@ namespace muster::spec {
 
 enum class SourceKind { idx, synthetic_linear, synthetic_classes };
 enum class SplitPart { first, rest };
+
+// What gradients and parameters are rounded to on their way between members and parameter servers.
+enum class WireType { float32, bfloat16 };
+const char* name_of(WireType type);
+
 enum class SyncPolicy { sync, async, bounded_staleness };
 
 struct DataSource {
@@ -69,6 +74,7 @@ struct TrainingSpec {
   SyncPolicy policy = SyncPolicy::sync;
   int backup_workers = 0;
   int max_staleness = 4;
+  WireType wire = WireType::float32;
   CheckpointSpec checkpoint;
   uint64_t summary_every_steps = 100;
   std::string precision = "float32";

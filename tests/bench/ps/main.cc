@@ -86,7 +86,7 @@ double exchange_seconds(const std::string& address, const compute::ParameterLayo
   ps::Exchange exchange(
       layout.partition(1), 0, ps::Exchange::Mode::sync,
       [&](const ps::LinkEnd& end) -> std::unique_ptr<ps::ShardLink> {
-        ps::LinkHello hello{"uid", "1", layout.fingerprint(), {}};
+        ps::LinkHello hello{"uid", "1", layout.fingerprint(), {}, {}};
         if (end.memory) hello.shared_memory = end.memory->offer();
         auto stream = ps::make_grpc_link(group::make_channel(address), hello, end.bell);
         if (!end.memory) return stream;

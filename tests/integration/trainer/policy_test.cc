@@ -61,6 +61,24 @@ TEST(PolicyTest, BoundedStalenessTrainsOnEveryBatch) {
   EXPECT_GT(job.evaluation()["test"]["accuracy"].get<double>(), 0.8);
 }
 
+// Two runs through gRPC and one through shared memory.
+TEST(PolicyTest, RoundedToBfloat16AJobConvergesToTheSameBitsWhateverCarriesThem) {
+  std::string digest;
+  for (const char* shared_memory : {"0", "0", "1"}) {
+    Job job("bfloat16", training("policy: sync, wire: bfloat16"), 2, 1);
+    const std::map<std::string, std::string> way = {{"MUSTER_SHARED_MEMORY", shared_memory}};
+    job.start("ps", 0, way);
+    job.start("ps", 1, way);
+    job.start("chief", 0, way);
+    job.start("worker", 0, way);
+    job.expect_success();
+    EXPECT_GT(job.evaluation()["test"]["accuracy"].get<double>(), 0.8);
+    const std::string found = job.result()["weightsDigest"];
+    if (digest.empty()) digest = found;
+    EXPECT_EQ(found, digest) << shared_memory;
+  }
+}
+
 class ManyShardsLossTest : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
 
 TEST_P(ManyShardsLossTest, AReplicaThatComesBackLosesNoBatch) {

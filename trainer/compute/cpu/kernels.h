@@ -137,6 +137,14 @@ struct Kernels {
   // out (+)= in
   void (*copy)(int64_t rows, int64_t columns, const float* in, int64_t ldi, float* out, int64_t ldo,
                bool accumulate);
+  // out[i] = a[i] + b[i]; out may be either.
+  void (*add)(int64_t n, const float* a, const float* b, float* out);
+  // bfloat16: a float's upper half, rounded to the nearest, ties to even; NaN stays NaN. Two bytes
+  // each, little-endian, wherever they lie.
+  void (*to_bfloat16)(int64_t n, const float* in, void* out);
+  void (*from_bfloat16)(int64_t n, const void* in, float* out);
+  // There and back; out may be in.
+  void (*round_to_bfloat16)(int64_t n, const float* in, float* out);
   // One row: out (+)= in * scale where a hash of (key, feature) is at least `threshold` of 2^24,
   // else 0; features count from first.
   void (*dropout)(int64_t n, const float* in, float* out, uint64_t key, int64_t first,

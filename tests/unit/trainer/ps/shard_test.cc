@@ -95,6 +95,36 @@ TEST_F(ShardTest, SyncAppliesWhenEveryMemberHasPushedDividedByAllRows) {
   EXPECT_EQ(answers[1].session, 8u);
 }
 
+// 2^24 takes no 1, but 1 + 1.
+TEST_F(ShardTest, SyncSumsInAFixedTreeWhateverTheOrderOfArrival) {
+  constexpr float kBig = 16777216;
+  for (const bool reversed : {false, true}) {
+    Shard shard = make(Shard::Policy::sync, 7);
+    const float gradients[7] = {kBig, 1, 1, 1, -kBig, 1, 1};
+    for (uint32_t i = 0; i < 7; ++i) {
+      const uint32_t rank = reversed ? 6 - i : i;
+      push(shard, rank + 1, header(rank, 0, rank == 0), {gradients[rank], 0});
+    }
+    // ((big + 1) + (1 + 1)) + ((-big + 1) + 1) = (big + 2) + (-big + 2)
+    EXPECT_FLOAT_EQ(shard.parameters()[0], 10.0f - 4.0f) << reversed;
+  }
+}
+
+TEST_F(ShardTest, WhatIsSentAsBfloat16IsTakenAndDeliveredSo) {
+  Shard::Shape shape;
+  shape.range = {0, 2};
+  shape.bfloat16 = true;
+  Shard shard = begun(shape, 1, {});
+  const std::vector<float> gradients = {1.001f, 2};  // the first one rounds to 1
+  std::vector<float> delivered(2);
+  PushHeader pushed = header(0, 0, 1024);
+  pushed.sequence = 1;
+  Answers answers;
+  shard.push(1, pushed, {gradients, delivered}, answers);
+  EXPECT_THAT(shard.parameters(), ElementsAre(10.0f - 1.0f / 1024, 20.0f - 2.0f / 1024));
+  EXPECT_THAT(delivered, ElementsAre(10, 20));
+}
+
 TEST_F(ShardTest, SyncSumsInRankOrderWhateverTheOrderOfArrival) {
   const float big = 1e8f;
   std::vector<float> results[2];

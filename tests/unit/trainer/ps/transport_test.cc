@@ -7,66 +7,15 @@
 #include <thread>
 
 #include "common/descriptor.h"
-#include "tests/unit/common/listener.h"
-#include "trainer/compute/models/catalogue.h"
+#include "common/error.h"
+#include "tests/unit/trainer/ps/shards.h"
 #include "trainer/group/grpc_server.h"
-#include "trainer/ps/server.h"
 #include "trainer/ps/shm_link.h"
 
 namespace muster::ps {
 namespace {
 
 enum class Way { grpc, shared_memory, in_place };
-
-spec::TrainingSpec training(spec::SyncPolicy policy) {
-  spec::TrainingSpec spec;
-  spec.model = *compute::find_model("mnist-mlp");
-  spec.optimizer = compute::Adam{};
-  spec.policy = policy;
-  return spec;
-}
-
-// Shards of a small model behind real servers in this process.
-class Shards {
- public:
-  Shards(spec::SyncPolicy policy, int shards, int members) {
-    spec::TrainingSpec spec = training(policy);
-    compute::ModelSpec model = spec.model;
-    model.input_shape = {20};
-    model.label_count = 10;
-    layout_.emplace(compute::make_layout(model));
-    for (int shard = 0; shard < shards; ++shard) {
-      hosts_.push_back(std::make_unique<ShardHost>(
-          spec, HostIdentity{"uid", "1", "training", testing::TempDir(), shard, shards}));
-      addresses_.push_back(free_address());
-      servers_.push_back(std::make_unique<Server>(addresses_.back(), *hosts_.back()));
-      OpenRequest request;
-      request.set_job_uid("uid");
-      request.set_version("1");
-      request.set_training_fingerprint("training");
-      request.set_layout_fingerprint(layout_->fingerprint());
-      request.set_generation(1);
-      request.set_content(OpenRequest::INITIALIZE);
-      request.add_input_shape(20);
-      request.set_label_count(10);
-      request.set_members(static_cast<uint32_t>(members));
-      request.set_tickets_per_epoch(1000);
-      request.set_total_tickets(1000);
-      hosts_.back()->open(request);
-    }
-  }
-  const compute::ParameterLayout& layout() const { return *layout_; }
-  const std::string& address(size_t shard) const { return addresses_[shard]; }
-  int count() const { return static_cast<int>(hosts_.size()); }
-  ShardHost& host(size_t shard) { return *hosts_[shard]; }
-  void shut_down(size_t shard) { servers_[shard].reset(); }
-
- private:
-  std::optional<compute::ParameterLayout> layout_;
-  std::vector<std::unique_ptr<ShardHost>> hosts_;
-  std::vector<std::string> addresses_;
-  std::vector<std::unique_ptr<Server>> servers_;
-};
 
 // Stands in for the computing: numbers that depend on rank and step only.
 class Member {
@@ -84,7 +33,7 @@ class Member {
         shards.layout().partition(shards.count()), rank,
         sync ? Exchange::Mode::sync : Exchange::Mode::async,
         [&shards](const LinkEnd& end) -> std::unique_ptr<ShardLink> {
-          LinkHello hello{"uid", "1", shards.layout().fingerprint(), {}};
+          LinkHello hello{"uid", "1", shards.layout().fingerprint(), {}, shards.wire()};
           if (end.memory) hello.shared_memory = end.memory->offer();
           auto stream = make_grpc_link(
               group::make_channel(shards.address(static_cast<size_t>(end.shard))), hello, end.bell);
@@ -173,13 +122,18 @@ std::vector<float> train(Shards& shards, bool sync, const std::vector<Way>& ways
   return members[0]->values();
 }
 
-TEST(TransportTest, ASynchronousJobHasTheSameBitsWhateverCarriesThem) {
+class WireTypeTest : public testing::TestWithParam<WireType> {};
+INSTANTIATE_TEST_SUITE_P(Types, WireTypeTest,
+                         testing::Values(WireType::float32, WireType::bfloat16),
+                         [](const auto& info) { return spec::name_of(info.param); });
+
+TEST_P(WireTypeTest, ASynchronousJobHasTheSameBitsWhateverCarriesThem) {
   std::vector<float> expected;
   for (const std::vector<Way>& ways :
        {std::vector{Way::grpc, Way::grpc}, std::vector{Way::shared_memory, Way::shared_memory},
         std::vector{Way::grpc, Way::shared_memory}, std::vector{Way::in_place, Way::in_place}}) {
     for (const int count : {1, 2}) {
-      Shards shards(spec::SyncPolicy::sync, count, 2);
+      Shards shards(spec::SyncPolicy::sync, count, 2, GetParam());
       const std::vector<float> values = train(shards, true, ways, 30);
       if (expected.empty()) expected = values;
       EXPECT_EQ(values, expected);
@@ -188,10 +142,10 @@ TEST(TransportTest, ASynchronousJobHasTheSameBitsWhateverCarriesThem) {
   }
 }
 
-TEST(TransportTest, AnAsynchronousMemberGetsTheSameBitsWhateverCarriesThem) {
+TEST_P(WireTypeTest, AnAsynchronousMemberGetsTheSameBitsWhateverCarriesThem) {
   std::vector<float> expected;
   for (const Way way : {Way::grpc, Way::shared_memory, Way::in_place}) {
-    Shards shards(spec::SyncPolicy::async, 1, 1);
+    Shards shards(spec::SyncPolicy::async, 1, 1, GetParam());
     const std::vector<float> values = train(shards, false, {way}, 30);
     if (expected.empty()) expected = values;
     EXPECT_EQ(values, expected);
@@ -239,6 +193,24 @@ TEST(TransportTest, AMemberThatRejoinsIsOutOfReachOfItsOldPush) {
   EXPECT_EQ(second.end_step().outcome, Exchange::Outcome::ok);
   EXPECT_NE(second.values(), before);
   EXPECT_EQ(first.values(), before);
+}
+
+TEST(TransportTest, BothEndsMustSendTheSame) {
+  Shards shards(spec::SyncPolicy::sync, 1, 1, WireType::bfloat16);
+  Exchange exchange(shards.layout().partition(1), 0, Exchange::Mode::sync, [&](const LinkEnd& end) {
+    const LinkHello hello{"uid", "1", shards.layout().fingerprint(), {}, WireType::float32};
+    return make_grpc_link(group::make_channel(shards.address(0)), hello, end.bell);
+  });
+  exchange.connect(1);
+  std::vector<float> parameters(shards.layout().size());
+  const Exchange::Watch watch{{}, [] { return false; }};
+  try {
+    exchange.align(parameters, watch);
+    FAIL() << "expected a rejection";
+  } catch (const Invalid& error) {
+    EXPECT_THAT(error.what(),
+                testing::HasSubstr("expected floats sent as \"bfloat16\", found \"float32\""));
+  }
 }
 
 class ToldNotTo {
@@ -311,8 +283,8 @@ TEST(TransportTest, ALinkWhosePeerTakesNothingCanBeClosed) {
   std::vector<float> gradients(16 << 20), parameters(gradients.size());
   Bell bell;
   {
-    const auto link =
-        make_grpc_link(group::make_channel(peer.address()), LinkHello{"uid", "1", "", {}}, bell);
+    const auto link = make_grpc_link(group::make_channel(peer.address()),
+                                     LinkHello{"uid", "1", "", {}, {}}, bell);
     link->send(PushHeader{}, gradients, parameters);
     std::this_thread::sleep_for(4 * kLongEnough);
     EXPECT_EQ(link->state(), ShardLink::State::waiting);

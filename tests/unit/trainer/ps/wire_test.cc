@@ -38,7 +38,7 @@ TEST(WireTest, APushComesBackAsItWentIn) {
   header.sums.loss = 1.5;
   header.sums.correct = 30;
   grpc::ByteBuffer buffer = encode(to_message(header), slice_of({1, 2, 3}));
-  const auto decoded = decode_push(buffer);
+  const auto decoded = decode_push(buffer, WireType::float32);
   ASSERT_TRUE(decoded);
   const PushHeader back = from_message(decoded->header);
   EXPECT_EQ(back.generation, 3u);
@@ -48,7 +48,7 @@ TEST(WireTest, APushComesBackAsItWentIn) {
   EXPECT_EQ(back.sums.correct, 30);
   ASSERT_EQ(decoded->count, 3u);
   std::vector<float> values(3);
-  copy_floats(buffer, decoded->at_byte, values);
+  copy_floats(buffer, decoded->at_byte, values, WireType::float32);
   EXPECT_THAT(values, ElementsAre(1, 2, 3));
 }
 
@@ -62,7 +62,29 @@ TEST(WireTest, TheBytesAreOrdinaryProtobuf) {
   EXPECT_EQ(parsed.step(), 4u);
   EXPECT_EQ(parsed.gradients().size(), 8u);
   grpc::ByteBuffer other = buffer_of(parsed.SerializeAsString());
-  EXPECT_EQ(decode_push(other)->count, 2u);
+  EXPECT_EQ(decode_push(other, WireType::float32)->count, 2u);
+}
+
+// The bytes in pieces of `length`, as a connection may deliver them.
+grpc::ByteBuffer in_pieces(const std::string& bytes, size_t length) {
+  std::vector<grpc::Slice> slices;
+  for (size_t at = 0; at < bytes.size(); at += length)
+    slices.emplace_back(bytes.substr(at, length));
+  return {slices.data(), slices.size()};
+}
+
+TEST(WireTest, Bfloat16ComesBackRoundedHoweverTheBytesAreCut) {
+  const std::vector<float> values = {1, -2.5f, 1.00390625f, 3.14159265f, 0};
+  const std::string bytes = bytes_of(encode(to_message(PushHeader{}), to_bfloat16(values)));
+  EXPECT_LT(bytes.size(), 5 * sizeof(float));
+  for (size_t length = 1; length <= bytes.size(); ++length) {
+    grpc::ByteBuffer buffer = in_pieces(bytes, length);
+    const auto decoded = decode_push(buffer, WireType::bfloat16);
+    ASSERT_TRUE(decoded) << length;
+    std::vector<float> read(decoded->count);
+    copy_floats(buffer, decoded->at_byte, read, WireType::bfloat16);
+    EXPECT_THAT(read, ElementsAre(1, -2.5f, 1.0f, 3.140625f, 0)) << length;
+  }
 }
 
 TEST(WireTest, RefusesWhatIsNoPush) {
@@ -75,7 +97,7 @@ TEST(WireTest, RefusesWhatIsNoPush) {
         bytes_of(encode(Push(), slice_of({1, 2}))) + "more",
         bytes_of(encode(Push(), slice_of({1, 2}))).substr(0, 6)}) {
     grpc::ByteBuffer buffer = buffer_of(bytes);
-    EXPECT_FALSE(decode_push(buffer));
+    EXPECT_FALSE(decode_push(buffer, WireType::float32));
   }
 }
 
@@ -88,12 +110,12 @@ TEST(WireTest, NoBytesCrashIt) {
     for (int j = 0; j < 3 && !bytes.empty(); ++j)
       bytes[random() % bytes.size()] = static_cast<char>(random());
     grpc::ByteBuffer buffer = buffer_of(bytes);
-    const auto decoded = decode_push(buffer);
+    const auto decoded = decode_push(buffer, WireType::float32);
     if (!decoded) continue;
     std::vector<float> values(decoded->count);
-    copy_floats(buffer, decoded->at_byte, values);
+    copy_floats(buffer, decoded->at_byte, values, WireType::float32);
     grpc::ByteBuffer reply = buffer_of(bytes);
-    decode_reply(reply);
+    decode_reply(reply, WireType::bfloat16);
   }
 }
 

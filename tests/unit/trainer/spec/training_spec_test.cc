@@ -258,6 +258,8 @@ TEST(TrainingSpec, RefusesEachMistakeOnceAndSaysWhere) {
       {{{"learningRateSchedule.piecewise", "{boundaries: [2, 2], values: [1, 2, 3]}"}},
        "boundaries[1]: expected a step after 2"},
       {{{"synchronization.maxStaleness", "3"}}, "no such field for the policy sync"},
+      {{{"synchronization.wire", "float16"}},
+       "synchronization.wire: expected one of float32, bfloat16"},
       {{{"synchronization.policy", "asnyc"}}, "did you mean async?"},
       {{{"synchronization", "{policy: async, backupWorkers: 1}"}},
        "synchronization.backupWorkers: expected 0 for the policy async, found 1"},

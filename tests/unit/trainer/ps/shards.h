@@ -1,0 +1,70 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/unit/common/listener.h"
+#include "trainer/compute/models/catalogue.h"
+#include "trainer/ps/server.h"
+
+namespace muster::ps {
+
+inline spec::TrainingSpec training(spec::SyncPolicy policy) {
+  spec::TrainingSpec spec;
+  spec.model = *compute::find_model("mnist-mlp");
+  spec.optimizer = compute::Adam{};
+  spec.policy = policy;
+  return spec;
+}
+
+// Shards of a small model behind real servers in this process.
+class Shards {
+ public:
+  Shards(spec::SyncPolicy policy, int shards, int members, WireType wire = WireType::float32)
+      : wire_(wire) {
+    spec::TrainingSpec spec = training(policy);
+    spec.wire = wire;
+    compute::ModelSpec model = spec.model;
+    model.input_shape = {20};
+    model.label_count = 10;
+    layout_.emplace(compute::make_layout(model));
+    for (int shard = 0; shard < shards; ++shard) {
+      hosts_.push_back(std::make_unique<ShardHost>(
+          spec, HostIdentity{"uid", "1", "training", testing::TempDir(), shard, shards}));
+      addresses_.push_back(free_address());
+      servers_.push_back(std::make_unique<Server>(addresses_.back(), *hosts_.back()));
+      OpenRequest request;
+      request.set_job_uid("uid");
+      request.set_version("1");
+      request.set_training_fingerprint("training");
+      request.set_layout_fingerprint(layout_->fingerprint());
+      request.set_generation(1);
+      request.set_content(OpenRequest::INITIALIZE);
+      request.add_input_shape(20);
+      request.set_label_count(10);
+      request.set_members(static_cast<uint32_t>(members));
+      request.set_tickets_per_epoch(1000);
+      request.set_total_tickets(1000);
+      hosts_.back()->open(request);
+    }
+  }
+  const compute::ParameterLayout& layout() const { return *layout_; }
+  WireType wire() const { return wire_; }
+  const std::string& address(size_t shard) const { return addresses_[shard]; }
+  int count() const { return static_cast<int>(hosts_.size()); }
+  ShardHost& host(size_t shard) { return *hosts_[shard]; }
+  void shut_down(size_t shard) { servers_[shard].reset(); }
+
+ private:
+  const WireType wire_;
+  std::optional<compute::ParameterLayout> layout_;
+  std::vector<std::unique_ptr<ShardHost>> hosts_;
+  std::vector<std::string> addresses_;
+  std::vector<std::unique_ptr<Server>> servers_;
+};
+
+}  // namespace muster::ps
