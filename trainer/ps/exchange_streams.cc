@@ -119,7 +119,14 @@ void ExchangeStream::receive() {
     open = streams_.host_.push(session_, from_message(message), {gradients_, {}});
   }
   if (!open) reply(Status::superseded, message.sequence(), "");
-  StartRead(&incoming_);
+  const std::lock_guard lock(streams_.mutex_);
+  read_on_locked();
+}
+
+// Who does not take its answers is asked for no more requests.
+void ExchangeStream::read_on_locked() {
+  resting_ = !outgoing_.empty();
+  if (!resting_ && !finished_) StartRead(&incoming_);
 }
 
 // Memory of this host takes the place of the stream for what follows.
@@ -228,6 +235,8 @@ void ExchangeStream::OnWriteDone(bool ok) {
     StartWrite(&outgoing_.front());
   } else if (closing_) {
     leave_locked();
+  } else if (resting_) {
+    read_on_locked();
   }
 }
 

@@ -60,6 +60,7 @@ class ExchangeStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::By
 
  private:
   void receive();
+  void read_on_locked();
   bool receive_from_mailbox(const std::optional<PushHeader>& header);
   void consider(const SharedMemoryOffer& offer);
   bool begin_request(Request way);
@@ -81,6 +82,7 @@ class ExchangeStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::By
   std::string refusal_;
   std::deque<grpc::ByteBuffer> outgoing_;
   bool writing_ = false;
+  bool resting_ = false;  // nothing is read before what is queued has been written
   bool closing_ = false;  // once what is queued has been written
   bool finished_ = false;
 };

@@ -1,0 +1,116 @@
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "common/error.h"
+#include "trainer/ps/shard.h"
+#include "trainer/ps/shared_memory.h"
+#include "trainer/ps/wire.h"
+
+using namespace muster;
+
+namespace {
+
+constexpr size_t kFloats = 4;
+
+// The bytes in pieces of `length`, as a connection may deliver them.
+grpc::ByteBuffer buffer_of(const uint8_t* bytes, size_t size, size_t length) {
+  std::vector<grpc::Slice> slices;
+  for (size_t at = 0; at < size; at += length)
+    slices.emplace_back(bytes + at, std::min(length, size - at));
+  return {slices.data(), slices.size()};
+}
+
+template <class Decode>
+void read_message(grpc::ByteBuffer& buffer, ps::WireType wire, Decode decode) {
+  const auto decoded = decode(buffer, wire);
+  if (!decoded) return;
+  if (decoded->at_byte + decoded->count * ps::width_of(wire) > buffer.Length()) __builtin_trap();
+  std::vector<float> values(decoded->count);
+  if (!values.empty()) ps::copy_floats(buffer, decoded->at_byte, values, wire);
+  ps::from_message(decoded->header);
+}
+
+// A shard between two members that send whatever these blocks say.
+void drive_shard(const uint8_t* bytes, size_t size) {
+  compute::ParameterTensor tensor;
+  tensor.name = "w";
+  tensor.shape = {kFloats};
+  tensor.count = kFloats;
+  const compute::ParameterLayout layout({tensor});
+  const auto optimizer = compute::Optimizer::create(compute::Sgd{}, layout);
+  const compute::Schedule schedule;
+  ps::Shard::Shape shape;
+  shape.range = {0, kFloats};
+  shape.policy = static_cast<ps::Shard::Policy>(bytes[0] % 3);
+  shape.backup_workers = bytes[0] / 3 % 2;
+  shape.shards = 1 + bytes[0] / 6 % 2;
+  shape.shard = bytes[0] / 12 % shape.shards;
+  ps::Shard shard(shape, *optimizer, schedule);
+  ps::Shard::Content content;
+  content.parameters.resize(kFloats);
+  shard.load(std::move(content));
+  ps::Shard::Answers answers;
+  shard.begin(1, 2, ps::Tickets(0, 8, {}), answers);
+  const std::vector<float> gradients(kFloats, 1.0f);
+  ps::RequestBlock block;
+  for (size_t at = 1; at + sizeof block <= size; at += sizeof block) {
+    std::memcpy(&block, bytes + at, sizeof block);
+    const uint64_t session = block.flags >> 2 & 3;
+    const auto header = ps::from_block(block);
+    if (!header) continue;
+    if ((block.flags & 16) != 0)
+      shard.detach(session, answers);
+    else if (header->pull)
+      shard.pull(session, *header, answers);
+    else
+      shard.push(session, *header, {gradients, {}}, answers);
+  }
+  for (const auto& answer : answers)
+    if (answer.header.status == ps::Status::ok && answer.header.generation != 1) __builtin_trap();
+}
+
+// What a stranger offers is refused, and nothing else happens.
+void consider_offer(const uint8_t* bytes, size_t size) {
+  SharedMemoryOffer offer;
+  if (!offer.ParseFromArray(bytes, static_cast<int>(size))) return;
+  try {
+    const ps::OfferedMemory memory(offer, {kFloats, 1});
+    __builtin_trap();
+  } catch (const Invalid&) {
+  }
+}
+
+}  // namespace
+
+// What a member or a ps may be sent: messages of the exchange, requests and replies in shared
+// memory, and offers of such memory.
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
+  if (size < 3) return 0;
+  const uint8_t what = *bytes++;
+  const size_t length = 1 + *bytes++;
+  size -= 2;
+  const auto wire = (what & 4) != 0 ? ps::WireType::bfloat16 : ps::WireType::float32;
+  grpc::ByteBuffer buffer = buffer_of(bytes, size, length);
+  switch (what % 4) {
+    case 0:
+      read_message(buffer, wire, ps::decode_push);
+      break;
+    case 1:
+      read_message(buffer, wire, ps::decode_reply);
+      break;
+    case 2:
+      drive_shard(bytes, size);
+      break;
+    default:
+      if (size >= sizeof(ps::ReplyBlock)) {
+        ps::ReplyBlock block;
+        std::memcpy(&block, bytes, sizeof block);
+        if (ps::from_block(block).message.size() > sizeof block.message) __builtin_trap();
+      }
+      consider_offer(bytes, size);
+  }
+  return 0;
+}
