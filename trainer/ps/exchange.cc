@@ -77,14 +77,22 @@ std::optional<Exchange::Result> Exchange::poll() {
   switch (phase_) {
     case Phase::aligning:
       return aligned(result);
+    case Phase::handing_over:
+      if (result.outcome != Outcome::ok) return result;
+      phase_ = Phase::pushing;
+      push_to(0, 1);
+      return std::nullopt;
     case Phase::pushing:
-    case Phase::pushing_rest:
       return pushed(result);
     case Phase::fetching:
-      return fetch_rest(result.step);
+      return fetch_rest(links_[0]->reply());
     case Phase::fetching_rest:
       if (result.outcome == Outcome::ok) return result;
-      return pushed(result);
+      phase_ = Phase::fetching;
+      header_ = fresh_header();
+      header_.pull = header_.newest = true;
+      pull_from(0, 1);
+      return std::nullopt;
     case Phase::asking:
       return asked(result);
   }
@@ -112,40 +120,27 @@ std::optional<Exchange::Result> Exchange::aligned(Result result) {
 
 std::optional<Exchange::Result> Exchange::pushed(Result result) {
   if (mode_ == Mode::async) return asked(result);
-  const uint64_t next = pushed_step_ + 1;
-  const bool whole = std::all_of(links_.begin(), links_.end(),
-                                 [&](const auto& link) { return link->reply().step == next; });
-  if (mode_ == Mode::sync) {
-    // Somebody else's group went on without us: our parameters are of several steps.
-    if (!whole) result.outcome = Outcome::superseded;
-    return result;
+  if (mode_ == Mode::sync_with_backups) {
+    if (result.step <= pushed_step_) return ended(Outcome::superseded);
+    return fetch_rest(links_[0]->reply());
   }
-  const ReplyHeader first = links_[0]->reply();
-  if (phase_ == Phase::pushing) {
-    if (first.step <= pushed_step_) return ended(Outcome::superseded);
-    if (first.contributors == 0) return fetch_rest(first.step);
-    if (links_.size() == 1) return result;
-    phase_ = Phase::pushing_rest;
-    header_.contributors = first.contributors;
-    push_to(1, links_.size());
-    return std::nullopt;
-  }
-  if (phase_ == Phase::pushing_rest && result.outcome == Outcome::ok && whole) return result;
-  phase_ = Phase::fetching;
-  header_ = fresh_header();
-  header_.pull = header_.newest = true;
-  pull_from(0, 1);
-  return std::nullopt;
+  // Somebody else's group went on without us: our parameters are of several steps.
+  const bool whole = std::all_of(links_.begin(), links_.end(), [&](const auto& link) {
+    return link->reply().step == pushed_step_ + 1;
+  });
+  if (!whole) result.outcome = Outcome::superseded;
+  return result;
 }
 
-// Shard 0's parameters are of `step`: the others' too.
-std::optional<Exchange::Result> Exchange::fetch_rest(uint64_t step) {
+// We have what shard 0 answered: the others' parameters of that step too.
+std::optional<Exchange::Result> Exchange::fetch_rest(const ReplyHeader& first) {
   if (links_.size() == 1) return read();
   phase_ = Phase::fetching_rest;
   header_ = fresh_header();
   header_.pull = true;
   header_.newest = mode_ == Mode::async;
-  header_.step = step;
+  header_.step = first.step;
+  header_.contributors = first.contributors;
   pull_from(1, links_.size());
   return std::nullopt;
 }
@@ -153,7 +148,7 @@ std::optional<Exchange::Result> Exchange::fetch_rest(uint64_t step) {
 // async: what shard 0 has said of work.
 std::optional<Exchange::Result> Exchange::asked(Result result) {
   if (result.finished || (result.ticket && phase_ != Phase::asking)) return result;
-  if (result.ticket) return fetch_rest(result.step);
+  if (result.ticket) return fetch_rest(links_[0]->reply());
   phase_ = Phase::asking;
   header_ = fresh_header();
   header_.pull = header_.newest = true;
@@ -189,8 +184,9 @@ PushHeader Exchange::fresh_header() const {
 void Exchange::push_to(size_t begin, size_t end) {
   header_.sequence = ++sequence_;
   for (size_t shard = begin; shard < end; ++shard)
-    links_[shard]->send(header_, gradients_.subspan(ranges_[shard].begin, ranges_[shard].size()),
-                        part(parameters_, shard));
+    links_[shard]->send(
+        header_, gradients_.subspan(ranges_[shard].begin, ranges_[shard].size()),
+        phase_ == Phase::handing_over ? std::span<float>() : part(parameters_, shard));
 }
 
 void Exchange::pull_from(size_t begin, size_t end) {
@@ -231,7 +227,6 @@ Exchange::Result Exchange::align(std::span<float> parameters, const Watch& watch
 
 void Exchange::begin_step(uint64_t step, uint64_t ticket, const compute::LossSums& sums,
                           std::span<const float> gradients, std::span<float> parameters) {
-  phase_ = Phase::pushing;
   header_ = fresh_header();
   header_.step = step;
   header_.ticket = ticket;
@@ -239,7 +234,9 @@ void Exchange::begin_step(uint64_t step, uint64_t ticket, const compute::LossSum
   pushed_step_ = step;
   gradients_ = gradients;
   parameters_ = parameters;
-  push_to(0, mode_ == Mode::sync_with_backups ? 1 : links_.size());
+  const bool held_first = mode_ == Mode::sync_with_backups && links_.size() > 1;
+  phase_ = held_first ? Phase::handing_over : Phase::pushing;
+  push_to(held_first ? 1 : 0, links_.size());
 }
 
 Exchange::Result Exchange::step(uint64_t step, uint64_t ticket, const compute::LossSums& sums,

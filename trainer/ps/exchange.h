@@ -30,8 +30,9 @@ class Exchange {
   // How the shards answer.
   enum class Mode {
     sync,
-    // Shard 0 is asked first, and says whether it has made a step of our push: only then do the
-    // others get it. Who was passed over fetches the parameters of the step that shard 0 is at.
+    // Shard 0 gets our push once all others hold it, and answers with the parameters of the step
+    // that it is at and whom it was made of: with that the others are asked for theirs, whether our
+    // push is in it or not.
     sync_with_backups,
     // Shard 0 may have no work yet: it is asked again, which also says that all shards have what
     // we pushed; who has waited for work fetches the others' parameters again.
@@ -97,7 +98,7 @@ class Exchange {
   bool agree(Result& result);
   void push_to(size_t begin, size_t end);
   void pull_from(size_t begin, size_t end);
-  std::optional<Result> fetch_rest(uint64_t step);
+  std::optional<Result> fetch_rest(const ReplyHeader& first);
   bool moved_on() const;
   PushHeader fresh_header() const;
   std::span<float> part(std::span<float> whole, size_t shard) const;
@@ -112,9 +113,9 @@ class Exchange {
   // What is under way.
   enum class Phase {
     aligning,
+    handing_over,   // with backup workers: our push to all shards but shard 0
     pushing,        // to all shards, or with backup workers to shard 0
-    pushing_rest,   // what shard 0 has taken, to the others
-    fetching,       // passed over: what shard 0 has now
+    fetching,       // left behind: what shard 0 has now
     fetching_rest,  // the others' parameters, of that step; async: their newest
     asking,         // async: shard 0 for work
   };

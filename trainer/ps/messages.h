@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bitset>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,6 +13,10 @@ namespace muster::ps {
 // What members and shards say to each other, as values: the same whatever carries them. Their
 // meaning is in proto/muster/parameter_server.proto.
 
+// With backup workers: the ranks whose pushes a step was made of; empty where that is not known.
+constexpr size_t kMostContributors = 1024;
+using Contributors = std::bitset<kMostContributors>;
+
 struct PushHeader {
   uint64_t generation = 0;
   uint32_t rank = 0;
@@ -20,7 +25,7 @@ struct PushHeader {
   uint64_t ticket = 0;
   bool pull = false;
   bool newest = false;
-  uint32_t contributors = 0;
+  Contributors contributors;
   compute::LossSums sums;
 };
 
@@ -37,7 +42,7 @@ struct ReplyHeader {
   compute::LossSums sums;
   std::optional<uint64_t> ticket;
   bool finished = false;
-  uint32_t contributors = 0;
+  Contributors contributors;
 };
 
 }  // namespace muster::ps

@@ -31,7 +31,7 @@ struct RequestBlock {
   uint64_t generation, step, sequence, ticket;
   uint32_t rank;
   uint32_t flags;  // 1: pull, 2: newest
-  uint32_t contributors;
+  Contributors contributors;
   int64_t rows, correct;
   double loss;
 };
@@ -39,7 +39,7 @@ struct ReplyBlock {
   uint64_t generation, step, sequence, ticket;
   uint32_t status;
   uint32_t flags;  // 1: has a ticket, 2: finished
-  uint32_t contributors;
+  Contributors contributors;
   int64_t rows, correct;
   double loss;
   char message[256];

@@ -21,7 +21,8 @@ void Shard::load(Content content) {
   optimizer_t_ = content.optimizer_t;
   committed_ = {};
   sums_ = sums_before_ = content.sums;
-  contributed_.clear();
+  contributed_.reset();
+  forget_pending();
 }
 
 std::vector<std::span<const float>> Shard::slots() const {
@@ -53,7 +54,11 @@ void Shard::begin(uint64_t generation, int members, Tickets tickets, Answers& an
   waiting_.clear();
   sessions_.clear();
   pending_.resize(members);
-  forget_pending();
+  // What is held goes with the step that it was computed for, whatever the generation.
+  if (follows())
+    for (Pending& pending : pending_) pending.waiters.clear();
+  else
+    forget_pending();
   unseen_.assign(members, {});
 }
 
@@ -83,6 +88,7 @@ Shard::Answer Shard::make_answer(uint64_t session, uint64_t sequence, const Loss
   answer.header.step = step_;
   answer.header.sequence = sequence;
   answer.header.sums = sums;
+  answer.header.contributors = contributed_;
   answer.values = Answer::Values::current;
   return answer;
 }
@@ -99,7 +105,13 @@ void Shard::push(uint64_t session, const PushHeader& header, const Buffers& buff
 void Shard::push_sync(uint64_t session, const PushHeader& header, const Buffers& buffers,
                       Answers& answers) {
   if (header.step != step_) return answer_late(session, header, answers);
-  if (!plausible(session, header, answers)) return;
+  if (follows()) {
+    answers.push_back(make_answer(session, header.sequence, {}));
+    answers.back().values = Answer::Values::none;
+    hold(header, buffers.gradients);
+    if (complete()) commit(answers);
+    return;
+  }
   Pending& pending = pending_[header.rank];
   std::erase_if(pending.waiters, [&](const Waiter& waiter) { return waiter.session == session; });
   pending.waiters.push_back({session, header.sequence, buffers.parameters});
@@ -112,8 +124,20 @@ void Shard::push_sync(uint64_t session, const PushHeader& header, const Buffers&
   pending.ticket = header.ticket;
   pending.owner = session;
   pending.gradients = buffers.gradients;
-  wanted_ = header.contributors;
   if (complete()) commit(answers);
+}
+
+void Shard::hold(const PushHeader& header, std::span<const float> gradients) {
+  Pending& pending = pending_[header.rank];
+  if (pending.present) {
+    ++counts_.duplicates;
+    return;
+  }
+  pending.present = true;
+  pending.sums = header.sums;
+  pending.ticket = header.ticket;
+  pending.kept.assign(gradients.begin(), gradients.end());
+  pending.gradients = pending.kept;
 }
 
 // A push of another step than ours.
@@ -124,38 +148,48 @@ void Shard::answer_late(uint64_t session, const PushHeader& header, Answers& ans
     answer.values = Answer::Values::none;
     ++counts_.superseded;
   } else if (header.step + 1 == step_ &&
-             (shape_.backup_workers == 0 ||
-              (header.rank < contributed_.size() && contributed_[header.rank]))) {
-    answer.header.contributors = contributors_;
+             (shape_.backup_workers == 0 || contributed_[header.rank])) {
     ++counts_.duplicates;
   } else {
     ++counts_.stale;
   }
+  if (follows()) answer.values = Answer::Values::none;
   answers.push_back(std::move(answer));
 }
 
-// Backup workers: what shard 0 is said to have made the step of.
-bool Shard::plausible(uint64_t session, const PushHeader& header, Answers& answers) const {
-  if (shape_.backup_workers == 0 || shape_.shard == 0) return true;
+// Whom shard 0 is said to have made the step of. False, and answered, where that cannot be.
+bool Shard::choose(uint64_t session, const PushHeader& header, Answers& answers) {
   const size_t members = pending_.size();
   const size_t backups = std::min<size_t>(shape_.backup_workers, members - 1);
-  if (header.contributors + backups >= members && header.contributors <= members) return true;
+  const Contributors& found = header.contributors;
+  const bool possible = found[0] && found.count() + backups >= members && (found >> members).none();
+  if (possible && (chosen_.none() || chosen_ == found)) {
+    chosen_ = found;
+    return true;
+  }
   Answer answer = make_answer(session, header.sequence, {});
   answer.values = Answer::Values::none;
   answer.header.status = Status::rejected;
-  answer.header.message = "expected " + std::to_string(members - backups) + " to " +
-                          std::to_string(members) + " contributors, found " +
-                          std::to_string(header.contributors);
+  answer.header.message = possible
+                              ? "expected the contributors to step " + std::to_string(step_) +
+                                    " that were named before, found others"
+                              : "expected " + std::to_string(members - backups) + " to " +
+                                    std::to_string(members) + " contributors with rank 0, found " +
+                                    std::to_string(found.count()) + (found[0] ? "" : " without it");
   answers.push_back(std::move(answer));
   return false;
 }
 
 bool Shard::complete() const {
+  if (follows()) {
+    for (size_t rank = 0; rank < pending_.size(); ++rank)
+      if (chosen_[rank] && !pending_[rank].present) return false;
+    return chosen_.any();
+  }
   const auto present = static_cast<size_t>(std::count_if(
       pending_.begin(), pending_.end(), [](const Pending& pending) { return pending.present; }));
   if (shape_.backup_workers == 0) return present == pending_.size();
   if (!pending_[0].present) return false;
-  if (shape_.shard > 0) return present >= wanted_;
   return present + shape_.backup_workers >= pending_.size();
 }
 
@@ -163,18 +197,16 @@ bool Shard::complete() const {
 // everybody.
 void Shard::commit(Answers& answers) {
   committed_ = {};
-  contributors_ = 0;
-  contributed_.assign(pending_.size(), false);
+  contributed_.reset();
   gradient_views_.clear();
   copy_views_.clear();
   for (size_t rank = 0; rank < pending_.size(); ++rank) {
     const Pending& pending = pending_[rank];
-    if (!pending.present) {
+    if (!pending.present || (follows() && !chosen_[rank])) {
       ++counts_.left_out;
       continue;
     }
-    contributed_[rank] = true;
-    contributors_ += shape_.backup_workers > 0;
+    if (shape_.backup_workers > 0) contributed_[rank] = true;
     committed_ += pending.sums;
     gradient_views_.push_back(pending.gradients);
     for (const Waiter& waiter : pending.waiters)
@@ -188,7 +220,6 @@ void Shard::commit(Answers& answers) {
   for (const Pending& pending : pending_)
     for (const Waiter& waiter : pending.waiters) {
       answers.push_back(make_answer(waiter.session, waiter.sequence, committed_));
-      answers.back().header.contributors = contributors_;
       if (applied && !waiter.parameters.empty()) answers.back().values = Answer::Values::delivered;
     }
   forget_pending();
@@ -202,6 +233,7 @@ void Shard::forget_pending() {
     pending.gradients = {};
     pending.waiters.clear();
   }
+  chosen_.reset();
 }
 
 bool Shard::apply(std::span<const float> from, std::span<float> to, int64_t rows,
@@ -343,8 +375,11 @@ void Shard::pull_sync(uint64_t session, const PushHeader& header, Answers& answe
     if (header.step + 1 == step_ && header.step >= oldest_step_ && !previous().empty()) {
       answer.values = Answer::Values::previous;
       answer.header.step = header.step;
-    } else if (shape_.backup_workers > 0 && header.step == step_ + 1) {
+      answer.header.contributors.reset();
+    } else if (follows() && header.step == step_ + 1) {
+      if (header.contributors.any() && !choose(session, header, answers)) return;
       waiting_.push_back({session, header.sequence, header.rank});
+      if (complete()) commit(answers);
       return;
     } else {
       answer.values = Answer::Values::none;

@@ -19,17 +19,20 @@ namespace muster::ps {
 // threads. Members reach it through sessions (a stream, or memory shared with it); a call returns
 // the answers that have become due, for whichever sessions.
 //
-// sync: the pushes of one step are summed in a fixed tree over the ranks once all members' are
-// there, divided by the rows of all and applied. The parameters of the step before stay readable,
-// so that a member that lost its reply, or a shard beside this one that has not committed yet, can
-// still be served. With backup workers shard 0 commits without the last of them, though never
-// without rank 0, which takes checkpoints at its step boundary. What it has made a step of (the
-// contributors) the members tell the other shards, so that a step is made of the same pushes
-// everywhere; whoever was passed over is answered with the newest parameters, and its gradients are
-// lost. async: a push is applied when it comes. Shard 0 hands out the work (tickets). Where there
-// are several shards, work is done once its member asks for more: then all shards have it.
-// bounded_staleness: the same, but shard 0 gives no more work to a member whose clock (pushes
-// applied) is more than max_staleness ahead of the slowest member that computes.
+// sync: the pushes of one step are summed in a fixed tree over the ranks once all are there,
+// divided by the rows of all and applied. The parameters of the step before stay readable, so that
+// a member that lost its reply, or a shard beside this one that has not committed yet, can still be
+// served. With backup workers shard 0 commits without the last of them, though never without rank
+// 0, which takes checkpoints at its step boundary. Whom it has made a step of (the contributors)
+// its answers say. The other shards have everybody's pushes before shard 0 has them: they hold
+// them, with an answer at once and without parameters, until any member that wants the parameters
+// after the step says who contributed. So a step is made of the same pushes everywhere, and nobody
+// whose push is in it needs to live until it is committed. Whoever was passed over is answered with
+// the newest parameters, and its gradients are lost. async: a push is applied when it comes. Shard
+// 0 hands out the work (tickets). Where there are several shards, work is done once its member asks
+// for more: then all shards have it. bounded_staleness: the same, but shard 0 gives no more work to
+// a member whose clock (pushes applied) is more than max_staleness ahead of the slowest member that
+// computes.
 class Shard {
  public:
   enum class Policy { sync, async, bounded_staleness };
@@ -136,7 +139,7 @@ class Shard {
     uint64_t ticket = 0;
     uint64_t owner = 0;  // the session whose memory `gradients` is
     std::span<const float> gradients;
-    compute::Floats kept;  // of an owner that is lost
+    compute::Floats kept;  // of an owner that is lost, or of a push that is held
   };
   struct Waiting {  // async: for work; sync: for a step that shard 0 has committed already
     uint64_t session = 0;
@@ -158,7 +161,9 @@ class Shard {
   void push_async(uint64_t session, const PushHeader& header, const Buffers& buffers,
                   Answers& answers);
   void answer_late(uint64_t session, const PushHeader& header, Answers& answers);
-  bool plausible(uint64_t session, const PushHeader& header, Answers& answers) const;
+  bool follows() const { return shape_.backup_workers > 0 && shape_.shard > 0; }
+  void hold(const PushHeader& header, std::span<const float> gradients);
+  bool choose(uint64_t session, const PushHeader& header, Answers& answers);
   bool complete() const;
   void commit(Answers& answers);
   void forget_pending();
@@ -190,12 +195,11 @@ class Shard {
   std::vector<std::span<const float>> gradient_views_;
   std::vector<std::span<float>> copy_views_;
   std::vector<Pending> pending_;  // sync, by rank
-  uint32_t wanted_ = 0;           // sync: pushes that make up the step
+  Contributors chosen_;           // where we follow: by shard 0, for the step
   compute::LossSums committed_;   // sync: sums of the last commit
   checkpoint::EpochSums sums_;
   checkpoint::EpochSums sums_before_;
-  std::vector<bool> contributed_;          // sync, by rank: to the last commit
-  uint32_t contributors_ = 0;              // sync: of the last commit; 0 without backup workers
+  Contributors contributed_;               // to the last commit; none without backup workers
   std::vector<compute::LossSums> unseen_;  // async, by rank: applied since its last reply
   std::map<uint64_t, Session> sessions_;   // async
   std::vector<Waiting> waiting_;

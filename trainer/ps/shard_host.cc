@@ -72,6 +72,10 @@ void ShardHost::check(const OpenRequest& request) const {
   if (request.members() == 0 || request.members() > (1u << 20))
     throw Invalid("expected at least one member, found " + std::to_string(request.members()),
                   kProtocol);
+  if (spec_.backup_workers > 0 && request.members() > kMostContributors)
+    throw Invalid("expected at most " + std::to_string(kMostContributors) +
+                      " members with backup workers, found " + std::to_string(request.members()),
+                  kProtocol);
   if (request.generation() == 0) throw Invalid("expected a generation, found none", kProtocol);
 }
 

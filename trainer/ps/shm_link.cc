@@ -65,7 +65,7 @@ class ShmLink : public ShardLink {
     waiting_ = false;
     const ReplyBlock block = mailbox_.reply;
     reply_ = from_block(block);
-    if (reply_.status == Status::ok) copy_unless_same(parameters_, wanted_);
+    if (reply_.status == Status::ok) copy_unless_same(parameters_.first(wanted_.size()), wanted_);
   }
 
   const std::unique_ptr<GrpcLink> stream_;

@@ -47,9 +47,26 @@ std::optional<Decoded<Message>> decode(grpc::ByteBuffer& buffer, WireType wire) 
   if (!decoded.header.ParseFromString(text)) return std::nullopt;
   const auto& header = decoded.header;
   if (header.rows() < 0 || header.rows() > kMostRows || header.correct() < 0 ||
-      header.correct() > header.rows())
+      header.correct() > header.rows() || header.contributors().size() > kMostContributors / 8)
     return std::nullopt;
   return decoded;
+}
+
+std::string to_bytes(const Contributors& contributors) {
+  std::string bytes;
+  for (size_t rank = contributors._Find_first(); rank < contributors.size();
+       rank = contributors._Find_next(rank)) {
+    bytes.resize(rank / 8 + 1);
+    bytes.back() = static_cast<char>(bytes.back() | 1 << rank % 8);
+  }
+  return bytes;
+}
+
+Contributors from_bytes(const std::string& bytes) {
+  Contributors contributors;
+  for (size_t rank = 0; rank < std::min(bytes.size() * 8, contributors.size()); ++rank)
+    contributors[rank] = (bytes[rank / 8] >> rank % 8 & 1) != 0;
+  return contributors;
 }
 
 template <class Message>
@@ -179,7 +196,7 @@ Push to_message(const PushHeader& header) {
   message.set_ticket(header.ticket);
   message.set_pull(header.pull);
   message.set_newest(header.newest);
-  message.set_contributors(header.contributors);
+  message.set_contributors(to_bytes(header.contributors));
   set_sums(message, header.sums);
   return message;
 }
@@ -193,7 +210,7 @@ PushHeader from_message(const Push& message) {
   header.ticket = message.ticket();
   header.pull = message.pull();
   header.newest = message.newest();
-  header.contributors = message.contributors();
+  header.contributors = from_bytes(message.contributors());
   header.sums = get_sums(message);
   return header;
 }
@@ -219,7 +236,7 @@ Reply to_message(const ReplyHeader& header) {
   message.set_has_ticket(header.ticket.has_value());
   message.set_ticket(header.ticket.value_or(0));
   message.set_finished(header.finished);
-  message.set_contributors(header.contributors);
+  message.set_contributors(to_bytes(header.contributors));
   return message;
 }
 
@@ -235,7 +252,7 @@ ReplyHeader from_message(const Reply& message) {
   header.sums = get_sums(message);
   if (message.has_ticket()) header.ticket = message.ticket();
   header.finished = message.finished();
-  header.contributors = message.contributors();
+  header.contributors = from_bytes(message.contributors());
   return header;
 }
 

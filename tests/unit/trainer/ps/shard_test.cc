@@ -347,7 +347,7 @@ TEST_F(BackupTest, CommitsWithoutTheLastAndDividesByTheRowsOfThoseItHas) {
   ASSERT_EQ(answers.size(), 2u);
   for (const auto& answer : answers) {
     EXPECT_EQ(answer.header.step, 1u);
-    EXPECT_EQ(answer.header.contributors, 2u);
+    EXPECT_EQ(answer.header.contributors, Contributors(0b101));
     EXPECT_EQ(answer.header.sums.rows, 4);
     EXPECT_DOUBLE_EQ(answer.header.sums.loss, 6.0);
   }
@@ -366,7 +366,7 @@ TEST_F(BackupTest, AnswersWhoWasPassedOverWithTheNewestAndDropsItsGradients) {
   ASSERT_EQ(answers.size(), 1u);
   EXPECT_EQ(answers[0].header.status, Status::ok);
   EXPECT_EQ(answers[0].header.step, 2u);
-  EXPECT_EQ(answers[0].header.contributors, 0u);
+  EXPECT_EQ(answers[0].header.contributors, Contributors(0b011));
   EXPECT_EQ(answers[0].values, Shard::Answer::Values::current);
   EXPECT_THAT(shard.parameters(), ElementsAre(8, 18));
   EXPECT_EQ(shard.counts().stale, 1u);
@@ -374,9 +374,9 @@ TEST_F(BackupTest, AnswersWhoWasPassedOverWithTheNewestAndDropsItsGradients) {
   // Of the step just committed too: it is no duplicate of what contributed.
   push(shard, 1, header(0, 2, 1), {0, 0});
   push(shard, 3, header(2, 2, 1), {0, 0});
-  EXPECT_EQ(push(shard, 2, header(1, 2, 1), {9, 9})[0].header.contributors, 0u);
+  EXPECT_EQ(push(shard, 2, header(1, 2, 1), {9, 9})[0].header.contributors, Contributors(0b101));
   EXPECT_EQ(shard.counts().stale, 2u);
-  EXPECT_EQ(push(shard, 4, header(2, 2, 1), {0, 0})[0].header.contributors, 2u);
+  push(shard, 4, header(2, 2, 1), {0, 0});
   EXPECT_EQ(shard.counts().duplicates, 1u);
 }
 
@@ -390,62 +390,114 @@ TEST_F(BackupTest, NeverCommitsWithoutRankZero) {
   EXPECT_EQ(shard.counts().left_out, 2u);
 }
 
-TEST_F(BackupTest, OtherShardsMakeTheStepOfAsManyAsShardZeroDid) {
-  Shard shard = make_backed(4, 2, 1, 2);
-  PushHeader third = header(2, 0, 1);
-  third.contributors = 3;
-  EXPECT_TRUE(push(shard, 3, third, {3, 0}).empty());
-  PushHeader first = header(0, 0, 1);
-  first.contributors = 3;
-  EXPECT_TRUE(push(shard, 1, first, {3, 0}).empty());
-  PushHeader fourth = header(3, 0, 1);
-  fourth.contributors = 3;
-  EXPECT_EQ(push(shard, 4, fourth, {3, 3}).size(), 3u);
-  EXPECT_THAT(shard.parameters(), ElementsAre(7, 19));
-}
-
-TEST_F(BackupTest, OtherShardsKeepWhoWasPassedOverWaitingForTheStepThatShardZeroHas) {
-  Shard shard = make_backed(3, 1, 1, 2);
-  PushHeader wanted = header(1, 1, 0);
-  wanted.pull = true;
-  EXPECT_TRUE(pull(shard, 2, wanted).empty());
-  PushHeader first = header(0, 0, 1);
-  first.contributors = 2;
-  PushHeader third = header(2, 0, 1);
-  third.contributors = 2;
-  push(shard, 1, first, {1, 1});
-  const Answers answers = push(shard, 3, third, {1, 1});
-  ASSERT_EQ(answers.size(), 3u);
-  EXPECT_EQ(answers[2].session, 2u);
-  EXPECT_EQ(answers[2].header.step, 1u);
-  EXPECT_EQ(answers[2].values, Shard::Answer::Values::current);
-  wanted.step = 3;
-  EXPECT_EQ(pull(shard, 2, wanted)[0].header.status, Status::superseded);
-}
-
-TEST_F(BackupTest, RejectsAStepOfFewerThanThereMayBe) {
-  Shard shard = make_backed(3, 1, 1, 2);
-  for (const uint32_t contributors : {0u, 1u, 4u}) {
-    PushHeader first = header(0, 0, 1);
-    first.contributors = contributors;
-    const Answers answers = push(shard, 1, first, {1, 1});
-    ASSERT_EQ(answers.size(), 1u);
-    EXPECT_EQ(answers[0].header.status, Status::rejected);
-    EXPECT_THAT(answers[0].header.message, testing::HasSubstr("expected 2 to 3 contributors"));
-  }
-}
-
 TEST_F(BackupTest, RemembersAcrossGenerationsWhoContributed) {
   Shard shard = make_backed(3, 1);
   push(shard, 1, header(0, 0, 1), {1, 1});
   push(shard, 2, header(1, 0, 1), {1, 1});
   Answers answers;
   shard.begin(2, 3, {}, answers);
-  PushHeader again = header(1, 0, 1);
-  again.generation = 2;
-  EXPECT_EQ(push(shard, 5, again, {1, 1})[0].header.contributors, 2u);
-  again.rank = 2;
-  EXPECT_EQ(push(shard, 6, again, {1, 1})[0].header.contributors, 0u);
+  for (const uint32_t rank : {1u, 2u}) {
+    PushHeader again = header(rank, 0, 1);
+    again.generation = 2;
+    EXPECT_EQ(push(shard, rank + 4, again, {1, 1})[0].header.contributors, Contributors(0b011));
+  }
+  EXPECT_EQ(shard.counts().duplicates, 1u);
+  EXPECT_EQ(shard.counts().stale, 1u);
+}
+
+// A pull of the parameters after step 0 that says whom shard 0 made it of.
+class FollowingTest : public BackupTest {
+ protected:
+  static PushHeader after_step_0(uint32_t rank, unsigned long contributors) {
+    PushHeader wanted = header(rank, 1, 0);
+    wanted.pull = true;
+    wanted.contributors = contributors;
+    return wanted;
+  }
+  void hold(Shard& shard, uint32_t rank, std::vector<float> gradients) {
+    const Answers answers = push(shard, rank + 1, header(rank, 0, 1), std::move(gradients));
+    ASSERT_EQ(answers.size(), 1u);
+    EXPECT_EQ(answers[0].header.status, Status::ok);
+    EXPECT_EQ(answers[0].values, Shard::Answer::Values::none);
+    EXPECT_EQ(answers[0].header.step, shard.step());
+  }
+};
+
+TEST_F(FollowingTest, OtherShardsHoldPushesUntilToldWhomShardZeroMadeTheStepOf) {
+  Shard shard = make_backed(4, 2, 1, 2);
+  for (const uint32_t rank : {3u, 1u, 2u, 0u}) hold(shard, rank, {3, rank == 1 ? 9.0f : 0.0f});
+  EXPECT_EQ(shard.step(), 0u);
+  const Answers answers = pull(shard, 1, after_step_0(0, 0b1101));
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].header.step, 1u);
+  EXPECT_EQ(answers[0].values, Shard::Answer::Values::current);
+  EXPECT_THAT(shard.parameters(), ElementsAre(7, 20));
+  EXPECT_EQ(shard.counts().left_out, 1u);
+  // Said again, and asked for by somebody who does not know.
+  EXPECT_EQ(pull(shard, 4, after_step_0(3, 0b1101))[0].header.step, 1u);
+  EXPECT_EQ(pull(shard, 2, after_step_0(1, 0))[0].header.step, 1u);
+  hold(shard, 2, {50, 50});
+  EXPECT_THAT(shard.parameters(), ElementsAre(7, 20));
+}
+
+// Whose push shard 0 has taken has left it with the others before.
+TEST_F(FollowingTest, NobodyIsWaitedForWhoHasPushedAndDied) {
+  Shard shard = make_backed(3, 1, 1, 2);
+  Answers answers;
+  for (const uint32_t rank : {0u, 2u}) {
+    hold(shard, rank, {2, 2});
+    shard.detach(rank + 1, answers);
+    memories_.back().assign(2, 99.0f);  // as the session's memory goes
+  }
+  EXPECT_TRUE(answers.empty());
+  ASSERT_EQ(pull(shard, 2, after_step_0(1, 0b101)).size(), 1u);
+  EXPECT_THAT(shard.parameters(), ElementsAre(8, 18));
+}
+
+TEST_F(FollowingTest, WhatIsHeldOutlivesTheGenerationButNotTheState) {
+  for (const bool reloaded : {false, true}) {
+    Shard shard = make_backed(3, 1, 1, 2);
+    for (const uint32_t rank : {0u, 2u}) hold(shard, rank, {2, 2});
+    if (reloaded) shard.load({{10, 20}, {}, 0, 0, {}});
+    Answers answers;
+    shard.begin(2, 3, {}, answers);
+    PushHeader wanted = after_step_0(1, 0b101);
+    wanted.generation = 2;
+    EXPECT_EQ(pull(shard, 2, wanted).empty(), reloaded);
+    EXPECT_EQ(shard.step(), reloaded ? 0u : 1u);
+  }
+}
+
+TEST_F(FollowingTest, WhoIsToldBeforeThePushesAreThereWaitsForThem) {
+  Shard shard = make_backed(3, 1, 1, 2);
+  EXPECT_TRUE(pull(shard, 2, after_step_0(1, 0)).empty());
+  EXPECT_TRUE(pull(shard, 3, after_step_0(2, 0b101)).empty());
+  hold(shard, 0, {1, 1});
+  const Answers answers = push(shard, 4, header(2, 0, 1), {1, 1});
+  ASSERT_EQ(answers.size(), 3u);
+  EXPECT_EQ(answers[0].session, 4u);
+  EXPECT_EQ(answers[0].values, Shard::Answer::Values::none);
+  for (const size_t waited : {1u, 2u}) {
+    EXPECT_EQ(answers[waited].header.step, 1u);
+    EXPECT_EQ(answers[waited].values, Shard::Answer::Values::current);
+  }
+  PushHeader wanted = after_step_0(1, 0b101);
+  wanted.step = 3;
+  EXPECT_EQ(pull(shard, 2, wanted)[0].header.status, Status::superseded);
+}
+
+TEST_F(FollowingTest, RejectsContributorsThatCannotBe) {
+  Shard shard = make_backed(3, 1, 1, 2);
+  const auto rejection = [&](unsigned long contributors) {
+    const Answers answers = pull(shard, 1, after_step_0(0, contributors));
+    EXPECT_EQ(answers.size(), 1u);
+    EXPECT_EQ(answers.at(0).header.status, Status::rejected);
+    return answers.at(0).header.message;
+  };
+  for (const unsigned long contributors : {0b001ul, 0b110ul, 0b1011ul})
+    EXPECT_THAT(rejection(contributors), testing::HasSubstr("expected 2 to 3 contributors"));
+  EXPECT_TRUE(pull(shard, 2, after_step_0(1, 0b011)).empty());
+  EXPECT_THAT(rejection(0b101), testing::HasSubstr("named before"));
 }
 
 // Two members of which one is fast; clocks in the comments.

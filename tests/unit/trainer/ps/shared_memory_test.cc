@@ -118,6 +118,7 @@ TEST(SharedMemoryTest, HeadersComeBackAsTheyWentIn) {
   push.sequence = 5;
   push.ticket = 9;
   push.newest = push.pull = true;
+  push.contributors.set(0).set(kMostContributors - 1);
   push.sums.rows = 32;
   push.sums.loss = 1.5;
   push.sums.correct = 30;
@@ -129,6 +130,7 @@ TEST(SharedMemoryTest, HeadersComeBackAsTheyWentIn) {
   EXPECT_EQ(back->sequence, 5u);
   EXPECT_EQ(back->ticket, 9u);
   EXPECT_TRUE(back->pull && back->newest);
+  EXPECT_EQ(back->contributors, push.contributors);
   EXPECT_EQ(back->sums.rows, 32);
   EXPECT_EQ(back->sums.loss, 1.5);
   EXPECT_EQ(back->sums.correct, 30);
@@ -138,11 +140,13 @@ TEST(SharedMemoryTest, HeadersComeBackAsTheyWentIn) {
     reply.message = std::string(1000, 'x');
     reply.ticket = 4;
     reply.finished = true;
+    reply.contributors.set(77);
     const ReplyHeader answer = from_block(to_block(reply));
     EXPECT_EQ(answer.status, status);
     EXPECT_EQ(answer.message, std::string(255, 'x'));
     EXPECT_EQ(answer.ticket, 4u);
     EXPECT_TRUE(answer.finished);
+    EXPECT_EQ(answer.contributors, reply.contributors);
   }
 }
 
@@ -155,7 +159,7 @@ TEST(SharedMemoryTest, BlocksThatNobodyWroteAreToldApart) {
   request.correct = 4;
   EXPECT_FALSE(from_block(request));
   ReplyBlock reply;
-  std::memset(&reply, 0xff, sizeof reply);
+  std::memset(static_cast<void*>(&reply), 0xff, sizeof reply);
   const ReplyHeader header = from_block(reply);
   EXPECT_EQ(header.status, Status::rejected);
   EXPECT_EQ(header.message.size(), sizeof reply.message);

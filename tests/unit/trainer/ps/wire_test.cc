@@ -34,6 +34,7 @@ TEST(WireTest, APushComesBackAsItWentIn) {
   header.step = 77;
   header.sequence = 5;
   header.ticket = 9;
+  header.contributors.set(0).set(9).set(kMostContributors - 1);
   header.sums.rows = 32;
   header.sums.loss = 1.5;
   header.sums.correct = 30;
@@ -45,6 +46,7 @@ TEST(WireTest, APushComesBackAsItWentIn) {
   EXPECT_EQ(back.rank, 2u);
   EXPECT_EQ(back.step, 77u);
   EXPECT_EQ(back.ticket, 9u);
+  EXPECT_EQ(back.contributors, header.contributors);
   EXPECT_EQ(back.sums.correct, 30);
   ASSERT_EQ(decoded->count, 3u);
   std::vector<float> values(3);
@@ -92,9 +94,11 @@ TEST(WireTest, RefusesWhatIsNoPush) {
   negative.set_rows(-1);
   Push torn;
   torn.set_gradients("abc");
+  Push crowded;
+  crowded.set_contributors(std::string(kMostContributors / 8 + 1, '\xff'));
   for (const std::string& bytes :
        {std::string("\xff\xff\xff"), negative.SerializeAsString(), torn.SerializeAsString(),
-        bytes_of(encode(Push(), slice_of({1, 2}))) + "more",
+        crowded.SerializeAsString(), bytes_of(encode(Push(), slice_of({1, 2}))) + "more",
         bytes_of(encode(Push(), slice_of({1, 2}))).substr(0, 6)}) {
     grpc::ByteBuffer buffer = buffer_of(bytes);
     EXPECT_FALSE(decode_push(buffer, WireType::float32));

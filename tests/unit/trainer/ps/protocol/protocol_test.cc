@@ -52,11 +52,17 @@ std::vector<std::pair<int, Deviation>> all_faults(const Setting& setting, bool o
   const int streams = setting.shards * (setting.members + 1) + setting.members - 1;
   const std::map<Fault, int> arguments =
       only_processes ? std::map<Fault, int>{{Fault::kill, 2 * seats}, {Fault::oust, seats}}
-                     : std::map<Fault, int>{{Fault::pick, 6},       {Fault::kill, 4 * seats},
-                                            {Fault::oust, seats},   {Fault::pause, seats},
-                                            {Fault::cut, streams},  {Fault::repeat, streams},
-                                            {Fault::hold, streams}, {Fault::expire, setting.shards},
-                                            {Fault::fail, 1},       {Fault::lose, 1}};
+                     : std::map<Fault, int>{{Fault::pick, 6},
+                                            {Fault::kill, 4 * seats},
+                                            {Fault::oust, seats},
+                                            {Fault::pause, seats},
+                                            {Fault::cut, streams},
+                                            {Fault::repeat, streams},
+                                            {Fault::hold, streams},
+                                            {Fault::expire, setting.shards},
+                                            {Fault::fail, 1},
+                                            {Fault::lose, 1},
+                                            {Fault::quit, setting.backups > 0 ? 5 * seats : 0}};
   std::vector<std::pair<int, Deviation>> all;
   for (int at = 0; at < undisturbed.events; ++at)
     for (const auto& [fault, count] : arguments)

@@ -22,10 +22,11 @@ enum class Fault : char {
   expire = 'e',  // a control call's deadline passes; the request may still arrive
   fail = 'f',    // the next operation on the storage fails
   lose = 'l',    // the storage loses its last rename
+  quit = 'q',    // a worker without which the group can do dies, or stops, for good
 };
 constexpr Fault kFaults[] = {Fault::pick,   Fault::kill, Fault::oust,   Fault::pause,
                              Fault::wake,   Fault::cut,  Fault::repeat, Fault::hold,
-                             Fault::expire, Fault::fail, Fault::lose};
+                             Fault::expire, Fault::fail, Fault::lose,   Fault::quit};
 
 struct Deviation {
   Fault fault = Fault::pick;

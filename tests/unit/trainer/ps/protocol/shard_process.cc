@@ -35,6 +35,7 @@ void ShardProcess::receive(int stream, Message message) {
     hosted_.shard().detach(static_cast<uint64_t>(stream), answers_);
     deliver();
     sessions_.erase(stream);
+    computing_.erase(stream);
   } else {
     world_.network().send(stream, Side::server, answer(message));  // the client closes the call
   }
@@ -44,6 +45,11 @@ void ShardProcess::receive(int stream, Message message) {
 void ShardProcess::exchange(int stream, PushMessage& message) {
   Session& session = sessions_[stream];
   if (session.pending) return;
+  session.rank = message.header.rank;
+  // Whose place somebody has taken is waited for no more.
+  std::erase_if(computing_, [&](const auto& one) {
+    return one.first != stream && sessions_.at(one.first).rank == session.rank;
+  });
   session.pending =
       message.header.sequence > std::exchange(session.sequence, message.header.sequence);
   const auto id = static_cast<uint64_t>(stream);
@@ -53,9 +59,22 @@ void ShardProcess::exchange(int stream, PushMessage& message) {
     session.gradients = std::move(message.gradients);
     session.shares_memory = message.header.rank % 2 == 1;
     if (session.shares_memory) session.parameters.resize(session.gradients.size());
+    const uint64_t before = hosted_.shard().counts().pushes;
     hosted_.shard().push(id, message.header, {session.gradients, session.parameters}, answers_);
+    if (world_.setting().bounded && hosted_.shard().counts().pushes > before)
+      count_for_bound(stream);
   }
   deliver();
+}
+
+// The staleness is bounded by 0: while a member computes, each of the others may finish a round,
+// and none begins another.
+void ShardProcess::count_for_bound(int stream) {
+  computing_.erase(stream);
+  for (auto& [other, pushes] : computing_)
+    if (sessions_.at(other).rank != sessions_.at(stream).rank && ++pushes[stream] > 1)
+      throw Violation(name() + ": while a member computed, another one pushed " +
+                      std::to_string(pushes[stream]) + " times");
 }
 
 void ShardProcess::deliver() {
@@ -64,6 +83,7 @@ void ShardProcess::deliver() {
     const auto found = sessions_.find(static_cast<int>(answer.session));
     if (found == sessions_.end()) continue;
     found->second.pending = false;
+    if (world_.setting().bounded && answer.header.ticket) computing_[found->first];
     ReplyMessage reply{answer.header, {}};
     using Values = Shard::Answer::Values;
     const auto copy = [&](std::span<const float> values) {
@@ -102,6 +122,7 @@ Message ShardProcess::open(const OpenRequest& request) {
   OpenReply reply;
   *reply.mutable_state() = hosted_.open(
       request, [this](const OpenRequest& wanted) { return load(wanted); }, answers_);
+  if (reply.state().generation() != reported_.generation()) computing_.clear();
   deliver();
   tell("opened generation", request.generation());
   tell("is at step", reply.state().step());

@@ -25,10 +25,12 @@ class ShardProcess : public Process {
     bool shares_memory = false;
     bool pending = false;   // a request is being answered: no transport brings another
     uint64_t sequence = 0;  // of the last request
+    uint32_t rank = 0;
   };
   void exchange(int stream, PushMessage& message);
   void deliver();
   void check();
+  void count_for_bound(int stream);
   Message answer(Message& request);
   Message open(const OpenRequest& request);
   Message write(const WriteRequest& request);
@@ -39,6 +41,9 @@ class ShardProcess : public Process {
   std::map<int, Session> sessions_;
   Shard::Answers answers_;
   ShardState reported_;
+  // Bounded staleness, shard 0: who computes, and how often others have pushed since it began: each
+  // by its stream.
+  std::map<int, std::map<int, int>> computing_;
   uint64_t left_out_ = 0;
   uint64_t held_back_ = 0;
 };

@@ -28,7 +28,8 @@ void SimulatedJob::deviate(const Deviation& deviation) {
     case Fault::wake: {
       std::vector<size_t> stopped;
       for (size_t i = 0; i < processes_.size(); ++i)
-        if (processes_[i] && paused_[i]) stopped.push_back(i);
+        if (processes_[i] && paused_[i] && !stopped_for_good_.contains(static_cast<int>(i)))
+          stopped.push_back(i);
       if (!stopped.empty())
         paused_[stopped[static_cast<size_t>(deviation.argument) % stopped.size()]] = false;
       return;
@@ -37,6 +38,8 @@ void SimulatedJob::deviate(const Deviation& deviation) {
       return storage_.fail_next();
     case Fault::lose:
       return storage_.lose_last_rename();
+    case Fault::quit:
+      return quit(deviation.argument);
     default:
       return disturb_stream(deviation);
   }
@@ -66,6 +69,23 @@ void SimulatedJob::oust(int number) {
   lossy_ = true;
   paused_[static_cast<size_t>(seat.current)] = true;
   start(seat);
+}
+
+// One of as many workers as there are backups.
+void SimulatedJob::quit(int argument) {
+  const int workers = setting().members - 1;
+  const auto first = seats_.end() - workers;
+  const auto missing =
+      std::count_if(first, seats_.end(), [](const Seat& seat) { return seat.done; });
+  if (missing >= setting().backups) return;
+  Seat& seat = *(first + argument % workers);
+  if (seat.done) return;
+  seat.done = true;
+  if (seat.current < 0) return;
+  const int how = argument / workers % 5;
+  if (how < 4) return kill(static_cast<int>(&seat - seats_.data()), how);
+  paused_[static_cast<size_t>(seat.current)] = true;
+  stopped_for_good_.insert(seat.current);
 }
 
 void SimulatedJob::disturb_stream(const Deviation& deviation) {
@@ -102,7 +122,8 @@ void SimulatedJob::disturb_stream(const Deviation& deviation) {
 void SimulatedJob::calm_down() {
   if (traced_) trace_ += "\n  the faults are over";
   for (auto& [id, stream] : network_.streams()) stream.held = false;
-  std::fill(paused_.begin(), paused_.end(), false);
+  for (size_t i = 0; i < paused_.size(); ++i)
+    paused_[i] = stopped_for_good_.contains(static_cast<int>(i));
 }
 
 }  // namespace muster::ps::protocol

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -68,6 +69,7 @@ class SimulatedJob : public World {
   void deviate(const Deviation& deviation);
   void kill(int seat, int losses);
   void oust(int seat);
+  void quit(int argument);
   void disturb_stream(const Deviation& deviation);
   void calm_down();
   Seat* seat_of(int process);
@@ -82,6 +84,7 @@ class SimulatedJob : public World {
   std::vector<Seat> seats_;
   std::vector<std::unique_ptr<Process>> processes_;  // by id; null: has ended
   std::vector<bool> paused_;
+  std::set<int> stopped_for_good_;  // processes
   Key cursor_{};
   int skip_ = 0;
   bool lossy_ = false;  // something was lost that makes async repeat a batch
