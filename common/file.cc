@@ -31,9 +31,23 @@ int open_retrying(const fs::path& path, int flags, mode_t mode = 0) {
   return fd;
 }
 
+bool is_lasting(int error) {
+  switch (error) {
+    case EACCES:
+    case EPERM:
+    case EROFS:
+    case ENOTDIR:
+    case EISDIR:
+    case ELOOP:
+    case ENAMETOOLONG:
+      return true;
+    default:
+      return false;
+  }
+}
+
 [[noreturn]] void fail_write(const char* verb, const fs::path& path, int error) {
-  throw WriteError(std::string("cannot ") + verb + " " + path.string() + ": " +
-                   system_words(error));
+  throw WriteError(std::string("cannot ") + verb + " " + path.string(), error);
 }
 
 void write_all(int fd, std::string_view bytes, const fs::path& path) {
@@ -79,6 +93,9 @@ class TemporaryFile {
 };
 
 }  // namespace
+
+WriteError::WriteError(const std::string& what, int error)
+    : WriteError(what + ": " + system_words(error), is_lasting(error)) {}
 
 std::string read_file(const fs::path& path) {
   // O_NONBLOCK: opening a FIFO must not hang before fstat can refuse it.
@@ -142,7 +159,7 @@ void create_directories(const fs::path& path) {
   fs::create_directories(path, error);
   if (!error && !fs::is_directory(path, error) && !error)
     error.assign(ENOTDIR, std::generic_category());
-  if (error) throw WriteError("cannot create directory " + path.string() + ": " + error.message());
+  if (error) throw WriteError("cannot create directory " + path.string(), error.value());
 }
 
 }  // namespace muster

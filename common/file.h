@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <span>
@@ -22,8 +23,19 @@ bool is_there(const std::filesystem::path& path);
 // ends exits with kCannotWrite.
 class WriteError : public Unavailable {
  public:
-  using Unavailable::Unavailable;
+  explicit WriteError(const std::string& message, bool lasting = false)
+      : Unavailable(message), lasting_(lasting) {}
+  // "<what>: <the system's words for errno `error`>".
+  WriteError(const std::string& what, int error);
+  // No wait will mend it here: a matter of rights, or of where the path leads.
+  bool lasting() const { return lasting_; }
+
+ private:
+  bool lasting_;
 };
+
+// How long who must write waits for a full disk, or a file server that fails.
+constexpr std::chrono::minutes kStoragePatience{10};
 
 // Replaces `path` by `bytes` so that a reader sees the old file or the new one, never a part: a
 // temporary file beside it, fsync, rename, fsync of the folder. Throws WriteError.

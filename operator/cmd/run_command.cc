@@ -36,8 +36,8 @@ using local::JobState;
 
 constexpr auto kStatusPeriod = std::chrono::seconds(1);  // progress is written as often, at most
 constexpr auto kLogPeriod = std::chrono::milliseconds(500);
-constexpr size_t kMostChanges = 5;  // by name
-constexpr int kMostFailures = 8;    // in a row; half a minute
+constexpr size_t kMostChanges = 5;                  // by name
+constexpr auto kRemind = std::chrono::seconds(30);  // of what is tried again and again
 
 // A random (version 4) UUID.
 std::string new_uid() {
@@ -86,6 +86,8 @@ JobState adopt_state(JobSource& source) {
 }
 
 class Run {
+  using Clock = std::chrono::steady_clock;
+
  public:
   Run(JobSource source, JobState state, const RunOptions& options, Descriptor signals)
       : source_(source),
@@ -158,9 +160,23 @@ class Run {
   }
 
   void report(const controller::Controller::Trouble& trouble) {
-    display_.print("warning: " + trouble.message + (trouble.will_retry ? " (will try again)" : ""));
-    if (!trouble.will_retry) given_up_ = kBadInput;
-    if (trouble.failures >= kMostFailures) given_up_ = kCannotWrite;
+    if (!trouble.will_retry) return give_up(kBadInput, trouble.message);
+    const auto now = Clock::now();
+    if (trouble.failures == 1) trouble_since_ = now;
+    if (trouble.failures == 1 || now - trouble_told_ > kRemind) {
+      trouble_told_ = now;
+      display_.print("warning: " + trouble.message + " (will try again)");
+    }
+    std::error_code error;
+    const bool is_there = std::filesystem::exists(directory().root(), error) || error;
+    if (!is_there || now - trouble_since_ > kStoragePatience) {
+      give_up(kCannotWrite, trouble.message);
+    }
+  }
+
+  void give_up(int exit_code, const std::string& why) {
+    given_up_ = exit_code;
+    why_ = why;
   }
 
   // What decides is told once, and the end by conclude().
@@ -198,13 +214,13 @@ class Run {
 
   int conclude() {
     if (given_up_) {
-      display_.print("gave up on " + name() +
+      display_.print("gave up on " + name() + (why_.empty() ? "" : ": " + why_) +
                      "; its replicas are killed. To resume: " + run_command(options_, directory()));
       return *given_up_;
     }
     const Json summary =
         summary_of(directory(), cluster_.job(), cluster_.replicas(), cluster_.wall_seconds());
-    write_file_atomically(directory().summary(), summary.dump(2) + "\n");
+    write_summary(summary.dump(2) + "\n");
     const int code = exit_code_of(cluster_.job(), cluster_.replicas(), summary);
     if (status().is_true("Failed")) {
       if (!told_cause_) {
@@ -218,6 +234,20 @@ class Run {
     require_results(directory(), summary);
     if (status().is_true("Suspended")) return signal_ != 0 ? 128 + signal_ : kSuccess;
     return code;
+  }
+
+  // Waits for a disk that is full as long as replicas do, or until somebody interrupts it.
+  void write_summary(const std::string& text) {
+    const auto until = Clock::now() + kStoragePatience;
+    for (bool told = false;; told = true) {
+      try {
+        return write_file_atomically(directory().summary(), text);
+      } catch (const WriteError& error) {
+        if (error.lasting() || Clock::now() > until || read_signal(signals_)) throw;
+        if (!told) display_.print(std::string("warning: ") + error.what() + " (will try again)");
+      }
+      cluster_.wait(cluster_.now() + kStatusPeriod, signals_.get());
+    }
   }
 
   // What the user may want to do next, if anything.
@@ -244,6 +274,9 @@ class Run {
   bool told_cause_ = false;
   std::set<std::string> silent_;  // replicas that were told to be
   std::optional<int> given_up_;   // the exit code
+  std::string why_;
+  Clock::time_point trouble_since_;
+  Clock::time_point trouble_told_;
 };
 
 // The job has finished in an earlier run: says so, once more.

@@ -82,6 +82,8 @@ ChaosJob::ChaosJob(const std::string& name, Chance& chance, const Shape& shape)
   if (shape.evaluator) replicas_.push_back({"evaluator", 0});
   for (const Replica& replica : replicas_)
     grpc_[replica] = shape.grpc_only || chance.uniform(0, 1) < 0.25;
+  for (const Replica& replica : replicas_)
+    if (shape.http) http_[replica] = free_port();
   fs::create_directories(storage());
   for (auto& [role, addresses] : job_.cluster.items()) {
     if (!shape.relayed) break;
@@ -124,6 +126,7 @@ std::map<std::string, std::string> ChaosJob::environment(const Replica& replica)
   std::map<std::string, std::string> result = {{"MUSTER_STORAGE", storage().string()},
                                                {"MUSTER_SHARED_MEMORY", grpc_[replica] ? "0" : "1"},
                                                {"MUSTER_GRACE_SECONDS", "30"}};
+  if (shape_.http) result["MUSTER_HTTP_ADDRESS"] = "127.0.0.1:" + std::to_string(http_.at(replica));
   if (shape_.faulty) {
     result["LD_PRELOAD"] = MUSTER_STORAGE_FAULTS;
     result["MUSTER_FAULTS"] = (job_.folder() / "faults").string();
@@ -260,6 +263,22 @@ void ChaosJob::storage_does(const std::string& what) {
   write_file_atomically(job_.folder() / "faults", what);
 }
 
+std::vector<int> ChaosJob::ports() const {
+  std::vector<int> all;
+  for (const auto& [replica, port] : http_) all.push_back(port);
+  for (const char* role : {"ps", "chief"})
+    for (const Json& address : job_.cluster[role]) all.push_back(port_of(address));
+  return all;
+}
+
+std::map<Replica, long> ChaosJob::peak_memory() {
+  std::map<Replica, long> peaks;
+  for (const Replica& replica : replicas_)
+    if (starts_.contains(replica))
+      peaks[replica] = job_.at(replica.first, replica.second).peak_memory();
+  return peaks;
+}
+
 std::vector<std::string> ChaosJob::checkpoints() const {
   std::vector<std::string> names;
   std::error_code error;
@@ -273,14 +292,23 @@ std::vector<std::string> ChaosJob::checkpoints() const {
   return names;
 }
 
-bool ChaosJob::wait_for_checkpoints(size_t count) {
+template <class Ready>
+bool ChaosJob::look_after_until(Ready ready) {
   const auto until = Clock::now() + seconds(60);
-  while (checkpoints().size() < count) {
+  while (!ready()) {
     if (Clock::now() > until) return false;
     look_after();
     std::this_thread::sleep_for(kGlance);
   }
   return true;
+}
+
+bool ChaosJob::wait_for_checkpoints(size_t count) {
+  return look_after_until([&] { return checkpoints().size() >= count; });
+}
+
+bool ChaosJob::wait_for_log(const Replica& replica, const std::string& text) {
+  return look_after_until([&] { return log(replica).find(text) != std::string::npos; });
 }
 
 Json ChaosJob::result() const {

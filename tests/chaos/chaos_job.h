@@ -54,6 +54,7 @@ struct Shape {
   bool faulty = false;   // the storage does what storage_does() says
   bool keep = false;     // goes on with the storage that is there
   bool grpc_only = false;
+  bool http = false;  // every replica serves /metrics and /progress
 };
 
 // A job that is looked after as an operator does: who ends without success is started again after a
@@ -86,13 +87,23 @@ class ChaosJob {
   std::vector<std::string> checkpoints() const;
   bool wait_for_checkpoints(size_t count);
   Json result() const;
+  // How often it was started.
+  int starts(const Replica& replica) const { return starts_.at(replica); }
+  // Looks after the job until its log has `text`; false if that took longer than a minute.
+  bool wait_for_log(const Replica& replica, const std::string& text);
   std::string log(const Replica& replica) const { return job_.log(replica.first, replica.second); }
+  // All that replicas listen at.
+  std::vector<int> ports() const;
+  // The most that each of those that run has used, in MiB.
+  std::map<Replica, long> peak_memory();
   // What was done to it and when, for a failure's message.
   std::string story() const;
 
  private:
   void start(const Replica& replica);
   void look_after();
+  template <class Ready>
+  bool look_after_until(Ready ready);
   void note(const std::string& text);
   std::map<std::string, std::string> environment(const Replica& replica);
 
@@ -106,6 +117,7 @@ class ChaosJob {
   std::map<Replica, int> ended_;
   std::map<Replica, std::unique_ptr<Relay>> relays_;
   std::map<Replica, int> ports_;  // behind the relay
+  std::map<Replica, int> http_;
   std::unique_ptr<integration::Process> replaced_;
   Clock::time_point begun_ = Clock::now();
   std::vector<std::string> story_;

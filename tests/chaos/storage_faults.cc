@@ -3,6 +3,7 @@
 //   ""            as it is
 //   "fail 100"    every call fails with EIO; with a smaller number that share of them does
 //   "full"        what needs room fails with ENOSPC
+//   "full NAME"   what makes something with NAME in its path does
 //   "stall"       calls wait until the file says something else
 // It stands in for a file server, for which a test would need privileges.
 
@@ -64,8 +65,14 @@ bool by_chance(int percent) {
   return static_cast<int>(x % 100) < percent;
 }
 
+// "full", or "full NAME" and NAME is in the path.
+bool is_full(const char* mode, const char* path) {
+  if (std::strncmp(mode, "full", 4) != 0) return false;
+  return mode[4] == 0 || (path && std::strstr(path, mode + 5));
+}
+
 // False: the call fails, and errno says how.
-bool may_pass(Needs needs) {
+bool may_pass(Needs needs, const char* path = nullptr) {
   for (;;) {
     char mode[32];
     read_mode(mode);
@@ -74,7 +81,7 @@ bool may_pass(Needs needs) {
         errno = EIO;
         return false;
       }
-      if (needs == Needs::room && std::strncmp(mode, "full", 4) == 0) {
+      if (needs == Needs::room && is_full(mode, path)) {
         errno = ENOSPC;
         return false;
       }
@@ -108,7 +115,7 @@ extern "C" {
     const mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(more, int) : 0; \
     va_end(more);                                                              \
     const bool below = is_below(path);                                         \
-    if (below && !may_pass(needs_of(flags))) return -1;                        \
+    if (below && !may_pass(needs_of(flags), path)) return -1;                  \
     return note(real(path, flags, mode), below);                               \
   }
 OPEN(open)
@@ -122,7 +129,7 @@ OPEN(open64)
     const mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(more, int) : 0;    \
     va_end(more);                                                                 \
     const bool below = is_below(path) || is_ours(folder);                         \
-    if (below && !may_pass(needs_of(flags))) return -1;                           \
+    if (below && !may_pass(needs_of(flags), path)) return -1;                     \
     return note(real(folder, path, flags, mode), below);                          \
   }
 OPENAT(openat)
@@ -172,7 +179,7 @@ int rename(const char* from, const char* to) {
 
 int mkdir(const char* path, mode_t mode) {
   NEXT(mkdir);
-  if (is_below(path) && !may_pass(Needs::room)) return -1;
+  if (is_below(path) && !may_pass(Needs::room, path)) return -1;
   return real(path, mode);
 }
 
@@ -202,13 +209,15 @@ DIR* opendir(const char* path) {
 
 FILE* fopen(const char* path, const char* mode) {
   NEXT(fopen);
-  if (is_below(path) && !may_pass(*mode == 'r' ? Needs::nothing : Needs::room)) return nullptr;
+  if (is_below(path) && !may_pass(*mode == 'r' ? Needs::nothing : Needs::room, path))
+    return nullptr;
   return real(path, mode);
 }
 
 FILE* fopen64(const char* path, const char* mode) {
   NEXT(fopen64);
-  if (is_below(path) && !may_pass(*mode == 'r' ? Needs::nothing : Needs::room)) return nullptr;
+  if (is_below(path) && !may_pass(*mode == 'r' ? Needs::nothing : Needs::room, path))
+    return nullptr;
   return real(path, mode);
 }
 

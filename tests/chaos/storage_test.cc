@@ -78,6 +78,49 @@ INSTANTIATE_TEST_SUITE_P(Storage, FaultTest,
                                          Fault{"CallsStall", "stall", 0}),
                          [](const auto& info) { return std::string(info.param.name); });
 
+// What the chief writes when, by what is in its path. Of the first it is told by killing a ps.
+struct Moment {
+  const char* name;
+  const char* part;
+  bool recovering;
+};
+
+class FullAtTest : public testing::TestWithParam<Moment> {};
+
+TEST_P(FullAtTest, TheChiefWaitsForRoomAndGoesOn) {
+  const Moment& moment = GetParam();
+  Chance chance;
+  Shape shape;
+  shape.faulty = true;
+  ChaosJob job(std::string("full-at-") + moment.name, chance, shape);
+  const Replica chief{"chief", 0};
+  const std::string full = std::string("full ") + moment.part;
+  if (!moment.recovering) job.storage_does(full);
+  job.start();
+  if (moment.recovering) {
+    ASSERT_TRUE(job.wait_for_checkpoints(1));
+    job.storage_does(full);
+    job.signal({"ps", 0}, SIGKILL);
+  }
+  ASSERT_TRUE(job.wait_for_log(chief, "waiting for the storage")) << job.log(chief) << job.story();
+  job.storage_does("");
+  expect_undisturbed_end(job);
+  EXPECT_EQ(job.starts(chief), 1) << job.story();
+  EXPECT_NE(job.log(chief).find("the storage can be written again"), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(Storage, FullAtTest,
+                         testing::Values(Moment{"Start", "events", false},
+                                         Moment{"FirstGeneration", "generations/", false},
+                                         Moment{"NextGeneration", "generations/", true},
+                                         Moment{"Lease", "lease-restore", true},
+                                         Moment{"FinalCheckpoint", "checkpoints/ckpt", false},
+                                         Moment{"FinalManifest", "manifest.json", false},
+                                         Moment{"Model", "model/", false},
+                                         Moment{"Evaluation", "evaluations/", false},
+                                         Moment{"Result", "result.json", false}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
 // Nobody restarts them.
 TEST(StorageTest, WhoOnlyReadsCheckpointsWaitsUntilTheyCanBeRead) {
   integration::Job job("unreadable", integration::small_training("checkpoint: {everySteps: 300}\n"),

@@ -88,7 +88,7 @@ void DurableFile::finish() {
 }
 
 void DurableFile::fail(const char* what) {
-  throw WriteError(fmt::format("{} {}: {}", what, path_.string(), std::strerror(errno)));
+  throw WriteError(fmt::format("{} {}", what, path_.string()), errno);
 }
 
 InputFile::InputFile(std::filesystem::path path) : path_(std::move(path)) {

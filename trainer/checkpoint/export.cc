@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 
 #include "common/file.h"
 #include "trainer/checkpoint/checkpoint.h"
@@ -23,7 +22,7 @@ std::filesystem::path export_model(const std::filesystem::path& job_directory,
     const int error = errno;
     std::error_code ignored;
     std::filesystem::remove(temporary, ignored);
-    throw WriteError(fmt::format("cannot write {}: {}", path.string(), std::strerror(error)));
+    throw WriteError(fmt::format("cannot write {}", path.string()), error);
   }
   sync_directory(folder);
   return path;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <map>
 
 #include "common/error.h"
@@ -81,7 +80,7 @@ void rename_folder(const fs::path& from, const fs::path& to) {
     throw Invalid(fmt::format("{} was published before: a step is published once in a generation",
                               to.string()));
   }
-  throw WriteError(fmt::format("cannot publish {}: {}", to.string(), std::strerror(errno)));
+  throw WriteError(fmt::format("cannot publish {}", to.string()), errno);
 }
 
 }  // namespace

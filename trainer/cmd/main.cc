@@ -1,3 +1,5 @@
+#include <sys/resource.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -146,6 +148,15 @@ int run(int argc, char** argv) {
       tell);
 }
 
+// Connections of strangers must not use up what those of the group need; gRPC does not listen again
+// after it was refused a descriptor.
+void allow_all_descriptors() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 }  // namespace
 
 }  // namespace muster::cmd
@@ -153,6 +164,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   muster::keep_freed_memory();
   setenv("GRPC_VERBOSITY", "NONE", 0);  // what matters of it is in our own messages
+  muster::cmd::allow_all_descriptors();
   const std::string program = std::filesystem::path(argv[0]).filename();
   return muster::finish_output(program, muster::cmd::run(argc, argv));
 }

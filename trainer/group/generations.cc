@@ -4,7 +4,6 @@
 
 #include <cerrno>
 #include <charconv>
-#include <cstring>
 
 #include "common/error.h"
 #include "common/file.h"
@@ -37,8 +36,7 @@ uint64_t open_generation(const fs::path& storage, uint64_t at_least) {
   for (;; ++next) {
     const fs::path path = folder / std::to_string(next);
     if (mkdir(path.c_str(), 0777) == 0) break;
-    if (errno != EEXIST)
-      throw WriteError(path.string() + ": cannot open a generation: " + std::strerror(errno));
+    if (errno != EEXIST) throw WriteError(path.string() + ": cannot open a generation", errno);
   }
   sync_directory(folder);
   return next;

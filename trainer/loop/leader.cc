@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/checkpoint/resume.h"
+#include "trainer/group/storage_patience.h"
 
 namespace muster::loop {
 
@@ -32,11 +33,12 @@ std::optional<EvaluationData> open_evaluation(const group::Membership& membershi
   return data;
 }
 
-std::unique_ptr<summary::EventWriter> open_events(const group::Membership& membership) {
+std::unique_ptr<summary::EventWriter> open_events(const group::Membership& membership,
+                                                  std::stop_token stop) {
   if (membership.storage.empty()) return nullptr;
   const fs::path folder = membership.storage / "events" /
                           (membership.role_name + "-" + std::to_string(membership.index));
-  muster::create_directories(folder);
+  group::patiently(stop, [&] { group::require_writable(folder); });
   return std::make_unique<summary::EventWriter>(folder);
 }
 
@@ -68,14 +70,14 @@ std::unique_ptr<checkpoint::Store> open_store(const group::Membership& membershi
 
 Leader::Leader(const group::Membership& membership, Assembly& assembly, metrics::Reporter& reporter,
                std::unique_ptr<checkpoint::Store> store,
-               std::function<void(uint64_t step)> published)
+               std::function<void(uint64_t step)> published, std::stop_token stop)
     : membership_(membership),
       assembly_(assembly),
       data_(open_evaluation(membership, assembly.training)),
-      recorder_(recorder_options(assembly.spec()), reporter, open_events(membership)),
+      recorder_(recorder_options(assembly.spec()), reporter, open_events(membership, stop)),
       store_(std::move(store)) {
   if (!store_) return;
-  muster::create_directories(membership.storage / "checkpoints");
+  group::patiently(stop, [&] { group::require_writable(membership.storage / "checkpoints"); });
   auto options = checkpointer_options(membership, assembly);
   options.published = [this, published = std::move(published)](uint64_t step, double seconds) {
     recorder_.checkpoint_published(step, seconds);

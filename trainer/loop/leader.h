@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 
 #include "trainer/checkpoint/store.h"
 #include "trainer/group/membership.h"
@@ -25,11 +26,13 @@ std::unique_ptr<checkpoint::Store> open_store(const group::Membership& membershi
 class Leader {
  public:
   // Opens the data that it will evaluate, where no evaluator does, and makes the folders: what
-  // cannot be read or written is found before the first step. Throws Invalid and WriteError.
+  // cannot be read or written is found before the first step; for a storage that is full it waits.
+  // Throws Invalid and WriteError.
   // `store` is open_store()'s; `published` is called for each checkpoint, on the writing thread.
   // The references must outlive it.
   Leader(const group::Membership& membership, Assembly& assembly, metrics::Reporter& reporter,
-         std::unique_ptr<checkpoint::Store> store, std::function<void(uint64_t step)> published);
+         std::unique_ptr<checkpoint::Store> store, std::function<void(uint64_t step)> published,
+         std::stop_token stop);
 
   // Where this training goes on from a checkpoint, in its own batches. Throws Invalid where it
   // cannot: one of another model, of batches that do not fit, or (determinism: strict) one from

@@ -12,8 +12,10 @@ namespace muster::loop {
 bool PatientReader::attempt(const std::function<void()>& look) {
   try {
     look();
-  } catch (const WriteError&) {
-    throw;
+    patience_.rest();
+  } catch (const WriteError& error) {
+    if (!patience_.wait(error)) throw;
+    return false;
   } catch (const Unavailable& error) {
     if (!std::exchange(told_, true))
       log::warning(std::string("the storage is tried again: ") + error.what());

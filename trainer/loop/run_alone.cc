@@ -1,6 +1,7 @@
 #include "common/exit_code.h"
 #include "common/log.h"
 #include "trainer/group/generations.h"
+#include "trainer/group/storage_patience.h"
 #include "trainer/loop/leader.h"
 #include "trainer/loop/local_synchronizer.h"
 #include "trainer/loop/roles.h"
@@ -22,7 +23,9 @@ std::optional<Ended> train_alone(const group::Membership& membership, Assembly& 
                                  std::stop_token stop) {
   uint64_t generation = 1;
   if (!membership.storage.empty())
-    generation = group::open_generation(membership.storage, from ? from->manifest.generation : 0);
+    generation = group::patiently(stop, [&] {
+      return group::open_generation(membership.storage, from ? from->manifest.generation : 0);
+    });
   if (from) {
     leader.recorder().restore(from->manifest.metrics);
     log::info("going on from " + from->directory.filename().string());
@@ -34,7 +37,8 @@ std::optional<Ended> train_alone(const group::Membership& membership, Assembly& 
     leader.save(synchronizer);
     return std::nullopt;
   }
-  return Ended{leader.save_final(synchronizer), synchronizer.position()};
+  return Ended{group::patiently(stop, [&] { return leader.save_final(synchronizer); }),
+               synchronizer.position()};
 }
 
 }  // namespace
@@ -48,17 +52,17 @@ int run_alone(const group::Membership& membership, std::stop_token stop, Json* r
     log::warning(
         "no storage folder (--storage): nothing of this training will be kept, "
         "no checkpoint and no model");
-  Leader leader(membership, assembly, reporter, open_store(membership, assembly), {});
+  Leader leader(membership, assembly, reporter, open_store(membership, assembly), {}, stop);
   auto from = leader.store() ? leader.store()->to_resume() : std::nullopt;
   if (from) from->manifest.position = leader.resume_at(*from);
   Json said;
   if (is_finished(from, *assembly.workload)) {
     log::info("training was finished before");
-    said = leader.conclude_again(*from);
+    said = group::patiently(stop, [&] { return leader.conclude_again(*from); });
   } else {
     const auto ended = train_alone(membership, assembly, leader, from, stop);
     if (!ended) return kTerminated;
-    said = leader.conclude(ended->final, ended->position);
+    said = group::patiently(stop, [&] { return leader.conclude(ended->final, ended->position); });
   }
   if (result) *result = said;
   return kSuccess;

@@ -49,7 +49,7 @@ class EvaluatorLoop {
   bool run(std::stop_token stop) {
     const auto folder = membership_.storage / "events" /
                         (membership_.role_name + "-" + std::to_string(membership_.index));
-    muster::create_directories(folder);
+    group::patiently(stop, [&] { group::require_writable(folder); });
     events_ = std::make_unique<summary::EventWriter>(folder);
     group::Backoff backoff(milliseconds(100), milliseconds(1000));
     set_state("waiting", 0);

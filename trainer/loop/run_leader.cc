@@ -8,6 +8,7 @@
 #include "common/log.h"
 #include "trainer/group/address.h"
 #include "trainer/group/grpc_server.h"
+#include "trainer/group/storage_patience.h"
 #include "trainer/loop/attend.h"
 #include "trainer/loop/leader.h"
 #include "trainer/loop/ps_synchronizer.h"
@@ -62,11 +63,12 @@ std::vector<std::shared_ptr<grpc::Channel>> channels_to(const std::vector<std::s
 // Everything rank 0 has, in the order in which it must be made and unmade.
 struct Group {
   Group(const group::Membership& membership, Assembly& assembly, metrics::Reporter& reporter,
-        std::unique_ptr<checkpoint::Store> store)
+        std::unique_ptr<checkpoint::Store> store, std::stop_token stop)
       : server(membership.rendezvous_address(), expected_peers(membership, assembly)),
-        control(channels_to(membership.cluster.ps)),
-        leader(membership, assembly, reporter, std::move(store),
-               [this](uint64_t) { count_checkpoint(); }),
+        control(channels_to(membership.cluster.ps), membership.uid),
+        leader(
+            membership, assembly, reporter, std::move(store),
+            [this](uint64_t) { count_checkpoint(); }, stop),
         coordinator(server, control, *leader.store(), setup(membership, assembly)),
         attendance(
             server.local_channel(), "ourselves",
@@ -158,6 +160,8 @@ int leave(Group& group) {
 
 // Trains to the end, through as many generations as it takes.
 int lead(Group& group, Assembly& assembly, std::stop_token stop) {
+  group::StoragePatience patience;
+  group::Backoff backoff;
   for (;;) {
     const Ending ending = train(group.synchronizer, *assembly.workload, *assembly.feed,
                                 group.leader.recorder(), group.leader.checkpointer(), stop);
@@ -165,16 +169,19 @@ int lead(Group& group, Assembly& assembly, std::stop_token stop) {
     try {
       const auto final = group.leader.save_final(group.synchronizer);
       group.leader.conclude(final, final->manifest.position);
-    } catch (const WriteError&) {
-      throw;
+    } catch (const WriteError& error) {
+      if (!patience.wait(error, stop) && !stop.stop_requested()) throw;
+      continue;
     } catch (const NameTaken& error) {
       log::info(std::string("the end needs another generation: ") + error.what());
       group.coordinator.renew();
       continue;
     } catch (const Unavailable& error) {
       log::warning(std::string("the end must wait: ") + error.what());
+      std::this_thread::sleep_for(backoff.next());
       continue;
     }
+    patience.rest();
     group.server.update([](GroupView& view) { view.set_phase(GroupView::FINISHED); });
     group.linger();
     return kSuccess;
@@ -193,11 +200,11 @@ int run_leader(const group::Membership& membership, std::stop_token stop) {
   const auto newest = store->newest();
   if (is_finished(newest, *assembly.workload)) {
     log::info("training was finished before");
-    Leader leader(membership, assembly, reporter, std::move(store), {});
-    leader.conclude_again(*newest);
+    Leader leader(membership, assembly, reporter, std::move(store), {}, stop);
+    group::patiently(stop, [&] { return leader.conclude_again(*newest); });
     return kSuccess;
   }
-  Group group(membership, assembly, reporter, std::move(store));
+  Group group(membership, assembly, reporter, std::move(store), stop);
   if (newest) group.leader.recorder().restore(newest->manifest.metrics);
   try {
     return lead(group, assembly, stop);

@@ -6,6 +6,7 @@
 #include "common/log.h"
 #include "trainer/group/address.h"
 #include "trainer/group/grpc_server.h"
+#include "trainer/group/storage_patience.h"
 #include "trainer/loop/attend.h"
 #include "trainer/loop/roles.h"
 #include "trainer/metrics/progress.h"
@@ -82,6 +83,7 @@ int run_ps(const group::Membership& membership, std::stop_token stop) {
   identity.shard = membership.index;
   identity.shards = membership.shards();
   const seconds patience = grace();
+  group::patiently(stop, [&] { group::require_writable(membership.storage); });
   metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index);
   ps::ShardHost host(training.spec, identity);
   ps::Server server(membership.own_address(), host);

@@ -10,6 +10,7 @@
 #include "common/exit_code.h"
 #include "common/file.h"
 #include "proto/muster/parameter_server.grpc.pb.h"
+#include "trainer/ps/messages.h"
 
 namespace muster::ps {
 
@@ -17,6 +18,7 @@ struct Control::Impl {
   std::vector<std::unique_ptr<ParameterServer::Stub>> stubs;
   std::mutex mutex;
   bool cancelled = false;
+  std::string job_uid;
   std::set<grpc::ClientContext*> open_calls;
 
   // Holds contexts while their calls are under way.
@@ -53,8 +55,9 @@ void Control::cancel() {
   for (grpc::ClientContext* context : impl_->open_calls) context->TryCancel();
 }
 
-Control::Control(const std::vector<std::shared_ptr<grpc::Channel>>& channels)
+Control::Control(const std::vector<std::shared_ptr<grpc::Channel>>& channels, std::string job_uid)
     : impl_(std::make_unique<Impl>()) {
+  impl_->job_uid = std::move(job_uid);
   for (auto& channel : channels) impl_->stubs.push_back(ParameterServer::NewStub(channel));
 }
 
@@ -67,6 +70,8 @@ namespace {
   switch (status.error_code()) {
     case grpc::StatusCode::RESOURCE_EXHAUSTED:
       throw WriteError(text);
+    case grpc::StatusCode::FAILED_PRECONDITION:
+      throw WriteError(text, /*lasting=*/true);
     case grpc::StatusCode::DATA_LOSS:
       throw Invalid(text, kDiverged);
     case grpc::StatusCode::PERMISSION_DENIED:
@@ -98,6 +103,7 @@ std::vector<Reply> Control::Impl::call(size_t first, size_t end, std::chrono::mi
   }
   std::condition_variable changed;
   for (size_t i = 0; i < shards; ++i) {
+    contexts[i].AddMetadata(kJobUidKey, job_uid);
     contexts[i].set_deadline(std::chrono::system_clock::now() + deadline);
     start(first + i, &contexts[i], &replies[i], [&, i](grpc::Status status) {
       const std::lock_guard lock(mutex);

@@ -18,7 +18,8 @@ namespace muster::ps {
 // Throws Unavailable or Invalid as the shard did, naming it; WriteError where it could not write.
 class Control {
  public:
-  explicit Control(const std::vector<std::shared_ptr<grpc::Channel>>& channels);
+  // `job_uid` goes with every call: a shard answers no other job's.
+  Control(const std::vector<std::shared_ptr<grpc::Channel>>& channels, std::string job_uid);
   ~Control();
 
   // Ends every call under way, and those to come, with Unavailable: we are leaving. Thread-safe.

@@ -154,7 +154,9 @@ void Coordinator::run() {
   while (!closing_) {
     try {
       advance();
-      if (formation_.next() == Formation::Next::watch) backoff.reset();
+      if (formation_.next() != Formation::Next::watch) continue;
+      backoff.reset();
+      patience_.rest();
     } catch (const Superseded&) {
       {
         const std::lock_guard lock(mutex_);
@@ -162,7 +164,10 @@ void Coordinator::run() {
       }
       rendezvous_.update(Formation::step_down);
       return;
-    } catch (const WriteError&) {
+    } catch (const WriteError& error) {
+      lease_.reset();
+      formation_.failed();
+      if (patience_.wait(error)) continue;
       // Ours alone to report: where we run next may be able to write.
       const std::lock_guard lock(mutex_);
       failure_ = std::current_exception();

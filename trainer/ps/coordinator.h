@@ -13,6 +13,7 @@
 #include "proto/muster/parameter_server.pb.h"
 #include "trainer/checkpoint/store.h"
 #include "trainer/group/rendezvous_server.h"
+#include "trainer/group/storage_patience.h"
 #include "trainer/ps/control.h"
 #include "trainer/ps/formation.h"
 
@@ -66,7 +67,8 @@ class Coordinator {
   std::string from_;                                 // what they load, for the log
   std::chrono::steady_clock::time_point remind_;
   std::chrono::steady_clock::time_point looked_;  // whether we still lead
-  bool asked_ = false;                            // for a checkpoint, by a shard that leaves
+  group::StoragePatience patience_;
+  bool asked_ = false;  // for a checkpoint, by a shard that leaves
   std::atomic<bool> renew_{false};
   std::atomic<bool> closing_{false};
   mutable std::mutex mutex_;

@@ -27,7 +27,9 @@ grpc::Status status_of(const std::function<void()>& work) {
   try {
     work();
   } catch (const WriteError& error) {
-    return {grpc::StatusCode::RESOURCE_EXHAUSTED, error.what()};
+    return {error.lasting() ? grpc::StatusCode::FAILED_PRECONDITION
+                            : grpc::StatusCode::RESOURCE_EXHAUSTED,
+            error.what()};
   } catch (const Unavailable& error) {
     return {grpc::StatusCode::UNAVAILABLE, error.what()};
   } catch (const Invalid& error) {
@@ -89,6 +91,12 @@ struct Server::Impl : ControlService {
   static grpc::ServerUnaryReactor* later(Worker& worker, grpc::CallbackServerContext* context,
                                          Work work) {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    const auto uid = context->client_metadata().find(kJobUidKey);
+    if (uid == context->client_metadata().end() ||
+        !host.is_of({uid->second.data(), uid->second.size()})) {
+      reactor->Finish({grpc::StatusCode::PERMISSION_DENIED, "the call is not of this job"});
+      return reactor;
+    }
     worker.add([reactor, work] { reactor->Finish(status_of(work)); });
     return reactor;
   }

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "proto/muster/parameter_server.pb.h"
@@ -38,6 +39,7 @@ class ShardHost {
   ShardHost(spec::TrainingSpec spec, HostIdentity identity);
 
   void on_answers(Deliver deliver);
+  bool is_of(std::string_view job_uid) const { return job_uid == identity_.job_uid; }
 
   // Throws Invalid with kProtocol for a peer of another job, version, training or layout, and as
   // Store::load does.

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <stdexcept>
 
 #include "common/descriptor.h"
@@ -67,6 +68,13 @@ bool Process::running() {
   if (waitpid(pid_, &status, WNOHANG) == 0) return true;
   code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return false;
+}
+
+long Process::peak_memory() const {
+  std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:")) return std::stol(line.substr(6)) / 1024;
+  return 0;
 }
 
 std::optional<int> Process::wait(std::chrono::seconds most) {

@@ -27,6 +27,8 @@ class Process {
 
   void signal(int number);
   bool running();
+  // In MiB; 0 once it has ended.
+  long peak_memory() const;
   // Exit code, or 128 + signal; nothing if it still runs after `most`.
   std::optional<int> wait(std::chrono::seconds most = std::chrono::seconds(120));
 

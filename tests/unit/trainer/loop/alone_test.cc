@@ -36,7 +36,7 @@ void train_a_while(const fs::path& folder, const fs::path& training, uint64_t st
   metrics::Reporter reporter("", "chief", 0);
   auto store = open_store(membership, assembly);
   const auto from = store->to_resume();
-  Leader leader(membership, assembly, reporter, std::move(store), {});
+  Leader leader(membership, assembly, reporter, std::move(store), {}, {});
   LocalSynchronizer synchronizer(assembly, from ? &*from : nullptr,
                                  from ? from->manifest.generation + 1 : 1);
   for (uint64_t i = 0; i < steps; ++i) synchronizer.step(*synchronizer.next(), *assembly.feed, {});

@@ -32,7 +32,9 @@ TEST(PatientReaderTest, SaysOnceThatStorageCannotBeReadAndGoesOn) {
 TEST(PatientReaderTest, PassesOnWhatTryingAgainDoesNotMend) {
   PatientReader reader;
   EXPECT_THROW(reader.attempt([] { throw Invalid("damaged"); }), Invalid);
-  EXPECT_THROW(reader.attempt([] { throw WriteError("full"); }), WriteError);
+  EXPECT_THROW(reader.attempt([] { throw WriteError("no right to", /*lasting=*/true); }),
+               WriteError);
+  EXPECT_FALSE(reader.attempt([] { throw WriteError("full"); }));
 }
 
 }  // namespace

@@ -130,12 +130,12 @@ void ChiefProcess::advance() {
       roster_changed_ = false;
       return formation_.look(roster_);
     case Next::claim:
+      roster_changed_ = true;
       update(Formation::suspend);
       formation_.claimed(world_.storage().open_generation(formation_.above()));
       return;
     case Next::fence:
       world_.storage().fence();
-      roster_changed_ = true;
       return formation_.fenced();
     case Next::choose:
       return choose();

@@ -119,6 +119,17 @@ TEST(Protocol, HoldsWithTwoProcessesLost) {
   EXPECT_GT(total.restarts, 0);
 }
 
+// Rank 0 opens the next generation on what a worker has left that will not come back.
+TEST(Protocol, HoldsWithAWorkerLostForGoodAndRankZeroLostSoonAfter) {
+  Outcome total;
+  const Setting setting{2, 3, 2, 2, true, 1};
+  const int chief = setting.shards;
+  for (const auto& [at, fault] : all_faults(setting, /*only_processes=*/false))
+    for (int later = 1; fault.fault == Fault::quit && later < 24; later += 3)
+      if (!run({setting, {{at, fault}, {at + later, {Fault::kill, chief}}}}, total)) return;
+  EXPECT_GT(total.generations, total.restarts);
+}
+
 // Schedules that found something, as they were printed.
 TEST(Protocol, HoldsInTheSchedulesThatItDidNotHoldIn) {
   Outcome total;

@@ -1,0 +1,60 @@
+#include <gtest/gtest.h>
+
+#include "tests/chaos/chaos_job.h"
+#include "tests/chaos/hostile_peer.h"
+
+namespace muster::chaos {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kMemoryIsMuster = false;  // most is the sanitizer's
+#else
+constexpr bool kMemoryIsMuster = true;
+#endif
+constexpr long kMostMore = 96;  // MiB
+
+using Peaks = std::map<Replica, long>;
+
+// Runs the job to its end, and sees what memory it takes.
+Peaks run_to_end(ChaosJob& job) {
+  Peaks peaks;
+  while (!job.finished()) {
+    for (const auto& [replica, peak] : job.peak_memory())
+      peaks[replica] = std::max(peaks[replica], peak);
+    job.run_for(0.02);
+  }
+  return peaks;
+}
+
+TEST(HostileTest, BytesAtEveryPortCostNoBitNoRestartAndNoMemory) {
+  Chance chance;
+  Shape shape;
+  shape.http = true;
+  shape.grpc_only = true;
+  Peaks calm;
+  {
+    ChaosJob job("calm", chance, shape);
+    job.start();
+    ASSERT_NO_THROW(calm = run_to_end(job));
+    expect_undisturbed_end(job);
+  }
+  ChaosJob job("hostile", chance, shape);
+  const HostilePeer stranger(job.ports(), Amount::get().seed);
+  job.start();
+  Peaks peaks;
+  ASSERT_NO_THROW(peaks = run_to_end(job));
+  expect_undisturbed_end(job);
+  // It came through to where messages are read.
+  EXPECT_NE(job.log({"chief", 0}).find("a peer may not join"), std::string::npos);
+  EXPECT_NE(job.log({"ps", 0}).find("a member was rejected"), std::string::npos);
+  for (const Replica& replica : job.replicas()) {
+    EXPECT_EQ(job.starts(replica), 1) << job.log(replica) << job.story();
+    if (kMemoryIsMuster) {
+      EXPECT_LT(peaks[replica], calm[replica] + kMostMore)
+          << replica.first << replica.second << ", in MiB";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace muster::chaos

@@ -1,0 +1,61 @@
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <thread>
+
+#include "common/exit_code.h"
+#include "common/file.h"
+#include "tests/integration/muster_run/harness.h"
+
+namespace muster::test {
+namespace {
+
+// A job whose directory has no room for `file` while its "faults" say "full".
+class FullDiskTest : public testing::TestWithParam<const char*> {
+ protected:
+  FullDiskTest()
+      : job_(manifest({{"chief", script("echo started > $EVENTS; read go < $GATE")}})),
+        faults_(job_.folder() / "faults") {
+    write_file_atomically(faults_, "");
+    job_.set("LD_PRELOAD", MUSTER_STORAGE_FAULTS);
+    job_.set("MUSTER_FAULTS", faults_.string());
+    job_.set("MUSTER_FAULTS_BELOW", (job_.directory() / GetParam()).string());
+    job_.set("ASAN_OPTIONS", "verify_asan_link_order=0");
+  }
+  ScriptJob job_;
+  const std::filesystem::path faults_;
+};
+
+TEST_P(FullDiskTest, IsWaitedFor) {
+  auto run = job_.run();
+  EXPECT_EQ(job_.next_event(), "started");
+  write_file_atomically(faults_, "full");
+  job_.open_gate();
+  run->await_output("No space left on device (will try again)");
+  // Longer than it tries at once.
+  std::this_thread::sleep_for(std::chrono::seconds(6));
+  EXPECT_FALSE(run->has_ended()) << run->output();
+  write_file_atomically(faults_, "");
+  EXPECT_EQ(run->wait(), kSuccess) << run->output();
+  EXPECT_THAT(run->output(), testing::HasSubstr("script: Succeeded"));
+  EXPECT_EQ(job_.state()["status"]["records"][0]["role"], "chief");
+  EXPECT_EQ(Json::parse(read_text(job_.directory() / "summary.json"))["state"], "Succeeded");
+}
+
+// What they are called until they are whole.
+INSTANTIATE_TEST_SUITE_P(Files, FullDiskTest, testing::Values(".job.json", ".summary.json"),
+                         [](const auto& info) { return info.index == 0 ? "state" : "summary"; });
+
+TEST(MusterRun, says_why_it_gives_up_when_its_directory_goes) {
+  ScriptJob job(manifest({{"chief", script("echo started > $EVENTS; read go < $GATE")}}));
+  auto run = job.run();
+  EXPECT_EQ(job.next_event(), "started");
+  std::filesystem::remove_all(job.directory());
+  job.open_gate();
+  EXPECT_EQ(run->wait(), kCannotWrite);
+  EXPECT_THAT(run->output(), testing::HasSubstr("gave up on script: cannot write " +
+                                                (job.directory() / "job.json").string()));
+}
+
+}  // namespace
+}  // namespace muster::test

@@ -1,0 +1,59 @@
+#include "trainer/group/storage_patience.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "common/log.h"
+
+namespace muster::group {
+
+namespace {
+
+constexpr std::chrono::seconds kRemind{30};
+
+std::string seconds_text(std::chrono::steady_clock::duration time) {
+  return std::to_string(std::chrono::round<std::chrono::seconds>(time).count()) + " s";
+}
+
+}  // namespace
+
+bool StoragePatience::wait(const WriteError& error, std::stop_token stop) {
+  if (error.lasting() || stop.stop_requested()) return false;
+  const auto now = Clock::now();
+  if (!std::exchange(waiting_, true)) {
+    begun_ = told_ = now;
+    log::warning(std::string("waiting for the storage: ") + error.what());
+  } else if (now - begun_ > most_) {
+    log::warning("the storage could not be written for " + seconds_text(now - begun_));
+    return false;
+  } else if (now - told_ > kRemind) {
+    told_ = now;
+    log::warning("waiting for the storage for " + seconds_text(now - begun_) + ": " + error.what());
+  }
+  std::mutex mutex;
+  std::condition_variable_any stopped;
+  std::unique_lock lock(mutex);
+  stopped.wait_for(lock, stop, backoff_.next(), [] { return false; });
+  return !stop.stop_requested();
+}
+
+void StoragePatience::rest() {
+  if (!std::exchange(waiting_, false)) return;
+  backoff_.reset();
+  log::info("the storage can be written again, after " + seconds_text(Clock::now() - begun_));
+}
+
+void require_writable(const std::filesystem::path& folder) {
+  muster::create_directories(folder);
+  if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
+    throw WriteError("cannot write in " + folder.string(), errno);
+}
+
+}  // namespace muster::group
