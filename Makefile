@@ -6,7 +6,7 @@ JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 CHAOS_RUNS ?= 50
 CHAOS_PAUSE ?= 30
-CHAOS_SEED ?=
+CHAOS_SEED ?= $(shell date +%s)
 CHAOS_TESTS ?= *
 ROWS ?=
 SOURCES = git ls-files --cached --others --exclude-standard -- '*.h' '*.cc' '*.inc'
@@ -36,8 +36,9 @@ test-asan test-tsan: test-%: install  ## All tests under AddressSanitizer+UBSan;
 	ctest --test-dir build/$* -j2 --output-on-failure
 
 chaos: build  ## Jobs that are killed, paused, resized, without storage: CHAOS_RUNS, CHAOS_SEED, CHAOS_TESTS
-	MUSTER_CHAOS_RUNS=$(CHAOS_RUNS) MUSTER_CHAOS_PAUSE=$(CHAOS_PAUSE) MUSTER_CHAOS_SEED=$(CHAOS_SEED) \
-	  build/release/bin/chaos --gtest_filter='$(CHAOS_TESTS)'
+	@export MUSTER_CHAOS_RUNS=$(CHAOS_RUNS) MUSTER_CHAOS_PAUSE=$(CHAOS_PAUSE) MUSTER_CHAOS_SEED=$(CHAOS_SEED); \
+	seq $(JOBS) | xargs -P $(JOBS) -I{} sh -c 'GTEST_TOTAL_SHARDS=$(JOBS) GTEST_SHARD_INDEX=$$(({} - 1)) \
+	  build/release/bin/chaos --gtest_filter="$(CHAOS_TESTS)"'
 
 fuzz: install  ## Run each fuzz target for FUZZ_SECONDS (60)
 	cmake --preset fuzz >/dev/null

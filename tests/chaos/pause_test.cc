@@ -45,15 +45,14 @@ std::vector<std::string> of_generation(const ChaosJob& job, const std::string& g
 
 // Another takes its place while it sleeps, somewhere else; then it wakes up.
 TEST_P(ReplaceTest, WhoWakesUpInAnothersPlacePublishesNothingAndCostsNoBit) {
-  const auto& undisturbed = Undisturbed::get();
   Chance chance;
   Shape shape;
   shape.relayed = true;
   ChaosJob job(std::string("replace-") + GetParam(), chance, shape);
   job.start();
   const Replica replica = chance.one_of(job.of(GetParam()));
-  ASSERT_TRUE(job.wait_for_checkpoints(1));
-  ASSERT_NO_THROW(job.run_for(chance.uniform(0, 0.2) * undisturbed.seconds));
+  // Of 15: by progress, for how long a job takes depends on what else the machine does.
+  ASSERT_TRUE(job.wait_for_checkpoints(1 + static_cast<size_t>(chance.uniform(0, 6))));
   job.signal(replica, SIGSTOP);
   const size_t before = job.checkpoints().size();
   const std::string generation = generation_of(job.checkpoints().front());

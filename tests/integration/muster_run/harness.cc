@@ -55,17 +55,6 @@ Descriptor make_fifo(const fs::path& path) {
 
 }  // namespace
 
-TemporaryFolder::TemporaryFolder() {
-  std::string name = (fs::temp_directory_path() / "muster-run-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
-  path_ = name;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
-
 Muster::Muster(const std::vector<std::string>& arguments, const fs::path& directory,
                const std::map<std::string, std::string>& environment) {
   std::vector<std::string> words = {MUSTER_BINARY_DIR "/bin/muster"};

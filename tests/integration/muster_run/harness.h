@@ -9,19 +9,9 @@
 
 #include "common/descriptor.h"
 #include "common/document.h"
+#include "tests/unit/common/temporary_folder.h"
 
 namespace muster::test {
-
-// A folder that goes away with the test.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 // A `muster` process, and what it writes to stdout and stderr.
 class Muster {

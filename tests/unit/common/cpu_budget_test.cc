@@ -6,17 +6,13 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/unit/common/temporary_folder.h"
+
 namespace muster {
 namespace {
 
 class CgroupQuota : public testing::Test {
  protected:
-  CgroupQuota() {
-    std::string name = (std::filesystem::temp_directory_path() / "cgroup-XXXXXX").string();
-    root_ = mkdtemp(name.data());
-  }
-  ~CgroupQuota() override { std::filesystem::remove_all(root_); }
-
   void write(const std::string& path, const std::string& text) {
     std::filesystem::create_directories((root_ / path).parent_path());
     std::ofstream(root_ / path) << text;
@@ -26,7 +22,8 @@ class CgroupQuota : public testing::Test {
     return cgroup_cpu_quota((root_ / "membership").string(), root_.string());
   }
 
-  std::filesystem::path root_;
+  const test::TemporaryFolder folder_;
+  const std::filesystem::path root_ = folder_.path();
 };
 
 TEST_F(CgroupQuota, TakesTheSmallestUpToTheRootOfVersionTwo) {

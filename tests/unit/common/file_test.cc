@@ -11,6 +11,7 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "tests/unit/common/temporary_folder.h"
 
 namespace muster {
 namespace {
@@ -20,16 +21,11 @@ using ::testing::HasSubstr;
 
 class Files : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "muster-file-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
   size_t entries() const {
     return static_cast<size_t>(std::distance(fs::directory_iterator(folder_), {}));
   }
-  fs::path folder_;
+  const test::TemporaryFolder temporary_;
+  const fs::path folder_ = temporary_.path();
 };
 
 TEST_F(Files, ReadsBackWhatWasWritten) {

@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "common/error.h"
-#include "tests/unit/operator/local/scratch.h"
+#include "tests/unit/common/temporary_folder.h"
 
 namespace muster::local {
 namespace {
@@ -45,7 +45,7 @@ TEST(ToYaml, is_read_back_as_the_same_value) {
 }
 
 TEST(JobState, survives_writing_and_reading) {
-  const Scratch scratch;
+  const test::TemporaryFolder scratch;
   const JobDirectory directory(scratch.path());
   EXPECT_FALSE(load_state(directory));
   JobState state;
@@ -86,7 +86,7 @@ TEST(JobState, survives_writing_and_reading) {
 }
 
 TEST(JobState, that_is_damaged_is_refused_with_file_field_and_a_way_on) {
-  const Scratch scratch;
+  const test::TemporaryFolder scratch;
   const JobDirectory directory(scratch.path());
   save_state(directory, JobState{});
   const Json whole = read_json_or_null(directory.state());
@@ -133,7 +133,7 @@ TEST(JobDirectory, is_absolute_and_without_a_slash_at_its_end) {
 }
 
 TEST(ReadJson, gives_null_for_what_is_not_there_or_not_whole) {
-  const Scratch scratch;
+  const test::TemporaryFolder scratch;
   EXPECT_TRUE(read_json_or_null(scratch.path() / "none").is_null());
   std::ofstream(scratch.path() / "half") << "{\"a\": ";
   EXPECT_TRUE(read_json_or_null(scratch.path() / "half").is_null());

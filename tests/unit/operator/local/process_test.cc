@@ -13,7 +13,7 @@
 #include "common/file.h"
 #include "operator/local/local_cluster.h"
 #include "operator/local/run_lock.h"
-#include "tests/unit/operator/local/scratch.h"
+#include "tests/unit/common/temporary_folder.h"
 
 namespace muster::local {
 namespace {
@@ -37,7 +37,7 @@ class ProcessTest : public testing::Test {
     return process.collect().value();
   }
 
-  Scratch scratch_;
+  test::TemporaryFolder scratch_;
 };
 
 TEST_F(ProcessTest, tells_its_exit_code) {
@@ -177,7 +177,7 @@ TEST(ProcessIdentity, refuses_numbers_that_mean_more_than_one_process) {
 }
 
 TEST(RunLock, names_its_holder_while_it_is_held) {
-  const Scratch scratch;
+  const test::TemporaryFolder scratch;
   const JobDirectory directory(scratch.path());
   EXPECT_FALSE(RunLock::holder(directory));
   {
@@ -195,7 +195,7 @@ TEST(RunLock, names_its_holder_while_it_is_held) {
 }
 
 TEST(LastLine, is_the_last_that_is_not_blank_of_this_attempt) {
-  const Scratch scratch;
+  const test::TemporaryFolder scratch;
   const auto log = scratch.path() / "log";
   EXPECT_EQ(last_line_of(log, 0), "");
   std::ofstream(log, std::ios::binary) << "first\nsecond\n\n  \n";

@@ -10,33 +10,14 @@
 
 #include "common/error.h"
 #include "gtest/gtest.h"
+#include "tests/unit/common/temporary_folder.h"
 #include "trainer/checkpoint/checkpoint.h"
 
 namespace muster::checkpoint {
 
 namespace fs = std::filesystem;
 
-// A folder of the running test alone, removed with it.
-class TestFolder {
- public:
-  TestFolder() {
-    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-    std::string name =
-        std::string("muster-checkpoint-") + info->test_suite_name() + "-" + info->name();
-    for (char& c : name) c = c == '/' ? '-' : c;
-    path_ = fs::path(testing::TempDir()) / name;
-    fs::remove_all(path_);
-    fs::create_directories(path_);
-  }
-  ~TestFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
+using TestFolder = test::TemporaryFolder;
 
 inline std::string read_all(const fs::path& path) {
   std::ostringstream text;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tests/unit/common/temporary_folder.h"
 #include "trainer/spec/training_spec.h"
 
 namespace muster::data {
@@ -54,29 +55,12 @@ inline spec::DataSource idx(const std::filesystem::path& images,
 }
 
 // A folder of the running test alone, removed with it.
-class TestFolder {
+class TestFolder : public test::TemporaryFolder {
  public:
-  TestFolder()
-      : path_(std::filesystem::path(testing::TempDir()) /
-              (std::string("muster-data-") +
-               testing::UnitTest::GetInstance()->current_test_info()->test_suite_name() + "-" +
-               testing::UnitTest::GetInstance()->current_test_info()->name())) {
-    std::filesystem::remove_all(path_);
-    std::filesystem::create_directories(path_);
-  }
-  ~TestFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-
   std::filesystem::path write(const std::string& name, const std::string& bytes) const {
-    std::ofstream(path_ / name, std::ios::binary) << bytes;
-    return path_ / name;
+    std::ofstream(path() / name, std::ios::binary) << bytes;
+    return path() / name;
   }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
 };
 
 }  // namespace muster::data

@@ -1,13 +1,13 @@
 #include "trainer/group/membership.h"
 
 #include <gmock/gmock.h>
-#include <unistd.h>
 
 #include <fstream>
 #include <random>
 
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "tests/unit/common/temporary_folder.h"
 #include "trainer/group/address.h"
 #include "trainer/group/generations.h"
 
@@ -158,26 +158,23 @@ TEST(AddressTest, ListensEverywhereForANameAndThereForAnAddress) {
 }
 
 TEST(GenerationsTest, OnlyTheNewestMayPublish) {
-  const std::filesystem::path storage =
-      testing::TempDir() + "generations-" + std::to_string(getpid());
-  std::filesystem::remove_all(storage);
+  const test::TemporaryFolder folder;
+  const std::filesystem::path storage = folder.path() / "job";
   EXPECT_EQ(open_generation(storage, 0), 1u);
   EXPECT_NO_THROW(require_newest(storage, 1));
   EXPECT_EQ(open_generation(storage, 6), 7u);
   EXPECT_EQ(newest_generation(storage), 7u);
   EXPECT_THROW(require_newest(storage, 1), Unavailable);
-  std::filesystem::remove_all(storage);
 }
 
 // Whether another has taken our place cannot be seen: nothing may be published.
 TEST(GenerationsTest, AFolderThatCannotBeListedFencesEverybody) {
-  const std::filesystem::path storage = testing::TempDir() + "unlisted-" + std::to_string(getpid());
-  std::filesystem::create_directories(storage);
+  const test::TemporaryFolder folder;
+  const std::filesystem::path& storage = folder.path();
   EXPECT_EQ(newest_generation(storage), 0u);
   std::ofstream(storage / "generations") << "a file in the way";
   EXPECT_THROW(newest_generation(storage), Unavailable);
   EXPECT_THROW(require_newest(storage, 5), Unavailable);
-  std::filesystem::remove_all(storage);
 }
 
 }  // namespace

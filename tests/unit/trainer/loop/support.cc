@@ -1,15 +1,13 @@
 #include "tests/unit/trainer/loop/support.h"
 
-#include <gtest/gtest.h>
-#include <unistd.h>
-
 #include "common/file.h"
+#include "tests/unit/common/temporary_folder.h"
 
 namespace muster::loop {
 
 std::filesystem::path fresh_folder(const std::string& name) {
-  const std::filesystem::path folder =
-      std::filesystem::path(testing::TempDir()) / ("loop-" + std::to_string(getpid()) + "-" + name);
+  static const test::TemporaryFolder program;
+  const std::filesystem::path folder = program.path() / name;
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
   return folder;

@@ -8,7 +8,7 @@
 
 namespace muster::loop {
 
-// A folder of the test's own, empty.
+// A folder of the test's own, empty; it goes when the program ends.
 std::filesystem::path fresh_folder(const std::string& name);
 
 // A small classification on synthetic blobs, with lines of YAML added at the end.

@@ -91,12 +91,13 @@ INSTANTIATE_TEST_SUITE_P(SmallJobs, OneFaultTest,
                                   std::to_string(setting.members);
                          });
 
-// One that is taken for lost while it sleeps, and wakes up at any time after.
+// One that is taken for lost while it sleeps, and wakes up at any time after: also when another
+// generation runs, with what it was about to publish.
 TEST(Protocol, HoldsWithAProcessThatSleepsThroughItsReplacement) {
   Outcome total;
   const Setting setting{2, 2, 2, 1, true};
   for (const auto& [at, fault] : all_faults(setting, /*only_processes=*/true))
-    for (int later = 1; fault.fault == Fault::oust && later < 60; later += 5)
+    for (int later = 1; fault.fault == Fault::oust && later < 170; later += 6)
       if (!run({setting, {{at, fault}, {at + later, {Fault::wake, 0}}}}, total)) return;
   EXPECT_GT(total.restarts, 0);
 }
@@ -121,13 +122,34 @@ TEST(Protocol, HoldsWithTwoProcessesLost) {
 
 // Rank 0 opens the next generation on what a worker has left that will not come back.
 TEST(Protocol, HoldsWithAWorkerLostForGoodAndRankZeroLostSoonAfter) {
+  constexpr int kWays = 5;  // to quit
   Outcome total;
-  const Setting setting{2, 3, 2, 2, true, 1};
+  const Setting setting{2, 2, 2, 2, true, 1};
   const int chief = setting.shards;
+  const int seats = setting.shards + setting.members;
   for (const auto& [at, fault] : all_faults(setting, /*only_processes=*/false))
-    for (int later = 1; fault.fault == Fault::quit && later < 24; later += 3)
-      if (!run({setting, {{at, fault}, {at + later, {Fault::kill, chief}}}}, total)) return;
-  EXPECT_GT(total.generations, total.restarts);
+    for (int later = 1; fault.fault == Fault::quit && fault.argument < kWays && later < 16; ++later)
+      for (const int seat : {chief, chief + seats})  // what it sent last arrives, or does not
+        if (!run({setting, {{at, fault}, {at + later, {Fault::kill, seat}}}}, total)) return;
+  EXPECT_GT(total.generations, 0);
+}
+
+// Its successor's generation runs when it wakes up, and what it does first is to go on saving.
+TEST(Protocol, HoldsWithARankZeroThatSleepsWhileItPublishes) {
+  Outcome total;
+  const Setting setting{1, 1, 3, 1, true};
+  const int chief = setting.shards;
+  const int events = SimulatedJob({setting, {}}, false).run().events;
+  for (int at = 0; at < events; ++at)
+    for (int later = 12; later < 60; ++later)
+      for (int pick = 0; pick < 4; ++pick)
+        if (!run({setting,
+                  {{at, {Fault::oust, chief}},
+                   {at + later, {Fault::wake, 0}},
+                   {at + later + 1, {Fault::pick, pick}}}},
+                 total))
+          return;
+  EXPECT_GT(total.generations, 0);
 }
 
 // Schedules that found something, as they were printed.
