@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int kEpochs = 6;
+constexpr int kEpochs = 18;
 constexpr milliseconds kGlance{5};
 constexpr milliseconds kRestart{100};  // an operator's first delay
 constexpr milliseconds kLongestRestart{1000};
@@ -36,7 +36,7 @@ std::string name_of(const Replica& replica) {
 // Long enough to be disturbed, with checkpoints on the way.
 std::string training() {
   return integration::small_training(
-      "checkpoint: {everySteps: 250, keep: 1000}\noptimizer: {name: adam, learningRate: 0.001}\n",
+      "checkpoint: {everySteps: 750, keep: 1000}\noptimizer: {name: adam, learningRate: 0.001}\n",
       kEpochs);
 }
 

@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr int kSteps = 3750;  // that the job commits, with a checkpoint every 250
+constexpr int kSteps = 11250;  // that the job commits, with up to 15 checkpoints on the way
 
 // How much of it: MUSTER_CHAOS_RUNS (1), MUSTER_CHAOS_PAUSE (seconds, 4: longer than the silence
 // after which a peer is lost) and MUSTER_CHAOS_SEED (from the clock; it is printed).
