@@ -22,17 +22,21 @@ namespace muster::ps {
 // sync: the pushes of one step are summed in a fixed tree over the ranks once all are there,
 // divided by the rows of all and applied. The parameters of the step before stay readable, so that
 // a member that lost its reply, or a shard beside this one that has not committed yet, can still be
-// served. With backup workers shard 0 commits without the last of them, though never without rank
-// 0, which takes checkpoints at its step boundary. Whom it has made a step of (the contributors)
-// its answers say. The other shards have everybody's pushes before shard 0 has them: they hold
-// them, with an answer at once and without parameters, until any member that wants the parameters
-// after the step says who contributed. So a step is made of the same pushes everywhere, and nobody
-// whose push is in it needs to live until it is committed. Whoever was passed over is answered with
-// the newest parameters, and its gradients are lost. async: a push is applied when it comes. Shard
-// 0 hands out the work (tickets). Where there are several shards, work is done once its member asks
-// for more: then all shards have it. bounded_staleness: the same, but shard 0 gives no more work to
-// a member whose clock (pushes applied) is more than max_staleness ahead of the slowest member that
-// computes.
+// served.
+//
+// With backup workers shard 0 commits without the last of them, though never without rank 0, which
+// takes checkpoints at its step boundary. Whom it has made a step of (the contributors) its answers
+// say. The other shards have everybody's pushes before shard 0 has them: they hold them, with an
+// answer at once and without parameters, until any member that wants the parameters after the step
+// says who contributed. So a step is made of the same pushes everywhere, and nobody whose push is
+// in it needs to live until it is committed. Whoever was passed over is answered with the newest
+// parameters, and its gradients are lost.
+//
+// async: a push is applied when it comes. Shard 0 hands out the work (tickets). Where there are
+// several shards, work is done once its member asks for more: then all shards have it.
+//
+// bounded_staleness: the same, but shard 0 gives no more work to a member whose clock (pushes
+// applied) is more than max_staleness ahead of the slowest member that computes.
 class Shard {
  public:
   enum class Policy { sync, async, bounded_staleness };
