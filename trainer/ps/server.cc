@@ -87,38 +87,40 @@ struct Server::Impl : ControlService {
       grpc::CallbackServerContext* context) override {
     return streams.open(context);
   }
-  template <class Work>
-  static grpc::ServerUnaryReactor* later(Worker& worker, grpc::CallbackServerContext* context,
-                                         Work work) {
-    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    const auto uid = context->client_metadata().find(kJobUidKey);
-    if (uid == context->client_metadata().end() ||
-        !host.is_of({uid->second.data(), uid->second.size()})) {
-      reactor->Finish({grpc::StatusCode::PERMISSION_DENIED, "the call is not of this job"});
-      return reactor;
-    }
-    worker.add([reactor, work] { reactor->Finish(status_of(work)); });
-    return reactor;
-  }
   grpc::ServerUnaryReactor* Open(grpc::CallbackServerContext* context, const OpenRequest* request,
                                  OpenReply* reply) override {
-    return later(opening, context, [this, request, reply] {
+    return answer(context, &opening, [this, request, reply] {
       *reply->mutable_state() = host.open(*request);
       log::info("opened generation " + std::to_string(request->generation()) + " at step " +
                 std::to_string(reply->state().step()));
     });
   }
+  // At once, although an earlier one may be being written: rank 0's steps wait for it.
   grpc::ServerUnaryReactor* Snapshot(grpc::CallbackServerContext* context,
                                      const SnapshotRequest* request,
                                      SnapshotReply* reply) override {
-    // At once, although an earlier one may be being written: rank 0's steps wait for it.
-    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    reactor->Finish(status_of([&] { *reply = host.snapshot(*request); }));
-    return reactor;
+    return answer(context, nullptr, [this, request, reply] { *reply = host.snapshot(*request); });
   }
   grpc::ServerUnaryReactor* Write(grpc::CallbackServerContext* context, const WriteRequest* request,
                                   WriteReply* reply) override {
-    return later(writing, context, [this, request, reply] { *reply = host.write(*request); });
+    return answer(context, &writing, [this, request, reply] { *reply = host.write(*request); });
+  }
+
+  // By what `work` comes to, on `worker`, if any.
+  template <class Work>
+  grpc::ServerUnaryReactor* answer(grpc::CallbackServerContext* context, Worker* worker,
+                                   Work work) {
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    const auto finish = [reactor, work] { reactor->Finish(status_of(work)); };
+    const auto uid = context->client_metadata().find(kJobUidKey);
+    if (uid == context->client_metadata().end() ||
+        !host.is_of({uid->second.data(), uid->second.size()}))
+      reactor->Finish({grpc::StatusCode::PERMISSION_DENIED, "the call is not of this job"});
+    else if (worker)
+      worker->add(finish);
+    else
+      finish();
+    return reactor;
   }
 
   ShardHost& host;
