@@ -122,7 +122,7 @@ TEST(JobState, that_is_damaged_is_refused_with_file_field_and_a_way_on) {
 }
 
 TEST(JobState, that_may_not_be_looked_at_is_not_absent) {
-  const Scratch scratch;
+  const test::TemporaryFolder scratch;
   std::filesystem::create_symlink("job.json", scratch.path() / "job.json");
   EXPECT_THROW(load_state(JobDirectory(scratch.path())), Unavailable);
 }
