@@ -40,6 +40,7 @@ bool is_lasting(int error) {
     case EISDIR:
     case ELOOP:
     case ENAMETOOLONG:
+    case EFBIG:  // a limit of this process
       return true;
     default:
       return false;

@@ -156,8 +156,8 @@ TEST(BadInputTest, AFolderThatCannotBeWrittenIsNamed) {
   EXPECT_THAT(alone.log(), HasSubstr((alone.folder / "job").string()));
 }
 
-// Every file may only grow to 8 KiB, as on a full disk: the checkpoint does not fit.
-TEST(BadInputTest, AFullDiskIsSaidAndLeavesNothingHalfWritten) {
+// Every file may only grow to 8 KiB: the checkpoint does not fit, and waiting does not help.
+TEST(BadInputTest, ALimitOnFilesIsSaidAndLeavesNothingHalfWritten) {
   Alone alone("full", small_training());
   Process::Limits limits;
   limits.file_bytes = 8192;
