@@ -14,7 +14,7 @@ struct Work {
   uint64_t epoch = 0;
   uint64_t first_batch = 0;
   int batches = 1;
-  uint64_t ticket = 0;  // of the training's work, in order; in step: of the step's first part
+  uint64_t ticket = 0;     // of the training's work, in order; in step: of the step's first part
   uint64_t following = 0;  // first batch of what its member probably gets next in the epoch
 };
 
