@@ -25,6 +25,12 @@ epochs: )" +
          std::to_string(epochs) + "\n" + more;
 }
 
+std::string long_training(const std::string& more) {
+  std::string text = small_training(more);
+  text.replace(text.find("batchSize: 16"), 13, "batchSize: 2");
+  return text;
+}
+
 Job::Job(const std::string& name, const std::string& training, int ps, int workers, bool evaluator,
          bool keep)
     : folder_(scratch() / name) {

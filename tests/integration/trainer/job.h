@@ -9,8 +9,12 @@
 
 namespace muster::integration {
 
-// What is trained in most tests: a small classification, long enough to be disturbed.
+// What is trained in most tests: a small classification, 20,000 samples in batches of 16. Over in
+// less than a checkpoint takes.
 std::string small_training(const std::string& more = "", int epochs = 2);
+// The same in batches of 2, twice: long enough to be disturbed, so that what a disk takes for a
+// checkpoint is a small part of it.
+std::string long_training(const std::string& more = "");
 
 // A parameter-server job as an operator would start it, a folder and an environment for each
 // replica; but nobody restarts anything except the test.

@@ -7,20 +7,21 @@ namespace muster::integration {
 namespace {
 
 std::string training(const std::string& synchronization) {
-  return small_training("checkpoint: {everySteps: 100, keep: 50}\nsynchronization: {" +
-                        synchronization + "}\n");
+  return long_training("checkpoint: {everySteps: 100, keep: 50}\nsynchronization: {" +
+                       synchronization + "}\n");
 }
 
-constexpr int kBatches = 2500;  // of small_training, in all epochs
+constexpr int kBatches = 20000;  // of long_training, in all epochs
 
-// 20,000 samples twice, three batches of 16 a step.
+constexpr int kStepsOfThree = 6668;  // two epochs, three batches a step
+
 TEST(PolicyTest, WithABackupWorkerTheGroupGoesOnWithoutOneThatSleeps) {
   Job job("backup-asleep", training("policy: sync, backupWorkers: 1"), 1, 2);
   job.start_all();
   ASSERT_TRUE(job.wait_for_checkpoints(1));
   job.at("worker", 1).signal(SIGSTOP);
   EXPECT_EQ(job.at("chief", 0).wait(), 0) << job.log("chief", 0);
-  EXPECT_EQ(job.result()["step"], 834);
+  EXPECT_EQ(job.result()["step"], kStepsOfThree);
   EXPECT_GT(job.evaluation()["test"]["accuracy"].get<double>(), 0.8);
   job.at("worker", 1).signal(SIGCONT);
   job.expect_success();
@@ -34,7 +35,7 @@ TEST(PolicyTest, WithABackupWorkerWhoComesBackJoinsAGroupThatWentOn) {
   ASSERT_TRUE(job.wait_for_checkpoints(3));
   job.start("worker", 0);
   job.expect_success();
-  EXPECT_EQ(job.result()["step"], 834);
+  EXPECT_EQ(job.result()["step"], kStepsOfThree);
 }
 
 class BackupLossTest : public testing::TestWithParam<const char*> {};
@@ -47,7 +48,7 @@ TEST_P(BackupLossTest, AReplicaOfAJobOfTwoShardsThatComesBackCostsNoStep) {
   job.kill(GetParam(), 0);
   job.start(GetParam(), 0);
   job.expect_success();
-  EXPECT_EQ(job.result()["step"], 834);
+  EXPECT_EQ(job.result()["step"], kStepsOfThree);
 }
 
 INSTANTIATE_TEST_SUITE_P(Roles, BackupLossTest, testing::Values("worker", "ps", "chief"),
