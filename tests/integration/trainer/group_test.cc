@@ -150,14 +150,18 @@ class LateLossTest : public testing::TestWithParam<std::pair<const char*, const 
 
 TEST_P(LateLossTest, AChiefThatComesBackKnowsTheLastEpochsLoss) {
   const auto& [name, line] = GetParam();
-  Job job(std::string("lost-") + name, long_training(), 2, 1);
-  job.start_all();
-  ASSERT_TRUE(eventually([&] { return job.log("chief", 0).find(line) != std::string::npos; }));
-  job.kill("chief", 0);
-  ASSERT_FALSE(std::filesystem::exists(job.folder() / "result.json")) << "killed too late";
-  job.start("chief", 0);
-  job.expect_success();
-  expect_same(job, long_undisturbed());
+  const Json& expected = long_undisturbed();
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    Job job(std::string("lost-") + name, long_training(), 2, 1);
+    job.start_all();
+    ASSERT_TRUE(eventually([&] { return job.log("chief", 0).find(line) != std::string::npos; }));
+    job.kill("chief", 0);
+    if (std::filesystem::exists(job.folder() / "result.json")) continue;  // too late
+    job.start("chief", 0);
+    job.expect_success();
+    return expect_same(job, expected);
+  }
+  FAIL() << "ten times the chief was killed too late";
 }
 
 INSTANTIATE_TEST_SUITE_P(Times, LateLossTest,
