@@ -43,6 +43,14 @@ std::string fewer_ps_than_copies(const Json& self) {
   return std::to_string(replication) + " with " + std::to_string(replicas) + " ps";
 }
 
+std::string copies_with_backup_workers(const Json& self) {
+  const Json& synchronization = member(member(self, "training"), "synchronization");
+  const int64_t backup = integer_or(synchronization, "backupWorkers", 0);
+  const int64_t copies = integer_or(member(replica_specs(self), "ps"), "replication", 1);
+  if (backup == 0 || copies == 1) return "";
+  return std::to_string(copies) + " with " + std::to_string(backup) + " backup workers";
+}
+
 std::string no_ps(const Json& self) {
   if (!has(self, "training") ||
       string_or(self, "strategy", "parameterServer") != "parameterServer") {
@@ -189,6 +197,13 @@ const std::vector<Rule>& rules() {
        "training.synchronization.backupWorkers", "fewer backup workers than members",
        too_many_backup_workers,
        all({kMembersRead, {"spec.training.synchronization.backupWorkers"}})},
+      {"spec",
+       "!has(self.training) || self.training.synchronization.backupWorkers == 0 || "
+       "!has(self.replicaSpecs.ps) || self.replicaSpecs.ps.replication == 1",
+       "replicaSpecs.ps.replication",
+       "1 with backup workers: gradients that wait for shard 0 have no second copy",
+       copies_with_backup_workers,
+       {kRoles + ".ps.replication", "spec.training.synchronization.backupWorkers"}},
       {"spec",
        "!has(self.training) || " EVALUATORS
        " == 0 || has(self.training.data.validation) || has(self.training.data.test)",

@@ -18,10 +18,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kOurs[] = {"TF_CONFIG",           "MUSTER_JOB",     "MUSTER_JOB_UID",
-                                      "MUSTER_ROLE",         "MUSTER_INDEX",   "MUSTER_ATTEMPT",
-                                      "MUSTER_REPLICAS",     "MUSTER_STORAGE", "MUSTER_TRAINING",
-                                      "MUSTER_HTTP_ADDRESS", "MUSTER_THREADS"};
+constexpr std::string_view kOurs[] = {
+    "TF_CONFIG",       "MUSTER_JOB",          "MUSTER_JOB_UID",  "MUSTER_ROLE",
+    "MUSTER_INDEX",    "MUSTER_ATTEMPT",      "MUSTER_REPLICAS", "MUSTER_STORAGE",
+    "MUSTER_TRAINING", "MUSTER_HTTP_ADDRESS", "MUSTER_THREADS",  "MUSTER_REPLICATION"};
 
 std::string name_in(const std::string& variable) {
   return variable.substr(0, variable.find('='));

@@ -50,6 +50,9 @@ ReplicaEnvironment environment(const api::TrainingJob& job, Role role, int index
   result.variables.emplace_back("MUSTER_INDEX", std::to_string(index));
   result.variables.emplace_back("MUSTER_ATTEMPT", std::to_string(attempt));
   result.variables.emplace_back("MUSTER_REPLICAS", replicas_by_role(job).dump());
+  const auto ps = job.replicas.find(Role::ps);
+  if (ps != job.replicas.end() && ps->second.replication > 1)
+    result.variables.emplace_back("MUSTER_REPLICATION", std::to_string(ps->second.replication));
   return result;
 }
 

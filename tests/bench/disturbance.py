@@ -82,12 +82,12 @@ def _outage(commits, killed):
     return max(gaps)[1] - killed
 
 
-def _kill_each(role, count):
+def _kill_each(role, count, sets):
     """One run in which each of `count` replicas of the role is killed once: an operator starts one
     again at once the first time."""
     chiefs = role == "chief"
     with tempfile.TemporaryDirectory(prefix="muster-bench-") as folder:
-        sets = [POINTS, NO_EVALUATOR, "spec.training.epochs=1000",
+        sets = [*sets, POINTS, NO_EVALUATOR, "spec.training.epochs=1000",
                 "spec.training.checkpoint={everySteps: 500}", "spec.runPolicy.backoffLimit=1000"]
         if not chiefs:
             sets.append(f"spec.replicaSpecs.{role}.replicas={count}")
@@ -111,9 +111,9 @@ def _kill_each(role, count):
     return [_outage(commits, killed) for killed in kills]
 
 
-def recovery(role, samples):
+def recovery(role, samples, *sets):
     """Seconds from `kill -9` to the group's next step: the 95th percentile (nearest rank)."""
     count = 1 if role == "chief" else 2
-    taken = sorted(one for _ in range(-(-samples // count)) for one in _kill_each(role, count))
+    taken = sorted(one for _ in range(-(-samples // count)) for one in _kill_each(role, count, sets))
     print("   ", " ".join(f"{one:.3f}" for one in taken), flush=True)
     return taken[math.ceil(0.95 * len(taken)) - 1]

@@ -123,9 +123,11 @@ std::string ChaosJob::story() const {
 }
 
 std::map<std::string, std::string> ChaosJob::environment(const Replica& replica) {
-  std::map<std::string, std::string> result = {{"MUSTER_STORAGE", storage().string()},
-                                               {"MUSTER_SHARED_MEMORY", grpc_[replica] ? "0" : "1"},
-                                               {"MUSTER_GRACE_SECONDS", "30"}};
+  std::map<std::string, std::string> result = {
+      {"MUSTER_STORAGE", storage().string()},
+      {"MUSTER_SHARED_MEMORY", grpc_[replica] ? "0" : "1"},
+      {"MUSTER_GRACE_SECONDS", "30"},
+      {"MUSTER_REPLICATION", std::to_string(shape_.replication)}};
   if (shape_.http) result["MUSTER_HTTP_ADDRESS"] = "127.0.0.1:" + std::to_string(http_.at(replica));
   if (shape_.faulty) {
     result["LD_PRELOAD"] = MUSTER_STORAGE_FAULTS;

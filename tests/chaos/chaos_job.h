@@ -48,6 +48,7 @@ class Chance {
 
 struct Shape {
   int ps = 2;
+  int replication = 1;  // copies of every shard
   int workers = 1;
   bool evaluator = false;
   bool relayed = false;  // every address leads through a Relay, so that a replica can move

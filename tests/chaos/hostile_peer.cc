@@ -92,7 +92,7 @@ std::string strange_call(Random& random) {
   PeerMessage peer;
   peer.mutable_hello()->set_job_uid("uid-0");
   peer.mutable_hello()->set_role("ps");
-  peer.mutable_shard()->set_generation(random());
+  peer.add_shards()->set_generation(random());
   Push push;
   push.mutable_hello()->set_job_uid("uid-0");
   push.set_generation(1);

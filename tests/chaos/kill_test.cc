@@ -54,6 +54,23 @@ TEST_P(KillTest, OfARoleAtAnyTimeCostsNoBit) {
 INSTANTIATE_TEST_SUITE_P(Roles, KillTest, testing::Values("ps", "chief", "worker", "evaluator"),
                          [](const auto& info) { return std::string(info.param); });
 
+TEST(KillReplicatedTest, OfAPsAtAnyTimeCostsNoBit) {
+  Shape shape;
+  shape.replication = 2;
+  kill_and_compare("kill-replicated", shape, [](const ChaosJob& job, Chance& chance) {
+    return std::vector<Replica>{chance.one_of(job.of("ps"))};
+  });
+}
+
+TEST(KillReplicatedTest, OfAnyTwoCostsNoBit) {
+  Shape shape;
+  shape.ps = 3;
+  shape.replication = 2;
+  kill_and_compare("kill-two-replicated", shape, [](const ChaosJob& job, Chance& chance) {
+    return std::vector<Replica>{chance.one_of(job.of("ps")), chance.one_of(job.replicas())};
+  });
+}
+
 TEST(KillSeveralTest, TwoRolesAtOnceCostNoBit) {
   kill_and_compare("kill-two", {}, [](const ChaosJob& job, Chance& chance) {
     std::vector<std::string> roles = {"ps", "chief", "worker"};

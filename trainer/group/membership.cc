@@ -97,6 +97,11 @@ Membership parse_membership(const Environment& environment) {
         kBadConfig);
   membership.uid = value_of(environment, "MUSTER_JOB_UID");
   membership.attempt = number_of(environment, "MUSTER_ATTEMPT", 0);
+  membership.replication = number_of(environment, "MUSTER_REPLICATION", 1);
+  if (membership.replication < 1 || membership.replication > 2)
+    throw Invalid(
+        "MUSTER_REPLICATION: expected 1 or 2, found " + std::to_string(membership.replication),
+        kBadConfig);
   if (const std::string job = value_of(environment, "MUSTER_JOB"); !job.empty())
     membership.job = job;
   if (const std::string replicas = value_of(environment, "MUSTER_REPLICAS"); !replicas.empty())

@@ -28,6 +28,7 @@ struct Membership {
   int attempt = 0;
   Cluster cluster;                      // empty for a job of one replica
   std::map<std::string, int> replicas;  // every role of the job, the evaluator too
+  int replication = 1;                  // copies of every shard, 1 or 2
   std::filesystem::path storage;
   std::filesystem::path training;
   std::string http_address;

@@ -86,7 +86,8 @@ bool Roster::heard(uint64_t connection, const PeerMessage& message, Time now) {
   const auto found = peers_.find(connection);
   if (found == peers_.end()) return false;
   found->second.heard = now;
-  if (message.has_shard()) found->second.shard = message.shard();
+  if (message.shards_size() > 0)
+    found->second.shards.assign(message.shards().begin(), message.shards().end());
   found->second.leaving = message.leaving();
   return true;
 }
@@ -112,8 +113,35 @@ const Roster::Peer* Roster::place(const std::string& role, int index) const {
   return nullptr;
 }
 
-const Roster::Peer* Roster::shard(int index) const {
+const Roster::Peer* Roster::ps(int index) const {
   return place("ps", index);
+}
+
+const ShardState* Roster::held(int index, int shard) const {
+  const Peer* const peer = ps(index);
+  if (!peer) return nullptr;
+  for (const ShardState& state : peer->shards)
+    if (static_cast<int>(state.shard()) == shard) return &state;
+  return nullptr;
+}
+
+const ShardState* Roster::serving(int shard) const {
+  const ShardState* newest = nullptr;
+  for (int index = 0; index < expected_.shards; ++index) {
+    const ShardState* const state = held(index, shard);
+    if (!state || !state->serving()) continue;
+    if (!newest || state->generation() > newest->generation()) newest = state;
+  }
+  return newest;
+}
+
+int Roster::replicated() const {
+  int count = 0;
+  for (int shard = 0; shard < expected_.shards; ++shard) {
+    const ShardState* const state = serving(shard);
+    count += state && state->replicated();
+  }
+  return count;
 }
 
 const Roster::Peer* Roster::find(uint64_t connection) const {

@@ -30,7 +30,7 @@ class Roster {
   };
   struct Peer {
     Hello hello;
-    ShardState shard;
+    std::vector<ShardState> shards;  // of a ps: what it holds
     bool leaving = false;
     Time heard;
   };
@@ -47,7 +47,13 @@ class Roster {
   // Connections whose place was taken since the last call: their streams are to be closed.
   std::vector<uint64_t> take_replaced();
 
-  const Peer* shard(int index) const;
+  const Peer* ps(int index) const;
+  // What a ps holds of a shard; null: it has not come, or said nothing of it.
+  const ShardState* held(int ps, int shard) const;
+  // The copy that serves; of the newest generation where two say so.
+  const ShardState* serving(int shard) const;
+  // Shards whose second copy has all that any member has heard of.
+  int replicated() const;
   const Peer* find(uint64_t connection) const;
   int shards_present() const;
   int members_present() const;

@@ -32,16 +32,17 @@ Hello make_hello(const group::Membership& membership, const Training& training,
 
 ps::Exchange::Connect make_connect(const group::Membership& membership,
                                    const std::string& layout_fingerprint, spec::WireType wire) {
-  const ps::LinkHello greeting{membership.uid, group::version(), layout_fingerprint, {}, wire};
+  const ps::LinkHello greeting{membership.uid, group::version(), layout_fingerprint, {}, wire, 0};
   return [addresses = membership.cluster.ps,
           greeting](const ps::LinkEnd& end) -> std::unique_ptr<ps::ShardLink> {
-    const std::string& address = addresses.at(static_cast<size_t>(end.shard));
+    const std::string& address = addresses.at(static_cast<size_t>(end.ps));
     ps::LinkHello hello = greeting;
+    hello.shard = end.shard;
     if (end.memory) hello.shared_memory = end.memory->offer();
     auto stream = ps::make_grpc_link(group::make_channel(address), hello, end.bell);
     if (!end.memory) return stream;
     return ps::make_shm_link(std::move(stream), end,
-                             "ps " + std::to_string(end.shard) + " (" + address + ")");
+                             "ps " + std::to_string(end.ps) + " (" + address + ")");
   };
 }
 

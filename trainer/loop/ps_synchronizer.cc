@@ -134,7 +134,7 @@ bool PsSynchronizer::start(std::stop_token stop) {
     if (finished_) return true;
     generation_ = view.generation();
     under_way_ = false;
-    exchange_.connect(generation_);
+    exchange_.connect(generation_, ps::serving_of(view, setup_.shards));
     const auto result = exchange_.align(assembly_.engine->parameters(), watch(stop));
     if (result.outcome == ps::Exchange::Outcome::interrupted) return false;
     if (result.outcome == ps::Exchange::Outcome::ok) {

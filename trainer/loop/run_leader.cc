@@ -75,16 +75,28 @@ struct Group {
             make_hello(membership, assembly.training, assembly.engine->layout().fingerprint()), {}),
         synchronizer(assembly, attendance, synchronizer_setup(membership, assembly)) {
     const spec::TrainingSpec& spec = assembly.spec();
-    if (spec.policy != spec::SyncPolicy::sync || spec.backup_workers > 0)
-      leader.recorder().also_report([this, &spec] { return of_synchronization(spec); });
+    if (spec.policy != spec::SyncPolicy::sync || spec.backup_workers > 0 ||
+        membership.replication > 1)
+      leader.recorder().also_report([this, &spec, replicated = membership.replication > 1] {
+        auto metrics = of_synchronization(spec);
+        if (replicated) metrics["shardsReplicated"] = shards_replicated();
+        return metrics;
+      });
+  }
+
+  double shards_replicated() {
+    int count = 0;
+    server.inspect([&](const group::Roster& roster) { count = roster.replicated(); });
+    return count;
   }
 
   // What shard 0 said last of how far from each other members have been.
   std::map<std::string, double> of_synchronization(const spec::TrainingSpec& spec) {
     ShardState state;
     server.inspect([&](const group::Roster& roster) {
-      if (const group::Roster::Peer* shard = roster.shard(0)) state = shard->shard;
+      if (const ShardState* const shard = roster.serving(0)) state = *shard;
     });
+    if (spec.policy == spec::SyncPolicy::sync && spec.backup_workers == 0) return {};
     if (spec.policy == spec::SyncPolicy::sync)
       return {{"leftOut", static_cast<double>(state.left_out())}};
     const auto pushes = static_cast<double>(std::max<uint64_t>(1, state.pushes()));
@@ -99,6 +111,7 @@ struct Group {
     ps::Coordinator::Setup setup;
     setup.storage = membership.storage;
     setup.shards = membership.shards();
+    setup.copies = membership.replication;
     setup.sync = assembly.spec().policy == spec::SyncPolicy::sync;
     setup.request = common_opening(membership, assembly);
     setup.resume_at = [this](const checkpoint::Store::Found& found) {

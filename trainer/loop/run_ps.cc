@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <memory>
 
 #include "common/error.h"
 #include "common/exit_code.h"
@@ -11,6 +13,7 @@
 #include "trainer/loop/roles.h"
 #include "trainer/metrics/progress.h"
 #include "trainer/ps/server.h"
+#include "trainer/ps/twin_link.h"
 
 namespace muster::loop {
 
@@ -39,14 +42,97 @@ seconds grace() {
   return std::max(seconds(1), seconds(number) - kReserve);
 }
 
-void report(metrics::Reporter& reporter, const ps::ShardHost& host, ps::Shard::Counts& counted) {
-  const ShardState state = host.state();
+// The shards that a ps is home to: its own, and the one that it may hold the second copy of.
+class Homes {
+ public:
+  Homes(const group::Membership& membership, const spec::TrainingSpec& spec,
+        ps::HostIdentity identity) {
+    const int shards = membership.shards();
+    if (membership.replication > 1 && spec.backup_workers > 0)
+      throw Invalid("MUSTER_REPLICATION: expected 1 with backup workers, found " +
+                        std::to_string(membership.replication),
+                    kBadConfig);
+    for (int i = 0; i < std::min(membership.replication, shards); ++i) {
+      identity.shard = (membership.index - i + shards) % shards;
+      hosts_.push_back(std::make_unique<ps::ShardHost>(spec, identity));
+    }
+  }
+  std::vector<ps::ShardHost*> all() const {
+    std::vector<ps::ShardHost*> all;
+    for (const auto& host : hosts_) all.push_back(host.get());
+    return all;
+  }
+  std::vector<ShardState> states() const {
+    std::vector<ShardState> states;
+    for (const auto& host : hosts_) states.push_back(host->state());
+    return states;
+  }
+  ps::Shard::Counts counts() const {
+    ps::Shard::Counts counts;
+    for (const auto& host : hosts_) counts += host->counts();
+    return counts;
+  }
+  bool empty() const {
+    return std::ranges::all_of(hosts_,
+                               [](const auto& host) { return host->state().generation() == 0; });
+  }
+
+ private:
+  std::vector<std::unique_ptr<ps::ShardHost>> hosts_;
+};
+
+// Ways to the second copies of what is served here.
+class TwinLinks {
+ public:
+  TwinLinks(const Homes& homes, const group::Membership& membership) {
+    if (membership.replication == 1) return;
+    for (ps::ShardHost* host : homes.all())
+      links_.push_back(std::make_unique<ps::TwinLink>(*host, membership.cluster.ps));
+  }
+  void look(const GroupView& view) {
+    for (const auto& link : links_) link->look(view);
+  }
+
+ private:
+  std::vector<std::unique_ptr<ps::TwinLink>> links_;
+};
+
+// What rank 0 decides by: it hears of a change at once.
+std::string standing(const std::vector<ShardState>& states) {
+  std::string text;
+  for (const ShardState& state : states)
+    for (const uint64_t part :
+         {state.generation(), uint64_t{state.serving()}, uint64_t{state.whole()}, state.coupling(),
+          uint64_t{state.twin_lost()}})
+      text += std::to_string(part) + " ";
+  return text;
+}
+
+std::string places_in(const GroupView& view) {
+  std::string text = std::to_string(view.generation());
+  for (const ShardPlace& place : view.places())
+    text += " " + std::to_string(place.ps()) + " " + std::to_string(place.twin_incarnation());
+  return text;
+}
+
+void report(metrics::Reporter& reporter, const Homes& homes, ps::Shard::Counts& counted) {
   metrics::Progress progress;
-  progress.state = state.generation() == 0 ? "waiting" : "serving";
-  progress.step = state.step();
-  progress.generation = state.generation();
+  progress.state = homes.empty() ? "waiting" : "serving";
+  int serving = 0;
+  int replicated = 0;
+  int second = 0;
+  for (const ShardState& state : homes.states()) {
+    progress.step = std::max(progress.step, state.step());
+    progress.generation = std::max(progress.generation, state.generation());
+    serving += state.serving();
+    replicated += state.replicated();
+    second += state.whole();
+  }
   reporter.update(progress);
-  const ps::Shard::Counts now = host.counts();
+  reporter.gauge("shards_serving", serving);
+  reporter.gauge("shards_replicated", replicated);
+  reporter.gauge("second_copies", second);
+  const ps::Shard::Counts now = homes.counts();
   const auto count = [&](const char* name, uint64_t& before, uint64_t after) {
     if (after > before) reporter.count(name, static_cast<double>(after - before));
     before = after;
@@ -62,10 +148,10 @@ void report(metrics::Reporter& reporter, const ps::ShardHost& host, ps::Shard::C
 }
 
 // Asked to stop: what we hold is of use until rank 0 has saved it.
-bool may_leave(const group::Attendance& attendance, const ps::ShardHost& host,
+bool may_leave(const group::Attendance& attendance, const Homes& homes,
                uint64_t checkpoints_before) {
   const GroupView view = attendance.view();
-  if (host.state().generation() == 0 || view.stopping()) return true;
+  if (homes.empty() || view.stopping()) return true;
   if (view.phase() == GroupView::FINISHED || view.phase() == GroupView::FAILED) return true;
   if (view.checkpoints() > checkpoints_before) return true;
   return !attendance.connected() && attendance.silence() > kAlone;
@@ -75,37 +161,47 @@ bool may_leave(const group::Attendance& attendance, const ps::ShardHost& host,
 
 int run_ps(const group::Membership& membership, std::stop_token stop) {
   const Training training = Training::load(membership.training);
+  const Hello hello = make_hello(membership, training, "");
   ps::HostIdentity identity;
   identity.job_uid = membership.uid;
   identity.version = group::version();
   identity.training_fingerprint = training.fingerprint;
   identity.storage = membership.storage;
-  identity.shard = membership.index;
   identity.shards = membership.shards();
+  identity.incarnation = hello.incarnation();
   const seconds patience = grace();
   group::patiently(stop, [&] { group::require_writable(membership.storage); });
   metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index);
-  ps::ShardHost host(training.spec, identity);
-  ps::Server server(membership.own_address(), host);
+  const Homes homes(membership, training.spec, identity);
+  ps::Server server(membership.own_address(), homes.all());
+  TwinLinks twins(homes, membership);
   group::Attendance attendance(group::make_channel(membership.rendezvous_address()),
-                               membership.rendezvous_address(),
-                               make_hello(membership, training, ""), [&](PeerMessage& message) {
-                                 *message.mutable_shard() = host.state();
+                               membership.rendezvous_address(), hello, [&](PeerMessage& message) {
+                                 for (const ShardState& state : homes.states())
+                                   *message.add_shards() = state;
                                  message.set_leaving(stop.stop_requested());
                                });
   log::info("serving at " + membership.own_address());
   ps::Shard::Counts counted;
-  const auto never = [](const GroupView&) { return false; };
+  std::string stands;
+  std::string seen;
   while (!stop.stop_requested()) {
-    attendance.wait(never, stop, kGlance, kForever);
-    report(reporter, host, counted);
+    const GroupView view =
+        attendance.wait([&](const GroupView& newest) { return places_in(newest) != seen; }, stop,
+                        kGlance, kForever);
+    seen = places_in(view);
+    twins.look(view);
+    if (std::string now = standing(homes.states()); std::exchange(stands, now) != now)
+      attendance.report_now();
+    report(reporter, homes, counted);
   }
   const uint64_t checkpoints = attendance.view().checkpoints();
+  const auto never = [](const GroupView&) { return false; };
   attendance.report_now();
   const auto until = Clock::now() + patience;
-  while (Clock::now() < until && !may_leave(attendance, host, checkpoints)) {
+  while (Clock::now() < until && !may_leave(attendance, homes, checkpoints)) {
     attendance.wait(never, {}, milliseconds(50), kForever);
-    report(reporter, host, counted);
+    report(reporter, homes, counted);
   }
   return kTerminated;
 }

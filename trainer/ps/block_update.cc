@@ -37,34 +37,42 @@ BlockUpdate::BlockUpdate(const compute::Optimizer& optimizer, int threads, bool 
 BlockUpdate::~BlockUpdate() = default;
 BlockUpdate::BlockUpdate(BlockUpdate&&) noexcept = default;
 
-void BlockUpdate::run(Range range, const compute::UpdateArguments& arguments,
-                      const Buffers& buffers, bool together) {
-  if (range.size() == 0) return;
-  const auto levels = static_cast<size_t>(std::bit_width(buffers.gradients.size()));
+template <class Work>
+void BlockUpdate::each_block(size_t floats, size_t gradients, bool together, const Work& work) {
+  if (floats == 0) return;
+  const auto levels = static_cast<size_t>(std::bit_width(gradients));
   for (Share& share : shares_)
     while (share.sums.size() < levels) share.sums.emplace_back(kBlock);
+  const auto run_share = [&](Share& share, const Member& member) {
+    const auto size = static_cast<int64_t>(floats);
+    const auto end = static_cast<size_t>(member.end(size, compute::ParameterLayout::kAlignment));
+    auto begin = static_cast<size_t>(member.begin(size, compute::ParameterLayout::kAlignment));
+    for (; begin < end; begin += kBlock) work(share, Range{begin, std::min(end, begin + kBlock)});
+  };
   if (!together || shares_.size() == 1) {
     const compute::cpu::FlushSubnormals flush;  // as a team does
-    run_share(shares_[0], {0, 1}, range, arguments, buffers);
+    run_share(shares_[0], {0, 1});
     return;
   }
-  team_->run([&](Member member) {
-    run_share(shares_[static_cast<size_t>(member.index)], member, range, arguments, buffers);
+  team_->run([&](Member member) { run_share(shares_[static_cast<size_t>(member.index)], member); });
+}
+
+void BlockUpdate::run(Range range, const compute::UpdateArguments& arguments,
+                      const Buffers& buffers, bool together) {
+  each_block(range.size(), buffers.gradients.size(), together, [&](Share& share, Range block) {
+    run_block(share, range, block, arguments, buffers);
   });
 }
 
-void BlockUpdate::run_share(Share& share, const Member& member, Range range,
-                            const compute::UpdateArguments& arguments,
-                            const Buffers& buffers) const {
-  const auto size = static_cast<int64_t>(range.size());
-  const auto end = static_cast<size_t>(member.end(size, compute::ParameterLayout::kAlignment));
-  auto begin = static_cast<size_t>(member.begin(size, compute::ParameterLayout::kAlignment));
-  for (; begin < end; begin += kBlock)
-    run_block(share, range, {begin, std::min(end, begin + kBlock)}, arguments, buffers);
+void BlockUpdate::sum(Gradients gradients, std::span<float> to, bool together) {
+  each_block(to.size(), gradients.size(), together, [&](Share& share, Range block) {
+    std::copy_n(sum_block(share, block, gradients, 0), block.size(), to.begin() + block.begin);
+  });
 }
 
 // Where the block's sum is: in the gradients themselves, or in the block of `level`.
-const float* BlockUpdate::sum(Share& share, Range block, Gradients gradients, size_t level) const {
+const float* BlockUpdate::sum_block(Share& share, Range block, Gradients gradients,
+                                    size_t level) const {
   const auto size = static_cast<int64_t>(block.size());
   if (gradients.size() == 1) {
     const float* only = gradients[0].data() + block.begin;
@@ -73,8 +81,8 @@ const float* BlockUpdate::sum(Share& share, Range block, Gradients gradients, si
     return share.sums[level].data();
   }
   const size_t half = std::bit_floor(gradients.size() - 1);
-  const float* left = sum(share, block, gradients.first(half), level);
-  const float* right = sum(share, block, gradients.subspan(half), level + 1);
+  const float* left = sum_block(share, block, gradients.first(half), level);
+  const float* right = sum_block(share, block, gradients.subspan(half), level + 1);
   float* both = share.sums[level].data();
   kernels_.add(size, left, right, both);
   return both;
@@ -85,7 +93,9 @@ void BlockUpdate::run_block(Share& share, Range range, Range block,
                             const compute::UpdateArguments& arguments,
                             const Buffers& buffers) const {
   const size_t size = block.size();
-  const std::span gradients(sum(share, block, buffers.gradients, 0), size);
+  const std::span gradients(buffers.sum.empty() ? sum_block(share, block, buffers.gradients, 0)
+                                                : buffers.sum.data() + block.begin,
+                            size);
   const std::span<float> to = buffers.to.subspan(block.begin, size);
   copy_unless_same(buffers.from.subspan(block.begin, size), to);
   for (size_t slot = 0; slot < buffers.slots.size(); ++slot) {

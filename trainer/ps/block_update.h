@@ -9,7 +9,6 @@
 namespace muster::compute::cpu {
 class Team;
 struct Kernels;
-struct Member;
 }  // namespace muster::compute::cpu
 
 namespace muster::ps {
@@ -19,11 +18,13 @@ namespace muster::ps {
 // bit.
 class BlockUpdate {
  public:
+  using Gradients = std::span<const std::span<const float>>;
   struct Buffers {
     std::span<const float> from;  // the parameters before
     std::span<float> to;          // and after; may be the same memory
     // Summed in a fixed tree: ((0 + 1) + (2 + 3)) + ((4 + 5) + 6), the same whoever came first.
-    std::span<const std::span<const float>> gradients;
+    Gradients gradients;
+    std::span<const float> sum;  // of them, if it has been made already
     std::span<const std::span<const float>> slots_from;
     std::span<const std::span<float>> slots;   // likewise
     std::span<const std::span<float>> copies;  // of the parameters after
@@ -38,15 +39,17 @@ class BlockUpdate {
   // Every buffer has range.size() floats. `together`: with all threads. One caller at a time.
   void run(compute::Range range, const compute::UpdateArguments& arguments, const Buffers& buffers,
            bool together);
+  // The gradients' sum, as run() makes it.
+  void sum(Gradients gradients, std::span<float> to, bool together);
 
  private:
   struct Share;
-  void run_share(Share& share, const compute::cpu::Member& member, compute::Range range,
-                 const compute::UpdateArguments& arguments, const Buffers& buffers) const;
+  template <class Work>
+  void each_block(size_t floats, size_t gradients, bool together, const Work& work);
   void run_block(Share& share, compute::Range range, compute::Range block,
                  const compute::UpdateArguments& arguments, const Buffers& buffers) const;
-  using Gradients = std::span<const std::span<const float>>;
-  const float* sum(Share& share, compute::Range block, Gradients gradients, size_t level) const;
+  const float* sum_block(Share& share, compute::Range block, Gradients gradients,
+                         size_t level) const;
 
   const compute::Optimizer& optimizer_;
   const compute::cpu::Kernels& kernels_;

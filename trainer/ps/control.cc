@@ -19,6 +19,7 @@ struct Control::Impl {
   std::mutex mutex;
   bool cancelled = false;
   std::string job_uid;
+  std::vector<int> serving;
   std::set<grpc::ClientContext*> open_calls;
 
   // Holds contexts while their calls are under way.
@@ -40,14 +41,21 @@ struct Control::Impl {
     std::vector<grpc::ClientContext>& contexts_;
   };
 
-  template <class Reply, class Start>
-  std::vector<Reply> call_all(std::chrono::milliseconds deadline, Start start) {
-    return call<Reply>(0, stubs.size(), deadline, start);
+  // Which ps each call goes to; the shards', in order.
+  std::vector<int> route_of_shards() {
+    const std::lock_guard lock(mutex);
+    return serving;
   }
+  // `start` begins the nth call.
   template <class Reply, class Start>
-  std::vector<Reply> call(size_t first, size_t end, std::chrono::milliseconds deadline,
+  std::vector<Reply> call(const std::vector<int>& to, std::chrono::milliseconds deadline,
                           Start start);
 };
+
+void Control::route(std::vector<int> serving) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->serving = std::move(serving);
+}
 
 void Control::cancel() {
   const std::lock_guard lock(impl_->mutex);
@@ -58,15 +66,18 @@ void Control::cancel() {
 Control::Control(const std::vector<std::shared_ptr<grpc::Channel>>& channels, std::string job_uid)
     : impl_(std::make_unique<Impl>()) {
   impl_->job_uid = std::move(job_uid);
-  for (auto& channel : channels) impl_->stubs.push_back(ParameterServer::NewStub(channel));
+  for (auto& channel : channels) {
+    impl_->serving.push_back(static_cast<int>(impl_->stubs.size()));
+    impl_->stubs.push_back(ParameterServer::NewStub(channel));
+  }
 }
 
 Control::~Control() = default;
 
 namespace {
 
-[[noreturn]] void throw_as(size_t shard, const grpc::Status& status) {
-  const std::string text = "ps " + std::to_string(shard) + ": " + status.error_message();
+[[noreturn]] void throw_as(int ps, const grpc::Status& status) {
+  const std::string text = "ps " + std::to_string(ps) + ": " + status.error_message();
   switch (status.error_code()) {
     case grpc::StatusCode::RESOURCE_EXHAUSTED:
       throw WriteError(text);
@@ -85,27 +96,27 @@ namespace {
 
 }  // namespace
 
-// Calls the shards from `first` to before `end` at once and waits for all.
+// Makes all the calls at once and waits for all.
 template <class Reply, class Start>
-std::vector<Reply> Control::Impl::call(size_t first, size_t end, std::chrono::milliseconds deadline,
-                                       Start start) {
-  const size_t shards = end - first;
-  std::vector<grpc::ClientContext> contexts(shards);
+std::vector<Reply> Control::Impl::call(const std::vector<int>& to,
+                                       std::chrono::milliseconds deadline, Start start) {
+  const size_t calls = to.size();
+  std::vector<grpc::ClientContext> contexts(calls);
   const Open open(*this, contexts);
-  std::vector<Reply> replies(shards);
+  std::vector<Reply> replies(calls);
   std::mutex mutex;
   std::vector<grpc::Status> statuses;
   size_t left = 0;
   {
     const std::lock_guard lock(mutex);  // ThreadSanitizer does not see what gRPC orders
-    statuses.resize(shards);
-    left = shards;
+    statuses.resize(calls);
+    left = calls;
   }
   std::condition_variable changed;
-  for (size_t i = 0; i < shards; ++i) {
+  for (size_t i = 0; i < calls; ++i) {
     contexts[i].AddMetadata(kJobUidKey, job_uid);
     contexts[i].set_deadline(std::chrono::system_clock::now() + deadline);
-    start(first + i, &contexts[i], &replies[i], [&, i](grpc::Status status) {
+    start(i, &contexts[i], &replies[i], [&, i](grpc::Status status) {
       const std::lock_guard lock(mutex);
       statuses[i] = std::move(status);
       --left;
@@ -114,42 +125,61 @@ std::vector<Reply> Control::Impl::call(size_t first, size_t end, std::chrono::mi
   }
   std::unique_lock lock(mutex);
   changed.wait(lock, [&] { return left == 0; });
-  for (size_t i = 0; i < shards; ++i)
-    if (!statuses[i].ok()) throw_as(first + i, statuses[i]);
+  for (size_t i = 0; i < calls; ++i)
+    if (!statuses[i].ok()) throw_as(to[i], statuses[i]);
   return replies;
 }
 
-std::vector<OpenReply> Control::open(const OpenRequest& request,
+std::vector<OpenReply> Control::open(const std::vector<Formation::Opening>& openings,
                                      std::chrono::milliseconds deadline) {
-  return impl_->call_all<OpenReply>(
-      deadline, [&](size_t shard, auto* context, auto* reply, auto done) {
-        impl_->stubs[shard]->async()->Open(context, &request, reply, done);
-      });
+  std::vector<int> to;
+  for (const Formation::Opening& opening : openings) to.push_back(opening.ps);
+  return impl_->call<OpenReply>(to, deadline, [&](size_t i, auto* context, auto* reply, auto done) {
+    impl_->stubs.at(static_cast<size_t>(to[i]))
+        ->async()
+        ->Open(context, &openings[i].request, reply, done);
+  });
 }
 
 std::vector<SnapshotReply> Control::snapshot(uint64_t generation, bool shard_0_first,
                                              std::chrono::milliseconds deadline) {
-  SnapshotRequest request;
-  request.set_generation(generation);
-  const auto start = [&](size_t shard, auto* context, auto* reply, auto done) {
-    impl_->stubs[shard]->async()->Snapshot(context, &request, reply, done);
+  const std::vector<int> serving = impl_->route_of_shards();
+  std::vector<SnapshotRequest> requests(serving.size());
+  for (size_t shard = 0; shard < requests.size(); ++shard) {
+    requests[shard].set_generation(generation);
+    requests[shard].set_shard(static_cast<uint32_t>(shard));
+  }
+  const auto call = [&](size_t first, size_t end) {
+    const std::vector<int> to(serving.begin() + static_cast<ptrdiff_t>(first),
+                              serving.begin() + static_cast<ptrdiff_t>(end));
+    return impl_->call<SnapshotReply>(to, deadline,
+                                      [&](size_t i, auto* context, auto* reply, auto done) {
+                                        impl_->stubs.at(static_cast<size_t>(to[i]))
+                                            ->async()
+                                            ->Snapshot(context, &requests[first + i], reply, done);
+                                      });
   };
-  if (!shard_0_first) return impl_->call_all<SnapshotReply>(deadline, start);
-  auto replies = impl_->call<SnapshotReply>(0, 1, deadline, start);
-  for (auto& reply : impl_->call<SnapshotReply>(1, impl_->stubs.size(), deadline, start))
-    replies.push_back(std::move(reply));
+  if (!shard_0_first) return call(0, serving.size());
+  auto replies = call(0, 1);
+  for (auto& reply : call(1, serving.size())) replies.push_back(std::move(reply));
   return replies;
 }
 
 std::vector<WriteReply> Control::write(const WriteRequest& request,
                                        const std::vector<uint64_t>& steps,
                                        std::chrono::milliseconds deadline) {
-  std::vector<WriteRequest> requests(impl_->stubs.size(), request);
-  for (size_t shard = 0; shard < requests.size(); ++shard) requests[shard].set_step(steps[shard]);
-  return impl_->call_all<WriteReply>(
-      deadline, [&](size_t shard, auto* context, auto* reply, auto done) {
-        impl_->stubs[shard]->async()->Write(context, &requests[shard], reply, done);
-      });
+  const std::vector<int> to = impl_->route_of_shards();
+  std::vector<WriteRequest> requests(to.size(), request);
+  for (size_t shard = 0; shard < requests.size(); ++shard) {
+    requests[shard].set_step(steps[shard]);
+    requests[shard].set_shard(static_cast<uint32_t>(shard));
+  }
+  return impl_->call<WriteReply>(to, deadline,
+                                 [&](size_t shard, auto* context, auto* reply, auto done) {
+                                   impl_->stubs.at(static_cast<size_t>(to[shard]))
+                                       ->async()
+                                       ->Write(context, &requests[shard], reply, done);
+                                 });
 }
 
 }  // namespace muster::ps

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "proto/muster/parameter_server.pb.h"
+#include "trainer/ps/formation.h"
 
 namespace grpc {
 class Channel;
@@ -14,10 +15,12 @@ class Channel;
 
 namespace muster::ps {
 
-// Rank 0's control of all shards: the same call to each at once, each with a deadline.
+// Rank 0's control of all shards: the same call to each at once, where it is served, each with a
+// deadline.
 // Throws Unavailable or Invalid as the shard did, naming it; WriteError where it could not write.
 class Control {
  public:
+  // `channels`: to each ps, which serves the shard of its number until route() says otherwise.
   // `job_uid` goes with every call: a shard answers no other job's.
   Control(const std::vector<std::shared_ptr<grpc::Channel>>& channels, std::string job_uid);
   ~Control();
@@ -25,7 +28,12 @@ class Control {
   // Ends every call under way, and those to come, with Unavailable: we are leaving. Thread-safe.
   void cancel();
 
-  std::vector<OpenReply> open(const OpenRequest& request, std::chrono::milliseconds deadline);
+  // Which ps serves each shard from here on.
+  void route(std::vector<int> serving);
+
+  // A reply for each opening.
+  std::vector<OpenReply> open(const std::vector<Formation::Opening>& openings,
+                              std::chrono::milliseconds deadline);
   // `shard_0_first`: the others once it has answered (asynchronous shards: SnapshotRequest says
   // why).
   std::vector<SnapshotReply> snapshot(uint64_t generation, bool shard_0_first,

@@ -33,7 +33,7 @@ Coordinator::Coordinator(group::RendezvousServer& rendezvous, Control& control,
       control_(control),
       store_(store),
       setup_(std::move(setup)),
-      formation_(setup_.shards, setup_.sync, setup_.request) {
+      formation_(setup_.shards, setup_.sync, setup_.request, setup_.copies) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -71,18 +71,24 @@ void Coordinator::advance() {
     case Next::choose:
       return choose();
     case Next::open:
-      formation_.opened(control_.open(formation_.request(), kOpening));
+      formation_.opened(control_.open(formation_.openings(), kOpening));
       lease_.reset();
       return;
-    case Next::announce: {
-      rendezvous_.update([&](GroupView& view) { formation_.announce(view); });
-      const OpenRequest& opened = formation_.request();
-      log::info("generation " + std::to_string(opened.generation()) + " opened from " + from_ +
-                    ": " + formation_.reason(),
-                {{"generation", opened.generation()}, {"step", formation_.step()}});
-      return formation_.announced();
-    }
+    case Next::announce:
+    case Next::assign:
+      return announce();
   }
+}
+
+void Coordinator::announce() {
+  const OpenRequest& opened = formation_.request();
+  control_.route(formation_.serving());
+  rendezvous_.update([&](GroupView& view) { formation_.announce(view); });
+  if (formation_.next() == Formation::Next::announce)
+    log::info("generation " + std::to_string(opened.generation()) + " opened from " + from_ + ": " +
+                  formation_.reason(),
+              {{"generation", opened.generation()}, {"step", formation_.step()}});
+  formation_.announced();
 }
 
 void Coordinator::require_lead() {
@@ -123,13 +129,16 @@ void Coordinator::wait() {
   if (before == Formation::Next::watch && renew_.exchange(false)) return formation_.renew();
   rendezvous_.inspect([&](const group::Roster& roster) { formation_.look(roster); });
   if (formation_.next() != before) {
-    if (before == Formation::Next::watch)
-      log::info("a shard came back, or was taken: opening the next generation");
+    if (formation_.next() == Formation::Next::claim)
+      log::info("a shard came back, was lost or was taken: opening the next generation");
     return;
   }
   if (Clock::now() - looked_ > kLead) glance_at_lead();
   if (before == Formation::Next::gather) remind();
-  if (before == Formation::Next::watch) listen_to_leaving();
+  if (before == Formation::Next::watch) {
+    listen_to_leaving();
+    tell_copies();
+  }
   rendezvous_.wait_for_change(kGlance);
 }
 
@@ -140,6 +149,19 @@ void Coordinator::remind() {
   std::string missing;
   rendezvous_.inspect([&](const group::Roster& roster) { missing = roster.missing(); });
   log::info("waiting for " + missing);
+}
+
+void Coordinator::tell_copies() {
+  if (setup_.copies < 2 || setup_.shards < 2) return;
+  int replicated = 0;
+  rendezvous_.inspect([&](const group::Roster& roster) { replicated = roster.replicated(); });
+  if (std::exchange(replicated_, replicated) == replicated) return;
+  const std::string text = std::to_string(replicated) + " of " + std::to_string(setup_.shards) +
+                           " shards have a second copy";
+  if (replicated < setup_.shards)
+    log::warning(text);
+  else
+    log::info(text);
 }
 
 void Coordinator::listen_to_leaving() {

@@ -27,6 +27,7 @@ class Coordinator {
   struct Setup {
     std::filesystem::path storage;
     int shards = 1;
+    int copies = 1;  // of each shard
     bool sync = true;
     OpenRequest request;  // all that is the same in each opening
     // Where training goes on from a checkpoint. Throws Invalid where it cannot.
@@ -51,6 +52,8 @@ class Coordinator {
   void advance();
   void wait();
   void remind();
+  void announce();
+  void tell_copies();
   void listen_to_leaving();
   void require_lead();
   void glance_at_lead();
@@ -68,6 +71,7 @@ class Coordinator {
   std::chrono::steady_clock::time_point remind_;
   std::chrono::steady_clock::time_point looked_;  // whether we still lead
   group::StoragePatience patience_;
+  int replicated_ = 0;  // shards, when we last told
   bool asked_ = false;  // for a checkpoint, by a shard that leaves
   std::atomic<bool> renew_{false};
   std::atomic<bool> closing_{false};

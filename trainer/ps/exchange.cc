@@ -27,7 +27,7 @@ Exchange::Exchange(std::vector<compute::Range> ranges, uint32_t rank, Mode mode,
       connect_(std::move(connect)),
       memory_(memory) {}
 
-void Exchange::connect(uint64_t generation) {
+void Exchange::connect(uint64_t generation, const std::vector<int>& serving) {
   close();
   generation_ = generation;
   sequence_ = 0;
@@ -36,7 +36,9 @@ void Exchange::connect(uint64_t generation) {
     bell_.hang(&memory_->view().header().bell, memory_->view().header().spins);
   }
   for (size_t shard = 0; shard < ranges_.size(); ++shard)
-    links_.push_back(connect_({static_cast<int>(shard), ranges_[shard], bell_, memory_}));
+    links_.push_back(connect_({static_cast<int>(shard),
+                               serving.empty() ? static_cast<int>(shard) : serving.at(shard),
+                               ranges_[shard], bell_, memory_}));
 }
 
 void Exchange::close() {

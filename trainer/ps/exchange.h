@@ -16,6 +16,7 @@ namespace muster::ps {
 // Where a link is to lead. The references outlive it.
 struct LinkEnd {
   int shard = 0;
+  int ps = 0;  // which serves it
   compute::Range range;
   Bell& bell;
   const MemberMemory* memory = nullptr;  // to share with a shard of this host; or none
@@ -64,9 +65,10 @@ class Exchange {
   Exchange(std::vector<compute::Range> ranges, uint32_t rank, Mode mode, Connect connect,
            MemberMemory* memory = nullptr);
 
-  // Opens links to all shards for a generation, dropping what was open, on fresh memory: what lies
+  // Opens links to all shards for a generation, each at the ps that serves it
+  // (without `serving` the one of its number), dropping what was open, on fresh memory: what lies
   // in the shared one is lost.
-  void connect(uint64_t generation);
+  void connect(uint64_t generation, const std::vector<int>& serving = {});
   void close();
 
   // Fetches the parameters all shards agree on: sync: of the lowest step that any has committed,

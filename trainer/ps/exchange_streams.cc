@@ -31,9 +31,17 @@ grpc::Slice sent(const Shard& shard, Shard::Answer::Values values) {
 
 }  // namespace
 
-ExchangeStreams::ExchangeStreams(ShardHost& host) : host_(host) {
-  host_.on_answers(
-      [this](const Shard& shard, const Shard::Answers& answers) { deliver(shard, answers); });
+ExchangeStreams::ExchangeStreams(std::vector<ShardHost*> hosts)
+    : hosts_(std::move(hosts)), wire_(hosts_.front()->wire()) {
+  for (ShardHost* host : hosts_)
+    host->on_answers(
+        [this](const Shard& shard, const Shard::Answers& answers) { deliver(shard, answers); });
+}
+
+ShardHost* ExchangeStreams::host_of(uint32_t shard) const {
+  for (ShardHost* host : hosts_)
+    if (host->shard() == static_cast<int>(shard)) return host;
+  return nullptr;
 }
 
 ExchangeStreams::~ExchangeStreams() {
@@ -94,14 +102,12 @@ void ExchangeStream::OnReadDone(bool ok) {
 }
 
 void ExchangeStream::receive() {
-  const auto decoded = decode_push(incoming_, streams_.host_.wire());
+  const auto decoded = decode_push(incoming_, streams_.wire_);
   if (!decoded) return reply(Status::rejected, 0, "a push that is not one");
   const Push& message = decoded->header;
-  if (!greeted_) {
-    const std::string objection = streams_.host_.objection(message.hello());
+  if (!host_) {
+    const std::string objection = greet(message.hello());
     if (!objection.empty()) return reply(Status::rejected, message.sequence(), objection);
-    greeted_ = true;
-    if (message.hello().has_shared_memory()) consider(message.hello().shared_memory());
   }
   bool open = true;
   const bool whole = message.pull() || message.offset() == 0;
@@ -109,14 +115,14 @@ void ExchangeStream::receive() {
     return reply(Status::rejected, message.sequence(), "a request before the last one's reply");
   }
   if (message.pull()) {
-    open = streams_.host_.pull(session_, from_message(message));
+    open = host_->pull(session_, from_message(message));
   } else if (!gather(message, decoded->count, decoded->at_byte)) {
     return reply(Status::rejected, message.sequence(),
                  "a push of " + std::to_string(decoded->count) + " floats at " +
                      std::to_string(message.offset()) + " does not fit the shard");
   } else if (gathered_ == gradients_.size()) {
     gathered_ = 0;
-    open = streams_.host_.push(session_, from_message(message), {gradients_, {}});
+    open = host_->push(session_, from_message(message), {gradients_, {}});
   }
   if (!open) reply(Status::superseded, message.sequence(), "");
   const std::lock_guard lock(streams_.mutex_);
@@ -129,9 +135,19 @@ void ExchangeStream::read_on_locked() {
   if (!resting_ && !finished_) StartRead(&incoming_);
 }
 
+// Why the member may not come, or nothing.
+std::string ExchangeStream::greet(const ExchangeHello& hello) {
+  ShardHost* const host = streams_.host_of(hello.shard());
+  if (!host) return "shard " + std::to_string(hello.shard()) + " is not at home here";
+  if (std::string objection = host->objection(hello); !objection.empty()) return objection;
+  host_ = host;
+  if (hello.has_shared_memory()) consider(hello.shared_memory());
+  return "";
+}
+
 // Memory of this host takes the place of the stream for what follows.
 void ExchangeStream::consider(const SharedMemoryOffer& offer) {
-  const auto place = streams_.host_.place();
+  const auto place = host_->place();
   if (!place) return;  // nothing was opened yet: the member will come again
   std::string refusal;
   try {
@@ -153,10 +169,9 @@ bool ExchangeStream::receive_from_mailbox(const std::optional<PushHeader>& heade
     leave();
     return false;
   }
-  const bool open =
-      header->pull
-          ? streams_.host_.pull(session_, *header)
-          : streams_.host_.push(session_, *header, {mailbox_->gradients(), mailbox_->parameters()});
+  const bool open = header->pull ? host_->pull(session_, *header)
+                                 : host_->push(session_, *header,
+                                               {mailbox_->gradients(), mailbox_->parameters()});
   if (!open) reply(Status::superseded, header->sequence, "");
   return true;
 }
@@ -171,14 +186,14 @@ bool ExchangeStream::begin_request(Request way) {
 
 // Chunks come in order and without holes, from 0.
 bool ExchangeStream::gather(const Push& message, size_t count, size_t at_byte) {
-  const std::optional<size_t> size = streams_.host_.size();
+  const std::optional<size_t> size = host_->size();
   if (!size) return true;  // nothing was opened yet: the push is answered so
   if (gradients_.size() != *size) gradients_.resize(*size);
   if (message.offset() == 0) gathered_ = 0;
   if (message.offset() != gathered_ || count > *size - gathered_) return false;
   if (count > 0)
     copy_floats(incoming_, at_byte, std::span(gradients_).subspan(gathered_, count),
-                streams_.host_.wire());
+                streams_.wire_);
   gathered_ += count;
   return true;
 }
@@ -211,7 +226,7 @@ void ExchangeStream::reply_locked(const ReplyHeader& header, const grpc::Slice& 
   Reply message = to_message(header);
   message.set_shared_memory(std::exchange(decision_, Reply::NOT_DECIDED));
   message.set_shared_memory_refusal(std::exchange(refusal_, ""));
-  const size_t width = width_of(streams_.host_.wire());
+  const size_t width = width_of(streams_.wire_);
   const size_t bytes = kChunkFloats * width;
   size_t begin = 0;
   do {
@@ -253,7 +268,7 @@ void ExchangeStream::leave_locked() {
 void ExchangeStream::OnDone() {
   { const std::lock_guard lock(receiving_); }  // nothing is being received any more
   if (mailbox_) mailbox_->stop();
-  streams_.host_.detach(session_);
+  if (host_) host_->detach(session_);
   {
     const std::lock_guard lock(streams_.mutex_);
     streams_.streams_.erase(session_);

@@ -20,7 +20,8 @@ class ExchangeStream;
 // The members' open streams, by session. Guards what is written to them.
 class ExchangeStreams {
  public:
-  explicit ExchangeStreams(ShardHost& host);
+  // `hosts`: of the shards that members may find here; outlive it.
+  explicit ExchangeStreams(std::vector<ShardHost*> hosts);
   ~ExchangeStreams();
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* open(
@@ -31,8 +32,10 @@ class ExchangeStreams {
  private:
   friend class ExchangeStream;
   void deliver(const Shard& shard, const Shard::Answers& answers);
+  ShardHost* host_of(uint32_t shard) const;
 
-  ShardHost& host_;
+  const std::vector<ShardHost*> hosts_;
+  const WireType wire_;
   std::mutex mutex_;
   std::condition_variable empty_;
   uint64_t next_session_ = 1;
@@ -61,6 +64,7 @@ class ExchangeStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::By
  private:
   void receive();
   void read_on_locked();
+  std::string greet(const ExchangeHello& hello);
   bool receive_from_mailbox(const std::optional<PushHeader>& header);
   void consider(const SharedMemoryOffer& offer);
   bool begin_request(Request way);
@@ -70,9 +74,9 @@ class ExchangeStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::By
 
   ExchangeStreams& streams_;
   const uint64_t session_;
-  std::mutex receiving_;  // messages come one at a time, but from any thread
+  ShardHost* host_ = nullptr;  // of the shard that the first message names
+  std::mutex receiving_;       // messages come one at a time, but from any thread
   grpc::ByteBuffer incoming_;
-  bool greeted_ = false;
   std::vector<float> gradients_;
   size_t gathered_ = 0;
   std::unique_ptr<MemberMailbox> mailbox_;

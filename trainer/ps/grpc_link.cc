@@ -140,6 +140,7 @@ class StreamLink : public GrpcLink,
     message.mutable_hello()->set_version(hello_.version);
     message.mutable_hello()->set_layout_fingerprint(hello_.layout_fingerprint);
     message.mutable_hello()->set_wire(spec::name_of(hello_.wire));
+    message.mutable_hello()->set_shard(static_cast<uint32_t>(hello_.shard));
     if (hello_.shared_memory)
       *message.mutable_hello()->mutable_shared_memory() = *hello_.shared_memory;
   }

@@ -21,6 +21,7 @@ struct LinkHello {
   std::string layout_fingerprint;
   std::optional<SharedMemoryOffer> shared_memory;
   WireType wire = WireType::float32;
+  int shard = 0;
 };
 
 // A link over one bidirectional gRPC stream.

@@ -4,33 +4,6 @@
 
 namespace muster::ps {
 
-namespace {
-
-void to_messages(const checkpoint::EpochSums& sums, EpochSumsMessages& messages) {
-  messages.Clear();
-  for (const auto& epoch : sums.known()) {
-    EpochSumsMessage& message = *messages.Add();
-    message.set_epoch(epoch.number);
-    message.set_rows(epoch.sums.rows);
-    message.set_loss(epoch.sums.loss);
-    message.set_correct(epoch.sums.correct);
-  }
-}
-
-}  // namespace
-
-checkpoint::EpochSums from_messages(const EpochSumsMessages& messages) {
-  checkpoint::EpochSums sums;
-  for (const EpochSumsMessage& message : messages) {
-    compute::LossSums of_epoch;
-    of_epoch.rows = message.rows();
-    of_epoch.loss = message.loss();
-    of_epoch.correct = message.correct();
-    sums.add(message.epoch(), of_epoch);
-  }
-  return sums;
-}
-
 checkpoint::Position from_message(const PositionMessage& message) {
   checkpoint::Position position;
   position.step = message.step();
@@ -62,12 +35,7 @@ ShardState HostedShard::open(const OpenRequest& request, const Load& load,
   if (request.generation() == current) return state();  // said again
   Tickets tickets;
   if (request.content() == OpenRequest::KEEP) {
-    if (current == 0) throw Unavailable("expected a shard to keep, found it empty");
-    if (request.lineage() != lineage_)
-      throw Unavailable("expected to keep what generation " + std::to_string(request.lineage()) +
-                        " began, found what generation " + std::to_string(lineage_) + " began");
-    tickets = shard_.tickets();
-    tickets.release_all();
+    tickets = kept(request);
   } else {
     Shard::Content content = load(request);
     base_ = from_message(request.position());
@@ -78,15 +46,110 @@ ShardState HostedShard::open(const OpenRequest& request, const Load& load,
                       request.total_tickets(), base_.outstanding, request.tickets_per_epoch());
   }
   tickets_per_epoch_ = request.tickets_per_epoch();
+  opening_ = request;
+  feed_.open(request.follow() ? 0 : request.coupling(), shard_);
+  if (!request.follow()) {
+    followed_ = 0;
+    whole_ = false;
+  }
   shard_.begin(request.generation(), static_cast<int>(request.members()), std::move(tickets),
-               answers);
+               answers, /*serving=*/!request.follow());
   return state();
+}
+
+// What is kept, in as far as it is what the request takes it for.
+Tickets HostedShard::kept(const OpenRequest& request) const {
+  if (shard_.generation() == 0) throw Unavailable("expected a shard to keep, found it empty");
+  if (request.lineage() != lineage_)
+    throw Unavailable("expected to keep what generation " + std::to_string(request.lineage()) +
+                      " began, found what generation " + std::to_string(lineage_) + " began");
+  if (!shard_.serving() && !whole_)
+    throw Unavailable("expected a whole copy to keep, found one on its way to be whole");
+  const bool together = shard_.log().mode() == TwinLog::Mode::together;
+  const uint64_t coupling = shard_.serving() ? (together ? feed_.coupling() : 0) : followed_;
+  if (request.follow() == shard_.serving() && (request.follow() || request.coupling() != 0))
+    throw Unavailable("expected the other of the two copies");
+  if (request.coupling() != 0 && request.coupling() != coupling)
+    throw Unavailable("expected the copy of coupling " + std::to_string(request.coupling()) +
+                      ", found that of " + std::to_string(coupling));
+  Tickets tickets = shard_.tickets();
+  tickets.release_all();
+  return tickets;
+}
+
+void HostedShard::name_twin(uint64_t generation, uint64_t incarnation) {
+  if (generation == shard_.generation() && shard_.serving()) feed_.name(incarnation);
+}
+
+std::optional<TwinFeed::Message> HostedShard::next_forward() {
+  auto message = feed_.next(shard_);
+  if (message && message->header.has_state()) {
+    *message->header.mutable_state()->mutable_base() = to_message(base_);
+    message->header.mutable_state()->set_lineage(lineage_);
+  }
+  return message;
+}
+
+bool HostedShard::superseded(const ForwardHello& greeting) const {
+  const uint64_t generation = greeting.opening().generation();
+  return greeting.incarnation() != process_ || generation < shard_.generation() ||
+         (generation == shard_.generation() && shard_.serving());
+}
+
+Acknowledgement HostedShard::follow(const ForwardHello& greeting, const Forward& message,
+                                    std::span<const float> values, Shard::Answers& answers) {
+  Acknowledgement reply;
+  const bool ours = !shard_.serving() && followed_ != 0 && message.coupling() == followed_;
+  const auto reject = [&](const char* what) {
+    reply.set_status(Acknowledgement::REJECTED);
+    reply.set_message(std::string("expected ") + what + ", at step " +
+                      std::to_string(shard_.step()));
+  };
+  if (message.has_hello()) {
+    if (superseded(greeting)) reply.set_status(Acknowledgement::SUPERSEDED);
+    reply.set_resumes(ours);
+  } else if (message.has_state()) {
+    if (superseded(greeting)) {
+      reply.set_status(Acknowledgement::SUPERSEDED);
+    } else if (!adopt(greeting, message, values, answers)) {
+      reject("the shard's state");
+    }
+  } else if (!ours) {
+    reply.set_status(Acknowledgement::SUPERSEDED);
+  } else if (message.has_update()) {
+    if (!shard_.follow(message.update(), values)) reject("the next update");
+  } else {
+    whole_ |= message.whole();
+  }
+  reply.set_step(shard_.step());
+  return reply;
+}
+
+bool HostedShard::adopt(const ForwardHello& greeting, const Forward& message,
+                        std::span<const float> values, Shard::Answers& answers) {
+  const ForwardState& state = message.state();
+  const OpenRequest& opening = greeting.opening();
+  if (!shard_.adopt(state, values)) return false;
+  feed_.open(0, shard_);
+  base_ = from_message(state.base());
+  lineage_ = state.lineage();
+  tickets_per_epoch_ = opening.tickets_per_epoch();
+  followed_ = message.coupling();
+  whole_ = false;
+  opening_ = opening;
+  Tickets tickets(state.next_ticket(), opening.total_tickets(),
+                  {state.outstanding().begin(), state.outstanding().end()},
+                  opening.tickets_per_epoch());
+  shard_.begin(opening.generation(), static_cast<int>(opening.members()), std::move(tickets),
+               answers, /*serving=*/false);
+  return true;
 }
 
 SnapshotReply HostedShard::snapshot(const SnapshotRequest& request) {
   if (request.generation() != shard_.generation())
     throw Unavailable("expected generation " + std::to_string(shard_.generation()) + ", found " +
                       std::to_string(request.generation()));
+  if (!shard_.serving()) throw Unavailable("expected a shard that serves, found a second copy");
   kept_ = Copy{shard_.generation(), shard_.step(), shard_.image()};
   SnapshotReply reply;
   *reply.mutable_state() = state();
@@ -115,7 +178,15 @@ const HostedShard::Copy& HostedShard::to_write(const WriteRequest& request) cons
 
 ShardState HostedShard::state() const {
   ShardState state;
+  state.set_shard(static_cast<uint32_t>(shard_.shape().shard));
   if (shard_.generation() == 0) return state;
+  const bool together = shard_.log().mode() == TwinLog::Mode::together;
+  state.set_serving(shard_.serving());
+  state.set_whole(!shard_.serving() && whole_);
+  state.set_used(shard_.used());
+  state.set_coupling(!shard_.serving() ? followed_ : together ? feed_.coupling() : 0);
+  state.set_replicated(shard_.serving() && together);
+  state.set_twin_lost(shard_.serving() && together && feed_.lost());
   state.set_generation(shard_.generation());
   state.set_step(shard_.step());
   *state.mutable_base() = to_message(base_);

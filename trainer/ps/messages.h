@@ -6,6 +6,7 @@
 #include <string>
 
 #include "proto/muster/rendezvous.pb.h"
+#include "trainer/checkpoint/epoch_sums.h"
 #include "trainer/compute/engine.h"
 
 namespace muster::ps {
@@ -32,7 +33,12 @@ struct PushHeader {
   compute::LossSums sums;
 };
 
+compute::LossSums from_message(const EpochSumsMessage& message);  // without its epoch
+void to_message(const compute::LossSums& sums, EpochSumsMessage& message);
+
 using EpochSumsMessages = google::protobuf::RepeatedPtrField<EpochSumsMessage>;
+checkpoint::EpochSums from_messages(const EpochSumsMessages& messages);
+void to_messages(const checkpoint::EpochSums& sums, EpochSumsMessages& messages);
 
 enum class Status { ok, superseded, rejected };
 

@@ -11,6 +11,7 @@
 #include "proto/muster/parameter_server.grpc.pb.h"
 #include "trainer/group/grpc_server.h"
 #include "trainer/ps/exchange_streams.h"
+#include "trainer/ps/follow_streams.h"
 
 namespace muster::ps {
 
@@ -18,9 +19,10 @@ namespace {
 
 constexpr std::chrono::milliseconds kShutdown{1000};
 
-using ControlService = ParameterServer::WithCallbackMethod_Open<
-    ParameterServer::WithCallbackMethod_Snapshot<ParameterServer::WithCallbackMethod_Write<
-        ParameterServer::WithRawCallbackMethod_Exchange<ParameterServer::Service>>>>;
+using ControlService =
+    ParameterServer::WithCallbackMethod_Open<ParameterServer::WithCallbackMethod_Snapshot<
+        ParameterServer::WithCallbackMethod_Write<ParameterServer::WithRawCallbackMethod_Exchange<
+            ParameterServer::WithRawCallbackMethod_Follow<ParameterServer::Service>>>>>;
 
 // The caller turns the code back into the same kind of error.
 grpc::Status status_of(const std::function<void()>& work) {
@@ -81,17 +83,29 @@ class Worker {
 }  // namespace
 
 struct Server::Impl : ControlService {
-  explicit Impl(ShardHost& host) : host(host), streams(host) {}
+  explicit Impl(const std::vector<ShardHost*>& of_shards)
+      : hosts(of_shards), streams(of_shards), followers(of_shards) {}
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Exchange(
       grpc::CallbackServerContext* context) override {
     return streams.open(context);
   }
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Follow(
+      grpc::CallbackServerContext*) override {
+    return followers.open();
+  }
+  ShardHost& host_of(uint32_t shard) {
+    for (ShardHost* host : hosts)
+      if (host->shard() == static_cast<int>(shard)) return *host;
+    throw Invalid("shard " + std::to_string(shard) + " is not at home here", kProtocol);
+  }
   grpc::ServerUnaryReactor* Open(grpc::CallbackServerContext* context, const OpenRequest* request,
                                  OpenReply* reply) override {
     return answer(context, &opening, [this, request, reply] {
-      *reply->mutable_state() = host.open(*request);
-      log::info("opened generation " + std::to_string(request->generation()) + " at step " +
+      *reply->mutable_state() = host_of(request->shard()).open(*request);
+      log::info("opened generation " + std::to_string(request->generation()) +
+                (request->follow() ? " as the second copy of shard " : " of shard ") +
+                std::to_string(request->shard()) + " at step " +
                 std::to_string(reply->state().step()));
     });
   }
@@ -99,11 +113,14 @@ struct Server::Impl : ControlService {
   grpc::ServerUnaryReactor* Snapshot(grpc::CallbackServerContext* context,
                                      const SnapshotRequest* request,
                                      SnapshotReply* reply) override {
-    return answer(context, nullptr, [this, request, reply] { *reply = host.snapshot(*request); });
+    return answer(context, nullptr, [this, request, reply] {
+      *reply = host_of(request->shard()).snapshot(*request);
+    });
   }
   grpc::ServerUnaryReactor* Write(grpc::CallbackServerContext* context, const WriteRequest* request,
                                   WriteReply* reply) override {
-    return answer(context, &writing, [this, request, reply] { *reply = host.write(*request); });
+    return answer(context, &writing,
+                  [this, request, reply] { *reply = host_of(request->shard()).write(*request); });
   }
 
   // By what `work` comes to, on `worker`, if any.
@@ -114,7 +131,7 @@ struct Server::Impl : ControlService {
     const auto finish = [reactor, work] { reactor->Finish(status_of(work)); };
     const auto uid = context->client_metadata().find(kJobUidKey);
     if (uid == context->client_metadata().end() ||
-        !host.is_of({uid->second.data(), uid->second.size()}))
+        !hosts.front()->is_of({uid->second.data(), uid->second.size()}))
       reactor->Finish({grpc::StatusCode::PERMISSION_DENIED, "the call is not of this job"});
     else if (worker)
       worker->add(finish);
@@ -123,19 +140,22 @@ struct Server::Impl : ControlService {
     return reactor;
   }
 
-  ShardHost& host;
+  const std::vector<ShardHost*> hosts;
   ExchangeStreams streams;
+  FollowStreams followers;
   Worker opening;  // not behind what is being written for another generation
   Worker writing;
   std::unique_ptr<grpc::Server> server;
 };
 
-Server::Server(const std::string& address, ShardHost& host) : impl_(std::make_unique<Impl>(host)) {
+Server::Server(const std::string& address, const std::vector<ShardHost*>& hosts)
+    : impl_(std::make_unique<Impl>(hosts)) {
   impl_->server = group::start_server(address, *impl_);
 }
 
 Server::~Server() {
   impl_->streams.close();
+  impl_->followers.close();
   impl_->server->Shutdown(std::chrono::system_clock::now() + kShutdown);
 }
 

@@ -7,12 +7,14 @@
 
 namespace muster::ps {
 
-// A ps's gRPC server: streams of members onto the host's data path, and rank 0's control calls,
-// which run one after the other on a thread of their own.
+// A ps's gRPC server: streams of members onto the hosts' data path, those of other ps whose shards
+// have their second copy here, and rank 0's control calls, which run one after the other on a
+// thread of their own.
 class Server {
  public:
-  // Throws Unavailable naming the address if it cannot be bound. `host` must outlive the server.
-  Server(const std::string& address, ShardHost& host);
+  // Throws Unavailable naming the address if it cannot be bound. `hosts`, one for each shard that
+  // may be here, must outlive the server.
+  Server(const std::string& address, const std::vector<ShardHost*>& hosts);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;

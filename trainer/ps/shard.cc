@@ -11,7 +11,10 @@ using compute::LossSums;
 
 Shard::Shard(Shape shape, const compute::Optimizer& optimizer, const compute::Schedule& schedule,
              int threads)
-    : shape_(shape), update_(optimizer, threads, shape.bfloat16), schedule_(schedule) {}
+    : shape_(shape),
+      update_(optimizer, threads, shape.bfloat16),
+      schedule_(schedule),
+      slot_count_(optimizer.slot_names().size()) {}
 
 void Shard::load(Content content) {
   versions_.load(std::move(content.parameters), shape_.policy == Policy::sync ? 2 : 1);
@@ -37,7 +40,8 @@ Shard::Image Shard::image() const {
   return image;
 }
 
-void Shard::begin(uint64_t generation, int members, Tickets tickets, Answers& answers) {
+void Shard::begin(uint64_t generation, int members, Tickets tickets, Answers& answers,
+                  bool serving) {
   const auto supersede = [&](uint64_t session, uint64_t sequence) {
     Answer answer;
     answer.session = session;
@@ -49,8 +53,13 @@ void Shard::begin(uint64_t generation, int members, Tickets tickets, Answers& an
   for (const Pending& pending : pending_)
     for (const Waiter& waiter : pending.waiters) supersede(waiter.session, waiter.sequence);
   for (const Waiting& waiting : waiting_) supersede(waiting.session, waiting.sequence);
+  for (const Answer& held : held_) supersede(held.session, held.header.sequence);
   generation_ = generation;
+  serving_ = serving;
+  used_ = false;
   tickets_ = std::move(tickets);
+  done_.clear();
+  held_.clear();
   waiting_.clear();
   sessions_.clear();
   pending_.resize(members);
@@ -67,7 +76,7 @@ bool Shard::admissible(uint64_t session, const PushHeader& header, Answers& answ
   answer.session = session;
   answer.header.sequence = header.sequence;
   answer.header.generation = generation_;
-  if (generation_ == 0 || header.generation != generation_) {
+  if (generation_ == 0 || header.generation != generation_ || !serving_) {
     ++counts_.superseded;
     answer.header.status = Status::superseded;
   } else if (header.rank >= pending_.size()) {
@@ -75,10 +84,23 @@ bool Shard::admissible(uint64_t session, const PushHeader& header, Answers& answ
     answer.header.message = "expected a rank below " + std::to_string(pending_.size()) +
                             ", found " + std::to_string(header.rank);
   } else {
+    used_ = true;
     return true;
   }
   answers.push_back(std::move(answer));
   return false;
+}
+
+// One that shows the newest update.
+void Shard::answer_settled(Answer answer, Answers& answers) {
+  (settled() ? answers : held_).push_back(std::move(answer));
+}
+
+void Shard::settle(Answers& answers) {
+  if (!settled()) return;
+  for (Answer& answer : std::exchange(held_, {})) answers.push_back(std::move(answer));
+  if (shape_.policy != Policy::sync) return serve_waiting(answers);
+  if (!pending_.empty()) commit_if_due(answers);
 }
 
 Shard::Answer Shard::make_answer(uint64_t session, uint64_t sequence, const LossSums& sums) const {
@@ -109,7 +131,7 @@ void Shard::push_sync(uint64_t session, const PushHeader& header, const Buffers&
     answers.push_back(make_answer(session, header.sequence, {}));
     answers.back().values = Answer::Values::none;
     hold(header, buffers.gradients);
-    if (complete()) commit(answers);
+    commit_if_due(answers);
     return;
   }
   Pending& pending = pending_[header.rank];
@@ -124,7 +146,7 @@ void Shard::push_sync(uint64_t session, const PushHeader& header, const Buffers&
   pending.ticket = header.ticket;
   pending.owner = session;
   pending.gradients = buffers.gradients;
-  if (complete()) commit(answers);
+  commit_if_due(answers);
 }
 
 void Shard::hold(const PushHeader& header, std::span<const float> gradients) {
@@ -154,7 +176,7 @@ void Shard::answer_late(uint64_t session, const PushHeader& header, Answers& ans
     ++counts_.stale;
   }
   if (follows()) answer.values = Answer::Values::none;
-  answers.push_back(std::move(answer));
+  answer_settled(std::move(answer), answers);
 }
 
 // Whom shard 0 is said to have made the step of. False, and answered, where that cannot be.
@@ -193,10 +215,15 @@ bool Shard::complete() const {
   return present + shape_.backup_workers >= pending_.size();
 }
 
+void Shard::commit_if_due(Answers& answers) {
+  if (complete() && settled()) commit(answers);
+}
+
 // Sums over the ranks, applies into the buffer of the step before the previous one, and answers
 // everybody.
 void Shard::commit(Answers& answers) {
-  committed_ = {};
+  ForwardUpdate update;
+  LossSums sums;
   contributed_.reset();
   gradient_views_.clear();
   copy_views_.clear();
@@ -207,24 +234,26 @@ void Shard::commit(Answers& answers) {
       continue;
     }
     if (shape_.backup_workers > 0) contributed_[rank] = true;
-    committed_ += pending.sums;
+    sums += pending.sums;
     gradient_views_.push_back(pending.gradients);
     for (const Waiter& waiter : pending.waiters)
       if (!waiter.parameters.empty()) copy_views_.push_back(waiter.parameters);
   }
-  oldest_step_ = step_;
-  const std::span<float> next = versions_.advance();
-  const bool applied = apply(versions_.previous(), next, committed_.rows, step_);
-  sums_before_ = sums_;
-  sums_.add(tickets_.epoch_of(pending_[0].ticket), committed_);
+  update.set_step(step_);
+  update.set_schedule_step(step_);
+  update.set_ticket(pending_[0].ticket);
+  to_message(sums, *update.mutable_sums());
+  append(update);
+  const bool applied = take_step(update);
   for (const Pending& pending : pending_)
     for (const Waiter& waiter : pending.waiters) {
-      answers.push_back(make_answer(waiter.session, waiter.sequence, committed_));
-      if (applied && !waiter.parameters.empty()) answers.back().values = Answer::Values::delivered;
+      Answer answer = make_answer(waiter.session, waiter.sequence, committed_);
+      if (applied && !waiter.parameters.empty()) answer.values = Answer::Values::delivered;
+      answer_settled(std::move(answer), answers);
     }
   forget_pending();
   for (const Waiting& waiting : std::exchange(waiting_, {}))
-    answers.push_back(make_answer(waiting.session, waiting.sequence, committed_));
+    answer_settled(make_answer(waiting.session, waiting.sequence, committed_), answers);
 }
 
 void Shard::forget_pending() {
@@ -255,7 +284,7 @@ bool Shard::apply(std::span<const float> from, std::span<float> to, int64_t rows
     slot_views_.push_back(slot.change());
   }
   update_.run(shape_.range, update,
-              {from, to, gradient_views_, slots_before_, slot_views_, copy_views_},
+              {from, to, gradient_views_, sum_, slots_before_, slot_views_, copy_views_},
               shape_.policy == Policy::sync);
   return true;
 }
@@ -271,8 +300,13 @@ Shard::Session* Shard::attend(uint64_t id, const PushHeader& header) {
   }
   session.sequence = header.sequence;
   // Who asks again has had the answers of all shards.
-  if (session.last) tickets_.done(*std::exchange(session.last, std::nullopt));
+  if (session.last) note_done(*std::exchange(session.last, std::nullopt));
   return &session;
+}
+
+void Shard::note_done(uint64_t ticket) {
+  tickets_.done(ticket);
+  if (log_.mode() != TwinLog::Mode::off) done_.push_back(ticket);
 }
 
 // It begins beside the slowest, and takes the place of who had its rank.
@@ -304,17 +338,23 @@ void Shard::push_async(uint64_t id, const PushHeader& header, const Buffers& buf
   gradient_views_.assign(1, buffers.gradients);
   copy_views_.clear();
   if (!buffers.parameters.empty()) copy_views_.push_back(buffers.parameters);
-  const std::span<const float> from = versions_.current();
-  const bool applied =
-      apply(from, versions_.change(), header.sums.rows, shape_.shard == 0 ? step_ : header.step);
-  for (LossSums& sums : unseen_) sums += header.sums;
-  sums_.add(tickets_.epoch_of(header.ticket), header.sums);
-  ++session->clock;
-  session->working = false;
   if (shape_.shard == 0 && shape_.shards > 1)
     session->last = header.ticket;
   else
-    tickets_.done(header.ticket);
+    note_done(header.ticket);
+  ForwardUpdate update;
+  update.set_step(step_);
+  update.set_schedule_step(shape_.shard == 0 ? step_ : header.step);
+  update.set_ticket(header.ticket);
+  to_message(header.sums, *update.mutable_sums());
+  update.set_next_ticket(tickets_.next());
+  update.mutable_done()->Add(done_.begin(), done_.end());
+  done_.clear();
+  append(update);
+  const bool applied = take_step(update);
+  for (LossSums& sums : unseen_) sums += header.sums;
+  ++session->clock;
+  session->working = false;
   counts_.held_back += shape_.shard == 0 && ahead(*session);
   answer_async(
       {id, header.sequence, header.rank},
@@ -324,6 +364,10 @@ void Shard::push_async(uint64_t id, const PushHeader& header, const Buffers& buf
 }
 
 void Shard::answer_async(const Waiting& request, Answer::Values values, Answers& answers) {
+  if (!settled()) {
+    waiting_.push_back(request);
+    return;
+  }
   Session& session = sessions_[request.session];
   Answer answer = make_answer(request.session, request.sequence, unseen_[request.rank]);
   answer.values = values;
@@ -357,8 +401,11 @@ bool Shard::ahead(const Session& session) const {
 // Work has come back, the slowest has caught up, or all is done: who waits for that is answered.
 void Shard::serve_waiting(Answers& answers) {
   if (waiting_.empty()) return;
-  for (const Waiting& one : std::exchange(waiting_, {}))
-    answer_async(one, Answer::Values::current, answers);
+  auto waiting = std::exchange(waiting_, {});
+  // The slowest first: who is ahead of one that begins to compute now gets no work beside it.
+  std::ranges::stable_sort(waiting, {},
+                           [&](const Waiting& one) { return sessions_[one.session].clock; });
+  for (const Waiting& one : waiting) answer_async(one, Answer::Values::current, answers);
 }
 
 void Shard::pull(uint64_t session, const PushHeader& header, Answers& answers) {
@@ -379,13 +426,14 @@ void Shard::pull_sync(uint64_t session, const PushHeader& header, Answers& answe
     } else if (follows() && header.step == step_ + 1) {
       if (header.contributors.any() && !choose(session, header, answers)) return;
       waiting_.push_back({session, header.sequence, header.rank});
-      if (complete()) commit(answers);
+      commit_if_due(answers);
       return;
     } else {
       answer.values = Answer::Values::none;
       answer.header.status = Status::superseded;
     }
   }
+  if (answer.values == Answer::Values::current) return answer_settled(std::move(answer), answers);
   answers.push_back(std::move(answer));
 }
 
@@ -398,6 +446,7 @@ void Shard::detach(uint64_t session, Answers& answers) {
     pending.gradients = pending.kept;
   }
   std::erase_if(waiting_, [&](const Waiting& waiting) { return waiting.session == session; });
+  std::erase_if(held_, [&](const Answer& answer) { return answer.session == session; });
   if (shape_.policy == Policy::sync) return;
   sessions_.erase(session);
   tickets_.release(session);

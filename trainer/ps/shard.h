@@ -11,6 +11,7 @@
 #include "trainer/ps/block_update.h"
 #include "trainer/ps/messages.h"
 #include "trainer/ps/tickets.h"
+#include "trainer/ps/twin_log.h"
 #include "trainer/ps/versions.h"
 
 namespace muster::ps {
@@ -37,6 +38,10 @@ namespace muster::ps {
 //
 // bounded_staleness: the same, but shard 0 gives no more work to a member whose clock (pushes
 // applied) is more than max_staleness ahead of the slowest member that computes.
+//
+// Another process may hold a second copy, a twin: each update goes to its log(), as the sum of its
+// gradients and what else it changes, and follow() takes the copy there the same step, by the same
+// arithmetic. Answers that show an update wait until it is settled.
 class Shard {
  public:
   enum class Policy { sync, async, bounded_staleness };
@@ -71,6 +76,12 @@ class Shard {
   };
   using Answers = std::vector<Answer>;
 
+  // All that a copy needs to go on from here; the values as ForwardState has them.
+  struct State {
+    ForwardState header;
+    std::vector<float> values;
+  };
+
   struct Counts {
     uint64_t commits = 0;
     uint64_t duplicates = 0;
@@ -83,6 +94,8 @@ class Shard {
     uint64_t staleness = 0;
     uint64_t most_staleness = 0;
     uint64_t held_back = 0;  // bounded_staleness: pushes whose member was too far ahead for more
+
+    Counts& operator+=(const Counts& other);
   };
 
   // A session's memory, range.size() floats each. The shard reads the one and writes the other, if
@@ -99,8 +112,10 @@ class Shard {
 
   // Takes over `content`. Not served before begin().
   void load(Content content);
-  // Opens a generation of `members` on what it holds. Who still waits is answered `superseded`.
-  void begin(uint64_t generation, int members, Tickets tickets, Answers& answers);
+  // Opens a generation of `members` on what it holds. Who still waits is answered `superseded`, and
+  // who comes while it is not `serving`.
+  void begin(uint64_t generation, int members, Tickets tickets, Answers& answers,
+             bool serving = true);
 
   // A member's gradient sums.
   void push(uint64_t session, const PushHeader& header, const Buffers& buffers, Answers& answers);
@@ -109,7 +124,22 @@ class Shard {
   // tickets are handed out again.
   void detach(uint64_t session, Answers& answers);
 
+  // What the twin has not acknowledged. After a change of it: settle(), which answers those for
+  // whom it has become due.
+  TwinLog& log() { return log_; }
+  const TwinLog& log() const { return log_; }
+  void settle(Answers& answers);
+
+  State state() const;
+  // Takes over a copy's state; false, and nothing is changed, where it does not fit the shard.
+  bool adopt(const ForwardState& header, std::span<const float> values);
+  // Takes the step that the shard took whose copy this is; false where it is not the next one. One
+  // that has been taken already changes nothing.
+  bool follow(const ForwardUpdate& update, std::span<const float> gradients);
+
   uint64_t generation() const { return generation_; }  // 0: holds nothing
+  bool serving() const { return serving_; }
+  bool used() const { return used_; }  // a member has come in this generation
   uint64_t step() const { return step_; }
   uint64_t optimizer_t() const { return optimizer_t_; }
   const Tickets& tickets() const { return tickets_; }
@@ -169,7 +199,12 @@ class Shard {
   void hold(const PushHeader& header, std::span<const float> gradients);
   bool choose(uint64_t session, const PushHeader& header, Answers& answers);
   bool complete() const;
+  void commit_if_due(Answers& answers);
   void commit(Answers& answers);
+  bool take_step(const ForwardUpdate& update);
+  void append(const ForwardUpdate& update);
+  bool settled() const { return log_.settles(step_); }
+  void answer_settled(Answer answer, Answers& answers);
   void forget_pending();
   void pull_sync(uint64_t session, const PushHeader& header, Answers& answers);
   Session* attend(uint64_t id, const PushHeader& header);
@@ -177,10 +212,11 @@ class Shard {
   void measure(const Session& session);
   bool assign(uint64_t id, Session& session, ReplyHeader& header);
   bool ahead(const Session& session) const;
-  // From the parameters before, with gradient_views_; also to copy_views_. False where nothing was
-  // updated, for want of rows.
+  // From the parameters before, with gradient_views_ or sum_; also to copy_views_. False where
+  // nothing was updated, for want of rows.
   bool apply(std::span<const float> from, std::span<float> to, int64_t rows,
              uint64_t schedule_step);
+  void note_done(uint64_t ticket);
   void answer_async(const Waiting& request, Answer::Values values, Answers& answers);
   void serve_waiting(Answers& answers);
   Answer make_answer(uint64_t session, uint64_t sequence, const compute::LossSums& sums) const;
@@ -188,7 +224,10 @@ class Shard {
   Shape shape_;
   BlockUpdate update_;
   const compute::Schedule& schedule_;
+  size_t slot_count_;
   uint64_t generation_ = 0;
+  bool serving_ = true;
+  bool used_ = false;
   uint64_t step_ = 0;
   uint64_t optimizer_t_ = 0;
   uint64_t oldest_step_ = 0;  // previous() is good for step_ - 1 >= oldest_step_
@@ -197,6 +236,7 @@ class Shard {
   std::vector<std::span<const float>> slots_before_;
   std::vector<std::span<float>> slot_views_;
   std::vector<std::span<const float>> gradient_views_;
+  std::span<const float> sum_;  // of gradients, where there is a twin
   std::vector<std::span<float>> copy_views_;
   std::vector<Pending> pending_;  // sync, by rank
   Contributors chosen_;           // where we follow: by shard 0, for the step
@@ -208,6 +248,9 @@ class Shard {
   std::map<uint64_t, Session> sessions_;   // async
   std::vector<Waiting> waiting_;
   Tickets tickets_;
+  std::vector<uint64_t> done_;  // async: tickets, since the last update
+  TwinLog log_;
+  Answers held_;  // sync: until the last commit is settled
   Counts counts_;
 };
 

@@ -76,6 +76,10 @@ void ShardHost::check(const OpenRequest& request) const {
     throw Invalid("expected at most " + std::to_string(kMostContributors) +
                       " members with backup workers, found " + std::to_string(request.members()),
                   kProtocol);
+  if (static_cast<int>(request.shard()) != identity_.shard)
+    throw Invalid("expected shard " + std::to_string(identity_.shard) + ", found " +
+                      std::to_string(request.shard()),
+                  kProtocol);
   if (request.generation() == 0) throw Invalid("expected a generation, found none", kProtocol);
 }
 
@@ -97,7 +101,8 @@ void ShardHost::build(const OpenRequest& request) {
   shape.max_staleness = static_cast<uint64_t>(spec_.max_staleness);
   shape.bfloat16 = spec_.wire == WireType::bfloat16;
   hosted_.emplace(Shard(shape, *optimizer_, spec_.schedule,
-                        update_threads(shape.range.size(), identity_.shards)));
+                        update_threads(shape.range.size(), identity_.shards)),
+                  identity_.incarnation);
 }
 
 Shard::Content ShardHost::initial(const OpenRequest& request) const {
@@ -217,6 +222,12 @@ std::string ShardHost::objection(const ExchangeHello& hello) const {
 void ShardHost::deliver_locked() {
   if (deliver_ && hosted_ && !answers_.empty()) deliver_(hosted_->shard(), answers_);
   answers_.clear();
+  feed_twin_locked();
+}
+
+void ShardHost::feed_twin_locked() {
+  if (!send_to_twin_ || !hosted_) return;
+  while (const auto message = hosted_->next_forward()) send_to_twin_(*message);
 }
 
 bool ShardHost::push(uint64_t session, const PushHeader& header, const Shard::Buffers& buffers) {
@@ -233,6 +244,70 @@ bool ShardHost::pull(uint64_t session, const PushHeader& header) {
   hosted_->shard().pull(session, header, answers_);
   deliver_locked();
   return true;
+}
+
+ShardHost::Twin ShardHost::name_twin(uint64_t generation, uint64_t incarnation) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (hosted_) hosted_->name_twin(generation, incarnation);
+  }
+  return twin();
+}
+
+ShardHost::Twin ShardHost::twin() const {
+  const std::lock_guard lock(mutex_);
+  if (!hosted_) return {};
+  return {hosted_->feed().twin(), hosted_->feed().session()};
+}
+
+void ShardHost::greet_twin(SendToTwin send) {
+  const std::lock_guard lock(mutex_);
+  if (!hosted_) return;
+  send_to_twin_ = std::move(send);
+  hosted_->shard().log().on_added([this] { feed_twin_locked(); });
+  send_to_twin_(hosted_->greet());
+}
+
+bool ShardHost::acknowledged(const Acknowledgement& reply) {
+  const std::lock_guard lock(mutex_);
+  const bool of_use = hosted_ && hosted_->acknowledged(reply, answers_);
+  deliver_locked();
+  return of_use;
+}
+
+void ShardHost::cut_twin() {
+  const std::lock_guard lock(mutex_);
+  send_to_twin_ = {};
+  if (hosted_) hosted_->cut(answers_);
+  deliver_locked();
+}
+
+void ShardHost::lose_twin() {
+  const std::lock_guard lock(mutex_);
+  if (hosted_) hosted_->lose_twin();
+}
+
+Acknowledgement ShardHost::follow(const ForwardHello& greeting, const Forward& message,
+                                  std::span<const float> values) {
+  const std::lock_guard lock(mutex_);
+  try {
+    if (message.has_hello()) check(greeting.opening());
+    if (!hosted_) build(greeting.opening());
+    const Acknowledgement reply = hosted_->follow(greeting, message, values, answers_);
+    deliver_locked();
+    return reply;
+  } catch (const Invalid& error) {
+    Acknowledgement reply;
+    reply.set_status(Acknowledgement::REJECTED);
+    reply.set_message(error.what());
+    return reply;
+  }
+}
+
+size_t ShardHost::most_forwarded() const {
+  const std::lock_guard lock(mutex_);
+  if (!hosted_) return 0;
+  return hosted_->shard().shape().range.size() * (2 + optimizer_->slot_names().size());
 }
 
 void ShardHost::detach(uint64_t session) {

@@ -27,10 +27,11 @@ struct HostIdentity {
   std::filesystem::path storage;
   int shard = 0;
   int shards = 1;
+  uint64_t incarnation = 0;  // of this process, as its Hello says
 };
 
-// A ps's shard with what surrounds it: opening from a checkpoint or the initializers, snapshots,
-// files. Thread-safe. Whatever carries the messages calls it.
+// A ps's copy of a shard with what surrounds it: opening from a checkpoint or the initializers,
+// snapshots, files. Thread-safe. Whatever carries the messages calls it.
 class ShardHost {
  public:
   // Called, under the lock, with answers that have become due.
@@ -49,6 +50,7 @@ class ShardHost {
   // Throws WriteError; Invalid (kDiverged) for values that are not finite.
   WriteReply write(const WriteRequest& request);
 
+  int shard() const { return identity_.shard; }
   ShardState state() const;
   Shard::Counts counts() const;
   WireType wire() const { return spec_.wire; }
@@ -64,6 +66,27 @@ class ShardHost {
   bool pull(uint64_t session, const PushHeader& header);
   void detach(uint64_t session);
 
+  // The way to the second copy of what is served here: as TwinFeed has it.
+  using SendToTwin = std::function<void(const TwinFeed::Message&)>;
+  struct Twin {
+    uint64_t incarnation = 0;  // 0: nobody
+    uint64_t session = 0;
+  };
+  Twin name_twin(uint64_t generation, uint64_t incarnation);
+  Twin twin() const;
+  // A stream is open: what is to be sent on it goes to `send`, under the lock, until it is cut.
+  void greet_twin(SendToTwin send);
+  bool acknowledged(const Acknowledgement& reply);
+  void cut_twin();
+  void lose_twin();
+
+  // What comes from the feed of the process that serves the shard, on a stream that began with
+  // `greeting`.
+  Acknowledgement follow(const ForwardHello& greeting, const Forward& message,
+                         std::span<const float> values);
+  // Floats of the longest message that such a stream brings.
+  size_t most_forwarded() const;
+
  private:
   void check(const OpenRequest& request) const;
   void build(const OpenRequest& request);
@@ -71,6 +94,7 @@ class ShardHost {
   Shard::Content restored(const OpenRequest& request) const;
   void deliver_locked();
   HostedShard::Copy to_write(const WriteRequest& request) const;
+  void feed_twin_locked();
 
   spec::TrainingSpec spec_;
   const HostIdentity identity_;
@@ -82,6 +106,7 @@ class ShardHost {
   std::unique_ptr<compute::Optimizer> optimizer_;
   std::optional<HostedShard> hosted_;
   Shard::Answers answers_;
+  SendToTwin send_to_twin_;
 };
 
 }  // namespace muster::ps

@@ -49,6 +49,10 @@ void Tickets::release_all() {
   std::sort(returned_.begin(), returned_.end());
 }
 
+void Tickets::follow(uint64_t next) {
+  for (; next_ < std::min(next, total_); ++next_) returned_.push_back(next_);
+}
+
 std::vector<uint64_t> Tickets::outstanding() const {
   std::vector<uint64_t> tickets(returned_.begin(), returned_.end());
   for (const auto& [ticket, holder] : held_) tickets.push_back(ticket);

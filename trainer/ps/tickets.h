@@ -22,6 +22,8 @@ class Tickets {
   // The holder is lost: its tickets come first again.
   void release(uint64_t holder);
   void release_all();
+  // What another copy has handed out up to `next` is nobody's here.
+  void follow(uint64_t next);
 
   bool finished() const { return next_ >= total_ && returned_.empty() && held_.empty(); }
   uint64_t next() const { return next_; }

@@ -20,7 +20,7 @@ constexpr int64_t kMostRows = int64_t{1} << 40;
 
 // Copies fields up to the floats into `header`, and says where the floats are.
 template <class Message>
-std::optional<Decoded<Message>> decode(grpc::ByteBuffer& buffer, WireType wire) {
+std::optional<Decoded<Message>> decode_any(grpc::ByteBuffer& buffer, WireType wire) {
   grpc::ProtoBufferReader reader(&buffer);
   if (!reader.status().ok()) return std::nullopt;
   pb::io::CodedInputStream input(&reader);
@@ -45,7 +45,15 @@ std::optional<Decoded<Message>> decode(grpc::ByteBuffer& buffer, WireType wire) 
     if (decoded.at_byte == 0 && !input.ConsumedEntireMessage()) return std::nullopt;
   }
   if (!decoded.header.ParseFromString(text)) return std::nullopt;
-  const auto& header = decoded.header;
+  return decoded;
+}
+
+// One that says how many rows it is of.
+template <class Message>
+std::optional<Decoded<Message>> decode(grpc::ByteBuffer& buffer, WireType wire) {
+  auto decoded = decode_any<Message>(buffer, wire);
+  if (!decoded) return std::nullopt;
+  const auto& header = decoded->header;
   if (header.rows() < 0 || header.rows() > kMostRows || header.correct() < 0 ||
       header.correct() > header.rows() || header.contributors().size() > kMostContributors / 8)
     return std::nullopt;
@@ -108,6 +116,15 @@ std::optional<Decoded<Push>> decode_push(grpc::ByteBuffer& buffer, WireType wire
 }
 std::optional<Decoded<Reply>> decode_reply(grpc::ByteBuffer& buffer, WireType wire) {
   return decode<Reply>(buffer, wire);
+}
+
+std::optional<Decoded<Forward>> decode_forward(grpc::ByteBuffer& buffer) {
+  return decode_any<Forward>(buffer, WireType::float32);
+}
+std::optional<Acknowledgement> decode_acknowledgement(grpc::ByteBuffer& buffer) {
+  auto decoded = decode_any<Acknowledgement>(buffer, WireType::float32);
+  if (!decoded || decoded->count > 0) return std::nullopt;
+  return std::move(decoded->header);
 }
 
 namespace {

@@ -46,6 +46,8 @@ struct Decoded {
 // Nothing if the bytes are not such a message.
 std::optional<Decoded<Push>> decode_push(grpc::ByteBuffer& buffer, WireType wire);
 std::optional<Decoded<Reply>> decode_reply(grpc::ByteBuffer& buffer, WireType wire);
+std::optional<Decoded<Forward>> decode_forward(grpc::ByteBuffer& buffer);
+std::optional<Acknowledgement> decode_acknowledgement(grpc::ByteBuffer& buffer);
 // Copies the floats that begin at `at_byte`; `to` has exactly `count` of them.
 void copy_floats(grpc::ByteBuffer& buffer, size_t at_byte, std::span<float> to, WireType wire);
 

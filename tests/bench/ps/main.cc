@@ -60,7 +60,7 @@ OpenRequest opening(const compute::ParameterLayout& layout) {
 [[noreturn]] void serve(const std::string& address) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ps::ShardHost host(training(), ps::HostIdentity{"uid", "1", "training", "/", 0, 1});
-  ps::Server server(address, host);
+  ps::Server server(address, {&host});
   for (;;) ::pause();
 }
 
@@ -68,7 +68,7 @@ void open_shard(const std::string& address, const compute::ParameterLayout& layo
   ps::Control control({group::make_channel(address)}, "uid");
   for (int tries = 0;; ++tries) {
     try {
-      control.open(opening(layout), std::chrono::seconds(10));
+      control.open({{0, opening(layout)}}, std::chrono::seconds(10));
       return;
     } catch (const Unavailable&) {
       if (tries == 100) throw;

@@ -115,6 +115,62 @@ TEST(GroupTest, StoppedItSavesAndRunAgainItGoesOnWithTheSameBits) {
   expect_same(again, long_undisturbed());
 }
 
+// How often a log says something.
+size_t times(const std::string& log, const std::string& text) {
+  size_t count = 0;
+  for (size_t at = log.find(text); at != std::string::npos; at = log.find(text, at + 1)) ++count;
+  return count;
+}
+
+constexpr const char* kReplicated = "2 of 2 shards have a second copy";
+
+struct Replicated {
+  const char* name;
+  const char* environment;  // MUSTER_SHARED_MEMORY
+};
+
+class ReplicationTest : public testing::TestWithParam<Replicated> {};
+
+// Each ps in turn, the second when the first one's successor has copies of both shards. The
+// checkpoints are there to be restored from by mistake.
+TEST_P(ReplicationTest, ALostPsIsReplacedByItsTwinWithNoStepRepeated) {
+  Job job(std::string("replicated-") + GetParam().name,
+          long_training("checkpoint: {everySteps: 150, keep: 50}\n"), 2, 1);
+  job.environment = {{"MUSTER_REPLICATION", "2"}, {"MUSTER_SHARED_MEMORY", GetParam().environment}};
+  job.start_all();
+  for (int lost = 0; lost < 2; ++lost) {
+    const auto whole = static_cast<size_t>(lost) + 1;
+    ASSERT_TRUE(eventually([&] { return times(job.log("chief", 0), kReplicated) >= whole; }))
+        << job.log("chief", 0);
+    job.kill("ps", lost);
+    const std::string goes_on = "goes on with its copy of shard " + std::to_string(lost);
+    ASSERT_TRUE(eventually([&] { return times(job.log("chief", 0), goes_on) > 0; }))
+        << job.log("chief", 0);
+    job.start("ps", lost);
+  }
+  job.expect_success();
+  expect_same(job, long_undisturbed());
+  EXPECT_EQ(times(job.log("chief", 0), "opened from ckpt-"), 0u) << job.log("chief", 0);
+  EXPECT_EQ(times(job.log("chief", 0), "opened from the beginning"), 1u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, ReplicationTest,
+                         testing::Values(Replicated{"shared", "1"}, Replicated{"grpc", "0"}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST(GroupTest, AsyncMembersTrainOnEveryBatchWhereAPsIsLostThatHasATwin) {
+  Job job("async-replicated",
+          long_training("synchronization: {policy: async}\ncheckpoint: {everySteps: 200}\n"), 2, 2);
+  job.environment = {{"MUSTER_REPLICATION", "2"}};
+  job.start_all();
+  ASSERT_TRUE(eventually([&] { return times(job.log("chief", 0), kReplicated) >= 1; }));
+  job.kill("ps", 0);
+  job.start("ps", 0);
+  job.expect_success();
+  EXPECT_GE(job.result()["step"], 20000);
+  EXPECT_EQ(times(job.log("chief", 0), "opened from ckpt-"), 0u) << job.log("chief", 0);
+}
+
 struct Loss {
   const char* name;
   const char* role;

@@ -59,6 +59,7 @@ Process& Job::start(const std::string& role, int index, const Environment& more,
       {"MUSTER_STORAGE", folder_.string()},
       {"MUSTER_TRAINING", (folder_ / "training.yaml").string()},
       {"MUSTER_THREADS", "1"}};
+  for (const auto& [key, value] : this->environment) environment.insert_or_assign(key, value);
   for (const auto& [key, value] : more) environment[key] = value;
   auto& replica = replicas_[{role, index}];
   replica.reset();

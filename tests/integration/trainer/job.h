@@ -50,6 +50,7 @@ class Job {
   bool wait_for_checkpoints(size_t count) const;
   Json cluster;
   std::string uid = "uid-1";
+  Environment environment;  // of every replica, besides what an operator gives each
 
  private:
   std::filesystem::path folder_;

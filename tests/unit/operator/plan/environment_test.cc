@@ -40,6 +40,14 @@ TEST(Environment, HoldsWhatAReplicaMustKnow) {
   EXPECT_EQ(variables(worker), expected);
 }
 
+TEST(Environment, SaysHowManyCopiesOfEachShardThereAre) {
+  api::TrainingJob job = make_job().ps(2).chief().workers(1);
+  EXPECT_FALSE(variables(environment(job, Role::ps, 1, 0, address)).contains("MUSTER_REPLICATION"));
+  job.replicas.at(Role::ps).replication = 2;
+  for (const Role role : {Role::ps, Role::chief, Role::worker})
+    EXPECT_EQ(variables(environment(job, role, 0, 0, address))["MUSTER_REPLICATION"], "2");
+}
+
 TEST(Environment, SaysMasterWhereTheJobDid) {
   api::TrainingJob job = make_job().ps(1).chief();
   job.says_master = true;

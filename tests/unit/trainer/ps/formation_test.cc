@@ -17,8 +17,10 @@ struct Holding {
   uint64_t incarnation = 1;
 };
 
-ShardState state_of(const Holding& holding) {
+ShardState state_of(const Holding& holding, size_t shard) {
   ShardState state;
+  state.set_shard(static_cast<uint32_t>(shard));
+  state.set_serving(true);
   state.set_generation(holding.generation);
   state.set_lineage(holding.lineage);
   state.set_step(holding.step);
@@ -34,7 +36,7 @@ group::Roster roster_of(const std::vector<Holding>& shards) {
     message.mutable_hello()->set_role("ps");
     message.mutable_hello()->set_index(static_cast<uint32_t>(i));
     message.mutable_hello()->set_incarnation(shards[i].incarnation);
-    *message.mutable_shard() = state_of(shards[i]);
+    *message.add_shards() = state_of(shards[i], i);
     EXPECT_EQ(roster.admit(i + 1, message.hello(), {}), "");
     EXPECT_TRUE(roster.heard(i + 1, message, {}));
   }
@@ -43,7 +45,7 @@ group::Roster roster_of(const std::vector<Holding>& shards) {
 
 std::vector<OpenReply> replies_of(const std::vector<Holding>& shards) {
   std::vector<OpenReply> replies(shards.size());
-  for (size_t i = 0; i < shards.size(); ++i) *replies[i].mutable_state() = state_of(shards[i]);
+  for (size_t i = 0; i < shards.size(); ++i) *replies[i].mutable_state() = state_of(shards[i], i);
   return replies;
 }
 
@@ -183,12 +185,138 @@ TEST_F(WatchingTest, NoGenerationIsAnnouncedOnceTheJobHasEnded) {
   EXPECT_EQ(view.phase(), GroupView::FINISHED);
 }
 
+// What two ps say of two shards with two copies each, ps 1 of both and, where it is there, ps 0.
+struct Twins {
+  bool ps_0 = true;
+  bool whole = true;  // the copies that are not served
+  uint64_t generation = 9;
+  uint64_t coupling = 5;
+  uint64_t incarnation_0 = 1;
+};
+
+group::Roster roster_of(const Twins& twins) {
+  group::Roster::Expected expected;
+  expected.shards = 2;
+  group::Roster roster(expected);
+  for (uint32_t ps = twins.ps_0 ? 0 : 1; ps < 2; ++ps) {
+    PeerMessage message;
+    message.mutable_hello()->set_role("ps");
+    message.mutable_hello()->set_index(ps);
+    message.mutable_hello()->set_incarnation(ps == 0 ? twins.incarnation_0 : 11);
+    const bool fresh = ps == 0 && twins.incarnation_0 != 1;
+    for (uint32_t shard = 0; shard < 2 && !fresh; ++shard) {
+      ShardState state = state_of({twins.generation, 1, 40}, shard);
+      state.set_serving(shard == ps);
+      state.set_whole(shard != ps && twins.whole);
+      state.set_coupling(twins.coupling);
+      *message.add_shards() = state;
+    }
+    EXPECT_EQ(roster.admit(ps + 1, message.hello(), {}), "");
+    EXPECT_TRUE(roster.heard(ps + 1, message, {}));
+  }
+  return roster;
+}
+
+class TwinsTest : public testing::Test {
+ protected:
+  TwinsTest() {
+    open(9, roster_of(Twins{true, true, 8}));
+    formation_.announced();
+  }
+  void open(uint64_t generation, const group::Roster& roster) {
+    formation_.claimed(generation);
+    formation_.fenced();
+    formation_.look(roster);
+    if (formation_.next() != Next::open) return;
+    std::vector<OpenReply> replies;
+    for (const Formation::Opening& opening : formation_.openings()) {
+      const uint32_t shard = opening.request.shard();
+      ShardState& state = *replies.emplace_back().mutable_state();
+      state = state_of({generation, 1, 40}, shard);
+      state.set_serving(!opening.request.follow());
+      state.set_whole(opening.request.follow());
+    }
+    formation_.opened(replies);
+  }
+  Formation formation_{2, true, {}, /*copies=*/2};
+};
+
+TEST_F(TwinsTest, CopiesThatAreCoupledStayAsTheyAre) {
+  EXPECT_EQ(formation_.next(), Next::watch);
+  ASSERT_EQ(formation_.openings().size(), 4u);
+  EXPECT_EQ(formation_.serving(), (std::vector<int>{0, 1}));
+  EXPECT_TRUE(formation_.openings()[1].request.follow());
+  EXPECT_EQ(formation_.openings()[1].ps, 1);
+  EXPECT_EQ(formation_.openings()[1].request.coupling(), 5u);
+}
+
+TEST_F(TwinsTest, WhoIsLostIsNotWaitedForWhereItsTwinHasAWholeCopy) {
+  formation_.look(roster_of(Twins{false, true}));
+  ASSERT_EQ(formation_.next(), Next::claim);
+  open(10, roster_of(Twins{false, true}));
+  EXPECT_EQ(formation_.next(), Next::announce);
+  EXPECT_EQ(formation_.request().content(), OpenRequest::KEEP);
+  EXPECT_EQ(formation_.serving(), (std::vector<int>{1, 1}));
+  EXPECT_EQ(formation_.openings().size(), 2u);
+  EXPECT_THAT(formation_.reason(), testing::HasSubstr("ps 1 goes on with its copy of shard 0"));
+}
+
+TEST_F(TwinsTest, WhoIsLostIsWaitedForWhereThereIsNoWholeCopy) {
+  formation_.look(roster_of(Twins{false, false}));
+  EXPECT_EQ(formation_.next(), Next::watch);
+}
+
+TEST_F(TwinsTest, WhoComesBackEmptyIsToBeTheTwinOfBoth) {
+  formation_.look(roster_of(Twins{false, true}));
+  open(10, roster_of(Twins{false, true}));
+  formation_.announced();
+  formation_.look(roster_of(Twins{true, true, 10, 0, /*incarnation=*/2}));
+  ASSERT_EQ(formation_.next(), Next::assign);
+  GroupView view;
+  formation_.announce(view);
+  ASSERT_EQ(view.places_size(), 2);
+  for (const ShardPlace& place : view.places()) {
+    EXPECT_EQ(place.ps(), 1u);
+    EXPECT_EQ(place.twin(), 0u);
+    EXPECT_EQ(place.twin_incarnation(), 2u);
+  }
+  EXPECT_EQ(view.generation(), 10u);
+}
+
+// Members have been in a generation that it slept through.
+TEST_F(TwinsTest, ACopyThatWasLeftBehindDoesNotCount) {
+  formation_.look(roster_of(Twins{false, true}));
+  formation_.claimed(10);
+  formation_.fenced();
+  formation_.look(roster_of(Twins{false, true, 8}));
+  EXPECT_EQ(formation_.next(), Next::open) << "its report is older than what it said when opened";
+  Formation other(2, true, {}, 2);
+  other.claimed(10);
+  other.fenced();
+  group::Roster roster = roster_of(Twins{true, true, 8});
+  PeerMessage message;
+  *message.add_shards() = state_of({9, 1, 44}, 1);
+  message.mutable_shards(0)->set_used(true);
+  EXPECT_TRUE(roster.heard(2, message, {}));
+  other.look(roster);
+  EXPECT_EQ(other.next(), Next::choose);
+}
+
+// A new rank 0 does not know who was there.
+TEST(FormationTest, WhoHasNotComeYetIsNoLoss) {
+  Formation formation(2, true, {}, /*copies=*/2);
+  formation.claimed(9);
+  formation.fenced();
+  formation.look(roster_of(Twins{false, true}));
+  EXPECT_EQ(formation.next(), Next::gather);
+}
+
 class HostedShardTest : public testing::Test {
  protected:
   HostedShardTest()
       : layout_({tensor()}),
         optimizer_(compute::Optimizer::create(compute::Sgd{}, layout_)),
-        hosted_(Shard({0, {0, 1}, Shard::Policy::sync}, *optimizer_, schedule_)) {}
+        hosted_(Shard({0, {0, 1}, Shard::Policy::sync}, *optimizer_, schedule_), /*process=*/7) {}
   static compute::ParameterTensor tensor() {
     compute::ParameterTensor tensor;
     tensor.name = "w";

@@ -36,13 +36,15 @@ class Shards {
       hosts_.push_back(std::make_unique<ShardHost>(
           spec, HostIdentity{"uid", "1", "training", testing::TempDir(), shard, shards}));
       addresses_.push_back(free_address());
-      servers_.push_back(std::make_unique<Server>(addresses_.back(), *hosts_.back()));
+      servers_.push_back(std::make_unique<Server>(addresses_.back(),
+                                                  std::vector<ShardHost*>{hosts_.back().get()}));
       OpenRequest request;
       request.set_job_uid("uid");
       request.set_version("1");
       request.set_training_fingerprint("training");
       request.set_layout_fingerprint(layout_->fingerprint());
       request.set_generation(1);
+      request.set_shard(static_cast<uint32_t>(shard));
       request.set_content(OpenRequest::INITIALIZE);
       request.add_input_shape(20);
       request.set_label_count(10);

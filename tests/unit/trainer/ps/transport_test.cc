@@ -8,6 +8,7 @@
 
 #include "common/descriptor.h"
 #include "common/error.h"
+#include "proto/muster/parameter_server.grpc.pb.h"
 #include "tests/unit/trainer/ps/shards.h"
 #include "trainer/group/grpc_server.h"
 #include "trainer/ps/shm_link.h"
@@ -33,7 +34,7 @@ class Member {
         shards.layout().partition(shards.count()), rank,
         sync ? Exchange::Mode::sync : Exchange::Mode::async,
         [&shards](const LinkEnd& end) -> std::unique_ptr<ShardLink> {
-          LinkHello hello{"uid", "1", shards.layout().fingerprint(), {}, shards.wire()};
+          LinkHello hello{"uid", "1", shards.layout().fingerprint(), {}, shards.wire(), end.shard};
           if (end.memory) hello.shared_memory = end.memory->offer();
           auto stream = make_grpc_link(
               group::make_channel(shards.address(static_cast<size_t>(end.shard))), hello, end.bell);
@@ -211,6 +212,34 @@ TEST(TransportTest, BothEndsMustSendTheSame) {
     EXPECT_THAT(error.what(),
                 testing::HasSubstr("expected floats sent as \"bfloat16\", found \"float32\""));
   }
+}
+
+// Whether what a ps sends to a second copy is answered.
+bool is_heard(const Shards& shards, const std::string& job_uid) {
+  const auto stub = ParameterServer::NewStub(group::make_channel(shards.address(0)));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+  const auto stream = stub->Follow(&context);
+  Forward greeting;
+  OpenRequest& opening = *greeting.mutable_hello()->mutable_opening();
+  opening.set_job_uid(job_uid);
+  opening.set_version("1");
+  opening.set_training_fingerprint("training");
+  opening.set_layout_fingerprint(shards.layout().fingerprint());
+  opening.set_generation(1);
+  opening.set_members(1);
+  stream->Write(greeting);
+  Acknowledgement reply;
+  const bool heard = stream->Read(&reply);
+  stream->WritesDone();
+  EXPECT_TRUE(stream->Finish().ok());
+  return heard;
+}
+
+TEST(TransportTest, ASecondCopyIsOfTheSameJob) {
+  Shards shards(spec::SyncPolicy::sync, 1, 1);
+  EXPECT_TRUE(is_heard(shards, "uid"));
+  EXPECT_FALSE(is_heard(shards, "another"));
 }
 
 class ToldNotTo {

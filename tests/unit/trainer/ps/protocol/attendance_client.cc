@@ -26,20 +26,20 @@ bool AttendanceClient::wants_connection() const {
   return world_.process_at(kChief) >= 0;
 }
 
-void AttendanceClient::connect(const ShardState* shard) {
+void AttendanceClient::connect(const std::vector<ShardState>& shards) {
   if (stream_ >= 0) world_.network().close(stream_, SimulatedNetwork::Side::client);
   connected_ = false;
   server_ = world_.process_at(kChief);
   stream_ = world_.network().connect(id_, server_);
   PeerMessage first;
   *first.mutable_hello() = hello_of(process_, id_);
-  if (shard) *first.mutable_shard() = *shard;
+  first.mutable_shards()->Add(shards.begin(), shards.end());
   world_.network().send(stream_, SimulatedNetwork::Side::client, first);
 }
 
-void AttendanceClient::report(const ShardState& shard) {
+void AttendanceClient::report(const std::vector<ShardState>& shards) {
   PeerMessage message;
-  *message.mutable_shard() = shard;
+  message.mutable_shards()->Add(shards.begin(), shards.end());
   world_.network().send(stream_, SimulatedNetwork::Side::client, message);
 }
 

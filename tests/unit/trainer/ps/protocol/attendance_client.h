@@ -15,9 +15,9 @@ class AttendanceClient {
 
   // There is no stream, or one that has fallen silent, and somebody to open another to.
   bool wants_connection() const;
-  void connect(const ShardState* shard);
+  void connect(const std::vector<ShardState>& shards);
   bool is_open() const { return stream_ >= 0; }
-  void report(const ShardState& shard);
+  void report(const std::vector<ShardState>& shards);
 
   bool owns(int stream) const { return stream == stream_; }
   // False where the rendezvous rejects this process.

@@ -31,7 +31,8 @@ OpenRequest common(World& world) {
 ChiefProcess::ChiefProcess(World& world, int id, Place place, int attempt)
     : Process(world, id, place, attempt),
       roster_(expected(world.setting())),
-      formation_(world.setting().shards, world.setting().sync, common(world)),
+      formation_(world.setting().shards, world.setting().sync, common(world),
+                 world.setting().copies),
       opening_(world, id),
       member_(world, id, 0),
       copying_calls_(world, id),
@@ -141,6 +142,9 @@ void ChiefProcess::advance() {
       return choose();
     case Next::open:
       return open();
+    case Next::assign:
+      update([&](GroupView& view) { formation_.announce(view); });
+      return formation_.announced();
     case Next::announce:
       update([&](GroupView& view) { formation_.announce(view); });
       tell("opened the group's generation", formation_.request().generation());
@@ -150,6 +154,7 @@ void ChiefProcess::advance() {
 
 void ChiefProcess::choose() {
   const auto newest = world_.storage().newest();
+  tell("loads for generation", formation_.request().generation());
   if (!newest) return formation_.chosen(std::nullopt);
   leased_ = SimulatedStorage::name_of(*newest);
   world_.storage().lease(leased_);
@@ -159,8 +164,13 @@ void ChiefProcess::choose() {
 
 void ChiefProcess::open() {
   if (!opening_.active()) {
-    const auto shards = static_cast<size_t>(world_.setting().shards);
-    return opening_.start(std::vector<OpenRequest>(shards, formation_.request()));
+    std::vector<OpenRequest> requests;
+    std::vector<int> to;
+    for (const Formation::Opening& opening : formation_.openings()) {
+      requests.push_back(opening.request);
+      to.push_back(opening.ps);
+    }
+    return opening_.start(requests, to);
   }
   roster_changed_ = true;
   formation_.opened(opening_.take<OpenReply>());
@@ -193,9 +203,15 @@ void ChiefProcess::copy(Copying what) {
 }
 
 void ChiefProcess::ask_for_copies(size_t count) {
-  SnapshotRequest request;
-  request.set_generation(member_.generation());
-  copying_calls_.start(std::vector<SnapshotRequest>(count, request), copies_.size());
+  std::vector<SnapshotRequest> requests(count);
+  std::vector<int> to;
+  for (size_t i = 0; i < count; ++i) {
+    const size_t shard = copies_.size() + i;
+    requests[i].set_generation(member_.generation());
+    requests[i].set_shard(static_cast<uint32_t>(shard));
+    to.push_back(formation_.serving()[shard]);
+  }
+  copying_calls_.start(requests, to);
 }
 
 // As PsSynchronizer::snapshot() does, whose patience is over at once.
@@ -210,6 +226,7 @@ void ChiefProcess::copied() {
     }
     const auto& replies = copies_;
     Saver::Task task;
+    task.serving = formation_.serving();
     task.manifest.generation = member_.generation();
     task.manifest.final = last;
     task.manifest.position = from_message(replies[0].position());

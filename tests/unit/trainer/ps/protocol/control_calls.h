@@ -9,22 +9,22 @@
 
 namespace muster::ps::protocol {
 
-// The same control call to every shard at once, as ps::Control makes it.
+// A control call to several ps at once, as ps::Control makes it.
 class ControlCalls {
  public:
   ControlCalls(World& world, int id) : world_(world), id_(id) {}
   ~ControlCalls() { cancel(); }
 
-  // `first`: the first of the shards that are asked.
+  // `to`: the ps that each request goes to.
   template <class Request>
-  void start(const std::vector<Request>& requests, size_t first = 0) {
+  void start(const std::vector<Request>& requests, const std::vector<int>& to) {
     cancel();
     replies_.assign(requests.size(), End());
-    for (size_t shard = 0; shard < requests.size(); ++shard) {
-      const int server = world_.process_at({Place::Role::ps, static_cast<int>(first + shard)});
+    for (size_t i = 0; i < requests.size(); ++i) {
+      const int server = world_.process_at({Place::Role::ps, to[i]});
       const int stream = world_.network().connect(id_, server, /*call=*/true);
-      world_.network().send(stream, SimulatedNetwork::Side::client, requests[shard]);
-      calls_[stream] = shard;
+      world_.network().send(stream, SimulatedNetwork::Side::client, requests[i]);
+      calls_[stream] = i;
     }
     active_ = true;
   }
@@ -52,7 +52,7 @@ class ControlCalls {
     return replies;
   }
   void cancel() {
-    for (const auto& [stream, shard] : calls_)
+    for (const auto& [stream, number] : calls_)
       world_.network().close(stream, SimulatedNetwork::Side::client);
     calls_.clear();
     active_ = false;

@@ -12,7 +12,7 @@ using Side = SimulatedNetwork::Side;
 // A way to a shard over a simulated stream.
 class Member::Link : public ShardLink {
  public:
-  Link(Member& member, int stream) : member_(member), stream_(stream) {
+  Link(Member& member, int stream, int shard) : member_(member), stream_(stream), shard_(shard) {
     member_.links_[stream_] = this;
   }
   ~Link() override {
@@ -25,8 +25,8 @@ class Member::Link : public ShardLink {
     parameters_ = parameters;
     state_ = broken_ ? State::broken : State::waiting;
     if (broken_) member_.changed_ = true;
-    member_.world_.network().send(stream_, Side::client,
-                                  PushMessage{header, {gradients.begin(), gradients.end()}});
+    member_.world_.network().send(
+        stream_, Side::client, PushMessage{shard_, header, {gradients.begin(), gradients.end()}});
   }
   State state() override { return state_; }
   ReplyHeader reply() const override { return reply_; }
@@ -47,6 +47,7 @@ class Member::Link : public ShardLink {
  private:
   Member& member_;
   const int stream_;
+  const int shard_;
   uint64_t sequence_ = 0;
   std::span<float> parameters_;
   ReplyHeader reply_;
@@ -75,16 +76,16 @@ Member::Member(World& world, int id, uint32_t rank)
       id_(id),
       rank_(rank),
       exchange_(ranges_of(world), rank, mode_of(world.setting()),
-                [this](const LinkEnd& end) { return connect(end.shard); }),
+                [this](const LinkEnd& end) { return connect(end); }),
       parameters_(world.books().range(world.setting().shards - 1).end) {}
 
 Member::~Member() {
   exchange_.close();
 }
 
-std::unique_ptr<ShardLink> Member::connect(int shard) {
-  const int server = world_.process_at({Place::Role::ps, shard});
-  return std::make_unique<Link>(*this, world_.network().connect(id_, server));
+std::unique_ptr<ShardLink> Member::connect(const LinkEnd& end) {
+  const int server = world_.process_at({Place::Role::ps, end.ps});
+  return std::make_unique<Link>(*this, world_.network().connect(id_, server), end.shard);
 }
 
 bool Member::ready(const GroupView& view) const {
@@ -125,7 +126,7 @@ void Member::leave() {
 void Member::enter(const GroupView& view) {
   generation_ = view.generation();
   state_ = State::aligning;
-  exchange_.connect(generation_);
+  exchange_.connect(generation_, serving_of(view, world_.setting().shards));
   exchange_.begin_align(parameters_);
 }
 

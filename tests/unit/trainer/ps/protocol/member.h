@@ -36,7 +36,7 @@ class Member {
 
  private:
   class Link;
-  std::unique_ptr<ShardLink> connect(int shard);
+  std::unique_ptr<ShardLink> connect(const LinkEnd& end);
   void enter(const GroupView& view);
   void compute();
   void look(const GroupView& view);

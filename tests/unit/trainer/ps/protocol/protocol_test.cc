@@ -84,11 +84,49 @@ INSTANTIATE_TEST_SUITE_P(SmallJobs, OneFaultTest,
                                          Setting{2, 3, 3, 1, true, 1}, Setting{1, 2, 2, 1, false},
                                          Setting{2, 2, 3, 1, false},
                                          Setting{1, 2, 4, 1, false, 0, true},
-                                         Setting{2, 2, 4, 1, false, 0, true}),
+                                         Setting{2, 2, 4, 1, false, 0, true},
+                                         Setting{2, 2, 3, 1, true, 0, false, 2},
+                                         Setting{2, 2, 4, 1, false, 0, false, 2}),
                          [](const auto& info) {
                            const Setting& setting = info.param;
-                           return policy_of(setting) + "_" + std::to_string(setting.shards) + "x" +
-                                  std::to_string(setting.members);
+                           std::string name = policy_of(setting) + "_" +
+                                              std::to_string(setting.shards) + "x" +
+                                              std::to_string(setting.members);
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+class OnePsLostTest : public testing::TestWithParam<Setting> {};
+
+// Whatever it is in the middle of: its twin goes on, with no step lost and none repeated.
+TEST_P(OnePsLostTest, NeverGoesBackToACheckpoint) {
+  const Outcome undisturbed = SimulatedJob({GetParam(), {}}, false).run();
+  ASSERT_GT(undisturbed.covered_at, 0);
+  EXPECT_EQ(undisturbed.loads, 1);
+  const int seats = GetParam().shards + GetParam().members;
+  for (int at = undisturbed.covered_at; at < undisturbed.events; ++at)
+    for (int ps = 0; ps < GetParam().shards; ++ps)
+      for (const Deviation& fault :
+           {Deviation{Fault::kill, ps}, Deviation{Fault::kill, ps + seats},
+            Deviation{Fault::kill, ps + 2 * seats}, Deviation{Fault::kill, ps + 3 * seats},
+            Deviation{Fault::oust, ps}}) {
+        Outcome outcome;
+        const Schedule schedule{GetParam(), {{at, fault}}};
+        if (!run(schedule, outcome)) return;
+        ASSERT_EQ(outcome.loads, 1) << schedule.text();
+      }
+}
+
+INSTANTIATE_TEST_SUITE_P(SmallJobs, OnePsLostTest,
+                         testing::Values(Setting{2, 2, 6, 2, true, 0, false, 2},
+                                         Setting{3, 2, 5, 2, true, 0, false, 2},
+                                         Setting{2, 2, 12, 2, false, 0, false, 2},
+                                         Setting{3, 2, 6, 2, false, 0, true, 2}),
+                         [](const auto& info) {
+                           std::string name =
+                               policy_of(info.param) + "_" + std::to_string(info.param.shards);
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
                          });
 
 // One that is taken for lost while it sleeps, and wakes up at any time after: also when another
@@ -99,6 +137,28 @@ TEST(Protocol, HoldsWithAProcessThatSleepsThroughItsReplacement) {
   for (const auto& [at, fault] : all_faults(setting, /*only_processes=*/true))
     for (int later = 1; fault.fault == Fault::oust && later < 170; later += 6)
       if (!run({setting, {{at, fault}, {at + later, {Fault::wake, 0}}}}, total)) return;
+  EXPECT_GT(total.restarts, 0);
+}
+
+// A ps that sleeps while its stream to rank 0 breaks is left out, and comes back with copies that
+// are of no use: if the one is lost then whose shard it had a copy of, they must not be taken for
+// what was.
+TEST(Protocol, HoldsWithCopiesThatWereLeftBehind) {
+  Outcome total;
+  for (const Setting& setting :
+       {Setting{3, 2, 9, 9, true, 0, false, 2}, Setting{3, 2, 12, 12, false, 0, false, 2}})
+    for (int at = 120; at < 160; at += 10)
+      for (const int asleep : {1, 2})
+        for (int later = 80; later < 240; later += 20)
+          for (int lost = 1; lost < 30; lost += 3) {
+            const int woken = at + 1 + later;
+            const Schedule schedule{setting,
+                                    {{at, {Fault::pause, asleep}},
+                                     {at + 1, {Fault::cut, asleep - 1}},  // the earliest streams
+                                     {woken, {Fault::wake, 0}},
+                                     {woken + lost, {Fault::kill, asleep - 1}}}};
+            if (!run(schedule, total)) return;
+          }
   EXPECT_GT(total.restarts, 0);
 }
 
@@ -165,7 +225,10 @@ TEST(Protocol, HoldsInTheSchedulesThatItDidNotHoldIn) {
         // A process that was taken for lost pushed after its successor, and took its answer.
         "sync 1x2x5/1: 0p1 6c31 14h28 20h33 22r53 34o17 70p3",
         // A generation was opened on one shard only.
-        "sync 2x2x1/1: 15o2 43k0"})
+        "sync 2x2x1/1: 15o2 43k0",
+        // While answers waited for the second copy, one that was ahead was given work before one
+        // that had just come.
+        "bounded-twice 3x3x5/1: 106o28 144k41 195e42"})
     run(Schedule::parse(text), total);
 }
 

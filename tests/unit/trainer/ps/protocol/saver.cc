@@ -44,8 +44,9 @@ void Saver::step() {
         requests[shard].set_generation(task_->manifest.generation);
         requests[shard].set_step(task_->shard_steps[shard]);
         requests[shard].set_directory(temporary_);
+        requests[shard].set_shard(static_cast<uint32_t>(shard));
       }
-      calls_.start(requests);
+      calls_.start(requests, task_->serving);
       next_ = Next::wait;
       return;
     }

@@ -14,6 +14,7 @@ class Saver {
   struct Task {
     SimulatedStorage::Folder manifest;
     std::vector<uint64_t> shard_steps;
+    std::vector<int> serving;  // which ps has each shard
   };
   enum class Result { none, saved, failed, name_taken };
 

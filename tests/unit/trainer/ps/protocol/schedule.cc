@@ -6,9 +6,14 @@
 
 namespace muster::ps::protocol {
 
+namespace {
+constexpr std::string_view kTwice = "-twice";
+}
+
 std::string policy_of(const Setting& setting) {
-  if (!setting.sync) return setting.bounded ? "bounded" : "async";
-  return setting.backups > 0 ? "backup" + std::to_string(setting.backups) : "sync";
+  std::string policy = setting.sync ? "sync" : setting.bounded ? "bounded" : "async";
+  if (setting.backups > 0) policy = "backup" + std::to_string(setting.backups);
+  return policy + std::string(setting.copies > 1 ? kTwice : "");
 }
 
 std::string Schedule::text() const {
@@ -28,9 +33,11 @@ Schedule Schedule::parse(const std::string& text) {
   char mark[4] = {};
   in >> policy >> setting.shards >> mark[0] >> setting.members >> mark[1] >> setting.steps >>
       mark[2] >> setting.checkpoint_every >> mark[3];
-  setting.bounded = policy == "bounded";
-  setting.sync = policy == "sync" || policy.starts_with("backup");
-  if (policy == "backup1" || policy == "backup2") setting.backups = policy.back() - '0';
+  setting.copies = policy.ends_with(kTwice) ? 2 : 1;
+  setting.bounded = policy.starts_with("bounded");
+  setting.sync = policy.starts_with("sync") || policy.starts_with("backup");
+  if (policy.starts_with("backup1") || policy.starts_with("backup2"))
+    setting.backups = policy[6] - '0';
   if (!in || std::string(mark, 4) != "xx/:" || policy != policy_of(setting))
     throw std::invalid_argument("expected a schedule like \"sync 1x2x3/1: 12k0\", found " + text);
   int at = 0;
@@ -69,6 +76,7 @@ Schedule random_schedule(uint64_t seed) {
     setting.backups = below(setting.members);
   else
     setting.bounded = below(2) == 0;
+  if (setting.shards > 1 && setting.backups == 0) setting.copies = 1 + below(2);
   return schedule;
 }
 
@@ -100,7 +108,7 @@ bool make_smaller(Schedule& failing, const std::function<bool(const Schedule&)>&
     failing = candidate;
     return true;
   };
-  return attempt([](Setting& s) { return s.shards-- > 1; }) ||
+  return attempt([](Setting& s) { return s.shards-- > s.copies; }) ||
          attempt([](Setting& s) { return s.members-- > s.backups + 1; }) ||
          attempt([](Setting& s) { return s.steps-- > 1; });
 }

@@ -42,9 +42,10 @@ struct Setting {
   bool sync = true;
   int backups = 0;       // sync
   bool bounded = false;  // not sync: bounded staleness
+  int copies = 1;        // of each shard
 };
 
-// "sync", "backup1", "async", "bounded".
+// "sync", "backup1", "async", "bounded"; with two copies of each shard "sync-twice" and so on.
 std::string policy_of(const Setting& setting);
 
 // One run: a setting, and deviations from the fair order in which things happen by themselves, by
@@ -54,7 +55,7 @@ struct Schedule {
   std::map<int, Deviation> deviations;
 
   // "sync 1x2x3/1: 12k0 17p3": policy, shards, members, steps, steps between checkpoints. Policies
-  // are sync, backup1, backup2, async and bounded.
+  // are as policy_of() says them.
   std::string text() const;
   // Throws std::invalid_argument.
   static Schedule parse(const std::string& text);

@@ -1,51 +1,33 @@
 #pragma once
 
-#include <map>
+#include <memory>
+#include <vector>
 
 #include "tests/unit/trainer/ps/protocol/attendance_client.h"
-#include "trainer/ps/hosted_shard.h"
+#include "tests/unit/trainer/ps/protocol/shard_copy.h"
 
 namespace muster::ps::protocol {
 
-// A ps: a HostedShard behind streams, as ShardHost and ExchangeStreams put it there.
+// A ps: the copies of the shards that it is home to.
 class ShardProcess : public Process {
  public:
   ShardProcess(World& world, int id, Place place, int attempt);
-  int threads() const override { return 1; }
+  int threads() const override { return 1 + static_cast<int>(copies_.size()); }
   bool ready(int thread) const override;
   void act(int thread) override;
   void receive(int stream, Message message) override;
 
-  const HostedShard& hosted() const { return hosted_; }
+  // Null where it is not home to the shard.
+  const HostedShard* hosted(int shard) const;
 
  private:
-  struct Session {
-    std::vector<float> gradients;
-    std::vector<float> parameters;
-    bool shares_memory = false;
-    bool pending = false;   // a request is being answered: no transport brings another
-    uint64_t sequence = 0;  // of the last request
-    uint32_t rank = 0;
-  };
-  void exchange(int stream, PushMessage& message);
-  void deliver();
-  void check();
-  void count_for_bound(int stream);
+  ShardCopy* copy_of(uint32_t shard);
   Message answer(Message& request);
-  Message open(const OpenRequest& request);
-  Message write(const WriteRequest& request);
-  Shard::Content load(const OpenRequest& request);
+  std::vector<ShardState> states() const;
 
   AttendanceClient attendance_;
-  HostedShard hosted_;
-  std::map<int, Session> sessions_;
-  Shard::Answers answers_;
-  ShardState reported_;
-  // Bounded staleness, shard 0: who computes, and how often others have pushed since it began: each
-  // by its stream.
-  std::map<int, std::map<int, int>> computing_;
-  uint64_t left_out_ = 0;
-  uint64_t held_back_ = 0;
+  std::vector<std::unique_ptr<ShardCopy>> copies_;
+  std::vector<ShardState> reported_;
 };
 
 }  // namespace muster::ps::protocol

@@ -22,6 +22,7 @@ Outcome& Outcome::operator+=(const Outcome& other) {
   checkpoints += other.checkpoints;
   left_out += other.left_out;
   held_back += other.held_back;
+  loads += other.loads;
   return *this;
 }
 
@@ -60,6 +61,7 @@ bool SimulatedJob::finished() const {
 }
 
 void SimulatedJob::step(int at) {
+  if (outcome_.covered_at == 0 && covered()) outcome_.covered_at = at;
   const auto found = schedule_.deviations.find(at);
   if (found != schedule_.deviations.end()) deviate(found->second);
   const std::vector<Event> all = events();
@@ -168,6 +170,25 @@ bool SimulatedJob::is_silent(int process) const {
          process_at(one->place()) >= 0;
 }
 
+bool SimulatedJob::covered() const {
+  if (setting().copies == 1) return false;
+  for (int shard = 0; shard < setting().shards; ++shard) {
+    uint64_t serving = 0;
+    uint64_t whole = 0;
+    for (const Seat& seat : seats_) {
+      if (seat.place.role != Place::Role::ps || seat.current < 0) continue;
+      const auto& process = processes_[static_cast<size_t>(seat.current)];
+      const HostedShard* hosted = dynamic_cast<const ShardProcess&>(*process).hosted(shard);
+      if (!hosted) continue;
+      const ShardState state = hosted->state();
+      if (state.serving()) serving = std::max(serving, state.generation());
+      if (state.whole()) whole = std::max(whole, state.generation());
+    }
+    if (whole == 0 || whole != serving) return false;
+  }
+  return true;
+}
+
 void SimulatedJob::check_end() const {
   const SimulatedStorage::Folder* final = storage_.final();
   if (!final) throw Violation("the job ended without a final checkpoint");
@@ -181,6 +202,7 @@ void SimulatedJob::check_end() const {
 
 void SimulatedJob::tell(int process, const char* what, uint64_t number) {
   if (std::string_view(what).starts_with("published")) ++outcome_.checkpoints;
+  outcome_.loads += std::string_view(what).starts_with("loads");
   outcome_.left_out += std::string_view(what).starts_with("left somebody");
   outcome_.held_back += std::string_view(what).starts_with("held somebody");
   if (std::string_view(what).starts_with("opened the")) {
@@ -203,8 +225,9 @@ std::string SimulatedJob::describe(const Event& event) const {
     return name(event.subject) + " acts (thread " + std::to_string(event.detail) + ")";
   const auto& stream = const_cast<SimulatedNetwork&>(network_).streams().at(event.subject);
   const int to = event.detail;
-  const char* kinds[] = {"the end", "a push",   "a reply", "a report", "the view", "Open",
-                         "opened",  "Snapshot", "copied",  "Write",    "written",  "a refusal"};
+  const char* kinds[] = {
+      "the end",  "a push", "a reply", "a report", "the view",  "Open",      "opened",
+      "Snapshot", "copied", "Write",   "written",  "a refusal", "a forward", "an acknowledgement"};
   return name(stream.ends[to]) + " gets " + kinds[stream.inbox[to].front().index()] + " from " +
          (stream.ends[1 - to] < 0 ? "nobody" : name(stream.ends[1 - to])) + " (stream " +
          std::to_string(event.subject) + ")";

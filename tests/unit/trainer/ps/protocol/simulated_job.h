@@ -18,8 +18,10 @@ struct Outcome {
   int restarts = 0;
   int generations = 0;
   int checkpoints = 0;
-  int left_out = 0;   // steps without somebody
-  int held_back = 0;  // answers that waited for the slowest
+  int left_out = 0;    // steps without somebody
+  int held_back = 0;   // answers that waited for the slowest
+  int loads = 0;       // generations that began with a checkpoint, or from the beginning
+  int covered_at = 0;  // the first event before which every shard had a whole second copy
 
   Outcome& operator+=(const Outcome& other);
 };
@@ -75,6 +77,7 @@ class SimulatedJob : public World {
   Seat* seat_of(int process);
   std::string describe(const Event& event) const;
   void check_end() const;
+  bool covered() const;
 
   const Schedule schedule_;
   const bool traced_;

@@ -12,6 +12,7 @@
 namespace muster::ps::protocol {
 
 struct PushMessage {
+  int shard = 0;
   PushHeader header;
   std::vector<float> gradients;
 };
@@ -19,13 +20,17 @@ struct ReplyMessage {
   ReplyHeader header;
   std::vector<float> values;
 };
+struct ForwardMessage {  // to a second copy
+  Forward header;
+  std::vector<float> values;
+};
 struct Refusal {  // of a control call
   std::string reason;
 };
 struct End {};  // the other side has gone
-using Message =
-    std::variant<End, PushMessage, ReplyMessage, PeerMessage, GroupMessage, OpenRequest, OpenReply,
-                 SnapshotRequest, SnapshotReply, WriteRequest, WriteReply, Refusal>;
+using Message = std::variant<End, PushMessage, ReplyMessage, PeerMessage, GroupMessage, OpenRequest,
+                             OpenReply, SnapshotRequest, SnapshotReply, WriteRequest, WriteReply,
+                             Refusal, ForwardMessage, Acknowledgement>;
 
 // Streams between processes: what is sent on one arrives in order, after any time, or the stream
 // breaks and it does not. A control call is a stream of one request and one answer.

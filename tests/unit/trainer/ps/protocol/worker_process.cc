@@ -19,7 +19,7 @@ bool WorkerProcess::ready(int thread) const {
 }
 
 void WorkerProcess::act(int thread) {
-  if (thread == kAttendance) return attendance_.connect(nullptr);
+  if (thread == kAttendance) return attendance_.connect({});
   if (may_end()) return finish(true);
   member_.act(attendance_.view());
 }

@@ -1,0 +1,192 @@
+#include "tests/unit/trainer/ps/protocol/shard_copy.h"
+
+#include "common/error.h"
+
+namespace muster::ps::protocol {
+
+using Side = SimulatedNetwork::Side;
+
+ShardCopy::ShardCopy(World& world, const Process& owner, int id, int shard)
+    : world_(world),
+      owner_(owner),
+      id_(id),
+      shard_(shard),
+      hosted_(world.books().make_shard(shard), static_cast<uint64_t>(id) + 1) {}
+
+void ShardCopy::exchange(int stream, PushMessage& message) {
+  Session& session = sessions_[stream];
+  if (session.pending) return;
+  session.rank = message.header.rank;
+  // Whose place somebody has taken is waited for no more.
+  std::erase_if(computing_, [&](const auto& one) {
+    return one.first != stream && sessions_.at(one.first).rank == session.rank;
+  });
+  session.pending =
+      message.header.sequence > std::exchange(session.sequence, message.header.sequence);
+  const auto id = static_cast<uint64_t>(stream);
+  if (message.header.pull) {
+    hosted_.shard().pull(id, message.header, answers_);
+  } else {
+    session.gradients = std::move(message.gradients);
+    session.shares_memory = message.header.rank % 2 == 1;
+    if (session.shares_memory) session.parameters.resize(session.gradients.size());
+    const uint64_t before = hosted_.shard().counts().pushes;
+    hosted_.shard().push(id, message.header, {session.gradients, session.parameters}, answers_);
+    if (world_.setting().bounded && hosted_.shard().counts().pushes > before)
+      count_for_bound(stream);
+  }
+  deliver();
+}
+
+// The staleness is bounded by 0: while a member computes, each of the others may finish a round,
+// and none begins another.
+void ShardCopy::count_for_bound(int stream) {
+  computing_.erase(stream);
+  for (auto& [other, pushes] : computing_)
+    if (sessions_.at(other).rank != sessions_.at(stream).rank && ++pushes[stream] > 1)
+      throw Violation(owner_.name() + ": while a member computed, another one pushed " +
+                      std::to_string(pushes[stream]) + " times");
+}
+
+void ShardCopy::deliver() {
+  const Shard& shard = hosted_.shard();
+  for (const Shard::Answer& answer : std::exchange(answers_, {})) {
+    const auto found = sessions_.find(static_cast<int>(answer.session));
+    if (found == sessions_.end()) continue;
+    found->second.pending = false;
+    if (world_.setting().bounded && answer.header.ticket) computing_[found->first];
+    ReplyMessage reply{answer.header, {}};
+    using Values = Shard::Answer::Values;
+    const auto copy = [&](std::span<const float> values) {
+      reply.values.assign(values.begin(), values.end());
+    };
+    if (answer.values == Values::current) copy(shard.parameters());
+    if (answer.values == Values::previous) copy(shard.previous());
+    if (answer.values == Values::delivered) copy(found->second.parameters);
+    world_.network().send(found->first, Side::server, std::move(reply));
+  }
+  pump();
+  check();
+}
+
+void ShardCopy::pump() {
+  if (twin_stream_ < 0 || twin_session_ != hosted_.feed().session()) return;
+  while (auto message = hosted_.next_forward())
+    world_.network().send(twin_stream_, Side::client,
+                          ForwardMessage{message->header, std::move(message->values)});
+}
+
+void ShardCopy::check() {
+  const Shard& shard = hosted_.shard();
+  if (shard.generation() == 0) return;
+  const Shard::Counts& counts = shard.counts();
+  if (std::exchange(left_out_, counts.left_out) != counts.left_out)
+    world_.tell(id_, "left somebody out of step", shard.step());
+  if (std::exchange(held_back_, counts.held_back) != counts.held_back)
+    world_.tell(id_, "held somebody back at step", shard.step());
+  world_.books().check_shard(owner_.name() + (shard.serving() ? "" : ", second copy"), shard.step(),
+                             {shard_, shard.parameters(), shard.slots(), &shard.sums()});
+}
+
+void ShardCopy::follow(int stream, const ForwardMessage& message) {
+  if (message.header.has_hello()) feeds_[stream] = message.header.hello();
+  const auto greeting = feeds_.find(stream);
+  if (greeting == feeds_.end()) return;
+  const Acknowledgement reply =
+      hosted_.follow(greeting->second, message.header, message.values, answers_);
+  if (reply.status() == Acknowledgement::REJECTED)
+    throw Violation(owner_.name() + " rejected a forward: " + reply.message());
+  if (message.header.whole() && reply.status() == Acknowledgement::OK)
+    world_.tell(id_, "has a whole copy at step", reply.step());
+  world_.network().send(stream, Side::server, reply);
+  deliver();
+}
+
+void ShardCopy::acknowledged(const Acknowledgement& reply) {
+  if (!hosted_.acknowledged(reply, answers_)) {
+    drop_twin();
+    refused_ = true;
+  }
+  deliver();
+}
+
+void ShardCopy::end(int stream) {
+  feeds_.erase(stream);
+  if (stream == twin_stream_) {
+    drop_twin();
+    return deliver();
+  }
+  if (!sessions_.contains(stream)) return;
+  hosted_.shard().detach(static_cast<uint64_t>(stream), answers_);
+  deliver();
+  sessions_.erase(stream);
+  computing_.erase(stream);
+}
+
+void ShardCopy::drop_twin() {
+  hosted_.cut(answers_);
+  world_.network().close(std::exchange(twin_stream_, -1), Side::client);
+}
+
+void ShardCopy::look(const GroupView& view) {
+  refused_ = false;
+  if (shard_ >= view.places_size()) return;
+  const ShardPlace& place = view.places(shard_);
+  if (place.twin_incarnation() == 0) return;
+  twin_ps_ = static_cast<int>(place.twin());
+  hosted_.name_twin(view.generation(), place.twin_incarnation());
+}
+
+bool ShardCopy::wants_twin() const {
+  const bool current = twin_session_ == hosted_.feed().session();
+  if (twin_stream_ >= 0) return !current || world_.is_silent(twin_process_);
+  return hosted_.feed().twin() != 0 && !refused_ &&
+         world_.process_at({Place::Role::ps, twin_ps_}) >= 0;
+}
+
+void ShardCopy::reach_twin() {
+  if (twin_stream_ >= 0) {
+    drop_twin();
+    return deliver();
+  }
+  twin_session_ = hosted_.feed().session();
+  twin_process_ = world_.process_at({Place::Role::ps, twin_ps_});
+  twin_stream_ = world_.network().connect(id_, twin_process_);
+  const TwinFeed::Message greeting = hosted_.greet();
+  world_.network().send(twin_stream_, Side::client, ForwardMessage{greeting.header, {}});
+}
+
+Message ShardCopy::open(const OpenRequest& request) {
+  OpenReply reply;
+  const uint64_t before = hosted_.shard().generation();
+  *reply.mutable_state() = hosted_.open(
+      request, [this](const OpenRequest& wanted) { return load(wanted); }, answers_);
+  if (reply.state().generation() != before) computing_.clear();
+  deliver();
+  world_.tell(id_, request.follow() ? "follows in generation" : "opened generation",
+              request.generation());
+  world_.tell(id_, "is at step", reply.state().step());
+  return reply;
+}
+
+Message ShardCopy::write(const WriteRequest& request) {
+  const HostedShard::Copy& copy = hosted_.to_write(request);
+  SimulatedStorage::File file{copy.step, *copy.image.parameters, {}};
+  for (const auto& slot : copy.image.slots) file.slots.push_back(*slot);
+  world_.storage().write(request.directory(), shard_, std::move(file));
+  return WriteReply();
+}
+
+Shard::Content ShardCopy::load(const OpenRequest& request) {
+  Shard::Content content = world_.books().initial(shard_);
+  if (request.content() == OpenRequest::RESTORE) {
+    const auto& file = world_.storage().checkpoint(request.checkpoint()).files.at(shard_);
+    content.parameters = file.parameters;
+    content.slots = file.slots;
+  }
+  content.step = request.position().step();
+  content.optimizer_t = request.position().optimizer_t();
+  return content;
+}
+
+}  // namespace muster::ps::protocol

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <map>
+
+#include "tests/unit/trainer/ps/protocol/process.h"
+#include "trainer/ps/hosted_shard.h"
+
+namespace muster::ps::protocol {
+
+// A ps's copy of a shard: a HostedShard behind streams, as ShardHost, ExchangeStreams,
+// FollowStreams and TwinLink put it there.
+class ShardCopy {
+ public:
+  // `owner`: the process that it is in.
+  ShardCopy(World& world, const Process& owner, int id, int shard);
+
+  // A control call's answer. Throws Unavailable.
+  Message open(const OpenRequest& request);
+  Message snapshot(const SnapshotRequest& request) { return hosted_.snapshot(request); }
+  Message write(const WriteRequest& request);
+
+  void exchange(int stream, PushMessage& message);
+  void follow(int stream, const ForwardMessage& message);
+  void acknowledged(const Acknowledgement& reply);
+  // A stream has ended; what is not ours changes nothing.
+  void end(int stream);
+
+  void look(const GroupView& view);
+  // There is a twin to reach, or a stream that leads to nobody any more.
+  bool wants_twin() const;
+  void reach_twin();
+  bool is_twin_stream(int stream) const { return stream == twin_stream_; }
+
+  const HostedShard& hosted() const { return hosted_; }
+
+ private:
+  struct Session {
+    std::vector<float> gradients;
+    std::vector<float> parameters;
+    bool shares_memory = false;
+    bool pending = false;   // a request is being answered: no transport brings another
+    uint64_t sequence = 0;  // of the last request
+    uint32_t rank = 0;
+  };
+  void deliver();
+  void pump();
+  void check();
+  void count_for_bound(int stream);
+  void drop_twin();
+  Shard::Content load(const OpenRequest& request);
+
+  World& world_;
+  const Process& owner_;
+  const int id_;
+  const int shard_;
+  HostedShard hosted_;
+  std::map<int, Session> sessions_;    // by stream
+  std::map<int, ForwardHello> feeds_;  // by stream: those that came from other ps
+  Shard::Answers answers_;
+  int twin_stream_ = -1;
+  int twin_ps_ = 0;
+  int twin_process_ = -1;
+  uint64_t twin_session_ = 0;
+  bool refused_ = false;  // by the twin, since we last heard of the group
+  // Bounded staleness, shard 0: who computes, and how often others have pushed since it began: each
+  // by its stream.
+  std::map<int, std::map<int, int>> computing_;
+  uint64_t left_out_ = 0;
+  uint64_t held_back_ = 0;
+};
+
+}  // namespace muster::ps::protocol

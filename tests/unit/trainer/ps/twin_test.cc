@@ -1,0 +1,325 @@
+#include <gmock/gmock.h>
+
+#include "trainer/ps/hosted_shard.h"
+
+namespace muster::ps {
+namespace {
+
+constexpr size_t kFloats = 3;
+
+// Two processes that hold a shard each, the first serving it, and the stream between them.
+class TwinTest : public testing::Test {
+ protected:
+  explicit TwinTest(Shard::Policy policy = Shard::Policy::sync, uint32_t members = 2,
+                    bool bfloat16 = false)
+      : layout_({tensor()}),
+        optimizer_(compute::Optimizer::create(compute::Adam{}, layout_)),
+        policy_(policy),
+        bfloat16_(bfloat16),
+        gradients_(members),
+        serving_(shard(), 1),
+        twin_(shard(), 2) {
+    open(serving_, 1, OpenRequest::INITIALIZE, 0, false);
+  }
+  static compute::ParameterTensor tensor() {
+    compute::ParameterTensor tensor;
+    tensor.name = "w";
+    tensor.shape = {kFloats};
+    tensor.count = kFloats;
+    return tensor;
+  }
+  Shard shard() const {
+    Shard::Shape shape;
+    shape.range = {0, kFloats};
+    shape.policy = policy_;
+    shape.shards = 2;
+    shape.bfloat16 = bfloat16_;
+    return {shape, *optimizer_, schedule_};
+  }
+  void open(HostedShard& shard, uint64_t generation, OpenRequest::Content content,
+            uint64_t coupling, bool follow) {
+    OpenRequest request;
+    request.set_generation(generation);
+    request.set_content(content);
+    request.set_lineage(1);
+    request.set_members(static_cast<uint32_t>(gradients_.size()));
+    request.set_tickets_per_epoch(10);
+    request.set_total_tickets(10);
+    request.set_coupling(coupling);
+    request.set_follow(follow);
+    const auto load = [&](const OpenRequest&) {
+      Shard::Content content;
+      content.parameters.assign(kFloats, 1.0f);
+      content.slots.assign(optimizer_->slot_names().size(), compute::Floats(kFloats));
+      return content;
+    };
+    shard.open(request, load, answers_);
+  }
+  // One that was cut before is open again.
+  void connect() {
+    serving_.name_twin(serving_.shard().generation(), 2);
+    const TwinFeed::Message greeting = serving_.greet();
+    greeting_ = greeting.header.hello();
+    deliver(greeting);
+  }
+  void deliver(const TwinFeed::Message& message) {
+    reply_ = twin_.follow(greeting_, message.header, message.values, answers_);
+    of_use_ = serving_.acknowledged(reply_, answers_);
+  }
+  void pump() {
+    while (const auto message = serving_.next_forward()) deliver(*message);
+  }
+  void couple() {
+    connect();
+    pump();
+    ASSERT_TRUE(twin_.state().whole());
+    ASSERT_TRUE(serving_.state().replicated());
+  }
+  void push(HostedShard& shard, uint32_t rank, uint64_t sequence, uint64_t ticket = 0) {
+    PushHeader header;
+    header.generation = shard.shard().generation();
+    header.rank = rank;
+    header.step = shard.shard().step();
+    header.sequence = sequence;
+    header.ticket = ticket;
+    header.sums.rows = 2;
+    header.sums.loss = 0.25 + rank;
+    // The last depends on who is added to whom.
+    gradients_[rank] = {0.1f + static_cast<float>(rank), -0.3f,
+                        rank % 2 == 1 ? 1.0f
+                        : rank == 0   ? 1e8f
+                                      : -1e8f};
+    shard.shard().push(rank + 1, header, {gradients_[rank], {}}, answers_);
+  }
+  void push_all(HostedShard& shard) {
+    ++sequence_;
+    for (size_t rank = gradients_.size(); rank-- > 0;)
+      push(shard, static_cast<uint32_t>(rank), sequence_);
+  }
+  void push_both() { push_all(serving_); }
+  void expect_same() { expect_same(serving_.shard(), twin_.shard()); }
+  void expect_same(const Shard& a, const Shard& b) {
+    EXPECT_EQ(a.step(), b.step());
+    EXPECT_EQ(a.optimizer_t(), b.optimizer_t());
+    EXPECT_THAT(b.parameters(), testing::ElementsAreArray(a.parameters()));
+    for (size_t slot = 0; slot < a.slots().size(); ++slot)
+      EXPECT_THAT(b.slots()[slot], testing::ElementsAreArray(a.slots()[slot]));
+    EXPECT_EQ(a.sums().of(0).loss, b.sums().of(0).loss);
+    if (policy_ == Shard::Policy::sync && a.step() > 0) {
+      EXPECT_THAT(b.previous(), testing::ElementsAreArray(a.previous()));
+    }
+  }
+
+  compute::ParameterLayout layout_;
+  std::unique_ptr<compute::Optimizer> optimizer_;
+  compute::Schedule schedule_;
+  const Shard::Policy policy_;
+  const bool bfloat16_;
+  std::vector<std::vector<float>> gradients_;
+  HostedShard serving_;
+  HostedShard twin_;
+  ForwardHello greeting_;
+  Acknowledgement reply_;
+  bool of_use_ = false;
+  Shard::Answers answers_;
+  uint64_t sequence_ = 0;
+};
+
+TEST_F(TwinTest, HasTheSameBitsWhereverItBegan) {
+  push_both();
+  push_both();
+  couple();
+  expect_same();
+  push_both();
+  pump();
+  expect_same();
+}
+
+TEST_F(TwinTest, MembersHearOfAStepOnceItsTwinHasIt) {
+  couple();
+  answers_.clear();
+  push_both();
+  EXPECT_TRUE(answers_.empty());
+  // Nor does who comes anew, nor is the next step made.
+  PushHeader pull;
+  pull.generation = 1;
+  pull.sequence = 9;
+  pull.newest = true;
+  serving_.shard().pull(9, pull, answers_);
+  EXPECT_TRUE(answers_.empty());
+  pump();
+  EXPECT_EQ(answers_.size(), 3u);
+}
+
+TEST_F(TwinTest, OneThatIsOnItsWayKeepsNobodyWaiting) {
+  connect();
+  const auto state = serving_.next_forward();
+  answers_.clear();
+  push_both();
+  EXPECT_EQ(answers_.size(), 2u);
+  deliver(*state);
+  pump();
+  expect_same();
+  EXPECT_TRUE(twin_.state().whole());
+}
+
+TEST_F(TwinTest, OneThatIsFarBehindDoes) {
+  connect();
+  const auto state = serving_.next_forward();
+  for (uint64_t step = 0; step < TwinLog::kMostBehind; ++step) push_both();
+  answers_.clear();
+  push_both();
+  EXPECT_TRUE(answers_.empty());
+  deliver(*state);
+  pump();
+  EXPECT_EQ(answers_.size(), 2u);
+  expect_same();
+}
+
+TEST_F(TwinTest, AStreamThatBreaksLosesNothing) {
+  couple();
+  push_both();
+  ASSERT_TRUE(serving_.next_forward());  // and it is lost
+  serving_.cut(answers_);
+  EXPECT_TRUE(serving_.state().replicated());
+  answers_.clear();
+  connect();
+  EXPECT_TRUE(reply_.resumes());
+  pump();
+  EXPECT_EQ(answers_.size(), 2u);
+  expect_same();
+}
+
+TEST_F(TwinTest, AWholeTwinIsDroppedByAGenerationOnly) {
+  couple();
+  serving_.cut(answers_);
+  answers_.clear();
+  push_both();
+  EXPECT_TRUE(answers_.empty());
+  serving_.lose_twin();
+  EXPECT_TRUE(serving_.state().twin_lost());
+  open(serving_, 2, OpenRequest::KEEP, 0, false);
+  EXPECT_EQ(answers_.size(), 2u);  // superseded
+  answers_.clear();
+  push_both();
+  EXPECT_EQ(answers_.size(), 2u);
+}
+
+TEST_F(TwinTest, GoesOnInItsPlace) {
+  couple();
+  const uint64_t coupling = serving_.state().coupling();
+  push_both();
+  pump();
+  open(twin_, 2, OpenRequest::KEEP, 0, false);
+  EXPECT_TRUE(twin_.state().serving());
+  EXPECT_EQ(twin_.state().step(), 1u);
+  // Who served it before goes on, and is not heard.
+  push_both();
+  answers_.clear();
+  pump();
+  EXPECT_EQ(reply_.status(), Acknowledgement::SUPERSEDED);
+  EXPECT_FALSE(of_use_);
+  EXPECT_TRUE(answers_.empty());
+  // Nor is it what anybody takes it for.
+  EXPECT_THROW(open(serving_, 2, OpenRequest::KEEP, coupling, true), Unavailable);
+  EXPECT_THROW(open(twin_, 3, OpenRequest::KEEP, coupling, false), Unavailable);
+}
+
+TEST_F(TwinTest, CopiesStayCoupledThroughGenerations) {
+  couple();
+  const uint64_t coupling = serving_.state().coupling();
+  open(serving_, 2, OpenRequest::KEEP, coupling, false);
+  open(twin_, 2, OpenRequest::KEEP, coupling, true);
+  push_both();
+  pump();
+  EXPECT_TRUE(twin_.state().whole());
+  expect_same();
+}
+
+TEST_F(TwinTest, IsOpenedByNobodyWhileItIsNotWhole) {
+  connect();
+  deliver(*serving_.next_forward());
+  EXPECT_FALSE(twin_.state().whole());
+  EXPECT_THROW(open(twin_, 2, OpenRequest::KEEP, 0, false), Unavailable);
+}
+
+TEST_F(TwinTest, RefusesWhatIsNonsense) {
+  couple();
+  Forward message;
+  message.set_coupling(serving_.state().coupling());
+  message.mutable_update()->set_step(7);
+  const std::vector<float> values(kFloats);
+  EXPECT_EQ(twin_.follow(greeting_, message, values, answers_).status(), Acknowledgement::REJECTED);
+  message.mutable_update()->set_step(0);
+  EXPECT_EQ(twin_.follow(greeting_, message, {}, answers_).status(), Acknowledgement::REJECTED);
+  ForwardHello newer = greeting_;
+  newer.mutable_opening()->set_generation(5);
+  message.clear_update();
+  message.mutable_state()->set_step(3);
+  EXPECT_EQ(twin_.follow(newer, message, values, answers_).status(), Acknowledgement::REJECTED);
+  expect_same();
+  newer.set_incarnation(77);
+  EXPECT_EQ(twin_.follow(newer, message, values, answers_).status(), Acknowledgement::SUPERSEDED);
+}
+
+class SummedTwinTest : public TwinTest {
+ protected:
+  explicit SummedTwinTest(bool bfloat16 = false)
+      : TwinTest(Shard::Policy::sync, 4, bfloat16), alone_(shard(), 3) {
+    open(alone_, 1, OpenRequest::INITIALIZE, 0, false);
+  }
+  void expect_as_alone() {
+    couple();
+    for (int step = 0; step < 3; ++step) {
+      push_all(serving_);
+      push_all(alone_);
+      pump();
+      expect_same();
+      expect_same(serving_.shard(), alone_.shard());
+    }
+  }
+  HostedShard alone_;
+};
+
+TEST_F(SummedTwinTest, HasTheBitsOfAShardWithoutOne) {
+  expect_as_alone();
+}
+
+class RoundedTwinTest : public SummedTwinTest {
+ protected:
+  RoundedTwinTest() : SummedTwinTest(true) {}
+};
+
+TEST_F(RoundedTwinTest, RoundsNoSum) {
+  expect_as_alone();
+}
+
+class AsynchronousTwinTest : public TwinTest {
+ protected:
+  AsynchronousTwinTest() : TwinTest(Shard::Policy::async) {}
+};
+
+TEST_F(AsynchronousTwinTest, KnowsWhichWorkIsDone) {
+  for (const uint32_t rank : {0u, 1u}) {
+    PushHeader pull;
+    pull.generation = 1;
+    pull.rank = rank;
+    pull.sequence = 1;
+    serving_.shard().pull(rank + 1, pull, answers_);
+  }
+  push(serving_, 0, 2, 0);
+  couple();
+  answers_.clear();
+  push(serving_, 0, 3, 2);
+  push(serving_, 1, 2, 1);
+  EXPECT_TRUE(answers_.empty());
+  pump();
+  EXPECT_EQ(answers_.size(), 2u);
+  expect_same();
+  // Of a push that one shard has others may not: only what its member has asked beyond is done.
+  EXPECT_THAT(twin_.shard().tickets().outstanding(), testing::IsSupersetOf({1, 2}));
+  EXPECT_THAT(twin_.shard().tickets().outstanding(), testing::Not(testing::Contains(0)));
+}
+
+}  // namespace
+}  // namespace muster::ps

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include "trainer/ps/shard_host.h"
+
+namespace muster::ps {
+
+class FollowStream;
+
+// The streams by which other ps keep second copies of their shards here.
+class FollowStreams {
+ public:
+  // `hosts` of the shards that may be here; outlive it.
+  explicit FollowStreams(std::vector<ShardHost*> hosts) : hosts_(std::move(hosts)) {}
+  ~FollowStreams();
+
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* open();
+  // Ends all streams.
+  void close();
+
+ private:
+  friend class FollowStream;
+
+  const std::vector<ShardHost*> hosts_;
+  std::mutex mutex_;
+  std::condition_variable empty_;
+  std::set<FollowStream*> streams_;
+};
+
+}  // namespace muster::ps

@@ -1,0 +1,236 @@
+#include "trainer/ps/twin_link.h"
+
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "common/log.h"
+#include "trainer/group/backoff.h"
+#include "trainer/group/grpc_server.h"
+#include "trainer/ps/wire.h"
+
+namespace muster::ps {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr char kMethod[] = "/muster.ParameterServer/Follow";
+constexpr milliseconds kGlance{200};
+constexpr milliseconds kLost{3000};  // without a stream: as three heartbeats are
+
+// One stream, from its opening to its end.
+class TwinStream : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  using OnReply = std::function<bool(const Acknowledgement&)>;
+
+  // `on_reply` says whether the stream is of further use; `on_broken` is called once it is not.
+  // Both without any lock of ours.
+  TwinStream(const std::string& address, OnReply on_reply, std::function<void()> on_broken)
+      : stub_(group::make_channel(address)),
+        on_reply_(std::move(on_reply)),
+        on_broken_(std::move(on_broken)) {
+    const std::lock_guard lock(mutex_);
+    stub_.PrepareBidiStreamingCall(&context_, kMethod, grpc::StubOptions(), this);
+    AddHold();  // messages come from the shard's threads
+    StartRead(&incoming_);
+    StartCall();
+  }
+
+  ~TwinStream() override {
+    context_.TryCancel();
+    RemoveHold();
+    std::unique_lock lock(mutex_);
+    done_changed_.wait(lock, [&] { return done_; });
+  }
+
+  void send(const TwinFeed::Message& message) {
+    Forward header = message.header;
+    header.set_floats(message.values.size());
+    const std::lock_guard lock(mutex_);
+    if (broken_) return;
+    size_t begin = 0;
+    do {
+      const size_t count = std::min(message.values.size() - begin, kChunkFloats);
+      header.set_offset(begin);
+      grpc::Slice slice(count * sizeof(float));
+      if (count > 0)
+        std::memcpy(const_cast<uint8_t*>(slice.begin()), message.values.data() + begin,
+                    count * sizeof(float));
+      outgoing_.push_back(encode(header, slice));
+      begin += count;
+    } while (begin < message.values.size());
+    write_next_locked();
+  }
+
+  bool broken() const {
+    const std::lock_guard lock(mutex_);
+    return broken_;
+  }
+
+ private:
+  void OnReadDone(bool ok) override {
+    if (ok) {
+      const auto reply = decode_acknowledgement(incoming_);
+      if (reply && reply->status() == Acknowledgement::REJECTED)
+        log::warning("a second copy was rejected: " + reply->message());
+      if (reply && on_reply_(*reply)) return StartRead(&incoming_);
+    }
+    fail();
+  }
+
+  void OnWriteDone(bool ok) override {
+    {
+      const std::lock_guard lock(mutex_);
+      writing_ = false;
+      outgoing_.pop_front();
+      if (ok) return write_next_locked();
+    }
+    fail();
+  }
+
+  void OnDone(const grpc::Status&) override {
+    const std::lock_guard lock(mutex_);
+    done_ = true;
+    done_changed_.notify_all();
+  }
+
+  void write_next_locked() {
+    if (writing_ || broken_ || outgoing_.empty()) return;
+    writing_ = true;
+    StartWrite(&outgoing_.front());
+  }
+
+  void fail() {
+    {
+      const std::lock_guard lock(mutex_);
+      broken_ = true;
+    }
+    on_broken_();
+  }
+
+  grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer> stub_;
+  const OnReply on_reply_;
+  const std::function<void()> on_broken_;
+  grpc::ClientContext context_;
+  mutable std::mutex mutex_;
+  std::condition_variable done_changed_;
+  grpc::ByteBuffer incoming_;
+  std::deque<grpc::ByteBuffer> outgoing_;
+  bool writing_ = false;
+  bool broken_ = false;
+  bool done_ = false;
+};
+
+}  // namespace
+
+struct TwinLink::Impl {
+  Impl(ShardHost& shard_host, std::vector<std::string> addresses_of_ps)
+      : host(shard_host), addresses(std::move(addresses_of_ps)) {}
+
+  void run();
+  void connect(const ShardHost::Twin& twin, const std::string& address);
+  void disconnect();
+  void nudge();
+  void keep();
+
+  ShardHost& host;
+  const std::vector<std::string> addresses;
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool nudged = false;
+  bool closing = false;
+  std::string address;  // of the ps that the view names
+  // Of our thread:
+  std::unique_ptr<TwinStream> stream;
+  ShardHost::Twin connected;
+  Clock::time_point lost = Clock::now();  // since when there is no stream
+  Clock::time_point again;                // when to try next
+  group::Backoff backoff{milliseconds(20), milliseconds(500)};
+  std::thread thread;
+};
+
+void TwinLink::Impl::nudge() {
+  const std::lock_guard lock(mutex);
+  nudged = true;
+  changed.notify_all();
+}
+
+void TwinLink::Impl::connect(const ShardHost::Twin& twin, const std::string& to) {
+  connected = twin;
+  stream = std::make_unique<TwinStream>(
+      to, [this](const Acknowledgement& reply) { return host.acknowledged(reply); },
+      [this] { nudge(); });
+  host.greet_twin([this](const TwinFeed::Message& message) { stream->send(message); });
+}
+
+void TwinLink::Impl::disconnect() {
+  host.cut_twin();
+  stream.reset();
+  lost = Clock::now();
+  again = lost + backoff.next();
+}
+
+// A stream to whoever is to be the twin now, and to nobody else.
+void TwinLink::Impl::keep() {
+  const ShardHost::Twin twin = host.twin();
+  const auto now = Clock::now();
+  const bool current = twin.session == connected.session;
+  if (stream && (stream->broken() || !current)) disconnect();
+  if (!current) backoff.reset();
+  if (stream || twin.incarnation == 0) return;
+  if (now - lost > kLost) host.lose_twin();
+  std::string to;
+  {
+    const std::lock_guard lock(mutex);
+    to = address;
+  }
+  if (!to.empty() && (!current || now >= again)) connect(twin, to);
+}
+
+void TwinLink::Impl::run() {
+  std::unique_lock lock(mutex);
+  while (!closing) {
+    lock.unlock();
+    keep();
+    lock.lock();
+    changed.wait_for(lock, kGlance, [&] { return closing || nudged; });
+    nudged = false;
+  }
+  lock.unlock();
+  disconnect();
+}
+
+TwinLink::TwinLink(ShardHost& host, std::vector<std::string> addresses)
+    : impl_(std::make_unique<Impl>(host, std::move(addresses))) {
+  impl_->thread = std::thread([this] { impl_->run(); });
+}
+
+TwinLink::~TwinLink() {
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->closing = true;
+    impl_->changed.notify_all();
+  }
+  impl_->thread.join();
+}
+
+void TwinLink::look(const GroupView& view) {
+  if (impl_->host.shard() >= view.places_size()) return;
+  const ShardPlace& place = view.places(impl_->host.shard());
+  if (place.twin_incarnation() == 0 || place.twin() >= impl_->addresses.size()) return;
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->address = impl_->addresses[place.twin()];
+  }
+  impl_->host.name_twin(view.generation(), place.twin_incarnation());
+  impl_->nudge();
+}
+
+}  // namespace muster::ps

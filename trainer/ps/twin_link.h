@@ -1,0 +1,30 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trainer/ps/shard_host.h"
+
+namespace muster::ps {
+
+// Keeps a stream from a shard that is served here to the process that is to hold its second copy,
+// where the group's view names one; opens it again, with back-off, when it breaks. Runs on a thread
+// of its own.
+class TwinLink {
+ public:
+  // `addresses`: of each ps. `host` must outlive it.
+  TwinLink(ShardHost& host, std::vector<std::string> addresses);
+  ~TwinLink();
+  TwinLink(const TwinLink&) = delete;
+  TwinLink& operator=(const TwinLink&) = delete;
+
+  // The newest view of the group.
+  void look(const GroupView& view);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace muster::ps

@@ -1,0 +1,44 @@
+#include "trainer/ps/twin_log.h"
+
+#include <utility>
+
+namespace muster::ps {
+
+void TwinLog::start(uint64_t step) {
+  updates_.clear();
+  acknowledged_ = step;
+  mode_ = Mode::behind;
+}
+
+void TwinLog::stop() {
+  updates_.clear();
+  spare_.clear();
+  mode_ = Mode::off;
+}
+
+TwinLog::Update& TwinLog::add() {
+  if (spare_.empty()) return updates_.emplace_back();
+  updates_.push_back(std::move(spare_.back()));
+  spare_.pop_back();
+  updates_.back().header.Clear();
+  return updates_.back();
+}
+
+const TwinLog::Update* TwinLog::find(uint64_t step) const {
+  if (step < acknowledged_ || step - acknowledged_ >= updates_.size()) return nullptr;
+  return &updates_[step - acknowledged_];
+}
+
+void TwinLog::acknowledge(uint64_t step) {
+  for (; acknowledged_ < step && !updates_.empty(); ++acknowledged_) {
+    spare_.push_back(std::move(updates_.front()));
+    updates_.pop_front();
+  }
+}
+
+bool TwinLog::settles(uint64_t step) const {
+  if (mode_ == Mode::off) return true;
+  return step - acknowledged_ <= (mode_ == Mode::together ? 0 : kMostBehind);
+}
+
+}  // namespace muster::ps
