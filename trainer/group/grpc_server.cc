@@ -40,7 +40,8 @@ std::shared_ptr<grpc::Channel> make_channel(const std::string& address) {
   arguments.SetMaxSendMessageSize(kMaximumMessage + kHeaderSlack);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
+  // How long a connection may take to be made: a peer without a CPU for a while is not a lost one.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kQuietMilliseconds);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kQuietMilliseconds);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kAnswerMilliseconds);
