@@ -33,8 +33,22 @@ struct PushHeader {
   compute::LossSums sums;
 };
 
-compute::LossSums from_message(const EpochSumsMessage& message);  // without its epoch
-void to_message(const compute::LossSums& sums, EpochSumsMessage& message);
+// Rows, loss and correct of any message that has them.
+template <class Message>
+void set_sums(Message& message, const compute::LossSums& sums) {
+  message.set_rows(sums.rows);
+  message.set_loss(sums.loss);
+  message.set_correct(sums.correct);
+}
+
+template <class Message>
+compute::LossSums get_sums(const Message& message) {
+  compute::LossSums sums;
+  sums.rows = message.rows();
+  sums.loss = message.loss();
+  sums.correct = message.correct();
+  return sums;
+}
 
 using EpochSumsMessages = google::protobuf::RepeatedPtrField<EpochSumsMessage>;
 checkpoint::EpochSums from_messages(const EpochSumsMessages& messages);

@@ -20,14 +20,14 @@ size_t whole_pages(size_t bytes) {
 
 // Of a request and of a reply alike.
 template <class Block>
-void set_sums(Block& block, const compute::LossSums& sums) {
+void write_sums(Block& block, const compute::LossSums& sums) {
   block.rows = sums.rows;
   block.loss = sums.loss;
   block.correct = sums.correct;
 }
 
 template <class Block>
-compute::LossSums get_sums(const Block& block) {
+compute::LossSums read_sums(const Block& block) {
   compute::LossSums sums;
   sums.rows = block.rows;
   sums.loss = block.loss;
@@ -46,7 +46,7 @@ RequestBlock to_block(const PushHeader& header) {
   block.rank = header.rank;
   block.flags = (header.pull ? 1u : 0u) | (header.newest ? 2u : 0u);
   block.contributors = header.contributors;
-  set_sums(block, header.sums);
+  write_sums(block, header.sums);
   return block;
 }
 
@@ -62,7 +62,7 @@ std::optional<PushHeader> from_block(const RequestBlock& block) {
   header.pull = (block.flags & 1) != 0;
   header.newest = (block.flags & 2) != 0;
   header.contributors = block.contributors;
-  header.sums = get_sums(block);
+  header.sums = read_sums(block);
   return header;
 }
 
@@ -75,7 +75,7 @@ ReplyBlock to_block(const ReplyHeader& header) {
   block.status = static_cast<uint32_t>(header.status);
   block.flags = (header.ticket ? 1u : 0u) | (header.finished ? 2u : 0u);
   block.contributors = header.contributors;
-  set_sums(block, header.sums);
+  write_sums(block, header.sums);
   std::memcpy(block.message, header.message.data(),
               std::min(header.message.size(), sizeof block.message - 1));
   return block;
@@ -90,7 +90,7 @@ ReplyHeader from_block(const ReplyBlock& block) {
   header.generation = block.generation;
   header.step = block.step;
   header.sequence = block.sequence;
-  header.sums = get_sums(block);
+  header.sums = read_sums(block);
   if ((block.flags & 1) != 0) header.ticket = block.ticket;
   header.finished = (block.flags & 2) != 0;
   header.contributors = block.contributors;

@@ -242,7 +242,7 @@ void Shard::commit(Answers& answers) {
   update.set_step(step_);
   update.set_schedule_step(step_);
   update.set_ticket(pending_[0].ticket);
-  to_message(sums, *update.mutable_sums());
+  set_sums(*update.mutable_sums(), sums);
   append(update);
   const bool applied = take_step(update);
   for (const Pending& pending : pending_)
@@ -346,7 +346,7 @@ void Shard::push_async(uint64_t id, const PushHeader& header, const Buffers& buf
   update.set_step(step_);
   update.set_schedule_step(shape_.shard == 0 ? step_ : header.step);
   update.set_ticket(header.ticket);
-  to_message(header.sums, *update.mutable_sums());
+  set_sums(*update.mutable_sums(), header.sums);
   update.set_next_ticket(tickets_.next());
   update.mutable_done()->Add(done_.begin(), done_.end());
   done_.clear();

@@ -32,7 +32,7 @@ void Shard::append(const ForwardUpdate& update) {
 // One update, here or where it was decided on: of gradient_views_ or sum_, also to copy_views_.
 // False where nothing was applied, for want of rows.
 bool Shard::take_step(const ForwardUpdate& update) {
-  const compute::LossSums sums = from_message(update.sums());
+  const compute::LossSums sums = get_sums(update.sums());
   const bool sync = shape_.policy == Policy::sync;
   if (sync) {
     committed_ = sums;
@@ -54,7 +54,7 @@ Shard::State Shard::state() const {
   header.set_has_previous(!previous().empty() && oldest_step_ < step_);
   to_messages(sums_, *header.mutable_sums());
   to_messages(sums_before_, *header.mutable_sums_before());
-  to_message(committed_, *header.mutable_committed());
+  set_sums(*header.mutable_committed(), committed_);
   header.set_next_ticket(tickets_.next());
   for (const uint64_t ticket : tickets_.outstanding()) header.add_outstanding(ticket);
   const auto add = [&](std::span<const float> values) {
@@ -92,7 +92,7 @@ bool Shard::adopt(const ForwardState& header, std::span<const float> values) {
     oldest_step_ = step_ - 1;
   }
   sums_before_ = from_messages(header.sums_before());
-  committed_ = from_message(header.committed());
+  committed_ = get_sums(header.committed());
   return true;
 }
 

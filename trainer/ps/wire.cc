@@ -77,22 +77,6 @@ Contributors from_bytes(const std::string& bytes) {
   return contributors;
 }
 
-template <class Message>
-void set_sums(Message& message, const compute::LossSums& sums) {
-  message.set_rows(sums.rows);
-  message.set_loss(sums.loss);
-  message.set_correct(sums.correct);
-}
-
-template <class Message>
-compute::LossSums get_sums(const Message& message) {
-  compute::LossSums sums;
-  sums.rows = message.rows();
-  sums.loss = message.loss();
-  sums.correct = message.correct();
-  return sums;
-}
-
 }  // namespace
 
 grpc::ByteBuffer encode(const pb::MessageLite& header, const grpc::Slice& values) {

@@ -4,6 +4,7 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "tests/unit/trainer/ps/one_tensor.h"
 #include "trainer/ps/shard.h"
 
 namespace muster::ps {
@@ -80,19 +81,12 @@ class DirectNetwork {
 class ExchangeTest : public testing::Test {
  protected:
   ExchangeTest()
-      : layout_({tensor()}),
+      : layout_(layout_of(2)),
         optimizer_(compute::Optimizer::create(compute::Sgd{}, layout_)),
         first_(make(0)),
         second_(make(1)),
         network_({&first_, &second_}) {
     schedule_.learning_rate = 1;
-  }
-  static compute::ParameterTensor tensor() {
-    compute::ParameterTensor tensor;
-    tensor.name = "w";
-    tensor.shape = {2};
-    tensor.count = 2;
-    return tensor;
   }
   Shard make(int index) {
     Shard::Shape shape;

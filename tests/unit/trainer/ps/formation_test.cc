@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "common/error.h"
+#include "tests/unit/trainer/ps/one_tensor.h"
 #include "trainer/ps/hosted_shard.h"
 
 namespace muster::ps {
@@ -314,16 +315,9 @@ TEST(FormationTest, WhoHasNotComeYetIsNoLoss) {
 class HostedShardTest : public testing::Test {
  protected:
   HostedShardTest()
-      : layout_({tensor()}),
+      : layout_(layout_of(1)),
         optimizer_(compute::Optimizer::create(compute::Sgd{}, layout_)),
         hosted_(Shard({0, {0, 1}, Shard::Policy::sync}, *optimizer_, schedule_), /*process=*/7) {}
-  static compute::ParameterTensor tensor() {
-    compute::ParameterTensor tensor;
-    tensor.name = "w";
-    tensor.shape = {1};
-    tensor.count = 1;
-    return tensor;
-  }
   static OpenRequest request(uint64_t generation, OpenRequest::Content content) {
     OpenRequest request;
     request.set_generation(generation);

@@ -3,6 +3,7 @@
 #include <optional>
 #include <set>
 
+#include "tests/unit/trainer/ps/one_tensor.h"
 #include "trainer/ps/shard.h"
 
 namespace muster::ps {
@@ -16,17 +17,11 @@ using Values = compute::Floats;
 class ImageTest : public testing::TestWithParam<Policy> {
  protected:
   ImageTest()
-      : layout_({tensor()}), optimizer_(compute::Optimizer::create(compute::Adam{}, layout_)) {
+      : layout_(layout_of(kFloats)),
+        optimizer_(compute::Optimizer::create(compute::Adam{}, layout_)) {
     schedule_.learning_rate = 0.1;
   }
 
-  static compute::ParameterTensor tensor() {
-    compute::ParameterTensor tensor;
-    tensor.name = "w";
-    tensor.shape = {kFloats};
-    tensor.count = kFloats;
-    return tensor;
-  }
   static Shard::Content content() {
     Shard::Content content;
     content.parameters.assign(kFloats, 1);

@@ -4,6 +4,8 @@
 
 #include <deque>
 
+#include "tests/unit/trainer/ps/one_tensor.h"
+
 namespace muster::ps {
 namespace {
 
@@ -15,16 +17,8 @@ using Answers = Shard::Answers;
 class ShardTest : public testing::Test {
  protected:
   ShardTest()
-      : layout_({tensor()}), optimizer_(compute::Optimizer::create(compute::Sgd{}, layout_)) {
+      : layout_(layout_of(2)), optimizer_(compute::Optimizer::create(compute::Sgd{}, layout_)) {
     schedule_.learning_rate = 1.0;
-  }
-
-  static compute::ParameterTensor tensor() {
-    compute::ParameterTensor tensor;
-    tensor.name = "w";
-    tensor.shape = {2};
-    tensor.count = 2;
-    return tensor;
   }
 
   Shard make(Shard::Policy policy, int members, int shard = 0, Tickets tickets = {}) {

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include "tests/unit/trainer/ps/one_tensor.h"
 #include "trainer/ps/hosted_shard.h"
 
 namespace muster::ps {
@@ -12,7 +13,7 @@ class TwinTest : public testing::Test {
  protected:
   explicit TwinTest(Shard::Policy policy = Shard::Policy::sync, uint32_t members = 2,
                     bool bfloat16 = false)
-      : layout_({tensor()}),
+      : layout_(layout_of(kFloats)),
         optimizer_(compute::Optimizer::create(compute::Adam{}, layout_)),
         policy_(policy),
         bfloat16_(bfloat16),
@@ -20,13 +21,6 @@ class TwinTest : public testing::Test {
         serving_(shard(), 1),
         twin_(shard(), 2) {
     open(serving_, 1, OpenRequest::INITIALIZE, 0, false);
-  }
-  static compute::ParameterTensor tensor() {
-    compute::ParameterTensor tensor;
-    tensor.name = "w";
-    tensor.shape = {kFloats};
-    tensor.count = kFloats;
-    return tensor;
   }
   Shard shard() const {
     Shard::Shape shape;

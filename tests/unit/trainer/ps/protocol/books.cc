@@ -3,19 +3,13 @@
 #include <algorithm>
 #include <bit>
 
+#include "tests/unit/trainer/ps/one_tensor.h"
+
 namespace muster::ps::protocol {
 
 namespace {
 
 constexpr size_t kFloats = 2;  // a shard's, sync
-
-compute::ParameterLayout layout_of(size_t floats) {
-  compute::ParameterTensor tensor;
-  tensor.name = "w";
-  tensor.shape = {static_cast<int64_t>(floats)};
-  tensor.count = floats;
-  return compute::ParameterLayout({tensor});
-}
 
 size_t floats_of(const Setting& setting) {
   return setting.sync ? kFloats : static_cast<size_t>(setting.steps);

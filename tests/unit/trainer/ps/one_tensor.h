@@ -1,0 +1,16 @@
+#pragma once
+
+#include "trainer/compute/parameter_layout.h"
+
+namespace muster::ps {
+
+// A model of a single tensor.
+inline compute::ParameterLayout layout_of(size_t floats) {
+  compute::ParameterTensor tensor;
+  tensor.name = "w";
+  tensor.shape = {static_cast<int64_t>(floats)};
+  tensor.count = floats;
+  return compute::ParameterLayout({tensor});
+}
+
+}  // namespace muster::ps
