@@ -115,7 +115,6 @@ def main(names):
         say(f"  ratio {result['ratio']:.2f}; asked for: {result['required'] or 'nothing yet'}")
         RESULTS.parent.mkdir(parents=True, exist_ok=True)
         RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-    if results:
         report(results)
     sys.exit(1 if failed else 0)
 
