@@ -16,15 +16,16 @@ def _varint(data, at):
 
 
 def _read(file):
-    """(step, time) of each record: length, its checksum, the event, its checksum. An event begins
-    with the fields wall_time (1, a double) and step (2, a varint)."""
+    """(step, time) of each record of a step's loss: length, its checksum, the event, its checksum.
+    An event begins with the fields wall_time (1, a double) and step (2, a varint); points of epochs
+    have the epoch there. Its value begins with the tag (1, a string)."""
     data = file.read_bytes()
     at = 0
     while at + 12 <= len(data):
         (length,) = struct.unpack_from("<Q", data, at)
         event = data[at + 12 : at + 12 + length]
         at += 16 + length
-        if len(event) == length and length > 10 and event[0] == 0x09 and event[9] == 0x10:
+        if event[0:1] == b"\x09" and event[9:10] == b"\x10" and b"\x0a\x04loss" in event[10:]:
             yield _varint(event, 10)[0], struct.unpack_from("<d", event, 1)[0]
 
 

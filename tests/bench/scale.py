@@ -6,6 +6,7 @@ import os
 import pathlib
 import tempfile
 
+import events
 import muster
 
 POINTS = [(1, 1), (2, 1), (4, 1), (8, 1), (16, 1), (2, 2), (2, 4), (2, 8), (8, 2), (8, 8)]
@@ -16,8 +17,8 @@ def _manifest(members, shards):
     training = {
         "model": {"name": "mnist-mlp"}, "batchSize": 32, "seed": 1,
         "data": {"train": {"syntheticClasses": {"samples": 4096, "shape": [784], "classes": 10}}},
-        "steps": max(150, 2400 // (members + shards)), "optimizer": {"name": "adam"},
-        "checkpoint": {"everySeconds": None}}
+        "steps": max(600, 4800 // (members + shards)), "optimizer": {"name": "adam"},
+        "checkpoint": {"everySeconds": None}, "summary": {"everySteps": 10}}
     roles = {"ps": shards, "chief": 1, "worker": members - 1}
     return {"apiVersion": "muster.dev/v1alpha1", "kind": "TrainingJob",
             "metadata": {"name": "scale"},
@@ -26,13 +27,14 @@ def _manifest(members, shards):
 
 
 def _step(members, shards):
-    """Microseconds."""
+    """Microseconds, over the last two thirds of the steps: at first processes are still starting."""
     with tempfile.TemporaryDirectory(prefix="muster-bench-") as folder:
         file = pathlib.Path(folder) / "job.yaml"
         file.write_text(json.dumps(_manifest(members, shards)))  # JSON is YAML
         muster.call([muster.BIN / "muster", "run", file, "--directory", folder + "/job"])
-        summary = json.loads((pathlib.Path(folder) / "job/summary.json").read_text())
-        return 1e6 * 32 * members / summary["examplesPerSecond"]
+        points = events.commits(folder + "/job")
+    (first, begin), (last, end) = points[len(points) // 3], points[-1]
+    return 1e6 * (end - begin) / (last - first)
 
 
 CPUS = len(os.sched_getaffinity(0))
