@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/error.h"
-#include "trainer/compute/layout.h"
+#include "trainer/compute/engine.h"
 #include "trainer/group/roster.h"
 #include "trainer/ps/shard_host.h"
 
@@ -44,7 +44,7 @@ spec::TrainingSpec training(uint8_t kind) {
   spec::TrainingSpec spec;
   compute::Dense dense;
   dense.units = 2;
-  spec.model.layers = {compute::LayerSpec{"layer", dense}};
+  spec.model.layers.push_back({"layer", dense, {}, true});
   spec.policy = static_cast<spec::SyncPolicy>(kind % 3);
   spec.backup_workers = kind / 3 % 2;
   return spec;
@@ -59,6 +59,7 @@ OpenRequest opening(const compute::ParameterLayout& layout) {
   request.set_generation(1);
   request.set_content(OpenRequest::INITIALIZE);
   request.add_input_shape(3);
+  request.set_label_count(2);
   request.set_members(2);
   request.set_tickets_per_epoch(4);
   request.set_total_tickets(8);
@@ -70,6 +71,7 @@ void drive_host(Script script, uint8_t kind) {
   const spec::TrainingSpec spec = training(kind);
   compute::ModelSpec model = spec.model;
   model.input_shape = {3};
+  model.label_count = 2;
   const compute::ParameterLayout layout = compute::make_layout(model);
   ps::HostIdentity identity{"uid", "1", "training", "/nonexistent", 0, 1 + kind / 6 % 2, 7};
   ps::ShardHost host(spec, identity);
@@ -142,7 +144,8 @@ void drive_host(Script script, uint8_t kind) {
 
 // Rank 0's list of its group, and peers that say whatever the script says.
 void drive_roster(Script script) {
-  group::Roster::Expected expected{"uid", "1", "training", R"({"batchSize": 32})", "layout", 1, 2, 2};
+  group::Roster::Expected expected{"uid",    "1", "training", R"({"batchSize": 32})",
+                                   "layout", 1,   2,          2};
   group::Roster roster(expected);
   group::Roster::Time now{};
   while (script.next()) {
