@@ -1,5 +1,7 @@
+#include "common/cpu_budget.h"
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "trainer/group/pollers.h"
 #include "trainer/loop/roles.h"
 
 namespace muster::loop {
@@ -14,8 +16,9 @@ int run_replica(const group::Membership& membership, std::stop_token stop) {
                     kBadConfig);
     return run_evaluator(membership, stop);
   }
-  if (membership.role == group::Role::ps) return run_ps(membership, stop);
   if (!membership.distributed()) return run_alone(membership, stop, nullptr);
+  const group::Pollers pollers(cpu_budget() / 2);
+  if (membership.role == group::Role::ps) return run_ps(membership, stop);
   return membership.is_leader() ? run_leader(membership, stop) : run_worker(membership, stop);
 }
 

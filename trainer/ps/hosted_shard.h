@@ -38,6 +38,10 @@ class HostedShard {
   explicit HostedShard(Shard shard, uint64_t process)
       : shard_(std::move(shard)), feed_(process), process_(process) {}
 
+  // Whether open() will call `load`, unless another generation is opened before.
+  bool loads(const OpenRequest& request) const {
+    return request.content() != OpenRequest::KEEP && request.generation() > shard_.generation();
+  }
   // Opens a generation; one that is open already stays as it is. Throws Unavailable where a later
   // one is open, or what is to be kept is not there; and what `load` throws. It is then as before.
   ShardState open(const OpenRequest& request, const Load& load, Shard::Answers& answers);

@@ -135,12 +135,16 @@ Shard::Content ShardHost::restored(const OpenRequest& request) const {
 }
 
 ShardState ShardHost::open(const OpenRequest& request) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   check(request);
   if (!hosted_) build(request);
-  const auto load = [this](const OpenRequest& wanted) {
-    return wanted.content() == OpenRequest::RESTORE ? restored(wanted) : initial(wanted);
-  };
+  Shard::Content content;
+  if (hosted_->loads(request)) {
+    lock.unlock();  // whoever waits for it in a callback keeps gRPC's thread from all its streams
+    content = request.content() == OpenRequest::RESTORE ? restored(request) : initial(request);
+    lock.lock();
+  }
+  const auto load = [&](const OpenRequest&) { return std::move(content); };
   const ShardState state = hosted_->open(request, load, answers_);
   deliver_locked();
   return state;

@@ -17,6 +17,7 @@
 #include "tests/unit/common/listener.h"
 #include "trainer/compute/models/catalogue.h"
 #include "trainer/group/grpc_server.h"
+#include "trainer/group/pollers.h"
 #include "trainer/ps/control.h"
 #include "trainer/ps/server.h"
 #include "trainer/ps/shm_link.h"

@@ -1,0 +1,53 @@
+#include "trainer/group/pollers.h"
+
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+
+namespace muster::group {
+
+// One thread: in the answer to a call that fails at once, for want of credentials.
+class Pollers::Held {
+ public:
+  Held() {
+    stub_.UnaryCall(&context_, "/muster.Nobody/Nothing", {}, &request_, &reply_,
+                    [this](const grpc::Status&) { hold(); });
+  }
+  ~Held() {
+    std::unique_lock lock(mutex_);
+    released_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return gone_; });
+  }
+
+ private:
+  void hold() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return released_; });
+    gone_ = true;
+    changed_.notify_all();
+  }
+
+  grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer> stub_{
+      grpc::CreateChannel("", nullptr)};
+  grpc::ClientContext context_;
+  const grpc::ByteBuffer request_{nullptr, 0};
+  grpc::ByteBuffer reply_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool released_ = false;
+  bool gone_ = false;
+};
+
+Pollers::Pollers(int most) {
+  const auto all = std::clamp<long>(::sysconf(_SC_NPROCESSORS_CONF) / 2, 2, 16);  // gRPC's rule
+  for (long i = std::max(1, most); i < all; ++i) held_.push_back(std::make_unique<Held>());
+}
+
+Pollers::~Pollers() = default;
+
+}  // namespace muster::group
