@@ -18,7 +18,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int kEpochs = 18;
 constexpr milliseconds kGlance{5};
 constexpr milliseconds kRestart{100};  // an operator's first delay
 constexpr milliseconds kLongestRestart{1000};
@@ -33,11 +32,10 @@ std::string name_of(const Replica& replica) {
   return replica.first + "-" + std::to_string(replica.second);
 }
 
-// Long enough to be disturbed, with checkpoints on the way.
-std::string training() {
+std::string training(int epochs) {
   return integration::small_training(
       "checkpoint: {everySteps: 750, keep: 1000}\noptimizer: {name: adam, learningRate: 0.001}\n",
-      kEpochs);
+      epochs);
 }
 
 int port_of(const std::string& address) {
@@ -75,7 +73,8 @@ double Chance::uniform(double from, double to) {
 }
 
 ChaosJob::ChaosJob(const std::string& name, Chance& chance, const Shape& shape)
-    : shape_(shape), job_(name, training(), shape.ps, shape.workers, shape.evaluator, shape.keep) {
+    : shape_(shape),
+      job_(name, training(shape.epochs), shape.ps, shape.workers, shape.evaluator, shape.keep) {
   for (int i = 0; i < shape.ps; ++i) replicas_.push_back({"ps", i});
   replicas_.push_back({"chief", 0});
   for (int i = 0; i < shape.workers; ++i) replicas_.push_back({"worker", i});
@@ -317,26 +316,30 @@ Json ChaosJob::result() const {
   return Document::load(storage() / "result.json").value();
 }
 
-const Undisturbed& Undisturbed::get() {
-  static const Undisturbed yardstick = [] {
+const Undisturbed& Undisturbed::get(int epochs) {
+  static std::map<int, Undisturbed> yardsticks;
+  const auto [found, is_new] = yardsticks.try_emplace(epochs);
+  if (is_new) {
     Chance chance;
-    ChaosJob job("undisturbed", chance);
+    Shape shape;
+    shape.epochs = epochs;
+    ChaosJob job("undisturbed", chance, shape);
     const auto begun = Clock::now();
     job.start();
     job.finish();
     const double took = std::chrono::duration<double>(Clock::now() - begun).count();
     const Json result = job.result();
-    EXPECT_EQ(result["step"], kSteps);
-    return Undisturbed{result["weightsDigest"].get<std::string>(), took};
-  }();
-  return yardstick;
+    EXPECT_EQ(result["step"], steps_of(epochs));
+    found->second = {result["weightsDigest"].get<std::string>(), took};
+  }
+  return found->second;
 }
 
 void expect_undisturbed_end(ChaosJob& job) {
   ASSERT_NO_THROW(job.finish());
   const Json result = job.result();
-  EXPECT_EQ(result["weightsDigest"], Undisturbed::get().digest) << job.story();
-  EXPECT_EQ(result["step"], kSteps) << job.story();
+  EXPECT_EQ(result["weightsDigest"], Undisturbed::get(job.epochs()).digest) << job.story();
+  EXPECT_EQ(result["step"], steps_of(job.epochs())) << job.story();
 }
 
 }  // namespace muster::chaos

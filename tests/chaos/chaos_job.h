@@ -19,7 +19,13 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr int kSteps = 11250;  // that the job commits, with up to 15 checkpoints on the way
+// How long a job is. Most are long enough for what is done to them to end before they do; those
+// that are done something to fifty times are short, with some five checkpoints on the way.
+constexpr int kLong = 18;  // epochs
+constexpr int kShort = 6;
+constexpr int steps_of(int epochs) {
+  return 625 * epochs;
+}
 
 // How much of it: MUSTER_CHAOS_RUNS (1), MUSTER_CHAOS_PAUSE (seconds, 4: longer than the silence
 // after which a peer is lost) and MUSTER_CHAOS_SEED (from the clock; it is printed).
@@ -47,6 +53,7 @@ class Chance {
 };
 
 struct Shape {
+  int epochs = kLong;
   int ps = 2;
   int replication = 1;  // copies of every shard
   int workers = 1;
@@ -66,6 +73,7 @@ class ChaosJob {
   ~ChaosJob();
 
   const std::vector<Replica>& replicas() const { return replicas_; }
+  int epochs() const { return shape_.epochs; }
   std::vector<Replica> of(const std::string& role) const;
 
   void start();
@@ -124,14 +132,14 @@ class ChaosJob {
   std::vector<std::string> story_;
 };
 
-// An undisturbed job, the yardstick: what it comes to and how long it takes.
+// An undisturbed job of so many epochs, the yardstick: what it comes to and how long it takes.
 struct Undisturbed {
   std::string digest;
   double seconds;
-  static const Undisturbed& get();
+  static const Undisturbed& get(int epochs = kLong);
 };
 
-// The job ends with success, with the undisturbed one's bits and steps.
+// The job ends with success, with an undisturbed one's bits and steps.
 void expect_undisturbed_end(ChaosJob& job);
 
 }  // namespace muster::chaos

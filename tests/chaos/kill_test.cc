@@ -12,7 +12,7 @@ std::vector<double> moments(Chance& chance) {
   std::vector<double> times;
   const int count = 1 + static_cast<int>(chance.uniform(0, 3));
   for (int i = 0; i < count; ++i)
-    times.push_back(chance.uniform(0, 1.1 * Undisturbed::get().seconds));
+    times.push_back(chance.uniform(0, 1.1 * Undisturbed::get(kShort).seconds));
   std::sort(times.begin(), times.end());
   for (size_t i = times.size(); i-- > 1;) times[i] -= times[i - 1];
   return times;
@@ -20,8 +20,9 @@ std::vector<double> moments(Chance& chance) {
 
 // `chosen`: whom to kill at one of the moments.
 template <class Choose>
-void kill_and_compare(const std::string& name, const Shape& shape, Choose chosen) {
-  Undisturbed::get();
+void kill_and_compare(const std::string& name, Shape shape, Choose chosen) {
+  shape.epochs = kShort;
+  Undisturbed::get(kShort);
   for (int run = 0; run < Amount::get().runs && !testing::Test::HasFailure(); ++run) {
     SCOPED_TRACE("run " + std::to_string(run));
     Chance chance(run);
@@ -35,7 +36,8 @@ void kill_and_compare(const std::string& name, const Shape& shape, Choose chosen
     expect_undisturbed_end(job);
     if (!shape.evaluator) continue;
     const Json evaluation =
-        Document::load(job.storage() / "evaluations" / (std::to_string(kSteps) + ".json")).value();
+        Document::load(job.storage() / "evaluations" / (std::to_string(steps_of(kShort)) + ".json"))
+            .value();
     EXPECT_TRUE(evaluation["final"].get<bool>()) << job.story();
   }
 }
