@@ -24,7 +24,7 @@ start_process() {
 process_id() {
   local pid began
   read -r pid began 2>/dev/null <"$1/$2.pid" || return
-  [ "$(start_time "$pid")" = "$began" ] && echo "$pid"
+  [ -n "$began" ] && [ "$(start_time "$pid")" = "$began" ] && echo "$pid"
 }
 
 # end_process FOLDER NAME [SIGNAL]: returns when it has ended; well if there was none.
