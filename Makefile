@@ -1,5 +1,5 @@
 # The ways into this repository; `make help` lists them.
-.PHONY: help install run build test test-asan test-tsan chaos fuzz bench docs format lint clean
+.PHONY: help install run build test test-asan test-tsan chaos fuzz bench cluster cluster-down e2e docs format lint clean
 .DEFAULT_GOAL := help
 
 JOBS ?= $(shell nproc)
@@ -9,10 +9,14 @@ CHAOS_PAUSE ?= 30
 CHAOS_SEED ?= $(shell date +%s)
 CHAOS_TESTS ?= *
 ROWS ?=
+NODES ?= 2
+E2E ?= tests/e2e
+CLUSTER_TOOLS = etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl coredns
+AS_ROOT = $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 SOURCES = git ls-files --cached --others --exclude-standard -- '*.h' '*.cc' '*.inc'
 
 help:  ## This list
-	@sed -n 's/^\([a-z -]*\):.*## /\1\t/p' Makefile | expand -t 22
+	@sed -n 's/^\([a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 22
 
 install:  ## Install the Debian packages that are missing
 	@deploy/setup/install.sh
@@ -55,6 +59,22 @@ fuzz: install  ## Run each fuzz target for FUZZ_SECONDS (60)
 bench: build  ## Measure Muster beside its peers; ROWS="mlp-single ..." for some rows
 	@deploy/setup/python.sh bench
 	build/venv/bin/python tests/bench/bench.py $(ROWS)
+
+cluster:  ## A Kubernetes of NODES (2) nodes on this machine; prints how to use it
+	@deploy/setup/install.sh
+	@deploy/setup/install.sh cluster
+	@deploy/setup/go.sh $(CLUSTER_TOOLS)
+	@$(AS_ROOT) deploy/cluster/cluster.sh up $(NODES)
+	@echo "export KUBECONFIG=$$($(AS_ROOT) deploy/cluster/cluster.sh kubeconfig)"
+
+cluster-down:  ## End that Kubernetes and remove what it made
+	@$(AS_ROOT) deploy/cluster/cluster.sh down
+
+e2e: build  ## Bring a Kubernetes up, pass the end-to-end tests on it, tear it down; E2E=tests/e2e/test_x.py for some
+	@deploy/setup/install.sh cluster
+	@deploy/setup/python.sh e2e
+	@deploy/setup/go.sh $(CLUSTER_TOOLS) helm
+	@$(AS_ROOT) build/venv/bin/python -B -m pytest -p no:cacheprovider -v $(E2E)
 
 docs: build  ## Regenerate the reference of fields and exit codes
 	@build/release/bin/print_schema | /usr/bin/python3 tests/python/make_reference.py

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Installs the packages of debian-packages.txt that are missing, as root or by sudo. Says nothing and
-# does nothing where none is.
+# Installs the packages of debian-packages.txt that are missing, as root or by sudo; `install.sh cluster`
+# those of cluster-packages.txt. Says nothing and does nothing where none is.
 set -euo pipefail
 cd "$(dirname "$0")"
 
-mapfile -t wanted < <(grep -vE '^(#|$)' debian-packages.txt)
+mapfile -t wanted < <(grep -vE '^(#|$)' "${1:-debian}-packages.txt")
 mapfile -t installed < <(
   dpkg-query -W -f '${db:Status-Status} ${Package}\n' "${wanted[@]}" 2>/dev/null | sed -n 's/^installed //p')
 mapfile -t missing < <(

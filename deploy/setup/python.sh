@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes build/venv with what the tests import from PyPI; `python.sh bench` adds the benchmark's peers.
+# Makes build/venv with what the tests import from PyPI; `python.sh bench` adds the benchmark's peers,
+# `python.sh e2e` what the end-to-end tests need.
 # Debian's own python3, so that the version is the same everywhere. Does nothing where build/venv is
 # already what the requirements say.
 set -euo pipefail
@@ -24,6 +25,6 @@ fi
 require tests/python/requirements.txt
 case "${1:-}" in
   '') ;;
-  bench) require tests/python/requirements-bench.txt ;;
-  *) echo "usage: python.sh [bench]" >&2; exit 64 ;;
+  bench | e2e) require "tests/python/requirements-$1.txt" ;;
+  *) echo "usage: python.sh [bench|e2e]" >&2; exit 64 ;;
 esac
