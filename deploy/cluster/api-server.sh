@@ -7,7 +7,7 @@
 # and in pieces, for who watches over the processes:
 #   api-server.sh prepare FOLDER        ports, certificates, kubeconfig
 #   api-server.sh exec FOLDER PROGRAM   become it
-#   api-server.sh await FOLDER          until the API server is ready, at most two minutes
+#   api-server.sh await FOLDER          until the API server is ready, at most five minutes
 # In FOLDER: kubeconfig (an administrator's), pki/, etcd/, logs PROGRAM.log, addresses.sh. No controller runs,
 # so there are no service accounts but those one makes.
 set -euo pipefail
@@ -63,7 +63,7 @@ await_ready() {
   local server
   # shellcheck disable=SC1091
   . "$folder/addresses.sh"
-  await 120 "an API server that is ready at $server" is_ready "$server" && return
+  await 300 "an API server that is ready at $server" is_ready "$server" && return
   tail -n 5 "$folder/kube-apiserver.log" >&2
   return 1
 }

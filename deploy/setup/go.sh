@@ -54,25 +54,26 @@ ld_flags() {
   printf ' -X k8s.io/component-base/version.%s' "gitVersion=v$version" "gitMajor=$major" "gitMinor=$minor"
 }
 
-# build TOOL MODULE PACKAGE
+# build MODULE PACKAGE FILE: one at a time; another go.sh may have built it meanwhile.
 build() {
-  local tool=$1 module=$2 package=$3 folder
-  folder=$cache/$(basename "$module")-$(cat "$module/go.mod" "$module/go.sum" | sha256sum | cut -c1-12)
-  if [ ! -x "$folder/$tool" ]; then
-    echo "go.sh: building $tool ($package)"
-    mkdir -p "$folder"
+  local module=$1 package=$2 file=$3
+  mkdir -p "$(dirname "$file")"
+  exec 9>"$cache/lock"
+  flock 9
+  if [ ! -x "$file" ]; then
+    echo "go.sh: building $(basename "$file") ($package)"
     find_go
     CGO_ENABLED=0 "$go" build -C "$module" -mod=readonly -trimpath -ldflags "$(ld_flags "$module")" \
-      -o "$folder/$tool.new" "$package"
-    mv "$folder/$tool.new" "$folder/$tool"
+      -o "$file.new" "$package"
+    mv "$file.new" "$file"
   fi
-  ln -sfn "$folder/$tool" "build/tools/$tool"
+  exec 9>&-
 }
 
-exec 9>"$cache/lock"
-flock 9
 for tool; do
   read -r module package <<<"${packages[$tool]:-}"
   [ -n "$module" ] || { echo "go.sh: no tool is called $tool; there are: $("$0" | xargs)" >&2; exit 64; }
-  build "$tool" "$module" "$package"
+  file=$cache/$(basename "$module")-$(cat "$module/go.mod" "$module/go.sum" | sha256sum | cut -c1-12)/$tool
+  [ -x "$file" ] || build "$module" "$package" "$file"
+  ln -sfn "$file" "build/tools/$tool"
 done

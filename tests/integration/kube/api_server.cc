@@ -80,8 +80,8 @@ ApiServer::Output ApiServer::run(std::vector<std::string> command, const std::st
   command.insert(command.begin(), shell.begin(), shell.end());
   Process process(command, {{"INPUT", files.path() / "input"}}, files.path() / "output",
                   Process::Limits{});
-  const std::optional<int> code = process.wait(std::chrono::minutes(3));
-  if (!code) throw std::runtime_error("no end within three minutes: " + command[4]);
+  const std::optional<int> code = process.wait(std::chrono::minutes(6));
+  if (!code) throw std::runtime_error("no end within six minutes: " + command[4]);
   return {*code, read_file(files.path() / "output")};
 }
 
