@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "common/json.h"
+#include "operator/api/overview.h"
 
 namespace muster::api {
 
@@ -165,6 +166,9 @@ Json to_json(const JobStatus& status) {
     value["finalCheckpointTime"] = format_time(*status.final_checkpoint_time);
   }
   if (!status.progress.is_null()) value["progress"] = status.progress;
+  value["state"] = state_word(status);
+  if (const std::string ready = ready_text(status); !ready.empty()) value["ready"] = ready;
+  if (const std::string steps = steps_text(status); !steps.empty()) value["steps"] = steps;
   return value;
 }
 

@@ -141,7 +141,8 @@ std::vector<Problem> validate(Document& document);
 // Precondition: validate() found nothing. Reads status too, if there is one.
 TrainingJob to_training_job(const Json& value);
 
-// status as the API shows it; to_training_job reads it back without loss.
+// status as the API shows it, with what overview.h makes of it; to_training_job reads it back
+// without loss.
 Json to_json(const JobStatus& status);
 
 // Load a manifest, apply `--set path=value`s, validate, convert. Throws Invalid with every problem.

@@ -13,6 +13,7 @@
 #include "common/error.h"
 #include "common/file.h"
 #include "common/json.h"
+#include "operator/api/progress.h"
 #include "operator/api/status.h"
 
 namespace muster::local {
@@ -22,26 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 using plan::ObservedReplica;
 using plan::Phase;
-
-constexpr const char* kProgressFields[] = {"step",
-                                           "totalSteps",
-                                           "loss",
-                                           "metrics",
-                                           "examplesPerSecond",
-                                           "lastCheckpointStep",
-                                           "lastCheckpointTime",
-                                           "etaSeconds",
-                                           "goodput"};
-
-// What status.progress may hold of /progress (api.md).
-Json status_progress(const Json& progress) {
-  if (!progress.is_object()) return nullptr;
-  Json result = Json::object();
-  for (const char* field : kProgressFields) {
-    if (progress.contains(field)) result[field] = progress[field];
-  }
-  return result;
-}
 
 bool is_live(const ObservedReplica& replica) {
   return replica.phase == Phase::pending || replica.phase == Phase::running;
@@ -159,7 +140,7 @@ plan::Observed LocalCluster::observe(const api::TrainingJob&) {
     seen.ready =
         seen.phase == Phase::running && (!replica.has_health || prober_.is_ready(seen.uid));
   }
-  observed.progress = status_progress(prober_.progress());
+  observed.progress = api::progress_of(prober_.progress());
   observed.final_checkpoint_evaluated = is_final_checkpoint_evaluated();
   return observed;
 }

@@ -1,0 +1,41 @@
+#include "operator/api/overview.h"
+
+#include "common/json.h"
+
+namespace muster::api {
+
+std::string state_word(const JobStatus& status) {
+  for (const char* ended : {"Succeeded", "Failed"}) {
+    if (status.is_true(ended)) return ended;
+  }
+  if (status.is_true("FailureTarget")) return "Failing";
+  if (status.is_true("SuccessCriteriaMet")) return "Completing";
+  if (const Condition* suspended = status.find("Suspended")) {
+    if (suspended->status || suspended->reason == "Suspending") return suspended->reason;
+  }
+  const Condition* accepted = status.find("Accepted");
+  if (accepted != nullptr && !accepted->status) return "NotAccepted";
+  for (const char* running : {"Restarting", "Running"}) {
+    if (status.is_true(running)) return running;
+  }
+  return "Pending";
+}
+
+std::string ready_text(const JobStatus& status) {
+  if (status.replica_statuses.empty()) return "";
+  int ready = 0, active = 0;
+  for (const auto& [role, counts] : status.replica_statuses) {
+    ready += counts.ready;
+    active += counts.active;
+  }
+  return std::to_string(ready) + "/" + std::to_string(active);
+}
+
+std::string steps_text(const JobStatus& status) {
+  const int64_t step = integer_or(status.progress, "step", -1);
+  if (step < 0) return "";
+  const int64_t total = integer_or(status.progress, "totalSteps", 0);
+  return std::to_string(step) + (total > 0 ? "/" + std::to_string(total) : "");
+}
+
+}  // namespace muster::api

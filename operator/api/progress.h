@@ -1,0 +1,13 @@
+#pragma once
+
+#include "common/document.h"
+
+namespace muster::api {
+
+// What status.progress takes of a replica's answer to /progress: the fields that the schema has,
+// where they are as it says. The rest, and all of what is no object, is left out: an image of a
+// user's own may answer anything, and must not make a status that the API server refuses. Null
+// where nothing is left.
+Json progress_of(const Json& answer);
+
+}  // namespace muster::api

@@ -1,0 +1,80 @@
+#include "operator/api/overview.h"
+
+#include <gtest/gtest.h>
+
+#include "operator/api/progress.h"
+
+namespace muster::api {
+namespace {
+
+JobStatus with(const std::vector<std::pair<std::string, bool>>& conditions,
+               const std::string& reason = "Any") {
+  JobStatus status;
+  for (const auto& [type, value] : conditions) {
+    status.conditions.push_back({type, value, reason, "", Time{}});
+  }
+  return status;
+}
+
+TEST(Overview, NamesTheStateByTheConditionThatWeighsMost) {
+  EXPECT_EQ(state_word(JobStatus{}), "Pending");
+  EXPECT_EQ(state_word(with({{"Accepted", true}, {"Running", false}})), "Pending");
+  EXPECT_EQ(state_word(with({{"Accepted", false}, {"Running", false}})), "NotAccepted");
+  EXPECT_EQ(state_word(with({{"Accepted", true}, {"Running", true}})), "Running");
+  EXPECT_EQ(state_word(with({{"Running", true}, {"Restarting", true}})), "Restarting");
+  EXPECT_EQ(state_word(with({{"Running", false}, {"Suspended", true}}, "Suspended")), "Suspended");
+  EXPECT_EQ(state_word(with({{"Running", true}, {"Suspended", false}}, "Suspending")),
+            "Suspending");
+  EXPECT_EQ(state_word(with({{"Running", true}, {"Suspended", false}}, "Resumed")), "Running");
+  EXPECT_EQ(state_word(with({{"Suspended", true}, {"FailureTarget", true}})), "Failing");
+  EXPECT_EQ(state_word(with({{"Running", true}, {"SuccessCriteriaMet", true}})), "Completing");
+  EXPECT_EQ(state_word(with({{"FailureTarget", true}, {"Failed", true}, {"Finished", true}})),
+            "Failed");
+  EXPECT_EQ(state_word(with({{"SuccessCriteriaMet", true}, {"Succeeded", true}})), "Succeeded");
+}
+
+TEST(Overview, CountsReplicasOfAllRoles) {
+  JobStatus status;
+  EXPECT_EQ(ready_text(status), "");
+  status.replica_statuses[Role::ps] = {1, 1, 0, 0, 0};
+  status.replica_statuses[Role::worker] = {2, 3, 0, 0, 0};
+  EXPECT_EQ(ready_text(status), "3/4");
+}
+
+TEST(Overview, TellsStepsOfAllThatThereAre) {
+  JobStatus status;
+  EXPECT_EQ(steps_text(status), "");
+  status.progress = {{"step", 12}};
+  EXPECT_EQ(steps_text(status), "12");
+  status.progress["totalSteps"] = 500;
+  EXPECT_EQ(steps_text(status), "12/500");
+}
+
+TEST(Progress, TakesWhatTheSchemaHasAndNothingElse) {
+  EXPECT_TRUE(progress_of(nullptr).is_null());
+  EXPECT_TRUE(progress_of(Json::array({1})).is_null());
+  EXPECT_TRUE(progress_of({{"role", "chief"}, {"generation", 3}}).is_null());
+  const Json whole = {{"step", 12},
+                      {"totalSteps", 500},
+                      {"loss", "NaN"},
+                      {"metrics", {{"accuracy", 0.5}}},
+                      {"examplesPerSecond", 12.5},
+                      {"lastCheckpointStep", 10},
+                      {"lastCheckpointTime", "2026-01-02T03:04:05Z"},
+                      {"etaSeconds", 3},
+                      {"goodput", 0.98}};
+  EXPECT_EQ(progress_of(whole), whole);
+}
+
+TEST(Progress, LeavesOutWhatTheApiServerWouldRefuse) {
+  const Json taken = progress_of({{"step", "12"},
+                                  {"totalSteps", -1},
+                                  {"loss", std::string(65, '1')},
+                                  {"metrics", {{"accuracy", "high"}}},
+                                  {"lastCheckpointStep", 1e300},
+                                  {"goodput", 1}});
+  EXPECT_EQ(taken, (Json{{"goodput", 1}}));
+}
+
+}  // namespace
+}  // namespace muster::api
