@@ -76,8 +76,9 @@ e2e: build  ## Bring a Kubernetes up, pass the end-to-end tests on it, tear it d
 	@deploy/setup/go.sh $(CLUSTER_TOOLS) helm
 	@$(AS_ROOT) build/venv/bin/python -B -m pytest -p no:cacheprovider -v $(E2E)
 
-docs: build  ## Regenerate the reference of fields and exit codes
+docs: build  ## Regenerate the reference of fields and exit codes, and the chart's CRD
 	@build/release/bin/print_schema | /usr/bin/python3 tests/python/make_reference.py
+	@build/release/bin/muster crd >charts/muster/files/crd.yaml
 
 format:  ## Rewrite C++ sources in the project's style
 	@$(SOURCES) | xargs clang-format -i

@@ -30,7 +30,8 @@ Json build_schema() {
   spec["training"] = spec::training_schema();
   spec["training"]["nullable"] = true;
   spec["training"]["description"] =
-      "What muster-trainer trains, and how; left out by a job that brings its own image.";
+      "What muster-trainer trains, and how; left out by a job that brings its own image. "
+      "Changes only while the job is suspended.";
   for (const char* role : {"ps", "chief", "master", "worker", "evaluator"}) {
     spec["replicaSpecs"]["properties"][role] = replica_schema(role);
   }

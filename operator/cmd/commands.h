@@ -38,6 +38,9 @@ int show_logs(const LogOptions& options);
 // a checkpoint.
 int stop_job(const std::filesystem::path& directory, bool now);
 
+// The CustomResourceDefinition of TrainingJob, as YAML or JSON.
+int print_definition(bool json);
+
 // Becomes `muster-trainer <command> <arguments>`. Where its --checkpoint is a job's directory or
 // lies in one, relative paths of the data are read as the job read them.
 int exec_trainer(const std::string& command, std::vector<std::string> arguments);

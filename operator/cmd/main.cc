@@ -41,6 +41,7 @@ class Program {
     add_status();
     add_logs();
     add_stop();
+    add_crd();
     add_trainer_command("evaluate", "Loss and accuracy of a checkpoint",
                         "muster evaluate --checkpoint runs/mnist-mlp --data validation -o json");
     add_trainer_command("predict", "What a checkpoint says about single samples",
@@ -172,6 +173,14 @@ class Program {
     add_directory(command);
     command->add_flag("--now", now_, "Do not wait for a checkpoint");
     on(command, [this] { return stop_job(directory_, now_); });
+  }
+
+  void add_crd() {
+    CLI::App* command = add("crd", "Print the CustomResourceDefinition of TrainingJob",
+                            "muster crd | kubectl apply --server-side -f -");
+    command->add_option("-o,--output", output_, "yaml or json")
+        ->check(CLI::IsMember({"yaml", "json"}));
+    on(command, [this] { return print_definition(json()); });
   }
 
   // Its options are muster-trainer's, --help too.

@@ -9,6 +9,7 @@ namespace {
 
 Json layer_schema() {
   constexpr const char* kName = "^[A-Za-z][A-Za-z0-9_-]*$";
+  constexpr const char* kRules = "x-kubernetes-validations";
   const Json name = {{"type", "string"},
                      {"minLength", 1},
                      {"maxLength", 63},
@@ -44,6 +45,7 @@ Json layer_schema() {
       fields["inputs"]["maxItems"] = 1;
     }
     if (kind == "dense" || kind == "batchNormalization") fields["trainable"] = trainable;
+    if (kind == "dense") fields["biasInitializer"][kRules] = fields["kernelInitializer"][kRules];
   }
   return schema;
 }

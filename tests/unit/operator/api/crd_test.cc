@@ -1,0 +1,223 @@
+#include "operator/api/crd.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <set>
+
+#include "common/json.h"
+#include "operator/api/rules.h"
+#include "operator/api/training_job.h"
+
+namespace muster::api {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kRules = "x-kubernetes-validations";
+constexpr const char* kRefused = MUSTER_SOURCE_DIR "/tests/fixtures/trainingjob/refused.yaml";
+
+using Visitor = std::function<void(const Json& schema, const std::string& path)>;
+
+void visit(const Json& schema, const std::string& path, const Visitor& visitor) {
+  visitor(schema, path);
+  for (const auto& [name, property] : member(schema, "properties").items()) {
+    visit(property, child_path(path, name), visitor);
+  }
+  if (schema.contains("items")) visit(schema["items"], path + "[]", visitor);
+  if (schema.contains("additionalProperties")) {
+    visit(schema["additionalProperties"], path + ".*", visitor);
+  }
+}
+
+const Json& schema_of(const Json& definition) {
+  return definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+}
+
+void visit_definition(const Visitor& visitor) {
+  static const Json definition = custom_resource_definition();
+  visit(schema_of(definition), "", visitor);
+}
+
+TEST(CustomResourceDefinition, DescribesEveryField) {
+  int fields = 0;
+  visit_definition([&](const Json& schema, const std::string& path) {
+    const bool of_kubernetes = path.starts_with("metadata");
+    const bool plain_item = path.ends_with("[]") && member(schema, "type") != "object";
+    EXPECT_TRUE(of_kubernetes || plain_item || string_or(schema, "description", "").size() > 3)
+        << path;
+    ++fields;
+  });
+  EXPECT_GT(fields, 300);
+}
+
+// A comma in a description that is not quoted makes a keyword of what follows it.
+TEST(CustomResourceDefinition, IsAStructuralSchema) {
+  static const std::set<std::string> kKeywords = {"type",
+                                                  "description",
+                                                  "default",
+                                                  "nullable",
+                                                  "properties",
+                                                  "additionalProperties",
+                                                  "required",
+                                                  "items",
+                                                  "enum",
+                                                  "format",
+                                                  "pattern",
+                                                  "minimum",
+                                                  "maximum",
+                                                  "exclusiveMinimum",
+                                                  "exclusiveMaximum",
+                                                  "minLength",
+                                                  "maxLength",
+                                                  "minItems",
+                                                  "maxItems",
+                                                  "minProperties",
+                                                  "maxProperties",
+                                                  "x-kubernetes-list-type",
+                                                  "x-kubernetes-list-map-keys",
+                                                  "x-kubernetes-map-type",
+                                                  "x-kubernetes-preserve-unknown-fields",
+                                                  kRules};
+  visit_definition([](const Json& schema, const std::string& path) {
+    for (const auto& [keyword, unused] : schema.items()) {
+      EXPECT_TRUE(kKeywords.contains(keyword)) << path << ": " << keyword;
+    }
+    EXPECT_TRUE(schema.contains("type")) << path;
+    EXPECT_EQ(schema["type"] == "array", schema.contains("items")) << path;
+    EXPECT_EQ(schema["type"] == "array", schema.contains("x-kubernetes-list-type")) << path;
+    EXPECT_FALSE(schema.contains("properties") && schema.contains("additionalProperties")) << path;
+    // A null is the same as a field left out, but where a default would take its place.
+    EXPECT_TRUE(!schema.contains("nullable") || schema.contains("default")) << path;
+    for (const char* strict : {"exclusiveMinimum", "exclusiveMaximum"}) {
+      EXPECT_TRUE(!schema.contains(strict) || schema[strict].is_boolean()) << path;
+    }
+  });
+}
+
+// Kubernetes reckons with the most that a rule can cost.
+TEST(CustomResourceDefinition, BoundsEveryListOfTheSpec) {
+  visit_definition([](const Json& schema, const std::string& path) {
+    if (!path.starts_with("spec")) return;
+    EXPECT_EQ(schema["type"] == "array", schema.contains("maxItems")) << path;
+  });
+}
+
+TEST(CustomResourceDefinition, StatesEveryRuleInTheWordsOfValidate) {
+  std::map<std::string, Json> stated;  // by path and CEL
+  visit_definition([&](const Json& schema, const std::string& path) {
+    for (const Json& rule : member(schema, kRules)) {
+      stated[path + ": " + rule.at("rule").get<std::string>()] = rule;
+    }
+  });
+  for (const Rule& rule : rules()) {
+    const Json& found = stated[std::string(rule.path) + ": " + rule.cel];
+    ASSERT_TRUE(found.is_object()) << rule.cel;
+    EXPECT_EQ(found["message"], std::string("expected ") + rule.expected);
+    EXPECT_EQ(string_or(found, "fieldPath", ""),
+              *rule.blame == '\0' ? "" : std::string(".") + rule.blame);
+  }
+  for (const auto& [key, rule] : stated) {
+    EXPECT_THAT(string_or(rule, "message", string_or(rule, "messageExpression", "")),
+                HasSubstr("expected "))
+        << key;
+  }
+}
+
+// ROLE stands for each of them, and for none is left.
+TEST(CustomResourceDefinition, SaysWhatHoldsOfEachRoleForAllOfThem) {
+  std::map<std::string, int> of_role;
+  visit_definition([&](const Json& schema, const std::string&) {
+    for (const Json& rule : member(schema, kRules)) {
+      EXPECT_EQ(rule.dump().find("ROLE."), std::string::npos) << rule.dump();
+      const std::string field = string_or(rule, "fieldPath", "");
+      for (const char* role : {"ps", "chief", "master", "worker", "evaluator"}) {
+        of_role[role] += field.find(std::string(".") + role + ".template") != std::string::npos;
+      }
+    }
+  });
+  const std::map<std::string, int> three = {
+      {"ps", 3}, {"chief", 3}, {"master", 3}, {"worker", 3}, {"evaluator", 3}};
+  EXPECT_EQ(of_role, three);
+}
+
+TEST(CustomResourceDefinition, ShowsAJobByPathsThatTheSchemaHas) {
+  const Json definition = custom_resource_definition();
+  const Json& version = definition["spec"]["versions"][0];
+  const auto expect_known = [&](const std::string& path) {
+    const Json* at = &schema_of(definition);
+    for (const std::string& step : split_path(path.substr(1))) {
+      if (step == "creationTimestamp") return;
+      at = at->contains("additionalProperties") ? &(*at)["additionalProperties"]
+                                                : &member(member(*at, "properties"), step);
+      ASSERT_TRUE(at->is_object()) << path;
+    }
+  };
+  for (const Json& column : version["additionalPrinterColumns"]) {
+    const std::string path = column["jsonPath"];
+    EXPECT_THAT(path, testing::Not(HasSubstr("[-1"))) << "by its place in the list";
+    expect_known(path.substr(0, path.find("[?(@.type==")));
+  }
+  for (const auto& [name, path] : version["subresources"]["scale"].items()) {
+    expect_known(path.get<std::string>());
+  }
+}
+
+struct Refusal {
+  Document document;
+  Json entry;
+};
+
+std::vector<Refusal> refusals() {
+  const Document table = Document::load(kRefused);
+  std::vector<Refusal> list;
+  for (const Json& entry : table.value()["cases"]) {
+    Document document =
+        Document::parse(table.value()["jobs"][entry["job"].get<std::string>()].dump(), "job.yaml");
+    for (const auto& [path, value] : entry["set"].items()) document.set(path, value.dump());
+    list.push_back({std::move(document), entry});
+  }
+  return list;
+}
+
+TEST(Refused, ByValidateAboutTheFieldOfTheTable) {
+  for (Refusal& refusal : refusals()) {
+    bool found = false;
+    std::string all;
+    for (const Problem& problem : validate(refusal.document)) {
+      all += problem.text() + "\n";
+      found = found || (problem.path == refusal.entry["field"] &&
+                        problem.expected.starts_with(refusal.entry["expected"].get<std::string>()));
+    }
+    EXPECT_TRUE(found) << refusal.entry.dump() << "\n" << all;
+  }
+}
+
+// Every rule about a manifest alone has a job in the table that breaks it; tests/integration/kube
+// shows that to a server.
+TEST(Refused, ByEveryRuleOfTheDefinition) {
+  std::set<std::string> expected, fields;
+  for (const Refusal& refusal : refusals()) {
+    const Json& entry = refusal.entry;
+    if (string_or(entry, "server", "") == "accepts") continue;
+    expected.insert("expected " + entry["expected"].get<std::string>());
+    expected.insert(string_or(entry, "server", ""));
+    fields.insert(string_or(entry, "server_field", entry["field"]));
+  }
+  visit_definition([&](const Json& schema, const std::string& path) {
+    for (const Json& rule : member(schema, kRules)) {
+      if (rule["rule"].get<std::string>().find("oldSelf") != std::string::npos) continue;
+      if (rule.contains("message")) {
+        EXPECT_TRUE(expected.contains(rule["message"])) << rule["message"];
+      } else {
+        const std::string field = path + rule["fieldPath"].get<std::string>();
+        EXPECT_TRUE(path.find("[]") != std::string::npos || fields.contains(field)) << field;
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace muster::api
