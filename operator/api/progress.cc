@@ -16,7 +16,8 @@ Json progress_of(const Json& answer) {
     field.value() = value;
     if (apply_schema(schema, field).empty()) taken[name] = std::move(field.value());
   }
-  return taken;
+  const nlohmann::json sorted = taken;
+  return sorted;
 }
 
 }  // namespace muster::api

@@ -7,7 +7,8 @@ namespace muster::api {
 // What status.progress takes of a replica's answer to /progress: the fields that the schema has,
 // where they are as it says. The rest, and all of what is no object, is left out: an image of a
 // user's own may answer anything, and must not make a status that the API server refuses. Null
-// where nothing is left.
+// where nothing is left. Members come sorted by name, as the API server gives them back: a status
+// that was written and one that was read are then the same.
 Json progress_of(const Json& answer);
 
 }  // namespace muster::api

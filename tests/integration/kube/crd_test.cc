@@ -1,0 +1,390 @@
+#include "operator/api/crd.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "common/file.h"
+#include "common/json.h"
+#include "operator/api/progress.h"
+#include "operator/api/status.h"
+#include "operator/api/training_job.h"
+#include "tests/integration/kube/api_server.h"
+
+namespace muster::integration {
+
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kJobs = "/apis/muster.dev/v1alpha1/namespaces/default/trainingjobs";
+constexpr const char* kMergePatch = "application/merge-patch+json";
+
+struct Answer {
+  int status;
+  Json body;
+};
+
+bool taken(const Answer& answer) {
+  return answer.status == 200 || answer.status == 201;
+}
+
+// Without the members that are null, at any depth.
+Json without_nulls(const Json& value) {
+  Json result = value;
+  if (result.is_object()) {
+    for (const auto& [key, child] : value.items()) {
+      if (child.is_null()) {
+        result.erase(key);
+      } else {
+        result[key] = without_nulls(child);
+      }
+    }
+  } else if (result.is_array()) {
+    for (Json& child : result) child = without_nulls(child);
+  }
+  return result;
+}
+
+// The same whatever the order of members.
+nlohmann::json sorted(const Json& value) {
+  return nlohmann::json::parse(value.dump());
+}
+
+// One server for all tests of the file; each takes names of its own.
+class TrainingJobs : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    server_ = std::make_unique<ApiServer>();
+    const std::string definition = api::custom_resource_definition().dump();
+    const auto applied = server_->kubectl({"apply", "--server-side", "-f", "-"}, definition);
+    ASSERT_EQ(applied.code, 0) << applied.text;
+    const auto established = server_->kubectl(
+        {"wait", "--for=condition=Established", "--timeout=60s", "crd/trainingjobs.muster.dev"});
+    ASSERT_EQ(established.code, 0) << established.text;
+    ASSERT_TRUE(eventually([] { return send("GET", kJobs).status == 200; }));
+  }
+  static void TearDownTestSuite() { server_.reset(); }
+
+  static ApiServer& server() { return *server_; }
+
+  static Answer send(const std::string& method, const std::string& path, const Json& body = {},
+                     const std::string& type = "application/json") {
+    const test::TemporaryFolder files;
+    write_file_atomically(files.path() / "body", body.dump());
+    Process curl({"/usr/bin/curl",
+                  "-s",
+                  "--max-time",
+                  "60",
+                  "-X",
+                  method,
+                  "-H",
+                  "Content-Type: " + type,
+                  "--data-binary",
+                  "@" + (files.path() / "body").string(),
+                  "--cacert",
+                  server_->certificate("ca.crt"),
+                  "--cert",
+                  server_->certificate("admin.crt"),
+                  "--key",
+                  server_->certificate("admin.key"),
+                  "-o",
+                  files.path() / "answer",
+                  "-w",
+                  "%{http_code}",
+                  server_->url() + path},
+                 {}, files.path() / "status", Process::Limits{});
+    if (curl.wait() != 0) throw std::runtime_error("curl: " + read_file(files.path() / "status"));
+    const std::string text = read_file(files.path() / "answer");
+    return {std::stoi(read_file(files.path() / "status")), Json::parse(text, nullptr, false)};
+  }
+
+  static Answer create(const Json& job, bool keep = false) {
+    const std::string query = keep ? "" : "&dryRun=All";
+    return send("POST", std::string(kJobs) + "?fieldValidation=Strict" + query, job);
+  }
+
+  static Answer change(const std::string& name, const Json& patch,
+                       const std::string& subresource = "") {
+    return send("PATCH", std::string(kJobs) + "/" + name + subresource, patch, kMergePatch);
+  }
+
+  static void set_suspended(const std::string& name, bool suspended) {
+    const Json condition = {{"type", "Suspended"}, {"status", suspended ? "True" : "False"}};
+    const Answer answer =
+        change(name, {{"status", {{"conditions", Json::array({condition})}}}}, "/status");
+    ASSERT_TRUE(taken(answer)) << answer.body.dump();
+  }
+
+ private:
+  static std::unique_ptr<ApiServer> server_;
+};
+std::unique_ptr<ApiServer> TrainingJobs::server_;
+
+Json job_named(const std::string& name) {
+  Document document = Document::load(MUSTER_SOURCE_DIR "/examples/mnist-mlp.yaml");
+  document.set("metadata.name", name);
+  return document.value();
+}
+
+TEST_F(TrainingJobs, AreDefinedByAStructuralSchema) {
+  const auto got = server().kubectl({"get", "crd", "trainingjobs.muster.dev", "-o", "json"});
+  const Json definition = Json::parse(got.text);
+  std::map<std::string, std::string> conditions;
+  for (const Json& condition : definition["status"]["conditions"]) {
+    conditions[condition["type"]] = condition["status"];
+  }
+  EXPECT_EQ(conditions["NamesAccepted"], "True");
+  EXPECT_EQ(conditions["Established"], "True");
+  EXPECT_FALSE(conditions.contains("NonStructuralSchema"));
+}
+
+TEST_F(TrainingJobs, AreTakenAsTheExamplesHaveThemWithTheDefaultsOfValidate) {
+  int examples = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(MUSTER_SOURCE_DIR "/examples")) {
+    if (entry.path().extension() != ".yaml") continue;
+    ++examples;
+    Document document = Document::load(entry.path());
+    const Answer answer = create(document.value());
+    ASSERT_TRUE(taken(answer)) << entry.path() << "\n" << answer.body.dump(1);
+    EXPECT_TRUE(api::validate(document).empty());
+    EXPECT_EQ(sorted(answer.body["spec"]), sorted(without_nulls(document.value()["spec"])))
+        << entry.path();
+  }
+  EXPECT_GE(examples, 4);
+}
+
+TEST_F(TrainingJobs, TakeANullForWhatIsLeftOut) {
+  Json job = job_named("nulls");
+  for (const char* field : {"elastic", "successPolicy", "failurePolicy"}) job["spec"][field] = {};
+  job["spec"]["training"]["steps"] = nullptr;
+  job["spec"]["training"]["checkpoint"] = {{"everySeconds", nullptr}, {"everySteps", nullptr}};
+  job["spec"]["storage"] = nullptr;
+  const Answer answer = create(job);
+  ASSERT_TRUE(taken(answer)) << answer.body.dump(1);
+  const Json& checkpoint = answer.body["spec"]["training"]["checkpoint"];
+  EXPECT_TRUE(checkpoint.contains("everySeconds") && checkpoint["everySeconds"].is_null());
+  EXPECT_FALSE(checkpoint.contains("everySteps"));
+  EXPECT_EQ(answer.body["spec"]["storage"]["mountPath"], "/muster");
+}
+
+// Whether the answer names `field` and says `text` of it. A field that is unknown or cannot be read
+// at all is told before the schema is asked, in one message.
+bool says(const Answer& answer, const std::string& field, const std::string& text) {
+  for (const Json& cause : member(member(answer.body, "details"), "causes")) {
+    if (string_or(cause, "field", "") == field &&
+        string_or(cause, "message", "").find(text) != std::string::npos) {
+      return true;
+    }
+  }
+  const std::string message = string_or(answer.body, "message", "");
+  return answer.status == 400 && message.find(text) != std::string::npos &&
+         message.find(split_path(field).back()) != std::string::npos;
+}
+
+TEST_F(TrainingJobs, AreRefusedAsTheTableSays) {
+  const Document table =
+      Document::load(MUSTER_SOURCE_DIR "/tests/fixtures/trainingjob/refused.yaml");
+  for (const auto& [name, job] : table.value()["jobs"].items()) {
+    const Answer answer = create(job);
+    EXPECT_TRUE(taken(answer)) << name << "\n" << answer.body.dump(1);
+  }
+  for (const Json& entry : table.value()["cases"]) {
+    Document document =
+        Document::parse(table.value()["jobs"][entry["job"].get<std::string>()].dump(), "job.yaml");
+    for (const auto& [path, value] : entry["set"].items()) document.set(path, value.dump());
+    const Answer answer = create(document.value());
+    const std::string by_rule = "expected " + entry["expected"].get<std::string>();
+    const std::string text = string_or(entry, "server", by_rule);
+    const std::string shown = entry.dump() + "\n" + answer.body.dump(1);
+    if (text == "accepts") {
+      EXPECT_TRUE(taken(answer)) << shown;
+      EXPECT_TRUE(entry.contains("because")) << shown;
+    } else {
+      EXPECT_FALSE(taken(answer)) << shown;
+      EXPECT_TRUE(says(answer, string_or(entry, "server_field", entry["field"]), text)) << shown;
+    }
+  }
+}
+
+struct Change {
+  Json patch;         // of spec
+  std::string field;  // that the refusal names
+  std::string text;
+};
+
+TEST_F(TrainingJobs, KeepTrainingTemplatesStorageAndRolesWhileTheyAreNotSuspended) {
+  const auto env = [](const char* value) {
+    const Json variable = {{"name", "A"}, {"value", value}};
+    const Json container = {{"name", "trainer"}, {"env", Json::array({variable})}};
+    const Json containers = Json::array({container});
+    return Json{{"spec", {{"containers", containers}, {"nodeSelector", {{"disk", value}}}}}};
+  };
+  Json job = job_named("kept");
+  job["spec"]["storage"]["volume"] = {{"persistentVolumeClaim", {{"claimName", "shared"}}}};
+  job["spec"]["replicaSpecs"]["worker"]["template"] = env("a");
+  const Answer created = create(job, true);
+  ASSERT_TRUE(taken(created)) << created.body.dump(1);
+
+  const std::string alone = "expected no change but while the job is suspended";
+  const std::string roles = "expected the same roles but while the job is suspended";
+  Json other_selector = env("a");
+  other_selector["spec"]["nodeSelector"]["disk"] = "b";
+  const std::vector<Change> changes = {
+      {{{"training", {{"batchSize", 48}}}}, "spec.training", alone},
+      {{{"training", {{"optimizer", {{"beta1", 0.5}}}}}}, "spec.training", alone},
+      {{{"storage", {{"mountPath", "/other"}}}}, "spec.storage", alone},
+      {{{"storage",
+         {{"volume", {{"persistentVolumeClaim", nullptr}, {"emptyDir", {{"a", "b"}}}}}}}},
+       "spec.storage",
+       alone},
+      {{{"replicaSpecs", {{"evaluator", nullptr}}}}, "spec.replicaSpecs", roles},
+      {{{"replicaSpecs", {{"chief", nullptr}, {"master", Json::object()}}}},
+       "spec.replicaSpecs",
+       roles},
+      {{{"replicaSpecs", {{"worker", {{"template", nullptr}}}}}},
+       "spec.replicaSpecs.worker.template",
+       alone},
+      {{{"replicaSpecs", {{"worker", {{"template", env("c")}}}}}},
+       "spec.replicaSpecs.worker.template",
+       alone},
+      {{{"replicaSpecs", {{"worker", {{"template", other_selector}}}}}},
+       "spec.replicaSpecs.worker.template",
+       alone},
+      {{{"replicaSpecs", {{"ps", {{"template", env("a")}}}}}},
+       "spec.replicaSpecs.ps.template",
+       alone},
+  };
+  const std::string dry = "?dryRun=All";
+  const auto try_all = [&](bool suspended) {
+    for (const Change& item : changes) {
+      const Answer answer =
+          send("PATCH", std::string(kJobs) + "/kept" + dry, {{"spec", item.patch}}, kMergePatch);
+      EXPECT_EQ(taken(answer), suspended) << item.patch.dump() << "\n" << answer.body.dump(1);
+      if (!suspended) {
+        EXPECT_TRUE(says(answer, item.field, item.text)) << item.patch.dump() << "\n"
+                                                         << answer.body.dump(1);
+      }
+    }
+  };
+  try_all(false);  // no status yet
+  set_suspended("kept", false);
+  try_all(false);
+  set_suspended("kept", true);
+  try_all(true);
+
+  set_suspended("kept", false);
+  for (const Json& patch :
+       {Json{{"suspend", true}}, Json{{"replicaSpecs", {{"worker", {{"replicas", 3}}}}}},
+        Json{{"runPolicy", {{"backoffLimit", 9}}}}}) {
+    const Answer answer = change("kept", {{"spec", patch}});
+    EXPECT_TRUE(taken(answer)) << patch.dump() << "\n" << answer.body.dump(1);
+  }
+}
+
+TEST_F(TrainingJobs, KeepWhoManagesThem) {
+  ASSERT_TRUE(taken(create(job_named("managed"), true)));
+  set_suspended("managed", true);
+  const Answer answer = change("managed", {{"spec", {{"managedBy", "kueue.x-k8s.io/multikueue"}}}});
+  EXPECT_EQ(answer.status, 422);
+  EXPECT_TRUE(says(answer, "spec.managedBy", "expected no change")) << answer.body.dump(1);
+}
+
+api::JobStatus status_of_a_run() {
+  using namespace std::chrono_literals;
+  const api::Time time = api::Time(1795262400250ms);
+  api::JobStatus status;
+  status.observed_generation = 1;
+  status.conditions = {{"Accepted", true, "Valid", "the job can be run", time},
+                       {"Running", true, "AllReplicasReady", "all 4 replicas are ready", time},
+                       {"Restarting", false, "AllReplicasReady", "", time}};
+  status.start_time = time;
+  status.replica_statuses[api::Role::worker] = {2, 3, 0, 0, 1};
+  api::ReplicaRecord record;
+  record.index = 1;
+  record.attempt = 1;
+  record.restarts = 1;
+  record.exit_code = 137;
+  record.not_before = time;
+  status.records = {api::ReplicaRecord{}, record};
+  status.counted_uids = {"6b2c1a54-5a0d-4a4e-9c8e-0a3f7f1f2b11"};
+  status.restarts = 1;
+  status.progress = api::progress_of(
+      {{"step", 1200}, {"totalSteps", 3750}, {"loss", "0.0421"}, {"goodput", 1.0}});
+  return status;
+}
+
+TEST_F(TrainingJobs, HaveAStatusApartThatComesBackWithoutLoss) {
+  Json job = job_named("status");
+  job["status"] = {{"restarts", 7}};
+  const Answer created = create(job, true);
+  ASSERT_TRUE(taken(created)) << created.body.dump(1);
+  EXPECT_FALSE(created.body.contains("status"));
+
+  Json seen = created.body;
+  seen["spec"]["suspend"] = true;
+  seen["status"] = api::to_json(status_of_a_run());
+  const Answer written =
+      send("PUT", std::string(kJobs) + "/status/status?fieldValidation=Strict", seen);
+  ASSERT_TRUE(taken(written)) << written.body.dump(1);
+  EXPECT_EQ(written.body["spec"]["suspend"], false);
+  EXPECT_EQ(sorted(written.body["status"]), sorted(seen["status"]));
+  EXPECT_EQ(api::to_job_status(written.body["status"]), status_of_a_run());
+}
+
+TEST_F(TrainingJobs, ScaleTheirWorkers) {
+  ASSERT_TRUE(taken(create(job_named("scaled"), true)));
+  Json status = api::to_json(status_of_a_run());
+  status["labelSelector"] = "a=b";
+  ASSERT_TRUE(taken(change("scaled", {{"status", status}}, "/status")));
+  const auto scaled = server().kubectl({"scale", "tj/scaled", "--replicas=5"});
+  EXPECT_EQ(scaled.code, 0) << scaled.text;
+  const Answer scale = send("GET", std::string(kJobs) + "/scaled/scale");
+  EXPECT_EQ(scale.body["spec"]["replicas"], 5);
+  EXPECT_EQ(scale.body["status"]["replicas"], 3);
+  EXPECT_EQ(scale.body["status"]["selector"], "a=b");
+  const Answer job = send("GET", std::string(kJobs) + "/scaled");
+  EXPECT_EQ(job.body["spec"]["replicaSpecs"]["worker"]["replicas"], 5);
+  EXPECT_NE(server().kubectl({"scale", "tj/scaled", "--replicas=1001"}).code, 0);
+}
+
+TEST_F(TrainingJobs, AreListedWithStateStepsLossAndReplicas) {
+  ASSERT_TRUE(taken(create(job_named("listed"), true)));
+  ASSERT_TRUE(taken(change("listed", {{"status", api::to_json(status_of_a_run())}}, "/status")));
+  const auto short_list = server().kubectl({"get", "tj", "listed"});
+  EXPECT_THAT(short_list.text,
+              testing::ContainsRegex("NAME +STATE +STEPS +LOSS +READY +RESTARTS +AGE"));
+  EXPECT_THAT(short_list.text,
+              testing::ContainsRegex("listed +Running +1200/3750 +0.0421 +2/3 +1 +[0-9]"));
+  const auto wide = server().kubectl({"get", "tj", "listed", "-o", "wide"});
+  EXPECT_THAT(wide.text, HasSubstr("AllReplicasReady"));
+  EXPECT_THAT(server().kubectl({"get", "all"}).text, HasSubstr("trainingjob.muster.dev/listed"));
+}
+
+void expect_described(const Json& schema, const std::string& path, int& fields) {
+  for (const auto& [name, property] : member(schema, "properties").items()) {
+    const std::string child = child_path(path, name);
+    ++fields;
+    EXPECT_TRUE(property.contains("description")) << child;
+    // What stands in `metadata` is Kubernetes' own, in a schema of its own.
+    expect_described(property, child, fields);
+    expect_described(member(property, "items"), child + "[]", fields);
+  }
+}
+
+TEST_F(TrainingJobs, AreExplainedFieldByField) {
+  const Answer answer = send("GET", "/openapi/v3/apis/muster.dev/v1alpha1");
+  const Json& schemas = answer.body["components"]["schemas"];
+  int fields = 0;
+  expect_described(schemas.at("dev.muster.v1alpha1.TrainingJob"), "", fields);
+  EXPECT_GT(fields, 300);
+  const auto explained = server().kubectl({"explain", "trainingjob.spec.training.batchSize"});
+  EXPECT_THAT(explained.text, HasSubstr("Samples of one step of one replica."));
+  EXPECT_THAT(explained.text, Not(HasSubstr("<no description>")));
+}
+
+}  // namespace
+
+}  // namespace muster::integration
