@@ -1,0 +1,102 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "common/document.h"
+#include "operator/kube/api_error.h"
+#include "operator/kube/resource.h"
+#include "operator/kube/transport.h"
+
+namespace muster::kube {
+
+struct ObjectName {
+  std::string name_space;
+  std::string name;
+};
+
+// What must hold of the object at the time of the write; an empty one is not asked for.
+struct Preconditions {
+  std::string uid;
+  std::string resource_version;
+};
+
+enum class PatchKind { merge, json, apply };
+
+struct WriteOptions {
+  bool dry_run = false;     // everything is checked, nothing is kept
+  std::string subresource;  // "status", ...
+  bool strict = false;      // unknown fields are refused (fieldValidation=Strict)
+  bool force = false;       // apply only: take fields from other managers
+  std::string field_manager = "muster-operator";
+};
+
+struct ListOptions {
+  std::string label_selector;
+  std::string field_selector;
+  int limit = 500;  // of a page; 0: all at once
+};
+
+// The verbs of the API over a Transport, on whole objects as JSON. Blocks; every call ends by its
+// deadline, in which 429 and 503 with Retry-After are waited for and tried again. Throws ApiInvalid
+// or ApiUnavailable (api_error.h). Thread-safe.
+class Client {
+ public:
+  struct Settings {
+    std::chrono::milliseconds deadline{30'000};  // of a call, retries and all
+  };
+  // `stop` ends waits between retries. `transport` must outlive the client.
+  explicit Client(Transport& transport, Settings settings, std::stop_token stop = {})
+      : transport_(transport), settings_(settings), stop_(std::move(stop)) {}
+  explicit Client(Transport& transport) : Client(transport, Settings{}) {}
+
+  // Nothing where there is no such object (404). Live: never from a cache.
+  std::optional<Json> get(const Resource& resource, const ObjectName& object) const;
+
+  // Every item, page by page; an empty namespace means all of them. For objects kept in view use a
+  // Reflector instead.
+  std::vector<Json> list(const Resource& resource, const std::string& name_space,
+                         const ListOptions& options) const;
+
+  // All answer with the object as the server keeps it (as it would, in a dry run).
+  // metadata.namespace is read from the body. A create that finds the name taken throws
+  // ApiUnavailable with already_exists(): the caller looks whose it is. That also follows a create
+  // of ours whose answer was lost.
+  Json create(const Resource& resource, const Json& object, const WriteOptions& options = {}) const;
+  // PUT: metadata.resourceVersion, where the body has it, must be the newest (else conflict()).
+  Json update(const Resource& resource, const Json& object, const WriteOptions& options = {}) const;
+  // Merge and apply patches get the preconditions as metadata.{uid, resourceVersion}, JSON patches
+  // as `test` operations before the others; one that does not hold is a conflict() (a JSON patch's:
+  // ApiInvalid, 422).
+  Json patch(const Resource& resource, const ObjectName& object, PatchKind kind, Json patch,
+             const Preconditions& preconditions = {}, const WriteOptions& options = {}) const;
+
+  struct RemoveOptions {
+    Preconditions preconditions;
+    std::optional<int64_t> grace_seconds;  // the object's own where left out
+    std::string propagation = "Background";
+    bool dry_run = false;
+  };
+  // False where there was no such object. Another uid or version is a conflict().
+  bool remove(const Resource& resource, const ObjectName& object,
+              const RemoveOptions& options) const;
+
+ private:
+  Response call(Request request) const;
+  Json answer(Request request) const;
+
+  Transport& transport_;
+  const Settings settings_;
+  const std::stop_token stop_;
+};
+
+// Runs work(0) ... work(count - 1) on up to `limit` threads. Begins with one, then two, four, ...
+// at a time while all succeed, so that a quota that is used up is not asked a hundred times: after
+// a failure nothing more is begun, and the first error (lowest index) is thrown when what was begun
+// has ended.
+void in_parallel(size_t count, size_t limit, const std::function<void(size_t)>& work);
+
+}  // namespace muster::kube

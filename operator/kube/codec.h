@@ -1,0 +1,46 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "operator/kube/api_error.h"
+#include "operator/kube/objects.h"
+
+namespace muster::kube {
+
+// Reads what the API server sends, in one pass (simdjson), into the structs of objects.h. T is Pod,
+// Service or WholeObject. Text that is no JSON, or not of the shape of the API, throws Unavailable:
+// it was cut off or mangled on its way, and may be whole the next time.
+
+template <class T>
+struct ListPage {
+  std::vector<T> items;
+  std::string resource_version;
+  std::string next;  // `continue`: empty on the last page
+};
+template <class T>
+ListPage<T> decode_list(std::string_view text);
+
+enum class EventType { added, modified, deleted, bookmark, error };
+
+template <class T>
+struct WatchEvent {
+  EventType type = EventType::bookmark;
+  T object;          // of added, modified, deleted; of a bookmark only its resource_version
+  ApiStatus status;  // of an error
+};
+template <class T>
+WatchEvent<T> decode_event(std::string_view line);
+
+// One object, as a write answers it.
+template <class T>
+T decode_object(std::string_view text);
+
+// RFC 3339, with or without a fraction, in UTC; nothing where it is not.
+std::optional<Time> parse_time(std::string_view text);
+// "2026-01-02T03:04:05Z"; with 6 digits of a fraction for a Lease's MicroTime.
+std::string time_text(Time time);
+std::string micro_time_text(Time time);
+
+}  // namespace muster::kube

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <string>
+
+namespace muster::kube {
+
+// A secret or certificate: in place, or in a file that is read again as it is rotated.
+struct PemSource {
+  std::string text;
+  std::filesystem::path file;
+  bool empty() const { return text.empty() && file.empty(); }
+};
+
+// How to reach an API server, and as whom.
+struct Config {
+  std::string server;           // "https://host:port[/prefix]"
+  std::string tls_server_name;  // to expect in its certificate instead of the host; may be empty
+  PemSource authority;          // CA; empty: the system's
+  PemSource certificate, key;   // of the client; may be empty
+  PemSource token;              // may be empty
+  std::string name_space = "default";
+};
+
+// A kubeconfig's current context, or `context`. Relative paths count from its folder. Throws
+// Invalid, naming file and field, for what is missing and for what Muster cannot do: exec and
+// auth-provider plug-ins, proxy-url, username and password, insecure-skip-tls-verify,
+// impersonation.
+Config load_kubeconfig(const std::filesystem::path& path, const std::string& context = {});
+
+// A pod's service account. Throws Invalid where this is no pod.
+Config in_cluster_config();
+
+// `kubeconfig` if given, else $KUBECONFIG, else in a pod its service account, else ~/.kube/config.
+Config find_config(const std::filesystem::path& kubeconfig = {}, const std::string& context = {});
+
+}  // namespace muster::kube

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <tuple>
+
+#include "operator/kube/client.h"
+#include "operator/kube/objects.h"
+
+namespace muster::kube {
+
+// What an Event is about.
+struct EventSubject {
+  std::string api_version;
+  std::string kind;
+  std::string name_space;
+  std::string name;
+  std::string uid;
+  auto operator<=>(const EventSubject&) const = default;
+};
+
+struct EventText {
+  bool warning = false;
+  std::string reason;   // one CamelCase word
+  std::string message;  // cut at 1,024 bytes, between characters
+};
+
+struct EventLimits {
+  size_t waiting = 1'000;             // kinds of event not yet written; more are dropped
+  size_t remembered = 4'000;          // kinds of event whose count is known
+  std::chrono::seconds again{10};     // between two writes of one Event
+  double per_second = 5, burst = 25;  // writes, all together
+};
+
+// Which Event objects to write, when and with what count: one object for each (subject, reason,
+// message), however often it happens. Has no clock and does no I/O.
+class EventLedger {
+ public:
+  struct Write {
+    EventSubject subject;
+    EventText text;
+    int count = 1;      // since this process began
+    int unwritten = 1;  // of them not yet in the object
+    Time first{}, last{};
+    std::string name;  // of the Event object: the same for the same thing in every process
+  };
+
+  explicit EventLedger(EventLimits limits = {}) : limits_(limits) {}
+  // False: dropped, since too many wait.
+  bool record(const EventSubject& subject, EventText text, Time now);
+  // The next one that is due, if the rate allows one now.
+  std::optional<Write> take(Time now);
+  // When take() may have one; nothing: not before another record().
+  std::optional<Time> next() const;
+
+ private:
+  struct Entry {
+    Write write;
+    std::optional<Time> due;  // nothing: written
+    Time written{};
+  };
+  void forget_old();
+
+  const EventLimits limits_;
+  std::map<std::string, Entry> entries_;  // by name of the object, with its namespace
+  size_t waiting_ = 0;
+  double tokens_ = 0;
+  std::optional<Time> filled_;
+};
+
+// Writes Events in the background. Nothing waits for them, and one that cannot be written is tried
+// a few times and then dropped: an Event is a courtesy.
+class EventWriter {
+ public:
+  EventWriter(const Client& client, std::string component, EventLimits limits = {});
+
+  // Never blocks. Thread-safe.
+  void emit(const EventSubject& subject, EventText text);
+  // Until `stop`; what is due by then is still written, within two seconds.
+  void run(const std::stop_token& stop);
+  uint64_t dropped() const;
+
+ private:
+  void write(const EventLedger::Write& write) const;
+
+  const Client& client_;
+  const std::string component_;
+  mutable std::mutex mutex_;
+  std::condition_variable_any changed_;
+  EventLedger ledger_;
+  uint64_t dropped_ = 0;
+};
+
+// The Event object of a write.
+Json to_json(const EventLedger::Write& write, const std::string& component);
+
+}  // namespace muster::kube

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/document.h"
+#include "operator/api/training_job.h"
+
+namespace muster::kube {
+
+using api::Time;
+
+// Objects as they are kept in view: what decisions need of them and nothing more.
+
+struct ObjectMeta {
+  std::string name;
+  std::string name_space;
+  std::string uid;
+  std::string resource_version;
+  int64_t generation = 0;
+  std::optional<Time> created;
+  std::optional<Time> deleted;  // deletionTimestamp: asked to leave, gone at the latest then
+  std::map<std::string, std::string> labels;
+  std::vector<std::string> finalizers;
+  std::string owner_uid;   // of the controller among the owners; "" if none
+  std::string owner_name;  // its name
+  // "<namespace>/<name>".
+  std::string key() const { return name_space + "/" + name; }
+  std::string label(const std::string& key) const;  // "" where there is none
+};
+
+struct ContainerStatus {
+  enum class State { waiting, running, terminated };
+  std::string name;
+  State state = State::waiting;
+  bool ready = false;
+  int restarts = 0;
+  std::string reason;            // of waiting or terminated: CrashLoopBackOff, OOMKilled, ...
+  std::string message;           // its end: a terminated container's last words
+  std::optional<int> exit_code;  // of `terminated`
+  std::optional<int> signal;     // of `terminated`
+  std::optional<Time> started, finished;
+  // How it ended before it was restarted last.
+  std::optional<int> last_exit_code;
+  std::string last_reason;
+  std::string last_message;
+  std::optional<Time> last_finished;
+};
+
+struct PodCondition {
+  std::string type;  // Ready, PodScheduled, DisruptionTarget, ...
+  bool status = false;
+  std::string reason;
+  std::string message;
+  std::optional<Time> last_transition;
+};
+
+struct Pod {
+  ObjectMeta meta;
+  std::string node;  // "" until it is scheduled
+  std::string ip;
+  std::string phase;   // Pending, Running, Succeeded, Failed, Unknown
+  std::string reason;  // Evicted, NodeLost, ...
+  std::string message;
+  std::optional<Time> started;
+  std::vector<std::string> containers;  // of the spec, in order
+  std::vector<PodCondition> conditions;
+  std::vector<ContainerStatus> container_statuses;
+  std::vector<ContainerStatus> init_container_statuses;
+  const PodCondition* condition(const std::string& type) const;
+};
+
+struct Service {
+  ObjectMeta meta;
+  std::string cluster_ip;  // "None": headless
+  std::map<std::string, std::string> selector;
+};
+
+// An object kept whole, but for metadata.managedFields: a TrainingJob.
+struct WholeObject {
+  ObjectMeta meta;
+  Json value;
+};
+
+}  // namespace muster::kube

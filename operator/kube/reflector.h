@@ -1,0 +1,71 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <stop_token>
+#include <string>
+
+#include "operator/kube/resource.h"
+#include "operator/kube/store.h"
+#include "operator/kube/transport.h"
+
+namespace muster::kube {
+
+// Keeps a Mirror like the API server: a list in pages, then watches from where it ended, with
+// bookmarks; a new list when the server has forgotten that place (410), and pauses with jitter
+// between failures. Survives restarts of the server and connections that die silently.
+class Reflector {
+ public:
+  struct Settings {
+    Resource resource;
+    std::string name_space;      // empty: all
+    std::string label_selector;  // "muster.dev/job"
+    int page = 500;
+    // A watch is asked to end after a time between these two, so that the load of many spreads.
+    std::chrono::seconds shortest_watch{300}, longest_watch{600};
+    std::chrono::milliseconds first_pause{100}, longest_pause{30'000};
+  };
+  // What became of a round that did not end as it should: "list of pods: 403 Forbidden: ...".
+  using Report = std::function<void(const std::string& trouble, std::chrono::milliseconds pause)>;
+  // Waits, or returns false at once when asked to stop. A test's does not wait.
+  using Wait = std::function<bool(std::chrono::milliseconds, const std::stop_token&)>;
+
+  Reflector(Transport& transport, Mirror& mirror, Settings settings, Report report);
+  Reflector(Transport& transport, Mirror& mirror, Settings settings, Report report, Wait wait,
+            std::function<uint64_t()> random);
+
+  // Until `stop`. On a thread of the caller's.
+  void run(const std::stop_token& stop);
+
+  // A first list is complete: what is in the mirror is what the server had.
+  bool synced() const { return synced_; }
+  // Blocks until synced() or `stop`; false: stopped.
+  bool wait_synced(const std::stop_token& stop) const;
+
+ private:
+  // Why a list or a watch ended, and so what is next.
+  struct Outcome {
+    bool progress = false;  // something came: pauses begin anew
+    bool relist = false;
+    bool pause = false;  // before what is next
+    std::string trouble;
+    std::optional<std::chrono::seconds> retry_after;
+  };
+  Outcome list(const std::stop_token& stop);
+  Outcome watch(const std::stop_token& stop);
+  std::chrono::milliseconds pause_after(const Outcome& outcome);
+
+  Transport& transport_;
+  Mirror& mirror_;
+  const Settings settings_;
+  const Report report_;
+  const Wait wait_;
+  const std::function<uint64_t()> random_;
+  std::string resource_version_;  // empty: a list is due
+  int failures_ = 0;
+  bool whole_list_ = false;  // pages expired while they were read: all at once
+  std::atomic<bool> synced_ = false;
+};
+
+}  // namespace muster::kube

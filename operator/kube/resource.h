@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+
+namespace muster::kube {
+
+// A kind of object as the API addresses it.
+struct Resource {
+  std::string group;  // "" for the core group
+  std::string version;
+  std::string plural;
+  std::string kind;
+
+  std::string api_version() const { return group.empty() ? version : group + "/" + version; }
+
+  // "/apis/<group>/<version>/namespaces/<namespace>/<plural>/<name>/<subresource>"; what is empty
+  // is left out, an empty namespace being all of them. Names are percent-encoded.
+  std::string path(const std::string& name_space, const std::string& name = {},
+                   const std::string& subresource = {}) const;
+};
+
+Resource pods();
+Resource services();
+Resource events();
+Resource leases();
+Resource training_jobs();  // muster.dev/v1alpha1
+Resource pod_groups(const std::string& group, const std::string& version);
+
+}  // namespace muster::kube
