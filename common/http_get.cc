@@ -46,11 +46,11 @@ http::client::http_client_config client_config(std::chrono::milliseconds timeout
 
 }  // namespace
 
-void initialize_http_threads() {
+void initialize_http_threads(size_t threads) {
   static std::once_flag once;
-  std::call_once(once, [] {
+  std::call_once(once, [threads] {
     try {
-      crossplat::threadpool::initialize_with_threads(2);
+      crossplat::threadpool::initialize_with_threads(threads);
     } catch (const std::exception&) {
       // The program has chosen a pool of its own already.
     }

@@ -19,7 +19,8 @@ struct ApiStatus {
   std::optional<std::chrono::seconds> retry_after;
   bool sent = true;  // the server may have seen the request
 
-  bool not_found() const { return code == 404; }
+  // The object is not there; a 404 without this reason says that the kind is not.
+  bool not_found() const { return code == 404 && reason == "NotFound"; }
   bool already_exists() const { return code == 409 && reason == "AlreadyExists"; }
   bool conflict() const { return code == 409 && reason != "AlreadyExists"; }
   bool gone() const { return code == 410; }

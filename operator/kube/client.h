@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -53,7 +52,8 @@ class Client {
       : transport_(transport), settings_(settings), stop_(std::move(stop)) {}
   explicit Client(Transport& transport) : Client(transport, Settings{}) {}
 
-  // Nothing where there is no such object (404). Live: never from a cache.
+  // Nothing where there is no such object; a kind that the server does not know is ApiUnavailable.
+  // Live: never from a cache.
   std::optional<Json> get(const Resource& resource, const ObjectName& object) const;
 
   // Every item, page by page; an empty namespace means all of them. For objects kept in view use a
@@ -92,11 +92,5 @@ class Client {
   const Settings settings_;
   const std::stop_token stop_;
 };
-
-// Runs work(0) ... work(count - 1) on up to `limit` threads. Begins with one, then two, four, ...
-// at a time while all succeed, so that a quota that is used up is not asked a hundred times: after
-// a failure nothing more is begun, and the first error (lowest index) is thrown when what was begun
-// has ended.
-void in_parallel(size_t count, size_t limit, const std::function<void(size_t)>& work);
 
 }  // namespace muster::kube

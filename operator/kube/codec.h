@@ -37,10 +37,4 @@ WatchEvent<T> decode_event(std::string_view line);
 template <class T>
 T decode_object(std::string_view text);
 
-// RFC 3339, with or without a fraction, in UTC; nothing where it is not.
-std::optional<Time> parse_time(std::string_view text);
-// "2026-01-02T03:04:05Z"; with 6 digits of a fraction for a Lease's MicroTime.
-std::string time_text(Time time);
-std::string micro_time_text(Time time);
-
 }  // namespace muster::kube

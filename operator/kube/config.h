@@ -1,9 +1,6 @@
 #pragma once
 
-#include <chrono>
 #include <filesystem>
-#include <mutex>
-#include <optional>
 #include <string>
 
 namespace muster::kube {
@@ -31,8 +28,9 @@ struct Config {
 // impersonation.
 Config load_kubeconfig(const std::filesystem::path& path, const std::string& context = {});
 
-// A pod's service account. Throws Invalid where this is no pod.
-Config in_cluster_config();
+// A pod's service account, in the folder `account`. Throws Invalid where this is no pod.
+Config in_cluster_config(
+    const std::filesystem::path& account = "/var/run/secrets/kubernetes.io/serviceaccount");
 
 // `kubeconfig` if given, else $KUBECONFIG, else in a pod its service account, else ~/.kube/config.
 Config find_config(const std::filesystem::path& kubeconfig = {}, const std::string& context = {});

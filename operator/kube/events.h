@@ -2,12 +2,11 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
-#include <tuple>
 
 #include "operator/kube/client.h"
 #include "operator/kube/objects.h"
@@ -44,8 +43,8 @@ class EventLedger {
   struct Write {
     EventSubject subject;
     EventText text;
-    int count = 1;      // since this process began
-    int unwritten = 1;  // of them not yet in the object
+    int unwritten = 1;       // times it happened that are not in the object yet
+    bool first_time = true;  // in this process: there may be no object yet
     Time first{}, last{};
     std::string name;  // of the Event object: the same for the same thing in every process
   };
@@ -55,6 +54,8 @@ class EventLedger {
   bool record(const EventSubject& subject, EventText text, Time now);
   // The next one that is due, if the rate allows one now.
   std::optional<Write> take(Time now);
+  // A write that take() gave did not succeed: it comes again, three times in all.
+  void failed(const Write& write, Time now);
   // When take() may have one; nothing: not before another record().
   std::optional<Time> next() const;
 
@@ -63,21 +64,24 @@ class EventLedger {
     Write write;
     std::optional<Time> due;  // nothing: written
     Time written{};
+    int failures = 0;
   };
-  void forget_old();
+  void wait_until(Entry& entry, Time due);
+  void forget_one();
+  void refill(Time now);
 
   const EventLimits limits_;
   std::map<std::string, Entry> entries_;  // by name of the object, with its namespace
   size_t waiting_ = 0;
-  double tokens_ = 0;
-  std::optional<Time> filled_;
+  double tokens_ = 0;  // writes allowed now
+  std::optional<Time> refilled_;
 };
 
 // Writes Events in the background. Nothing waits for them, and one that cannot be written is tried
 // a few times and then dropped: an Event is a courtesy.
 class EventWriter {
  public:
-  EventWriter(const Client& client, std::string component, EventLimits limits = {});
+  EventWriter(Transport& transport, std::string component, EventLimits limits = {});
 
   // Never blocks. Thread-safe.
   void emit(const EventSubject& subject, EventText text);
@@ -86,9 +90,12 @@ class EventWriter {
   uint64_t dropped() const;
 
  private:
+  std::optional<EventLedger::Write> take();
   void write(const EventLedger::Write& write) const;
+  void try_to_write(const EventLedger::Write& write);
+  void flush();
 
-  const Client& client_;
+  const Client client_;
   const std::string component_;
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
@@ -96,7 +103,7 @@ class EventWriter {
   uint64_t dropped_ = 0;
 };
 
-// The Event object of a write.
+// The Event object that a first write makes.
 Json to_json(const EventLedger::Write& write, const std::string& component);
 
 }  // namespace muster::kube

@@ -17,7 +17,6 @@ class HttpTransport final : public Transport {
  public:
   struct Settings {
     int in_flight = 16;                        // calls at a time; others wait for their turn
-    std::chrono::seconds connect{10};          // patience with connecting and TLS
     std::chrono::seconds silence{120};         // patience with a stream that says nothing
     size_t largest_answer = 64 * 1024 * 1024;  // bytes of a body
     size_t longest_line = 8 * 1024 * 1024;     // bytes of a line of a stream

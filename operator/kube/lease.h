@@ -56,36 +56,45 @@ LeaseRecord next_record(const SeenLease& seen, LeaseAction action, const LeaseSe
 Json to_json(const LeaseRecord& record, const LeaseSettings& settings);
 LeaseRecord to_lease_record(const Json& object);
 
-// Takes and keeps the lease. leads() turns false by itself, by the clock, before anybody else can
-// take it: ask before each write.
+// Takes and keeps the lease, over a transport that others should not keep busy. leads() turns false
+// by itself, by the clock, before anybody else can take it: ask before each write.
 class LeaderElection {
  public:
-  // `on_change(true)` when the lease was got, `on_change(false)` when it was lost; on run()'s
-  // thread.
-  LeaderElection(const Client& client, LeaseSettings settings,
-                 std::function<void(bool leads)> on_change);
+  // Told on run()'s thread: `true` when the lease was got, `false` when it was lost.
+  using OnChange = std::function<void(bool leads)>;
+  using Clock = std::function<BootTime()>;
+  // Waits, or returns false at once when asked to stop.
+  using Wait = std::function<bool(std::chrono::milliseconds, const std::stop_token&)>;
+
+  LeaderElection(Transport& transport, LeaseSettings settings, OnChange on_change);
+  LeaderElection(Transport& transport, LeaseSettings settings, OnChange on_change, Clock clock,
+                 Wait wait);
 
   // Until `stop`; then the lease is given up, so that the next one need not wait.
   void run(const std::stop_token& stop);
 
-  bool leads() const;
+  bool leads() const { return clock_() < BootTime(leads_until_); }
   // Who does, as far as is known; empty: nobody.
   std::string leader() const;
 
  private:
   void step();
+  void read();
   void write(LeaseAction action);
   void see(std::optional<LeaseRecord> record);
   void tell();
   void give_up();
 
-  const Client& client_;
+  const Client client_;
   const LeaseSettings settings_;
-  const std::function<void(bool)> on_change_;
-  SeenLease seen_;  // run()'s thread only
+  const OnChange on_change_;
+  const Clock clock_;
+  const Wait wait_;
+  SeenLease seen_;      // run()'s thread only, like the two after it
+  bool fresh_ = false;  // seen_ is what our own last write has made
   bool told_ = false;
-  std::atomic<int64_t> leads_until_{0};  // BootTime
-  mutable std::mutex mutex_;             // guards leader_
+  std::atomic<BootTime::rep> leads_until_{0};
+  mutable std::mutex mutex_;  // guards leader_
   std::string leader_;
 };
 

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <string>
 
@@ -52,6 +53,13 @@ class Reflector {
     std::string trouble;
     std::optional<std::chrono::seconds> retry_after;
   };
+  static Outcome failure(std::string trouble,
+                         std::optional<std::chrono::seconds> retry_after = std::nullopt);
+  static Outcome progress(Outcome outcome, bool came);
+  static Outcome relist(Outcome outcome, bool came);
+
+  Request request() const;
+  Request watch_request() const;
   Outcome list(const std::stop_token& stop);
   Outcome watch(const std::stop_token& stop);
   std::chrono::milliseconds pause_after(const Outcome& outcome);

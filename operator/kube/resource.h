@@ -24,6 +24,5 @@ Resource services();
 Resource events();
 Resource leases();
 Resource training_jobs();  // muster.dev/v1alpha1
-Resource pod_groups(const std::string& group, const std::string& version);
 
 }  // namespace muster::kube

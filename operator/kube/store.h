@@ -65,15 +65,19 @@ class Store final : public Mirror {
   Seen apply(std::string_view line) override;
 
  private:
+  std::string index_of(const T& object) const;
+  void insert(T object);                             // with mutex_
+  std::optional<T> extract(const std::string& key);  // with mutex_
   void put(T object);
-  void drop(const std::string& key, const std::string& resource_version);
+  void drop(const std::string& key);
+  void tell(const T* before, const T* after) const;
 
   const std::string index_label_;
   const OnChange on_change_;
   mutable std::mutex mutex_;
   std::map<std::string, T> objects_;
   std::map<std::string, std::set<std::string>> index_;  // "<namespace>/<label value>" -> keys
-  std::map<std::string, T> listed_;                     // of a list that has not ended
+  std::map<std::string, T> listed_;  // of a list that has not ended; the Reflector's thread only
 };
 
 // Of two resourceVersions (decimal numbers of any length), is `a` the older one? Others count as

@@ -1,0 +1,191 @@
+#include "operator/kube/client.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+
+#include "common/json.h"
+
+namespace muster::kube {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Not processed, and the server says when to come again.
+bool is_put_off(const Response& response) {
+  return (response.status == 429 || response.status == 503) && response.retry_after;
+}
+
+// False: asked to stop.
+bool sleep(std::chrono::milliseconds time, const std::stop_token& stop) {
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  std::condition_variable_any never;
+  never.wait_for(lock, stop, time, [] { return false; });
+  return !stop.stop_requested();
+}
+
+// A log line in a message may be no UTF-8.
+std::string text_of(const Json& body) {
+  return body.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string path_of(const Resource& resource, const Json& object, bool named,
+                    const std::string& subresource) {
+  const Json& metadata = member(object, "metadata");
+  return resource.path(string_or(metadata, "namespace", ""),
+                       named ? string_or(metadata, "name", "") : "", subresource);
+}
+
+Request write(Method method, const std::string& path, const Json& body,
+              const WriteOptions& options) {
+  Request request;
+  request.method = method;
+  request.path = path;
+  request.content_type = "application/json";
+  request.body = text_of(body);
+  request.query.emplace_back("fieldManager", options.field_manager);
+  if (options.dry_run) request.query.emplace_back("dryRun", "All");
+  if (options.strict) request.query.emplace_back("fieldValidation", "Strict");
+  return request;
+}
+
+const char* content_type_of(PatchKind kind) {
+  switch (kind) {
+    case PatchKind::merge:
+      return "application/merge-patch+json";
+    case PatchKind::json:
+      return "application/json-patch+json";
+    case PatchKind::apply:
+      return "application/apply-patch+yaml";
+  }
+  return "";
+}
+
+// Merge and apply patches are parts of the object, a JSON patch is a list of operations.
+void add_preconditions(PatchKind kind, const Preconditions& preconditions, Json& patch) {
+  const auto add = [&](const char* field, const std::string& value, size_t place) {
+    if (value.empty()) return place;
+    if (kind == PatchKind::json) {
+      patch.insert(
+          patch.begin() + static_cast<std::ptrdiff_t>(place),
+          Json{{"op", "test"}, {"path", std::string("/metadata/") + field}, {"value", value}});
+    } else {
+      patch["metadata"][field] = value;
+    }
+    return place + 1;
+  };
+  add("resourceVersion", preconditions.resource_version, add("uid", preconditions.uid, 0));
+}
+
+}  // namespace
+
+Response Client::call(Request request) const {
+  const Clock::time_point until = Clock::now() + settings_.deadline;
+  for (;;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now());
+    request.deadline = std::max(left, std::chrono::milliseconds(1));
+    Response response = transport_.send(request);
+    if (!is_put_off(response)) return response;
+    const std::chrono::milliseconds pause =
+        std::max<std::chrono::milliseconds>(*response.retry_after, std::chrono::milliseconds(100));
+    if (Clock::now() + pause >= until || !sleep(pause, stop_)) return response;
+  }
+}
+
+Json Client::answer(Request request) const {
+  const Response response = call(request);
+  if (response.status < 200 || response.status > 299) {
+    throw_api_error(request, status_of(response));
+  }
+  Json body = Json::parse(response.body, nullptr, /*allow_exceptions=*/false);
+  if (body.is_object()) return body;
+  ApiStatus status = status_of(response);
+  status.message = "expected a JSON object, found: " + status.message;
+  throw_api_error(request, status);
+}
+
+std::optional<Json> Client::get(const Resource& resource, const ObjectName& object) const {
+  Request request;
+  request.path = resource.path(object.name_space, object.name);
+  try {
+    return answer(std::move(request));
+  } catch (const ApiUnavailable& error) {
+    if (error.status().not_found()) return std::nullopt;
+    throw;
+  }
+}
+
+std::vector<Json> Client::list(const Resource& resource, const std::string& name_space,
+                               const ListOptions& options) const {
+  std::vector<Json> items;
+  std::string next;
+  do {
+    Request request;
+    request.path = resource.path(name_space);
+    const auto add = [&](const char* key, const std::string& value) {
+      if (!value.empty()) request.query.emplace_back(key, value);
+    };
+    add("labelSelector", options.label_selector);
+    add("fieldSelector", options.field_selector);
+    if (options.limit > 0) add("limit", std::to_string(options.limit));
+    add("continue", next);
+    Json page = answer(std::move(request));
+    if (page.contains("items") && page["items"].is_array()) {
+      for (Json& item : page["items"]) items.push_back(std::move(item));
+    }
+    next = string_or(member(page, "metadata"), "continue", "");
+  } while (!next.empty());
+  return items;
+}
+
+Json Client::create(const Resource& resource, const Json& object,
+                    const WriteOptions& options) const {
+  return answer(write(Method::post, path_of(resource, object, /*named=*/false, options.subresource),
+                      object, options));
+}
+
+Json Client::update(const Resource& resource, const Json& object,
+                    const WriteOptions& options) const {
+  return answer(write(Method::put, path_of(resource, object, /*named=*/true, options.subresource),
+                      object, options));
+}
+
+Json Client::patch(const Resource& resource, const ObjectName& object, PatchKind kind, Json patch,
+                   const Preconditions& preconditions, const WriteOptions& options) const {
+  add_preconditions(kind, preconditions, patch);
+  Request request =
+      write(Method::patch, resource.path(object.name_space, object.name, options.subresource),
+            patch, options);
+  request.content_type = content_type_of(kind);
+  if (kind == PatchKind::apply && options.force) request.query.emplace_back("force", "true");
+  return answer(std::move(request));
+}
+
+bool Client::remove(const Resource& resource, const ObjectName& object,
+                    const RemoveOptions& options) const {
+  Json body = {
+      {"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"propagationPolicy", options.propagation}};
+  if (options.grace_seconds) body["gracePeriodSeconds"] = *options.grace_seconds;
+  const Preconditions& preconditions = options.preconditions;
+  if (!preconditions.uid.empty()) body["preconditions"]["uid"] = preconditions.uid;
+  if (!preconditions.resource_version.empty()) {
+    body["preconditions"]["resourceVersion"] = preconditions.resource_version;
+  }
+  if (options.dry_run) body["dryRun"] = Json::array({"All"});
+  Request request;
+  request.method = Method::remove;
+  request.path = resource.path(object.name_space, object.name);
+  request.content_type = "application/json";
+  request.body = text_of(body);
+  try {
+    answer(std::move(request));
+    return true;
+  } catch (const ApiUnavailable& error) {
+    if (error.status().not_found()) return false;
+    throw;
+  }
+}
+
+}  // namespace muster::kube

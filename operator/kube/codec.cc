@@ -1,0 +1,298 @@
+#include "operator/kube/codec.h"
+
+#include <simdjson.h>
+
+#include <limits>
+
+#include "common/error.h"
+#include "common/json.h"
+#include "operator/api/status.h"
+
+namespace muster::kube {
+
+namespace {
+
+using Element = simdjson::dom::element;
+
+// Null, which Go writes for what is empty, reads as left out everywhere.
+
+std::string text(Element value) {
+  if (value.is_null()) return {};
+  return std::string(std::string_view(value));
+}
+
+int64_t number(Element value) {
+  return value.is_null() ? 0 : int64_t(value);
+}
+
+int small_number(Element value) {
+  const int64_t wide = number(value);
+  if (wide < std::numeric_limits<int>::min() || wide > std::numeric_limits<int>::max()) {
+    throw simdjson::simdjson_error(simdjson::NUMBER_OUT_OF_RANGE);
+  }
+  return static_cast<int>(wide);
+}
+
+bool truth(Element value) {
+  return !value.is_null() && bool(value);
+}
+
+std::optional<Time> time(Element value) {
+  return api::parse_time(text(value));
+}
+
+template <class Take>
+void each_field(Element value, const Take& take) {
+  if (value.is_null()) return;
+  for (const auto field : simdjson::dom::object(value)) take(field.key, field.value);
+}
+
+template <class Take>
+void each_item(Element value, const Take& take) {
+  if (value.is_null()) return;
+  for (const Element item : simdjson::dom::array(value)) take(item);
+}
+
+std::map<std::string, std::string> texts_by_key(Element value) {
+  std::map<std::string, std::string> result;
+  each_field(value, [&](std::string_view key, Element one) {
+    std::string name(key);
+    result.insert_or_assign(std::move(name), text(one));
+  });
+  return result;
+}
+
+void read_owner(Element value, ObjectMeta& meta) {
+  std::string uid, name;
+  bool controls = false;
+  each_field(value, [&](std::string_view key, Element one) {
+    if (key == "uid") uid = text(one);
+    if (key == "name") name = text(one);
+    if (key == "controller") controls = truth(one);
+  });
+  if (!controls) return;
+  meta.owner_uid = uid;
+  meta.owner_name = name;
+}
+
+ObjectMeta read_meta(Element value) {
+  ObjectMeta meta;
+  each_field(value, [&](std::string_view key, Element one) {
+    if (key == "name") meta.name = text(one);
+    if (key == "namespace") meta.name_space = text(one);
+    if (key == "uid") meta.uid = text(one);
+    if (key == "resourceVersion") meta.resource_version = text(one);
+    if (key == "generation") meta.generation = number(one);
+    if (key == "creationTimestamp") meta.created = time(one);
+    if (key == "deletionTimestamp") meta.deleted = time(one);
+    if (key == "labels") meta.labels = texts_by_key(one);
+    if (key == "finalizers") {
+      each_item(one, [&](Element item) { meta.finalizers.push_back(text(item)); });
+    }
+    if (key == "ownerReferences") {
+      each_item(one, [&](Element item) { read_owner(item, meta); });
+    }
+  });
+  return meta;
+}
+
+void read_state(Element value, ContainerStatus& status) {
+  each_field(value, [&](std::string_view name, Element state) {
+    if (name == "running") status.state = ContainerStatus::State::running;
+    if (name == "terminated") status.state = ContainerStatus::State::terminated;
+    each_field(state, [&](std::string_view key, Element one) {
+      if (key == "reason") status.reason = text(one);
+      if (key == "message") status.message = text(one);
+      if (key == "startedAt") status.started = time(one);
+      if (key == "finishedAt") status.finished = time(one);
+      if (key == "exitCode") status.exit_code = small_number(one);
+      if (key == "signal") status.signal = small_number(one);
+    });
+  });
+}
+
+ContainerStatus read_container_status(Element value) {
+  ContainerStatus status;
+  ContainerStatus last;
+  each_field(value, [&](std::string_view key, Element one) {
+    if (key == "name") status.name = text(one);
+    if (key == "ready") status.ready = truth(one);
+    if (key == "restartCount") status.restarts = small_number(one);
+    if (key == "state") read_state(one, status);
+    if (key == "lastState") read_state(one, last);
+  });
+  status.last_exit_code = last.exit_code;
+  status.last_reason = std::move(last.reason);
+  status.last_message = std::move(last.message);
+  status.last_finished = last.finished;
+  return status;
+}
+
+PodCondition read_condition(Element value) {
+  PodCondition condition;
+  each_field(value, [&](std::string_view key, Element one) {
+    if (key == "type") condition.type = text(one);
+    if (key == "status") condition.status = text(one) == "True";
+    if (key == "reason") condition.reason = text(one);
+    if (key == "message") condition.message = text(one);
+    if (key == "lastTransitionTime") condition.last_transition = time(one);
+  });
+  return condition;
+}
+
+void read_pod_spec(Element value, Pod& pod) {
+  each_field(value, [&](std::string_view key, Element one) {
+    if (key == "nodeName") pod.node = text(one);
+    if (key != "containers") return;
+    each_item(one, [&](Element container) {
+      each_field(container, [&](std::string_view field, Element name) {
+        if (field == "name") pod.containers.push_back(text(name));
+      });
+    });
+  });
+}
+
+void read_pod_status(Element value, Pod& pod) {
+  const auto statuses = [](Element list, std::vector<ContainerStatus>& result) {
+    each_item(list, [&](Element item) { result.push_back(read_container_status(item)); });
+  };
+  each_field(value, [&](std::string_view key, Element one) {
+    if (key == "phase") pod.phase = text(one);
+    if (key == "reason") pod.reason = text(one);
+    if (key == "message") pod.message = text(one);
+    if (key == "podIP") pod.ip = text(one);
+    if (key == "startTime") pod.started = time(one);
+    if (key == "containerStatuses") statuses(one, pod.container_statuses);
+    if (key == "initContainerStatuses") statuses(one, pod.init_container_statuses);
+    if (key == "conditions") {
+      each_item(one, [&](Element item) { pod.conditions.push_back(read_condition(item)); });
+    }
+  });
+}
+
+void read(Element value, Pod& pod) {
+  each_field(value, [&](std::string_view key, Element one) {
+    if (key == "metadata") pod.meta = read_meta(one);
+    if (key == "spec") read_pod_spec(one, pod);
+    if (key == "status") read_pod_status(one, pod);
+  });
+}
+
+void read(Element value, Service& service) {
+  each_field(value, [&](std::string_view key, Element one) {
+    if (key == "metadata") service.meta = read_meta(one);
+    if (key != "spec") return;
+    each_field(one, [&](std::string_view field, Element part) {
+      if (field == "clusterIP") service.cluster_ip = text(part);
+      if (field == "selector") service.selector = texts_by_key(part);
+    });
+  });
+}
+
+void read(Element value, WholeObject& object) {
+  object.value = Json::parse(std::string(simdjson::minify(value)));
+  const auto metadata = object.value.find("metadata");
+  if (metadata != object.value.end() && metadata->is_object()) metadata->erase("managedFields");
+  each_field(value, [&](std::string_view key, Element one) {
+    if (key == "metadata") object.meta = read_meta(one);
+  });
+}
+
+ApiStatus read_status(Element value) {
+  Response response;
+  response.body = simdjson::minify(value);
+  response.status = static_cast<int>(integer_or(Json::parse(response.body), "code", 500));
+  return status_of(response);
+}
+
+EventType event_type(std::string_view name) {
+  if (name == "ADDED") return EventType::added;
+  if (name == "MODIFIED") return EventType::modified;
+  if (name == "DELETED") return EventType::deleted;
+  if (name == "BOOKMARK") return EventType::bookmark;
+  if (name == "ERROR") return EventType::error;
+  throw Unavailable(
+      "expected a watch event of type ADDED, MODIFIED, DELETED, BOOKMARK or ERROR, "
+      "found '" +
+      std::string(name.substr(0, 40)) + "'");
+}
+
+// Runs `use` on the value that `text` is.
+template <class Use>
+auto decode(std::string_view json, const char* expected, const Use& use) {
+  try {
+    simdjson::dom::parser parser;
+    return use(Element(parser.parse(json.data(), json.size())));
+  } catch (const simdjson::simdjson_error& error) {
+    throw Unavailable(std::string("expected ") + expected + ", found " +
+                      std::to_string(json.size()) + " bytes of something else: " + error.what());
+  } catch (const Json::exception& error) {
+    throw Unavailable(std::string("expected ") + expected + ": " + error.what());
+  }
+}
+
+}  // namespace
+
+template <class T>
+ListPage<T> decode_list(std::string_view json) {
+  return decode(json, "a list of objects", [](Element value) {
+    ListPage<T> page;
+    bool listed = false;
+    each_field(value, [&](std::string_view key, Element one) {
+      if (key == "metadata") {
+        each_field(one, [&](std::string_view field, Element part) {
+          if (field == "resourceVersion") page.resource_version = text(part);
+          if (field == "continue") page.next = text(part);
+        });
+      }
+      if (key != "items") return;
+      listed = true;
+      each_item(one, [&](Element item) { read(item, page.items.emplace_back()); });
+    });
+    if (!listed || page.resource_version.empty()) {
+      throw Unavailable("expected a list of objects with items and a resourceVersion");
+    }
+    return page;
+  });
+}
+
+template <class T>
+WatchEvent<T> decode_event(std::string_view line) {
+  return decode(line, "a watch event", [](Element value) {
+    WatchEvent<T> event;
+    event.type = event_type(std::string_view(value["type"]));
+    const Element object = value["object"];
+    if (event.type == EventType::error) {
+      event.status = read_status(object);
+    } else {
+      read(object, event.object);
+      const ObjectMeta& meta = event.object.meta;
+      if (meta.resource_version.empty() ||
+          (event.type != EventType::bookmark && meta.name.empty())) {
+        throw Unavailable("expected a watch event of an object with name and resourceVersion");
+      }
+    }
+    return event;
+  });
+}
+
+template <class T>
+T decode_object(std::string_view json) {
+  return decode(json, "an object", [](Element value) {
+    T object;
+    read(value, object);
+    return object;
+  });
+}
+
+template ListPage<Pod> decode_list<Pod>(std::string_view);
+template ListPage<Service> decode_list<Service>(std::string_view);
+template ListPage<WholeObject> decode_list<WholeObject>(std::string_view);
+template WatchEvent<Pod> decode_event<Pod>(std::string_view);
+template WatchEvent<Service> decode_event<Service>(std::string_view);
+template WatchEvent<WholeObject> decode_event<WholeObject>(std::string_view);
+template Pod decode_object<Pod>(std::string_view);
+template Service decode_object<Service>(std::string_view);
+template WholeObject decode_object<WholeObject>(std::string_view);
+
+}  // namespace muster::kube

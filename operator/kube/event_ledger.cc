@@ -1,0 +1,131 @@
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "common/file.h"
+#include "operator/kube/events.h"
+
+namespace muster::kube {
+
+namespace {
+
+constexpr size_t kLongestMessage = 1'024;
+constexpr int kMostTries = 3;
+
+// At most `most` bytes of UTF-8, no character cut in two.
+std::string cut(std::string text, size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
+  text.resize(most);
+  return text;
+}
+
+// "<object>.<hash>": what is the same has the same name, whichever process says it.
+std::string name_of(const EventSubject& subject, const EventText& text) {
+  Sha256 hash;
+  for (const std::string& part : {subject.uid, subject.kind, subject.name, text.reason,
+                                  text.message, std::string(text.warning ? "w" : "n")}) {
+    hash.update(std::as_bytes(std::span(part.c_str(), part.size() + 1)));
+  }
+  return subject.name + "." + hash.finish().substr(0, 16);
+}
+
+}  // namespace
+
+bool EventLedger::record(const EventSubject& subject, EventText text, Time now) {
+  text.message = cut(std::move(text.message), kLongestMessage);
+  const std::string name = name_of(subject, text);
+  const std::string key = subject.name_space + "/" + name;
+  const auto known = entries_.find(key);
+  if (known == entries_.end()) {
+    if (waiting_ >= limits_.waiting) return false;
+    if (entries_.size() >= limits_.remembered) forget_one();
+    Entry& entry = entries_[key];
+    entry.write.subject = subject;
+    entry.write.text = std::move(text);
+    entry.write.first = entry.write.last = now;
+    entry.write.name = name;
+    wait_until(entry, now);
+    return true;
+  }
+  Entry& entry = known->second;
+  if (!entry.due) {
+    if (waiting_ >= limits_.waiting) return false;
+    wait_until(entry, std::max(now, entry.written + limits_.again));
+  }
+  ++entry.write.unwritten;
+  entry.write.last = now;
+  return true;
+}
+
+void EventLedger::wait_until(Entry& entry, Time due) {
+  entry.due = due;
+  ++waiting_;
+}
+
+// The one that has not happened for longest; those that wait to be written stay.
+void EventLedger::forget_one() {
+  auto oldest = entries_.end();
+  for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
+    if (entry->second.due) continue;
+    if (oldest == entries_.end() || entry->second.write.last < oldest->second.write.last) {
+      oldest = entry;
+    }
+  }
+  if (oldest != entries_.end()) entries_.erase(oldest);
+}
+
+void EventLedger::refill(Time now) {
+  if (!refilled_) tokens_ = limits_.burst;
+  const auto passed = std::chrono::duration<double>(now - refilled_.value_or(now)).count();
+  tokens_ = std::min(limits_.burst, tokens_ + std::max(passed, 0.0) * limits_.per_second);
+  refilled_ = now;
+}
+
+std::optional<EventLedger::Write> EventLedger::take(Time now) {
+  refill(now);
+  if (tokens_ < 1) return std::nullopt;
+  Entry* first = nullptr;
+  for (auto& [key, entry] : entries_) {
+    if (entry.due && *entry.due <= now && (first == nullptr || *entry.due < *first->due)) {
+      first = &entry;
+    }
+  }
+  if (first == nullptr) return std::nullopt;
+  tokens_ -= 1;
+  --waiting_;
+  first->due.reset();
+  first->written = now;
+  Write write = first->write;
+  first->write.unwritten = 0;
+  first->write.first_time = false;
+  return write;
+}
+
+void EventLedger::failed(const Write& write, Time now) {
+  const auto found = entries_.find(write.subject.name_space + "/" + write.name);
+  if (found == entries_.end()) return;
+  Entry& entry = found->second;
+  if (++entry.failures >= kMostTries) {
+    entry.failures = 0;
+    return;
+  }
+  entry.write.unwritten += write.unwritten;
+  entry.write.first_time = write.first_time;
+  if (!entry.due) wait_until(entry, now + limits_.again);
+}
+
+std::optional<Time> EventLedger::next() const {
+  std::optional<Time> due;
+  for (const auto& [key, entry] : entries_) {
+    if (entry.due && (!due || *entry.due < *due)) due = entry.due;
+  }
+  if (due && refilled_ && tokens_ < 1) {
+    const double seconds = (1 - tokens_) / limits_.per_second;
+    const auto pause = std::chrono::milliseconds(static_cast<int64_t>(std::ceil(seconds * 1000)));
+    due = std::max(*due, *refilled_ + pause);
+  }
+  return due;
+}
+
+}  // namespace muster::kube
