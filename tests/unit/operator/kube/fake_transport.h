@@ -1,0 +1,72 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "operator/kube/transport.h"
+
+namespace muster::kube {
+
+// A Transport that answers as a test says and keeps what it was asked.
+class FakeTransport : public Transport {
+ public:
+  using OnSend = std::function<Response(const Request&)>;
+  using OnStream =
+      std::function<StreamEnd(const Request&, const OnLine&, const std::stop_token& cancel)>;
+
+  explicit FakeTransport(OnSend on_send, OnStream on_stream = {})
+      : on_send_(std::move(on_send)), on_stream_(std::move(on_stream)) {}
+
+  Response send(const Request& request) override {
+    keep(request);
+    return on_send_(request);
+  }
+  StreamEnd stream(const Request& request, const OnLine& on_line,
+                   const std::stop_token& cancel) override {
+    keep(request);
+    return on_stream_(request, on_line, cancel);
+  }
+
+  std::vector<Request> requests() const {
+    const std::lock_guard lock(mutex_);
+    return requests_;
+  }
+
+ private:
+  void keep(const Request& request) {
+    const std::lock_guard lock(mutex_);
+    requests_.push_back(request);
+  }
+
+  const OnSend on_send_;
+  const OnStream on_stream_;
+  mutable std::mutex mutex_;
+  std::vector<Request> requests_;
+};
+
+inline Response answer(int status, std::string body) {
+  Response response;
+  response.status = status;
+  response.body = std::move(body);
+  return response;
+}
+
+// A refusal as the API server words it.
+inline Response refusal(int status, const std::string& reason, const std::string& message) {
+  return answer(status, R"({"kind":"Status","apiVersion":"v1","status":"Failure","message":")" +
+                            message + R"(","reason":")" + reason + R"(","code":)" +
+                            std::to_string(status) + "}");
+}
+
+// The value of a query's key; "" where there is none.
+inline std::string query(const Request& request, const std::string& key) {
+  for (const auto& [name, value] : request.query) {
+    if (name == key) return value;
+  }
+  return "";
+}
+
+}  // namespace muster::kube
