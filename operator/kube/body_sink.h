@@ -14,6 +14,17 @@ class BodySink final : public concurrency::streams::details::streambuf_state_man
   explicit BodySink(OnPiece on_piece)
       : streambuf_state_manager(std::ios_base::out), on_piece_(std::move(on_piece)) {}
 
+  // Those of the base wait for a task: for ever, where one thread runs them all and is the one that
+  // waits.
+  pplx::task<void> close(std::ios_base::openmode) override {
+    m_stream_can_write = false;
+    return pplx::task_from_result();
+  }
+  pplx::task<void> close(std::ios_base::openmode mode, std::exception_ptr error) override {
+    if (!m_currentException) m_currentException = error;
+    return close(mode);
+  }
+
   bool can_seek() const override { return false; }
   bool has_size() const override { return false; }
   size_t buffer_size(std::ios_base::openmode) const override { return 0; }

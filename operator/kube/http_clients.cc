@@ -75,7 +75,10 @@ web::uri parse_server(const std::string& server) {
     throw refuse("expected https://host:port");
   }
   if (uri.host().empty()) throw refuse("expected a host");
-  return uri;
+  // cpprestsdk reads [::1], and then looks for a host of that name.
+  const std::string host = uri.host();
+  if (!host.starts_with('[')) return uri;
+  return web::uri_builder(uri).set_host(host.substr(1, host.size() - 2)).to_uri();
 }
 
 }  // namespace
@@ -85,7 +88,8 @@ HttpClients::HttpClients(Credentials& credentials, std::chrono::seconds silence)
       silence_(silence),
       server_(parse_server(credentials.config().server)) {
   const int port = server_.port() > 0 ? server_.port() : server_.scheme() == "https" ? 443 : 80;
-  host_ = server_.host() + ":" + std::to_string(port);
+  const bool v6 = server_.host().find(':') != std::string::npos;
+  host_ = (v6 ? "[" + server_.host() + "]" : server_.host()) + ":" + std::to_string(port);
   renew(credentials.current());
 }
 
