@@ -79,6 +79,18 @@ void add_preconditions(PatchKind kind, const Preconditions& preconditions, Json&
   add("resourceVersion", preconditions.resource_version, add("uid", preconditions.uid, 0));
 }
 
+// The API server says that a precondition does not hold in three ways: 409; 422 because of a uid
+// that cannot be changed; and, of the tests in a JSON patch, 422 without a field that would be to
+// blame.
+bool is_failed_precondition(const ApiStatus& status, PatchKind kind) {
+  if (status.code != 422) return false;
+  const Json& causes = member(status.details, "causes");
+  if (!causes.is_array() || causes.empty()) return kind == PatchKind::json;
+  return std::any_of(causes.begin(), causes.end(), [](const Json& cause) {
+    return string_or(cause, "field", "") == "metadata.uid";
+  });
+}
+
 }  // namespace
 
 Response Client::call(Request request) const {
@@ -160,7 +172,16 @@ Json Client::patch(const Resource& resource, const ObjectName& object, PatchKind
             patch, options);
   request.content_type = content_type_of(kind);
   if (kind == PatchKind::apply && options.force) request.query.emplace_back("force", "true");
-  return answer(std::move(request));
+  const bool asks = !preconditions.uid.empty() || !preconditions.resource_version.empty();
+  try {
+    return answer(request);
+  } catch (const ApiInvalid& error) {
+    ApiStatus status = error.status();
+    if (!asks || !is_failed_precondition(status, kind)) throw;
+    status.code = 409;
+    status.reason = "Conflict";
+    throw_api_error(request, status);
+  }
 }
 
 bool Client::remove(const Resource& resource, const ObjectName& object,

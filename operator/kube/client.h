@@ -68,9 +68,9 @@ class Client {
   Json create(const Resource& resource, const Json& object, const WriteOptions& options = {}) const;
   // PUT: metadata.resourceVersion, where the body has it, must be the newest (else conflict()).
   Json update(const Resource& resource, const Json& object, const WriteOptions& options = {}) const;
-  // Merge and apply patches get the preconditions as metadata.{uid, resourceVersion}, JSON patches
-  // as `test` operations before the others; one that does not hold is a conflict() (a JSON patch's:
-  // ApiInvalid, 422).
+  // A precondition that does not hold is a conflict(), whatever the kind of the patch. Merge and
+  // apply patches get preconditions as metadata.{uid, resourceVersion}, JSON patches as `test`
+  // operations before the others.
   Json patch(const Resource& resource, const ObjectName& object, PatchKind kind, Json patch,
              const Preconditions& preconditions = {}, const WriteOptions& options = {}) const;
 

@@ -87,6 +87,37 @@ TEST(Client, PatchesCarryTheirPreconditions) {
   EXPECT_EQ(query(apply, "force"), "true");
 }
 
+TEST(Client, APreconditionThatDoesNotHoldIsAConflictHoweverTheServerSaysIt) {
+  struct Case {
+    PatchKind kind;
+    const char* uid;
+    const char* causes;
+    int code;
+  };
+  const char* const of_uid = R"([{"field":"metadata.uid","message":"immutable"}])";
+  const char* const of_image = R"([{"field":"spec.containers[0].image"}])";
+  for (const Case& one :
+       {Case{PatchKind::merge, "u1", of_uid, 409}, Case{PatchKind::merge, "u1", of_image, 422},
+        Case{PatchKind::merge, "", of_uid, 422}, Case{PatchKind::merge, "u1", "[]", 422},
+        Case{PatchKind::json, "u1", "[]", 409}, Case{PatchKind::json, "u1", of_image, 422},
+        Case{PatchKind::json, "", "[]", 422}}) {
+    FakeTransport transport([&](const Request&) {
+      return answer(422, R"({"kind":"Status","code":422,"reason":"Invalid","message":"no",)"
+                         R"("details":{"causes":)" +
+                             std::string(one.causes) + "}}");
+    });
+    try {
+      Client(transport).patch(
+          pods(), {"team", "p"}, one.kind,
+          one.kind == PatchKind::json ? Json(Json::array()) : Json(Json::object()), {one.uid, ""});
+      ADD_FAILURE();
+    } catch (const ApiError& error) {
+      EXPECT_EQ(error.status().code, one.code) << one.causes;
+      EXPECT_EQ(error.status().conflict(), one.code == 409);
+    }
+  }
+}
+
 TEST(Client, RemovesWhatWasMeantAndNothingElse) {
   Client::RemoveOptions options;
   options.preconditions = {"u1", "42"};

@@ -6,6 +6,7 @@
 
 #include "common/error.h"
 #include "common/file.h"
+#include "tests/unit/common/temporary_folder.h"
 
 namespace muster::kube {
 namespace {
@@ -31,13 +32,10 @@ users:
 class ConfigTest : public ::testing::Test {
  protected:
   ConfigTest() {
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
     for (const char* name : {"KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"}) {
       unsetenv(name);
     }
   }
-  ~ConfigTest() override { std::filesystem::remove_all(folder_); }
 
   std::filesystem::path write(const std::string& name, const std::string& text) const {
     write_file_atomically(folder_ / name, text);
@@ -57,7 +55,8 @@ class ConfigTest : public ::testing::Test {
     return text.replace(text.find(before), before.size(), after);
   }
 
-  const std::filesystem::path folder_ = std::filesystem::path(::testing::TempDir()) / "muster_kube";
+  const test::TemporaryFolder temporary_;
+  const std::filesystem::path folder_ = temporary_.path();
 };
 
 TEST_F(ConfigTest, ReadsTheCurrentContext) {

@@ -4,6 +4,7 @@
 
 #include "common/error.h"
 #include "common/file.h"
+#include "tests/unit/common/temporary_folder.h"
 
 namespace muster::kube {
 namespace {
@@ -12,7 +13,6 @@ using namespace std::chrono_literals;
 
 class CredentialsTest : public ::testing::Test {
  protected:
-  ~CredentialsTest() override { std::filesystem::remove(file_); }
   Config with_token_file() const {
     Config config;
     config.token.file = file_;
@@ -20,7 +20,8 @@ class CredentialsTest : public ::testing::Test {
   }
   void write(const std::string& text) const { write_file_atomically(file_, text); }
 
-  const std::filesystem::path file_ = std::filesystem::path(::testing::TempDir()) / "muster_token";
+  const test::TemporaryFolder folder_;
+  const std::filesystem::path file_ = folder_.path() / "token";
   std::chrono::steady_clock::time_point now_;
   const Credentials::Clock clock_ = [this] { return now_; };
 };

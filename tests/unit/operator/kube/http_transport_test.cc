@@ -11,6 +11,7 @@
 
 #include "common/error.h"
 #include "common/file.h"
+#include "tests/unit/common/temporary_folder.h"
 #include "tests/unit/operator/kube/test_server.h"
 
 namespace muster::kube {
@@ -181,8 +182,8 @@ TEST_F(HttpTransportTest, ShowsItsCertificateAndTakesANewOne) {
     clients.push_back(message.client);
     return Reply{};
   });
-  const std::filesystem::path folder = ::testing::TempDir() + "muster_certificates";
-  std::filesystem::create_directories(folder);
+  const test::TemporaryFolder temporary;
+  const std::filesystem::path& folder = temporary.path();
   const auto write = [&](const Identity& identity) {
     write_file_atomically(folder / "crt", identity.certificate);
     write_file_atomically(folder / "key", identity.key);
@@ -200,11 +201,11 @@ TEST_F(HttpTransportTest, ShowsItsCertificateAndTakesANewOne) {
   write_file_atomically(folder / "crt", make_identity(authority_, "third", "DNS:x").certificate);
   EXPECT_EQ(transport.send(get()).status, 200);
   EXPECT_THAT(clients, ElementsAre("first", "first", "second", "second"));
-  std::filesystem::remove_all(folder);
 }
 
 TEST_F(HttpTransportTest, ARefusedTokenIsReadAgainAtOnce) {
-  const std::filesystem::path file = ::testing::TempDir() + "muster_token";
+  const test::TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "token";
   write_file_atomically(file, "old\n");
   TestServer server(tls(), [&](const TestServer::Message& message, TestServer::Peer&) {
     const bool good = message.headers.at("authorization") == "Bearer new";
@@ -216,7 +217,6 @@ TEST_F(HttpTransportTest, ARefusedTokenIsReadAgainAtOnce) {
   credentials_.emplace(as_someone, 3600s);
   transport_.emplace(*credentials_, registry_, HttpTransport::Settings());
   EXPECT_EQ(transport_->send(get()).status, 200);
-  std::filesystem::remove(file);
 }
 
 TEST_F(HttpTransportTest, FollowsNoRedirect) {
