@@ -20,8 +20,9 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 
-// cpprestsdk's own patience with calls, which end by deadlines of ours before.
-constexpr std::chrono::seconds kLongestCall(300);
+// cpprestsdk's own patience: with what nobody waits for any more, for deadlines of ours come
+// before.
+constexpr std::chrono::seconds kPatience(600);
 
 void refuse_stale(tcp::socket& socket) {
   tcp_info info{};
@@ -83,10 +84,8 @@ web::uri parse_server(const std::string& server) {
 
 }  // namespace
 
-HttpClients::HttpClients(Credentials& credentials, std::chrono::seconds silence)
-    : credentials_(credentials),
-      silence_(silence),
-      server_(parse_server(credentials.config().server)) {
+HttpClients::HttpClients(Credentials& credentials)
+    : credentials_(credentials), server_(parse_server(credentials.config().server)) {
   const int port = server_.port() > 0 ? server_.port() : server_.scheme() == "https" ? 443 : 80;
   const bool v6 = server_.host().find(':') != std::string::npos;
   host_ = (v6 ? "[" + server_.host() + "]" : server_.host()) + ":" + std::to_string(port);
@@ -111,10 +110,9 @@ web::http::client::http_client_config HttpClients::config(const Credentials::Tls
 
 void HttpClients::renew(const Credentials::Current& current) {
   web::http::client::http_client_config calls = config(current.tls);
+  calls.set_timeout(kPatience);
   web::http::client::http_client_config streams = calls;
-  calls.set_timeout(kLongestCall);
   calls.set_request_compressed_response(true);
-  streams.set_timeout(silence_ + std::chrono::seconds(10));
   pair_.calls = std::make_shared<web::http::client::http_client>(server_, calls);
   pair_.streams = std::make_shared<web::http::client::http_client>(server_, streams);
   revision_ = current.revision;

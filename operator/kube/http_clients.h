@@ -14,7 +14,7 @@ namespace muster::kube {
 class HttpClients {
  public:
   // Throws Invalid for a server that is no URL of HTTP, or certificates that are none.
-  HttpClients(Credentials& credentials, std::chrono::seconds silence);
+  explicit HttpClients(Credentials& credentials);
 
   struct Pair {
     std::shared_ptr<web::http::client::http_client> calls;
@@ -31,7 +31,6 @@ class HttpClients {
   void renew(const Credentials::Current& current);
 
   Credentials& credentials_;
-  const std::chrono::seconds silence_;
   web::uri server_;
   std::string host_;
   std::mutex mutex_;

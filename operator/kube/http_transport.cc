@@ -116,7 +116,7 @@ class HttpTransport::Impl {
   Impl(Credentials& credentials, prometheus::Registry& registry, Settings settings)
       : settings_(settings),
         credentials_(credentials),
-        clients_(credentials, settings.silence),
+        clients_(credentials),
         requests_(prometheus::BuildCounter()
                       .Name("rest_client_requests_total")
                       .Help("Calls of the Kubernetes API, by HTTP status (<error>: no answer).")

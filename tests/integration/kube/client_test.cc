@@ -310,6 +310,8 @@ TEST_F(KubeClientTest, AServerThatNoLongerAnswersIsNoticed) {
                       });
   const std::jthread thread([&](const std::stop_token& stop) { reflector.run(stop); });
   ASSERT_TRUE(reflector.wait_synced({}));
+  client_.create(pods(), pod("before"));
+  wait_for("the watch has begun", [&] { return store.get("default/before").has_value(); });
   server_->signal(ApiServer::kServer, SIGSTOP);
   const Client hurried(transport_, {.deadline = 500ms});
   EXPECT_EQ(refusal_of([&] { hurried.create(pods(), pod("a")); }).code, 0);
