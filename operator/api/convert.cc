@@ -82,6 +82,7 @@ void read_metadata(const Json& metadata, TrainingJob& job) {
   job.name = string_or(metadata, "name", "");
   job.name_space = string_or(metadata, "namespace", job.name_space);
   job.uid = string_or(metadata, "uid", "");
+  job.resource_version = string_or(metadata, "resourceVersion", "");
   job.generation = integer_or(metadata, "generation", 1);
   job.deleting = member(metadata, "deletionTimestamp").is_string();
 }

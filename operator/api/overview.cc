@@ -14,7 +14,8 @@ std::string state_word(const JobStatus& status) {
     if (suspended->status || suspended->reason == "Suspending") return suspended->reason;
   }
   const Condition* accepted = status.find("Accepted");
-  if (accepted != nullptr && !accepted->status) return "NotAccepted";
+  const bool refused = accepted != nullptr && !accepted->status && accepted->reason != "Unknown";
+  if (refused) return "NotAccepted";
   for (const char* running : {"Restarting", "Running"}) {
     if (status.is_true(running)) return running;
   }

@@ -21,8 +21,9 @@ std::optional<Time> time_at(const Json& value, const char* key) {
 }
 
 Json to_json(const Condition& condition) {
+  const char* no = condition.reason == "Unknown" ? "Unknown" : "False";
   return {{"type", condition.type},
-          {"status", condition.status ? "True" : "False"},
+          {"status", condition.status ? "True" : no},
           {"reason", condition.reason},
           {"message", condition.message},
           {"lastTransitionTime", format_time(condition.last_transition)}};
@@ -57,6 +58,7 @@ Json to_json(const ReplicaRecord& record) {
   if (record.exit_code) value["exitCode"] = *record.exit_code;
   if (record.not_before != Time{}) value["notBefore"] = format_time(record.not_before);
   if (record.failures_in_row != 0) value["failuresInRow"] = record.failures_in_row;
+  if (record.restarts_in_place != 0) value["restartsInPlace"] = record.restarts_in_place;
   if (!record.replacing.empty()) value["replacing"] = record.replacing;
   return value;
 }
@@ -74,6 +76,7 @@ std::optional<ReplicaRecord> to_record(const Json& value) {
   if (member(value, "exitCode").is_number_integer()) record.exit_code = count(value, "exitCode");
   record.not_before = time_at(value, "notBefore").value_or(Time{});
   record.failures_in_row = count(value, "failuresInRow");
+  record.restarts_in_place = count(value, "restartsInPlace");
   record.replacing = string_or(value, "replacing", "");
   return record;
 }

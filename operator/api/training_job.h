@@ -50,7 +50,7 @@ struct RunPolicy {
 struct Condition {
   std::string type;  // Accepted, Running, Restarting, Suspended, SuccessCriteriaMet, FailureTarget,
                      // Succeeded, Failed, Finished
-  bool status = false;
+  bool status = false;  // false with the reason Unknown: not known
   std::string reason;   // one CamelCase word, names the cause
   std::string message;  // a sentence
   Time last_transition{};
@@ -74,6 +74,7 @@ struct ReplicaRecord {
   std::optional<int> exit_code;  // of the last ended attempt
   Time not_before{};             // back-off: no creation earlier
   int failures_in_row = 0;       // restarts since it last ran well; sets the next back-off
+  int restarts_in_place = 0;     // of the current attempt, counted in `restarts` or judged
   std::string replacing;         // UID of a replica that lives (CrashLoopBackOff), counted
                                  // already and on its way out; empty: none
   bool operator==(const ReplicaRecord&) const = default;
@@ -106,6 +107,7 @@ struct TrainingJob {
   std::string name_space = "default";
   std::string uid;
   int64_t generation = 1;
+  std::string resource_version;  // of what was read; only the cluster knows what it means
   bool deleting = false;
 
   bool suspend = false;

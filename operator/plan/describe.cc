@@ -71,6 +71,16 @@ std::string describe_end(const api::TrainingJob& job, const ObservedReplica& rep
   return text + how + quote_of(replica);
 }
 
+std::string describe_in_place(const api::TrainingJob& job, const ObservedReplica& replica,
+                              int times) {
+  std::string text = describe(job, replica.role, replica.index) + " was restarted in place";
+  if (times > 1) text += " " + std::to_string(times) + " times";
+  if (replica.phase == Phase::failed || !replica.exit_code) return text;
+  return text + (times > 1 ? ", last" : "") + " after exit code " +
+         std::to_string(*replica.exit_code) + " (" + describe_exit_code(*replica.exit_code) + ")" +
+         quote_of(replica);
+}
+
 std::string clean_line(const std::string& line) {
   std::string clean;
   for (size_t at = 0; at < line.size();) {

@@ -13,8 +13,14 @@ std::string describe(const api::TrainingJob& job, Role role, int index);
 // line"`.
 std::string describe_end(const api::TrainingJob& job, const ObservedReplica& replica);
 
-// The part of it from ": " on: the last line of its log, where that may be the cause. "" for one
-// that was ended from outside (SIGKILL, SIGTERM, SIGINT, SIGHUP): what it said last is not why.
+// That it was restarted in place since this was last looked at: `worker-1 was restarted in place
+// 2 times, last after exit code 137 (terminated (SIGKILL))`.
+std::string describe_in_place(const api::TrainingJob& job, const ObservedReplica& replica,
+                              int times);
+
+// The part of describe_end from ": " on: the last line of its log, where that may be the cause. ""
+// for one that was ended from outside (SIGKILL, SIGTERM, SIGINT, SIGHUP): what it said last is not
+// why.
 std::string quote_of(const ObservedReplica& replica);
 
 // A line of a replica's log made safe for a status: at most 256 bytes, valid UTF-8, no control

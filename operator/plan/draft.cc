@@ -31,6 +31,11 @@ Stage Draft::stage() const {
   return job.suspend ? Stage::suspending : Stage::active;
 }
 
+bool Draft::accepted() const {
+  const api::Condition* condition = status.find("Accepted");
+  return condition && (condition->status || condition->reason == "Unknown");
+}
+
 int Draft::desired(Role role) const {
   auto spec = job.replicas.find(role);
   return spec == job.replicas.end() ? 0 : spec->second.replicas;

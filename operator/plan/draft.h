@@ -47,7 +47,8 @@ struct Draft {
   std::optional<std::pair<std::string, std::string>> restart_reason_and_message;
 
   Stage stage() const;
-  bool accepted() const { return status.is_true("Accepted"); }
+  // Replicas may be created, for all that is known.
+  bool accepted() const;
 
   // How many replicas the job wants of a role; 0 for a role it does not have.
   int desired(Role role) const;

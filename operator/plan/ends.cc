@@ -8,7 +8,9 @@
 #include "operator/plan/back_off.h"
 #include "operator/plan/describe.h"
 #include "operator/plan/failure.h"
+#include "operator/plan/in_place.h"
 #include "operator/plan/records.h"
+#include "operator/plan/restarts.h"
 #include "operator/plan/success.h"
 
 namespace muster::plan {
@@ -40,56 +42,18 @@ bool is_accounted_for(const Draft& draft, const ObservedReplica& replica) {
   return draft.is_superseded(replica) || record.succeeded || record.failed;
 }
 
-// Nobody should run under this index now, or not from that run.
-bool is_unwanted(const Draft& draft, const ObservedReplica& replica) {
-  return draft.of_old_run(replica) || !draft.in_range(replica) ||
-         (draft.job.suspend && replica.deleting);
-}
-
 void account_success(Draft& draft, const ObservedReplica& replica) {
   ReplicaRecord& record = draft.record(replica.role, replica.index);
   const bool void_by_restart = replica.run < draft.status.restart_run;
-  const bool left_on_request =
-      draft.job.training.is_null() && replica.deleting && is_unwanted(draft, replica);
+  const bool left_on_request = draft.job.training.is_null() && replica.deleting &&
+                               (is_unwanted(draft, replica) || is_disruption(replica.reason));
   record.exit_code = 0;
+  count_restarts_of_success(draft, replica);
   if (void_by_restart || left_on_request) {
     next_attempt(record);
   } else {
     record.succeeded = true;
   }
-}
-
-void restart_everybody(Draft& draft) {
-  draft.status.restart_run = ++draft.status.run;
-  for (ReplicaRecord& record : draft.status.records) {
-    if (record.succeeded || record.failed) next_attempt(record);
-  }
-}
-
-// Whether one more restart may be counted; counts it if so.
-bool within_limit(Draft& draft, ReplicaRecord& record) {
-  const bool own_limit = record.role == Role::evaluator;
-  const int so_far = own_limit ? record.restarts : draft.status.restarts;
-  if (so_far >= draft.job.run_policy.backoff_limit) return false;
-  ++record.restarts;
-  if (!own_limit) ++draft.status.restarts;
-  return true;
-}
-
-std::string limit_used_up(const Draft& draft, const std::string& end) {
-  const int limit = draft.job.run_policy.backoff_limit;
-  const std::string used_up = limit == 0 ? "no restart is allowed"
-                              : limit == 1
-                                  ? "its one restart is used up"
-                                  : "all " + std::to_string(limit) + " restarts are used up";
-  return end + "; " + used_up + " (backoffLimit)";
-}
-
-void give_up(Draft& draft, ReplicaRecord& record, const std::string& reason,
-             const std::string& message) {
-  record.failed = true;
-  if (record.role != Role::evaluator) return decide_failure(draft, reason, message);
-  draft.warn("EvaluatorGivenUp", message + "; the job goes on without it");
 }
 
 void restart(Draft& draft, const ObservedReplica& replica, const Verdict& verdict,
@@ -164,6 +128,7 @@ void count_ends(Draft& draft) {
     }
   }
   decide_success(draft);
+  count_restarts_in_place(draft);
   for (const ObservedReplica* replica : ended) {
     if (replica->phase != Phase::succeeded && !is_accounted_for(draft, *replica)) {
       account_failure(draft, *replica);

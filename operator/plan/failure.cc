@@ -19,9 +19,15 @@ bool restarts_never(const api::TrainingJob& job, const ObservedReplica& replica)
   return spec != job.replicas.end() && spec->second.restart_policy == api::RestartPolicy::never;
 }
 
+// Asked to leave, it did what it was asked to, or had nothing to leave yet.
+bool left_as_asked(const ObservedReplica& replica) {
+  const bool never_ran = !replica.exit_code && !replica.started && !is_disruption(replica.reason);
+  return replica.deleting && (never_ran || replica.exit_code == kTerminated);
+}
+
 std::optional<Verdict> left_when_asked(const api::TrainingJob& job,
                                        const ObservedReplica& replica) {
-  if (!replica.deleting || replica.exit_code != kTerminated) return std::nullopt;
+  if (!left_as_asked(replica)) return std::nullopt;
   if (restarts_never(job, replica)) return std::nullopt;
   return Verdict{FailureAction::restart_replica, false, "ReplicaDeleted"};
 }
@@ -34,7 +40,7 @@ bool matches(const api::FailureRule& rule, const ObservedReplica& replica) {
 }
 
 std::optional<Verdict> by_rule(const api::TrainingJob& job, const ObservedReplica& replica) {
-  if (replica.deleting && replica.exit_code == kTerminated) return std::nullopt;
+  if (left_as_asked(replica)) return std::nullopt;
   for (const api::FailureRule& rule : job.failure_rules) {
     if (!matches(rule, replica)) continue;
     const bool counts = rule.action != FailureAction::ignore && !is_disruption(replica.reason);

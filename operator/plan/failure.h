@@ -17,8 +17,10 @@ struct Verdict {
 bool is_disruption(const std::string& reason);
 
 // The first of these that has an opinion decides:
-// 1. 143 of a replica that was being deleted: it left as asked. Restarted, not counted; no rule is
-//    asked. (restartPolicy Never still fails the job: the replica will not be there.)
+// 1. 143 of a replica that was being deleted, or one that never started: it left as asked.
+// Restarted,
+//    not counted; no rule is asked. (restartPolicy Never still fails the job: the replica will not
+//    be there.)
 // 2. The first failure rule that matches: each of its onExitCodes, onReasons and roles, where
 // given, must
 //    hold. `ignore` restarts the replica without counting, with the same back-off as any restart,

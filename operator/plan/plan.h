@@ -26,7 +26,8 @@ enum class Phase { pending, running, succeeded, failed };
 //
 // `failed` with reason NodeLost is how a cluster reports a replica on a node it has given up: the
 // plan replaces it without waiting for the node. A replica that lives and whose reason is
-// CrashLoopBackOff is counted as failed and replaced.
+// CrashLoopBackOff is counted as failed and replaced. One that `failed` without having started is
+// no failure if it was asked to leave.
 struct ObservedReplica {
   Role role = Role::worker;
   int index = 0;
@@ -35,12 +36,14 @@ struct ObservedReplica {
   std::string uid;
   Phase phase = Phase::pending;
   bool ready = false;
-  bool deleting = false;  // asked to leave
-  std::optional<int> exit_code;
+  bool deleting = false;         // asked to leave
+  int restarts = 0;              // in place so far, of its container or within it
+  std::optional<int> exit_code;  // of its end; of one that lives, before it was restarted last
   std::string reason;     // OOMKilled, Evicted, Preempted, NodeLost, RunnerLost, CrashLoopBackOff,
                           // ImagePullBackOff, ...
   std::string last_line;  // of its log, for messages
   std::optional<Time> started, finished;
+  bool operator==(const ObservedReplica&) const = default;
 };
 
 // A view may lag behind what was done, but is not older than the one that job.status was made from.
@@ -50,6 +53,8 @@ struct Observed {
   bool final_checkpoint_evaluated = false;
   std::optional<std::string> name_conflict;  // a foreign object that holds one of our names
   std::optional<std::string> invalid_template;
+  std::optional<std::string> unchecked;  // why it is not known whether replicas can be created:
+                                         // they are tried
 };
 
 struct CreateReplica {

@@ -42,6 +42,7 @@ void next_attempt(api::ReplicaRecord& record) {
   ++record.attempt;
   record.succeeded = false;
   record.failed = false;
+  record.restarts_in_place = 0;
   record.replacing.clear();
 }
 

@@ -96,7 +96,8 @@ void report_restarting(Draft& draft) {
 void report_acceptance(Draft& draft) {
   const Observed& observed = draft.observed;
   const api::Condition* before = draft.status.find("Accepted");
-  const bool new_problem = !before || before->status;
+  const bool unknown = before && before->reason == "Unknown";
+  const bool new_problem = !before || before->status || unknown;
   if (observed.name_conflict) {
     const std::string message =
         "a name of ours is taken by an object that is not: " + *observed.name_conflict;
@@ -105,6 +106,9 @@ void report_acceptance(Draft& draft) {
   } else if (observed.invalid_template) {
     draft.set("Accepted", false, "InvalidTemplate", *observed.invalid_template);
     if (new_problem) draft.warn("InvalidTemplate", *observed.invalid_template);
+  } else if (observed.unchecked) {
+    draft.set("Accepted", false, "Unknown", *observed.unchecked);
+    if (!unknown) draft.warn("NotChecked", *observed.unchecked);
   } else {
     draft.set("Accepted", true, "Valid", "the job can be run");
   }

@@ -4,7 +4,8 @@
 
 namespace muster::plan {
 
-// Accepted: whether replicas may be created (Valid, InvalidTemplate, NameConflict).
+// Accepted: whether replicas may be created (Valid, InvalidTemplate, NameConflict), or not
+// known (Unknown).
 void report_acceptance(Draft& draft);
 
 // Running, Restarting and replicaStatuses, for the world as it will be once this plan is carried

@@ -114,6 +114,7 @@ JobStatus full_status() {
   record.exit_code = 0;
   record.not_before = time + 5s;
   record.failures_in_row = 3;
+  record.restarts_in_place = 2;
   record.replacing = "uid";
   status.records = {ReplicaRecord{}, record};
   status.counted_uids = {"a", "b"};
@@ -155,6 +156,14 @@ TEST(JobStatus, FindsConditions) {
   EXPECT_FALSE(status.is_true("Failed"));
   EXPECT_EQ(status.find("Failed"), nullptr);
   EXPECT_EQ(status.find("Suspended")->reason, "Resumed");
+}
+
+TEST(JobStatus, SaysWhatIsNotKnown) {
+  JobStatus status;
+  status.conditions = {{"Accepted", false, "Unknown", "exceeded quota", Time(1ms)}};
+  const Json value = to_json(status);
+  EXPECT_EQ(value["conditions"][0]["status"], "Unknown");
+  EXPECT_EQ(to_job_status(value).conditions, status.conditions);
 }
 
 TEST(Times, AreReadAndWritten) {

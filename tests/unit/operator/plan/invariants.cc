@@ -186,11 +186,20 @@ void Invariants::check_plan(const api::TrainingJob& job, const Observed& view, T
   check_plan_of_own_result(job, view, now, plan);
 }
 
+// Those that use up the limit.
+int Invariants::new_restarts_in_place(const ObservedReplica& replica) {
+  int& seen = seen_in_place_[replica.uid];
+  const int restarts = std::max(replica.restarts - seen, 0);
+  seen = std::max(seen, replica.restarts);
+  const bool ignored = lives(replica) && !uses_up_limit(replica);
+  return ignored || replica.role == Role::evaluator ? 0 : restarts;
+}
+
 void Invariants::check_counts(const api::TrainingJob& job, const api::JobStatus& before,
                               const Observed& view, const api::JobStatus& after) {
   int ends = 0;
+  int before_successes = 0;  // counted as far as the limit goes
   for (const ObservedReplica& replica : view.replicas) {
-    if (lives(replica) && !(is_crash_looping(replica) && !job.suspend)) continue;
     if (seen_ends_.contains(replica.uid)) continue;
     const api::ReplicaRecord* record = record_of(before, replica.role, replica.index);
     const bool superseded = record && replica.attempt < record->attempt;
@@ -198,15 +207,21 @@ void Invariants::check_counts(const api::TrainingJob& job, const api::JobStatus&
     const bool unwanted = replica.run < before.run || is_resuming(job, before) ||
                           replica.index >= desired(job, replica.role) ||
                           (job.suspend && replica.deleting);
+    const bool leaving = record && record->replacing == replica.uid;
+    if (!superseded && !done && !unwanted && !leaving && !job.suspend) {
+      const int in_place = new_restarts_in_place(replica);
+      (replica.phase == Phase::succeeded ? before_successes : ends) += in_place;
+    }
+    if (lives(replica) && !(is_crash_looping(replica) && !job.suspend)) continue;
     if (!superseded && !done && !unwanted && uses_up_limit(replica)) ++ends;
     if (!lives(replica) || !unwanted) seen_ends_.insert(replica.uid);
   }
   const int counted = after.restarts - before.restarts;
   if (is_decided(before)) return require(counted == 0, "restarts counted after the decision");
-  require(counted <= ends,
+  require(counted <= ends + before_successes,
           "counted " + std::to_string(counted) + " restarts of " + std::to_string(ends) + " ends");
   const bool cut_short = is_decided(after) || after.restart_run > before.restart_run;
-  require(cut_short || counted == ends,
+  require(cut_short || counted >= ends,
           "counted " + std::to_string(counted) + " restarts of " + std::to_string(ends) + " ends");
   require(after.restarts <= job.run_policy.backoff_limit, "more restarts than backoffLimit");
 }

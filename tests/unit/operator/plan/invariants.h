@@ -41,11 +41,13 @@ class Invariants {
   void check_counts(const api::TrainingJob& job, const api::JobStatus& before, const Observed& view,
                     const api::JobStatus& after);
   bool is_stray(const ObservedReplica& replica) const { return strays_.contains(name_of(replica)); }
+  int new_restarts_in_place(const ObservedReplica& replica);
   static std::string name_of(const ObservedReplica& replica);
 
   Faults faults_;
-  std::set<std::string> seen_ends_;  // UIDs whose end a stored status was made from
-  std::set<std::string> strays_;     // created late, by a leader that no longer was one
+  std::set<std::string> seen_ends_;           // UIDs whose end a stored status was made from
+  std::map<std::string, int> seen_in_place_;  // restarts of a UID that one was made from
+  std::set<std::string> strays_;              // created late, by a leader that no longer was one
 };
 
 // The plan of its own result is empty, and stays so until look_again.

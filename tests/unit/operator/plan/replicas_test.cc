@@ -52,6 +52,21 @@ TEST(Replicas, AreNotCreatedForAJobThatIsNotAccepted) {
   }
 }
 
+TEST(Replicas, AreTriedWhereNobodyCouldSayWhetherTheyCanBeCreated) {
+  Scene scene(full());
+  scene.view.unchecked = "exceeded quota";
+  const Plan plan = scene.step();
+  EXPECT_NE(created(plan), "");
+  EXPECT_EQ(scene.reason("Accepted"), "Unknown");
+  EXPECT_EQ(scene.condition("Accepted").message, "exceeded quota");
+  ASSERT_EQ(plan.events.size(), 1u);
+  EXPECT_EQ(plan.events[0].reason, "NotChecked");
+  scene.view.unchecked.reset();
+  scene.view.invalid_template = "no";
+  EXPECT_EQ(scene.step().events.size(), 1u);
+  EXPECT_EQ(scene.reason("Accepted"), "InvalidTemplate");
+}
+
 TEST(Replicas, ScalingDownTakesTheHighestIndexAndCountsNothing) {
   Scene scene(full());
   scene.start();

@@ -76,6 +76,14 @@ void SimulatedWorld::end(const std::string& uid, int code, const std::string& re
   remember();
 }
 
+void SimulatedWorld::restart_in_place(const std::string& uid, int code) {
+  ObservedReplica* replica = find(uid);
+  ++replica->restarts;
+  replica->exit_code = code;
+  replica->ready = false;
+  remember();
+}
+
 void SimulatedWorld::crash_loop(const std::string& uid) {
   ObservedReplica* replica = find(uid);
   replica->reason = "CrashLoopBackOff";

@@ -51,6 +51,7 @@ class SimulatedWorld {
   // What happens by itself.
   void start(const std::string& uid);
   void end(const std::string& uid, int code, const std::string& reason = "");
+  void restart_in_place(const std::string& uid, int code);
   void crash_loop(const std::string& uid);
   void ask_to_leave(const std::string& uid);
   void vanish(const std::string& uid);  // by force, its end uncounted

@@ -67,6 +67,7 @@ Outcome& Outcome::operator+=(const Outcome& other) {
   resumed += other.resumed;
   writes_lost += other.writes_lost;
   late_actions += other.late_actions;
+  in_place += other.in_place;
   return *this;
 }
 
@@ -144,7 +145,14 @@ void Simulator::replica_step() {
     tell(text(replica) + " crash-loops");
     return world_.crash_loop(replica.uid);
   }
-  if (luck < 82) {
+  if (luck < 84 && replica.phase == Phase::running) {
+    const int codes[] = {1, 1, 137, 7, 8};
+    const int code = dice_.pick(codes);
+    tell(text(replica) + " is restarted in place after " + std::to_string(code));
+    ++outcome_.in_place;
+    return world_.restart_in_place(replica.uid, code);
+  }
+  if (luck < 88) {
     tell(text(replica) + " is deleted by somebody");
     return world_.ask_to_leave(replica.uid);
   }

@@ -11,7 +11,7 @@ namespace muster::plan {
 // for.
 struct Outcome {
   int succeeded = 0, failed = 0;  // jobs
-  int restarts = 0, job_restarts = 0, resumed = 0, writes_lost = 0, late_actions = 0;
+  int restarts = 0, job_restarts = 0, resumed = 0, writes_lost = 0, late_actions = 0, in_place = 0;
 
   Outcome& operator+=(const Outcome& other);
 };

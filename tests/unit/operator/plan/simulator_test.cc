@@ -56,6 +56,7 @@ void expect_to_have_reached_everything(const Outcome& total) {
   EXPECT_GT(total.job_restarts, enough);
   EXPECT_GT(total.resumed, enough);
   EXPECT_GT(total.writes_lost, enough);
+  EXPECT_GT(total.in_place, enough);
 }
 
 TEST(Simulator, HoldsWithLaggingViewsAndLostCalls) {
