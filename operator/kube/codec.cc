@@ -143,6 +143,7 @@ PodCondition read_condition(Element value) {
 void read_pod_spec(Element value, Pod& pod) {
   each_field(value, [&](std::string_view key, Element one) {
     if (key == "nodeName") pod.node = text(one);
+    if (key == "restartPolicy") pod.restart_policy = text(one);
     if (key != "containers") return;
     each_item(one, [&](Element container) {
       each_field(container, [&](std::string_view field, Element name) {

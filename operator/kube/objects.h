@@ -59,7 +59,8 @@ struct PodCondition {
 
 struct Pod {
   ObjectMeta meta;
-  std::string node;  // "" until it is scheduled
+  std::string node;            // "" until it is scheduled
+  std::string restart_policy;  // Always, OnFailure, Never
   std::string ip;
   std::string phase;   // Pending, Running, Succeeded, Failed, Unknown
   std::string reason;  // Evicted, NodeLost, ...

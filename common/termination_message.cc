@@ -1,0 +1,52 @@
+#include "common/termination_message.h"
+
+#include <nlohmann/json.hpp>
+
+namespace muster {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr size_t kMost = 2048;
+
+std::string json_text(int restarts, const std::string& message) {
+  const Json json = {{"restarts", restarts}, {"message", message}};
+  return json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+}
+
+std::string last_line(const std::string& text) {
+  const size_t last = text.find_last_not_of(" \t\r\n");
+  if (last == std::string::npos) return "";
+  const size_t before = text.rfind('\n', last);
+  return text.substr(before + 1, last - before);
+}
+
+}  // namespace
+
+std::string TerminationMessage::text() const {
+  std::string text = json_text(restarts, message);
+  // A byte takes up to six: as many as the message must lose are looked for from there.
+  for (size_t kept = std::min(message.size(), kMost); text.size() > kMost; kept = kept * 7 / 8)
+    text = json_text(restarts, message.substr(0, kept));
+  return text;
+}
+
+TerminationMessage TerminationMessage::parse(const std::string& text) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const bool ours = json.is_object() && json.contains("restarts") &&
+                    json["restarts"].is_number_unsigned() && json.contains("message") &&
+                    json["message"].is_string();
+  if (!ours) return {0, message_of(last_line(text))};
+  const uint64_t restarts = json["restarts"];
+  return {static_cast<int>(std::min<uint64_t>(restarts, 1'000'000)), json["message"]};
+}
+
+std::string message_of(const std::string& line) {
+  const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const bool has_message =
+      json.is_object() && json.contains("message") && json["message"].is_string();
+  return has_message ? json["message"].get<std::string>() : line;
+}
+
+}  // namespace muster
