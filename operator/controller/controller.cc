@@ -5,19 +5,32 @@
 namespace muster::controller {
 
 void Controller::wake(const std::string& key) {
-  queue_.add(key, cluster_.now());
+  wake(key, cluster_.now());
 }
 
-std::optional<api::Time> Controller::work() {
-  while (const std::optional<std::string> key = queue_.take(cluster_.now())) look_at(*key);
+void Controller::wake(const std::string& key, api::Time at) {
+  queue_.add(key, at);
+}
+
+std::optional<api::Time> Controller::work(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    const api::Time now = cluster_.now();
+    api::Time since = now;
+    const std::optional<std::string> key = queue_.take(now, &since);
+    if (!key) return queue_.next();
+    if (monitor_ != nullptr) monitor_->began(*key, now - since);
+    const Monitor::Result result = look_at(*key);
+    if (monitor_ != nullptr) monitor_->ended(*key, result);
+  }
   return queue_.next();
 }
 
-void Controller::look_at(const std::string& key) {
+Monitor::Result Controller::look_at(const std::string& key) {
   try {
-    reconcile(key);
+    const bool later = reconcile(key);
     queue_.succeeded(key);
     queue_.done(key);
+    return later ? Monitor::Result::later : Monitor::Result::done;
   } catch (const Unavailable& error) {
     queue_.failed(key, cluster_.now());
     report_({key, error.what(), queue_.failures(key), /*will_retry=*/true});
@@ -25,20 +38,28 @@ void Controller::look_at(const std::string& key) {
     queue_.done(key);
     report_({key, error.what(), queue_.failures(key), /*will_retry=*/false});
   }
+  return Monitor::Result::error;
 }
 
 // What was done shows in the next view, which the cluster's events bring about: no pass follows
 // from our own writes.
-void Controller::reconcile(const std::string& key) {
+bool Controller::reconcile(const std::string& key) {
   const std::optional<api::TrainingJob> job = cluster_.get(key);
-  if (!job) return queue_.forget(key);
+  if (!job) {
+    queue_.forget(key);
+    return false;
+  }
   const plan::Plan plan = plan::plan(*job, cluster_.observe(*job), cluster_.now());
   if (plan.status != job->status) cluster_.publish_status(*job, plan.status);
   for (const plan::Event& event : plan.events) cluster_.emit(*job, event);
   for (const plan::RemoveReplica& replica : plan.remove) cluster_.remove(*job, replica);
   for (const plan::CreateReplica& replica : plan.create) cluster_.create(*job, replica);
-  if (plan.remove_job) return cluster_.remove_job(*job);
+  if (plan.remove_job) {
+    cluster_.remove_job(*job);
+    return false;
+  }
   if (plan.look_again) queue_.add(key, *plan.look_again);
+  return plan.look_again.has_value();
 }
 
 }  // namespace muster::controller

@@ -19,7 +19,7 @@ void WorkQueue::add_locked(const std::string& key, api::Time at) {
   if (!made) found->second = std::min(found->second, at);
 }
 
-std::optional<std::string> WorkQueue::take(api::Time now) {
+std::optional<std::string> WorkQueue::take(api::Time now, api::Time* since) {
   const std::lock_guard lock(mutex_);
   auto oldest = due_.end();
   for (auto entry = due_.begin(); entry != due_.end(); ++entry) {
@@ -28,6 +28,7 @@ std::optional<std::string> WorkQueue::take(api::Time now) {
   }
   if (oldest == due_.end()) return std::nullopt;
   std::string key = oldest->first;
+  if (since != nullptr) *since = oldest->second;
   due_.erase(oldest);
   taken_.insert(key);
   return key;
@@ -60,6 +61,13 @@ int WorkQueue::failures(const std::string& key) const {
   const std::lock_guard lock(mutex_);
   const auto found = failures_.find(key);
   return found == failures_.end() ? 0 : found->second;
+}
+
+int WorkQueue::due(api::Time now) const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<int>(std::ranges::count_if(due_, [&](const auto& entry) {
+    return entry.second <= now && !taken_.contains(entry.first);
+  }));
 }
 
 std::optional<api::Time> WorkQueue::next() const {

@@ -27,8 +27,9 @@ class WorkQueue {
 
   // An earlier time wins over a later one that is known already.
   void add(const std::string& key, api::Time at);
-  // The key that is due for longest, or nothing. done() must follow.
-  std::optional<std::string> take(api::Time now);
+  // The key that is due for longest, or nothing; `since`, where given: since when. done() must
+  // follow.
+  std::optional<std::string> take(api::Time now, api::Time* since = nullptr);
   void done(const std::string& key);
   // done(), and the key comes again after its back-off.
   void failed(const std::string& key, api::Time now);
@@ -38,6 +39,8 @@ class WorkQueue {
   void forget(const std::string& key);
 
   int failures(const std::string& key) const;
+  // How many keys are due that nobody has taken.
+  int due(api::Time now) const;
   // When the next key is due that nobody has taken.
   std::optional<api::Time> next() const;
 
