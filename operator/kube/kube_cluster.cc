@@ -1,0 +1,253 @@
+#include "operator/kube/kube_cluster.h"
+
+#include <algorithm>
+
+#include "common/json.h"
+#include "operator/api/overview.h"
+#include "operator/api/status.h"
+#include "operator/kube/names.h"
+#include "operator/kube/observe.h"
+
+namespace muster::kube {
+
+namespace {
+
+using namespace std::chrono_literals;
+using plan::ObservedReplica;
+
+constexpr auto kAskAgainAboutNode = 5s;
+constexpr auto kAskAgainAboutConflict = 10s;
+
+std::string key_of(const api::TrainingJob& job) {
+  return job.name_space + "/" + job.name;
+}
+
+bool is_ours(const api::TrainingJob& job) {
+  return job.managed_by == "muster.dev/operator";
+}
+
+bool is_live(const ObservedReplica& replica) {
+  return replica.phase == plan::Phase::pending || replica.phase == plan::Phase::running;
+}
+
+// The replica whose /progress is the job's.
+bool leads(const api::TrainingJob& job, const ObservedReplica& replica) {
+  const bool has_chief = job.replicas.contains(api::Role::chief);
+  return replica.index == 0 && replica.role == (has_chief ? api::Role::chief : api::Role::worker);
+}
+
+std::string http_address(const std::string& ip) {
+  const bool is_v6 = ip.find(':') != std::string::npos;
+  return (is_v6 ? "[" + ip + "]" : ip) + ":" + std::to_string(kHttpPort);
+}
+
+ProgressPoller make_poller(const KubeCluster::Environment& environment) {
+  const auto on_news = [wake = environment.wake, now = environment.now](const std::string& key) {
+    wake(key, now());
+  };
+  if (!environment.ask_progress) return {{}, on_news};
+  return {{}, on_news, environment.ask_progress};
+}
+
+}  // namespace
+
+KubeCluster::KubeCluster(Transport& transport, Settings settings, Environment environment)
+    : settings_(std::move(settings)),
+      environment_(std::move(environment)),
+      client_(transport),
+      jobs_({}, [this](const auto* before, const auto* after) { job_changed(before, after); }),
+      pods_(kJobLabel,
+            [this](const auto* before, const auto* after) { pod_changed(before, after); }),
+      services_(kJobLabel,
+                [this](const auto* before, const auto* after) { service_changed(before, after); }),
+      writer_(client_, pods_, own_writes_, environment_.now),
+      lost_nodes_(client_),
+      checks_([this](const Json& pod) {
+        require_leadership();
+        WriteOptions options;
+        options.dry_run = options.strict = true;
+        client_.create(kube::pods(), pod, options);
+      }),
+      pace_(settings_.reports_per_second),
+      poller_(make_poller(environment_)) {}
+
+void KubeCluster::require_leadership() const {
+  if (!environment_.leads()) throw Unavailable("another operator leads");
+}
+
+void KubeCluster::job_changed(const WholeObject* before, const WholeObject* after) {
+  const ObjectMeta& meta = after != nullptr ? after->meta : before->meta;
+  if (after != nullptr) {
+    note_state(meta.uid, api::to_job_status(member(after->value, "status")));
+  }
+  const bool same = before != nullptr && after != nullptr && before->meta.uid == after->meta.uid &&
+                    before->meta.generation == after->meta.generation &&
+                    before->meta.deleted.has_value() == after->meta.deleted.has_value();
+  if (same) return;  // only its status: nobody but us writes that
+  if (before != nullptr && (after == nullptr || before->meta.uid != after->meta.uid)) {
+    forget(before->meta.uid, meta.key());
+  }
+  environment_.wake(meta.key(), now());
+}
+
+void KubeCluster::pod_changed(const Pod* before, const Pod* after) {
+  const ObjectMeta& meta = after != nullptr ? after->meta : before->meta;
+  if (!own_writes_.is_news(before, after)) return;
+  environment_.wake(meta.name_space + "/" + meta.label(kJobLabel), now());
+}
+
+void KubeCluster::service_changed(const Service* before, const Service* after) {
+  if (after != nullptr) return;
+  {
+    const std::lock_guard lock(mutex_);
+    with_belongings_.erase(before->meta.owner_uid);
+  }
+  environment_.wake(before->meta.name_space + "/" + before->meta.label(kJobLabel), now());
+}
+
+void KubeCluster::forget(const std::string& job_uid, const std::string& key) {
+  checks_.forget(job_uid);
+  pace_.forget(job_uid);
+  poller_.forget(key);
+  const std::lock_guard lock(mutex_);
+  with_belongings_.erase(job_uid);
+  conflicts_.erase(job_uid);
+  states_.erase(job_uid);
+}
+
+void KubeCluster::note_state(const std::string& job_uid, const api::JobStatus& status) {
+  const std::string state = api::state_word(status);
+  const std::lock_guard lock(mutex_);
+  known_states_.insert(state);
+  states_[job_uid] = state;
+}
+
+std::map<std::string, int> KubeCluster::jobs_by_state() {
+  const std::lock_guard lock(mutex_);
+  std::map<std::string, int> counts;
+  for (const std::string& state : known_states_) counts[state] = 0;
+  for (const auto& [uid, state] : states_) ++counts[state];
+  return counts;
+}
+
+std::optional<api::TrainingJob> KubeCluster::get(const std::string& key) {
+  const std::optional<WholeObject> object = jobs_.get(key);
+  const size_t slash = key.find('/');
+  const std::string name_space = key.substr(0, slash), name = key.substr(slash + 1);
+  let_go_orphans(name_space, name, object ? object->meta.uid : "");
+  if (!object) return std::nullopt;
+  try {
+    return api::to_training_job(object->value);
+  } catch (const Json::exception& error) {
+    // The schema of the CRD lets no such thing pass.
+    throw Invalid("TrainingJob " + key + ": " + error.what());
+  }
+}
+
+// Pods of jobs that are gone: nobody counts their ends any more.
+void KubeCluster::let_go_orphans(const std::string& name_space, const std::string& name,
+                                 const std::string& live_uid) {
+  std::vector<Pod> orphans = pods_.find(name_space, name);
+  std::erase_if(orphans, [&](const Pod& pod) {
+    return !is_tracked(pod) || (!live_uid.empty() && pod.meta.owner_uid == live_uid);
+  });
+  if (orphans.empty()) return;
+  // A view that has their job not yet, or the one before it, is no reason.
+  const auto job = client_.get(training_jobs(), {name_space, name});
+  const std::string uid = job ? string_or(member(*job, "metadata"), "uid", "") : "";
+  for (const Pod& pod : orphans) {
+    if (!uid.empty() && pod.meta.owner_uid == uid) continue;
+    require_leadership();
+    writer_.untrack(pod);
+  }
+}
+
+std::vector<Pod> KubeCluster::pods_of(const api::TrainingJob& job) {
+  std::vector<Pod> pods = pods_.find(job.name_space, job.name);
+  std::erase_if(pods, [&](const Pod& pod) { return pod.meta.owner_uid != job.uid; });
+  return own_writes_.complete(std::move(pods), job.uid, now());
+}
+
+plan::Observed KubeCluster::observe(const api::TrainingJob& job) {
+  plan::Observed observed;
+  if (!is_ours(job)) return observed;
+  std::vector<Pod> pods = pods_of(job);
+  if (job.deleting) {
+    require_leadership();
+    for (const Pod& pod : pods) writer_.untrack(pod);
+    return observed;
+  }
+  let_go_counted(job, job.status, pods);
+  for (const Pod& pod : pods) {
+    const auto replica = kube::observe(pod);
+    if (replica) observed.replicas.push_back(look_at(pod, *replica));
+  }
+  follow_progress(job, pods);
+  observed.progress = progress_of(job);
+  if (job.status.is_true("Finished")) return observed;
+  check_acceptance(job, observed);
+  const bool any_live = std::ranges::any_of(observed.replicas, is_live);
+  if (any_live && !observed.name_conflict) ensure_belongings(job);  // somebody may have deleted it
+  return observed;
+}
+
+ObservedReplica KubeCluster::look_at(const Pod& pod, const ObservedReplica& by_its_status) {
+  if (!is_suspect(pod) || !is_live(by_its_status)) return by_its_status;
+  if (lost_nodes_.has_lost(pod, now())) return *kube::observe(pod, /*node_lost=*/true);
+  environment_.wake(pod.meta.name_space + "/" + pod.meta.label(kJobLabel),
+                    now() + kAskAgainAboutNode);
+  return by_its_status;
+}
+
+void KubeCluster::follow_progress(const api::TrainingJob& job, const std::vector<Pod>& pods) {
+  for (const Pod& pod : pods) {
+    const auto replica = kube::observe(pod);
+    const bool speaks = replica && leads(job, *replica) && is_current(pod) && !pod.ip.empty() &&
+                        replica->phase == plan::Phase::running && !replica->deleting;
+    if (speaks) return poller_.watch(key_of(job), pod.meta.uid, http_address(pod.ip));
+  }
+  poller_.rest(key_of(job));
+}
+
+Json KubeCluster::progress_of(const api::TrainingJob& job) {
+  Json progress = poller_.progress(key_of(job));
+  return progress.is_null() ? job.status.progress : progress;
+}
+
+void KubeCluster::check_acceptance(const api::TrainingJob& job, plan::Observed& observed) {
+  observed.name_conflict = still_in_conflict(job);
+  // What another process, or this one before, has found good is not asked again.
+  const bool known =
+      job.status.is_true("Accepted") && job.status.observed_generation == job.generation;
+  const std::optional<WholeObject> whole = jobs_.get(key_of(job));
+  if (known && !checks_.has_trouble(job.uid)) return;
+  if (!whole || whole->meta.uid != job.uid) return;
+  const auto pod_of_role = [&](api::Role role) {
+    return pod_of(job, {role, 0, job.status.run, 0}, settings_.pods);
+  };
+  const Acceptance acceptance = checks_.check(job, whole->value, pod_of_role, now());
+  observed.invalid_template = acceptance.invalid;
+  observed.unchecked = acceptance.unchecked;
+  if (acceptance.again) environment_.wake(key_of(job), *acceptance.again);
+}
+
+// Looks whether what holds a name of ours is still there; nothing tells us when it goes.
+std::optional<std::string> KubeCluster::still_in_conflict(const api::TrainingJob& job) {
+  std::optional<Conflict> conflict;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = conflicts_.find(job.uid);
+    if (found != conflicts_.end()) conflict = found->second;
+  }
+  if (!conflict) return std::nullopt;
+  const auto there = client_.get(conflict->resource, conflict->name);
+  if (there && owner_uid_of(*there) != job.uid) {
+    environment_.wake(key_of(job), now() + kAskAgainAboutConflict);
+    return describe_owner(*there);
+  }
+  const std::lock_guard lock(mutex_);
+  conflicts_.erase(job.uid);
+  return std::nullopt;
+}
+
+}  // namespace muster::kube

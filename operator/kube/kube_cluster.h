@@ -1,0 +1,133 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "operator/cluster/cluster.h"
+#include "operator/kube/client.h"
+#include "operator/kube/events.h"
+#include "operator/kube/lost_nodes.h"
+#include "operator/kube/own_writes.h"
+#include "operator/kube/pod_writer.h"
+#include "operator/kube/pods.h"
+#include "operator/kube/progress_poller.h"
+#include "operator/kube/report_pace.h"
+#include "operator/kube/store.h"
+#include "operator/kube/template_checks.h"
+
+namespace muster::kube {
+
+// What happens to a job that somebody may want to count: metrics, for example. Called by the
+// threads that call KubeCluster.
+class Watcher {
+ public:
+  virtual ~Watcher() = default;
+  virtual void restarted(api::Role role, const std::string& reason, int times) = 0;
+  virtual void took_first_step(std::chrono::milliseconds since_creation) = 0;
+};
+
+// A Cluster over the Kubernetes API, of all the jobs in view. A key is "<namespace>/<name>".
+//
+// It looks at mirrors (store.h) that Reflectors fill, completed by its own writes; what a job asks
+// for is written by Client, one call after the other. Several threads may call it, each for another
+// job. What it does is safe when late: names follow from the job, creations carry the owner,
+// deletions UID and version, status its version (api.md, Acting safely).
+//
+// Wakes a job when something in view has changed that it does not know already: its own writes do
+// not count.
+class KubeCluster final : public cluster::Cluster {
+ public:
+  struct Settings {
+    PodSettings pods;
+    double reports_per_second = 20;  // status writes from which nothing follows
+  };
+  // What it needs of the outside.
+  struct Environment {
+    std::function<api::Time()> now;
+    // A job should be looked at, at the latest then. Thread-safe; may be called while KubeCluster
+    // is.
+    std::function<void(const std::string& key, api::Time at)> wake;
+    std::function<void(const EventSubject& subject, EventText text)> emit;
+    // Whether this process may write. Asked before each call that does.
+    std::function<bool()> leads;
+    // Null where nobody looks on.
+    Watcher* watcher = nullptr;
+    ProgressPoller::Ask ask_progress;  // empty: over HTTP
+  };
+  KubeCluster(Transport& transport, Settings settings, Environment environment);
+
+  // What Reflectors fill: TrainingJobs, and pods and services with the label muster.dev/job.
+  Store<WholeObject>& jobs() { return jobs_; }
+  Store<Pod>& pods() { return pods_; }
+  Store<Service>& services() { return services_; }
+  // How many jobs there are by state (api/overview.h); once a state was there it stays, with 0.
+  std::map<std::string, int> jobs_by_state();
+  // Until `stop`: see ProgressPoller::run.
+  void poll_progress(const std::stop_token& stop) { poller_.run(stop); }
+
+  api::Time now() const override { return environment_.now(); }
+  // Nothing, too, for what is there of a job that has gone: its pods are let go.
+  std::optional<api::TrainingJob> get(const std::string& key) override;
+  plan::Observed observe(const api::TrainingJob& job) override;
+  void publish_status(const api::TrainingJob& job, const api::JobStatus& status) override;
+  void create(const api::TrainingJob& job, const plan::CreateReplica& replica) override;
+  void remove(const api::TrainingJob& job, const plan::RemoveReplica& replica) override;
+  void emit(const api::TrainingJob& job, const plan::Event& event) override;
+  void remove_job(const api::TrainingJob& job) override;
+
+ private:
+  void require_leadership() const;
+  void job_changed(const WholeObject* before, const WholeObject* after);
+  void pod_changed(const Pod* before, const Pod* after);
+  void service_changed(const Service* before, const Service* after);
+
+  std::vector<Pod> pods_of(const api::TrainingJob& job);
+  void let_go_orphans(const std::string& name_space, const std::string& name,
+                      const std::string& live_uid);
+  void let_go_counted(const api::TrainingJob& job, const api::JobStatus& status,
+                      const std::vector<Pod>& pods);
+  plan::ObservedReplica look_at(const Pod& pod, const plan::ObservedReplica& by_its_status);
+  void follow_progress(const api::TrainingJob& job, const std::vector<Pod>& pods);
+  Json progress_of(const api::TrainingJob& job);
+  void check_acceptance(const api::TrainingJob& job, plan::Observed& observed);
+  std::optional<std::string> still_in_conflict(const api::TrainingJob& job);
+
+  void write_status(const api::TrainingJob& job, const api::JobStatus& status);
+  void count(const api::TrainingJob& job, const api::JobStatus& status);
+  void ensure_belongings(const api::TrainingJob& job);
+  void ensure(const api::TrainingJob& job, const Resource& resource, const Json& object);
+  void create_pod(const api::TrainingJob& job, const Json& pod);
+  [[noreturn]] void report_conflict(const api::TrainingJob& job, const Resource& resource,
+                                    const ObjectName& name, const std::string& found);
+  void forget(const std::string& job_uid, const std::string& key);
+  void note_state(const std::string& job_uid, const api::JobStatus& status);
+
+  const Settings settings_;
+  const Environment environment_;
+  const Client client_;
+  OwnWrites own_writes_;
+  Store<WholeObject> jobs_;
+  Store<Pod> pods_;
+  Store<Service> services_;
+  PodWriter writer_;
+  LostNodes lost_nodes_;
+  TemplateChecks checks_;
+  ReportPace pace_;
+  ProgressPoller poller_;
+
+  struct Conflict {
+    Resource resource;
+    ObjectName name;
+  };
+  std::mutex mutex_;                           // guards the rest
+  std::set<std::string> with_belongings_;      // UIDs of jobs whose Service and PodGroup are there
+  std::map<std::string, Conflict> conflicts_;  // by UID of the job
+  std::map<std::string, std::string> states_;  // by UID of the job
+  std::set<std::string> known_states_;
+};
+
+}  // namespace muster::kube

@@ -1,0 +1,204 @@
+#include <algorithm>
+
+#include "common/json.h"
+#include "operator/api/status.h"
+#include "operator/kube/codec.h"
+#include "operator/kube/kube_cluster.h"
+#include "operator/kube/names.h"
+#include "operator/kube/observe.h"
+
+// What KubeCluster writes; kube_cluster.cc has what it looks at.
+
+namespace muster::kube {
+
+namespace {
+
+std::string key_of(const api::TrainingJob& job) {
+  return job.name_space + "/" + job.name;
+}
+
+ObjectName name_of(const Json& object) {
+  const Json& metadata = member(object, "metadata");
+  return {string_or(metadata, "namespace", ""), string_or(metadata, "name", "")};
+}
+
+Resource pod_groups(const Json& group) {
+  const std::string version = string_or(group, "apiVersion", "");
+  const size_t slash = version.find('/');
+  return {version.substr(0, slash), version.substr(slash + 1), "podgroups", "PodGroup"};
+}
+
+// The owner is a job of this name that is no more: the garbage collector will take the object away.
+bool is_left_by_predecessor(const Json& object, const api::TrainingJob& job) {
+  for (const Json& owner : member(member(object, "metadata"), "ownerReferences")) {
+    if (string_or(owner, "kind", "") == training_jobs().kind &&
+        string_or(owner, "name", "") == job.name && string_or(owner, "uid", "") != job.uid) {
+      return true;
+    }
+  }
+  return false;
+}
+
+int restarts_of(const api::JobStatus& status, api::Role role) {
+  const auto found = status.replica_statuses.find(role);
+  return found == status.replica_statuses.end() ? 0 : found->second.restarts;
+}
+
+}  // namespace
+
+void KubeCluster::publish_status(const api::TrainingJob& job, const api::JobStatus& status) {
+  if (is_report(job.status, status)) {
+    const api::Time turn = pace_.turn(job.uid, now());
+    if (turn > now()) return environment_.wake(key_of(job), turn);
+  }
+  write_status(job, status);
+  count(job, status);
+  let_go_counted(job, status, pods_of(job));
+}
+
+void KubeCluster::write_status(const api::TrainingJob& job, const api::JobStatus& status) {
+  require_leadership();
+  const Resource resource = training_jobs();
+  Json value = api::to_json(status);
+  value["labelSelector"] = label_selector(job, api::Role::worker);
+  const Json body = {{"apiVersion", resource.api_version()},
+                     {"kind", resource.kind},
+                     {"metadata",
+                      {{"name", job.name},
+                       {"namespace", job.name_space},
+                       {"uid", job.uid},
+                       {"resourceVersion", job.resource_version}}},
+                     {"status", std::move(value)}};
+  WriteOptions options;
+  options.subresource = "status";
+  const Json written = client_.update(resource, body, options);
+  jobs_.refresh(decode_object<WholeObject>(written.dump()));
+  note_state(job.uid, status);
+}
+
+// For those who look on: what this status has that the one before had not.
+void KubeCluster::count(const api::TrainingJob& job, const api::JobStatus& status) {
+  if (environment_.watcher == nullptr) return;
+  const api::Condition* restarting = status.find("Restarting");
+  for (const api::Role role : api::kRoles) {
+    const int times = restarts_of(status, role) - restarts_of(job.status, role);
+    const std::string reason =
+        restarting != nullptr && restarting->status ? restarting->reason : "ReplicaFailed";
+    if (times > 0) environment_.watcher->restarted(role, reason, times);
+  }
+  const auto steps = [](const Json& progress) { return integer_or(progress, "step", 0); };
+  if (steps(job.status.progress) > 0 || steps(status.progress) == 0) return;
+  const std::optional<WholeObject> object = jobs_.get(key_of(job));
+  if (object && object->meta.created) {
+    environment_.watcher->took_first_step(now() - *object->meta.created);
+  }
+}
+
+// What has ended and is counted may go; and what goes on beside it is stopped, for it would for
+// ever.
+void KubeCluster::let_go_counted(const api::TrainingJob& job, const api::JobStatus& status,
+                                 const std::vector<Pod>& pods) {
+  const bool clean = job.run_policy.clean_pod_policy != api::CleanPodPolicy::none;
+  for (const Pod& pod : pods) {
+    const bool counted =
+        std::ranges::find(status.counted_uids, pod.meta.uid) != status.counted_uids.end();
+    if (!counted) continue;
+    const bool lives_on = clean && outlives_replica(pod);
+    if (lives_on || is_tracked(pod)) require_leadership();
+    if (lives_on) writer_.remove(pod);
+    writer_.untrack(pod);
+  }
+}
+
+void KubeCluster::create(const api::TrainingJob& job, const plan::CreateReplica& replica) {
+  require_leadership();
+  ensure_belongings(job);
+  for (const Pod& pod : pods_of(job)) {
+    const auto other = kube::observe(pod);
+    const bool superseded = other && other->role == replica.role && other->index == replica.index &&
+                            other->attempt < replica.attempt;
+    const bool has_ended = pod.phase == "Succeeded" || pod.phase == "Failed";
+    if (superseded && !has_ended && is_current(pod)) writer_.retire(pod);
+  }
+  require_leadership();
+  create_pod(job, pod_of(job, replica, settings_.pods));
+}
+
+void KubeCluster::create_pod(const api::TrainingJob& job, const Json& pod) {
+  try {
+    const std::optional<std::string> found = writer_.create(pod);
+    if (found) report_conflict(job, kube::pods(), name_of(pod), *found);
+    checks_.learn_success(job);
+  } catch (const ApiInvalid& error) {
+    checks_.learn_refusal(job, pod, judge_refusal(error.status()), now());
+    throw Unavailable(error.what());  // to look again, and say so
+  } catch (const ApiUnavailable& error) {
+    if (error.status().code == 403) checks_.learn_refusal(job, pod, judge_refusal(error.status()), now());
+    throw;
+  }
+}
+
+void KubeCluster::ensure_belongings(const api::TrainingJob& job) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (with_belongings_.contains(job.uid)) return;
+  }
+  const auto service = services_.get(key_of(job));
+  if (!service || service->meta.owner_uid != job.uid) {
+    ensure(job, kube::services(), service_of(job));
+  }
+  if (const Json group = pod_group_of(job); !group.is_null()) ensure(job, pod_groups(group), group);
+  const std::lock_guard lock(mutex_);
+  with_belongings_.insert(job.uid);
+}
+
+void KubeCluster::ensure(const api::TrainingJob& job, const Resource& resource,
+                         const Json& object) {
+  require_leadership();
+  try {
+    client_.create(resource, object);
+    return;
+  } catch (const ApiUnavailable& error) {
+    if (!error.status().already_exists()) throw;
+  }
+  const auto there = client_.get(resource, name_of(object));
+  if (!there)
+    throw Unavailable(resource.kind + " " + key_of(job) + " was there, and is not any more");
+  if (owner_uid_of(*there) == job.uid) return;
+  if (is_left_by_predecessor(*there, job)) {
+    throw Unavailable(describe_owner(*there) + ", which is deleted, has yet to go");
+  }
+  report_conflict(job, resource, name_of(object), describe_owner(*there));
+}
+
+void KubeCluster::report_conflict(const api::TrainingJob& job, const Resource& resource,
+                                  const ObjectName& name, const std::string& found) {
+  {
+    const std::lock_guard lock(mutex_);
+    conflicts_[job.uid] = {resource, name};
+  }
+  throw Unavailable("a name of job " + key_of(job) + " is taken: " + found);
+}
+
+void KubeCluster::remove(const api::TrainingJob& job, const plan::RemoveReplica& replica) {
+  for (const Pod& pod : pods_of(job)) {
+    if (pod.meta.uid != replica.uid || pod.meta.deleted) continue;
+    require_leadership();
+    writer_.remove(pod);
+  }
+}
+
+void KubeCluster::emit(const api::TrainingJob& job, const plan::Event& event) {
+  const Resource resource = training_jobs();
+  environment_.emit({resource.api_version(), resource.kind, job.name_space, job.name, job.uid},
+                    {event.kind == plan::Event::Kind::warning, event.reason, event.message});
+}
+
+void KubeCluster::remove_job(const api::TrainingJob& job) {
+  require_leadership();
+  Client::RemoveOptions options;
+  options.preconditions.uid = job.uid;
+  client_.remove(training_jobs(), {job.name_space, job.name}, options);
+}
+
+}  // namespace muster::kube

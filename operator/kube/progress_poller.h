@@ -1,0 +1,71 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "common/document.h"
+
+namespace muster::kube {
+
+// Asks the leading replica of each job how far it has come: GET http://<pod IP>:<port>/progress. In
+// nobody's way: each answer is waited for one second, may be 64 KiB and no redirect, and one that
+// does not come changes nothing but that the next is asked for later.
+class ProgressPoller {
+ public:
+  using Clock = std::chrono::steady_clock;
+  struct Settings {
+    std::chrono::milliseconds until_first_step{1'000};  // between questions
+    std::chrono::milliseconds period{10'000};           // from then on
+    std::chrono::milliseconds longest_pause{60'000};    // of one that does not answer
+  };
+  // Throws Unavailable where no answer came.
+  using Ask = std::function<std::string(const std::string& address)>;
+  using OnNews = std::function<void(const std::string& job)>;
+
+  // `on_news` when a job's progress has changed, on a thread of run().
+  ProgressPoller(Settings settings, OnNews on_news, Ask ask);
+  ProgressPoller(Settings settings, OnNews on_news);
+
+  // The pod with this UID, at "host:port", speaks for the job. Nothing changes where it did before.
+  void watch(const std::string& job, const std::string& pod_uid, const std::string& address);
+  // Nobody speaks for it now; what was said last stays.
+  void rest(const std::string& job);
+  void forget(const std::string& job);
+
+  // What status.progress may hold of the last answer (api/progress.h); null before the first.
+  Json progress(const std::string& job) const;
+
+  // Until `stop`. Any number of threads may be in it.
+  void run(const std::stop_token& stop);
+
+ private:
+  struct Target {
+    std::string pod_uid, address;  // empty: nobody to ask
+    Clock::time_point due{};
+    std::chrono::milliseconds pause{0};
+    bool asking = false;
+    Json progress;
+  };
+  struct Question {
+    std::string job, pod_uid, address;
+  };
+  std::optional<Question> next(const std::stop_token& stop);
+  bool keep(const Question& question, const std::optional<std::string>& answer);
+
+  const Settings settings_;
+  const OnNews on_news_;
+  const Ask ask_;
+  mutable std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::map<std::string, Target> targets_;
+  uint64_t changes_ = 0;  // of when somebody is due
+};
+
+}  // namespace muster::kube

@@ -1,0 +1,455 @@
+#include "operator/kube/kube_cluster.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/json.h"
+#include "operator/kube/names.h"
+#include "tests/unit/operator/kube/kube_world.h"
+
+namespace muster::kube {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+
+Response refusal(int code, const std::string& reason, const std::string& message) {
+  Response response;
+  response.status = code;
+  response.body =
+      Json{{"kind", "Status"}, {"code", code}, {"reason", reason}, {"message", message}}.dump();
+  return response;
+}
+
+bool is_tracked(const Json& pod) {
+  return !member(pod["metadata"], "finalizers").empty();
+}
+
+class KubeClusterTest : public testing::Test {
+ protected:
+  void start() {
+    world_.submit();
+    world_.settle();
+    world_.run_all();
+    world_.run_for(5s);
+  }
+  // The next request of this kind is refused in this way, `times` times.
+  void refuse(Method method, const std::string& part, const Response& response, int times = 1) {
+    world_.server.intercept = [=, left = times](const Request& request) mutable {
+      const bool hit =
+          left > 0 && request.method == method && request.path.find(part) != std::string::npos;
+      if (hit) --left;
+      return hit ? std::optional(response) : std::nullopt;
+    };
+  }
+  FakeApiServer& server() { return world_.server; }
+
+  KubeWorld world_;
+};
+
+TEST_F(KubeClusterTest, StartsAJobWithinItsBudgetOfCalls) {
+  start();
+  EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 ps-0.0 worker-0.0");
+  EXPECT_EQ(world_.condition("Running"), "True AllReplicasReady");
+  EXPECT_THAT(server().calls(),
+              ElementsAre("POST pods dry", "PUT trainingjobs/status", "POST services", "POST pods",
+                          "POST pods", "POST pods", "POST pods", "PUT trainingjobs/status"));
+  EXPECT_EQ(world_.job()["status"]["labelSelector"], "muster.dev/job=mnist,muster.dev/role=worker");
+}
+
+TEST_F(KubeClusterTest, IsNotWokenByItsOwnWrites) {
+  world_.submit();
+  world_.settle();
+  EXPECT_EQ(world_.wakes, 1) << "for the job that is new";
+}
+
+TEST_F(KubeClusterTest, CreatesNothingTwiceWhileTheViewLags) {
+  world_.tells_of_pods = false;
+  world_.submit();
+  world_.settle();
+  EXPECT_EQ(server().count("POST pods"), 4);
+  Json job = world_.job();
+  job["metadata"]["generation"] = 2;
+  server().put(job);
+  world_.settle();
+  EXPECT_EQ(server().count("POST pods"), 4);
+}
+
+TEST_F(KubeClusterTest, LetsPodsGoOnceTheyAreCounted) {
+  start();
+  server().end_pod(world_.pod("worker-0"), 0);
+  EXPECT_TRUE(is_tracked(server().object("pods", world_.pod("worker-0"))));
+  world_.settle();
+  EXPECT_FALSE(is_tracked(server().object("pods", world_.pod("worker-0"))));
+  EXPECT_TRUE(is_tracked(server().object("pods", world_.pod("chief-0"))));
+}
+
+TEST_F(KubeClusterTest, TracksAPodForAsLongAsItsEndCannotBeCounted) {
+  start();
+  server().end_pod(world_.pod("worker-0"), 0);
+  refuse(Method::put, "/status", refusal(500, "InternalError", "etcd is away"), 1);
+  world_.settle();
+  EXPECT_TRUE(is_tracked(server().object("pods", world_.pod("worker-0"))));
+  world_.run_for(1s);
+  EXPECT_FALSE(is_tracked(server().object("pods", world_.pod("worker-0"))));
+}
+
+TEST_F(KubeClusterTest, BringsAJobToItsEnd) {
+  start();
+  server().end_pod(world_.pod("chief-0"), 0);
+  world_.settle();
+  EXPECT_EQ(world_.condition("SuccessCriteriaMet"), "True ChiefSucceeded");
+  server().end_pod(world_.pod("evaluator-0"), 0);
+  for (int i = 0; i < 4; ++i) {
+    world_.settle();
+    server().end_leaving_pods();
+  }
+  world_.settle();
+  EXPECT_EQ(world_.condition("Succeeded"), "True ChiefSucceeded");
+  EXPECT_EQ(world_.condition("Finished"), "True ChiefSucceeded");
+  for (const Json& pod : server().objects("pods")) EXPECT_FALSE(is_tracked(pod));
+  EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0") << "those that ended by themselves stay";
+}
+
+TEST_F(KubeClusterTest, ReplacesAFailedReplicaAndCountsIt) {
+  start();
+  server().end_pod(world_.pod("worker-0"), 1);
+  world_.run_for(2s);
+  EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 ps-0.0 worker-0.1");
+  EXPECT_EQ(world_.job()["status"]["restarts"], 1);
+  EXPECT_EQ(world_.restarts, "worker ReplicaFailed 1; ");
+  EXPECT_THAT(world_.events, Contains("mnist: ReplicaFailed"));
+}
+
+TEST_F(KubeClusterTest, DoesNothingWhereTheStatusConflicts) {
+  refuse(Method::put, "/status", refusal(409, "Conflict", "modified"), 1);
+  world_.submit();
+  world_.settle();
+  EXPECT_EQ(server().count("POST pods"), 0);
+  ASSERT_EQ(world_.troubles.size(), 1u);
+  EXPECT_TRUE(world_.troubles[0].will_retry);
+  world_.run_for(1s);
+  EXPECT_EQ(server().count("POST pods"), 4);
+}
+
+TEST_F(KubeClusterTest, WritesNothingUnlessItLeads) {
+  world_.leads = false;
+  world_.submit();
+  world_.run_for(5s);
+  for (const std::string& call : server().calls()) EXPECT_THAT(call, StartsWith("GET"));
+}
+
+TEST_F(KubeClusterTest, TakesAPodThatIsThereAlreadyForItsOwn) {
+  int lost = 1;
+  server().loses_answer = [&](const Request& request) {
+    return request.method == Method::post && request.path.ends_with("/pods") &&
+           request.query.size() == 1 && lost-- > 0;
+  };
+  world_.submit();
+  world_.run_for(2s);
+  EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 ps-0.0 worker-0.0");
+  EXPECT_EQ(world_.condition("Accepted"), "True Valid");
+}
+
+TEST_F(KubeClusterTest, NeverAdoptsAForeignPod) {
+  world_.submit();
+  world_.settle();
+  const std::string name = world_.pod("worker-0");
+  KubeWorld other;
+  other.server.put({{"kind", "Pod"},
+                    {"metadata", {{"name", name}, {"namespace", "lab"}}},
+                    {"spec", {{"hostname", "x"}}},
+                    {"status", {{"phase", "Running"}}}});
+  other.server.put(world_.job());  // of the same UID, so that the name is the same
+  Json job = other.job();
+  job.erase("status");
+  other.server.put(job);
+  other.restart_operator();
+  other.run_for(5s);
+  EXPECT_EQ(other.condition("Accepted"), "False NameConflict");
+  EXPECT_FALSE(other.server.object("pods", name)["metadata"].contains("labels"));
+  other.server.remove("pods", name);
+  other.run_for(20s);
+  EXPECT_EQ(other.condition("Accepted"), "True Valid");
+  EXPECT_EQ(other.pods(), "chief-0.0 evaluator-0.0 ps-0.0 worker-0.0");
+}
+
+TEST_F(KubeClusterTest, NeverAdoptsAForeignService) {
+  server().put({{"kind", "Service"}, {"metadata", {{"name", "mnist"}, {"namespace", "lab"}}}});
+  world_.submit();
+  world_.run_for(5s);
+  EXPECT_EQ(world_.condition("Accepted"), "False NameConflict");
+  EXPECT_EQ(server().count("POST pods"), 0);
+}
+
+TEST_F(KubeClusterTest, MakesADeletedServiceAnew) {
+  start();
+  server().remove("services", "mnist");
+  world_.settle();
+  EXPECT_TRUE(server().has("services", "mnist"));
+}
+
+TEST_F(KubeClusterTest, RemovesOnlyThePodThatItLookedAt) {
+  start();
+  world_.tells_of_pods = false;
+  server().set_status(world_.pod("worker-0"), {{"message", "changed meanwhile"}});
+  server().put([&] {
+    Json job = world_.job();
+    job["spec"]["suspend"] = true;
+    job["metadata"]["generation"] = 2;
+    return job;
+  }());
+  world_.settle();
+  EXPECT_FALSE(
+      server().object("pods", world_.pod("worker-0"))["metadata"].contains("deletionTimestamp"));
+  world_.tells_of_pods = true;
+  world_.run_for(1s);
+  EXPECT_TRUE(
+      server().object("pods", world_.pod("worker-0"))["metadata"].contains("deletionTimestamp"));
+}
+
+TEST_F(KubeClusterTest, SuspendsAndResumes) {
+  start();
+  Json job = world_.job();
+  job["spec"]["suspend"] = true;
+  job["metadata"]["generation"] = 2;
+  server().put(job);
+  for (int i = 0; i < 3; ++i) {
+    world_.settle();
+    server().end_leaving_pods();
+  }
+  world_.settle();
+  EXPECT_EQ(world_.condition("Suspended"), "True Suspended");
+  EXPECT_EQ(world_.pods(), "");
+  job = world_.job();
+  job["spec"]["suspend"] = false;
+  job["metadata"]["generation"] = 3;
+  server().put(job);
+  world_.run_for(2s);
+  EXPECT_EQ(world_.pods(), "chief-0.1 evaluator-0.1 ps-0.1 worker-0.1");
+  EXPECT_EQ(world_.job()["status"]["restarts"], 0);
+}
+
+TEST_F(KubeClusterTest, APodOnALostNodeDoesNotBlockItsSuccessor) {
+  start();
+  const std::string lost = world_.pod("worker-0");
+  server().put({{"kind", "Node"},
+                {"metadata", {{"name", "node-1"}}},
+                {"spec",
+                 {{"taints", Json::array({{{"key", "node.kubernetes.io/unreachable"},
+                                           {"effect", "NoExecute"}}})}}}});
+  server().set_status(lost,
+                      {{"conditions", Json::array({{{"type", "DisruptionTarget"},
+                                                    {"status", "True"},
+                                                    {"reason", "DeletionByTaintManager"}}})}});
+  server().remove("pods", lost);
+  world_.run_for(2s);
+  ASSERT_TRUE(server().has("pods", lost)) << "nobody has said that it ended";
+  EXPECT_FALSE(server().object("pods", lost)["metadata"]["labels"].contains(kCurrentLabel));
+  EXPECT_NE(world_.pod("worker-0"), lost);
+  EXPECT_EQ(server().object("pods", world_.pod("worker-0"))["metadata"]["labels"][kCurrentLabel],
+            "true");
+  EXPECT_EQ(world_.job()["status"]["restarts"], 0) << "a disruption";
+  const std::vector<std::string> calls = server().calls();
+  EXPECT_LT(std::ranges::find(calls, "PATCH pods") - calls.begin(),
+            std::find(calls.rbegin(), calls.rend(), "POST pods").base() - calls.begin());
+}
+
+TEST_F(KubeClusterTest, APodOnANodeThatLivesIsWaitedFor) {
+  start();
+  const std::string leaving = world_.pod("worker-0");
+  server().put(
+      {{"kind", "Node"},
+       {"metadata", {{"name", "node-1"}}},
+       {"status", {{"conditions", Json::array({{{"type", "Ready"}, {"status", "True"}}})}}}});
+  server().set_status(leaving,
+                      {{"conditions", Json::array({{{"type", "DisruptionTarget"},
+                                                    {"status", "True"},
+                                                    {"reason", "DeletionByTaintManager"}}})}});
+  server().remove("pods", leaving);
+  world_.run_for(2s);
+  EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 ps-0.0 worker-0.0");
+  server().end_pod(leaving, 143);
+  world_.run_for(2s);
+  EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 ps-0.0 worker-0.1");
+}
+
+TEST_F(KubeClusterTest, LetsGoWhatADeletedJobLeaves) {
+  start();
+  server().remove("trainingjobs", "mnist");
+  world_.settle();
+  server().end_leaving_pods();
+  world_.settle();
+  EXPECT_THAT(server().objects("pods"), IsEmpty());
+}
+
+TEST_F(KubeClusterTest, LetsGoWhatAJobThatIsBeingDeletedHas) {
+  start();
+  Json job = world_.job();
+  job["metadata"]["finalizers"] = {"foregroundDeletion"};
+  server().put(job);
+  server().remove("trainingjobs", "mnist");
+  world_.settle();
+  for (const Json& pod : server().objects("pods")) EXPECT_FALSE(is_tracked(pod));
+}
+
+TEST_F(KubeClusterTest, AJobThatIsDeletedAndComesAgainAtOnceStartsAnew) {
+  start();
+  server().remove("trainingjobs", "mnist");
+  world_.submit();
+  world_.run_for(2s);
+  server().end_leaving_pods();
+  world_.run_for(2s);
+  EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 ps-0.0 worker-0.0");
+  const std::string uid = world_.job()["metadata"]["uid"];
+  for (const Json& pod : server().objects("pods")) {
+    EXPECT_EQ(pod["metadata"]["ownerReferences"][0]["uid"], uid);
+  }
+}
+
+TEST_F(KubeClusterTest, AViewWithoutTheJobIsNoReasonToLetItsPodsGo) {
+  start();
+  world_.cluster().jobs().begin_list();
+  world_.cluster().jobs().add_page(R"({"metadata": {"resourceVersion": "1"}, "items": []})");
+  world_.cluster().jobs().end_list();
+  EXPECT_EQ(world_.cluster().get("lab/mnist"), std::nullopt);
+  for (const Json& pod : server().objects("pods")) EXPECT_TRUE(is_tracked(pod));
+}
+
+TEST_F(KubeClusterTest, NothingRunsAgainWhosePodsWereCollectedWhileItWasAway) {
+  start();
+  server().end_pod(world_.pod("worker-0"), 0);
+  server().end_pod(world_.pod("chief-0"), 0);
+  server().remove("pods", world_.pod("worker-0"));
+  server().remove("pods", world_.pod("chief-0"));
+  world_.restart_operator();
+  world_.run_for(2s);
+  EXPECT_EQ(world_.condition("SuccessCriteriaMet"), "True ChiefSucceeded");
+  EXPECT_EQ(server().count("POST pods"), 4);
+}
+
+TEST_F(KubeClusterTest, AdoptsWhatRunsWithoutTouchingIt) {
+  start();
+  server().forget_calls();
+  world_.restart_operator();
+  world_.run_for(10s);
+  EXPECT_THAT(server().calls(), IsEmpty());
+}
+
+TEST_F(KubeClusterTest, StopsWhatGoesOnBesideAReplicaThatHasEnded) {
+  start();
+  const std::string pod = world_.pod("worker-0");
+  server().set_status(pod, Json::parse(R"({"phase": "Running", "containerStatuses": [
+             {"name": "log", "state": {"running": {}}},
+             {"name": "tensorflow", "state": {"terminated": {"exitCode": 0}}}]})"));
+  world_.settle();
+  EXPECT_TRUE(server().object("pods", pod)["metadata"].contains("deletionTimestamp"));
+  EXPECT_EQ(world_.job()["status"]["replicaStatuses"]["worker"]["succeeded"], 1);
+}
+
+struct Refusal {
+  const char* name;
+  Response response;
+  const char* accepted;
+  bool tries;
+};
+
+TEST_F(KubeClusterTest, ADryRunSaysWhetherPodsCanBeCreated) {
+  const Refusal refusals[] = {
+      {"invalid", refusal(422, "Invalid", "spec.containers[0].image: Required value"),
+       "False InvalidTemplate", false},
+      {"misspelt", refusal(400, "BadRequest", "strict decoding error: unknown field"),
+       "False InvalidTemplate", false},
+      {"pod security", refusal(403, "Forbidden", "pods is forbidden: violates PodSecurity \"x\""),
+       "False InvalidTemplate", false},
+      {"quota", refusal(403, "Forbidden", "pods is forbidden: exceeded quota: q"),
+       "Unknown Unknown", true},
+      {"a webhook without dry run",
+       refusal(400, "BadRequest", "admission webhook \"w\" does not support dry run"),
+       "Unknown Unknown", true},
+      {"server trouble", refusal(500, "InternalError", "etcd"), "Unknown Unknown", true},
+  };
+  for (const Refusal& test : refusals) {
+    KubeWorld world;
+    world.server.intercept = [&](const Request& request) {
+      const bool dry = request.method == Method::post && request.query.size() > 1;
+      return dry ? std::optional(test.response) : std::nullopt;
+    };
+    world.submit();
+    world.settle();
+    EXPECT_EQ(world.condition("Accepted"), test.accepted) << test.name;
+    EXPECT_EQ(world.server.count("POST pods") > 0, test.tries) << test.name;
+    world.server.intercept = nullptr;
+    world.run_for(40s);
+    EXPECT_EQ(world.condition("Accepted"), "True Valid") << test.name << ": asked again";
+    EXPECT_EQ(world.server.count("POST pods"), 4) << test.name;
+  }
+}
+
+TEST_F(KubeClusterTest, OneDryRunDoesForAllOfOneTemplate) {
+  for (int i = 0; i < 20; ++i) world_.submit("job-" + std::to_string(i));
+  world_.run_for(5s);
+  EXPECT_EQ(server().count("POST pods dry"), 1);
+  EXPECT_EQ(server().count("POST pods"), 80);
+}
+
+TEST_F(KubeClusterTest, AQuotaThatIsUsedUpIsToldAndWaitedFor) {
+  server().intercept = [](const Request& request) {
+    const bool pod = request.method == Method::post && request.path.ends_with("/pods");
+    return pod ? std::optional(refusal(403, "Forbidden", "exceeded quota: q")) : std::nullopt;
+  };
+  world_.submit();
+  world_.run_for(60s);
+  EXPECT_EQ(world_.condition("Accepted"), "Unknown Unknown");
+  EXPECT_THAT(world_.events, Contains("mnist: NotChecked"));
+  EXPECT_LT(server().count("PUT trainingjobs/status"), 5);
+  server().intercept = nullptr;
+  world_.run_for(60s);
+  EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 ps-0.0 worker-0.0");
+  EXPECT_EQ(world_.condition("Accepted"), "True Valid");
+}
+
+TEST_F(KubeClusterTest, WhatValidationRefusesIsNotRun) {
+  world_.submit("mnist", Json::parse(R"({"replicaSpecs": {"worker": {"template": {"spec":
+    {"containers": [{"name": "a", "image": "x"}, {"name": "b", "image": "x"}]}}}}})"));
+  world_.settle();
+  EXPECT_EQ(world_.condition("Accepted"), "False InvalidTemplate");
+  EXPECT_EQ(server().count("POST pods dry"), 0);
+}
+
+TEST_F(KubeClusterTest, RemovesAFinishedJobWhenItsTimeHasCome) {
+  world_.submit("mnist", {{"runPolicy", {{"ttlSecondsAfterFinished", 60}}}});
+  world_.settle();
+  world_.run_all();
+  server().end_pod(world_.pod("chief-0"), 0);
+  server().end_pod(world_.pod("evaluator-0"), 0);
+  for (int i = 0; i < 4; ++i) {
+    world_.settle();
+    server().end_leaving_pods();
+  }
+  world_.run_for(30s);
+  EXPECT_TRUE(server().has("trainingjobs", "mnist"));
+  world_.run_for(31s);
+  EXPECT_FALSE(server().has("trainingjobs", "mnist"));
+}
+
+TEST_F(KubeClusterTest, LeavesTheJobsOfOthersAlone) {
+  world_.submit("mnist", {{"managedBy", "kueue.x-k8s.io/multikueue"}});
+  world_.settle();
+  EXPECT_THAT(server().calls(), IsEmpty());
+}
+
+TEST_F(KubeClusterTest, CreatesTheGroupOfAGang) {
+  world_.submit("mnist", {{"schedulingPolicy", {{"gang", "volcano"}}}});
+  world_.settle();
+  EXPECT_EQ(server().object("podgroups", "mnist")["spec"]["minMember"], 4);
+  EXPECT_EQ(server().count("POST podgroups"), 1);
+}
+
+}  // namespace
+}  // namespace muster::kube

@@ -1,0 +1,152 @@
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "common/json.h"
+#include "tests/unit/operator/kube/kube_world.h"
+
+namespace muster::kube {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Of no kind that anything would catch.
+struct Killed {};
+
+// A job's life in steps, the same however often the operator is killed or replaced: it starts,
+// loses a worker, succeeds, and its replicas are stopped.
+class Life {
+ public:
+  KubeWorld world;
+
+  Life() {
+    const auto step = [this](std::function<void()> what) { steps_.push_back(std::move(what)); };
+    step([this] { world.submit(); });
+    step([this] { world.run_all(); });
+    step([this] { world.server.end_pod(world.pod("worker-0"), 1); });
+    step([this] { world.run_all(); });
+    step([this] { world.server.end_pod(world.pod("chief-0"), 0); });
+    step([this] { world.server.end_pod(world.pod("evaluator-0"), 0); });
+    for (int i = 0; i < 5; ++i) step([this] { world.server.end_leaving_pods(); });
+  }
+
+  void live() {
+    while (next_ < steps_.size()) {
+      steps_[next_++]();
+      go_on();
+    }
+    for (int i = 0; i < 3; ++i) {
+      world.server.end_leaving_pods();
+      go_on();
+    }
+  }
+
+  void check(const std::string& when) {
+    EXPECT_EQ(world.condition("Succeeded"), "True ChiefSucceeded") << when;
+    EXPECT_EQ(world.condition("Finished"), "True ChiefSucceeded") << when;
+    EXPECT_EQ(world.job()["status"]["restarts"], 1) << when;
+    EXPECT_EQ(world.server.objects("services").size(), 1u) << when;
+    for (const Json& pod : world.server.objects("pods")) {
+      const std::string name = pod["metadata"]["name"];
+      EXPECT_TRUE(member(pod["metadata"], "finalizers").empty()) << name << ", " << when;
+      const std::string phase = pod["status"]["phase"];
+      EXPECT_TRUE(phase == "Succeeded" || phase == "Failed") << name << " lives, " << when;
+    }
+  }
+
+  std::string story() const {
+    std::string text;
+    for (const std::string& call : world.server.calls()) text += "\n  " + call;
+    return text;
+  }
+
+ private:
+  void go_on() {
+    for (;;) {
+      try {
+        return world.run_for(2s);
+      } catch (const Killed&) {
+        world.restart_operator();
+      }
+    }
+  }
+
+  std::vector<std::function<void()>> steps_;
+  size_t next_ = 0;
+};
+
+TEST(Survival, OfAnOperatorThatIsKilledBeforeOrAfterAnyCall) {
+  for (const bool done : {false, true}) {
+    for (int call = 1;; ++call) {
+      Life life;
+      int left = call;
+      const auto kill = [&] {
+        if (--left == 0) throw Killed();
+      };
+      if (done) {
+        life.world.server.loses_answer = [&](const Request&) { return kill(), false; };
+      } else {
+        life.world.server.intercept = [&](const Request&) { return kill(), std::nullopt; };
+      }
+      life.live();
+      life.check("killed " + std::string(done ? "after" : "before") + " call " +
+                 std::to_string(call) + life.story());
+      if (left > 0 || testing::Test::HasFailure()) {
+        EXPECT_GT(call, 15) << "a life has more calls";
+        break;
+      }
+    }
+  }
+}
+
+TEST(Survival, OfAnyCallThatFails) {
+  for (const int status : {0, 409, 429, 500}) {
+    for (int call = 1;; ++call) {
+      Life life;
+      int left = call;
+      life.world.server.intercept = [&](const Request&) -> std::optional<Response> {
+        if (--left != 0) return std::nullopt;
+        Response response;
+        response.status = status;
+        response.body = Json{{"kind", "Status"}, {"code", status}, {"reason", "Conflict"}}.dump();
+        return response;
+      };
+      life.live();
+      life.check("call " + std::to_string(call) + " failed with " + std::to_string(status) +
+                 life.story());
+      if (left > 0 || testing::Test::HasFailure()) break;
+    }
+  }
+}
+
+TEST(Survival, OfAnyAnswerThatIsLost) {
+  for (int call = 1;; ++call) {
+    Life life;
+    int left = call;
+    life.world.server.loses_answer = [&](const Request&) { return --left == 0; };
+    life.live();
+    life.check("the answer to call " + std::to_string(call) + " was lost" + life.story());
+    if (left > 0 || testing::Test::HasFailure()) break;
+  }
+}
+
+// A leader that sleeps before one of its calls, while another does all that is to be done, and then
+// carries out what it had in mind.
+TEST(Survival, OfALeaderThatWakesUpLate) {
+  for (int call = 1;; ++call) {
+    Life life;
+    int left = call;
+    life.world.server.intercept = [&](const Request&) -> std::optional<Response> {
+      if (--left != 0) return std::nullopt;
+      life.world.take_over();
+      life.live();
+      return std::nullopt;
+    };
+    life.live();
+    life.check("asleep before call " + std::to_string(call) + life.story());
+    if (left > 0 || testing::Test::HasFailure()) break;
+  }
+}
+
+}  // namespace
+}  // namespace muster::kube
