@@ -1,0 +1,150 @@
+#include <signal.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <thread>
+
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "common/log.h"
+#include "common/random.h"
+#include "operator/cmd/operator_process.h"
+#include "operator/kube/http_transport.h"
+
+namespace muster::cmd {
+
+namespace {
+
+struct Flags {
+  OperatorOptions options;
+  std::string kubeconfig, context;
+  int in_flight = 32;
+  int lease_seconds = 15;
+};
+
+std::string own_identity() {
+  char name[256] = "";
+  ::gethostname(name, sizeof name - 1);
+  char chance[17];
+  std::snprintf(chance, sizeof chance, "%016llx", static_cast<unsigned long long>(random_number()));
+  return std::string(name) + "_" + chance;
+}
+
+void add_flags(CLI::App& app, Flags& flags) {
+  OperatorOptions& options = flags.options;
+  app.add_option("--kubeconfig", flags.kubeconfig,
+                 "How to reach the API server; $KUBECONFIG, a pod's service account or "
+                 "~/.kube/config where left out");
+  app.add_option("--context", flags.context, "Context of the kubeconfig; its current one");
+  app.add_option("--namespace", options.name_space, "Only the jobs of this namespace; all of them");
+  app.add_option("--threads", options.threads, "Jobs looked at at a time")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  app.add_option("--in-flight", flags.in_flight, "Calls of the API server at a time")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  app.add_option("--reports-per-second", options.cluster.reports_per_second,
+                 "Writes of progress and of counts of replicas, over all jobs")
+      ->check(CLI::Range(0.1, 10'000.0))
+      ->capture_default_str();
+  app.add_option("--http-address", options.http_address,
+                 "host:port of /metrics, /healthz and /readyz")
+      ->capture_default_str();
+  app.add_flag("--leader-election,!--no-leader-election", options.elects_leader,
+               "Act only while holding a Lease (default); without it one process must be alone");
+  app.add_option("--lease-namespace", options.lease.name_space,
+                 "Namespace of the Lease; the operator's own");
+  app.add_option("--lease-name", options.lease.name, "Name of the Lease")->capture_default_str();
+  app.add_option("--lease-seconds", flags.lease_seconds,
+                 "How long others wait for a leader that is silent")
+      ->check(CLI::Range(3, 600))
+      ->capture_default_str();
+  app.add_option("--trainer-image", options.cluster.pods.trainer_image,
+                 "Image of replicas whose template names none")
+      ->capture_default_str();
+  app.add_option("--trainer-pull-policy", options.cluster.pods.image_pull_policy,
+                 "imagePullPolicy of it")
+      ->check(CLI::IsMember({"Always", "IfNotPresent", "Never"}));
+  app.add_option("--cluster-domain", options.cluster.pods.cluster_domain,
+                 "Domain of the cluster, as cluster.local, put to replicas' addresses");
+}
+
+void settle_lease(Flags& flags, const kube::Config& config) {
+  kube::LeaseSettings& lease = flags.options.lease;
+  if (lease.name_space.empty()) lease.name_space = config.name_space;
+  lease.identity = own_identity();
+  lease.duration = std::chrono::seconds(flags.lease_seconds);
+  lease.renew_within = lease.duration * 2 / 3;
+  lease.every = lease.duration / 7;
+}
+
+// SIGTERM and SIGINT, which all threads have blocked, as a stop.
+void await_signal(const std::stop_token& end, std::stop_source& stop) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  const timespec glance{0, 100'000'000};
+  while (!end.stop_requested()) {
+    if (sigtimedwait(&signals, nullptr, &glance) > 0) stop.request_stop();
+  }
+}
+
+void block_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+}
+
+int operate(Flags flags) {
+  const kube::Config config = kube::find_config(flags.kubeconfig, flags.context);
+  settle_lease(flags, config);
+  kube::Credentials credentials(config);
+  prometheus::Registry registry;
+  kube::HttpTransport::Settings settings;
+  settings.in_flight = flags.in_flight;
+  kube::HttpTransport transport(credentials, registry, settings);
+  std::stop_source stop;
+  const std::jthread signals([&](const std::stop_token& end) { await_signal(end, stop); });
+  OperatorProcess process(transport, registry, flags.options);
+  log::info("watching " + config.server);
+  return process.run(stop.get_token()) ? kSuccess : kUnavailable;
+}
+
+int run(int argc, char** argv) {
+  Flags flags;
+  flags.options.http_address = "0.0.0.0:8080";
+  flags.options.cluster.pods.trainer_image = "muster-trainer:" MUSTER_VERSION;
+  CLI::App app("Runs TrainingJobs on Kubernetes.", "muster-operator");
+  app.set_version_flag("--version", "muster-operator " MUSTER_VERSION);
+  add_flags(app, flags);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kSuccess : kUsage;
+  }
+  log::initialize("muster-operator");
+  try {
+    return operate(std::move(flags));
+  } catch (const Invalid& error) {
+    log::error(error.what());
+    return error.exit_code();
+  } catch (const Unavailable& error) {
+    log::error(error.what());
+    return kUnavailable;
+  }
+}
+
+}  // namespace
+
+}  // namespace muster::cmd
+
+int main(int argc, char** argv) {
+  muster::cmd::block_signals();
+  muster::kube::initialize_transport();
+  return muster::cmd::run(argc, argv);
+}

@@ -1,0 +1,168 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+
+#include "common/document.h"
+#include "common/http_server.h"
+#include "common/json.h"
+#include "tests/integration/kube/api_server.h"
+
+namespace muster::integration {
+
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kAddress = "127.0.0.1:28080";
+
+// muster-operator on an API server without nodes: what a kubelet says of pods, the test says.
+class OperatorTest : public testing::Test {
+ protected:
+  OperatorTest() {
+    run({"apply", "--server-side", "-f", MUSTER_SOURCE_DIR "/charts/muster/files/crd.yaml"});
+    run({"wait", "--for=condition=Established", "crd/trainingjobs.muster.dev", "--timeout=60s"});
+    start();
+  }
+
+  void start() {
+    operator_.reset();
+    operator_ = std::make_unique<Process>(
+        std::vector<std::string>{MUSTER_BINARY_DIR "/bin/muster-operator", "--kubeconfig",
+                                 server_.kubeconfig(), "--http-address", kAddress,
+                                 "--lease-seconds", "5"},
+        std::map<std::string, std::string>{}, scratch() / "operator.log", Process::Limits{});
+  }
+
+  std::string run(const std::vector<std::string>& arguments, const std::string& input = "") {
+    const ApiServer::Output output = server_.kubectl(arguments, input);
+    EXPECT_EQ(output.code, 0) << output.text;
+    return output.text;
+  }
+
+  // A job of one ps, chief, worker and evaluator of an image of the user's own.
+  void submit(const std::string& name, const std::string& image = "tf") {
+    const Json role = {
+        {"template", {{"spec", {{"containers", {{{"name", "tensorflow"}, {"image", image}}}}}}}}};
+    const Json job = {{"apiVersion", "muster.dev/v1alpha1"},
+                      {"kind", "TrainingJob"},
+                      {"metadata", {{"name", name}}},
+                      {"spec",
+                       {{"replicaSpecs",
+                         {{"ps", role}, {"chief", role}, {"worker", role}, {"evaluator", role}}}}}};
+    run({"create", "-f", "-"}, job.dump());
+  }
+
+  std::vector<Json> pods(const std::string& selector = "muster.dev/job") {
+    const Json list = Json::parse(run({"get", "pods", "-l", selector, "-o", "json"}));
+    return {list["items"].begin(), list["items"].end()};
+  }
+
+  void patch_status(const Json& pod, const Json& status) {
+    run({"patch", "pod", pod["metadata"]["name"], "--subresource=status", "--type=merge", "-p",
+         Json{{"status", status}}.dump()});
+  }
+
+  static Json status_of(const char* phase, const Json& state, bool ready) {
+    return {{"phase", phase},
+            {"containerStatuses",
+             {{{"name", "tensorflow"},
+               {"image", "tf"},
+               {"imageID", ""},
+               {"ready", ready},
+               {"restartCount", 0},
+               {"state", state}}}}};
+  }
+  void run_all() {
+    for (const Json& pod : pods()) {
+      patch_status(pod, status_of("Running", {{"running", {{"startedAt", "2026-01-02T03:04:05Z"}}}},
+                                  /*ready=*/true));
+    }
+  }
+  void end(const std::string& role, int code) {
+    const Json terminated = {{"exitCode", code},
+                             {"startedAt", "2026-01-02T03:04:05Z"},
+                             {"finishedAt", "2026-01-02T03:04:06Z"}};
+    for (const Json& pod : pods("muster.dev/role=" + role)) {
+      if (string_or(pod["status"], "phase", "") != "Running") continue;
+      patch_status(
+          pod, status_of(code == 0 ? "Succeeded" : "Failed", {{"terminated", terminated}}, false));
+    }
+  }
+  void wait_for(const std::string& condition, const std::string& job) {
+    run({"wait", "--for=condition=" + condition, "trainingjob/" + job, "--timeout=60s"});
+  }
+
+  ApiServer server_;
+  std::unique_ptr<Process> operator_;
+};
+
+TEST_F(OperatorTest, BringsAJobToItsEndOnARealApiServer) {
+  submit("mnist");
+  ASSERT_TRUE(eventually([&] { return pods().size() == 4; }));
+  wait_for("Accepted", "mnist");
+  run_all();
+  wait_for("Running", "mnist");
+  const std::string shown = run({"get", "tj", "mnist"});
+  EXPECT_THAT(shown, HasSubstr("4/4"));
+
+  end("worker", 1);
+  ASSERT_TRUE(eventually([&] {
+    const auto workers = pods("muster.dev/role=worker,muster.dev/attempt=1");
+    return workers.size() == 1;
+  }));
+  run_all();
+  end("chief", 0);
+  end("evaluator", 0);
+  wait_for("Finished", "mnist");
+  EXPECT_EQ(run({"get", "tj", "mnist", "-o", "jsonpath={.status.restarts} {.status.state}"}),
+            "1 Succeeded");
+  for (const Json& pod : pods()) {
+    EXPECT_FALSE(pod["metadata"].contains("finalizers")) << pod["metadata"]["name"];
+  }
+  EXPECT_THAT(run({"get", "events"}), HasSubstr("ChiefSucceeded"));
+  EXPECT_THAT(http_get(kAddress, "/metrics", std::chrono::seconds(5), 1 << 20),
+              HasSubstr("muster_jobs{state=\"Succeeded\"} 1"));
+  run({"delete", "tj", "mnist", "--wait=true", "--timeout=60s"});
+}
+
+TEST_F(OperatorTest, RefusesATemplateThatTheServerWouldRefuse) {
+  submit("broken", "an image with spaces ");
+  ASSERT_TRUE(eventually([&] {
+    return run({"get", "tj", "broken", "-o",
+                "jsonpath={.status.conditions[?(@.type=='Accepted')]"
+                ".reason}"}) == "InvalidTemplate";
+  }));
+  EXPECT_TRUE(pods().empty());
+}
+
+TEST_F(OperatorTest, AnotherOneGoesOnWhenItIsKilled) {
+  submit("mnist");
+  ASSERT_TRUE(eventually([&] { return pods().size() == 4; }));
+  run_all();
+  wait_for("Running", "mnist");
+  operator_->signal(SIGKILL);
+  operator_->wait();
+  end("chief", 0);
+  run({"delete", "pod", "-l", "muster.dev/role=chief", "--wait=false"});
+  start();
+  wait_for("SuccessCriteriaMet", "mnist");
+  EXPECT_TRUE(eventually([&] { return pods("muster.dev/role=chief").empty(); }));
+}
+
+TEST_F(OperatorTest, GivesUpItsLeaseWhenAskedToLeave) {
+  ASSERT_TRUE(eventually([&] {
+    return server_
+               .kubectl(
+                   {"get", "lease", "muster-operator", "-o", "jsonpath={.spec.holderIdentity}"})
+               .text != "";
+  }));
+  operator_->signal(SIGTERM);
+  EXPECT_EQ(operator_->wait(), 0);
+  EXPECT_EQ(run({"get", "lease", "muster-operator", "-o", "jsonpath={.spec.holderIdentity}"}), "");
+}
+
+}  // namespace
+
+}  // namespace muster::integration
