@@ -162,7 +162,7 @@ TEST_F(KubeClusterTest, NeverAdoptsAForeignPod) {
   const std::string name = world_.pod("worker-0");
   KubeWorld other;
   other.server.put({{"kind", "Pod"},
-                    {"metadata", {{"name", name}, {"namespace", "lab"}}},
+                    {"metadata", {{"name", name}, {"namespace", "lab"}, {"uid", "foreign"}}},
                     {"spec", {{"hostname", "x"}}},
                     {"status", {{"phase", "Running"}}}});
   other.server.put(world_.job());  // of the same UID, so that the name is the same

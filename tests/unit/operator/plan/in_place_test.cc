@@ -34,7 +34,7 @@ TEST(InPlace, ARestartOfALivingReplicaIsCountedOnceAndNothingIsCreated) {
   EXPECT_EQ(scene.reason("Restarting"), "RestartedInPlace");
   EXPECT_THAT(scene.condition("Restarting").message,
               HasSubstr("worker-1 was restarted in place after exit code 137"));
-  scene.start_all();
+  scene.replica(Role::worker, 1).ready = true;
   scene.step();
   EXPECT_FALSE(scene.has("Restarting"));
 }
