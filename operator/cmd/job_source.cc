@@ -6,6 +6,7 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "common/process.h"
 #include "operator/api/validate.h"
 #include "trainer/data/look.h"
 
@@ -77,8 +78,7 @@ fs::path find_trainer() {
   const fs::path beside = program_folder() / kTrainer;
   if (::access(beside.c_str(), X_OK) == 0) return beside;
   const char* path = std::getenv("PATH");
-  return local::find_executable(kTrainer, path == nullptr ? "" : path, fs::current_path())
-      .value_or("");
+  return find_executable(kTrainer, path == nullptr ? "" : path, fs::current_path()).value_or("");
 }
 
 fs::path require_trainer() {

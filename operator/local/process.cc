@@ -10,11 +10,11 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <system_error>
 
 #include "common/error.h"
 #include "common/file.h"
+#include "common/process.h"
 
 namespace muster::local {
 
@@ -35,13 +35,6 @@ std::string path_of(const std::vector<std::string>& environment) {
   return "/usr/local/bin:/usr/bin:/bin";
 }
 
-std::vector<char*> pointers(const std::vector<std::string>& strings) {
-  std::vector<char*> result;
-  for (const std::string& string : strings) result.push_back(const_cast<char*>(string.c_str()));
-  result.push_back(nullptr);
-  return result;
-}
-
 // Everything the child needs, made before the fork: after it, in a program that has threads, only
 // async-signal-safe calls are allowed.
 struct Prepared {
@@ -56,24 +49,11 @@ struct Prepared {
   pid_t parent;
 };
 
-void say(const char* what, const char* name, int error) {
-  for (const char* part : {"muster: ", what, " ", name, ": ", strerrordesc_np(error), "\n"}) {
-    if (part != nullptr && ::write(STDERR_FILENO, part, strlen(part)) < 0) return;
-  }
-}
-
-void default_signals() {
-  for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
-  sigset_t none;
-  sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-}
-
 [[noreturn]] void become(const Prepared& prepared) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != prepared.parent) ::_exit(137);
-  default_signals();
+  restore_signals();
   ::close(prepared.go_write);
   char go = 0;
   ssize_t got;
@@ -85,23 +65,16 @@ void default_signals() {
   ::dup2(prepared.log, STDERR_FILENO);
   ::close_range(3, ~0U, 0);
   if (::chdir(prepared.directory) != 0) {
-    say("cannot enter", prepared.directory, errno);
+    say_failure("cannot enter", prepared.directory, errno);
     ::_exit(126);
   }
-  ::execve(prepared.program.c_str(), prepared.arguments.data(), prepared.environment.data());
-  const int error = errno;
-  say("cannot run", prepared.arguments[0], error);
-  ::_exit(error == ENOENT ? 127 : 126);
+  execute(prepared.program.c_str(), prepared.arguments.data(), prepared.environment.data());
 }
 
 Descriptor open_log(const fs::path& path) {
   Descriptor log(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
   if (!log) throw WriteError("cannot write " + path.string() + ": " + system_words(errno));
   return log;
-}
-
-int exit_code_of(const siginfo_t& info) {
-  return info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
 }
 
 // The group's leader has ended but is not reaped yet, so that its number is still its own.
@@ -121,26 +94,6 @@ std::optional<int> reap(pid_t pid, bool block) {
 }
 
 }  // namespace
-
-std::optional<fs::path> find_executable(const std::string& command, const std::string& path,
-                                        const fs::path& directory) {
-  const auto is_executable = [](const fs::path& candidate) {
-    std::error_code error;
-    return fs::is_regular_file(candidate, error) && ::access(candidate.c_str(), X_OK) == 0;
-  };
-  if (command.find('/') != std::string::npos) {
-    const fs::path candidate = directory / command;
-    return is_executable(candidate) ? std::optional(candidate) : std::nullopt;
-  }
-  size_t at = 0;
-  while (!command.empty() && at <= path.size()) {
-    const size_t end = std::min(path.find(':', at), path.size());
-    const fs::path candidate = directory / path.substr(at, end - at) / command;
-    if (is_executable(candidate)) return candidate;
-    at = end + 1;
-  }
-  return std::nullopt;
-}
 
 Process::Process(const Launch& launch) : pid_file_(launch.pid_file) {
   const Descriptor log = open_log(launch.log);

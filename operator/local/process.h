@@ -19,12 +19,6 @@ struct Launch {
   std::filesystem::path pid_file;        // holds its ProcessIdentity before its first instruction
 };
 
-// Where execve would find `command`, looked up in `path` (as $PATH) unless it holds a slash, when
-// `directory` is what it is relative to. Nothing if there is no executable file.
-std::optional<std::filesystem::path> find_executable(const std::string& command,
-                                                     const std::string& path,
-                                                     const std::filesystem::path& directory);
-
 // A child process that leads a process group of its own. It never outlives its parent: the kernel
 // kills it when the thread that constructed this object ends, which therefore must be one that
 // stays until all children are gone.

@@ -8,6 +8,7 @@
 #include "common/cpu_budget.h"
 #include "common/error.h"
 #include "common/json.h"
+#include "common/process.h"
 #include "common/schema.h"
 #include "operator/api/rules.h"
 #include "operator/plan/plan.h"
@@ -18,10 +19,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kOurs[] = {
-    "TF_CONFIG",       "MUSTER_JOB",          "MUSTER_JOB_UID",  "MUSTER_ROLE",
-    "MUSTER_INDEX",    "MUSTER_ATTEMPT",      "MUSTER_REPLICAS", "MUSTER_STORAGE",
-    "MUSTER_TRAINING", "MUSTER_HTTP_ADDRESS", "MUSTER_THREADS",  "MUSTER_REPLICATION"};
+constexpr std::string_view kOurs[] = {"TF_CONFIG",       "MUSTER_JOB",
+                                      "MUSTER_JOB_UID",  "MUSTER_ROLE",
+                                      "MUSTER_INDEX",    "MUSTER_ATTEMPT",
+                                      "MUSTER_REPLICAS", "MUSTER_STORAGE",
+                                      "MUSTER_TRAINING", "MUSTER_HTTP_ADDRESS",
+                                      "MUSTER_THREADS",  "MUSTER_REPLICATION",
+                                      "MUSTER_RESTARTS", "MUSTER_RESTARTS_IN_PLACE"};
 
 std::string name_in(const std::string& variable) {
   return variable.substr(0, variable.find('='));

@@ -97,6 +97,7 @@ Membership parse_membership(const Environment& environment) {
         kBadConfig);
   membership.uid = value_of(environment, "MUSTER_JOB_UID");
   membership.attempt = number_of(environment, "MUSTER_ATTEMPT", 0);
+  membership.restarts = number_of(environment, "MUSTER_RESTARTS", 0);
   membership.replication = number_of(environment, "MUSTER_REPLICATION", 1);
   if (membership.replication < 1 || membership.replication > 2)
     throw Invalid(

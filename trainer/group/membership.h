@@ -26,6 +26,7 @@ struct Membership {
   std::string role_name = "chief";  // as the job spells it: "master" too
   int index = 0;
   int attempt = 0;
+  int restarts = 0;                     // of this attempt, in place
   Cluster cluster;                      // empty for a job of one replica
   std::map<std::string, int> replicas;  // every role of the job, the evaluator too
   int replication = 1;                  // copies of every shard, 1 or 2

@@ -47,7 +47,8 @@ int run_alone(const group::Membership& membership, std::stop_token stop, Json* r
   Training training = Training::load(membership.training);
   const auto threads = ThreadChoice::from_environment(training.spec.threads);
   Assembly assembly = assemble(std::move(training), 1, false, threads);
-  metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index);
+  metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index,
+                             membership.restarts);
   if (membership.storage.empty())
     log::warning(
         "no storage folder (--storage): nothing of this training will be kept, "

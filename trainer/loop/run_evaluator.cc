@@ -43,7 +43,8 @@ class EvaluatorLoop {
         data_(data),
         engine_(make_engine(training_)),
         store_(membership.storage / "checkpoints", training_.spec.checkpoint.keep),
-        reporter_(membership.http_address, membership.role_name, membership.index) {}
+        reporter_(membership.http_address, membership.role_name, membership.index,
+                  membership.restarts) {}
 
   // True once the final checkpoint of this training is evaluated, false if asked to stop.
   bool run(std::stop_token stop) {

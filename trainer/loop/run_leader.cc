@@ -207,7 +207,8 @@ int run_leader(const group::Membership& membership, std::stop_token stop) {
   Training training = Training::load(membership.training);
   const auto threads = ThreadChoice::from_environment(training.spec.threads);
   Assembly assembly = assemble(std::move(training), membership.members(), true, threads);
-  metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index);
+  metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index,
+                             membership.restarts);
   auto store = open_store(membership, assembly);
   // Where all are damaged, what the shards hold is as good: the coordinator refuses if they do not.
   const auto newest = store->newest();

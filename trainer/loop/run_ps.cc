@@ -171,7 +171,8 @@ int run_ps(const group::Membership& membership, std::stop_token stop) {
   identity.incarnation = hello.incarnation();
   const seconds patience = grace();
   group::patiently(stop, [&] { group::require_writable(membership.storage); });
-  metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index);
+  metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index,
+                             membership.restarts);
   const Homes homes(membership, training.spec, identity);
   ps::Server server(membership.own_address(), homes.all());
   TwinLinks twins(homes, membership);

@@ -70,7 +70,8 @@ int run_worker(const group::Membership& membership, std::stop_token stop) {
   Training training = Training::load(membership.training);
   const auto threads = ThreadChoice::from_environment(training.spec.threads);
   Assembly assembly = assemble(std::move(training), membership.members(), true, threads);
-  metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index);
+  metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index,
+                             membership.restarts);
   FinalCheckpoint final(membership, *assembly.workload);
   if (final.is_there()) {
     log::info("training was finished before");

@@ -22,6 +22,7 @@ constexpr auto kHelp = std::to_array<std::pair<std::string_view, std::string_vie
      "When it was published, in Unix time; 0 before the first."},
     {"goodput", "Share of the time since the first start that went into committed steps."},
     {"generation", "Generation of the group."},
+    {"restarts", "Restarts of this replica in place, in this container."},
     {"state", "1 for the state the replica is in."},
     {"step_seconds", "Seconds from one committed step to the next."},
     {"checkpoint_seconds", "Seconds from the start of writing a checkpoint to its publication."},

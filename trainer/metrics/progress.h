@@ -11,12 +11,12 @@
 
 namespace muster::metrics {
 
-// What /progress answers; the operator copies the chief's into status.progress. Field names are the
-// API's: {role, index, state, step, totalSteps, epoch, loss, metrics {accuracy}, examplesPerSecond,
-// etaSeconds, lastCheckpointStep, lastCheckpointTime, goodput, generation}. loss is a string, since
-// JSON has no NaN: "0.25", "NaN", "+Inf", "-Inf". Absent: etaSeconds while unknown,
-// lastCheckpointStep and lastCheckpointTime (RFC 3339) before the first checkpoint, any other
-// number that is not finite.
+// What /progress answers, but for `restarts`; the operator copies the chief's into status.progress.
+// Field names are the API's: {role, index, state, step, totalSteps, epoch, loss, metrics
+// {accuracy}, examplesPerSecond, etaSeconds, lastCheckpointStep, lastCheckpointTime, goodput,
+// generation}. loss is a string, since JSON has no NaN: "0.25", "NaN", "+Inf", "-Inf". Absent:
+// etaSeconds while unknown, lastCheckpointStep and lastCheckpointTime (RFC 3339) before the first
+// checkpoint, any other number that is not finite.
 struct Progress {
   std::string state =
       "starting";  // starting | waiting | training | evaluating | serving | finishing | done
@@ -61,8 +61,9 @@ class Durations {
 // and thread-safe; the training loop calls update() at most a few times a second.
 class Reporter {
  public:
-  // Throws Unavailable, naming the address, if it cannot be bound.
-  Reporter(const std::string& address, std::string role, int index);
+  // `restarts`: of this replica in place, in this container; /progress has it beside what update()
+  // sets. Throws Unavailable, naming the address, if it cannot be bound.
+  Reporter(const std::string& address, std::string role, int index, int restarts = 0);
   ~Reporter();
   Reporter(const Reporter&) = delete;
   Reporter& operator=(const Reporter&) = delete;

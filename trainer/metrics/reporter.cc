@@ -62,17 +62,19 @@ void Reporter::Impl::show(const Progress& now) {
   gauge("state", {{"state", now.state}}).Set(1);
 }
 
-Reporter::Reporter(const std::string& address, std::string role, int index)
+Reporter::Reporter(const std::string& address, std::string role, int index, int restarts)
     : impl_(std::make_unique<Impl>(std::move(role), index)) {
   impl_->show(impl_->progress);
+  impl_->gauge("restarts").Set(restarts);
   if (address.empty()) return;
   impl_->server = std::make_unique<HttpServer>(address);
   impl_->server->handle("/metrics", [this] {
     return HttpReply{200, "text/plain; version=0.0.4; charset=utf-8", metrics_text()};
   });
   impl_->server->handle("/healthz", [] { return HttpReply{.body = "ok\n"}; });
-  impl_->server->handle("/progress", [this] {
-    const Json json = snapshot().json(impl_->role, impl_->index);
+  impl_->server->handle("/progress", [this, restarts] {
+    Json json = snapshot().json(impl_->role, impl_->index);
+    json["restarts"] = restarts;
     return HttpReply{200, "application/json",
                      json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"};
   });

@@ -61,11 +61,12 @@ Process& Job::start(const std::string& role, int index, const Environment& more,
       {"MUSTER_THREADS", "1"}};
   for (const auto& [key, value] : this->environment) environment.insert_or_assign(key, value);
   for (const auto& [key, value] : more) environment[key] = value;
+  std::vector<std::string> command = launcher;
+  command.emplace_back(MUSTER_TRAINER);
   auto& replica = replicas_[{role, index}];
   replica.reset();
-  replica =
-      std::make_unique<Process>(std::vector<std::string>{MUSTER_TRAINER}, environment,
-                                folder_ / (role + "-" + std::to_string(index) + ".log"), limits);
+  replica = std::make_unique<Process>(
+      command, environment, folder_ / (role + "-" + std::to_string(index) + ".log"), limits);
   return *replica;
 }
 

@@ -50,7 +50,8 @@ class Job {
   bool wait_for_checkpoints(size_t count) const;
   Json cluster;
   std::string uid = "uid-1";
-  Environment environment;  // of every replica, besides what an operator gives each
+  std::vector<std::string> launcher;  // a command that the trainer's is an argument of
+  Environment environment;            // of every replica, besides what an operator gives each
 
  private:
   std::filesystem::path folder_;

@@ -27,6 +27,7 @@ class Process {
 
   void signal(int number);
   bool running();
+  pid_t pid() const { return pid_; }
   // In MiB; 0 once it has ended.
   long peak_memory() const;
   // Exit code, or 128 + signal; nothing if it still runs after `most`.

@@ -20,7 +20,7 @@ constexpr std::chrono::seconds kPatience(30);
 
 TEST(Reporter, ServesMetricsHealthAndProgress) {
   const std::string address = free_address();
-  Reporter reporter(address, "worker", 2);
+  Reporter reporter(address, "worker", 2, 3);
   Progress progress;
   progress.state = "training";
   progress.step = 41;
@@ -29,10 +29,13 @@ TEST(Reporter, ServesMetricsHealthAndProgress) {
   reporter.update(progress);
   EXPECT_EQ(http_get(address, "/healthz", kPatience), "ok\n");
   const Json json = Json::parse(http_get(address, "/progress", kPatience));
-  EXPECT_EQ(json, progress.json("worker", 2));
+  Json expected = progress.json("worker", 2);
+  expected["restarts"] = 3;
+  EXPECT_EQ(json, expected);
   const std::string metrics = http_get(address, "/metrics", kPatience);
   EXPECT_EQ(metrics, reporter.metrics_text());
   EXPECT_THAT(metrics, HasSubstr("# TYPE muster_trainer_step gauge\n"));
+  EXPECT_THAT(metrics, HasSubstr("muster_trainer_restarts{index=\"2\",role=\"worker\"} 3\n"));
   EXPECT_THAT(metrics, ContainsRegex("muster_trainer_step\\{index=\"2\",role=\"worker\"\\} 41\n"));
   EXPECT_THAT(metrics, ContainsRegex("muster_trainer_metric\\{.*name=\"accuracy\".*\\} 0.75\n"));
 }

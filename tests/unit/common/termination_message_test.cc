@@ -1,0 +1,47 @@
+#include "common/termination_message.h"
+
+#include <gtest/gtest.h>
+
+namespace muster {
+namespace {
+
+TEST(TerminationMessage, IsReadBackAsItWasWritten) {
+  const TerminationMessage message{3, "cannot read \"a\\b\": disc \u00e9tait plein"};
+  EXPECT_EQ(message.text(),
+            "{\"message\":\"cannot read \\\"a\\\\b\\\": disc \u00e9tait plein\",\"restarts\":3}");
+  EXPECT_EQ(TerminationMessage::parse(message.text() + "\n"), message);
+}
+
+TEST(TerminationMessage, FitsIntoWhatTheKubeletKeepsWhateverItsBytes) {
+  for (const char* unit : {"x", "\x01", "\xff", "\u00e9", "\""}) {
+    std::string line;
+    while (line.size() < 10'000) line += unit;
+    const std::string text = TerminationMessage{1, line}.text();
+    EXPECT_LE(text.size(), 2048u) << unit;
+    EXPECT_GT(TerminationMessage::parse(text).message.size(), 100u) << unit;
+  }
+}
+
+TEST(TerminationMessage, OfAnotherProgramIsItsLastLine) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"", ""},
+      {"\n \n", ""},
+      {"one", "one"},
+      {"one\ntwo \r\n\n", "two"},
+      {"{\"restarts\": 1}", "{\"restarts\": 1}"},
+      {"{\"restarts\": -1, \"message\": \"x\"}", "x"},
+      {"{\"restarts\": 1, \"message\": [1]}", "{\"restarts\": 1, \"message\": [1]}"},
+      {"[1]", "[1]"},
+      {"starting\n{\"level\":\"error\",\"message\":\"no such file\"}\n", "no such file"}};
+  for (const auto& [text, line] : cases)
+    EXPECT_EQ(TerminationMessage::parse(text), (TerminationMessage{0, line})) << text;
+}
+
+TEST(TerminationMessage, ACountBeyondAllMeasureIsCut) {
+  EXPECT_EQ(
+      TerminationMessage::parse("{\"restarts\":18446744073709551615,\"message\":\"\"}").restarts,
+      1'000'000);
+}
+
+}  // namespace
+}  // namespace muster

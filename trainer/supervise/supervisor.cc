@@ -1,0 +1,230 @@
+#include "trainer/supervise/supervisor.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "common/log.h"
+#include "common/process.h"
+#include "common/termination_message.h"
+#include "trainer/supervise/oom_kills.h"
+
+extern char** environ;
+
+namespace muster::supervise {
+
+namespace {
+
+constexpr auto kGroupTakesAtMost = std::chrono::seconds(2);  // to end after SIGKILL
+constexpr const char* kLimitVariable = "MUSTER_RESTARTS_IN_PLACE";
+constexpr const char* kCountVariable = "MUSTER_RESTARTS";
+constexpr const char* kLogVariable = "MUSTER_TERMINATION_LOG";
+constexpr int kHandedOn[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT};
+
+Unavailable failure(const std::string& what) {
+  return Unavailable(what + ": " + std::generic_category().message(errno));
+}
+
+sigset_t watched_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : kHandedOn) sigaddset(&set, number);
+  sigaddset(&set, SIGCHLD);
+  return set;
+}
+
+std::vector<std::string> environment_with(const std::string& name, const std::string& value) {
+  std::vector<std::string> environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (!std::string_view(*entry).starts_with(name + "=")) environment.emplace_back(*entry);
+  }
+  environment.push_back(name + "=" + value);
+  return environment;
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::string path_to(const std::string& command) {
+  const std::string path = variable("PATH");
+  const auto found = find_executable(command, path.empty() ? "/usr/local/bin:/usr/bin:/bin" : path,
+                                     std::filesystem::current_path());
+  return found ? found->string() : command;
+}
+
+bool asks_to_stop(int number) {
+  return number == SIGTERM || number == SIGINT || number == SIGQUIT;
+}
+
+void write_all(int to, const char* bytes, size_t size) {
+  while (size > 0) {
+    const ssize_t written = ::write(to, bytes, size);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;  // nobody reads the log; training goes on
+    bytes += written;
+    size -= static_cast<size_t>(written);
+  }
+}
+
+}  // namespace
+
+Options options_from_environment(std::vector<std::string> command) {
+  Options options;
+  options.command = std::move(command);
+  if (const std::string path = variable(kLogVariable); !path.empty())
+    options.termination_log = path;
+  const std::string text = variable(kLimitVariable);
+  if (text.empty()) return options;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, options.restarts);
+  if (error != std::errc() || end != last || options.restarts < 0) {
+    throw Invalid(
+        std::string(kLimitVariable) + ": expected a number of at least 0, found \"" + text + "\"",
+        kBadConfig);
+  }
+  return options;
+}
+
+Supervisor::Supervisor(Options options) : options_(std::move(options)), rule_(options_.restarts) {
+  const sigset_t set = watched_signals();
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+  signals_ = Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals_) throw failure("cannot receive signals");
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // PID 1 is one anyway
+}
+
+int Supervisor::run() {
+  for (;;) {
+    const uint64_t killed_before = oom_kills();
+    start();
+    End end = wait_for_end();
+    end.out_of_memory = end.exit_code == 128 + SIGKILL && oom_kills() > killed_before;
+    const bool again = is_restarted(end);
+    leave_message();
+    if (!again) return end.exit_code;
+  }
+}
+
+void Supervisor::start() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw failure("cannot make a pipe");
+  errors_ = Descriptor(ends[0]);
+  const Descriptor child_end(ends[1]);
+  ::fcntl(errors_.get(), F_SETFL, O_NONBLOCK);
+  const std::string program = path_to(options_.command.front());
+  const std::vector<std::string> environment =
+      environment_with(kCountVariable, std::to_string(rule_.total()));
+  const std::vector<char*> variables = pointers(environment);
+  const std::vector<char*> arguments = pointers(options_.command);
+  exit_code_.reset();
+  last_line_ = {};
+  const pid_t parent = ::getpid();
+  child_ = ::fork();
+  if (child_ < 0) throw failure("cannot start " + options_.command.front());
+  if (child_ == 0) {
+    ::setpgid(0, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(128 + SIGKILL);
+    restore_signals();
+    ::dup2(child_end.get(), STDERR_FILENO);
+    execute(program.c_str(), arguments.data(), variables.data());
+  }
+  ::setpgid(child_, child_);  // whoever is first; the group must exist before it is signalled
+}
+
+Supervisor::End Supervisor::wait_for_end() {
+  while (!exit_code_) {
+    std::array<pollfd, 2> watched = {{{signals_.get(), POLLIN, 0}, {errors_.get(), POLLIN, 0}}};
+    if (::poll(watched.data(), watched.size(), -1) < 0 && errno != EINTR) throw failure("poll");
+    pass_on();
+    handle_signals();
+  }
+  clear_group();
+  pass_on();
+  handle_signals();  // one that asks to stop may have come meanwhile
+  return {*exit_code_, false};
+}
+
+void Supervisor::handle_signals() {
+  signalfd_siginfo info{};
+  while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
+    const int number = static_cast<int>(info.ssi_signo);
+    if (number == SIGCHLD) {
+      reap();
+      continue;
+    }
+    stopping_ = stopping_ || asks_to_stop(number);
+    if (!exit_code_) ::kill(-child_, number);
+  }
+}
+
+void Supervisor::reap() {
+  siginfo_t info{};
+  while (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
+    if (info.si_pid == child_) {
+      ::kill(-child_, SIGKILL);  // the number is still its own
+      exit_code_ = exit_code_of(info);
+    }
+    ::waitpid(info.si_pid, nullptr, 0);
+    info = {};
+  }
+}
+
+// Killed already, and ours since their parents have ended.
+void Supervisor::clear_group() {
+  const auto until = std::chrono::steady_clock::now() + kGroupTakesAtMost;
+  while (::waitpid(-child_, nullptr, WNOHANG) >= 0 && std::chrono::steady_clock::now() < until)
+    ::poll(nullptr, 0, 1);
+}
+
+void Supervisor::pass_on() {
+  std::array<char, 16384> bytes;
+  while (errors_) {
+    const ssize_t got = ::read(errors_.get(), bytes.data(), bytes.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got == 0) errors_.reset();  // closed by all who had it
+    if (got <= 0) return;
+    const auto size = static_cast<size_t>(got);
+    last_line_.add({bytes.data(), size});
+    write_all(STDERR_FILENO, bytes.data(), size);
+  }
+}
+
+bool Supervisor::is_restarted(const End& end) {
+  if (end.exit_code == kSuccess || stopping_) return false;
+  const std::string what = "the trainer ended with exit code " + std::to_string(end.exit_code) +
+                           " (" + describe_exit_code(end.exit_code) +
+                           (end.out_of_memory ? ", out of memory)" : ")");
+  if (!rule_.restarts(end.exit_code, end.out_of_memory, RestartRule::Time::clock::now())) {
+    log::error(what + "; it is not restarted in place", {{"exitCode", end.exit_code}});
+    return false;
+  }
+  log::warning(what + "; it is restarted in place",
+               {{"exitCode", end.exit_code}, {"restarts", rule_.total()}});
+  return true;
+}
+
+void Supervisor::leave_message() const {
+  const Descriptor file(::open(options_.termination_log.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
+  if (!file) return;  // not in a pod
+  const std::string text =
+      TerminationMessage{rule_.total(), message_of(last_line_.text())}.text() + "\n";
+  write_all(file.get(), text.data(), text.size());
+}
+
+}  // namespace muster::supervise

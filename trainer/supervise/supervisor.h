@@ -1,0 +1,65 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/descriptor.h"
+#include "trainer/supervise/last_line.h"
+#include "trainer/supervise/restart_rule.h"
+
+namespace muster::supervise {
+
+struct Options {
+  std::vector<std::string> command;  // not empty; command[0] without a slash is looked up in PATH
+  int restarts = 3;                  // in place within RestartRule::kWindow, at most
+  // Written where it is there, as the kubelet makes it: after every end, so that the count survives
+  // even the supervisor's.
+  std::filesystem::path termination_log = "/dev/termination-log";
+};
+
+// As MUSTER_RESTARTS_IN_PLACE and MUSTER_TERMINATION_LOG have it, where they are set. Throws
+// Invalid (kBadConfig) naming the variable.
+Options options_from_environment(std::vector<std::string> command);
+
+// PID 1 of a container (or any other process): runs a command as its child and starts it again, at
+// once, when it ends as RestartRule has it, with MUSTER_RESTARTS in its environment counting how
+// often. MUSTER_ATTEMPT stays: it is the pod's, and a pod that replaces this one must not come with
+// a lower one. Signals are handed on to the child's process group; after SIGTERM, SIGINT or SIGQUIT
+// nothing is restarted. What the child leaves in its group is killed before anything else happens,
+// and every orphan is reaped. Standard error passes through, for its last line.
+//
+// Of one thread, and needs the process to itself: it blocks its signals and reaps all children.
+class Supervisor {
+ public:
+  explicit Supervisor(Options options);
+  // Returns what the container is to end with: the last child's exit code, 128 + n for signal n.
+  // Throws Unavailable if a process cannot be started.
+  int run();
+
+ private:
+  struct End {
+    int exit_code;
+    bool out_of_memory;
+  };
+  void start();
+  End wait_for_end();
+  void handle_signals();
+  void reap();
+  void clear_group();
+  void pass_on();
+  void leave_message() const;
+  bool is_restarted(const End& end);  // says so, too
+
+  Options options_;
+  RestartRule rule_;
+  Descriptor signals_;
+  Descriptor errors_;  // what the child writes to its standard error
+  LastLine last_line_;
+  pid_t child_ = 0;
+  std::optional<int> exit_code_;  // of the child, once it has ended
+  bool stopping_ = false;
+};
+
+}  // namespace muster::supervise
