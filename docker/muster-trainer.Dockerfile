@@ -1,0 +1,10 @@
+# A replica of a job with spec.training: the trainer under the supervisor that starts it again in place, and
+# the libraries that both name, as docker/build lays them out in the context's root/.
+FROM scratch
+ARG VERSION
+LABEL org.opencontainers.image.title="muster-trainer" \
+      org.opencontainers.image.description="Trains as one replica of a TrainingJob" \
+      org.opencontainers.image.version="$VERSION"
+COPY root/ /
+USER 65532:65532
+ENTRYPOINT ["/usr/bin/muster-supervisor", "/usr/bin/muster-trainer"]
