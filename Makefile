@@ -1,5 +1,6 @@
 # The ways into this repository; `make help` lists them.
-.PHONY: help install run build test test-asan test-tsan chaos fuzz bench cluster cluster-down e2e docs format lint clean
+.PHONY: help install run build images test test-asan test-tsan chaos fuzz bench cluster cluster-down e2e docs format lint \
+  clean
 .DEFAULT_GOAL := help
 
 JOBS ?= $(shell nproc)
@@ -25,6 +26,9 @@ build: install  ## Build a release into build/release
 	@mkdir -p build
 	@cmake --preset release >build/release.log 2>&1 || { cat build/release.log; exit 1; }
 	@cmake --build build/release -j$(JOBS)
+
+images: build  ## The operator's and the trainer's image, as build/images/*.tar; needs buildah
+	@docker/build
 
 run: build  ## Train MNIST: one ps, a chief, a worker and an evaluator on this machine
 	build/release/bin/muster run examples/mnist-mlp.yaml
@@ -76,9 +80,12 @@ e2e: build  ## Bring a Kubernetes up, pass the end-to-end tests on it, tear it d
 	@deploy/setup/go.sh $(CLUSTER_TOOLS) helm
 	@$(AS_ROOT) build/venv/bin/python -B -m pytest -p no:cacheprovider -v $(E2E)
 
-docs: build  ## Regenerate the reference of fields and exit codes, and the chart's CRD
+docs: build  ## Regenerate the references of fields, exit codes and values, the chart's CRD and deploy/muster.yaml
 	@build/release/bin/print_schema | /usr/bin/python3 tests/python/make_reference.py
 	@build/release/bin/muster crd >charts/muster/files/crd.yaml
+	@deploy/setup/python.sh
+	@deploy/setup/go.sh helm
+	@build/venv/bin/python tests/python/make_chart.py
 
 format:  ## Rewrite C++ sources in the project's style
 	@$(SOURCES) | xargs clang-format -i

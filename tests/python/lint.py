@@ -96,7 +96,7 @@ def main():
     cpp = tracked("*.h", "*.cc", "*.inc")
     checks = {
         "clang-format": passes(["clang-format", "--dry-run", "--Werror"], cpp),
-        "shellcheck": passes(["shellcheck"], tracked("*.sh", ".ci/run")),
+        "shellcheck": passes(["shellcheck"], tracked("*.sh", ".ci/run", "docker/build")),
         "python": passes([sys.executable, "-m", "compileall", "-q"], tracked("*.py")),
         "clang-tidy": tidy(build),
     }

@@ -1,0 +1,352 @@
+#!/usr/bin/env python3
+"""Tests of charts/muster and deploy/: what helm makes of several values, what the schema of values refuses, that
+a real API server takes every object, and that what is generated is current. Needs build/tools/{helm, kubectl,
+kube-apiserver, etcd} (deploy/setup/go.sh), go and build/venv.
+"""
+
+import base64
+import gzip
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import yaml
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+CHART = ROOT / "charts/muster"
+TOOLS = ROOT / "build/tools"
+sys.path.insert(0, str(ROOT / "tests/python"))
+import make_chart  # noqa: E402
+
+MONITORING = ["metrics.serviceMonitor.enabled=true", "metrics.podMonitor.enabled=true",
+              "monitoring.prometheusRule.enabled=true", "monitoring.grafanaDashboard.create=true"]
+CASES = {
+    "defaults": [],
+    "namespaced": ["watchNamespace=team-a", "rbac.aggregateRoles=false"],
+    "alone": ["replicas=1", "leaderElection.enabled=false", "networkPolicy.enabled=false"],
+    "strict network": ["networkPolicy.egress.enabled=true", "networkPolicy.egress.apiServerPorts={8443}",
+                       "networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.team=monitoring"],
+    "dashboards": ["monitoring.grafanaDashboard.create=true", "monitoring.grafanaDashboard.annotations.folder=Muster"],
+    "placed": ["priorityClassName=system-cluster-critical", "tolerations[0].operator=Exists",
+               "topologySpreadConstraints[0].maxSkew=1", "topologySpreadConstraints[0].topologyKey=zone",
+               "topologySpreadConstraints[0].whenUnsatisfiable=ScheduleAnyway",
+               "topologySpreadConstraints[1].maxSkew=1", "topologySpreadConstraints[1].topologyKey=rack",
+               "topologySpreadConstraints[1].whenUnsatisfiable=ScheduleAnyway", "podLabels.a=b",
+               "podAnnotations.a=b", "commonLabels.c=d", "imagePullSecrets[0].name=pull", "clusterDomain=cluster.local",
+               "podDisruptionBudget.maxUnavailable=50%", "extraArgs={--version}"],
+    "borrowed account": ["serviceAccount.create=false", "serviceAccount.name=mine", "rbac.create=false"],
+}
+
+
+def run(*command, **more):
+    return subprocess.run([str(part) for part in command], capture_output=True, text=True, **more)
+
+
+def helm(*arguments, sets=()):
+    settings = [part for setting in sets for part in ("--set", setting)]
+    return run(TOOLS / "helm", *arguments, *settings)
+
+
+def template(sets=(), *more):
+    result = helm("template", "muster", CHART, "--namespace", make_chart.NAMESPACE, "--kube-version",
+                  make_chart.KUBERNETES, *more, sets=sets)
+    if result.returncode != 0:
+        raise AssertionError(result.stderr)
+    return result.stdout
+
+
+def objects(sets=(), *more):
+    return [item for item in yaml.safe_load_all(template(sets, *more)) if item]
+
+
+def prometheus_operator():
+    """The folder of the Prometheus Operator's sources, as the Go module beside pins them."""
+    module = "github.com/prometheus-operator/prometheus-operator"
+    download = run("go", "mod", "download", "-json", module, cwd=pathlib.Path(__file__).parent / "prometheus-operator")
+    if download.returncode != 0:
+        raise AssertionError(download.stdout + download.stderr)
+    return pathlib.Path(json.loads(download.stdout)["Dir"])
+
+
+def kinds(items, *wanted):
+    return [item for item in items if item["kind"] in wanted]
+
+
+def operator(items):
+    return kinds(items, "Deployment")[0]["spec"]["template"]["spec"]
+
+
+class Values(unittest.TestCase):
+    def leaves(self, value, path=""):
+        """Dotted paths of values that hold no further settings of the chart."""
+        described = {name for name, _ in make_chart.described_values()}
+        for name, inner in value.items():
+            here = f"{path}{name}"
+            if here in described or not isinstance(inner, dict):
+                yield here
+            else:
+                yield from self.leaves(inner, here + ".")
+
+    def test_each_is_described_and_in_the_schema(self):
+        values = yaml.safe_load((CHART / "values.yaml").read_text())
+        schema = json.loads((CHART / "values.schema.json").read_text())
+        leaves = list(self.leaves(values))
+        self.assertEqual(leaves, [name for name, _ in make_chart.described_values()])
+        for path in leaves:
+            at = schema
+            for name in path.split("."):
+                self.assertIs(at.get("additionalProperties"), False, path)
+                at = at["properties"][name]
+
+    def test_the_schema_has_no_other(self):
+        values = yaml.safe_load((CHART / "values.yaml").read_text())
+
+        def compare(schema, value, path):
+            for name, inner in schema.get("properties", {}).items():
+                if not (path or name != "global"):
+                    continue  # Helm's own
+                self.assertIn(name, value, path)
+                if inner.get("properties"):
+                    compare(inner, value[name], f"{path}.{name}")
+
+        compare(json.loads((CHART / "values.schema.json").read_text()), values, "")
+
+    def test_bad_ones_are_refused_with_their_name(self):
+        for setting, name in {
+            "replicas=two": "replicas", "replicas=-1": "replicas", "replica=2": "replica",
+            "image.digest=sha256:abc": "digest", "image.pullPolicy=Sometimes": "pullPolicy", "image.repository=": "repository",
+            "trainer.image.tag=a/b": "tag", "logLevel=loud": "logLevel", "threads=0": "threads",
+            "watchNamespace=Team": "watchNamespace",
+            "metrics.serviceMonitor.interval=often": "interval", "metrics.servicemonitor.enabled=true": "servicemonitor",
+            "networkPolicy.egress.apiServerPorts={0}": "apiServerPorts", "crds.keep=maybe": "keep",
+            "podDisruptionBudget.maxUnavailable=some": "maxUnavailable", "leaderElection.enabled=false": "replicas",
+            "terminationGracePeriodSeconds=0": "terminationGracePeriodSeconds",
+        }.items():
+            with self.subTest(setting):
+                result = helm("template", "muster", CHART, "--kube-version", make_chart.KUBERNETES, sets=[setting])
+                self.assertNotEqual(result.returncode, 0)
+                self.assertIn(name, result.stderr)
+                self.assertIn("values don't meet the specifications of the schema", result.stderr)
+
+
+class Rendered(unittest.TestCase):
+    def test_helm_lint_is_content(self):
+        for name, sets in {**CASES, "monitoring": MONITORING}.items():
+            with self.subTest(name):
+                result = helm("lint", "--strict", "--kube-version", make_chart.KUBERNETES, CHART, sets=sets)
+                self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+    def test_an_older_kubernetes_is_refused(self):
+        result = helm("template", "muster", CHART, "--kube-version", "1.28.9")
+        self.assertIn("incompatible with Kubernetes v1.28.9", result.stderr)
+
+    def test_rights_are_the_clusters_or_the_namespaces(self):
+        everywhere = objects()
+        self.assertEqual([item["metadata"]["name"] for item in kinds(everywhere, "ClusterRoleBinding")], ["muster"])
+        some = objects(CASES["namespaced"], "--skip-tests")
+        self.assertEqual(kinds(some, "ClusterRole", "ClusterRoleBinding"), [])
+        self.assertEqual(sorted(item["metadata"]["namespace"] for item in kinds(some, "Role")),
+                         ["muster-system", "team-a"])
+        whole = kinds(everywhere, "ClusterRole")[0]["rules"]
+        self.assertEqual([item["rules"] for item in kinds(some, "Role") if item["metadata"]["namespace"] != "muster-system"],
+                         [whole])
+        self.assertIn("--namespace=team-a", operator(some)["containers"][0]["args"])
+
+    def test_rights_are_few(self):
+        for rule in [rule for item in kinds(objects(), "ClusterRole", "Role") for rule in item["rules"]]:
+            self.assertNotIn("*", rule["resources"] + rule["verbs"] + rule["apiGroups"])
+            self.assertFalse({"secrets", "configmaps", "nodes", "pods/exec", "serviceaccounts"} & set(rule["resources"]), rule)
+
+    def test_users_get_what_they_have_of_the_namespace(self):
+        roles = {item["metadata"]["name"]: item for item in kinds(objects(), "ClusterRole")}
+        view, edit = roles["muster-view"], roles["muster-edit"]
+        to = "rbac.authorization.k8s.io/aggregate-to-"
+        self.assertEqual([view["metadata"]["labels"].get(to + role) for role in ("view", "edit", "admin")], ["true"] * 3)
+        self.assertEqual([edit["metadata"]["labels"].get(to + role) for role in ("view", "edit", "admin")],
+                         [None, "true", "true"])
+        self.assertEqual({verb for rule in view["rules"] for verb in rule["verbs"]}, {"get", "list", "watch"})
+
+    def test_a_digest_wins_over_a_tag(self):
+        digest = "sha256:" + "0" * 64
+        image = operator(objects(["image.repository=r/o", "image.tag=t", f"image.digest={digest}"]))["containers"][0]
+        self.assertEqual(image["image"], f"r/o@{digest}")
+        self.assertIn("--trainer-image=muster-trainer:" + yaml.safe_load((CHART / "Chart.yaml").read_text())["appVersion"],
+                      image["args"])
+
+    def test_spread_operators_are_counted_among_themselves(self):
+        spread = operator(objects(CASES["placed"] + ["topologySpreadConstraints[1].labelSelector.matchLabels.a=b"]))
+        one, two = spread["topologySpreadConstraints"]
+        self.assertEqual((one["topologyKey"], two["topologyKey"]), ("zone", "rack"))
+        self.assertEqual(one["labelSelector"]["matchLabels"]["app.kubernetes.io/component"], "operator")
+        self.assertEqual(two["labelSelector"], {"matchLabels": {"a": "b"}})
+
+    def test_one_operator_has_no_budget_and_no_lease(self):
+        alone = objects(CASES["alone"])
+        self.assertEqual(kinds(alone, "PodDisruptionBudget", "NetworkPolicy"), [])
+        words = operator(alone)["containers"][0]["args"]
+        self.assertIn("--no-leader-election", words)
+        self.assertFalse([word for word in words if word.startswith("--lease")])
+
+    def test_the_definition_is_kept_unless_told_otherwise(self):
+        policy = lambda sets: kinds(objects(sets), "CustomResourceDefinition")[0]["metadata"]["annotations"]  # noqa: E731
+        self.assertEqual(policy([]).get("helm.sh/resource-policy"), "keep")
+        self.assertNotIn("helm.sh/resource-policy", policy(["crds.keep=false"]))
+        self.assertEqual(kinds(objects(["crds.enabled=false"]), "CustomResourceDefinition"), [])
+
+    def test_versions_are_the_projects(self):
+        version = re.search(r"project\(muster VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
+        chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+        self.assertEqual((chart["version"], chart["appVersion"]), (version, version))
+
+    def test_a_release_fits_into_its_secret(self):
+        """Helm keeps chart and manifest as JSON, gzip and base64, twice, in a Secret of at most 1 MiB."""
+        chart = b"".join(path.read_bytes() for path in sorted(CHART.rglob("*")) if path.is_file())
+        held = base64.b64encode(base64.b64encode(gzip.compress(chart + template(MONITORING).encode())))
+        self.assertLess(len(held), 512 * 1024)
+
+
+class Monitoring(unittest.TestCase):
+    # Of every Kubernetes controller; the rest is read from docs/metrics.md.
+    usual = {f"workqueue_{name}" for name in (
+        "depth", "adds_total", "retries_total", "queue_duration_seconds", "work_duration_seconds",
+        "unfinished_work_seconds", "longest_running_processor_seconds")} | {
+        "controller_runtime_reconcile_total", "controller_runtime_reconcile_errors_total",
+        "controller_runtime_reconcile_time_seconds", "rest_client_requests_total"}
+    documented = set()
+
+    @classmethod
+    def setUpClass(cls):
+        text = (ROOT / "docs/metrics.md").read_text()
+        cells = re.findall(r"^\| (`[^|]*`) \| (?:gauge|counter|histogram)", text, re.MULTILINE)
+        names = {name for cell in cells for name in re.findall(r"`([a-z_]+)", cell)}
+        cls.documented = cls.usual | {name if name.startswith("muster_") else "muster_trainer_" + name for name in names}
+
+    def ours(self, expression):
+        names = re.findall(r"\b((?:muster|workqueue|controller_runtime|rest_client)_[a-z_]+)", expression)
+        return {re.sub("_bucket$", "", name) for name in names}
+
+    def test_alerts_ask_for_what_is_documented(self):
+        rules = [rule for group in yaml.safe_load((CHART / "files/alerts.yaml").read_text())["groups"] for rule in group["rules"]]
+        for rule in rules:
+            self.assertTrue(self.ours(rule["expr"]), rule["alert"])
+            self.assertEqual(self.ours(rule["expr"]) - self.documented, set(), rule["alert"])
+            self.assertEqual(set(rule["annotations"]), {"summary", "description"}, rule["alert"])
+
+    def test_dashboards_ask_for_what_is_documented(self):
+        boards = [json.loads(path.read_text()) for path in sorted((CHART / "files/dashboards").glob("*.json"))]
+        self.assertEqual(len({board["uid"] for board in boards}), 2)
+        for board in boards:
+            panels = [panel for panel in board["panels"] if panel["type"] != "row"]
+            self.assertEqual(len({panel["id"] for panel in board["panels"]}), len(board["panels"]))
+            for panel in panels:
+                with self.subTest(f'{board["title"]}: {panel["title"]}'):
+                    self.assertTrue(panel["title"] and panel["description"])
+                    self.assertEqual(panel["datasource"]["uid"], "${datasource}")
+                    self.assertLessEqual(panel["gridPos"]["x"] + panel["gridPos"]["w"], 24)
+                    for target in panel["targets"]:
+                        self.assertEqual(self.ours(target["expr"]) - self.documented, set())
+
+    def test_no_panel_lies_on_another(self):
+        for path in (CHART / "files/dashboards").glob("*.json"):
+            taken = set()
+            for panel in json.loads(path.read_text())["panels"]:
+                box = panel["gridPos"]
+                cells = {(x, y) for x in range(box["x"], box["x"] + box["w"]) for y in range(box["y"], box["y"] + box["h"])}
+                self.assertFalse(cells & taken, f'{path.name}: {panel["title"]}')
+                taken |= cells
+
+
+class Generated(unittest.TestCase):
+    def test_what_follows_from_the_chart_is_current(self):
+        result = run(sys.executable, ROOT / "tests/python/make_chart.py", "--check")
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_deploy_is_the_chart(self):
+        def named(items):
+            # Labels of Helm and the policy are Helm's alone.
+            items = [item for item in items if item]
+            for item in items:
+                item["metadata"].pop("annotations", None)
+                if item["kind"] == "CustomResourceDefinition":
+                    item["metadata"].pop("labels", None)
+            return {(item["kind"], item["metadata"]["name"]): item for item in items}
+
+        result = run(TOOLS / "kubectl", "kustomize", ROOT / "deploy")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        plain = named(yaml.safe_load_all(result.stdout))
+        self.assertEqual(plain.pop(("Namespace", "muster-system"))["metadata"]["name"], "muster-system")
+        self.assertEqual(plain, named(yaml.safe_load_all(make_chart.OF_HELM.sub("", template([], "--no-hooks")))))
+
+
+class OnAnApiServer(unittest.TestCase):
+    """Every object, as a real API server takes it: unknown fields, wrong types and warnings are failures."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="muster-chart-")
+        cls.server("start")
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.addClassCleanup(cls.server, "stop")
+        for name in ("muster-system", "team-a"):
+            cls.kubectl("create", "namespace", name)
+            cls.kubectl("label", "namespace", name, "pod-security.kubernetes.io/enforce=restricted",
+                        "pod-security.kubernetes.io/warn=restricted")
+        monitors = prometheus_operator() / "example/prometheus-operator-crd"
+        for definition in (CHART / "files/crd.yaml", *(monitors / f"monitoring.coreos.com_{name}.yaml"
+                           for name in ("servicemonitors", "podmonitors", "prometheusrules"))):
+            cls.kubectl("apply", "--server-side", "-f", definition)
+        cls.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+
+    @classmethod
+    def server(cls, verb):
+        subprocess.run([ROOT / "deploy/cluster/api-server.sh", verb, cls.folder.name], check=True)
+
+    @classmethod
+    def kubectl(cls, *arguments, **more):
+        environment = {**os.environ, "KUBECONFIG": f"{cls.folder.name}/kubeconfig"}
+        result = run(TOOLS / "kubectl", *arguments, env=environment, **more)
+        if result.returncode != 0:
+            raise AssertionError(f"kubectl {arguments}: {result.stderr}")
+        return result
+
+    def check(self, manifest):
+        result = self.kubectl("apply", "--server-side", "--dry-run=server", "--validate=strict", "--force-conflicts",
+                              "-f", "-", input=manifest)
+        self.assertNotIn("Warning", result.stderr)
+
+    def test_it_takes_what_helm_renders(self):
+        for name, sets in {**CASES, "monitoring": MONITORING}.items():
+            with self.subTest(name):
+                self.check(template(sets))
+
+    def test_it_takes_the_plain_manifests(self):
+        self.kubectl("apply", "--server-side", "--dry-run=server", "--validate=strict", "--force-conflicts",
+                     "-k", ROOT / "deploy")
+
+    def test_the_job_in_the_notes_and_that_of_helm_test_are_jobs(self):
+        environment = {**os.environ, "KUBECONFIG": f"{self.folder.name}/kubeconfig"}
+        install = run(TOOLS / "helm", "install", "muster", CHART, "--namespace", "muster-system", "--dry-run=server",
+                      "--set", "crds.enabled=false", env=environment)
+        self.assertEqual(install.returncode, 0, install.stderr)
+        notes = re.search(r"<<'YAML'\n(.*?)\n  YAML", install.stdout, re.DOTALL)[1]
+        self.check(re.sub("^  ", "", notes, flags=re.MULTILINE))
+        tests = [item for item in objects([], "-s", "templates/tests/train.yaml") if item["kind"] == "ConfigMap"]
+        self.check(tests[0]["data"]["job.yaml"])
+
+    def test_a_pod_of_the_operator_passes_the_restricted_standard(self):
+        pod = operator(objects())
+        pod["serviceAccountName"] = "default"
+        manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "operator", "namespace": "muster-system"}, "spec": pod}
+        self.check(json.dumps(manifest))
+        pod["containers"][0]["securityContext"]["allowPrivilegeEscalation"] = True
+        with self.assertRaisesRegex(AssertionError, "violates PodSecurity"):
+            self.check(json.dumps(manifest))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
