@@ -35,12 +35,12 @@ run: build  ## Train MNIST: one ps, a chief, a worker and an evaluator on this m
 
 test: build  ## Build and pass all tests
 	@deploy/setup/python.sh
-	@deploy/setup/go.sh etcd kube-apiserver kubectl
+	@deploy/setup/go.sh etcd kube-apiserver kubectl helm
 	ctest --test-dir build/release -j2 --output-on-failure
 
 test-asan test-tsan: test-%: install  ## All tests under AddressSanitizer+UBSan; under ThreadSanitizer
 	@deploy/setup/python.sh
-	@deploy/setup/go.sh etcd kube-apiserver kubectl
+	@deploy/setup/go.sh etcd kube-apiserver kubectl helm
 	cmake --preset $* >/dev/null
 	cmake --build build/$* -j$(JOBS)
 	ctest --test-dir build/$* -j2 --output-on-failure
