@@ -143,8 +143,8 @@ void TemplateChecks::drop_old(api::Time now) {
   });
 }
 
-void TemplateChecks::learn_refusal(const api::TrainingJob& job, const Json& pod,
-                                   Acceptance refusal, api::Time now) {
+void TemplateChecks::learn_refusal(const api::TrainingJob& job, const Json& pod, Acceptance refusal,
+                                   api::Time now) {
   const std::string key = template_key(pod);
   refusal.again = now + kept(refusal);
   const std::lock_guard lock(mutex_);
