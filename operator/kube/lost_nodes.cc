@@ -38,7 +38,7 @@ bool LostNodes::has_lost(const Pod& pod, Time now) {
     answers_[pod.node] = {answer, now};
   }
   if (answer != Answer::unknown) return answer == Answer::lost;
-  return pod.meta.deleted && now > *pod.meta.deleted;
+  return seems_lost(pod) || (pod.meta.deleted && now > *pod.meta.deleted);
 }
 
 }  // namespace muster::kube

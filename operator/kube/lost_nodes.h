@@ -17,7 +17,8 @@ class LostNodes {
   explicit LostNodes(const Client& client) : client_(client) {}
 
   // Whether the pod (is_suspect() of observe.h) will never be heard of again, for its node is gone
-  // or does not answer. Where we may not look at nodes: once its grace is over.
+  // or does not answer. Where we may not look at nodes (a Role of one namespace): if it
+  // seems_lost(), or once its grace is over.
   bool has_lost(const Pod& pod, Time now);
 
  private:

@@ -74,6 +74,11 @@ const PodCondition* disruption(const Pod& pod) {
   return condition != nullptr && condition->status ? condition : nullptr;
 }
 
+bool is_removed_by_taint(const Pod& pod) {
+  const PodCondition* condition = disruption(pod);
+  return condition != nullptr && condition->reason == "DeletionByTaintManager";
+}
+
 std::string reason_of_disruption(const std::string& of_condition, const std::string& of_pod) {
   if (of_pod == "NodeLost" || of_condition == "DeletionByPodGC") return "NodeLost";
   if (of_pod == "Preempting" || of_condition == "PreemptionByScheduler") return "Preempted";
@@ -207,9 +212,11 @@ std::optional<ObservedReplica> observe(const Pod& pod, bool node_lost) {
 
 bool is_suspect(const Pod& pod) {
   if (!pod.meta.deleted || has_ended(pod) || pod.node.empty()) return false;
-  const PodCondition* condition = disruption(pod);
-  const bool by_taint = condition != nullptr && condition->reason == "DeletionByTaintManager";
-  return by_taint || is_called_not_ready(pod);
+  return is_removed_by_taint(pod) || is_called_not_ready(pod);
+}
+
+bool seems_lost(const Pod& pod) {
+  return is_suspect(pod) && is_removed_by_taint(pod) && is_called_not_ready(pod);
 }
 
 bool is_unreachable(const Json& node) {

@@ -26,6 +26,9 @@ std::optional<plan::ObservedReplica> observe(const Pod& pod, bool node_lost = fa
 // has called it not ready while its containers never said so.
 bool is_suspect(const Pod& pod);
 
+// The same pod shows both: as near to certainty as its status alone can tell.
+bool seems_lost(const Pod& pod);
+
 // Whether a node's kubelet does not answer: its Ready condition is Unknown, or it carries the taint
 // of an unreachable node.
 bool is_unreachable(const Json& node);

@@ -50,4 +50,10 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 - apiGroups: [""]
   resources: [events]
   verbs: [get, create, patch]
+{{- /* Whether one answers whose pods do not end. */}}
+{{- if not .Values.watchNamespace }}
+- apiGroups: [""]
+  resources: [nodes]
+  verbs: [get]
+{{- end }}
 {{- end }}
