@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "common/cpu_budget.h"
 #include "common/error.h"
 #include "common/heap.h"
 #include "tests/bench/ps/limits.h"
@@ -60,6 +61,7 @@ OpenRequest opening(const compute::ParameterLayout& layout) {
 
 [[noreturn]] void serve(const std::string& address) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const group::Pollers pollers(cpu_budget() / 2);
   ps::ShardHost host(training(), ps::HostIdentity{"uid", "1", "training", "/", 0, 1});
   ps::Server server(address, {&host});
   for (;;) ::pause();
@@ -81,6 +83,7 @@ void open_shard(const std::string& address, const compute::ParameterLayout& layo
 // Seconds of a round trip.
 double exchange_seconds(const std::string& address, const compute::ParameterLayout& layout,
                         bool shared) {
+  const group::Pollers pollers(cpu_budget() / 2);
   open_shard(address, layout);
   std::unique_ptr<ps::MemberMemory> memory;
   if (shared) memory = std::make_unique<ps::MemberMemory>(ps::SegmentShape{layout.size(), 1}, 0);
