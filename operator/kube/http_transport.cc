@@ -195,7 +195,7 @@ HttpTransport::Impl::ExchangePtr HttpTransport::Impl::begin(const Request& reque
     if (down_) return nullptr;
     live_.insert(exchange);
   }
-  exchange->begin(streamed ? *clients.streams : *clients.calls, std::move(message));
+  exchange->begin(streamed ? *clients.streams : *clients.calls, message);
   return exchange;
 }
 
