@@ -41,7 +41,7 @@ def test_pods_reach_each_other_by_headless_dns(cluster, namespace):
     cluster.kubectl("wait", "--for=condition=Ready", "pod", "--all", "--timeout=60s", namespace=namespace)
     for here, there in (("first", "second"), ("second", "first")):
         host = f"{there}.pods.{namespace}.svc.cluster.local"
-        fetch = ["exec", here, "--", "wget", "-q", "-T", "5", "-O", "-", f"http://{host}:8000/"]
+        fetch = ["exec", here, "--", "timeout", "5", "wget", "-q", "-O", "-", f"http://{host}:8000/"]
         eventually(lambda: cluster.kubectl(*fetch, namespace=namespace) == f"from {there}\n")
 
 
