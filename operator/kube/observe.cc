@@ -233,7 +233,14 @@ bool is_unreachable(const Json& node) {
 
 bool outlives_replica(const Pod& pod) {
   const ContainerStatus* status = deciding_status(pod);
-  return !has_ended(pod) && !pod.meta.deleted && status != nullptr && is_final(pod, *status);
+  if (has_ended(pod) || pod.meta.deleted || status == nullptr || !is_final(pod, *status)) {
+    return false;
+  }
+  // A kubelet says that the last container has ended before it says that the pod has.
+  const auto goes_on = [](const ContainerStatus& other) {
+    return other.state != State::terminated;
+  };
+  return std::ranges::any_of(pod.container_statuses, goes_on);
 }
 
 bool is_tracked(const Pod& pod) {

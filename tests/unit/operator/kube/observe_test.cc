@@ -340,6 +340,10 @@ TEST(Observe, NoticesContainersThatOutliveTheReplica) {
     {"name": "trainer", "state": {"running": {}}}]})")));
   EXPECT_FALSE(outlives_replica(pod_with(R"({"phase": "Succeeded", "containerStatuses": [
     {"name": "trainer", "state": {"terminated": {"exitCode": 0}}}]})")));
+  // As a kubelet reports it, and then the phase: nothing goes on.
+  EXPECT_FALSE(outlives_replica(pod_with(R"({"phase": "Running", "containerStatuses": [
+    {"name": "log", "state": {"terminated": {"exitCode": 0}}},
+    {"name": "trainer", "state": {"terminated": {"exitCode": 0}}}]})")));
 }
 
 TEST(Observe, ReadsTheMarksOfAPod) {
