@@ -106,7 +106,7 @@ Response Client::call(Request request) const {
   }
 }
 
-Json Client::answer(Request request) const {
+Json Client::answer(const Request& request) const {
   const Response response = call(request);
   if (response.status < 200 || response.status > 299) {
     throw_api_error(request, status_of(response));
@@ -122,7 +122,7 @@ std::optional<Json> Client::get(const Resource& resource, const ObjectName& obje
   Request request;
   request.path = resource.path(object.name_space, object.name);
   try {
-    return answer(std::move(request));
+    return answer(request);
   } catch (const ApiUnavailable& error) {
     if (error.status().not_found()) return std::nullopt;
     throw;
@@ -143,7 +143,7 @@ std::vector<Json> Client::list(const Resource& resource, const std::string& name
     add("fieldSelector", options.field_selector);
     if (options.limit > 0) add("limit", std::to_string(options.limit));
     add("continue", next);
-    Json page = answer(std::move(request));
+    Json page = answer(request);
     if (page.contains("items") && page["items"].is_array()) {
       for (Json& item : page["items"]) items.push_back(std::move(item));
     }
@@ -201,7 +201,7 @@ bool Client::remove(const Resource& resource, const ObjectName& object,
   request.content_type = "application/json";
   request.body = text_of(body);
   try {
-    answer(std::move(request));
+    answer(request);
     return true;
   } catch (const ApiUnavailable& error) {
     if (error.status().not_found()) return false;

@@ -86,7 +86,7 @@ class Client {
 
  private:
   Response call(Request request) const;
-  Json answer(Request request) const;
+  Json answer(const Request& request) const;
 
   Transport& transport_;
   const Settings settings_;

@@ -133,7 +133,8 @@ void KubeCluster::create_pod(const api::TrainingJob& job, const Json& pod) {
     checks_.learn_refusal(job, pod, judge_refusal(error.status()), now());
     throw Unavailable(error.what());  // to look again, and say so
   } catch (const ApiUnavailable& error) {
-    if (error.status().code == 403) checks_.learn_refusal(job, pod, judge_refusal(error.status()), now());
+    if (error.status().code == 403)
+      checks_.learn_refusal(job, pod, judge_refusal(error.status()), now());
     throw;
   }
 }

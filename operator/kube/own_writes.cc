@@ -95,10 +95,11 @@ std::vector<Pod> OwnWrites::complete(std::vector<Pod> in_view, const std::string
     if (removal != removals_.end() && !pod.meta.deleted) pod.meta.deleted = removal->second;
   }
   for (const auto& [key, creation] : creations_) {
-    if (!creation.pod || creation.pod->meta.owner_uid != job_uid) continue;
+    const std::optional<Pod>& made = creation.pod;
+    if (!made || made->meta.owner_uid != job_uid) continue;
     const bool shown = std::ranges::any_of(
-        in_view, [&](const Pod& pod) { return pod.meta.uid == creation.pod->meta.uid; });
-    if (!shown) in_view.push_back(*creation.pod);
+        in_view, [&made](const Pod& pod) { return pod.meta.uid == made->meta.uid; });
+    if (!shown) in_view.push_back(*made);
   }
   return in_view;
 }
