@@ -4,12 +4,12 @@ import os
 import uuid
 
 import pytest
-from cluster import Cluster
+from cluster import ROOT, Cluster, run
 
 
 @pytest.fixture(scope="session")
 def cluster():
-    """Two nodes. MUSTER_E2E_KEEP leaves them up at the end, to look at: MUSTER_CLUSTER=e2e cluster.sh."""
+    """Two nodes. MUSTER_E2E_KEEP leaves them and the namespaces, to look at: MUSTER_CLUSTER=e2e cluster.sh."""
     it = Cluster("e2e")
     it("down")
     it("up", "2")
@@ -18,9 +18,21 @@ def cluster():
         it("down")
 
 
+@pytest.fixture(scope="session")
+def muster(cluster):
+    """The chart on the cluster, with images made of build/release/bin, or of $BINARIES. Its namespace."""
+    name = "muster-system"
+    run([ROOT / "docker/build"], timeout=600)
+    cluster("load", *sorted((ROOT / "build/images").glob("*.tar")))
+    cluster.helm("install", "muster", ROOT / "charts/muster", "--create-namespace", "--wait", "--timeout", "120s",
+                 namespace=name, timeout=180)
+    return name
+
+
 @pytest.fixture
 def namespace(cluster):
     name = f"test-{uuid.uuid4().hex[:8]}"
     cluster.kubectl("create", "namespace", name)
     yield name
-    cluster.kubectl("delete", "namespace", name, "--wait=false")
+    if "MUSTER_E2E_KEEP" not in os.environ:
+        cluster.kubectl("delete", "namespace", name, "--wait=false")
