@@ -1,0 +1,109 @@
+"""Rows of the operator: how fast it makes many jobs' pods, at which cost, and what a lost leader delays."""
+
+import collections
+import itertools
+import signal
+import time
+
+import muster
+import operators
+
+_numbers = itertools.count(1)
+
+
+def _pods(namespace):
+    return f"/api/v1/namespaces/{namespace}/pods"
+
+
+def _settle(calls):
+    """Calls, when none has been made for a second."""
+    last, since = calls(), time.monotonic()
+    while time.monotonic() - since < 1:
+        time.sleep(0.1)
+        now = calls()
+        if now > last + 2:  # a renewed lease is no work
+            last, since = now, time.monotonic()
+    return last
+
+
+def burst(operator, jobs):
+    """Figures of an operator that meets `jobs` jobs of four replicas all at once. It stands still
+    while they are created, so that the time is its own and the API server's, not the creator's."""
+    server = operators.api_server()
+    namespace = f"burst-{next(_numbers)}"
+    server.make_namespace(namespace)
+    with operator.start(server, namespace) as running:
+        before = _settle(running.calls)
+        running.send(signal.SIGSTOP)
+        server.create(operator.collection.format(namespace),
+                      [operator.job(f"job-{i}") for i in range(jobs)])
+        running.send(signal.SIGCONT)
+        begin, cpu, server_cpu = time.monotonic(), running.cpu_seconds(), server.cpu_seconds()
+        operators.wait_until(f"{4 * jobs} pods of {operator.name}",
+                             lambda: server.count(_pods(namespace)) >= 4 * jobs, seconds=300)
+        seconds = time.monotonic() - begin
+        figures = {"podsPerSecond": 4 * jobs / seconds, "seconds": seconds,
+                   "cpu": running.cpu_seconds() - cpu, "serverCpu": server.cpu_seconds() - server_cpu,
+                   "callsPerJob": (_settle(running.calls) - before) / jobs,
+                   "peakMegabytes": running.peak_megabytes()}
+        made = server.count(_pods(namespace))
+    if made != 4 * jobs:
+        raise muster.Failed(f"{operator.name}: expected {4 * jobs} pods, found {made}")
+    return figures
+
+
+class Burst:
+    """One figure of burst(), of either operator."""
+
+    def __init__(self, operator, figure, jobs=250):
+        self.name = operator.name
+        self._operator, self._figure, self._jobs = operator, figure, jobs
+
+    def measure(self):
+        figures = burst(self._operator, self._jobs)
+        print("    " + ", ".join(f"{key} {value:.4g}" for key, value in figures.items()), flush=True)
+        return figures[self._figure]
+
+
+def _check_pods(server, namespace, jobs):
+    """No pod of a job is missing, made twice or without its job."""
+    uids = {one["uid"]: one["name"]
+            for one in server.metadata(operators.MUSTER.collection.format(namespace))}
+    found = collections.Counter()
+    for pod in server.metadata(_pods(namespace)):
+        owner = pod["ownerReferences"][0]["uid"]
+        found[(uids.get(owner, "no job"), pod["labels"]["muster.dev/role"])] += 1
+    expected = {(f"job-{i}", role): 1
+                for i in range(jobs) for role in ("ps", "chief", "worker", "evaluator")}
+    if found != expected:
+        wrong = {key for key in found.keys() | expected if found[key] != expected.get(key, 0)}
+        raise muster.Failed(f"duplicate, missing or orphaned pods: {sorted(wrong)[:10]}")
+
+
+def leader_loss(jobs=100):
+    """Seconds from `kill -9` of the leader, when it has made half of all pods, to the next pod."""
+    server = operators.api_server()
+    namespace = f"leader-{next(_numbers)}"
+    server.make_namespace(namespace)
+    start = operators.MUSTER.start
+    with start(server, namespace) as leader:
+        operators.wait_until("a leader", lambda: "muster_operator_leads 1" in leader.metrics())
+        with start(server, namespace):
+            leader.send(signal.SIGSTOP)
+            server.create(operators.MUSTER.collection.format(namespace),
+                          [operators.muster_job(f"job-{i}") for i in range(jobs)])
+            leader.send(signal.SIGCONT)
+            operators.wait_until("half of the pods",
+                                 lambda: server.count(_pods(namespace)) >= 2 * jobs, every=0)
+            leader.send(signal.SIGKILL)
+            begin = time.monotonic()
+            time.sleep(0.5)  # what it had sent is done by now
+            made = server.count(_pods(namespace))
+            if made >= 4 * jobs:
+                raise muster.Failed("the leader was done before it could be killed")
+            operators.wait_until("another pod", lambda: server.count(_pods(namespace)) > made)
+            seconds = time.monotonic() - begin
+            operators.wait_until("all pods", lambda: server.count(_pods(namespace)) >= 4 * jobs)
+            time.sleep(2)  # for one too many
+            _check_pods(server, namespace, jobs)
+    return seconds
