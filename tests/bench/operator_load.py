@@ -1,7 +1,9 @@
 """Rows of the operator: how fast it makes many jobs' pods, at which cost, and what a lost leader delays."""
 
 import collections
+import functools
 import itertools
+import re
 import signal
 import time
 
@@ -107,3 +109,50 @@ def leader_loss(jobs=100):
             time.sleep(2)  # for one too many
             _check_pods(server, namespace, jobs)
     return seconds
+
+
+def _succeeded(running):
+    found = re.search(r'(?m)^muster_jobs\{state="Succeeded"\} (\S+)$', running.metrics())
+    return float(found[1]) if found else 0
+
+
+def _check_ends(server, namespace, jobs):
+    items = server.call("GET", operators.MUSTER.collection.format(namespace))["items"]
+    ended = sum(any(condition["type"] == "Finished" and condition["status"] == "True"
+                    for condition in item["status"]["conditions"]) for item in items)
+    if ended != jobs:
+        raise muster.Failed(f"expected {jobs} Finished jobs, found {ended}")
+
+
+@functools.cache
+def scale(jobs=2500, nodes=10):
+    """Figures of `jobs` jobs of four pods each, from the first create to the last that is Finished."""
+    server = operators.api_server()
+    namespace = f"scale-{next(_numbers)}"
+    server.make_namespace(namespace)
+    with (operators.Kwok(server, nodes) as kwok,
+          operators.MUSTER.start(server, namespace) as running):
+        parts = {"operator": running, "API server and etcd": server, "KWOK": kwok}
+        before = {name: part.cpu_seconds() for name, part in parts.items()}
+        begin = time.monotonic()
+        server.create(operators.MUSTER.collection.format(namespace),
+                      [operators.muster_job(f"job-{i}", nodeName=kwok.nodes[i % nodes])
+                       for i in range(jobs)])
+        operators.wait_until(f"the end of {jobs} jobs", lambda: _succeeded(running) >= jobs,
+                             seconds=540, every=0.2)
+        figures = {"seconds": time.monotonic() - begin}
+        figures |= {f"CPU s of {name}": part.cpu_seconds() - before[name]
+                    for name, part in parts.items()}
+        figures["peakMegabytes"] = running.peak_megabytes()
+        _check_ends(server, namespace, jobs)
+    return figures
+
+
+class Scale:
+    """One figure of scale(); all of a run's rows are of the same jobs."""
+
+    def __init__(self, figure):
+        self.name, self._figure = figure, figure
+
+    def measure(self):
+        return scale()[self._figure]

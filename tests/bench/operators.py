@@ -25,6 +25,7 @@ TOOLS = muster.ROOT / "build/tools"
 SCRIPT = muster.ROOT / "deploy/cluster/api-server.sh"
 # The only folder in which training-operator looks for its certificate.
 PEER_CERTIFICATE = pathlib.Path("/tmp/k8s-webhook-server/serving-certs")
+STAGES = pathlib.Path(__file__).resolve().parent / "kwok.yaml"
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -255,3 +256,30 @@ def _answers(url):
 MUSTER = Operator("muster-operator", start_muster, "/apis/muster.dev/v1alpha1/namespaces/{}/trainingjobs",
                   muster_job)
 PEER = Operator("training-operator", start_peer, "/apis/kubeflow.org/v1/namespaces/{}/tfjobs", tf_job)
+
+
+class Kwok:
+    """KWOK in place of kubelets, with `nodes` nodes; there is no scheduler, so pods must name theirs."""
+
+    def __init__(self, server, nodes):
+        muster.call([muster.ROOT / "deploy/setup/go.sh", "kwok"])
+        self.nodes = [f"node-{i}" for i in range(nodes)]
+        server.create("/api/v1/nodes", [{"metadata": {"name": name}} for name in self.nodes])
+        self._server = server
+
+    def __enter__(self):
+        command = [TOOLS / "kwok", "--kubeconfig", self._server.kubeconfig, "--manage-all-nodes=true",
+                   "--node-lease-duration-seconds=0", "--config", STAGES]
+        self._log = open(self._server.folder / "kwok.log", "ab")
+        self._process = subprocess.Popen(list(map(str, command)), stdout=self._log, stderr=self._log)
+        return self
+
+    def __exit__(self, *_):
+        self._process.kill()
+        self._process.wait()
+        self._log.close()
+        for name in self.nodes:
+            self._server.call("DELETE", f"/api/v1/nodes/{name}")
+
+    def cpu_seconds(self):
+        return cpu_seconds(self._process.pid)
