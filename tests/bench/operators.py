@@ -88,8 +88,14 @@ class ApiServer:
         with concurrent.futures.ThreadPoolExecutor(connections) as pool:
             list(pool.map(lambda body: self.call("POST", path, body), bodies))
 
-    def kubectl(self, *arguments):
-        return muster.call([TOOLS / "kubectl", "--kubeconfig", self.kubeconfig, *arguments])
+    def define(self, name, manifest):
+        """Applies a CustomResourceDefinition, and waits until it holds."""
+        muster.call([TOOLS / "kubectl", "--kubeconfig", self.kubeconfig, "apply", "--server-side",
+                     "-f", manifest])
+        path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}"
+        wait_until(f"{name} established", lambda: any(
+            (one["type"], one["status"]) == ("Established", "True")
+            for one in self.call("GET", path)["status"].get("conditions") or []))
 
     def count(self, path):
         """How many objects a collection has."""
@@ -187,9 +193,7 @@ def muster_job(name, **spec):
 
 
 def start_muster(server, namespace, *flags):
-    server.kubectl("apply", "--server-side", "-f", muster.ROOT / "charts/muster/files/crd.yaml")
-    server.kubectl("wait", "--for=condition=Established", "crd/trainingjobs.muster.dev",
-                   "--timeout=60s")
+    server.define("trainingjobs.muster.dev", muster.ROOT / "charts/muster/files/crd.yaml")
     port = free_port()
     running = Running(server, "muster-operator", [
         muster.BIN / "muster-operator", "--kubeconfig", server.kubeconfig, "--namespace", namespace,
@@ -228,9 +232,8 @@ def _certify_peer(server, namespace):
 def start_peer(server, namespace, *flags):
     """training-operator with the limits of its client raised, and only the controller of TFJobs."""
     muster.call([muster.ROOT / "deploy/setup/go.sh", "training-operator"])
-    server.kubectl("apply", "--server-side", "-f",
-                   _peer_sources() / "manifests/base/crds/kubeflow.org_tfjobs.yaml")
-    server.kubectl("wait", "--for=condition=Established", "crd/tfjobs.kubeflow.org", "--timeout=60s")
+    server.define("tfjobs.kubeflow.org",
+                  _peer_sources() / "manifests/base/crds/kubeflow.org_tfjobs.yaml")
     _certify_peer(server, namespace)
     metrics, probes, hooks = free_port(), free_port(), free_port()
     running = Running(server, "training-operator", [
