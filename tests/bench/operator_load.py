@@ -42,7 +42,8 @@ def burst(operator, jobs):
         running.send(signal.SIGCONT)
         begin, cpu, server_cpu = time.monotonic(), running.cpu_seconds(), server.cpu_seconds()
         operators.wait_until(f"{4 * jobs} pods of {operator.name}",
-                             lambda: server.count(_pods(namespace)) >= 4 * jobs, seconds=300)
+                             lambda: server.count(_pods(namespace)) >= 4 * jobs, seconds=300,
+                             every=0.05)
         seconds = time.monotonic() - begin
         figures = {"podsPerSecond": 4 * jobs / seconds, "seconds": seconds,
                    "cpu": running.cpu_seconds() - cpu, "serverCpu": server.cpu_seconds() - server_cpu,

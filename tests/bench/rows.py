@@ -9,7 +9,9 @@ from collections.abc import Callable
 
 import disturbance
 import muster
+import operators
 import scale
+from operator_load import Burst, Scale, leader_loss
 
 PEERS = pathlib.Path(__file__).resolve().parent / "peers"
 
@@ -97,6 +99,11 @@ class Exchange:
         return json.loads(answer.splitlines()[-1])["gigabytesPerSecond"]
 
 
+def both(figure):
+    """Muster's measure and the peer's, of 250 jobs at once."""
+    return Burst(operators.MUSTER, figure).measure, [Burst(operators.PEER, figure)]
+
+
 DENSE = {"syntheticClasses": {"samples": 50000, "shape": [784], "classes": 10, "density": 1}}
 KERAS = Peer("Keras fit", ["keras_mlp.py"])
 KERAS_JIT = Peer("Keras fit, jit_compile", ["keras_mlp.py", "--jit"])
@@ -158,4 +165,19 @@ ROWS = [
         "at most 1 s",
         lambda: disturbance.recovery("ps", 20, "spec.replicaSpecs.ps.replication=2"),
         [Limit("limit", 1)], pairs=1),
+    Row("operator-pace", "250 jobs of 4 replicas met at once, until all 1,000 pods exist", "pods/s",
+        "2 x training-operator", *both("podsPerSecond"), pairs=3),
+    Row("operator-calls", "calls of the API server that the same takes", "calls a job", "at most 8",
+        Burst(operators.MUSTER, "callsPerJob").measure, [Limit("limit", 8)],
+        [Burst(operators.PEER, "callsPerJob")], pairs=1),
+    Row("operator-rss", "peak resident memory of the same", "MB", "1/3 of training-operator's",
+        *both("peakMegabytes"), pairs=1),
+    Row("operator-scale", "2,500 jobs run to completion by KWOK, first create to last Finished", "s",
+        "at most 120 s", Scale("seconds").measure, [Limit("limit", 120)],
+        [Scale("CPU s of operator"), Scale("CPU s of API server and etcd"), Scale("CPU s of KWOK")],
+        pairs=1),
+    Row("operator-scale-rss", "peak resident memory of the same", "MB", "at most 100 MB",
+        Scale("peakMegabytes").measure, [Limit("limit", 100)], pairs=1),
+    Row("leader-loss", "kill -9 of the leader under 100 jobs until the next one makes a pod", "s",
+        "at most 20 s", leader_loss, [Limit("limit", 20)], pairs=1),
 ]
