@@ -1,6 +1,7 @@
 #include "operator/kube/http_transport.h"
 
 #include <cpprest/http_client.h>
+#include <openssl/crypto.h>
 #include <prometheus/counter.h>
 
 #include <condition_variable>
@@ -103,6 +104,8 @@ class Lines {
 }  // namespace
 
 void initialize_transport() {
+  // cpprestsdk's thread ends after main has: OpenSSL must not have been taken down before it.
+  OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
   // Every new connection would read the system's authorities from here, which takes 20 ms and has
   // no effect: connections trust what TlsMaterial says.
   setenv("SSL_CERT_FILE", "/dev/null", 1);

@@ -36,10 +36,15 @@ std::string gzip(const std::string& text) {
   return result;
 }
 
+// First in main, as programs do.
+class InitializedTransport : public ::testing::Environment {
+  void SetUp() override { initialize_transport(); }
+};
+const ::testing::Environment* const kEnvironment =
+    ::testing::AddGlobalTestEnvironment(new InitializedTransport);
+
 class HttpTransportTest : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() { initialize_transport(); }
-
   TestServer::Settings tls() const {
     TestServer::Settings settings;
     settings.identity = server_;
