@@ -1,8 +1,10 @@
 """What the end-to-end tests share: one cluster, from nothing, and a namespace for each test."""
 
+import json
 import os
 import uuid
 
+import jobs
 import pytest
 from cluster import ROOT, Cluster, run
 
@@ -36,3 +38,23 @@ def namespace(cluster):
     yield name
     if "MUSTER_E2E_KEEP" not in os.environ:
         cluster.kubectl("delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture(scope="session")
+def summary_of_run(tmp_path_factory):
+    """What `muster run` makes of jobs.mnist() on this machine."""
+    folder = tmp_path_factory.mktemp("run") / "mnist"
+    program = ROOT / os.environ.get("BINARIES", "build/release/bin") / "muster"
+    run([program, "run", jobs.EXAMPLES / "mnist-mlp.yaml", "--directory", folder,
+         "--set", "spec.training.threads=1"], timeout=600)
+    return json.loads((folder / "summary.json").read_text())
+
+
+@pytest.fixture
+def storage(cluster, namespace, tmp_path):
+    """The folder of this machine that is the claim jobs.STORAGE of the test's namespace."""
+    folder = tmp_path / "storage"
+    jobs.claim_storage(cluster, namespace, folder)
+    yield folder
+    if "MUSTER_E2E_KEEP" not in os.environ:
+        cluster.kubectl("delete", "persistentvolume", namespace, "--wait=false")

@@ -25,11 +25,10 @@ def claim_storage(cluster, namespace, folder):
                  "volumeName": namespace}}, namespace=namespace)
 
 
-def mnist(epochs):
+def mnist():
     """examples/mnist-mlp.yaml, with its data at /data in every replica and its storage on the claim."""
     job = yaml.safe_load((EXAMPLES / "mnist-mlp.yaml").read_text())
     training = job["spec"]["training"]
-    training["epochs"] = epochs
     training["threads"] = 1  # the bits of a result depend on it
     for part in training["data"].values():
         for name, path in part["idx"].items():
