@@ -24,7 +24,8 @@ int validate_manifests(const std::vector<std::filesystem::path>& files,
 // What `muster run` would start: each replica's command, environment and training.yaml.
 int render_job(const RunOptions& options);
 
-int show_status(const std::filesystem::path& directory, bool json);
+// `output` is text, json or yaml.
+int show_status(const std::filesystem::path& directory, const std::string& output);
 
 struct LogOptions {
   std::filesystem::path directory;

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "common/json.h"
+#include "common/output.h"
+#include "operator/local/job_directory.h"
 
 namespace muster::cmd {
 
@@ -127,6 +129,33 @@ std::string progress_line(const api::TrainingJob& job, const Json& progress, siz
   const double left = number_or(progress, "etaSeconds", -1);
   if (left >= 0) fields.push_back({"  " + duration_text(left) + " left", 4});
   return fit(std::move(fields), width);
+}
+
+std::string conditions_text(const api::JobStatus& status) {
+  std::vector<std::pair<std::string, std::string>> lines;  // types, the rest
+  for (const api::Condition& condition : status.conditions) {
+    const bool refused = condition.type == "Accepted" && !condition.status;
+    if (!condition.status && !refused) continue;
+    const std::string type = (refused ? "not " : "") + condition.type;
+    const std::string rest = fmt::format("({}): {}", condition.reason, condition.message);
+    const auto same = std::ranges::find(lines, rest, &decltype(lines)::value_type::second);
+    if (same == lines.end()) {
+      lines.emplace_back(type, rest);
+    } else {
+      same->first += ", " + type;
+    }
+  }
+  std::string text;
+  for (const auto& [types, rest] : lines) text += "  " + types + " " + rest + "\n";
+  return text;
+}
+
+void print_value(const Json& value, const std::string& output) {
+  if (output == "yaml") {
+    muster::print(stdout, "{}", local::to_yaml(value));
+  } else {
+    muster::print(stdout, "{}\n", value.dump(2, ' ', false, Json::error_handler_t::replace));
+  }
 }
 
 Display::Display(FILE* out)

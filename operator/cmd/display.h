@@ -20,6 +20,13 @@ std::string grouped(int64_t number);
 std::string progress_line(const api::TrainingJob& job, const Json& progress,
                           size_t width = std::string::npos);
 
+// The conditions that hold, a line each, and that the job is not accepted; a decision and what it
+// has led to say the same, and share one.
+std::string conditions_text(const api::JobStatus& status);
+
+// On standard output as JSON or, where `output` is "yaml", as YAML.
+void print_value(const Json& value, const std::string& output);
+
 // What `muster run` shows while a job runs: events as lines, and progress as one live line on a
 // terminal or as a line every few seconds elsewhere.
 class Display {

@@ -10,6 +10,7 @@
 #include "common/log.h"
 #include "common/output.h"
 #include "common/usage.h"
+#include "operator/cmd/cluster_commands.h"
 #include "operator/cmd/commands.h"
 
 namespace muster::cmd {
@@ -21,6 +22,8 @@ constexpr const char* kFooter = R"(Examples:
   muster run job.yaml --set spec.training.epochs=5 --directory runs/longer
   muster validate job.yaml
   muster status runs/mnist-mlp
+  muster submit examples/mnist-mlp.yaml -n lab --wait
+  muster logs mnist-mlp -n lab --follow
   muster evaluate --checkpoint runs/mnist-mlp
 
 Exit codes: 0 done, 64 wrong command line, 65 malformed input, 69 try again later, 70 internal error,
@@ -41,6 +44,11 @@ class Program {
     add_status();
     add_logs();
     add_stop();
+    add_submit();
+    add_list();
+    add_delete();
+    add_suspend("suspend", "Stop a job of a cluster after a checkpoint, until it is resumed", true);
+    add_suspend("resume", "Go on with a job of a cluster that was suspended", false);
     add_crd();
     add_trainer_command("evaluate", "Loss and accuracy of a checkpoint",
                         "muster evaluate --checkpoint runs/mnist-mlp --data validation -o json");
@@ -146,24 +154,153 @@ class Program {
     command->add_option("DIR", directory_, "The job's directory, as runs/mnist-mlp")->required();
   }
 
+  // What status and logs are asked about, here or on a cluster.
+  void add_job(CLI::App* command) {
+    command
+        ->add_option("JOB", job_,
+                     "A job's directory on this machine, as runs/mnist-mlp, or the name of a job "
+                     "of a cluster")
+        ->required();
+    add_cluster(command);
+  }
+
+  void add_cluster(CLI::App* command) {
+    command->add_option("-n,--namespace", cluster_.name_space,
+                        "Namespace of the cluster; the context's");
+    command->add_option("--kubeconfig", cluster_.kubeconfig,
+                        "How to reach the cluster; $KUBECONFIG, a pod's service account or "
+                        "~/.kube/config where left out");
+    command->add_option("--context", cluster_.context,
+                        "Context of the kubeconfig; its current one");
+  }
+
+  void add_name(CLI::App* command) {
+    command->add_option("NAME", job_, "The job's name")->required();
+    add_cluster(command);
+  }
+
+  void add_timeout(CLI::App* command) {
+    command->add_option("--timeout", timeout_, "Seconds to wait at most; 0: no limit")
+        ->check(CLI::Range(0, 1'000'000'000));
+  }
+
+  void add_formats(CLI::App* command) {
+    command->add_option("-o,--output", output_, "text, json or yaml")
+        ->check(CLI::IsMember({"text", "json", "yaml"}));
+  }
+
+  WaitOptions waiting() const {
+    WaitOptions waiting;
+    waiting.timeout = std::chrono::seconds(timeout_);
+    return waiting;
+  }
+
+  bool is_local() const { return !cluster_.given() && is_local_job(job_); }
+
+  // With `job_` taken for a job of the cluster: where there is none to ask, it may have been meant
+  // as a directory.
+  int with_named(const std::function<int(const ClusterAccess&)>& command) const {
+    bool asked = false;
+    try {
+      return with_cluster(cluster_, [&](const ClusterAccess& cluster) {
+        asked = true;
+        return command(cluster);
+      });
+    } catch (const Invalid& error) {
+      if (asked || cluster_.given()) throw;
+      throw Invalid(std::string(error.what()) + "; nor is \"" + job_ +
+                        "\" a directory here with the job.json of a local run",
+                    error.exit_code());
+    }
+  }
+
   void add_status() {
-    CLI::App* command = add("status", "How a job stands", "muster status runs/mnist-mlp -o json");
-    add_directory(command);
-    add_output(command);
-    on(command, [this] { return show_status(directory_, json()); });
+    CLI::App* command =
+        add("status", "How a job stands, here or on a cluster",
+            "muster status runs/mnist-mlp -o json\n  muster status mnist-mlp -n lab");
+    add_job(command);
+    add_formats(command);
+    on(command, [this] {
+      if (is_local()) return show_status(job_, output_);
+      return with_named([this](const ClusterAccess& cluster) {
+        return show_cluster_status(cluster, job_, output_);
+      });
+    });
   }
 
   void add_logs() {
     CLI::App* command = add("logs", "Logs of all replicas, or of some, in the order of time",
                             "muster logs runs/mnist-mlp worker chief-0 --follow");
-    add_directory(command);
+    add_job(command);
     command->add_option("REPLICA", logs_.replicas, "Roles or replicas, as worker or worker-1");
-    command->add_flag("-f,--follow", logs_.follow, "Go on until the job stops");
+    command->add_flag("-f,--follow", logs_.follow,
+                      "Go on until the job stops; on a cluster, wait for one that is pending");
     command->add_option("--tail", logs_.tail, "Only the last N lines of each")
         ->check(CLI::NonNegativeNumber);
     on(command, [this] {
-      logs_.directory = directory_;
-      return show_logs(logs_);
+      logs_.directory = job_;
+      if (is_local()) return show_logs(logs_);
+      return with_named([this](const ClusterAccess& cluster) {
+        ClusterLogOptions options{job_, logs_.replicas, logs_.tail, logs_.follow};
+        return show_cluster_logs(cluster, options);
+      });
+    });
+  }
+
+  void add_submit() {
+    CLI::App* command = add("submit", "Validate manifests, and apply them to a cluster",
+                            "muster submit examples/mnist-mlp.yaml -n lab --wait");
+    command->add_option("JOB.yaml", submit_.files, "The manifests")->required();
+    add_sets(command);
+    add_cluster(command);
+    command->add_flag("--force-conflicts", submit_.force,
+                      "Take over fields that another program has set");
+    command->add_flag("--wait", submit_.wait,
+                      "Show how the jobs come on until they have finished; ends with their code");
+    add_timeout(command);
+    on(command, [this] {
+      submit_.sets = run_.sets;
+      submit_.waiting = waiting();
+      const std::vector<Json> manifests = checked_manifests(submit_);
+      return with_cluster(cluster_, [&](const ClusterAccess& cluster) {
+        return submit_jobs(cluster, manifests, cluster_.name_space, submit_);
+      });
+    });
+  }
+
+  void add_list() {
+    CLI::App* command = add("list", "The jobs of a cluster", "muster list -A");
+    add_cluster(command);
+    command->add_flag("-A,--all-namespaces", all_namespaces_, "Of all namespaces");
+    add_formats(command);
+    on(command, [this] {
+      return with_cluster(cluster_, [this](const ClusterAccess& cluster) {
+        return list_jobs(cluster, all_namespaces_, output_);
+      });
+    });
+  }
+
+  void add_delete() {
+    CLI::App* command = add("delete", "Delete a job of a cluster, and its pods",
+                            "muster delete mnist-mlp -n lab --wait");
+    add_name(command);
+    command->add_flag("--wait", wait_, "Until job and pods are gone");
+    add_timeout(command);
+    on(command, [this] {
+      return with_cluster(cluster_, [this](const ClusterAccess& cluster) {
+        return delete_job(cluster, job_, wait_, waiting());
+      });
+    });
+  }
+
+  void add_suspend(const char* name, const char* what, bool suspend) {
+    CLI::App* command =
+        add(name, what, (std::string("muster ") + name + " mnist-mlp -n lab").c_str());
+    add_name(command);
+    on(command, [this, suspend] {
+      return with_cluster(cluster_, [this, suspend](const ClusterAccess& cluster) {
+        return suspend_job(cluster, job_, suspend);
+      });
     });
   }
 
@@ -195,6 +332,12 @@ class Program {
   std::function<int()> action_;
   RunOptions run_;
   LogOptions logs_;
+  ClusterFlags cluster_;
+  SubmitOptions submit_;
+  std::string job_;
+  int timeout_ = 0;
+  bool all_namespaces_ = false;
+  bool wait_ = false;
   std::vector<std::filesystem::path> files_;
   std::filesystem::path directory_;
   std::string output_ = "text";

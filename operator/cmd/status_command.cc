@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/file.h"
@@ -95,24 +93,6 @@ Json status_json(const StoredJob& stored) {
   return value;
 }
 
-// Those that hold, a line each; a decision and what it has led to say the same, and share one.
-std::string conditions_text(const api::JobStatus& status) {
-  std::vector<std::pair<std::string, std::string>> lines;  // types, the rest
-  for (const api::Condition& condition : status.conditions) {
-    if (!condition.status) continue;
-    const std::string rest = fmt::format("({}): {}", condition.reason, condition.message);
-    const auto same = std::ranges::find(lines, rest, &decltype(lines)::value_type::second);
-    if (same == lines.end()) {
-      lines.emplace_back(condition.type, rest);
-    } else {
-      same->first += ", " + condition.type;
-    }
-  }
-  std::string text;
-  for (const auto& [types, rest] : lines) text += "  " + types + " " + rest + "\n";
-  return text;
-}
-
 void print_status(const StoredJob& stored, const Json& value) {
   const std::string state = value["state"];
   print(stdout, "{}: {}{}\n", stored.job.name, state,
@@ -156,13 +136,13 @@ StoredJob load_stored_job(const std::filesystem::path& path) {
   return {directory, std::move(*state), std::move(job)};
 }
 
-int show_status(const std::filesystem::path& path, bool json) {
+int show_status(const std::filesystem::path& path, const std::string& output) {
   const StoredJob stored = load_stored_job(path);
   const Json value = status_json(stored);
-  if (json) {
-    print(stdout, "{}\n", value.dump(2, ' ', false, Json::error_handler_t::replace));
-  } else {
+  if (output == "text") {
     print_status(stored, value);
+  } else {
+    print_value(value, output);
   }
   return kSuccess;
 }

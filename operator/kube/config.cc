@@ -148,8 +148,13 @@ Config find_config(const std::filesystem::path& kubeconfig, const std::string& c
   }
   if (!named.empty()) return load_kubeconfig(named, context);
   if (!environment("KUBERNETES_SERVICE_HOST").empty()) return in_cluster_config();
-  const std::filesystem::path home = environment("HOME");
-  return load_kubeconfig(home / ".kube" / "config", context);
+  const std::filesystem::path usual =
+      std::filesystem::path(environment("HOME")) / ".kube" / "config";
+  if (!is_there(usual)) {
+    throw Invalid("expected a kubeconfig as --kubeconfig, KUBECONFIG or " + usual.string() +
+                  ", or a pod's service account; found none of them");
+  }
+  return load_kubeconfig(usual, context);
 }
 
 }  // namespace muster::kube

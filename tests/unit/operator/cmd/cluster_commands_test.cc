@@ -1,0 +1,302 @@
+#include "operator/cmd/cluster_commands.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "common/exit_code.h"
+#include "operator/cmd/pod_log.h"
+#include "tests/unit/common/temporary_folder.h"
+#include "tests/unit/operator/kube/fake_transport.h"
+
+namespace muster::cmd {
+namespace {
+
+using kube::FakeTransport;
+using kube::Method;
+using kube::Request;
+using kube::Response;
+using ::testing::HasSubstr;
+
+constexpr const char* kJob = "/apis/muster.dev/v1alpha1/namespaces/lab/trainingjobs/mnist";
+constexpr const char* kPods = "/api/v1/namespaces/lab/pods";
+
+Json job(const Json& status = Json::object()) {
+  return {{"apiVersion", "muster.dev/v1alpha1"},
+          {"kind", "TrainingJob"},
+          {"metadata",
+           {{"name", "mnist"}, {"namespace", "lab"}, {"uid", "u1"}, {"resourceVersion", "7"}}},
+          {"spec",
+           {{"replicaSpecs",
+             {{"worker",
+               {{"replicas", 1},
+                {"template",
+                 {{"spec", {{"containers", {{{"name", "tensorflow"}, {"image", "tf"}}}}}}}}}}}}}},
+          {"status", status}};
+}
+
+Json condition(const char* type, const char* reason = "R", const char* message = "m") {
+  return {{"type", type}, {"status", "True"}, {"reason", reason}, {"message", message}};
+}
+
+Json finished(const char* reason, const Json& records) {
+  return {{"conditions",
+           {condition("FailureTarget", reason, "worker-0 ended badly"), condition("Failed", reason),
+            condition("Finished", reason)}},
+          {"records", records}};
+}
+
+Json pod(const Json& state) {
+  return {{"metadata",
+           {{"name", "mnist-worker-0-abcde"},
+            {"namespace", "lab"},
+            {"uid", "p1"},
+            {"labels",
+             {{"muster.dev/job", "mnist"},
+              {"muster.dev/job-uid", "u1"},
+              {"muster.dev/role", "worker"},
+              {"muster.dev/index", "0"},
+              {"muster.dev/attempt", "0"},
+              {"muster.dev/run", "0"},
+              {"muster.dev/container", "tensorflow"}}}}},
+          {"spec", {{"containers", {{{"name", "tensorflow"}}}}, {"restartPolicy", "Never"}}},
+          {"status",
+           {{"phase", "Running"},
+            {"containerStatuses",
+             {{{"name", "tensorflow"}, {"ready", true}, {"restartCount", 0}, {"state", state}}}}}}};
+}
+
+// Where the answers of a job that is looked at again and again come from: the last one stays.
+FakeTransport::OnSend one_after_another(std::vector<Response> answers) {
+  return [answers, next = size_t{0}](const Request&) mutable {
+    const size_t now = std::min(next++, answers.size() - 1);
+    return answers[now];
+  };
+}
+
+Response ok(const Json& body) {
+  return kube::answer(200, body.dump());
+}
+
+class ClusterCommandsTest : public ::testing::Test {
+ protected:
+  static ClusterAccess access(FakeTransport& transport) {
+    return {transport, "https://api:6443", "lab"};
+  }
+
+  static int wait(std::vector<Response> answers, std::chrono::seconds timeout = {}) {
+    FakeTransport transport(one_after_another(std::move(answers)));
+    WaitOptions options;
+    options.timeout = timeout;
+    options.every = std::chrono::milliseconds(1);
+    return wait_until_finished(access(transport), "mnist", options, stdout);
+  }
+
+  std::filesystem::path manifest(const Json& value) {
+    const std::filesystem::path file = folder_.path() / "job.yaml";
+    std::ofstream(file) << value.dump();
+    return file;
+  }
+
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(ClusterCommandsTest, waits_through_times_without_an_answer) {
+  Response lost;
+  lost.error = "connection refused";
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(
+      wait({ok(job()), lost, lost,
+            ok(job({{"conditions", Json::array({condition("SuccessCriteriaMet")})}})),
+            ok(job({{"conditions",
+                     {condition("Succeeded", "Done", "all is well"), condition("Finished")}}}))}),
+      kSuccess);
+  const std::string text = testing::internal::GetCapturedStdout();
+  EXPECT_THAT(text, HasSubstr("mnist: Pending"));
+  EXPECT_THAT(text, HasSubstr("connection refused; trying again"));
+  EXPECT_THAT(text, HasSubstr("mnist: Completing (R): m"));
+  EXPECT_THAT(text, HasSubstr("mnist: Succeeded (Done): all is well"));
+}
+
+TEST_F(ClusterCommandsTest, ends_with_the_code_of_the_replica_that_failed) {
+  const Json records = {{{"role", "evaluator"}, {"index", 0}, {"failed", true}, {"exitCode", 65}},
+                        {{"role", "worker"}, {"index", 0}, {"failed", true}, {"exitCode", 90}}};
+  EXPECT_EQ(wait({ok(job(finished("PermanentExitCode", records)))}), 90);
+  EXPECT_EQ(wait({ok(job(finished("DeadlineExceeded", records)))}), kDeadline);
+  EXPECT_EQ(wait({ok(job(finished("BackoffLimitExceeded", Json::array())))}), kInternal);
+}
+
+TEST_F(ClusterCommandsTest, waits_no_longer_for_a_job_that_is_refused_or_gone_or_late) {
+  Json refused = condition("Accepted", "InvalidTemplate", "no such volume");
+  refused["status"] = "False";
+  EXPECT_EQ(wait({ok(job()),
+                  ok(job({{"observedGeneration", 1}, {"conditions", Json::array({refused})}}))}),
+            kBadInput);
+  EXPECT_THROW(wait({ok(job()), kube::refusal(404, "NotFound", "gone")}), Invalid);
+  EXPECT_THROW(wait({kube::refusal(403, "Forbidden", "no")}), Unavailable);
+  EXPECT_THROW(wait({ok(job())}, std::chrono::seconds(1)), Unavailable);
+}
+
+TEST_F(ClusterCommandsTest, applies_what_the_user_wrote_and_no_defaults) {
+  const Response none = kube::refusal(404, "NotFound", "no such job");
+  FakeTransport transport(
+      [&](const Request& request) { return request.method == Method::patch ? ok(job()) : none; });
+  Json written = job();
+  written.erase("status");
+  written["metadata"] = {{"name", "mnist"}};
+  SubmitOptions options;
+  options.files = {manifest(written)};
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(submit_jobs(access(transport), checked_manifests(options), "", options), kSuccess);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "trainingjob.muster.dev/mnist created\n");
+  const Request patch = transport.requests().at(1);
+  EXPECT_EQ(patch.path, kJob);
+  EXPECT_EQ(patch.content_type, "application/apply-patch+yaml");
+  EXPECT_EQ(kube::query(patch, "fieldManager"), "muster");
+  EXPECT_EQ(kube::query(patch, "fieldValidation"), "Strict");
+  EXPECT_EQ(kube::query(patch, "force"), "");
+  written["metadata"]["namespace"] = "lab";
+  EXPECT_EQ(Json::parse(patch.body), written);
+}
+
+TEST_F(ClusterCommandsTest, refuses_a_malformed_manifest_and_another_namespace_unasked) {
+  FakeTransport transport([](const Request&) { return Response(); });
+  Json wrong = job();
+  wrong["spec"]["replicaSpecs"]["worker"]["replicas"] = "two";
+  SubmitOptions options;
+  options.files = {manifest(wrong)};
+  EXPECT_THROW(checked_manifests(options), Invalid);
+  EXPECT_THROW(submit_jobs(access(transport), {job()}, "other", options), Invalid);
+  EXPECT_TRUE(transport.requests().empty());
+}
+
+TEST_F(ClusterCommandsTest, names_the_way_out_of_a_conflict) {
+  FakeTransport transport([](const Request& request) {
+    return request.method == Method::patch
+               ? kube::refusal(409, "Conflict", "conflict with kubectl: .spec.suspend")
+               : ok(job());
+  });
+  try {
+    submit_jobs(access(transport), {job()}, "", {});
+    ADD_FAILURE() << "expected a refusal";
+  } catch (const Invalid& error) {
+    EXPECT_THAT(error.what(), HasSubstr("conflict with kubectl: .spec.suspend"));
+    EXPECT_THAT(error.what(), HasSubstr("--force-conflicts"));
+  }
+}
+
+TEST_F(ClusterCommandsTest, explains_in_one_line_what_an_api_server_refuses) {
+  FakeTransport transport([](const Request&) { return Response(); });
+  const ClusterAccess cluster = access(transport);
+  const auto explained = [&](const Response& response) {
+    return cluster.explain(kube::status_of(response), "GET /x: a\nb");
+  };
+  EXPECT_THAT(explained(kube::answer(404, "404 page not found")),
+              HasSubstr("is the operator's CRD installed?"));
+  EXPECT_THAT(explained(kube::refusal(403, "Forbidden", "user x cannot get")),
+              HasSubstr("found 403: user x cannot get"));
+  EXPECT_THAT(explained(kube::refusal(401, "Unauthorized", "no")), HasSubstr("401"));
+  EXPECT_EQ(explained(kube::refusal(422, "Invalid", "no")), "https://api:6443: GET /x: a b");
+  Response lost;
+  lost.error = "connection refused";
+  EXPECT_EQ(explained(lost),
+            "https://api:6443: expected an answer of the API server, found none: connection "
+            "refused");
+}
+
+TEST_F(ClusterCommandsTest, suspends_only_the_job_it_has_looked_at) {
+  FakeTransport transport([](const Request&) { return ok(job()); });
+  testing::internal::CaptureStdout();
+  suspend_job(access(transport), "mnist", true);
+  suspend_job(access(transport), "mnist", false);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(),
+            "trainingjob.muster.dev/mnist suspended\n"
+            "trainingjob.muster.dev/mnist unchanged: it is not suspended already\n");
+  ASSERT_EQ(transport.requests().size(), 3U);
+  EXPECT_EQ(Json::parse(transport.requests()[1].body),
+            Json::parse(R"({"spec": {"suspend": true}, "metadata": {"uid": "u1"}})"));
+}
+
+// A job of one worker: pending, then running, then finished; its log comes in two connections.
+class ClusterLogsTest : public ClusterCommandsTest {
+ protected:
+  Response send(const Request& request) {
+    if (request.path == kJob) {
+      const bool over = looks_++ > 20 && streams_ > 1;
+      return ok(over ? job({{"conditions", Json::array({condition("Finished")})}}) : job());
+    }
+    if (request.path == kPods) {
+      const Json waiting = {{"waiting", {{"reason", "ContainerCreating"}}}};
+      const Json running = {{"running", Json::object()}};
+      return ok({{"items", Json::array({pod(looks_ < 3 ? waiting : running)})}});
+    }
+    return kube::answer(200, "2026-01-02T03:04:06.25Z two\n2026-01-02T03:04:07Z thr");
+  }
+  kube::StreamEnd stream(const kube::Transport::OnLine& on_line) {
+    if (++streams_ == 1) on_line("2026-01-02T03:04:05Z one");
+    on_line("2026-01-02T03:04:06.25Z two");
+    return {};
+  }
+
+  FakeTransport transport_{[this](const Request& request) { return send(request); },
+                           [this](const Request&, const kube::Transport::OnLine& on_line,
+                                  const std::stop_token&) { return stream(on_line); }};
+  std::atomic<int> looks_ = 0;
+  std::atomic<int> streams_ = 0;
+};
+
+TEST_F(ClusterLogsTest, waits_while_pending_and_shows_each_line_once) {
+  ClusterLogOptions options;
+  options.job = "mnist";
+  options.follow = true;
+  options.every = std::chrono::milliseconds(1);
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(show_cluster_logs(access(transport_), options), kSuccess);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(),
+            "worker-0 | one\nworker-0 | two\nworker-0 | thr\n");
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("mnist: waiting: Pending"));
+}
+
+TEST_F(ClusterLogsTest, says_without_follow_that_nothing_has_started) {
+  ClusterLogOptions options;
+  options.job = "mnist";
+  EXPECT_THROW(show_cluster_logs(access(transport_), options), Unavailable);
+  options.replicas = {"chief"};
+  EXPECT_THROW(show_cluster_logs(access(transport_), options), Invalid);
+  options.replicas = {"worker"};
+  looks_ = 3;
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(show_cluster_logs(access(transport_), options), kSuccess);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "worker-0 | two\nworker-0 | thr\n");
+  EXPECT_EQ(kube::query(transport_.requests().back(), "container"), "tensorflow");
+}
+
+TEST(LogTime, reads_what_nodes_write) {
+  EXPECT_EQ(log_time("1970-01-01T00:00:01.5Z"), 1'500'000'000);
+  EXPECT_EQ(log_time("1970-01-01T01:00:00.000000007+01:00"), 7);
+  EXPECT_EQ(log_time("1969-12-31T23:00:00-01:00"), 0);
+  for (const char* text :
+       {"", "step", "1970-01-01T00:00:01", "1970-01-01T00:00:01.5", "1970-13-01T00:00:01Z"}) {
+    EXPECT_EQ(log_time(text), std::nullopt) << text;
+  }
+}
+
+TEST(IsLocalJob, takes_paths_and_directories_that_hold_a_job) {
+  EXPECT_TRUE(is_local_job("runs/mnist"));
+  EXPECT_TRUE(is_local_job("./mnist"));
+  EXPECT_TRUE(is_local_job(".."));
+  EXPECT_FALSE(is_local_job("mnist"));
+  const test::TemporaryFolder folder;
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  std::filesystem::create_directory("mnist");
+  EXPECT_FALSE(is_local_job("mnist"));
+  std::ofstream("mnist/job.json") << "{}";
+  EXPECT_TRUE(is_local_job("mnist"));
+  std::filesystem::current_path(before);
+}
+
+}  // namespace
+}  // namespace muster::cmd

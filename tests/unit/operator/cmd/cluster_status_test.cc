@@ -1,0 +1,121 @@
+#include "operator/cmd/cluster_status.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "operator/api/status.h"
+#include "tests/unit/operator/kube/pod_json.h"
+
+namespace muster::cmd {
+namespace {
+
+using ::testing::HasSubstr;
+
+api::Time at(const char* text) {
+  return *api::parse_time(text);
+}
+
+// Two workers, of which pod_with()'s is the second.
+ClusterJob seen_with(const std::string& pod_status) {
+  ClusterJob seen;
+  seen.job.name = "mnist";
+  seen.job.name_space = "lab";
+  seen.job.replicas[api::Role::worker].replicas = 2;
+  seen.job.status.conditions = {{"Accepted", true, "Valid", "the manifest is fine", {}}};
+  seen.job.status.replica_statuses[api::Role::worker] = {1, 2, 0, 0, 1};
+  seen.job.status.restarts = 1;
+  api::ReplicaRecord record;
+  record.index = 1;
+  record.attempt = 2;
+  record.restarts = 1;
+  record.exit_code = 137;
+  seen.job.status.records = {record};
+  seen.created = at("2026-01-02T02:30:00Z");
+  seen.pods = {kube::pod_with(pod_status)};
+  return seen;
+}
+
+constexpr const char* kRunning = R"({"phase": "Running", "containerStatuses": [
+    {"name": "trainer", "ready": true, "restartCount": 0,
+     "state": {"running": {"startedAt": "2026-01-02T03:00:05Z"}}}]})";
+constexpr const char* kUnschedulable = R"({"phase": "Pending", "conditions": [
+    {"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+     "message": "0/3 nodes are available: 3 Insufficient cpu."}]})";
+
+TEST(ClusterStatus, has_a_line_for_each_replica) {
+  const std::string text = status_text(seen_with(kRunning), at("2026-01-02T03:05:00Z"));
+  EXPECT_EQ(text,
+            "mnist: Pending\n"
+            "  namespace  lab\n"
+            "  age        35m\n"
+            "  ready      1/2\n"
+            "  restarts   1 of 6\n"
+            "  progress   worker 1/2 ready, 1 restart\n"
+            "\n"
+            "  REPLICA   STATE    READY  RESTARTS  LAST EXIT  AGE  NODE\n"
+            "  worker-0  no pod   -      0         -          -    -\n"
+            "  worker-1  running  yes    1         137        5m   node-1\n"
+            "\n"
+            "  Accepted (Valid): the manifest is fine\n");
+}
+
+TEST(ClusterStatus, says_why_a_replica_is_pending) {
+  EXPECT_THAT(status_text(seen_with(kUnschedulable), at("2026-01-02T03:05:00Z")),
+              HasSubstr("\n  worker-1: Unschedulable: 0/3 nodes are available: 3 Insufficient "
+                        "cpu.\n"));
+}
+
+TEST(ClusterStatus, says_that_a_job_is_refused) {
+  ClusterJob seen = seen_with(kRunning);
+  seen.job.status.conditions = {{"Accepted", false, "InvalidTemplate", "no such volume", {}}};
+  EXPECT_THAT(status_text(seen, at("2026-01-02T03:05:00Z")),
+              HasSubstr("\n  not Accepted (InvalidTemplate): no such volume\n"));
+}
+
+TEST(ClusterStatus, shows_the_newest_pod_of_a_replica) {
+  ClusterJob seen = seen_with(kRunning);
+  kube::Pod old = kube::pod_with(kUnschedulable);
+  old.meta.labels["muster.dev/attempt"] = "1";
+  seen.pods.push_back(old);
+  EXPECT_EQ(status_json(seen)["replicas"][1]["state"], "running");
+  std::swap(seen.pods[0], seen.pods[1]);
+  EXPECT_EQ(status_json(seen)["replicas"][1]["state"], "running");
+}
+
+TEST(ClusterStatus, is_json_with_null_for_what_is_not_known) {
+  const Json value = status_json(seen_with(kRunning));
+  EXPECT_EQ(value["state"], "Pending");
+  EXPECT_EQ(value["replicas"][0]["node"], nullptr);
+  EXPECT_EQ(value["replicas"][1]["node"], "node-1");
+  EXPECT_EQ(value["replicas"][1]["exitCode"], 137);
+  EXPECT_EQ(value["replicas"][1]["created"], "2026-01-02T03:00:00.000Z");
+}
+
+TEST(JobsTable, has_a_line_for_each_job) {
+  const Json job = {
+      {"metadata",
+       {{"name", "mnist"}, {"namespace", "lab"}, {"creationTimestamp", "2026-01-02T03:00:00Z"}}},
+      {"status",
+       {{"replicaStatuses", {{"worker", {{"ready", 1}, {"active", 2}}}}},
+        {"progress", {{"step", 12}, {"totalSteps", 50}}},
+        {"restarts", 3},
+        {"conditions", {{{"type", "Running"}, {"status", "True"}}}}}}};
+  const Json fresh = {{"metadata", {{"name", "a"}, {"namespace", "default"}}}};
+  EXPECT_EQ(jobs_table({job, fresh}, true, at("2026-01-02T05:00:00Z")),
+            "NAMESPACE  NAME   STATE    READY  STEPS  RESTARTS  AGE\n"
+            "lab        mnist  Running  1/2    12/50  3         2h\n"
+            "default    a      Pending  -      -      0         -\n");
+}
+
+TEST(AgeText, keeps_to_one_unit) {
+  const api::Time now = at("2026-01-10T00:00:00Z");
+  EXPECT_EQ(age_text(std::nullopt, now), "-");
+  EXPECT_EQ(age_text(now + std::chrono::seconds(5), now), "0s");
+  EXPECT_EQ(age_text(now - std::chrono::seconds(119), now), "119s");
+  EXPECT_EQ(age_text(now - std::chrono::seconds(120), now), "2m");
+  EXPECT_EQ(age_text(now - std::chrono::hours(47), now), "47h");
+  EXPECT_EQ(age_text(now - std::chrono::hours(48), now), "2d");
+}
+
+}  // namespace
+}  // namespace muster::cmd
