@@ -1,17 +1,16 @@
 #include "common/termination_message.h"
 
-#include <nlohmann/json.hpp>
+#include "common/json.h"
 
 namespace muster {
 
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr size_t kMost = 2048;
 
-std::string json_text(int restarts, const std::string& message) {
-  const Json json = {{"restarts", restarts}, {"message", message}};
+std::string json_text(int restarts, const std::string& message, const Json& progress) {
+  Json json = {{"restarts", restarts}, {"message", message}};
+  if (!progress.is_null()) json["progress"] = progress;
   return json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
 }
 
@@ -25,10 +24,10 @@ std::string last_line(const std::string& text) {
 }  // namespace
 
 std::string TerminationMessage::text() const {
-  std::string text = json_text(restarts, message);
+  std::string text = json_text(restarts, message, progress);
   // A byte takes up to six: as many as the message must lose are looked for from there.
   for (size_t kept = std::min(message.size(), kMost); text.size() > kMost; kept = kept * 7 / 8)
-    text = json_text(restarts, message.substr(0, kept));
+    text = json_text(restarts, message.substr(0, kept), progress);
   return text;
 }
 
@@ -37,9 +36,10 @@ TerminationMessage TerminationMessage::parse(const std::string& text) {
   const bool ours = json.is_object() && json.contains("restarts") &&
                     json["restarts"].is_number_unsigned() && json.contains("message") &&
                     json["message"].is_string();
-  if (!ours) return {0, message_of(last_line(text))};
+  if (!ours) return {0, message_of(last_line(text)), {}};
   const uint64_t restarts = json["restarts"];
-  return {static_cast<int>(std::min<uint64_t>(restarts, 1'000'000)), json["message"]};
+  return {static_cast<int>(std::min<uint64_t>(restarts, 1'000'000)), json["message"],
+          member(json, "progress")};
 }
 
 std::string message_of(const std::string& line) {

@@ -2,14 +2,17 @@
 
 #include <string>
 
+#include "common/document.h"
+
 namespace muster {
 
 // What the supervisor of the trainer image leaves in the container's termination message and the
 // operator reads from containerStatuses[].state.terminated.message: one JSON object,
-// {"restarts": 2, "message": "..."}.
+// {"restarts": 2, "message": "...", "progress": {...}}.
 struct TerminationMessage {
   int restarts = 0;     // in place, in this container
   std::string message;  // the last line that the trainer wrote to standard error
+  Json progress;  // of a trainer that has succeeded: where it ended, as /progress has it; null
 
   // At most 2,048 bytes, of the 4,096 that the kubelet keeps.
   std::string text() const;

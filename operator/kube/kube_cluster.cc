@@ -4,6 +4,7 @@
 
 #include "common/json.h"
 #include "operator/api/overview.h"
+#include "operator/api/progress.h"
 #include "operator/api/status.h"
 #include "operator/kube/names.h"
 #include "operator/kube/observe.h"
@@ -202,9 +203,16 @@ ObservedReplica KubeCluster::look_at(const Pod& pod, const ObservedReplica& by_i
 void KubeCluster::follow_progress(const api::TrainingJob& job, const std::vector<Pod>& pods) {
   for (const Pod& pod : pods) {
     const auto replica = kube::observe(pod);
-    const bool speaks = replica && leads(job, *replica) && is_current(pod) && !pod.ip.empty() &&
-                        replica->phase == plan::Phase::running && !replica->deleting;
+    if (!replica || !leads(job, *replica) || !is_current(pod)) continue;
+    const bool speaks =
+        !pod.ip.empty() && replica->phase == plan::Phase::running && !replica->deleting;
     if (speaks) return poller_.watch(key_of(job), pod.meta.uid, http_address(pod.ip));
+    if (const Json last = final_progress(pod); !last.is_null()) {
+      Json progress = progress_of(job);
+      if (progress.is_null()) progress = Json::object();
+      progress.update(last);
+      return poller_.conclude(key_of(job), api::progress_of(progress));
+    }
   }
   poller_.rest(key_of(job));
 }

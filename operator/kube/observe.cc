@@ -5,6 +5,7 @@
 
 #include "common/json.h"
 #include "common/termination_message.h"
+#include "operator/api/progress.h"
 #include "operator/api/status.h"
 #include "operator/kube/names.h"
 #include "operator/plan/failure.h"
@@ -208,6 +209,12 @@ std::optional<ObservedReplica> observe(const Pod& pod, bool node_lost) {
   }
   read_last_words(pod, status, replica);
   return replica;
+}
+
+Json final_progress(const Pod& pod) {
+  const ContainerStatus* status = deciding_status(pod);
+  if (status == nullptr || !is_final(pod, *status) || status->exit_code != 0) return {};
+  return api::progress_of(TerminationMessage::parse(status->message).progress);
 }
 
 bool is_suspect(const Pod& pod) {

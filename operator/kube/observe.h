@@ -21,6 +21,10 @@ namespace muster::kube {
 // Nothing for a pod without our labels.
 std::optional<plan::ObservedReplica> observe(const Pod& pod, bool node_lost = false);
 
+// Where the job ended by the last words of a replica that has succeeded (api/progress.h); null if
+// it says nothing of that.
+Json final_progress(const Pod& pod);
+
 // Whether it takes a look at the node to tell if the pod has been lost with it: asked to leave,
 // it lives on by its status, and either it was to leave because of its node, or its node controller
 // has called it not ready while its containers never said so.

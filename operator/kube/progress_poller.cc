@@ -46,6 +46,14 @@ void ProgressPoller::rest(const std::string& job) {
   found->second.address.clear();
 }
 
+void ProgressPoller::conclude(const std::string& job, Json progress) {
+  const std::lock_guard lock(mutex_);
+  Target& target = targets_[job];
+  target.pod_uid.clear();
+  target.address.clear();
+  target.progress = std::move(progress);
+}
+
 void ProgressPoller::forget(const std::string& job) {
   const std::lock_guard lock(mutex_);
   targets_.erase(job);

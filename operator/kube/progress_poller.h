@@ -37,6 +37,8 @@ class ProgressPoller {
   void watch(const std::string& job, const std::string& pod_uid, const std::string& address);
   // Nobody speaks for it now; what was said last stays.
   void rest(const std::string& job);
+  // Nobody will, and this was the last word.
+  void conclude(const std::string& job, Json progress);
   void forget(const std::string& job);
 
   // What status.progress may hold of the last answer (api/progress.h); null before the first.

@@ -1,6 +1,7 @@
 #include "trainer/supervise/supervisor.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -11,11 +12,12 @@
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "common/file.h"
+#include "common/json.h"
 #include "common/log.h"
 #include "common/process.h"
 #include "common/termination_message.h"
@@ -31,6 +33,7 @@ constexpr auto kGroupTakesAtMost = std::chrono::seconds(2);  // to end after SIG
 constexpr const char* kLimitVariable = "MUSTER_RESTARTS_IN_PLACE";
 constexpr const char* kCountVariable = "MUSTER_RESTARTS";
 constexpr const char* kLogVariable = "MUSTER_TERMINATION_LOG";
+constexpr const char* kStorageVariable = "MUSTER_STORAGE";
 constexpr int kHandedOn[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT};
 
 Unavailable failure(const std::string& what) {
@@ -80,6 +83,22 @@ void write_all(int to, const char* bytes, size_t size) {
   }
 }
 
+// Where training ended: null if `result` has no result of it.
+Json final_progress(const std::filesystem::path& result) {
+  Json read;
+  try {
+    if (!result.empty()) read = Json::parse(read_file(result), nullptr, /*allow_exceptions=*/false);
+  } catch (const std::exception&) {
+    return {};  // not a leader's
+  }
+  const int64_t step = integer_or(read, "step", -1);
+  if (step < 0) return {};
+  Json progress = {{"step", step}, {"totalSteps", step}, {"etaSeconds", 0}};
+  if (const Json& loss = member(read, "trainLoss"); loss.is_number())
+    progress["loss"] = fmt::format("{:.6g}", loss.get<double>());
+  return progress;
+}
+
 }  // namespace
 
 Options options_from_environment(std::vector<std::string> command) {
@@ -87,6 +106,8 @@ Options options_from_environment(std::vector<std::string> command) {
   options.command = std::move(command);
   if (const std::string path = variable(kLogVariable); !path.empty())
     options.termination_log = path;
+  if (const std::string storage = variable(kStorageVariable); !storage.empty())
+    options.result = std::filesystem::path(storage) / "result.json";
   const std::string text = variable(kLimitVariable);
   if (text.empty()) return options;
   const char* const last = text.data() + text.size();
@@ -115,7 +136,7 @@ int Supervisor::run() {
     End end = wait_for_end();
     end.out_of_memory = end.exit_code == 128 + SIGKILL && oom_kills() > killed_before;
     const bool again = is_restarted(end);
-    leave_message();
+    leave_message(end);
     if (!again) return end.exit_code;
   }
 }
@@ -219,11 +240,12 @@ bool Supervisor::is_restarted(const End& end) {
   return true;
 }
 
-void Supervisor::leave_message() const {
+void Supervisor::leave_message(const End& end) const {
   const Descriptor file(::open(options_.termination_log.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
   if (!file) return;  // not in a pod
-  const std::string text =
-      TerminationMessage{rule_.total(), message_of(last_line_.text())}.text() + "\n";
+  const Json progress = end.exit_code == kSuccess ? final_progress(options_.result) : Json();
+  const TerminationMessage message{rule_.total(), message_of(last_line_.text()), progress};
+  const std::string text = message.text() + "\n";
   write_all(file.get(), text.data(), text.size());
 }
 

@@ -17,10 +17,12 @@ struct Options {
   // Written where it is there, as the kubelet makes it: after every end, so that the count survives
   // even the supervisor's.
   std::filesystem::path termination_log = "/dev/termination-log";
+  // What the job's leader leaves where it succeeds; empty: nowhere.
+  std::filesystem::path result;
 };
 
-// As MUSTER_RESTARTS_IN_PLACE and MUSTER_TERMINATION_LOG have it, where they are set. Throws
-// Invalid (kBadConfig) naming the variable.
+// As MUSTER_RESTARTS_IN_PLACE, MUSTER_TERMINATION_LOG and MUSTER_STORAGE have it, where they are
+// set. Throws Invalid (kBadConfig) naming the variable.
 Options options_from_environment(std::vector<std::string> command);
 
 // PID 1 of a container (or any other process): runs a command as its child and starts it again, at
@@ -49,7 +51,7 @@ class Supervisor {
   void reap();
   void clear_group();
   void pass_on();
-  void leave_message() const;
+  void leave_message(const End& end) const;
   bool is_restarted(const End& end);  // says so, too
 
   Options options_;

@@ -40,6 +40,7 @@ class SupervisorTest : public testing::Test {
         std::vector<std::string>{MUSTER_SUPERVISOR, "/bin/sh", "-c", script},
         Job::Environment{{"OUT", out().string()},
                          {"MUSTER_RESTARTS_IN_PLACE", limit},
+                         {"MUSTER_STORAGE", folder_.string()},
                          {"MUSTER_TERMINATION_LOG", (folder_ / "termination-log").string()}},
         folder_ / "log", Process::Limits{});
   }
@@ -68,12 +69,22 @@ TEST_F(SupervisorTest, ASuccessEndsIt) {
   EXPECT_EQ(message(), TerminationMessage{});
 }
 
+TEST_F(SupervisorTest, ASuccessLeavesWhereTrainingEnded) {
+  const std::string write =
+      "echo '{\"step\": 1564, \"trainLoss\": 0.25}' >$MUSTER_STORAGE/result.json";
+  EXPECT_EQ(supervise(write)->wait(), 0);
+  EXPECT_EQ(message().progress, Json::parse(R"(
+      {"step": 1564, "totalSteps": 1564, "etaSeconds": 0, "loss": "0.25"})"));
+  EXPECT_EQ(supervise("exit 65")->wait(), 65);
+  EXPECT_TRUE(message().progress.is_null());
+}
+
 TEST_F(SupervisorTest, RestartsAreCountedAndLimited) {
   EXPECT_EQ(supervise("echo $MUSTER_RESTARTS >> $OUT; echo no disk $MUSTER_RESTARTS >&2; exit 73")
                 ->wait(),
             73);
   EXPECT_EQ(said(), "0\n1\n2\n3\n");
-  EXPECT_EQ(message(), (TerminationMessage{3, "no disk 3"}));
+  EXPECT_EQ(message(), (TerminationMessage{3, "no disk 3", {}}));
   EXPECT_THAT(log(), HasSubstr("no disk 0\n"));
   EXPECT_THAT(log(), HasSubstr("exit code 73 (a directory cannot be written or a disk is full); it "
                                "is restarted in place"));
@@ -86,7 +97,7 @@ TEST_F(SupervisorTest, WhatARestartCannotMendEndsIt) {
           ->wait(),
       65);
   EXPECT_EQ(said(), "x\n");
-  EXPECT_EQ(message(), (TerminationMessage{0, "no such field"}));
+  EXPECT_EQ(message(), (TerminationMessage{0, "no such field", {}}));
 }
 
 TEST_F(SupervisorTest, OneThatIsKilledComesBack) {

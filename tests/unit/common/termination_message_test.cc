@@ -6,9 +6,11 @@ namespace muster {
 namespace {
 
 TEST(TerminationMessage, IsReadBackAsItWasWritten) {
-  const TerminationMessage message{3, "cannot read \"a\\b\": disc \u00e9tait plein"};
+  const TerminationMessage message{
+      3, "cannot read \"a\\b\": disc \u00e9tait plein", {{"step", 7}, {"loss", "0.5"}}};
   EXPECT_EQ(message.text(),
-            "{\"message\":\"cannot read \\\"a\\\\b\\\": disc \u00e9tait plein\",\"restarts\":3}");
+            "{\"restarts\":3,\"message\":\"cannot read \\\"a\\\\b\\\": disc \u00e9tait plein\","
+            "\"progress\":{\"step\":7,\"loss\":\"0.5\"}}");
   EXPECT_EQ(TerminationMessage::parse(message.text() + "\n"), message);
 }
 
@@ -16,7 +18,7 @@ TEST(TerminationMessage, FitsIntoWhatTheKubeletKeepsWhateverItsBytes) {
   for (const char* unit : {"x", "\x01", "\xff", "\u00e9", "\""}) {
     std::string line;
     while (line.size() < 10'000) line += unit;
-    const std::string text = TerminationMessage{1, line}.text();
+    const std::string text = TerminationMessage{1, line, {}}.text();
     EXPECT_LE(text.size(), 2048u) << unit;
     EXPECT_GT(TerminationMessage::parse(text).message.size(), 100u) << unit;
   }
@@ -34,7 +36,7 @@ TEST(TerminationMessage, OfAnotherProgramIsItsLastLine) {
       {"[1]", "[1]"},
       {"starting\n{\"level\":\"error\",\"message\":\"no such file\"}\n", "no such file"}};
   for (const auto& [text, line] : cases)
-    EXPECT_EQ(TerminationMessage::parse(text), (TerminationMessage{0, line})) << text;
+    EXPECT_EQ(TerminationMessage::parse(text), (TerminationMessage{0, line, {}})) << text;
 }
 
 TEST(TerminationMessage, ACountBeyondAllMeasureIsCut) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "common/json.h"
+#include "common/termination_message.h"
 #include "operator/kube/names.h"
 #include "tests/unit/operator/kube/kube_world.h"
 
@@ -114,6 +115,24 @@ TEST_F(KubeClusterTest, BringsAJobToItsEnd) {
   EXPECT_EQ(world_.condition("Finished"), "True ChiefSucceeded");
   for (const Json& pod : server().objects("pods")) EXPECT_FALSE(is_tracked(pod));
   EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0") << "those that ended by themselves stay";
+}
+
+TEST_F(KubeClusterTest, TheStatusOfASuccessHasWhereTrainingEnded) {
+  start();
+  const std::string chief = world_.pod("chief-0");
+  Json status = Json::parse(R"({"phase": "Succeeded", "containerStatuses": [
+      {"name": "tensorflow", "state": {"terminated": {"exitCode": 0}}}]})");
+  status["containerStatuses"][0]["state"]["terminated"]["message"] = TerminationMessage{
+      0,
+      "done",
+      {{"step", 1564}, {"totalSteps", 1564}, {"loss", "0.25"}}}.text();
+  server().set_status(chief, status);
+  world_.settle();
+  const Json ended = Json::parse(R"({"loss": "0.25", "step": 1564, "totalSteps": 1564})");
+  EXPECT_EQ(world_.job()["status"]["progress"], ended);
+  world_.restart_operator();
+  world_.settle();
+  EXPECT_EQ(world_.job()["status"]["progress"], ended);
 }
 
 TEST_F(KubeClusterTest, ReplacesAFailedReplicaAndCountsIt) {

@@ -305,6 +305,23 @@ TEST(Observe, LeavesPodsOfOthersAlone) {
   }
 }
 
+TEST(Observe, ReadsWhereTrainingEndedOnlyOfASuccess) {
+  const auto ended = [](const std::string& code, const std::string& message) {
+    Json status = Json::parse(R"({"phase": "Running", "containerStatuses": [
+        {"name": "trainer", "state": {"terminated": {"exitCode": )" +
+                              code + "}}}]}");
+    status["containerStatuses"][0]["state"]["terminated"]["message"] = message;
+    return final_progress(pod_with(status.dump()));
+  };
+  const char* words =
+      R"({"restarts": 0, "message": "", "progress": {"step": 7, "loss": 1, "other": 2}})";
+  EXPECT_EQ(ended("0", words), Json::parse(R"({"step": 7})"))
+      << "what the schema has, as it has it";
+  EXPECT_TRUE(ended("1", words).is_null());
+  EXPECT_TRUE(ended("0", "bye").is_null());
+  EXPECT_TRUE(ended("0", R"({"restarts": 0, "message": "", "progress": 3})").is_null());
+}
+
 TEST(Observe, SuspectsTheNodeOfAPodThatDoesNotEnd) {
   const char* tainted = R"({"phase": "Running", "conditions": [
     {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"}]})";
