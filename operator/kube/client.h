@@ -28,7 +28,7 @@ enum class PatchKind { merge, json, apply };
 struct WriteOptions {
   bool dry_run = false;     // everything is checked, nothing is kept
   std::string subresource;  // "status", ...
-  bool strict = false;      // unknown fields are refused (fieldValidation=Strict)
+  bool strict = false;      // unknown fields are refused (fieldValidation=Strict), else dropped
   bool force = false;       // apply only: take fields from other managers
   std::string field_manager = "muster-operator";
 };

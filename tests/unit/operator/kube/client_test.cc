@@ -56,6 +56,7 @@ TEST(Client, UpdatesASubresource) {
       [&](const Client& client) { client.update(training_jobs(), kPodObject, options); });
   EXPECT_EQ(request.method, Method::put);
   EXPECT_EQ(request.path, "/apis/muster.dev/v1alpha1/namespaces/team/trainingjobs/p/status");
+  EXPECT_EQ(query(request, "fieldValidation"), "Ignore");
 }
 
 TEST(Client, PatchesCarryTheirPreconditions) {
