@@ -15,35 +15,49 @@ void WorkQueue::add(const std::string& key, api::Time at) {
 }
 
 void WorkQueue::add_locked(const std::string& key, api::Time at) {
-  const auto [found, made] = due_.try_emplace(key, at);
-  if (!made) found->second = std::min(found->second, at);
+  const auto found = due_.find(key);
+  set_due(key, found == due_.end() ? at : std::min(found->second, at));
+}
+
+void WorkQueue::set_due(const std::string& key, api::Time at) {
+  drop_due(key);
+  due_[key] = at;
+  if (!taken_.contains(key)) order_.emplace(at, key);
+}
+
+void WorkQueue::drop_due(const std::string& key) {
+  const auto found = due_.find(key);
+  if (found == due_.end()) return;
+  order_.erase({found->second, key});
+  due_.erase(found);
 }
 
 std::optional<std::string> WorkQueue::take(api::Time now, api::Time* since) {
   const std::lock_guard lock(mutex_);
-  auto oldest = due_.end();
-  for (auto entry = due_.begin(); entry != due_.end(); ++entry) {
-    if (entry->second > now || taken_.contains(entry->first)) continue;
-    if (oldest == due_.end() || entry->second < oldest->second) oldest = entry;
-  }
-  if (oldest == due_.end()) return std::nullopt;
-  std::string key = oldest->first;
-  if (since != nullptr) *since = oldest->second;
-  due_.erase(oldest);
+  if (order_.empty() || order_.begin()->first > now) return std::nullopt;
+  const auto [at, key] = *order_.begin();
+  if (since != nullptr) *since = at;
+  drop_due(key);
   taken_.insert(key);
   return key;
 }
 
 void WorkQueue::done(const std::string& key) {
   const std::lock_guard lock(mutex_);
+  release(key);
+}
+
+void WorkQueue::release(const std::string& key) {
   taken_.erase(key);
+  const auto found = due_.find(key);
+  if (found != due_.end()) order_.emplace(found->second, key);
 }
 
 void WorkQueue::failed(const std::string& key, api::Time now) {
   const std::lock_guard lock(mutex_);
-  taken_.erase(key);
+  release(key);
   // What was added meanwhile waits too: it would meet the same trouble.
-  due_[key] = now + back_off_.after(++failures_[key]);
+  set_due(key, now + back_off_.after(++failures_[key]));
 }
 
 void WorkQueue::succeeded(const std::string& key) {
@@ -53,7 +67,7 @@ void WorkQueue::succeeded(const std::string& key) {
 
 void WorkQueue::forget(const std::string& key) {
   const std::lock_guard lock(mutex_);
-  due_.erase(key);
+  drop_due(key);
   failures_.erase(key);
 }
 
@@ -65,18 +79,14 @@ int WorkQueue::failures(const std::string& key) const {
 
 int WorkQueue::due(api::Time now) const {
   const std::lock_guard lock(mutex_);
-  return static_cast<int>(std::ranges::count_if(due_, [&](const auto& entry) {
-    return entry.second <= now && !taken_.contains(entry.first);
-  }));
+  return static_cast<int>(
+      std::ranges::count_if(order_, [&](const auto& entry) { return entry.first <= now; }));
 }
 
 std::optional<api::Time> WorkQueue::next() const {
   const std::lock_guard lock(mutex_);
-  std::optional<api::Time> next;
-  for (const auto& [key, at] : due_) {
-    if (!taken_.contains(key) && (!next || at < *next)) next = at;
-  }
-  return next;
+  if (order_.empty()) return std::nullopt;
+  return order_.begin()->first;
 }
 
 }  // namespace muster::controller

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "operator/api/training_job.h"
 
@@ -45,11 +46,16 @@ class WorkQueue {
   std::optional<api::Time> next() const;
 
  private:
+  // All with mutex_.
   void add_locked(const std::string& key, api::Time at);
+  void set_due(const std::string& key, api::Time at);
+  void drop_due(const std::string& key);
+  void release(const std::string& key);
 
   const BackOff back_off_;
   mutable std::mutex mutex_;
   std::map<std::string, api::Time> due_;
+  std::set<std::pair<api::Time, std::string>> order_;  // of due_, what nobody has taken
   std::set<std::string> taken_;
   std::map<std::string, int> failures_;
 };

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import http.client
 import json
+import math
 import os
 import pathlib
 import re
@@ -71,10 +72,7 @@ class ApiServer:
 
     def call(self, method, path, body=None, accept="application/json"):
         """The answer as a dictionary; each thread has a connection of its own."""
-        if not hasattr(self._of_thread, "connection"):
-            self._of_thread.connection = http.client.HTTPSConnection(
-                self._address, context=self._tls, timeout=60)
-        connection = self._of_thread.connection
+        connection = self._connection()
         connection.request(method, path, None if body is None else json.dumps(body),
                            {"Content-Type": "application/json", "Accept": accept})
         answer = connection.getresponse()
@@ -82,6 +80,14 @@ class ApiServer:
         if answer.status >= 300:
             raise muster.Failed(f"{method} {path}: {answer.status} {text[:500]}")
         return json.loads(text)
+
+    def _connection(self):
+        """This thread's; a new one after a pause, in which the server may have closed the old one."""
+        mine = self._of_thread
+        if time.monotonic() - getattr(mine, "used", -math.inf) > 30:
+            mine.connection = http.client.HTTPSConnection(self._address, context=self._tls, timeout=60)
+        mine.used = time.monotonic()
+        return mine.connection
 
     def create(self, path, bodies, connections=16):
         """All of them, as fast as so many connections can."""

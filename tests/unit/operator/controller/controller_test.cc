@@ -202,6 +202,31 @@ TEST(WorkQueue, keeps_the_earlier_of_two_times_and_gives_the_oldest_first) {
   EXPECT_EQ(queue.take(api::Time(25s)), "a");
 }
 
+TEST(WorkQueue, what_failed_waits_although_it_was_added_meanwhile) {
+  WorkQueue queue({.first = 100ms, .longest = 30s});
+  queue.add("a", api::Time(1s));
+  EXPECT_EQ(queue.due(api::Time(1s)), 1);
+  EXPECT_EQ(queue.take(api::Time(1s)), "a");
+  queue.add("a", api::Time(1s));
+  EXPECT_EQ(queue.due(api::Time(1s)), 0) << "taken";
+  queue.failed("a", api::Time(1s));
+  EXPECT_EQ(queue.take(api::Time(1s)), std::nullopt);
+  EXPECT_EQ(queue.next(), api::Time(1100ms));
+  EXPECT_EQ(queue.due(api::Time(1100ms)), 1);
+  EXPECT_EQ(queue.take(api::Time(1100ms)), "a");
+}
+
+TEST(WorkQueue, what_is_forgotten_while_taken_does_not_come_again) {
+  WorkQueue queue;
+  queue.add("a", api::Time(1s));
+  EXPECT_EQ(queue.take(api::Time(1s)), "a");
+  queue.add("a", api::Time(1s));
+  queue.forget("a");
+  queue.done("a");
+  EXPECT_EQ(queue.next(), std::nullopt);
+  EXPECT_EQ(queue.take(api::Time(9s)), std::nullopt);
+}
+
 TEST(WorkQueue, forgets_what_it_is_told_to) {
   WorkQueue queue;
   queue.add("a", api::Time(1s));
