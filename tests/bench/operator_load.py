@@ -135,6 +135,7 @@ def scale(jobs=2500, nodes=10):
           operators.MUSTER.start(server, namespace) as running):
         parts = {"operator": running, "API server and etcd": server, "KWOK": kwok}
         before = {name: part.cpu_seconds() for name, part in parts.items()}
+        calls = running.calls()
         begin = time.monotonic()
         server.create(operators.MUSTER.collection.format(namespace),
                       [operators.muster_job(f"job-{i}", nodeName=kwok.nodes[i % nodes])
@@ -144,6 +145,7 @@ def scale(jobs=2500, nodes=10):
         figures = {"seconds": time.monotonic() - begin}
         figures |= {f"CPU s of {name}": part.cpu_seconds() - before[name]
                     for name, part in parts.items()}
+        figures["calls a job"] = (running.calls() - calls) / jobs
         figures["peakMegabytes"] = running.peak_megabytes()
         _check_ends(server, namespace, jobs)
     return figures
