@@ -23,8 +23,8 @@ class CommandsTest : public testing::Test {
 
   void install_definition() {
     kubectl({"apply", "--server-side", "-f", MUSTER_SOURCE_DIR "/charts/muster/files/crd.yaml"});
-    kubectl(
-        {"wait", "--for=condition=Established", "crd/trainingjobs.muster.dev", "--timeout=60s"});
+    // `kubectl wait` fails where there are no conditions yet.
+    ASSERT_TRUE(eventually([&] { return server_.kubectl({"get", "trainingjobs"}).code == 0; }));
   }
 
   std::string kubectl(const std::vector<std::string>& arguments) {
