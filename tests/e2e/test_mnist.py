@@ -4,14 +4,6 @@ import jobs
 from cluster import condition, eventually
 
 
-def test_operators_are_on_both_nodes_and_one_leads(cluster, muster):
-    pods = cluster.get("pods", "-l", "app.kubernetes.io/component=operator", namespace=muster)
-    assert {pod["spec"]["nodeName"] for pod in pods} == {"node1", "node2"}
-    names = [pod["metadata"]["name"] for pod in pods]
-    holder = eventually(lambda: cluster.get("lease", "muster", namespace=muster)["spec"].get("holderIdentity"))
-    assert holder.rsplit("_", 1)[0] in names
-
-
 def test_trains_as_on_one_machine(cluster, muster, namespace, storage, summary_of_run):
     cluster.apply(jobs.mnist(), namespace=namespace)
     job = jobs.await_end(cluster, namespace, "mnist-mlp")
