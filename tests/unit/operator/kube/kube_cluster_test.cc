@@ -6,6 +6,7 @@
 #include "common/json.h"
 #include "common/termination_message.h"
 #include "operator/kube/names.h"
+#include "tests/unit/operator/kube/fake_transport.h"
 #include "tests/unit/operator/kube/kube_world.h"
 
 namespace muster::kube {
@@ -167,7 +168,7 @@ TEST_F(KubeClusterTest, TakesAPodThatIsThereAlreadyForItsOwn) {
   int lost = 1;
   server().loses_answer = [&](const Request& request) {
     return request.method == Method::post && request.path.ends_with("/pods") &&
-           request.query.size() == 1 && lost-- > 0;
+           query(request, "dryRun").empty() && lost-- > 0;
   };
   world_.submit();
   world_.run_for(2s);
@@ -396,7 +397,7 @@ TEST_F(KubeClusterTest, ADryRunSaysWhetherPodsCanBeCreated) {
   for (const Refusal& test : refusals) {
     KubeWorld world;
     world.server.intercept = [&](const Request& request) {
-      const bool dry = request.method == Method::post && request.query.size() > 1;
+      const bool dry = request.method == Method::post && !query(request, "dryRun").empty();
       return dry ? std::optional(test.response) : std::nullopt;
     };
     world.submit();
