@@ -22,7 +22,8 @@ class OperatorTest : public testing::Test {
  protected:
   OperatorTest() {
     run({"apply", "--server-side", "-f", MUSTER_SOURCE_DIR "/charts/muster/files/crd.yaml"});
-    run({"wait", "--for=condition=Established", "crd/trainingjobs.muster.dev", "--timeout=60s"});
+    // `kubectl wait` fails where there are no conditions yet.
+    EXPECT_TRUE(eventually([&] { return server_.kubectl({"get", "trainingjobs"}).code == 0; }));
     start();
   }
 
