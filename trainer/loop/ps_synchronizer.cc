@@ -110,13 +110,15 @@ ps::Exchange::Watch PsSynchronizer::watch(std::stop_token stop) const {
   return {stop, [this] {
             const GroupView view = attendance_.wait([](const GroupView&) { return true; }, {},
                                                     milliseconds(0), kPatience);
-            return ps::left_behind(view, generation_);
+            return ps::left_behind(view, generation_) || setup_.finished_without_us();
           }};
 }
 
-GroupView PsSynchronizer::wait_for_generation(std::stop_token stop) const {
+// Nothing if training is finished without us.
+std::optional<GroupView> PsSynchronizer::wait_for_generation(std::stop_token stop) const {
   const auto formed = [](const GroupView& view) { return view.phase() != GroupView::FORMING; };
   for (;;) {
+    if (setup_.finished_without_us()) return std::nullopt;
     const GroupView view = attendance_.wait(formed, stop, kGlance, kPatience);
     if (setup_.rethrow_failure) setup_.rethrow_failure();
     if (stop.stop_requested() || formed(view)) return view;
@@ -126,19 +128,20 @@ GroupView PsSynchronizer::wait_for_generation(std::stop_token stop) const {
 bool PsSynchronizer::start(std::stop_token stop) {
   group::Backoff backoff(milliseconds(20), milliseconds(500));
   while (!stop.stop_requested()) {
-    const GroupView view = wait_for_generation(stop);
+    const std::optional<GroupView> view = wait_for_generation(stop);
     if (stop.stop_requested()) return false;
-    if (view.phase() == GroupView::FAILED)
-      throw Invalid("the group has failed: " + view.message(), static_cast<int>(view.exit_code()));
-    finished_ = view.phase() == GroupView::FINISHED;
+    if (view && view->phase() == GroupView::FAILED)
+      throw Invalid("the group has failed: " + view->message(),
+                    static_cast<int>(view->exit_code()));
+    finished_ = !view || view->phase() == GroupView::FINISHED;
     if (finished_) return true;
-    generation_ = view.generation();
+    generation_ = view->generation();
     under_way_ = false;
-    exchange_.connect(generation_, ps::serving_of(view, setup_.shards));
+    exchange_.connect(generation_, ps::serving_of(*view, setup_.shards));
     const auto result = exchange_.align(assembly_.engine->parameters(), watch(stop));
     if (result.outcome == ps::Exchange::Outcome::interrupted) return false;
     if (result.outcome == ps::Exchange::Outcome::ok) {
-      settle(view, result);
+      settle(*view, result);
       return true;
     }
     exchange_.close();

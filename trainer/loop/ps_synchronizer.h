@@ -22,6 +22,9 @@ class PsSynchronizer : public Synchronizer {
     ps::Exchange::Connect connect;
     ps::Control* control = nullptr;         // rank 0
     std::function<void()> rethrow_failure;  // rank 0: what its coordinator met
+    // The others: whether training is over though the rendezvous, which would say so, has gone.
+    // Asked a few times a second.
+    std::function<bool()> finished_without_us = [] { return false; };
   };
 
   // The references must outlive it.
@@ -38,7 +41,7 @@ class PsSynchronizer : public Synchronizer {
 
  private:
   ps::Exchange::Watch watch(std::stop_token stop) const;
-  GroupView wait_for_generation(std::stop_token stop) const;
+  std::optional<GroupView> wait_for_generation(std::stop_token stop) const;
   void await_last_commit(ps::Exchange::Result& exchanged);
   void settle(const GroupView& view, const ps::Exchange::Result& result);
   void go_on(const ps::Exchange::Result& result);

@@ -20,28 +20,35 @@ constexpr milliseconds kPatience{600000};
 
 enum class Verdict { finished, again, interrupted };
 
-// Whether training was finished before, as far as the checkpoints can be read. Without a word of
-// what is damaged: rank 0 tells.
+// Whether training is finished, as far as the checkpoints can be read: looks at most once in kLook.
+// Without a word of what is damaged: rank 0 tells.
 class FinalCheckpoint {
  public:
   FinalCheckpoint(const group::Membership& membership, const Workload& workload)
       : store_(membership.storage / "checkpoints", 1), workload_(workload) {}
 
   bool is_there() {
-    bool finished = false;
-    reader_.attempt([&] { finished = is_finished(store_.search().newest, workload_); });
-    return finished;
+    const auto now = Clock::now();
+    if (found_ || now < next_look_) return found_;
+    next_look_ = now + kLook;
+    reader_.attempt([&] { found_ = is_finished(store_.search().newest, workload_); });
+    return found_;
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   checkpoint::Store store_;
   const Workload& workload_;
   PatientReader reader_;
+  bool found_ = false;
+  Clock::time_point next_look_;
 };
 
 // All our steps are committed: until rank 0 has saved them they may have to be repeated.
-Verdict wait_for_the_end(const group::Attendance& attendance, FinalCheckpoint& final,
-                         uint64_t generation, std::stop_token stop) {
+Verdict wait_for_the_end(const group::Attendance& attendance,
+                         const std::function<bool()>& finished_without_us, uint64_t generation,
+                         std::stop_token stop) {
   const auto decided = [&](const GroupView& view) {
     return view.phase() == GroupView::FINISHED || view.phase() == GroupView::FAILED ||
            (view.phase() == GroupView::RUNNING && view.generation() != generation);
@@ -51,8 +58,7 @@ Verdict wait_for_the_end(const group::Attendance& attendance, FinalCheckpoint& f
     if (view.phase() == GroupView::FINISHED) return Verdict::finished;
     if (decided(view)) return Verdict::again;
     if (stop.stop_requested()) return Verdict::interrupted;
-    // Rank 0 may have left before its last word reached us.
-    if (!attendance.connected() && final.is_there()) return Verdict::finished;
+    if (finished_without_us()) return Verdict::finished;
   }
 }
 
@@ -86,6 +92,8 @@ int run_worker(const group::Membership& membership, std::stop_token stop) {
   setup.members = membership.members();
   setup.shards = membership.shards();
   setup.connect = make_connect(membership, layout, assembly.spec().wire);
+  // Rank 0 may have left before we came, or before its last word reached us.
+  setup.finished_without_us = [&] { return !attendance.connected() && final.is_there(); };
   PsSynchronizer synchronizer(assembly, attendance, setup);
   Recorder recorder(quiet_recorder(assembly.spec()), reporter, nullptr);
   for (;;) {
@@ -93,7 +101,8 @@ int run_worker(const group::Membership& membership, std::stop_token stop) {
         train(synchronizer, *assembly.workload, *assembly.feed, recorder, nullptr, stop);
     if (ending == Ending::interrupted) return kTerminated;
     recorder.set_state("finishing");
-    switch (wait_for_the_end(attendance, final, synchronizer.generation(), stop)) {
+    switch (
+        wait_for_the_end(attendance, setup.finished_without_us, synchronizer.generation(), stop)) {
       case Verdict::finished:
         recorder.set_state("done");
         return kSuccess;

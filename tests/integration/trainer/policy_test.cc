@@ -27,6 +27,22 @@ TEST(PolicyTest, WithABackupWorkerTheGroupGoesOnWithoutOneThatSleeps) {
   job.expect_success();
 }
 
+// It was there before the end, so that it found no final checkpoint when it started.
+TEST(PolicyTest, ABackupWorkerThatSleptFromItsStartToTheJobsEndEnds) {
+  Job job("backup-never-there", training("policy: sync, backupWorkers: 1"), 1, 2);
+  job.start("worker", 1);
+  ASSERT_TRUE(eventually([&] {
+    return job.log("worker", 1).find("waiting for the rendezvous") != std::string::npos;
+  }));
+  job.at("worker", 1).signal(SIGSTOP);
+  job.start("ps", 0);
+  job.start("chief", 0);
+  job.start("worker", 0);
+  EXPECT_EQ(job.at("chief", 0).wait(), 0) << job.log("chief", 0);
+  job.at("worker", 1).signal(SIGCONT);
+  job.expect_success();
+}
+
 TEST(PolicyTest, WithABackupWorkerWhoComesBackJoinsAGroupThatWentOn) {
   Job job("backup-killed", training("policy: sync, backupWorkers: 1"), 1, 2);
   job.start_all();
