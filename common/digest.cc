@@ -48,6 +48,12 @@ std::string Sha256::finish() {
   return text;
 }
 
+std::string sha256(std::string_view bytes) {
+  Sha256 digest;
+  digest.update(std::as_bytes(std::span(bytes)));
+  return digest.finish();
+}
+
 uint32_t crc32c(std::span<const std::byte> bytes, uint32_t crc) {
   // isa-l leaves the customary inversion before and after to its caller, and counts in int.
   constexpr size_t kPiece = size_t{1} << 30;

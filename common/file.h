@@ -61,6 +61,9 @@ class Sha256 {
   void* context_;
 };
 
+// Of all bytes at once.
+std::string sha256(std::string_view bytes);
+
 // CRC-32C (Castagnoli), as TFRecord and our manifests use it. `crc` continues an earlier value.
 uint32_t crc32c(std::span<const std::byte> bytes, uint32_t crc = 0);
 

@@ -114,6 +114,10 @@ bool JobStatus::is_true(const std::string& type) const {
   return condition != nullptr && condition->status;
 }
 
+Time wall_time() {
+  return std::chrono::floor<milliseconds>(std::chrono::system_clock::now());
+}
+
 std::string format_time(Time time) {
   const auto days = std::chrono::floor<std::chrono::days>(time);
   const std::chrono::year_month_day date(days);

@@ -15,6 +15,9 @@ JobStatus to_job_status(const Json& value);
 std::string format_time(Time time);
 std::optional<Time> parse_time(const std::string& text);
 
+// The wall clock's.
+Time wall_time();
+
 // "ps", "chief" or "master", "worker", "evaluator"; nothing for another name.
 std::optional<Role> role_of(const std::string& name);
 

@@ -5,18 +5,11 @@
 #include "common/exit_code.h"
 #include "common/json.h"
 #include "common/output.h"
+#include "operator/api/status.h"
 #include "operator/cmd/cluster_status.h"
 #include "operator/cmd/display.h"
 
 namespace muster::cmd {
-
-namespace {
-
-api::Time now() {
-  return std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
-}
-
-}  // namespace
 
 int show_cluster_status(const ClusterAccess& cluster, const std::string& name,
                         const std::string& output) {
@@ -24,7 +17,7 @@ int show_cluster_status(const ClusterAccess& cluster, const std::string& name,
   ClusterJob seen{to_job(object), created_of(object), {}};
   seen.pods = cluster.pods_of(seen.job);
   if (output == "text") {
-    print(stdout, "{}", status_text(seen, now()));
+    print(stdout, "{}", status_text(seen, api::wall_time()));
   } else {
     print_value(status_json(seen), output);
   }
@@ -40,7 +33,7 @@ int list_jobs(const ClusterAccess& cluster, bool all_namespaces, const std::stri
     print(stderr, "muster: no TrainingJobs {}\n",
           all_namespaces ? "in this cluster" : "in the namespace " + cluster.name_space());
   } else {
-    print(stdout, "{}", jobs_table(jobs, all_namespaces, now()));
+    print(stdout, "{}", jobs_table(jobs, all_namespaces, api::wall_time()));
   }
   return kSuccess;
 }

@@ -1,8 +1,7 @@
 #include "operator/cmd/cluster_logs.h"
 
-#include <condition_variable>
-
 #include "common/error.h"
+#include "common/pause.h"
 #include "operator/kube/names.h"
 #include "operator/kube/observe.h"
 #include "operator/plan/describe.h"
@@ -54,8 +53,6 @@ void LogFollowers::run(const std::string& replica, const kube::Pod& pod, Followe
     const std::lock_guard lock(mutex_);
     on_line_(replica, line.text);
   };
-  std::mutex mutex;
-  std::condition_variable_any never;
   for (int tail = tail_;; tail = -1) {
     const bool last = follower.ended;  // what was written before that was seen is read after
     try {
@@ -65,8 +62,7 @@ void LogFollowers::run(const std::string& replica, const kube::Pod& pod, Followe
     } catch (const Invalid&) {  // of a container that never started
     }
     if (last) return;
-    std::unique_lock lock(mutex);
-    never.wait_for(lock, follower.gone.get_token(), pause_, [] { return false; });
+    pause_for(pause_, follower.gone.get_token());
   }
 }
 

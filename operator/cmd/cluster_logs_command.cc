@@ -112,10 +112,9 @@ int show_now(const ClusterAccess& cluster, const ClusterLogOptions& options) {
   return kSuccess;
 }
 
-bool has_ended(const kube::Pod& pod) {
+bool replica_has_ended(const kube::Pod& pod) {
   const std::optional<plan::ObservedReplica> replica = kube::observe(pod);
-  return replica &&
-         (replica->phase == plan::Phase::succeeded || replica->phase == plan::Phase::failed);
+  return replica && !is_live(*replica);
 }
 
 // Shows once, and again when it changes, why there is nothing to show.
@@ -145,7 +144,7 @@ int follow(const ClusterAccess& cluster, const ClusterLogOptions& options) {
     std::set<std::string> uids;
     for (const kube::Pod& pod : seen.pods) {
       uids.insert(pod.meta.uid);
-      if (has_log(pod)) followers.see(replica_of(seen.job, pod), pod, has_ended(pod));
+      if (has_log(pod)) followers.see(replica_of(seen.job, pod), pod, replica_has_ended(pod));
     }
     followers.keep(uids);
     if (seen.job.status.is_true("Finished") || std::ferror(stdout) != 0) break;

@@ -3,6 +3,7 @@
 #include <prometheus/text_serializer.h>
 
 #include "common/log.h"
+#include "operator/api/status.h"
 #include "operator/kube/names.h"
 
 namespace muster::cmd {
@@ -11,10 +12,6 @@ namespace {
 
 constexpr int kPollers = 4;
 constexpr const char* kComponent = "muster-operator";
-
-api::Time wall_time() {
-  return std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
-}
 
 void report_trouble(const controller::Controller::Trouble& trouble) {
   log::warning(trouble.message, {{"job", trouble.key}, {"failures", trouble.failures}});
@@ -69,7 +66,7 @@ OperatorProcess::~OperatorProcess() = default;
 
 kube::KubeCluster::Environment OperatorProcess::environment() {
   kube::KubeCluster::Environment environment;
-  environment.now = wall_time;
+  environment.now = api::wall_time;
   environment.wake = [this](const std::string& key, api::Time at) {
     controller_.wake(key, at);
     bell_.ring();

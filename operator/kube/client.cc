@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "common/json.h"
+#include "common/pause.h"
 
 namespace muster::kube {
 
@@ -15,15 +16,6 @@ using Clock = std::chrono::steady_clock;
 // Not processed, and the server says when to come again.
 bool is_put_off(const Response& response) {
   return (response.status == 429 || response.status == 503) && response.retry_after;
-}
-
-// False: asked to stop.
-bool sleep(std::chrono::milliseconds time, const std::stop_token& stop) {
-  std::mutex mutex;
-  std::unique_lock lock(mutex);
-  std::condition_variable_any never;
-  never.wait_for(lock, stop, time, [] { return false; });
-  return !stop.stop_requested();
 }
 
 // A log line in a message may be no UTF-8.
@@ -103,7 +95,7 @@ Response Client::call(Request request) const {
     if (!is_put_off(response)) return response;
     const std::chrono::milliseconds pause =
         std::max<std::chrono::milliseconds>(*response.retry_after, std::chrono::milliseconds(100));
-    if (Clock::now() + pause >= until || !sleep(pause, stop_)) return response;
+    if (Clock::now() + pause >= until || !pause_for(pause, stop_)) return response;
   }
 }
 

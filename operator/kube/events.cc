@@ -13,10 +13,6 @@ using std::chrono::milliseconds;
 constexpr milliseconds kPatience(5'000);      // with a write
 constexpr milliseconds kLastPatience(2'000);  // with all of them when asked to stop
 
-Time now() {
-  return std::chrono::floor<milliseconds>(std::chrono::system_clock::now());
-}
-
 Json counted(int count, Time last) {
   return {{"count", count}, {"lastTimestamp", api::format_time(last)}};
 }
@@ -51,7 +47,7 @@ EventWriter::EventWriter(Transport& transport, std::string component, EventLimit
 
 void EventWriter::emit(const EventSubject& subject, EventText text) {
   const std::lock_guard lock(mutex_);
-  if (!ledger_.record(subject, std::move(text), now())) ++dropped_;
+  if (!ledger_.record(subject, std::move(text), api::wall_time())) ++dropped_;
   changed_.notify_all();
 }
 
@@ -62,7 +58,7 @@ uint64_t EventWriter::dropped() const {
 
 std::optional<EventLedger::Write> EventWriter::take() {
   const std::lock_guard lock(mutex_);
-  return ledger_.take(now());
+  return ledger_.take(api::wall_time());
 }
 
 void EventWriter::run(const std::stop_token& stop) {
@@ -85,8 +81,8 @@ void EventWriter::run(const std::stop_token& stop) {
 }
 
 void EventWriter::flush() {
-  const Time until = now() + kLastPatience;
-  while (now() < until) {
+  const Time until = api::wall_time() + kLastPatience;
+  while (api::wall_time() < until) {
     const std::optional<EventLedger::Write> write = take();
     if (!write) return;
     try_to_write(*write);
@@ -99,7 +95,7 @@ void EventWriter::try_to_write(const EventLedger::Write& write) {
   } catch (const Unavailable& error) {
     log::debug(std::string("event: ") + error.what());
     const std::lock_guard lock(mutex_);
-    ledger_.failed(write, now());
+    ledger_.failed(write, api::wall_time());
   } catch (const Invalid& error) {
     log::warning(std::string("event: ") + error.what());
   }

@@ -19,16 +19,8 @@ using plan::ObservedReplica;
 constexpr auto kAskAgainAboutNode = 5s;
 constexpr auto kAskAgainAboutConflict = 10s;
 
-std::string key_of(const api::TrainingJob& job) {
-  return job.name_space + "/" + job.name;
-}
-
 bool is_ours(const api::TrainingJob& job) {
   return job.managed_by == "muster.dev/operator";
-}
-
-bool is_live(const ObservedReplica& replica) {
-  return replica.phase == plan::Phase::pending || replica.phase == plan::Phase::running;
 }
 
 // The replica whose /progress is the job's.
@@ -187,7 +179,7 @@ plan::Observed KubeCluster::observe(const api::TrainingJob& job) {
   observed.progress = progress_of(job);
   if (job.status.is_true("Finished")) return observed;
   check_acceptance(job, observed);
-  const bool any_live = std::ranges::any_of(observed.replicas, is_live);
+  const bool any_live = std::ranges::any_of(observed.replicas, plan::is_live);
   if (any_live && !observed.name_conflict) ensure_belongings(job);  // somebody may have deleted it
   return observed;
 }

@@ -13,10 +13,6 @@ namespace muster::kube {
 
 namespace {
 
-std::string key_of(const api::TrainingJob& job) {
-  return job.name_space + "/" + job.name;
-}
-
 ObjectName name_of(const Json& object) {
   const Json& metadata = member(object, "metadata");
   return {string_or(metadata, "namespace", ""), string_or(metadata, "name", "")};
@@ -117,8 +113,7 @@ void KubeCluster::create(const api::TrainingJob& job, const plan::CreateReplica&
     const auto other = kube::observe(pod);
     const bool superseded = other && other->role == replica.role && other->index == replica.index &&
                             other->attempt < replica.attempt;
-    const bool has_ended = pod.phase == "Succeeded" || pod.phase == "Failed";
-    if (superseded && !has_ended && is_current(pod)) writer_.retire(pod);
+    if (superseded && !has_ended(pod) && is_current(pod)) writer_.retire(pod);
   }
   require_leadership();
   create_pod(job, pod_of(job, replica, settings_.pods));

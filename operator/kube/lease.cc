@@ -2,10 +2,9 @@
 
 #include <time.h>
 
-#include <condition_variable>
-
 #include "common/json.h"
 #include "common/log.h"
+#include "common/pause.h"
 #include "operator/api/status.h"
 
 namespace muster::kube {
@@ -18,18 +17,6 @@ using std::chrono::milliseconds;
 std::string micro_time(Time time) {
   std::string text = api::format_time(time);
   return text.insert(text.size() - 1, "000");
-}
-
-Time wall_time() {
-  return std::chrono::floor<milliseconds>(std::chrono::system_clock::now());
-}
-
-bool wait_really(milliseconds time, const std::stop_token& stop) {
-  std::mutex mutex;
-  std::unique_lock lock(mutex);
-  std::condition_variable_any never;
-  never.wait_for(lock, stop, time, [] { return false; });
-  return !stop.stop_requested();
 }
 
 }  // namespace
@@ -87,8 +74,7 @@ LeaseRecord to_lease_record(const Json& object) {
 }
 
 LeaderElection::LeaderElection(Transport& transport, LeaseSettings settings, OnChange on_change)
-    : LeaderElection(transport, std::move(settings), std::move(on_change), boot_time, wait_really) {
-}
+    : LeaderElection(transport, std::move(settings), std::move(on_change), boot_time, pause_for) {}
 
 // A call that takes long must leave time for another before the lease is lost.
 LeaderElection::LeaderElection(Transport& transport, LeaseSettings settings, OnChange on_change,
@@ -137,7 +123,7 @@ void LeaderElection::see(std::optional<LeaseRecord> record) {
 
 void LeaderElection::write(LeaseAction action) {
   const BootTime began = clock_();
-  const Json body = to_json(next_record(seen_, action, settings_, wall_time()), settings_);
+  const Json body = to_json(next_record(seen_, action, settings_, api::wall_time()), settings_);
   const Json written = action == LeaseAction::create ? client_.create(leases(), body)
                                                      : client_.update(leases(), body);
   see(to_lease_record(written));
@@ -156,7 +142,7 @@ void LeaderElection::give_up() {
   const bool led = leads();
   leads_until_ = 0;
   if (!led) return;
-  LeaseRecord record = next_record(seen_, LeaseAction::renew, settings_, wall_time());
+  LeaseRecord record = next_record(seen_, LeaseAction::renew, settings_, api::wall_time());
   record.holder.clear();
   record.duration = std::chrono::seconds(1);
   try {

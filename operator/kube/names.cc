@@ -11,9 +11,7 @@ constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
 constexpr size_t kSuffix = 5;
 
 std::string suffix(const std::string& text) {
-  Sha256 hash;
-  hash.update(std::as_bytes(std::span(text)));
-  auto number = std::stoull(hash.finish().substr(0, 15), nullptr, 16);
+  auto number = std::stoull(sha256(text).substr(0, 15), nullptr, 16);
   std::string letters;
   for (; letters.size() < kSuffix; number /= kLetters.size()) {
     letters += kLetters[number % kLetters.size()];
@@ -22,6 +20,10 @@ std::string suffix(const std::string& text) {
 }
 
 }  // namespace
+
+std::string key_of(const api::TrainingJob& job) {
+  return job.name_space + "/" + job.name;
+}
 
 std::string host_name(const api::TrainingJob& job, api::Role role, int index) {
   return job.name + "-" + api::role_name(job, role) + "-" + std::to_string(index);

@@ -22,6 +22,9 @@ inline constexpr const char* kTrackingFinalizer = "muster.dev/tracking";
 inline constexpr int kPeerPort = 2222;
 inline constexpr int kHttpPort = 8080;  // /metrics, /healthz, /progress
 
+// "default/mnist": its key in mirrors, and in messages.
+std::string key_of(const api::TrainingJob& job);
+
 // "mnist-worker-0": host name of every attempt.
 std::string host_name(const api::TrainingJob& job, api::Role role, int index);
 

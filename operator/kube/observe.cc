@@ -48,10 +48,6 @@ const ContainerStatus* deciding_status(const Pod& pod) {
   return found == pod.container_statuses.end() ? nullptr : &*found;
 }
 
-bool has_ended(const Pod& pod) {
-  return pod.phase == "Succeeded" || pod.phase == "Failed";
-}
-
 // Terminated, and the kubelet will not start it again.
 bool is_final(const Pod& pod, const ContainerStatus& status) {
   if (status.state != State::terminated) return false;
@@ -248,6 +244,10 @@ bool outlives_replica(const Pod& pod) {
     return other.state != State::terminated;
   };
   return std::ranges::any_of(pod.container_statuses, goes_on);
+}
+
+bool has_ended(const Pod& pod) {
+  return pod.phase == "Succeeded" || pod.phase == "Failed";
 }
 
 bool is_tracked(const Pod& pod) {

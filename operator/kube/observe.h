@@ -40,6 +40,7 @@ bool is_unreachable(const Json& node);
 // The replica has ended, but containers beside it go on in the pod: they would for ever.
 bool outlives_replica(const Pod& pod);
 
+bool has_ended(const Pod& pod);   // all its containers
 bool is_tracked(const Pod& pod);  // has the finalizer muster.dev/tracking
 bool is_current(const Pod& pod);  // is in the Service
 

@@ -8,10 +8,6 @@ namespace muster::kube {
 
 namespace {
 
-bool is_live(const plan::ObservedReplica& replica) {
-  return replica.phase == plan::Phase::pending || replica.phase == plan::Phase::running;
-}
-
 // As a pod is before anybody has done anything with it.
 bool is_untouched(const Pod& pod) {
   const auto replica = observe(pod);

@@ -9,14 +9,11 @@
 #include "operator/kube/merge.h"
 #include "operator/kube/names.h"
 #include "operator/kube/pod_template.h"
+#include "operator/kube/resource.h"
 
 namespace muster::kube {
 
 namespace {
-
-std::string owner_kind() {
-  return "TrainingJob";
-}
 
 bool is_reserved(const std::string& variable) {
   return variable == "TF_CONFIG" || variable.starts_with("MUSTER_");
@@ -71,8 +68,9 @@ Json metadata_of(const api::TrainingJob& job, const plan::CreateReplica& replica
 }  // namespace
 
 Json owner_reference(const api::TrainingJob& job) {
-  return {{"apiVersion", "muster.dev/v1alpha1"},
-          {"kind", owner_kind()},
+  const Resource owner = training_jobs();
+  return {{"apiVersion", owner.api_version()},
+          {"kind", owner.kind},
           {"name", job.name},
           {"uid", job.uid},
           {"controller", true},
@@ -110,10 +108,7 @@ std::string template_key(const Json& pod) {
   rest["spec"].erase("hostname");
   rest["spec"].erase("subdomain");
   drop_reserved_variables(rest["spec"]["containers"]);
-  const std::string text = rest.dump();
-  Sha256 hash;
-  hash.update(std::as_bytes(std::span(text)));
-  return hash.finish();
+  return sha256(rest.dump());
 }
 
 Json service_of(const api::TrainingJob& job) {

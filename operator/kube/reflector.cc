@@ -3,10 +3,9 @@
 #include <malloc.h>
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
 
 #include "common/error.h"
+#include "common/pause.h"
 #include "common/random.h"
 #include "operator/kube/api_error.h"
 
@@ -15,14 +14,6 @@ namespace muster::kube {
 namespace {
 
 using std::chrono::milliseconds;
-
-bool wait_really(milliseconds time, const std::stop_token& stop) {
-  std::mutex mutex;
-  std::unique_lock lock(mutex);
-  std::condition_variable_any never;
-  never.wait_for(lock, stop, time, [] { return false; });
-  return !stop.stop_requested();
-}
 
 std::string describe(const ApiStatus& status) {
   std::string text = status.code == 0 ? "" : std::to_string(status.code) + " ";
@@ -46,7 +37,7 @@ bool is_expired(const ApiStatus& status) {
 }  // namespace
 
 Reflector::Reflector(Transport& transport, Mirror& mirror, Settings settings, Report report)
-    : Reflector(transport, mirror, std::move(settings), std::move(report), wait_really,
+    : Reflector(transport, mirror, std::move(settings), std::move(report), pause_for,
                 random_number) {}
 
 Reflector::Reflector(Transport& transport, Mirror& mirror, Settings settings, Report report,
@@ -72,7 +63,7 @@ void Reflector::run(const std::stop_token& stop) {
 }
 
 bool Reflector::wait_synced(const std::stop_token& stop) const {
-  while (!synced_ && wait_really(milliseconds(10), stop)) {
+  while (!synced_ && pause_for(milliseconds(10), stop)) {
   }
   return synced_;
 }

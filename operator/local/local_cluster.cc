@@ -24,10 +24,6 @@ namespace fs = std::filesystem;
 using plan::ObservedReplica;
 using plan::Phase;
 
-bool is_live(const ObservedReplica& replica) {
-  return replica.phase == Phase::pending || replica.phase == Phase::running;
-}
-
 void append_line(const fs::path& path, const std::string& line) {
   std::ofstream file(path, std::ios::app);
   file << line << '\n';
@@ -125,7 +121,7 @@ double LocalCluster::wall_seconds() const {
 }
 
 api::Time LocalCluster::now() const {
-  return std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
+  return api::wall_time();
 }
 
 std::optional<api::TrainingJob> LocalCluster::get(const std::string& key) {

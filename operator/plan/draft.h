@@ -25,9 +25,6 @@ enum class Stage {
 inline constexpr int64_t kLongestSeconds = 100LL * 365 * 24 * 3600;
 Time later_by(Time time, int64_t seconds);
 
-inline bool is_live(const ObservedReplica& replica) {
-  return replica.phase == Phase::pending || replica.phase == Phase::running;
-}
 // Chief and workers compute; ps hold parameters, evaluators look on.
 inline bool is_member(Role role) {
   return role == Role::chief || role == Role::worker;

@@ -18,13 +18,11 @@ bool is_disruption(const std::string& reason);
 
 // The first of these that has an opinion decides:
 // 1. 143 of a replica that was being deleted, or one that never started: it left as asked.
-// Restarted,
-//    not counted; no rule is asked. (restartPolicy Never still fails the job: the replica will not
-//    be there.)
+//    Restarted, not counted; no rule is asked. (restartPolicy Never still fails the job: the
+//    replica will not be there.)
 // 2. The first failure rule that matches: each of its onExitCodes, onReasons and roles, where
-// given, must
-//    hold. `ignore` restarts the replica without counting, with the same back-off as any restart,
-//    so that a crash loop that is ignored stays a slow one.
+//    given, must hold. `ignore` restarts the replica without counting, with the same back-off as
+//    any restart, so that a crash loop that is ignored stays a slow one.
 // 3. restartPolicy Never: the job fails.
 // 4. A disruption: restarted, not counted.
 // 5. With `training`, a permanent exit code (common/exit_code.h): the job fails.

@@ -46,6 +46,10 @@ struct ObservedReplica {
   bool operator==(const ObservedReplica&) const = default;
 };
 
+inline bool is_live(const ObservedReplica& replica) {
+  return replica.phase == Phase::pending || replica.phase == Phase::running;
+}
+
 // A view may lag behind what was done, but is not older than the one that job.status was made from.
 struct Observed {
   std::vector<ObservedReplica> replicas;

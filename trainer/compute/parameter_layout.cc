@@ -132,9 +132,7 @@ std::string ParameterLayout::fingerprint() const {
     for (int64_t axis : tensor.shape) text += ' ' + std::to_string(axis);
     text += '\n';
   }
-  Sha256 digest;
-  digest.update(std::as_bytes(std::span(text)));
-  return digest.finish();
+  return sha256(text);
 }
 
 }  // namespace muster::compute

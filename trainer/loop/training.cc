@@ -21,10 +21,7 @@ Training to_training(Document document) {
   training.document = std::move(document);
   training.json = training.document.value();
   training.spec = spec::to_training_spec(training.json);
-  const std::string text = training.json.dump();
-  Sha256 digest;
-  digest.update(std::as_bytes(std::span(text)));
-  training.fingerprint = digest.finish();
+  training.fingerprint = sha256(training.json.dump());
   return training;
 }
 
