@@ -232,22 +232,23 @@ void ExchangeStream::reply_locked(const ReplyHeader& header, const grpc::Slice& 
   do {
     const size_t end = std::min(values.size(), begin + bytes);
     message.set_offset(begin / width);
-    outgoing_.push_back(encode(message, values.sub(begin, end)));
+    outgoing_.push(encode(message, values.sub(begin, end)));
     begin = end;
   } while (begin < values.size());
-  if (writing_) return;
-  writing_ = true;
-  StartWrite(&outgoing_.front());
+  write_next_locked();
+}
+
+void ExchangeStream::write_next_locked() {
+  if (finished_) return;
+  if (const grpc::ByteBuffer* message = outgoing_.next()) StartWrite(message);
 }
 
 void ExchangeStream::OnWriteDone(bool ok) {
   const std::lock_guard lock(streams_.mutex_);
-  writing_ = false;
-  if (!outgoing_.empty()) outgoing_.pop_front();
+  outgoing_.written();
   if (!ok) return leave_locked();
-  if (!outgoing_.empty() && !finished_) {
-    writing_ = true;
-    StartWrite(&outgoing_.front());
+  if (!outgoing_.empty()) {
+    write_next_locked();
   } else if (closing_) {
     leave_locked();
   } else if (resting_) {

@@ -4,12 +4,12 @@
 
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <mutex>
 #include <vector>
 
 #include "trainer/ps/member_mailbox.h"
+#include "trainer/ps/send_queue.h"
 #include "trainer/ps/shard_host.h"
 #include "trainer/ps/wire.h"
 
@@ -64,6 +64,7 @@ class ExchangeStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::By
  private:
   void receive();
   void read_on_locked();
+  void write_next_locked();
   std::string greet(const ExchangeHello& hello);
   bool receive_from_mailbox(const std::optional<PushHeader>& header);
   void consider(const SharedMemoryOffer& offer);
@@ -84,8 +85,7 @@ class ExchangeStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::By
   Request pending_ = Request::none;
   Reply::SharedMemory decision_ = Reply::NOT_DECIDED;
   std::string refusal_;
-  std::deque<grpc::ByteBuffer> outgoing_;
-  bool writing_ = false;
+  SendQueue outgoing_;
   bool resting_ = false;  // nothing is read before what is queued has been written
   bool closing_ = false;  // once what is queued has been written
   bool finished_ = false;

@@ -1,11 +1,12 @@
 #include "trainer/ps/follow_streams.h"
 
-#include <deque>
-
 #include "common/log.h"
+#include "trainer/ps/send_queue.h"
 #include "trainer/ps/wire.h"
 
 namespace muster::ps {
+
+constexpr size_t kMostUnread = 64;  // acknowledgements
 
 // One stream: messages are gathered chunk by chunk, handed over whole, and acknowledged one by one.
 class FollowStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
@@ -20,15 +21,16 @@ class FollowStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byte
   void OnReadDone(bool ok) override {
     const std::lock_guard lock(receiving_);
     if (!ok || !receive()) return leave();
-    StartRead(&incoming_);
+    const std::lock_guard sending(mutex_);
+    read_on_locked();
   }
 
   void OnWriteDone(bool ok) override {
     const std::lock_guard lock(mutex_);
-    writing_ = false;
-    outgoing_.pop_front();
-    if (!ok) return leave_locked();
+    outgoing_.written();
+    if (!ok || (closing_ && outgoing_.empty())) return leave_locked();
     write_next_locked();
+    if (resting_) read_on_locked();
   }
 
   void OnDone() override {
@@ -86,16 +88,21 @@ class FollowStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byte
       log::info("takes over a copy of " + shard + ", at step " + std::to_string(reply.step()));
     if (message.whole() && reply.status() == Acknowledgement::OK)
       log::info("has a whole copy of " + shard + ", at step " + std::to_string(reply.step()));
-    if (message.has_hello() && reply.status() != Acknowledgement::OK) host_ = nullptr;
     const std::lock_guard lock(mutex_);
-    outgoing_.push_back(encode(reply, grpc::Slice()));
+    closing_ = reply.status() != Acknowledgement::OK;
+    outgoing_.push(encode(reply, grpc::Slice()));
     write_next_locked();
   }
 
+  // Who does not take its acknowledgements is asked for no more messages; who is refused, for none.
+  void read_on_locked() {
+    resting_ = outgoing_.size() >= kMostUnread;
+    if (!resting_ && !closing_ && !finished_) StartRead(&incoming_);
+  }
+
   void write_next_locked() {
-    if (writing_ || finished_ || outgoing_.empty()) return;
-    writing_ = true;
-    StartWrite(&outgoing_.front());
+    if (finished_) return;
+    if (const grpc::ByteBuffer* message = outgoing_.next()) StartWrite(message);
   }
 
   void leave_locked() {
@@ -111,8 +118,9 @@ class FollowStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byte
   std::vector<float> values_;
   size_t gathered_ = 0;
   std::mutex mutex_;
-  std::deque<grpc::ByteBuffer> outgoing_;
-  bool writing_ = false;
+  SendQueue outgoing_;
+  bool resting_ = false;  // nothing is read before more has been written
+  bool closing_ = false;  // once what is queued has been written
   bool finished_ = false;
 };
 

@@ -4,9 +4,10 @@
 #include <grpcpp/grpcpp.h>
 
 #include <condition_variable>
-#include <deque>
 #include <future>
 #include <mutex>
+
+#include "trainer/ps/send_queue.h"
 
 namespace muster::ps {
 
@@ -80,7 +81,7 @@ class StreamLink : public GrpcLink,
     do {
       const size_t count = std::min(gradients.size() - begin, kChunkFloats);
       message.set_offset(begin);
-      outgoing_.push_back(encode(message, slice_of(gradients.subspan(begin, count))));
+      outgoing_.push(encode(message, slice_of(gradients.subspan(begin, count))));
       begin += count;
     } while (begin < gradients.size());
     write_next();
@@ -116,8 +117,7 @@ class StreamLink : public GrpcLink,
   void OnWriteDone(bool ok) override {
     {
       const std::lock_guard lock(mutex_);
-      writing_ = false;
-      if (!outgoing_.empty()) outgoing_.pop_front();
+      outgoing_.written();
       if (ok) return write_next();
     }
     fail();
@@ -146,9 +146,8 @@ class StreamLink : public GrpcLink,
   }
 
   void write_next() {
-    if (writing_ || broken_ || outgoing_.empty()) return;
-    writing_ = true;
-    StartWrite(&outgoing_.front());
+    if (broken_) return;
+    if (const grpc::ByteBuffer* message = outgoing_.next()) StartWrite(message);
   }
 
   // One chunk of a reply; the last one completes it. False for what is no reply to our request.
@@ -189,7 +188,7 @@ class StreamLink : public GrpcLink,
   std::condition_variable done_changed_;
   grpc::ByteBuffer incoming_;
   Sending sending_;
-  std::deque<grpc::ByteBuffer> outgoing_;
+  SendQueue outgoing_;
   std::span<float> parameters_;
   size_t received_ = 0;
   uint64_t sequence_ = 0;
@@ -197,7 +196,6 @@ class StreamLink : public GrpcLink,
   Decision decision_;
   State state_ = State::idle;
   bool greeted_ = false;
-  bool writing_ = false;
   bool broken_ = false;
   bool done_ = false;
 };

@@ -5,13 +5,13 @@
 
 #include <condition_variable>
 #include <cstring>
-#include <deque>
 #include <mutex>
 #include <thread>
 
 #include "common/log.h"
 #include "trainer/group/backoff.h"
 #include "trainer/group/grpc_server.h"
+#include "trainer/ps/send_queue.h"
 #include "trainer/ps/wire.h"
 
 namespace muster::ps {
@@ -63,7 +63,7 @@ class TwinStream : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteB
       if (count > 0)
         std::memcpy(const_cast<uint8_t*>(slice.begin()), message.values.data() + begin,
                     count * sizeof(float));
-      outgoing_.push_back(encode(header, slice));
+      outgoing_.push(encode(header, slice));
       begin += count;
     } while (begin < message.values.size());
     write_next_locked();
@@ -88,8 +88,7 @@ class TwinStream : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteB
   void OnWriteDone(bool ok) override {
     {
       const std::lock_guard lock(mutex_);
-      writing_ = false;
-      outgoing_.pop_front();
+      outgoing_.written();
       if (ok) return write_next_locked();
     }
     fail();
@@ -102,9 +101,8 @@ class TwinStream : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteB
   }
 
   void write_next_locked() {
-    if (writing_ || broken_ || outgoing_.empty()) return;
-    writing_ = true;
-    StartWrite(&outgoing_.front());
+    if (broken_) return;
+    if (const grpc::ByteBuffer* message = outgoing_.next()) StartWrite(message);
   }
 
   void fail() {
@@ -122,8 +120,7 @@ class TwinStream : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteB
   mutable std::mutex mutex_;
   std::condition_variable done_changed_;
   grpc::ByteBuffer incoming_;
-  std::deque<grpc::ByteBuffer> outgoing_;
-  bool writing_ = false;
+  SendQueue outgoing_;
   bool broken_ = false;
   bool done_ = false;
 };

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@ namespace {
 
 [[noreturn]] void become(std::vector<char*>& arguments, std::vector<char*>& environment, int log,
                          const Process::Limits& limits) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that is killed leaves nobody behind
   dup2(log, 1);
   dup2(log, 2);
   if (limits.file_bytes) {

@@ -9,8 +9,10 @@
 #include <mutex>
 #include <thread>
 
+#include "proto/muster/parameter_server.grpc.pb.h"
 #include "tests/unit/trainer/ps/shards.h"
 #include "trainer/group/grpc_server.h"
+#include "trainer/ps/follow_streams.h"
 #include "trainer/ps/shm_link.h"
 
 namespace muster::ps {
@@ -91,15 +93,15 @@ TEST_P(ChurnTest, AThousandMembersLeaveNothingBehind) {
 INSTANTIATE_TEST_SUITE_P(Ways, ChurnTest, testing::Bool(),
                          [](const auto& info) { return info.param ? "shared_memory" : "grpc"; });
 
-// Pushes and never reads what it is answered.
+// Writes message after message and never reads what it is answered.
 class Talker : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
-  Talker(const Shards& shards, int pushes)
-      : stub_(group::make_channel(shards.address(0))),
-        gradients_(shards.layout().size(), 0.5f),
-        fingerprint_(shards.layout().fingerprint()),
-        left_(pushes) {
-    stub_.PrepareBidiStreamingCall(&context_, "/muster.ParameterServer/Exchange",
+  using Message = std::function<grpc::ByteBuffer(int)>;  // the first is 1
+
+  Talker(std::shared_ptr<grpc::Channel> channel, const std::string& method, Message message,
+         int messages)
+      : stub_(std::move(channel)), message_(std::move(message)), messages_(messages) {
+    stub_.PrepareBidiStreamingCall(&context_, "/muster.ParameterServer/" + method,
                                    grpc::StubOptions(), this);
     write();
     StartCall();
@@ -109,28 +111,26 @@ class Talker : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return done_; });
   }
-  int written() {
+  int begun() {
     const std::lock_guard lock(mutex_);
-    return static_cast<int>(sequence_);
+    return begun_;
+  }
+  // Until the peer takes no more.
+  void wait_until_it_rests() {
+    for (int before = -1; before != begun() && begun() < messages_;) {
+      before = begun();
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    }
   }
 
  private:
   void write() {
-    PushHeader header;
-    header.generation = 1;
-    header.sequence = ++sequence_;
-    header.sums.rows = 1;
-    Push message = to_message(header);
-    message.mutable_hello()->set_job_uid("uid");
-    message.mutable_hello()->set_version("1");
-    message.mutable_hello()->set_layout_fingerprint(fingerprint_);
-    message.mutable_hello()->set_wire("float32");
-    buffer_ = encode(message, grpc::Slice(gradients_.data(), gradients_.size() * sizeof(float)));
+    buffer_ = message_(++begun_);
     StartWrite(&buffer_);
   }
   void OnWriteDone(bool ok) override {
     const std::lock_guard lock(mutex_);
-    if (ok && --left_ > 0) write();
+    if (ok && begun_ < messages_) write();
   }
   void OnDone(const grpc::Status&) override {
     const std::lock_guard lock(mutex_);
@@ -141,27 +141,103 @@ class Talker : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer
   grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer> stub_;
   grpc::ClientContext context_;
   grpc::ByteBuffer buffer_;
-  const std::vector<float> gradients_;
-  const std::string fingerprint_;
+  const Message message_;
+  const int messages_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  uint64_t sequence_ = 0;
-  int left_;
+  int begun_ = 0;
   bool done_ = false;
 };
 
-TEST(BackpressureTest, WhoDoesNotReadIsNotReadFrom) {
+grpc::Slice slice_of(const std::vector<float>& values) {
+  return {values.data(), values.size() * sizeof(float)};
+}
+
+TEST(BackpressureTest, AMemberThatDoesNotReadIsNotReadFrom) {
   Shards shards(spec::SyncPolicy::async, 1, 2);
   ASSERT_LT(shards.layout().size(), kChunkFloats);
+  const std::vector<float> gradients(shards.layout().size(), 0.5f);
   constexpr int kPushes = 2000;
-  Talker talker(shards, kPushes);
-  int before = -1;
-  while (before != talker.written() && talker.written() < kPushes) {  // until nothing moves
-    before = talker.written();
-    std::this_thread::sleep_for(std::chrono::milliseconds(500));
-  }
-  EXPECT_LT(talker.written(), kPushes);
+  const auto push = [&](int number) {
+    PushHeader header;
+    header.generation = 1;
+    header.sequence = static_cast<uint64_t>(number);
+    header.sums.rows = 1;
+    Push message = to_message(header);
+    message.mutable_hello()->set_job_uid("uid");
+    message.mutable_hello()->set_version("1");
+    message.mutable_hello()->set_layout_fingerprint(shards.layout().fingerprint());
+    message.mutable_hello()->set_wire("float32");
+    return encode(message, slice_of(gradients));
+  };
+  Talker talker(group::make_channel(shards.address(0)), "Exchange", push, kPushes);
+  talker.wait_until_it_rests();
+  EXPECT_LT(talker.begun(), kPushes);
   EXPECT_LE(shards.host(0).counts().pushes, 20u);
+}
+
+// Keeps second copies, behind a channel that buffers nothing: what is not read is not written.
+class Followers : public ParameterServer::WithRawCallbackMethod_Follow<ParameterServer::Service> {
+ public:
+  explicit Followers(ShardHost& host)
+      : streams_({&host}), server_(group::start_server(free_address(), *this)) {}
+  ~Followers() override {
+    streams_.close();
+    server_->Shutdown();
+  }
+  std::shared_ptr<grpc::Channel> channel() { return server_->InProcessChannel({}); }
+
+ private:
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Follow(
+      grpc::CallbackServerContext*) override {
+    return streams_.open();
+  }
+
+  FollowStreams streams_;
+  const std::unique_ptr<grpc::Server> server_;
+};
+
+TEST(BackpressureTest, APsThatDoesNotReadItsAcknowledgementsIsNotReadFrom) {
+  Shards shards(spec::SyncPolicy::sync, 1, 1);
+  Followers followers(shards.host(0));
+  const std::vector<float> state(shards.layout().size() * 3, 0.5f);  // parameters and Adam's slots
+  constexpr int kMessages = 500;
+  const auto forward = [&](int number) {
+    Forward message;
+    message.set_coupling(1);
+    if (number == 1) {
+      OpenRequest& opening = *message.mutable_hello()->mutable_opening();
+      opening = shards.opening(0, 1);
+      opening.set_generation(2);
+      return encode(message, grpc::Slice());
+    }
+    message.mutable_state();
+    message.set_floats(state.size());
+    return encode(message, slice_of(state));
+  };
+  testing::internal::CaptureStdout();  // each state that is taken over is told
+  Talker talker(followers.channel(), "Follow", forward, kMessages);
+  talker.wait_until_it_rests();
+  const std::string log = testing::internal::GetCapturedStdout();
+  EXPECT_LT(talker.begun(), 100);
+  EXPECT_THAT(log, testing::HasSubstr("takes over a copy of shard 0"));
+}
+
+TEST(BackpressureTest, APsThatIsRefusedIsNotHeardAnyMore) {
+  const Shards shards(spec::SyncPolicy::sync, 1, 1);
+  const auto stub = ParameterServer::NewStub(group::make_channel(shards.address(0)));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+  const auto stream = stub->Follow(&context);
+  Forward greeting;
+  greeting.mutable_hello()->set_incarnation(7);  // another process was meant
+  *greeting.mutable_hello()->mutable_opening() = shards.opening(0, 1);
+  stream->Write(greeting);
+  Acknowledgement reply;
+  ASSERT_TRUE(stream->Read(&reply));
+  EXPECT_EQ(reply.status(), Acknowledgement::SUPERSEDED);
+  EXPECT_FALSE(stream->Read(&reply));
+  EXPECT_TRUE(stream->Finish().ok());
 }
 
 }  // namespace

@@ -38,21 +38,25 @@ class Shards {
       addresses_.push_back(free_address());
       servers_.push_back(std::make_unique<Server>(addresses_.back(),
                                                   std::vector<ShardHost*>{hosts_.back().get()}));
-      OpenRequest request;
-      request.set_job_uid("uid");
-      request.set_version("1");
-      request.set_training_fingerprint("training");
-      request.set_layout_fingerprint(layout_->fingerprint());
-      request.set_generation(1);
-      request.set_shard(static_cast<uint32_t>(shard));
-      request.set_content(OpenRequest::INITIALIZE);
-      request.add_input_shape(20);
-      request.set_label_count(10);
-      request.set_members(static_cast<uint32_t>(members));
-      request.set_tickets_per_epoch(1000);
-      request.set_total_tickets(1000);
-      hosts_.back()->open(request);
+      hosts_.back()->open(opening(shard, members));
     }
+  }
+  // What rank 0 opens the first generation with.
+  OpenRequest opening(int shard, int members) const {
+    OpenRequest request;
+    request.set_job_uid("uid");
+    request.set_version("1");
+    request.set_training_fingerprint("training");
+    request.set_layout_fingerprint(layout_->fingerprint());
+    request.set_generation(1);
+    request.set_shard(static_cast<uint32_t>(shard));
+    request.set_content(OpenRequest::INITIALIZE);
+    request.add_input_shape(20);
+    request.set_label_count(10);
+    request.set_members(static_cast<uint32_t>(members));
+    request.set_tickets_per_epoch(1000);
+    request.set_total_tickets(1000);
+    return request;
   }
   const compute::ParameterLayout& layout() const { return *layout_; }
   WireType wire() const { return wire_; }
