@@ -6,5 +6,7 @@ LABEL org.opencontainers.image.title="muster-trainer" \
       org.opencontainers.image.description="Trains as one replica of a TrainingJob" \
       org.opencontainers.image.version="$VERSION"
 COPY root/ /
+# Where relative paths of a job's data start: the examples' is there.
+WORKDIR /usr/share/muster
 USER 65532:65532
 ENTRYPOINT ["/usr/bin/muster-supervisor", "/usr/bin/muster-trainer"]

@@ -3,6 +3,7 @@
 #include "common/exit_code.h"
 #include "common/json.h"
 #include "common/output.h"
+#include "operator/api/validate.h"
 #include "operator/cmd/cluster_commands.h"
 #include "operator/cmd/job_source.h"
 
@@ -14,7 +15,7 @@ namespace {
 Json checked_manifest(const std::filesystem::path& file, const std::vector<std::string>& sets) {
   Document document = load_manifest(file, sets);
   Json manifest = document.value();
-  require_no_problems(api::validate(document), kBadInput);
+  require_no_problems(api::validate_for_cluster(document), kBadInput);
   return manifest;
 }
 

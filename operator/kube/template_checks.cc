@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "operator/api/validate.h"
 #include "operator/kube/pods.h"
 
 namespace muster::kube {
@@ -37,7 +38,7 @@ std::chrono::milliseconds kept(const Acceptance& acceptance) {
   return acceptance.unchecked ? std::chrono::milliseconds(kKeptUnchecked) : kKeptValid;
 }
 
-// The rules of `muster validate`, but for metadata and status, which are the server's.
+// The rules of `muster submit`, but for metadata and status, which are the server's.
 Acceptance validate(const api::TrainingJob& job, const Json& whole) {
   const Json manifest = {{"apiVersion", "muster.dev/v1alpha1"},
                          {"kind", "TrainingJob"},
@@ -45,7 +46,7 @@ Acceptance validate(const api::TrainingJob& job, const Json& whole) {
                          {"spec", whole.at("spec")}};
   try {
     Document document = Document::parse(manifest.dump(), "manifest");
-    const std::vector<Problem> problems = api::validate(document);
+    const std::vector<Problem> problems = api::validate_for_cluster(document);
     if (problems.empty()) return {};
     const Problem& first = problems[0];
     std::string text = first.path + ": expected " + first.expected + ", found " + first.found;

@@ -25,7 +25,7 @@ struct Acceptance {
 // it unchecked, as does a webhook that knows no dry run.
 Acceptance judge_refusal(const ApiStatus& status);
 
-// Checks of jobs: the rules of `muster validate`, then one dry run for each distinct pod template
+// Checks of jobs: the rules of `muster submit`, then one dry run for each distinct pod template
 // (pods.h: template_key), remembered for as long as the answer is likely to hold. Thread-safe; of
 // several who ask for one template at once one asks the server.
 class TemplateChecks {

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "operator/api/training_job.h"
+#include "operator/api/validate.h"
 #include "trainer/spec/training_spec.h"
 
 namespace muster::api {
@@ -16,11 +16,11 @@ std::vector<std::filesystem::path> examples() {
   return paths;
 }
 
-TEST(Examples, AllValidateWithoutAProblem) {
+TEST(Examples, AllValidateWithoutAProblemForAClusterToo) {
   ASSERT_GE(examples().size(), 5u);
   for (const auto& path : examples()) {
     Document document = Document::load(path);
-    for (const Problem& problem : validate(document)) ADD_FAILURE() << problem.text();
+    for (const Problem& problem : validate_for_cluster(document)) ADD_FAILURE() << problem.text();
   }
 }
 

@@ -330,6 +330,24 @@ TEST(Validate, AJobOfOnesOwnImageNeedsSomethingToRun) {
                   .empty());
 }
 
+// Whose replicas may be on several nodes; `muster run` gives them a folder of this machine.
+TEST(Validate, OnAClusterThoseWhoTrainTogetherShareAVolume) {
+  const auto problems = [](const std::string& text) {
+    Document document = Document::parse(text, "job.yaml");
+    return validate_for_cluster(document);
+  };
+  const auto found = problems(kTraining);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(found[0].text(), HasSubstr("spec.storage.volume: expected a volume that all replicas"
+                                         " mount, found none"));
+  const std::string shared = "  storage: {volume: {persistentVolumeClaim: {claimName: mnist}}}\n";
+  EXPECT_TRUE(problems(kTraining + shared).empty());
+  std::string alone = kTraining;
+  alone.erase(alone.find("    ps: {}"));
+  EXPECT_TRUE(problems(alone + "    chief: {}\n").empty());
+  EXPECT_TRUE(problems(kOwnImage).empty());
+}
+
 TEST(Validate, TheTrainingBlockFitsAnAnnotation) {
   std::string layers = "{layers: [";
   for (int i = 0; i < 900; ++i) layers += "{dense: {units: 1}}, ";
