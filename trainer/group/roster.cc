@@ -135,11 +135,23 @@ const ShardState* Roster::serving(int shard) const {
   return newest;
 }
 
+// A coupling ends with the first generation that opens without one of the two: reports of different
+// generations that name the same one are of two that are together still.
+bool Roster::has_whole_twin(const ShardState& serving) const {
+  if (serving.coupling() == 0) return false;
+  for (int index = 0; index < expected_.shards; ++index) {
+    const ShardState* const other = held(index, static_cast<int>(serving.shard()));
+    if (other && !other->serving() && other->whole() && other->coupling() == serving.coupling())
+      return true;
+  }
+  return false;
+}
+
 int Roster::replicated() const {
   int count = 0;
   for (int shard = 0; shard < expected_.shards; ++shard) {
     const ShardState* const state = serving(shard);
-    count += state && state->replicated();
+    count += state && has_whole_twin(*state);
   }
   return count;
 }

@@ -52,7 +52,8 @@ class Roster {
   const ShardState* held(int ps, int shard) const;
   // The copy that serves; of the newest generation where two say so.
   const ShardState* serving(int shard) const;
-  // Shards whose second copy has all that any member has heard of.
+  // Shards whose second copy, by its own word, has all that any member has heard of: it would be
+  // taken in place of the one that serves.
   int replicated() const;
   const Peer* find(uint64_t connection) const;
   int shards_present() const;
@@ -63,6 +64,7 @@ class Roster {
 
  private:
   std::string objection(const Hello& hello) const;
+  bool has_whole_twin(const ShardState& serving) const;
   const Peer* place(const std::string& role, int index) const;
   Expected expected_;
   std::map<uint64_t, Peer> peers_;

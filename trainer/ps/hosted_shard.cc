@@ -122,6 +122,7 @@ Acknowledgement HostedShard::follow(const ForwardHello& greeting, const Forward&
     whole_ |= message.whole();
   }
   reply.set_step(shard_.step());
+  reply.set_whole(!shard_.serving() && whole_);
   return reply;
 }
 
@@ -185,7 +186,7 @@ ShardState HostedShard::state() const {
   state.set_whole(!shard_.serving() && whole_);
   state.set_used(shard_.used());
   state.set_coupling(!shard_.serving() ? followed_ : together ? feed_.coupling() : 0);
-  state.set_replicated(shard_.serving() && together);
+  state.set_replicated(shard_.serving() && together && feed_.twin_is_whole());
   state.set_twin_lost(shard_.serving() && together && feed_.lost());
   state.set_generation(shard_.generation());
   state.set_step(shard_.step());

@@ -62,6 +62,7 @@ bool TwinFeed::acknowledged(const Acknowledgement& reply, Shard& shard, Shard::A
     if (!begin(reply, shard)) return false;
   } else {
     shard.log().acknowledge(std::min(reply.step(), shard.step()));
+    twin_is_whole_ = reply.whole();
     if (shard.log().mode() == TwinLog::Mode::behind &&
         shard.step() - shard.log().acknowledged() <= kNear) {
       shard.log().join();
@@ -87,7 +88,7 @@ bool TwinFeed::begin(const Acknowledgement& reply, Shard& shard) {
     shard.log().start(shard.step());
     state_ = shard.state();
     cursor_ = shard.step();
-    tell_whole_ = false;
+    tell_whole_ = twin_is_whole_ = false;
   }
   phase_ = Phase::flowing;
   return true;

@@ -47,6 +47,9 @@ class TwinFeed {
   // The stream has ended.
   void cut(Shard& shard, Shard::Answers& answers);
 
+  // While it is together: the twin has said that it knows that it is whole.
+  bool twin_is_whole() const { return twin_is_whole_; }
+
   // There has been no stream for too long.
   void lose() { lost_ = true; }
   bool lost() const { return lost_; }
@@ -64,6 +67,7 @@ class TwinFeed {
   std::optional<Shard::State> state_;  // to be sent
   uint64_t cursor_ = 0;                // the next update to send
   bool tell_whole_ = false;
+  bool twin_is_whole_ = false;
   bool lost_ = false;
 };
 

@@ -242,6 +242,24 @@ class TwinsTest : public testing::Test {
   Formation formation_{2, true, {}, /*copies=*/2};
 };
 
+// Whatever the serving side takes it for: rank 0 would not open a generation on it.
+TEST(RosterTest, ASecondCopyCountsByItsOwnWord) {
+  EXPECT_EQ(roster_of(Twins{}).replicated(), 2);
+  EXPECT_EQ(roster_of(Twins{true, false}).replicated(), 0);
+  EXPECT_EQ(roster_of(Twins{false}).replicated(), 0);
+  group::Roster roster = roster_of(Twins{});
+  PeerMessage message;
+  for (uint32_t shard = 0; shard < 2; ++shard) {
+    ShardState& state = *message.add_shards();
+    state = state_of({9, 1, 40}, shard);
+    state.set_serving(shard == 1);
+    state.set_whole(shard == 0);
+    state.set_coupling(6);  // the copies of shard 0 are not of one coupling, nor those of shard 1
+  }
+  EXPECT_TRUE(roster.heard(2, message, {}));
+  EXPECT_EQ(roster.replicated(), 0);
+}
+
 TEST_F(TwinsTest, CopiesThatAreCoupledStayAsTheyAre) {
   EXPECT_EQ(formation_.next(), Next::watch);
   ASSERT_EQ(formation_.openings().size(), 4u);

@@ -170,6 +170,19 @@ TEST_F(TwinTest, OneThatIsFarBehindDoes) {
   expect_same();
 }
 
+// Else a ps that is lost meanwhile is thought to have a copy, and has none that counts.
+TEST_F(TwinTest, ItIsSaidToBeThereOnceItKnowsThatItIsWhole) {
+  connect();
+  deliver(*serving_.next_forward());
+  ASSERT_NE(serving_.state().coupling(), 0u);
+  EXPECT_FALSE(serving_.state().replicated());
+  const auto word = serving_.next_forward();
+  ASSERT_TRUE(word && word->header.whole());
+  EXPECT_FALSE(serving_.state().replicated());
+  deliver(*word);
+  EXPECT_TRUE(serving_.state().replicated());
+}
+
 TEST_F(TwinTest, AStreamThatBreaksLosesNothing) {
   couple();
   push_both();
