@@ -293,6 +293,12 @@ void ShardHost::lose_twin() {
 
 Acknowledgement ShardHost::follow(const ForwardHello& greeting, const Forward& message,
                                   std::span<const float> values) {
+  const auto reject = [](const char* why) {
+    Acknowledgement reply;
+    reply.set_status(Acknowledgement::REJECTED);
+    reply.set_message(why);
+    return reply;
+  };
   const std::lock_guard lock(mutex_);
   try {
     if (message.has_hello()) check(greeting.opening());
@@ -301,10 +307,9 @@ Acknowledgement ShardHost::follow(const ForwardHello& greeting, const Forward& m
     deliver_locked();
     return reply;
   } catch (const Invalid& error) {
-    Acknowledgement reply;
-    reply.set_status(Acknowledgement::REJECTED);
-    reply.set_message(error.what());
-    return reply;
+    return reject(error.what());
+  } catch (const Unavailable& error) {  // no threads: whoever sends it comes again
+    return reject(error.what());
   }
 }
 

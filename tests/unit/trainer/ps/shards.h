@@ -24,12 +24,14 @@ inline spec::TrainingSpec training(spec::SyncPolicy policy) {
 // Shards of a small model behind real servers in this process.
 class Shards {
  public:
-  Shards(spec::SyncPolicy policy, int shards, int members, WireType wire = WireType::float32)
-      : wire_(wire) {
+  // `inputs`: of a sample; what there is of parameters goes by it.
+  Shards(spec::SyncPolicy policy, int shards, int members, WireType wire = WireType::float32,
+         int inputs = 20)
+      : wire_(wire), inputs_(inputs) {
     spec::TrainingSpec spec = training(policy);
     spec.wire = wire;
     compute::ModelSpec model = spec.model;
-    model.input_shape = {20};
+    model.input_shape = {inputs_};
     model.label_count = 10;
     layout_.emplace(compute::make_layout(model));
     for (int shard = 0; shard < shards; ++shard) {
@@ -51,7 +53,7 @@ class Shards {
     request.set_generation(1);
     request.set_shard(static_cast<uint32_t>(shard));
     request.set_content(OpenRequest::INITIALIZE);
-    request.add_input_shape(20);
+    request.add_input_shape(inputs_);
     request.set_label_count(10);
     request.set_members(static_cast<uint32_t>(members));
     request.set_tickets_per_epoch(1000);
@@ -67,6 +69,7 @@ class Shards {
 
  private:
   const WireType wire_;
+  const int inputs_;
   std::optional<compute::ParameterLayout> layout_;
   std::vector<std::unique_ptr<ShardHost>> hosts_;
   std::vector<std::string> addresses_;

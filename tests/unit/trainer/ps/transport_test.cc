@@ -6,6 +6,7 @@
 #include <stop_token>
 #include <thread>
 
+#include "common/cpu_budget.h"
 #include "common/descriptor.h"
 #include "common/error.h"
 #include "proto/muster/parameter_server.grpc.pb.h"
@@ -240,6 +241,44 @@ TEST(TransportTest, ASecondCopyIsOfTheSameJob) {
   Shards shards(spec::SyncPolicy::sync, 1, 1);
   EXPECT_TRUE(is_heard(shards, "uid"));
   EXPECT_FALSE(is_heard(shards, "another"));
+}
+
+// Stacks that no address space holds make every new thread fail, as a limit on threads does.
+class NoThreads {
+ public:
+  NoThreads() {
+    pthread_attr_t huge;
+    EXPECT_EQ(pthread_getattr_default_np(&usual_), 0);
+    EXPECT_EQ(pthread_attr_init(&huge), 0);
+    EXPECT_EQ(pthread_attr_setstacksize(&huge, size_t{1} << 47), 0);
+    EXPECT_EQ(pthread_setattr_default_np(&huge), 0);
+    pthread_attr_destroy(&huge);
+  }
+  ~NoThreads() { pthread_setattr_default_np(&usual_); }
+
+ private:
+  pthread_attr_t usual_;
+};
+
+// Whoever sends it comes again. A shard of this size is updated with two threads, where there are
+// CPUs for them.
+TEST(TransportTest, ASecondCopyThatThereAreNoThreadsForIsRefused) {
+  constexpr int kPixels = 784;
+  const Shards shards(spec::SyncPolicy::sync, 1, 1, WireType::float32, kPixels);
+  ShardHost host(training(spec::SyncPolicy::sync),
+                 HostIdentity{"uid", "1", "training", testing::TempDir(), 0, 1, 7});
+  ForwardHello greeting;
+  greeting.set_incarnation(7);
+  *greeting.mutable_opening() = shards.opening(0, 1);
+  Forward message;
+  *message.mutable_hello() = greeting;
+  if (cpu_budget() > 1) {
+    const NoThreads limit;
+    const Acknowledgement reply = host.follow(greeting, message, {});
+    EXPECT_EQ(reply.status(), Acknowledgement::REJECTED);
+    EXPECT_THAT(reply.message(), testing::HasSubstr("threads"));
+  }
+  EXPECT_EQ(host.follow(greeting, message, {}).status(), Acknowledgement::OK);
 }
 
 class ToldNotTo {
