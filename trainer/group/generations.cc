@@ -21,7 +21,7 @@ uint64_t newest_generation(const fs::path& storage) {
     const std::string name = entry->path().filename();
     uint64_t number = 0;
     const auto [last, status] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (status == std::errc() && last == name.data() + name.size())
+    if (status == std::errc() && last == name.data() + name.size() && number <= kLastGeneration)
       newest = std::max(newest, number);
   }
   if (error && error != std::errc::no_such_file_or_directory)
@@ -30,6 +30,9 @@ uint64_t newest_generation(const fs::path& storage) {
 }
 
 uint64_t open_generation(const fs::path& storage, uint64_t at_least) {
+  if (at_least >= kLastGeneration)
+    throw Unavailable("expected a generation below " + std::to_string(kLastGeneration) +
+                      " to open the next above, found " + std::to_string(at_least));
   const fs::path folder = storage / "generations";
   muster::create_directories(folder);
   uint64_t next = std::max(at_least, newest_generation(storage)) + 1;

@@ -8,6 +8,9 @@ namespace muster::group {
 // The generations of a job's group, fenced on shared storage: generation n is owned by whoever made
 // the folder generations/<n>, and mkdir lets only one do so.
 
+// Far above what a job comes to. Who says a later one is not believed.
+constexpr uint64_t kLastGeneration = uint64_t{1} << 63;
+
 // The highest generation opened so far, 0 for none. Throws Unavailable where that cannot be seen.
 uint64_t newest_generation(const std::filesystem::path& storage);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/schema.h"
+#include "trainer/group/generations.h"
 #include "trainer/spec/changes.h"
 
 namespace muster::group {
@@ -85,6 +86,10 @@ std::string Roster::admit(uint64_t connection, const Hello& hello, Time now) {
 bool Roster::heard(uint64_t connection, const PeerMessage& message, Time now) {
   const auto found = peers_.find(connection);
   if (found == peers_.end()) return false;
+  if (std::ranges::any_of(message.shards(), [](const ShardState& state) {
+        return state.generation() > kLastGeneration;
+      }))
+    return false;
   found->second.heard = now;
   if (message.shards_size() > 0)
     found->second.shards.assign(message.shards().begin(), message.shards().end());

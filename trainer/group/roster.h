@@ -39,7 +39,8 @@ class Roster {
 
   // Why the peer may not join (naming what was expected and found), or empty: it has joined.
   std::string admit(uint64_t connection, const Hello& hello, Time now);
-  // False if the connection attends no more: its place was taken.
+  // False if the connection attends no more: its place was taken; or must not: it says what cannot
+  // be.
   bool heard(uint64_t connection, const PeerMessage& message, Time now);
   void gone(uint64_t connection);
   // Connections that have been silent for kSilence.

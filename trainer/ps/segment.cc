@@ -9,7 +9,6 @@ namespace muster::ps {
 namespace {
 
 constexpr size_t kPage = 4096;
-constexpr int64_t kMostRows = int64_t{1} << 40;
 
 static_assert(std::is_trivially_copyable_v<SegmentHeader> && sizeof(SegmentHeader) <= kPage);
 static_assert(std::is_trivially_copyable_v<Mailbox>);
@@ -51,8 +50,7 @@ RequestBlock to_block(const PushHeader& header) {
 }
 
 std::optional<PushHeader> from_block(const RequestBlock& block) {
-  if (block.rows < 0 || block.rows > kMostRows || block.correct < 0 || block.correct > block.rows)
-    return std::nullopt;
+  if (!read_sums(block).plausible()) return std::nullopt;
   PushHeader header;
   header.generation = block.generation;
   header.step = block.step;

@@ -4,6 +4,15 @@
 
 namespace muster::ps {
 
+namespace {
+
+bool all_plausible(const EpochSumsMessages& messages) {
+  return std::ranges::all_of(
+      messages, [](const EpochSumsMessage& message) { return get_sums(message).plausible(); });
+}
+
+}  // namespace
+
 Shard::Counts& Shard::Counts::operator+=(const Counts& other) {
   commits += other.commits;
   duplicates += other.duplicates;
@@ -70,6 +79,9 @@ Shard::State Shard::state() const {
 bool Shard::adopt(const ForwardState& header, std::span<const float> values) {
   const size_t size = shape_.range.size();
   if (values.size() != size * (1 + header.has_previous() + slot_count_)) return false;
+  if (!all_plausible(header.sums()) || !all_plausible(header.sums_before()) ||
+      !get_sums(header.committed()).plausible())
+    return false;
   const auto take = [&] {
     const auto first = values.first(size);
     values = values.subspan(size);
@@ -99,6 +111,8 @@ bool Shard::adopt(const ForwardState& header, std::span<const float> values) {
 bool Shard::follow(const ForwardUpdate& update, std::span<const float> gradients) {
   if (update.step() < step_) return true;
   if (update.step() > step_ || gradients.size() != parameters().size()) return false;
+  if (!get_sums(update.sums()).plausible() || !tickets_.may_follow(update.next_ticket()))
+    return false;
   sum_ = gradients;
   copy_views_.clear();
   take_step(update);

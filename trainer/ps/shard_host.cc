@@ -5,6 +5,7 @@
 #include "common/cpu_budget.h"
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "trainer/group/generations.h"
 #include "trainer/ps/initial_parameters.h"
 
 namespace muster::ps {
@@ -69,7 +70,7 @@ void ShardHost::check(const OpenRequest& request) const {
                request.training_fingerprint());
   if (layout_)
     require_same("layout fingerprint", layout_fingerprint_, request.layout_fingerprint());
-  if (request.members() == 0 || request.members() > (1u << 20))
+  if (request.members() == 0 || request.members() > Tickets::kMostAtOnce)
     throw Invalid("expected at least one member, found " + std::to_string(request.members()),
                   kProtocol);
   if (spec_.backup_workers > 0 && request.members() > kMostContributors)
@@ -80,7 +81,9 @@ void ShardHost::check(const OpenRequest& request) const {
     throw Invalid("expected shard " + std::to_string(identity_.shard) + ", found " +
                       std::to_string(request.shard()),
                   kProtocol);
-  if (request.generation() == 0) throw Invalid("expected a generation, found none", kProtocol);
+  if (request.generation() == 0 || request.generation() > group::kLastGeneration)
+    throw Invalid("expected a generation, found " + std::to_string(request.generation()),
+                  kProtocol);
 }
 
 // The first opening tells us the data's shape, and with it the layout.

@@ -49,8 +49,12 @@ void Tickets::release_all() {
   std::sort(returned_.begin(), returned_.end());
 }
 
+bool Tickets::may_follow(uint64_t next) const {
+  return next <= next_ || (next <= total_ && next - next_ <= kMostAtOnce);
+}
+
 void Tickets::follow(uint64_t next) {
-  for (; next_ < std::min(next, total_); ++next_) returned_.push_back(next_);
+  for (; next_ < next; ++next_) returned_.push_back(next_);
 }
 
 std::vector<uint64_t> Tickets::outstanding() const {

@@ -22,7 +22,10 @@ class Tickets {
   // The holder is lost: its tickets come first again.
   void release(uint64_t holder);
   void release_all();
-  // What another copy has handed out up to `next` is nobody's here.
+  // What another copy has handed out up to `next` is nobody's here. There are never more of them
+  // than members, of which there are at most kMostAtOnce, nor beyond the last: precondition.
+  static constexpr uint64_t kMostAtOnce = uint64_t{1} << 20;
+  bool may_follow(uint64_t next) const;
   void follow(uint64_t next);
 
   bool finished() const { return next_ >= total_ && returned_.empty() && held_.empty(); }

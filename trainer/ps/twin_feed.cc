@@ -61,7 +61,7 @@ bool TwinFeed::acknowledged(const Acknowledgement& reply, Shard& shard, Shard::A
   if (phase_ == Phase::greeted) {
     if (!begin(reply, shard)) return false;
   } else {
-    shard.log().acknowledge(std::min(reply.step(), shard.step()));
+    shard.log().acknowledge(std::min(reply.step(), cursor_));
     twin_is_whole_ = reply.whole();
     if (shard.log().mode() == TwinLog::Mode::behind &&
         shard.step() - shard.log().acknowledged() <= kNear) {
@@ -77,8 +77,7 @@ bool TwinFeed::begin(const Acknowledgement& reply, Shard& shard) {
   lost_ = false;
   if (shard.log().mode() == TwinLog::Mode::together) {
     // It was told that it is whole, or is about to be: what has become of it, rank 0 must say.
-    lost_ = !reply.resumes() || reply.step() < shard.log().acknowledged() ||
-            reply.step() > shard.step();
+    lost_ = !reply.resumes() || reply.step() < shard.log().acknowledged() || reply.step() > cursor_;
     if (lost_) return false;
     shard.log().acknowledge(reply.step());
     cursor_ = reply.step();

@@ -16,7 +16,6 @@ namespace pb = google::protobuf;
 namespace {
 
 constexpr int kValuesField = 15;
-constexpr int64_t kMostRows = int64_t{1} << 40;
 
 // Copies fields up to the floats into `header`, and says where the floats are.
 template <class Message>
@@ -54,8 +53,7 @@ std::optional<Decoded<Message>> decode(grpc::ByteBuffer& buffer, WireType wire) 
   auto decoded = decode_any<Message>(buffer, wire);
   if (!decoded) return std::nullopt;
   const auto& header = decoded->header;
-  if (header.rows() < 0 || header.rows() > kMostRows || header.correct() < 0 ||
-      header.correct() > header.rows() || header.contributors().size() > kMostContributors / 8)
+  if (!get_sums(header).plausible() || header.contributors().size() > kMostContributors / 8)
     return std::nullopt;
   return decoded;
 }

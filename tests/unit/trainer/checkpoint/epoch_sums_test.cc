@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace muster::checkpoint {
 namespace {
 
@@ -30,6 +32,16 @@ TEST(TrainLoss, WhereTheWholeEpochIsNotKnownIsOfTheOneUnderWay) {
   EpochSums epochs;
   epochs.add(4, sums(1, 2));
   EXPECT_EQ(epochs.train_loss(4), 0.5);
+}
+
+// Each of them may be what a peer says.
+TEST(EpochSumsTest, NeverComeToMoreThanTheyMaySay) {
+  EpochSums epochs;
+  for (int i = 0; i < 3; ++i) epochs.add(0, sums(1, compute::LossSums::kMostRows));
+  EXPECT_EQ(epochs.of(0).rows, compute::LossSums::kMostRows);
+  EXPECT_TRUE(epochs.of(0).plausible());
+  epochs.add(0, sums(1, std::numeric_limits<int64_t>::max()));
+  EXPECT_TRUE(epochs.of(0).plausible());
 }
 
 TEST(TrainLoss, OfNothingIsNotKnown) {

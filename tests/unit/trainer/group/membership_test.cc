@@ -166,6 +166,10 @@ TEST(GenerationsTest, OnlyTheNewestMayPublish) {
   EXPECT_NO_THROW(require_newest(storage, 1));
   EXPECT_EQ(open_generation(storage, 6), 7u);
   EXPECT_EQ(newest_generation(storage), 7u);
+  // Whatever lies there beside them, and whatever is said of them.
+  std::filesystem::create_directory(storage / "generations" / "18446744073709551615");
+  EXPECT_EQ(newest_generation(storage), 7u);
+  EXPECT_THROW(open_generation(storage, kLastGeneration), Unavailable);
   EXPECT_THROW(require_newest(storage, 1), Unavailable);
 }
 

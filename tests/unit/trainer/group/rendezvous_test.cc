@@ -4,6 +4,7 @@
 #include "common/exit_code.h"
 #include "tests/unit/common/listener.h"
 #include "trainer/group/attendance.h"
+#include "trainer/group/generations.h"
 #include "trainer/group/grpc_server.h"
 #include "trainer/group/rendezvous_server.h"
 #include "trainer/group/roster.h"
@@ -91,6 +92,17 @@ TEST(RosterTest, ASuccessorTakesThePlaceAndALatecomerDoesNot) {
   EXPECT_FALSE(roster.heard(1, {}, kStart));
   EXPECT_THAT(roster.admit(3, hello("worker", 0, 0), kStart), HasSubstr("attempt 1"));
   EXPECT_EQ(roster.members_present(), 1);
+}
+
+TEST(RosterTest, NobodyIsOfAGenerationThatIsNone) {
+  Roster roster(expected());
+  EXPECT_EQ(roster.admit(1, hello("ps", 0), kStart), "");
+  PeerMessage message;
+  message.add_shards()->set_generation(kLastGeneration);
+  EXPECT_TRUE(roster.heard(1, message, kStart));
+  message.mutable_shards(0)->set_generation(~uint64_t{0});
+  EXPECT_FALSE(roster.heard(1, message, kStart));
+  EXPECT_EQ(roster.held(0, 0)->generation(), kLastGeneration);
 }
 
 TEST(RosterTest, SilenceForThreeHeartbeatsIsLoss) {

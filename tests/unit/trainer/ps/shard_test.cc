@@ -651,6 +651,16 @@ TEST(TicketsTest, ThoseOutstandingInACheckpointComeFirst) {
   EXPECT_FALSE(tickets.take(1));
 }
 
+TEST(TicketsTest, ACopyIsNotToldOfMoreThanMembersHold) {
+  Tickets tickets(5, uint64_t{1} << 63, {});
+  EXPECT_FALSE(tickets.may_follow(uint64_t{1} << 62));
+  EXPECT_FALSE(Tickets(5, 8, {}).may_follow(9));
+  ASSERT_TRUE(tickets.may_follow(7));
+  tickets.follow(7);
+  EXPECT_THAT(tickets.outstanding(), ElementsAre(5, 6));
+  EXPECT_TRUE(tickets.may_follow(3));
+}
+
 TEST(TicketsTest, ASlowHolderWhoseTicketWasReleasedMayStillDoIt) {
   Tickets tickets(0, 1, {});
   tickets.take(1);

@@ -1,5 +1,8 @@
 #include <gmock/gmock.h>
 
+#include <functional>
+#include <limits>
+
 #include "tests/unit/trainer/ps/one_tensor.h"
 #include "trainer/ps/hosted_shard.h"
 
@@ -269,6 +272,50 @@ TEST_F(TwinTest, RefusesWhatIsNonsense) {
   EXPECT_EQ(twin_.follow(newer, message, values, answers_).status(), Acknowledgement::SUPERSEDED);
 }
 
+TEST_F(TwinTest, RefusesSumsThatNobodyCanHaveComeTo) {
+  couple();
+  const std::vector<float> values(kFloats);
+  Forward message;
+  message.set_coupling(serving_.state().coupling());
+  for (const int64_t rows : {int64_t{-1}, std::numeric_limits<int64_t>::max()}) {
+    message.mutable_update()->mutable_sums()->set_rows(rows);
+    EXPECT_EQ(twin_.follow(greeting_, message, values, answers_).status(),
+              Acknowledgement::REJECTED);
+  }
+  const std::vector<float> whole(kFloats * 3);
+  const std::vector<std::function<EpochSumsMessage*(ForwardState&)>> places = {
+      [](ForwardState& state) { return state.add_sums(); },
+      [](ForwardState& state) { return state.add_sums_before(); },
+      [](ForwardState& state) { return state.mutable_committed(); }};
+  ForwardHello newer = greeting_;
+  newer.mutable_opening()->set_generation(5);
+  for (const auto& place : places) {
+    message.clear_update();
+    message.mutable_state()->Clear();
+    EpochSumsMessage& sums = *place(*message.mutable_state());
+    sums.set_rows(3);
+    sums.set_correct(4);
+    EXPECT_EQ(twin_.follow(newer, message, whole, answers_).status(), Acknowledgement::REJECTED);
+  }
+  expect_same();
+  message.mutable_state()->Clear();
+  EXPECT_EQ(twin_.follow(newer, message, whole, answers_).status(), Acknowledgement::OK);
+}
+
+TEST_F(TwinTest, AnAcknowledgementGoesNoFurtherThanWhatWasSent) {
+  connect();
+  deliver(*serving_.next_forward());
+  for (int step = 0; step < 3; ++step) push_both();
+  ASSERT_TRUE(serving_.next_forward());  // the first
+  Acknowledgement reply;
+  reply.set_step(3);
+  EXPECT_TRUE(serving_.acknowledged(reply, answers_));
+  EXPECT_EQ(serving_.shard().log().acknowledged(), 1u);
+  const auto next = serving_.next_forward();
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->header.update().step(), 1u);
+}
+
 class SummedTwinTest : public TwinTest {
  protected:
   explicit SummedTwinTest(bool bfloat16 = false)
@@ -305,6 +352,16 @@ class AsynchronousTwinTest : public TwinTest {
  protected:
   AsynchronousTwinTest() : TwinTest(Shard::Policy::async) {}
 };
+
+TEST_F(AsynchronousTwinTest, RefusesMoreWorkThanAnybodyCanHaveHandedOut) {
+  couple();
+  Forward message;
+  message.set_coupling(serving_.state().coupling());
+  message.mutable_update()->set_next_ticket(11);  // of 10
+  const std::vector<float> values(kFloats);
+  EXPECT_EQ(twin_.follow(greeting_, message, values, answers_).status(), Acknowledgement::REJECTED);
+  expect_same();
+}
 
 TEST_F(AsynchronousTwinTest, KnowsWhichWorkIsDone) {
   for (const uint32_t rank : {0u, 1u}) {
