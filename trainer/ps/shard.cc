@@ -268,7 +268,7 @@ void Shard::forget_pending() {
 bool Shard::apply(std::span<const float> from, std::span<float> to, int64_t rows,
                   uint64_t schedule_step) {
   ++step_;
-  ++counts_.commits;
+  counts_.commits += serving_;  // a second copy takes steps that are counted where they are made
   if (rows <= 0) {
     copy_unless_same(from, to);
     return false;

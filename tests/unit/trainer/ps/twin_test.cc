@@ -173,6 +173,15 @@ TEST_F(TwinTest, OneThatIsFarBehindDoes) {
   expect_same();
 }
 
+TEST_F(TwinTest, AStepCountsWhereItIsMade) {
+  couple();
+  push_both();
+  pump();
+  expect_same();
+  EXPECT_EQ(serving_.shard().counts().commits, 1u);
+  EXPECT_EQ(twin_.shard().counts().commits, 0u);
+}
+
 // Else a ps that is lost meanwhile is thought to have a copy, and has none that counts.
 TEST_F(TwinTest, ItIsSaidToBeThereOnceItKnowsThatItIsWhole) {
   connect();
