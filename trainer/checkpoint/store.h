@@ -32,8 +32,8 @@ class Store {
   // final one and the best are kept; one that is known to be damaged is neither counted nor
   // removed: a damaged manifest or size, or found to be damaged by a search of this store). Returns
   // the folder. Throws WriteError, and Invalid where that step was published before in that
-  // generation or a file is not what the manifest says. Errors after the rename are logged: the
-  // checkpoint is published by then.
+  // generation or a file is not what the manifest says. A WriteError of the fsync after the rename:
+  // it is published, though perhaps not for long. What goes wrong after that is logged.
   std::filesystem::path publish(const std::filesystem::path& temporary, const Manifest& manifest);
   void discard(const std::filesystem::path& temporary) noexcept;
   bool published(uint64_t step, uint64_t generation) const;

@@ -16,10 +16,6 @@ namespace muster::group {
 
 using Clock = std::chrono::steady_clock;
 
-namespace {
-constexpr std::chrono::milliseconds kHeartbeat{1000};
-}
-
 // One attempt: a stream from its opening to its end.
 class AttendanceStream : public grpc::ClientBidiReactor<PeerMessage, GroupMessage> {
  public:
@@ -151,7 +147,8 @@ void Attendance::Impl::attend() {
       *stub, first, [this](const GroupMessage& message) { receive(message); }, [this] { nudge(); });
   std::unique_lock lock(mutex);
   while (!closing && rejected.empty()) {
-    changed.wait_for(lock, kHeartbeat, [&] { return closing || nudged || !rejected.empty(); });
+    changed.wait_for(lock, Roster::kHeartbeat,
+                     [&] { return closing || nudged || !rejected.empty(); });
     nudged = false;
     if (stream.broken() || Clock::now() - std::max(heard, opened) > Roster::kSilence) break;
     lock.unlock();

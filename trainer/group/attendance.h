@@ -19,6 +19,8 @@ namespace muster::group {
 class Attendance {
  public:
   using Report = std::function<void(PeerMessage&)>;  // adds a shard's state; called on our thread
+  // How long a member bears with a rendezvous that does not answer.
+  static constexpr std::chrono::milliseconds kPatience = std::chrono::minutes(10);
 
   // `peer` names the rendezvous in messages.
   Attendance(std::shared_ptr<grpc::Channel> channel, std::string peer, Hello hello, Report report);

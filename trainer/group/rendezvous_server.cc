@@ -14,7 +14,6 @@ namespace muster::group {
 using Clock = std::chrono::steady_clock;
 
 namespace {
-constexpr std::chrono::milliseconds kHeartbeat{1000};
 constexpr std::chrono::milliseconds kTick{250};
 constexpr std::chrono::milliseconds kShutdown{1000};
 }  // namespace
@@ -168,7 +167,7 @@ void RendezvousServer::Impl::tick() {
     changed.wait_for(lock, kTick, [&] { return closing; });
     for (const uint64_t id : roster.overdue(Clock::now()))
       if (const auto found = peers.find(id); found != peers.end()) found->second->cancel();
-    if (Clock::now() - heartbeat < kHeartbeat) continue;
+    if (Clock::now() - heartbeat < Roster::kHeartbeat) continue;
     heartbeat = Clock::now();
     send_to_all();
   }

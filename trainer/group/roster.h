@@ -16,7 +16,8 @@ namespace muster::group {
 class Roster {
  public:
   using Time = std::chrono::steady_clock::time_point;
-  static constexpr std::chrono::milliseconds kSilence{3000};  // three heartbeats
+  static constexpr std::chrono::milliseconds kHeartbeat{1000};
+  static constexpr std::chrono::milliseconds kSilence = 3 * kHeartbeat;  // then a peer is lost
 
   struct Expected {
     std::string job_uid;

@@ -19,7 +19,6 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr milliseconds kGlance{200};
-constexpr milliseconds kPatience{600000};  // with a rendezvous that does not answer
 constexpr milliseconds kSnapshot{10000};
 constexpr milliseconds kAgreement{2000};
 constexpr milliseconds kLastCommit{500};
@@ -109,7 +108,7 @@ PsSynchronizer::PsSynchronizer(Assembly& assembly, group::Attendance& attendance
 ps::Exchange::Watch PsSynchronizer::watch(std::stop_token stop) const {
   return {stop, [this] {
             const GroupView view = attendance_.wait([](const GroupView&) { return true; }, {},
-                                                    milliseconds(0), kPatience);
+                                                    milliseconds(0), group::Attendance::kPatience);
             return ps::left_behind(view, generation_) || setup_.finished_without_us();
           }};
 }
@@ -119,7 +118,7 @@ std::optional<GroupView> PsSynchronizer::wait_for_generation(std::stop_token sto
   const auto formed = [](const GroupView& view) { return view.phase() != GroupView::FORMING; };
   for (;;) {
     if (setup_.finished_without_us()) return std::nullopt;
-    const GroupView view = attendance_.wait(formed, stop, kGlance, kPatience);
+    const GroupView view = attendance_.wait(formed, stop, kGlance, group::Attendance::kPatience);
     if (setup_.rethrow_failure) setup_.rethrow_failure();
     if (stop.stop_requested() || formed(view)) return view;
   }

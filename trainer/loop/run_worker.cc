@@ -16,7 +16,6 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr milliseconds kLook{2000};
-constexpr milliseconds kPatience{600000};
 
 enum class Verdict { finished, again, interrupted };
 
@@ -54,7 +53,7 @@ Verdict wait_for_the_end(const group::Attendance& attendance,
            (view.phase() == GroupView::RUNNING && view.generation() != generation);
   };
   for (;;) {
-    const GroupView view = attendance.wait(decided, stop, kLook, kPatience);
+    const GroupView view = attendance.wait(decided, stop, kLook, group::Attendance::kPatience);
     if (view.phase() == GroupView::FINISHED) return Verdict::finished;
     if (decided(view)) return Verdict::again;
     if (stop.stop_requested()) return Verdict::interrupted;

@@ -8,8 +8,8 @@
 namespace muster::ps {
 
 // A ps's gRPC server: streams of members onto the hosts' data path, those of other ps whose shards
-// have their second copy here, and rank 0's control calls, which run one after the other on a
-// thread of their own.
+// have their second copy here, and rank 0's control calls: openings one after the other on a thread
+// of their own, writings on another, snapshots at once.
 class Server {
  public:
   // Throws Unavailable naming the address if it cannot be bound. `hosts`, one for each shard that

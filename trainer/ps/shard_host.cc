@@ -253,12 +253,9 @@ bool ShardHost::pull(uint64_t session, const PushHeader& header) {
   return true;
 }
 
-ShardHost::Twin ShardHost::name_twin(uint64_t generation, uint64_t incarnation) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (hosted_) hosted_->name_twin(generation, incarnation);
-  }
-  return twin();
+void ShardHost::name_twin(uint64_t generation, uint64_t incarnation) {
+  const std::lock_guard lock(mutex_);
+  if (hosted_) hosted_->name_twin(generation, incarnation);
 }
 
 ShardHost::Twin ShardHost::twin() const {

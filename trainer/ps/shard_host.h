@@ -72,7 +72,7 @@ class ShardHost {
     uint64_t incarnation = 0;  // 0: nobody
     uint64_t session = 0;
   };
-  Twin name_twin(uint64_t generation, uint64_t incarnation);
+  void name_twin(uint64_t generation, uint64_t incarnation);
   Twin twin() const;
   // A stream is open: what is to be sent on it goes to `send`, under the lock, until it is cut.
   void greet_twin(SendToTwin send);

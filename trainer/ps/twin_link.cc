@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "trainer/group/backoff.h"
 #include "trainer/group/grpc_server.h"
+#include "trainer/group/roster.h"
 #include "trainer/ps/send_queue.h"
 #include "trainer/ps/wire.h"
 
@@ -23,7 +24,6 @@ namespace {
 
 constexpr char kMethod[] = "/muster.ParameterServer/Follow";
 constexpr milliseconds kGlance{200};
-constexpr milliseconds kLost{3000};  // without a stream: as three heartbeats are
 
 // One stream, from its opening to its end.
 class TwinStream : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
@@ -182,7 +182,7 @@ void TwinLink::Impl::keep() {
   if (stream && (stream->broken() || !current)) disconnect();
   if (!current) backoff.reset();
   if (stream || twin.incarnation == 0) return;
-  if (now - lost > kLost) host.lose_twin();
+  if (now - lost > group::Roster::kSilence) host.lose_twin();
   std::string to;
   {
     const std::lock_guard lock(mutex);
