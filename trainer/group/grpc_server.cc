@@ -2,6 +2,7 @@
 
 #include "common/error.h"
 #include "trainer/group/address.h"
+#include "trainer/group/roster.h"
 
 namespace muster::group {
 
@@ -11,7 +12,7 @@ constexpr int kHeaderSlack = 64 << 10;
 // either: whoever sleeps at its end must not keep us from its successor.
 constexpr int kQuietMilliseconds = 2000;
 constexpr int kAnswerMilliseconds = 3000;
-constexpr int kGreetingMilliseconds = 20000;  // for a connection to say that it is one
+constexpr int kGreetingMilliseconds = static_cast<int>(Roster::kGreeting.count());
 }  // namespace
 
 std::unique_ptr<grpc::Server> start_server(const std::string& address, grpc::Service& service) {
@@ -23,8 +24,8 @@ std::unique_ptr<grpc::Server> start_server(const std::string& address, grpc::Ser
   builder.SetMaxSendMessageSize(kMaximumMessage + kHeaderSlack);
   // gRPC shares ports by default: two jobs would answer in turn.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 10000);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kQuietMilliseconds);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kAnswerMilliseconds);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kGreetingMilliseconds);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);  // clients ask often

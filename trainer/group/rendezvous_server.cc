@@ -30,12 +30,14 @@ struct RendezvousServer::Impl {
     Impl& impl_;
   };
 
-  explicit Impl(Roster::Expected expected) : roster(std::move(expected)), service(*this) {}
+  Impl(Roster::Expected expected, std::chrono::milliseconds time_to_greet)
+      : greeting(time_to_greet), roster(std::move(expected)), service(*this) {}
 
   void send_to_all();
   void close_replaced();
   void tick();
 
+  const std::chrono::milliseconds greeting;
   mutable std::mutex mutex;
   std::condition_variable changed;
   uint64_t revision = 0;
@@ -108,6 +110,10 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
   }
 
   void cancel() { context_->TryCancel(); }
+  // It has not said who it is from, for too long.
+  bool is_mute(Clock::time_point now) const {
+    return !admitted_ && !rejected_ && now - opened_ > impl_.greeting;
+  }
 
   void leave() {
     if (std::exchange(finished_, true)) return;
@@ -136,6 +142,7 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
 
   Impl& impl_;
   grpc::CallbackServerContext* context_;
+  const Clock::time_point opened_ = Clock::now();
   uint64_t id_ = 0;
   PeerMessage incoming_;
   GroupMessage outgoing_;
@@ -167,14 +174,17 @@ void RendezvousServer::Impl::tick() {
     changed.wait_for(lock, kTick, [&] { return closing; });
     for (const uint64_t id : roster.overdue(Clock::now()))
       if (const auto found = peers.find(id); found != peers.end()) found->second->cancel();
+    for (const auto& [id, peer] : peers)
+      if (peer->is_mute(Clock::now())) peer->cancel();
     if (Clock::now() - heartbeat < Roster::kHeartbeat) continue;
     heartbeat = Clock::now();
     send_to_all();
   }
 }
 
-RendezvousServer::RendezvousServer(const std::string& address, Roster::Expected expected)
-    : impl_(std::make_unique<Impl>(std::move(expected))) {
+RendezvousServer::RendezvousServer(const std::string& address, Roster::Expected expected,
+                                   std::chrono::milliseconds greeting)
+    : impl_(std::make_unique<Impl>(std::move(expected), greeting)) {
   impl_->server = start_server(address, impl_->service);
   impl_->ticker = std::thread([this] { impl_->tick(); });
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -16,8 +17,10 @@ namespace muster::group {
 // goes to all of them at every change and once a second. Thread-safe.
 class RendezvousServer {
  public:
-  // Listens at once. Throws Unavailable naming the address if it cannot be bound.
-  RendezvousServer(const std::string& address, Roster::Expected expected);
+  // Listens at once. Throws Unavailable naming the address if it cannot be bound. `greeting`: so
+  // long has a stream for its first message.
+  RendezvousServer(const std::string& address, Roster::Expected expected,
+                   std::chrono::milliseconds greeting = Roster::kGreeting);
   ~RendezvousServer();
   RendezvousServer(const RendezvousServer&) = delete;
   RendezvousServer& operator=(const RendezvousServer&) = delete;

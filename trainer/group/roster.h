@@ -18,6 +18,8 @@ class Roster {
   using Time = std::chrono::steady_clock::time_point;
   static constexpr std::chrono::milliseconds kHeartbeat{1000};
   static constexpr std::chrono::milliseconds kSilence = 3 * kHeartbeat;  // then a peer is lost
+  // For a connection to say that it is one, and for a stream to say who it is from: else it ends.
+  static constexpr std::chrono::milliseconds kGreeting{20000};
 
   struct Expected {
     std::string job_uid;

@@ -164,7 +164,7 @@ Exchange::Result Exchange::read() const {
   for (size_t shard = 0; shard < links_.size(); ++shard) {
     const ReplyHeader reply = links_[shard]->reply();
     if (reply.status == Status::rejected)
-      throw Invalid("ps " + std::to_string(shard) + " rejected this replica: " + reply.message,
+      throw Invalid("shard " + std::to_string(shard) + " rejected this replica: " + reply.message,
                     kProtocol);
     if (reply.status == Status::superseded) result.outcome = Outcome::superseded;
   }

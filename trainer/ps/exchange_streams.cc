@@ -1,5 +1,8 @@
 #include "trainer/ps/exchange_streams.h"
 
+#include <nlohmann/json.hpp>
+
+#include "common/document.h"
 #include "common/error.h"
 #include "common/log.h"
 
@@ -50,12 +53,12 @@ ExchangeStreams::~ExchangeStreams() {
 }
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* ExchangeStreams::open(
-    grpc::CallbackServerContext*) {
+    grpc::CallbackServerContext* context) {
   ExchangeStream* stream = nullptr;
   {
     const std::lock_guard lock(mutex_);
     const uint64_t session = next_session_++;
-    stream = new ExchangeStream(*this, session);  // OnDone deletes it
+    stream = new ExchangeStream(*this, session, context->peer());  // OnDone deletes it
     streams_[session] = stream;
   }
   stream->begin();
@@ -65,6 +68,12 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* ExchangeStreams::op
 void ExchangeStreams::close() {
   const std::lock_guard lock(mutex_);
   for (auto& [session, stream] : streams_) stream->leave_locked();
+}
+
+void ExchangeStreams::close_mute(std::chrono::steady_clock::time_point opened_before) {
+  const std::lock_guard lock(mutex_);
+  for (auto& [session, stream] : streams_)
+    if (stream->is_mute_locked(opened_before)) stream->leave_locked();
 }
 
 void ExchangeStreams::deliver(const Shard& shard, const Shard::Answers& answers) {
@@ -91,7 +100,7 @@ void ExchangeStreams::deliver(const Shard& shard, const Shard::Answers& answers)
 }
 
 void ExchangeStream::begin() {
-  const std::lock_guard lock(receiving_);
+  const std::scoped_lock lock(begun_, receiving_);
   StartRead(&incoming_);
 }
 
@@ -103,8 +112,12 @@ void ExchangeStream::OnReadDone(bool ok) {
 
 void ExchangeStream::receive() {
   const auto decoded = decode_push(incoming_, streams_.wire_);
-  if (!decoded) return reply(Status::rejected, 0, "a push that is not one");
+  if (!decoded)
+    return reply(
+        Status::rejected, 0,
+        "expected a push, found " + std::to_string(incoming_.Length()) + " bytes that are none");
   const Push& message = decoded->header;
+  rank_ = message.rank();
   if (!host_) {
     const std::string objection = greet(message.hello());
     if (!objection.empty()) return reply(Status::rejected, message.sequence(), objection);
@@ -141,6 +154,10 @@ std::string ExchangeStream::greet(const ExchangeHello& hello) {
   if (!host) return "shard " + std::to_string(hello.shard()) + " is not at home here";
   if (std::string objection = host->objection(hello); !objection.empty()) return objection;
   host_ = host;
+  {
+    const std::lock_guard lock(streams_.mutex_);
+    greeted_ = true;
+  }
   if (hello.has_shared_memory()) consider(hello.shared_memory());
   return "";
 }
@@ -165,7 +182,8 @@ void ExchangeStream::consider(const SharedMemoryOffer& offer) {
 
 bool ExchangeStream::receive_from_mailbox(const std::optional<PushHeader>& header) {
   if (!header || !begin_request(Request::by_mailbox)) {
-    log::warning("a member's shared memory holds no request: its link is cut");
+    log::warning("a member's shared memory holds no request: its link is cut",
+                 {{"peer", peer_}, {"shard", host_->shard()}});
     leave();
     return false;
   }
@@ -205,11 +223,14 @@ void ExchangeStream::reply(Status status, uint64_t sequence, const std::string& 
   header.message = message;
   const std::lock_guard lock(streams_.mutex_);
   if (status == Status::rejected) {
-    log::warning("a member was rejected: " + message);
+    Json who = {{"peer", peer_}, {"rank", rank_}};
+    if (host_) who["shard"] = host_->shard();
+    log::warning("a member was rejected: " + message, who);
     closing_ = true;
   }
   if (pending_ == Request::by_mailbox) {
     answer_locked(header, {});
+    if (closing_) leave_locked();  // nothing is to be written
   } else {
     reply_locked(header, grpc::Slice());
   }
@@ -244,6 +265,7 @@ void ExchangeStream::write_next_locked() {
 }
 
 void ExchangeStream::OnWriteDone(bool ok) {
+  { const std::lock_guard lock(begun_); }
   const std::lock_guard lock(streams_.mutex_);
   outgoing_.written();
   if (!ok) return leave_locked();

@@ -2,6 +2,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <map>
@@ -28,6 +29,8 @@ class ExchangeStreams {
       grpc::CallbackServerContext* context);
   // Ends all streams, once what is being written has been.
   void close();
+  // Ends those that were opened before then and have not said who they are from.
+  void close_mute(std::chrono::steady_clock::time_point opened_before);
 
  private:
   friend class ExchangeStream;
@@ -46,8 +49,8 @@ class ExchangeStreams {
 // chunk by chunk, then given to the shard whole. One request at a time, whichever way it comes.
 class ExchangeStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
-  ExchangeStream(ExchangeStreams& streams, uint64_t session)
-      : streams_(streams), session_(session) {}
+  ExchangeStream(ExchangeStreams& streams, uint64_t session, std::string peer)
+      : streams_(streams), session_(session), peer_(std::move(peer)) {}
 
   void begin();
   void OnReadDone(bool ok) override;
@@ -60,6 +63,9 @@ class ExchangeStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::By
   void reply_locked(const ReplyHeader& header, const grpc::Slice& values);
   void answer_locked(const ReplyHeader& header, std::span<const float> values);
   void leave_locked();
+  bool is_mute_locked(std::chrono::steady_clock::time_point opened_before) const {
+    return !greeted_ && opened_ < opened_before;
+  }
 
  private:
   void receive();
@@ -75,9 +81,14 @@ class ExchangeStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::By
 
   ExchangeStreams& streams_;
   const uint64_t session_;
+  const std::string peer_;  // its address
+  const std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
   ShardHost* host_ = nullptr;  // of the shard that the first message names
-  std::mutex receiving_;       // messages come one at a time, but from any thread
+  // What a callback of gRPC finds was written before it, which ThreadSanitizer does not see.
+  std::mutex begun_;
+  std::mutex receiving_;  // messages come one at a time, but from any thread
   grpc::ByteBuffer incoming_;
+  uint32_t rank_ = 0;  // as the newest message says
   std::vector<float> gradients_;
   size_t gathered_ = 0;
   std::unique_ptr<MemberMailbox> mailbox_;
@@ -87,6 +98,7 @@ class ExchangeStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::By
   std::string refusal_;
   SendQueue outgoing_;
   bool resting_ = false;  // nothing is read before what is queued has been written
+  bool greeted_ = false;
   bool closing_ = false;  // once what is queued has been written
   bool finished_ = false;
 };

@@ -2,6 +2,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <set>
@@ -20,9 +21,12 @@ class FollowStreams {
   explicit FollowStreams(std::vector<ShardHost*> hosts) : hosts_(std::move(hosts)) {}
   ~FollowStreams();
 
-  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* open();
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* open(
+      grpc::CallbackServerContext* context);
   // Ends all streams.
   void close();
+  // Ends those that were opened before then and have not said who they are from.
+  void close_mute(std::chrono::steady_clock::time_point opened_before);
 
  private:
   friend class FollowStream;

@@ -26,6 +26,14 @@ PositionMessage to_message(const checkpoint::Position& position) {
   return message;
 }
 
+namespace {
+
+std::string to_text(const compute::LossSums& sums) {
+  return std::to_string(sums.correct) + " of " + std::to_string(sums.rows) + " rows correct";
+}
+
+}  // namespace
+
 ShardState HostedShard::open(const OpenRequest& request, const Load& load,
                              Shard::Answers& answers) {
   const uint64_t current = shard_.generation();
@@ -100,10 +108,10 @@ Acknowledgement HostedShard::follow(const ForwardHello& greeting, const Forward&
                                     std::span<const float> values, Shard::Answers& answers) {
   Acknowledgement reply;
   const bool ours = !shard_.serving() && followed_ != 0 && message.coupling() == followed_;
-  const auto reject = [&](const char* what) {
+  const auto reject = [&](const std::string& expected, const std::string& found) {
     reply.set_status(Acknowledgement::REJECTED);
-    reply.set_message(std::string("expected ") + what + ", at step " +
-                      std::to_string(shard_.step()));
+    reply.set_message("shard " + std::to_string(shard_.shape().shard) + ": expected " + expected +
+                      ", found " + found + " and " + std::to_string(values.size()) + " floats");
   };
   if (message.has_hello()) {
     if (superseded(greeting)) reply.set_status(Acknowledgement::SUPERSEDED);
@@ -112,12 +120,19 @@ Acknowledgement HostedShard::follow(const ForwardHello& greeting, const Forward&
     if (superseded(greeting)) {
       reply.set_status(Acknowledgement::SUPERSEDED);
     } else if (!adopt(greeting, message, values, answers)) {
-      reject("the shard's state");
+      reject("the state of " + std::to_string(shard_.shape().range.size()) + " parameters",
+             "that of step " + std::to_string(message.state().step()) + " with " +
+                 to_text(get_sums(message.state().committed())));
     }
   } else if (!ours) {
     reply.set_status(Acknowledgement::SUPERSEDED);
   } else if (message.has_update()) {
-    if (!shard_.follow(message.update(), values)) reject("the next update");
+    if (!shard_.follow(message.update(), values))
+      reject("the update of step " + std::to_string(shard_.step()) + " and " +
+                 std::to_string(shard_.shape().range.size()) + " floats",
+             "that of step " + std::to_string(message.update().step()) + " with " +
+                 to_text(get_sums(message.update().sums())) + ", tickets below " +
+                 std::to_string(message.update().next_ticket()));
   } else {
     whole_ |= message.whole();
   }
@@ -150,7 +165,9 @@ SnapshotReply HostedShard::snapshot(const SnapshotRequest& request) {
   if (request.generation() != shard_.generation())
     throw Unavailable("expected generation " + std::to_string(shard_.generation()) + ", found " +
                       std::to_string(request.generation()));
-  if (!shard_.serving()) throw Unavailable("expected a shard that serves, found a second copy");
+  if (!shard_.serving())
+    throw Unavailable("expected shard " + std::to_string(shard_.shape().shard) +
+                      " to be served here, found a second copy");
   kept_ = Copy{shard_.generation(), shard_.step(), shard_.image()};
   SnapshotReply reply;
   *reply.mutable_state() = state();

@@ -1,7 +1,10 @@
 #include "trainer/ps/server.h"
 
+#include <condition_variable>
 #include <functional>
+#include <mutex>
 #include <queue>
+#include <stop_token>
 #include <thread>
 
 #include "common/error.h"
@@ -91,8 +94,8 @@ struct Server::Impl : ControlService {
     return streams.open(context);
   }
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Follow(
-      grpc::CallbackServerContext*) override {
-    return followers.open();
+      grpc::CallbackServerContext* context) override {
+    return followers.open(context);
   }
   ShardHost& host_of(uint32_t shard) {
     for (ShardHost* host : hosts)
@@ -140,20 +143,37 @@ struct Server::Impl : ControlService {
     return reactor;
   }
 
+  // Ends streams that do not say who they are from.
+  void watch(const std::stop_token& stop, std::chrono::milliseconds greeting) {
+    std::mutex mutex;
+    std::condition_variable_any never;
+    std::unique_lock lock(mutex);
+    while (!never.wait_for(lock, stop, greeting / 4, [&] { return stop.stop_requested(); })) {
+      const auto opened_before = std::chrono::steady_clock::now() - greeting;
+      streams.close_mute(opened_before);
+      followers.close_mute(opened_before);
+    }
+  }
+
   const std::vector<ShardHost*> hosts;
   ExchangeStreams streams;
   FollowStreams followers;
   Worker opening;  // not behind what is being written for another generation
   Worker writing;
   std::unique_ptr<grpc::Server> server;
+  std::jthread watching;
 };
 
-Server::Server(const std::string& address, const std::vector<ShardHost*>& hosts)
+Server::Server(const std::string& address, const std::vector<ShardHost*>& hosts,
+               std::chrono::milliseconds greeting)
     : impl_(std::make_unique<Impl>(hosts)) {
   impl_->server = group::start_server(address, *impl_);
+  impl_->watching =
+      std::jthread([this, greeting](const std::stop_token& stop) { impl_->watch(stop, greeting); });
 }
 
 Server::~Server() {
+  impl_->watching.request_stop();
   impl_->streams.close();
   impl_->followers.close();
   impl_->server->Shutdown(std::chrono::system_clock::now() + kShutdown);

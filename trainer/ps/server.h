@@ -1,8 +1,10 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 
+#include "trainer/group/roster.h"
 #include "trainer/ps/shard_host.h"
 
 namespace muster::ps {
@@ -13,8 +15,9 @@ namespace muster::ps {
 class Server {
  public:
   // Throws Unavailable naming the address if it cannot be bound. `hosts`, one for each shard that
-  // may be here, must outlive the server.
-  Server(const std::string& address, const std::vector<ShardHost*>& hosts);
+  // may be here, must outlive the server. `greeting`: so long has a stream for its first message.
+  Server(const std::string& address, const std::vector<ShardHost*>& hosts,
+         std::chrono::milliseconds greeting = group::Roster::kGreeting);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;

@@ -2,6 +2,7 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "proto/muster/rendezvous.grpc.pb.h"
 #include "tests/unit/common/listener.h"
 #include "trainer/group/attendance.h"
 #include "trainer/group/generations.h"
@@ -148,6 +149,17 @@ TEST_F(RendezvousTest, AStrangerIsToldWhy) {
     EXPECT_EQ(error.exit_code(), kProtocol);
     EXPECT_THAT(error.what(), HasSubstr("expected job uid \"u\", found \"other\""));
   }
+}
+
+TEST_F(RendezvousTest, AStreamThatDoesNotSayWhoItIsFromIsEnded) {
+  const RendezvousServer server(address_, expected(), milliseconds(100));
+  const auto stub = Rendezvous::NewStub(make_channel(address_));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+  const auto stream = stub->Attend(&context);
+  GroupMessage message;
+  EXPECT_FALSE(stream->Read(&message));
+  EXPECT_NE(stream->Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
 }
 
 TEST_F(RendezvousTest, APeerWaitsForAServerThatIsNotUpYetAndComesBackToTheNext) {

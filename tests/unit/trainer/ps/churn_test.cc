@@ -189,8 +189,8 @@ class Followers : public ParameterServer::WithRawCallbackMethod_Follow<Parameter
 
  private:
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Follow(
-      grpc::CallbackServerContext*) override {
-    return streams_.open();
+      grpc::CallbackServerContext* context) override {
+    return streams_.open(context);
   }
 
   FollowStreams streams_;

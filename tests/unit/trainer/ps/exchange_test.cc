@@ -189,7 +189,7 @@ TEST_F(ExchangeTest, ARejectionIsThrownWithTheShardsWords) {
     FAIL() << "expected a rejection";
   } catch (const Invalid& error) {
     EXPECT_EQ(error.exit_code(), kProtocol);
-    EXPECT_THAT(error.what(), testing::HasSubstr("ps 0"));
+    EXPECT_THAT(error.what(), testing::HasSubstr("shard 0 rejected"));
   }
 }
 

@@ -243,6 +243,74 @@ TEST(TransportTest, ASecondCopyIsOfTheSameJob) {
   EXPECT_FALSE(is_heard(shards, "another"));
 }
 
+TEST(TransportTest, AStreamThatDoesNotSayWhoItIsFromIsEnded) {
+  Shards shards(spec::SyncPolicy::sync, 1, 1);
+  const std::string address = free_address();
+  const Server server(address, {&shards.host(0)}, std::chrono::milliseconds(1000));
+  const auto stub = ParameterServer::NewStub(group::make_channel(address));
+  const auto deadline = std::chrono::system_clock::now() + std::chrono::seconds(60);
+  grpc::ClientContext contexts[3];
+  for (grpc::ClientContext& context : contexts) context.set_deadline(deadline);
+  const auto greeted = stub->Exchange(&contexts[0]);
+  Push push;
+  push.mutable_hello()->set_job_uid("uid");
+  push.mutable_hello()->set_version("1");
+  push.mutable_hello()->set_layout_fingerprint(shards.layout().fingerprint());
+  push.mutable_hello()->set_wire("float32");
+  push.set_pull(true);
+  greeted->Write(push);
+  Reply reply;
+  ASSERT_TRUE(greeted->Read(&reply));
+  const auto member = stub->Exchange(&contexts[1]);
+  const auto twin = stub->Follow(&contexts[2]);
+  Acknowledgement acknowledgement;
+  EXPECT_FALSE(member->Read(&reply));
+  EXPECT_FALSE(twin->Read(&acknowledgement));
+  EXPECT_TRUE(member->Finish().ok());
+  EXPECT_TRUE(twin->Finish().ok());
+  push.clear_hello();
+  push.set_sequence(1);
+  greeted->Write(push);
+  EXPECT_TRUE(greeted->Read(&reply));
+  contexts[0].TryCancel();
+  greeted->Finish();
+}
+
+TEST(TransportTest, AMemberThatTalksOutOfTurnIsCutOffThoughItsMemoryIsWaitedFor) {
+  Shards shards(spec::SyncPolicy::sync, 1, 2);
+  const MemberMemory memory(SegmentShape{shards.layout().size(), 1}, 0);
+  const auto stub = ParameterServer::NewStub(group::make_channel(shards.address(0)));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+  const auto stream = stub->Exchange(&context);
+  Push push;
+  push.mutable_hello()->set_job_uid("uid");
+  push.mutable_hello()->set_version("1");
+  push.mutable_hello()->set_layout_fingerprint(shards.layout().fingerprint());
+  push.mutable_hello()->set_wire("float32");
+  *push.mutable_hello()->mutable_shared_memory() = memory.offer();
+  push.set_pull(true);  // of no generation: nobody is there yet
+  stream->Write(push);
+  Reply reply;
+  ASSERT_TRUE(stream->Read(&reply));
+  ASSERT_EQ(reply.shared_memory(), Reply::ACCEPTED) << reply.shared_memory_refusal();
+  PushHeader header;  // the other member's is awaited
+  header.generation = header.sequence = 1;
+  header.sums.rows = 1;
+  memory.view().mailbox(0).request = to_block(header);
+  ring(memory.view().mailbox(0).requests);
+  for (int i = 0; i < 3000 && !shards.host(0).state().used(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  ASSERT_TRUE(shards.host(0).state().used());
+  testing::internal::CaptureStdout();
+  stream->Write(push);
+  EXPECT_FALSE(stream->Read(&reply));
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_THAT(testing::internal::GetCapturedStdout(),
+              testing::AllOf(testing::HasSubstr("a request before the last one's reply"),
+                             testing::HasSubstr("127.0.0.1")));
+}
+
 // Stacks that no address space holds make every new thread fail, as a limit on threads does.
 class NoThreads {
  public:
