@@ -16,14 +16,6 @@ std::span<const float> values_of(const Shard& shard, Shard::Answer::Values value
   return {};
 }
 
-// What is lent, for as long as gRPC reads it.
-grpc::Slice slice_of(Versions::Loan loan) {
-  const size_t bytes = loan->size() * sizeof(float);
-  auto* owner = new Versions::Loan(std::move(loan));
-  return {const_cast<float*>((*owner)->data()), bytes,
-          [](void* lent) { delete static_cast<Versions::Loan*>(lent); }, owner};
-}
-
 // Of the current or previous parameters, as they are sent.
 grpc::Slice sent(const Shard& shard, Shard::Answer::Values values) {
   if (shard.shape().bfloat16) return to_bfloat16(values_of(shard, values));

@@ -76,10 +76,11 @@ class Shard {
   };
   using Answers = std::vector<Answer>;
 
-  // All that a copy needs to go on from here; the values as ForwardState has them.
+  // All that a copy needs to go on from here; the values as ForwardState has them, one after the
+  // other, to be read where they are for as long as it takes.
   struct State {
     ForwardState header;
-    std::vector<float> values;
+    std::vector<Lendable::Loan> values;
   };
 
   struct Counts {

@@ -30,11 +30,11 @@ Shard::Counts& Shard::Counts::operator+=(const Counts& other) {
 void Shard::append(const ForwardUpdate& update) {
   sum_ = {};
   if (log_.mode() == TwinLog::Mode::off) return;
-  TwinLog::Update& entry = log_.add();
+  TwinLog::Update& entry = log_.add(shape_.range.size());
   entry.header = update;
-  entry.gradients.resize(shape_.range.size());
-  update_.sum(gradient_views_, entry.gradients, shape_.policy == Policy::sync);
-  sum_ = entry.gradients;
+  const std::span<float> sum = entry.gradients.values();
+  update_.sum(gradient_views_, sum, shape_.policy == Policy::sync);
+  sum_ = sum;
   log_.added();
 }
 
@@ -66,13 +66,9 @@ Shard::State Shard::state() const {
   set_sums(*header.mutable_committed(), committed_);
   header.set_next_ticket(tickets_.next());
   for (const uint64_t ticket : tickets_.outstanding()) header.add_outstanding(ticket);
-  const auto add = [&](std::span<const float> values) {
-    state.values.insert(state.values.end(), values.begin(), values.end());
-  };
-  state.values.reserve(parameters().size() * (2 + slots_.size()));
-  add(parameters());
-  if (header.has_previous()) add(previous());
-  for (const Versions& slot : slots_) add(slot.current());
+  state.values.push_back(versions_.lend_current());
+  if (header.has_previous()) state.values.push_back(versions_.lend_previous());
+  for (const Versions& slot : slots_) state.values.push_back(slot.lend_current());
   return state;
 }
 

@@ -47,7 +47,7 @@ std::optional<TwinFeed::Message> TwinFeed::next(const Shard& shard) {
   if (const TwinLog::Update* update = shard.log().find(cursor_)) {
     ++cursor_;
     *message.header.mutable_update() = update->header;
-    message.values.assign(update->gradients.begin(), update->gradients.end());
+    message.values.push_back(update->gradients.lend());
     return message;
   }
   if (!tell_whole_) return std::nullopt;

@@ -23,7 +23,7 @@ class TwinFeed {
  public:
   struct Message {
     Forward header;
-    std::vector<float> values;
+    std::vector<Lendable::Loan> values;  // one after the other
   };
 
   // `process`: a number that no other process has; couplings are named after it.

@@ -3,8 +3,8 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
+#include <algorithm>
 #include <condition_variable>
-#include <cstring>
 #include <mutex>
 #include <thread>
 
@@ -52,20 +52,13 @@ class TwinStream : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteB
 
   void send(const TwinFeed::Message& message) {
     Forward header = message.header;
-    header.set_floats(message.values.size());
+    size_t floats = 0;
+    for (const Lendable::Loan& loan : message.values) floats += loan->size();
+    header.set_floats(floats);
     const std::lock_guard lock(mutex_);
     if (broken_) return;
-    size_t begin = 0;
-    do {
-      const size_t count = std::min(message.values.size() - begin, kChunkFloats);
-      header.set_offset(begin);
-      grpc::Slice slice(count * sizeof(float));
-      if (count > 0)
-        std::memcpy(const_cast<uint8_t*>(slice.begin()), message.values.data() + begin,
-                    count * sizeof(float));
-      outgoing_.push(encode(header, slice));
-      begin += count;
-    } while (begin < message.values.size());
+    if (floats == 0) outgoing_.push(encode(header, grpc::Slice()));
+    for (const Lendable::Loan& loan : message.values) push_locked(header, slice_of(loan));
     write_next_locked();
   }
 
@@ -98,6 +91,16 @@ class TwinStream : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteB
     const std::lock_guard lock(mutex_);
     done_ = true;
     done_changed_.notify_all();
+  }
+
+  // In chunks, from the header's offset on, which moves beyond them.
+  void push_locked(Forward& header, const grpc::Slice& values) {
+    constexpr size_t kChunk = kChunkFloats * sizeof(float);
+    for (size_t begin = 0; begin < values.size(); begin += kChunk) {
+      const size_t end = std::min(values.size(), begin + kChunk);
+      outgoing_.push(encode(header, values.sub(begin, end)));
+      header.set_offset(header.offset() + (end - begin) / sizeof(float));
+    }
   }
 
   void write_next_locked() {

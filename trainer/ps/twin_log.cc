@@ -1,5 +1,6 @@
 #include "trainer/ps/twin_log.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace muster::ps {
@@ -16,11 +17,16 @@ void TwinLog::stop() {
   mode_ = Mode::off;
 }
 
-TwinLog::Update& TwinLog::add() {
-  if (spare_.empty()) return updates_.emplace_back();
-  updates_.push_back(std::move(spare_.back()));
-  spare_.pop_back();
-  updates_.back().header.Clear();
+TwinLog::Update& TwinLog::add(size_t floats) {
+  const auto spare = std::ranges::find_if_not(
+      spare_, [](const Update& update) { return update.gradients.is_lent(); });
+  if (spare == spare_.end()) {
+    updates_.emplace_back().gradients = Lendable(compute::Floats(floats));
+  } else {
+    updates_.push_back(std::move(*spare));
+    spare_.erase(spare);
+    updates_.back().header.Clear();
+  }
   return updates_.back();
 }
 

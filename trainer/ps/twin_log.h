@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "proto/muster/parameter_server.pb.h"
-#include "trainer/compute/aligned.h"
+#include "trainer/ps/versions.h"
 
 namespace muster::ps {
 
@@ -20,7 +20,7 @@ class TwinLog {
 
   struct Update {
     ForwardUpdate header;
-    compute::Floats gradients;  // summed
+    Lendable gradients;  // summed
   };
 
   enum class Mode { off, behind, together };
@@ -30,8 +30,8 @@ class TwinLog {
   void join() { mode_ = Mode::together; }
   void stop();
 
-  // The next one, to be filled in; of the step after the last one's.
-  Update& add();
+  // The next one, to be filled in, with room for so many floats; of the step after the last one's.
+  Update& add(size_t floats);
   // It is filled in: `on_added` is called, if anybody listens, before it is applied here.
   void added() const {
     if (on_added_) on_added_();
@@ -49,7 +49,7 @@ class TwinLog {
   std::function<void()> on_added_;
   uint64_t acknowledged_ = 0;
   std::deque<Update> updates_;  // the first is of the step `acknowledged_`
-  std::vector<Update> spare_;   // to be filled in again
+  std::vector<Update> spare_;   // to be filled in again, once nobody reads them
 };
 
 }  // namespace muster::ps

@@ -186,6 +186,13 @@ grpc::Slice to_bfloat16(std::span<const float> values) {
   return slice;
 }
 
+grpc::Slice slice_of(Lendable::Loan loan) {
+  const size_t bytes = loan->size() * sizeof(float);
+  auto* owner = new Lendable::Loan(std::move(loan));
+  return {const_cast<float*>((*owner)->data()), bytes,
+          [](void* lent) { delete static_cast<Lendable::Loan*>(lent); }, owner};
+}
+
 Push to_message(const PushHeader& header) {
   Push message;
   message.set_generation(header.generation);

@@ -9,6 +9,7 @@
 
 #include "proto/muster/parameter_server.pb.h"
 #include "trainer/ps/messages.h"
+#include "trainer/ps/versions.h"
 #include "trainer/spec/training_spec.h"
 
 namespace muster::ps {
@@ -52,5 +53,7 @@ std::optional<Acknowledgement> decode_acknowledgement(grpc::ByteBuffer& buffer);
 void copy_floats(grpc::ByteBuffer& buffer, size_t at_byte, std::span<float> to, WireType wire);
 
 grpc::Slice to_bfloat16(std::span<const float> values);
+// What is lent, for as long as gRPC reads it.
+grpc::Slice slice_of(Lendable::Loan loan);
 
 }  // namespace muster::ps

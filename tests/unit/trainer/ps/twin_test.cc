@@ -3,6 +3,7 @@
 #include <functional>
 #include <limits>
 
+#include "tests/unit/trainer/ps/joined.h"
 #include "tests/unit/trainer/ps/one_tensor.h"
 #include "trainer/ps/hosted_shard.h"
 
@@ -60,7 +61,7 @@ class TwinTest : public testing::Test {
     deliver(greeting);
   }
   void deliver(const TwinFeed::Message& message) {
-    reply_ = twin_.follow(greeting_, message.header, message.values, answers_);
+    reply_ = twin_.follow(greeting_, message.header, joined(message.values), answers_);
     of_use_ = serving_.acknowledged(reply_, answers_);
   }
   void pump() {
@@ -158,6 +159,32 @@ TEST_F(TwinTest, OneThatIsOnItsWayKeepsNobodyWaiting) {
   pump();
   expect_same();
   EXPECT_TRUE(twin_.state().whole());
+}
+
+// The shard goes on meanwhile, elsewhere.
+TEST_F(TwinTest, WhatItIsSentStaysAsItWasWhereItLies) {
+  push_both();
+  connect();
+  const auto state = serving_.next_forward();
+  ASSERT_EQ(state->values.size(), 4u);  // parameters, those before, and Adam's slots
+  EXPECT_EQ(state->values[0]->data(), serving_.shard().parameters().data());
+  EXPECT_EQ(state->values[1]->data(), serving_.shard().previous().data());
+  EXPECT_EQ(state->values[3]->data(), serving_.shard().slots()[1].data());
+  const std::vector<float> before = joined(state->values);
+  push_both();
+  const auto update = serving_.next_forward();
+  ASSERT_EQ(update->values.size(), 1u);
+  EXPECT_EQ(update->values[0]->data(), serving_.shard().log().find(1)->gradients.values().data());
+  const std::vector<float> sum = joined(update->values);
+  deliver(*state);
+  deliver(*update);
+  for (int step = 0; step < 4; ++step) {
+    push_both();
+    pump();
+  }
+  EXPECT_EQ(joined(state->values), before);
+  EXPECT_EQ(joined(update->values), sum);
+  expect_same();
 }
 
 TEST_F(TwinTest, OneThatIsFarBehindDoes) {

@@ -1,6 +1,7 @@
 #include "tests/unit/trainer/ps/protocol/shard_copy.h"
 
 #include "common/error.h"
+#include "tests/unit/trainer/ps/joined.h"
 
 namespace muster::ps::protocol {
 
@@ -93,7 +94,7 @@ void ShardCopy::follow(int stream, const ForwardMessage& message) {
   const auto greeting = feeds_.find(stream);
   if (greeting == feeds_.end()) return;
   const Acknowledgement reply =
-      hosted_.follow(greeting->second, message.header, message.values, answers_);
+      hosted_.follow(greeting->second, message.header, joined(message.values), answers_);
   if (reply.status() == Acknowledgement::REJECTED)
     throw Violation(owner_.name() + " rejected a forward: " + reply.message());
   if (message.header.whole() && reply.status() == Acknowledgement::OK)

@@ -8,6 +8,7 @@
 
 #include "proto/muster/parameter_server.pb.h"
 #include "trainer/ps/messages.h"
+#include "trainer/ps/versions.h"
 
 namespace muster::ps::protocol {
 
@@ -22,7 +23,7 @@ struct ReplyMessage {
 };
 struct ForwardMessage {  // to a second copy
   Forward header;
-  std::vector<float> values;
+  std::vector<Lendable::Loan> values;  // read when it arrives: nobody may have written to them
 };
 struct Refusal {  // of a control call
   std::string reason;

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <vector>
+
+#include "trainer/ps/versions.h"
+
+namespace muster::ps {
+
+// As they come to whoever receives them.
+inline std::vector<float> joined(const std::vector<Lendable::Loan>& values) {
+  std::vector<float> joined;
+  for (const Lendable::Loan& loan : values) joined.insert(joined.end(), loan->begin(), loan->end());
+  return joined;
+}
+
+}  // namespace muster::ps
