@@ -44,7 +44,7 @@ struct State {
 // Writes the files of shard `shard` of `shards`, on a thread that gives way to all others. Throws
 // as write_safetensors does, and Unavailable where the system gives no thread.
 std::vector<FileEntry> write_state(const std::filesystem::path& directory, const State& state,
-                                   int shard, int shards, double bytes_per_second);
+                                   int shard, int shards, SpeedLimit& limit);
 
 // SHA-256 of the parameters (trainable, frozen, state; no slots, no padding) in manifest order: the
 // layout's tensor order.

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -21,8 +20,8 @@ constexpr size_t kBlock = 1 << 20;
 constexpr size_t kAlignment = 4096;  // of offsets, sizes and memory of direct writes
 }  // namespace
 
-DurableFile::DurableFile(std::filesystem::path path, double bytes_per_second)
-    : path_(std::move(path)), bytes_per_second_(bytes_per_second), memory_(kBlock + kAlignment) {
+DurableFile::DurableFile(std::filesystem::path path, SpeedLimit* limit)
+    : path_(std::move(path)), limit_(limit), memory_(kBlock + kAlignment) {
   const size_t before = reinterpret_cast<uintptr_t>(memory_.data()) % kAlignment;
   block_ = std::span(memory_).subspan(kAlignment - before, kBlock);
   open();
@@ -73,10 +72,7 @@ void DurableFile::flush() {
     if (written < 0) fail("cannot write");
     rest = rest.subspan(static_cast<size_t>(written));
   }
-  if (bytes_per_second_ > 0)
-    std::this_thread::sleep_until(
-        begun_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
-                     static_cast<double>(bytes_) / bytes_per_second_)));
+  if (limit_) limit_->wait(begun_, bytes_);
 }
 
 void DurableFile::finish() {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "common/error.h"
+#include "trainer/checkpoint/speed_limit.h"
 
 namespace muster::checkpoint {
 
@@ -18,8 +18,8 @@ namespace muster::checkpoint {
 // exists.
 class DurableFile {
  public:
-  // `bytes_per_second`: sleeps so as not to write faster; 0: never.
-  explicit DurableFile(std::filesystem::path path, double bytes_per_second = 0);
+  // `limit`, which outlives it: sleeps so as not to write faster; null: never.
+  explicit DurableFile(std::filesystem::path path, SpeedLimit* limit = nullptr);
   ~DurableFile();
   DurableFile(const DurableFile&) = delete;
   DurableFile& operator=(const DurableFile&) = delete;
@@ -32,15 +32,14 @@ class DurableFile {
   uint32_t crc32c() const { return crc_; }
 
  private:
-  using Clock = std::chrono::steady_clock;
   void flush();
   void open();
   bool leave_direct();
   [[noreturn]] void fail(const char* what);
 
   std::filesystem::path path_;
-  const double bytes_per_second_;
-  const Clock::time_point begun_ = Clock::now();
+  SpeedLimit* const limit_;
+  const SpeedLimit::Clock::time_point begun_ = SpeedLimit::Clock::now();
   int descriptor_ = -1;
   bool direct_ = true;
   std::vector<std::byte> memory_;

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "trainer/checkpoint/speed_limit.h"
+
 namespace muster::checkpoint {
 
 // safetensors, https://github.com/huggingface/safetensors#format: u64 (little-endian) N, N bytes of
@@ -35,11 +37,10 @@ struct TensorPiece {           // rows [first_row, first_row + rows) of a tensor
 // not whole stands as a tensor of its rows, and in __metadata__ as "slice:<name>":
 // {"shape": [...], "first_row": n}. Returns its entry. Throws WriteError (then there is no file),
 // and Invalid with kDiverged, naming tensor and element, where a value is not finite: such a
-// checkpoint is never to be published. `bytes_per_second`: not faster than that; 0: as fast as may
-// be.
+// checkpoint is never to be published. `limit`: not faster than that; null: as fast as may be.
 FileEntry write_safetensors(const std::filesystem::path& path, std::span<const TensorPiece> pieces,
                             const std::map<std::string, std::string>& metadata,
-                            double bytes_per_second = 0);
+                            SpeedLimit* limit = nullptr);
 
 // What the JSON of a file says, checked.
 struct SafetensorsHeader {

@@ -75,11 +75,10 @@ std::string header_of(std::span<const TensorPiece> pieces,
 }  // namespace
 
 FileEntry write_safetensors(const std::filesystem::path& path, std::span<const TensorPiece> pieces,
-                            const std::map<std::string, std::string>& metadata,
-                            double bytes_per_second) {
+                            const std::map<std::string, std::string>& metadata, SpeedLimit* limit) {
   const std::string header = header_of(pieces, metadata);
   const std::array<uint64_t, 1> length{header.size()};
-  DurableFile file(path, bytes_per_second);
+  DurableFile file(path, limit);
   file.write(std::as_bytes(std::span(length)));
   file.write(std::as_bytes(std::span(header)));
   for (const TensorPiece& piece : pieces) write_piece(file, path, piece);

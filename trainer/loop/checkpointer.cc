@@ -84,8 +84,20 @@ std::string Checkpointer::newest() {
   return names.empty() ? "" : names.front().text();
 }
 
+void Checkpointer::request() {
+  requested_ = true;
+  const std::lock_guard lock(mutex_);
+  hurry_locked();
+}
+
+void Checkpointer::hurry_locked() {
+  if (task_) task_->bytes_per_second = 0;
+  if (saving_) saving_->hurry();
+}
+
 void Checkpointer::wait_until_idle() {
   std::unique_lock lock(mutex_);
+  hurry_locked();
   changed_.wait(lock, [&] { return !busy_; });
 }
 
@@ -143,6 +155,7 @@ void Checkpointer::run() {
     if (!task_) return;
     Task task = std::move(*task_);
     task_.reset();
+    saving_ = task.bytes_per_second > 0 ? task.snapshot.get() : nullptr;
     lock.unlock();
     try {
       save(task);
@@ -152,6 +165,7 @@ void Checkpointer::run() {
       tell_failure(task.snapshot->position().step, error.what());
     }
     lock.lock();
+    saving_ = nullptr;
     busy_ = false;
     changed_.notify_all();
   }

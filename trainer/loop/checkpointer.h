@@ -48,17 +48,19 @@ class Checkpointer {
   void begin(uint64_t step, Clock::time_point now);
   // True if a checkpoint should be taken at this step and none is being written.
   bool due(uint64_t step, Clock::time_point now) const;
-  // Waits for what is being written. The newest published folder's name, or "".
+  // Waits for what is being written, from here on as fast as may be. The newest published folder's
+  // name, or "".
   std::string newest();
-  // Somebody asks for one as soon as may be. Thread-safe.
-  void request() { requested_ = true; }
+  // Somebody asks for one as soon as may be: also, what is being written is not written slowly any
+  // more. Thread-safe.
+  void request();
 
   // Copies the state and goes on writing it in the background. An error of the disk or of a shard
   // is logged, as a warning when it is the first in a row and then twice a minute: training goes
   // on, and the next one may succeed.
   void take(Synchronizer& synchronizer, const Json& metrics);
-  // Waits for what is being written, then takes one and waits for it too. Throws what went wrong:
-  // NameTaken, and as Snapshot::write and Store::publish do.
+  // Waits for what is being written, likewise, then takes one and waits for it too. Throws what
+  // went wrong: NameTaken, and as Snapshot::write and Store::publish do.
   checkpoint::Store::Found take_now(Synchronizer& synchronizer, const Json& metrics, bool final);
 
  private:
@@ -70,6 +72,7 @@ class Checkpointer {
   Task prepare(Synchronizer& synchronizer, const Json& metrics, bool final) const;
   checkpoint::Store::Found save(Task& task);
   void run();
+  void hurry_locked();
   void wait_until_idle();
   void tell_failure(uint64_t step, const std::string& why);
 
@@ -85,6 +88,7 @@ class Checkpointer {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<Task> task_;
+  Snapshot* saving_ = nullptr;  // in the background
   std::atomic<bool> busy_{false};
   bool closing_ = false;
   std::thread thread_;

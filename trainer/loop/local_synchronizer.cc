@@ -1,5 +1,6 @@
 #include "trainer/loop/local_synchronizer.h"
 
+#include <atomic>
 #include <future>
 
 #include "trainer/ps/initial_parameters.h"
@@ -17,14 +18,23 @@ class LocalSnapshot : public Snapshot {
 
   void write(const std::filesystem::path& directory, checkpoint::Manifest& manifest,
              double bytes_per_second) override {
-    manifest.files = checkpoint::write_state(directory, state_, 0, 1, bytes_per_second);
+    limit_.set(bytes_per_second);
+    if (hurried_) limit_.lift();
+    manifest.files = checkpoint::write_state(directory, state_, 0, 1, limit_);
     manifest.position = position_;
     manifest.shard_steps = {position_.step};
+  }
+
+  void hurry() override {
+    hurried_ = true;
+    limit_.lift();
   }
 
  private:
   const checkpoint::State state_;
   const checkpoint::Position position_;
+  checkpoint::SpeedLimit limit_;
+  std::atomic<bool> hurried_{false};
 };
 
 }  // namespace

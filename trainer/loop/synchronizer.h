@@ -22,6 +22,8 @@ class Snapshot {
   // values that are not finite.
   virtual void write(const std::filesystem::path& directory, checkpoint::Manifest& manifest,
                      double bytes_per_second) = 0;
+  // Somebody waits for it: as fast as may be from here on. From any thread, also before write().
+  virtual void hurry() = 0;
 };
 
 // Where a member's gradients meet the others' and become new parameters: by itself, through

@@ -182,4 +182,20 @@ std::vector<WriteReply> Control::write(const WriteRequest& request,
                                  });
 }
 
+void Control::hurry(uint64_t generation, const std::vector<uint64_t>& steps,
+                    std::chrono::milliseconds deadline) {
+  const std::vector<int> to = impl_->route_of_shards();
+  std::vector<HurryRequest> requests(to.size());
+  for (size_t shard = 0; shard < requests.size(); ++shard) {
+    requests[shard].set_generation(generation);
+    requests[shard].set_step(steps[shard]);
+    requests[shard].set_shard(static_cast<uint32_t>(shard));
+  }
+  impl_->call<HurryReply>(to, deadline, [&](size_t shard, auto* context, auto* reply, auto done) {
+    impl_->stubs.at(static_cast<size_t>(to[shard]))
+        ->async()
+        ->Hurry(context, &requests[shard], reply, done);
+  });
+}
+
 }  // namespace muster::ps

@@ -41,6 +41,9 @@ class Control {
   // `steps`: of each shard's snapshot.
   std::vector<WriteReply> write(const WriteRequest& request, const std::vector<uint64_t>& steps,
                                 std::chrono::milliseconds deadline);
+  // Those snapshots are written as fast as may be from here on. Thread-safe.
+  void hurry(uint64_t generation, const std::vector<uint64_t>& steps,
+             std::chrono::milliseconds deadline);
 
  private:
   struct Impl;

@@ -22,10 +22,10 @@ namespace {
 
 constexpr std::chrono::milliseconds kShutdown{1000};
 
-using ControlService =
-    ParameterServer::WithCallbackMethod_Open<ParameterServer::WithCallbackMethod_Snapshot<
-        ParameterServer::WithCallbackMethod_Write<ParameterServer::WithRawCallbackMethod_Exchange<
-            ParameterServer::WithRawCallbackMethod_Follow<ParameterServer::Service>>>>>;
+using ControlService = ParameterServer::WithCallbackMethod_Open<
+    ParameterServer::WithCallbackMethod_Snapshot<ParameterServer::WithCallbackMethod_Write<
+        ParameterServer::WithCallbackMethod_Hurry<ParameterServer::WithRawCallbackMethod_Exchange<
+            ParameterServer::WithRawCallbackMethod_Follow<ParameterServer::Service>>>>>>;
 
 // The caller turns the code back into the same kind of error.
 grpc::Status status_of(const std::function<void()>& work) {
@@ -48,19 +48,29 @@ grpc::Status status_of(const std::function<void()>& work) {
 // Runs what may take long (reading and writing files) away from gRPC's threads, in order.
 class Worker {
  public:
+  using Work = std::function<void(bool wanted)>;
+
   Worker() : thread_([this] { run(); }) {}
   ~Worker() {
-    {
-      const std::lock_guard lock(mutex_);
-      closing_ = true;
-      changed_.notify_all();
-    }
+    close();
     thread_.join();
   }
-  void add(std::function<void()> work) {
+  // What has not begun is not wanted any more.
+  void close() {
     const std::lock_guard lock(mutex_);
-    work_.push(std::move(work));
+    closing_ = true;
     changed_.notify_all();
+  }
+  void add(Work work) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!closing_) {
+        work_.push(std::move(work));
+        changed_.notify_all();
+        return;
+      }
+    }
+    work(false);
   }
 
  private:
@@ -69,16 +79,17 @@ class Worker {
     for (;;) {
       changed_.wait(lock, [&] { return closing_ || !work_.empty(); });
       if (work_.empty()) return;
-      const auto work = std::move(work_.front());
+      const Work work = std::move(work_.front());
       work_.pop();
+      const bool wanted = !closing_;
       lock.unlock();
-      work();
+      work(wanted);
       lock.lock();
     }
   }
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::queue<std::function<void()>> work_;
+  std::queue<Work> work_;
   bool closing_ = false;
   std::thread thread_;
 };
@@ -125,13 +136,20 @@ struct Server::Impl : ControlService {
     return answer(context, &writing,
                   [this, request, reply] { *reply = host_of(request->shard()).write(*request); });
   }
+  grpc::ServerUnaryReactor* Hurry(grpc::CallbackServerContext* context, const HurryRequest* request,
+                                  HurryReply*) override {
+    return answer(context, nullptr, [this, request] { host_of(request->shard()).hurry(*request); });
+  }
 
   // By what `work` comes to, on `worker`, if any.
   template <class Work>
   grpc::ServerUnaryReactor* answer(grpc::CallbackServerContext* context, Worker* worker,
                                    Work work) {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    const auto finish = [reactor, work] { reactor->Finish(status_of(work)); };
+    const auto finish = [reactor, context, work](bool wanted) {
+      if (wanted && !context->IsCancelled()) return reactor->Finish(status_of(work));
+      reactor->Finish({grpc::StatusCode::UNAVAILABLE, "nobody waits for it any more"});
+    };
     const auto uid = context->client_metadata().find(kJobUidKey);
     if (uid == context->client_metadata().end() ||
         !hosts.front()->is_of({uid->second.data(), uid->second.size()}))
@@ -139,7 +157,7 @@ struct Server::Impl : ControlService {
     else if (worker)
       worker->add(finish);
     else
-      finish();
+      finish(true);
     return reactor;
   }
 
@@ -174,6 +192,9 @@ Server::Server(const std::string& address, const std::vector<ShardHost*>& hosts,
 
 Server::~Server() {
   impl_->watching.request_stop();
+  impl_->opening.close();
+  impl_->writing.close();
+  for (ShardHost* host : impl_->hosts) host->hurry({});
   impl_->streams.close();
   impl_->followers.close();
   impl_->server->Shutdown(std::chrono::system_clock::now() + kShutdown);

@@ -159,10 +159,19 @@ SnapshotReply ShardHost::snapshot(const SnapshotRequest& request) {
   return hosted_->snapshot(request);
 }
 
-HostedShard::Copy ShardHost::to_write(const WriteRequest& request) const {
+HostedShard::Copy ShardHost::to_write(const WriteRequest& request) {
   const std::lock_guard lock(mutex_);
   if (!hosted_) throw Unavailable("expected a snapshot to write, found an empty shard");
+  const bool hurried =
+      hurried_.generation() == request.generation() && hurried_.step() == request.step();
+  limit_.set(hurried ? 0 : request.bytes_per_second());
   return hosted_->to_write(request);
+}
+
+void ShardHost::hurry(const HurryRequest& request) {
+  const std::lock_guard lock(mutex_);
+  hurried_ = request;
+  limit_.lift();
 }
 
 WriteReply ShardHost::write(const WriteRequest& request) {
@@ -175,8 +184,8 @@ WriteReply ShardHost::write(const WriteRequest& request) {
                           optimizer_->slot_names()};
   for (const auto& slot : copy.image.slots) state.slots.emplace_back(*slot);
   WriteReply reply;
-  for (const auto& entry : checkpoint::write_state(directory, state, identity_.shard,
-                                                   identity_.shards, request.bytes_per_second())) {
+  for (const auto& entry :
+       checkpoint::write_state(directory, state, identity_.shard, identity_.shards, limit_)) {
     WrittenFile* file = reply.add_files();
     file->set_name(entry.name);
     file->set_bytes(entry.bytes);

@@ -49,6 +49,9 @@ class ShardHost {
   SnapshotReply snapshot(const SnapshotRequest& request);
   // Throws WriteError; Invalid (kDiverged) for values that are not finite.
   WriteReply write(const WriteRequest& request);
+  // What is being written, or the snapshot that is meant once it is, is no more to be written
+  // slowly.
+  void hurry(const HurryRequest& request);
 
   int shard() const { return identity_.shard; }
   ShardState state() const;
@@ -93,7 +96,7 @@ class ShardHost {
   Shard::Content initial(const OpenRequest& request) const;
   Shard::Content restored(const OpenRequest& request) const;
   void deliver_locked();
-  HostedShard::Copy to_write(const WriteRequest& request) const;
+  HostedShard::Copy to_write(const WriteRequest& request);
   void feed_twin_locked();
 
   spec::TrainingSpec spec_;
@@ -107,6 +110,8 @@ class ShardHost {
   std::optional<HostedShard> hosted_;
   Shard::Answers answers_;
   SendToTwin send_to_twin_;
+  HurryRequest hurried_;  // the last one
+  checkpoint::SpeedLimit limit_;
 };
 
 }  // namespace muster::ps

@@ -89,7 +89,8 @@ TEST(Safetensors, WritesNoFasterThanItMay) {
   const std::vector<TensorPiece> pieces = {
       {.name = "a", .shape = {500'000}, .first_row = 0, .rows = 500'000, .values = values}};
   const auto begun = std::chrono::steady_clock::now();
-  write_safetensors(folder.path() / "f", pieces, {}, /*bytes_per_second=*/20e6);
+  SpeedLimit limit(/*bytes_per_second=*/20e6);
+  write_safetensors(folder.path() / "f", pieces, {}, &limit);
   EXPECT_GE(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(99));
 }
 

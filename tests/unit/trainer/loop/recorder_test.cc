@@ -135,6 +135,22 @@ TEST(RecorderTest, TellsTheEpochThatEndedWhileNobodyWasThere) {
   EXPECT_EQ(reporter.snapshot().loss, 1.0);
 }
 
+// At the speed that is set it would take weeks.
+TEST(CheckpointerTest, WhatSomebodyWaitsForIsNotWrittenSlowly) {
+  const auto folder = fresh_folder("hurried");
+  Assembly assembly = assemble(Training::load(write_training(folder, "epochs: 1\n")), 1, false, {});
+  group::open_generation(folder, 0);
+  LocalSynchronizer synchronizer(assembly, nullptr, 1);
+  checkpoint::Store store(folder / "checkpoints", 5);
+  Checkpointer::Options options;
+  options.storage = folder;
+  options.when.bytes_per_second = 0.01;
+  options.manifest.generation = 1;
+  Checkpointer checkpointer(store, options);
+  checkpointer.take(synchronizer, {});
+  EXPECT_EQ(checkpointer.newest(), "ckpt-0-g1");
+}
+
 // A file stands where the folder of checkpoints should be.
 TEST(CheckpointerTest, WarnsOfTheFirstFailureInARowAndCountsAll) {
   const auto folder = fresh_folder("checkpointer");

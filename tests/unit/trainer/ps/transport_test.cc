@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <future>
 #include <random>
 #include <stop_token>
@@ -12,6 +13,7 @@
 #include "proto/muster/parameter_server.grpc.pb.h"
 #include "tests/unit/trainer/ps/shards.h"
 #include "trainer/group/grpc_server.h"
+#include "trainer/ps/control.h"
 #include "trainer/ps/shm_link.h"
 
 namespace muster::ps {
@@ -309,6 +311,64 @@ TEST(TransportTest, AMemberThatTalksOutOfTurnIsCutOffThoughItsMemoryIsWaitedFor)
   EXPECT_THAT(testing::internal::GetCapturedStdout(),
               testing::AllOf(testing::HasSubstr("a request before the last one's reply"),
                              testing::HasSubstr("127.0.0.1")));
+}
+
+// Rank 0's call to write what the shard was at, at a speed that would take weeks.
+class SlowWriteTest : public testing::Test {
+ protected:
+  SlowWriteTest() : folder_(std::filesystem::path(testing::TempDir()) / "slow-write") {
+    std::filesystem::remove_all(folder_);
+    for (const char* name : {"first", "second"})
+      std::filesystem::create_directories(folder_ / name);
+    control_.snapshot(1, false, kDeadline);
+  }
+  ~SlowWriteTest() override { std::filesystem::remove_all(folder_); }
+  std::future<bool> write(const std::string& name) {
+    return std::async(std::launch::async, [this, name] {
+      WriteRequest request;
+      request.set_generation(1);
+      request.set_directory("slow-write/" + name);
+      request.set_bytes_per_second(0.01);
+      try {
+        return control_.write(request, {0}, kDeadline).size() == 1;
+      } catch (const Unavailable&) {
+        return false;
+      }
+    });
+  }
+  bool has_begun(const std::string& name) {
+    for (int i = 0; i < 3000 && std::filesystem::is_empty(folder_ / name); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return !std::filesystem::is_empty(folder_ / name);
+  }
+
+  static constexpr std::chrono::milliseconds kDeadline{60000};
+  const std::filesystem::path folder_;
+  Shards shards_{spec::SyncPolicy::sync, 1, 1};
+  Control control_{{group::make_channel(shards_.address(0))}, "uid"};
+};
+
+TEST_F(SlowWriteTest, IsHurriedOnBehalfOfWhoWaits) {
+  auto written = write("first");
+  ASSERT_TRUE(has_begun("first"));
+  control_.hurry(1, {0}, kDeadline);
+  EXPECT_TRUE(written.get());
+}
+
+TEST_F(SlowWriteTest, MayBeHurriedBeforeItBegins) {
+  control_.hurry(1, {0}, kDeadline);
+  EXPECT_TRUE(write("first").get());
+}
+
+TEST_F(SlowWriteTest, APsThatEndsDoesNotBeginWhatWaits) {
+  auto first = write("first");
+  ASSERT_TRUE(has_begun("first"));
+  auto second = write("second");
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // else it finds nobody: as well
+  shards_.shut_down(0);
+  EXPECT_FALSE(second.get());
+  first.get();
+  EXPECT_TRUE(std::filesystem::is_empty(folder_ / "second"));
 }
 
 // Stacks that no address space holds make every new thread fail, as a limit on threads does.

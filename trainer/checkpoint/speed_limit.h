@@ -1,0 +1,28 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+
+namespace muster::checkpoint {
+
+// How fast a checkpoint's files are written, each; whoever waits for them lifts it. Thread-safe.
+class SpeedLimit {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit SpeedLimit(double bytes_per_second = 0) : bytes_per_second_(bytes_per_second) {}
+
+  void set(double bytes_per_second);  // 0: as fast as may be
+  void lift() { set(0); }
+  // Until so many bytes may have been written since `begun`.
+  void wait(Clock::time_point begun, uint64_t bytes);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  double bytes_per_second_;
+};
+
+}  // namespace muster::checkpoint
