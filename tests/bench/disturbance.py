@@ -7,7 +7,6 @@ import os
 import pathlib
 import re
 import signal
-import statistics
 import subprocess
 import tempfile
 import time
@@ -33,31 +32,39 @@ def _writing_seconds(folder):
             re.findall(r"checkpoint ckpt-\S+ .*seconds=([\d.e-]+) .*step=(\d+)", text)}
 
 
+def _percentile95(values):
+    """By nearest rank: of fewer than twenty the greatest."""
+    return sorted(values)[math.ceil(0.95 * len(values)) - 1]
+
+
+def _added(at, took, every):
+    """For each checkpoint but the last, what it added to the longest step, or None where it took
+    more than half of the time until the next."""
+    times = sorted(at.values())
+    for step in range(every, max(at) - every + 1, every):
+        begin, end = at[step], at[step + every]
+        middle = (begin + end) / 2
+        written, quiet = _longest(times, begin, middle), _longest(times, middle, end)
+        known = written is not None and quiet is not None
+        yield written - quiet if known and begin + took.get(step, math.inf) <= middle else None
+
+
 def checkpoint_stall(every, *sets):
     """Milliseconds that a checkpoint adds to the longest step: the longest one in the half of the
     time between two checkpoints that follows the first of them, in which it is written, less the
-    longest one in the other half; the median over the checkpoints of a run. One that took longer to
-    be written would disturb both halves, and is not counted."""
+    longest one in the other half; the 95th percentile of the checkpoints of a run. One that took
+    longer to be written would disturb both halves, and is dropped; more than one in five may not."""
     with tempfile.TemporaryDirectory(prefix="muster-bench-") as folder:
         muster.call(muster.example("mnist-mlp", folder, POINTS, NO_EVALUATOR,
                                    f"spec.training.checkpoint={{everySteps: {every}}}", *sets))
-        at = {step: when for step, when in events.commits(folder)}
-        took = _writing_seconds(folder)
-    times = sorted(at.values())
-    added = []
-    for step in range(every, max(at) - every + 1, every):
-        if step not in at or step + every not in at:
-            continue
-        begin, end = at[step], at[step + every]
-        if took.get(step, math.inf) > (end - begin) / 2:
-            continue
-        written = _longest(times, begin, (begin + end) / 2)
-        quiet = _longest(times, (begin + end) / 2, end)
-        if written is not None and quiet is not None:
-            added.append(written - quiet)
-    if len(added) < 3:
-        raise muster.Failed(f"only {len(added)} checkpoints to look at")
-    return max(0.01, 1e3 * statistics.median(added))
+        all_added = list(_added(dict(events.commits(folder)), _writing_seconds(folder), every))
+    added = sorted(1e3 * one for one in all_added if one is not None)
+    dropped = len(all_added) - len(added)
+    print("   ", " ".join(f"{one:.2f}" for one in added), f"ms; {dropped} dropped", flush=True)
+    if len(added) < 5 or dropped > len(all_added) / 5:
+        raise muster.Failed(f"of {len(all_added)} checkpoints {dropped} took longer than half of the "
+                            "time until the next: expected five that did not, and four in five")
+    return max(0.01, _percentile95(added))
 
 
 def _pid(folder, replica):
@@ -118,4 +125,4 @@ def recovery(role, samples, *sets):
     count = 1 if role == "chief" else 2
     taken = sorted(one for _ in range(-(-samples // count)) for one in _kill_each(role, count, sets))
     print("   ", " ".join(f"{one:.3f}" for one in taken), flush=True)
-    return taken[math.ceil(0.95 * len(taken)) - 1]
+    return _percentile95(taken)
