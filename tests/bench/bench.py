@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Measures Muster and its peers side by side: `make bench`, or `make bench ROWS="mlp-single ps-sync"`.
 
-Each row: every peer is tried twice; then Muster and the fastest peer take
-turns (A B A B ...). The ratio is the median of the pairs' ratios. The machine is probed before and
-after, because a small VM changes its mind about its caches within minutes. Writes
-build/bench/results.json and this run's rows into docs/performance.md.
+Each row: every peer is tried twice; then Muster and the fastest peer take turns (A B A B ...). In a
+row of one pair each has one turn. The ratio is the median of the pairs' ratios. The machine is probed
+before and after, because a small VM changes its mind about its caches within minutes. Adds to
+build/bench/results.json, which keeps every run with its time and load, and writes this run's rows into
+docs/performance.md.
 """
 
 import datetime
@@ -35,8 +36,15 @@ def say(text):
     print(text, flush=True)
 
 
+def probe():
+    state = muster.probe()
+    say(f"  barrier {state['barrierNanoseconds']:.0f} ns, memcpy {state['memcpyGBs']:.1f} GB/s, "
+        f"load {state['load']:.1f}")
+    return state
+
+
 def measure(row):
-    before = muster.probe()
+    before = probe()
     if before["load"] > len(os.sched_getaffinity(0)):
         say(f"  others are using this machine (load {before['load']:.1f}): figures will not mean much")
     tried = {}
@@ -59,8 +67,8 @@ def measure(row):
         "ours": statistics.median(ours), "peer": statistics.median(theirs), "peerName": best.name,
         "ratio": statistics.median(a / b for a, b in zip(ours, theirs)),
         "runs": {"ours": ours, "peer": theirs, "tried": tried, "beside": beside},
-        "probes": [before, muster.probe()],
-        "machine": machine(), "date": datetime.date.today().isoformat(),
+        "probes": [before, probe()],
+        "machine": machine(), "date": datetime.datetime.now().isoformat(timespec="seconds"),
     }
 
 
@@ -78,17 +86,28 @@ def line(result):
     cells = [result["row"], result["what"], f"{number(result['ours'])} {result['unit']}",
              f"{number(result['peer'])} ({result['peerName']})",
              f"{result['ratio']:.2f} ({min(ratios):.2f}-{max(ratios):.2f})", result["required"], shown,
-             probes, f"{result['date']}, {result['machine']}"]
+             probes, f"{result['date'][:10]}, {result['machine']}"]
     return "| " + " | ".join(cells) + " |\n"
 
 
-def report(results):
-    """Replaces the rows of `results` in the document's table; other rows keep what they last said."""
-    new = {result["row"]: line(result) for result in results}
+def keep(result):
+    """Adds it to those of all runs: by row, in the order of time."""
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+    order = [row.name for row in ROWS]
+    results = sorted([*results, result], key=lambda one: (
+        order.index(one["row"]) if one["row"] in order else len(order), one["row"], one["date"]))
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    temporary = RESULTS.with_suffix(".tmp")
+    temporary.write_text(json.dumps(results, indent=1) + "\n")
+    temporary.replace(RESULTS)
+
+
+def report(result):
+    """Replaces the result's row in the document's table; other rows keep what they last said."""
 
     def table(match):
         old = {text.split(" | ")[0].strip("| "): text for text in match[2].splitlines(True)[2:]}
-        lines = {**old, **new}
+        lines = {**old, result["row"]: line(result)}
         return match[1] + HEADER + "".join(lines[row.name] for row in ROWS if row.name in lines)
 
     muster.REPORT.write_text(re.sub(r"(?s)(<!-- rows -->\n)(.*)(?=<!-- end of rows -->)", table,
@@ -100,7 +119,7 @@ def main(names):
     if unknown:
         sys.exit(f"bench: no row {', '.join(sorted(unknown))}; "
                  f"there are {', '.join(row.name for row in ROWS)}")
-    results, failed = [], False
+    failed = False
     for row in ROWS:
         if names and row.name not in names:
             continue
@@ -111,11 +130,9 @@ def main(names):
             say(f"  failed: {error}")
             failed = True
             continue
-        results.append(result)
         say(f"  ratio {result['ratio']:.2f}; asked for: {result['required'] or 'nothing yet'}")
-        RESULTS.parent.mkdir(parents=True, exist_ok=True)
-        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-        report(results)
+        keep(result)
+        report(result)
     sys.exit(1 if failed else 0)
 
 

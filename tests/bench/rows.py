@@ -45,9 +45,9 @@ class Row:
     unit: str
     required: str                # what issue and README promise, in words
     ours: Callable[[], float]
-    peers: list                  # the fastest of them, tried once, is measured against
+    peers: list                  # the fastest of them is measured against
     beside: list = dataclasses.field(default_factory=list)  # shown, not compared
-    pairs: int = 5
+    pairs: int = 5               # that take turns; fewer where no peer's speed is compared
 
 
 def torch(mode, threads, data):
@@ -131,15 +131,13 @@ ROWS = [
     Row("accuracy-ps", "mnist-mlp, 2 epochs, 1 ps + chief + worker, sync", "test accuracy", "0.965",
         accuracy(), [KERAS_ACCURACY], pairs=1),
     Row("ps-async", "mnist-mlp, 1 ps + 2 trainers on loopback, async", "global steps/s",
-        "15 x TensorFlow's ps", parameter_servers("async"), [TF_ASYNC], pairs=3),
+        "15 x TensorFlow's ps", parameter_servers("async"), [TF_ASYNC]),
     Row("ps-sync", "the same, sync", "global steps/s", "20 x SyncReplicasOptimizer",
-        parameter_servers("sync"), [TF_SYNC], pairs=3),
+        parameter_servers("sync"), [TF_SYNC]),
     Row("ps-async-grpc", "ps-async with MUSTER_SHARED_MEMORY=0", "global steps/s",
-        "5 x TensorFlow's ps", parameter_servers("async", MUSTER_SHARED_MEMORY="0"), [TF_ASYNC],
-        pairs=3),
+        "5 x TensorFlow's ps", parameter_servers("async", MUSTER_SHARED_MEMORY="0"), [TF_ASYNC]),
     Row("ps-sync-grpc", "ps-sync with MUSTER_SHARED_MEMORY=0", "global steps/s",
-        "5 x SyncReplicasOptimizer", parameter_servers("sync", MUSTER_SHARED_MEMORY="0"), [TF_SYNC],
-        pairs=3),
+        "5 x SyncReplicasOptimizer", parameter_servers("sync", MUSTER_SHARED_MEMORY="0"), [TF_SYNC]),
     Row("ps-bandwidth", "49 MB pushed and pulled, 1 worker, 1 ps, shared memory", "GB/s",
         "0.5 x memcpy's four passes", Exchange("", "shm").measure, [Exchange("memcpy", "memcpy")]),
     Row("ps-bandwidth-grpc", "the same by gRPC over loopback", "GB/s", "0.6 x plain TCP",
@@ -166,7 +164,7 @@ ROWS = [
         lambda: disturbance.recovery("ps", 20, "spec.replicaSpecs.ps.replication=2"),
         [Limit("limit", 1)], pairs=1),
     Row("operator-pace", "250 jobs of 4 replicas met at once, until all 1,000 pods exist", "pods/s",
-        "2 x training-operator", *both("podsPerSecond"), pairs=3),
+        "2 x training-operator", *both("podsPerSecond")),
     Row("operator-calls", "calls of the API server that the same takes", "calls a job", "at most 8",
         Burst(operators.MUSTER, "callsPerJob").measure, [Limit("limit", 8)],
         [Burst(operators.PEER, "callsPerJob")], pairs=1),
