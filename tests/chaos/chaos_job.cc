@@ -170,6 +170,7 @@ void ChaosJob::look_after() {
     }
     const int code = *process.wait();
     note(name_of(replica) + " ended with " + std::to_string(code));
+    kills_ += code == 128 + SIGKILL;
     if (code == 0)
       ended_[replica] = code;
     else if (is_permanent(code))
@@ -308,8 +309,15 @@ bool ChaosJob::wait_for_checkpoints(size_t count) {
   return look_after_until([&] { return checkpoints().size() >= count; });
 }
 
-bool ChaosJob::wait_for_log(const Replica& replica, const std::string& text) {
-  return look_after_until([&] { return log(replica).find(text) != std::string::npos; });
+bool ChaosJob::wait_for_log(const Replica& replica, const std::string& text, int times) {
+  return look_after_until([&] { return count_in_log(replica, text) >= times; });
+}
+
+int ChaosJob::count_in_log(const Replica& replica, const std::string& text) const {
+  const std::string all = log(replica);
+  int count = 0;
+  for (size_t at = all.find(text); at != std::string::npos; at = all.find(text, at + 1)) ++count;
+  return count;
 }
 
 Json ChaosJob::result() const {

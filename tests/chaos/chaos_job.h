@@ -98,9 +98,14 @@ class ChaosJob {
   Json result() const;
   // How often it was started.
   int starts(const Replica& replica) const { return starts_.at(replica); }
-  // Looks after the job until its log has `text`; false if that took longer than a minute.
-  bool wait_for_log(const Replica& replica, const std::string& text);
+  // How many processes were seen to have been killed.
+  int kills() const { return kills_; }
+  // Looks after the job until its log has `text` so often; false if that took longer than a minute.
+  bool wait_for_log(const Replica& replica, const std::string& text, int times = 1);
+  // Of all that were started in its place.
   std::string log(const Replica& replica) const { return job_.log(replica.first, replica.second); }
+  // How often its log has `text`.
+  int count_in_log(const Replica& replica, const std::string& text) const;
   // All that replicas listen at.
   std::vector<int> ports() const;
   // The most that each of those that run has used, in MiB.
@@ -121,6 +126,7 @@ class ChaosJob {
   std::vector<Replica> replicas_;
   std::map<Replica, bool> grpc_;
   std::map<Replica, int> starts_;
+  int kills_ = 0;
   std::set<Replica> killed_;                    // and not yet started again
   std::map<Replica, Clock::time_point> again_;  // when who has ended is to be started
   std::map<Replica, int> ended_;
