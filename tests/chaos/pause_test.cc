@@ -9,26 +9,64 @@
 namespace muster::chaos {
 namespace {
 
-class PauseTest : public testing::TestWithParam<const char*> {};
-
-// Nobody takes its place: the others declare it lost, and take it in again.
-TEST_P(PauseTest, WhoWakesUpRejoinsAndCostsNoBit) {
-  const auto& undisturbed = Undisturbed::get();
-  Chance chance;
-  Shape shape;
-  shape.evaluator = std::string(GetParam()) == "evaluator";
-  ChaosJob job(std::string("pause-") + GetParam(), chance, shape);
-  job.start();
-  const Replica replica = chance.one_of(job.of(GetParam()));
-  ASSERT_NO_THROW(job.run_for(chance.uniform(0.2, 0.8) * undisturbed.seconds));
-  job.signal(replica, SIGSTOP);
-  ASSERT_NO_THROW(job.run_for(static_cast<double>(Amount::get().pause.count())));
-  job.signal(replica, SIGCONT);
-  expect_undisturbed_end(job);
+double pause_seconds() {
+  return static_cast<double>(Amount::get().pause.count());
 }
 
-INSTANTIATE_TEST_SUITE_P(Roles, PauseTest, testing::Values("ps", "chief", "worker", "evaluator"),
+class PauseTest : public testing::TestWithParam<const char*> {};
+
+// Nobody takes its place: the others declare it lost, nothing is published without it, and they
+// take it in again.
+TEST_P(PauseTest, WhoWakesUpRejoinsAndCostsNoBit) {
+  const std::string role = GetParam();
+  Chance chance;
+  ChaosJob job("pause-" + role, chance);
+  job.start();
+  const Replica replica = chance.one_of(job.of(role));
+  ASSERT_TRUE(job.wait_for_checkpoints(1 + static_cast<size_t>(chance.uniform(0, 5))));
+  // Who says that it is lost, and in what words; of who is told of the chief any will do.
+  const Replica chief{"chief", 0};
+  const Replica witness = role == "chief" ? Replica{"worker", 0} : chief;
+  const std::string name = replica.first + " " + std::to_string(replica.second);
+  const std::string lost = role == "chief" ? "waiting for the rendezvous" : name + " left";
+  const std::string back = (role == "chief" ? "worker 0" : name) + " joined";
+  const int before = job.count_in_log(witness, lost);
+  job.signal(replica, SIGSTOP);
+  ASSERT_TRUE(job.wait_for_log(witness, lost, before + 1)) << job.log(witness) << job.story();
+  const auto published = job.checkpoints();
+  ASSERT_NO_THROW(job.run_for(pause_seconds()));
+  EXPECT_EQ(job.checkpoints(), published) << job.story();
+  EXPECT_FALSE(job.finished());
+  job.signal(replica, SIGCONT);
+  EXPECT_TRUE(job.wait_for_log(chief, back, 2)) << job.log(chief) << job.story();
+  expect_undisturbed_end(job);
+  EXPECT_EQ(job.starts(replica), 1) << job.story();
+  for (const std::string& checkpoint : job.checkpoints())
+    EXPECT_TRUE(checkpoint.ends_with("-g1")) << checkpoint << job.log(chief);
+}
+
+INSTANTIATE_TEST_SUITE_P(Roles, PauseTest, testing::Values("ps", "chief", "worker"),
                          [](const auto& info) { return std::string(info.param); });
+
+// It is of no group: nobody misses it, and it evaluates what there is when it wakes up.
+TEST(PauseEvaluatorTest, TheJobEndsWithoutItAndItEvaluatesTheEnd) {
+  Chance chance;
+  Shape shape;
+  shape.evaluator = true;
+  ChaosJob job("pause-evaluator", chance, shape);
+  job.start();
+  ASSERT_TRUE(job.wait_for_checkpoints(1 + static_cast<size_t>(chance.uniform(0, 5))));
+  const Replica evaluator{"evaluator", 0};
+  job.signal(evaluator, SIGSTOP);
+  ASSERT_NO_THROW(job.run_for(pause_seconds()));
+  job.signal(evaluator, SIGCONT);
+  expect_undisturbed_end(job);
+  EXPECT_EQ(job.starts(evaluator), 1) << job.story();
+  const Json evaluation =
+      Document::load(job.storage() / "evaluations" / (std::to_string(steps_of(kLong)) + ".json"))
+          .value();
+  EXPECT_TRUE(evaluation["final"].get<bool>()) << job.story();
+}
 
 class ReplaceTest : public testing::TestWithParam<const char*> {};
 
@@ -56,7 +94,7 @@ TEST_P(ReplaceTest, WhoWakesUpInAnothersPlacePublishesNothingAndCostsNoBit) {
   job.signal(replica, SIGSTOP);
   const size_t before = job.checkpoints().size();
   const std::string generation = generation_of(job.checkpoints().front());
-  ASSERT_NO_THROW(job.run_for(static_cast<double>(Amount::get().pause.count())));
+  ASSERT_NO_THROW(job.run_for(pause_seconds()));
   job.replace(replica);
   // With a new chief or ps a generation begins; with a worker the old one goes on.
   ASSERT_TRUE(job.wait_for_checkpoints(before + 1)) << job.story();
@@ -72,6 +110,29 @@ TEST_P(ReplaceTest, WhoWakesUpInAnothersPlacePublishesNothingAndCostsNoBit) {
 
 INSTANTIATE_TEST_SUITE_P(Roles, ReplaceTest, testing::Values("ps", "chief", "worker"),
                          [](const auto& info) { return std::string(info.param); });
+
+// Its twin goes on, and is the one to say what the shards are when it wakes up.
+TEST(ReplaceReplicatedTest, APsThatIsReplacedCostsNoBitAndRestoresNothing) {
+  Chance chance;
+  Shape shape;
+  shape.relayed = true;
+  shape.replication = 2;
+  ChaosJob job("replace-replicated", chance, shape);
+  const Replica chief{"chief", 0};
+  job.start();
+  const Replica replica = chance.one_of(job.of("ps"));
+  ASSERT_TRUE(job.wait_for_checkpoints(1 + static_cast<size_t>(chance.uniform(0, 3))));
+  ASSERT_TRUE(job.wait_for_log(chief, "2 of 2 shards have a second copy")) << job.log(chief);
+  job.signal(replica, SIGSTOP);
+  ASSERT_NO_THROW(job.run_for(chance.uniform(0, 1)));
+  ASSERT_FALSE(job.finished());
+  job.replace(replica);
+  ASSERT_TRUE(job.wait_for_log(chief, "goes on with its copy of shard")) << job.log(chief);
+  job.wake_replaced();
+  expect_undisturbed_end(job);
+  EXPECT_EQ(job.count_in_log(chief, "opened from the beginning"), 1) << job.log(chief);
+  EXPECT_EQ(job.count_in_log(chief, "opened from ckpt-"), 0) << job.log(chief) << job.story();
+}
 
 }  // namespace
 }  // namespace muster::chaos
