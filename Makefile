@@ -46,7 +46,8 @@ test-asan test-tsan: test-%: install  ## All tests under AddressSanitizer+UBSan;
 	ctest --test-dir build/$* -j2 --output-on-failure
 
 chaos: build  ## Jobs that are killed, paused, resized, without storage: CHAOS_RUNS, CHAOS_SEED, CHAOS_TESTS
-	@export MUSTER_CHAOS_RUNS=$(CHAOS_RUNS) MUSTER_CHAOS_PAUSE=$(CHAOS_PAUSE) MUSTER_CHAOS_SEED=$(CHAOS_SEED); \
+	@export MUSTER_CHAOS_ALL=1 MUSTER_CHAOS_RUNS=$(CHAOS_RUNS) MUSTER_CHAOS_PAUSE=$(CHAOS_PAUSE) \
+	  MUSTER_CHAOS_SEED=$(CHAOS_SEED); \
 	seq $(JOBS) | xargs -P $(JOBS) -I{} sh -c 'GTEST_TOTAL_SHARDS=$(JOBS) GTEST_SHARD_INDEX=$$(({} - 1)) \
 	  build/release/bin/chaos --gtest_filter="$(CHAOS_TESTS)"'
 

@@ -30,6 +30,10 @@ TEST(StorageTest, ADiskThatIsFullForAWhileCostsNoBit) {
   repeat([](Chance& chance) {
     ChaosJob job("full-disk", chance);
     SmallDisk disk(job.storage());
+    if (!disk.mounted() && Amount::get().all)
+      FAIL()
+          << "expected a mount namespace of our own, for a disk that can be full; found none: run "
+             "this as root, or where others may have user namespaces";
     if (!disk.mounted())
       GTEST_SKIP() << "no mount namespace here: FaultTest's CallsThatNeedRoom does it without";
     job.start();
