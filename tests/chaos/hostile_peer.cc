@@ -69,13 +69,20 @@ std::string header(const std::string& name, const std::string& value) {
 
 const std::string kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, "");
 
+// Of another job, and of the one that is attacked.
+struct Uid {
+  std::string text;
+  std::string base64;
+};
+const Uid kUids[] = {{"uid-0", "dWlkLTA"}, {"uid-1", "dWlkLTE"}};
+
 // A gRPC call as it goes over the wire. `claimed`: of the message, where that is a lie.
-std::string call(const std::string& path, const std::string& message,
+std::string call(const std::string& path, const Uid& uid, const std::string& message,
                  std::optional<uint32_t> claimed = {}) {
   const std::string headers =
       header(":method", "POST") + header(":scheme", "http") + header(":path", path) +
       header(":authority", "x") + header("te", "trailers") +
-      header("content-type", "application/grpc") + header("muster-job-uid-bin", "dWlkLTA");
+      header("content-type", "application/grpc") + header("muster-job-uid-bin", uid.base64);
   const std::string prefix(1, '\0');
   return kPreface + frame(1, 4, 1, headers) +
          frame(0, 1, 1,
@@ -83,31 +90,38 @@ std::string call(const std::string& path, const std::string& message,
                    message);
 }
 
-// A message that would be right in another job, and the call that it is for.
+// A message that would be right elsewhere, and the call that it is for. Half of those who send it
+// know the job's uid, and nothing else of it.
 std::string strange_call(Random& random) {
+  const Uid& uid = kUids[below(random, 2)];
   const auto lie = below(random, 4) == 0 ? std::optional<uint32_t>(random()) : std::nullopt;
   const auto with = [&](const std::string& method, const google::protobuf::MessageLite& message) {
-    return call("/muster." + method, mutated(random, message.SerializeAsString()), lie);
+    return call("/muster." + method, uid, mutated(random, message.SerializeAsString()), lie);
   };
   PeerMessage peer;
-  peer.mutable_hello()->set_job_uid("uid-0");
+  peer.mutable_hello()->set_job_uid(uid.text);
   peer.mutable_hello()->set_role("ps");
   peer.add_shards()->set_generation(random());
   Push push;
-  push.mutable_hello()->set_job_uid("uid-0");
+  push.mutable_hello()->set_job_uid(uid.text);
   push.set_generation(1);
   push.set_step(random());
   push.set_gradients(noise(random, below(random, 4096)));
   OpenRequest open;
-  open.set_job_uid("uid-0");
+  open.set_job_uid(uid.text);
   open.set_generation(random());
   open.set_members(static_cast<uint32_t>(random()));
   SnapshotRequest snapshot;
   snapshot.set_generation(1);
+  Forward forward;
+  *forward.mutable_hello()->mutable_opening() = open;
+  forward.mutable_hello()->set_incarnation(random());
+  forward.set_floats(random());
+  forward.set_values(noise(random, below(random, 4096)));
   WriteRequest write;
   write.set_generation(1);
   write.set_directory("checkpoints/../../x");
-  switch (below(random, 6)) {
+  switch (below(random, 7)) {
     case 0:
       return with("Rendezvous/Attend", peer);
     case 1:
@@ -118,6 +132,8 @@ std::string strange_call(Random& random) {
       return with("ParameterServer/Snapshot", snapshot);
     case 4:
       return with("ParameterServer/Write", write);
+    case 5:
+      return with("ParameterServer/Follow", forward);
     default:
       return with("Rendezvous/Nothing", peer);
   }
