@@ -33,6 +33,16 @@ void read_message(grpc::ByteBuffer& buffer, ps::WireType wire, Decode decode) {
   ps::from_message(decoded->header);
 }
 
+// What goes to a second copy. The floats lie where the message says; of how many there are in all
+// its chunks only FollowStream judges, by the shard.
+void read_forward(grpc::ByteBuffer& buffer) {
+  const auto decoded = ps::decode_forward(buffer);
+  if (!decoded) return;
+  if (decoded->at_byte + decoded->count * sizeof(float) > buffer.Length()) __builtin_trap();
+  std::vector<float> values(decoded->count);
+  if (!values.empty()) ps::copy_floats(buffer, decoded->at_byte, values, ps::WireType::float32);
+}
+
 // A shard between two members that send whatever these blocks say.
 void drive_shard(const uint8_t* bytes, size_t size) {
   compute::ParameterTensor tensor;
@@ -85,8 +95,8 @@ void consider_offer(const uint8_t* bytes, size_t size) {
 
 }  // namespace
 
-// What a member or a ps may be sent: messages of the exchange, requests and replies in shared
-// memory, and offers of such memory.
+// What a member or a ps may be sent: messages of the exchange and between second copies, requests
+// and replies in shared memory, and offers of such memory.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   if (size < 3) return 0;
   const uint8_t what = *bytes++;
@@ -94,7 +104,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   size -= 2;
   const auto wire = (what & 4) != 0 ? ps::WireType::bfloat16 : ps::WireType::float32;
   grpc::ByteBuffer buffer = buffer_of(bytes, size, length);
-  switch (what % 4) {
+  switch (what >> 6 == 3 ? 4 + what % 2 : what % 4) {
     case 0:
       read_message(buffer, wire, ps::decode_push);
       break;
@@ -103,6 +113,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
       break;
     case 2:
       drive_shard(bytes, size);
+      break;
+    case 4:
+      read_forward(buffer);
+      break;
+    case 5:
+      ps::decode_acknowledgement(buffer);
       break;
     default:
       if (size >= sizeof(ps::ReplyBlock)) {
