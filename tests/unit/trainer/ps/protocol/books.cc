@@ -78,7 +78,7 @@ Shard Books::make_shard(int shard) const {
                                     : Shard::Policy::async;
   shape.shards = setting_.shards;
   shape.backup_workers = static_cast<uint32_t>(setting_.backups);
-  shape.max_staleness = 0;
+  shape.max_staleness = static_cast<uint64_t>(setting_.staleness);
   return Shard(shape, *optimizer_, schedule_);
 }
 

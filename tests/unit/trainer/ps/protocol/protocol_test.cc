@@ -51,18 +51,20 @@ std::vector<std::pair<int, Deviation>> all_faults(const Setting& setting, bool o
   const int seats = setting.shards + setting.members;
   const int streams = setting.shards * (setting.members + 1) + setting.members - 1;
   const std::map<Fault, int> arguments =
-      only_processes ? std::map<Fault, int>{{Fault::kill, 2 * seats}, {Fault::oust, seats}}
-                     : std::map<Fault, int>{{Fault::pick, 6},
-                                            {Fault::kill, 4 * seats},
-                                            {Fault::oust, seats},
-                                            {Fault::pause, seats},
-                                            {Fault::cut, streams},
-                                            {Fault::repeat, streams},
-                                            {Fault::hold, streams},
-                                            {Fault::expire, setting.shards},
-                                            {Fault::fail, 1},
-                                            {Fault::lose, 1},
-                                            {Fault::quit, setting.backups > 0 ? 5 * seats : 0}};
+      only_processes
+          ? std::map<Fault, int>{{Fault::kill, 2 * seats}, {Fault::oust, seats}}
+          : std::map<Fault, int>{{Fault::pick, 6},
+                                 {Fault::kill, 4 * seats},
+                                 {Fault::oust, seats},
+                                 {Fault::pause, seats},
+                                 {Fault::cut, streams},
+                                 {Fault::repeat, streams},
+                                 {Fault::hold, streams},
+                                 {Fault::expire, setting.shards},
+                                 {Fault::fail, 1},
+                                 {Fault::lose, 1},
+                                 {Fault::quit, setting.backups > 0 ? 5 * seats : 0},
+                                 {Fault::part, setting.copies > 1 ? 2 * setting.shards : 0}};
   std::vector<std::pair<int, Deviation>> all;
   for (int at = 0; at < undisturbed.events; ++at)
     for (const auto& [fault, count] : arguments)
@@ -85,6 +87,8 @@ INSTANTIATE_TEST_SUITE_P(SmallJobs, OneFaultTest,
                                          Setting{2, 2, 3, 1, false},
                                          Setting{1, 2, 4, 1, false, 0, true},
                                          Setting{2, 2, 4, 1, false, 0, true},
+                                         Setting{1, 2, 6, 1, false, 0, true, 1, 1},
+                                         Setting{2, 3, 6, 1, false, 0, true, 1, 2},
                                          Setting{2, 2, 3, 1, true, 0, false, 2},
                                          Setting{2, 2, 4, 1, false, 0, false, 2}),
                          [](const auto& info) {
@@ -98,7 +102,8 @@ INSTANTIATE_TEST_SUITE_P(SmallJobs, OneFaultTest,
 
 class OnePsLostTest : public testing::TestWithParam<Setting> {};
 
-// Whatever it is in the middle of: its twin goes on, with no step lost and none repeated.
+// Whatever it is in the middle of: its twin goes on, with no step lost and none repeated. And the
+// other way round where it is the twin that cannot be reached.
 TEST_P(OnePsLostTest, NeverGoesBackToACheckpoint) {
   const Outcome undisturbed = SimulatedJob({GetParam(), {}}, false).run();
   ASSERT_GT(undisturbed.covered_at, 0);
@@ -109,7 +114,7 @@ TEST_P(OnePsLostTest, NeverGoesBackToACheckpoint) {
       for (const Deviation& fault :
            {Deviation{Fault::kill, ps}, Deviation{Fault::kill, ps + seats},
             Deviation{Fault::kill, ps + 2 * seats}, Deviation{Fault::kill, ps + 3 * seats},
-            Deviation{Fault::oust, ps}}) {
+            Deviation{Fault::oust, ps}, Deviation{Fault::part, ps}}) {
         Outcome outcome;
         const Schedule schedule{GetParam(), {{at, fault}}};
         if (!run(schedule, outcome)) return;
@@ -256,6 +261,7 @@ TEST(Protocol, HoldsInRandomSchedules) {
   EXPECT_GT(total.checkpoints, enough);
   EXPECT_GT(total.left_out, enough / 2);
   EXPECT_GT(total.held_back, enough / 50);
+  EXPECT_GT(total.parted, enough / 200);
 }
 
 }  // namespace

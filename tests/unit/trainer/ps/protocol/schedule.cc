@@ -13,6 +13,7 @@ constexpr std::string_view kTwice = "-twice";
 std::string policy_of(const Setting& setting) {
   std::string policy = setting.sync ? "sync" : setting.bounded ? "bounded" : "async";
   if (setting.backups > 0) policy = "backup" + std::to_string(setting.backups);
+  if (setting.staleness > 0) policy += std::to_string(setting.staleness);
   return policy + std::string(setting.copies > 1 ? kTwice : "");
 }
 
@@ -38,6 +39,8 @@ Schedule Schedule::parse(const std::string& text) {
   setting.sync = policy.starts_with("sync") || policy.starts_with("backup");
   if (policy.starts_with("backup1") || policy.starts_with("backup2"))
     setting.backups = policy[6] - '0';
+  if (policy.starts_with("bounded1") || policy.starts_with("bounded2"))
+    setting.staleness = policy[7] - '0';
   if (!in || std::string(mark, 4) != "xx/:" || policy != policy_of(setting))
     throw std::invalid_argument("expected a schedule like \"sync 1x2x3/1: 12k0\", found " + text);
   int at = 0;
@@ -77,6 +80,7 @@ Schedule random_schedule(uint64_t seed) {
   else
     setting.bounded = below(2) == 0;
   if (setting.shards > 1 && setting.backups == 0) setting.copies = 1 + below(2);
+  if (setting.bounded) setting.staleness = below(3);
   return schedule;
 }
 

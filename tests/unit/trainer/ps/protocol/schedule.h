@@ -23,10 +23,11 @@ enum class Fault : char {
   fail = 'f',    // the next operation on the storage fails
   lose = 'l',    // the storage loses its last rename
   quit = 'q',    // a worker without which the group can do dies, or stops, for good
+  part = 't',    // a ps has had no stream to a twin for too long
 };
-constexpr Fault kFaults[] = {Fault::pick,   Fault::kill, Fault::oust,   Fault::pause,
-                             Fault::wake,   Fault::cut,  Fault::repeat, Fault::hold,
-                             Fault::expire, Fault::fail, Fault::lose,   Fault::quit};
+constexpr Fault kFaults[] = {Fault::pick, Fault::kill,   Fault::oust, Fault::pause,  Fault::wake,
+                             Fault::cut,  Fault::repeat, Fault::hold, Fault::expire, Fault::fail,
+                             Fault::lose, Fault::quit,   Fault::part};
 
 struct Deviation {
   Fault fault = Fault::pick;
@@ -43,9 +44,11 @@ struct Setting {
   int backups = 0;       // sync
   bool bounded = false;  // not sync: bounded staleness
   int copies = 1;        // of each shard
+  int staleness = 0;     // bounded: the most
 };
 
-// "sync", "backup1", "async", "bounded"; with two copies of each shard "sync-twice" and so on.
+// "sync", "backup1", "async", "bounded", "bounded1" (the staleness, where it is not 0); with two
+// copies of each shard "sync-twice" and so on.
 std::string policy_of(const Setting& setting);
 
 // One run: a setting, and deviations from the fair order in which things happen by themselves, by

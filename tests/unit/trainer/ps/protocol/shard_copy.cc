@@ -1,5 +1,7 @@
 #include "tests/unit/trainer/ps/protocol/shard_copy.h"
 
+#include <algorithm>
+
 #include "common/error.h"
 #include "tests/unit/trainer/ps/joined.h"
 
@@ -19,9 +21,10 @@ void ShardCopy::exchange(int stream, PushMessage& message) {
   if (session.pending) return;
   session.rank = message.header.rank;
   // Whose place somebody has taken is waited for no more.
-  std::erase_if(computing_, [&](const auto& one) {
-    return one.first != stream && sessions_.at(one.first).rank == session.rank;
+  std::erase_if(computing_, [&](int other) {
+    return other != stream && sessions_.at(other).rank == session.rank;
   });
+  if (message.header.generation == hosted_.shard().generation()) start_clock(stream);
   session.pending =
       message.header.sequence > std::exchange(session.sequence, message.header.sequence);
   const auto id = static_cast<uint64_t>(stream);
@@ -33,20 +36,30 @@ void ShardCopy::exchange(int stream, PushMessage& message) {
     if (session.shares_memory) session.parameters.resize(session.gradients.size());
     const uint64_t before = hosted_.shard().counts().pushes;
     hosted_.shard().push(id, message.header, {session.gradients, session.parameters}, answers_);
-    if (world_.setting().bounded && hosted_.shard().counts().pushes > before)
-      count_for_bound(stream);
+    if (hosted_.shard().counts().pushes > before) {
+      ++clocks_.at(stream);
+      computing_.erase(stream);
+    }
   }
   deliver();
 }
 
-// The staleness is bounded by 0: while a member computes, each of the others may finish a round,
-// and none begins another.
-void ShardCopy::count_for_bound(int stream) {
-  computing_.erase(stream);
-  for (auto& [other, pushes] : computing_)
-    if (sessions_.at(other).rank != sessions_.at(stream).rank && ++pushes[stream] > 1)
-      throw Violation(owner_.name() + ": while a member computed, another one pushed " +
-                      std::to_string(pushes[stream]) + " times");
+// Who comes begins beside the slowest.
+void ShardCopy::start_clock(int stream) {
+  if (clocks_.contains(stream)) return;
+  const auto slowest =
+      std::ranges::min_element(clocks_, {}, [](const auto& one) { return one.second; });
+  clocks_[stream] = slowest == clocks_.end() ? 0 : slowest->second;
+}
+
+// Nobody begins to compute who is further ahead of one that computes than the staleness allows.
+void ShardCopy::check_bound(int stream) {
+  computing_.insert(stream);
+  for (const int other : computing_)
+    if (clocks_.at(stream) - clocks_.at(other) > world_.setting().staleness)
+      throw Violation(owner_.name() + ": a member is given work after " +
+                      std::to_string(clocks_.at(stream)) +
+                      " pushes, while another computes after " + std::to_string(clocks_.at(other)));
 }
 
 void ShardCopy::deliver() {
@@ -55,7 +68,7 @@ void ShardCopy::deliver() {
     const auto found = sessions_.find(static_cast<int>(answer.session));
     if (found == sessions_.end()) continue;
     found->second.pending = false;
-    if (world_.setting().bounded && answer.header.ticket) computing_[found->first];
+    if (world_.setting().bounded && answer.header.ticket) check_bound(found->first);
     ReplyMessage reply{answer.header, {}};
     using Values = Shard::Answer::Values;
     const auto copy = [&](std::span<const float> values) {
@@ -118,10 +131,11 @@ void ShardCopy::end(int stream) {
     return deliver();
   }
   if (!sessions_.contains(stream)) return;
+  computing_.erase(stream);
+  clocks_.erase(stream);
   hosted_.shard().detach(static_cast<uint64_t>(stream), answers_);
   deliver();
   sessions_.erase(stream);
-  computing_.erase(stream);
 }
 
 void ShardCopy::drop_twin() {
@@ -157,12 +171,25 @@ void ShardCopy::reach_twin() {
   world_.network().send(twin_stream_, Side::client, ForwardMessage{greeting.header, {}});
 }
 
+// As TwinLink says it, whose patience is over at once.
+void ShardCopy::lose_twin() {
+  if (hosted_.feed().twin() == 0) return;
+  if (twin_stream_ >= 0) drop_twin();
+  hosted_.lose_twin();
+  deliver();
+  if (hosted_.state().twin_lost())
+    world_.tell(id_, "lost its twin at step", hosted_.shard().step());
+}
+
 Message ShardCopy::open(const OpenRequest& request) {
   OpenReply reply;
   const uint64_t before = hosted_.shard().generation();
   *reply.mutable_state() = hosted_.open(
       request, [this](const OpenRequest& wanted) { return load(wanted); }, answers_);
-  if (reply.state().generation() != before) computing_.clear();
+  if (reply.state().generation() != before) {
+    computing_.clear();
+    clocks_.clear();
+  }
   deliver();
   world_.tell(id_, request.follow() ? "follows in generation" : "opened generation",
               request.generation());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 
 #include "tests/unit/trainer/ps/protocol/process.h"
 #include "trainer/ps/hosted_shard.h"
@@ -30,6 +31,8 @@ class ShardCopy {
   bool wants_twin() const;
   void reach_twin();
   bool is_twin_stream(int stream) const { return stream == twin_stream_; }
+  // Its stream to the twin breaks, and is down for too long; if it has one.
+  void lose_twin();
 
   const HostedShard& hosted() const { return hosted_; }
 
@@ -45,7 +48,8 @@ class ShardCopy {
   void deliver();
   void pump();
   void check();
-  void count_for_bound(int stream);
+  void start_clock(int stream);
+  void check_bound(int stream);
   void drop_twin();
   Shard::Content load(const OpenRequest& request);
 
@@ -62,9 +66,9 @@ class ShardCopy {
   int twin_process_ = -1;
   uint64_t twin_session_ = 0;
   bool refused_ = false;  // by the twin, since we last heard of the group
-  // Bounded staleness, shard 0: who computes, and how often others have pushed since it began: each
-  // by its stream.
-  std::map<int, std::map<int, int>> computing_;
+  // Bounded staleness, shard 0: by stream, how many pushes each has behind it, and who computes.
+  std::map<int, int> clocks_;
+  std::set<int> computing_;
   uint64_t left_out_ = 0;
   uint64_t held_back_ = 0;
 };

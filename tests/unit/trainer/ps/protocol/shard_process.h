@@ -19,6 +19,8 @@ class ShardProcess : public Process {
 
   // Null where it is not home to the shard.
   const HostedShard* hosted(int shard) const;
+  // The n-th of its copies has not reached its twin for too long.
+  void lose_twin(int n) { copies_[static_cast<size_t>(n)]->lose_twin(); }
 
  private:
   ShardCopy* copy_of(uint32_t shard);

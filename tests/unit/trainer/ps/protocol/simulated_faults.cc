@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "tests/unit/trainer/ps/protocol/shard_process.h"
 #include "tests/unit/trainer/ps/protocol/simulated_job.h"
 
 namespace muster::ps::protocol {
@@ -40,6 +41,9 @@ void SimulatedJob::deviate(const Deviation& deviation) {
       return storage_.lose_last_rename();
     case Fault::quit:
       return quit(deviation.argument);
+    case Fault::part:
+      return part(deviation.argument % setting().shards,
+                  deviation.argument / setting().shards % setting().copies);
     default:
       return disturb_stream(deviation);
   }
@@ -86,6 +90,12 @@ void SimulatedJob::quit(int argument) {
   if (how < 4) return kill(static_cast<int>(&seat - seats_.data()), how);
   paused_[static_cast<size_t>(seat.current)] = true;
   stopped_for_good_.insert(seat.current);
+}
+
+void SimulatedJob::part(int ps, int copy) {
+  const int process = process_at({Place::Role::ps, ps});
+  if (process < 0 || paused_[static_cast<size_t>(process)]) return;
+  dynamic_cast<ShardProcess&>(*processes_[static_cast<size_t>(process)]).lose_twin(copy);
 }
 
 void SimulatedJob::disturb_stream(const Deviation& deviation) {

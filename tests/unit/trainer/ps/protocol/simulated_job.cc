@@ -22,6 +22,7 @@ Outcome& Outcome::operator+=(const Outcome& other) {
   checkpoints += other.checkpoints;
   left_out += other.left_out;
   held_back += other.held_back;
+  parted += other.parted;
   loads += other.loads;
   return *this;
 }
@@ -205,6 +206,7 @@ void SimulatedJob::tell(int process, const char* what, uint64_t number) {
   outcome_.loads += std::string_view(what).starts_with("loads");
   outcome_.left_out += std::string_view(what).starts_with("left somebody");
   outcome_.held_back += std::string_view(what).starts_with("held somebody");
+  outcome_.parted += std::string_view(what).starts_with("lost its twin");
   if (std::string_view(what).starts_with("opened the")) {
     ++outcome_.generations;
     storage_.opened(number);
