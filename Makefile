@@ -6,6 +6,7 @@
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 CHAOS_RUNS ?= 50
+CHAOS_SCHEDULES ?= 1000000
 CHAOS_PAUSE ?= 30
 CHAOS_SEED ?= $(shell date +%s)
 CHAOS_TESTS ?= *
@@ -45,7 +46,14 @@ test-asan test-tsan: test-%: install  ## All tests under AddressSanitizer+UBSan;
 	cmake --build build/$* -j$(JOBS)
 	ctest --test-dir build/$* -j2 --output-on-failure
 
-chaos: build  ## Jobs that are killed, paused, resized, without storage: CHAOS_RUNS, CHAOS_SEED, CHAOS_TESTS
+chaos: build  ## CHAOS_SCHEDULES simulated jobs (3 min), jobs killed, paused, ...: CHAOS_RUNS, CHAOS_SEED, CHAOS_TESTS
+	@echo "$(CHAOS_SCHEDULES) simulated jobs"
+	@MUSTER_PROTOCOL_PAIRS=31 build/release/bin/test_protocol --gtest_brief=1 \
+	  --gtest_filter=Protocol.HoldsWithTwoProcessesLost
+	@each=$$(($(CHAOS_SCHEDULES) / $(JOBS))); seed=$$(($(CHAOS_SEED) * 1000003)); \
+	seq $(JOBS) | xargs -P $(JOBS) -I{} sh -c "MUSTER_PROTOCOL_SCHEDULES=$$each \
+	  MUSTER_PROTOCOL_SEED=\$$(($$seed + {} * $$each)) build/release/bin/test_protocol --gtest_brief=1 \
+	  --gtest_filter=Protocol.HoldsInRandomSchedules"
 	@export MUSTER_CHAOS_ALL=1 MUSTER_CHAOS_RUNS=$(CHAOS_RUNS) MUSTER_CHAOS_PAUSE=$(CHAOS_PAUSE) \
 	  MUSTER_CHAOS_SEED=$(CHAOS_SEED); \
 	seq $(JOBS) | xargs -P $(JOBS) -I{} sh -c 'GTEST_TOTAL_SHARDS=$(JOBS) GTEST_SHARD_INDEX=$$(({} - 1)) \

@@ -10,7 +10,7 @@ namespace {
 
 // MUSTER_PROTOCOL_SCHEDULE runs one schedule, and prints what happens in it. MUSTER_PROTOCOL_SEED
 // is the first seed of the random ones, MUSTER_PROTOCOL_SCHEDULES how many there are of them.
-// MUSTER_PROTOCOL_PAIRS: each how manieth pair of faults is tried; 1: all of them (hours).
+// MUSTER_PROTOCOL_PAIRS: each how manieth pair of faults is tried; 1: all of them (ten minutes).
 uint64_t number_from(const char* variable, uint64_t otherwise) {
   const char* text = std::getenv(variable);
   return text ? std::strtoull(text, nullptr, 10) : otherwise;
