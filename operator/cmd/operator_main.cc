@@ -108,9 +108,11 @@ int operate(Flags flags) {
   kube::HttpTransport::Settings settings;
   settings.in_flight = flags.in_flight;
   kube::HttpTransport transport(credentials, registry, settings);
+  settings.in_flight = 1;
+  kube::HttpTransport lease_transport(credentials, registry, settings);
   std::stop_source stop;
   const std::jthread signals([&](const std::stop_token& end) { await_signal(end, stop); });
-  OperatorProcess process(transport, registry, flags.options);
+  OperatorProcess process({transport, lease_transport}, registry, flags.options);
   log::info("watching " + config.server);
   return process.run(stop.get_token()) ? kSuccess : kUnavailable;
 }

@@ -40,21 +40,21 @@ void Bell::wait(uint64_t seen, std::optional<api::Time> until, const std::stop_t
   }
 }
 
-OperatorProcess::OperatorProcess(kube::Transport& transport, prometheus::Registry& registry,
+OperatorProcess::OperatorProcess(Transports transports, prometheus::Registry& registry,
                                  OperatorOptions options)
     : options_(std::move(options)),
       registry_(registry),
-      transport_(transport),
+      transport_(transports.calls),
       metrics_(registry),
-      election_(transport, options_.lease,
+      election_(transports.lease, options_.lease,
                 [this](bool leads) {
                   metrics_.set_leading(leads);
                   log::info(leads ? "this process leads" : "the lease is lost");
                   if (!leads) lost_.request_stop();
                   bell_.ring();
                 }),
-      events_(transport, kComponent),
-      cluster_(transport, options_.cluster, environment()),
+      events_(transport_, kComponent),
+      cluster_(transport_, options_.cluster, environment()),
       controller_(cluster_, report_trouble, {}, &metrics_) {
   add_reflector(cluster_.jobs(), kube::training_jobs(), "");
   add_reflector(cluster_.pods(), kube::pods(), kube::kJobLabel);

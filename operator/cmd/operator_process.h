@@ -47,9 +47,14 @@ class Bell {
 // its lease is over: what it knows may be old, and a new one is quickly there.
 class OperatorProcess {
  public:
-  // `transport` and `registry` (where the transport counts its requests) outlive it.
-  OperatorProcess(kube::Transport& transport, prometheus::Registry& registry,
-                  OperatorOptions options);
+  // Ways to the same server. Renewals of the lease must not wait behind other calls: of those there
+  // may be many, and each may take long.
+  struct Transports {
+    kube::Transport& calls;
+    kube::Transport& lease;
+  };
+  // What `transports` refers to and `registry` (where they count their requests) outlive it.
+  OperatorProcess(Transports transports, prometheus::Registry& registry, OperatorOptions options);
   ~OperatorProcess();
   OperatorProcess(const OperatorProcess&) = delete;
   OperatorProcess& operator=(const OperatorProcess&) = delete;

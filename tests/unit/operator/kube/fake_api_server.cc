@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cctype>
+
 #include "common/json.h"
 
 namespace muster::kube {
@@ -53,10 +55,14 @@ bool is_over(const Json& pod) {
 }
 
 std::string plural_of(const Json& object) {
-  const std::string kind = string_or(object, "kind", "");
-  if (kind == "Pod") return "pods";
-  if (kind == "Service") return "services";
-  return kind == "TrainingJob" ? "trainingjobs" : kind == "Node" ? "nodes" : "podgroups";
+  std::string plural = string_or(object, "kind", "");
+  for (char& letter : plural) letter = static_cast<char>(std::tolower(letter));
+  return plural + "s";
+}
+
+bool is_in_view(const std::string& plural, const Json& object) {
+  return plural == "trainingjobs" ||
+         member(object["metadata"], "labels").contains("muster.dev/job");
 }
 
 }  // namespace
@@ -89,13 +95,14 @@ Response FakeApiServer::answer(const Request& request) {
   const Json body = Json::parse(request.body, nullptr, false);
   switch (request.method) {
     case Method::get: {
+      if (route.name.empty()) return list(route.plural, request);
       const Json* found = find(route.plural, route.name);
       return found ? reply(200, *found) : refuse(404, "NotFound", route.name + " not found");
     }
     case Method::post:
       return create(route, body, !query(request, "dryRun").empty());
     case Method::put:
-      return update_status(route, body);
+      return update(route, body);
     case Method::patch:
       return patch(route, request);
     case Method::remove:
@@ -112,7 +119,7 @@ Json* FakeApiServer::find(const std::string& plural, const std::string& name) {
 
 void FakeApiServer::store(const std::string& plural, Json object, const char* event) {
   object["metadata"]["resourceVersion"] = next_version();
-  log_[plural].push_back(Json{{"type", event}, {"object", object}}.dump());
+  log_[plural].push_back({version_, Json{{"type", event}, {"object", object}}.dump()});
   const std::string name = object["metadata"]["name"];
   if (std::string(event) == "DELETED") {
     objects_[plural].erase(name);
@@ -131,6 +138,23 @@ void FakeApiServer::put(Json object) {
   store(plural, object, is_new ? "ADDED" : "MODIFIED");
 }
 
+// In pages, by name; of pods and services those of jobs.
+Response FakeApiServer::list(const std::string& plural, const Request& request) {
+  const std::string limit = query(request, "limit"), after = query(request, "continue");
+  const size_t most = limit.empty() ? SIZE_MAX : std::stoul(limit);
+  Json items = Json::array();
+  Json metadata = {{"resourceVersion", std::to_string(version_)}};
+  for (const auto& [name, object] : objects_[plural]) {
+    if (name <= after || !is_in_view(plural, object)) continue;
+    if (items.size() == most) {
+      metadata["continue"] = items.back()["metadata"]["name"];
+      break;
+    }
+    items.push_back(object);
+  }
+  return reply(200, {{"metadata", metadata}, {"items", std::move(items)}});
+}
+
 Response FakeApiServer::create(const Route& route, Json object, bool dry_run) {
   const std::string name = object["metadata"]["name"];
   if (find(route.plural, name)) return refuse(409, "AlreadyExists", name + " already exists");
@@ -140,14 +164,15 @@ Response FakeApiServer::create(const Route& route, Json object, bool dry_run) {
   return reply(201, *find(route.plural, name));
 }
 
-Response FakeApiServer::update_status(const Route& route, const Json& object) {
+Response FakeApiServer::update(const Route& route, const Json& object) {
   Json* found = find(route.plural, route.name);
   if (!found) return refuse(404, "NotFound", route.name + " not found");
   if (object["metadata"]["resourceVersion"] != (*found)["metadata"]["resourceVersion"]) {
     return refuse(409, "Conflict", "the object has been modified");
   }
+  const std::string part = route.subresource.empty() ? "spec" : route.subresource;
   Json updated = *found;
-  updated["status"] = object["status"];
+  updated[part] = object[part];
   store(route.plural, updated, "MODIFIED");
   return reply(200, *find(route.plural, route.name));
 }
@@ -287,26 +312,30 @@ void FakeApiServer::end_leaving_pods(int exit_code) {
 }
 
 void FakeApiServer::list(Mirror& mirror, const std::string& plural) {
-  Json items = Json::array();
-  for (const Json& object : objects(plural)) {
-    const bool ours = member(object["metadata"], "labels").contains("muster.dev/job");
-    if (plural == "trainingjobs" || ours) items.push_back(object);
-  }
-  const Json list = {{"metadata", {{"resourceVersion", std::to_string(version_)}}},
-                     {"items", std::move(items)}};
   mirror.begin_list();
-  mirror.add_page(list.dump());
+  mirror.add_page(list(plural, Request()).body);
   mirror.end_list();
   told_[&mirror] = log_[plural].size();
 }
 
 void FakeApiServer::tell(Mirror& mirror, const std::string& plural) {
-  const std::vector<std::string>& log = log_[plural];
+  const std::vector<Line>& log = log_[plural];
   for (size_t& at = told_[&mirror]; at < log.size(); ++at) {
-    const Json line = Json::parse(log[at]);
-    const bool ours = member(line["object"]["metadata"], "labels").contains("muster.dev/job");
-    if (plural == "trainingjobs" || ours) mirror.apply(log[at]);
+    const std::string& line = log[at].text;
+    if (is_in_view(plural, Json::parse(line)["object"])) mirror.apply(line);
   }
+}
+
+std::vector<std::string> FakeApiServer::watch_lines(const std::string& plural,
+                                                    uint64_t after) const {
+  std::vector<std::string> lines;
+  const auto log = log_.find(plural);
+  if (log == log_.end()) return lines;
+  for (const Line& line : log->second) {
+    const bool newer = line.version > after;
+    if (newer && is_in_view(plural, Json::parse(line.text)["object"])) lines.push_back(line.text);
+  }
+  return lines;
 }
 
 int FakeApiServer::count(const std::string& call) const {

@@ -51,6 +51,8 @@ class FakeApiServer final : public Transport {
     return calls_;
   }  // "POST pods", "PUT trainingjobs/status"
   int count(const std::string& call) const;
+  // Lines of a watch of this kind, of what is newer than this resourceVersion.
+  std::vector<std::string> watch_lines(const std::string& plural, uint64_t after) const;
   void forget_calls() { calls_.clear(); }
 
  private:
@@ -58,8 +60,9 @@ class FakeApiServer final : public Transport {
     std::string plural, name, subresource;
   };
   Response answer(const Request& request);
+  Response list(const std::string& plural, const Request& request);
   Response create(const Route& route, Json object, bool dry_run);
-  Response update_status(const Route& route, const Json& object);
+  Response update(const Route& route, const Json& object);
   Response patch(const Route& route, const Request& request);
   Response remove(const Route& route, const Json& options);
   void store(const std::string& plural, Json object, const char* event);
@@ -68,12 +71,12 @@ class FakeApiServer final : public Transport {
   Json* find(const std::string& plural, const std::string& name);
   std::string next_version() { return std::to_string(++version_); }
 
-  struct Event {
-    uint64_t number;
-    std::string line;
+  struct Line {
+    uint64_t version;
+    std::string text;
   };
   std::map<std::string, std::map<std::string, Json>> objects_;  // by plural and name
-  std::map<std::string, std::vector<std::string>> log_;         // watch lines by plural
+  std::map<std::string, std::vector<Line>> log_;                // of watches, by plural
   std::map<const Mirror*, size_t> told_;
   std::vector<std::string> calls_;
   uint64_t version_ = 1000;
