@@ -20,6 +20,10 @@ std::string key_of(const Json& object) {
   return string_or(metadata, "namespace", "") + "/" + string_or(metadata, "name", "");
 }
 
+std::string uid_of(const Json& object) {
+  return string_or(member(object, "metadata"), "uid", "");
+}
+
 std::string attempt_of(const Json& pod) {
   return string_or(member(member(pod, "metadata"), "labels"), kAttemptLabel, "");
 }
@@ -84,12 +88,27 @@ std::optional<std::string> PodWriter::look_who_is_there(const Json& pod) {
   return std::nullopt;
 }
 
+// That the pod has gone, and that its name is another's by now, is as good as done. One that has
+// only changed is shown as it is, for the next look.
+void PodWriter::write(const Pod& pod, const std::function<void()>& call) {
+  try {
+    return call();
+  } catch (const ApiUnavailable& error) {
+    if (error.status().not_found()) return;
+    if (!error.status().conflict()) throw;
+    const auto there = client_.get(pods(), name_of(pod));
+    if (!there || uid_of(*there) != pod.meta.uid) return;
+    take_over(*there);
+    throw;
+  }
+}
+
 void PodWriter::remove(const Pod& pod) {
   Client::RemoveOptions options;
   options.preconditions = {pod.meta.uid, pod.meta.resource_version};
   own_writes_.removed(pod.meta.uid, now_());
   try {
-    client_.remove(pods(), name_of(pod), options);
+    write(pod, [&] { client_.remove(pods(), name_of(pod), options); });
   } catch (...) {
     own_writes_.not_removed(pod.meta.uid);
     throw;
@@ -104,22 +123,20 @@ void PodWriter::untrack(const Pod& pod) {
   const Json patch = Json::array({{{"op", "test"}, {"path", path}, {"value", kTrackingFinalizer}},
                                   {{"op", "remove"}, {"path", path}}});
   try {
-    take_over(client_.patch(pods(), name_of(pod), PatchKind::json, patch, {pod.meta.uid, ""}));
-  } catch (const ApiUnavailable& error) {
-    if (!error.status().not_found()) throw;
+    write(pod, [&] {
+      take_over(client_.patch(pods(), name_of(pod), PatchKind::json, patch, {pod.meta.uid, ""}));
+    });
   } catch (const ApiInvalid& error) {
-    // Another pod of that name, or somebody has changed its finalizers: the view will show which.
+    // Somebody has changed its finalizers: the view will show it.
     throw Unavailable(error.what());
   }
 }
 
 void PodWriter::retire(const Pod& pod) {
   const Json patch = {{"metadata", {{"labels", {{kCurrentLabel, nullptr}}}}}};
-  try {
+  write(pod, [&] {
     take_over(client_.patch(pods(), name_of(pod), PatchKind::merge, patch, {pod.meta.uid, ""}));
-  } catch (const ApiUnavailable& error) {
-    if (!error.status().not_found()) throw;
-  }
+  });
 }
 
 }  // namespace muster::kube

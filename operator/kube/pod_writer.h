@@ -20,6 +20,7 @@ class PodWriter {
   // Nothing if the pod is there now, by us or by somebody who was ahead of us with the same; else
   // whose it is. Throws ApiInvalid too.
   std::optional<std::string> create(const Json& pod);
+  // Of the next three, one that has gone needs nothing any more, nor if its name is another's now.
   // Asks it to leave, or deletes one that has ended. Not if it has changed since it was looked at.
   void remove(const Pod& pod);
   // Takes the tracking finalizer off, if it is there.
@@ -29,6 +30,7 @@ class PodWriter {
 
  private:
   std::optional<std::string> look_who_is_there(const Json& pod);
+  void write(const Pod& pod, const std::function<void()>& call);
   void take_over(const Json& written);
 
   const Client& client_;

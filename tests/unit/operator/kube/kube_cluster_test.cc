@@ -227,10 +227,29 @@ TEST_F(KubeClusterTest, RemovesOnlyThePodThatItLookedAt) {
   world_.settle();
   EXPECT_FALSE(
       server().object("pods", world_.pod("worker-0"))["metadata"].contains("deletionTimestamp"));
-  world_.tells_of_pods = true;
+  EXPECT_EQ(world_.troubles.size(), 1u);
   world_.run_for(1s);
   EXPECT_TRUE(
-      server().object("pods", world_.pod("worker-0"))["metadata"].contains("deletionTimestamp"));
+      server().object("pods", world_.pod("worker-0"))["metadata"].contains("deletionTimestamp"))
+      << "it has been looked at anew, though the view lags";
+}
+
+TEST_F(KubeClusterTest, APodWhoseNameIsAnothersNowHasGone) {
+  start();
+  world_.tells_of_pods = false;
+  const std::string name = world_.pod("worker-0");
+  Json other = server().object("pods", name);
+  other["metadata"]["uid"] = "another";
+  server().put(other);
+  Json job = world_.job();
+  job["spec"]["suspend"] = true;
+  job["metadata"]["generation"] = 2;
+  server().put(job);
+  world_.run_for(2s);
+  EXPECT_THAT(world_.troubles, IsEmpty());
+  EXPECT_GE(server().count("DELETE pods"), 3) << "chief, worker and evaluator are asked to leave";
+  EXPECT_FALSE(server().object("pods", name)["metadata"].contains("deletionTimestamp"));
+  EXPECT_TRUE(is_tracked(server().object("pods", name)));
 }
 
 TEST_F(KubeClusterTest, SuspendsAndResumes) {
