@@ -10,6 +10,7 @@
 #include "common/log.h"
 #include "common/random.h"
 #include "operator/cmd/operator_process.h"
+#include "operator/cmd/operator_release.h"
 #include "operator/kube/http_transport.h"
 
 namespace muster::cmd {
@@ -21,6 +22,8 @@ struct Flags {
   std::string kubeconfig, context;
   int in_flight = 32;
   int lease_seconds = 15;
+  std::string scale_down;  // of release-pods, like the next
+  int timeout_seconds = 120;
 };
 
 std::string own_identity() {
@@ -31,26 +34,20 @@ std::string own_identity() {
   return std::string(name) + "_" + chance;
 }
 
-void add_flags(CLI::App& app, Flags& flags) {
-  OperatorOptions& options = flags.options;
+void add_server_flags(CLI::App& app, Flags& flags) {
   app.add_option("--kubeconfig", flags.kubeconfig,
                  "How to reach the API server; $KUBECONFIG, a pod's service account or "
                  "~/.kube/config where left out");
   app.add_option("--context", flags.context, "Context of the kubeconfig; its current one");
-  app.add_option("--namespace", options.name_space, "Only the jobs of this namespace; all of them");
-  app.add_option("--threads", options.threads, "Jobs looked at at a time")
-      ->check(CLI::Range(1, 256))
-      ->capture_default_str();
+  app.add_option("--namespace", flags.options.name_space,
+                 "Only the jobs of this namespace; all of them");
   app.add_option("--in-flight", flags.in_flight, "Calls of the API server at a time")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
-  app.add_option("--reports-per-second", options.cluster.reports_per_second,
-                 "Writes of progress and of counts of replicas, over all jobs")
-      ->check(CLI::Range(0.1, 10'000.0))
-      ->capture_default_str();
-  app.add_option("--http-address", options.http_address,
-                 "host:port of /metrics, /healthz and /readyz")
-      ->capture_default_str();
+}
+
+void add_lease_flags(CLI::App& app, Flags& flags) {
+  OperatorOptions& options = flags.options;
   app.add_flag("--leader-election,!--no-leader-election", options.elects_leader,
                "Act only while holding a Lease (default); without it one process must be alone");
   app.add_option("--lease-namespace", options.lease.name_space,
@@ -60,6 +57,22 @@ void add_flags(CLI::App& app, Flags& flags) {
                  "How long others wait for a leader that is silent")
       ->check(CLI::Range(3, 600))
       ->capture_default_str();
+}
+
+void add_flags(CLI::App& app, Flags& flags) {
+  OperatorOptions& options = flags.options;
+  add_server_flags(app, flags);
+  add_lease_flags(app, flags);
+  app.add_option("--threads", options.threads, "Jobs looked at at a time")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  app.add_option("--reports-per-second", options.cluster.reports_per_second,
+                 "Writes of progress and of counts of replicas, over all jobs")
+      ->check(CLI::Range(0.1, 10'000.0))
+      ->capture_default_str();
+  app.add_option("--http-address", options.http_address,
+                 "host:port of /metrics, /healthz and /readyz")
+      ->capture_default_str();
   app.add_option("--trainer-image", options.cluster.pods.trainer_image,
                  "Image of replicas whose template names none")
       ->capture_default_str();
@@ -68,6 +81,26 @@ void add_flags(CLI::App& app, Flags& flags) {
       ->check(CLI::IsMember({"Always", "IfNotPresent", "Never"}));
   app.add_option("--cluster-domain", options.cluster.pods.cluster_domain,
                  "Domain of the cluster, as cluster.local, put to replicas' addresses");
+}
+
+const CLI::App& add_release_command(CLI::App& app, Flags& flags) {
+  CLI::App& release = *app.add_subcommand(
+      "release-pods",
+      "Takes the finalizer off the pods of all jobs, so that they can be deleted when no operator "
+      "is there any more; ends with 69 where some are left");
+  add_server_flags(release, flags);
+  add_lease_flags(release, flags);
+  release.add_option("--scale-down", flags.scale_down, "Deployment of the operators, to end first")
+      ->type_name("NAMESPACE/NAME")
+      ->check([](const std::string& text) -> std::string {
+        const size_t slash = text.find('/');
+        const bool good = slash != 0 && slash < text.size() - 1 && slash == text.rfind('/');
+        return good ? "" : "expected NAMESPACE/NAME, found \"" + text + "\"";
+      });
+  release.add_option("--timeout-seconds", flags.timeout_seconds, "How long to try")
+      ->check(CLI::Range(1, 3600))
+      ->capture_default_str();
+  return release;
 }
 
 void settle_lease(Flags& flags, const kube::Config& config) {
@@ -100,21 +133,43 @@ void block_signals() {
   ::signal(SIGPIPE, SIG_IGN);
 }
 
-int operate(Flags flags) {
+int operate(OperatorProcess::Transports transports, prometheus::Registry& registry,
+            const Flags& flags, const std::stop_token& stop) {
+  OperatorProcess process(transports, registry, flags.options);
+  return process.run(stop) ? kSuccess : kUnavailable;
+}
+
+int release(OperatorProcess::Transports transports, const Flags& flags,
+            const std::stop_token& stop) {
+  const size_t slash = flags.scale_down.find('/');
+  ReleaseOptions options;
+  options.name_space = flags.options.name_space;
+  if (slash != std::string::npos) {
+    options.deployment = {flags.scale_down.substr(0, slash), flags.scale_down.substr(slash + 1)};
+  }
+  options.elects_leader = flags.options.elects_leader;
+  options.lease = flags.options.lease;
+  options.at_a_time = flags.in_flight;
+  options.timeout = std::chrono::seconds(flags.timeout_seconds);
+  release_pods(transports.calls, transports.lease, options, stop);
+  return kSuccess;
+}
+
+int connect(Flags flags, bool releases) {
   const kube::Config config = kube::find_config(flags.kubeconfig, flags.context);
   settle_lease(flags, config);
   kube::Credentials credentials(config);
   prometheus::Registry registry;
   kube::HttpTransport::Settings settings;
   settings.in_flight = flags.in_flight;
-  kube::HttpTransport transport(credentials, registry, settings);
+  kube::HttpTransport calls(credentials, registry, settings);
   settings.in_flight = 1;
-  kube::HttpTransport lease_transport(credentials, registry, settings);
+  kube::HttpTransport lease(credentials, registry, settings);
   std::stop_source stop;
   const std::jthread signals([&](const std::stop_token& end) { await_signal(end, stop); });
-  OperatorProcess process({transport, lease_transport}, registry, flags.options);
-  log::info("watching " + config.server);
-  return process.run(stop.get_token()) ? kSuccess : kUnavailable;
+  log::info("the API server is " + config.server);
+  if (releases) return release({calls, lease}, flags, stop.get_token());
+  return operate({calls, lease}, registry, flags, stop.get_token());
 }
 
 int run(int argc, char** argv) {
@@ -124,6 +179,7 @@ int run(int argc, char** argv) {
   CLI::App app("Runs TrainingJobs on Kubernetes.", "muster-operator");
   app.set_version_flag("--version", "muster-operator " MUSTER_VERSION);
   add_flags(app, flags);
+  const CLI::App& release_command = add_release_command(app, flags);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -131,7 +187,7 @@ int run(int argc, char** argv) {
   }
   log::initialize("muster-operator");
   try {
-    return operate(std::move(flags));
+    return connect(std::move(flags), release_command.parsed());
   } catch (const Invalid& error) {
     log::error(error.what());
     return error.exit_code();

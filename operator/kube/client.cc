@@ -1,8 +1,7 @@
 #include "operator/kube/client.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
+#include <iterator>
 
 #include "common/json.h"
 #include "common/pause.h"
@@ -122,9 +121,8 @@ std::optional<Json> Client::get(const Resource& resource, const ObjectName& obje
   }
 }
 
-std::vector<Json> Client::list(const Resource& resource, const std::string& name_space,
-                               const ListOptions& options) const {
-  std::vector<Json> items;
+void Client::list_pages(const Resource& resource, const std::string& name_space,
+                        const ListOptions& options, const OnPage& on_page) const {
   std::string next;
   do {
     Request request;
@@ -137,12 +135,21 @@ std::vector<Json> Client::list(const Resource& resource, const std::string& name
     if (options.limit > 0) add("limit", std::to_string(options.limit));
     add("continue", next);
     Json page = answer(request);
+    next = string_or(member(page, "metadata"), "continue", "");
+    std::vector<Json> items;
     if (page.contains("items") && page["items"].is_array()) {
       for (Json& item : page["items"]) items.push_back(std::move(item));
     }
-    next = string_or(member(page, "metadata"), "continue", "");
+    on_page(std::move(items));
   } while (!next.empty());
-  return items;
+}
+
+std::vector<Json> Client::list(const Resource& resource, const std::string& name_space,
+                               const ListOptions& options) const {
+  std::vector<Json> all;
+  list_pages(resource, name_space, options,
+             [&](std::vector<Json> items) { std::ranges::move(items, std::back_inserter(all)); });
+  return all;
 }
 
 Json Client::create(const Resource& resource, const Json& object,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -56,8 +57,12 @@ class Client {
   // Live: never from a cache.
   std::optional<Json> get(const Resource& resource, const ObjectName& object) const;
 
-  // Every item, page by page; an empty namespace means all of them. For objects kept in view use a
-  // Reflector instead.
+  // Every item, a page at a time; an empty namespace means all of them. For objects kept in view
+  // use a Reflector instead.
+  using OnPage = std::function<void(std::vector<Json> items)>;
+  void list_pages(const Resource& resource, const std::string& name_space,
+                  const ListOptions& options, const OnPage& on_page) const;
+  // The same, all together.
   std::vector<Json> list(const Resource& resource, const std::string& name_space,
                          const ListOptions& options) const;
 

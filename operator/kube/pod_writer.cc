@@ -42,6 +42,14 @@ Pod trimmed(const Json& pod) {
 
 }  // namespace
 
+Json untracking_patch(const Pod& pod) {
+  const auto place = std::ranges::find(pod.meta.finalizers, kTrackingFinalizer);
+  const std::string path =
+      "/metadata/finalizers/" + std::to_string(place - pod.meta.finalizers.begin());
+  return Json::array({{{"op", "test"}, {"path", path}, {"value", kTrackingFinalizer}},
+                      {{"op", "remove"}, {"path", path}}});
+}
+
 std::string owner_uid_of(const Json& object) {
   return string_or(controller_of(object), "uid", "");
 }
@@ -116,15 +124,11 @@ void PodWriter::remove(const Pod& pod) {
 }
 
 void PodWriter::untrack(const Pod& pod) {
-  const auto place = std::ranges::find(pod.meta.finalizers, kTrackingFinalizer);
-  if (place == pod.meta.finalizers.end()) return;
-  const std::string path =
-      "/metadata/finalizers/" + std::to_string(place - pod.meta.finalizers.begin());
-  const Json patch = Json::array({{{"op", "test"}, {"path", path}, {"value", kTrackingFinalizer}},
-                                  {{"op", "remove"}, {"path", path}}});
+  if (!is_tracked(pod)) return;
   try {
     write(pod, [&] {
-      take_over(client_.patch(pods(), name_of(pod), PatchKind::json, patch, {pod.meta.uid, ""}));
+      take_over(client_.patch(pods(), name_of(pod), PatchKind::json, untracking_patch(pod),
+                              {pod.meta.uid, ""}));
     });
   } catch (const ApiInvalid& error) {
     // Somebody has changed its finalizers: the view will show it.

@@ -39,6 +39,9 @@ class PodWriter {
   const Now now_;
 };
 
+// JSON patch that takes the tracking finalizer off a pod that has it.
+Json untracking_patch(const Pod& pod);
+
 // The text of whose an object is, for people: "Pod lab/x of Job y", or "... of nobody".
 std::string describe_owner(const Json& object);
 

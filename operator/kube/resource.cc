@@ -46,6 +46,9 @@ Resource events() {
 Resource leases() {
   return {"coordination.k8s.io", "v1", "leases", "Lease"};
 }
+Resource deployments() {
+  return {"apps", "v1", "deployments", "Deployment"};
+}
 Resource training_jobs() {
   return {"muster.dev", "v1alpha1", "trainingjobs", "TrainingJob"};
 }

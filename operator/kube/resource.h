@@ -23,6 +23,7 @@ Resource pods();
 Resource services();
 Resource events();
 Resource leases();
+Resource deployments();
 Resource training_jobs();  // muster.dev/v1alpha1
 
 }  // namespace muster::kube

@@ -41,6 +41,8 @@ CASES = {
                "podAnnotations.a=b", "commonLabels.c=d", "imagePullSecrets[0].name=pull", "clusterDomain=cluster.local",
                "podDisruptionBudget.maxUnavailable=50%", "extraArgs={--version}"],
     "borrowed account": ["serviceAccount.create=false", "serviceAccount.name=mine", "rbac.create=false"],
+    "one namespace for all": ["watchNamespace=muster-system"],
+    "no hook": ["uninstall.releasePods=false"],
 }
 
 
@@ -76,6 +78,10 @@ def prometheus_operator():
 
 def kinds(items, *wanted):
     return [item for item in items if item["kind"] in wanted]
+
+
+def hook(items, when):
+    return [item for item in items if item["metadata"].get("annotations", {}).get("helm.sh/hook") == when]
 
 
 def operator(items):
@@ -147,9 +153,9 @@ class Rendered(unittest.TestCase):
         self.assertIn("incompatible with Kubernetes v1.28.9", result.stderr)
 
     def test_rights_are_the_clusters_or_the_namespaces(self):
-        everywhere = objects()
+        everywhere = objects([], "--no-hooks")
         self.assertEqual([item["metadata"]["name"] for item in kinds(everywhere, "ClusterRoleBinding")], ["muster"])
-        some = objects(CASES["namespaced"], "--skip-tests")
+        some = objects(CASES["namespaced"], "--no-hooks")
         self.assertEqual(kinds(some, "ClusterRole", "ClusterRoleBinding"), [])
         self.assertEqual(sorted(item["metadata"]["namespace"] for item in kinds(some, "Role")),
                          ["muster-system", "team-a"])
@@ -173,6 +179,49 @@ class Rendered(unittest.TestCase):
         self.assertEqual([edit["metadata"]["labels"].get(to + role) for role in ("view", "edit", "admin")],
                          [None, "true", "true"])
         self.assertEqual({verb for rule in view["rules"] for verb in rule["verbs"]}, {"get", "list", "watch"})
+
+    def test_pods_are_released_before_anything_is_deleted(self):
+        items = hook(objects(), "pre-delete")
+        self.assertEqual([item["kind"] for item in items],
+                         ["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "Job"])
+        weights = [int(item["metadata"]["annotations"]["helm.sh/hook-weight"]) for item in items]
+        self.assertEqual(weights, sorted(set(weights)))
+        job = kinds(items, "Job")[0]["spec"]
+        pod = job["template"]["spec"]
+        self.assertEqual(pod["containers"][0]["args"],
+                         ["release-pods", "--timeout-seconds=120", "--scale-down=muster-system/muster",
+                          "--lease-namespace=muster-system", "--lease-name=muster"])
+        self.assertEqual(pod["containers"][0]["image"], operator(objects())["containers"][0]["image"])
+        self.assertNotIn("component: operator", json.dumps(job["template"]["metadata"]["labels"]))
+        self.assertLess(job["activeDeadlineSeconds"], 300)  # Helm's own
+        self.assertEqual(hook(objects(CASES["no hook"]), "pre-delete"), [])
+
+    def test_who_releases_pods_may_do_little_else(self):
+        def rights(sets):
+            roles = kinds(hook(objects(sets), "pre-delete"), "ClusterRole", "Role")
+            return {(item["kind"], item["metadata"].get("namespace")):
+                    {(resource, verb) for rule in item["rules"] for resource in rule["resources"] for verb in rule["verbs"]}
+                    for item in roles}
+
+        pods = {("pods", "list"), ("pods", "patch")}
+        lead = {("deployments/scale", "patch"), ("leases", "create"), ("leases", "get"), ("leases", "update")}
+        self.assertEqual(rights([]), {("ClusterRole", None): pods, ("Role", "muster-system"): lead})
+        self.assertEqual(rights(CASES["namespaced"]), {("Role", "team-a"): pods, ("Role", "muster-system"): lead})
+        self.assertEqual(rights(CASES["alone"])[("Role", "muster-system")],
+                         {("deployments/scale", "patch"), ("pods", "list")})
+        names = {(item["kind"], item["metadata"]["name"]) for item in hook(objects(CASES["one namespace for all"]), "pre-delete")}
+        self.assertEqual(len(names), 6, names)
+        borrowed = hook(objects(CASES["borrowed account"]), "pre-delete")
+        self.assertEqual([item["kind"] for item in borrowed], ["Job"])
+        self.assertEqual(borrowed[0]["spec"]["template"]["spec"]["serviceAccountName"], "mine")
+
+    def test_who_releases_pods_is_told_how_operators_agree(self):
+        def words(case):
+            return kinds(hook(objects(CASES[case]), "pre-delete"), "Job")[0]["spec"]["template"]["spec"]["containers"][0]["args"]
+
+        self.assertIn("--no-leader-election", words("alone"))
+        self.assertFalse([word for word in words("alone") if word.startswith("--lease")])
+        self.assertIn("--namespace=team-a", words("namespaced"))
 
     def test_a_digest_wins_over_a_tag(self):
         digest = "sha256:" + "0" * 64
@@ -354,10 +403,12 @@ class OnAnApiServer(unittest.TestCase):
         self.check(tests[0]["data"]["job.yaml"])
 
     def test_a_pod_of_the_operator_passes_the_restricted_standard(self):
-        pod = operator(objects())
-        pod["serviceAccountName"] = "default"
-        manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "operator", "namespace": "muster-system"}, "spec": pod}
-        self.check(json.dumps(manifest))
+        releases = kinds(hook(objects(), "pre-delete"), "Job")[0]["spec"]["template"]["spec"]
+        for pod in (releases, operator(objects())):
+            pod["serviceAccountName"] = "default"
+            manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "operator", "namespace": "muster-system"},
+                        "spec": pod}
+            self.check(json.dumps(manifest))
         pod["containers"][0]["securityContext"]["allowPrivilegeEscalation"] = True
         with self.assertRaisesRegex(AssertionError, "violates PodSecurity"):
             self.check(json.dumps(manifest))

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <optional>
 #include <string>
 
 #include "common/document.h"
@@ -34,6 +35,15 @@ class OperatorTest : public testing::Test {
                                  server_.kubeconfig(), "--http-address", kAddress,
                                  "--lease-seconds", "5"},
         std::map<std::string, std::string>{}, scratch() / "operator.log", Process::Limits{});
+  }
+
+  // muster-operator release-pods, to its end.
+  std::optional<int> release_pods(const std::string& seconds) {
+    return Process({MUSTER_BINARY_DIR "/bin/muster-operator", "release-pods", "--kubeconfig",
+                    server_.kubeconfig(), "--scale-down", "default/operators", "--lease-seconds",
+                    "5", "--timeout-seconds", seconds},
+                   {}, scratch() / "release.log", Process::Limits{})
+        .wait();
   }
 
   std::string run(const std::vector<std::string>& arguments, const std::string& input = "") {
@@ -150,6 +160,23 @@ TEST_F(OperatorTest, AnotherOneGoesOnWhenItIsKilled) {
   start();
   wait_for("SuccessCriteriaMet", "mnist");
   EXPECT_TRUE(eventually([&] { return pods("muster.dev/role=chief").empty(); }));
+}
+
+TEST_F(OperatorTest, ReleasesPodsOnceNoOperatorActs) {
+  run({"create", "deployment", "operators", "--image=muster", "--replicas=2"});
+  submit("mnist");
+  ASSERT_TRUE(eventually([&] { return pods().size() == 4; }));
+  EXPECT_EQ(release_pods("2"), 69) << "an operator leads";
+  for (const Json& pod : pods()) EXPECT_TRUE(pod["metadata"].contains("finalizers"));
+  EXPECT_EQ(run({"get", "deployment", "operators", "-o", "jsonpath={.spec.replicas}"}), "0");
+
+  operator_->signal(SIGKILL);
+  operator_->wait();
+  EXPECT_EQ(release_pods("60"), 0);
+  EXPECT_EQ(pods().size(), 4U);
+  run({"delete", "pods", "--all", "--grace-period=0", "--force", "--timeout=60s"});
+  EXPECT_TRUE(pods().empty());
+  EXPECT_EQ(release_pods("60"), 0) << "again, with nothing to do";
 }
 
 TEST_F(OperatorTest, GivesUpItsLeaseWhenAskedToLeave) {
