@@ -24,11 +24,15 @@ class EpochSums {
   // The mean loss of a training that stands in `epoch`: of the last whole epoch, else of what was
   // trained on of the first one; nothing where that is not known.
   std::optional<double> train_loss(uint64_t epoch) const;
+  // The same of the rows that were classified as they should be: their share.
+  std::optional<double> train_accuracy(uint64_t epoch) const;
   const Epoch& newest() const { return newest_; }
   // Those that any rows were of, in order.
   std::vector<Epoch> known() const;
 
  private:
+  compute::LossSums last_whole(uint64_t epoch) const;
+
   Epoch newest_;
   Epoch before_;
 };

@@ -160,13 +160,15 @@ Json Leader::conclude(const std::optional<checkpoint::Store::Found>& final,
                       const checkpoint::Position& position) {
   const compute::ParameterLayout& layout = assembly_.engine->layout();
   const auto parameters = assembly_.engine->parameters();
-  const std::optional<double> train_loss = position.sums.train_loss(position.epoch);
+  const auto known = [](std::optional<double> value) { return value ? Json(*value) : Json(); };
   Json result = {{"step", position.step},
                  {"epochs", position.epoch},
-                 {"trainLoss", train_loss ? Json(*train_loss) : Json()},
+                 {"trainLoss", known(position.sums.train_loss(position.epoch))},
                  {"trainSeconds", recorder_.train_seconds()},
                  {"examplesPerSecond", recorder_.examples_per_second()},
                  {"stepsPerSecond", recorder_.steps_per_second()}};
+  if (recorder_options(assembly_.spec()).classification)
+    result["trainAccuracy"] = known(position.sums.train_accuracy(position.epoch));
   const Json rate = result["stepsPerSecond"];
   result["secondsPerBatch"] = rate.is_number() ? Json(1.0 / rate.get<double>()) : Json();
   if (final) {

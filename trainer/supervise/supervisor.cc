@@ -96,6 +96,8 @@ Json final_progress(const std::filesystem::path& result) {
   Json progress = {{"step", step}, {"totalSteps", step}, {"etaSeconds", 0}};
   if (const Json& loss = member(read, "trainLoss"); loss.is_number())
     progress["loss"] = fmt::format("{:.6g}", loss.get<double>());
+  if (const Json& accuracy = member(read, "trainAccuracy"); accuracy.is_number())
+    progress["metrics"]["accuracy"] = accuracy;
   return progress;
 }
 

@@ -71,10 +71,12 @@ TEST_F(SupervisorTest, ASuccessEndsIt) {
 
 TEST_F(SupervisorTest, ASuccessLeavesWhereTrainingEnded) {
   const std::string write =
-      "echo '{\"step\": 1564, \"trainLoss\": 0.25}' >$MUSTER_STORAGE/result.json";
+      "echo '{\"step\": 1564, \"trainLoss\": 0.25, \"trainAccuracy\": 0.975}' "
+      ">$MUSTER_STORAGE/result.json";
   EXPECT_EQ(supervise(write)->wait(), 0);
   EXPECT_EQ(message().progress, Json::parse(R"(
-      {"step": 1564, "totalSteps": 1564, "etaSeconds": 0, "loss": "0.25"})"));
+      {"step": 1564, "totalSteps": 1564, "etaSeconds": 0, "loss": "0.25",
+       "metrics": {"accuracy": 0.975}})"));
   EXPECT_EQ(supervise("exit 65")->wait(), 65);
   EXPECT_TRUE(message().progress.is_null());
 }

@@ -44,6 +44,17 @@ TEST(EpochSumsTest, NeverComeToMoreThanTheyMaySay) {
   EXPECT_TRUE(epochs.of(0).plausible());
 }
 
+TEST(TrainAccuracy, IsOfTheSameRowsAsTheLoss) {
+  EpochSums epochs;
+  compute::LossSums right = sums(20, 10);
+  right.correct = 8;
+  epochs.add(3, right);
+  EXPECT_EQ(epochs.train_accuracy(3), 0.8);
+  epochs.add(4, sums(1, 2));
+  EXPECT_EQ(epochs.train_accuracy(4), 0.8);
+  EXPECT_EQ(epochs.train_accuracy(7), std::nullopt);
+}
+
 TEST(TrainLoss, OfNothingIsNotKnown) {
   EXPECT_EQ(EpochSums().train_loss(0), std::nullopt);
   EXPECT_EQ(EpochSums().train_loss(2), std::nullopt);

@@ -71,8 +71,9 @@ TEST(AloneProcessTest, LearnsAndWritesWhatOthersRead) {
   const Json result = train_alone(folder, write_training(folder, "epochs: 30\n"));
   const fs::path job = folder / "job";
   EXPECT_GT(result["validation"]["accuracy"].get<double>(), 0.8);
-  for (const char* field : {"step", "epochs", "trainLoss", "weightsDigest", "checkpoint", "model",
-                            "trainSeconds", "examplesPerSecond", "secondsPerBatch"})
+  for (const char* field :
+       {"step", "epochs", "trainLoss", "trainAccuracy", "weightsDigest", "checkpoint", "model",
+        "trainSeconds", "examplesPerSecond", "secondsPerBatch"})
     EXPECT_TRUE(result.contains(field)) << field;
   const Json evaluation = Document::load(job / "evaluations" / "330.json").value();
   EXPECT_TRUE(evaluation["final"].get<bool>());
