@@ -11,12 +11,14 @@ tools=$here/../../build/tools
 . "$here/processes.sh"
 
 # What is usually the machine's is the node's: its name; sockets and CNI's leases, empty after each start; logs;
-# and what the kubelet wants the kernel's settings to be, which it finds here and so leaves the kernel's alone.
+# the folder where a kubelet, wherever its own is, waits for device plugins; and what the kubelet wants the kernel's
+# settings to be, which it finds here and so leaves the kernel's alone.
 leave_the_machine_alone() {
   local setting file
   hostname "$name"
-  mkdir -p "$folder/log" "$folder/sysctl"
+  mkdir -p "$folder/log" "$folder/sysctl" /var/lib/kubelet
   mount -t tmpfs tmpfs /run
+  mount -t tmpfs tmpfs /var/lib/kubelet
   mount --bind "$folder/log" /var/log
   for setting in vm/overcommit_memory=1 vm/panic_on_oom=0 kernel/panic=10 kernel/panic_on_oops=1 \
     kernel/keys/root_maxkeys=1000000 kernel/keys/root_maxbytes=25000000; do
