@@ -9,14 +9,19 @@ import pytest
 from cluster import ROOT, Cluster, run
 
 
+KEEP = "MUSTER_E2E_KEEP" in os.environ
+
+
 @pytest.fixture(scope="session")
 def cluster():
-    """Two nodes. MUSTER_E2E_KEEP leaves them and the namespaces, to look at: MUSTER_CLUSTER=e2e cluster.sh."""
+    """Two nodes. MUSTER_E2E_KEEP leaves them, with all that the tests made, to look at (MUSTER_CLUSTER=e2e
+    cluster.sh), and takes them as they are if an earlier run has left them."""
     it = Cluster("e2e")
-    it("down")
-    it("up", "2")
+    if not (KEEP and it.kubeconfig.exists()):
+        it("down")
+        it("up", "2")
     yield it
-    if "MUSTER_E2E_KEEP" not in os.environ:
+    if not KEEP:
         it("down")
 
 
@@ -24,8 +29,10 @@ def cluster():
 def muster(cluster):
     """The chart on the cluster, with images made of build/release/bin, or of $BINARIES. Its namespace."""
     name = "muster-system"
+    if KEEP and "muster" in cluster.helm("list", "--short", namespace=name):
+        return name
     run([ROOT / "docker/build"], timeout=600)
-    cluster("load", *sorted((ROOT / "build/images").glob("*.tar")))
+    cluster("load", *sorted((ROOT / "build/images").glob("muster-*.tar")))
     cluster.helm("install", "muster", ROOT / "charts/muster", "--create-namespace", "--wait", "--timeout", "120s",
                  namespace=name, timeout=180)
     return name
@@ -36,18 +43,27 @@ def namespace(cluster):
     name = f"test-{uuid.uuid4().hex[:8]}"
     cluster.kubectl("create", "namespace", name)
     yield name
-    if "MUSTER_E2E_KEEP" not in os.environ:
+    if not KEEP:
         cluster.kubectl("delete", "namespace", name, "--wait=false")
+
+
+def run_mnist(folder, epochs):
+    program = ROOT / os.environ.get("BINARIES", "build/release/bin") / "muster"
+    run([program, "run", jobs.EXAMPLES / "mnist-mlp.yaml", "--directory", folder,
+         "--set", "spec.training.threads=1", "--set", f"spec.training.epochs={epochs}"], timeout=600)
+    return json.loads((folder / "summary.json").read_text())
 
 
 @pytest.fixture(scope="session")
 def summary_of_run(tmp_path_factory):
     """What `muster run` makes of jobs.mnist() on this machine."""
-    folder = tmp_path_factory.mktemp("run") / "mnist"
-    program = ROOT / os.environ.get("BINARIES", "build/release/bin") / "muster"
-    run([program, "run", jobs.EXAMPLES / "mnist-mlp.yaml", "--directory", folder,
-         "--set", "spec.training.threads=1"], timeout=600)
-    return json.loads((folder / "summary.json").read_text())
+    return run_mnist(tmp_path_factory.mktemp("run") / "mnist", epochs=2)
+
+
+@pytest.fixture(scope="session")
+def summary_of_longer_run(tmp_path_factory):
+    """The same of jobs.mnist(jobs.LONGER)."""
+    return run_mnist(tmp_path_factory.mktemp("run") / "mnist", epochs=jobs.LONGER)
 
 
 @pytest.fixture
@@ -56,5 +72,5 @@ def storage(cluster, namespace, tmp_path):
     folder = tmp_path / "storage"
     jobs.claim_storage(cluster, namespace, folder)
     yield folder
-    if "MUSTER_E2E_KEEP" not in os.environ:
+    if not KEEP:
         cluster.kubectl("delete", "persistentvolume", namespace, "--wait=false")

@@ -4,10 +4,12 @@ import json
 import pathlib
 
 import yaml
-from cluster import ROOT, eventually
+from cluster import ROOT, Failed, eventually
 
 EXAMPLES = ROOT / "examples"
 STORAGE = "storage"
+NAME = "mnist-mlp"
+LONGER = 8  # epochs of a job that has time to lose a replica of each role
 
 
 def claim_storage(cluster, namespace, folder):
@@ -25,10 +27,12 @@ def claim_storage(cluster, namespace, folder):
                  "volumeName": namespace}}, namespace=namespace)
 
 
-def mnist():
-    """examples/mnist-mlp.yaml, with its data at /data in every replica and its storage on the claim."""
+def mnist(epochs=2, memory=None):
+    """examples/mnist-mlp.yaml, with its data at /data in every replica and its storage on the claim; of so many
+    epochs, and replicas of at most so much memory."""
     job = yaml.safe_load((EXAMPLES / "mnist-mlp.yaml").read_text())
     training = job["spec"]["training"]
+    training["epochs"] = epochs
     training["threads"] = 1  # the bits of a result depend on it
     for part in training["data"].values():
         for name, path in part["idx"].items():
@@ -36,6 +40,8 @@ def mnist():
     job["spec"]["storage"] = {"volume": {"persistentVolumeClaim": {"claimName": STORAGE}}}
     volume = {"name": "data", "hostPath": {"path": str(EXAMPLES / "data/mnist"), "type": "Directory"}}
     container = {"name": "trainer", "volumeMounts": [{"name": "data", "mountPath": "/data", "readOnly": True}]}
+    if memory:
+        container["resources"] = {"limits": {"memory": memory}}
     for replica in job["spec"]["replicaSpecs"].values():
         replica["template"] = {"spec": {"containers": [container], "volumes": [volume]}}
     return job
@@ -53,6 +59,39 @@ def await_step(cluster, namespace, job, step):
         status = cluster.get("trainingjob", job, namespace=namespace).get("status", {})
         return status.get("progress", {}).get("step", 0) >= step
     eventually(is_there, within=240)
+
+
+def step(cluster, namespace, job):
+    """How far the job's chief says to have come; None while it says nothing."""
+    for pod in pods(cluster, namespace, job, "chief"):
+        path = f"/api/v1/namespaces/{namespace}/pods/{pod['metadata']['name']}:8080/proxy/progress"
+        try:
+            return json.loads(cluster.kubectl("get", "--raw", path))["step"]
+        except Failed:
+            continue
+    return None
+
+
+def await_next_step(cluster, namespace, job):
+    """Until the chief has come further than it is now, or than it begins with."""
+    first = eventually(lambda: step(cluster, namespace, job))
+    eventually(lambda: (step(cluster, namespace, job) or 0) > first)
+
+
+def events(cluster, namespace, job):
+    """Reason and message of each event of the job, as "<reason>: <message>"."""
+    selector = f"involvedObject.kind=TrainingJob,involvedObject.name={job}"
+    found = cluster.get("events", "--field-selector", selector, namespace=namespace)
+    return [f"{event['reason']}: {event['message']}" for event in found]
+
+
+def await_event(cluster, namespace, job, *words):
+    """Until there is one event with all these words."""
+    def is_there():
+        told = events(cluster, namespace, job)
+        assert any(all(word in event for word in words) for event in told), f"no event with {words} in {told}"
+        return True
+    return eventually(is_there)
 
 
 def await_end(cluster, namespace, job):
