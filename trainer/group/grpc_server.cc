@@ -44,6 +44,8 @@ std::shared_ptr<grpc::Channel> make_channel(const std::string& address) {
   // How long a connection may take to be made: a peer without a CPU for a while is not a lost one.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kQuietMilliseconds);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  // A peer that comes back in a new pod has a new address; gRPC would ask for it every 30 s.
+  arguments.SetInt(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, 1000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kQuietMilliseconds);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kAnswerMilliseconds);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
