@@ -159,7 +159,8 @@ Reflector::Outcome Reflector::watch(const std::stop_token& stop) {
   if (!error && end.reason == StreamEnd::Reason::refused) error = refusal(end);
   if (error) {
     Outcome outcome = failure(what + describe(*error), error->retry_after);
-    return is_expired(*error) ? relist(outcome, came) : progress(outcome, came);
+    // A server that has forgotten the place is there: what came before its answer is over.
+    return is_expired(*error) ? relist(outcome, true) : progress(outcome, came);
   }
   if (end.reason == StreamEnd::Reason::closed) {
     // As it should; but a server that closes at once and says nothing is not asked all the time.

@@ -25,7 +25,7 @@ class Reflector {
     int page = 500;
     // A watch is asked to end after a time between these two, so that the load of many spreads.
     std::chrono::seconds shortest_watch{300}, longest_watch{600};
-    std::chrono::milliseconds first_pause{100}, longest_pause{30'000};
+    std::chrono::milliseconds first_pause{100}, longest_pause{10'000};
   };
   // What became of a round that did not end as it should: "list of pods: 403 Forbidden: ...".
   using Report = std::function<void(const std::string& trouble, std::chrono::milliseconds pause)>;

@@ -144,6 +144,15 @@ TEST_F(ReflectorTest, ListsAgainWhenThePlaceIsForgotten) {
               ElementsAre("watch of pods: 410 Expired: too old", "watch of pods: 410 gone"));
 }
 
+TEST_F(ReflectorTest, ListsAgainSoonWhereTheServerHasForgottenThePlaceWhileItWasAway) {
+  lists_ = {page("", "7"), page("", "21")};
+  watches_ = std::deque<Watch>(6, Watch{{}, end(StreamEnd::Reason::lost)});
+  watches_.push_back({{kExpired}, end(StreamEnd::Reason::closed)});
+  run();
+  EXPECT_EQ(pauses_[5], milliseconds(3200));
+  EXPECT_EQ(pauses_[6], milliseconds(100));
+}
+
 TEST_F(ReflectorTest, ABrokenWatchGoesOnWhereItWasWithoutAList) {
   lists_ = {page("", "7")};
   watches_ = {{{event("ADDED", pod("a", "8"))}, end(StreamEnd::Reason::lost)},
@@ -168,7 +177,7 @@ TEST_F(ReflectorTest, PausesGrowWithChanceUpToALongestAndHonourRetryAfter) {
   run();
   EXPECT_EQ(pauses_[0], milliseconds(149));
   EXPECT_EQ(pauses_[1], milliseconds(249));
-  EXPECT_EQ(pauses_[11], milliseconds(30'049));
+  EXPECT_EQ(pauses_[11], milliseconds(10'049));
   EXPECT_EQ(pauses_[12], milliseconds(300'049));
   EXPECT_EQ(troubles_[0], "list of pods: 500 InternalError: etcd");
   EXPECT_FALSE(synced_);
