@@ -3,7 +3,6 @@
 #include <string>
 
 #include "embedded/crd_text.h"
-#include "embedded/role_rules_text.h"
 #include "operator/api/rules.h"
 #include "operator/api/training_job.h"
 
@@ -66,33 +65,6 @@ Json validation(const Rule& rule) {
   return value;
 }
 
-// `rule` with `role` in place of ROLE.
-Json of_role(const Json& rule, const std::string& role) {
-  constexpr std::string_view kPlaceholder = "ROLE";
-  Json value = rule;
-  for (auto& [key, text] : value.get_ref<Json::object_t&>()) {
-    auto& said = text.get_ref<std::string&>();
-    for (size_t at = said.find(kPlaceholder); at != std::string::npos;
-         at = said.find(kPlaceholder, at + role.size())) {
-      said.replace(at, kPlaceholder.size(), role);
-    }
-  }
-  return value;
-}
-
-void add_role_rules(Json& schema) {
-  const Json rules = Document::parse(role_rules_text, "role.rules.yaml").value();
-  const Json& roles = schema_at(schema, "spec.replicaSpecs").at("properties");
-  std::vector<std::string> names;
-  for (const auto& [role, unused] : roles.items()) names.push_back(role);
-  for (const std::string& role : names) {
-    for (const Json& rule : rules.at("spec")) {
-      add_rule(schema_at(schema, "spec"), of_role(rule, role));
-    }
-    for (const Json& rule : rules.at("job")) add_rule(schema, of_role(rule, role));
-  }
-}
-
 }  // namespace
 
 Json custom_resource_definition() {
@@ -100,7 +72,6 @@ Json custom_resource_definition() {
   make_structural(schema);
   leave_to_kubernetes(schema);
   for (const Rule& rule : rules()) add_rule(schema_at(schema, rule.path), validation(rule));
-  add_role_rules(schema);
   Json definition = Document::parse(crd_text, "crd.yaml").value();
   definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = std::move(schema);
   return definition;

@@ -137,6 +137,11 @@ std::string more_than_all(const Json& self) {
   return minimum <= all ? "" : std::to_string(minimum) + " of " + std::to_string(all) + " replicas";
 }
 
+// check_templates() says of which container.
+std::string left_to_templates(const Json& /*self*/) {
+  return "";
+}
+
 using Paths = std::vector<std::string>;
 
 const std::string kRoles = "spec.replicaSpecs";
@@ -155,16 +160,32 @@ bool can_be_read(const Problems& problems, const std::string& path) {
   return within ? problems.is_whole(path.substr(0, path.size() - 2)) : problems.is_sound(path);
 }
 
+// Evaluating these is most of what a write costs the API server, and nearly all of that is finding
+// fields: each step from an object to a field is paid by all the fields that the object may have.
+// So a path is walked once (.?), the test that settles most jobs comes first, and a write of status
+// alone, which raises status.writes, passes at once what only a change of spec can break.
 #define MEMBERS                                                                 \
   "((has(self.replicaSpecs.chief) || has(self.replicaSpecs.master) ? 1 : 0) + " \
-  "(has(self.replicaSpecs.worker) ? self.replicaSpecs.worker.replicas : 0))"
-#define PS "(has(self.replicaSpecs.ps) ? self.replicaSpecs.ps.replicas : 0)"
-#define EVALUATORS "(has(self.replicaSpecs.evaluator) ? self.replicaSpecs.evaluator.replicas : 0)"
-#define SAME_ROLE(role) \
-  "has(self.spec.replicaSpecs." role ") == has(oldSelf.spec.replicaSpecs." role ")"
-#define UNLESS_SUSPENDED(field)                                                                    \
-  "(has(oldSelf.status) && has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, " \
-  "c.type == 'Suspended' && c.status == 'True')) || " field
+  "self.replicaSpecs.?worker.?replicas.orValue(0))"
+#define PS "self.replicaSpecs.?ps.?replicas.orValue(0)"
+#define EVALUATORS "self.replicaSpecs.?evaluator.?replicas.orValue(0)"
+#define BACKUP_WORKERS "self.?training.?synchronization.?backupWorkers.orValue(0)"
+#define EACH_ROLE(OF) \
+  OF("ps") " && " OF("chief") " && " OF("master") " && " OF("worker") " && " OF("evaluator")
+// Paths in full, for Kubernetes cannot estimate what comparing costs otherwise.
+#define SAME(field)                                                                       \
+  "has(self." field ") == has(oldSelf." field ") && (!has(self." field ") || self." field \
+  " == oldSelf." field ")"
+#define SAME_ROLE(role)                                                                 \
+  "has(self.spec.replicaSpecs." role ") == has(oldSelf.spec.replicaSpecs." role         \
+  ") && (!has(self.spec.replicaSpecs." role ") || !has(oldSelf.spec.replicaSpecs." role \
+  ") || " SAME("spec.replicaSpecs." role ".template") ")"
+// Which container `c` of its `own` counts is as counting_container() has it.
+#define RUNS_SOMETHING(role)                                                                \
+  "[roles.?" role ".?template.?spec.?containers.orValue([])].all(own, (!has(roles." role    \
+  ") || size(own) > 0) && own.all(c, c.?image.orValue('') != '' || "                        \
+  "size(c.?command.orValue([])) > 0 || !(c.name == 'trainer' || (!own.exists(d, d.name == " \
+  "'trainer') && (c.name == 'tensorflow' || size(own) == 1)))))"
 
 }  // namespace
 
@@ -177,36 +198,33 @@ const std::vector<Rule>& rules() {
        chief_and_master,
        {kRoles}},
       {"spec.replicaSpecs",
-       "has(self.chief) || has(self.master) || (has(self.worker) && self.worker.replicas > 0)", "",
+       "has(self.chief) || has(self.master) || self.?worker.?replicas.orValue(0) > 0", "",
        "at least one replica that trains: a chief or a worker", nobody_computes, kMembersRead},
       {"spec.replicaSpecs",
-       "!has(self.ps) || self.ps.replicas == 0 || self.ps.replication <= self.ps.replicas",
+       "self.?ps.?replication.orValue(1) == 1 || self.ps.replicas == 0 || "
+       "self.ps.replication <= self.ps.replicas",
        "ps.replication", "no more copies than there are ps", fewer_ps_than_copies,
        all({kPsRead, {kRoles + ".ps.replication"}})},
       {"spec",
-       "!has(self.training) || self.strategy != 'parameterServer' || " MEMBERS " <= 1 || " PS
-       " >= 1",
+       PS " >= 1 || !has(self.training) || self.strategy != 'parameterServer' || " MEMBERS " <= 1",
        "replicaSpecs", "at least one ps where several members train by parameter servers", no_ps,
        all({kMembersRead, kPsRead, {"spec.training", "spec.strategy"}})},
-      {"spec", "!has(self.training) || self.strategy != 'collective' || " PS " == 0",
+      {"spec", "self.strategy != 'collective' || !has(self.training) || " PS " == 0",
        "replicaSpecs.ps", "no ps, for the strategy is collective", ps_in_collective,
        all({kPsRead, {"spec.training", "spec.strategy"}})},
-      {"spec",
-       "!has(self.training) || self.training.synchronization.backupWorkers == 0 || "
-       "self.training.synchronization.backupWorkers < " MEMBERS,
+      {"spec", BACKUP_WORKERS " == 0 || " BACKUP_WORKERS " < " MEMBERS,
        "training.synchronization.backupWorkers", "fewer backup workers than members",
        too_many_backup_workers,
        all({kMembersRead, {"spec.training.synchronization.backupWorkers"}})},
       {"spec",
-       "!has(self.training) || self.training.synchronization.backupWorkers == 0 || "
-       "!has(self.replicaSpecs.ps) || self.replicaSpecs.ps.replication == 1",
+       BACKUP_WORKERS " == 0 || self.replicaSpecs.?ps.?replication.orValue(1) == 1",
        "replicaSpecs.ps.replication",
        "1 with backup workers: gradients that wait for shard 0 have no second copy",
        copies_with_backup_workers,
        {kRoles + ".ps.replication", "spec.training.synchronization.backupWorkers"}},
       {"spec",
-       "!has(self.training) || " EVALUATORS
-       " == 0 || has(self.training.data.validation) || has(self.training.data.test)",
+       "!has(self.training) || has(self.training.data.test) || "
+       "has(self.training.data.validation) || " EVALUATORS " == 0",
        "replicaSpecs.evaluator",
        "validation or test among spec.training.data for an evaluator to evaluate with",
        nothing_to_evaluate,
@@ -214,8 +232,7 @@ const std::vector<Rule>& rules() {
       {"spec",
        "!has(self.successPolicy) || !has(self.successPolicy.decidedBy) || "
        "(self.successPolicy.decidedBy == 'chief' ? has(self.replicaSpecs.chief) || "
-       "has(self.replicaSpecs.master) : has(self.replicaSpecs.worker) && "
-       "self.replicaSpecs.worker.replicas > 0)",
+       "has(self.replicaSpecs.master) : self.replicaSpecs.?worker.?replicas.orValue(0) > 0)",
        "successPolicy.decidedBy", "a role that the job has", decided_by_nobody,
        all({kMembersRead, {"spec.successPolicy.decidedBy"}})},
       {"spec.elastic",
@@ -250,22 +267,29 @@ const std::vector<Rule>& rules() {
        {kRoles + ".chief", kRoles + ".worker", kRoles + ".ps", kRoles + ".evaluator",
         "spec.failurePolicy.rules.*"}},
       {"spec",
-       "!has(self.schedulingPolicy.minAvailable) || self.schedulingPolicy.minAvailable <= " MEMBERS
-       " + " PS " + " EVALUATORS,
+       "self.schedulingPolicy.?minAvailable.orValue(0) == 0 || "
+       "self.schedulingPolicy.minAvailable <= " MEMBERS " + " PS " + " EVALUATORS,
        "schedulingPolicy.minAvailable", "no more than there are replicas", more_than_all,
        all({kMembersRead, kPsRead, kEvaluatorRead, {"spec.schedulingPolicy.minAvailable"}})},
       {"spec.managedBy", "self == oldSelf", "", "no change", nullptr},
+      {"spec",
+       "has(self.training) || [self.replicaSpecs].all(roles, " EACH_ROLE(RUNS_SOMETHING) ")",
+       "replicaSpecs",
+       "a container with a command or an image in each template, for the job has no spec.training",
+       left_to_templates,
+       {}},
       {"",
-       UNLESS_SUSPENDED("(has(self.spec.training) == has(oldSelf.spec.training) && "
-                        "(!has(self.spec.training) || self.spec.training == "
-                        "oldSelf.spec.training))"),
-       "spec.training", "no change but while the job is suspended", nullptr},
-      {"", UNLESS_SUSPENDED("self.spec.storage == oldSelf.spec.storage"), "spec.storage",
-       "no change but while the job is suspended", nullptr},
-      {"",
-       UNLESS_SUSPENDED("(" SAME_ROLE("ps") " && " SAME_ROLE("chief") " && " SAME_ROLE(
-           "master") " && " SAME_ROLE("worker") " && " SAME_ROLE("evaluator") ")"),
-       "spec.replicaSpecs", "the same roles but while the job is suspended", nullptr},
+       "self.?status.?writes != oldSelf.?status.?writes || (" SAME(
+           "spec.training") " && "
+                            "self.spec.storage == oldSelf.spec.storage && " EACH_ROLE(
+                                SAME_ROLE) ") || "
+                                           "(has(oldSelf.status) && has(oldSelf.status.conditions) "
+                                           "&& oldSelf.status.conditions.exists("
+                                           "c, c.type == 'Suspended' && c.status == 'True'))",
+       "spec",
+       "no change of training, storage, templates or the set of roles but while the job is "
+       "suspended",
+       nullptr},
   };
   return table;
 }
@@ -273,8 +297,11 @@ const std::vector<Rule>& rules() {
 #undef MEMBERS
 #undef PS
 #undef EVALUATORS
+#undef BACKUP_WORKERS
+#undef EACH_ROLE
+#undef SAME
 #undef SAME_ROLE
-#undef UNLESS_SUSPENDED
+#undef RUNS_SOMETHING
 
 void check_rules(const Document& document, Problems& problems) {
   // Rules are about different things: what one finds keeps no other from being told.

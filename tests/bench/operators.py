@@ -137,6 +137,7 @@ class Running:
 
     def __init__(self, server, name, command, metrics_port, environment):
         self._log = open(server.folder / f"{name}.log", "ab")
+        self._log_begin = self._log.tell()
         self._process = subprocess.Popen(list(map(str, command)), stdout=self._log, stderr=self._log,
                                          env={**os.environ, **environment})
         self._metrics_port = metrics_port
@@ -158,8 +159,12 @@ class Running:
     def alive(self):
         if self._process.poll() is not None:
             raise muster.Failed(f"{self._name} has ended: {self._process.returncode}\n"
-                                + pathlib.Path(self._log.name).read_text()[-2000:])
+                                + self.log()[-2000:])
         return True
+
+    def log(self):
+        """What this process has said, not those of its name before it."""
+        return pathlib.Path(self._log.name).read_bytes()[self._log_begin:].decode(errors="replace")
 
     def metrics(self):
         url = f"http://127.0.0.1:{self._metrics_port}/metrics"
@@ -249,8 +254,7 @@ def start_peer(server, namespace, *flags):
         f"--health-probe-bind-address=127.0.0.1:{probes}", *flags],
         metrics, {"KUBECONFIG": str(server.kubeconfig), "MY_POD_NAMESPACE": namespace})
     wait_until("training-operator watching",
-               lambda: running.alive() and "Starting workers" in
-               (server.folder / "training-operator.log").read_text().rpartition("starting manager")[2])
+               lambda: running.alive() and "Starting workers" in running.log())
     return running
 
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <set>
@@ -126,21 +127,20 @@ TEST(CustomResourceDefinition, StatesEveryRuleInTheWordsOfValidate) {
   }
 }
 
-// ROLE stands for each of them, and for none is left.
 TEST(CustomResourceDefinition, SaysWhatHoldsOfEachRoleForAllOfThem) {
-  std::map<std::string, int> of_role;
-  visit_definition([&](const Json& schema, const std::string&) {
-    for (const Json& rule : member(schema, kRules)) {
-      EXPECT_EQ(rule.dump().find("ROLE."), std::string::npos) << rule.dump();
-      const std::string field = string_or(rule, "fieldPath", "");
-      for (const char* role : {"ps", "chief", "master", "worker", "evaluator"}) {
-        of_role[role] += field.find(std::string(".") + role + ".template") != std::string::npos;
-      }
-    }
-  });
-  const std::map<std::string, int> three = {
-      {"ps", 3}, {"chief", 3}, {"master", 3}, {"worker", 3}, {"evaluator", 3}};
-  EXPECT_EQ(of_role, three);
+  const auto speaks_of_all = [](const Rule& rule, const std::string& before) {
+    return std::ranges::all_of(
+        std::initializer_list<const char*>{"ps", "chief", "master", "worker", "evaluator"},
+        [&](const char* role) {
+          return std::string(rule.cel).find(before + role) != std::string::npos;
+        });
+  };
+  const auto count = [&](const std::string& before) {
+    return std::ranges::count_if(rules(),
+                                 [&](const Rule& rule) { return speaks_of_all(rule, before); });
+  };
+  EXPECT_EQ(count("oldSelf.spec.replicaSpecs."), 1);
+  EXPECT_EQ(count("has(roles."), 1);
 }
 
 TEST(CustomResourceDefinition, ShowsAJobByPathsThatTheSchemaHas) {
