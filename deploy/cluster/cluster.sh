@@ -12,7 +12,8 @@
 #   cluster.sh start PROGRAM           start it again
 #   cluster.sh enter COMMAND...        run a command in the control plane's network, from where pods can be reached
 # Everything lies in build/cluster/NAME and in namespaces of its own; NAME is $MUSTER_CLUSTER, or muster.
-# Images that pods can use from the start: localhost/busybox:muster.
+# Images that pods can use from the start: localhost/busybox:muster. Claims that name no class get one of eight
+# folders in build/cluster/NAME/volumes.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 tools=$(cd "$here/../.." && pwd)/build/tools
@@ -33,7 +34,7 @@ service_network=10.96.0.0/16
 . "$here/control-plane.sh"
 
 usage() {
-  sed -n '2,16s/^# \{0,1\}//p' "$0" >&2
+  sed -n '2,17s/^# \{0,1\}//p' "$0" >&2
   exit 64
 }
 
@@ -84,6 +85,26 @@ kill_node() {
   end_process "$run" "node$1" KILL
 }
 
+# Storage that all nodes share, for claims that name no class: folders of this machine.
+make_volumes() {
+  local n
+  for n in $(seq 8); do
+    install -d -m 777 "$state/volumes/$n"
+    cat <<END
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: shared-$n}
+spec:
+  capacity: {storage: 10Gi}
+  accessModes: [ReadWriteMany, ReadWriteOnce]
+  storageClassName: shared
+  persistentVolumeReclaimPolicy: Retain
+  hostPath: {path: $state/volumes/$n}
+---
+END
+  done | kubectl apply -f - >/dev/null
+}
+
 up() {
   local count=$1 n
   [ ! -e "$state" ] || fail "expected no cluster in $state, found one; end it by: cluster.sh down"
@@ -97,6 +118,7 @@ up() {
   await 120 "$count nodes to register (see $run/node1.log)" all_registered
   kubectl wait --for=condition=Ready node --all --timeout=120s >/dev/null
   await 60 "a default service account" kubectl get serviceaccount default
+  make_volumes
 }
 
 all_registered() { [ "$(kubectl get nodes -o name | wc -l)" = "$(cat "$state/nodes")" ]; }
