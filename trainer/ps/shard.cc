@@ -98,9 +98,15 @@ void Shard::answer_settled(Answer answer, Answers& answers) {
 
 void Shard::settle(Answers& answers) {
   if (!settled()) return;
+  const size_t first = answers.size();
   for (Answer& answer : std::exchange(held_, {})) answers.push_back(std::move(answer));
+  const size_t end = answers.size();
   if (shape_.policy != Policy::sync) return serve_waiting(answers);
+  const uint64_t before = step_;
   if (!pending_.empty()) commit_if_due(answers);
+  // What was current for these is the step before now.
+  for (size_t i = first; i < end && step_ != before; ++i)
+    if (answers[i].values == Answer::Values::current) answers[i].values = Answer::Values::previous;
 }
 
 Shard::Answer Shard::make_answer(uint64_t session, uint64_t sequence, const LossSums& sums) const {

@@ -233,7 +233,9 @@ TEST(Protocol, HoldsInTheSchedulesThatItDidNotHoldIn) {
         "sync 2x2x1/1: 15o2 43k0",
         // While answers waited for the second copy, one that was ahead was given work before one
         // that had just come.
-        "bounded-twice 3x3x5/1: 106o28 144k41 195e42"})
+        "bounded-twice 3x3x5/1: 106o28 144k41 195e42",
+        // As the second copy acknowledged a step the next one was made, and sent in its place.
+        "sync-twice 3x1x2/1: 103s57 162c35 257e57 307p4"})
     run(Schedule::parse(text), total);
 }
 
