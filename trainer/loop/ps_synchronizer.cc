@@ -163,16 +163,23 @@ bool PsSynchronizer::start(std::stop_token stop) {
 void PsSynchronizer::settle(const GroupView& view, const ps::Exchange::Result& result) {
   const bool again = view.generation() == position_generation_;
   checkpoint::EpochSums sums = again ? position_.sums : ps::from_messages(view.sums());
-  // Our push was taken, and only its answer was lost.
-  if (again && sync_ && result.step == position_.step + 1) sums.add(position_.epoch, result.sums);
+  const uint64_t step = again ? position_.step : view.step();  // what they are of
   position_generation_ = view.generation();
   position_ = ps::from_message(view.base());
-  position_.sums = sums;
   if (!sync_) {
     position_.epoch = std::max(position_.epoch, sums.newest().number);
+    position_.sums = sums;
     return go_on(result);
   }
-  while (position_.step < result.step) assembly_.workload->advance(position_);
+  uint64_t epoch = position_.epoch;
+  while (position_.step < result.step) {
+    epoch = position_.epoch;
+    assembly_.workload->advance(position_);
+  }
+  // Our push was taken and only its answer lost; or, with backup workers, the others have brought
+  // a step of ours to all shards that one of them had made before.
+  if (result.step == step + 1) sums.add(epoch, result.sums);
+  position_.sums = sums;
 }
 
 // Async: what is to be done next.

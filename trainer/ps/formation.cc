@@ -271,6 +271,7 @@ void Formation::announce(GroupView& view) const {
   view.set_generation(request_.generation());
   view.set_phase(GroupView::RUNNING);
   *view.mutable_base() = request_.position();
+  view.set_step(step_);
   *view.mutable_sums() = sums_;
   view.clear_places();
   for (const Place& place : places_) {

@@ -149,18 +149,20 @@ void Member::look(const GroupView& view) {
 }
 
 void Member::settle(const Exchange::Result& result, const GroupView& view) {
-  // Rank 0 goes on from the sums that are announced, and a generation's first step waits for it.
+  // Rank 0 goes on from the sums that are announced.
   const bool first = rank_ == 0 && view.generation() == generation_ &&
                      std::exchange(position_generation_, generation_) != generation_;
-  const checkpoint::EpochSums announced = from_messages(view.sums());
   step_ = result.step;
   ticket_ = result.ticket;
   const bool finished =
       world_.setting().sync ? step_ >= world_.books().total() : !ticket_.has_value();
   state_ = finished ? State::finished : State::ready;
   world_.tell(id_, finished ? "has finished at step" : "is at step", step_);
+  checkpoint::EpochSums sums = from_messages(view.sums());
+  if (step_ == view.step() + 1)
+    sums.add(view.step() / world_.books().tickets_per_epoch(), result.sums);
   world_.books().check_parameters("rank " + std::to_string(rank_), step_, parameters_,
-                                  first ? &announced : nullptr);
+                                  first ? &sums : nullptr);
 }
 
 bool Member::receive(int stream, const Message& message) {

@@ -235,7 +235,9 @@ TEST(Protocol, HoldsInTheSchedulesThatItDidNotHoldIn) {
         // that had just come.
         "bounded-twice 3x3x5/1: 106o28 144k41 195e42",
         // As the second copy acknowledged a step the next one was made, and sent in its place.
-        "sync-twice 3x1x2/1: 103s57 162c35 257e57 307p4"})
+        "sync-twice 3x1x2/1: 103s57 162c35 257e57 307p4",
+        // Rank 0 slept while backup workers brought its step from one shard to the others.
+        "backup2 3x3x1/1: 26o31 169s21 249p2"})
     run(Schedule::parse(text), total);
 }
 
