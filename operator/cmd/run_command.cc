@@ -3,6 +3,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <set>
@@ -179,9 +180,10 @@ class Run {
     why_ = why;
   }
 
-  // What decides is told once, and the end by conclude().
+  // What decides is told once, the end by conclude(), and how it goes by the line of progress.
   void show(const plan::Event& event) {
-    if (event.reason == "Succeeded" || event.reason == "Failed") return;
+    const char* const kTold[] = {"Started", "Running", "Succeeded", "Failed"};
+    if (std::ranges::find(kTold, event.reason) != std::end(kTold)) return;
     const api::Condition* target = status().find("FailureTarget");
     if (target == nullptr || target->message != event.message) return display_.event(event);
     told_cause_ = true;

@@ -86,6 +86,7 @@ void KubeCluster::count(const api::TrainingJob& job, const api::JobStatus& statu
   }
   const auto steps = [](const Json& progress) { return integer_or(progress, "step", 0); };
   if (steps(job.status.progress) > 0 || steps(status.progress) == 0) return;
+  emit(job, {plan::Event::Kind::normal, "FirstStep", "the first training step is done"});
   const std::optional<WholeObject> object = jobs_.get(key_of(job));
   if (object && object->meta.created) {
     environment_.watcher->took_first_step(now() - *object->meta.created);

@@ -4,6 +4,7 @@
 #include "operator/plan/draft.h"
 #include "operator/plan/ending.h"
 #include "operator/plan/ends.h"
+#include "operator/plan/milestones.h"
 #include "operator/plan/records.h"
 #include "operator/plan/replicas.h"
 #include "operator/plan/report.h"
@@ -37,6 +38,7 @@ void plan_before_the_end(Draft& draft) {
   conclude(draft);
   remove_replicas(draft);
   report(draft);
+  note_milestones(draft);
   draft.status.observed_generation = draft.job.generation;
   if (!draft.observed.progress.is_null()) draft.status.progress = draft.observed.progress;
   list_counted(draft);

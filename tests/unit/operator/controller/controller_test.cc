@@ -96,7 +96,7 @@ class ControllerTest : public testing::Test {
 TEST_F(ControllerTest, writes_the_status_once_before_it_acts) {
   controller_.wake("job");
   controller_.work();
-  EXPECT_THAT(cluster_.take_calls(), ElementsAre("status", "create 0"));
+  EXPECT_THAT(cluster_.take_calls(), ElementsAre("status", "event Started", "create 0"));
 }
 
 TEST_F(ControllerTest, does_nothing_unless_woken_and_nothing_new_if_nothing_changed) {
@@ -122,7 +122,7 @@ TEST_F(ControllerTest, does_nothing_else_where_the_status_cannot_be_written) {
   EXPECT_TRUE(troubles_[0].will_retry);
   cluster_.time += 100ms;
   controller_.work();
-  EXPECT_THAT(cluster_.take_calls(), ElementsAre("status", "create 0"));
+  EXPECT_THAT(cluster_.take_calls(), ElementsAre("status", "event Started", "create 0"));
 }
 
 TEST_F(ControllerTest, backs_off_longer_with_each_failure_in_a_row_up_to_a_limit) {
@@ -147,7 +147,8 @@ TEST_F(ControllerTest, repeats_creations_that_failed_after_the_status_was_writte
   controller_.wake("job");
   cluster_.time = controller_.work().value();
   controller_.work();
-  EXPECT_THAT(cluster_.take_calls(), ElementsAre("status", "create 0", "create 0"));
+  EXPECT_THAT(cluster_.take_calls(),
+              ElementsAre("status", "event Started", "create 0", "create 0"));
 }
 
 TEST_F(ControllerTest, looks_again_when_the_plan_says) {

@@ -136,6 +136,26 @@ TEST_F(KubeClusterTest, TheStatusOfASuccessHasWhereTrainingEnded) {
   EXPECT_EQ(world_.job()["status"]["progress"], ended);
 }
 
+TEST_F(KubeClusterTest, TellsTheStoryOfAJobInEvents) {
+  start();
+  EXPECT_THAT(world_.events, ElementsAre("mnist: Started", "mnist: Running"));
+  const std::string last_words =
+      TerminationMessage{0, "done", {{"step", 10}, {"totalSteps", 10}}}.text();
+  Json status = Json::parse(R"({"phase": "Succeeded", "containerStatuses": [
+      {"name": "tensorflow", "state": {"terminated": {"exitCode": 0}}}]})");
+  status["containerStatuses"][0]["state"]["terminated"]["message"] = last_words;
+  server().set_status(world_.pod("chief-0"), status);
+  world_.settle();
+  server().end_pod(world_.pod("evaluator-0"), 0);
+  for (int i = 0; i < 4; ++i) {
+    world_.settle();
+    server().end_leaving_pods();
+  }
+  world_.settle();
+  EXPECT_THAT(world_.events, ElementsAre("mnist: Started", "mnist: Running", "mnist: FirstStep",
+                                         "mnist: ChiefSucceeded", "mnist: Succeeded"));
+}
+
 TEST_F(KubeClusterTest, ReplacesAFailedReplicaAndCountsIt) {
   start();
   server().end_pod(world_.pod("worker-0"), 1);

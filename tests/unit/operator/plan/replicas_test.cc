@@ -59,8 +59,9 @@ TEST(Replicas, AreTriedWhereNobodyCouldSayWhetherTheyCanBeCreated) {
   EXPECT_NE(created(plan), "");
   EXPECT_EQ(scene.reason("Accepted"), "Unknown");
   EXPECT_EQ(scene.condition("Accepted").message, "exceeded quota");
-  ASSERT_EQ(plan.events.size(), 1u);
+  ASSERT_EQ(plan.events.size(), 2u);
   EXPECT_EQ(plan.events[0].reason, "NotChecked");
+  EXPECT_EQ(plan.events[1].reason, "Started");
   scene.view.unchecked.reset();
   scene.view.invalid_template = "no";
   EXPECT_EQ(scene.step().events.size(), 1u);
