@@ -165,6 +165,59 @@ TEST(CustomResourceDefinition, ShowsAJobByPathsThatTheSchemaHas) {
   }
 }
 
+enum class Change { never, while_suspended, always };
+
+// The contract, field by field: one that is new must say here what may become of it.
+const std::map<std::string, Change> kChanges = {
+    {"suspend", Change::always},
+    {"managedBy", Change::never},
+    {"strategy", Change::always},  // no replica reads it; what must fit it, roles, is kept
+    {"training", Change::while_suspended},
+    {"storage", Change::while_suspended},
+    {"replicaSpecs", Change::while_suspended},  // the set of roles
+    {"replicaSpecs.worker.replicas", Change::always},
+    {"replicaSpecs.worker.restartPolicy", Change::always},
+    {"replicaSpecs.worker.template", Change::while_suspended},
+    {"successPolicy", Change::always},
+    {"failurePolicy", Change::always},
+    {"elastic", Change::always},
+    {"startupPolicy", Change::always},
+    {"schedulingPolicy", Change::always},
+    {"runPolicy", Change::always},
+};
+
+TEST(CustomResourceDefinition, SaysOfEveryFieldWhetherItMayChange) {
+  static const Json definition = custom_resource_definition();
+  std::string rule_of_job;
+  for (const Json& rule : member(schema_of(definition), kRules)) {
+    const std::string text = rule["rule"];
+    if (text.find("oldSelf") != std::string::npos) rule_of_job += text + "\n";
+  }
+  std::set<std::string> fields;
+  visit_definition([&](const Json& schema, const std::string& path) {
+    const bool of_worker = path.starts_with("spec.replicaSpecs.worker.");
+    const auto depth = std::ranges::count(path, '.');
+    if (!path.starts_with("spec.") || depth != (of_worker ? 3 : 1)) return;
+    const std::string field = path.substr(5);
+    fields.insert(field);
+    ASSERT_TRUE(kChanges.contains(field)) << field;
+    const Change change = kChanges.at(field);
+    const std::string description = string_or(schema, "description", "");
+    const auto says = [&](const char* text) { return description.find(text) != std::string::npos; };
+    bool kept = false;
+    for (const Json& rule : member(schema, kRules))
+      kept = kept || rule["rule"] == "self == oldSelf";
+    EXPECT_EQ(kept, change == Change::never) << field;
+    EXPECT_EQ(says("Cannot be changed"), change == Change::never) << field;
+    if (field == "suspend") return;  // which says what it lets change
+    EXPECT_EQ(says("while the job is suspended"), change == Change::while_suspended) << field;
+    EXPECT_EQ(rule_of_job.find("self.spec." + field) != std::string::npos,
+              change == Change::while_suspended)
+        << field;
+  });
+  EXPECT_EQ(fields.size(), kChanges.size());
+}
+
 struct Refusal {
   Document document;
   Json entry;
