@@ -6,7 +6,7 @@ import uuid
 
 import jobs
 import pytest
-from cluster import ROOT, Cluster, run
+from cluster import ROOT, Cluster, eventually, run
 
 
 KEEP = "MUSTER_E2E_KEEP" in os.environ
@@ -42,6 +42,8 @@ def muster(cluster):
 def namespace(cluster):
     name = f"test-{uuid.uuid4().hex[:8]}"
     cluster.kubectl("create", "namespace", name)
+    # Without it there can be no pods; its controller may still wait for an API server that was away.
+    eventually(lambda: cluster.kubectl("get", "serviceaccount", "default", namespace=name), within=120)
     yield name
     if not KEEP:
         cluster.kubectl("delete", "namespace", name, "--wait=false")

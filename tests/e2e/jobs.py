@@ -4,12 +4,12 @@ import json
 import pathlib
 
 import yaml
-from cluster import ROOT, Failed, eventually
+from cluster import ROOT, Failed, condition, eventually
 
 EXAMPLES = ROOT / "examples"
 STORAGE = "storage"
 NAME = "mnist-mlp"
-LONGER = 8  # epochs of a job that has time to lose a replica of each role
+LONGER = 5  # epochs of a job that has time to lose a replica of each role
 
 
 def claim_storage(cluster, namespace, folder):
@@ -47,6 +47,38 @@ def mnist(epochs=2, memory=None):
     return job
 
 
+# A replica that waits to be told how to end, by `tell`; asked to leave it says 143, as a trainer does.
+WAIT = "trap 'exit 143' TERM; until [ -e /tmp/end ]; do sleep 0.2; done; . /tmp/end"
+
+
+def shell(name, command=WAIT, roles=("worker",), replicas=1, memory="32Mi", **spec):
+    """A job whose replicas run a command of busybox's shell."""
+    container = {"name": "trainer", "image": "localhost/busybox:muster", "command": ["sh", "-c", command],
+                 "resources": {"limits": {"memory": memory}}}
+    template = {"spec": {"containers": [container], "terminationGracePeriodSeconds": 5}}
+    return {
+        "apiVersion": "muster.dev/v1alpha1", "kind": "TrainingJob", "metadata": {"name": name},
+        "spec": {"replicaSpecs": {role: {"replicas": replicas, "template": template} for role in roles}, **spec},
+    }
+
+
+def tell(cluster, pod, script):
+    """Lets a replica that runs WAIT end by a script of the shell."""
+    cluster.kubectl("exec", pod["metadata"]["name"], "--", "sh", "-c", 'echo "$0" >/tmp/end', script,
+                    namespace=pod["metadata"]["namespace"])
+
+
+def tell_all(cluster, namespace, job, script, role=None):
+    for pod in running(cluster, namespace, job, role):
+        tell(cluster, pod, script)
+
+
+def await_running(cluster, namespace, job):
+    """The pods of a job, when each of its replicas runs."""
+    cluster.kubectl("wait", "--for=condition=Running", f"trainingjob/{job}", "--timeout=60s", namespace=namespace)
+    return running(cluster, namespace, job)
+
+
 def pods(cluster, namespace, job, role=None):
     """The pods of a job, or of one of its roles."""
     selector = f"muster.dev/job={job}" + (f",muster.dev/role={role}" if role else "")
@@ -61,12 +93,18 @@ def await_step(cluster, namespace, job, step):
     eventually(is_there, within=240)
 
 
+def running(cluster, namespace, job, role=None):
+    """Those of its pods that run and have not been asked to leave."""
+    return [pod for pod in pods(cluster, namespace, job, role)
+            if pod["status"]["phase"] == "Running" and "deletionTimestamp" not in pod["metadata"]]
+
+
 def step(cluster, namespace, job):
     """How far the job's chief says to have come; None while it says nothing."""
-    for pod in pods(cluster, namespace, job, "chief"):
+    for pod in running(cluster, namespace, job, "chief"):
         path = f"/api/v1/namespaces/{namespace}/pods/{pod['metadata']['name']}:8080/proxy/progress"
         try:
-            return json.loads(cluster.kubectl("get", "--raw", path))["step"]
+            return json.loads(cluster.kubectl("get", "--raw", path, "--request-timeout=5s"))["step"]
         except Failed:
             continue
     return None
@@ -99,6 +137,13 @@ def await_end(cluster, namespace, job):
     cluster.kubectl("wait", "--for=condition=Finished", f"trainingjob/{job}", "--timeout=400s", namespace=namespace,
                     timeout=420)
     return cluster.get("trainingjob", job, namespace=namespace)
+
+
+def await_success(cluster, namespace, job):
+    """The job, when it has succeeded."""
+    job = await_end(cluster, namespace, job)
+    assert condition(job, "Succeeded") == "True", job["status"]
+    return job
 
 
 def result(folder):

@@ -2,49 +2,88 @@
 
 import jobs
 import pytest
-from cluster import condition
-from processes import run_beside, send
+from cluster import condition, eventually
+from processes import processes, run_beside, send
 
 ROLES = ("ps", "chief", "worker", "evaluator")
 MEMORY = 320  # MiB that a replica may have
 
 
-def delete_pod(cluster, pod):
-    cluster.kubectl("delete", "pod", pod["metadata"]["name"], "--wait=false", namespace=pod["metadata"]["namespace"])
+def delete_pod(cluster, namespace, pod):
+    cluster.kubectl("delete", "pod", pod["metadata"]["name"], "--wait=false", namespace=namespace)
+    return "ReplicaDeleted"
 
 
-def kill_trainer(_, pod):
-    send(pod, "muster-trainer", "KILL")
-
-
-def kill_container(_, pod):
+def kill_container(cluster, namespace, pod):
     send(pod, "muster-supervisor", "KILL")
+    return "ended with exit code 137"
 
 
-def terminate_container(_, pod):
+def terminate_container(cluster, namespace, pod):
     send(pod, "muster-supervisor", "TERM")
+    return "ended with exit code 143"
 
 
-def use_up_memory(_, pod):
+def use_up_memory(cluster, namespace, pod):
     """Another program takes what is left of the container's memory, and the kernel ends the trainer."""
     run_beside(pod, "muster-trainer", ["dd", "if=/dev/zero", "of=/dev/null", f"bs={MEMORY - 12}M", "count=1"])
+    return "OOMKilled"
 
 
-@pytest.mark.parametrize("end, said", [
-    (delete_pod, "ReplicaDeleted"),
-    (kill_trainer, "restarted in place after exit code 137"),
-    (kill_container, "ended with exit code 137"),
-    (terminate_container, "ended with exit code 143"),
-    (use_up_memory, "OOMKilled"),
-], ids=lambda value: getattr(value, "__name__", ""))
-def test_training_goes_on_to_the_same_weights(
-        cluster, muster, namespace, storage, summary_of_longer_run, end, said):
+@pytest.mark.parametrize("end", [delete_pod, kill_container, terminate_container, use_up_memory])
+def test_a_pod_that_ends_is_replaced_and_the_weights_are_the_same(
+        cluster, muster, namespace, storage, summary_of_longer_run, end):
     cluster.apply(jobs.mnist(jobs.LONGER, f"{MEMORY}Mi"), namespace=namespace)
     for role in ROLES:
         jobs.await_next_step(cluster, namespace, jobs.NAME)
-        [pod] = jobs.pods(cluster, namespace, jobs.NAME, role)
-        end(cluster, pod)
+        [pod] = jobs.running(cluster, namespace, jobs.NAME, role)
+        said = end(cluster, namespace, pod)
         jobs.await_event(cluster, namespace, jobs.NAME, f"{role}-0", said)
-    job = jobs.await_end(cluster, namespace, jobs.NAME)
-    assert condition(job, "Succeeded") == "True", job["status"]
+    job = jobs.await_success(cluster, namespace, jobs.NAME)
     assert jobs.result(storage)["weightsDigest"] == summary_of_longer_run["weightsDigest"]
+    counted = 0 if end is delete_pod else 1
+    assert {role: job["status"]["replicaStatuses"][role]["restarts"] for role in ROLES} == dict.fromkeys(ROLES, counted)
+
+
+def test_a_trainer_that_is_killed_is_restarted_in_its_pod_and_the_weights_are_the_same(
+        cluster, muster, namespace, storage, summary_of_longer_run):
+    cluster.apply(jobs.mnist(jobs.LONGER), namespace=namespace)
+    uids = set()
+    for role in ROLES:
+        jobs.await_next_step(cluster, namespace, jobs.NAME)
+        [pod] = jobs.running(cluster, namespace, jobs.NAME, role)
+        uids.add(pod["metadata"]["uid"])
+        before = processes(pod)["muster-trainer"]
+        send(pod, "muster-trainer", "KILL")
+        eventually(lambda: processes(pod).get("muster-trainer", before) != before)
+    jobs.await_success(cluster, namespace, jobs.NAME)
+    assert jobs.result(storage)["weightsDigest"] == summary_of_longer_run["weightsDigest"]
+    assert {pod["metadata"]["uid"] for pod in jobs.pods(cluster, namespace, jobs.NAME)} <= uids
+
+
+def test_any_image_may_end_in_any_way_in_any_role(cluster, muster, namespace):
+    job = jobs.shell("ends", roles=ROLES, runPolicy={"backoffLimit": 100})
+    cluster.apply(job, namespace=namespace)
+    ways = {"exit 1": "exit code 1 ", "exit 143": "exit code 143", "exec dd if=/dev/zero of=/dev/null bs=64M": "OOMKilled"}
+    for attempt, (script, said) in enumerate(ways.items()):
+        for pod in await_attempt(cluster, namespace, "ends", attempt):
+            jobs.tell(cluster, pod, script)
+        for role in ROLES:
+            jobs.await_event(cluster, namespace, "ends", f"{role}-0", said)
+    for pod in await_attempt(cluster, namespace, "ends", len(ways)):
+        send(pod, "sh", "KILL")
+    await_attempt(cluster, namespace, "ends", len(ways) + 1)
+    for role in ("evaluator", "chief"):
+        jobs.tell_all(cluster, namespace, "ends", "exit 0", role)
+    ended = jobs.await_success(cluster, namespace, "ends")
+    counts = ended["status"]["replicaStatuses"]
+    assert {role: counts[role]["restarts"] for role in ROLES} == dict.fromkeys(ROLES, len(ways) + 1)
+
+
+def await_attempt(cluster, namespace, job, attempt):
+    """The pods of all roles, when each runs that attempt."""
+    def running():
+        found = [pod for pod in jobs.running(cluster, namespace, job)
+                 if pod["metadata"]["labels"]["muster.dev/attempt"] == str(attempt)]
+        return found if len(found) == len(ROLES) else None
+    return eventually(running)
