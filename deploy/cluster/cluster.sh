@@ -133,12 +133,14 @@ down() {
 }
 
 load() {
-  local n image
+  local n image imports=()
   for image; do
     for n in $(nodes); do
-      ctr --address "$state/node$n/containerd.sock" --namespace k8s.io images import "$image" >/dev/null
+      ctr --address "$state/node$n/containerd.sock" --namespace k8s.io images import "$image" >/dev/null &
+      imports+=($!)
     done
   done
+  for n in "${imports[@]}"; do wait "$n"; done
 }
 
 [ "$(id -u)" = 0 ] || fail "expected to be run by root, found $(id -un)"

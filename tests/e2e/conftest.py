@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import uuid
 
 import jobs
@@ -12,17 +13,24 @@ from cluster import ROOT, Cluster, eventually, run
 KEEP = "MUSTER_E2E_KEEP" in os.environ
 
 
+def pytest_configure():
+    # Whoever is asked to leave tears down first, as after Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
 @pytest.fixture(scope="session")
 def cluster():
     """Two nodes. MUSTER_E2E_KEEP leaves them, with all that the tests made, to look at (MUSTER_CLUSTER=e2e
     cluster.sh), and takes them as they are if an earlier run has left them."""
     it = Cluster("e2e")
-    if not (KEEP and it.kubeconfig.exists()):
-        it("down")
-        it("up", "2")
-    yield it
-    if not KEEP:
-        it("down")
+    try:
+        if not (KEEP and it.kubeconfig.exists()):
+            it("down")
+            it("up", "2")
+        yield it
+    finally:
+        if not KEEP:
+            it("down")
 
 
 @pytest.fixture(scope="session")

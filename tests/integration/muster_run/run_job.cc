@@ -347,8 +347,8 @@ TEST(MusterRun, runs_a_tensorflow_script_that_finds_its_peers_in_tf_config) {
       job.muster({"run", MUSTER_SOURCE_DIR "/examples/tensorflow.yaml", "--directory", "run"});
   EXPECT_EQ(run->wait(), kSuccess) << run->output();
   EXPECT_THAT(run->output(), HasSubstr("tensorflow: Succeeded"));
-  EXPECT_THAT(job.log("chief-0"), HasSubstr("chief-0 of 2: loss "));
-  EXPECT_THAT(job.log("chief-0"), HasSubstr("y = 2.00 x + 10.00"));
+  EXPECT_THAT(job.log("worker-0"), HasSubstr("worker-0 of 2: loss "));
+  EXPECT_THAT(job.log("worker-0"), HasSubstr("y = 2.00 x + 10.00"));
 }
 
 // Takes a port of 127.0.0.1 until it goes away.
