@@ -32,7 +32,7 @@ def _writing_seconds(folder):
             re.findall(r"checkpoint ckpt-\S+ .*seconds=([\d.e-]+) .*step=(\d+)", text)}
 
 
-def _percentile95(values):
+def percentile95(values):
     """By nearest rank: of fewer than twenty the greatest."""
     return sorted(values)[math.ceil(0.95 * len(values)) - 1]
 
@@ -64,7 +64,7 @@ def checkpoint_stall(every, *sets):
     if len(added) < 5 or dropped > len(all_added) / 5:
         raise muster.Failed(f"of {len(all_added)} checkpoints {dropped} took longer than half of the "
                             "time until the next: expected five that did not, and four in five")
-    return max(0.01, _percentile95(added))
+    return max(0.01, percentile95(added))
 
 
 def _pid(folder, replica):
@@ -80,13 +80,13 @@ def _await_checkpoint(folder, process):
         time.sleep(0.01)
 
 
-def _outage(commits, killed):
+def outage(commits, killed, quiet=QUIET):
     """Seconds from the kill to the step that ends the longest of the gaps that begin before the next
-    disturbance, however late it ends."""
+    disturbance, `quiet` seconds later, however late it ends."""
     times = [when for _, when in commits]
-    if times[-1] < killed + QUIET:
-        raise muster.Failed(f"a kill that the job had not recovered from {QUIET} s later")
-    gaps = [(b - a, b) for a, b in zip(times, times[1:]) if a < killed + QUIET and b > killed]
+    if times[-1] < killed + quiet:
+        raise muster.Failed(f"a kill that the job had not recovered from {quiet} s later")
+    gaps = [(b - a, b) for a, b in zip(times, times[1:]) if a < killed + quiet and b > killed]
     return max(gaps)[1] - killed
 
 
@@ -117,7 +117,7 @@ def _kill_each(role, count, sets):
             run.kill()
             run.wait()
         commits = events.commits(folder)
-    return [_outage(commits, killed) for killed in kills]
+    return [outage(commits, killed) for killed in kills]
 
 
 def recovery(role, samples, *sets):
@@ -125,4 +125,4 @@ def recovery(role, samples, *sets):
     count = 1 if role == "chief" else 2
     taken = sorted(one for _ in range(-(-samples // count)) for one in _kill_each(role, count, sets))
     print("   ", " ".join(f"{one:.3f}" for one in taken), flush=True)
-    return _percentile95(taken)
+    return percentile95(taken)

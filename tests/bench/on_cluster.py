@@ -3,9 +3,7 @@ root. Times are those of the chief's own points (events.py): nodes and benchmark
 
 import atexit
 import functools
-import os
 import pathlib
-import signal
 import sys
 import tempfile
 import time
@@ -18,6 +16,7 @@ from operators import wait_until
 sys.path.append(str(muster.ROOT / "tests/e2e"))
 import cluster  # noqa: E402
 import jobs  # noqa: E402
+import processes  # noqa: E402
 
 JOB = "mnist-mlp"
 TOOLS = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy",
@@ -33,7 +32,7 @@ def nodes():
     atexit.register(made, "down")
     made("up", "2")
     cluster.run([muster.ROOT / "docker/build"], timeout=600)
-    made("load", *sorted((muster.ROOT / "build/images").glob("*.tar")))
+    made("load", *sorted((muster.ROOT / "build/images").glob("muster-*.tar")))
     made.helm("install", "muster", muster.ROOT / "charts/muster", "--create-namespace", "--wait",
               "--timeout", "120s", namespace="muster-system", timeout=180)
     return made
@@ -73,27 +72,16 @@ class Training:
     def await_checkpoint(self):
         wait_until("a checkpoint", (self.folder / "checkpoints/checkpoint").exists, 180)
 
-    def delete_pod(self, role, index):
-        pods = jobs.pods(nodes(), self._name, JOB, role)
-        name = next(pod["metadata"]["name"] for pod in pods
+    def pod(self, role, index):
+        return next(pod for pod in jobs.pods(nodes(), self._name, JOB, role)
                     if pod["metadata"]["labels"]["muster.dev/index"] == str(index)
-                    and pod["status"]["phase"] == "Running")
-        nodes().kubectl("delete", "pod", name, "--wait=false", namespace=self._name)
+                    and pod["metadata"]["labels"]["muster.dev/current"] == "true")
 
-    def kill_in_container(self, role, index):
-        """kill -9 of a replica's trainer, as seen from this machine."""
-        names = {f"MUSTER_JOB_UID={self._uid()}", f"MUSTER_ROLE={role}", f"MUSTER_INDEX={index}"}
-        for process in pathlib.Path("/proc").glob("[0-9]*"):
-            try:
-                if ((process / "comm").read_text().strip() == "muster-trainer"
-                        and names <= set((process / "environ").read_text().split("\0"))):
-                    return os.kill(int(process.name), signal.SIGKILL)
-            except OSError:  # it has just ended
-                continue
-        raise muster.Failed(f"no muster-trainer of {role} {index} of {self._name}")
+    def delete_pod(self, pod):
+        nodes().kubectl("delete", "pod", pod["metadata"]["name"], "--wait=false", namespace=self._name)
 
-    def _uid(self):
-        return nodes().get("trainingjob", JOB, namespace=self._name)["metadata"]["uid"]
+    def kill_trainer(self, pod):
+        processes.send(pod, "muster-trainer", "KILL")
 
 
 def _job_start():
@@ -103,27 +91,34 @@ def _job_start():
         return one.commits()[0][1] - began
 
 
+def _shown(seconds):
+    print("   ", " ".join(f"{one:.2f}" for one in sorted(seconds)), flush=True)
+    return disturbance.percentile95(sorted(seconds))
+
+
 def job_start(samples):
-    """Seconds from kubectl apply to the first step, on nodes that have the image; the 95th percentile
+    """Seconds from kubectl apply to the first step, on nodes that have the image: the 95th percentile
     (nearest rank)."""
     _job_start()  # warms
-    return disturbance.percentile_95([_job_start() for _ in range(samples)])
+    return _shown([_job_start() for _ in range(samples)])
 
 
 def recovery(disturb, samples, quiet):
-    """Seconds from a disturbance of a worker to the group's next step; the 95th percentile. `disturb`
-    is Training.delete_pod or .kill_in_container; a worker is left alone for `quiet` seconds after."""
-    workers = 2
+    """Seconds from what `disturb` (Training.delete_pod or .kill_trainer) does to a worker until the
+    group's next step: the 95th percentile. Each of a job's two workers is disturbed once, and the
+    job is left alone for `quiet` seconds after."""
     outages = []
     while len(outages) < samples:
         with Training(epochs=1000, checkpoint={"everySteps": 500}) as one:
-            one.job["spec"]["replicaSpecs"]["worker"]["replicas"] = workers
+            one.job["spec"]["replicaSpecs"]["worker"]["replicas"] = 2
             one.apply()
             one.await_checkpoint()
             at = []
-            for index in range(workers):
+            for index in range(2):
+                pod = one.pod("worker", index)
                 at.append(time.time())
-                disturb(one, "worker", index)
+                disturb(one, pod)
                 time.sleep(quiet)
+            time.sleep(1)  # for a step after that
             outages += [disturbance.outage(one.commits(), when, quiet) for when in at]
-    return disturbance.percentile_95(outages)
+    return _shown(outages)

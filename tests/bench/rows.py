@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import disturbance
 import muster
+import on_cluster
 import operators
 import scale
 from operator_load import Burst, Scale, leader_loss
@@ -178,4 +179,11 @@ ROWS = [
         Scale("peakMegabytes").measure, [Limit("limit", 100)], pairs=1),
     Row("leader-loss", "kill -9 of the leader under 100 jobs until the next one makes a pod", "s",
         "at most 20 s", leader_loss, [Limit("limit", 20)], pairs=1),
+    Row("job-start", "mnist-mlp on two nodes: kubectl apply to the first step, p95 of 20", "s", "at most 3 s",
+        lambda: on_cluster.job_start(20), [Limit("limit", 3)], pairs=1),
+    Row("cluster-recovery-kill", "kill -9 in a worker's container until the group's next step, p95 of 20",
+        "s", "at most 2 s", lambda: on_cluster.recovery(on_cluster.Training.kill_trainer, 20, 6),
+        [Limit("limit", 2)], pairs=1),
+    Row("cluster-recovery-pod", "the same of a worker's pod that is deleted", "s", "at most 8 s",
+        lambda: on_cluster.recovery(on_cluster.Training.delete_pod, 20, 15), [Limit("limit", 8)], pairs=1),
 ]
