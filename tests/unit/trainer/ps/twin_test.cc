@@ -282,6 +282,28 @@ TEST_F(TwinTest, CopiesStayCoupledThroughGenerations) {
   expect_same();
 }
 
+TEST_F(TwinTest, WhoWasGreetedInAGenerationThatIsOverIsGreetedAgain) {
+  couple();
+  const uint64_t coupling = serving_.state().coupling();
+  serving_.cut(answers_);
+  const TwinFeed::Message late = serving_.greet();
+  greeting_ = late.header.hello();
+  open(serving_, 2, OpenRequest::KEEP, coupling, false);
+  open(twin_, 2, OpenRequest::KEEP, coupling, true);
+  push_both();
+  deliver(late);
+  EXPECT_EQ(reply_.status(), Acknowledgement::SUPERSEDED);
+  EXPECT_FALSE(of_use_);
+  serving_.cut(answers_);
+  EXPECT_TRUE(answers_.empty());
+  EXPECT_FALSE(serving_.state().twin_lost());
+  connect();
+  EXPECT_TRUE(reply_.resumes());
+  pump();
+  EXPECT_EQ(answers_.size(), 2u);
+  expect_same();
+}
+
 TEST_F(TwinTest, IsOpenedByNobodyWhileItIsNotWhole) {
   connect();
   deliver(*serving_.next_forward());

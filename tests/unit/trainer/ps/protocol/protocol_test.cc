@@ -237,7 +237,10 @@ TEST(Protocol, HoldsInTheSchedulesThatItDidNotHoldIn) {
         // As the second copy acknowledged a step the next one was made, and sent in its place.
         "sync-twice 3x1x2/1: 103s57 162c35 257e57 307p4",
         // Rank 0 slept while backup workers brought its step from one shard to the others.
-        "backup2 3x3x1/1: 26o31 169s21 249p2"})
+        "backup2 3x3x1/1: 26o31 169s21 249p2",
+        // A greeting reached the second copy after the next generation was announced, and the copy
+        // refused it: nobody tried again with that generation's.
+        "bounded-twice 2x1x1/1: 4p4 40p3 75c11 88h23 166k47 272p2"})
     run(Schedule::parse(text), total);
 }
 

@@ -117,9 +117,10 @@ void ShardCopy::follow(int stream, const ForwardMessage& message) {
 }
 
 void ShardCopy::acknowledged(const Acknowledgement& reply) {
+  const uint64_t greeted = std::exchange(greeted_, 0);
   if (!hosted_.acknowledged(reply, answers_)) {
     drop_twin();
-    refused_ = true;
+    refused_ = greeted;
   }
   deliver();
 }
@@ -144,7 +145,7 @@ void ShardCopy::drop_twin() {
 }
 
 void ShardCopy::look(const GroupView& view) {
-  refused_ = false;
+  refused_ = 0;
   if (shard_ >= view.places_size()) return;
   const ShardPlace& place = view.places(shard_);
   if (place.twin_incarnation() == 0) return;
@@ -152,10 +153,12 @@ void ShardCopy::look(const GroupView& view) {
   hosted_.name_twin(view.generation(), place.twin_incarnation());
 }
 
+// TwinLink tries again however often. Here only what may end otherwise is tried: the same greeting
+// would be refused again until rank 0 has said something new.
 bool ShardCopy::wants_twin() const {
   const bool current = twin_session_ == hosted_.feed().session();
   if (twin_stream_ >= 0) return !current || world_.is_silent(twin_process_);
-  return hosted_.feed().twin() != 0 && !refused_ &&
+  return hosted_.feed().twin() != 0 && refused_ != hosted_.shard().generation() &&
          world_.process_at({Place::Role::ps, twin_ps_}) >= 0;
 }
 
@@ -168,6 +171,7 @@ void ShardCopy::reach_twin() {
   twin_process_ = world_.process_at({Place::Role::ps, twin_ps_});
   twin_stream_ = world_.network().connect(id_, twin_process_);
   const TwinFeed::Message greeting = hosted_.greet();
+  greeted_ = greeting.header.hello().opening().generation();
   world_.network().send(twin_stream_, Side::client, ForwardMessage{greeting.header, {}});
 }
 

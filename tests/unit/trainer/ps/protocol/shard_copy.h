@@ -65,7 +65,10 @@ class ShardCopy {
   int twin_ps_ = 0;
   int twin_process_ = -1;
   uint64_t twin_session_ = 0;
-  bool refused_ = false;  // by the twin, since we last heard of the group
+  // Generations, or 0: of the greeting that the twin has not answered yet, and of the last one that
+  // it refused, if we have not heard of the group since.
+  uint64_t greeted_ = 0;
+  uint64_t refused_ = 0;
   // Bounded staleness, shard 0: by stream, how many pushes each has behind it, and who computes.
   std::map<int, int> clocks_;
   std::set<int> computing_;
