@@ -11,8 +11,8 @@ namespace muster::api {
 // starts the job on this machine.
 std::vector<Problem> validate(Document& document, const spec::LookUp& look_up);
 
-// validate() of training_job.h, and what only a cluster asks for: that replicas which train together
-// share a volume. `muster run` gives them its directory.
+// validate() of training_job.h, and what only a cluster asks for: that replicas which train
+// together share a volume. `muster run` gives them its directory.
 std::vector<Problem> validate_for_cluster(Document& document);
 
 }  // namespace muster::api
