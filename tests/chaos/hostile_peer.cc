@@ -203,6 +203,23 @@ void throw_bytes(const std::stop_token& stop, const std::vector<int>& ports, Ran
   }
 }
 
+// Calls without a fault of form, by somebody of another job: at every port in turn, each until it
+// is answered or has had time to be.
+void knock(const std::stop_token& stop, const std::vector<int>& ports) {
+  PeerMessage peer;
+  peer.mutable_hello()->set_job_uid(kUids[0].text);
+  Push push;
+  push.mutable_hello()->set_job_uid(kUids[0].text);
+  const std::string calls[] = {
+      call("/muster.Rendezvous/Attend", kUids[0], peer.SerializeAsString()),
+      call("/muster.ParameterServer/Exchange", kUids[0], push.SerializeAsString())};
+  for (size_t at = 0; !stop.stop_requested(); ++at) {
+    const Descriptor connection = connect_to(ports[at / 2 % ports.size()]);
+    say(connection, calls[at % 2]);
+    std::this_thread::sleep_for(milliseconds(connection ? 100 : 10));
+  }
+}
+
 void flood(const std::stop_token& stop, const std::vector<int>& ports) {
   while (!stop.stop_requested()) {
     std::vector<Descriptor> connections;
@@ -237,6 +254,7 @@ HostilePeer::HostilePeer(const std::vector<int>& ports, uint64_t seed) {
   for (uint64_t i = 0; i < 2; ++i)
     threads_.emplace_back(
         [ports, seed, i](std::stop_token stop) { throw_bytes(stop, ports, Random(seed + i)); });
+  threads_.emplace_back([ports](std::stop_token stop) { knock(stop, ports); });
   threads_.emplace_back([ports](std::stop_token stop) { flood(stop, ports); });
   threads_.emplace_back(
       [ports, seed](std::stop_token stop) { whisper(stop, ports, Random(seed + 9)); });
