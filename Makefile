@@ -87,7 +87,7 @@ e2e: build  ## Bring a Kubernetes up, pass the end-to-end tests on it, tear it d
 	@deploy/setup/install.sh cluster
 	@deploy/setup/python.sh e2e
 	@deploy/setup/go.sh $(CLUSTER_TOOLS) helm
-	@$(AS_ROOT) build/venv/bin/python -B -m pytest -p no:cacheprovider -v $(E2E)
+	@$(AS_ROOT) build/venv/bin/python -B -m pytest -p no:cacheprovider -v --durations 20 --durations-min 5 $(E2E)
 
 docs: build  ## Regenerate the references of fields, exit codes and values, the chart's CRD and deploy/muster.yaml
 	@build/release/bin/print_schema | /usr/bin/python3 tests/python/make_reference.py

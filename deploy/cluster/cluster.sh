@@ -13,7 +13,8 @@
 #   cluster.sh enter COMMAND...        run a command in the control plane's network, from where pods can be reached
 # Everything lies in build/cluster/NAME and in namespaces of its own; NAME is $MUSTER_CLUSTER, or muster.
 # Images that pods can use from the start: localhost/busybox:muster. Claims that name no class get one of eight
-# folders in build/cluster/NAME/volumes.
+# folders in build/cluster/NAME/volumes. Answers of DNS are at most MUSTER_CLUSTER_DNS_SECONDS old (2), by when
+# coredns is started.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 tools=$(cd "$here/../.." && pwd)/build/tools
@@ -34,7 +35,7 @@ service_network=10.96.0.0/16
 . "$here/control-plane.sh"
 
 usage() {
-  sed -n '2,17s/^# \{0,1\}//p' "$0" >&2
+  sed -n '2,18s/^# \{0,1\}//p' "$0" >&2
   exit 64
 }
 

@@ -52,7 +52,9 @@ command_of() {
         --service-account-private-key-file="$pki/sa.key" --cluster-cidr="$pod_network"
         --allocate-node-cidrs=false --node-monitor-period=2s --node-monitor-grace-period=12s) ;;
     kube-scheduler) command+=("${manager[@]}") ;;
-    coredns) command=(env KUBECONFIG="$pki/coredns.kubeconfig" "${command[@]}" -conf "$here/Corefile") ;;
+    coredns)
+      command=(env KUBECONFIG="$pki/coredns.kubeconfig" DNS_SECONDS="${MUSTER_CLUSTER_DNS_SECONDS:-2}"
+        "${command[@]}" -conf "$here/Corefile") ;;
     gateway)  # the API server at a port of the machine's own loopback
       command=(socat "TCP-LISTEN:$(gateway_port),bind=127.0.0.1,reuseaddr,fork"
         "EXEC:nsenter --target $(process_id "$run" control-network) --net socat STDIO TCP\:$control_ip\:6443") ;;

@@ -38,7 +38,7 @@ def test_a_job_that_is_deleted_while_it_starts_leaves_nothing(cluster, muster, n
 
 
 def test_a_job_that_is_deleted_and_made_again_at_once_begins_anew(cluster, muster, namespace):
-    job = jobs.shell("again", roles=("chief", "worker"))
+    job = jobs.shell("again", replicas=2)
     cluster.apply(job, namespace=namespace)
     before = jobs.await_running(cluster, namespace, "again")
     cluster.kubectl("replace", "--force", "-f", "-", input=json.dumps(job), namespace=namespace)
@@ -139,7 +139,7 @@ def scale_operators(cluster, muster, count):
 
 def test_nothing_runs_again_whose_pods_were_collected_while_no_operator_ran(cluster, muster, namespace):
     for name in ("ending", "ended"):
-        cluster.apply(jobs.shell(name, roles=("chief", "worker")), namespace=namespace)
+        cluster.apply(jobs.shell(name, replicas=2), namespace=namespace)
         jobs.await_running(cluster, namespace, name)
     jobs.tell_all(cluster, namespace, "ended", "exit 0")
     jobs.await_success(cluster, namespace, "ended")
@@ -159,4 +159,4 @@ def test_nothing_runs_again_whose_pods_were_collected_while_no_operator_ran(clus
     for name in ("ending", "ended"):
         created = [event for event in cluster.get("events", namespace=namespace)
                    if event["reason"] == "Started" and event["involvedObject"]["name"].startswith(f"{name}-")]
-        assert len(created) == 2, name  # containers of chief and worker, once each
+        assert len(created) == 2, name  # containers of two workers, once each

@@ -47,3 +47,24 @@ def test_a_node_that_is_lost_is_done_without(
     assert cluster.get("trainingjob", jobs.NAME, namespace=namespace)["status"]["conditions"] \
         == job["status"]["conditions"]
     await_operators(cluster, muster)
+
+
+@pytest.fixture
+def old_answers(cluster):
+    """DNS answers that may be half a minute old."""
+    def restart(seconds):
+        cluster.environment["MUSTER_CLUSTER_DNS_SECONDS"] = seconds
+        cluster("stop", "coredns")
+        cluster("start", "coredns")
+    restart("30")
+    yield
+    restart("2")
+
+
+def test_a_chief_that_returns_is_found_though_dns_says_where_it_was(
+        cluster, muster, namespace, storage, summary_of_run, old_answers):
+    cluster.apply(jobs.mnist(), namespace=namespace)
+    jobs.await_next_step(cluster, namespace, jobs.NAME)
+    [chief] = jobs.running(cluster, namespace, jobs.NAME, "chief")
+    cluster.kubectl("delete", "pod", chief["metadata"]["name"], "--wait=false", namespace=namespace)
+    finish(cluster, namespace, storage, summary_of_run)
