@@ -236,6 +236,13 @@ Document Document::parse(std::string_view text, std::string source) {
   return document;
 }
 
+Document Document::of(Json value, std::string source) {
+  Document document;
+  document.value_ = std::move(value);
+  document.source_ = std::move(source);
+  return document;
+}
+
 Document Document::load(const std::filesystem::path& path) {
   std::error_code ignored;
   if (std::filesystem::is_regular_file(path, ignored) &&

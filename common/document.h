@@ -37,6 +37,8 @@ class Document {
   // keys, several documents in one text, or a limit passed. An empty text is null.
   static Document parse(std::string_view text, std::string source);
   static Document load(const std::filesystem::path& path);
+  // A value that comes from no text; it has no lines.
+  static Document of(Json value, std::string source);
 
   const Json& value() const { return value_; }
   Json& value() { return value_; }

@@ -83,6 +83,12 @@ bool is_failed_precondition(const ApiStatus& status, PatchKind kind) {
   });
 }
 
+[[noreturn]] void throw_no_object(const Request& request, const Response& response) {
+  ApiStatus status = status_of(response);
+  status.message = "expected a JSON object, found: " + status.message;
+  throw_api_error(request, status);
+}
+
 }  // namespace
 
 Response Client::call(Request request) const {
@@ -98,23 +104,30 @@ Response Client::call(Request request) const {
   }
 }
 
-Json Client::answer(const Request& request) const {
-  const Response response = call(request);
+// Whatever answers in the server's place, a proxy for example, answers with something else.
+std::string Client::answer(const Request& request) const {
+  Response response = call(request);
   if (response.status < 200 || response.status > 299) {
     throw_api_error(request, status_of(response));
   }
+  const size_t begin = response.body.find_first_not_of(" \t\r\n");
+  if (begin == std::string::npos || response.body[begin] != '{') throw_no_object(request, response);
+  return std::move(response.body);
+}
+
+Json Client::answered_object(const Request& request) const {
+  Response response;
+  response.body = answer(request);
   Json body = Json::parse(response.body, nullptr, /*allow_exceptions=*/false);
-  if (body.is_object()) return body;
-  ApiStatus status = status_of(response);
-  status.message = "expected a JSON object, found: " + status.message;
-  throw_api_error(request, status);
+  if (!body.is_object()) throw_no_object(request, response);
+  return body;
 }
 
 std::optional<Json> Client::get(const Resource& resource, const ObjectName& object) const {
   Request request;
   request.path = resource.path(object.name_space, object.name);
   try {
-    return answer(request);
+    return answered_object(request);
   } catch (const ApiUnavailable& error) {
     if (error.status().not_found()) return std::nullopt;
     throw;
@@ -134,7 +147,7 @@ void Client::list_pages(const Resource& resource, const std::string& name_space,
     add("fieldSelector", options.field_selector);
     if (options.limit > 0) add("limit", std::to_string(options.limit));
     add("continue", next);
-    Json page = answer(request);
+    Json page = answered_object(request);
     next = string_or(member(page, "metadata"), "continue", "");
     std::vector<Json> items;
     if (page.contains("items") && page["items"].is_array()) {
@@ -152,20 +165,21 @@ std::vector<Json> Client::list(const Resource& resource, const std::string& name
   return all;
 }
 
-Json Client::create(const Resource& resource, const Json& object,
-                    const WriteOptions& options) const {
+std::string Client::create(const Resource& resource, const Json& object,
+                           const WriteOptions& options) const {
   return answer(write(Method::post, path_of(resource, object, /*named=*/false, options.subresource),
                       object, options));
 }
 
-Json Client::update(const Resource& resource, const Json& object,
-                    const WriteOptions& options) const {
+std::string Client::update(const Resource& resource, const Json& object,
+                           const WriteOptions& options) const {
   return answer(write(Method::put, path_of(resource, object, /*named=*/true, options.subresource),
                       object, options));
 }
 
-Json Client::patch(const Resource& resource, const ObjectName& object, PatchKind kind, Json patch,
-                   const Preconditions& preconditions, const WriteOptions& options) const {
+std::string Client::patch(const Resource& resource, const ObjectName& object, PatchKind kind,
+                          Json patch, const Preconditions& preconditions,
+                          const WriteOptions& options) const {
   add_preconditions(kind, preconditions, patch);
   Request request =
       write(Method::patch, resource.path(object.name_space, object.name, options.subresource),

@@ -99,7 +99,9 @@ class KubeCluster final : public cluster::Cluster {
   void write_status(const api::TrainingJob& job, const api::JobStatus& status);
   void count(const api::TrainingJob& job, const api::JobStatus& status);
   void ensure_belongings(const api::TrainingJob& job);
-  void ensure(const api::TrainingJob& job, const Resource& resource, const Json& object);
+  void ensure_group(const api::TrainingJob& job, const Json& group);
+  std::optional<Json> ensure(const api::TrainingJob& job, const Resource& resource,
+                             const Json& object);
   void create_pod(const api::TrainingJob& job, const Json& pod);
   [[noreturn]] void report_conflict(const api::TrainingJob& job, const Resource& resource,
                                     const ObjectName& name, const std::string& found);
@@ -123,10 +125,11 @@ class KubeCluster final : public cluster::Cluster {
     Resource resource;
     ObjectName name;
   };
-  std::mutex mutex_;                           // guards the rest
-  std::set<std::string> with_belongings_;      // UIDs of jobs whose Service and PodGroup are there
-  std::map<std::string, Conflict> conflicts_;  // by UID of the job
-  std::map<std::string, std::string> states_;  // by UID of the job
+  std::mutex mutex_;                             // guards the rest
+  std::map<std::string, Json> with_belongings_;  // by UID of jobs whose Service and PodGroup are
+                                                 // there: spec of the latter, or null
+  std::map<std::string, Conflict> conflicts_;    // by UID of the job
+  std::map<std::string, std::string> states_;    // by UID of the job
   std::set<std::string> known_states_;
 };
 

@@ -69,8 +69,7 @@ void KubeCluster::write_status(const api::TrainingJob& job, const api::JobStatus
                      {"status", std::move(value)}};
   WriteOptions options;
   options.subresource = "status";
-  const Json written = client_.update(resource, body, options);
-  jobs_.refresh(decode_object<WholeObject>(written.dump()));
+  jobs_.refresh(decode_object<WholeObject>(client_.update(resource, body, options)));
   note_state(job.uid, status);
 }
 
@@ -138,32 +137,50 @@ void KubeCluster::create_pod(const api::TrainingJob& job, const Json& pod) {
 }
 
 void KubeCluster::ensure_belongings(const api::TrainingJob& job) {
+  const Json group = pod_group_of(job);
+  const Json group_spec = member(group, "spec");
   {
     const std::lock_guard lock(mutex_);
-    if (with_belongings_.contains(job.uid)) return;
+    const auto found = with_belongings_.find(job.uid);
+    if (found != with_belongings_.end() && found->second == group_spec) return;
   }
   const auto service = services_.get(key_of(job));
   if (!service || service->meta.owner_uid != job.uid) {
     ensure(job, kube::services(), service_of(job));
   }
-  if (const Json group = pod_group_of(job); !group.is_null()) ensure(job, pod_groups(group), group);
+  if (!group.is_null()) ensure_group(job, group);
   const std::lock_guard lock(mutex_);
-  with_belongings_.insert(job.uid);
+  with_belongings_[job.uid] = group_spec;
 }
 
-void KubeCluster::ensure(const api::TrainingJob& job, const Resource& resource,
-                         const Json& object) {
+// One that is there already may be of before the job was scaled.
+void KubeCluster::ensure_group(const api::TrainingJob& job, const Json& group) {
+  const Resource resource = pod_groups(group);
+  const std::optional<Json> there = ensure(job, resource, group);
+  if (!there) return;
+  Json changed = Json::object();
+  for (const auto& [field, value] : group.at("spec").items()) {
+    if (member(member(*there, "spec"), field.c_str()) != value) changed[field] = value;
+  }
+  if (changed.empty()) return;
+  const std::string uid = string_or(member(*there, "metadata"), "uid", "");
+  client_.patch(resource, name_of(group), PatchKind::merge, {{"spec", changed}}, {uid, ""});
+}
+
+// What was there already of this job; nothing if it is there by this call.
+std::optional<Json> KubeCluster::ensure(const api::TrainingJob& job, const Resource& resource,
+                                        const Json& object) {
   require_leadership();
   try {
     client_.create(resource, object);
-    return;
+    return std::nullopt;
   } catch (const ApiUnavailable& error) {
     if (!error.status().already_exists()) throw;
   }
-  const auto there = client_.get(resource, name_of(object));
+  std::optional<Json> there = client_.get(resource, name_of(object));
   if (!there)
     throw Unavailable(resource.kind + " " + key_of(job) + " was there, and is not any more");
-  if (owner_uid_of(*there) == job.uid) return;
+  if (owner_uid_of(*there) == job.uid) return there;
   if (is_left_by_predecessor(*there, job)) {
     throw Unavailable(describe_owner(*there) + ", which is deleted, has yet to go");
   }

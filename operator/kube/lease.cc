@@ -103,6 +103,8 @@ void LeaderElection::step() {
   } catch (const ApiUnavailable& error) {
     // Somebody else was quicker, which the next look will show.
     if (error.status().code != 409) log::warning(std::string("leader election: ") + error.what());
+  } catch (const Unavailable& error) {
+    log::warning(std::string("leader election: ") + error.what());
   } catch (const Invalid& error) {
     log::error(std::string("leader election: ") + error.what());
   }
@@ -124,8 +126,10 @@ void LeaderElection::see(std::optional<LeaseRecord> record) {
 void LeaderElection::write(LeaseAction action) {
   const BootTime began = clock_();
   const Json body = to_json(next_record(seen_, action, settings_, api::wall_time()), settings_);
-  const Json written = action == LeaseAction::create ? client_.create(leases(), body)
-                                                     : client_.update(leases(), body);
+  const std::string text = action == LeaseAction::create ? client_.create(leases(), body)
+                                                         : client_.update(leases(), body);
+  const Json written = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!written.is_object()) throw Unavailable("expected a Lease, found " + text.substr(0, 200));
   see(to_lease_record(written));
   fresh_ = true;
   leads_until_ = (began + std::chrono::duration_cast<BootTime>(settings_.renew_within)).count();

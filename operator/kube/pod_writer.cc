@@ -37,7 +37,7 @@ const Json& controller_of(const Json& object) {
 }
 
 Pod trimmed(const Json& pod) {
-  return decode_object<Pod>(pod.dump(-1, ' ', false, Json::error_handler_t::replace));
+  return decode_object<Pod>(pod.dump());
 }
 
 }  // namespace
@@ -62,15 +62,15 @@ std::string describe_owner(const Json& object) {
   return string_or(object, "kind", "object") + " " + key_of(object) + " of " + whose;
 }
 
-void PodWriter::take_over(const Json& written) {
-  store_.refresh(trimmed(written));
+void PodWriter::take_over(const std::string& written) {
+  store_.refresh(decode_object<Pod>(written));
 }
 
 std::optional<std::string> PodWriter::create(const Json& pod) {
   const std::string key = key_of(pod);
   own_writes_.creating(key);
   try {
-    own_writes_.created(trimmed(client_.create(pods(), pod)), now_());
+    own_writes_.created(decode_object<Pod>(client_.create(pods(), pod)), now_());
     return std::nullopt;
   } catch (const ApiUnavailable& error) {
     own_writes_.not_created(key);

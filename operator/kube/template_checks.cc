@@ -40,12 +40,12 @@ std::chrono::milliseconds kept(const Acceptance& acceptance) {
 
 // The rules of `muster submit`, but for metadata and status, which are the server's.
 Acceptance validate(const api::TrainingJob& job, const Json& whole) {
-  const Json manifest = {{"apiVersion", "muster.dev/v1alpha1"},
-                         {"kind", "TrainingJob"},
-                         {"metadata", {{"name", job.name}}},
-                         {"spec", whole.at("spec")}};
+  Json manifest = {{"apiVersion", "muster.dev/v1alpha1"},
+                   {"kind", "TrainingJob"},
+                   {"metadata", {{"name", job.name}}},
+                   {"spec", whole.at("spec")}};
   try {
-    Document document = Document::parse(manifest.dump(), "manifest");
+    Document document = Document::of(std::move(manifest), "manifest");
     const std::vector<Problem> problems = api::validate_for_cluster(document);
     if (problems.empty()) return {};
     const Problem& first = problems[0];

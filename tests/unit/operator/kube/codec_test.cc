@@ -106,11 +106,14 @@ TEST(Codec, ReadsServices) {
 TEST(Codec, KeepsTrainingJobsWholeButForManagedFields) {
   const auto job = decode_object<WholeObject>(
       R"({"metadata":{"name":"mnist","managedFields":[{"a":1}],"resourceVersion":"5"},
-          "spec":{"training":{"optimizer":{"learningRate":0.001},"steps":9007199254740993}}})");
+          "spec":{"training":{"optimizer":{"learningRate":0.001},"steps":9007199254740993},
+                  "managedFields":["\u00e9",18446744073709551615,-1,true,null]}})");
   EXPECT_EQ(job.meta.resource_version, "5");
   EXPECT_FALSE(job.value["metadata"].contains("managedFields"));
   EXPECT_EQ(job.value["spec"]["training"]["optimizer"]["learningRate"], 0.001);
   EXPECT_EQ(job.value["spec"]["training"]["steps"], 9007199254740993);
+  EXPECT_EQ(job.value["spec"]["managedFields"],
+            Json::parse(R"(["\u00e9",18446744073709551615,-1,true,null])"));
 }
 
 TEST(Codec, ReadsEventsOfAWatch) {

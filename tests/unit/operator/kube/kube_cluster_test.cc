@@ -49,6 +49,14 @@ class KubeClusterTest : public testing::Test {
       return hit ? std::optional(response) : std::nullopt;
     };
   }
+  // As kubectl scale does.
+  void scale(int workers) {
+    Json job = world_.job();
+    job["spec"]["replicaSpecs"]["worker"]["replicas"] = workers;
+    job["metadata"]["generation"] = integer_or(job["metadata"], "generation", 1) + 1;
+    server().put(job);
+    world_.settle();
+  }
   FakeApiServer& server() { return world_.server; }
 
   KubeWorld world_;
@@ -508,6 +516,31 @@ TEST_F(KubeClusterTest, CreatesTheGroupOfAGang) {
   world_.settle();
   EXPECT_EQ(server().object("podgroups", "mnist")["spec"]["minMember"], 4);
   EXPECT_EQ(server().count("POST podgroups"), 1);
+}
+
+TEST_F(KubeClusterTest, TheGroupOfAGangFollowsTheNumberOfWorkers) {
+  const auto members = [&] { return server().object("podgroups", "mnist")["spec"]["minMember"]; };
+  world_.submit("mnist", {{"schedulingPolicy", {{"gang", "volcano"}, {"queue", "night"}}}});
+  world_.settle();
+  world_.run_all();
+  world_.settle();
+  EXPECT_EQ(members(), 4);
+  scale(3);
+  EXPECT_EQ(members(), 6);
+  EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 ps-0.0 worker-0.0 worker-1.0 worker-2.0");
+  world_.restart_operator();
+  scale(1);
+  EXPECT_EQ(members(), 4);
+  EXPECT_EQ(server().object("podgroups", "mnist")["spec"]["queue"], "night");
+  EXPECT_EQ(server().count("PATCH podgroups"), 2);
+}
+
+TEST_F(KubeClusterTest, AGangOfAGivenSizeKeepsIt) {
+  world_.submit("mnist", {{"schedulingPolicy", {{"gang", "volcano"}, {"minAvailable", 2}}}});
+  world_.settle();
+  scale(3);
+  EXPECT_EQ(server().object("podgroups", "mnist")["spec"]["minMember"], 2);
+  EXPECT_EQ(server().count("PATCH podgroups"), 0);
 }
 
 }  // namespace
