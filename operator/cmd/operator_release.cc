@@ -51,8 +51,10 @@ std::string scale_down(const Client& client, const kube::ObjectName& deployment)
   kube::WriteOptions options;
   options.subresource = "scale";
   try {
-    const Json scale = client.patch(kube::deployments(), deployment, kube::PatchKind::merge,
-                                    {{"spec", {{"replicas", 0}}}}, {}, options);
+    const Json scale = client
+                           .patch(kube::deployments(), deployment, kube::PatchKind::merge,
+                                  {{"spec", {{"replicas", 0}}}}, {}, options)
+                           .json();
     log::info("scaled down to 0: Deployment " + deployment.name_space + "/" + deployment.name);
     return string_or(member(scale, "status"), "selector", "");
   } catch (const kube::ApiUnavailable& error) {

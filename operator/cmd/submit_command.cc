@@ -63,8 +63,9 @@ Json apply(const ClusterAccess& cluster, const kube::ObjectName& name, const Jso
   options.strict = true;
   options.force = force;
   try {
-    return cluster.client().patch(kube::training_jobs(), name, kube::PatchKind::apply, manifest, {},
-                                  options);
+    return cluster.client()
+        .patch(kube::training_jobs(), name, kube::PatchKind::apply, manifest, {}, options)
+        .json();
   } catch (const kube::ApiUnavailable& error) {
     if (!error.status().conflict()) throw;
     throw Invalid(cluster.explain(error.status(), error.what()) +

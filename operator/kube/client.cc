@@ -12,6 +12,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr size_t kMostQuoted = 200;
+
 // Not processed, and the server says when to come again.
 bool is_put_off(const Response& response) {
   return (response.status == 429 || response.status == 503) && response.retry_after;
@@ -83,12 +85,6 @@ bool is_failed_precondition(const ApiStatus& status, PatchKind kind) {
   });
 }
 
-[[noreturn]] void throw_no_object(const Request& request, const Response& response) {
-  ApiStatus status = status_of(response);
-  status.message = "expected a JSON object, found: " + status.message;
-  throw_api_error(request, status);
-}
-
 }  // namespace
 
 Response Client::call(Request request) const {
@@ -104,30 +100,29 @@ Response Client::call(Request request) const {
   }
 }
 
+Json Answer::json() const {
+  Json object = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (object.is_object()) return object;
+  throw Unavailable("expected a JSON object, found " + text.substr(0, kMostQuoted));
+}
+
 // Whatever answers in the server's place, a proxy for example, answers with something else.
-std::string Client::answer(const Request& request) const {
+Answer Client::answer(const Request& request) const {
   Response response = call(request);
   if (response.status < 200 || response.status > 299) {
     throw_api_error(request, status_of(response));
   }
-  const size_t begin = response.body.find_first_not_of(" \t\r\n");
-  if (begin == std::string::npos || response.body[begin] != '{') throw_no_object(request, response);
-  return std::move(response.body);
-}
-
-Json Client::answered_object(const Request& request) const {
-  Response response;
-  response.body = answer(request);
-  Json body = Json::parse(response.body, nullptr, /*allow_exceptions=*/false);
-  if (!body.is_object()) throw_no_object(request, response);
-  return body;
+  if (response.body.starts_with('{')) return {std::move(response.body)};
+  ApiStatus status = status_of(response);
+  status.message = "expected a JSON object, found: " + status.message;
+  throw_api_error(request, status);
 }
 
 std::optional<Json> Client::get(const Resource& resource, const ObjectName& object) const {
   Request request;
   request.path = resource.path(object.name_space, object.name);
   try {
-    return answered_object(request);
+    return answer(request).json();
   } catch (const ApiUnavailable& error) {
     if (error.status().not_found()) return std::nullopt;
     throw;
@@ -147,7 +142,7 @@ void Client::list_pages(const Resource& resource, const std::string& name_space,
     add("fieldSelector", options.field_selector);
     if (options.limit > 0) add("limit", std::to_string(options.limit));
     add("continue", next);
-    Json page = answered_object(request);
+    Json page = answer(request).json();
     next = string_or(member(page, "metadata"), "continue", "");
     std::vector<Json> items;
     if (page.contains("items") && page["items"].is_array()) {
@@ -165,21 +160,20 @@ std::vector<Json> Client::list(const Resource& resource, const std::string& name
   return all;
 }
 
-std::string Client::create(const Resource& resource, const Json& object,
-                           const WriteOptions& options) const {
+Answer Client::create(const Resource& resource, const Json& object,
+                      const WriteOptions& options) const {
   return answer(write(Method::post, path_of(resource, object, /*named=*/false, options.subresource),
                       object, options));
 }
 
-std::string Client::update(const Resource& resource, const Json& object,
-                           const WriteOptions& options) const {
+Answer Client::update(const Resource& resource, const Json& object,
+                      const WriteOptions& options) const {
   return answer(write(Method::put, path_of(resource, object, /*named=*/true, options.subresource),
                       object, options));
 }
 
-std::string Client::patch(const Resource& resource, const ObjectName& object, PatchKind kind,
-                          Json patch, const Preconditions& preconditions,
-                          const WriteOptions& options) const {
+Answer Client::patch(const Resource& resource, const ObjectName& object, PatchKind kind, Json patch,
+                     const Preconditions& preconditions, const WriteOptions& options) const {
   add_preconditions(kind, preconditions, patch);
   Request request =
       write(Method::patch, resource.path(object.name_space, object.name, options.subresource),

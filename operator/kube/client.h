@@ -40,6 +40,12 @@ struct ListOptions {
   int limit = 500;  // of a page; 0: all at once
 };
 
+// An object as the server has sent it. Who writes reads little of the answer, or nothing.
+struct Answer {
+  std::string text;   // of decode_object()
+  Json json() const;  // throws Unavailable if it came mangled
+};
+
 // The verbs of the API over a Transport, on whole objects as JSON. Blocks; every call ends by its
 // deadline, in which 429 and 503 with Retry-After are waited for and tried again. Throws ApiInvalid
 // or ApiUnavailable (api_error.h). Thread-safe.
@@ -66,21 +72,20 @@ class Client {
   std::vector<Json> list(const Resource& resource, const std::string& name_space,
                          const ListOptions& options) const;
 
-  // All answer with the object as the server keeps it (as it would, in a dry run): its text, for
-  // most read little of it or nothing; decode_object() takes it. metadata.namespace is read from
-  // the body. A create that finds the name taken throws ApiUnavailable with already_exists(): the
-  // caller looks whose it is. That also follows a create of ours whose answer was lost.
-  std::string create(const Resource& resource, const Json& object,
-                     const WriteOptions& options = {}) const;
+  // All answer with the object as the server keeps it (as it would, in a dry run).
+  // metadata.namespace is read from the body. A create that finds the name taken throws
+  // ApiUnavailable with already_exists(): the caller looks whose it is. That also follows a create
+  // of ours whose answer was lost.
+  Answer create(const Resource& resource, const Json& object,
+                const WriteOptions& options = {}) const;
   // PUT: metadata.resourceVersion, where the body has it, must be the newest (else conflict()).
-  std::string update(const Resource& resource, const Json& object,
-                     const WriteOptions& options = {}) const;
+  Answer update(const Resource& resource, const Json& object,
+                const WriteOptions& options = {}) const;
   // A precondition that does not hold is a conflict(), whatever the kind of the patch. Merge and
   // apply patches get preconditions as metadata.{uid, resourceVersion}, JSON patches as `test`
   // operations before the others.
-  std::string patch(const Resource& resource, const ObjectName& object, PatchKind kind, Json patch,
-                    const Preconditions& preconditions = {},
-                    const WriteOptions& options = {}) const;
+  Answer patch(const Resource& resource, const ObjectName& object, PatchKind kind, Json patch,
+               const Preconditions& preconditions = {}, const WriteOptions& options = {}) const;
 
   struct RemoveOptions {
     Preconditions preconditions;
@@ -94,8 +99,7 @@ class Client {
 
  private:
   Response call(Request request) const;
-  std::string answer(const Request& request) const;
-  Json answered_object(const Request& request) const;
+  Answer answer(const Request& request) const;
 
   Transport& transport_;
   const Settings settings_;

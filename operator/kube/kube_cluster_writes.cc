@@ -69,7 +69,7 @@ void KubeCluster::write_status(const api::TrainingJob& job, const api::JobStatus
                      {"status", std::move(value)}};
   WriteOptions options;
   options.subresource = "status";
-  jobs_.refresh(decode_object<WholeObject>(client_.update(resource, body, options)));
+  jobs_.refresh(decode_object<WholeObject>(client_.update(resource, body, options).text));
   note_state(job.uid, status);
 }
 

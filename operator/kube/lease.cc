@@ -126,11 +126,9 @@ void LeaderElection::see(std::optional<LeaseRecord> record) {
 void LeaderElection::write(LeaseAction action) {
   const BootTime began = clock_();
   const Json body = to_json(next_record(seen_, action, settings_, api::wall_time()), settings_);
-  const std::string text = action == LeaseAction::create ? client_.create(leases(), body)
-                                                         : client_.update(leases(), body);
-  const Json written = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!written.is_object()) throw Unavailable("expected a Lease, found " + text.substr(0, 200));
-  see(to_lease_record(written));
+  const Answer written = action == LeaseAction::create ? client_.create(leases(), body)
+                                                       : client_.update(leases(), body);
+  see(to_lease_record(written.json()));
   fresh_ = true;
   leads_until_ = (began + std::chrono::duration_cast<BootTime>(settings_.renew_within)).count();
 }

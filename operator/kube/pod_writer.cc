@@ -62,15 +62,11 @@ std::string describe_owner(const Json& object) {
   return string_or(object, "kind", "object") + " " + key_of(object) + " of " + whose;
 }
 
-void PodWriter::take_over(const std::string& written) {
-  store_.refresh(decode_object<Pod>(written));
-}
-
 std::optional<std::string> PodWriter::create(const Json& pod) {
   const std::string key = key_of(pod);
   own_writes_.creating(key);
   try {
-    own_writes_.created(decode_object<Pod>(client_.create(pods(), pod)), now_());
+    own_writes_.created(decode_object<Pod>(client_.create(pods(), pod).text), now_());
     return std::nullopt;
   } catch (const ApiUnavailable& error) {
     own_writes_.not_created(key);
@@ -106,7 +102,7 @@ void PodWriter::write(const Pod& pod, const std::function<void()>& call) {
     if (!error.status().conflict()) throw;
     const auto there = client_.get(pods(), name_of(pod));
     if (!there || uid_of(*there) != pod.meta.uid) return;
-    take_over(*there);
+    store_.refresh(trimmed(*there));
     throw;
   }
 }
@@ -127,8 +123,8 @@ void PodWriter::untrack(const Pod& pod) {
   if (!is_tracked(pod)) return;
   try {
     write(pod, [&] {
-      take_over(client_.patch(pods(), name_of(pod), PatchKind::json, untracking_patch(pod),
-                              {pod.meta.uid, ""}));
+      store_.refresh(decode_object<Pod>(client_.patch(pods(), name_of(pod), PatchKind::json,
+                                                      untracking_patch(pod), {pod.meta.uid, ""})));
     });
   } catch (const ApiInvalid& error) {
     // Somebody has changed its finalizers: the view will show it.
@@ -139,7 +135,8 @@ void PodWriter::untrack(const Pod& pod) {
 void PodWriter::retire(const Pod& pod) {
   const Json patch = {{"metadata", {{"labels", {{kCurrentLabel, nullptr}}}}}};
   write(pod, [&] {
-    take_over(client_.patch(pods(), name_of(pod), PatchKind::merge, patch, {pod.meta.uid, ""}));
+    store_.refresh(decode_object<Pod>(
+        client_.patch(pods(), name_of(pod), PatchKind::merge, patch, {pod.meta.uid, ""}).text));
   });
 }
 

@@ -150,7 +150,7 @@ std::unique_ptr<ApiServer> KubeClientTest::server_;
 
 TEST_F(KubeClientTest, WritesWithPreconditions) {
   const ObjectName name{"default", "a"};
-  const Json created = Json::parse(client_.create(pods(), pod("a")));
+  const Json created = client_.create(pods(), pod("a")).json();
   const std::string uid = created.at("metadata").at("uid");
   EXPECT_TRUE(refusal_of([&] { client_.create(pods(), pod("a")); }).already_exists());
 
@@ -159,8 +159,8 @@ TEST_F(KubeClientTest, WritesWithPreconditions) {
     client_.patch(pods(), name, PatchKind::merge, labels, {"another", ""});
   });
   EXPECT_TRUE(foreign.conflict()) << foreign.code << foreign.reason << foreign.message;
-  const Json patched = Json::parse(
-      client_.patch(pods(), name, PatchKind::merge, labels, {uid, version_of(created)}));
+  const Json patched =
+      client_.patch(pods(), name, PatchKind::merge, labels, {uid, version_of(created)}).json();
   EXPECT_EQ(patched.at("metadata").at("labels").at("x"), "1");
   EXPECT_TRUE(refusal_of([&] {
                 client_.patch(pods(), name, PatchKind::merge,
@@ -173,7 +173,7 @@ TEST_F(KubeClientTest, WritesWithPreconditions) {
   EXPECT_TRUE(refusal_of([&] {
                 client_.patch(pods(), name, PatchKind::json, remove, {"another", ""});
               }).conflict());
-  const Json without = Json::parse(client_.patch(pods(), name, PatchKind::json, remove, {uid, ""}));
+  const Json without = client_.patch(pods(), name, PatchKind::json, remove, {uid, ""}).json();
   EXPECT_FALSE(without.at("metadata").at("labels").contains("x"));
 
   EXPECT_TRUE(refusal_of([&] {
@@ -187,7 +187,7 @@ TEST_F(KubeClientTest, WritesWithPreconditions) {
 TEST_F(KubeClientTest, AppliesAndDryRunsAndRefusesUnknownFields) {
   WriteOptions dry;
   dry.dry_run = true;
-  EXPECT_EQ(Json::parse(client_.create(pods(), pod("a"), dry)).at("metadata").at("name"), "a");
+  EXPECT_EQ(client_.create(pods(), pod("a"), dry).json().at("metadata").at("name"), "a");
   EXPECT_EQ(client_.get(pods(), {"default", "a"}), std::nullopt);
 
   Json service = {{"apiVersion", "v1"},
@@ -195,12 +195,11 @@ TEST_F(KubeClientTest, AppliesAndDryRunsAndRefusesUnknownFields) {
                   {"metadata", {{"name", "mnist"}, {"namespace", "default"}}},
                   {"spec", {{"clusterIP", "None"}, {"selector", {{"a", "b"}}}}}};
   const ObjectName name{"default", "mnist"};
-  const Json applied = Json::parse(client_.patch(services(), name, PatchKind::apply, service));
+  const Json applied = client_.patch(services(), name, PatchKind::apply, service).json();
   service["spec"]["selector"]["a"] = "c";
-  EXPECT_EQ(Json::parse(client_.patch(services(), name, PatchKind::apply, service))
-                .at("spec")
-                .at("selector"),
-            Json({{"a", "c"}}));
+  EXPECT_EQ(
+      client_.patch(services(), name, PatchKind::apply, service).json().at("spec").at("selector"),
+      Json({{"a", "c"}}));
   client_.remove(services(), name, {});
 
   Json misspelt = pod("a");
@@ -366,7 +365,7 @@ TEST_F(KubeClientTest, OneLeadsAndTheNextFollowsAtOnce) {
 }
 
 TEST_F(KubeClientTest, EventsAreOneObjectWithACount) {
-  const Json about = Json::parse(client_.create(pods(), pod("a")));
+  const Json about = client_.create(pods(), pod("a")).json();
   const EventSubject subject{"v1", "Pod", "default", "a", about.at("metadata").at("uid")};
   EventLimits limits;
   limits.again = 0s;
