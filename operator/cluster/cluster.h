@@ -20,8 +20,10 @@ class Cluster {
   virtual std::optional<api::TrainingJob> get(const std::string& key) = 0;
   virtual plan::Observed observe(const api::TrainingJob& job) = 0;
 
-  // One write; throws Unavailable where it conflicts or fails, and then nothing else is done.
-  virtual void publish_status(const api::TrainingJob& job, const api::JobStatus& status) = 0;
+  // One write; throws Unavailable where it conflicts or fails, and then nothing else is done. False
+  // if it is put off, which only a status may be from which nothing follows: the job is woken in
+  // time, and events wait with it.
+  virtual bool publish_status(const api::TrainingJob& job, const api::JobStatus& status) = 0;
 
   // Safe when late or repeated.
   virtual void create(const api::TrainingJob& job, const plan::CreateReplica& replica) = 0;

@@ -50,8 +50,10 @@ bool Controller::reconcile(const std::string& key) {
     return false;
   }
   const plan::Plan plan = plan::plan(*job, cluster_.observe(*job), cluster_.now());
-  if (plan.status != job->status) cluster_.publish_status(*job, plan.status);
-  for (const plan::Event& event : plan.events) cluster_.emit(*job, event);
+  const bool is_told = plan.status == job->status || cluster_.publish_status(*job, plan.status);
+  if (is_told) {
+    for (const plan::Event& event : plan.events) cluster_.emit(*job, event);
+  }
   for (const plan::RemoveReplica& replica : plan.remove) cluster_.remove(*job, replica);
   for (const plan::CreateReplica& replica : plan.create) cluster_.create(*job, replica);
   if (plan.remove_job) {

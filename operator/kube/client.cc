@@ -103,7 +103,7 @@ Response Client::call(Request request) const {
 Json Answer::json() const {
   Json object = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (object.is_object()) return object;
-  throw Unavailable("expected a JSON object, found " + text.substr(0, kMostQuoted));
+  throw Unavailable(call + ": expected a JSON object, found " + text.substr(0, kMostQuoted));
 }
 
 // Whatever answers in the server's place, a proxy for example, answers with something else.
@@ -112,7 +112,9 @@ Answer Client::answer(const Request& request) const {
   if (response.status < 200 || response.status > 299) {
     throw_api_error(request, status_of(response));
   }
-  if (response.body.starts_with('{')) return {std::move(response.body)};
+  if (response.body.starts_with('{')) {
+    return {std::string(name_of(request.method)) + " " + request.path, std::move(response.body)};
+  }
   ApiStatus status = status_of(response);
   status.message = "expected a JSON object, found: " + status.message;
   throw_api_error(request, status);

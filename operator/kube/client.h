@@ -42,7 +42,8 @@ struct ListOptions {
 
 // An object as the server has sent it. Who writes reads little of the answer, or nothing.
 struct Answer {
-  std::string text;   // of decode_object()
+  std::string call;   // for messages: "POST /api/v1/..."
+  std::string text;   // for decode_object()
   Json json() const;  // throws Unavailable if it came mangled
 };
 

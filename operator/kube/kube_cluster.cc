@@ -61,7 +61,8 @@ KubeCluster::KubeCluster(Transport& transport, Settings settings, Environment en
         options.dry_run = options.strict = true;
         client_.create(kube::pods(), pod, options);
       }),
-      pace_(settings_.reports_per_second),
+      starts_(settings_.reports_per_second, std::chrono::milliseconds(0)),
+      reports_(settings_.reports_per_second),
       poller_(make_poller(environment_)) {}
 
 void KubeCluster::require_leadership() const {
@@ -100,7 +101,8 @@ void KubeCluster::service_changed(const Service* before, const Service* after) {
 
 void KubeCluster::forget(const std::string& job_uid, const std::string& key) {
   checks_.forget(job_uid);
-  pace_.forget(job_uid);
+  starts_.forget(job_uid);
+  reports_.forget(job_uid);
   poller_.forget(key);
   const std::lock_guard lock(mutex_);
   with_belongings_.erase(job_uid);

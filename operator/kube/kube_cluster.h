@@ -73,7 +73,7 @@ class KubeCluster final : public cluster::Cluster {
   // Nothing, too, for what is there of a job that has gone: its pods are let go.
   std::optional<api::TrainingJob> get(const std::string& key) override;
   plan::Observed observe(const api::TrainingJob& job) override;
-  void publish_status(const api::TrainingJob& job, const api::JobStatus& status) override;
+  bool publish_status(const api::TrainingJob& job, const api::JobStatus& status) override;
   void create(const api::TrainingJob& job, const plan::CreateReplica& replica) override;
   void remove(const api::TrainingJob& job, const plan::RemoveReplica& replica) override;
   void emit(const api::TrainingJob& job, const plan::Event& event) override;
@@ -118,7 +118,7 @@ class KubeCluster final : public cluster::Cluster {
   PodWriter writer_;
   LostNodes lost_nodes_;
   TemplateChecks checks_;
-  ReportPace pace_;
+  ReportPace starts_, reports_;
   ProgressPoller poller_;
 
   struct Conflict {

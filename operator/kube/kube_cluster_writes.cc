@@ -42,14 +42,22 @@ int restarts_of(const api::JobStatus& status, api::Role role) {
 
 }  // namespace
 
-void KubeCluster::publish_status(const api::TrainingJob& job, const api::JobStatus& status) {
-  if (is_report(job.status, status)) {
-    const api::Time turn = pace_.turn(job.uid, now());
-    if (turn > now()) return environment_.wake(key_of(job), turn);
+bool KubeCluster::publish_status(const api::TrainingJob& job, const api::JobStatus& status) {
+  const bool starts = is_start(job, status);
+  if (starts || is_report(job.status, status)) {
+    const api::Time at = now();
+    const api::Time turn = (starts ? starts_ : reports_).turn(job.uid, at);
+    if (turn > at) {
+      environment_.wake(key_of(job), turn);
+      return false;
+    }
   }
   write_status(job, status);
+  starts_.forget(job.uid);
+  reports_.wrote(job.uid, now());
   count(job, status);
   let_go_counted(job, status, pods_of(job));
+  return true;
 }
 
 void KubeCluster::write_status(const api::TrainingJob& job, const api::JobStatus& status) {

@@ -123,8 +123,10 @@ void PodWriter::untrack(const Pod& pod) {
   if (!is_tracked(pod)) return;
   try {
     write(pod, [&] {
-      store_.refresh(decode_object<Pod>(client_.patch(pods(), name_of(pod), PatchKind::json,
-                                                      untracking_patch(pod), {pod.meta.uid, ""})));
+      store_.refresh(decode_object<Pod>(client_
+                                            .patch(pods(), name_of(pod), PatchKind::json,
+                                                   untracking_patch(pod), {pod.meta.uid, ""})
+                                            .text));
     });
   } catch (const ApiInvalid& error) {
     // Somebody has changed its finalizers: the view will show it.

@@ -14,6 +14,11 @@ namespace muster::kube {
 // are limited by, attempts) must be written before anything is done.
 bool is_report(const api::JobStatus& before, const api::JobStatus& after);
 
+// `after` would be the job's first status, and says no more than that it is accepted and that its
+// replicas are on their way: without it the next plan is the same, and many new jobs get their pods
+// sooner if this may wait as a report. It may not where a deadline counts from its startTime.
+bool is_start(const api::TrainingJob& job, const api::JobStatus& after);
+
 // When reports may be written: so many a second over all jobs, and each job not too often, nor at
 // once: what it reports first, replicas on their way up, is soon told by the Running condition.
 // Thread-safe, without a clock.
@@ -22,19 +27,24 @@ class ReportPace {
   explicit ReportPace(double per_second = 20,
                       std::chrono::milliseconds of_a_job = std::chrono::milliseconds(2000));
 
-  // Not later than `now`: write it now. Else the time to come again at, which is kept for this job.
+  // Not later than `now`: write it now. Else the time to come again at.
   api::Time turn(const std::string& job_uid, api::Time now);
+  // A status of the job was written, whatever it said: nothing waits for its turn.
+  void wrote(const std::string& job_uid, api::Time now);
   void forget(const std::string& job_uid);
 
  private:
   struct Job {
-    std::optional<api::Time> turn;
-    std::optional<api::Time> last;
+    std::optional<api::Time> turn;  // it waits
+    std::optional<api::Time> last;  // written
   };
+  void end_waiting(Job& job);
+
   const std::chrono::milliseconds between_;
   const std::chrono::milliseconds of_a_job_;
   std::mutex mutex_;
-  api::Time next_{};
+  api::Time next_{};  // earliest time of the next report
+  int waiting_ = 0;   // jobs that have a turn
   std::map<std::string, Job> jobs_;
 };
 

@@ -149,7 +149,7 @@ bool LocalCluster::is_final_checkpoint_evaluated() const {
   return bool_or(read_json_or_null(file), "final", false);
 }
 
-void LocalCluster::publish_status(const api::TrainingJob&, const api::JobStatus& status) {
+bool LocalCluster::publish_status(const api::TrainingJob&, const api::JobStatus& status) {
   state_.status = api::to_json(status);
   save();
   job_.status = status;
@@ -158,6 +158,7 @@ void LocalCluster::publish_status(const api::TrainingJob&, const api::JobStatus&
            std::ranges::find(status.counted_uids, replica.seen.uid) != status.counted_uids.end();
   };
   if (std::erase_if(replicas_, may_go) > 0) wake();
+  return true;
 }
 
 void LocalCluster::create(const api::TrainingJob& job, const plan::CreateReplica& wanted) {

@@ -40,7 +40,7 @@ class LocalCluster final : public cluster::Cluster {
   api::Time now() const override;
   std::optional<api::TrainingJob> get(const std::string& key) override;
   plan::Observed observe(const api::TrainingJob& job) override;
-  void publish_status(const api::TrainingJob& job, const api::JobStatus& status) override;
+  bool publish_status(const api::TrainingJob& job, const api::JobStatus& status) override;
   void create(const api::TrainingJob& job, const plan::CreateReplica& replica) override;
   void remove(const api::TrainingJob& job, const plan::RemoveReplica& replica) override;
   void emit(const api::TrainingJob& job, const plan::Event& event) override;

@@ -81,12 +81,13 @@ struct Event {
 };
 
 struct Plan {
-  api::JobStatus status;  // written first; actions only after that write succeeded
+  api::JobStatus status;  // written first; actions only after that write succeeded. A status from
+                          // which nothing follows may be put off (Cluster::publish_status)
   std::vector<CreateReplica> create;
   std::vector<RemoveReplica> remove;  // done before `create`. A replica that lives is asked to
                                       // leave and stays in view, deleting, until it has ended; one
                                       // that has ended is forgotten
-  std::vector<Event> events;          // emitted only if the write succeeded
+  std::vector<Event> events;          // emitted only once the status is written
   std::optional<Time> look_again;
   bool remove_job = false;  // ttlSecondsAfterFinished has passed
 };

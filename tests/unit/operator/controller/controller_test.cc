@@ -26,6 +26,7 @@ class FakeCluster final : public cluster::Cluster {
   std::vector<std::string> calls;
   int failing_writes = 0;
   int failing_creations = 0;
+  bool puts_off = false;
   bool gone = false;
 
   FakeCluster() {
@@ -44,10 +45,12 @@ class FakeCluster final : public cluster::Cluster {
     observed.replicas = replicas;
     return observed;
   }
-  void publish_status(const api::TrainingJob&, const api::JobStatus& status) override {
+  bool publish_status(const api::TrainingJob&, const api::JobStatus& status) override {
+    if (puts_off) return false;
     calls.push_back("status");
     if (failing_writes-- > 0) throw Unavailable("status: conflict");
     job.status = status;
+    return true;
   }
   void create(const api::TrainingJob&, const plan::CreateReplica& replica) override {
     calls.push_back("create " + std::to_string(replica.attempt));
@@ -97,6 +100,17 @@ TEST_F(ControllerTest, writes_the_status_once_before_it_acts) {
   controller_.wake("job");
   controller_.work();
   EXPECT_THAT(cluster_.take_calls(), ElementsAre("status", "event Started", "create 0"));
+}
+
+TEST_F(ControllerTest, tells_what_happened_with_the_status_that_is_put_off) {
+  cluster_.puts_off = true;
+  controller_.wake("job");
+  controller_.work();
+  EXPECT_THAT(cluster_.take_calls(), ElementsAre("create 0"));
+  cluster_.puts_off = false;
+  controller_.wake("job");
+  controller_.work();
+  EXPECT_THAT(cluster_.take_calls(), ElementsAre("status", "event Started", "event Running"));
 }
 
 TEST_F(ControllerTest, does_nothing_unless_woken_and_nothing_new_if_nothing_changed) {

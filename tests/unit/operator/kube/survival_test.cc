@@ -19,9 +19,13 @@ class Life {
  public:
   KubeWorld world;
 
-  Life() {
+  // Beside other jobs its first status is put off, and its pods are made before.
+  explicit Life(bool beside_others) : others_(beside_others ? 3 : 0) {
     const auto step = [this](std::function<void()> what) { steps_.push_back(std::move(what)); };
-    step([this] { world.submit(); });
+    step([this] {
+      for (int i = 0; i < others_; ++i) world.submit("before-" + std::to_string(i));
+      world.submit();
+    });
     step([this] { world.run_all(); });
     step([this] { world.server.end_pod(world.pod("worker-0"), 1); });
     step([this] { world.run_all(); });
@@ -45,9 +49,10 @@ class Life {
     EXPECT_EQ(world.condition("Succeeded"), "True ChiefSucceeded") << when;
     EXPECT_EQ(world.condition("Finished"), "True ChiefSucceeded") << when;
     EXPECT_EQ(world.job()["status"]["restarts"], 1) << when;
-    EXPECT_EQ(world.server.objects("services").size(), 1u) << when;
+    EXPECT_EQ(world.server.objects("services").size(), 1u + static_cast<size_t>(others_)) << when;
     for (const Json& pod : world.server.objects("pods")) {
       const std::string name = pod["metadata"]["name"];
+      if (!name.starts_with("mnist")) continue;
       EXPECT_TRUE(member(pod["metadata"], "finalizers").empty()) << name << ", " << when;
       const std::string phase = pod["status"]["phase"];
       EXPECT_TRUE(phase == "Succeeded" || phase == "Failed") << name << " lives, " << when;
@@ -71,14 +76,19 @@ class Life {
     }
   }
 
+  const int others_;
   std::vector<std::function<void()>> steps_;
   size_t next_ = 0;
 };
 
-TEST(Survival, OfAnOperatorThatIsKilledBeforeOrAfterAnyCall) {
+class Survival : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Alone, Survival, testing::Values(false));
+INSTANTIATE_TEST_SUITE_P(BesideOthers, Survival, testing::Values(true));
+
+TEST_P(Survival, OfAnOperatorThatIsKilledBeforeOrAfterAnyCall) {
   for (const bool done : {false, true}) {
     for (int call = 1;; ++call) {
-      Life life;
+      Life life(GetParam());
       int left = call;
       const auto kill = [&] {
         if (--left == 0) throw Killed();
@@ -99,10 +109,10 @@ TEST(Survival, OfAnOperatorThatIsKilledBeforeOrAfterAnyCall) {
   }
 }
 
-TEST(Survival, OfAnyCallThatFails) {
+TEST_P(Survival, OfAnyCallThatFails) {
   for (const int status : {0, 409, 429, 500}) {
     for (int call = 1;; ++call) {
-      Life life;
+      Life life(GetParam());
       int left = call;
       life.world.server.intercept = [&](const Request&) -> std::optional<Response> {
         if (--left != 0) return std::nullopt;
@@ -119,9 +129,9 @@ TEST(Survival, OfAnyCallThatFails) {
   }
 }
 
-TEST(Survival, OfAnyAnswerThatIsLost) {
+TEST_P(Survival, OfAnyAnswerThatIsLost) {
   for (int call = 1;; ++call) {
-    Life life;
+    Life life(GetParam());
     int left = call;
     life.world.server.loses_answer = [&](const Request&) { return --left == 0; };
     life.live();
@@ -132,9 +142,9 @@ TEST(Survival, OfAnyAnswerThatIsLost) {
 
 // A leader that sleeps before one of its calls, while another does all that is to be done, and then
 // carries out what it had in mind.
-TEST(Survival, OfALeaderThatWakesUpLate) {
+TEST_P(Survival, OfALeaderThatWakesUpLate) {
   for (int call = 1;; ++call) {
-    Life life;
+    Life life(GetParam());
     int left = call;
     life.world.server.intercept = [&](const Request&) -> std::optional<Response> {
       if (--left != 0) return std::nullopt;
@@ -145,6 +155,26 @@ TEST(Survival, OfALeaderThatWakesUpLate) {
     life.live();
     life.check("asleep before call " + std::to_string(call) + life.story());
     if (left > 0 || testing::Test::HasFailure()) break;
+  }
+}
+
+// Four jobs at once: the last one's status waits.
+TEST(FirstStatus, IsNotNeededByWhoTakesOver) {
+  for (const bool fails : {false, true}) {
+    KubeWorld world;
+    for (int i = 0; i < 3; ++i) world.submit("before-" + std::to_string(i));
+    world.submit();
+    world.settle();
+    ASSERT_EQ(world.condition("Accepted"), "") << "its status was not put off";
+    const std::string pods = world.pods();
+    if (fails) world.server.end_pod(world.pod("worker-0"), 1);
+    world.restart_operator();
+    world.run_for(5s);
+    EXPECT_EQ(world.condition("Accepted"), "True Valid");
+    EXPECT_EQ(world.job()["status"]["restarts"], fails ? 1 : 0);
+    if (!fails) {
+      EXPECT_EQ(world.pods(), pods);
+    }
   }
 }
 
