@@ -31,10 +31,8 @@ def nodes():
     made = cluster.Cluster("bench")
     atexit.register(made, "down")
     made("up", "2")
-    cluster.run([muster.ROOT / "docker/build"], timeout=600)
-    made("load", *sorted((muster.ROOT / "build/images").glob("muster-*.tar")))
-    made.helm("install", "muster", muster.ROOT / "charts/muster", "--create-namespace", "--wait",
-              "--timeout", "120s", namespace="muster-system", timeout=180)
+    made.load_images()
+    made.install_chart("muster-system")
     return made
 
 

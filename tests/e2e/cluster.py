@@ -58,6 +58,15 @@ class Cluster:
         command = [TOOLS / "helm", "--kubeconfig", self.kubeconfig, "--namespace", namespace]
         return run([*command, *arguments], **options)
 
+    def load_images(self):
+        """Muster's own, made of build/release/bin or of $BINARIES, on every node."""
+        run([ROOT / "docker/build"], timeout=600)
+        self("load", *sorted((ROOT / "build/images").glob("muster-*.tar")))
+
+    def install_chart(self, namespace):
+        self.helm("install", "muster", ROOT / "charts/muster", "--create-namespace", "--wait", "--timeout", "120s",
+                  namespace=namespace, timeout=180)
+
     def apply(self, manifest, **options):
         """Applies an object or a list of them (dict), or YAML (str)."""
         text = manifest if isinstance(manifest, str) else json.dumps(manifest)

@@ -35,14 +35,12 @@ def cluster():
 
 @pytest.fixture(scope="session")
 def muster(cluster):
-    """The chart on the cluster, with images made of build/release/bin, or of $BINARIES. Its namespace."""
+    """The chart on the cluster. Its namespace."""
     name = "muster-system"
     if KEEP and "muster" in cluster.helm("list", "--short", namespace=name):
         return name
-    run([ROOT / "docker/build"], timeout=600)
-    cluster("load", *sorted((ROOT / "build/images").glob("muster-*.tar")))
-    cluster.helm("install", "muster", ROOT / "charts/muster", "--create-namespace", "--wait", "--timeout", "120s",
-                 namespace=name, timeout=180)
+    cluster.load_images()
+    cluster.install_chart(name)
     return name
 
 
