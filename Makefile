@@ -13,7 +13,7 @@ CHAOS_TESTS ?= *
 ROWS ?=
 NODES ?= 2
 E2E ?= tests/e2e
-CLUSTER_TOOLS = etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl coredns
+CLUSTER_TOOLS = etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl coredns helm
 AS_ROOT = $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 SOURCES = git ls-files --cached --others --exclude-standard -- '*.h' '*.cc' '*.inc'
 
@@ -86,7 +86,7 @@ cluster-down:  ## End that Kubernetes and remove what it made
 e2e: build  ## Bring a Kubernetes up, pass the end-to-end tests on it, tear it down; E2E=tests/e2e/test_x.py for some
 	@deploy/setup/install.sh cluster
 	@deploy/setup/python.sh e2e
-	@deploy/setup/go.sh $(CLUSTER_TOOLS) helm
+	@deploy/setup/go.sh $(CLUSTER_TOOLS)
 	@$(AS_ROOT) build/venv/bin/python -B -m pytest -p no:cacheprovider -v --durations 20 --durations-min 5 $(E2E)
 
 docs: build  ## Regenerate the references of fields, exit codes and values, the chart's CRD and deploy/muster.yaml

@@ -180,6 +180,16 @@ bool can_be_read(const Problems& problems, const std::string& path) {
   "has(self.spec.replicaSpecs." role ") == has(oldSelf.spec.replicaSpecs." role         \
   ") && (!has(self.spec.replicaSpecs." role ") || !has(oldSelf.spec.replicaSpecs." role \
   ") || " SAME("spec.replicaSpecs." role ".template") ")"
+#define COPIES(job) job ".spec.replicaSpecs.?ps.?replication.orValue(1)"
+#define SPEC_KEPT                                                                   \
+  SAME("spec.training")                                                             \
+  " && self.spec.storage == oldSelf.spec.storage && " COPIES("self") " == " COPIES( \
+      "oldSelf") " && " EACH_ROLE(SAME_ROLE)
+#define STATUS_ALONE "self.?status.?writes != oldSelf.?status.?writes"
+#define SUSPENDED                                                 \
+  "(has(oldSelf.status) && has(oldSelf.status.conditions) && "    \
+  "oldSelf.status.conditions.exists(c, c.type == 'Suspended' && " \
+  "c.status == 'True'))"
 // Which container `c` of its `own` counts is as counting_container() has it.
 #define RUNS_SOMETHING(role)                                                                \
   "[roles.?" role ".?template.?spec.?containers.orValue([])].all(own, (!has(roles." role    \
@@ -278,17 +288,9 @@ const std::vector<Rule>& rules() {
        "a container with a command or an image in each template, for the job has no spec.training",
        left_to_templates,
        {}},
-      {"",
-       "self.?status.?writes != oldSelf.?status.?writes || (" SAME(
-           "spec.training") " && "
-                            "self.spec.storage == oldSelf.spec.storage && " EACH_ROLE(
-                                SAME_ROLE) ") || "
-                                           "(has(oldSelf.status) && has(oldSelf.status.conditions) "
-                                           "&& oldSelf.status.conditions.exists("
-                                           "c, c.type == 'Suspended' && c.status == 'True'))",
-       "spec",
-       "no change of training, storage, templates or the set of roles but while the job is "
-       "suspended",
+      {"", STATUS_ALONE " || (" SPEC_KEPT ") || " SUSPENDED, "spec",
+       "no change of training, storage, templates, ps.replication or the set of roles but while "
+       "the job is suspended",
        nullptr},
   };
   return table;
@@ -301,6 +303,10 @@ const std::vector<Rule>& rules() {
 #undef EACH_ROLE
 #undef SAME
 #undef SAME_ROLE
+#undef COPIES
+#undef SPEC_KEPT
+#undef STATUS_ALONE
+#undef SUSPENDED
 #undef RUNS_SOMETHING
 
 void check_rules(const Document& document, Problems& problems) {

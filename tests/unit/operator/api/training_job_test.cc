@@ -158,6 +158,15 @@ TEST(JobStatus, FindsConditions) {
   EXPECT_EQ(status.find("Suspended")->reason, "Resumed");
 }
 
+TEST(JobStatus, CountsOfReplicasAreWrittenAlsoWhereTheyAreZero) {
+  JobStatus status;
+  status.replica_statuses[Role::worker].ready = 2;
+  const Json counts = {
+      {"ready", 2}, {"active", 0}, {"succeeded", 0}, {"failed", 0}, {"restarts", 0}};
+  EXPECT_EQ(to_json(status)["replicaStatuses"]["worker"], counts);
+  EXPECT_EQ(to_json(status)["restarts"], 0);
+}
+
 TEST(JobStatus, SaysWhatIsNotKnown) {
   JobStatus status;
   status.conditions = {{"Accepted", false, "Unknown", "exceeded quota", Time(1ms)}};
