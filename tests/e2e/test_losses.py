@@ -12,6 +12,11 @@ def finish(cluster, namespace, storage, summary_of_run):
     return job
 
 
+def nodes_of_ended(cluster, namespace):
+    return {pod["spec"]["nodeName"] for pod in jobs.pods(cluster, namespace, jobs.NAME)
+            if pod["status"]["phase"] == "Succeeded"}
+
+
 def test_a_lost_leader_is_followed_by_another(cluster, muster, namespace, storage, summary_of_run):
     cluster.apply(jobs.mnist(), namespace=namespace)
     jobs.await_step(cluster, namespace, jobs.NAME, 1)
@@ -34,9 +39,7 @@ def test_a_node_that_is_lost_is_done_without(
     cluster(lose, "node2")
     try:
         job = finish(cluster, namespace, storage, summary_of_run)
-        ended = [pod for pod in jobs.pods(cluster, namespace, jobs.NAME)
-                 if pod["status"]["phase"] == "Succeeded"]
-        assert {pod["spec"]["nodeName"] for pod in ended} == {"node1"}
+        eventually(lambda: nodes_of_ended(cluster, namespace) == {"node1"})
     finally:
         cluster(mend, "node2")
     eventually(lambda: condition(cluster.get("node", "node2"), "Ready") == "True")

@@ -4,6 +4,11 @@ import jobs
 from cluster import condition, eventually
 
 
+def phases(cluster, namespace, role):
+    """Of the role's pods. A kubelet says that a container has ended some time before it says so of the pod."""
+    return [pod["status"]["phase"] for pod in jobs.pods(cluster, namespace, "mnist-mlp", role)]
+
+
 def test_trains_as_on_one_machine(cluster, muster, namespace, storage, summary_of_run):
     cluster.apply(jobs.mnist(), namespace=namespace)
     job = jobs.await_end(cluster, namespace, "mnist-mlp")
@@ -15,8 +20,7 @@ def test_trains_as_on_one_machine(cluster, muster, namespace, storage, summary_o
     # What has ended by itself stays, to be asked for its log; the ps, which ended on request, does not.
     eventually(lambda: not jobs.pods(cluster, namespace, "mnist-mlp", "ps"))
     for role in ("chief", "worker", "evaluator"):
-        phases = [pod["status"]["phase"] for pod in jobs.pods(cluster, namespace, "mnist-mlp", role)]
-        assert phases == ["Succeeded"], role
+        eventually(lambda role=role: phases(cluster, namespace, role) == ["Succeeded"])
     assert "checkpoint" in cluster.kubectl("logs", "-l", "muster.dev/role=chief", namespace=namespace)
 
 
