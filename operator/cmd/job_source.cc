@@ -46,7 +46,11 @@ Document load_manifest(const fs::path& manifest, const std::vector<std::string>&
     if (equals == std::string::npos || equals == 0) {
       throw Invalid("--set: expected path=value, found \"" + set + "\"", kUsage);
     }
-    document.set(set.substr(0, equals), set.substr(equals + 1));
+    try {
+      document.set(set.substr(0, equals), set.substr(equals + 1));
+    } catch (const Invalid& error) {
+      throw Invalid("--set " + set + ": " + error.what(), kUsage);
+    }
   }
   return document;
 }

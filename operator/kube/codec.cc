@@ -2,6 +2,7 @@
 
 #include <simdjson.h>
 
+#include <functional>
 #include <limits>
 
 #include "common/error.h"
@@ -190,51 +191,25 @@ void read(Element value, Service& service) {
   });
 }
 
-Json whole(Element value);
-
-Json whole_object(simdjson::dom::object fields, std::string_view without) {
-  Json object = Json::object();
+// `fields` as JSON, but for the one that is called `without`.
+std::string text_of(simdjson::dom::object fields, std::string_view without,
+                    const std::function<std::string(std::string_view, Element)>& text_of_field) {
+  std::string text = "{";
   for (const auto field : fields) {
-    if (field.key != without) object[std::string(field.key)] = whole(field.value);
+    if (field.key == without) continue;
+    if (text.size() > 1) text += ',';
+    text += Json(field.key).dump() + ':' + text_of_field(field.key, field.value);
   }
-  return object;
-}
-
-Json whole_array(simdjson::dom::array items) {
-  Json array = Json::array();
-  for (const Element item : items) array.push_back(whole(item));
-  return array;
-}
-
-Json whole(Element value) {
-  switch (value.type()) {
-    case simdjson::dom::element_type::OBJECT:
-      return whole_object(value, "");
-    case simdjson::dom::element_type::ARRAY:
-      return whole_array(value);
-    case simdjson::dom::element_type::STRING:
-      return std::string(std::string_view(value));
-    case simdjson::dom::element_type::INT64:
-      return int64_t(value);
-    case simdjson::dom::element_type::UINT64:
-      return uint64_t(value);
-    case simdjson::dom::element_type::DOUBLE:
-      return double(value);
-    case simdjson::dom::element_type::BOOL:
-      return bool(value);
-    case simdjson::dom::element_type::NULL_VALUE:
-      return nullptr;
-  }
-  return nullptr;
+  return text + '}';
 }
 
 void read(Element value, WholeObject& object) {
-  object.value = Json::object();
-  each_field(value, [&](std::string_view key, Element one) {
-    const bool is_metadata = key == "metadata" && one.is_object();
-    if (key == "metadata") object.meta = read_meta(one);
+  const auto as_it_is = [](std::string_view, Element one) { return simdjson::minify(one); };
+  object.text = text_of(value, "", [&](std::string_view key, Element one) {
+    if (key != "metadata") return simdjson::minify(one);
+    object.meta = read_meta(one);
     // managedFields are as long as the rest.
-    object.value[std::string(key)] = is_metadata ? whole_object(one, "managedFields") : whole(one);
+    return one.is_object() ? text_of(one, "managedFields", as_it_is) : simdjson::minify(one);
   });
 }
 

@@ -38,29 +38,29 @@ bool EventLedger::record(const EventSubject& subject, EventText text, Time now) 
   const std::string key = subject.name_space + "/" + name;
   const auto known = entries_.find(key);
   if (known == entries_.end()) {
-    if (waiting_ >= limits_.waiting) return false;
+    if (waiting_.size() >= limits_.waiting) return false;
     if (entries_.size() >= limits_.remembered) forget_one();
     Entry& entry = entries_[key];
     entry.write.subject = subject;
     entry.write.text = std::move(text);
     entry.write.first = entry.write.last = now;
     entry.write.name = name;
-    wait_until(entry, now);
+    wait_until(key, entry, now);
     return true;
   }
   Entry& entry = known->second;
   if (!entry.due) {
-    if (waiting_ >= limits_.waiting) return false;
-    wait_until(entry, std::max(now, entry.written + limits_.again));
+    if (waiting_.size() >= limits_.waiting) return false;
+    wait_until(key, entry, std::max(now, entry.written + limits_.again));
   }
   ++entry.write.unwritten;
   entry.write.last = now;
   return true;
 }
 
-void EventLedger::wait_until(Entry& entry, Time due) {
+void EventLedger::wait_until(const std::string& key, Entry& entry, Time due) {
   entry.due = due;
-  ++waiting_;
+  waiting_.emplace(due, key);
 }
 
 // The one that has not happened for longest; those that wait to be written stay.
@@ -85,25 +85,21 @@ void EventLedger::refill(Time now) {
 std::optional<EventLedger::Write> EventLedger::take(Time now) {
   refill(now);
   if (tokens_ < 1) return std::nullopt;
-  Entry* first = nullptr;
-  for (auto& [key, entry] : entries_) {
-    if (entry.due && *entry.due <= now && (first == nullptr || *entry.due < *first->due)) {
-      first = &entry;
-    }
-  }
-  if (first == nullptr) return std::nullopt;
+  if (waiting_.empty() || waiting_.begin()->first > now) return std::nullopt;
   tokens_ -= 1;
-  --waiting_;
-  first->due.reset();
-  first->written = now;
-  Write write = first->write;
-  first->write.unwritten = 0;
-  first->write.first_time = false;
+  Entry& first = entries_.at(waiting_.begin()->second);
+  waiting_.erase(waiting_.begin());
+  first.due.reset();
+  first.written = now;
+  Write write = first.write;
+  first.write.unwritten = 0;
+  first.write.first_time = false;
   return write;
 }
 
 void EventLedger::failed(const Write& write, Time now) {
-  const auto found = entries_.find(write.subject.name_space + "/" + write.name);
+  const std::string key = write.subject.name_space + "/" + write.name;
+  const auto found = entries_.find(key);
   if (found == entries_.end()) return;
   Entry& entry = found->second;
   if (++entry.failures >= kMostTries) {
@@ -112,20 +108,16 @@ void EventLedger::failed(const Write& write, Time now) {
   }
   entry.write.unwritten += write.unwritten;
   entry.write.first_time = write.first_time;
-  if (!entry.due) wait_until(entry, now + limits_.again);
+  if (!entry.due) wait_until(key, entry, now + limits_.again);
 }
 
 std::optional<Time> EventLedger::next() const {
-  std::optional<Time> due;
-  for (const auto& [key, entry] : entries_) {
-    if (entry.due && (!due || *entry.due < *due)) due = entry.due;
-  }
-  if (due && refilled_ && tokens_ < 1) {
-    const double seconds = (1 - tokens_) / limits_.per_second;
-    const auto pause = std::chrono::milliseconds(static_cast<int64_t>(std::ceil(seconds * 1000)));
-    due = std::max(*due, *refilled_ + pause);
-  }
-  return due;
+  if (waiting_.empty()) return std::nullopt;
+  const Time due = waiting_.begin()->first;
+  if (!refilled_ || tokens_ >= 1) return due;
+  const double seconds = (1 - tokens_) / limits_.per_second;
+  const auto pause = std::chrono::milliseconds(static_cast<int64_t>(std::ceil(seconds * 1000)));
+  return std::max(due, *refilled_ + pause);
 }
 
 }  // namespace muster::kube

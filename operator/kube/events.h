@@ -5,8 +5,10 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
+#include <utility>
 
 #include "operator/kube/client.h"
 #include "operator/kube/objects.h"
@@ -66,14 +68,14 @@ class EventLedger {
     Time written{};
     int failures = 0;
   };
-  void wait_until(Entry& entry, Time due);
+  void wait_until(const std::string& key, Entry& entry, Time due);
   void forget_one();
   void refill(Time now);
 
   const EventLimits limits_;
-  std::map<std::string, Entry> entries_;  // by name of the object, with its namespace
-  size_t waiting_ = 0;
-  double tokens_ = 0;  // writes allowed now
+  std::map<std::string, Entry> entries_;            // by name of the object, with its namespace
+  std::set<std::pair<Time, std::string>> waiting_;  // when each that has a `due` is, by it
+  double tokens_ = 0;                               // writes allowed now
   std::optional<Time> refilled_;
 };
 

@@ -72,7 +72,7 @@ void KubeCluster::require_leadership() const {
 void KubeCluster::job_changed(const WholeObject* before, const WholeObject* after) {
   const ObjectMeta& meta = after != nullptr ? after->meta : before->meta;
   if (after != nullptr) {
-    note_state(meta.uid, api::to_job_status(member(after->value, "status")));
+    note_state(meta.uid, api::to_job_status(member(after->json(), "status")));
   }
   const bool same = before != nullptr && after != nullptr && before->meta.uid == after->meta.uid &&
                     before->meta.generation == after->meta.generation &&
@@ -132,7 +132,7 @@ std::optional<api::TrainingJob> KubeCluster::get(const std::string& key) {
   let_go_orphans(name_space, name, object ? object->meta.uid : "");
   if (!object) return std::nullopt;
   try {
-    return api::to_training_job(object->value);
+    return api::to_training_job(object->json());
   } catch (const Json::exception& error) {
     // The schema of the CRD lets no such thing pass.
     throw Invalid("TrainingJob " + key + ": " + error.what());
@@ -221,13 +221,13 @@ void KubeCluster::check_acceptance(const api::TrainingJob& job, plan::Observed& 
   // What another process, or this one before, has found good is not asked again.
   const bool known =
       job.status.is_true("Accepted") && job.status.observed_generation == job.generation;
-  const std::optional<WholeObject> whole = jobs_.get(key_of(job));
   if (known && !checks_.has_trouble(job.uid)) return;
+  const std::optional<WholeObject> whole = jobs_.get(key_of(job));
   if (!whole || whole->meta.uid != job.uid) return;
   const auto pod_of_role = [&](api::Role role) {
     return pod_of(job, {role, 0, job.status.run, 0}, settings_.pods);
   };
-  const Acceptance acceptance = checks_.check(job, whole->value, pod_of_role, now());
+  const Acceptance acceptance = checks_.check(job, whole->json(), pod_of_role, now());
   observed.invalid_template = acceptance.invalid;
   observed.unchecked = acceptance.unchecked;
   if (acceptance.again) environment_.wake(key_of(job), *acceptance.again);

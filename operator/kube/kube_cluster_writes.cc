@@ -66,7 +66,7 @@ void KubeCluster::write_status(const api::TrainingJob& job, const api::JobStatus
   Json value = api::to_json(status);
   value["labelSelector"] = label_selector(job, api::Role::worker);
   const std::optional<WholeObject> before = jobs_.get(key_of(job));
-  value["writes"] = before ? integer_or(member(before->value, "status"), "writes", 0) + 1 : 1;
+  value["writes"] = before ? integer_or(member(before->json(), "status"), "writes", 0) + 1 : 1;
   const Json body = {{"apiVersion", resource.api_version()},
                      {"kind", resource.kind},
                      {"metadata",

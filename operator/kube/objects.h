@@ -79,10 +79,12 @@ struct Service {
   std::map<std::string, std::string> selector;
 };
 
-// An object kept whole, but for metadata.managedFields: a TrainingJob.
+// An object kept whole, but for metadata.managedFields: a TrainingJob. As text, for there may be
+// thousands, and a Json takes several times as much.
 struct WholeObject {
   ObjectMeta meta;
-  Json value;
+  std::string text;
+  Json json() const { return Json::parse(text); }
 };
 
 }  // namespace muster::kube

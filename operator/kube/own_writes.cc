@@ -79,13 +79,20 @@ bool OwnWrites::is_news(const Pod* before, const Pod* after) {
   return is_tracked(*before) || !replica || is_live(*replica);
 }
 
-std::vector<Pod> OwnWrites::complete(std::vector<Pod> in_view, const std::string& job_uid,
-                                     Time now) {
-  const std::lock_guard lock(mutex_);
+// Of many jobs there are many writes: all are looked at once a second.
+void OwnWrites::let_go_lost(Time now) {
+  if (now >= looked_ && now - looked_ < std::chrono::seconds(1)) return;
+  looked_ = now;
   std::erase_if(creations_, [&](const auto& entry) {
     return entry.second.pod && now - entry.second.at > kPatience;
   });
   std::erase_if(removals_, [&](const auto& entry) { return now - entry.second > kPatience; });
+}
+
+std::vector<Pod> OwnWrites::complete(std::vector<Pod> in_view, const std::string& job_uid,
+                                     Time now) {
+  const std::lock_guard lock(mutex_);
+  let_go_lost(now);
   for (Pod& pod : in_view) {
     const auto removal = removals_.find(pod.meta.uid);
     if (removal != removals_.end() && !pod.meta.deleted) pod.meta.deleted = removal->second;

@@ -42,7 +42,10 @@ class OwnWrites {
   bool is_known_creation(const Pod& pod);
   bool is_known_change(const Pod& before, const Pod& after);
 
+  void let_go_lost(Time now);
+
   std::mutex mutex_;
+  Time looked_{};                              // when for those whose events were lost
   std::map<std::string, Creation> creations_;  // by key
   std::map<std::string, Time> removals_;       // by UID
 };

@@ -7,6 +7,7 @@ import pathlib
 import sys
 import tempfile
 import time
+import uuid
 
 import disturbance
 import events
@@ -41,7 +42,7 @@ class Training:
 
     def __init__(self, **training):
         self._temporary = tempfile.TemporaryDirectory(prefix="muster-bench-")
-        self._name = pathlib.Path(self._temporary.name).name.replace("_", "-").lower()
+        self._name = f"bench-{uuid.uuid4().hex[:8]}"
         self.folder = pathlib.Path(self._temporary.name) / "storage"
         self.job = jobs.mnist()
         self.job["spec"]["training"].update(training, summary={"everySteps": 1})

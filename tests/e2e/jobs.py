@@ -13,7 +13,7 @@ LONGER = 5  # epochs of a job that has time to lose a replica of each role
 
 
 def claim_storage(cluster, namespace, folder):
-    """A claim on a folder of this machine, which all nodes see: what a job's `storage` takes."""
+    """A bound claim on a folder of this machine, which all nodes see: what a job's `storage` takes."""
     folder.mkdir()
     folder.chmod(0o777)  # a trainer is nobody in particular
     size, modes = {"storage": "1Gi"}, ["ReadWriteMany"]
@@ -25,6 +25,9 @@ def claim_storage(cluster, namespace, folder):
         "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": STORAGE},
         "spec": {"resources": {"requests": size}, "accessModes": modes, "storageClassName": "",
                  "volumeName": namespace}}, namespace=namespace)
+    # A pod whose claim is not bound yet is put off by the scheduler for seconds.
+    cluster.kubectl("wait", "--for=jsonpath={.status.phase}=Bound", f"persistentvolumeclaim/{STORAGE}", "--timeout=60s",
+                    namespace=namespace)
 
 
 def mnist(epochs=2, memory=None):

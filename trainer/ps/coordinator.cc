@@ -155,13 +155,18 @@ void Coordinator::tell_copies() {
   if (setup_.copies < 2 || setup_.shards < 2) return;
   int replicated = 0;
   rendezvous_.inspect([&](const group::Roster& roster) { replicated = roster.replicated(); });
-  if (std::exchange(replicated_, replicated) == replicated) return;
+  const int before = std::exchange(replicated_, replicated);
+  if (before == replicated) return;
   const std::string text = std::to_string(replicated) + " of " + std::to_string(setup_.shards) +
                            " shards have a second copy";
-  if (replicated < setup_.shards)
+  const bool whole = replicated == setup_.shards;
+  const bool fewer = replicated < before;  // not those of a group that forms
+  if (fewer || (whole && warned_)) {
     log::warning(text);
-  else
+    warned_ = !whole;
+  } else {
     log::info(text);
+  }
 }
 
 void Coordinator::listen_to_leaving() {

@@ -71,8 +71,9 @@ class Coordinator {
   std::chrono::steady_clock::time_point remind_;
   std::chrono::steady_clock::time_point looked_;  // whether we still lead
   group::StoragePatience patience_;
-  int replicated_ = 0;  // shards, when we last told
-  bool asked_ = false;  // for a checkpoint, by a shard that leaves
+  int replicated_ = 0;   // shards, when we last told
+  bool warned_ = false;  // that copies were lost, and they are not all there again
+  bool asked_ = false;   // for a checkpoint, by a shard that leaves
   std::atomic<bool> renew_{false};
   std::atomic<bool> closing_{false};
   mutable std::mutex mutex_;

@@ -109,10 +109,12 @@ TEST(Codec, KeepsTrainingJobsWholeButForManagedFields) {
           "spec":{"training":{"optimizer":{"learningRate":0.001},"steps":9007199254740993},
                   "managedFields":["\u00e9",18446744073709551615,-1,true,null]}})");
   EXPECT_EQ(job.meta.resource_version, "5");
-  EXPECT_FALSE(job.value["metadata"].contains("managedFields"));
-  EXPECT_EQ(job.value["spec"]["training"]["optimizer"]["learningRate"], 0.001);
-  EXPECT_EQ(job.value["spec"]["training"]["steps"], 9007199254740993);
-  EXPECT_EQ(job.value["spec"]["managedFields"],
+  const Json value = job.json();
+  EXPECT_FALSE(value["metadata"].contains("managedFields"));
+  EXPECT_EQ(value["metadata"]["name"], "mnist");
+  EXPECT_EQ(value["spec"]["training"]["optimizer"]["learningRate"], 0.001);
+  EXPECT_EQ(value["spec"]["training"]["steps"], 9007199254740993);
+  EXPECT_EQ(value["spec"]["managedFields"],
             Json::parse(R"(["\u00e9",18446744073709551615,-1,true,null])"));
 }
 
