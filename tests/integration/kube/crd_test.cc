@@ -244,7 +244,8 @@ TEST_F(TrainingJobs, KeepTrainingTemplatesStorageAndRolesWhileTheyAreNotSuspende
           send("PATCH", std::string(kJobs) + "/kept" + dry, {{"spec", patch}}, kMergePatch);
       EXPECT_EQ(taken(answer), suspended) << patch.dump() << "\n" << answer.body.dump(1);
       if (suspended) continue;
-      EXPECT_TRUE(says(answer, "spec", "expected no change of training, storage, templates, ps.replication"))
+      EXPECT_TRUE(says(answer, "spec",
+                       "expected no change of training, storage, templates, ps.replication"))
           << patch.dump() << "\n"
           << answer.body.dump(1);
     }
