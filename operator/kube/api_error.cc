@@ -8,15 +8,6 @@ namespace {
 
 constexpr size_t kMostQuoted = 200;
 
-// An answer that is no Status object: of a proxy, a load balancer, another server.
-std::string quoted(const std::string& body) {
-  std::string text = body.substr(0, kMostQuoted);
-  for (char& letter : text) {
-    if (static_cast<unsigned char>(letter) < ' ') letter = ' ';
-  }
-  return text.empty() ? "no further words" : text + (body.size() > kMostQuoted ? "..." : "");
-}
-
 bool lasts(int code) {
   if (code >= 300 && code < 400) return true;
   if (code < 400 || code >= 500) return false;
@@ -25,6 +16,15 @@ bool lasts(int code) {
 }
 
 }  // namespace
+
+// Of a proxy, a load balancer, another server.
+std::string quoted(const std::string& body) {
+  std::string text = body.substr(0, kMostQuoted);
+  for (char& letter : text) {
+    if (static_cast<unsigned char>(letter) < ' ') letter = ' ';
+  }
+  return text.empty() ? "no further words" : text + (body.size() > kMostQuoted ? "..." : "");
+}
 
 ApiStatus status_of(const Response& response) {
   ApiStatus status;

@@ -52,6 +52,9 @@ class ApiInvalid : public Invalid, public ApiError {
       : Invalid(what), ApiError(std::move(status)) {}
 };
 
+// The beginning of a text that is no Status object, on one line, for messages.
+std::string quoted(const std::string& body);
+
 // From an answer that is no success.
 ApiStatus status_of(const Response& response);
 

@@ -12,8 +12,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t kMostQuoted = 200;
-
 // Not processed, and the server says when to come again.
 bool is_put_off(const Response& response) {
   return (response.status == 429 || response.status == 503) && response.retry_after;
@@ -103,7 +101,10 @@ Response Client::call(Request request) const {
 Json Answer::json() const {
   Json object = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (object.is_object()) return object;
-  throw Unavailable(call + ": expected a JSON object, found " + text.substr(0, kMostQuoted));
+  ApiStatus status;
+  status.code = 200;
+  status.message = "expected a JSON object, found: " + quoted(text);
+  throw ApiUnavailable(call + ": " + status.message, status);
 }
 
 // Whatever answers in the server's place, a proxy for example, answers with something else.

@@ -44,7 +44,7 @@ struct ListOptions {
 struct Answer {
   std::string call;   // for messages: "POST /api/v1/..."
   std::string text;   // for decode_object()
-  Json json() const;  // throws Unavailable if it came mangled
+  Json json() const;  // throws ApiUnavailable if it came mangled
 };
 
 // The verbs of the API over a Transport, on whole objects as JSON. Blocks; every call ends by its

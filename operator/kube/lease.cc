@@ -103,8 +103,6 @@ void LeaderElection::step() {
   } catch (const ApiUnavailable& error) {
     // Somebody else was quicker, which the next look will show.
     if (error.status().code != 409) log::warning(std::string("leader election: ") + error.what());
-  } catch (const Unavailable& error) {
-    log::warning(std::string("leader election: ") + error.what());
   } catch (const Invalid& error) {
     log::error(std::string("leader election: ") + error.what());
   }

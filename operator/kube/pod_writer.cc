@@ -36,10 +36,6 @@ const Json& controller_of(const Json& object) {
   return none;
 }
 
-Pod trimmed(const Json& pod) {
-  return decode_object<Pod>(pod.dump());
-}
-
 }  // namespace
 
 Json untracking_patch(const Pod& pod) {
@@ -60,6 +56,10 @@ std::string describe_owner(const Json& object) {
       owner.is_null() ? "nobody"
                       : string_or(owner, "kind", "?") + " " + string_or(owner, "name", "?");
   return string_or(object, "kind", "object") + " " + key_of(object) + " of " + whose;
+}
+
+void PodWriter::take_over(const std::string& text) {
+  store_.refresh(decode_object<Pod>(text));
 }
 
 std::optional<std::string> PodWriter::create(const Json& pod) {
@@ -88,7 +88,7 @@ std::optional<std::string> PodWriter::look_who_is_there(const Json& pod) {
     throw Unavailable("pod " + key_of(pod) + " is another attempt's, whose name is the same");
   }
   own_writes_.creating(key_of(pod));
-  own_writes_.created(trimmed(*there), now_());
+  own_writes_.created(decode_object<Pod>(there->dump()), now_());
   return std::nullopt;
 }
 
@@ -102,7 +102,7 @@ void PodWriter::write(const Pod& pod, const std::function<void()>& call) {
     if (!error.status().conflict()) throw;
     const auto there = client_.get(pods(), name_of(pod));
     if (!there || uid_of(*there) != pod.meta.uid) return;
-    store_.refresh(trimmed(*there));
+    take_over(there->dump());
     throw;
   }
 }
@@ -123,10 +123,9 @@ void PodWriter::untrack(const Pod& pod) {
   if (!is_tracked(pod)) return;
   try {
     write(pod, [&] {
-      store_.refresh(decode_object<Pod>(client_
-                                            .patch(pods(), name_of(pod), PatchKind::json,
-                                                   untracking_patch(pod), {pod.meta.uid, ""})
-                                            .text));
+      const Answer written = client_.patch(pods(), name_of(pod), PatchKind::json,
+                                           untracking_patch(pod), {pod.meta.uid, ""});
+      take_over(written.text);
     });
   } catch (const ApiInvalid& error) {
     // Somebody has changed its finalizers: the view will show it.
@@ -137,8 +136,9 @@ void PodWriter::untrack(const Pod& pod) {
 void PodWriter::retire(const Pod& pod) {
   const Json patch = {{"metadata", {{"labels", {{kCurrentLabel, nullptr}}}}}};
   write(pod, [&] {
-    store_.refresh(decode_object<Pod>(
-        client_.patch(pods(), name_of(pod), PatchKind::merge, patch, {pod.meta.uid, ""}).text));
+    const Answer written =
+        client_.patch(pods(), name_of(pod), PatchKind::merge, patch, {pod.meta.uid, ""});
+    take_over(written.text);
   });
 }
 

@@ -31,6 +31,7 @@ class PodWriter {
  private:
   std::optional<std::string> look_who_is_there(const Json& pod);
   void write(const Pod& pod, const std::function<void()>& call);
+  void take_over(const std::string& text);
 
   const Client& client_;
   Store<Pod>& store_;

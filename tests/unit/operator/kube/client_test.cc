@@ -204,7 +204,7 @@ TEST(Client, WhoeverCatchesTheTwoKindsCatchesTheApis) {
 TEST(Client, AnAnswerThatIsNoObjectIsAnError) {
   for (const char* body : {"", "[]", "<html>gateway</html>", "{\"cut\":"}) {
     FakeTransport transport([&](const Request&) { return answer(200, body); });
-    EXPECT_THROW(Client(transport).get(pods(), {"team", "p"}), Unavailable) << body;
+    EXPECT_THROW(Client(transport).get(pods(), {"team", "p"}), ApiUnavailable) << body;
   }
 }
 
