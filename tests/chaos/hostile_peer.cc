@@ -101,6 +101,7 @@ std::string strange_call(Random& random) {
   PeerMessage peer;
   peer.mutable_hello()->set_job_uid(uid.text);
   peer.mutable_hello()->set_role("ps");
+  peer.mutable_hello()->set_address("127.0.0.1:1");
   peer.add_shards()->set_generation(random());
   Push push;
   push.mutable_hello()->set_job_uid(uid.text);

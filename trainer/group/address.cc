@@ -36,6 +36,17 @@ std::string listening_address(const std::string& address) {
   return "[::]" + address.substr(colon);
 }
 
+bool is_ip(const std::string& text) {
+  in6_addr parsed;
+  return inet_pton(AF_INET, text.c_str(), &parsed) == 1 ||
+         inet_pton(AF_INET6, text.c_str(), &parsed) == 1;
+}
+
+std::string address_at(const std::string& address, const std::string& ip) {
+  const bool bracketed = ip.find(':') != std::string::npos;
+  return (bracketed ? "[" + ip + "]" : ip) + address.substr(address.rfind(':'));
+}
+
 std::string version() {
   return MUSTER_VERSION;
 }

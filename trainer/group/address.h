@@ -12,6 +12,12 @@ bool is_address(std::string_view text);
 // localhost; every interface where it is a name, which may not resolve yet.
 std::string listening_address(const std::string& address);
 
+// `address` with the IP address `ip`, of either family, in place of its host.
+std::string address_at(const std::string& address, const std::string& ip);
+
+// True for an IPv4 or IPv6 address, without brackets or a port.
+bool is_ip(const std::string& text);
+
 // Version of Muster, compared between peers.
 std::string version();
 

@@ -21,14 +21,15 @@ class AttendanceStream : public grpc::ClientBidiReactor<PeerMessage, GroupMessag
  public:
   using OnView = std::function<void(const GroupMessage&)>;
 
-  AttendanceStream(Rendezvous::Stub& stub, PeerMessage first, OnView on_view,
+  AttendanceStream(const std::shared_ptr<grpc::Channel>& channel, PeerMessage first, OnView on_view,
                    std::function<void()> on_broken)
-      : on_view_(std::move(on_view)),
+      : stub_(Rendezvous::NewStub(channel)),
+        on_view_(std::move(on_view)),
         on_broken_(std::move(on_broken)),
         outgoing_(std::move(first)) {
     const std::lock_guard lock(mutex_);
     context_.set_wait_for_ready(false);
-    stub.async()->Attend(&context_, this);
+    stub_->async()->Attend(&context_, this);
     // Writes come from our thread, not from a reaction: the hold keeps OnDone away until release().
     AddHold();
     writing_ = true;
@@ -82,6 +83,7 @@ class AttendanceStream : public grpc::ClientBidiReactor<PeerMessage, GroupMessag
   }
 
  private:
+  const std::unique_ptr<Rendezvous::Stub> stub_;
   OnView on_view_;
   std::function<void()> on_broken_;
   grpc::ClientContext context_;
@@ -96,14 +98,14 @@ class AttendanceStream : public grpc::ClientBidiReactor<PeerMessage, GroupMessag
 
 struct Attendance::Impl {
   void run();
-  void attend();
-  void receive(const GroupMessage& message);
+  bool attend(const Way& way);
+  void receive(const GroupMessage& message, bool doubtful);
   void nudge();
 
   std::string peer;
   Hello hello;
   Report report;
-  std::unique_ptr<Rendezvous::Stub> stub;
+  Ways ways;
   mutable std::mutex mutex;
   mutable std::condition_variable_any changed;
   bool closing = false;
@@ -117,7 +119,9 @@ struct Attendance::Impl {
   std::thread thread;
 };
 
-void Attendance::Impl::receive(const GroupMessage& message) {
+void Attendance::Impl::receive(const GroupMessage& message, bool doubtful) {
+  if (doubtful && !message.rejected().empty())
+    return log::info("that was not our rendezvous: " + message.rejected());
   const std::lock_guard lock(mutex);
   heard = Clock::now();
   if (!message.rejected().empty()) {
@@ -137,14 +141,16 @@ void Attendance::Impl::nudge() {
   changed.notify_all();
 }
 
-// Holds one stream until it breaks, falls silent or we close.
-void Attendance::Impl::attend() {
+// Holds one stream until it breaks, falls silent or we close. Whether it led to the rendezvous.
+bool Attendance::Impl::attend(const Way& way) {
   PeerMessage first;
   *first.mutable_hello() = hello;
   if (report) report(first);
   const auto opened = Clock::now();
   AttendanceStream stream(
-      *stub, first, [this](const GroupMessage& message) { receive(message); }, [this] { nudge(); });
+      way.channel, first,
+      [this, &way](const GroupMessage& message) { receive(message, way.doubtful); },
+      [this] { nudge(); });
   std::unique_lock lock(mutex);
   while (!closing && rejected.empty()) {
     changed.wait_for(lock, Roster::kHeartbeat,
@@ -158,13 +164,15 @@ void Attendance::Impl::attend() {
     lock.lock();
   }
   is_connected = false;
+  const bool reached = heard > opened;
   lock.unlock();
   stream.close();
+  return reached;
 }
 
 void Attendance::Impl::run() {
-  for (;;) {
-    attend();
+  for (bool reached = false;;) {
+    reached = attend(ways(reached));
     std::unique_lock lock(mutex);
     if (closing || !rejected.empty()) return;
     if (!std::exchange(said_waiting, true)) log::info("waiting for the rendezvous at " + peer);
@@ -175,11 +183,15 @@ void Attendance::Impl::run() {
 
 Attendance::Attendance(std::shared_ptr<grpc::Channel> channel, std::string peer, Hello hello,
                        Report report)
+    : Attendance([channel = std::move(channel)](bool) { return Way{channel}; }, std::move(peer),
+                 std::move(hello), std::move(report)) {}
+
+Attendance::Attendance(Ways ways, std::string peer, Hello hello, Report report)
     : impl_(std::make_unique<Impl>()) {
   impl_->peer = std::move(peer);
   impl_->hello = std::move(hello);
   impl_->report = std::move(report);
-  impl_->stub = Rendezvous::NewStub(channel);
+  impl_->ways = std::move(ways);
   impl_->thread = std::thread([this] { impl_->run(); });
 }
 

@@ -19,11 +19,21 @@ namespace muster::group {
 class Attendance {
  public:
   using Report = std::function<void(PeerMessage&)>;  // adds a shard's state; called on our thread
+  // A way to the rendezvous, for one attempt. A doubtful one may lead to another job's by now,
+  // whose rejection means nothing.
+  struct Way {
+    std::shared_ptr<grpc::Channel> channel;
+    bool doubtful = false;
+  };
+  // The way to take now, called on our thread before each attempt. `reached`: the last way led to
+  // the rendezvous.
+  using Ways = std::function<Way(bool reached)>;
   // How long a member bears with a rendezvous that does not answer.
   static constexpr std::chrono::milliseconds kPatience = std::chrono::minutes(10);
 
   // `peer` names the rendezvous in messages.
   Attendance(std::shared_ptr<grpc::Channel> channel, std::string peer, Hello hello, Report report);
+  Attendance(Ways ways, std::string peer, Hello hello, Report report);
   ~Attendance();
   Attendance(const Attendance&) = delete;
   Attendance& operator=(const Attendance&) = delete;

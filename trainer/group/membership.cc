@@ -28,6 +28,10 @@ std::string Membership::own_address() const {
   return role == Role::chief ? cluster.chief.at(0) : cluster.workers.at(index);
 }
 
+std::string Membership::reachable_address() const {
+  return pod_ip.empty() ? own_address() : address_at(own_address(), pod_ip);
+}
+
 Environment read_environment() {
   Environment environment;
   for (char** entry = environ; entry && *entry; ++entry) {
@@ -95,6 +99,10 @@ Membership parse_membership(const Environment& environment) {
     throw Invalid(
         "MUSTER_HTTP_ADDRESS: expected host:port, found \"" + membership.http_address + "\"",
         kBadConfig);
+  membership.pod_ip = value_of(environment, "MUSTER_POD_IP");
+  if (!membership.pod_ip.empty() && !is_ip(membership.pod_ip))
+    throw Invalid("MUSTER_POD_IP: expected an IP address, found \"" + membership.pod_ip + "\"",
+                  kBadConfig);
   membership.uid = value_of(environment, "MUSTER_JOB_UID");
   membership.attempt = number_of(environment, "MUSTER_ATTEMPT", 0);
   membership.restarts = number_of(environment, "MUSTER_RESTARTS", 0);

@@ -33,6 +33,7 @@ struct Membership {
   std::filesystem::path storage;
   std::filesystem::path training;
   std::string http_address;
+  std::string pod_ip;  // this process's own, where it is told
 
   // Members compute; rank 0 leads: the chief, else worker 0.
   int members() const { return static_cast<int>(cluster.chief.size() + cluster.workers.size()); }
@@ -45,6 +46,8 @@ struct Membership {
   bool has_evaluator() const;
   std::string rendezvous_address() const;  // of rank 0
   std::string own_address() const;
+  // The same by IP where that is known: for those who cannot or need not ask DNS.
+  std::string reachable_address() const;
   std::string name() const { return role_name + " " + std::to_string(index); }
 };
 

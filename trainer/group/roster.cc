@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/schema.h"
+#include "trainer/group/address.h"
 #include "trainer/group/generations.h"
 #include "trainer/spec/changes.h"
 
@@ -61,7 +62,10 @@ std::string Roster::objection(const Hello& hello) const {
   if (static_cast<int64_t>(hello.index()) >= places)
     return "expected one of " + std::to_string(places) + " replicas of role \"" + hello.role() +
            "\", found index " + std::to_string(hello.index());
-  if (hello.role() == "ps") return "";
+  if (hello.role() == "ps")
+    return is_address(hello.address())
+               ? ""
+               : "expected host:port as the address of a ps, found \"" + hello.address() + "\"";
   return differs("layout fingerprint", expected_.layout_fingerprint, hello.layout_fingerprint());
 }
 

@@ -27,15 +27,15 @@ Hello make_hello(const group::Membership& membership, const Training& training,
   hello.set_index(static_cast<uint32_t>(membership.index));
   hello.set_attempt(static_cast<uint32_t>(membership.attempt));
   hello.set_incarnation(random_number());
+  if (membership.role == group::Role::ps) hello.set_address(membership.reachable_address());
   return hello;
 }
 
-ps::Exchange::Connect make_connect(const group::Membership& membership,
-                                   const std::string& layout_fingerprint, spec::WireType wire) {
+PsSynchronizer::Connect make_connect(const group::Membership& membership,
+                                     const std::string& layout_fingerprint, spec::WireType wire) {
   const ps::LinkHello greeting{membership.uid, group::version(), layout_fingerprint, {}, wire, 0};
-  return [addresses = membership.cluster.ps,
-          greeting](const ps::LinkEnd& end) -> std::unique_ptr<ps::ShardLink> {
-    const std::string& address = addresses.at(static_cast<size_t>(end.ps));
+  return [greeting](const ps::LinkEnd& end,
+                    const std::string& address) -> std::unique_ptr<ps::ShardLink> {
     ps::LinkHello hello = greeting;
     hello.shard = end.shard;
     if (end.memory) hello.shared_memory = end.memory->offer();

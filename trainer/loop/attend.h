@@ -4,8 +4,8 @@
 
 #include "trainer/group/attendance.h"
 #include "trainer/group/membership.h"
+#include "trainer/loop/ps_synchronizer.h"
 #include "trainer/loop/training.h"
-#include "trainer/ps/exchange.h"
 
 namespace muster::loop {
 
@@ -15,7 +15,7 @@ Hello make_hello(const group::Membership& membership, const Training& training,
 
 // How a member reaches the shards of its job: by memory shared with those of its host, where it has
 // any to share, else by gRPC, whose floats are sent as `wire`.
-ps::Exchange::Connect make_connect(const group::Membership& membership,
-                                   const std::string& layout_fingerprint, spec::WireType wire);
+PsSynchronizer::Connect make_connect(const group::Membership& membership,
+                                     const std::string& layout_fingerprint, spec::WireType wire);
 
 }  // namespace muster::loop

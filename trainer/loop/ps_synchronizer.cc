@@ -5,6 +5,7 @@
 
 #include "common/cpu_budget.h"
 #include "common/error.h"
+#include "common/exit_code.h"
 #include "common/log.h"
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/group/backoff.h"
@@ -111,9 +112,19 @@ PsSynchronizer::PsSynchronizer(Assembly& assembly, group::Attendance& attendance
       sync_(assembly.spec().policy == spec::SyncPolicy::sync),
       gradients_(*assembly.engine),
       memory_(make_memory(*assembly.engine, setup_)),
-      exchange_(assembly.engine->layout().partition(setup_.shards),
-                static_cast<uint32_t>(setup_.rank), mode_of(assembly.spec()), setup_.connect,
-                memory_.get()) {}
+      exchange_(
+          assembly.engine->layout().partition(setup_.shards), static_cast<uint32_t>(setup_.rank),
+          mode_of(assembly.spec()), [this](const ps::LinkEnd& end) { return connect(end); },
+          memory_.get()) {}
+
+std::unique_ptr<ps::ShardLink> PsSynchronizer::connect(const ps::LinkEnd& end) const {
+  const auto ps = static_cast<size_t>(end.ps);
+  if (ps >= addresses_.size())
+    throw Invalid("the rendezvous: expected the address of ps " + std::to_string(ps) + ", found " +
+                      std::to_string(addresses_.size()) + " addresses",
+                  kProtocol);
+  return setup_.connect(end, addresses_[ps]);
+}
 
 ps::Exchange::Watch PsSynchronizer::watch(std::stop_token stop) const {
   return {stop, [this] {
@@ -146,6 +157,7 @@ bool PsSynchronizer::start(std::stop_token stop) {
     if (finished_) return true;
     generation_ = view->generation();
     under_way_ = false;
+    addresses_.assign(view->ps_addresses().begin(), view->ps_addresses().end());
     exchange_.connect(generation_, ps::serving_of(*view, setup_.shards));
     const auto result = exchange_.align(assembly_.engine->parameters(), watch(stop));
     if (result.outcome == ps::Exchange::Outcome::interrupted) return false;

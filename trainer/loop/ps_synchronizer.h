@@ -15,11 +15,14 @@ namespace muster::loop {
 // A member of a parameter-server job: gradients go to the shards, parameters come back.
 class PsSynchronizer : public Synchronizer {
  public:
+  // A link to a shard, at the address of the ps that serves it.
+  using Connect =
+      std::function<std::unique_ptr<ps::ShardLink>(const ps::LinkEnd&, const std::string& address)>;
   struct Setup {
     int rank = 0;
     int members = 1;
     int shards = 1;
-    ps::Exchange::Connect connect;
+    Connect connect;
     ps::Control* control = nullptr;         // rank 0
     std::function<void()> rethrow_failure;  // rank 0: what its coordinator met
     // The others: whether training is over though the rendezvous, which would say so, has gone.
@@ -42,6 +45,7 @@ class PsSynchronizer : public Synchronizer {
  private:
   ps::Exchange::Watch watch(std::stop_token stop) const;
   std::optional<GroupView> wait_for_generation(std::stop_token stop) const;
+  std::unique_ptr<ps::ShardLink> connect(const ps::LinkEnd& end) const;
   void await_last_commit(ps::Exchange::Result& exchanged);
   void settle(const GroupView& view, const ps::Exchange::Result& result);
   void go_on(const ps::Exchange::Result& result);
@@ -52,7 +56,8 @@ class PsSynchronizer : public Synchronizer {
   const bool sync_;
   GradientSum gradients_;
   const std::unique_ptr<ps::MemberMemory>
-      memory_;  // to share with shards of this host; may be null
+      memory_;                          // to share with shards of this host; may be null
+  std::vector<std::string> addresses_;  // of each ps, in the generation
   ps::Exchange exchange_;
   checkpoint::Position position_;
   uint64_t generation_ = 0;

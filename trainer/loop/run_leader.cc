@@ -7,7 +7,7 @@
 #include "common/file.h"
 #include "common/log.h"
 #include "trainer/group/address.h"
-#include "trainer/group/grpc_server.h"
+#include "trainer/group/signpost.h"
 #include "trainer/group/storage_patience.h"
 #include "trainer/loop/attend.h"
 #include "trainer/loop/leader.h"
@@ -54,18 +54,13 @@ OpenRequest common_opening(const group::Membership& membership, const Assembly& 
   return request;
 }
 
-std::vector<std::shared_ptr<grpc::Channel>> channels_to(const std::vector<std::string>& addresses) {
-  std::vector<std::shared_ptr<grpc::Channel>> channels;
-  for (const auto& address : addresses) channels.push_back(group::make_channel(address));
-  return channels;
-}
-
 // Everything rank 0 has, in the order in which it must be made and unmade.
 struct Group {
   Group(const group::Membership& membership, Assembly& assembly, metrics::Reporter& reporter,
         std::unique_ptr<checkpoint::Store> store, std::stop_token stop)
       : server(membership.rendezvous_address(), expected_peers(membership, assembly)),
-        control(channels_to(membership.cluster.ps), membership.uid),
+        signpost(membership),
+        control(membership.cluster.ps, membership.uid),
         leader(
             membership, assembly, reporter, std::move(store),
             [this](uint64_t) { count_checkpoint(); }, stop),
@@ -111,6 +106,7 @@ struct Group {
     ps::Coordinator::Setup setup;
     setup.storage = membership.storage;
     setup.shards = membership.shards();
+    setup.addresses = membership.cluster.ps;
     setup.copies = membership.replication;
     setup.sync = assembly.spec().policy == spec::SyncPolicy::sync;
     setup.request = common_opening(membership, assembly);
@@ -149,6 +145,7 @@ struct Group {
   }
 
   group::RendezvousServer server;
+  group::Signpost signpost;
   ps::Control control;
   Leader leader;
   ps::Coordinator coordinator;

@@ -7,7 +7,7 @@
 #include "common/exit_code.h"
 #include "common/log.h"
 #include "trainer/group/address.h"
-#include "trainer/group/grpc_server.h"
+#include "trainer/group/signpost.h"
 #include "trainer/group/storage_patience.h"
 #include "trainer/loop/attend.h"
 #include "trainer/loop/roles.h"
@@ -86,8 +86,7 @@ class TwinLinks {
  public:
   TwinLinks(const Homes& homes, const group::Membership& membership) {
     if (membership.replication == 1) return;
-    for (ps::ShardHost* host : homes.all())
-      links_.push_back(std::make_unique<ps::TwinLink>(*host, membership.cluster.ps));
+    for (ps::ShardHost* host : homes.all()) links_.push_back(std::make_unique<ps::TwinLink>(*host));
   }
   void look(const GroupView& view) {
     for (const auto& link : links_) link->look(view);
@@ -176,7 +175,7 @@ int run_ps(const group::Membership& membership, std::stop_token stop) {
   const Homes homes(membership, training.spec, identity);
   ps::Server server(membership.own_address(), homes.all());
   TwinLinks twins(homes, membership);
-  group::Attendance attendance(group::make_channel(membership.rendezvous_address()),
+  group::Attendance attendance(group::ways_to_rendezvous(membership),
                                membership.rendezvous_address(), hello, [&](PeerMessage& message) {
                                  for (const ShardState& state : homes.states())
                                    *message.add_shards() = state;

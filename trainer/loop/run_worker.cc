@@ -1,7 +1,7 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/log.h"
-#include "trainer/group/grpc_server.h"
+#include "trainer/group/signpost.h"
 #include "trainer/loop/attend.h"
 #include "trainer/loop/leader.h"
 #include "trainer/loop/patient_reader.h"
@@ -83,7 +83,7 @@ int run_worker(const group::Membership& membership, std::stop_token stop) {
     return kSuccess;
   }
   const std::string layout = assembly.engine->layout().fingerprint();
-  group::Attendance attendance(group::make_channel(membership.rendezvous_address()),
+  group::Attendance attendance(group::ways_to_rendezvous(membership),
                                membership.rendezvous_address(),
                                make_hello(membership, assembly.training, layout), {});
   PsSynchronizer::Setup setup;

@@ -4,19 +4,24 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <numeric>
 #include <set>
 
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/file.h"
 #include "proto/muster/parameter_server.grpc.pb.h"
+#include "trainer/group/grpc_server.h"
 #include "trainer/ps/messages.h"
 
 namespace muster::ps {
 
 struct Control::Impl {
-  std::vector<std::unique_ptr<ParameterServer::Stub>> stubs;
+  using Stub = std::shared_ptr<ParameterServer::Stub>;  // calls outlive a change of address
+
   std::mutex mutex;
+  std::vector<std::string> addresses;
+  std::vector<Stub> stubs;
   bool cancelled = false;
   std::string job_uid;
   std::vector<int> serving;
@@ -41,6 +46,10 @@ struct Control::Impl {
     std::vector<grpc::ClientContext>& contexts_;
   };
 
+  Stub stub(int ps) {
+    const std::lock_guard lock(mutex);
+    return stubs.at(static_cast<size_t>(ps));
+  }
   // Which ps each call goes to; the shards', in order.
   std::vector<int> route_of_shards() {
     const std::lock_guard lock(mutex);
@@ -51,6 +60,17 @@ struct Control::Impl {
   std::vector<Reply> call(const std::vector<int>& to, std::chrono::milliseconds deadline,
                           Start start);
 };
+
+void Control::locate(const std::vector<std::string>& addresses) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->addresses.resize(addresses.size());
+  impl_->stubs.resize(addresses.size());
+  for (size_t ps = 0; ps < addresses.size(); ++ps) {
+    if (impl_->stubs[ps] && impl_->addresses[ps] == addresses[ps]) continue;
+    impl_->addresses[ps] = addresses[ps];
+    impl_->stubs[ps] = ParameterServer::NewStub(group::make_channel(addresses[ps]));
+  }
+}
 
 void Control::route(std::vector<int> serving) {
   const std::lock_guard lock(impl_->mutex);
@@ -63,13 +83,12 @@ void Control::cancel() {
   for (grpc::ClientContext* context : impl_->open_calls) context->TryCancel();
 }
 
-Control::Control(const std::vector<std::shared_ptr<grpc::Channel>>& channels, std::string job_uid)
+Control::Control(const std::vector<std::string>& addresses, std::string job_uid)
     : impl_(std::make_unique<Impl>()) {
   impl_->job_uid = std::move(job_uid);
-  for (auto& channel : channels) {
-    impl_->serving.push_back(static_cast<int>(impl_->stubs.size()));
-    impl_->stubs.push_back(ParameterServer::NewStub(channel));
-  }
+  impl_->serving.resize(addresses.size());
+  std::iota(impl_->serving.begin(), impl_->serving.end(), 0);
+  locate(addresses);
 }
 
 Control::~Control() = default;
@@ -135,9 +154,7 @@ std::vector<OpenReply> Control::open(const std::vector<Formation::Opening>& open
   std::vector<int> to;
   for (const Formation::Opening& opening : openings) to.push_back(opening.ps);
   return impl_->call<OpenReply>(to, deadline, [&](size_t i, auto* context, auto* reply, auto done) {
-    impl_->stubs.at(static_cast<size_t>(to[i]))
-        ->async()
-        ->Open(context, &openings[i].request, reply, done);
+    impl_->stub(to[i])->async()->Open(context, &openings[i].request, reply, done);
   });
 }
 
@@ -152,12 +169,10 @@ std::vector<SnapshotReply> Control::snapshot(uint64_t generation, bool shard_0_f
   const auto call = [&](size_t first, size_t end) {
     const std::vector<int> to(serving.begin() + static_cast<ptrdiff_t>(first),
                               serving.begin() + static_cast<ptrdiff_t>(end));
-    return impl_->call<SnapshotReply>(to, deadline,
-                                      [&](size_t i, auto* context, auto* reply, auto done) {
-                                        impl_->stubs.at(static_cast<size_t>(to[i]))
-                                            ->async()
-                                            ->Snapshot(context, &requests[first + i], reply, done);
-                                      });
+    return impl_->call<SnapshotReply>(
+        to, deadline, [&](size_t i, auto* context, auto* reply, auto done) {
+          impl_->stub(to[i])->async()->Snapshot(context, &requests[first + i], reply, done);
+        });
   };
   if (!shard_0_first) return call(0, serving.size());
   auto replies = call(0, 1);
@@ -174,12 +189,10 @@ std::vector<WriteReply> Control::write(const WriteRequest& request,
     requests[shard].set_step(steps[shard]);
     requests[shard].set_shard(static_cast<uint32_t>(shard));
   }
-  return impl_->call<WriteReply>(to, deadline,
-                                 [&](size_t shard, auto* context, auto* reply, auto done) {
-                                   impl_->stubs.at(static_cast<size_t>(to[shard]))
-                                       ->async()
-                                       ->Write(context, &requests[shard], reply, done);
-                                 });
+  return impl_->call<WriteReply>(
+      to, deadline, [&](size_t shard, auto* context, auto* reply, auto done) {
+        impl_->stub(to[shard])->async()->Write(context, &requests[shard], reply, done);
+      });
 }
 
 void Control::hurry(uint64_t generation, const std::vector<uint64_t>& steps,
@@ -192,9 +205,7 @@ void Control::hurry(uint64_t generation, const std::vector<uint64_t>& steps,
     requests[shard].set_shard(static_cast<uint32_t>(shard));
   }
   impl_->call<HurryReply>(to, deadline, [&](size_t shard, auto* context, auto* reply, auto done) {
-    impl_->stubs.at(static_cast<size_t>(to[shard]))
-        ->async()
-        ->Hurry(context, &requests[shard], reply, done);
+    impl_->stub(to[shard])->async()->Hurry(context, &requests[shard], reply, done);
   });
 }
 

@@ -9,10 +9,6 @@
 #include "proto/muster/parameter_server.pb.h"
 #include "trainer/ps/formation.h"
 
-namespace grpc {
-class Channel;
-}
-
 namespace muster::ps {
 
 // Rank 0's control of all shards: the same call to each at once, where it is served, each with a
@@ -20,14 +16,16 @@ namespace muster::ps {
 // Throws Unavailable or Invalid as the shard did, naming it; WriteError where it could not write.
 class Control {
  public:
-  // `channels`: to each ps, which serves the shard of its number until route() says otherwise.
+  // `addresses`: of each ps, which serves the shard of its number until route() says otherwise.
   // `job_uid` goes with every call: a shard answers no other job's.
-  Control(const std::vector<std::shared_ptr<grpc::Channel>>& channels, std::string job_uid);
+  Control(const std::vector<std::string>& addresses, std::string job_uid);
   ~Control();
 
   // Ends every call under way, and those to come, with Unavailable: we are leaving. Thread-safe.
   void cancel();
 
+  // Where each ps is from here on.
+  void locate(const std::vector<std::string>& addresses);
   // Which ps serves each shard from here on.
   void route(std::vector<int> serving);
 

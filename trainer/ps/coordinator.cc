@@ -33,7 +33,8 @@ Coordinator::Coordinator(group::RendezvousServer& rendezvous, Control& control,
       control_(control),
       store_(store),
       setup_(std::move(setup)),
-      formation_(setup_.shards, setup_.sync, setup_.request, setup_.copies) {
+      formation_(setup_.shards, setup_.sync, setup_.request, setup_.copies),
+      addresses_(setup_.addresses) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -71,6 +72,7 @@ void Coordinator::advance() {
     case Next::choose:
       return choose();
     case Next::open:
+      locate();
       formation_.opened(control_.open(formation_.openings(), kOpening));
       lease_.reset();
       return;
@@ -80,10 +82,23 @@ void Coordinator::advance() {
   }
 }
 
+void Coordinator::locate() {
+  rendezvous_.inspect([&](const group::Roster& roster) {
+    for (size_t ps = 0; ps < addresses_.size(); ++ps)
+      if (const auto* peer = roster.ps(static_cast<int>(ps)))
+        addresses_[ps] = peer->hello.address();
+  });
+  control_.locate(addresses_);
+}
+
 void Coordinator::announce() {
   const OpenRequest& opened = formation_.request();
+  locate();
   control_.route(formation_.serving());
-  rendezvous_.update([&](GroupView& view) { formation_.announce(view); });
+  rendezvous_.update([&](GroupView& view) {
+    formation_.announce(view);
+    view.mutable_ps_addresses()->Assign(addresses_.begin(), addresses_.end());
+  });
   if (formation_.next() == Formation::Next::announce)
     log::info("generation " + std::to_string(opened.generation()) + " opened from " + from_ + ": " +
                   formation_.reason(),

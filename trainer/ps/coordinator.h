@@ -27,7 +27,8 @@ class Coordinator {
   struct Setup {
     std::filesystem::path storage;
     int shards = 1;
-    int copies = 1;  // of each shard
+    std::vector<std::string> addresses;  // of each ps, until it says so itself
+    int copies = 1;                      // of each shard
     bool sync = true;
     OpenRequest request;  // all that is the same in each opening
     // Where training goes on from a checkpoint. Throws Invalid where it cannot.
@@ -53,6 +54,7 @@ class Coordinator {
   void wait();
   void remind();
   void announce();
+  void locate();
   void tell_copies();
   void listen_to_leaving();
   void require_lead();
@@ -66,6 +68,7 @@ class Coordinator {
   const checkpoint::Store& store_;
   const Setup setup_;
   Formation formation_;
+  std::vector<std::string> addresses_;               // of each ps, as it said last
   std::unique_ptr<checkpoint::Store::Lease> lease_;  // on what shards are loading
   std::string from_;                                 // what they load, for the log
   std::chrono::steady_clock::time_point remind_;

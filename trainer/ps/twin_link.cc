@@ -131,8 +131,7 @@ class TwinStream : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteB
 }  // namespace
 
 struct TwinLink::Impl {
-  Impl(ShardHost& shard_host, std::vector<std::string> addresses_of_ps)
-      : host(shard_host), addresses(std::move(addresses_of_ps)) {}
+  explicit Impl(ShardHost& shard_host) : host(shard_host) {}
 
   void run();
   void connect(const ShardHost::Twin& twin, const std::string& address);
@@ -141,7 +140,6 @@ struct TwinLink::Impl {
   void keep();
 
   ShardHost& host;
-  const std::vector<std::string> addresses;
   std::mutex mutex;
   std::condition_variable changed;
   bool nudged = false;
@@ -207,8 +205,7 @@ void TwinLink::Impl::run() {
   disconnect();
 }
 
-TwinLink::TwinLink(ShardHost& host, std::vector<std::string> addresses)
-    : impl_(std::make_unique<Impl>(host, std::move(addresses))) {
+TwinLink::TwinLink(ShardHost& host) : impl_(std::make_unique<Impl>(host)) {
   impl_->thread = std::thread([this] { impl_->run(); });
 }
 
@@ -224,10 +221,11 @@ TwinLink::~TwinLink() {
 void TwinLink::look(const GroupView& view) {
   if (impl_->host.shard() >= view.places_size()) return;
   const ShardPlace& place = view.places(impl_->host.shard());
-  if (place.twin_incarnation() == 0 || place.twin() >= impl_->addresses.size()) return;
+  if (place.twin_incarnation() == 0) return;
+  if (place.twin() >= static_cast<uint32_t>(view.ps_addresses_size())) return;
   {
     const std::lock_guard lock(impl_->mutex);
-    impl_->address = impl_->addresses[place.twin()];
+    impl_->address = view.ps_addresses(static_cast<int>(place.twin()));
   }
   impl_->host.name_twin(view.generation(), place.twin_incarnation());
   impl_->nudge();

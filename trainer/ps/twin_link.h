@@ -1,8 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "trainer/ps/shard_host.h"
 
@@ -13,8 +11,8 @@ namespace muster::ps {
 // of its own.
 class TwinLink {
  public:
-  // `addresses`: of each ps. `host` must outlive it.
-  TwinLink(ShardHost& host, std::vector<std::string> addresses);
+  // `host` must outlive it.
+  explicit TwinLink(ShardHost& host);
   ~TwinLink();
   TwinLink(const TwinLink&) = delete;
   TwinLink& operator=(const TwinLink&) = delete;

@@ -68,7 +68,7 @@ OpenRequest opening(const compute::ParameterLayout& layout) {
 }
 
 void open_shard(const std::string& address, const compute::ParameterLayout& layout) {
-  ps::Control control({group::make_channel(address)}, "uid");
+  ps::Control control({address}, "uid");
   for (int tries = 0;; ++tries) {
     try {
       control.open({{0, opening(layout)}}, std::chrono::seconds(10));

@@ -94,6 +94,21 @@ TEST(GroupTest, WithoutAChiefWorkerZeroLeads) {
   expect_same(job, undisturbed());
 }
 
+// Names that DNS does not have, as it does not yet when the pods of a job have just begun.
+TEST(GroupTest, FindsItselfByTheAddressesItsReplicasKnow) {
+  Job job("nameless", small_training(), 2, 1);
+  for (auto& [role, addresses] : job.cluster.items())
+    for (auto& address : addresses) {
+      const std::string text = address;
+      address = role + ".test.invalid" + text.substr(text.rfind(':'));
+    }
+  job.environment = {{"MUSTER_POD_IP", "127.0.0.1"}, {"MUSTER_REPLICATION", "2"}};
+  job.start_all();
+  job.expect_success();
+  expect_same(job, undisturbed());
+  EXPECT_FALSE(std::filesystem::exists(job.folder() / "rendezvous.json"));
+}
+
 TEST(GroupTest, StoppedItSavesAndRunAgainItGoesOnWithTheSameBits) {
   {
     Job job("stopped", long_training("checkpoint: {everySteps: 200}\n"), 2, 1);

@@ -121,8 +121,9 @@ TEST(MembershipTest, NamesTheFieldThatIsWrong) {
 TEST(MembershipTest, NamesTheVariableThatIsWrong) {
   const std::string good = tf_config(kCluster, R"({"type": "worker", "index": 0})");
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"MUSTER_ATTEMPT", "x"}, {"MUSTER_ATTEMPT", "-1"}, {"MUSTER_ROLE", "chief"},
-      {"MUSTER_INDEX", "1"},   {"MUSTER_REPLICAS", "5"}, {"MUSTER_REPLICAS", R"({"ps": "x"})"}};
+      {"MUSTER_ATTEMPT", "x"},    {"MUSTER_ATTEMPT", "-1"}, {"MUSTER_ROLE", "chief"},
+      {"MUSTER_INDEX", "1"},      {"MUSTER_REPLICAS", "5"}, {"MUSTER_REPLICAS", R"({"ps": "x"})"},
+      {"MUSTER_POD_IP", "10.0.0"}};
   for (const auto& [name, value] : cases) {
     try {
       parse_membership({{"TF_CONFIG", good}, {"MUSTER_STORAGE", "/s"}, {name, value}});
@@ -147,6 +148,18 @@ TEST(MembershipTest, NoTextCrashesIt) {
   }
   Membership membership;
   EXPECT_THROW(parse_tf_config(std::string(100000, '['), membership), Invalid);
+}
+
+TEST(MembershipTest, IsReachableByItsIpWhereItIsToldThat) {
+  Environment environment = {{"TF_CONFIG", tf_config(R"({"ps": ["p:2222"], "chief": ["c:2222"]})",
+                                                     R"({"type": "ps", "index": 0})")},
+                             {"MUSTER_STORAGE", "/s"}};
+  EXPECT_EQ(parse_membership(environment).reachable_address(), "p:2222");
+  environment["MUSTER_POD_IP"] = "10.0.0.7";
+  EXPECT_EQ(parse_membership(environment).reachable_address(), "10.0.0.7:2222");
+  environment["MUSTER_POD_IP"] = "fd00::7";
+  EXPECT_EQ(parse_membership(environment).reachable_address(), "[fd00::7]:2222");
+  EXPECT_EQ(parse_membership(environment).own_address(), "p:2222");
 }
 
 TEST(AddressTest, ListensEverywhereForANameAndThereForAnAddress) {

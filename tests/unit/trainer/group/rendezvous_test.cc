@@ -36,6 +36,7 @@ Hello hello(const std::string& role, uint32_t index, uint32_t attempt = 0) {
   hello.set_training_fingerprint("t");
   hello.set_layout_fingerprint(role == "ps" ? "" : "l");
   hello.set_role(role);
+  if (role == "ps") hello.set_address("10.0.0.1:2222");
   hello.set_index(index);
   hello.set_attempt(attempt);
   return hello;
@@ -75,7 +76,12 @@ TEST(RosterTest, NamesWhyAPeerMayNotJoin) {
       {[](Hello& h) { h.set_layout_fingerprint("x"); }, "layout fingerprint"},
       {[](Hello& h) { h.set_index(2); }, "index 2"},
       {[](Hello& h) { h.set_index(~0u); }, "index"},
-      {[](Hello& h) { h.set_role("boss"); }, "boss"}};
+      {[](Hello& h) { h.set_role("boss"); }, "boss"},
+      {[](Hello& h) {
+         h = hello("ps", 0);
+         h.set_address("nowhere");
+       },
+       "expected host:port as the address of a ps, found \"nowhere\""}};
   for (const Case& one : cases) {
     Roster roster(expected());
     Hello bad = hello("worker", 0);

@@ -72,6 +72,7 @@ class Group {
     server_.update([](GroupView& view) {
       view.set_phase(GroupView::RUNNING);
       view.set_generation(1);
+      view.add_ps_addresses("127.0.0.1:1");
     });
     attendance_.emplace(server_.local_channel(), "ourselves", hello(), group::Attendance::Report{});
   }
@@ -101,7 +102,9 @@ TEST(PsSynchronizerTest, WhatAStreamTakesWithItIsMissingInNoEpochsSums) {
   Losses losses{{1, last + 1}, {0, 3, 4, last, 2 * last}};
   Group group;
   PsSynchronizer::Setup setup;
-  setup.connect = [&](const ps::LinkEnd&) { return std::make_unique<Link>(shard, losses); };
+  setup.connect = [&](const ps::LinkEnd&, const std::string&) {
+    return std::make_unique<Link>(shard, losses);
+  };
   PsSynchronizer synchronizer(assembly, group.attendance(), setup);
   ASSERT_TRUE(synchronizer.start({}));
   int rejoined = 0;

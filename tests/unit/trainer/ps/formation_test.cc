@@ -35,6 +35,7 @@ group::Roster roster_of(const std::vector<Holding>& shards) {
   for (size_t i = 0; i < shards.size(); ++i) {
     PeerMessage message;
     message.mutable_hello()->set_role("ps");
+    message.mutable_hello()->set_address("10.0.0.1:2222");
     message.mutable_hello()->set_index(static_cast<uint32_t>(i));
     message.mutable_hello()->set_incarnation(shards[i].incarnation);
     *message.add_shards() = state_of(shards[i], i);
@@ -202,6 +203,7 @@ group::Roster roster_of(const Twins& twins) {
   for (uint32_t ps = twins.ps_0 ? 0 : 1; ps < 2; ++ps) {
     PeerMessage message;
     message.mutable_hello()->set_role("ps");
+    message.mutable_hello()->set_address("10.0.0.1:2222");
     message.mutable_hello()->set_index(ps);
     message.mutable_hello()->set_incarnation(ps == 0 ? twins.incarnation_0 : 11);
     const bool fresh = ps == 0 && twins.incarnation_0 != 1;

@@ -345,7 +345,7 @@ class SlowWriteTest : public testing::Test {
   static constexpr std::chrono::milliseconds kDeadline{60000};
   const std::filesystem::path folder_;
   Shards shards_{spec::SyncPolicy::sync, 1, 1};
-  Control control_{{group::make_channel(shards_.address(0))}, "uid"};
+  Control control_{{shards_.address(0)}, "uid"};
 };
 
 TEST_F(SlowWriteTest, IsHurriedOnBehalfOfWhoWaits) {

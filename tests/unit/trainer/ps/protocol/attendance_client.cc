@@ -15,6 +15,7 @@ Hello hello_of(const Process& process, int id) {
   const char* names[] = {"ps", "chief", "worker"};
   Hello hello;
   hello.set_role(names[static_cast<int>(process.place().role)]);
+  hello.set_address("10.0.0.1:2222");
   hello.set_index(static_cast<uint32_t>(process.place().index));
   hello.set_attempt(static_cast<uint32_t>(process.attempt()));
   hello.set_incarnation(static_cast<uint64_t>(id) + 1);

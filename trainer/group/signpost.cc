@@ -1,0 +1,117 @@
+#include "trainer/group/signpost.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <system_error>
+
+#include "common/file.h"
+#include "common/log.h"
+#include "common/random.h"
+#include "trainer/group/address.h"
+#include "trainer/group/grpc_server.h"
+
+namespace muster::group {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr char kFile[] = "rendezvous.json";
+constexpr uintmax_t kMostBytes = 4096;
+// Between questions to DNS: gRPC itself would ask ever less often, up to every two minutes.
+constexpr std::chrono::seconds kAskAgain{1};
+
+std::string text_of(const nlohmann::json& posting, const char* name) {
+  const auto found = posting.find(name);
+  return found != posting.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+class Ways {
+ public:
+  explicit Ways(const Membership& membership)
+      : storage_(membership.storage),
+        job_uid_(membership.uid),
+        name_(membership.rendezvous_address()) {}
+
+  Attendance::Way next(bool reached) {
+    if (!by_name_) return take_name();
+    const auto posting = Signpost::read(storage_, job_uid_);
+    const bool again = posted_ && reached;
+    if (!posting || (posting == tried_ && !again)) return take_name();
+    tried_ = posting;
+    posted_ = true;
+    return {make_channel(posting->address), /*doubtful=*/true};
+  }
+
+ private:
+  Attendance::Way take_name() {
+    posted_ = false;
+    const auto now = Clock::now();
+    if (!by_name_) {
+      by_name_ = make_channel(name_);
+      asked_ = now;
+    } else if (now - asked_ >= kAskAgain) {
+      grpc::experimental::ChannelResetConnectionBackoff(by_name_.get());
+      asked_ = now;
+    }
+    return {by_name_};
+  }
+
+  const std::filesystem::path storage_;
+  const std::string job_uid_;
+  const std::string name_;
+  std::shared_ptr<grpc::Channel> by_name_;
+  Clock::time_point asked_;
+  std::optional<Signpost::Posting> tried_;
+  bool posted_ = false;  // the last way was by what the signpost says
+};
+
+}  // namespace
+
+Signpost::Signpost(const Membership& membership)
+    : storage_(membership.storage), job_uid_(membership.uid) {
+  const std::string address = membership.reachable_address();
+  if (address == membership.own_address()) return;
+  posted_ = Posting{address, std::to_string(random_number())};
+  const nlohmann::json posting = {
+      {"jobUid", job_uid_}, {"address", posted_->address}, {"process", posted_->process}};
+  try {
+    write_file_atomically(storage_ / kFile, posting.dump() + "\n");
+  } catch (const WriteError& error) {
+    log::info(std::string("peers find this rendezvous by DNS alone: ") + error.what());
+  }
+}
+
+Signpost::~Signpost() {
+  if (!posted_ || read(storage_, job_uid_) != posted_) return;
+  std::error_code ignored;
+  std::filesystem::remove(storage_ / kFile, ignored);
+}
+
+std::optional<Signpost::Posting> Signpost::read(const std::filesystem::path& storage,
+                                                const std::string& job_uid) {
+  const std::filesystem::path path = storage / kFile;
+  std::error_code error;
+  const uintmax_t bytes = std::filesystem::file_size(path, error);
+  if (error || bytes > kMostBytes) return std::nullopt;
+  try {
+    const auto posting =
+        nlohmann::json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
+    if (!posting.is_object() || text_of(posting, "jobUid") != job_uid) return std::nullopt;
+    Posting result{text_of(posting, "address"), text_of(posting, "process")};
+    if (!is_address(result.address)) return std::nullopt;
+    return result;
+  } catch (const std::runtime_error&) {
+    return std::nullopt;
+  }
+}
+
+Attendance::Ways ways_to_rendezvous(const Membership& membership) {
+  return [ways = std::make_shared<Ways>(membership)](bool reached) { return ways->next(reached); };
+}
+
+}  // namespace muster::group
