@@ -4,7 +4,7 @@
 Each row: every peer is tried twice; then Muster and the fastest peer take turns (A B A B ...). In a
 row of one pair each has one turn. The ratio is the median of the pairs' ratios. The machine is probed
 before and after, because a small VM changes its mind about its caches within minutes. Adds to
-build/bench/results.json, which keeps every run with its time and load, and writes this run's rows into
+build/bench/results.json, which keeps every run with its time and probes, and writes this run's rows into
 docs/performance.md.
 """
 
@@ -21,7 +21,7 @@ from rows import ROWS
 
 RESULTS = muster.ROOT / "build/bench/results.json"
 HEADER = ("| row | what | Muster | fastest peer | ratio (of pairs) | at least | shown beside | "
-          "barrier, memcpy, load | measured |\n|---|---|---|---|---|---|---|---|---|\n")
+          "barrier, memcpy, others | measured |\n|---|---|---|---|---|---|---|---|---|\n")
 
 
 def machine():
@@ -36,17 +36,21 @@ def say(text):
     print(text, flush=True)
 
 
+def in_words(state):
+    return (f"{state['barrierNanoseconds']:.0f} ns, {state['memcpyGBs']:.1f} GB/s, "
+            f"{state['busyCpus']:.1f} CPUs busy")
+
+
 def probe():
     state = muster.probe()
-    say(f"  barrier {state['barrierNanoseconds']:.0f} ns, memcpy {state['memcpyGBs']:.1f} GB/s, "
-        f"load {state['load']:.1f}")
+    say(f"  {in_words(state)}")
     return state
 
 
 def measure(row):
     before = probe()
-    if before["load"] > len(os.sched_getaffinity(0)):
-        say(f"  others are using this machine (load {before['load']:.1f}): figures will not mean much")
+    if before["busyCpus"] > 0.3:
+        say(f"  others are using {before['busyCpus']:.1f} CPUs of this machine: figures will not mean much")
     tried = {}
     for _ in range(min(2, row.pairs)):
         for peer in row.peers:
@@ -81,8 +85,7 @@ def line(result):
     beside = {**result["runs"]["tried"], **result["runs"]["beside"]}
     beside.pop(result["peerName"])
     shown = "; ".join(f"{name} {number(value)}" for name, value in beside.items())
-    probes = "; ".join(f"{p['barrierNanoseconds']:.0f} ns, {p['memcpyGBs']:.1f} GB/s, load {p['load']:.1f}"
-                       for p in result["probes"])
+    probes = "; ".join(map(in_words, result["probes"]))
     cells = [result["row"], result["what"], f"{number(result['ours'])} {result['unit']}",
              f"{number(result['peer'])} ({result['peerName']})",
              f"{result['ratio']:.2f} ({min(ratios):.2f}-{max(ratios):.2f})", result["required"], shown,

@@ -7,6 +7,7 @@ import pathlib
 import re
 import subprocess
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = ROOT / "build/release/bin"
@@ -58,10 +59,23 @@ def idx(part, **selection):
                     "labels": f"{MNIST}/{part}-labels-idx1-ubyte.gz"}, **selection}
 
 
+def busy_cpus(seconds=1):
+    """How many CPUs have been in use on average, by whomever."""
+
+    def used():
+        ticks = [int(text) for text in pathlib.Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
+        return (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")  # idle, iowait
+
+    before, began = used(), time.monotonic()
+    time.sleep(seconds)
+    return (used() - before) / (time.monotonic() - began)
+
+
 def probe():
-    """The machine's state: nanoseconds of a barrier between two threads, GB/s of memcpy,
-    and how many threads wanted to run in the last minute."""
+    """The machine's state: how many CPUs others use, nanoseconds of a barrier between two threads and
+    GB/s of memcpy."""
+    busy = busy_cpus()
     text = call([BIN / "bench_compute", "--probe"])
     barrier = [float(x) for x in re.findall(r"threads (\d+) ns", text)]
     copy = [float(x) for x in re.findall(r"memcpy ([\d.]+) GB/s", text)]
-    return {"barrierNanoseconds": min(barrier), "memcpyGBs": max(copy), "load": os.getloadavg()[0]}
+    return {"barrierNanoseconds": min(barrier), "memcpyGBs": max(copy), "busyCpus": busy}
