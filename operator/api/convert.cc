@@ -138,6 +138,12 @@ std::string role_name(const TrainingJob& job, Role role) {
   return role == Role::chief && job.says_master ? "master" : name_of(role);
 }
 
+int replicas_of(const TrainingJob& job) {
+  int replicas = 0;
+  for (const auto& [role, spec] : job.replicas) replicas += spec.replicas;
+  return replicas;
+}
+
 std::optional<Role> role_of(const std::string& name) {
   for (const Role role : kRoles) {
     if (name == name_of(role)) return role;

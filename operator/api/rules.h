@@ -30,6 +30,9 @@ void check_rules(const Document& document, Problems& problems);
 void check_templates(const Document& document, Problems& problems);
 void check_available(const Document& document, Problems& problems);
 
+// TF_CONFIG and MUSTER_*, which Muster sets.
+bool is_reserved(const std::string& variable);
+
 // The container that counts (named trainer, else tensorflow, else the only one) of a
 // PodTemplateSpec, or null.
 const Json& counting_container(const Json& pod_template);

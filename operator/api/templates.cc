@@ -9,10 +9,6 @@ const Json& containers_of(const Json& pod_template) {
   return member(member(pod_template, "spec"), "containers");
 }
 
-bool is_reserved(const std::string& variable) {
-  return variable == "TF_CONFIG" || variable.rfind("MUSTER_", 0) == 0;
-}
-
 // Fields of a container whose misspelling nobody would notice before Kubernetes does.
 const std::vector<std::string>& container_fields() {
   static const std::vector<std::string> fields = {
@@ -108,6 +104,10 @@ class Checker {
 };
 
 }  // namespace
+
+bool is_reserved(const std::string& variable) {
+  return variable == "TF_CONFIG" || variable.starts_with("MUSTER_");
+}
 
 const Json& counting_container(const Json& pod_template) {
   static const Json none;

@@ -25,6 +25,9 @@ enum class FailureAction { restart_replica, restart_job, fail_job, ignore };
 enum class StartupOrder { any, in_order };
 enum class CleanPodPolicy { running, all, none };  // what is removed when the job has finished
 
+// spec.managedBy of a job that Muster acts on.
+inline constexpr const char* kManagedByMuster = "muster.dev/operator";
+
 struct ReplicaSpec {
   int replicas = 1;
   RestartPolicy restart_policy = RestartPolicy::on_failure;
@@ -111,7 +114,7 @@ struct TrainingJob {
   bool deleting = false;
 
   bool suspend = false;
-  std::string managed_by = "muster.dev/operator";
+  std::string managed_by = kManagedByMuster;
   std::string strategy = "parameterServer";
   Json training;  // null: bring your own image
   std::string storage_mount_path = "/muster";
@@ -132,6 +135,9 @@ struct TrainingJob {
 const char* name_of(Role role);
 // As the job's manifest calls it: "master" where it said so.
 std::string role_name(const TrainingJob& job, Role role);
+
+// Of all roles together.
+int replicas_of(const TrainingJob& job);
 
 // The whole schema as JSON (spec, status, with `training` spliced in): CRD and docs come from it.
 const Json& training_job_schema();

@@ -79,10 +79,8 @@ std::vector<Problem> validate_for_cluster(Document& document) {
   const std::vector<Problem> always = validate(document);
   if (!always.empty()) return always;
   const TrainingJob job = to_training_job(document.value());
-  int replicas = 0;
-  for (const auto& [role, spec] : job.replicas) replicas += spec.replicas;
   Problems problems(document);
-  if (!job.training.is_null() && replicas > 1 && job.storage_volume.is_null()) {
+  if (!job.training.is_null() && replicas_of(job) > 1 && job.storage_volume.is_null()) {
     problems.report("spec.storage.volume", "a volume that all replicas mount", "none",
                     "such as {persistentVolumeClaim: {claimName: NAME}} of a ReadWriteMany claim");
   }

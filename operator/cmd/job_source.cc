@@ -59,9 +59,9 @@ JobSource load_job(const RunOptions& options) {
   Document document = load_manifest(options.manifest, options.sets);
   require_no_problems(api::validate(document, look_here(options.manifest)), kBadInput);
   api::TrainingJob job = api::to_training_job(document.value());
-  if (job.managed_by != "muster.dev/operator") {
-    throw Invalid(document.locate("spec.managedBy") +
-                  ": spec.managedBy: expected muster.dev/operator, found " + job.managed_by +
+  if (job.managed_by != api::kManagedByMuster) {
+    throw Invalid(document.locate("spec.managedBy") + ": spec.managedBy: expected " +
+                  api::kManagedByMuster + ", found " + job.managed_by +
                   ": another program runs this job");
   }
   const fs::path directory =

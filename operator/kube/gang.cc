@@ -18,12 +18,6 @@ bool is_scheduler_plugins(const api::TrainingJob& job) {
   return has_gang(job, "scheduler-plugins");
 }
 
-int64_t replicas_of(const api::TrainingJob& job) {
-  int64_t replicas = 0;
-  for (const auto& [role, spec] : job.replicas) replicas += spec.replicas;
-  return replicas;
-}
-
 // policy[from] as object[to], where it is given.
 void copy(const Json& policy, const char* from, Json& object, const char* to) {
   if (const Json& value = member(policy, from); !value.is_null()) object[to] = value;
@@ -50,7 +44,7 @@ Json gang_pod_spec(const api::TrainingJob& job) {
 Json pod_group_of(const api::TrainingJob& job) {
   if (!is_volcano(job) && !is_scheduler_plugins(job)) return nullptr;
   const Json& policy = job.scheduling_policy;
-  Json spec = {{"minMember", integer_or(policy, "minAvailable", replicas_of(job))}};
+  Json spec = {{"minMember", integer_or(policy, "minAvailable", api::replicas_of(job))}};
   if (is_volcano(job)) {
     copy(policy, "queue", spec, "queue");
     copy(policy, "priorityClass", spec, "priorityClassName");

@@ -15,10 +15,6 @@ namespace muster::kube {
 
 namespace {
 
-bool is_reserved(const std::string& variable) {
-  return variable == "TF_CONFIG" || variable.starts_with("MUSTER_");
-}
-
 // Reserved names in a template are refused by validation; here they lose, in any container.
 void drop_reserved_variables(Json& containers) {
   if (!containers.is_array()) return;
@@ -26,7 +22,7 @@ void drop_reserved_variables(Json& containers) {
     if (!member(container, "env").is_array()) continue;
     Json kept = Json::array();
     for (const Json& variable : container["env"]) {
-      if (!is_reserved(string_or(variable, "name", ""))) kept.push_back(variable);
+      if (!api::is_reserved(string_or(variable, "name", ""))) kept.push_back(variable);
     }
     container["env"] = std::move(kept);
   }

@@ -38,7 +38,7 @@ std::vector<std::string> strings(const Json& list) {
 void read_variables(const Json& container, ContainerCommand& result) {
   for (const Json& entry : member(container, "env")) {
     const std::string name = string_or(entry, "name", "");
-    if (name.empty() || is_reserved_variable(name)) continue;
+    if (name.empty() || api::is_reserved(name)) continue;
     if (const Json& source = member(entry, "valueFrom"); source.is_object() && !source.empty()) {
       result.left_out.push_back(name + " (" + source.begin().key() + ")");
       continue;
@@ -50,10 +50,6 @@ void read_variables(const Json& container, ContainerCommand& result) {
 }
 
 }  // namespace
-
-bool is_reserved_variable(const std::string& name) {
-  return name == "TF_CONFIG" || name.starts_with("MUSTER_");
-}
 
 std::string expand(const std::string& text, const Variables& variables) {
   std::string result;

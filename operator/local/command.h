@@ -28,7 +28,4 @@ struct ContainerCommand {
 };
 ContainerCommand container_command(const Json& pod_template, const Variables& ours);
 
-// TF_CONFIG, and what begins with MUSTER_: ours alone to set.
-bool is_reserved_variable(const std::string& name);
-
 }  // namespace muster::local

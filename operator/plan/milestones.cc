@@ -6,15 +6,14 @@ namespace muster::plan {
 namespace {
 
 // "5 replicas: ps 1, chief 1, worker 2, evaluator 1".
-std::string replicas_of(const Draft& draft) {
-  int all = 0;
+std::string describe_replicas(const Draft& draft) {
   std::string by_role;
   for (const auto& [role, spec] : draft.job.replicas) {
     if (spec.replicas == 0) continue;
-    all += spec.replicas;
     by_role += (by_role.empty() ? "" : ", ") + api::role_name(draft.job, role) + " " +
                std::to_string(spec.replicas);
   }
+  const int all = api::replicas_of(draft.job);
   return std::to_string(all) + (all == 1 ? " replica: " : " replicas: ") + by_role;
 }
 
@@ -23,7 +22,7 @@ std::string replicas_of(const Draft& draft) {
 void note_milestones(Draft& draft) {
   const api::JobStatus& before = draft.job.status;
   if (draft.status.start_time && !before.start_time) {
-    draft.note("Started", "the job is started with " + replicas_of(draft));
+    draft.note("Started", "the job is started with " + describe_replicas(draft));
   }
   const api::Condition* running = draft.status.find("Running");
   if (running != nullptr && running->status && !before.is_true("Running")) {

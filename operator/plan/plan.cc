@@ -13,8 +13,6 @@
 namespace muster::plan {
 namespace {
 
-constexpr const char* kManagedByUs = "muster.dev/operator";
-
 // A finished job changes no more, whatever is in view: latecomers leave, and are never judged.
 void plan_after_the_end(Draft& draft) {
   adopt_records(draft);
@@ -49,7 +47,7 @@ void plan_before_the_end(Draft& draft) {
 
 Plan plan(const api::TrainingJob& job, const Observed& observed, Time now) {
   Draft draft(job, observed, now);
-  if (job.deleting || job.managed_by != kManagedByUs) return std::move(draft.plan);
+  if (job.deleting || job.managed_by != api::kManagedByMuster) return std::move(draft.plan);
   if (draft.stage() == Stage::finished) {
     plan_after_the_end(draft);
   } else {

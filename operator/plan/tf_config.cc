@@ -3,17 +3,11 @@
 namespace muster::plan {
 namespace {
 
-int replicas_of(const api::TrainingJob& job) {
-  int replicas = 0;
-  for (const auto& [role, spec] : job.replicas) replicas += spec.replicas;
-  return replicas;
-}
-
 // https://www.tensorflow.org/guide/distributed_training#TF_CONFIG: `cluster` without the evaluator,
 // which trains nothing and is known to nobody; `task` says who this replica is.
 Json tf_config(const api::TrainingJob& job, Role role, int index,
                const std::function<std::string(Role, int)>& address) {
-  if (replicas_of(job) <= 1) return nullptr;
+  if (api::replicas_of(job) <= 1) return nullptr;
   Json cluster = Json::object();
   for (Role peers : api::kRoles) {
     auto spec = job.replicas.find(peers);
