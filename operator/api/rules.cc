@@ -130,11 +130,29 @@ std::string rule_for_missing_role(const Json& self) {
   return "";
 }
 
+int64_t all_replicas(const Json& replica_specs) {
+  return members(replica_specs) + count(replica_specs, "ps") + count(replica_specs, "evaluator");
+}
+
 std::string more_than_all(const Json& self) {
   const int64_t minimum = integer_or(member(self, "schedulingPolicy"), "minAvailable", 0);
-  const int64_t all = members(replica_specs(self)) + count(replica_specs(self), "ps") +
-                      count(replica_specs(self), "evaluator");
+  const int64_t all = all_replicas(replica_specs(self));
   return minimum <= all ? "" : std::to_string(minimum) + " of " + std::to_string(all) + " replicas";
+}
+
+// The scheduler waits for all of a gang, and a role for the one before it.
+std::string gang_in_order(const Json& self) {
+  const Json& policy = member(self, "schedulingPolicy");
+  if (string_or(member(self, "startupPolicy"), "order", "Any") != "InOrder") return "";
+  if (string_or(policy, "gang", "none") == "none") return "";
+  const Json& roles = replica_specs(self);
+  int64_t first = 0;
+  for (const char* role : {"ps", "chief", "master", "worker"}) {
+    if (first == 0) first = count(roles, role);
+  }
+  const int64_t together = integer_or(policy, "minAvailable", all_replicas(roles));
+  if (together <= first) return "";
+  return std::to_string(together) + " replicas, of which " + std::to_string(first) + " start first";
 }
 
 // check_templates() says of which container.
@@ -169,6 +187,10 @@ bool can_be_read(const Problems& problems, const std::string& path) {
   "self.replicaSpecs.?worker.?replicas.orValue(0))"
 #define PS "self.replicaSpecs.?ps.?replicas.orValue(0)"
 #define EVALUATORS "self.replicaSpecs.?evaluator.?replicas.orValue(0)"
+#define FIRST_TO_START                                                      \
+  "(" PS " > 0 ? " PS                                                       \
+  " : has(self.replicaSpecs.chief) || has(self.replicaSpecs.master) ? 1 : " \
+  "self.replicaSpecs.?worker.?replicas.orValue(0))"
 #define BACKUP_WORKERS "self.?training.?synchronization.?backupWorkers.orValue(0)"
 #define EACH_ROLE(OF) \
   OF("ps") " && " OF("chief") " && " OF("master") " && " OF("worker") " && " OF("evaluator")
@@ -281,6 +303,19 @@ const std::vector<Rule>& rules() {
        "self.schedulingPolicy.minAvailable <= " MEMBERS " + " PS " + " EVALUATORS,
        "schedulingPolicy.minAvailable", "no more than there are replicas", more_than_all,
        all({kMembersRead, kPsRead, kEvaluatorRead, {"spec.schedulingPolicy.minAvailable"}})},
+      {"spec",
+       "self.startupPolicy.order != 'InOrder' || self.schedulingPolicy.gang == 'none' || "
+       "self.schedulingPolicy.?minAvailable.orValue(" MEMBERS " + " PS " + " EVALUATORS
+       ") <= " FIRST_TO_START,
+       "schedulingPolicy.minAvailable",
+       "no more than the role has that startupPolicy InOrder starts first, for the others wait "
+       "until it is ready",
+       gang_in_order,
+       all({kMembersRead,
+            kPsRead,
+            kEvaluatorRead,
+            {"spec.schedulingPolicy.minAvailable", "spec.schedulingPolicy.gang",
+             "spec.startupPolicy.order"}})},
       {"spec.managedBy", "self == oldSelf", "", "no change", nullptr},
       {"spec",
        "has(self.training) || [self.replicaSpecs].all(roles, " EACH_ROLE(RUNS_SOMETHING) ")",
@@ -299,6 +334,7 @@ const std::vector<Rule>& rules() {
 #undef MEMBERS
 #undef PS
 #undef EVALUATORS
+#undef FIRST_TO_START
 #undef BACKUP_WORKERS
 #undef EACH_ROLE
 #undef SAME

@@ -261,15 +261,16 @@ TEST_F(TrainingJobs, KeepTrainingTemplatesStorageAndRolesWhileTheyAreNotSuspende
 
   set_suspended("kept", false);
   const Json rule = {{"onExitCodes", {7}}, {"action", "FailJob"}};
-  const std::vector<Json> free = {{{"suspend", true}},
-                                  {{"replicaSpecs", {{"worker", {{"replicas", 3}}}}}},
-                                  {{"replicaSpecs", {{"worker", {{"restartPolicy", "Never"}}}}}},
-                                  {{"runPolicy", {{"backoffLimit", 9}}}},
-                                  {{"successPolicy", {{"decidedBy", "workerZero"}}}},
-                                  {{"failurePolicy", {{"rules", Json::array({rule})}}}},
-                                  {{"elastic", {{"minReplicas", 1}, {"maxReplicas", 8}}}},
-                                  {{"startupPolicy", {{"order", "InOrder"}}}},
-                                  {{"schedulingPolicy", {{"gang", "volcano"}}}}};
+  const std::vector<Json> free = {
+      {{"suspend", true}},
+      {{"replicaSpecs", {{"worker", {{"replicas", 3}}}}}},
+      {{"replicaSpecs", {{"worker", {{"restartPolicy", "Never"}}}}}},
+      {{"runPolicy", {{"backoffLimit", 9}}}},
+      {{"successPolicy", {{"decidedBy", "workerZero"}}}},
+      {{"failurePolicy", {{"rules", Json::array({rule})}}}},
+      {{"elastic", {{"minReplicas", 1}, {"maxReplicas", 8}}}},
+      {{"startupPolicy", {{"order", "InOrder"}}}},
+      {{"schedulingPolicy", {{"gang", "volcano"}, {"minAvailable", 1}}}}};
   for (const Json& patch : free) {
     const Answer answer = change("kept", {{"spec", patch}});
     EXPECT_TRUE(taken(answer)) << patch.dump() << "\n" << answer.body.dump(1);

@@ -58,7 +58,7 @@ TEST(TrainingJob, ReadsWhatIsWritten) {
                             {onReason: [OOMKilled], action: Ignore}]},
     elastic: {minReplicas: 1, maxReplicas: 8},
     startupPolicy: {order: InOrder},
-    schedulingPolicy: {gang: volcano, queue: q},
+    schedulingPolicy: {gang: volcano, minAvailable: 1, queue: q},
     runPolicy: {backoffLimit: 0, activeDeadlineSeconds: 10, ttlSecondsAfterFinished: 0,
                 cleanPodPolicy: None, evaluatorTimeoutSeconds: 5}})"));
   EXPECT_TRUE(job.suspend);

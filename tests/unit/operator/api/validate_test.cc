@@ -161,6 +161,10 @@ TEST(Validate, RefusesWhatTheRulesForbid) {
             {"spec.replicaSpecs", "{chief: {}}"}},
            "roles that the job has, found worker"},
           {{{"spec.schedulingPolicy.minAvailable", "6"}}, "found 6 of 5 replicas"},
+          {{{"spec.schedulingPolicy.gang", "volcano"}, {"spec.startupPolicy.order", "InOrder"}},
+           "spec.schedulingPolicy.minAvailable: expected no more than the role has that "
+           "startupPolicy InOrder starts first, for the others wait until it is ready, found 5 "
+           "replicas, of which 1 start first"},
           {{{"spec.replicaSpecs.chief.template", "{spec: {containers: [{name: a}, {name: b}]}}"}},
            "to be named trainer or tensorflow"},
           {{{"spec.replicaSpecs.chief.template",
