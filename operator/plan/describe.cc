@@ -9,6 +9,7 @@ namespace muster::plan {
 namespace {
 
 constexpr size_t kLongestLine = 256;
+constexpr size_t kLongestMessage = 4096;
 
 // Length of the well-formed UTF-8 sequence at `at` (RFC 3629, table of section 4), 0 if there is
 // none.
@@ -29,6 +30,20 @@ size_t sequence_length(const std::string& text, size_t at) {
     return is_tail(1) && is_tail(2) && is_tail(3) ? 4 : 0;
   }
   return 0;
+}
+
+// At most `most` bytes of whole characters; '?' for what is none, and for ASCII that is `refused`.
+std::string clean(const std::string& text, size_t most, bool (*refused)(char)) {
+  std::string result;
+  for (size_t at = 0; at < text.size();) {
+    const size_t length = sequence_length(text, at);
+    const bool replaced = length == 0 || (length == 1 && refused(text[at]));
+    const size_t taken = replaced ? 1 : length;
+    if (result.size() + taken > most) break;
+    result += replaced ? "?" : text.substr(at, taken);
+    at += taken;
+  }
+  return result;
 }
 
 // A reason as people say it: "was <...>".
@@ -82,16 +97,15 @@ std::string describe_in_place(const api::TrainingJob& job, const ObservedReplica
 }
 
 std::string clean_line(const std::string& line) {
-  std::string clean;
-  for (size_t at = 0; at < line.size();) {
-    const size_t length = sequence_length(line, at);
-    const bool control = length == 1 && (line[at] < 0x20 || line[at] == 0x7F);
-    const size_t taken = length == 0 || control ? 1 : length;
-    if (clean.size() + taken > kLongestLine) break;
-    clean += length == 0 || control ? "?" : line.substr(at, taken);
-    at += taken;
-  }
-  return clean;
+  return clean(line, kLongestLine, [](char letter) {
+    return static_cast<unsigned char>(letter) < 0x20 || letter == 0x7F;
+  });
+}
+
+std::string bounded(const std::string& message) {
+  const auto none = [](char) { return false; };
+  if (message.size() <= kLongestMessage) return clean(message, kLongestMessage, none);
+  return clean(message, kLongestMessage - 3, none) + "...";
 }
 
 }  // namespace muster::plan

@@ -27,4 +27,9 @@ std::string quote_of(const ObservedReplica& replica);
 // characters; what is not is replaced by '?'.
 std::string clean_line(const std::string& line);
 
+// A message made safe for a condition: at most 4,096 bytes ("..." where more is left out), valid
+// UTF-8. A server that refuses something may quote all of it, and a status with a message that is
+// too long is refused itself.
+std::string bounded(const std::string& message);
+
 }  // namespace muster::plan

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "operator/plan/describe.h"
+
 namespace muster::plan {
 namespace {
 
@@ -78,13 +80,13 @@ void Draft::set(const std::string& type, bool value, const std::string& reason,
                 const std::string& message) {
   auto found = std::ranges::find(status.conditions, type, &api::Condition::type);
   if (found == status.conditions.end()) {
-    status.conditions.push_back({type, value, reason, message, now});
+    status.conditions.push_back({type, value, reason, bounded(message), now});
     return;
   }
   if (found->status != value) found->last_transition = now;
   found->status = value;
   found->reason = reason;
-  found->message = message;
+  found->message = bounded(message);
 }
 
 void Draft::note(const std::string& reason, const std::string& message) {

@@ -70,7 +70,8 @@ struct Draft {
   const ObservedReplica* current(Role role, int index) const;
   bool any_live() const;
 
-  // Sets a condition; last_transition moves only when `value` does.
+  // Sets a condition; last_transition moves only when `value` does. The message is cut here
+  // (describe.h: bounded), whoever wrote it.
   void set(const std::string& type, bool value, const std::string& reason,
            const std::string& message);
   void note(const std::string& reason, const std::string& message);

@@ -48,5 +48,14 @@ INSTANTIATE_TEST_SUITE_P(
             "worker-0 keeps failing, last with exit code 1 (failed), CrashLoopBackOff: \"oops\""}),
     [](const auto& info) { return info.param.name; });
 
+TEST(Bounded, LeavesAMessageAsItIsUnlessItIsTooLongOrMalformed) {
+  EXPECT_EQ(bounded("two\nlines, \u00fc"), "two\nlines, \u00fc");
+  EXPECT_EQ(bounded("half a letter \xc3"), "half a letter ?");
+  EXPECT_EQ(bounded(std::string(4096, 'a')), std::string(4096, 'a'));
+  const std::string cut = bounded(std::string(4092, 'a') + "\u00fc\u00fc\u00fc");
+  EXPECT_EQ(cut, std::string(4092, 'a') + "...") << "no half letter";
+  EXPECT_EQ(bounded(cut), cut);
+}
+
 }  // namespace
 }  // namespace muster::plan
