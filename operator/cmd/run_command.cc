@@ -161,7 +161,7 @@ class Run {
   }
 
   void report(const controller::Controller::Trouble& trouble) {
-    if (!trouble.will_retry) return give_up(kBadInput, trouble.message);
+    if (trouble.invalid) return give_up(kBadInput, trouble.message);
     const auto now = Clock::now();
     if (trouble.failures == 1) trouble_since_ = now;
     if (trouble.failures == 1 || now - trouble_told_ > kRemind) {

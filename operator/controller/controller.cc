@@ -33,10 +33,10 @@ Monitor::Result Controller::look_at(const std::string& key) {
     return later ? Monitor::Result::later : Monitor::Result::done;
   } catch (const Unavailable& error) {
     queue_.failed(key, cluster_.now());
-    report_({key, error.what(), queue_.failures(key), /*will_retry=*/true});
+    report_({key, error.what(), queue_.failures(key), /*invalid=*/false});
   } catch (const Invalid& error) {
-    queue_.done(key);
-    report_({key, error.what(), queue_.failures(key), /*will_retry=*/false});
+    queue_.refused(key, cluster_.now());
+    report_({key, error.what(), queue_.failures(key), /*invalid=*/true});
   }
   return Monitor::Result::error;
 }
@@ -45,10 +45,7 @@ Monitor::Result Controller::look_at(const std::string& key) {
 // from our own writes.
 bool Controller::reconcile(const std::string& key) {
   const std::optional<api::TrainingJob> job = cluster_.get(key);
-  if (!job) {
-    queue_.forget(key);
-    return false;
-  }
+  if (!job) return false;
   const plan::Plan plan = plan::plan(*job, cluster_.observe(*job), cluster_.now());
   const bool is_told = plan.status == job->status || cluster_.publish_status(*job, plan.status);
   if (is_told) {

@@ -25,13 +25,13 @@ class Monitor {
 // alike.
 class Controller {
  public:
-  // A pass that did not succeed: it is tried again, after a back-off of its own where `will_retry`;
-  // else (Invalid) when the job is woken next.
+  // A pass that did not succeed. It is tried again after a back-off of its own; the longest one
+  // where it was Invalid, which hardly passes by itself, if the job is not woken before.
   struct Trouble {
     std::string key;
     std::string message;
     int failures;  // in a row
-    bool will_retry;
+    bool invalid;
   };
   using Report = std::function<void(const Trouble&)>;
 

@@ -60,14 +60,15 @@ void WorkQueue::failed(const std::string& key, api::Time now) {
   set_due(key, now + back_off_.after(++failures_[key]));
 }
 
-void WorkQueue::succeeded(const std::string& key) {
+void WorkQueue::refused(const std::string& key, api::Time now) {
   const std::lock_guard lock(mutex_);
-  failures_.erase(key);
+  release(key);
+  ++failures_[key];
+  add_locked(key, now + back_off_.longest);
 }
 
-void WorkQueue::forget(const std::string& key) {
+void WorkQueue::succeeded(const std::string& key) {
   const std::lock_guard lock(mutex_);
-  drop_due(key);
   failures_.erase(key);
 }
 

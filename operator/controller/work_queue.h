@@ -34,10 +34,10 @@ class WorkQueue {
   void done(const std::string& key);
   // done(), and the key comes again after its back-off.
   void failed(const std::string& key, api::Time now);
+  // done(), and the key comes again after the longest back-off, or when it is added.
+  void refused(const std::string& key, api::Time now);
   // Ends a row of failures.
   void succeeded(const std::string& key);
-  // Nothing is to be known of the key any more, unless it is added again.
-  void forget(const std::string& key);
 
   int failures(const std::string& key) const;
   // How many keys are due that nobody has taken.

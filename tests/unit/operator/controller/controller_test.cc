@@ -26,6 +26,8 @@ class FakeCluster final : public cluster::Cluster {
   std::vector<std::string> calls;
   int failing_writes = 0;
   int failing_creations = 0;
+  int refused_writes = 0;
+  std::function<void()> on_get;  // once, when it has looked
   bool puts_off = false;
   bool gone = false;
 
@@ -38,7 +40,9 @@ class FakeCluster final : public cluster::Cluster {
 
   api::Time now() const override { return time; }
   std::optional<api::TrainingJob> get(const std::string&) override {
-    return gone ? std::nullopt : std::optional(job);
+    const bool found = !gone;
+    if (on_get) std::exchange(on_get, nullptr)();
+    return found ? std::optional(job) : std::nullopt;
   }
   plan::Observed observe(const api::TrainingJob&) override {
     plan::Observed observed;
@@ -49,6 +53,7 @@ class FakeCluster final : public cluster::Cluster {
     if (puts_off) return false;
     calls.push_back("status");
     if (failing_writes-- > 0) throw Unavailable("status: conflict");
+    if (refused_writes-- > 0) throw Invalid("status: no such thing");
     job.status = status;
     return true;
   }
@@ -133,7 +138,7 @@ TEST_F(ControllerTest, does_nothing_else_where_the_status_cannot_be_written) {
   EXPECT_THAT(cluster_.take_calls(), ElementsAre("status"));
   ASSERT_EQ(troubles_.size(), 1u);
   EXPECT_EQ(troubles_[0].message, "status: conflict");
-  EXPECT_TRUE(troubles_[0].will_retry);
+  EXPECT_FALSE(troubles_[0].invalid);
   cluster_.time += 100ms;
   controller_.work();
   EXPECT_THAT(cluster_.take_calls(), ElementsAre("status", "event Started", "create 0"));
@@ -182,11 +187,38 @@ TEST_F(ControllerTest, looks_again_when_the_plan_says) {
   EXPECT_THAT(cluster_.take_calls(), Contains("create 2"));
 }
 
-TEST_F(ControllerTest, forgets_a_job_that_is_gone) {
+TEST_F(ControllerTest, tries_again_what_is_refused_after_the_longest_back_off) {
+  cluster_.refused_writes = 2;
+  controller_.wake("job");
+  EXPECT_EQ(controller_.work(), cluster_.time + 1s);
+  ASSERT_EQ(troubles_.size(), 1u);
+  EXPECT_EQ(troubles_[0].message, "status: no such thing");
+  EXPECT_TRUE(troubles_[0].invalid);
+  controller_.wake("job");
+  EXPECT_EQ(controller_.work(), cluster_.time + 1s) << "woken, it does not wait";
+  EXPECT_EQ(troubles_.size(), 2u);
+  cluster_.time += 1s;
+  controller_.work();
+  EXPECT_THAT(cluster_.take_calls(),
+              ElementsAre("status", "status", "status", "event Started", "create 0"));
+}
+
+TEST_F(ControllerTest, does_no_more_about_a_job_that_is_gone) {
   cluster_.gone = true;
   controller_.wake("job");
   EXPECT_EQ(controller_.work(), std::nullopt);
   EXPECT_THAT(cluster_.take_calls(), IsEmpty());
+}
+
+TEST_F(ControllerTest, sees_a_job_that_comes_while_it_is_found_gone) {
+  cluster_.gone = true;
+  cluster_.on_get = [this] {
+    cluster_.gone = false;
+    controller_.wake("job");
+  };
+  controller_.wake("job");
+  controller_.work();
+  EXPECT_THAT(cluster_.take_calls(), ElementsAre("status", "event Started", "create 0"));
 }
 
 TEST(WorkQueue, gives_a_key_to_one_taker_at_a_time) {
@@ -231,26 +263,19 @@ TEST(WorkQueue, what_failed_waits_although_it_was_added_meanwhile) {
   EXPECT_EQ(queue.take(api::Time(1100ms)), "a");
 }
 
-TEST(WorkQueue, what_is_forgotten_while_taken_does_not_come_again) {
-  WorkQueue queue;
+TEST(WorkQueue, what_is_refused_waits_longest_unless_it_was_added_meanwhile) {
+  WorkQueue queue({.first = 100ms, .longest = 30s});
   queue.add("a", api::Time(1s));
   EXPECT_EQ(queue.take(api::Time(1s)), "a");
-  queue.add("a", api::Time(1s));
-  queue.forget("a");
-  queue.done("a");
-  EXPECT_EQ(queue.next(), std::nullopt);
-  EXPECT_EQ(queue.take(api::Time(9s)), std::nullopt);
-}
-
-TEST(WorkQueue, forgets_what_it_is_told_to) {
-  WorkQueue queue;
-  queue.add("a", api::Time(1s));
-  EXPECT_EQ(queue.take(api::Time(1s)), "a");
-  queue.failed("a", api::Time(1s));
+  queue.refused("a", api::Time(1s));
   EXPECT_EQ(queue.failures("a"), 1);
-  queue.forget("a");
+  EXPECT_EQ(queue.next(), api::Time(31s));
+  EXPECT_EQ(queue.take(api::Time(31s)), "a");
+  queue.add("a", api::Time(32s));
+  queue.refused("a", api::Time(31s));
+  EXPECT_EQ(queue.next(), api::Time(32s));
+  queue.succeeded("a");
   EXPECT_EQ(queue.failures("a"), 0);
-  EXPECT_EQ(queue.next(), std::nullopt);
 }
 
 }  // namespace
