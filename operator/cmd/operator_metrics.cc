@@ -79,10 +79,10 @@ OperatorMetrics::OperatorMetrics(prometheus::Registry& registry)
       leading_(gauges(registry, "muster_operator_leads", "1 if this process acts").Add({})) {}
 
 void OperatorMetrics::began(const std::string& key, std::chrono::milliseconds waited) {
-  adds_.Increment();
   active_.Increment();
   queue_time_.Observe(Seconds(waited).count());
   const std::lock_guard lock(mutex_);
+  ++taken_;
   under_way_[key] = Clock::now();
 }
 
@@ -114,6 +114,8 @@ void OperatorMetrics::update(int waiting_jobs, const std::map<std::string, int>&
   depth_.Set(waiting_jobs);
   for (const auto& [state, jobs] : jobs_by_state) jobs_.Add({{"state", state}}).Set(jobs);
   const std::lock_guard lock(mutex_);
+  // What was added is what has been taken and what waits. A job may be between the two just now.
+  adds_.Increment(std::max(0.0, static_cast<double>(taken_) + waiting_jobs - adds_.Value()));
   double sum = 0, longest = 0;
   for (const auto& [key, begun] : under_way_) {
     const double seconds = Seconds(Clock::now() - begun).count();

@@ -52,6 +52,7 @@ class OperatorMetrics final : public controller::Monitor, public kube::Watcher {
   prometheus::Gauge& leading_;
   std::mutex mutex_;
   std::map<std::string, Clock::time_point> under_way_;  // passes, by key
+  uint64_t taken_ = 0;                                  // jobs, from the queue
 };
 
 }  // namespace muster::cmd

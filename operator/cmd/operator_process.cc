@@ -68,6 +68,7 @@ kube::KubeCluster::Environment OperatorProcess::environment() {
   kube::KubeCluster::Environment environment;
   environment.now = api::wall_time;
   environment.wake = [this](const std::string& key, api::Time at) {
+    if (!acts_) return;
     controller_.wake(key, at);
     bell_.ring();
   };
@@ -127,6 +128,13 @@ bool OperatorProcess::wait_to_lead(const std::stop_token& stop) {
   return false;
 }
 
+// What changes from now on wakes its job; what changed before is among what is in view.
+void OperatorProcess::begin_to_act() {
+  if (!options_.elects_leader) metrics_.set_leading(true);
+  acts_ = true;
+  for (const std::string& key : cluster_.keys()) controller_.wake(key);
+}
+
 void OperatorProcess::work(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     const uint64_t seen = bell_.rung();
@@ -148,6 +156,7 @@ bool OperatorProcess::run(const std::stop_token& stop) {
     election = std::jthread([this](const std::stop_token& end) { election_.run(end); });
   }
   if (!wait_to_lead(lost_.get_token())) return stop.stop_requested();
+  begin_to_act();
   std::vector<std::jthread> workers;
   for (int i = 0; i < kPollers; ++i) {
     workers.emplace_back([this](const std::stop_token& end) { cluster_.poll_progress(end); });

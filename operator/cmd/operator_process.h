@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -71,6 +72,7 @@ class OperatorProcess {
                      const std::string& label_selector);
   void serve();
   bool wait_to_lead(const std::stop_token& stop);
+  void begin_to_act();
   void work(const std::stop_token& stop);
 
   const OperatorOptions options_;
@@ -78,7 +80,8 @@ class OperatorProcess {
   kube::Transport& transport_;
   OperatorMetrics metrics_;
   Bell bell_;
-  std::stop_source lost_;  // stop of run(), and what the loss of the lease asks for
+  std::atomic<bool> acts_ = false;  // else nothing waits in the queue
+  std::stop_source lost_;           // stop of run(), and what the loss of the lease asks for
   kube::LeaderElection election_;
   kube::EventWriter events_;
   kube::KubeCluster cluster_;

@@ -18,9 +18,14 @@ using plan::ObservedReplica;
 
 constexpr auto kAskAgainAboutNode = 5s;
 constexpr auto kAskAgainAboutConflict = 10s;
+constexpr auto kAskAgainAboutRefusal = 10s;
 
 bool is_ours(const api::TrainingJob& job) {
-  return job.managed_by == "muster.dev/operator";
+  return job.managed_by == api::kManagedByMuster;
+}
+bool is_ours(const Json& job) {
+  const Json& spec = member(job, "spec");
+  return string_or(spec, "managedBy", api::kManagedByMuster) == api::kManagedByMuster;
 }
 
 // The replica whose /progress is the job's.
@@ -47,7 +52,8 @@ ProgressPoller make_poller(const KubeCluster::Environment& environment) {
 KubeCluster::KubeCluster(Transport& transport, Settings settings, Environment environment)
     : settings_(std::move(settings)),
       environment_(std::move(environment)),
-      client_(transport),
+      transport_(transport, environment_.leads),
+      client_(transport_),
       jobs_({}, [this](const auto* before, const auto* after) { job_changed(before, after); }),
       pods_(kJobLabel,
             [this](const auto* before, const auto* after) { pod_changed(before, after); }),
@@ -56,7 +62,6 @@ KubeCluster::KubeCluster(Transport& transport, Settings settings, Environment en
       writer_(client_, pods_, own_writes_, environment_.now),
       lost_nodes_(client_),
       checks_([this](const Json& pod) {
-        require_leadership();
         WriteOptions options;
         options.dry_run = options.strict = true;
         client_.create(kube::pods(), pod, options);
@@ -65,21 +70,18 @@ KubeCluster::KubeCluster(Transport& transport, Settings settings, Environment en
       reports_(settings_.reports_per_second),
       poller_(make_poller(environment_)) {}
 
-void KubeCluster::require_leadership() const {
-  if (!environment_.leads()) throw Unavailable("another operator leads");
-}
-
 void KubeCluster::job_changed(const WholeObject* before, const WholeObject* after) {
   const ObjectMeta& meta = after != nullptr ? after->meta : before->meta;
   if (after != nullptr) {
-    note_state(meta.uid, api::to_job_status(member(after->json(), "status")));
+    const Json job = after->json();
+    if (is_ours(job)) note_state(meta.uid, api::to_job_status(member(job, "status")));
   }
   const bool same = before != nullptr && after != nullptr && before->meta.uid == after->meta.uid &&
                     before->meta.generation == after->meta.generation &&
                     before->meta.deleted.has_value() == after->meta.deleted.has_value();
   if (same) return;  // only its status: nobody but us writes that
   if (before != nullptr && (after == nullptr || before->meta.uid != after->meta.uid)) {
-    forget(before->meta.uid, meta.key());
+    forget_state(before->meta.uid);
   }
   environment_.wake(meta.key(), now());
 }
@@ -99,6 +101,19 @@ void KubeCluster::service_changed(const Service* before, const Service* after) {
   environment_.wake(before->meta.name_space + "/" + before->meta.label(kJobLabel), now());
 }
 
+// What passes have learnt of a job is forgotten by the first one that finds it gone, or another job
+// of its name: none of the old one is under way then that would learn it again.
+void KubeCluster::begin_pass(const std::string& key, const std::string& job_uid) {
+  std::string before;
+  {
+    const std::lock_guard lock(mutex_);
+    std::string& known = uids_[key];
+    before = std::exchange(known, job_uid);
+    if (job_uid.empty()) uids_.erase(key);
+  }
+  if (!before.empty() && before != job_uid) forget(before, key);
+}
+
 void KubeCluster::forget(const std::string& job_uid, const std::string& key) {
   checks_.forget(job_uid);
   starts_.forget(job_uid);
@@ -106,6 +121,7 @@ void KubeCluster::forget(const std::string& job_uid, const std::string& key) {
   poller_.forget(key);
   const std::lock_guard lock(mutex_);
   with_belongings_.erase(job_uid);
+  refused_.erase(job_uid);
   conflicts_.erase(job_uid);
   states_.erase(job_uid);
 }
@@ -115,6 +131,18 @@ void KubeCluster::note_state(const std::string& job_uid, const api::JobStatus& s
   const std::lock_guard lock(mutex_);
   known_states_.insert(state);
   states_[job_uid] = state;
+}
+
+void KubeCluster::forget_state(const std::string& job_uid) {
+  const std::lock_guard lock(mutex_);
+  states_.erase(job_uid);
+}
+
+std::set<std::string> KubeCluster::keys() const {
+  std::set<std::string> keys;
+  for (std::string& key : jobs_.keys()) keys.insert(std::move(key));
+  for (std::string& key : pods_.labelled()) keys.insert(std::move(key));
+  return keys;
 }
 
 std::map<std::string, int> KubeCluster::jobs_by_state() {
@@ -129,6 +157,7 @@ std::optional<api::TrainingJob> KubeCluster::get(const std::string& key) {
   const std::optional<WholeObject> object = jobs_.get(key);
   const size_t slash = key.find('/');
   const std::string name_space = key.substr(0, slash), name = key.substr(slash + 1);
+  begin_pass(key, object ? object->meta.uid : "");
   let_go_orphans(name_space, name, object ? object->meta.uid : "");
   if (!object) return std::nullopt;
   try {
@@ -152,7 +181,6 @@ void KubeCluster::let_go_orphans(const std::string& name_space, const std::strin
   const std::string uid = job ? string_or(member(*job, "metadata"), "uid", "") : "";
   for (const Pod& pod : orphans) {
     if (!uid.empty() && pod.meta.owner_uid == uid) continue;
-    require_leadership();
     writer_.untrack(pod);
   }
 }
@@ -168,7 +196,6 @@ plan::Observed KubeCluster::observe(const api::TrainingJob& job) {
   if (!is_ours(job)) return observed;
   std::vector<Pod> pods = pods_of(job);
   if (job.deleting) {
-    require_leadership();
     for (const Pod& pod : pods) writer_.untrack(pod);
     return observed;
   }
@@ -181,9 +208,21 @@ plan::Observed KubeCluster::observe(const api::TrainingJob& job) {
   observed.progress = progress_of(job);
   if (job.status.is_true("Finished")) return observed;
   check_acceptance(job, observed);
-  const bool any_live = std::ranges::any_of(observed.replicas, plan::is_live);
-  if (any_live && !observed.name_conflict) ensure_belongings(job);  // somebody may have deleted it
+  if (!observed.name_conflict) keep_belongings(job, observed);
   return observed;
+}
+
+// Somebody may have deleted them; and where they were refused it is tried here whether they still
+// are. The job is told, and goes on with what it has.
+void KubeCluster::keep_belongings(const api::TrainingJob& job, plan::Observed& observed) {
+  const bool needed = take_refusal(job.uid) && !job.suspend;
+  if (!needed && std::ranges::none_of(observed.replicas, plan::is_live)) return;
+  try {
+    ensure_belongings(job, /*seen_since=*/{});
+  } catch (const Unavailable& error) {
+    if (!observed.unchecked) observed.unchecked = error.what();
+    environment_.wake(key_of(job), now() + kAskAgainAboutRefusal);
+  }
 }
 
 ObservedReplica KubeCluster::look_at(const Pod& pod, const ObservedReplica& by_its_status) {
@@ -200,6 +239,7 @@ void KubeCluster::follow_progress(const api::TrainingJob& job, const std::vector
     if (!replica || !leads(job, *replica) || !is_current(pod)) continue;
     const bool speaks =
         !pod.ip.empty() && replica->phase == plan::Phase::running && !replica->deleting;
+    if (speaks && job.training.is_null()) break;  // an image of the user's own: nobody would answer
     if (speaks) return poller_.watch(key_of(job), pod.meta.uid, http_address(pod.ip));
     if (const Json last = final_progress(pod); !last.is_null()) {
       Json progress = progress_of(job);

@@ -10,6 +10,7 @@
 #include "operator/cluster/cluster.h"
 #include "operator/kube/client.h"
 #include "operator/kube/events.h"
+#include "operator/kube/leader_transport.h"
 #include "operator/kube/lost_nodes.h"
 #include "operator/kube/own_writes.h"
 #include "operator/kube/pod_writer.h"
@@ -52,7 +53,7 @@ class KubeCluster final : public cluster::Cluster {
     // is.
     std::function<void(const std::string& key, api::Time at)> wake;
     std::function<void(const EventSubject& subject, EventText text)> emit;
-    // Whether this process may write. Asked before each call that does.
+    // Whether this process may write. Asked before each call that does (leader_transport.h).
     std::function<bool()> leads;
     // Null where nobody looks on.
     Watcher* watcher = nullptr;
@@ -64,7 +65,10 @@ class KubeCluster final : public cluster::Cluster {
   Store<WholeObject>& jobs() { return jobs_; }
   Store<Pod>& pods() { return pods_; }
   Store<Service>& services() { return services_; }
-  // How many jobs there are by state (api/overview.h); once a state was there it stays, with 0.
+  // Keys of the jobs in view, and of those that have gone and left pods behind.
+  std::set<std::string> keys() const;
+  // How many jobs of ours there are by state (api/overview.h); once a state was there it stays,
+  // with 0.
   std::map<std::string, int> jobs_by_state();
   // Until `stop`: see ProgressPoller::run.
   void poll_progress(const std::stop_token& stop) { poller_.run(stop); }
@@ -80,7 +84,6 @@ class KubeCluster final : public cluster::Cluster {
   void remove_job(const api::TrainingJob& job) override;
 
  private:
-  void require_leadership() const;
   void job_changed(const WholeObject* before, const WholeObject* after);
   void pod_changed(const Pod* before, const Pod* after);
   void service_changed(const Service* before, const Service* after);
@@ -98,18 +101,26 @@ class KubeCluster final : public cluster::Cluster {
 
   void write_status(const api::TrainingJob& job, const api::JobStatus& status);
   void count(const api::TrainingJob& job, const api::JobStatus& status);
-  void ensure_belongings(const api::TrainingJob& job);
+  void keep_belongings(const api::TrainingJob& job, plan::Observed& observed);
+  void ensure_belongings(const api::TrainingJob& job, api::Time seen_since);
+  void make_belongings(const api::TrainingJob& job, const Json& group);
+  bool begin_belongings(const std::string& job_uid, const Json& group_spec, api::Time seen_since);
+  void lack_belongings(const std::string& job_uid, const ApiStatus& status, const std::string& why);
+  bool take_refusal(const std::string& job_uid);
   void ensure_group(const api::TrainingJob& job, const Json& group);
   std::optional<Json> ensure(const api::TrainingJob& job, const Resource& resource,
                              const Json& object);
   void create_pod(const api::TrainingJob& job, const Json& pod);
   [[noreturn]] void report_conflict(const api::TrainingJob& job, const Resource& resource,
                                     const ObjectName& name, const std::string& found);
+  void begin_pass(const std::string& key, const std::string& job_uid);
   void forget(const std::string& job_uid, const std::string& key);
   void note_state(const std::string& job_uid, const api::JobStatus& status);
+  void forget_state(const std::string& job_uid);
 
   const Settings settings_;
   const Environment environment_;
+  LeaderTransport transport_;
   const Client client_;
   OwnWrites own_writes_;
   Store<WholeObject> jobs_;
@@ -125,11 +136,17 @@ class KubeCluster final : public cluster::Cluster {
     Resource resource;
     ObjectName name;
   };
-  std::mutex mutex_;                             // guards the rest
-  std::map<std::string, Json> with_belongings_;  // by UID of jobs whose Service and PodGroup are
-                                                 // there: spec of the latter, or null
-  std::map<std::string, Conflict> conflicts_;    // by UID of the job
-  std::map<std::string, std::string> states_;    // by UID of the job
+  struct Belongings {
+    Json group;      // spec of the PodGroup, or null
+    api::Time seen;  // when they were there
+  };
+  std::mutex mutex_;                         // guards the rest
+  std::map<std::string, std::string> uids_;  // by key: of the job that the last pass was about
+  // The rest by UID of the job.
+  std::map<std::string, Belongings> with_belongings_;  // whose Service and PodGroup are there
+  std::map<std::string, std::string> refused_;         // why they could not be made
+  std::map<std::string, Conflict> conflicts_;
+  std::map<std::string, std::string> states_;
   std::set<std::string> known_states_;
 };
 

@@ -13,6 +13,9 @@ namespace muster::kube {
 
 namespace {
 
+// How old what is known of a PodGroup may be where pods are created: we are not told when it goes.
+constexpr std::chrono::seconds kGroupTrusted{10};
+
 ObjectName name_of(const Json& object) {
   const Json& metadata = member(object, "metadata");
   return {string_or(metadata, "namespace", ""), string_or(metadata, "name", "")};
@@ -56,12 +59,16 @@ bool KubeCluster::publish_status(const api::TrainingJob& job, const api::JobStat
   starts_.forget(job.uid);
   reports_.wrote(job.uid, now());
   count(job, status);
-  let_go_counted(job, status, pods_of(job));
+  try {
+    let_go_counted(job, status, pods_of(job));
+  } catch (const Unavailable&) {
+    // What is written must be told and done. The pass that follows lets go, or says why it cannot.
+    environment_.wake(key_of(job), now());
+  }
   return true;
 }
 
 void KubeCluster::write_status(const api::TrainingJob& job, const api::JobStatus& status) {
-  require_leadership();
   const Resource resource = training_jobs();
   Json value = api::to_json(status);
   value["labelSelector"] = label_selector(job, api::Role::worker);
@@ -83,6 +90,11 @@ void KubeCluster::write_status(const api::TrainingJob& job, const api::JobStatus
 
 // For those who look on: what this status has that the one before had not.
 void KubeCluster::count(const api::TrainingJob& job, const api::JobStatus& status) {
+  const auto steps = [](const Json& progress) { return integer_or(progress, "step", 0); };
+  const bool first_step = steps(job.status.progress) == 0 && steps(status.progress) > 0;
+  if (first_step) {
+    emit(job, {plan::Event::Kind::normal, "FirstStep", "the first training step is done"});
+  }
   if (environment_.watcher == nullptr) return;
   const api::Condition* restarting = status.find("Restarting");
   for (const api::Role role : api::kRoles) {
@@ -91,9 +103,7 @@ void KubeCluster::count(const api::TrainingJob& job, const api::JobStatus& statu
         restarting != nullptr && restarting->status ? restarting->reason : "ReplicaFailed";
     if (times > 0) environment_.watcher->restarted(role, reason, times);
   }
-  const auto steps = [](const Json& progress) { return integer_or(progress, "step", 0); };
-  if (steps(job.status.progress) > 0 || steps(status.progress) == 0) return;
-  emit(job, {plan::Event::Kind::normal, "FirstStep", "the first training step is done"});
+  if (!first_step) return;
   const std::optional<WholeObject> object = jobs_.get(key_of(job));
   if (object && object->meta.created) {
     environment_.watcher->took_first_step(now() - *object->meta.created);
@@ -109,23 +119,19 @@ void KubeCluster::let_go_counted(const api::TrainingJob& job, const api::JobStat
     const bool counted =
         std::ranges::find(status.counted_uids, pod.meta.uid) != status.counted_uids.end();
     if (!counted) continue;
-    const bool lives_on = clean && outlives_replica(pod);
-    if (lives_on || is_tracked(pod)) require_leadership();
-    if (lives_on) writer_.remove(pod);
+    if (clean && outlives_replica(pod)) writer_.remove(pod);
     writer_.untrack(pod);
   }
 }
 
 void KubeCluster::create(const api::TrainingJob& job, const plan::CreateReplica& replica) {
-  require_leadership();
-  ensure_belongings(job);
+  ensure_belongings(job, now() - kGroupTrusted);
   for (const Pod& pod : pods_of(job)) {
     const auto other = kube::observe(pod);
     const bool superseded = other && other->role == replica.role && other->index == replica.index &&
                             other->attempt < replica.attempt;
     if (superseded && !has_ended(pod) && is_current(pod)) writer_.retire(pod);
   }
-  require_leadership();
   create_pod(job, pod_of(job, replica, settings_.pods));
 }
 
@@ -144,21 +150,57 @@ void KubeCluster::create_pod(const api::TrainingJob& job, const Json& pod) {
   }
 }
 
-void KubeCluster::ensure_belongings(const api::TrainingJob& job) {
+void KubeCluster::ensure_belongings(const api::TrainingJob& job, api::Time seen_since) {
   const Json group = pod_group_of(job);
-  const Json group_spec = member(group, "spec");
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = with_belongings_.find(job.uid);
-    if (found != with_belongings_.end() && found->second == group_spec) return;
+  if (!begin_belongings(job.uid, member(group, "spec"), seen_since)) return;
+  try {
+    make_belongings(job, group);
+  } catch (const ApiUnavailable& error) {
+    lack_belongings(job.uid, error.status(), error.what());
+    throw;
+  } catch (const ApiInvalid& error) {
+    lack_belongings(job.uid, error.status(), error.what());
+    throw Unavailable(error.what());  // to look again, and say so
+  } catch (const Unavailable&) {
+    lack_belongings(job.uid, {}, "");
+    throw;
   }
+}
+
+// False where they were seen; the PodGroup, of which no watch tells, `seen_since`. They are noted
+// before they are made: what goes meanwhile takes the note away again.
+bool KubeCluster::begin_belongings(const std::string& job_uid, const Json& group_spec,
+                                   api::Time seen_since) {
+  const std::lock_guard lock(mutex_);
+  const auto known = with_belongings_.find(job_uid);
+  if (known != with_belongings_.end() && known->second.group == group_spec) {
+    if (group_spec.is_null() || known->second.seen >= seen_since) return false;
+  }
+  const auto refused = refused_.find(job_uid);
+  if (refused != refused_.end()) throw Unavailable(refused->second);
+  with_belongings_[job_uid] = {group_spec, now()};
+  return true;
+}
+
+// A server that was not reached has refused nothing.
+void KubeCluster::lack_belongings(const std::string& job_uid, const ApiStatus& status,
+                                  const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  with_belongings_.erase(job_uid);
+  if (status.code != 0) refused_[job_uid] = why;
+}
+
+bool KubeCluster::take_refusal(const std::string& job_uid) {
+  const std::lock_guard lock(mutex_);
+  return refused_.erase(job_uid) > 0;
+}
+
+void KubeCluster::make_belongings(const api::TrainingJob& job, const Json& group) {
   const auto service = services_.get(key_of(job));
   if (!service || service->meta.owner_uid != job.uid) {
     ensure(job, kube::services(), service_of(job));
   }
   if (!group.is_null()) ensure_group(job, group);
-  const std::lock_guard lock(mutex_);
-  with_belongings_[job.uid] = group_spec;
 }
 
 // One that is there already may be of before the job was scaled.
@@ -178,7 +220,6 @@ void KubeCluster::ensure_group(const api::TrainingJob& job, const Json& group) {
 // What was there already of this job; nothing if it is there by this call.
 std::optional<Json> KubeCluster::ensure(const api::TrainingJob& job, const Resource& resource,
                                         const Json& object) {
-  require_leadership();
   try {
     client_.create(resource, object);
     return std::nullopt;
@@ -207,7 +248,6 @@ void KubeCluster::report_conflict(const api::TrainingJob& job, const Resource& r
 void KubeCluster::remove(const api::TrainingJob& job, const plan::RemoveReplica& replica) {
   for (const Pod& pod : pods_of(job)) {
     if (pod.meta.uid != replica.uid || pod.meta.deleted) continue;
-    require_leadership();
     writer_.remove(pod);
   }
 }
@@ -219,7 +259,6 @@ void KubeCluster::emit(const api::TrainingJob& job, const plan::Event& event) {
 }
 
 void KubeCluster::remove_job(const api::TrainingJob& job) {
-  require_leadership();
   Client::RemoveOptions options;
   options.preconditions.uid = job.uid;
   client_.remove(training_jobs(), {job.name_space, job.name}, options);

@@ -1,6 +1,7 @@
 #include "operator/kube/progress_poller.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "common/error.h"
 #include "common/http_server.h"
@@ -34,6 +35,7 @@ void ProgressPoller::watch(const std::string& job, const std::string& pod_uid,
   target.address = address;
   target.due = Clock::now();
   target.pause = settings_.until_first_step;
+  target.silent = false;
   ++changes_;
   changed_.notify_all();
 }
@@ -65,24 +67,36 @@ Json ProgressPoller::progress(const std::string& job) const {
   return found == targets_.end() ? Json() : found->second.progress;
 }
 
+// Who is due first. Of those that are due, one that is silent, which may keep us for a second, is
+// asked when nobody else is to be.
+ProgressPoller::Targets::iterator ProgressPoller::first(Clock::time_point now) {
+  const auto turn = [now](const Target& target) {
+    const bool due = target.due <= now;
+    return std::tuple(!due, due && target.silent, target.due);
+  };
+  auto first = targets_.end();
+  for (auto entry = targets_.begin(); entry != targets_.end(); ++entry) {
+    const Target& target = entry->second;
+    if (target.asking || target.address.empty()) continue;
+    if (first == targets_.end() || turn(target) < turn(first->second)) first = entry;
+  }
+  return first;
+}
+
 // The one that is due, when it is.
 std::optional<ProgressPoller::Question> ProgressPoller::next(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
-    auto first = targets_.end();
-    for (auto entry = targets_.begin(); entry != targets_.end(); ++entry) {
-      const Target& target = entry->second;
-      if (target.asking || target.address.empty()) continue;
-      if (first == targets_.end() || target.due < first->second.due) first = entry;
-    }
+    const Clock::time_point now = Clock::now();
+    const auto next = first(now);
     const auto is_other = [this, seen = changes_] { return changes_ != seen; };
-    if (first == targets_.end()) {
+    if (next == targets_.end()) {
       changed_.wait(lock, stop, is_other);
-    } else if (first->second.due > Clock::now()) {
-      changed_.wait_until(lock, stop, first->second.due, is_other);
+    } else if (next->second.due > now) {
+      changed_.wait_until(lock, stop, next->second.due, is_other);
     } else {
-      first->second.asking = true;
-      return Question{first->first, first->second.pod_uid, first->second.address};
+      next->second.asking = true;
+      return Question{next->first, next->second.pod_uid, next->second.address};
     }
   }
   return std::nullopt;
@@ -101,6 +115,7 @@ bool ProgressPoller::keep(const Question& question, const std::optional<std::str
   changed_.notify_all();
   if (target.pod_uid != question.pod_uid) return false;
   const auto now = Clock::now();
+  target.silent = !answer;
   if (progress.is_null()) {
     target.due = now + target.pause;
     target.pause = std::min(2 * target.pause, settings_.longest_pause);

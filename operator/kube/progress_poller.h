@@ -16,7 +16,7 @@ namespace muster::kube {
 
 // Asks the leading replica of each job how far it has come: GET http://<pod IP>:<port>/progress. In
 // nobody's way: each answer is waited for one second, may be 64 KiB and no redirect, and one that
-// does not come changes nothing but that the next is asked for later.
+// does not come changes nothing but that the next is asked for later, and after those that answer.
 class ProgressPoller {
  public:
   using Clock = std::chrono::steady_clock;
@@ -52,12 +52,15 @@ class ProgressPoller {
     std::string pod_uid, address;  // empty: nobody to ask
     Clock::time_point due{};
     std::chrono::milliseconds pause{0};
+    bool silent = false;  // did not answer when it was asked last
     bool asking = false;
     Json progress;
   };
   struct Question {
     std::string job, pod_uid, address;
   };
+  using Targets = std::map<std::string, Target>;
+  Targets::iterator first(Clock::time_point now);
   std::optional<Question> next(const std::stop_token& stop);
   bool keep(const Question& question, const std::optional<std::string>& answer);
 
@@ -66,7 +69,7 @@ class ProgressPoller {
   const Ask ask_;
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::map<std::string, Target> targets_;
+  Targets targets_;
   uint64_t changes_ = 0;  // of when somebody is due
 };
 

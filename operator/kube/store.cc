@@ -47,6 +47,14 @@ std::vector<std::string> Store<T>::keys() const {
 }
 
 template <class T>
+std::vector<std::string> Store<T>::labelled() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> result;
+  for (const auto& [value, keys] : index_) result.push_back(value);
+  return result;
+}
+
+template <class T>
 size_t Store<T>::size() const {
   const std::lock_guard lock(mutex_);
   return objects_.size();

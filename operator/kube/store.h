@@ -53,6 +53,8 @@ class Store final : public Mirror {
   // Those of a namespace whose label has this value, by name.
   std::vector<T> find(const std::string& name_space, const std::string& label_value) const;
   std::vector<std::string> keys() const;
+  // "<namespace>/<value>" of the labels that objects have.
+  std::vector<std::string> labelled() const;
   size_t size() const;
 
   // What a write of ours has answered: taken over, without on_change, unless what is in view is

@@ -48,6 +48,9 @@ std::optional<HttpApi::Reply> HttpApi::handle(const Message& message,
                                               kube::TestServer::Peer& peer) {
   const kube::Request request = to_request(message);
   if (query(request, "watch") == "true") {
+    const bool permitted =
+        with([&](auto& server) { return !server.permits || server.permits(request); });
+    if (!permitted) return Reply{403, "{}", {}};
     watch(request, peer);
     return std::nullopt;
   }

@@ -14,6 +14,13 @@ using ::testing::HasSubstr;
 class OperatorMetricsTest : public testing::Test {
  protected:
   std::string text() const { return prometheus::TextSerializer().Serialize(registry_.Collect()); }
+  // workqueue_adds_total, with so many jobs that wait.
+  std::string adds(int waiting_jobs) {
+    metrics_.update(waiting_jobs, {});
+    const std::string name = "workqueue_adds_total{name=\"trainingjob\"} ", all = text();
+    const size_t at = all.find(name) + name.size();
+    return all.substr(at, all.find('\n', at) - at);
+  }
 
   prometheus::Registry registry_;
   OperatorMetrics metrics_{registry_};
@@ -29,8 +36,7 @@ TEST_F(OperatorMetricsTest, CountPassesUnderTheNamesOfEveryController) {
   const std::string passes =
       "controller_runtime_reconcile_total{controller=\"trainingjob\",result=";
   for (const std::string& line :
-       {std::string("workqueue_adds_total{name=\"trainingjob\"} 3"),
-        std::string("workqueue_retries_total{name=\"trainingjob\"} 1"),
+       {std::string("workqueue_retries_total{name=\"trainingjob\"} 1"),
         std::string("workqueue_queue_duration_seconds_count{name=\"trainingjob\"} 3"),
         std::string("workqueue_queue_duration_seconds_bucket{name=\"trainingjob\",le=\"0.05\"} 2"),
         std::string("workqueue_work_duration_seconds_count{name=\"trainingjob\"} 3"),
@@ -41,6 +47,18 @@ TEST_F(OperatorMetricsTest, CountPassesUnderTheNamesOfEveryController) {
         std::string("controller_runtime_active_workers{controller=\"trainingjob\"} 0")}) {
     EXPECT_THAT(text(), HasSubstr(line + "\n"));
   }
+}
+
+TEST_F(OperatorMetricsTest, CountWhatIsAddedToTheQueueWhetherOrNotItIsTaken) {
+  EXPECT_EQ(adds(0), "0");
+  EXPECT_EQ(adds(2), "2");
+  EXPECT_EQ(adds(2), "2");
+  metrics_.began("lab/a", 0ms);
+  EXPECT_EQ(adds(1), "2");
+  metrics_.ended("lab/a", Monitor::Result::done);
+  EXPECT_EQ(adds(0), "2") << "a counter never falls: one was about to be taken";
+  metrics_.began("lab/b", 0ms);
+  EXPECT_EQ(adds(3), "5");
 }
 
 TEST_F(OperatorMetricsTest, ShowPassesUnderWayWithTheirTime) {

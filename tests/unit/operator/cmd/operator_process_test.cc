@@ -11,6 +11,7 @@
 #include "common/termination_message.h"
 #include "operator/kube/http_transport.h"
 #include "tests/unit/operator/cmd/http_api.h"
+#include "tests/unit/operator/kube/chart_rights.h"
 
 namespace muster::cmd {
 namespace {
@@ -26,6 +27,7 @@ class InitializedTransport : public testing::Environment {
 const testing::Environment* const kEnvironment =
     testing::AddGlobalTestEnvironment(new InitializedTransport);
 
+constexpr const char* kLease = "muster";  // as the chart calls it
 constexpr int kTurns = 2;  // calls that an operator makes at a time, but for its lease
 
 // For what takes as long as it takes.
@@ -54,10 +56,19 @@ OperatorOptions options(const std::string& identity) {
   OperatorOptions options;
   options.threads = 4;
   options.lease.name_space = "system";
+  options.lease.name = kLease;
   options.lease.identity = identity;
   options.lease.every = 20ms;
   return options;
 }
+
+// Lets operators do what the chart does.
+class Api : public HttpApi {
+ public:
+  explicit Api(Intercept intercept = {}) : HttpApi(std::move(intercept)) {
+    with([](auto& server) { server.permits = kube::chart_rights({"muster", "muster-leader"}); });
+  }
+};
 
 // muster-operator in this process, with connections of its own, running.
 class Running {
@@ -98,13 +109,13 @@ void run_pods(HttpApi& api) {
 
 std::string holder(HttpApi& api) {
   return api.with([](auto& server) {
-    if (!server.has("leases", "muster-operator")) return std::string();
-    return string_or(server.object("leases", "muster-operator")["spec"], "holderIdentity", "");
+    if (!server.has("leases", kLease)) return std::string();
+    return string_or(server.object("leases", kLease)["spec"], "holderIdentity", "");
   });
 }
 
 TEST(OperatorProcess, RunsAJobAndShowsItInMetrics) {
-  HttpApi api;
+  Api api;
   Running muster(api, options("a"));
   api.submit("mnist");
   ASSERT_TRUE(eventually([&] { return api.count("POST pods") == 4; }));
@@ -131,7 +142,7 @@ TEST(OperatorProcess, RunsAJobAndShowsItInMetrics) {
 }
 
 TEST(OperatorProcess, MeasuresTheTimeToTheFirstStep) {
-  HttpApi api;
+  Api api;
   Running muster(api, options("a"));
   api.submit("mnist");
   ASSERT_TRUE(eventually([&] { return api.pods("chief").size() == 1; }));
@@ -150,7 +161,7 @@ TEST(OperatorProcess, MeasuresTheTimeToTheFirstStep) {
 
 TEST(OperatorProcess, IsNotReadyBeforeItHasSeenAll) {
   std::atomic<bool> answers = false;
-  HttpApi api([&](const HttpApi::Message& message) -> std::optional<HttpApi::Reply> {
+  Api api([&](const HttpApi::Message& message) -> std::optional<HttpApi::Reply> {
     if (answers || message.target.find("/services") == std::string::npos) return std::nullopt;
     return HttpApi::Reply{503, "{}", {}};
   });
@@ -166,8 +177,63 @@ TEST(OperatorProcess, IsNotReadyBeforeItHasSeenAll) {
   EXPECT_TRUE(eventually([&] { return api.count("POST pods") == 4; }));
 }
 
+TEST(OperatorProcess, NothingWaitsInTheQueueOfOneThatDoesNotLead) {
+  Api api;
+  Running first(api, options("a"));
+  ASSERT_TRUE(eventually([&] { return holder(api) == "a"; }));
+  Running second(api, options("b"));
+  for (int i = 0; i < 3; ++i) api.submit("job-" + std::to_string(i));
+  ASSERT_TRUE(eventually([&] { return api.count("POST pods") == 12; }));
+  run_pods(api);
+  ASSERT_TRUE(eventually([&] { return second.shows("muster_jobs{state=\"Running\"} 3"); }));
+  EXPECT_TRUE(second.shows("workqueue_depth{name=\"trainingjob\"} 0"));
+  EXPECT_TRUE(second.shows("workqueue_adds_total{name=\"trainingjob\"} 0"));
+  const std::string worker = api.pods("worker").at(0);
+  EXPECT_TRUE(first.stop());
+  api.with([&](auto& server) { server.end_pod(worker, 1); });
+  EXPECT_TRUE(eventually([&] { return api.count("POST pods") == 13; }));
+  EXPECT_TRUE(second.shows("workqueue_depth{name=\"trainingjob\"} 0"));
+}
+
+TEST(OperatorProcess, LooksAtAllThatIsThereWhenItBeginsToLead) {
+  Api api;
+  {
+    Running first(api, options("a"));
+    for (const char* name : {"kept", "deleted"}) api.submit(name);
+    ASSERT_TRUE(eventually([&] { return api.count("POST pods") == 8; }));
+    EXPECT_TRUE(first.stop());
+  }
+  run_pods(api);
+  const auto workers = api.pods("worker");
+  api.with([&](auto& server) {
+    for (const std::string& worker : workers) server.end_pod(worker, 1);
+    server.remove("trainingjobs", "deleted");
+  });
+  Running second(api, options("b"));
+  EXPECT_TRUE(eventually([&] { return api.count("POST pods") == 9; })) << "of the one that is left";
+  EXPECT_TRUE(eventually([&] {
+    return api.with([](auto& server) {
+      return std::ranges::none_of(server.objects("pods"), [](const Json& pod) {
+        return pod["metadata"]["labels"]["muster.dev/job"] == "deleted" &&
+               pod["status"]["phase"] == "Failed";
+      });
+    });
+  })) << "the pods of a job that has gone are let go";
+}
+
+TEST(OperatorProcess, LeadsWithoutAnElection) {
+  Api api;
+  OperatorOptions alone = options("a");
+  alone.elects_leader = false;
+  Running muster(api, alone);
+  EXPECT_TRUE(eventually([&] { return muster.shows("muster_operator_leads 1"); }));
+  EXPECT_EQ(holder(api), "");
+  api.submit("mnist");
+  EXPECT_TRUE(eventually([&] { return api.count("POST pods") == 4; }));
+}
+
 TEST(OperatorProcess, GivesUpItsLeaseWhenItIsStopped) {
-  HttpApi api;
+  Api api;
   Running first(api, options("a"));
   ASSERT_TRUE(eventually([&] { return holder(api) == "a"; }));
   Running second(api, options("b"));
@@ -180,13 +246,13 @@ TEST(OperatorProcess, GivesUpItsLeaseWhenItIsStopped) {
 }
 
 TEST(OperatorProcess, EndsWhenItHasLostItsLease) {
-  HttpApi api;
+  Api api;
   OperatorOptions soon = options("a");
   soon.lease.renew_within = 500ms;
   Running muster(api, soon);
   ASSERT_TRUE(eventually([&] { return muster.shows("muster_operator_leads 1"); }));
   api.with([](auto& server) {
-    Json lease = server.object("leases", "muster-operator");
+    Json lease = server.object("leases", kLease);
     lease["spec"]["holderIdentity"] = "b";
     server.put(lease);
   });
@@ -203,7 +269,7 @@ TEST(OperatorProcess, RenewsItsLeaseWhateverBecomesOfOtherCalls) {
   std::condition_variable changed;
   Bulk bulk = kAnswered;
   int hits = 0;
-  HttpApi api([&](const HttpApi::Message& message) -> std::optional<HttpApi::Reply> {
+  Api api([&](const HttpApi::Message& message) -> std::optional<HttpApi::Reply> {
     if (message.target.find("/leases") != std::string::npos) return std::nullopt;
     std::unique_lock lock(mutex);
     ++hits;

@@ -37,7 +37,31 @@ std::string query(const Request& request, const std::string& key) {
   return "";
 }
 
-// Of one namespace: ".../namespaces/lab/pods/x/status"; of none: ".../nodes/x".
+bool is_over(const Json& pod) {
+  const std::string phase = string_or(member(pod, "status"), "phase", "");
+  return phase == "Succeeded" || phase == "Failed" ||
+         string_or(member(pod, "spec"), "nodeName", "").empty();
+}
+
+bool is_in_view(const std::string& plural, const Json& object) {
+  return plural == "trainingjobs" ||
+         member(object["metadata"], "labels").contains("muster.dev/job");
+}
+
+// What the CRD says of a status.
+std::string trouble_in_status(const Json& status) {
+  constexpr size_t kLongestMessage = 32'768;
+  for (const Json& condition : member(status, "conditions")) {
+    const size_t size = string_or(condition, "message", "").size();
+    if (size > kLongestMessage) {
+      return "status.conditions.message: may not be longer than " + std::to_string(kLongestMessage);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
 std::vector<std::string> segments(const std::string& path) {
   std::vector<std::string> result;
   for (size_t at = 1; at <= path.size();) {
@@ -48,24 +72,11 @@ std::vector<std::string> segments(const std::string& path) {
   return result;
 }
 
-bool is_over(const Json& pod) {
-  const std::string phase = string_or(member(pod, "status"), "phase", "");
-  return phase == "Succeeded" || phase == "Failed" ||
-         string_or(member(pod, "spec"), "nodeName", "").empty();
-}
-
 std::string plural_of(const Json& object) {
   std::string plural = string_or(object, "kind", "");
   for (char& letter : plural) letter = static_cast<char>(std::tolower(letter));
   return plural + "s";
 }
-
-bool is_in_view(const std::string& plural, const Json& object) {
-  return plural == "trainingjobs" ||
-         member(object["metadata"], "labels").contains("muster.dev/job");
-}
-
-}  // namespace
 
 Response FakeApiServer::send(const Request& request) {
   std::vector<std::string> parts = segments(request.path);
@@ -78,6 +89,7 @@ Response FakeApiServer::send(const Request& request) {
   if (intercept) {
     if (auto response = intercept(request)) return *response;
   }
+  if (permits && !permits(request)) return refuse(403, "Forbidden", call + " is not permitted");
   Response response = answer(request);
   if (!loses_answer || !loses_answer(request)) return response;
   Response lost;
@@ -170,6 +182,8 @@ Response FakeApiServer::update(const Route& route, const Json& object) {
   if (object["metadata"]["resourceVersion"] != (*found)["metadata"]["resourceVersion"]) {
     return refuse(409, "Conflict", "the object has been modified");
   }
+  const std::string trouble = trouble_in_status(member(object, "status"));
+  if (!trouble.empty()) return refuse(422, "Invalid", trouble);
   const std::string part = route.subresource.empty() ? "spec" : route.subresource;
   Json updated = *found;
   updated[part] = object[part];

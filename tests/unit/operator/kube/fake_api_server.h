@@ -13,6 +13,13 @@
 
 namespace muster::kube {
 
+// Of one namespace: {"api", "v1", "namespaces", "lab", "pods", "x", "status"}; of none: {"api",
+// "v1", "nodes", "x"}.
+std::vector<std::string> segments(const std::string& path);
+
+// "pods" of an object, or of an owner, whose kind is Pod.
+std::string plural_of(const Json& object);
+
 // A fake of the API server, in memory: enough of its rules (names, versions, preconditions,
 // finalizers, graceful deletion, owners) to see how KubeCluster fares when calls fail, answers are
 // lost and views are old. What it says of pods is what the test says: nothing runs.
@@ -21,6 +28,8 @@ class FakeApiServer final : public Transport {
   // Looks at a request before the server does; an answer is given in its place.
   using Intercept = std::function<std::optional<Response>(const Request&)>;
   Intercept intercept;
+  // Who is asking may do that (chart_rights.h); empty: everybody may do everything. Else 403.
+  std::function<bool(const Request&)> permits;
   // After the server has done what was asked, the answer is lost where this says so.
   std::function<bool(const Request&)> loses_answer;
 

@@ -3,6 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <future>
+#include <limits>
+#include <memory>
+#include <thread>
+
 #include "common/json.h"
 #include "common/termination_message.h"
 #include "operator/kube/names.h"
@@ -49,13 +55,27 @@ class KubeClusterTest : public testing::Test {
       return hit ? std::optional(response) : std::nullopt;
     };
   }
-  // As kubectl scale does.
-  void scale(int workers) {
+  // Every request of this kind is refused in this way, until server().intercept is taken away.
+  void refuse_all(Method method, const std::string& part, const Response& response) {
+    refuse(method, part, response, std::numeric_limits<int>::max());
+  }
+  void change_spec(const Json& change) {
     Json job = world_.job();
-    job["spec"]["replicaSpecs"]["worker"]["replicas"] = workers;
+    job["spec"].merge_patch(change);
     job["metadata"]["generation"] = integer_or(job["metadata"], "generation", 1) + 1;
     server().put(job);
     world_.settle();
+  }
+  std::string message(const std::string& type) {
+    const Json job = world_.job();
+    for (const Json& condition : job["status"]["conditions"]) {
+      if (condition["type"] == type) return condition["message"];
+    }
+    return "";
+  }
+  // As kubectl scale does.
+  void scale(int workers) {
+    change_spec({{"replicaSpecs", {{"worker", {{"replicas", workers}}}}}});
   }
   FakeApiServer& server() { return world_.server; }
 
@@ -109,6 +129,19 @@ TEST_F(KubeClusterTest, TracksAPodForAsLongAsItsEndCannotBeCounted) {
   EXPECT_FALSE(is_tracked(server().object("pods", world_.pod("worker-0"))));
 }
 
+TEST_F(KubeClusterTest, TellsAndDoesWhatIsWrittenThoughAPodCannotBeLetGo) {
+  start();
+  world_.events.clear();
+  const std::string pod = world_.pod("worker-0");
+  server().end_pod(pod, 0);
+  server().end_pod(world_.pod("chief-0"), 0);
+  refuse(Method::patch, "/pods/", refusal(500, "InternalError", "etcd is away"), 1);
+  world_.settle();
+  EXPECT_THAT(world_.events, Contains("mnist: ChiefSucceeded"));
+  EXPECT_FALSE(is_tracked(server().object("pods", pod))) << "the pass after it lets go";
+  EXPECT_THAT(world_.troubles, IsEmpty());
+}
+
 TEST_F(KubeClusterTest, BringsAJobToItsEnd) {
   start();
   server().end_pod(world_.pod("chief-0"), 0);
@@ -142,6 +175,31 @@ TEST_F(KubeClusterTest, TheStatusOfASuccessHasWhereTrainingEnded) {
   world_.restart_operator();
   world_.settle();
   EXPECT_EQ(world_.job()["status"]["progress"], ended);
+}
+
+// Their images would not answer, and might keep others waiting.
+TEST_F(KubeClusterTest, AsksNoJobWithoutTrainingForItsProgress) {
+  std::promise<std::string> asked;
+  world_.ask_progress = [&, first = std::make_shared<std::atomic<bool>>(true)](
+                            const std::string& address) -> std::string {
+    if (first->exchange(false)) asked.set_value(address);
+    return R"({"step": 3})";
+  };
+  world_.restart_operator();
+  start();
+  world_.submit("trained", Json::parse(R"({
+      "training": {"model": {"name": "mnist-mlp"}, "epochs": 1, "data": {
+          "train": {"syntheticClasses": {"samples": 60, "classes": 10, "shape": [784]}},
+          "test": {"syntheticClasses": {"samples": 60, "classes": 10, "shape": [784]}}}},
+      "storage": {"volume": {"emptyDir": {}}}})"));
+  world_.settle();
+  world_.run_all();
+  server().set_status(world_.pod("chief-0", "trained"), {{"podIP", "10.0.0.8"}});
+  world_.run_for(5s);
+  EXPECT_EQ(world_.condition("Accepted", "trained"), "True Valid");
+  const std::jthread poller(
+      [this](const std::stop_token& stop) { world_.cluster().poll_progress(stop); });
+  EXPECT_EQ(asked.get_future().get(), "10.0.0.8:8080") << "though mnist is due for longer";
 }
 
 TEST_F(KubeClusterTest, TellsTheStoryOfAJobInEvents) {
@@ -180,7 +238,7 @@ TEST_F(KubeClusterTest, DoesNothingWhereTheStatusConflicts) {
   world_.settle();
   EXPECT_EQ(server().count("POST pods"), 0);
   ASSERT_EQ(world_.troubles.size(), 1u);
-  EXPECT_TRUE(world_.troubles[0].will_retry);
+  EXPECT_FALSE(world_.troubles[0].invalid);
   world_.run_for(1s);
   EXPECT_EQ(server().count("POST pods"), 4);
 }
@@ -238,6 +296,19 @@ TEST_F(KubeClusterTest, NeverAdoptsAForeignService) {
 TEST_F(KubeClusterTest, MakesADeletedServiceAnew) {
   start();
   server().remove("services", "mnist");
+  world_.settle();
+  EXPECT_TRUE(server().has("services", "mnist"));
+}
+
+TEST_F(KubeClusterTest, MakesAServiceAnewThatGoesWhileItIsMade) {
+  server().loses_answer = [&](const Request& request) {
+    if (request.method != Method::post || !request.path.ends_with("/services")) return false;
+    server().loses_answer = nullptr;
+    server().remove("services", "mnist");
+    server().tell(world_.cluster().services(), "services");
+    return false;
+  };
+  world_.submit();
   world_.settle();
   EXPECT_TRUE(server().has("services", "mnist"));
 }
@@ -346,6 +417,27 @@ TEST_F(KubeClusterTest, APodOnANodeThatLivesIsWaitedFor) {
   EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 ps-0.0 worker-0.1");
 }
 
+TEST_F(KubeClusterTest, LooksAgainWhetherTheNodeOfAPodThatLeavesHasBeenLost) {
+  start();
+  const std::string leaving = world_.pod("worker-0");
+  Json node = {
+      {"kind", "Node"},
+      {"metadata", {{"name", "node-1"}}},
+      {"status", {{"conditions", Json::array({{{"type", "Ready"}, {"status", "True"}}})}}}};
+  server().put(node);
+  server().set_status(leaving,
+                      {{"conditions", Json::array({{{"type", "DisruptionTarget"},
+                                                    {"status", "True"},
+                                                    {"reason", "DeletionByTaintManager"}}})}});
+  server().remove("pods", leaving);
+  world_.run_for(2s);
+  EXPECT_EQ(world_.pod("worker-0"), leaving) << "it is waited for";
+  node["status"]["conditions"][0]["status"] = "Unknown";
+  server().put(node);  // nobody hears of that
+  world_.run_for(15s);
+  EXPECT_NE(world_.pod("worker-0"), leaving);
+}
+
 TEST_F(KubeClusterTest, LetsGoWhatADeletedJobLeaves) {
   start();
   server().remove("trainingjobs", "mnist");
@@ -377,6 +469,22 @@ TEST_F(KubeClusterTest, AJobThatIsDeletedAndComesAgainAtOnceStartsAnew) {
   for (const Json& pod : server().objects("pods")) {
     EXPECT_EQ(pod["metadata"]["ownerReferences"][0]["uid"], uid);
   }
+}
+
+TEST_F(KubeClusterTest, AJobThatGoesWhileAPassIsUnderWayIsForgotten) {
+  start();
+  EXPECT_EQ(world_.cluster().jobs_by_state().at("Running"), 1);
+  server().end_pod(world_.pod("worker-0"), 1);
+  server().loses_answer = [&](const Request& request) {
+    if (request.method == Method::put) {
+      server().loses_answer = nullptr;
+      server().remove("trainingjobs", "mnist");
+      server().tell(world_.cluster().jobs(), "trainingjobs");
+    }
+    return false;
+  };
+  world_.run_for(2s);
+  for (const auto& [state, jobs] : world_.cluster().jobs_by_state()) EXPECT_EQ(jobs, 0) << state;
 }
 
 TEST_F(KubeClusterTest, AViewWithoutTheJobIsNoReasonToLetItsPodsGo) {
@@ -481,6 +589,39 @@ TEST_F(KubeClusterTest, AQuotaThatIsUsedUpIsToldAndWaitedFor) {
   EXPECT_EQ(world_.condition("Accepted"), "True Valid");
 }
 
+TEST_F(KubeClusterTest, AServiceThatIsRefusedIsToldAndWaitedFor) {
+  refuse_all(Method::post, "/services", refusal(403, "Forbidden", "exceeded quota: q"));
+  world_.submit();
+  world_.run_for(60s);
+  EXPECT_EQ(world_.condition("Accepted"), "Unknown Unknown");
+  EXPECT_THAT(message("Accepted"), HasSubstr("/services: 403 Forbidden: exceeded quota: q"));
+  EXPECT_THAT(world_.events, Contains("mnist: NotChecked"));
+  EXPECT_LT(server().count("PUT trainingjobs/status"), 5);
+  EXPECT_LT(server().count("POST services"), 20) << "once in a pass";
+  server().intercept = nullptr;
+  world_.run_for(60s);
+  EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 ps-0.0 worker-0.0");
+  EXPECT_EQ(world_.condition("Accepted"), "True Valid");
+}
+
+TEST_F(KubeClusterTest, ARefusalThatQuotesWithoutEndIsCut) {
+  refuse_all(Method::post, "/pods", refusal(422, "Invalid", std::string(40'000, 'x')));
+  world_.submit();
+  world_.settle();
+  EXPECT_EQ(world_.condition("Accepted"), "False InvalidTemplate");
+  EXPECT_EQ(message("Accepted").size(), 4096u);
+  EXPECT_THAT(world_.events, Contains("mnist: InvalidTemplate"));
+}
+
+TEST_F(KubeClusterTest, WhatIsRefusedOnceByWhoeverStandsBetweenIsTriedAgain) {
+  refuse(Method::put, "/status", refusal(400, "BadRequest", "the proxy has hiccups"), 1);
+  world_.submit();
+  world_.settle();
+  EXPECT_EQ(server().count("POST pods"), 0);
+  world_.run_for(30s);
+  EXPECT_EQ(server().count("POST pods"), 4);
+}
+
 TEST_F(KubeClusterTest, WhatValidationRefusesIsNotRun) {
   world_.submit("mnist", Json::parse(R"({"replicaSpecs": {"worker": {"template": {"spec":
     {"containers": [{"name": "a", "image": "x"}, {"name": "b", "image": "x"}]}}}}})"));
@@ -505,10 +646,37 @@ TEST_F(KubeClusterTest, RemovesAFinishedJobWhenItsTimeHasCome) {
   EXPECT_FALSE(server().has("trainingjobs", "mnist"));
 }
 
+TEST_F(KubeClusterTest, RemovesNoJobThatHasTakenTheNameOfTheFinishedOne) {
+  world_.submit("mnist", {{"runPolicy", {{"ttlSecondsAfterFinished", 0}}}});
+  world_.settle();
+  world_.run_all();
+  server().end_pod(world_.pod("chief-0"), 0);
+  server().end_pod(world_.pod("evaluator-0"), 0);
+  server().intercept = [&](const Request& request) {
+    if (request.method == Method::remove &&
+        request.path.find("/trainingjobs/") != std::string::npos) {
+      Json other = world_.job();
+      other["metadata"]["uid"] = "another";
+      other.erase("status");
+      server().put(other);
+    }
+    return std::optional<Response>();
+  };
+  for (int i = 0; i < 4; ++i) {
+    world_.settle();
+    server().end_leaving_pods();
+  }
+  world_.run_for(5s);
+  EXPECT_GE(server().count("DELETE trainingjobs"), 1);
+  EXPECT_EQ(world_.job()["metadata"]["uid"], "another");
+  EXPECT_FALSE(world_.job()["metadata"].contains("deletionTimestamp"));
+}
+
 TEST_F(KubeClusterTest, LeavesTheJobsOfOthersAlone) {
   world_.submit("mnist", {{"managedBy", "kueue.x-k8s.io/multikueue"}});
   world_.settle();
   EXPECT_THAT(server().calls(), IsEmpty());
+  EXPECT_THAT(world_.cluster().jobs_by_state(), IsEmpty());
 }
 
 TEST_F(KubeClusterTest, CreatesTheGroupOfAGang) {
@@ -533,6 +701,55 @@ TEST_F(KubeClusterTest, TheGroupOfAGangFollowsTheNumberOfWorkers) {
   EXPECT_EQ(members(), 4);
   EXPECT_EQ(server().object("podgroups", "mnist")["spec"]["queue"], "night");
   EXPECT_EQ(server().count("PATCH podgroups"), 2);
+}
+
+// Its scheduler's webhook is down, or the scheduler not there at all.
+TEST_F(KubeClusterTest, AJobGoesOnWhosePodGroupIsRefused) {
+  world_.submit("mnist", {{"schedulingPolicy", {{"gang", "volcano"}}}});
+  world_.settle();
+  world_.run_all();
+  world_.settle();
+  for (const Response& response : {refusal(500, "InternalError", "failed calling webhook"),
+                                   refusal(422, "Invalid", "no queue"),
+                                   refusal(404, "", "the server could not find the resource")}) {
+    const int restarts = static_cast<int>(world_.job()["status"]["restarts"]);
+    refuse_all(Method::post, "/podgroups", response);
+    world_.restart_operator();
+    server().end_pod(world_.pod("worker-0"), 1);
+    world_.run_for(2s);
+    EXPECT_EQ(world_.condition("Accepted"), "Unknown Unknown") << response.body;
+    EXPECT_EQ(world_.job()["status"]["restarts"], restarts + 1) << response.body;
+    server().intercept = nullptr;
+    world_.run_for(60s);
+    world_.run_all();
+    world_.settle();
+    EXPECT_EQ(world_.condition("Accepted"), "True Valid") << response.body;
+    EXPECT_EQ(world_.condition("Running"), "True AllReplicasReady") << response.body;
+  }
+  refuse_all(Method::post, "/podgroups", refusal(500, "InternalError", "failed calling webhook"));
+  world_.restart_operator();
+  change_spec({{"suspend", true}});
+  for (int i = 0; i < 4; ++i) {
+    world_.settle();
+    server().end_leaving_pods();
+  }
+  world_.run_for(1s);
+  EXPECT_EQ(world_.condition("Suspended"), "True Suspended");
+}
+
+TEST_F(KubeClusterTest, ADeletedGroupIsThereAgainBeforeTheNextPodOfItsGang) {
+  world_.submit("mnist", {{"schedulingPolicy", {{"gang", "volcano"}}}});
+  world_.settle();
+  world_.run_all();
+  world_.run_for(60s);
+  server().remove("podgroups", "mnist");
+  server().end_pod(world_.pod("worker-0"), 1);
+  server().forget_calls();
+  world_.run_for(2s);
+  EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 ps-0.0 worker-0.1");
+  const std::vector<std::string> calls = server().calls();
+  EXPECT_LT(std::ranges::find(calls, "POST podgroups"), std::ranges::find(calls, "POST pods"));
+  EXPECT_TRUE(server().has("podgroups", "mnist"));
 }
 
 TEST_F(KubeClusterTest, AGangOfAGivenSizeKeepsIt) {

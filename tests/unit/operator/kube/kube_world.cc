@@ -4,6 +4,7 @@
 
 #include "common/json.h"
 #include "operator/kube/names.h"
+#include "tests/unit/operator/kube/chart_rights.h"
 
 namespace muster::kube {
 
@@ -39,6 +40,7 @@ KubeWorld::Operator::Operator(KubeWorld& world)
 }
 
 KubeWorld::KubeWorld() {
+  server.permits = chart_rights({"muster"});
   restart_operator();
 }
 

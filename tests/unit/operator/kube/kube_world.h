@@ -12,7 +12,7 @@
 namespace muster::kube {
 
 // An operator (controller, KubeCluster, mirrors) on a FakeApiServer, with a clock that the test
-// moves. It can be killed and started anew.
+// moves, and with the rights that the chart gives it. It can be killed and started anew.
 class KubeWorld : public Watcher {
  public:
   KubeWorld();

@@ -112,5 +112,52 @@ TEST_F(ProgressPollerTest, StopsAskingAtRest) {
   EXPECT_EQ(poller_.progress("lab/mnist")["step"], 3) << "what was said last stays";
 }
 
+// One at a time is asked. While the first one thinks, everybody's time comes.
+TEST(ProgressPollerOrder, AsksThoseWhoAnswerBeforeThoseWhoDidNot) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool thinks = false, has_thought = false;
+  std::vector<std::string> asked;
+  ProgressPoller poller(
+      {1ms, 1ms, 1ms}, [](const std::string&) {},
+      [&](const std::string& address) -> std::string {
+        std::unique_lock lock(mutex);
+        asked.push_back(address);
+        changed.notify_all();
+        if (address == "thinking:1") {
+          thinks = true;
+          changed.wait(lock, [&] { return has_thought; });
+        }
+        if (address.starts_with("silent")) throw Unavailable("no answer");
+        return R"({"step": 1})";
+      });
+  std::jthread thread([&](const std::stop_token& stop) { poller.run(stop); });
+  const auto wait_until = [&](auto condition) {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, condition);
+  };
+  const auto has_asked = [&](const std::string& address) {
+    return std::ranges::find(asked, address) != asked.end();
+  };
+  poller.watch("lab/a", "uid", "silent:1");
+  poller.watch("lab/b", "uid", "silent:2");
+  wait_until([&] { return has_asked("silent:1") && has_asked("silent:2"); });
+  poller.watch("lab/c", "uid", "thinking:1");
+  wait_until([&] { return thinks; });
+  std::this_thread::sleep_for(20ms);  // the silent ones are due by now
+  poller.watch("lab/d", "uid", "answers:1");
+  poller.watch("lab/e", "uid", "answers:2");
+  size_t before = 0;
+  {
+    const std::lock_guard lock(mutex);
+    before = asked.size();
+    has_thought = true;
+    changed.notify_all();
+  }
+  wait_until([&] { return asked.size() >= before + 2; });
+  const std::lock_guard lock(mutex);
+  EXPECT_TRUE(asked[before].starts_with("answers")) << asked[before];
+}
+
 }  // namespace
 }  // namespace muster::kube

@@ -34,10 +34,14 @@ class Life {
     for (int i = 0; i < 5; ++i) step([this] { world.server.end_leaving_pods(); });
   }
 
+  // After each step, when the operator has done what it can.
+  std::function<void()> rest;
+
   void live() {
     while (next_ < steps_.size()) {
       steps_[next_++]();
       go_on();
+      if (rest) rest();
     }
     for (int i = 0; i < 3; ++i) {
       world.server.end_leaving_pods();
@@ -136,6 +140,30 @@ TEST_P(Survival, OfAnyAnswerThatIsLost) {
     life.world.server.loses_answer = [&](const Request&) { return --left == 0; };
     life.live();
     life.check("the answer to call " + std::to_string(call) + " was lost" + life.story());
+    if (left > 0 || testing::Test::HasFailure()) break;
+  }
+}
+
+// A leader whose time is up before one of its calls, and that leads again later.
+TEST_P(Survival, OfALeadershipThatIsLostWithoutAFurtherWrite) {
+  for (int call = 1;; ++call) {
+    Life life(GetParam());
+    int left = call;
+    std::string written;
+    life.world.server.intercept = [&](const Request& request) -> std::optional<Response> {
+      if (!life.world.leads && request.method != Method::get) {
+        written += std::string(" ") + name_of(request.method) + " " + request.path;
+      }
+      if (--left == 0) life.world.leads = false;
+      return std::nullopt;
+    };
+    life.rest = [&] {
+      if (std::exchange(life.world.leads, true)) return;
+      life.world.run_for(10s);
+    };
+    life.live();
+    EXPECT_EQ(written, "") << "after call " << call << life.story();
+    life.check("it did not lead after call " + std::to_string(call) + life.story());
     if (left > 0 || testing::Test::HasFailure()) break;
   }
 }
