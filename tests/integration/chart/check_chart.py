@@ -244,6 +244,24 @@ class Rendered(unittest.TestCase):
         self.assertIn("--no-leader-election", words)
         self.assertFalse([word for word in words if word.startswith("--lease")])
 
+    def test_an_operator_that_shares_no_lease_is_never_there_twice(self):
+        strategy = lambda sets: kinds(objects(sets), "Deployment")[0]["spec"]["strategy"]  # noqa: E731
+        self.assertEqual(strategy(CASES["alone"]), {"type": "Recreate"})
+        self.assertEqual(strategy([]), {"rollingUpdate": {"maxUnavailable": 1}})
+
+    def test_the_readme_says_what_a_borrowed_account_needs_beyond_the_operators_rights(self):
+        def rights(items):
+            return {(item["metadata"].get("namespace"), resource, verb)
+                    for item in kinds(items, "ClusterRole", "Role") if not item["metadata"]["name"].endswith(("-view", "-edit"))
+                    for rule in item["rules"] for resource in rule["resources"] for verb in rule["verbs"]}
+
+        sets = CASES["namespaced"] + CASES["alone"]
+        more = rights(hook(objects(sets), "pre-delete")) - rights(objects(sets, "--no-hooks"))
+        self.assertEqual(more, {("muster-system", "deployments/scale", "patch"), ("muster-system", "pods", "list")})
+        text = " ".join((CHART / "README.md").read_text().split("## Values")[0].split())
+        for _, resource, verb in more:
+            self.assertIn(f"`{verb}` of `{resource}`", text)
+
     def test_the_definition_is_kept_unless_told_otherwise(self):
         policy = lambda sets: kinds(objects(sets), "CustomResourceDefinition")[0]["metadata"]["annotations"]  # noqa: E731
         self.assertEqual(policy([]).get("helm.sh/resource-policy"), "keep")
@@ -401,6 +419,18 @@ class OnAnApiServer(unittest.TestCase):
         self.check(re.sub("^  ", "", notes, flags=re.MULTILINE))
         tests = [item for item in objects([], "-s", "templates/tests/train.yaml") if item["kind"] == "ConfigMap"]
         self.check(tests[0]["data"]["job.yaml"])
+
+    def test_an_installation_may_change_whether_it_elects(self):
+        environment = {**os.environ, "KUBECONFIG": f"{self.folder.name}/kubeconfig"}
+        command = ("muster", CHART, "--namespace", "team-a", "--set", "crds.enabled=false")
+        settings = {"default": [], "alone": [part for setting in CASES["alone"] for part in ("--set", setting)]}
+        self.addCleanup(run, TOOLS / "helm", "uninstall", "muster", "--namespace", "team-a", "--no-hooks", env=environment)
+        for verb, case, strategy in (("install", "default", "RollingUpdate"), ("upgrade", "alone", "Recreate"),
+                                     ("upgrade", "default", "RollingUpdate")):
+            result = run(TOOLS / "helm", verb, *command, *settings[case], env=environment)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            live = self.kubectl("get", "deployment", "muster", "-n", "team-a", "-o", "jsonpath={.spec.strategy.type}")
+            self.assertEqual(live.stdout, strategy)
 
     def test_a_pod_of_the_operator_passes_the_restricted_standard(self):
         releases = kinds(hook(objects(), "pre-delete"), "Job")[0]["spec"]["template"]["spec"]
