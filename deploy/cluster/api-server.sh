@@ -45,7 +45,8 @@ exec_program() {
         --client-ca-file "$pki/ca.crt" --authorization-mode RBAC --endpoint-reconciler-type none \
         --service-account-key-file "$pki/sa.pub" --service-account-signing-key-file "$pki/sa.key" \
         --service-account-issuer https://kubernetes.default.svc --service-cluster-ip-range 10.96.0.0/16 \
-        --disable-admission-plugins ServiceAccount ;;
+        --disable-admission-plugins ServiceAccount \
+        --enable-admission-plugins OwnerReferencesPermissionEnforcement ;;
     *) usage ;;
   esac
 }

@@ -75,4 +75,5 @@ def test_the_api_server_comes_back_with_all_it_knew(cluster, namespace):
     cluster.kubectl("create", "configmap", "known", "--from-literal=key=value", namespace=namespace)
     cluster("stop", "kube-apiserver", "KILL")
     cluster("start", "kube-apiserver")
-    eventually(lambda: cluster.get("configmap", "known", namespace=namespace))["data"] == {"key": "value"}
+    known = eventually(lambda: cluster.get("configmap", "known", namespace=namespace))
+    assert known["data"] == {"key": "value"}

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <optional>
 #include <string>
 
@@ -17,12 +19,31 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr const char* kAddress = "127.0.0.1:28080";
+constexpr const char* kNamespace = "muster-system";
+constexpr const char* kName = "muster";  // of the operator's account, its Lease and its Deployment
 
-// muster-operator on an API server without nodes: what a kubelet says of pods, the test says.
+// A scheduler's definition of its gangs, as far as anybody here looks at it.
+constexpr const char* kPodGroups = R"(
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: podgroups.scheduling.volcano.sh}
+spec:
+  group: scheduling.volcano.sh
+  scope: Namespaced
+  names: {kind: PodGroup, plural: podgroups, singular: podgroup}
+  versions:
+  - name: v1beta1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+)";
+
+// muster-operator on an API server without nodes: what a kubelet says of pods, the test says. It
+// has the rights that deploy/ gives its account, and no others.
 class OperatorTest : public testing::Test {
  protected:
   OperatorTest() {
-    run({"apply", "--server-side", "-f", MUSTER_SOURCE_DIR "/charts/muster/files/crd.yaml"});
+    run({"apply", "--server-side", "-k", MUSTER_SOURCE_DIR "/deploy"});
     // `kubectl wait` fails where there are no conditions yet.
     EXPECT_TRUE(eventually([&] { return server_.kubectl({"get", "trainingjobs"}).code == 0; }));
     start();
@@ -32,16 +53,29 @@ class OperatorTest : public testing::Test {
     operator_.reset();
     operator_ = std::make_unique<Process>(
         std::vector<std::string>{MUSTER_BINARY_DIR "/bin/muster-operator", "--kubeconfig",
-                                 server_.kubeconfig(), "--http-address", kAddress,
-                                 "--lease-seconds", "5"},
+                                 account(), "--http-address", kAddress, "--lease-namespace",
+                                 kNamespace, "--lease-name", kName, "--lease-seconds", "5"},
         std::map<std::string, std::string>{}, scratch() / "operator.log", Process::Limits{});
+  }
+
+  // A kubeconfig of the operator's service account.
+  std::string account() {
+    std::string token = run({"create", "token", kName, "--namespace", kNamespace});
+    token.erase(token.find_last_not_of('\n') + 1);
+    Json config = Document::load(server_.kubeconfig()).value();
+    config["users"][0]["user"] = {{"token", token}};
+    std::filesystem::create_directories(scratch());
+    const std::filesystem::path path = scratch() / "account.kubeconfig";
+    std::ofstream(path) << config.dump();
+    return path;
   }
 
   // muster-operator release-pods, to its end.
   std::optional<int> release_pods(const std::string& seconds) {
     return Process({MUSTER_BINARY_DIR "/bin/muster-operator", "release-pods", "--kubeconfig",
-                    server_.kubeconfig(), "--scale-down", "default/operators", "--lease-seconds",
-                    "5", "--timeout-seconds", seconds},
+                    server_.kubeconfig(), "--scale-down", std::string(kNamespace) + "/" + kName,
+                    "--lease-namespace", kNamespace, "--lease-name", kName, "--lease-seconds", "5",
+                    "--timeout-seconds", seconds},
                    {}, scratch() / "release.log", Process::Limits{})
         .wait();
   }
@@ -53,14 +87,16 @@ class OperatorTest : public testing::Test {
   }
 
   // A job of one ps, chief, worker and evaluator of an image of the user's own.
-  void submit(const std::string& name, const std::string& image = "tf") {
+  void submit(const std::string& name, const std::string& image = "tf",
+              const std::string& gang = "none") {
     const Json role = {
         {"template", {{"spec", {{"containers", {{{"name", "tensorflow"}, {"image", image}}}}}}}}};
     const Json job = {{"apiVersion", "muster.dev/v1alpha1"},
                       {"kind", "TrainingJob"},
                       {"metadata", {{"name", name}}},
                       {"spec",
-                       {{"replicaSpecs",
+                       {{"schedulingPolicy", {{"gang", gang}}},
+                        {"replicaSpecs",
                          {{"ps", role}, {"chief", role}, {"worker", role}, {"evaluator", role}}}}}};
     run({"create", "-f", "-"}, job.dump());
   }
@@ -148,6 +184,21 @@ TEST_F(OperatorTest, RefusesATemplateThatTheServerWouldRefuse) {
   EXPECT_TRUE(pods().empty());
 }
 
+TEST_F(OperatorTest, AGangWaitsForItsSchedulerAndSaysSo) {
+  submit("mnist", "tf", "volcano");
+  const auto accepted = [&](const std::string& field) {
+    return run({"get", "tj", "mnist", "-o",
+                "jsonpath={.status.conditions[?(@.type=='Accepted')]." + field + "}"});
+  };
+  ASSERT_TRUE(eventually([&] { return accepted("reason") == "Unknown"; }));
+  EXPECT_THAT(accepted("message"), HasSubstr("/podgroups: 404"));
+  EXPECT_TRUE(pods().empty());
+  run({"create", "-f", "-"}, kPodGroups);
+  ASSERT_TRUE(eventually([&] { return pods().size() == 4; }));
+  EXPECT_EQ(run({"get", "podgroup", "mnist", "-o", "jsonpath={.spec.minMember}"}), "4");
+  EXPECT_TRUE(eventually([&] { return accepted("status") == "True"; }));
+}
+
 TEST_F(OperatorTest, AnotherOneGoesOnWhenItIsKilled) {
   submit("mnist");
   ASSERT_TRUE(eventually([&] { return pods().size() == 4; }));
@@ -163,12 +214,12 @@ TEST_F(OperatorTest, AnotherOneGoesOnWhenItIsKilled) {
 }
 
 TEST_F(OperatorTest, ReleasesPodsOnceNoOperatorActs) {
-  run({"create", "deployment", "operators", "--image=muster", "--replicas=2"});
   submit("mnist");
   ASSERT_TRUE(eventually([&] { return pods().size() == 4; }));
   EXPECT_EQ(release_pods("2"), 69) << "an operator leads";
   for (const Json& pod : pods()) EXPECT_TRUE(pod["metadata"].contains("finalizers"));
-  EXPECT_EQ(run({"get", "deployment", "operators", "-o", "jsonpath={.spec.replicas}"}), "0");
+  EXPECT_EQ(run({"get", "deployment", kName, "-n", kNamespace, "-o", "jsonpath={.spec.replicas}"}),
+            "0");
 
   operator_->signal(SIGKILL);
   operator_->wait();
@@ -180,15 +231,15 @@ TEST_F(OperatorTest, ReleasesPodsOnceNoOperatorActs) {
 }
 
 TEST_F(OperatorTest, GivesUpItsLeaseWhenAskedToLeave) {
+  const std::vector<std::string> get_holder = {
+      "get", "lease", kName, "-n", kNamespace, "-o", "jsonpath={.spec.holderIdentity}"};
   ASSERT_TRUE(eventually([&] {
-    return server_
-               .kubectl(
-                   {"get", "lease", "muster-operator", "-o", "jsonpath={.spec.holderIdentity}"})
-               .text != "";
+    const ApiServer::Output holder = server_.kubectl(get_holder);
+    return holder.code == 0 && holder.text != "";
   }));
   operator_->signal(SIGTERM);
   EXPECT_EQ(operator_->wait(), 0);
-  EXPECT_EQ(run({"get", "lease", "muster-operator", "-o", "jsonpath={.spec.holderIdentity}"}), "");
+  EXPECT_EQ(run(get_holder), "");
 }
 
 }  // namespace
