@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,9 +26,12 @@ class Cluster {
   // time, and events wait with it.
   virtual bool publish_status(const api::TrainingJob& job, const api::JobStatus& status) = 0;
 
-  // Safe when late or repeated.
-  virtual void create(const api::TrainingJob& job, const plan::CreateReplica& replica) = 0;
-  virtual void remove(const api::TrainingJob& job, const plan::RemoveReplica& replica) = 0;
+  // Safe when late or repeated. Of several replicas, several may be under way at a time; where one
+  // fails, which throws, some of the others may have been done and the rest are not begun.
+  virtual void create(const api::TrainingJob& job,
+                      std::span<const plan::CreateReplica> replicas) = 0;
+  virtual void remove(const api::TrainingJob& job,
+                      std::span<const plan::RemoveReplica> replicas) = 0;
   virtual void emit(const api::TrainingJob& job, const plan::Event& event) = 0;
   virtual void remove_job(const api::TrainingJob& job) = 0;
 };

@@ -51,8 +51,8 @@ bool Controller::reconcile(const std::string& key) {
   if (is_told) {
     for (const plan::Event& event : plan.events) cluster_.emit(*job, event);
   }
-  for (const plan::RemoveReplica& replica : plan.remove) cluster_.remove(*job, replica);
-  for (const plan::CreateReplica& replica : plan.create) cluster_.create(*job, replica);
+  if (!plan.remove.empty()) cluster_.remove(*job, plan.remove);
+  if (!plan.create.empty()) cluster_.create(*job, plan.create);
   if (plan.remove_job) {
     cluster_.remove_job(*job);
     return false;

@@ -34,9 +34,10 @@ class Watcher {
 // A Cluster over the Kubernetes API, of all the jobs in view. A key is "<namespace>/<name>".
 //
 // It looks at mirrors (store.h) that Reflectors fill, completed by its own writes; what a job asks
-// for is written by Client, one call after the other. Several threads may call it, each for another
-// job. What it does is safe when late: names follow from the job, creations carry the owner,
-// deletions UID and version, status its version (api.md, Acting safely).
+// for is written by Client, several pods of a job at a time and else one call after the other.
+// Several threads may call it, each for another job. What it does is safe when late: names follow
+// from the job, creations carry the owner, deletions UID and version, status its version (api.md,
+// Acting safely).
 //
 // Wakes a job when something in view has changed that it does not know already: its own writes do
 // not count.
@@ -45,6 +46,7 @@ class KubeCluster final : public cluster::Cluster {
   struct Settings {
     PodSettings pods;
     double reports_per_second = 20;  // status writes from which nothing follows
+    size_t pods_at_a_time = 16;      // of a job, that are created, removed or let go
   };
   // What it needs of the outside.
   struct Environment {
@@ -54,6 +56,7 @@ class KubeCluster final : public cluster::Cluster {
     std::function<void(const std::string& key, api::Time at)> wake;
     std::function<void(const EventSubject& subject, EventText text)> emit;
     // Whether this process may write. Asked before each call that does (leader_transport.h).
+    // Thread-safe.
     std::function<bool()> leads;
     // Null where nobody looks on.
     Watcher* watcher = nullptr;
@@ -78,8 +81,8 @@ class KubeCluster final : public cluster::Cluster {
   std::optional<api::TrainingJob> get(const std::string& key) override;
   plan::Observed observe(const api::TrainingJob& job) override;
   bool publish_status(const api::TrainingJob& job, const api::JobStatus& status) override;
-  void create(const api::TrainingJob& job, const plan::CreateReplica& replica) override;
-  void remove(const api::TrainingJob& job, const plan::RemoveReplica& replica) override;
+  void create(const api::TrainingJob& job, std::span<const plan::CreateReplica> replicas) override;
+  void remove(const api::TrainingJob& job, std::span<const plan::RemoveReplica> replicas) override;
   void emit(const api::TrainingJob& job, const plan::Event& event) override;
   void remove_job(const api::TrainingJob& job) override;
 

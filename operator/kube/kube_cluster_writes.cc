@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 #include "common/json.h"
 #include "operator/api/status.h"
@@ -6,6 +8,7 @@
 #include "operator/kube/kube_cluster.h"
 #include "operator/kube/names.h"
 #include "operator/kube/observe.h"
+#include "operator/kube/parallel.h"
 
 // What KubeCluster writes; kube_cluster.cc has what it looks at.
 
@@ -41,6 +44,22 @@ bool is_left_by_predecessor(const Json& object, const api::TrainingJob& job) {
 int restarts_of(const api::JobStatus& status, api::Role role) {
   const auto found = status.replica_statuses.find(role);
   return found == status.replica_statuses.end() ? 0 : found->second.restarts;
+}
+
+// Those in the Service that one of `replicas` takes the place of, by its number among these.
+std::multimap<size_t, const Pod*> superseded(const std::vector<Pod>& pods,
+                                             std::span<const plan::CreateReplica> replicas) {
+  std::map<std::pair<api::Role, int>, size_t> places;
+  for (size_t i = 0; i < replicas.size(); ++i) places[{replicas[i].role, replicas[i].index}] = i;
+  std::multimap<size_t, const Pod*> result;
+  for (const Pod& pod : pods) {
+    const auto other = kube::observe(pod);
+    if (!other || has_ended(pod) || !is_current(pod)) continue;
+    const auto place = places.find({other->role, other->index});
+    if (place == places.end() || other->attempt >= replicas[place->second].attempt) continue;
+    result.emplace(place->second, &pod);
+  }
+  return result;
 }
 
 }  // namespace
@@ -115,31 +134,38 @@ void KubeCluster::count(const api::TrainingJob& job, const api::JobStatus& statu
 void KubeCluster::let_go_counted(const api::TrainingJob& job, const api::JobStatus& status,
                                  const std::vector<Pod>& pods) {
   const bool clean = job.run_policy.clean_pod_policy != api::CleanPodPolicy::none;
+  const auto lives_on = [&](const Pod& pod) { return clean && outlives_replica(pod); };
+  const std::set<std::string_view> counted(status.counted_uids.begin(), status.counted_uids.end());
+  std::vector<const Pod*> done;
   for (const Pod& pod : pods) {
-    const bool counted =
-        std::ranges::find(status.counted_uids, pod.meta.uid) != status.counted_uids.end();
-    if (!counted) continue;
-    if (clean && outlives_replica(pod)) writer_.remove(pod);
-    writer_.untrack(pod);
+    if (!counted.contains(pod.meta.uid)) continue;
+    if (lives_on(pod) || is_tracked(pod)) done.push_back(&pod);
   }
+  in_parallel(done.size(), settings_.pods_at_a_time, [&](size_t i) {
+    if (lives_on(*done[i])) writer_.remove(*done[i]);
+    writer_.untrack(*done[i]);
+  });
 }
 
-void KubeCluster::create(const api::TrainingJob& job, const plan::CreateReplica& replica) {
+void KubeCluster::create(const api::TrainingJob& job,
+                         std::span<const plan::CreateReplica> replicas) {
   ensure_belongings(job, now() - kGroupTrusted);
-  for (const Pod& pod : pods_of(job)) {
-    const auto other = kube::observe(pod);
-    const bool superseded = other && other->role == replica.role && other->index == replica.index &&
-                            other->attempt < replica.attempt;
-    if (superseded && !has_ended(pod) && is_current(pod)) writer_.retire(pod);
-  }
-  create_pod(job, pod_of(job, replica, settings_.pods));
+  const std::vector<Pod> pods = pods_of(job);
+  const std::multimap<size_t, const Pod*> predecessors = superseded(pods, replicas);
+  in_parallel(replicas.size(), settings_.pods_at_a_time, [&](size_t i) {
+    const auto [begin, end] = predecessors.equal_range(i);
+    for (auto entry = begin; entry != end; ++entry) {
+      writer_.retire(*entry->second);
+    }
+    create_pod(job, pod_of(job, replicas[i], settings_.pods));
+  });
+  checks_.learn_success(job);  // of all of them: one may have been refused while another was not
 }
 
 void KubeCluster::create_pod(const api::TrainingJob& job, const Json& pod) {
   try {
     const std::optional<std::string> found = writer_.create(pod);
     if (found) report_conflict(job, kube::pods(), name_of(pod), *found);
-    checks_.learn_success(job);
   } catch (const ApiInvalid& error) {
     checks_.learn_refusal(job, pod, judge_refusal(error.status()), now());
     throw Unavailable(error.what());  // to look again, and say so
@@ -245,11 +271,14 @@ void KubeCluster::report_conflict(const api::TrainingJob& job, const Resource& r
   throw Unavailable("a name of job " + key_of(job) + " is taken: " + found);
 }
 
-void KubeCluster::remove(const api::TrainingJob& job, const plan::RemoveReplica& replica) {
-  for (const Pod& pod : pods_of(job)) {
-    if (pod.meta.uid != replica.uid || pod.meta.deleted) continue;
-    writer_.remove(pod);
-  }
+void KubeCluster::remove(const api::TrainingJob& job,
+                         std::span<const plan::RemoveReplica> replicas) {
+  std::set<std::string_view> uids;
+  for (const plan::RemoveReplica& replica : replicas) uids.insert(replica.uid);
+  std::vector<Pod> pods = pods_of(job);
+  std::erase_if(pods,
+                [&](const Pod& pod) { return pod.meta.deleted || !uids.contains(pod.meta.uid); });
+  in_parallel(pods.size(), settings_.pods_at_a_time, [&](size_t i) { writer_.remove(pods[i]); });
 }
 
 void KubeCluster::emit(const api::TrainingJob& job, const plan::Event& event) {

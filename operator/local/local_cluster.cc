@@ -161,7 +161,12 @@ bool LocalCluster::publish_status(const api::TrainingJob&, const api::JobStatus&
   return true;
 }
 
-void LocalCluster::create(const api::TrainingJob& job, const plan::CreateReplica& wanted) {
+void LocalCluster::create(const api::TrainingJob& job,
+                          std::span<const plan::CreateReplica> replicas) {
+  for (const plan::CreateReplica& replica : replicas) create_one(job, replica);
+}
+
+void LocalCluster::create_one(const api::TrainingJob& job, const plan::CreateReplica& wanted) {
   const std::string name = replica_name(job, wanted.role, wanted.index);
   for (const Replica& replica : replicas_) {
     const ObservedReplica& seen = replica.seen;
@@ -216,7 +221,11 @@ uintmax_t LocalCluster::begin_log(const ObservedReplica& seen) {
   return error ? 0 : size;
 }
 
-void LocalCluster::remove(const api::TrainingJob&, const plan::RemoveReplica& wanted) {
+void LocalCluster::remove(const api::TrainingJob&, std::span<const plan::RemoveReplica> replicas) {
+  for (const plan::RemoveReplica& replica : replicas) remove_one(replica);
+}
+
+void LocalCluster::remove_one(const plan::RemoveReplica& wanted) {
   const auto found = std::ranges::find_if(
       replicas_, [&](const Replica& replica) { return replica.seen.uid == wanted.uid; });
   if (found == replicas_.end()) return;

@@ -41,8 +41,9 @@ class LocalCluster final : public cluster::Cluster {
   std::optional<api::TrainingJob> get(const std::string& key) override;
   plan::Observed observe(const api::TrainingJob& job) override;
   bool publish_status(const api::TrainingJob& job, const api::JobStatus& status) override;
-  void create(const api::TrainingJob& job, const plan::CreateReplica& replica) override;
-  void remove(const api::TrainingJob& job, const plan::RemoveReplica& replica) override;
+  // One after the other, in their order.
+  void create(const api::TrainingJob& job, std::span<const plan::CreateReplica> replicas) override;
+  void remove(const api::TrainingJob& job, std::span<const plan::RemoveReplica> replicas) override;
   void emit(const api::TrainingJob& job, const plan::Event& event) override;
   // The directory is the user's: nothing is deleted.
   void remove_job(const api::TrainingJob& job) override;
@@ -84,6 +85,8 @@ class LocalCluster final : public cluster::Cluster {
   void restore_replicas();
   void settle_job_ports();
   void save();
+  void create_one(const api::TrainingJob& job, const plan::CreateReplica& wanted);
+  void remove_one(const plan::RemoveReplica& wanted);
   void start(Replica& replica);
   uintmax_t begin_log(const plan::ObservedReplica& seen);
   void end(Replica& replica, int exit_code);

@@ -57,7 +57,10 @@ class FakeCluster final : public cluster::Cluster {
     job.status = status;
     return true;
   }
-  void create(const api::TrainingJob&, const plan::CreateReplica& replica) override {
+  void create(const api::TrainingJob&, std::span<const plan::CreateReplica> wanted) override {
+    for (const plan::CreateReplica& replica : wanted) create_one(replica);
+  }
+  void create_one(const plan::CreateReplica& replica) {
     calls.push_back("create " + std::to_string(replica.attempt));
     if (failing_creations-- > 0) throw Unavailable("create: try later");
     plan::ObservedReplica seen;
@@ -71,9 +74,11 @@ class FakeCluster final : public cluster::Cluster {
     seen.started = time;
     replicas.push_back(seen);
   }
-  void remove(const api::TrainingJob&, const plan::RemoveReplica& replica) override {
-    calls.push_back("remove " + replica.uid);
-    std::erase_if(replicas, [&](const auto& seen) { return seen.uid == replica.uid; });
+  void remove(const api::TrainingJob&, std::span<const plan::RemoveReplica> unwanted) override {
+    for (const plan::RemoveReplica& replica : unwanted) {
+      calls.push_back("remove " + replica.uid);
+      std::erase_if(replicas, [&](const auto& seen) { return seen.uid == replica.uid; });
+    }
   }
   void emit(const api::TrainingJob&, const plan::Event& event) override {
     calls.push_back("event " + event.reason);

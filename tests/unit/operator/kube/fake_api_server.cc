@@ -85,12 +85,18 @@ Response FakeApiServer::send(const Request& request) {
   std::string call = std::string(name_of(request.method)) + " " + parts[at];
   if (parts.size() > at + 2) call += "/" + parts[at + 2];
   if (!query(request, "dryRun").empty()) call += " dry";
-  calls_.push_back(call);
+  {
+    const std::lock_guard lock(one_);
+    calls_.push_back(call);
+  }
   if (intercept) {
     if (auto response = intercept(request)) return *response;
   }
   if (permits && !permits(request)) return refuse(403, "Forbidden", call + " is not permitted");
-  Response response = answer(request);
+  const Response response = [&] {
+    const std::lock_guard lock(one_);
+    return answer(request);
+  }();
   if (!loses_answer || !loses_answer(request)) return response;
   Response lost;
   lost.phase = Phase::answering;

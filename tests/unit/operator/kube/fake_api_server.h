@@ -25,7 +25,8 @@ std::string plural_of(const Json& object);
 // lost and views are old. What it says of pods is what the test says: nothing runs.
 class FakeApiServer final : public Transport {
  public:
-  // Looks at a request before the server does; an answer is given in its place.
+  // Looks at a request before the server does; an answer is given in its place. Where several calls
+  // are made at a time, so are those of this and of the next.
   using Intercept = std::function<std::optional<Response>(const Request&)>;
   Intercept intercept;
   // Who is asking may do that (chart_rights.h); empty: everybody may do everything. Else 403.
@@ -87,6 +88,7 @@ class FakeApiServer final : public Transport {
   std::map<std::string, std::map<std::string, Json>> objects_;  // by plural and name
   std::map<std::string, std::vector<Line>> log_;                // of watches, by plural
   std::map<const Mirror*, size_t> told_;
+  std::mutex one_;  // call at a time; what a test does itself, it does while there is none
   std::vector<std::string> calls_;
   uint64_t version_ = 1000;
   int uids_ = 0;

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <future>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <thread>
 
 #include "common/json.h"
@@ -571,6 +573,67 @@ TEST_F(KubeClusterTest, OneDryRunDoesForAllOfOneTemplate) {
   world_.run_for(5s);
   EXPECT_EQ(server().count("POST pods dry"), 1);
   EXPECT_EQ(server().count("POST pods"), 80);
+}
+
+bool creates_pod(const Request& request) {
+  return request.method == Method::post && request.path.ends_with("/pods") &&
+         query(request, "dryRun").empty();
+}
+
+TEST(KubeClusterWrites, CreatesPodsSeveralAtATimeAndEachOnce) {
+  KubeWorld world(4);
+  std::mutex mutex;
+  std::condition_variable changed;
+  int begun = 0;
+  // The first goes alone, and the next two wait for each other.
+  world.server.intercept = [&](const Request& request) -> std::optional<Response> {
+    if (!creates_pod(request)) return std::nullopt;
+    std::unique_lock lock(mutex);
+    ++begun;
+    changed.notify_all();
+    const bool met = changed.wait_for(lock, 60s, [&] { return begun == 1 || begun >= 3; });
+    EXPECT_TRUE(met) << "one after the other";
+    return std::nullopt;
+  };
+  world.submit("mnist", {{"replicaSpecs", {{"worker", {{"replicas", 40}}}}}});
+  world.settle();
+  EXPECT_EQ(world.server.objects("pods").size(), 43U);
+  EXPECT_EQ(world.server.count("POST pods"), 43);
+  world.run_all();
+  world.run_for(5s);
+  EXPECT_EQ(world.condition("Running"), "True AllReplicasReady");
+  EXPECT_EQ(world.server.count("POST pods"), 43);
+  world.server.end_pod(world.pod("chief-0"), 0);
+  world.server.end_pod(world.pod("evaluator-0"), 0);
+  for (int i = 0; i < 3; ++i) {
+    world.run_for(2s);
+    world.server.end_leaving_pods();
+  }
+  world.run_for(2s);
+  EXPECT_EQ(world.condition("Finished"), "True ChiefSucceeded");
+  for (const Json& pod : world.server.objects("pods")) {
+    EXPECT_FALSE(is_tracked(pod)) << pod["metadata"]["name"];
+  }
+}
+
+TEST(KubeClusterWrites, AQuotaForSomeOfManyIsAskedSeldomAndUsedWhole) {
+  KubeWorld world(8);
+  std::atomic<int> quota = 10;
+  world.server.intercept = [&](const Request& request) -> std::optional<Response> {
+    if (!creates_pod(request) || quota-- > 0) return std::nullopt;
+    return refusal(403, "Forbidden", "exceeded quota: pods");
+  };
+  world.submit("mnist", {{"replicaSpecs", {{"worker", {{"replicas", 40}}}}}});
+  world.settle();
+  EXPECT_EQ(world.server.objects("pods").size(), 10U);
+  EXPECT_EQ(world.server.count("POST pods"), 15) << "1, 2, 4 and 8";
+  world.run_for(1s);
+  EXPECT_EQ(world.condition("Accepted"), "Unknown Unknown");
+  EXPECT_EQ(world.server.objects("pods").size(), 10U);
+  quota = 1000;
+  world.run_for(60s);
+  EXPECT_EQ(world.condition("Accepted"), "True Valid");
+  EXPECT_EQ(world.server.objects("pods").size(), 43U);
 }
 
 TEST_F(KubeClusterTest, AQuotaThatIsUsedUpIsToldAndWaitedFor) {

@@ -19,7 +19,7 @@ int attempt_of(const Json& pod) {
 }  // namespace
 
 KubeWorld::Operator::Operator(KubeWorld& world)
-    : cluster(world.server, {{"muster/trainer:1", "", "cluster.local"}, 20},
+    : cluster(world.server, {{"muster/trainer:1", "", "cluster.local"}, 20, world.pods_at_a_time_},
               {[&world] { return world.time; },
                [&world](const std::string& key, api::Time at) {
                  if (at <= world.time) ++world.wakes;
@@ -39,7 +39,7 @@ KubeWorld::Operator::Operator(KubeWorld& world)
   world.server.list(cluster.services(), "services");
 }
 
-KubeWorld::KubeWorld() {
+KubeWorld::KubeWorld(size_t pods_at_a_time) : pods_at_a_time_(pods_at_a_time) {
   server.permits = chart_rights({"muster"});
   restart_operator();
 }

@@ -15,7 +15,8 @@ namespace muster::kube {
 // moves, and with the rights that the chart gives it. It can be killed and started anew.
 class KubeWorld : public Watcher {
  public:
-  KubeWorld();
+  // `pods_at_a_time`: more than one make calls from threads of their own.
+  explicit KubeWorld(size_t pods_at_a_time = 1);
 
   FakeApiServer server;
   api::Time time{std::chrono::hours(24 * 365 * 56)};
@@ -57,6 +58,7 @@ class KubeWorld : public Watcher {
     KubeCluster cluster;
     controller::Controller controller;
   };
+  const size_t pods_at_a_time_;
   std::unique_ptr<Operator> operator_;
   std::vector<std::unique_ptr<Operator>> paused_;
   std::vector<std::pair<std::string, api::Time>> early_wakes_;  // before there is a controller

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
 
 #include "common/json.h"
@@ -19,8 +20,12 @@ class Life {
  public:
   KubeWorld world;
 
-  // Beside other jobs its first status is put off, and its pods are made before.
-  explicit Life(bool beside_others) : others_(beside_others ? 3 : 0) {
+  struct Circumstances {
+    bool beside_others;  // then its first status is put off, and its pods are made before
+    size_t pods_at_a_time;
+  };
+  explicit Life(const Circumstances& circumstances)
+      : world(circumstances.pods_at_a_time), others_(circumstances.beside_others ? 3 : 0) {
     const auto step = [this](std::function<void()> what) { steps_.push_back(std::move(what)); };
     step([this] {
       for (int i = 0; i < others_; ++i) world.submit("before-" + std::to_string(i));
@@ -85,15 +90,17 @@ class Life {
   size_t next_ = 0;
 };
 
-class Survival : public testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(Alone, Survival, testing::Values(false));
-INSTANTIATE_TEST_SUITE_P(BesideOthers, Survival, testing::Values(true));
+class Survival : public testing::TestWithParam<Life::Circumstances> {};
+INSTANTIATE_TEST_SUITE_P(Alone, Survival, testing::Values(Life::Circumstances{false, 1}));
+INSTANTIATE_TEST_SUITE_P(BesideOthers, Survival, testing::Values(Life::Circumstances{true, 1}));
+INSTANTIATE_TEST_SUITE_P(SeveralPodsAtATime, Survival,
+                         testing::Values(Life::Circumstances{false, 4}));
 
 TEST_P(Survival, OfAnOperatorThatIsKilledBeforeOrAfterAnyCall) {
   for (const bool done : {false, true}) {
     for (int call = 1;; ++call) {
       Life life(GetParam());
-      int left = call;
+      std::atomic<int> left = call;
       const auto kill = [&] {
         if (--left == 0) throw Killed();
       };
@@ -117,7 +124,7 @@ TEST_P(Survival, OfAnyCallThatFails) {
   for (const int status : {0, 409, 429, 500}) {
     for (int call = 1;; ++call) {
       Life life(GetParam());
-      int left = call;
+      std::atomic<int> left = call;
       life.world.server.intercept = [&](const Request&) -> std::optional<Response> {
         if (--left != 0) return std::nullopt;
         Response response;
@@ -136,7 +143,7 @@ TEST_P(Survival, OfAnyCallThatFails) {
 TEST_P(Survival, OfAnyAnswerThatIsLost) {
   for (int call = 1;; ++call) {
     Life life(GetParam());
-    int left = call;
+    std::atomic<int> left = call;
     life.world.server.loses_answer = [&](const Request&) { return --left == 0; };
     life.live();
     life.check("the answer to call " + std::to_string(call) + " was lost" + life.story());
@@ -170,7 +177,11 @@ TEST_P(Survival, OfALeadershipThatIsLostWithoutAFurtherWrite) {
 
 // A leader that sleeps before one of its calls, while another does all that is to be done, and then
 // carries out what it had in mind.
-TEST_P(Survival, OfALeaderThatWakesUpLate) {
+class LateSurvival : public Survival {};
+INSTANTIATE_TEST_SUITE_P(Alone, LateSurvival, testing::Values(Life::Circumstances{false, 1}));
+INSTANTIATE_TEST_SUITE_P(BesideOthers, LateSurvival, testing::Values(Life::Circumstances{true, 1}));
+
+TEST_P(LateSurvival, OfALeaderThatWakesUpLate) {
   for (int call = 1;; ++call) {
     Life life(GetParam());
     int left = call;
