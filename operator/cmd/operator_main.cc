@@ -8,6 +8,7 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/log.h"
+#include "common/pause.h"
 #include "common/random.h"
 #include "operator/cmd/operator_process.h"
 #include "operator/cmd/operator_release.h"
@@ -16,6 +17,8 @@
 namespace muster::cmd {
 
 namespace {
+
+constexpr std::chrono::milliseconds kPatience(1'000);  // with calls, when asked to stop
 
 struct Flags {
   OperatorOptions options;
@@ -112,15 +115,18 @@ void settle_lease(Flags& flags, const kube::Config& config) {
   lease.every = lease.duration / 7;
 }
 
-// SIGTERM and SIGINT, which all threads have blocked, as a stop.
-void await_signal(const std::stop_token& end, std::stop_source& stop) {
+// SIGTERM and SIGINT, which all threads have blocked, as a stop. What is under way may still end;
+// but a server that does not answer must not keep us from giving up the lease.
+void await_signal(const std::stop_token& end, std::stop_source& stop, kube::HttpTransport& calls) {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
   const timespec glance{0, 100'000'000};
   while (!end.stop_requested()) {
-    if (sigtimedwait(&signals, nullptr, &glance) > 0) stop.request_stop();
+    if (sigtimedwait(&signals, nullptr, &glance) <= 0) continue;
+    stop.request_stop();
+    if (pause_for(kPatience, end)) calls.shut_down();
   }
 }
 
@@ -166,7 +172,7 @@ int connect(Flags flags, bool releases) {
   settings.in_flight = 1;
   kube::HttpTransport lease(credentials, registry, settings);
   std::stop_source stop;
-  const std::jthread signals([&](const std::stop_token& end) { await_signal(end, stop); });
+  const std::jthread signals([&](const std::stop_token& end) { await_signal(end, stop, calls); });
   log::info("the API server is " + config.server);
   if (releases) return release({calls, lease}, flags, stop.get_token());
   return operate({calls, lease}, registry, flags, stop.get_token());

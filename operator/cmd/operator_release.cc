@@ -105,7 +105,7 @@ class HeldLease {
 
 void release_pods(kube::Transport& calls, kube::Transport& lease, const ReleaseOptions& options,
                   const std::stop_token& stop) {
-  const Client client(calls, Client::Settings{}, stop);
+  const Client client(calls);
   const Allowance allowance(options, stop);
   std::string operators;
   if (!options.deployment.name.empty()) {

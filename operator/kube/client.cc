@@ -94,7 +94,7 @@ Response Client::call(Request request) const {
     if (!is_put_off(response)) return response;
     const std::chrono::milliseconds pause =
         std::max<std::chrono::milliseconds>(*response.retry_after, std::chrono::milliseconds(100));
-    if (Clock::now() + pause >= until || !pause_for(pause, stop_)) return response;
+    if (Clock::now() + pause >= until || !pause_for(pause, transport_.down())) return response;
   }
 }
 

@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -55,9 +54,9 @@ class Client {
   struct Settings {
     std::chrono::milliseconds deadline{30'000};  // of a call, retries and all
   };
-  // `stop` ends waits between retries. `transport` must outlive the client.
-  explicit Client(Transport& transport, Settings settings, std::stop_token stop = {})
-      : transport_(transport), settings_(settings), stop_(std::move(stop)) {}
+  // `transport` must outlive the client; when it is shut down, waits between retries end too.
+  explicit Client(Transport& transport, Settings settings)
+      : transport_(transport), settings_(settings) {}
   explicit Client(Transport& transport) : Client(transport, Settings{}) {}
 
   // Nothing where there is no such object; a kind that the server does not know is ApiUnavailable.
@@ -104,7 +103,6 @@ class Client {
 
   Transport& transport_;
   const Settings settings_;
-  const std::stop_token stop_;
 };
 
 }  // namespace muster::kube

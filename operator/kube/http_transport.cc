@@ -134,6 +134,7 @@ class HttpTransport::Impl {
   Response send(const Request& request);
   StreamEnd stream(const Request& request, const OnLine& on_line, const std::stop_token& cancel);
   void shut_down();
+  std::stop_token down() const { return down_.get_token(); }
 
  private:
   using ExchangePtr = std::shared_ptr<Exchange>;
@@ -146,28 +147,25 @@ class HttpTransport::Impl {
   StreamEnd read_head(Exchange& exchange, const Request& request, bool& stale);
   StreamEnd read_lines(Exchange& exchange, const OnLine& on_line);
   void count(const Request& request, int status);
-  bool down() {
-    const std::lock_guard lock(mutex_);
-    return down_;
-  }
+  bool is_down() const { return down_.stop_requested(); }
 
   const Settings settings_;
   Credentials& credentials_;
   HttpClients clients_;
   prometheus::Family<prometheus::Counter>& requests_;
 
+  std::stop_source down_;
   std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   std::set<ExchangePtr> live_;  // until the last task of each has ended
   int in_flight_ = 0;
-  bool down_ = false;
 };
 
 bool HttpTransport::Impl::wait_turn(Clock::time_point until) {
   std::unique_lock lock(mutex_);
   const bool got = changed_.wait_until(
-      lock, until, [this] { return down_ || in_flight_ < settings_.in_flight; });
-  if (!got || down_) return false;
+      lock, until, [this] { return is_down() || in_flight_ < settings_.in_flight; });
+  if (!got || is_down()) return false;
   ++in_flight_;
   return true;
 }
@@ -195,7 +193,7 @@ HttpTransport::Impl::ExchangePtr HttpTransport::Impl::begin(const Request& reque
   *holder = exchange;
   {
     const std::lock_guard lock(mutex_);
-    if (down_) return nullptr;
+    if (is_down()) return nullptr;
     live_.insert(exchange);
   }
   exchange->begin(streamed ? *clients.streams : *clients.calls, message);
@@ -247,16 +245,16 @@ Response HttpTransport::Impl::attempts(const Request& request, Clock::time_point
     if (!stale) count(request, response.status);
     const bool again = stale ? tries <= settings_.in_flight
                              : response.phase == Phase::connecting && !response.sent && spare-- > 0;
-    if (!again || Clock::now() >= until || down()) return response;
+    if (!again || Clock::now() >= until || is_down()) return response;
   }
 }
 
 Response HttpTransport::Impl::send(const Request& request) {
   const Clock::time_point until = Clock::now() + request.deadline;
   if (!wait_turn(until)) {
-    return unsent(down() ? kShuttingDown
-                         : "no turn within " + std::to_string(request.deadline.count()) +
-                               " ms: other calls of " + clients_.host() + " take too long");
+    return unsent(is_down() ? kShuttingDown
+                            : "no turn within " + std::to_string(request.deadline.count()) +
+                                  " ms: other calls of " + clients_.host() + " take too long");
   }
   const std::unique_ptr<Impl, void (*)(Impl*)> turn(this, [](Impl* impl) { impl->leave_turn(); });
   Response response = attempts(request, until);
@@ -338,10 +336,10 @@ StreamEnd HttpTransport::Impl::stream(const Request& request, const OnLine& on_l
 }
 
 void HttpTransport::Impl::shut_down() {
+  down_.request_stop();
   std::set<ExchangePtr> live;
   {
     const std::lock_guard lock(mutex_);
-    down_ = true;
     live = live_;
     changed_.notify_all();
   }
@@ -364,6 +362,10 @@ StreamEnd HttpTransport::stream(const Request& request, const OnLine& on_line,
 
 void HttpTransport::shut_down() {
   impl_->shut_down();
+}
+
+std::stop_token HttpTransport::down() const {
+  return impl_->down();
 }
 
 }  // namespace muster::kube

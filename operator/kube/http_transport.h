@@ -32,8 +32,9 @@ class HttpTransport final : public Transport {
   StreamEnd stream(const Request& request, const OnLine& on_line,
                    const std::stop_token& cancel) override;
 
-  // From now on every call fails at once, and those under way end.
+  // From now on every call fails at once, and those under way end. Thread-safe.
   void shut_down();
+  std::stop_token down() const override;
 
  private:
   class Impl;

@@ -17,6 +17,7 @@ class LeaderTransport final : public Transport {
   Response send(const Request& request) override;
   StreamEnd stream(const Request& request, const OnLine& on_line,
                    const std::stop_token& cancel) override;
+  std::stop_token down() const override { return transport_.down(); }
 
  private:
   Transport& transport_;

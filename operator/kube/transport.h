@@ -76,6 +76,9 @@ class Transport {
   using OnLine = std::function<void(std::string_view line)>;
   virtual StreamEnd stream(const Request& request, const OnLine& on_line,
                            const std::stop_token& cancel) = 0;
+
+  // Requested when it is shut down, from when on no call succeeds: nobody need pause for one.
+  virtual std::stop_token down() const = 0;
 };
 
 }  // namespace muster::kube

@@ -82,6 +82,8 @@ class Gate : public Transport {
     end.error = "the gate is closed";
     return end;
   }
+  std::stop_token down() const override { return transport_.down(); }
+
   std::atomic<bool> closed = false;
   std::atomic<int> watches = 0;
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
 #include <thread>
 
 #include "tests/unit/operator/kube/fake_transport.h"
@@ -239,7 +240,7 @@ TEST(Client, ComesAgainWhenTheServerSaysWhen) {
   EXPECT_EQ(calls, 3);
 }
 
-TEST(Client, DoesNotWaitBeyondItsDeadlineNorWhenStopped) {
+TEST(Client, DoesNotWaitBeyondItsDeadline) {
   FakeTransport transport([](const Request&) {
     Response busy = refusal(429, "TooManyRequests", "later");
     busy.retry_after = std::chrono::seconds(3600);
@@ -252,16 +253,24 @@ TEST(Client, DoesNotWaitBeyondItsDeadlineNorWhenStopped) {
     EXPECT_EQ(error.status().retry_after, std::chrono::seconds(3600));
   }
   EXPECT_EQ(transport.requests().size(), 1U);
+}
 
-  std::stop_source stop;
-  stop.request_stop();
-  FakeTransport soon([](const Request&) {
+TEST(Client, EndsItsPauseWhenTheTransportIsShutDown) {
+  std::promise<void> asked;
+  FakeTransport transport([&](const Request&) {
     Response busy = refusal(429, "TooManyRequests", "later");
-    busy.retry_after = std::chrono::seconds(1);
+    busy.retry_after = std::chrono::hours(1);
+    asked.set_value();
     return busy;
   });
-  EXPECT_THROW(Client(soon, {}, stop.get_token()).create(pods(), kPodObject), ApiUnavailable);
-  EXPECT_EQ(soon.requests().size(), 1U);
+  const auto created = std::async(std::launch::async, [&] {
+    const Client patient(transport, {std::chrono::hours(2)});
+    EXPECT_THROW(patient.create(pods(), kPodObject), ApiUnavailable);
+  });
+  asked.get_future().wait();
+  transport.shut_down();
+  created.wait();
+  EXPECT_EQ(transport.requests().size(), 1U);
 }
 
 }  // namespace

@@ -36,6 +36,7 @@ class FakeApiServer final : public Transport {
 
   Response send(const Request& request) override;
   StreamEnd stream(const Request&, const OnLine&, const std::stop_token&) override { return {}; }
+  std::stop_token down() const override { return {}; }
 
   // What users and others do, without a request. An object is of {apiVersion, kind, metadata, ...}.
   void put(Json object);

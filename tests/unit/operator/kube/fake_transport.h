@@ -3,6 +3,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,9 @@ class FakeTransport : public Transport {
     return on_stream_(request, on_line, cancel);
   }
 
+  std::stop_token down() const override { return down_.get_token(); }
+  void shut_down() { down_.request_stop(); }
+
   std::vector<Request> requests() const {
     const std::lock_guard lock(mutex_);
     return requests_;
@@ -43,6 +47,7 @@ class FakeTransport : public Transport {
 
   const OnSend on_send_;
   const OnStream on_stream_;
+  std::stop_source down_;
   mutable std::mutex mutex_;
   std::vector<Request> requests_;
 };
