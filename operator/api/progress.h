@@ -5,8 +5,9 @@
 namespace muster::api {
 
 // What status.progress takes of a replica's answer to /progress: the fields that the schema has,
-// where they are as it says. The rest, and all of what is no object, is left out: an image of a
-// user's own may answer anything, and must not make a status that the API server refuses. Null
+// where they are as it says and their numbers between -2^63 and 2^63. The rest, and all of what is
+// no object, is left out: an image of a user's own may answer anything, and must not make a status
+// that the API server refuses, or gives back as a number that not everybody can read. Null
 // where nothing is left. Members come sorted by name, as the API server gives them back: a status
 // that was written and one that was read are then the same.
 Json progress_of(const Json& answer);

@@ -90,16 +90,6 @@ bool digits(const std::string& text, size_t from, size_t length, int& number) {
   return true;
 }
 
-// ".25" at `at` as 250 milliseconds; moves `at` past it.
-int fraction(const std::string& text, size_t& at) {
-  int number = 0, scale = 100;
-  if (at >= text.size() || text[at] != '.') return 0;
-  for (++at; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at, scale /= 10) {
-    number += (text[at] - '0') * scale;
-  }
-  return number;
-}
-
 }  // namespace
 
 const Condition* JobStatus::find(const std::string& type) const {
@@ -130,6 +120,15 @@ std::string format_time(Time time) {
   return text;
 }
 
+std::chrono::nanoseconds parse_fraction(std::string_view text, size_t& at) {
+  int64_t number = 0, scale = 100'000'000;
+  if (at >= text.size() || text[at] != '.') return {};
+  for (++at; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at, scale /= 10) {
+    number += (text[at] - '0') * scale;
+  }
+  return std::chrono::nanoseconds(number);
+}
+
 std::optional<Time> parse_time(const std::string& text) {
   int year, month, day, hour, minute, second;
   if (!digits(text, 0, 4, year) || !digits(text, 5, 2, month) || !digits(text, 8, 2, day) ||
@@ -143,12 +142,12 @@ std::optional<Time> parse_time(const std::string& text) {
                                          std::chrono::month(static_cast<unsigned>(month)),
                                          std::chrono::day(static_cast<unsigned>(day))};
   size_t at = 19;
-  const int thousandths = fraction(text, at);
+  const auto fraction = std::chrono::floor<milliseconds>(parse_fraction(text, at));
   if (!date.ok() || hour > 23 || minute > 59 || second > 60 || text.substr(at) != "Z") {
     return std::nullopt;
   }
   return std::chrono::sys_days(date) + std::chrono::hours(hour) + std::chrono::minutes(minute) +
-         std::chrono::seconds(second) + milliseconds(thousandths);
+         std::chrono::seconds(second) + fraction;
 }
 
 Json to_json(const JobStatus& status) {

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "operator/api/training_job.h"
 
@@ -14,6 +16,9 @@ JobStatus to_job_status(const Json& value);
 // Kubernetes' times without a fraction too; nothing for other text.
 std::string format_time(Time time);
 std::optional<Time> parse_time(const std::string& text);
+// The fraction of a second that stands at `at`, such as ".25", and 0 for anything else; moves `at`
+// past it. Digits beyond nanoseconds say nothing.
+std::chrono::nanoseconds parse_fraction(std::string_view text, size_t& at);
 
 // The wall clock's.
 Time wall_time();

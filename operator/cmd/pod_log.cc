@@ -16,16 +16,6 @@ namespace {
 constexpr int64_t kSecond = 1'000'000'000;
 constexpr auto kDeadline = std::chrono::seconds(60);  // of a log that is not followed
 
-// ".25" at `at` as nanoseconds; moves `at` past it.
-int64_t fraction(std::string_view text, size_t& at) {
-  int64_t number = 0, scale = kSecond / 10;
-  if (at >= text.size() || text[at] != '.') return 0;
-  for (++at; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at, scale /= 10) {
-    number += (text[at] - '0') * scale;
-  }
-  return number;
-}
-
 // "Z" or "+01:00", in seconds.
 std::optional<int64_t> offset(const std::string& zone) {
   if (zone == "Z") return 0;
@@ -45,7 +35,7 @@ std::optional<int64_t> log_time(std::string_view text) {
   const auto whole = api::parse_time(std::string(text.substr(0, kWhole)) + "Z");
   if (!whole) return std::nullopt;
   size_t at = kWhole;
-  const int64_t rest = fraction(text, at);
+  const int64_t rest = api::parse_fraction(text, at).count();
   const std::optional<int64_t> zone = offset(std::string(text.substr(at)));
   if (!zone) return std::nullopt;
   const auto seconds = std::chrono::floor<std::chrono::seconds>(*whole).time_since_epoch().count();

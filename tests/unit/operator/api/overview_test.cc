@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <limits>
+
 #include "operator/api/progress.h"
 
 namespace muster::api {
@@ -79,6 +82,20 @@ TEST(Progress, LeavesOutWhatTheApiServerWouldRefuse) {
                                   {"lastCheckpointStep", 1e300},
                                   {"goodput", 1}});
   EXPECT_EQ(taken, (Json{{"goodput", 1}}));
+}
+
+// 1e20 comes back from the API server as an integer of 21 digits.
+TEST(Progress, LeavesOutNumbersThatNotEverybodyCanReadBack) {
+  const double most = 9223372036854774784.0;  // the double before 2^63
+  const Json taken = progress_of({{"etaSeconds", 1e20},
+                                  {"examplesPerSecond", std::numeric_limits<double>::infinity()},
+                                  {"goodput", std::numeric_limits<double>::quiet_NaN()},
+                                  {"lastCheckpointStep", std::numeric_limits<uint64_t>::max()},
+                                  {"metrics", {{"accuracy", 0.5}, {"perplexity", -1e20}}},
+                                  {"step", std::numeric_limits<int64_t>::max()}});
+  EXPECT_EQ(taken, (Json{{"step", std::numeric_limits<int64_t>::max()}}));
+  EXPECT_EQ(progress_of({{"etaSeconds", most}}), (Json{{"etaSeconds", most}}));
+  EXPECT_TRUE(progress_of({{"etaSeconds", std::numeric_limits<uint64_t>::max()}}).is_null());
 }
 
 }  // namespace
