@@ -23,7 +23,6 @@ struct ApiStatus {
   bool not_found() const { return code == 404 && reason == "NotFound"; }
   bool already_exists() const { return code == 409 && reason == "AlreadyExists"; }
   bool conflict() const { return code == 409 && reason != "AlreadyExists"; }
-  bool gone() const { return code == 410; }
 };
 
 // What both kinds of error of the API have; catch it to look at the status, whatever the kind.
@@ -37,15 +36,15 @@ class ApiError {
   ApiStatus status_;
 };
 
-// May succeed later: no answer, 401, 403 (quota, a role to be granted), 404, 408, 409, 410, 429,
-// 5xx.
+// May succeed later: no answer, one that came mangled, 401, 403 (quota, a role to be granted), 404,
+// 408, 409, 410, 429, 5xx.
 class ApiUnavailable : public Unavailable, public ApiError {
  public:
   ApiUnavailable(const std::string& what, ApiStatus status)
       : Unavailable(what), ApiError(std::move(status)) {}
 };
 
-// The request itself is wrong: 400, 405, 413, 415, 422, a redirect, an answer that is no JSON.
+// The request itself is wrong: 400, 405, 413, 415, 422, a redirect.
 class ApiInvalid : public Invalid, public ApiError {
  public:
   ApiInvalid(const std::string& what, ApiStatus status)

@@ -8,6 +8,7 @@
 #include "common/error.h"
 #include "common/json.h"
 #include "operator/api/status.h"
+#include "operator/kube/json_parts.h"
 
 namespace muster::kube {
 
@@ -64,16 +65,13 @@ std::map<std::string, std::string> texts_by_key(Element value) {
 }
 
 void read_owner(Element value, ObjectMeta& meta) {
-  std::string uid, name;
+  std::string uid;
   bool controls = false;
   each_field(value, [&](std::string_view key, Element one) {
     if (key == "uid") uid = text(one);
-    if (key == "name") name = text(one);
     if (key == "controller") controls = truth(one);
   });
-  if (!controls) return;
-  meta.owner_uid = uid;
-  meta.owner_name = name;
+  if (controls) meta.owner_uid = uid;
 }
 
 ObjectMeta read_meta(Element value) {
@@ -107,7 +105,6 @@ void read_state(Element value, ContainerStatus& status) {
       if (key == "startedAt") status.started = time(one);
       if (key == "finishedAt") status.finished = time(one);
       if (key == "exitCode") status.exit_code = small_number(one);
-      if (key == "signal") status.signal = small_number(one);
     });
   });
 }
@@ -123,9 +120,7 @@ ContainerStatus read_container_status(Element value) {
     if (key == "lastState") read_state(one, last);
   });
   status.last_exit_code = last.exit_code;
-  status.last_reason = std::move(last.reason);
   status.last_message = std::move(last.message);
-  status.last_finished = last.finished;
   return status;
 }
 
@@ -145,12 +140,6 @@ void read_pod_spec(Element value, Pod& pod) {
   each_field(value, [&](std::string_view key, Element one) {
     if (key == "nodeName") pod.node = text(one);
     if (key == "restartPolicy") pod.restart_policy = text(one);
-    if (key != "containers") return;
-    each_item(one, [&](Element container) {
-      each_field(container, [&](std::string_view field, Element name) {
-        if (field == "name") pod.containers.push_back(text(name));
-      });
-    });
   });
 }
 
@@ -163,7 +152,6 @@ void read_pod_status(Element value, Pod& pod) {
     if (key == "reason") pod.reason = text(one);
     if (key == "message") pod.message = text(one);
     if (key == "podIP") pod.ip = text(one);
-    if (key == "startTime") pod.started = time(one);
     if (key == "containerStatuses") statuses(one, pod.container_statuses);
     if (key == "initContainerStatuses") statuses(one, pod.init_container_statuses);
     if (key == "conditions") {
@@ -183,11 +171,6 @@ void read(Element value, Pod& pod) {
 void read(Element value, Service& service) {
   each_field(value, [&](std::string_view key, Element one) {
     if (key == "metadata") service.meta = read_meta(one);
-    if (key != "spec") return;
-    each_field(one, [&](std::string_view field, Element part) {
-      if (field == "clusterIP") service.cluster_ip = text(part);
-      if (field == "selector") service.selector = texts_by_key(part);
-    });
   });
 }
 
@@ -213,36 +196,91 @@ void read(Element value, WholeObject& object) {
   });
 }
 
-ApiStatus read_status(Element value) {
+ApiStatus read_status(std::string_view json) {
   Response response;
-  response.body = simdjson::minify(value);
-  response.status = static_cast<int>(integer_or(Json::parse(response.body), "code", 500));
+  response.body = json;
+  const Json status = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  response.status = static_cast<int>(integer_or(status, "code", 500));
   return status_of(response);
 }
 
-EventType event_type(std::string_view name) {
-  if (name == "ADDED") return EventType::added;
-  if (name == "MODIFIED") return EventType::modified;
-  if (name == "DELETED") return EventType::deleted;
-  if (name == "BOOKMARK") return EventType::bookmark;
-  if (name == "ERROR") return EventType::error;
+// Of its text, quotes and all.
+EventType event_type(std::string_view text) {
+  if (text == R"("ADDED")") return EventType::added;
+  if (text == R"("MODIFIED")") return EventType::modified;
+  if (text == R"("DELETED")") return EventType::deleted;
+  if (text == R"("BOOKMARK")") return EventType::bookmark;
+  if (text == R"("ERROR")") return EventType::error;
   throw Unavailable(
-      "expected a watch event of type ADDED, MODIFIED, DELETED, BOOKMARK or ERROR, "
-      "found '" +
-      std::string(name.substr(0, 40)) + "'");
+      "expected a watch event of type ADDED, MODIFIED, DELETED, BOOKMARK or ERROR, found " +
+      (text.empty() ? "none" : std::string(text.substr(0, 40))));
 }
 
-// Runs `use` on the value that `text` is.
-template <class Use>
-auto decode(std::string_view json, const char* expected, const Use& use) {
+std::vector<JsonPart> parts(std::string_view json, const std::string& expected) {
   try {
-    simdjson::dom::parser parser;
-    return use(Element(parser.parse(json.data(), json.size())));
-  } catch (const simdjson::simdjson_error& error) {
-    throw Unavailable(std::string("expected ") + expected + ", found " +
-                      std::to_string(json.size()) + " bytes of something else: " + error.what());
-  } catch (const Json::exception& error) {
-    throw Unavailable(std::string("expected ") + expected + ": " + error.what());
+    return parts_of(json);
+  } catch (const Unavailable& error) {
+    throw Unavailable("expected " + expected + ", found no JSON: " + error.what());
+  }
+}
+
+// Reads one text after the other.
+class Decoder {
+ public:
+  // What `use` makes of the value that `json` is.
+  template <class Use>
+  auto decode(std::string_view json, const char* expected, const Use& use) {
+    try {
+      return use(parse(json));
+    } catch (const simdjson::simdjson_error& error) {
+      throw Unavailable(std::string("expected ") + expected + ", found " +
+                        std::to_string(json.size()) + " bytes of something else: " + error.what());
+    }
+  }
+
+  template <class T>
+  T object(std::string_view json) {
+    return decode(json, "an object", [](Element value) {
+      T object;
+      read(value, object);
+      return object;
+    });
+  }
+
+  // Of an object that cannot be read as a whole.
+  ObjectMeta meta_of_object(std::string_view json) {
+    for (const JsonPart& part : parts(json, "an object")) {
+      if (part.key == "metadata") return decode(part.text, "an object's metadata", read_meta);
+    }
+    return {};
+  }
+
+ private:
+  Element parse(std::string_view json) {
+    Element value;
+    const auto error = parser_.parse(json.data(), json.size()).get(value);
+    if (!error) return value;
+    const std::string plain = with_large_integers_as_doubles(json);
+    if (plain.size() == json.size()) throw simdjson::simdjson_error(error);
+    return parser_.parse(plain);
+  }
+
+  simdjson::dom::parser parser_;
+};
+
+template <class T>
+void read_item(Decoder& decoder, std::string_view json, ListPage<T>& page) {
+  try {
+    page.items.push_back(decoder.object<T>(json));
+    return;
+  } catch (const Unavailable& error) {
+    page.unread.push_back({"", error.what()});
+  }
+  try {
+    const ObjectMeta meta = decoder.meta_of_object(json);
+    if (!meta.name.empty()) page.unread.back().key = meta.key();
+  } catch (const Unavailable&) {
+    // Nobody can say whose it is.
   }
 }
 
@@ -250,54 +288,59 @@ auto decode(std::string_view json, const char* expected, const Use& use) {
 
 template <class T>
 ListPage<T> decode_list(std::string_view json) {
-  return decode(json, "a list of objects", [](Element value) {
-    ListPage<T> page;
-    bool listed = false;
-    each_field(value, [&](std::string_view key, Element one) {
-      if (key == "metadata") {
-        each_field(one, [&](std::string_view field, Element part) {
-          if (field == "resourceVersion") page.resource_version = text(part);
-          if (field == "continue") page.next = text(part);
+  Decoder decoder;
+  ListPage<T> page;
+  bool listed = false;
+  for (const JsonPart& part : parts(json, "a list of objects")) {
+    if (part.key == "metadata") {
+      decoder.decode(part.text, "a list's metadata", [&](Element value) {
+        each_field(value, [&](std::string_view field, Element one) {
+          if (field == "resourceVersion") page.resource_version = text(one);
+          if (field == "continue") page.next = text(one);
         });
-      }
-      if (key != "items") return;
-      listed = true;
-      each_item(one, [&](Element item) { read(item, page.items.emplace_back()); });
-    });
-    if (!listed || page.resource_version.empty()) {
-      throw Unavailable("expected a list of objects with items and a resourceVersion");
+      });
     }
-    return page;
-  });
+    if (part.key != "items") continue;
+    listed = part.text == "null" || part.text.starts_with('[');
+    if (!part.text.starts_with('[')) continue;
+    for (const JsonPart& item : parts(part.text, "items")) read_item(decoder, item.text, page);
+  }
+  if (!listed || page.resource_version.empty()) {
+    throw Unavailable("expected a list of objects with items and a resourceVersion");
+  }
+  return page;
 }
 
 template <class T>
 WatchEvent<T> decode_event(std::string_view line) {
-  return decode(line, "a watch event", [](Element value) {
-    WatchEvent<T> event;
-    event.type = event_type(std::string_view(value["type"]));
-    const Element object = value["object"];
-    if (event.type == EventType::error) {
-      event.status = read_status(object);
-    } else {
-      read(object, event.object);
-      const ObjectMeta& meta = event.object.meta;
-      if (meta.resource_version.empty() ||
-          (event.type != EventType::bookmark && meta.name.empty())) {
-        throw Unavailable("expected a watch event of an object with name and resourceVersion");
-      }
-    }
+  std::string_view type, object;
+  for (const JsonPart& part : parts(line, "a watch event")) {
+    if (part.key == "type") type = part.text;
+    if (part.key == "object") object = part.text;
+  }
+  WatchEvent<T> event;
+  event.type = event_type(type);
+  if (event.type == EventType::error) {
+    event.status = read_status(object);
     return event;
-  });
+  }
+  Decoder decoder;
+  try {
+    event.object = decoder.object<T>(object);
+  } catch (const Unavailable& error) {
+    event.unread = error.what();
+    event.object.meta = decoder.meta_of_object(object);
+  }
+  const ObjectMeta& meta = event.object.meta;
+  if (meta.resource_version.empty() || (event.type != EventType::bookmark && meta.name.empty())) {
+    throw Unavailable("expected a watch event of an object with name and resourceVersion");
+  }
+  return event;
 }
 
 template <class T>
 T decode_object(std::string_view json) {
-  return decode(json, "an object", [](Element value) {
-    T object;
-    read(value, object);
-    return object;
-  });
+  return Decoder().object<T>(json);
 }
 
 template ListPage<Pod> decode_list<Pod>(std::string_view);

@@ -24,8 +24,7 @@ struct ObjectMeta {
   std::optional<Time> deleted;  // deletionTimestamp: asked to leave, gone at the latest then
   std::map<std::string, std::string> labels;
   std::vector<std::string> finalizers;
-  std::string owner_uid;   // of the controller among the owners; "" if none
-  std::string owner_name;  // its name
+  std::string owner_uid;  // of the controller among the owners; "" if none
   // "<namespace>/<name>".
   std::string key() const { return name_space + "/" + name; }
   std::string label(const std::string& key) const;  // "" where there is none
@@ -40,13 +39,10 @@ struct ContainerStatus {
   std::string reason;            // of waiting or terminated: CrashLoopBackOff, OOMKilled, ...
   std::string message;           // its end: a terminated container's last words
   std::optional<int> exit_code;  // of `terminated`
-  std::optional<int> signal;     // of `terminated`
   std::optional<Time> started, finished;
   // How it ended before it was restarted last.
   std::optional<int> last_exit_code;
-  std::string last_reason;
   std::string last_message;
-  std::optional<Time> last_finished;
 };
 
 struct PodCondition {
@@ -65,8 +61,6 @@ struct Pod {
   std::string phase;   // Pending, Running, Succeeded, Failed, Unknown
   std::string reason;  // Evicted, NodeLost, ...
   std::string message;
-  std::optional<Time> started;
-  std::vector<std::string> containers;  // of the spec, in order
   std::vector<PodCondition> conditions;
   std::vector<ContainerStatus> container_statuses;
   std::vector<ContainerStatus> init_container_statuses;
@@ -75,8 +69,6 @@ struct Pod {
 
 struct Service {
   ObjectMeta meta;
-  std::string cluster_ip;  // "None": headless
-  std::map<std::string, std::string> selector;
 };
 
 // An object kept whole, but for metadata.managedFields: a TrainingJob. As text, for there may be

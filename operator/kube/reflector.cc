@@ -29,6 +29,13 @@ ApiStatus refusal(const StreamEnd& end) {
   return status_of(response);
 }
 
+// The server has begun to answer and did not come to an end, or could not: as when it is too much.
+bool may_be_too_much(const Response& response) {
+  if (response.status == 0)
+    return response.phase == Phase::answering || response.phase == Phase::reading;
+  return response.status == 413 || response.status == 500 || response.status == 504;
+}
+
 // The place to go on from is forgotten by the server, or was never one of its own.
 bool is_expired(const ApiStatus& status) {
   return status.code == 410 || status.reason == "Expired" || status.reason == "Gone";
@@ -47,12 +54,13 @@ Reflector::Reflector(Transport& transport, Mirror& mirror, Settings settings, Re
       settings_(std::move(settings)),
       report_(std::move(report)),
       wait_(std::move(wait)),
-      random_(std::move(random)) {}
+      random_(std::move(random)),
+      page_(settings_.page) {}
 
 void Reflector::run(const std::stop_token& stop) {
-  while (!stop.stop_requested()) {
+  while (!stop.stop_requested() && !transport_.down().stop_requested()) {
     const Outcome outcome = resource_version_.empty() ? list(stop) : watch(stop);
-    if (stop.stop_requested()) return;
+    if (stop.stop_requested() || transport_.down().stop_requested()) return;
     if (outcome.relist) resource_version_.clear();
     if (outcome.progress) failures_ = 0;
     milliseconds pause(0);
@@ -75,7 +83,11 @@ milliseconds Reflector::pause_after(const Outcome& outcome) {
   for (int i = 0; i < failures_ && pause < settings_.longest_pause; ++i) pause *= 2;
   ++failures_;
   pause = std::min(pause, settings_.longest_pause);
-  if (outcome.retry_after) pause = std::max<milliseconds>(pause, *outcome.retry_after);
+  if (outcome.retry_after) {
+    const milliseconds asked_for =
+        std::min<milliseconds>(*outcome.retry_after, settings_.longest_retry_after);
+    pause = std::max(pause, asked_for);
+  }
   return pause + milliseconds(random_() % (pause.count() / 2 + 1));
 }
 
@@ -94,30 +106,42 @@ Reflector::Outcome Reflector::list(const std::stop_token& stop) {
   Mirror::Page page;
   do {
     Request request = this->request();
-    if (!whole_list_) request.query.emplace_back("limit", std::to_string(settings_.page));
+    if (!whole_list_) request.query.emplace_back("limit", std::to_string(page_));
     if (!page.next.empty()) request.query.emplace_back("continue", page.next);
     const Response response = transport_.send(request);
     if (stop.stop_requested()) return {};
-    if (response.status != 200) {
-      const ApiStatus status = status_of(response);
-      // Pages that expire while they are read would do so again: at once, then.
-      if (is_expired(status) && !page.next.empty()) whole_list_ = true;
-      return failure(what + describe(status), status.retry_after);
-    }
+    if (response.status != 200) return list_failure(what, response, page.next.empty());
     try {
       page = mirror_.add_page(response.body);
     } catch (const Unavailable& error) {
+      ask_for_less();
       return failure(what + error.what());
     }
+    for (const std::string& unread : page.unread) report_(what + unread, milliseconds(0));
   } while (!page.next.empty());
   mirror_.end_list();
   malloc_trim(0);  // the texts were many times what is kept of them
   whole_list_ = false;
+  page_ = std::min(2 * page_, settings_.page);
   resource_version_ = page.resource_version;
   synced_ = true;
   Outcome outcome;
   outcome.progress = true;
   return outcome;
+}
+
+Reflector::Outcome Reflector::list_failure(const std::string& what, const Response& response,
+                                           bool first_page) {
+  const ApiStatus status = status_of(response);
+  // Pages that expire while they are read would do so again: at once, then.
+  if (is_expired(status) && !first_page) whole_list_ = true;
+  if (may_be_too_much(response)) ask_for_less();
+  return failure(what + describe(status), status.retry_after);
+}
+
+void Reflector::ask_for_less() {
+  if (!whole_list_) page_ = std::max(1, page_ / 2);
+  whole_list_ = false;
 }
 
 Request Reflector::watch_request() const {
@@ -150,6 +174,7 @@ Reflector::Outcome Reflector::watch(const std::stop_token& stop) {
           }
           came = true;
           resource_version_ = seen.resource_version;
+          if (!seen.unread.empty()) report_(what + seen.unread, milliseconds(0));
         },
         stop);
   } catch (const Unavailable& unreadable) {

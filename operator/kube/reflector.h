@@ -22,12 +22,14 @@ class Reflector {
     Resource resource;
     std::string name_space;      // empty: all
     std::string label_selector;  // "muster.dev/job"
-    int page = 500;
+    int page = 500;              // objects, or as many fewer as an answer can hold
     // A watch is asked to end after a time between these two, so that the load of many spreads.
     std::chrono::seconds shortest_watch{300}, longest_watch{600};
     std::chrono::milliseconds first_pause{100}, longest_pause{10'000};
+    std::chrono::milliseconds longest_retry_after{60'000};  // of what a server asks for
   };
-  // What became of a round that did not end as it should: "list of pods: 403 Forbidden: ...".
+  // What became of a round that did not end as it should: "list of pods: 403 Forbidden: ..."; or,
+  // with no pause, what was passed over since it cannot be read.
   using Report = std::function<void(const std::string& trouble, std::chrono::milliseconds pause)>;
   // Waits, or returns false at once when asked to stop. A test's does not wait.
   using Wait = std::function<bool(std::chrono::milliseconds, const std::stop_token&)>;
@@ -36,7 +38,7 @@ class Reflector {
   Reflector(Transport& transport, Mirror& mirror, Settings settings, Report report, Wait wait,
             std::function<uint64_t()> random);
 
-  // Until `stop`. On a thread of the caller's.
+  // Until `stop`, or until the transport is shut down. On a thread of the caller's.
   void run(const std::stop_token& stop);
 
   // A first list is complete: what is in the mirror is what the server had.
@@ -61,6 +63,8 @@ class Reflector {
   Request request() const;
   Request watch_request() const;
   Outcome list(const std::stop_token& stop);
+  Outcome list_failure(const std::string& what, const Response& response, bool first_page);
+  void ask_for_less();
   Outcome watch(const std::stop_token& stop);
   std::chrono::milliseconds pause_after(const Outcome& outcome);
 
@@ -72,6 +76,7 @@ class Reflector {
   const std::function<uint64_t()> random_;
   std::string resource_version_;  // empty: a list is due
   int failures_ = 0;
+  int page_;                 // halved when an answer was too much, doubled with each list
   bool whole_list_ = false;  // pages expired while they were read: all at once
   std::atomic<bool> synced_ = false;
 };

@@ -14,6 +14,14 @@ bool is_older(std::string_view a, std::string_view b) {
   return a < b;
 }
 
+namespace {
+
+std::string describe(const std::string& key, const std::string& why) {
+  return (key.empty() ? "an object without a name" : key) + " is passed over: " + why;
+}
+
+}  // namespace
+
 template <class T>
 std::string Store<T>::index_of(const T& object) const {
   if (index_label_.empty()) return {};
@@ -132,6 +140,7 @@ void Store<T>::refresh(T object) {
 template <class T>
 void Store<T>::begin_list() {
   listed_.clear();
+  unread_.clear();
 }
 
 template <class T>
@@ -141,13 +150,18 @@ Mirror::Page Store<T>::add_page(std::string_view text) {
     std::string key = object.meta.key();
     listed_.insert_or_assign(std::move(key), std::move(object));
   }
-  return {std::move(page.resource_version), std::move(page.next)};
+  Page seen{std::move(page.resource_version), std::move(page.next), {}};
+  for (const Unread& unread : page.unread) {
+    unread_.insert(unread.key);
+    seen.unread.push_back(describe(unread.key, unread.why));
+  }
+  return seen;
 }
 
 template <class T>
 void Store<T>::end_list() {
   for (const std::string& key : keys()) {
-    if (!listed_.contains(key)) drop(key);
+    if (!listed_.contains(key) && !unread_.contains(key)) drop(key);
   }
   std::map<std::string, T> listed = std::exchange(listed_, {});
   for (auto& [key, object] : listed) put(std::move(object));
@@ -156,11 +170,15 @@ void Store<T>::end_list() {
 template <class T>
 Mirror::Seen Store<T>::apply(std::string_view line) {
   WatchEvent<T> event = decode_event<T>(line);
-  Seen seen{event.type, event.object.meta.resource_version, std::move(event.status)};
-  if (event.type == EventType::added || event.type == EventType::modified) {
-    put(std::move(event.object));
-  } else if (event.type == EventType::deleted) {
+  Seen seen{event.type, event.object.meta.resource_version, std::move(event.status), {}};
+  if (event.type == EventType::deleted) {
     drop(event.object.meta.key());
+  } else if (event.type == EventType::added || event.type == EventType::modified) {
+    if (event.unread.empty()) {
+      put(std::move(event.object));
+    } else {
+      seen.unread = describe(event.object.meta.key(), event.unread);
+    }
   }
   return seen;
 }

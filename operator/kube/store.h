@@ -21,6 +21,7 @@ class Mirror {
   struct Page {
     std::string resource_version;
     std::string next;
+    std::vector<std::string> unread;  // objects that cannot be read, and why: they stay as they are
   };
   // A list begins, goes on page by page, and takes the place of what was there at its end.
   virtual void begin_list() = 0;
@@ -30,7 +31,8 @@ class Mirror {
   struct Seen {
     EventType type;
     std::string resource_version;
-    ApiStatus status;  // of an error
+    ApiStatus status;    // of an error
+    std::string unread;  // as of a page; empty: it was read
   };
   virtual Seen apply(std::string_view line) = 0;
 };
@@ -79,7 +81,9 @@ class Store final : public Mirror {
   mutable std::mutex mutex_;
   std::map<std::string, T> objects_;
   std::map<std::string, std::set<std::string>> index_;  // "<namespace>/<label value>" -> keys
-  std::map<std::string, T> listed_;  // of a list that has not ended; the Reflector's thread only
+  // Of a list that has not ended; the Reflector's thread only.
+  std::map<std::string, T> listed_;
+  std::set<std::string> unread_;  // keys of what is there and cannot be read
 };
 
 // Of two resourceVersions (decimal numbers of any length), is `a` the older one? Others count as

@@ -25,7 +25,8 @@ constexpr std::string_view kOurs[] = {"TF_CONFIG",       "MUSTER_JOB",
                                       "MUSTER_REPLICAS", "MUSTER_STORAGE",
                                       "MUSTER_TRAINING", "MUSTER_HTTP_ADDRESS",
                                       "MUSTER_THREADS",  "MUSTER_REPLICATION",
-                                      "MUSTER_RESTARTS", "MUSTER_RESTARTS_IN_PLACE"};
+                                      "MUSTER_RESTARTS", "MUSTER_RESTARTS_IN_PLACE",
+                                      "MUSTER_POD_IP"};
 
 std::string name_in(const std::string& variable) {
   return variable.substr(0, variable.find('='));

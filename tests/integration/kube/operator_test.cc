@@ -87,17 +87,26 @@ class OperatorTest : public testing::Test {
   }
 
   // A job of one ps, chief, worker and evaluator of an image of the user's own.
-  void submit(const std::string& name, const std::string& image = "tf",
-              const std::string& gang = "none") {
+  static Json manifest(const std::string& name, const std::string& image = "tf") {
     const Json role = {
         {"template", {{"spec", {{"containers", {{{"name", "tensorflow"}, {"image", image}}}}}}}}};
-    const Json job = {{"apiVersion", "muster.dev/v1alpha1"},
-                      {"kind", "TrainingJob"},
-                      {"metadata", {{"name", name}}},
-                      {"spec",
-                       {{"schedulingPolicy", {{"gang", gang}}},
-                        {"replicaSpecs",
-                         {{"ps", role}, {"chief", role}, {"worker", role}, {"evaluator", role}}}}}};
+    return {{"apiVersion", "muster.dev/v1alpha1"},
+            {"kind", "TrainingJob"},
+            {"metadata", {{"name", name}}},
+            {"spec",
+             {{"replicaSpecs",
+               {{"ps", role}, {"chief", role}, {"worker", role}, {"evaluator", role}}}}}};
+  }
+  void submit(const std::string& name, const std::string& image = "tf",
+              const std::string& gang = "none") {
+    Json job = manifest(name, image);
+    job["spec"]["schedulingPolicy"] = {{"gang", gang}};
+    run({"create", "-f", "-"}, job.dump());
+  }
+  // With a field of the worker's pods that no API knows.
+  void submit_with(const std::string& name, Json anything) {
+    Json job = manifest(name);
+    job["spec"]["replicaSpecs"]["worker"]["template"]["spec"]["anything"] = std::move(anything);
     run({"create", "-f", "-"}, job.dump());
   }
 
@@ -197,6 +206,57 @@ TEST_F(OperatorTest, AGangWaitsForItsSchedulerAndSaysSo) {
   ASSERT_TRUE(eventually([&] { return pods().size() == 4; }));
   EXPECT_EQ(run({"get", "podgroup", "mnist", "-o", "jsonpath={.spec.minMember}"}), "4");
   EXPECT_TRUE(eventually([&] { return accepted("status") == "True"; }));
+}
+
+// Whatever a user puts where anything may stand, all other jobs are seen, by a watch and by a list.
+TEST_F(OperatorTest, SeesAllJobsBesideOnesThatAreHardToRead) {
+  const auto accepted = [&](const std::string& job, const std::string& reason) {
+    return eventually([&] {
+      return run({"get", "tj", job, "-o",
+                  "jsonpath={.status.conditions[?(@.type=='Accepted')].reason}"}) == reason;
+    });
+  };
+  const auto raw = [&](const std::string& job) {
+    return run(
+        {"get", "--raw", "/apis/muster.dev/v1alpha1/namespaces/default/trainingjobs/" + job});
+  };
+  submit_with("wide", 1e20);
+  EXPECT_THAT(raw("wide"), HasSubstr("\"anything\":100000000000000000000,"));
+  EXPECT_TRUE(accepted("wide", "InvalidTemplate"));
+  submit("a");
+  EXPECT_TRUE(accepted("a", "Valid"));
+  run({"patch", "tj", "a", "--subresource=status", "--type=merge", "-p",
+       R"({"status": {"progress": {"etaSeconds": 1e20}}})"});
+  EXPECT_THAT(raw("a"), HasSubstr("\"etaSeconds\":100000000000000000000"));
+
+  Json nested = Json::array();
+  for (int depth = 0; depth < 2000; ++depth) nested = Json::array({std::move(nested)});
+  submit_with("deep", std::move(nested));
+  submit("b");
+  EXPECT_TRUE(accepted("b", "Valid"));
+
+  operator_->signal(SIGKILL);
+  operator_->wait();
+  submit_with("wide-too", -1e20);
+  submit("c");
+  start();
+  EXPECT_TRUE(accepted("c", "Valid"));
+  EXPECT_TRUE(accepted("wide-too", "InvalidTemplate"));
+  run_all();
+  wait_for("Running", "a");
+  EXPECT_EQ(pods().size(), 12U);
+}
+
+TEST_F(OperatorTest, TrainsOnNumbersOfAnySize) {
+  const Json job = Json::parse(R"({"apiVersion": "muster.dev/v1alpha1", "kind": "TrainingJob",
+    "metadata": {"name": "steep"}, "spec": {"replicaSpecs": {"chief": {"replicas": 1}},
+      "storage": {"volume": {"persistentVolumeClaim": {"claimName": "shared"}}},
+      "training": {"model": {"name": "linear-regression"}, "batchSize": 10, "epochs": 1,
+        "optimizer": {"name": "sgd", "learningRate": 0.01},
+        "data": {"train": {"syntheticLinear": {"samples": 100, "slope": 1e20}}}}}})");
+  run({"create", "-f", "-"}, job.dump());
+  ASSERT_TRUE(eventually([&] { return pods().size() == 1; }));
+  EXPECT_THAT(pods()[0]["metadata"]["annotations"].dump(), HasSubstr("1e+20"));
 }
 
 TEST_F(OperatorTest, AnotherOneGoesOnWhenItIsKilled) {

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <limits>
+
 #include "operator/api/status.h"
 
 namespace muster::kube {
@@ -43,13 +46,11 @@ TEST(Codec, ReadsWhatDecisionsNeedOfAPod) {
   EXPECT_EQ(pod.meta.label("none"), "");
   EXPECT_EQ(pod.meta.finalizers, std::vector<std::string>{"muster.dev/tracking"});
   EXPECT_EQ(pod.meta.owner_uid, "u9");
-  EXPECT_EQ(pod.meta.owner_name, "mnist");
   EXPECT_EQ(pod.node, "n1");
   EXPECT_EQ(pod.ip, "10.0.0.7");
   EXPECT_EQ(pod.phase, "Failed");
   EXPECT_EQ(pod.reason, "Evicted");
   EXPECT_EQ(pod.message, "low on memory");
-  EXPECT_EQ(pod.containers, (std::vector<std::string>{"trainer", "side"}));
   ASSERT_NE(pod.condition("DisruptionTarget"), nullptr);
   EXPECT_TRUE(pod.condition("DisruptionTarget")->status);
   EXPECT_FALSE(pod.condition("Ready")->status);
@@ -62,7 +63,6 @@ TEST(Codec, ReadsHowContainersEnded) {
   const ContainerStatus& trainer = pod.container_statuses[0];
   EXPECT_EQ(trainer.state, ContainerStatus::State::terminated);
   EXPECT_EQ(trainer.exit_code, 137);
-  EXPECT_EQ(trainer.signal, 9);
   EXPECT_EQ(trainer.reason, "OOMKilled");
   EXPECT_EQ(trainer.message, "last \"words\"");
   EXPECT_EQ(trainer.restarts, 2);
@@ -99,8 +99,7 @@ TEST(Codec, ReadsServices) {
   const auto service = decode_object<Service>(
       R"({"metadata":{"name":"mnist","namespace":"team","labels":null},
           "spec":{"clusterIP":"None","selector":{"muster.dev/current":"true"}}})");
-  EXPECT_EQ(service.cluster_ip, "None");
-  EXPECT_EQ(service.selector.at("muster.dev/current"), "true");
+  EXPECT_EQ(service.meta.key(), "team/mnist");
 }
 
 TEST(Codec, KeepsTrainingJobsWholeButForManagedFields) {
@@ -133,17 +132,68 @@ TEST(Codec, ReadsEventsOfAWatch) {
   const auto error = decode_event<Pod>(
       R"({"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old"}})");
   EXPECT_EQ(error.type, EventType::error);
-  EXPECT_TRUE(error.status.gone());
+  EXPECT_EQ(error.status.code, 410);
   EXPECT_EQ(error.status.message, "too old");
 }
 
+// 1e20, as the API server writes it.
+TEST(Codec, ReadsIntegersThatOnlyDoublesHold) {
+  const std::string spec = R"("spec":{"slope":100000000000000000000,
+      "others":[-100000000000000000000,18446744073709551616,18446744073709551615,
+                -9223372036854775809,-9223372036854775808,"100000000000000000000\\"]})";
+  const std::string job =
+      R"({"metadata":{"name":"line","namespace":"team","resourceVersion":"5"},)" + spec + "}";
+  const auto check = [](const WholeObject& object) {
+    EXPECT_EQ(object.meta.key(), "team/line");
+    const Json value = object.json()["spec"];
+    EXPECT_EQ(value["slope"].get<double>(), 1e20);
+    EXPECT_EQ(value["others"],
+              (Json{-1e20, 18446744073709551616.0, 18446744073709551615U, -9223372036854775808.0,
+                    std::numeric_limits<int64_t>::min(), "100000000000000000000\\"}));
+  };
+  check(decode_object<WholeObject>(job));
+  const auto page = decode_list<WholeObject>(R"({"metadata":{"resourceVersion":"7"},"items":[)" +
+                                             job + R"(,{"metadata":{"name":"other"}}]})");
+  EXPECT_TRUE(page.unread.empty());
+  ASSERT_EQ(page.items.size(), 2U);
+  check(page.items[0]);
+  const auto event = decode_event<WholeObject>(R"({"type":"MODIFIED","object":)" + job + "}");
+  EXPECT_EQ(event.unread, "");
+  check(event.object);
+}
+
+std::string nested(int depth) {
+  const auto levels = static_cast<size_t>(depth);
+  return std::string(levels, '[') + std::string(levels, ']');
+}
+
+TEST(Codec, NamesAnObjectThatCannotBeReadAndReadsTheOthers) {
+  const std::string deep =
+      R"({"spec":)" + nested(5000) +
+      R"(,"metadata":{"name":"deep","namespace":"team","resourceVersion":"5"}})";
+  const auto page = decode_list<WholeObject>(
+      R"({"items":[{"metadata":{"name":"a"}},)" + deep +
+      R"(,{"metadata":{"name":7}},{"metadata":{"name":"b"}}],"metadata":{"resourceVersion":"7"}})");
+  ASSERT_EQ(page.items.size(), 2U);
+  EXPECT_EQ(page.items[0].meta.name, "a");
+  EXPECT_EQ(page.items[1].meta.name, "b");
+  ASSERT_EQ(page.unread.size(), 2U);
+  EXPECT_EQ(page.unread[0].key, "team/deep");
+  EXPECT_NE(page.unread[0].why.find("too deep"), std::string::npos) << page.unread[0].why;
+  EXPECT_EQ(page.unread[1].key, "");
+  const auto event = decode_event<WholeObject>(R"({"type":"DELETED","object":)" + deep + "}");
+  EXPECT_EQ(event.type, EventType::deleted);
+  EXPECT_EQ(event.object.meta.key(), "team/deep");
+  EXPECT_EQ(event.object.meta.resource_version, "5");
+  EXPECT_NE(event.unread, "");
+}
+
 TEST(Codec, WhatIsMangledIsUnavailable) {
-  for (const char* text :
-       {"", "{", "null", "[]", "7", R"({"items":[]})",
-        R"({"items":{},"metadata":{"resourceVersion":"1"}})",
-        R"({"metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":7}}]})",
-        R"({"metadata":{"resourceVersion":"1"},"items":[{"metadata":)",
-        "{\"metadata\":{\"resourceVersion\":\"\xff\"},\"items\":[]}"}) {
+  for (const char* text : {"", "{", "null", "[]", "7", R"({"items":[]})",
+                           R"({"items":{},"metadata":{"resourceVersion":"1"}})",
+                           R"({"items":[],"metadata":{"resourceVersion":1}})",
+                           R"({"metadata":{"resourceVersion":"1"},"items":[{"metadata":)",
+                           "{\"metadata\":{\"resourceVersion\":\"\xff\"},\"items\":[]}"}) {
     EXPECT_THROW(decode_list<Pod>(text), Unavailable) << text;
   }
   for (
@@ -154,8 +204,7 @@ TEST(Codec, WhatIsMangledIsUnavailable) {
        R"({"type":"ADDED","object":{"status":{"containerStatuses":[{"restartCount":99999999999}]}}})"}) {
     EXPECT_THROW(decode_event<Pod>(line), Unavailable) << line;
   }
-  const std::string deep(5000, '[');
-  EXPECT_THROW(decode_list<WholeObject>(deep), Unavailable);
+  EXPECT_THROW(decode_list<WholeObject>(nested(5000)), Unavailable);
 }
 
 }  // namespace

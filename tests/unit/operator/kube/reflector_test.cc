@@ -49,7 +49,7 @@ class ReflectorTest : public ::testing::Test {
     settings.resource = pods();
     settings.name_space = "team";
     settings.label_selector = "muster.dev/job";
-    settings.page = 2;
+    settings.page = page_;
     Reflector reflector(
         transport_, store_, settings,
         [this](const std::string& trouble, milliseconds) { troubles_.push_back(trouble); },
@@ -81,6 +81,13 @@ class ReflectorTest : public ::testing::Test {
     return result;
   }
 
+  std::vector<std::string> lists_asked() const {
+    std::vector<std::string> result = asked();
+    std::erase_if(result, [](const std::string& one) { return !one.starts_with("list"); });
+    return result;
+  }
+
+  int page_ = 2;
   std::deque<Response> lists_;
   std::deque<Watch> watches_;
   uint64_t random_ = 0;
@@ -169,16 +176,19 @@ TEST_F(ReflectorTest, ABrokenWatchGoesOnWhereItWasWithoutAList) {
   EXPECT_THAT(troubles_[3], "watch of pods: 429 slowly");
 }
 
-TEST_F(ReflectorTest, PausesGrowWithChanceUpToALongestAndHonourRetryAfter) {
+TEST_F(ReflectorTest, PausesGrowWithChanceUpToALongestAndHonourRetryAfterUpToAMinute) {
   lists_ = std::deque<Response>(12, refusal(500, "InternalError", "etcd"));
   lists_.push_back(refusal(429, "TooManyRequests", "later"));
-  lists_.back().retry_after = std::chrono::seconds(300);
+  lists_.back().retry_after = std::chrono::seconds(30);
+  lists_.push_back(lists_.back());
+  lists_.back().retry_after = std::chrono::hours(24);
   random_ = 49;
   run();
   EXPECT_EQ(pauses_[0], milliseconds(149));
   EXPECT_EQ(pauses_[1], milliseconds(249));
   EXPECT_EQ(pauses_[11], milliseconds(10'049));
-  EXPECT_EQ(pauses_[12], milliseconds(300'049));
+  EXPECT_EQ(pauses_[12], milliseconds(30'049));
+  EXPECT_EQ(pauses_[13], milliseconds(60'049));
   EXPECT_EQ(troubles_[0], "list of pods: 500 InternalError: etcd");
   EXPECT_FALSE(synced_);
 }
@@ -190,6 +200,71 @@ TEST_F(ReflectorTest, PagesThatExpireAreAskedForAllAtOnce) {
   EXPECT_THAT(asked(), ElementsAre("list limit=2", "list limit=2 continue=more",
                                    "list limit=", "watch from=9"));
   EXPECT_THAT(store_.keys(), ElementsAre("team/b", "team/c"));
+}
+
+TEST_F(ReflectorTest, AnAnswerThatIsTooMuchIsAskedForInHalves) {
+  page_ = 8;
+  const auto too_much = [](Phase phase) {
+    Response response;
+    response.phase = phase;
+    response.error = "more than fits";
+    return response;
+  };
+  lists_ = {too_much(Phase::reading),
+            too_much(Phase::answering),
+            answer(413, "too large"),
+            refusal(504, "Timeout", "too late"),
+            page(pod("a", "1"), "7", "more"),
+            answer(200, "{\"items\":["),
+            page(pod("a", "1"), "7", "more"),
+            page(pod("b", "2"), "7"),
+            page("", "9"),
+            page("", "11"),
+            page("", "13"),
+            page("", "15")};
+  watches_ = std::deque<Watch>(4, Watch{{kExpired}, end(StreamEnd::Reason::closed)});
+  run();
+  EXPECT_THAT(
+      lists_asked(),
+      ElementsAre("list limit=8", "list limit=4", "list limit=2", "list limit=1", "list limit=1",
+                  "list limit=1 continue=more", "list limit=1", "list limit=1 continue=more",
+                  "list limit=2", "list limit=4", "list limit=8", "list limit=8"));
+  EXPECT_EQ(troubles_[0], "list of pods: more than fits");
+}
+
+TEST_F(ReflectorTest, AServerThatIsNotThereOrRefusesIsNotAskedForLess) {
+  Response nobody;
+  nobody.phase = Phase::connecting;
+  lists_ = {nobody, refusal(429, "TooManyRequests", "later"), answer(503, "no backend"),
+            refusal(403, "Forbidden", "no role"), page("", "7")};
+  run();
+  EXPECT_THAT(asked(), ElementsAre("list limit=2", "list limit=2", "list limit=2", "list limit=2",
+                                   "list limit=2", "watch from=7"));
+}
+
+// Neither way may be the only one that is tried for ever.
+TEST_F(ReflectorTest, AllAtOnceThatIsTooMuchIsAskedForInPagesAgain) {
+  Response too_much;
+  too_much.phase = Phase::reading;
+  lists_ = {page(pod("a", "1"), "7", "more"), refusal(410, "Expired", "too old"), too_much,
+            page(pod("b", "2"), "9")};
+  run();
+  EXPECT_THAT(asked(), ElementsAre("list limit=2", "list limit=2 continue=more",
+                                   "list limit=", "list limit=2", "watch from=9"));
+}
+
+TEST_F(ReflectorTest, WhatCannotBeReadIsSaidAndInNobodysWay) {
+  const std::string unreadable =
+      R"({"metadata":{"name":"x","namespace":"team","resourceVersion":"8"},"status":7})";
+  lists_ = {page(pod("a", "1") + "," + unreadable, "7")};
+  watches_ = {{{event("MODIFIED", unreadable), event("ADDED", pod("b", "9"))},
+               end(StreamEnd::Reason::closed)}};
+  run();
+  EXPECT_THAT(asked(), ElementsAre("list limit=2", "watch from=7", "watch from=9"));
+  EXPECT_THAT(store_.keys(), ElementsAre("team/a", "team/b"));
+  EXPECT_THAT(troubles_, ElementsAre(HasSubstr("list of pods: team/x is passed over: "),
+                                     HasSubstr("watch of pods: team/x is passed over: ")));
+  EXPECT_TRUE(pauses_.empty());
 }
 
 TEST_F(ReflectorTest, AnEventThatCannotBeReadIsMadeUpForByAList) {

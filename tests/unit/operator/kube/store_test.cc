@@ -8,6 +8,7 @@ namespace muster::kube {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::StartsWith;
 
 std::string object(const std::string& name, const std::string& version,
                    const std::string& job = "mnist", const std::string& uid = "u") {
@@ -70,6 +71,25 @@ TEST_F(StoreTest, FollowsEvents) {
   EXPECT_EQ(store_.get("team/a"), std::nullopt);
   EXPECT_THAT(changes_, ElementsAre("a ->1", "a 1>2", "a 2>-"));
   EXPECT_TRUE(store_.find("team", "mnist").empty());
+}
+
+TEST_F(StoreTest, WhatCannotBeReadStaysAsItWasUntilItIsDeleted) {
+  list({page(object("a", "1") + "," + object("b", "2"), "5")});
+  changes_.clear();
+  const std::string unreadable =
+      R"({"metadata":{"name":"a","namespace":"team","resourceVersion":"6"},"status":7})";
+  store_.begin_list();
+  EXPECT_THAT(store_.add_page(page(unreadable + "," + object("c", "3"), "6")).unread,
+              ElementsAre(StartsWith("team/a is passed over: expected an object")));
+  store_.end_list();
+  EXPECT_THAT(changes_, ElementsAre("b 2>-", "c ->3"));
+  EXPECT_EQ(store_.get("team/a")->meta.resource_version, "1");
+  const Mirror::Seen seen = store_.apply(event("MODIFIED", unreadable));
+  EXPECT_THAT(seen.unread, StartsWith("team/a is passed over: "));
+  EXPECT_EQ(seen.resource_version, "6");
+  EXPECT_EQ(store_.get("team/a")->meta.resource_version, "1");
+  EXPECT_EQ(store_.apply(event("DELETED", unreadable)).unread, "");
+  EXPECT_EQ(store_.get("team/a"), std::nullopt);
 }
 
 TEST_F(StoreTest, FindsByLabelAsItChanges) {
