@@ -6,11 +6,23 @@
 #include <charconv>
 
 #include "common/error.h"
+#include "common/exit_code.h"
 #include "common/file.h"
+#include "common/json.h"
 
 namespace muster::group {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+constexpr char kOwner[] = "owner.json";
+
+fs::path folder_of(const fs::path& storage, uint64_t generation) {
+  return storage / "generations" / std::to_string(generation);
+}
+
+}  // namespace
 
 uint64_t newest_generation(const fs::path& storage) {
   const fs::path folder = storage / "generations";
@@ -29,7 +41,7 @@ uint64_t newest_generation(const fs::path& storage) {
   return newest;
 }
 
-uint64_t open_generation(const fs::path& storage, uint64_t at_least) {
+uint64_t open_generation(const fs::path& storage, uint64_t at_least, const Owner& owner) {
   if (at_least >= kLastGeneration)
     throw Unavailable("expected a generation below " + std::to_string(kLastGeneration) +
                       " to open the next above, found " + std::to_string(at_least));
@@ -42,11 +54,27 @@ uint64_t open_generation(const fs::path& storage, uint64_t at_least) {
     if (errno != EEXIST) throw WriteError(path.string() + ": cannot open a generation", errno);
   }
   sync_directory(folder);
+  if (!owner.uid.empty()) {
+    const Json text = {{"jobUid", owner.uid}, {"job", owner.job}};
+    write_file_atomically(folder / std::to_string(next) / kOwner, text.dump() + "\n");
+  }
   return next;
 }
 
-void require_newest(const fs::path& storage, uint64_t generation) {
+void require_of_job(const fs::path& storage, uint64_t generation, const Owner& owner) {
+  const fs::path path = folder_of(storage, generation) / kOwner;
+  if (owner.uid.empty() || !fs::exists(path)) return;
+  const Json found = Json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
+  if (string_or(found, "jobUid", owner.uid) == owner.uid) return;
+  throw Invalid("expected " + storage.string() + " to be this job's alone, found that job \"" +
+                    string_or(found, "job", "?") + "\" trains there too (generation " +
+                    std::to_string(generation) + "): give each a volume or folder of its own",
+                kProtocol);
+}
+
+void require_newest(const fs::path& storage, uint64_t generation, const Owner& owner) {
   const uint64_t newest = newest_generation(storage);
+  if (newest > generation) require_of_job(storage, newest, owner);
   if (newest > generation)
     throw Unavailable("generation " + std::to_string(generation) +
                       " of the group was superseded by generation " + std::to_string(newest) +

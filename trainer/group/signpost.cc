@@ -4,11 +4,11 @@
 
 #include <chrono>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <system_error>
 
 #include "common/file.h"
+#include "common/json.h"
 #include "common/log.h"
 #include "common/random.h"
 #include "trainer/group/address.h"
@@ -24,11 +24,6 @@ constexpr char kFile[] = "rendezvous.json";
 constexpr uintmax_t kMostBytes = 4096;
 // Between questions to DNS: gRPC itself would ask ever less often, up to every two minutes.
 constexpr std::chrono::seconds kAskAgain{1};
-
-std::string text_of(const nlohmann::json& posting, const char* name) {
-  const auto found = posting.find(name);
-  return found != posting.end() && found->is_string() ? found->get<std::string>() : "";
-}
 
 class Ways {
  public:
@@ -77,7 +72,7 @@ Signpost::Signpost(const Membership& membership)
   const std::string address = membership.reachable_address();
   if (address == membership.own_address()) return;
   posted_ = Posting{address, std::to_string(random_number())};
-  const nlohmann::json posting = {
+  const Json posting = {
       {"jobUid", job_uid_}, {"address", posted_->address}, {"process", posted_->process}};
   try {
     write_file_atomically(storage_ / kFile, posting.dump() + "\n");
@@ -99,10 +94,9 @@ std::optional<Signpost::Posting> Signpost::read(const std::filesystem::path& sto
   const uintmax_t bytes = std::filesystem::file_size(path, error);
   if (error || bytes > kMostBytes) return std::nullopt;
   try {
-    const auto posting =
-        nlohmann::json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
-    if (!posting.is_object() || text_of(posting, "jobUid") != job_uid) return std::nullopt;
-    Posting result{text_of(posting, "address"), text_of(posting, "process")};
+    const Json posting = Json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
+    if (!posting.is_object() || string_or(posting, "jobUid", "") != job_uid) return std::nullopt;
+    Posting result{string_or(posting, "address", ""), string_or(posting, "process", "")};
     if (!is_address(result.address)) return std::nullopt;
     return result;
   } catch (const std::runtime_error&) {

@@ -5,7 +5,6 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/log.h"
-#include "trainer/group/generations.h"
 
 namespace muster::loop {
 
@@ -118,12 +117,12 @@ checkpoint::Store::Found Checkpointer::save(Task& task) {
   const auto temporary = store_.begin(step);
   try {
     task.snapshot->write(temporary, found.manifest, task.bytes_per_second);
-    group::require_newest(options_.storage, task.manifest.generation);
+    group::require_newest(options_.storage, task.manifest.generation, options_.owner);
     found.directory = store_.publish(temporary, found.manifest);
   } catch (...) {
     store_.discard(temporary);
     // The owner of a newer generation ends what we have begun: no fault of the disk's.
-    group::require_newest(options_.storage, task.manifest.generation);
+    group::require_newest(options_.storage, task.manifest.generation, options_.owner);
     throw;
   }
   found.manifest = checkpoint::Store::read_manifest(found.directory);  // as published: with slices

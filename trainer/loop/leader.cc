@@ -46,6 +46,7 @@ Checkpointer::Options checkpointer_options(const group::Membership& membership,
                                            const Assembly& assembly) {
   Checkpointer::Options options;
   options.storage = membership.storage;
+  options.owner = {membership.uid, membership.job};
   options.when = assembly.spec().checkpoint;
   options.manifest.job_uid = membership.uid;
   options.manifest.model = assembly.spec().model.name;

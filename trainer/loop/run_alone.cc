@@ -24,7 +24,8 @@ std::optional<Ended> train_alone(const group::Membership& membership, Assembly& 
   uint64_t generation = 1;
   if (!membership.storage.empty())
     generation = group::patiently(stop, [&] {
-      return group::open_generation(membership.storage, from ? from->manifest.generation : 0);
+      return group::open_generation(membership.storage, from ? from->manifest.generation : 0,
+                                    {membership.uid, membership.job});
     });
   if (from) {
     leader.recorder().restore(from->manifest.metrics);

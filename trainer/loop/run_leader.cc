@@ -105,6 +105,7 @@ struct Group {
   ps::Coordinator::Setup setup(const group::Membership& membership, const Assembly& assembly) {
     ps::Coordinator::Setup setup;
     setup.storage = membership.storage;
+    setup.owner = {membership.uid, membership.job};
     setup.shards = membership.shards();
     setup.addresses = membership.cluster.ps;
     setup.copies = membership.replication;

@@ -7,7 +7,6 @@
 #include "common/file.h"
 #include "common/log.h"
 #include "trainer/group/backoff.h"
-#include "trainer/group/generations.h"
 #include "trainer/ps/shard_host.h"
 
 namespace muster::ps {
@@ -61,7 +60,8 @@ void Coordinator::advance() {
     case Next::claim:
       require_lead();
       rendezvous_.update(Formation::suspend);
-      return formation_.claimed(group::open_generation(setup_.storage, formation_.above()));
+      return formation_.claimed(
+          group::open_generation(setup_.storage, formation_.above(), setup_.owner));
     case Next::fence:
       store_.fence();
       from_ = "what the shards hold";
@@ -109,9 +109,10 @@ void Coordinator::announce() {
 void Coordinator::require_lead() {
   looked_ = Clock::now();
   const uint64_t newest = group::newest_generation(setup_.storage);
-  if (formation_.superseded_by(newest))
-    throw Superseded("we were taken for lost: generation " + std::to_string(newest) +
-                     " of the group is another's");
+  if (!formation_.superseded_by(newest)) return;
+  group::require_of_job(setup_.storage, newest, setup_.owner);
+  throw Superseded("we were taken for lost: generation " + std::to_string(newest) +
+                   " of the group is another's");
 }
 
 // A storage that cannot be read is no reason to begin anew: nothing is published there either.

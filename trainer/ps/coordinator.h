@@ -12,6 +12,7 @@
 
 #include "proto/muster/parameter_server.pb.h"
 #include "trainer/checkpoint/store.h"
+#include "trainer/group/generations.h"
 #include "trainer/group/rendezvous_server.h"
 #include "trainer/group/storage_patience.h"
 #include "trainer/ps/control.h"
@@ -26,6 +27,7 @@ class Coordinator {
  public:
   struct Setup {
     std::filesystem::path storage;
+    group::Owner owner;  // the job
     int shards = 1;
     std::vector<std::string> addresses;  // of each ps, until it says so itself
     int copies = 1;                      // of each shard

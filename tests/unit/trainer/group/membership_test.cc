@@ -186,6 +186,28 @@ TEST(GenerationsTest, OnlyTheNewestMayPublish) {
   EXPECT_THROW(require_newest(storage, 1), Unavailable);
 }
 
+TEST(GenerationsTest, AnotherJobInTheSameFolderIsNamed) {
+  const test::TemporaryFolder folder;
+  const std::filesystem::path& storage = folder.path();
+  const Owner one{"u1", "one"};
+  EXPECT_EQ(open_generation(storage, 0, one), 1u);
+  EXPECT_EQ(open_generation(storage, 0, one), 2u);
+  EXPECT_THROW(require_newest(storage, 1, one), Unavailable);
+  EXPECT_EQ(open_generation(storage, 0, {"u2", "two"}), 3u);
+  try {
+    require_newest(storage, 2, one);
+    FAIL() << "shares a folder with job two";
+  } catch (const Invalid& error) {
+    EXPECT_EQ(error.exit_code(), kProtocol);
+    EXPECT_THAT(error.what(), HasSubstr("job \"two\" trains there too"));
+  }
+  EXPECT_NO_THROW(require_newest(storage, 3, one));
+  for (const std::string text : {"", "[]", R"({"jobUid": 5})", R"({"jobUid": null, "job": []})"}) {
+    std::ofstream(storage / "generations/3/owner.json") << text;
+    EXPECT_THROW(require_newest(storage, 2, one), std::runtime_error) << text;
+  }
+}
+
 // Whether another has taken our place cannot be seen: nothing may be published.
 TEST(GenerationsTest, AFolderThatCannotBeListedFencesEverybody) {
   const test::TemporaryFolder folder;
