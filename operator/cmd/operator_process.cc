@@ -72,8 +72,8 @@ kube::KubeCluster::Environment OperatorProcess::environment() {
     controller_.wake(key, at);
     bell_.ring();
   };
-  environment.emit = [this](const kube::EventSubject& subject, kube::EventText text) {
-    events_.emit(subject, std::move(text));
+  environment.emit = [this](const kube::EventSubject& subject, const kube::EventText& text) {
+    events_.emit(subject, text);
   };
   environment.leads = [this] { return !options_.elects_leader || election_.leads(); };
   environment.watcher = &metrics_;

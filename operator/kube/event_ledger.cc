@@ -32,13 +32,13 @@ std::string name_of(const EventSubject& subject, const EventText& text) {
 
 }  // namespace
 
-bool EventLedger::record(const EventSubject& subject, EventText text, Time now) {
+EventLedger::Recorded EventLedger::record(const EventSubject& subject, EventText text, Time now) {
   text.message = cut(std::move(text.message), kLongestMessage);
   const std::string name = name_of(subject, text);
   const std::string key = subject.name_space + "/" + name;
   const auto known = entries_.find(key);
   if (known == entries_.end()) {
-    if (waiting_.size() >= limits_.waiting) return false;
+    if (waiting_.size() >= limits_.waiting) return Recorded::dropped;
     if (entries_.size() >= limits_.remembered) forget_one();
     Entry& entry = entries_[key];
     entry.write.subject = subject;
@@ -46,16 +46,17 @@ bool EventLedger::record(const EventSubject& subject, EventText text, Time now) 
     entry.write.first = entry.write.last = now;
     entry.write.name = name;
     wait_until(key, entry, now);
-    return true;
+    return Recorded::waits;
   }
   Entry& entry = known->second;
-  if (!entry.due) {
-    if (waiting_.size() >= limits_.waiting) return false;
+  const bool waited = entry.due.has_value();
+  if (!waited) {
+    if (waiting_.size() >= limits_.waiting) return Recorded::dropped;
     wait_until(key, entry, std::max(now, entry.written + limits_.again));
   }
   ++entry.write.unwritten;
   entry.write.last = now;
-  return true;
+  return waited ? Recorded::counted : Recorded::waits;
 }
 
 void EventLedger::wait_until(const std::string& key, Entry& entry, Time due) {

@@ -45,10 +45,18 @@ EventWriter::EventWriter(Transport& transport, std::string component, EventLimit
       component_(std::move(component)),
       ledger_(limits) {}
 
-void EventWriter::emit(const EventSubject& subject, EventText text) {
-  const std::lock_guard lock(mutex_);
-  if (!ledger_.record(subject, std::move(text), api::wall_time())) ++dropped_;
-  changed_.notify_all();
+void EventWriter::emit(const EventSubject& subject, const EventText& text) {
+  using Recorded = EventLedger::Recorded;
+  Recorded recorded{};
+  {
+    const std::lock_guard lock(mutex_);
+    recorded = ledger_.record(subject, text, api::wall_time());
+    if (recorded == Recorded::dropped) ++dropped_;
+    changed_.notify_all();
+  }
+  if (recorded == Recorded::counted) return;
+  log::info(text.message,
+            {{"job", subject.name_space + "/" + subject.name}, {"reason", text.reason}});
 }
 
 uint64_t EventWriter::dropped() const {

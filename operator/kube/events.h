@@ -52,8 +52,10 @@ class EventLedger {
   };
 
   explicit EventLedger(EventLimits limits = {}) : limits_(limits) {}
-  // False: dropped, since too many wait.
-  bool record(const EventSubject& subject, EventText text, Time now);
+  // Of what was recorded: it waits to be written; it is counted with what waits already; it is
+  // dropped, since too many wait.
+  enum class Recorded { waits, counted, dropped };
+  Recorded record(const EventSubject& subject, EventText text, Time now);
   // The next one that is due, if the rate allows one now.
   std::optional<Write> take(Time now);
   // A write that take() gave did not succeed: it comes again, three times in all.
@@ -85,8 +87,8 @@ class EventWriter {
  public:
   EventWriter(Transport& transport, std::string component, EventLimits limits = {});
 
-  // Never blocks. Thread-safe.
-  void emit(const EventSubject& subject, EventText text);
+  // Says it in the log, too: once for what is written together. Never blocks. Thread-safe.
+  void emit(const EventSubject& subject, const EventText& text);
   // Until `stop`; what is due by then is still written, within two seconds.
   void run(const std::stop_token& stop);
   uint64_t dropped() const;

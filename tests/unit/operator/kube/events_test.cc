@@ -2,9 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <sstream>
 #include <thread>
 
 #include "common/json.h"
+#include "common/log.h"
 #include "tests/unit/operator/kube/fake_transport.h"
 
 namespace muster::kube {
@@ -89,18 +91,20 @@ TEST(EventLedger, WhatWaitsAndWhatIsRememberedHasALimit) {
   EventLimits limits;
   limits.waiting = 2;
   limits.remembered = 3;
+  using Recorded = EventLedger::Recorded;
   EventLedger ledger(limits);
-  EXPECT_TRUE(ledger.record(kJob, text("a"), Time(1s)));
-  EXPECT_TRUE(ledger.record(kJob, text("b"), Time(2s)));
-  EXPECT_FALSE(ledger.record(kJob, text("c"), Time(3s)));
-  EXPECT_TRUE(ledger.record(kJob, text("a"), Time(3s)));  // it waits already
+  EXPECT_EQ(ledger.record(kJob, text("a"), Time(1s)), Recorded::waits);
+  EXPECT_EQ(ledger.record(kJob, text("b"), Time(2s)), Recorded::waits);
+  EXPECT_EQ(ledger.record(kJob, text("c"), Time(3s)), Recorded::dropped);
+  EXPECT_EQ(ledger.record(kJob, text("a"), Time(3s)), Recorded::counted);  // it waits already
   EXPECT_TRUE(ledger.take(Time(3s)));
   EXPECT_TRUE(ledger.take(Time(3s)));
-  EXPECT_TRUE(ledger.record(kJob, text("c"), Time(4s)));
+  EXPECT_EQ(ledger.record(kJob, text("c"), Time(4s)), Recorded::waits);
   EXPECT_TRUE(ledger.take(Time(4s)));
-  EXPECT_TRUE(ledger.record(kJob, text("d"), Time(5s)));  // b has not happened for longest
+  EXPECT_EQ(ledger.record(kJob, text("d"), Time(5s)),
+            Recorded::waits);  // b has not happened for longest
   EXPECT_TRUE(ledger.take(Time(5s)));
-  EXPECT_TRUE(ledger.record(kJob, text("b"), Time(6s)));
+  EXPECT_EQ(ledger.record(kJob, text("b"), Time(6s)), Recorded::waits);
   EXPECT_TRUE(ledger.take(Time(6s))->first_time);
 }
 
@@ -162,6 +166,31 @@ TEST(EventWriter, WritesOneObjectForEachThingAndCounts) {
     EXPECT_EQ(object["metadata"]["namespace"], "team");
     EXPECT_EQ(object["source"]["component"], "muster-operator");
   }
+}
+
+TEST(EventWriter, LogsWhatAJobSaysAndARepetitionNotBeforeTheNextWrite) {
+  EventServer server;
+  FakeTransport transport([&](const Request& request) { return server.answer_to(request); });
+  EventWriter writer(transport, "muster-operator");
+  testing::internal::CaptureStderr();
+  log::initialize("test");
+  for (int i = 0; i < 5; ++i) writer.emit(kJob, {true, "ReplicaFailed", "worker-0 ended"});
+  writer.emit(kJob, {false, "Started", "the job starts"});
+  std::jthread thread([&](const std::stop_token& stop) { writer.run(stop); });
+  while (transport.requests().size() < 2) std::this_thread::sleep_for(1ms);
+  thread.request_stop();
+  thread.join();
+  for (int i = 0; i < 5; ++i) writer.emit(kJob, {true, "ReplicaFailed", "worker-0 ended"});
+  std::istringstream log(testing::internal::GetCapturedStderr());
+  std::vector<std::string> said;
+  for (std::string text; std::getline(log, text);) {
+    const Json line = Json::parse(text);
+    EXPECT_EQ(line["level"], "info");
+    EXPECT_EQ(line["job"], "team/mnist");
+    said.push_back(line["reason"].get<std::string>() + ": " + line["message"].get<std::string>());
+  }
+  EXPECT_THAT(said, ElementsAre("ReplicaFailed: worker-0 ended", "Started: the job starts",
+                                "ReplicaFailed: worker-0 ended"));
 }
 
 TEST(EventWriter, MakesAnObjectAnewThatHasGone) {
