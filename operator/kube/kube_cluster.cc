@@ -88,8 +88,17 @@ void KubeCluster::job_changed(const WholeObject* before, const WholeObject* afte
 
 void KubeCluster::pod_changed(const Pod* before, const Pod* after) {
   const ObjectMeta& meta = after != nullptr ? after->meta : before->meta;
-  if (!own_writes_.is_news(before, after)) return;
+  const bool is_news = own_writes_.is_news(before, after);
+  if (!is_news && (after == nullptr || !is_orphan(*after))) return;
   environment_.wake(meta.name_space + "/" + meta.label(kJobLabel), now());
+}
+
+// Waits to be let go, and the last pass was not about its job: none may follow but for this pod.
+bool KubeCluster::is_orphan(const Pod& pod) {
+  if (!is_tracked(pod)) return false;
+  const std::lock_guard lock(mutex_);
+  const auto known = uids_.find(pod.meta.name_space + "/" + pod.meta.label(kJobLabel));
+  return known == uids_.end() || known->second != pod.meta.owner_uid;
 }
 
 void KubeCluster::service_changed(const Service* before, const Service* after) {

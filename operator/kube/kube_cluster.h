@@ -40,7 +40,7 @@ class Watcher {
 // Acting safely).
 //
 // Wakes a job when something in view has changed that it does not know already: its own writes do
-// not count.
+// not count, unless they leave a pod to be let go whose job has gone.
 class KubeCluster final : public cluster::Cluster {
  public:
   struct Settings {
@@ -89,6 +89,7 @@ class KubeCluster final : public cluster::Cluster {
  private:
   void job_changed(const WholeObject* before, const WholeObject* after);
   void pod_changed(const Pod* before, const Pod* after);
+  bool is_orphan(const Pod& pod);
   void service_changed(const Service* before, const Service* after);
 
   std::vector<Pod> pods_of(const api::TrainingJob& job);
@@ -113,6 +114,7 @@ class KubeCluster final : public cluster::Cluster {
   void ensure_group(const api::TrainingJob& job, const Json& group);
   std::optional<Json> ensure(const api::TrainingJob& job, const Resource& resource,
                              const Json& object);
+  bool is_wanted(const api::TrainingJob& job) const;
   void create_pod(const api::TrainingJob& job, const Json& pod);
   [[noreturn]] void report_conflict(const api::TrainingJob& job, const Resource& resource,
                                     const ObjectName& name, const std::string& found);

@@ -152,14 +152,21 @@ void KubeCluster::create(const api::TrainingJob& job,
   ensure_belongings(job, now() - kGroupTrusted);
   const std::vector<Pod> pods = pods_of(job);
   const std::multimap<size_t, const Pod*> predecessors = superseded(pods, replicas);
-  in_parallel(replicas.size(), settings_.pods_at_a_time, [&](size_t i) {
+  const auto make = [&](size_t i) {
     const auto [begin, end] = predecessors.equal_range(i);
     for (auto entry = begin; entry != end; ++entry) {
       writer_.retire(*entry->second);
     }
     create_pod(job, pod_of(job, replicas[i], settings_.pods));
-  });
+  };
+  in_parallel(replicas.size(), settings_.pods_at_a_time, make, [&] { return is_wanted(job); });
   checks_.learn_success(job);  // of all of them: one may have been refused while another was not
+}
+
+// Whether the view still has it, and nobody has asked for its end.
+bool KubeCluster::is_wanted(const api::TrainingJob& job) const {
+  const std::optional<WholeObject> object = jobs_.get(key_of(job));
+  return object && object->meta.uid == job.uid && !object->meta.deleted;
 }
 
 void KubeCluster::create_pod(const api::TrainingJob& job, const Json& pod) {

@@ -38,9 +38,10 @@ void run_batch(size_t begin, size_t end, const std::function<void(size_t)>& work
 
 }  // namespace
 
-void in_parallel(size_t count, size_t limit, const std::function<void(size_t)>& work) {
+void in_parallel(size_t count, size_t limit, const std::function<void(size_t)>& work,
+                 const std::function<bool()>& wanted) {
   size_t batch = 1;
-  for (size_t begin = 0; begin < count;) {
+  for (size_t begin = 0; begin < count && wanted();) {
     const size_t end = std::min(count, begin + batch);
     run_batch(begin, end, work);
     begin = end;

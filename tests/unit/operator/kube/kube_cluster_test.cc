@@ -40,6 +40,14 @@ bool is_tracked(const Json& pod) {
   return !member(pod["metadata"], "finalizers").empty();
 }
 
+Json training() {
+  return Json::parse(R"({
+      "training": {"model": {"name": "mnist-mlp"}, "epochs": 1, "data": {
+          "train": {"syntheticClasses": {"samples": 60, "classes": 10, "shape": [784]}},
+          "test": {"syntheticClasses": {"samples": 60, "classes": 10, "shape": [784]}}}},
+      "storage": {"volume": {"emptyDir": {}}}})");
+}
+
 class KubeClusterTest : public testing::Test {
  protected:
   void start() {
@@ -189,11 +197,7 @@ TEST_F(KubeClusterTest, AsksNoJobWithoutTrainingForItsProgress) {
   };
   world_.restart_operator();
   start();
-  world_.submit("trained", Json::parse(R"({
-      "training": {"model": {"name": "mnist-mlp"}, "epochs": 1, "data": {
-          "train": {"syntheticClasses": {"samples": 60, "classes": 10, "shape": [784]}},
-          "test": {"syntheticClasses": {"samples": 60, "classes": 10, "shape": [784]}}}},
-      "storage": {"volume": {"emptyDir": {}}}})"));
+  world_.submit("trained", training());
   world_.settle();
   world_.run_all();
   server().set_status(world_.pod("chief-0", "trained"), {{"podIP", "10.0.0.8"}});
@@ -614,6 +618,67 @@ TEST(KubeClusterWrites, CreatesPodsSeveralAtATimeAndEachOnce) {
   for (const Json& pod : world.server.objects("pods")) {
     EXPECT_FALSE(is_tracked(pod)) << pod["metadata"]["name"];
   }
+}
+
+TEST_F(KubeClusterTest, CreatesNoMoreForAJobThatIsDeletedMeanwhile) {
+  for (const bool goes_at_once : {true, false}) {
+    world_.submit();
+    if (!goes_at_once) {
+      Json job = world_.job();
+      job["metadata"]["finalizers"] = {"foregroundDeletion"};
+      server().put(job);
+    }
+    server().forget_calls();
+    server().loses_answer = [&](const Request& request) {
+      if (creates_pod(request) && server().count("POST pods") == 2) {
+        server().remove("trainingjobs", "mnist");
+        server().tell(world_.cluster().jobs(), "trainingjobs");
+      }
+      return false;
+    };
+    world_.settle();
+    EXPECT_EQ(server().count("POST pods"), 2);
+    for (const Json& pod : server().objects("pods")) EXPECT_FALSE(is_tracked(pod));
+  }
+}
+
+// Its creation is an own write, and the job is deleted while that is under way.
+TEST_F(KubeClusterTest, LetsGoAPodThatShowsWhenNothingElseWakesItsJob) {
+  world_.submit();
+  world_.tells_of_pods = false;
+  server().intercept = [&](const Request& request) -> std::optional<Response> {
+    if (creates_pod(request)) {
+      server().intercept = nullptr;
+      server().remove("trainingjobs", "mnist");
+      server().tell(world_.cluster().jobs(), "trainingjobs");
+    }
+    return std::nullopt;
+  };
+  world_.settle();
+  ASSERT_EQ(server().objects("pods").size(), 1U);
+  EXPECT_TRUE(is_tracked(server().objects("pods")[0]));
+  world_.tells_of_pods = true;
+  world_.settle();
+  EXPECT_FALSE(is_tracked(server().objects("pods")[0]));
+}
+
+TEST_F(KubeClusterTest, LetsGoAPodThatShowsWhileTheOthersAreLetGo) {
+  world_.submit();
+  world_.tells_of_pods = false;
+  server().intercept = [&](const Request& request) -> std::optional<Response> {
+    if (creates_pod(request) && server().count("POST pods") == 2) {
+      server().tell(world_.cluster().pods(), "pods");
+      server().remove("trainingjobs", "mnist");
+      server().tell(world_.cluster().jobs(), "trainingjobs");
+    }
+    if (request.method == Method::patch && world_.cluster().pods().size() == 1) {
+      server().tell(world_.cluster().pods(), "pods");
+    }
+    return std::nullopt;
+  };
+  world_.settle();
+  EXPECT_EQ(server().count("POST pods"), 2);
+  for (const Json& pod : server().objects("pods")) EXPECT_FALSE(is_tracked(pod));
 }
 
 TEST(KubeClusterWrites, AQuotaForSomeOfManyIsAskedSeldomAndUsedWhole) {

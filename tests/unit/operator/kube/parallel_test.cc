@@ -53,6 +53,13 @@ TEST(InParallel, BeginsNothingAfterAFailureAndThrowsTheFirst) {
   EXPECT_EQ(calls, 7);  // 1 + 2 + 4
 }
 
+TEST(InParallel, BeginsNothingThatIsWantedNoMore) {
+  std::atomic<int> calls = 0;
+  in_parallel(
+      100, 4, [&](size_t) { ++calls; }, [&] { return calls < 3; });
+  EXPECT_EQ(calls, 3);  // 1 + 2
+}
+
 TEST(InParallel, NothingToDo) {
   in_parallel(0, 4, [](size_t) { ADD_FAILURE(); });
 }
