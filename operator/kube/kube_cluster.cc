@@ -260,9 +260,13 @@ void KubeCluster::follow_progress(const api::TrainingJob& job, const std::vector
   poller_.rest(key_of(job));
 }
 
+// A replica that has yet to take its first step says nothing of a job that has taken some: the
+// status keeps how far that came, and by it that its first step is done.
 Json KubeCluster::progress_of(const api::TrainingJob& job) {
   Json progress = poller_.progress(key_of(job));
-  return progress.is_null() ? job.status.progress : progress;
+  const auto steps = [](const Json& of) { return integer_or(of, "step", 0); };
+  const bool begins = steps(progress) == 0 && steps(job.status.progress) > 0;
+  return progress.is_null() || begins ? job.status.progress : progress;
 }
 
 void KubeCluster::check_acceptance(const api::TrainingJob& job, plan::Observed& observed) {

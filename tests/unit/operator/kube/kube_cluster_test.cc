@@ -208,6 +208,41 @@ TEST_F(KubeClusterTest, AsksNoJobWithoutTrainingForItsProgress) {
   EXPECT_EQ(asked.get_future().get(), "10.0.0.8:8080") << "though mnist is due for longer";
 }
 
+TEST_F(KubeClusterTest, AJobTakesItsFirstStepOnce) {
+  std::string answer;
+  std::atomic<bool> asked;
+  world_.ask_progress = [&](const std::string&) {
+    asked = true;
+    asked.notify_all();
+    return answer;
+  };
+  const auto answers = [&](const std::string& progress) {
+    answer = progress;
+    asked = false;
+    world_.settle();
+    std::jthread poller([&](const std::stop_token& stop) { world_.cluster().poll_progress(stop); });
+    asked.wait(false);
+    poller.request_stop();
+    poller.join();
+    world_.run_for(2s);
+  };
+  world_.restart_operator();
+  world_.submit("mnist", training());
+  world_.settle();
+  world_.run_all();
+  answers(R"({"step": 5, "totalSteps": 9})");
+  EXPECT_THAT(world_.events, Contains("mnist: FirstStep").Times(1));
+  server().end_pod(world_.pod("chief-0"), 1);
+  world_.run_for(2s);
+  world_.run_all();
+  answers(R"({"step": 0, "totalSteps": 9})");
+  EXPECT_EQ(world_.job()["status"]["progress"]["step"], 5);
+  world_.restart_operator();
+  answers(R"({"step": 3, "totalSteps": 9})");
+  EXPECT_EQ(world_.job()["status"]["progress"]["step"], 3);
+  EXPECT_THAT(world_.events, Contains("mnist: FirstStep").Times(1));
+}
+
 TEST_F(KubeClusterTest, TellsTheStoryOfAJobInEvents) {
   start();
   EXPECT_THAT(world_.events, ElementsAre("mnist: Started", "mnist: Running"));
