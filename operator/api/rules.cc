@@ -202,6 +202,12 @@ bool can_be_read(const Problems& problems, const std::string& path) {
   "has(self.spec.replicaSpecs." role ") == has(oldSelf.spec.replicaSpecs." role         \
   ") && (!has(self.spec.replicaSpecs." role ") || !has(oldSelf.spec.replicaSpecs." role \
   ") || " SAME("spec.replicaSpecs." role ".template") ")"
+#define SAME_COUNT(role)          \
+  "self.spec.replicaSpecs.?" role \
+  ".?replicas.orValue(0)"         \
+  " == oldSelf.spec.replicaSpecs.?" role ".?replicas.orValue(0)"
+// There is one chief or none, and an evaluator is outside of the group that runs.
+#define GROUP_KEPT SAME_COUNT("ps") " && " SAME_COUNT("worker")
 #define COPIES(job) job ".spec.replicaSpecs.?ps.?replication.orValue(1)"
 #define SPEC_KEPT                                                                   \
   SAME("spec.training")                                                             \
@@ -327,6 +333,12 @@ const std::vector<Rule>& rules() {
        "no change of training, storage, templates, ps.replication or the set of roles but while "
        "the job is suspended",
        nullptr},
+      {"", STATUS_ALONE " || !has(self.spec.training) || (" GROUP_KEPT ") || " SUSPENDED,
+       "spec.replicaSpecs",
+       "no change of how many ps and workers a job with spec.training has while it runs: "
+       "suspend it first (spec.suspend: true), change them once its condition Suspended is true, "
+       "and resume it",
+       nullptr},
   };
   return table;
 }
@@ -339,6 +351,8 @@ const std::vector<Rule>& rules() {
 #undef EACH_ROLE
 #undef SAME
 #undef SAME_ROLE
+#undef SAME_COUNT
+#undef GROUP_KEPT
 #undef COPIES
 #undef SPEC_KEPT
 #undef STATUS_ALONE

@@ -237,18 +237,24 @@ TEST_F(TrainingJobs, KeepTrainingTemplatesStorageAndRolesWhileTheyAreNotSuspende
       {{"replicaSpecs", {{"ps", {{"template", env("a")}}}}}},
       {{"replicaSpecs", {{"ps", {{"replicas", 2}, {"replication", 2}}}}}},
   };
+  const std::vector<Json> sizes = {{{"replicaSpecs", {{"worker", {{"replicas", 3}}}}}},
+                                   {{"replicaSpecs", {{"worker", {{"replicas", 0}}}}}},
+                                   {{"replicaSpecs", {{"ps", {{"replicas", 2}}}}}}};
   const std::string dry = "?dryRun=All";
-  const auto try_all = [&](bool suspended) {
-    for (const Json& patch : changes) {
+  const auto try_these = [&](const std::vector<Json>& patches, bool suspended,
+                             const std::string& field, const std::string& text) {
+    for (const Json& patch : patches) {
       const Answer answer =
           send("PATCH", std::string(kJobs) + "/kept" + dry, {{"spec", patch}}, kMergePatch);
       EXPECT_EQ(taken(answer), suspended) << patch.dump() << "\n" << answer.body.dump(1);
-      if (suspended) continue;
-      EXPECT_TRUE(says(answer, "spec",
-                       "expected no change of training, storage, templates, ps.replication"))
-          << patch.dump() << "\n"
-          << answer.body.dump(1);
+      EXPECT_TRUE(suspended || says(answer, field, text)) << patch.dump() << "\n"
+                                                          << answer.body.dump(1);
     }
+  };
+  const auto try_all = [&](bool suspended) {
+    try_these(changes, suspended, "spec",
+              "expected no change of training, storage, templates, ps.replication");
+    try_these(sizes, suspended, "spec.replicaSpecs", "suspend it first");
   };
   try_all(false);  // no status yet
   set_suspended("kept", false);
@@ -263,7 +269,7 @@ TEST_F(TrainingJobs, KeepTrainingTemplatesStorageAndRolesWhileTheyAreNotSuspende
   const Json rule = {{"onExitCodes", {7}}, {"action", "FailJob"}};
   const std::vector<Json> free = {
       {{"suspend", true}},
-      {{"replicaSpecs", {{"worker", {{"replicas", 3}}}}}},
+      {{"replicaSpecs", {{"evaluator", {{"replicas", 0}}}}}},
       {{"replicaSpecs", {{"worker", {{"restartPolicy", "Never"}}}}}},
       {{"runPolicy", {{"backoffLimit", 9}}}},
       {{"successPolicy", {{"decidedBy", "workerZero"}}}},
@@ -327,8 +333,17 @@ TEST_F(TrainingJobs, HaveAStatusApartThatComesBackWithoutLoss) {
   EXPECT_EQ(api::to_job_status(written.body["status"]), status_of_a_run());
 }
 
+Json job_of_own_image(const std::string& name) {
+  Json job = job_named(name);
+  job["spec"].erase("training");
+  for (auto& [role, spec] : job["spec"]["replicaSpecs"].items()) {
+    spec["template"]["spec"]["containers"] = Json::array({{{"name", "a"}, {"image", "b"}}});
+  }
+  return job;
+}
+
 TEST_F(TrainingJobs, ScaleTheirWorkers) {
-  ASSERT_TRUE(taken(create(job_named("scaled"), true)));
+  ASSERT_TRUE(taken(create(job_of_own_image("scaled"), true)));
   Json status = api::to_json(status_of_a_run());
   status["labelSelector"] = "a=b";
   ASSERT_TRUE(taken(change("scaled", {{"status", status}}, "/status")));
@@ -341,6 +356,17 @@ TEST_F(TrainingJobs, ScaleTheirWorkers) {
   const Answer job = send("GET", std::string(kJobs) + "/scaled");
   EXPECT_EQ(job.body["spec"]["replicaSpecs"]["worker"]["replicas"], 5);
   EXPECT_NE(server().kubectl({"scale", "tj/scaled", "--replicas=1001"}).code, 0);
+}
+
+TEST_F(TrainingJobs, WithTrainingScaleOnlyWhileTheyAreSuspended) {
+  ASSERT_TRUE(taken(create(job_named("sized"), true)));
+  const auto scale = [] { return server().kubectl({"scale", "tj/sized", "--replicas=5"}); };
+  const auto refused = scale();
+  EXPECT_NE(refused.code, 0);
+  EXPECT_THAT(refused.text, HasSubstr("suspend it first"));
+  set_suspended("sized", true);
+  const auto scaled = scale();
+  EXPECT_EQ(scaled.code, 0) << scaled.text;
 }
 
 TEST_F(TrainingJobs, AreListedWithStateStepsLossAndReplicas) {
