@@ -75,26 +75,13 @@ std::string state_of(const Replica& replica) {
   return "";
 }
 
-std::string obstacle_words(const kube::Pod& pod) {
-  const kube::PodCondition* scheduled = pod.condition("PodScheduled");
-  if (scheduled != nullptr && !scheduled->status) return scheduled->message;
-  for (const auto* statuses : {&pod.container_statuses, &pod.init_container_statuses}) {
-    for (const kube::ContainerStatus& status : *statuses) {
-      if (status.state == kube::ContainerStatus::State::waiting && !status.message.empty()) {
-        return status.message;
-      }
-    }
-  }
-  return "";
-}
-
 // "Unschedulable: 0/3 nodes are available: ...": why it does not run; "" where nothing is said.
 std::string reason_of(const Replica& replica) {
   if (!replica.seen || replica.record.succeeded) return "";
-  const bool over = replica.seen->phase == Phase::failed;
-  std::string words = over ? replica.seen->last_line : obstacle_words(*replica.pod);
-  if (replica.seen->reason.empty()) return over ? words : "";
-  return replica.seen->reason + (words.empty() ? "" : ": " + words);
+  if (replica.seen->phase != Phase::failed) return plan::describe_obstacle(*replica.seen);
+  const std::string& reason = replica.seen->reason;
+  const std::string& words = replica.seen->last_line;
+  return reason + (reason.empty() || words.empty() ? "" : ": ") + words;
 }
 
 std::optional<int> exit_code_of(const Replica& replica) {

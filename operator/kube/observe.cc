@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "common/json.h"
 #include "common/termination_message.h"
@@ -118,25 +119,31 @@ std::string reason_of_end(const Pod& pod, const ContainerStatus* status) {
   return failed_init_container(pod) != nullptr ? "InitContainerFailed" : "";
 }
 
-std::string obstacle_in(const ContainerStatus& status) {
-  if (status.state != State::waiting) return "";
-  if (status.reason == "ContainerCreating" || status.reason == "PodInitializing") return "";
+struct Obstacle {
+  std::string reason;  // "": there is none
+  std::string words;
+};
+
+Obstacle obstacle_in(const ContainerStatus& status) {
+  if (status.state != State::waiting) return {};
+  if (status.reason == "ContainerCreating" || status.reason == "PodInitializing") return {};
   // The two alternate, and mean the same.
-  return status.reason == "ErrImagePull" ? "ImagePullBackOff" : status.reason;
+  const bool pulling = status.reason == "ErrImagePull";
+  return {pulling ? "ImagePullBackOff" : status.reason, status.message};
 }
 
-// Why a pod that lives does not run, or "".
-std::string obstacle_of(const Pod& pod, const ContainerStatus* status) {
+// Why a pod that lives does not run.
+Obstacle obstacle_of(const Pod& pod, const ContainerStatus* status) {
   const PodCondition* scheduled = pod.condition("PodScheduled");
   if (scheduled != nullptr && !scheduled->status && !scheduled->reason.empty()) {
-    return scheduled->reason;
+    return {scheduled->reason, scheduled->message};
   }
-  if (status == nullptr || status->state != State::waiting) return "";
-  if (std::string own = obstacle_in(*status); !own.empty()) return own;
+  if (status == nullptr || status->state != State::waiting) return {};
+  if (Obstacle own = obstacle_in(*status); !own.reason.empty()) return own;
   for (const ContainerStatus& init : pod.init_container_statuses) {
-    if (std::string obstacle = obstacle_in(init); !obstacle.empty()) return obstacle;
+    if (Obstacle obstacle = obstacle_in(init); !obstacle.reason.empty()) return obstacle;
   }
-  return "";
+  return {};
 }
 
 void observe_end(const Pod& pod, const ContainerStatus* status, bool node_lost,
@@ -158,7 +165,9 @@ void observe_end(const Pod& pod, const ContainerStatus* status, bool node_lost,
 }
 
 void observe_life(const Pod& pod, const ContainerStatus* status, ObservedReplica& replica) {
-  replica.reason = obstacle_of(pod, status);
+  Obstacle obstacle = obstacle_of(pod, status);
+  replica.reason = std::move(obstacle.reason);
+  replica.explanation = std::move(obstacle.words);
   if (status == nullptr) return;
   if (status->last_exit_code) replica.exit_code = status->last_exit_code;
   if (status->state == State::terminated) {

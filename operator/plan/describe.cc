@@ -10,6 +10,7 @@ namespace {
 
 constexpr size_t kLongestLine = 256;
 constexpr size_t kLongestMessage = 4096;
+constexpr size_t kLongestExplanation = 512;
 
 // Length of the well-formed UTF-8 sequence at `at` (RFC 3629, table of section 4), 0 if there is
 // none.
@@ -44,6 +45,10 @@ std::string clean(const std::string& text, size_t most, bool (*refused)(char)) {
     at += taken;
   }
   return result;
+}
+
+bool is_control(char letter) {
+  return static_cast<unsigned char>(letter) < 0x20 || letter == 0x7F;
 }
 
 // A reason as people say it: "was <...>".
@@ -96,10 +101,14 @@ std::string describe_in_place(const api::TrainingJob& job, const ObservedReplica
          quote_of(replica);
 }
 
+std::string describe_obstacle(const ObservedReplica& replica) {
+  const std::string reason = clean_line(replica.reason);
+  const std::string words = clean(replica.explanation, kLongestExplanation, is_control);
+  return reason.empty() || words.empty() ? reason : reason + ": " + words;
+}
+
 std::string clean_line(const std::string& line) {
-  return clean(line, kLongestLine, [](char letter) {
-    return static_cast<unsigned char>(letter) < 0x20 || letter == 0x7F;
-  });
+  return clean(line, kLongestLine, is_control);
 }
 
 std::string bounded(const std::string& message) {

@@ -23,6 +23,10 @@ std::string describe_in_place(const api::TrainingJob& job, const ObservedReplica
 // why.
 std::string quote_of(const ObservedReplica& replica);
 
+// Why one that lives is not ready, where the cluster says it: "Unschedulable: 0/3 nodes are
+// available: ...", with at most 512 bytes of its words, made safe as clean_line() has it; else "".
+std::string describe_obstacle(const ObservedReplica& replica);
+
 // A line of a replica's log made safe for a status: at most 256 bytes, valid UTF-8, no control
 // characters; what is not is replaced by '?'.
 std::string clean_line(const std::string& line);

@@ -39,9 +39,10 @@ struct ObservedReplica {
   bool deleting = false;         // asked to leave
   int restarts = 0;              // in place so far, of its container or within it
   std::optional<int> exit_code;  // of its end; of one that lives, before it was restarted last
-  std::string reason;     // OOMKilled, Evicted, Preempted, NodeLost, RunnerLost, CrashLoopBackOff,
-                          // ImagePullBackOff, ...
-  std::string last_line;  // of its log, for messages
+  std::string reason;  // OOMKilled, Evicted, Preempted, NodeLost, RunnerLost, CrashLoopBackOff,
+                       // ImagePullBackOff, ...
+  std::string explanation;  // what the cluster says of the reason of one that lives
+  std::string last_line;    // of its log, for messages
   std::optional<Time> started, finished;
   bool operator==(const ObservedReplica&) const = default;
 };

@@ -46,13 +46,14 @@ Readiness report_replicas(Draft& draft) {
   return readiness;
 }
 
-// What keeps a replica from being ready, where the cluster says it: "; worker-1: ImagePullBackOff".
+// What keeps a replica from being ready, where the cluster says it: "; worker-1: Unschedulable: 0/3
+// nodes are available: ...".
 std::string first_obstacle(const Draft& draft) {
   for (const api::ReplicaRecord& record : draft.status.records) {
     const ObservedReplica* replica = staying(draft, record.role, record.index);
     if (!replica || replica->ready || replica->reason.empty()) continue;
     return "; " + describe(draft.job, record.role, record.index) + ": " +
-           clean_line(replica->reason);
+           describe_obstacle(*replica);
   }
   return "";
 }

@@ -278,6 +278,23 @@ TEST(Observe, KnowsWhatBecameOfTheReplica) {
   }
 }
 
+TEST(Observe, TakesTheWordsOfWhatKeepsAReplicaFromRunning) {
+  const auto explanation = [](const char* status) {
+    return observe(pod_with(status))->explanation;
+  };
+  EXPECT_EQ(explanation(R"({"phase": "Pending", "conditions": [{"type": "PodScheduled",
+      "status": "False", "reason": "Unschedulable", "message": "no node has room"}]})"),
+            "no node has room");
+  EXPECT_EQ(explanation(R"({"phase": "Pending", "containerStatuses": [{"name": "trainer",
+      "state": {"waiting": {"reason": "ErrImagePull", "message": "not found"}}}]})"),
+            "not found");
+  EXPECT_EQ(explanation(R"({"phase": "Pending", "initContainerStatuses": [{"name": "fetch",
+      "state": {"waiting": {"reason": "CreateContainerConfigError", "message": "no secret"}}}],
+      "containerStatuses": [{"name": "trainer",
+      "state": {"waiting": {"reason": "PodInitializing", "message": "later"}}}]})"),
+            "no secret");
+}
+
 TEST(Observe, ReadsWhichReplicaItIsAndWhenItRan) {
   const auto seen = observe(pod_with(R"({"phase": "Succeeded", "containerStatuses": [
     {"name": "trainer", "ready": false, "restartCount": 0, "state": {"terminated": {

@@ -48,6 +48,19 @@ INSTANTIATE_TEST_SUITE_P(
             "worker-0 keeps failing, last with exit code 1 (failed), CrashLoopBackOff: \"oops\""}),
     [](const auto& info) { return info.param.name; });
 
+TEST(DescribeObstacle, HasTheWordsOfTheClusterCutAndOnOneLine) {
+  ObservedReplica replica;
+  replica.explanation = "nobody says why";
+  EXPECT_EQ(describe_obstacle(replica), "");
+  replica.reason = "Unschedulable";
+  replica.explanation = "";
+  EXPECT_EQ(describe_obstacle(replica), "Unschedulable");
+  replica.explanation = "0/3 nodes\nare available";
+  EXPECT_EQ(describe_obstacle(replica), "Unschedulable: 0/3 nodes?are available");
+  replica.explanation = std::string(9000, 'a');
+  EXPECT_EQ(describe_obstacle(replica), "Unschedulable: " + std::string(512, 'a'));
+}
+
 TEST(Bounded, LeavesAMessageAsItIsUnlessItIsTooLongOrMalformed) {
   EXPECT_EQ(bounded("two\nlines, \u00fc"), "two\nlines, \u00fc");
   EXPECT_EQ(bounded("half a letter \xc3"), "half a letter ?");

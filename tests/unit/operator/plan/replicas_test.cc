@@ -180,6 +180,11 @@ TEST(Status, NamesWhatKeepsAReplicaFromBeingReady) {
   scene.step();
   EXPECT_EQ(scene.condition("Running").message,
             "4 of 5 replicas are ready; worker-1: ImagePullBackOff");
+  scene.replica(Role::worker, 1).explanation = "Back-off pulling image \"a:b\"";
+  scene.step();
+  EXPECT_EQ(
+      scene.condition("Running").message,
+      "4 of 5 replicas are ready; worker-1: ImagePullBackOff: Back-off pulling image \"a:b\"");
 }
 
 TEST(Status, KeepsTheLastProgress) {
