@@ -121,8 +121,8 @@ compute::Schedule to_schedule(const Json& training) {
 
 CheckpointSpec to_checkpoint(const Json& value) {
   CheckpointSpec checkpoint;
-  const Json& seconds = member(value, "everySeconds");
-  if (seconds.is_number()) checkpoint.every_seconds = seconds.get<double>();
+  const double seconds = number_or(value, "everySeconds", 0);
+  if (seconds > 0) checkpoint.every_seconds = seconds;
   checkpoint.every_steps = optional_count(value, "everySteps");
   checkpoint.keep = static_cast<int>(integer_or(value, "keep", 5));
   const Json& speed = member(value, "megabytesPerSecond");

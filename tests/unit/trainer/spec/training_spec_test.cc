@@ -169,6 +169,11 @@ TEST(TrainingSpec, ReadsWhatIsWritten) {
   EXPECT_EQ(spec.initialize_from, "old");
 }
 
+TEST(TrainingSpec, HasNoCheckpointsByTimeEveryZeroSeconds) {
+  EXPECT_FALSE(spec_with({{"checkpoint.everySeconds", "0"}}).checkpoint.every_seconds);
+  EXPECT_EQ(spec_with({{"checkpoint.everySeconds", "0.1"}}).checkpoint.every_seconds, 0.1);
+}
+
 TEST(TrainingSpec, NamesLayersPastNamesThatAreTaken) {
   const TrainingSpec spec = spec_with(
       {{"model",
@@ -285,7 +290,7 @@ TEST(TrainingSpec, RefusesEachMistakeOnceAndSaysWhere) {
       {{{"epochs", "100000000000000000000"}},
        "epochs: expected an integer from 1 to 1000000000, "
        "found 1e+20 (a number)"},
-      {{{"checkpoint.everySeconds", "0"}}, "from 0.1 to"},
+      {{{"checkpoint.everySeconds", "-1"}}, "from 0 to"},
       {{{"checkpoint.keep", "0"}}, "checkpoint.keep"},
       {{{"checkpoint.megabytesPerSecond", "0"}}, "from 1 to"},
   };
