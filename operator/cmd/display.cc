@@ -36,11 +36,11 @@ std::string clock_text() {
 // The loss travels as a string, for JSON has no NaN.
 std::string loss_text(const Json& progress) {
   const Json& loss = member(progress, "loss");
-  if (loss.is_number()) return fmt::format("{:.4f}", loss.get<double>());
+  if (loss.is_number()) return fmt::format("{:.6g}", loss.get<double>());
   if (!loss.is_string()) return "";
   const std::string text = loss.get<std::string>();
   try {
-    return fmt::format("{:.4f}", std::stod(text));
+    return fmt::format("{:.6g}", std::stod(text));
   } catch (const std::exception&) {
     return text;
   }

@@ -129,7 +129,7 @@ void Recorder::report(const checkpoint::Position& position, Clock::time_point no
   const double time = seconds(now - recent_.begun);
   progress_.step = position.step;
   progress_.epoch = position.epoch;
-  progress_.loss = mean_loss(recent_.sums);
+  if (recent_.sums.rows > 0) progress_.loss = mean_loss(recent_.sums);
   if (options_.classification) progress_.metrics["accuracy"] = accuracy(recent_.sums);
   if (more_metrics_)
     for (const auto& [name, value] : more_metrics_()) progress_.metrics[name] = value;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <ctime>
 
 namespace muster::metrics {
@@ -22,6 +23,10 @@ std::string rfc3339(double unix_seconds) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}Z", fmt::gmtime(static_cast<std::time_t>(seconds)));
 }
 
+double six_digits(double value) {
+  return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr);
+}
+
 void set_if_finite(Json& json, const char* name, double value) {
   if (std::isfinite(value)) json[name] = value;
 }
@@ -34,12 +39,12 @@ Json Progress::json(const std::string& role, int index) const {
                {"state", state},
                {"step", step},
                {"totalSteps", total_steps},
-               {"epoch", epoch},
-               {"loss", number_text(loss)},
-               {"metrics", Json::object()}};
+               {"epoch", epoch}};
+  if (loss) json["loss"] = number_text(*loss);
+  json["metrics"] = Json::object();
   for (const auto& [name, value] : metrics) set_if_finite(json["metrics"], name.c_str(), value);
-  set_if_finite(json, "examplesPerSecond", examples_per_second);
-  if (eta_seconds >= 0) set_if_finite(json, "etaSeconds", eta_seconds);
+  set_if_finite(json, "examplesPerSecond", six_digits(examples_per_second));
+  if (eta_seconds >= 0) set_if_finite(json, "etaSeconds", six_digits(eta_seconds));
   if (last_checkpoint_time > 0) {
     json["lastCheckpointStep"] = last_checkpoint_step;
     json["lastCheckpointTime"] = rfc3339(last_checkpoint_time);

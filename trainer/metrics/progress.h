@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "common/document.h"
@@ -15,15 +16,15 @@ namespace muster::metrics {
 // Field names are the API's: {role, index, state, step, totalSteps, epoch, loss, metrics
 // {accuracy}, examplesPerSecond, etaSeconds, lastCheckpointStep, lastCheckpointTime, goodput,
 // generation}. loss is a string, since JSON has no NaN: "0.25", "NaN", "+Inf", "-Inf". Absent:
-// etaSeconds while unknown, lastCheckpointStep and lastCheckpointTime (RFC 3339) before the first
-// checkpoint, any other number that is not finite.
+// loss before the first report, etaSeconds while unknown, lastCheckpointStep and lastCheckpointTime
+// (RFC 3339) before the first checkpoint, any other number that is not finite.
 struct Progress {
   std::string state =
       "starting";  // starting | waiting | training | evaluating | serving | finishing | done
   uint64_t step = 0;
   uint64_t total_steps = 0;
   uint64_t epoch = 0;
-  double loss = 0;
+  std::optional<double> loss;  // none before the first report
   std::map<std::string, double> metrics;
   double examples_per_second = 0;
   double eta_seconds = -1;  // negative: unknown

@@ -50,7 +50,7 @@ void Reporter::Impl::show(const Progress& now) {
   gauge("step").Set(static_cast<double>(now.step));
   gauge("total_steps").Set(static_cast<double>(now.total_steps));
   gauge("epoch").Set(static_cast<double>(now.epoch));
-  gauge("loss").Set(now.loss);
+  gauge("loss").Set(now.loss.value_or(0));
   gauge("examples_per_second").Set(now.examples_per_second);
   gauge("eta_seconds").Set(now.eta_seconds);
   gauge("last_checkpoint_step").Set(static_cast<double>(now.last_checkpoint_step));

@@ -96,7 +96,7 @@ TEST_F(CommandsTest, TakeAJobFromItsSubmissionToItsEnd) {
   const Output status = muster({"status", "mnist"});
   EXPECT_EQ(status.code, kSuccess);
   EXPECT_THAT(status.text, HasSubstr("mnist: Running\n"));
-  EXPECT_THAT(status.text, HasSubstr("step 1,200/5,000 (24%)  loss 0.2500"));
+  EXPECT_THAT(status.text, HasSubstr("step 1,200/5,000 (24%)  loss 0.25"));
   EXPECT_THAT(status.text, HasSubstr("worker-1  no pod"));
   const Json value = Json::parse(muster({"status", "mnist", "-o", "json"}).text);
   EXPECT_EQ(value["replicas"].size(), 2U);

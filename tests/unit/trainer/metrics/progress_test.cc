@@ -17,8 +17,8 @@ TEST(Progress, HasTheApisFieldNames) {
   progress.epoch = 1;
   progress.loss = 0.25;
   progress.metrics = {{"accuracy", 0.5}};
-  progress.examples_per_second = 1000;
-  progress.eta_seconds = 12;
+  progress.examples_per_second = 1000.0004;
+  progress.eta_seconds = 12.00004;
   progress.last_checkpoint_step = 5;
   progress.last_checkpoint_time = 1700000000.7;
   progress.goodput = 0.75;
@@ -33,7 +33,7 @@ TEST(Progress, HasTheApisFieldNames) {
 
 TEST(Progress, LeavesOutWhatIsUnknown) {
   const Json json = Progress{}.json("ps", 1);
-  for (const char* name : {"etaSeconds", "lastCheckpointStep", "lastCheckpointTime"}) {
+  for (const char* name : {"loss", "etaSeconds", "lastCheckpointStep", "lastCheckpointTime"}) {
     EXPECT_FALSE(json.contains(name)) << name;
   }
 }
