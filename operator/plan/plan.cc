@@ -38,7 +38,7 @@ void plan_before_the_end(Draft& draft) {
   report(draft);
   note_milestones(draft);
   draft.status.observed_generation = draft.job.generation;
-  if (!draft.observed.progress.is_null()) draft.status.progress = draft.observed.progress;
+  report_progress(draft);
   list_counted(draft);
   enforce_time_to_live(draft);
 }

@@ -127,4 +127,13 @@ void report(Draft& draft) {
   }
 }
 
+void report_progress(Draft& draft) {
+  Json& progress = draft.status.progress;
+  if (!draft.observed.progress.is_null()) progress = draft.observed.progress;
+  if (draft.stage() == Stage::active || !progress.is_object()) return;
+  for (const char* of_a_job_that_trains : {"examplesPerSecond", "etaSeconds"}) {
+    progress.erase(of_a_job_that_trains);
+  }
+}
+
 }  // namespace muster::plan

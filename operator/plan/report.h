@@ -13,4 +13,8 @@ void report_acceptance(Draft& draft);
 // say so; `succeeded` and `failed` the indices that are done; `restarts` those that were counted.
 void report(Draft& draft);
 
+// progress: what was observed last; without the speed and the time to go once the job is suspended
+// or decided.
+void report_progress(Draft& draft);
+
 }  // namespace muster::plan

@@ -196,6 +196,32 @@ TEST(Status, KeepsTheLastProgress) {
   EXPECT_EQ(scene.job.status.progress, (Json{{"step", 7}}));
 }
 
+TEST(Status, HasASpeedAndATimeToGoOnlyWhileTheJobTrains) {
+  const Json progress = {{"step", 7}, {"examplesPerSecond", 8.5}, {"etaSeconds", 9}};
+  const auto running = [&progress] {
+    Scene scene(full());
+    scene.view.progress = progress;
+    scene.start();
+    EXPECT_EQ(scene.job.status.progress, progress);
+    return scene;
+  };
+  Scene suspended = running();
+  suspended.job.suspend = true;
+  suspended.step();
+  EXPECT_EQ(suspended.job.status.progress, (Json{{"step", 7}}));
+  Scene failed = running();
+  failed.fail(Role::worker, 0, 65);
+  failed.step();
+  ASSERT_TRUE(failed.has("FailureTarget"));
+  EXPECT_EQ(failed.job.status.progress, (Json{{"step", 7}}));
+  Scene succeeded = running();
+  succeeded.succeed(Role::chief);
+  succeeded.view.progress = nullptr;
+  succeeded.step();
+  ASSERT_TRUE(succeeded.has("SuccessCriteriaMet"));
+  EXPECT_EQ(succeeded.job.status.progress, (Json{{"step", 7}}));
+}
+
 TEST(Status, MessagesAreSafeWhateverAReplicaPrinted) {
   Scene scene(full());
   scene.start();
