@@ -1,10 +1,12 @@
 #include "trainer/supervise/supervisor.h"
 
 #include <fcntl.h>
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <array>
@@ -12,6 +14,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
+#include <optional>
 #include <system_error>
 
 #include "common/error.h"
@@ -83,6 +86,13 @@ void write_all(int to, const char* bytes, size_t size) {
   }
 }
 
+// When it was last changed, in RFC 3339.
+std::optional<std::string> time_of(const std::filesystem::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}Z", fmt::gmtime(status.st_mtime));
+}
+
 // Where training ended: null if `result` has no result of it.
 Json final_progress(const std::filesystem::path& result) {
   Json read;
@@ -98,6 +108,11 @@ Json final_progress(const std::filesystem::path& result) {
     progress["loss"] = fmt::format("{:.6g}", loss.get<double>());
   if (const Json& accuracy = member(read, "trainAccuracy"); accuracy.is_number())
     progress["metrics"]["accuracy"] = accuracy;
+  if (const std::string final_one = string_or(read, "checkpoint", ""); !final_one.empty()) {
+    progress["lastCheckpointStep"] = step;
+    if (const auto time = time_of(result.parent_path() / final_one))
+      progress["lastCheckpointTime"] = *time;
+  }
   return progress;
 }
 

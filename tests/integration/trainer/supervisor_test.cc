@@ -79,6 +79,13 @@ TEST_F(SupervisorTest, ASuccessLeavesWhereTrainingEnded) {
        "metrics": {"accuracy": 0.975}})"));
   EXPECT_EQ(supervise("exit 65")->wait(), 65);
   EXPECT_TRUE(message().progress.is_null());
+  const std::string saved =
+      "cd $MUSTER_STORAGE; mkdir -p c/d; touch -d 2026-01-02T03:04:05Z c/d; "
+      "echo '{\"step\": 7, \"checkpoint\": \"c/d\"}' >result.json";
+  EXPECT_EQ(supervise(saved)->wait(), 0);
+  EXPECT_EQ(message().progress, Json::parse(R"(
+      {"step": 7, "totalSteps": 7, "etaSeconds": 0, "lastCheckpointStep": 7,
+       "lastCheckpointTime": "2026-01-02T03:04:05Z"})"));
 }
 
 TEST_F(SupervisorTest, RestartsAreCountedAndLimited) {
