@@ -93,7 +93,9 @@ std::optional<ProgressPoller::Question> ProgressPoller::next(const std::stop_tok
     if (next == targets_.end()) {
       changed_.wait(lock, stop, is_other);
     } else if (next->second.due > now) {
-      changed_.wait_until(lock, stop, next->second.due, is_other);
+      // A copy: it is read again after the wait, when the target may be gone.
+      const Clock::time_point due = next->second.due;
+      changed_.wait_until(lock, stop, due, is_other);
     } else {
       next->second.asking = true;
       return Question{next->first, next->second.pod_uid, next->second.address};

@@ -151,8 +151,13 @@ TEST_P(Survival, OfAnyAnswerThatIsLost) {
   }
 }
 
+// One call at a time: who leads changes between two of them.
+class LateSurvival : public Survival {};
+INSTANTIATE_TEST_SUITE_P(Alone, LateSurvival, testing::Values(Life::Circumstances{false, 1}));
+INSTANTIATE_TEST_SUITE_P(BesideOthers, LateSurvival, testing::Values(Life::Circumstances{true, 1}));
+
 // A leader whose time is up before one of its calls, and that leads again later.
-TEST_P(Survival, OfALeadershipThatIsLostWithoutAFurtherWrite) {
+TEST_P(LateSurvival, OfALeadershipThatIsLostWithoutAFurtherWrite) {
   for (int call = 1;; ++call) {
     Life life(GetParam());
     int left = call;
@@ -177,10 +182,6 @@ TEST_P(Survival, OfALeadershipThatIsLostWithoutAFurtherWrite) {
 
 // A leader that sleeps before one of its calls, while another does all that is to be done, and then
 // carries out what it had in mind.
-class LateSurvival : public Survival {};
-INSTANTIATE_TEST_SUITE_P(Alone, LateSurvival, testing::Values(Life::Circumstances{false, 1}));
-INSTANTIATE_TEST_SUITE_P(BesideOthers, LateSurvival, testing::Values(Life::Circumstances{true, 1}));
-
 TEST_P(LateSurvival, OfALeaderThatWakesUpLate) {
   for (int call = 1;; ++call) {
     Life life(GetParam());
