@@ -8,12 +8,12 @@ namespace muster {
 // muster-trainer.
 enum ExitCode : int {
   kSuccess = 0,
-  kUsage = 64,        // permanent: the command line is wrong
-  kBadInput = 65,     // permanent: a manifest, data file or checkpoint is malformed
-  kUnavailable = 69,  // retryable: a peer, port or resource did not answer in time
-  kInternal = 70,     // retryable: a broken invariant, a bug of ours
-  kCannotWrite = 73,  // retryable: a directory cannot be written or a disk is full
-  kProtocol = 76,  // permanent: a peer of another version or model, a peer or folder of another job
+  kUsage = 64,         // permanent: the command line is wrong
+  kBadInput = 65,      // permanent: a manifest, data file or checkpoint is malformed
+  kUnavailable = 69,   // retryable: a peer, port or resource did not answer in time
+  kInternal = 70,      // retryable: a broken invariant, a bug of ours
+  kCannotWrite = 73,   // retryable: a directory cannot be written or a disk is full
+  kProtocol = 76,      // permanent: a peer of another version, model or job, or its folder
   kBadConfig = 78,     // permanent: TF_CONFIG, MUSTER_* or training.yaml is malformed
   kDiverged = 90,      // permanent: the loss is not finite
   kNotEvaluated = 91,  // permanent: `muster run`: trained, but not evaluated on all its data

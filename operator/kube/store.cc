@@ -20,6 +20,13 @@ std::string describe(const std::string& key, const std::string& why) {
   return (key.empty() ? "an object without a name" : key) + " is passed over: " + why;
 }
 
+template <class Map>
+std::vector<std::string> keys_of(const Map& map) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : map) keys.push_back(key);
+  return keys;
+}
+
 }  // namespace
 
 template <class T>
@@ -49,17 +56,13 @@ std::vector<T> Store<T>::find(const std::string& name_space, const std::string& 
 template <class T>
 std::vector<std::string> Store<T>::keys() const {
   const std::lock_guard lock(mutex_);
-  std::vector<std::string> result;
-  for (const auto& [key, object] : objects_) result.push_back(key);
-  return result;
+  return keys_of(objects_);
 }
 
 template <class T>
 std::vector<std::string> Store<T>::labelled() const {
   const std::lock_guard lock(mutex_);
-  std::vector<std::string> result;
-  for (const auto& [value, keys] : index_) result.push_back(value);
-  return result;
+  return keys_of(index_);
 }
 
 template <class T>

@@ -27,19 +27,17 @@ bool is_address(std::string_view text) {
   return true;
 }
 
-std::string listening_address(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  const std::string host = address.substr(0, colon);
-  in_addr parsed;
-  if (host == "localhost" || host.front() == '[' || inet_pton(AF_INET, host.c_str(), &parsed) == 1)
-    return address;
-  return "[::]" + address.substr(colon);
-}
-
 bool is_ip(const std::string& text) {
   in6_addr parsed;
   return inet_pton(AF_INET, text.c_str(), &parsed) == 1 ||
          inet_pton(AF_INET6, text.c_str(), &parsed) == 1;
+}
+
+std::string listening_address(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  const std::string host = address.substr(0, colon);
+  if (host == "localhost" || host.front() == '[' || is_ip(host)) return address;
+  return "[::]" + address.substr(colon);
 }
 
 std::string address_at(const std::string& address, const std::string& ip) {

@@ -9,6 +9,7 @@
 #include "common/exit_code.h"
 #include "common/file.h"
 #include "common/json.h"
+#include "common/log.h"
 
 namespace muster::group {
 
@@ -20,6 +21,16 @@ constexpr char kOwner[] = "owner.json";
 
 fs::path folder_of(const fs::path& storage, uint64_t generation) {
   return storage / "generations" / std::to_string(generation);
+}
+
+// The generation is open already: a disk that is full must not take it back.
+void leave_owner(const fs::path& folder, const Owner& owner) {
+  const Json text = {{"jobUid", owner.uid}, {"job", owner.job}};
+  try {
+    write_file_atomically(folder / kOwner, text.dump() + "\n");
+  } catch (const WriteError& error) {
+    log::info(std::string("whose generation it is is not said: ") + error.what());
+  }
 }
 
 }  // namespace
@@ -49,21 +60,18 @@ uint64_t open_generation(const fs::path& storage, uint64_t at_least, const Owner
   muster::create_directories(folder);
   uint64_t next = std::max(at_least, newest_generation(storage)) + 1;
   for (;; ++next) {
-    const fs::path path = folder / std::to_string(next);
+    const fs::path path = folder_of(storage, next);
     if (mkdir(path.c_str(), 0777) == 0) break;
     if (errno != EEXIST) throw WriteError(path.string() + ": cannot open a generation", errno);
   }
   sync_directory(folder);
-  if (!owner.uid.empty()) {
-    const Json text = {{"jobUid", owner.uid}, {"job", owner.job}};
-    write_file_atomically(folder / std::to_string(next) / kOwner, text.dump() + "\n");
-  }
+  if (!owner.uid.empty()) leave_owner(folder_of(storage, next), owner);
   return next;
 }
 
 void require_of_job(const fs::path& storage, uint64_t generation, const Owner& owner) {
   const fs::path path = folder_of(storage, generation) / kOwner;
-  if (owner.uid.empty() || !fs::exists(path)) return;
+  if (owner.uid.empty() || !is_there(path)) return;
   const Json found = Json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
   if (string_or(found, "jobUid", owner.uid) == owner.uid) return;
   throw Invalid("expected " + storage.string() + " to be this job's alone, found that job \"" +

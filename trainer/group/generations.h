@@ -23,11 +23,12 @@ struct Owner {
 uint64_t newest_generation(const std::filesystem::path& storage);
 
 // Opens the next generation above `at_least` and above every one on storage, and leaves in its
-// folder whose it is. Throws WriteError; Unavailable as above.
+// folder whose it is, if that can be written. Throws WriteError; Unavailable as above.
 uint64_t open_generation(const std::filesystem::path& storage, uint64_t at_least,
                          const Owner& owner = {});
 
-// Throws Invalid (kProtocol), naming it, if another job than `owner` has opened the generation.
+// Throws Invalid (kProtocol), naming it, if another job than `owner` has opened the generation;
+// Unavailable where that cannot be told.
 void require_of_job(const std::filesystem::path& storage, uint64_t generation, const Owner& owner);
 
 // Throws Unavailable if somebody has opened a newer generation, or may have: what we hold is no
