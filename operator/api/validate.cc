@@ -20,7 +20,6 @@ struct NotYet {
 };
 const std::vector<NotYet>& not_yet() {
   static const std::vector<NotYet> table = {
-      {"spec.strategy", "collective", "parameterServer"},
       {"spec.elastic", nullptr, "nothing, a fixed number of workers"},
   };
   return table;

@@ -55,6 +55,12 @@ class Engine {
   virtual std::span<float> parameters() = 0;
   virtual std::span<float> gradients() = 0;
 
+  // Other memory for the flat buffers, of layout().size() floats each and on cache lines, as
+  // memory from Floats is; its content counts from here on, and it must live as long as it is used.
+  virtual void use(std::span<float> parameters, std::span<float> gradients) = 0;
+  // Our own memory again; the parameters are what they were in the other.
+  virtual void use_own() = 0;
+
   // Forward and backward: overwrites gradients() with sums over the batch's rows, without dividing.
   // The state segment of gradients() receives rows x the batch's statistics.
   virtual LossSums compute_gradients(const Batch& batch) = 0;

@@ -22,10 +22,10 @@ class AttendanceStream : public grpc::ClientBidiReactor<PeerMessage, GroupMessag
   using OnView = std::function<void(const GroupMessage&)>;
 
   AttendanceStream(const std::shared_ptr<grpc::Channel>& channel, PeerMessage first, OnView on_view,
-                   std::function<void()> on_broken)
+                   std::function<void()> on_nudge)
       : stub_(Rendezvous::NewStub(channel)),
         on_view_(std::move(on_view)),
-        on_broken_(std::move(on_broken)),
+        on_nudge_(std::move(on_nudge)),
         outgoing_(std::move(first)) {
     const std::lock_guard lock(mutex_);
     context_.set_wait_for_ready(false);
@@ -43,16 +43,21 @@ class AttendanceStream : public grpc::ClientBidiReactor<PeerMessage, GroupMessag
       const std::lock_guard lock(mutex_);
       broken_ = broken_ || !ok;
     }
-    if (!ok) return on_broken_();
+    if (!ok) return on_nudge_();
     on_view_(incoming_);
     StartRead(&incoming_);
   }
 
   void OnWriteDone(bool ok) override {
-    const std::lock_guard lock(mutex_);
-    writing_ = false;
-    if (!ok) broken_ = true;
-    changed_.notify_all();
+    bool missed = false;
+    {
+      const std::lock_guard lock(mutex_);
+      writing_ = false;
+      if (!ok) broken_ = true;
+      missed = std::exchange(missed_, false);
+      changed_.notify_all();
+    }
+    if (missed) on_nudge_();
   }
 
   void OnDone(const grpc::Status&) override {
@@ -68,6 +73,7 @@ class AttendanceStream : public grpc::ClientBidiReactor<PeerMessage, GroupMessag
 
   void send(const PeerMessage& message) {
     const std::lock_guard lock(mutex_);
+    missed_ = writing_;
     if (writing_ || broken_) return;
     outgoing_ = message;
     writing_ = true;
@@ -85,13 +91,14 @@ class AttendanceStream : public grpc::ClientBidiReactor<PeerMessage, GroupMessag
  private:
   const std::unique_ptr<Rendezvous::Stub> stub_;
   OnView on_view_;
-  std::function<void()> on_broken_;
+  std::function<void()> on_nudge_;
   grpc::ClientContext context_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   PeerMessage outgoing_;
   GroupMessage incoming_;
   bool writing_ = false;
+  bool missed_ = false;  // a message, while another was being written
   bool broken_ = false;
   bool done_ = false;
 };

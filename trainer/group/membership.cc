@@ -3,6 +3,9 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 #include "common/error.h"
 #include "common/exit_code.h"
@@ -30,6 +33,26 @@ std::string Membership::own_address() const {
 
 std::string Membership::reachable_address() const {
   return pod_ip.empty() ? own_address() : address_at(own_address(), pod_ip);
+}
+
+bool shared_memory_wanted() {
+  const char* text = std::getenv("MUSTER_SHARED_MEMORY");
+  const std::string_view value = text ? text : "";
+  if (value == "0") return false;
+  if (value.empty() || value == "1") return true;
+  throw Invalid("MUSTER_SHARED_MEMORY: expected 0 or 1, found \"" + std::string(value) + "\"",
+                kBadConfig);
+}
+
+// Memory is reached through /proc, so by whoever sees the same processes.
+std::string shared_memory_host() {
+  if (!shared_memory_wanted()) return "";
+  std::error_code error;
+  const auto processes = std::filesystem::read_symlink("/proc/self/ns/pid", error);
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  if (error || boot.empty()) return "";
+  return boot + " " + processes.string() + " " + std::to_string(geteuid());
 }
 
 Environment read_environment() {
@@ -75,15 +98,11 @@ void check_agreement(const Environment& environment, const Membership& membershi
 }
 
 void check_topology(const Membership& membership) {
-  if (membership.role != Role::evaluator && membership.members() > 1 && !membership.distributed())
-    throw Invalid("TF_CONFIG: cluster: " + std::to_string(membership.members()) +
-                      " members without a ps cannot train together: expected at least one \"ps\"",
-                  kBadConfig);
   if (membership.distributed() && membership.members() == 0)
     throw Invalid(
         "TF_CONFIG: cluster: expected a chief, master or worker beside the ps, found none",
         kBadConfig);
-  if (membership.distributed() && membership.storage.empty())
+  if ((membership.distributed() || membership.collective()) && membership.storage.empty())
     throw Invalid("MUSTER_STORAGE: expected the job's folder on shared storage, found nothing",
                   kBadConfig);
 }
@@ -115,6 +134,8 @@ Membership parse_membership(const Environment& environment) {
     membership.job = job;
   if (const std::string replicas = value_of(environment, "MUSTER_REPLICAS"); !replicas.empty())
     parse_replicas(replicas, membership);
+  if (const std::string elastic = value_of(environment, "MUSTER_ELASTIC"); !elastic.empty())
+    parse_elastic(elastic, membership);
   const std::string tf_config = value_of(environment, "TF_CONFIG");
   if (tf_config.empty()) {
     membership.role_name = value_of(environment, "MUSTER_ROLE");

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,13 @@ struct Cluster {
   std::vector<std::string> workers;
 };
 
+// How many workers a group may have that goes on with those it has.
+struct Elastic {
+  int least = 1;
+  int most = 1;
+  bool global_batch = true;  // else a step's batch is as large as the group
+};
+
 // Who this process is and who else there is: TF_CONFIG and the MUSTER_* environment as values.
 struct Membership {
   std::string job = "standalone";
@@ -30,6 +38,7 @@ struct Membership {
   Cluster cluster;                      // empty for a job of one replica
   std::map<std::string, int> replicas;  // every role of the job, the evaluator too
   int replication = 1;                  // copies of every shard, 1 or 2
+  std::optional<Elastic> elastic;
   std::filesystem::path storage;
   std::filesystem::path training;
   std::string http_address;
@@ -41,8 +50,9 @@ struct Membership {
   bool is_member() const { return role == Role::chief || role == Role::worker; }
   int rank() const;  // precondition: is_member()
   bool is_leader() const { return is_member() && rank() == 0; }
-  // True where gradients meet other processes.
+  // True where gradients meet in parameter servers; where they meet without any.
   bool distributed() const { return !cluster.ps.empty(); }
+  bool collective() const { return !distributed() && (members() > 1 || elastic); }
   bool has_evaluator() const;
   std::string rendezvous_address() const;  // of rank 0
   std::string own_address() const;
@@ -59,10 +69,20 @@ Environment read_environment();
 // Throws Invalid (kBadConfig) naming the variable and field: what was expected, what was found.
 Membership parse_membership(const Environment& environment);
 
+// MUSTER_SHARED_MEMORY: 0 leaves everything to the network, 1 or unset does not. Throws Invalid
+// (kBadConfig).
+bool shared_memory_wanted();
+
+// Processes with the same answer may map each other's memory; "" where that is not wanted.
+std::string shared_memory_host();
+
 // The part of it that TF_CONFIG decides: role, index, cluster.
 void parse_tf_config(std::string_view text, Membership& membership);
 
 // The part that MUSTER_REPLICAS decides: how many replicas of each role.
 void parse_replicas(std::string_view text, Membership& membership);
+
+// The part that MUSTER_ELASTIC decides.
+void parse_elastic(std::string_view text, Membership& membership);
 
 }  // namespace muster::group

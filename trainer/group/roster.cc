@@ -57,7 +57,7 @@ std::string Roster::objection(const Hello& hello) const {
   if (auto text = training_differs(expected_, hello); !text.empty()) return text;
   int places = 0;
   if (is_chief(hello.role())) places = expected_.chiefs;
-  if (hello.role() == "worker") places = expected_.workers;
+  if (hello.role() == "worker") places = std::max(expected_.workers, expected_.most_workers);
   if (hello.role() == "ps") places = expected_.shards;
   if (static_cast<int64_t>(hello.index()) >= places)
     return "expected one of " + std::to_string(places) + " replicas of role \"" + hello.role() +
@@ -82,7 +82,7 @@ std::string Roster::admit(uint64_t connection, const Hello& hello, Time now) {
     peers_.erase(it);
     break;
   }
-  Peer& peer = peers_[connection] = {hello, {}, false, now};
+  Peer& peer = peers_[connection] = {hello, {}, {}, false, now};
   peer.hello.clear_training();  // was of use for an objection only
   return "";
 }
@@ -94,9 +94,12 @@ bool Roster::heard(uint64_t connection, const PeerMessage& message, Time now) {
         return state.generation() > kLastGeneration;
       }))
     return false;
+  if (std::max(message.member().generation(), message.member().prepared()) > kLastGeneration)
+    return false;
   found->second.heard = now;
   if (message.shards_size() > 0)
     found->second.shards.assign(message.shards().begin(), message.shards().end());
+  if (message.has_member()) found->second.member = message.member();
   found->second.leaving = message.leaving();
   return true;
 }
@@ -178,6 +181,16 @@ int Roster::shards_present() const {
 
 int Roster::members_present() const {
   return static_cast<int>(peers_.size()) - shards_present();
+}
+
+std::map<int, const Roster::Peer*> Roster::members() const {
+  std::map<int, const Peer*> members;
+  for (const auto& [connection, peer] : peers_) {
+    if (peer.hello.role() == "ps") continue;
+    const int index = static_cast<int>(peer.hello.index());
+    members[is_chief(peer.hello.role()) ? 0 : expected_.chiefs + index] = &peer;
+  }
+  return members;
 }
 
 std::string Roster::missing() const {

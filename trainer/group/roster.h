@@ -29,11 +29,13 @@ class Roster {
     std::string layout_fingerprint;
     int chiefs = 1;
     int workers = 0;
+    int most_workers = 0;  // of an elastic group; else `workers`
     int shards = 1;
   };
   struct Peer {
     Hello hello;
     std::vector<ShardState> shards;  // of a ps: what it holds
+    MemberState member;              // of a collective, likewise
     bool leaving = false;
     Time heard;
   };
@@ -62,6 +64,8 @@ class Roster {
   const Peer* find(uint64_t connection) const;
   int shards_present() const;
   int members_present() const;
+  // Those that are there, by rank.
+  std::map<int, const Peer*> members() const;
   // "ps 1, worker 0": who has not come.
   std::string missing() const;
   bool shard_leaving() const;

@@ -132,6 +132,24 @@ void parse_tf_config(std::string_view text, Membership& membership) {
   parse_task(value["task"], cluster, membership);
 }
 
+void parse_elastic(std::string_view text, Membership& membership) {
+  constexpr int kMost = 1000;
+  const json value = parse_object(text, "MUSTER_ELASTIC");
+  Elastic elastic;
+  elastic.least =
+      static_cast<int>(integer(value, "minReplicas", "MUSTER_ELASTIC: minReplicas", kMost));
+  elastic.most =
+      static_cast<int>(integer(value, "maxReplicas", "MUSTER_ELASTIC: maxReplicas", kMost));
+  if (elastic.least > elastic.most)
+    fail("MUSTER_ELASTIC: maxReplicas", "at least minReplicas, " + std::to_string(elastic.least),
+         std::to_string(elastic.most));
+  const json batch = value.value("batch", json("global"));
+  if (batch != "global" && batch != "perReplica")
+    fail("MUSTER_ELASTIC: batch", "global or perReplica", shown(batch));
+  elastic.global_batch = batch == "global";
+  membership.elastic = elastic;
+}
+
 void parse_replicas(std::string_view text, Membership& membership) {
   const json value = parse_object(text, "MUSTER_REPLICAS");
   for (const auto& [role, count] : value.items()) {

@@ -1,5 +1,7 @@
 #include "trainer/loop/attend.h"
 
+#include <algorithm>
+
 #include "common/random.h"
 #include "trainer/group/address.h"
 #include "trainer/group/grpc_server.h"
@@ -28,7 +30,34 @@ Hello make_hello(const group::Membership& membership, const Training& training,
   hello.set_attempt(static_cast<uint32_t>(membership.attempt));
   hello.set_incarnation(random_number());
   if (membership.role == group::Role::ps) hello.set_address(membership.reachable_address());
+  if (membership.collective()) hello.set_host(group::shared_memory_host());
   return hello;
+}
+
+group::Roster::Expected expected_peers(const group::Membership& membership,
+                                       const Assembly& assembly) {
+  group::Roster::Expected expected;
+  expected.job_uid = membership.uid;
+  expected.version = group::version();
+  expected.training_fingerprint = assembly.training.fingerprint;
+  expected.training = assembly.training.json.dump();
+  expected.layout_fingerprint = assembly.engine->layout().fingerprint();
+  expected.chiefs = static_cast<int>(membership.cluster.chief.size());
+  expected.workers = static_cast<int>(membership.cluster.workers.size());
+  expected.most_workers = membership.elastic ? membership.elastic->most : expected.workers;
+  expected.shards = membership.shards();
+  return expected;
+}
+
+collective::Formation::Setup formation_of(const group::Membership& membership) {
+  collective::Formation::Setup setup;
+  setup.members = membership.members();
+  if (!membership.elastic) return setup;
+  const group::Elastic& elastic = *membership.elastic;
+  const int chiefs = static_cast<int>(membership.cluster.chief.size());
+  setup.least = std::max(1, chiefs + elastic.least);
+  if (elastic.global_batch) setup.replicas = chiefs + elastic.most;
+  return setup;
 }
 
 PsSynchronizer::Connect make_connect(const group::Membership& membership,

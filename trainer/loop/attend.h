@@ -2,8 +2,10 @@
 
 #include <memory>
 
+#include "trainer/collective/formation.h"
 #include "trainer/group/attendance.h"
 #include "trainer/group/membership.h"
+#include "trainer/group/roster.h"
 #include "trainer/loop/ps_synchronizer.h"
 #include "trainer/loop/training.h"
 
@@ -12,6 +14,13 @@ namespace muster::loop {
 // What a replica says of itself when it joins its group.
 Hello make_hello(const group::Membership& membership, const Training& training,
                  const std::string& layout_fingerprint);
+
+// What rank 0 expects of those who join.
+group::Roster::Expected expected_peers(const group::Membership& membership,
+                                       const Assembly& assembly);
+
+// How a collective's generations are formed.
+collective::Formation::Setup formation_of(const group::Membership& membership);
 
 // How a member reaches the shards of its job: by memory shared with those of its host, where it has
 // any to share, else by gRPC, whose floats are sent as `wire`.

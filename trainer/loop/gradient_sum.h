@@ -1,7 +1,6 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
 #include "trainer/compute/aligned.h"
 #include "trainer/compute/engine.h"
@@ -16,14 +15,14 @@ class GradientSum {
  public:
   explicit GradientSum(compute::Engine& engine) : engine_(engine) {}
 
+  // Into the engine's gradients.
   compute::LossSums compute(const Work& work, Feed& feed);
   // layout().size() floats; valid until the next call.
-  std::span<const float> values() const { return values_; }
+  std::span<const float> values() const { return engine_.gradients(); }
 
  private:
   compute::Engine& engine_;
-  compute::Floats sum_;  // only for several batches
-  std::span<const float> values_;
+  compute::Floats one_;  // only for several batches
 };
 
 }  // namespace muster::loop

@@ -1,43 +1,11 @@
 #include "trainer/loop/local_synchronizer.h"
 
-#include <atomic>
 #include <future>
 
+#include "trainer/loop/state_snapshot.h"
 #include "trainer/ps/initial_parameters.h"
 
 namespace muster::loop {
-
-namespace {
-
-class LocalSnapshot : public Snapshot {
- public:
-  LocalSnapshot(checkpoint::State state, checkpoint::Position position)
-      : state_(std::move(state)), position_(std::move(position)) {}
-
-  const checkpoint::Position& position() const override { return position_; }
-
-  void write(const std::filesystem::path& directory, checkpoint::Manifest& manifest,
-             double bytes_per_second) override {
-    limit_.set(bytes_per_second);
-    if (hurried_) limit_.lift();
-    manifest.files = checkpoint::write_state(directory, state_, 0, 1, limit_);
-    manifest.position = position_;
-    manifest.shard_steps = {position_.step};
-  }
-
-  void hurry() override {
-    hurried_ = true;
-    limit_.lift();
-  }
-
- private:
-  const checkpoint::State state_;
-  const checkpoint::Position position_;
-  checkpoint::SpeedLimit limit_;
-  std::atomic<bool> hurried_{false};
-};
-
-}  // namespace
 
 LocalSynchronizer::LocalSynchronizer(Assembly& assembly, const checkpoint::Store::Found* from,
                                      uint64_t generation)
@@ -49,7 +17,7 @@ LocalSynchronizer::LocalSynchronizer(Assembly& assembly, const checkpoint::Store
   slot_views_.assign(slots_.begin(), slots_.end());
   const spec::CheckpointSpec& when = assembly.spec().checkpoint;
   if (when.every_steps || when.every_seconds)
-    copies_.assign(1 + names.size(), compute::Floats(layout.size()));
+    assembly_.copies.assign(1 + names.size(), compute::Floats(layout.size()));
   if (!from) {
     ps::fill_initial_parameters(assembly.spec(), layout, assembly.engine->parameters());
     return;
@@ -90,19 +58,15 @@ std::unique_ptr<Snapshot> LocalSynchronizer::snapshot() {
   const auto copy = [](std::span<const float> from, compute::Floats& to) {
     to.assign(from.begin(), from.end());
   };
-  copies_.resize(1 + slots_.size());
+  assembly_.copies.resize(1 + slots_.size());
   std::vector<std::future<void>> copying;
   for (size_t i = 0; i < slots_.size(); ++i)
-    copying.push_back(std::async(copy, slots_[i], std::ref(copies_[1 + i])));
-  copy(assembly_.engine->parameters(), copies_[0]);
+    copying.push_back(std::async(copy, slots_[i], std::ref(assembly_.copies[1 + i])));
+  copy(assembly_.engine->parameters(), assembly_.copies[0]);
   for (auto& one : copying) one.get();
   const compute::ParameterLayout& layout = assembly_.engine->layout();
-  return std::make_unique<LocalSnapshot>(checkpoint::State{layout,
-                                                           {0, layout.size()},
-                                                           copies_[0],
-                                                           {copies_.begin() + 1, copies_.end()},
-                                                           assembly_.optimizer->slot_names()},
-                                         position_);
+  return std::make_unique<StateSnapshot>(layout, assembly_.optimizer->slot_names(),
+                                         assembly_.copies, position_);
 }
 
 }  // namespace muster::loop

@@ -29,7 +29,6 @@ class LocalSynchronizer : public Synchronizer {
   GradientSum gradients_;
   std::vector<compute::Floats> slots_;
   std::vector<std::span<float>> slot_views_;
-  std::vector<compute::Floats> copies_;  // of the last snapshot: memory that was touched before
   checkpoint::Position position_;
   uint64_t generation_;
 };

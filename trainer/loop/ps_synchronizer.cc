@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/group/backoff.h"
+#include "trainer/group/membership.h"
 #include "trainer/ps/formation.h"
 #include "trainer/ps/hosted_shard.h"
 
@@ -89,7 +90,7 @@ ps::Exchange::Mode mode_of(const spec::TrainingSpec& spec) {
 
 std::unique_ptr<ps::MemberMemory> make_memory(const compute::Engine& engine,
                                               const PsSynchronizer::Setup& setup) {
-  if (!ps::shared_memory_wanted()) {
+  if (!group::shared_memory_wanted()) {
     log::info("exchange through gRPC: MUSTER_SHARED_MEMORY is 0");
     return nullptr;
   }

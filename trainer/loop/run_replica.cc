@@ -16,7 +16,8 @@ int run_replica(const group::Membership& membership, std::stop_token stop) {
                     kBadConfig);
     return run_evaluator(membership, stop);
   }
-  if (!membership.distributed()) return run_alone(membership, stop, nullptr);
+  if (!membership.distributed() && !membership.collective())
+    return run_alone(membership, stop, nullptr);
   const group::Pollers pollers(cpu_budget() / 2);
   if (membership.role == group::Role::ps) return run_ps(membership, stop);
   return membership.is_leader() ? run_leader(membership, stop) : run_worker(membership, stop);

@@ -3,6 +3,7 @@
 #include "common/log.h"
 #include "trainer/group/signpost.h"
 #include "trainer/loop/attend.h"
+#include "trainer/loop/collective_synchronizer.h"
 #include "trainer/loop/leader.h"
 #include "trainer/loop/patient_reader.h"
 #include "trainer/loop/ps_synchronizer.h"
@@ -45,12 +46,14 @@ class FinalCheckpoint {
 };
 
 // All our steps are committed: until rank 0 has saved them they may have to be repeated.
+// A collective needs us for its next generation even before that is open.
 Verdict wait_for_the_end(const group::Attendance& attendance,
                          const std::function<bool()>& finished_without_us, uint64_t generation,
-                         std::stop_token stop) {
+                         bool collective, std::stop_token stop) {
   const auto decided = [&](const GroupView& view) {
     return view.phase() == GroupView::FINISHED || view.phase() == GroupView::FAILED ||
-           (view.phase() == GroupView::RUNNING && view.generation() != generation);
+           (view.phase() == GroupView::RUNNING && view.generation() != generation) ||
+           (view.phase() == GroupView::FORMING && collective);
   };
   for (;;) {
     const GroupView view = attendance.wait(decided, stop, kLook, group::Attendance::kPatience);
@@ -74,7 +77,7 @@ Recorder::Options quiet_recorder(const spec::TrainingSpec& spec) {
 int run_worker(const group::Membership& membership, std::stop_token stop) {
   Training training = Training::load(membership.training);
   const auto threads = ThreadChoice::from_environment(training.spec.threads);
-  Assembly assembly = assemble(std::move(training), membership.members(), true, threads);
+  Assembly assembly = assemble_member(std::move(training), membership, threads);
   metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index,
                              membership.restarts);
   FinalCheckpoint final(membership, *assembly.workload);
@@ -83,25 +86,38 @@ int run_worker(const group::Membership& membership, std::stop_token stop) {
     return kSuccess;
   }
   const std::string layout = assembly.engine->layout().fingerprint();
+  const Hello hello = make_hello(membership, assembly.training, layout);
+  MemberReport report;
   group::Attendance attendance(group::ways_to_rendezvous(membership),
-                               membership.rendezvous_address(),
-                               make_hello(membership, assembly.training, layout), {});
-  PsSynchronizer::Setup setup;
-  setup.rank = membership.rank();
-  setup.members = membership.members();
-  setup.shards = membership.shards();
-  setup.connect = make_connect(membership, layout, assembly.spec().wire);
+                               membership.rendezvous_address(), hello, [&](PeerMessage& message) {
+                                 if (membership.collective()) report.fill(message);
+                               });
   // Rank 0 may have left before we came, or before its last word reached us.
-  setup.finished_without_us = [&] { return !attendance.connected() && final.is_there(); };
-  PsSynchronizer synchronizer(assembly, attendance, setup);
+  const auto finished_without_us = [&] { return !attendance.connected() && final.is_there(); };
+  std::unique_ptr<Synchronizer> synchronizer;
+  if (membership.collective()) {
+    CollectiveSynchronizer::Setup setup;
+    setup.incarnation = hello.incarnation();
+    setup.storage = membership.storage;
+    setup.finished_without_us = finished_without_us;
+    synchronizer = std::make_unique<CollectiveSynchronizer>(assembly, attendance, report, setup);
+  } else {
+    PsSynchronizer::Setup setup;
+    setup.rank = membership.rank();
+    setup.members = membership.members();
+    setup.shards = membership.shards();
+    setup.connect = make_connect(membership, layout, assembly.spec().wire);
+    setup.finished_without_us = finished_without_us;
+    synchronizer = std::make_unique<PsSynchronizer>(assembly, attendance, setup);
+  }
   Recorder recorder(quiet_recorder(assembly.spec()), reporter, nullptr);
   for (;;) {
     const Ending ending =
-        train(synchronizer, *assembly.workload, *assembly.feed, recorder, nullptr, stop);
+        train(*synchronizer, *assembly.workload, *assembly.feed, recorder, nullptr, stop);
     if (ending == Ending::interrupted) return kTerminated;
     recorder.set_state("finishing");
-    switch (
-        wait_for_the_end(attendance, setup.finished_without_us, synchronizer.generation(), stop)) {
+    switch (wait_for_the_end(attendance, finished_without_us, synchronizer->generation(),
+                             membership.collective(), stop)) {
       case Verdict::finished:
         recorder.set_state("done");
         return kSuccess;

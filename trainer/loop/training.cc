@@ -138,4 +138,9 @@ Assembly assemble(Training training, int members, bool distributed, const Thread
   return assembly;
 }
 
+Assembly assemble_member(Training training, const group::Membership& membership,
+                         const ThreadChoice& threads) {
+  return assemble(std::move(training), membership.members(), membership.distributed(), threads);
+}
+
 }  // namespace muster::loop

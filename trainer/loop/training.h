@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "common/document.h"
+#include "trainer/compute/aligned.h"
+#include "trainer/group/membership.h"
 #include "trainer/loop/feed.h"
 #include "trainer/loop/workload.h"
 #include "trainer/spec/training_spec.h"
@@ -52,6 +54,8 @@ struct Assembly {
   std::unique_ptr<compute::Optimizer> optimizer;
   std::unique_ptr<Workload> workload;
   std::unique_ptr<Feed> feed;
+  // Of the state, for a snapshot: they outlive whoever writes them.
+  std::vector<compute::Floats> copies;
 
   const spec::TrainingSpec& spec() const { return training.spec; }
   // Build, instruction set, precision, threads: what decides a result's bits.
@@ -60,5 +64,8 @@ struct Assembly {
 
 // `members`: how many compute together; `distributed`: through parameter servers.
 Assembly assemble(Training training, int members, bool distributed, const ThreadChoice& threads);
+// Of a job of several.
+Assembly assemble_member(Training training, const group::Membership& membership,
+                         const ThreadChoice& threads);
 
 }  // namespace muster::loop

@@ -27,6 +27,9 @@ class Workload {
   // A process by itself has no policy: it is in step with itself.
   Workload(const spec::TrainingSpec& spec, uint64_t samples, int members, bool distributed);
 
+  // So many compute together from here on; positions count batches, so they stay what they are.
+  void resize(int members) { members_ = static_cast<uint64_t>(members); }
+
   uint64_t samples() const { return samples_; }
   uint64_t batches_per_epoch() const { return batches_per_epoch_; }
   uint64_t steps_per_epoch() const;

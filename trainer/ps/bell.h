@@ -3,7 +3,7 @@
 #include <chrono>
 #include <stop_token>
 
-#include "trainer/ps/doorbell.h"
+#include "common/doorbell.h"
 
 namespace muster::ps {
 
@@ -21,7 +21,7 @@ class Bell {
     door_ = door ? door : &own_;
     spins_ = spins;
   }
-  void ring() { ps::ring(*door_); }
+  void ring() { muster::ring(*door_); }
 
   // Until `ready`, `stop` or `most`; true if ready.
   template <class Ready>

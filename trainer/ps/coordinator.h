@@ -12,18 +12,15 @@
 
 #include "proto/muster/parameter_server.pb.h"
 #include "trainer/checkpoint/store.h"
-#include "trainer/group/generations.h"
-#include "trainer/group/rendezvous_server.h"
-#include "trainer/group/storage_patience.h"
+#include "trainer/group/coordinator.h"
 #include "trainer/ps/control.h"
 #include "trainer/ps/formation.h"
 
 namespace muster::ps {
 
-// Rank 0's duty to the group: waits for the shards, opens a generation on them and does so
-// again whenever one comes back without its state: does what a Formation says.
-// Runs on a thread of its own.
-class Coordinator {
+// Rank 0's duty to the shards: waits for them, opens a generation on them and does so again whenever
+// one comes back without its state: does what a Formation says.
+class Coordinator : public group::Coordinator {
  public:
   struct Setup {
     std::filesystem::path storage;
@@ -41,31 +38,20 @@ class Coordinator {
   // The references must outlive it.
   Coordinator(group::RendezvousServer& rendezvous, Control& control, const checkpoint::Store& store,
               Setup setup);
-  ~Coordinator();
-  Coordinator(const Coordinator&) = delete;
-  Coordinator& operator=(const Coordinator&) = delete;
-
-  // Asks for the next generation, on what the shards hold; the group waits for it. Thread-safe.
-  void renew();
-  // What went wrong for good, if anything did: the group's phase is FAILED then, unless that is
-  // for us alone (Unavailable).
-  void rethrow_failure() const;
+  ~Coordinator() override;
 
  private:
-  void advance();
+  void advance() override;
+  bool watching() const override;
+  void abandon() override;
+  bool superseded_by(uint64_t newest) const override { return formation_.superseded_by(newest); }
   void wait();
-  void remind();
   void announce();
   void locate();
   void tell_copies();
   void listen_to_leaving();
-  void require_lead();
-  void glance_at_lead();
   void choose();
-  void run();
-  void fail(int exit_code, const std::string& message);
 
-  group::RendezvousServer& rendezvous_;
   Control& control_;
   const checkpoint::Store& store_;
   const Setup setup_;
@@ -73,17 +59,9 @@ class Coordinator {
   std::vector<std::string> addresses_;               // of each ps, as it said last
   std::unique_ptr<checkpoint::Store::Lease> lease_;  // on what shards are loading
   std::string from_;                                 // what they load, for the log
-  std::chrono::steady_clock::time_point remind_;
-  std::chrono::steady_clock::time_point looked_;  // whether we still lead
-  group::StoragePatience patience_;
   int replicated_ = 0;   // shards, when we last told
   bool warned_ = false;  // that copies were lost, and they are not all there again
   bool asked_ = false;   // for a checkpoint, by a shard that leaves
-  std::atomic<bool> renew_{false};
-  std::atomic<bool> closing_{false};
-  mutable std::mutex mutex_;
-  std::exception_ptr failure_;
-  std::thread thread_;
 };
 
 }  // namespace muster::ps

@@ -5,6 +5,7 @@
 #include "common/document.h"
 #include "common/error.h"
 #include "common/log.h"
+#include "trainer/group/membership.h"
 
 namespace muster::ps {
 
@@ -160,7 +161,7 @@ void ExchangeStream::consider(const SharedMemoryOffer& offer) {
   if (!place) return;  // nothing was opened yet: the member will come again
   std::string refusal;
   try {
-    if (!shared_memory_wanted()) throw Invalid("the ps is told not to use it");
+    if (!group::shared_memory_wanted()) throw Invalid("the ps is told not to use it");
     mailbox_ = std::make_unique<MemberMailbox>(offer, *place);
     mailbox_->start([this](const auto& header) { return receive_from_mailbox(header); });
   } catch (const std::exception& error) {

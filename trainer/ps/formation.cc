@@ -291,14 +291,4 @@ void Formation::failed() {
   next_ = Next::claim;
 }
 
-void Formation::suspend(GroupView& view) {
-  if (view.phase() == GroupView::RUNNING) view.set_phase(GroupView::FORMING);
-}
-
-void Formation::step_down(GroupView& view) {
-  if (view.phase() != GroupView::RUNNING && view.phase() != GroupView::FORMING) return;
-  view.set_phase(GroupView::FORMING);
-  view.set_generation(0);
-}
-
 }  // namespace muster::ps

@@ -82,10 +82,6 @@ class Formation {
   void announced();
   void failed();
   void renew() { next_ = Next::claim; }  // while watching: the next generation is wanted anyway
-  // What the group is told while there is no generation, and when there will be none from us: so
-  // that whoever attends looks for our successor.
-  static void suspend(GroupView& view);
-  static void step_down(GroupView& view);
 
   // The step from which the present generation goes on.
   uint64_t step() const { return step_; }

@@ -13,9 +13,6 @@
 
 namespace muster::ps {
 
-checkpoint::Position from_message(const PositionMessage& message);
-PositionMessage to_message(const checkpoint::Position& position);
-
 // A shard through the generations that open on it: who may open one, what it starts from, where its
 // steps count from, and the copies that checkpoints are written from. A state machine as Shard is:
 // no files, clock or locks.

@@ -5,9 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "proto/muster/rendezvous.pb.h"
-#include "trainer/checkpoint/epoch_sums.h"
-#include "trainer/compute/engine.h"
+#include "trainer/compute/loss_sums.h"
+#include "trainer/group/position.h"
 
 namespace muster::ps {
 
@@ -33,26 +32,13 @@ struct PushHeader {
   compute::LossSums sums;
 };
 
-// Rows, loss and correct of any message that has them.
-template <class Message>
-void set_sums(Message& message, const compute::LossSums& sums) {
-  message.set_rows(sums.rows);
-  message.set_loss(sums.loss);
-  message.set_correct(sums.correct);
-}
-
-template <class Message>
-compute::LossSums get_sums(const Message& message) {
-  compute::LossSums sums;
-  sums.rows = message.rows();
-  sums.loss = message.loss();
-  sums.correct = message.correct();
-  return sums;
-}
-
-using EpochSumsMessages = google::protobuf::RepeatedPtrField<EpochSumsMessage>;
-checkpoint::EpochSums from_messages(const EpochSumsMessages& messages);
-void to_messages(const checkpoint::EpochSums& sums, EpochSumsMessages& messages);
+using group::EpochSumsMessages;
+using group::from_message;
+using group::from_messages;
+using group::get_sums;
+using group::set_sums;
+using group::to_message;
+using group::to_messages;
 
 enum class Status { ok, superseded, rejected };
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "trainer/ps/doorbell.h"
+#include "common/doorbell.h"
 #include "trainer/ps/messages.h"
 
 namespace muster::ps {

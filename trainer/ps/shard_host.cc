@@ -5,6 +5,7 @@
 #include "common/cpu_budget.h"
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "trainer/compute/engine.h"
 #include "trainer/group/generations.h"
 #include "trainer/ps/initial_parameters.h"
 

@@ -48,7 +48,4 @@ class OfferedMemory {
   SegmentView view_;
 };
 
-// MUSTER_SHARED_MEMORY: 0 leaves it to gRPC, 1 or unset does not. Throws Invalid (kBadConfig).
-bool shared_memory_wanted();
-
 }  // namespace muster::ps

@@ -23,8 +23,10 @@ std::vector<UpdateRule> sized(size_t n) {
 CpuEngine::CpuEngine(Graph graph, const EngineOptions& options, const Kernels& kernels)
     : graph_(std::move(graph)),
       context_{graph_, kernels, arena_, options.threads, options.max_rows, options.seed, {}},
-      parameters_(graph_.layout.size()),
-      gradients_(graph_.layout.size()),
+      own_parameters_(graph_.layout.size()),
+      own_gradients_(graph_.layout.size()),
+      parameters_(own_parameters_),
+      gradients_(own_gradients_),
       rules_(sized(graph_.layout.tensors().size())),
       work_([this](Member member) {
         uint64_t* ticks =
@@ -157,6 +159,21 @@ void CpuEngine::check_slots(const Optimizer& optimizer,
   throw Invalid("train: expected " + std::to_string(optimizer.slot_names().size()) + " slots of " +
                 std::to_string(graph_.layout.size()) + " floats, found " +
                 std::to_string(slots.size()) + " slots or another size");
+}
+
+void CpuEngine::use(std::span<float> parameters, std::span<float> gradients) {
+  if (parameters.size() != graph_.layout.size() || gradients.size() != graph_.layout.size())
+    throw Invalid("engine: expected buffers of " + std::to_string(graph_.layout.size()) +
+                  " floats, found " + std::to_string(parameters.size()) + " and " +
+                  std::to_string(gradients.size()));
+  parameters_ = parameters;
+  gradients_ = gradients;
+}
+
+void CpuEngine::use_own() {
+  if (parameters_.data() != own_parameters_.data())
+    std::copy(parameters_.begin(), parameters_.end(), own_parameters_.begin());
+  use(own_parameters_, own_gradients_);
 }
 
 void CpuEngine::run(const Program& program, const Step& step) {

@@ -22,6 +22,8 @@ class CpuEngine : public Engine {
   std::string instruction_set() const override;
   std::span<float> parameters() override { return parameters_; }
   std::span<float> gradients() override { return gradients_; }
+  void use(std::span<float> parameters, std::span<float> gradients) override;
+  void use_own() override;
   LossSums compute_gradients(const Batch& batch) override;
   LossSums train(const Batch& batch, const Optimizer& optimizer, const UpdateArguments& update,
                  std::span<const std::span<float>> slots) override;
@@ -57,7 +59,8 @@ class CpuEngine : public Engine {
   std::vector<std::unique_ptr<Operation>> operations_;  // the input first
   std::unique_ptr<LossOperation> loss_;
   Program training_, evaluation_, prediction_;
-  Floats parameters_, gradients_;
+  Floats own_parameters_, own_gradients_;
+  std::span<float> parameters_, gradients_;
   std::vector<UpdateRule> rules_;
   Sparsity sparsity_ = Sparsity::measured;
   bool profiling_ = false;

@@ -1,6 +1,7 @@
 #include "tests/unit/trainer/ps/protocol/chief_process.h"
 
 #include "tests/unit/trainer/ps/protocol/attendance_client.h"
+#include "trainer/group/coordinator.h"
 #include "trainer/ps/hosted_shard.h"
 
 namespace muster::ps::protocol {
@@ -132,7 +133,7 @@ void ChiefProcess::advance() {
       return formation_.look(roster_);
     case Next::claim:
       roster_changed_ = true;
-      update(Formation::suspend);
+      update(group::suspend);
       formation_.claimed(world_.storage().open_generation(formation_.above()));
       return;
     case Next::fence:
@@ -246,7 +247,7 @@ void ChiefProcess::save_or_end() {
     // As Coordinator::renew() does.
     if (saver_.result() == Saver::Result::name_taken && formation_.next() == Next::watch) {
       formation_.renew();
-      update(Formation::suspend);
+      update(group::suspend);
     }
     return member_.leave();
   }

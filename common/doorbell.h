@@ -3,7 +3,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace muster::ps {
+namespace muster {
 
 // A count that one thread waits for and others raise, also from other processes: it may lie in
 // shared memory. Who waits must look at what it waits for after reading the count and before
@@ -21,4 +21,4 @@ void ring(Doorbell& bell);
 // thing that is waited for.
 void wait_for_ring(Doorbell& bell, uint32_t seen, std::chrono::nanoseconds most, uint32_t spins);
 
-}  // namespace muster::ps
+}  // namespace muster

@@ -1,10 +1,10 @@
-#include "trainer/ps/doorbell.h"
+#include "common/doorbell.h"
 
 #include <atomic>
 
 #include "common/futex.h"
 
-namespace muster::ps {
+namespace muster {
 
 namespace {
 
@@ -41,4 +41,4 @@ void wait_for_ring(Doorbell& bell, uint32_t seen, std::chrono::nanoseconds most,
   at(bell.sleepers).fetch_sub(1, std::memory_order_relaxed);
 }
 
-}  // namespace muster::ps
+}  // namespace muster

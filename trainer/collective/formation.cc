@@ -1,0 +1,152 @@
+#include "trainer/collective/formation.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace muster::collective {
+
+namespace {
+
+// Those that take part: who is leaving an elastic group does not any more.
+std::map<int, const group::Roster::Peer*> participants(const group::Roster& roster, bool elastic) {
+  auto members = roster.members();
+  if (elastic) std::erase_if(members, [](const auto& entry) { return entry.second->leaving; });
+  return members;
+}
+
+}  // namespace
+
+void Formation::claimed(uint64_t generation) {
+  generation_ = generation;
+  plan_ = {};
+  plan_.set_generation(generation);
+  next_ = Next::fence;
+}
+
+void Formation::fenced(uint64_t published) {
+  published_ = published;
+  next_ = Next::gather;
+}
+
+void Formation::look(const group::Roster& roster, Time now) {
+  if (next_ == Next::watch && outdated(roster)) next_ = Next::claim;
+  if (next_ == Next::assemble) assemble(roster);
+  if (next_ == Next::gather) gather(roster, now);
+}
+
+bool Formation::is_complete(size_t members, Time now) const {
+  const int count = static_cast<int>(members);
+  if (!elastic()) return count == setup_.members;
+  return count >= setup_.least && (formed_ || count >= setup_.members || now - since_ >= kMuster);
+}
+
+void Formation::gather(const group::Roster& roster, Time now) {
+  const auto members = participants(roster, elastic());
+  bool settled = true;
+  for (const auto& [rank, peer] : members) {
+    const MemberState& state = peer->member;
+    above_ = std::max({above_, state.generation(), state.prepared()});
+    settled &= state.generation() == 0 || state.settled();
+    unshared_ |= state.unshared();
+  }
+  if (!settled || !is_complete(members.size(), now)) return;
+  if (above_ >= generation_)
+    next_ = Next::claim;
+  else
+    decide(roster);
+}
+
+void Formation::decide(const group::Roster& roster) {
+  const auto members = participants(roster, elastic());
+  const MemberState* best = nullptr;
+  std::string host;
+  bool one_host = !unshared_;
+  plan_.clear_members();
+  const auto progress = [](const MemberState& state) {
+    return std::pair(state.generation(), state.position().step());
+  };
+  for (const auto& [rank, peer] : members) {
+    const MemberState& state = peer->member;
+    if (state.generation() > 0 && (!best || progress(state) > progress(*best))) {
+      best = &state;
+      plan_.set_source(static_cast<uint32_t>(plan_.members_size()));
+    }
+    MemberPlace& place = *plan_.add_members();
+    place.set_rank(static_cast<uint32_t>(rank));
+    place.set_incarnation(peer->hello.incarnation());
+    if (plan_.members_size() == 1) host = peer->hello.host();
+    one_host &= !host.empty() && peer->hello.host() == host;
+  }
+  plan_.set_shared_memory(one_host);
+  plan_.set_replicas(static_cast<uint32_t>(
+      setup_.replicas > 0 ? setup_.replicas : plan_.members_size() * setup_.devices));
+  // Checkpoints of a later generation than any survivor's have left what it holds behind.
+  if (!best || published_ > best->generation()) {
+    plan_.set_source(0);
+    reason_ = best ? "a later checkpoint than what any member holds" : "no member holds any state";
+    next_ = Next::choose;
+    return;
+  }
+  plan_.set_content(CollectivePlan::KEEP);
+  *plan_.mutable_position() = best->position();
+  reason_ = "what rank " + std::to_string(plan_.members(plan_.source()).rank()) +
+            " holds of generation " + std::to_string(best->generation());
+  next_ = Next::announce;
+}
+
+void Formation::chosen(const std::optional<Checkpoint>& newest) {
+  plan_.set_content(newest ? CollectivePlan::RESTORE : CollectivePlan::INITIALIZE);
+  if (newest) {
+    plan_.set_checkpoint(newest->folder);
+    *plan_.mutable_position() = newest->position;
+  }
+  next_ = Next::announce;
+}
+
+void Formation::assemble(const group::Roster& roster) {
+  if (outdated(roster)) {
+    next_ = Next::claim;
+    return;
+  }
+  const auto members = roster.members();
+  for (int i = 0; i < plan_.members_size(); ++i) {
+    if (plan_.shared_memory() && i != static_cast<int>(plan_.source())) continue;
+    MemberPlace& place = *plan_.mutable_members(i);
+    const auto found = members.find(static_cast<int>(place.rank()));
+    if (found == members.end() || found->second->member.prepared() != plan_.generation()) return;
+    place.set_endpoint(found->second->member.endpoint());
+  }
+  next_ = Next::run;
+}
+
+bool Formation::is_planned(int rank) const {
+  return std::ranges::any_of(plan_.members(), [rank](const MemberPlace& place) {
+    return static_cast<int>(place.rank()) == rank;
+  });
+}
+
+// Whether the group is no longer what the plan says. Without elasticity a member that is away may
+// come back as it was; only another in its place begins with nothing.
+bool Formation::outdated(const group::Roster& roster) const {
+  const auto members = participants(roster, elastic());
+  for (const MemberPlace& place : plan_.members()) {
+    const auto found = members.find(static_cast<int>(place.rank()));
+    if (found == members.end()) {
+      if (elastic()) return true;
+      continue;
+    }
+    const MemberState& state = found->second->member;
+    if (found->second->hello.incarnation() != place.incarnation() ||
+        (state.generation() == plan_.generation() && state.settled()) ||
+        (state.unshared() && plan_.shared_memory()))
+      return true;
+  }
+  return std::ranges::any_of(members, [&](const auto& entry) { return !is_planned(entry.first); });
+}
+
+void Formation::running() {
+  formed_ = true;
+  next_ = Next::watch;
+}
+
+}  // namespace muster::collective

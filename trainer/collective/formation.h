@@ -1,0 +1,88 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "proto/muster/rendezvous.pb.h"
+#include "trainer/group/roster.h"
+
+namespace muster::collective {
+
+// How rank 0 forms the generations of a collective: a state machine without network, storage or
+// clock. Whoever drives it does what next() says and tells it what came of that.
+//
+// A generation is opened on the state of whichever member has got furthest; the others take it from
+// there. Without elasticity it has all members, and one that is lost is waited for. An elastic
+// group goes on with those that are there, and takes in whoever comes.
+class Formation {
+ public:
+  using Time = group::Roster::Time;
+  // For those that the job began with, and for survivors to come back, before an elastic group
+  // begins without them.
+  static constexpr std::chrono::milliseconds kMuster = group::Roster::kSilence;
+
+  struct Setup {
+    int members = 1;   // that the job began with
+    int least = 0;     // an elastic group's; 0: it has `members`, no more and no fewer
+    int replicas = 0;  // logical; 0: as many as members there are, each with `devices`
+    int devices = 1;
+  };
+
+  enum class Next {
+    claim,     // open a generation on storage, above above(): claimed()
+    fence,     // end what earlier generations publish: fenced()
+    gather,    // members are missing, or have not settled: look()
+    choose,    // the newest whole checkpoint: chosen()
+    announce,  // plan() to the group: announced()
+    assemble,  // members prepare themselves: look()
+    run,       // the generation is complete; tell the group: running()
+    watch,     // it runs: look()
+  };
+  struct Checkpoint {
+    std::string folder;  // below the job's storage
+    PositionMessage position;
+  };
+
+  Formation(const Setup& setup, Time now) : setup_(setup), since_(now) {}
+
+  Next next() const { return next_; }
+  void look(const group::Roster& roster, Time now);
+
+  uint64_t above() const { return above_; }
+  bool superseded_by(uint64_t newest) const { return generation_ > 0 && newest > generation_; }
+  void claimed(uint64_t generation);
+  // The newest generation that has published a checkpoint; 0: none.
+  void fenced(uint64_t published);
+  void chosen(const std::optional<Checkpoint>& newest);
+  const CollectivePlan& plan() const { return plan_; }
+  void announced() { next_ = Next::assemble; }
+  void running();
+  void abandon() { next_ = Next::claim; }
+  // Why the generation begins where it does; for the log.
+  const std::string& reason() const { return reason_; }
+
+ private:
+  bool elastic() const { return setup_.least > 0; }
+  void gather(const group::Roster& roster, Time now);
+  bool is_complete(size_t members, Time now) const;
+  void decide(const group::Roster& roster);
+  void assemble(const group::Roster& roster);
+  bool outdated(const group::Roster& roster) const;
+  bool is_planned(int rank) const;
+
+  const Setup setup_;
+  const Time since_;  // we lead
+  Next next_ = Next::claim;
+  uint64_t generation_ = 0;
+  uint64_t above_ = 0;
+  uint64_t published_ = 0;
+  bool formed_ = false;    // a generation has run under us
+  bool unshared_ = false;  // a member has found that it shares no memory
+  CollectivePlan plan_;
+  std::string reason_;
+};
+
+}  // namespace muster::collective

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "trainer/collective/session.h"
+#include "trainer/collective/slice_update.h"
+
+namespace muster::collective {
+
+// Of members that share one host's memory: see SharedState.
+class SharedSession : public Session {
+ public:
+  // `member` of the state's. The optimizer must outlive it.
+  SharedSession(std::unique_ptr<SharedState> state, int member,
+                const compute::Optimizer& optimizer);
+
+  std::span<float> parameters() override { return state_->parameters(); }
+  std::span<const compute::Subtree> nodes() const override { return nodes_; }
+  std::span<float> gradients(size_t node) override { return state_->piece(first_piece_ + node); }
+  StepResult step(uint64_t step, std::span<const compute::LossSums> sums,
+                  const Arguments& arguments, const Watch& watch) override;
+  Settled settle() override;
+  void copy(std::span<float> parameters, std::span<const std::span<float>> slots,
+            const Arguments& arguments) override;
+
+ private:
+  template <class Ready>
+  Outcome wait(const Watch& watch, Ready ready) const;
+
+  const std::unique_ptr<SharedState> state_;
+  const int member_;
+  const std::vector<compute::Subtree> nodes_;
+  size_t first_piece_ = 0;
+  SliceUpdate update_;
+};
+
+}  // namespace muster::collective

@@ -1,0 +1,133 @@
+#include "trainer/group/coordinator.h"
+
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "common/file.h"
+#include "common/log.h"
+#include "trainer/group/backoff.h"
+
+namespace muster::group {
+
+using std::chrono::milliseconds;
+
+namespace {
+constexpr milliseconds kRemind{30000};
+constexpr milliseconds kLead{2000};  // between looks whether we still have it
+
+class Superseded : public Unavailable {
+ public:
+  using Unavailable::Unavailable;
+};
+}  // namespace
+
+Coordinator::Coordinator(RendezvousServer& rendezvous, std::filesystem::path storage, Owner owner)
+    : rendezvous_(rendezvous), storage_(std::move(storage)), owner_(std::move(owner)) {}
+
+Coordinator::~Coordinator() = default;
+
+void Coordinator::start() {
+  thread_ = std::thread([this] { run(); });
+}
+
+void Coordinator::stop(const std::function<void()>& cancel) {
+  closing_ = true;
+  cancel();
+  thread_.join();
+}
+
+void Coordinator::rethrow_failure() const {
+  const std::lock_guard lock(mutex_);
+  if (failure_) std::rethrow_exception(failure_);
+}
+
+void Coordinator::renew() {
+  renew_ = true;
+  rendezvous_.update(suspend);
+}
+
+void suspend(GroupView& view) {
+  if (view.phase() == GroupView::RUNNING) view.set_phase(GroupView::FORMING);
+}
+
+void step_down(GroupView& view) {
+  if (view.phase() != GroupView::RUNNING && view.phase() != GroupView::FORMING) return;
+  view.set_phase(GroupView::FORMING);
+  view.set_generation(0);
+}
+
+void Coordinator::require_lead() {
+  looked_ = Clock::now();
+  const uint64_t newest = newest_generation(storage_);
+  if (!superseded_by(newest)) return;
+  require_of_job(storage_, newest, owner_);
+  throw Superseded("we were taken for lost: generation " + std::to_string(newest) +
+                   " of the group is another's");
+}
+
+void Coordinator::glance_at_lead() {
+  if (Clock::now() - looked_ <= kLead) return;
+  try {
+    require_lead();
+  } catch (const Superseded&) {
+    throw;
+  } catch (const Unavailable& error) {
+    log::info(std::string("whether we lead is not known: ") + error.what());
+  }
+}
+
+void Coordinator::remind() {
+  const auto now = Clock::now();
+  if (now < remind_) return;
+  remind_ = now + kRemind;
+  std::string missing;
+  rendezvous_.inspect([&](const Roster& roster) { missing = roster.missing(); });
+  if (!missing.empty()) log::info("waiting for " + missing);
+}
+
+void Coordinator::run() {
+  Backoff backoff;
+  while (!closing_) {
+    try {
+      advance();
+      if (!watching()) continue;
+      backoff.reset();
+      patience_.rest();
+    } catch (const Superseded&) {
+      {
+        const std::lock_guard lock(mutex_);
+        failure_ = std::current_exception();
+      }
+      rendezvous_.update(step_down);
+      return;
+    } catch (const WriteError& error) {
+      abandon();
+      if (patience_.wait(error)) continue;
+      // Ours alone to report: where we run next may be able to write.
+      const std::lock_guard lock(mutex_);
+      failure_ = std::current_exception();
+      return;
+    } catch (const Unavailable& error) {
+      if (closing_) return;
+      log::warning(std::string("no generation could be opened: ") + error.what());
+      abandon();
+      std::this_thread::sleep_for(backoff.next());
+    } catch (const Invalid& error) {
+      {
+        const std::lock_guard lock(mutex_);
+        failure_ = std::current_exception();
+      }
+      fail(error.exit_code(), error.what());
+      return;
+    }
+  }
+}
+
+void Coordinator::fail(int exit_code, const std::string& message) {
+  rendezvous_.update([&](GroupView& view) {
+    view.set_phase(GroupView::FAILED);
+    view.set_exit_code(static_cast<uint32_t>(exit_code));
+    view.set_message(message);
+  });
+}
+
+}  // namespace muster::group

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "proto/muster/rendezvous.pb.h"
+#include "trainer/checkpoint/manifest.h"
+#include "trainer/compute/loss_sums.h"
+
+namespace muster::group {
+
+// Where training stands, as peers tell each other; see rendezvous.proto.
+
+// Rows, loss and correct of any message that has them.
+template <class Message>
+void set_sums(Message& message, const compute::LossSums& sums) {
+  message.set_rows(sums.rows);
+  message.set_loss(sums.loss);
+  message.set_correct(sums.correct);
+}
+
+template <class Message>
+compute::LossSums get_sums(const Message& message) {
+  compute::LossSums sums;
+  sums.rows = message.rows();
+  sums.loss = message.loss();
+  sums.correct = message.correct();
+  return sums;
+}
+
+using EpochSumsMessages = google::protobuf::RepeatedPtrField<EpochSumsMessage>;
+checkpoint::EpochSums from_messages(const EpochSumsMessages& messages);
+void to_messages(const checkpoint::EpochSums& sums, EpochSumsMessages& messages);
+
+checkpoint::Position from_message(const PositionMessage& message);
+PositionMessage to_message(const checkpoint::Position& position);
+
+}  // namespace muster::group

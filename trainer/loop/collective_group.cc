@@ -1,0 +1,76 @@
+#include "trainer/collective/coordinator.h"
+#include "trainer/group/signpost.h"
+#include "trainer/loop/attend.h"
+#include "trainer/loop/collective_synchronizer.h"
+#include "trainer/loop/led_group.h"
+
+namespace muster::loop {
+
+namespace {
+
+// In the order in which it must be made and unmade.
+class CollectiveGroup : public LedGroup {
+ public:
+  CollectiveGroup(const group::Membership& membership, Assembly& assembly,
+                  metrics::Reporter& reporter, std::unique_ptr<checkpoint::Store> store,
+                  std::stop_token stop)
+      : hello_(make_hello(membership, assembly.training, assembly.engine->layout().fingerprint())),
+        server_(membership.rendezvous_address(), expected_peers(membership, assembly)),
+        signpost_(membership),
+        leader_(
+            membership, assembly, reporter, std::move(store),
+            [this](uint64_t) { count_checkpoint(); }, stop),
+        coordinator_(server_, *leader_.store(), setup(membership)),
+        attendance_(server_.local_channel(), "ourselves", hello_,
+                    [this](PeerMessage& message) { report_.fill(message); }),
+        synchronizer_(assembly, attendance_, report_, synchronizer_setup(membership)) {}
+
+  group::RendezvousServer& server() override { return server_; }
+  Leader& leader() override { return leader_; }
+  group::Coordinator& coordinator() override { return coordinator_; }
+  Synchronizer& synchronizer() override { return synchronizer_; }
+
+ private:
+  void count_checkpoint() {
+    server_.update([](GroupView& view) { view.set_checkpoints(view.checkpoints() + 1); });
+  }
+
+  collective::Coordinator::Setup setup(const group::Membership& membership) {
+    collective::Coordinator::Setup setup;
+    setup.storage = membership.storage;
+    setup.owner = {membership.uid, membership.job};
+    setup.group = formation_of(membership);
+    setup.resume_at = [this](const checkpoint::Store::Found& found) {
+      return leader_.resume_at(found);
+    };
+    return setup;
+  }
+
+  CollectiveSynchronizer::Setup synchronizer_setup(const group::Membership& membership) {
+    CollectiveSynchronizer::Setup setup;
+    setup.incarnation = hello_.incarnation();
+    setup.storage = membership.storage;
+    setup.rethrow_failure = [this] { coordinator_.rethrow_failure(); };
+    return setup;
+  }
+
+  const Hello hello_;
+  group::RendezvousServer server_;
+  group::Signpost signpost_;
+  Leader leader_;
+  collective::Coordinator coordinator_;
+  MemberReport report_;
+  group::Attendance attendance_;
+  CollectiveSynchronizer synchronizer_;
+};
+
+}  // namespace
+
+std::unique_ptr<LedGroup> make_collective_group(const group::Membership& membership,
+                                                Assembly& assembly, metrics::Reporter& reporter,
+                                                std::unique_ptr<checkpoint::Store> store,
+                                                std::stop_token stop) {
+  return std::make_unique<CollectiveGroup>(membership, assembly, reporter, std::move(store), stop);
+}
+
+}  // namespace muster::loop

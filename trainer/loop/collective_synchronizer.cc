@@ -1,0 +1,288 @@
+#include "trainer/loop/collective_synchronizer.h"
+
+#include <algorithm>
+
+#include "common/cpu_budget.h"
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "common/log.h"
+#include "proto/muster/parameter_server.pb.h"
+#include "trainer/checkpoint/checkpoint.h"
+#include "trainer/collective/shared_session.h"
+#include "trainer/group/position.h"
+#include "trainer/loop/state_snapshot.h"
+#include "trainer/ps/initial_parameters.h"
+
+namespace muster::loop {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr milliseconds kGlance{200};
+constexpr uint32_t kSpins = 20000;  // some 500 us: what a small step takes
+
+std::vector<Device> devices_of(Assembly& assembly) {
+  return {{*assembly.engine, *assembly.feed}};
+}
+
+// Spins only where every thread of every member could have a core of its own.
+uint32_t worthwhile_spins(int threads) {
+  return cpu_budget() >= threads ? kSpins : 0;
+}
+
+collective::SharedState::Shape shape_of(const CollectivePlan& plan, const Assembly& assembly) {
+  collective::SharedState::Shape shape;
+  shape.floats = assembly.engine->layout().size();
+  shape.slots = assembly.optimizer->slot_names().size();
+  shape.members = plan.members_size();
+  shape.replicas = static_cast<int>(plan.replicas());
+  if (shape.members > collective::SharedState::kMostMembers || shape.replicas < 1)
+    throw Invalid("the rendezvous: expected a plan of 1 to 4095 members, found " +
+                      std::to_string(shape.members) + " and " + std::to_string(shape.replicas) +
+                      " logical replicas",
+                  kProtocol);
+  return shape;
+}
+
+collective::SharedState::Offer read_offer(const std::string& endpoint) {
+  SharedMemoryOffer offer;
+  if (!offer.ParseFromString(endpoint)) throw Invalid("it is no offer of memory");
+  return {offer.pid(), offer.fd(), offer.nonce()};
+}
+
+std::string to_text(const collective::SharedState::Offer& offer) {
+  SharedMemoryOffer message;
+  message.set_pid(offer.pid);
+  message.set_fd(offer.fd);
+  message.set_nonce(offer.nonce);
+  return message.SerializeAsString();
+}
+
+}  // namespace
+
+void MemberReport::change(const std::function<void(MemberState&)>& change) {
+  const std::lock_guard lock(mutex_);
+  change(state_);
+}
+
+void MemberReport::leave() {
+  const std::lock_guard lock(mutex_);
+  leaving_ = true;
+}
+
+void MemberReport::fill(PeerMessage& message) const {
+  const std::lock_guard lock(mutex_);
+  *message.mutable_member() = state_;
+  message.set_leaving(leaving_);
+}
+
+CollectiveSynchronizer::CollectiveSynchronizer(Assembly& assembly, group::Attendance& attendance,
+                                               MemberReport& report, Setup setup)
+    : assembly_(assembly),
+      attendance_(attendance),
+      report_(report),
+      setup_(std::move(setup)),
+      gradients_(devices_of(assembly), false) {}
+
+CollectiveSynchronizer::~CollectiveSynchronizer() {
+  assembly_.engine->use_own();
+}
+
+int CollectiveSynchronizer::place_in(const CollectivePlan& plan) const {
+  for (int place = 0; place < plan.members_size(); ++place)
+    if (plan.members(place).incarnation() == setup_.incarnation) return place;
+  return -1;
+}
+
+bool CollectiveSynchronizer::is_news(const GroupView& view) const {
+  if (view.phase() == GroupView::FINISHED || view.phase() == GroupView::FAILED) return true;
+  const CollectivePlan& plan = view.collective();
+  if (plan.generation() <= generation_ || place_in(plan) < 0) return false;
+  return plan.generation() != prepared_ ||
+         (view.phase() == GroupView::RUNNING && view.generation() == prepared_);
+}
+
+bool CollectiveSynchronizer::is_over() const {
+  const GroupView view = attendance_.view();
+  return view.phase() != GroupView::RUNNING || view.generation() != generation_ ||
+         setup_.finished_without_us();
+}
+
+bool CollectiveSynchronizer::start(std::stop_token stop) {
+  settle();
+  const auto news = [this](const GroupView& view) { return is_news(view); };
+  for (;;) {
+    if (setup_.finished_without_us()) {
+      finished_ = true;
+      return true;
+    }
+    const GroupView view = attendance_.wait(news, stop, kGlance, group::Attendance::kPatience);
+    if (setup_.rethrow_failure) setup_.rethrow_failure();
+    if (stop.stop_requested()) return false;
+    if (!is_news(view)) continue;
+    if (view.phase() == GroupView::FAILED)
+      throw Invalid("the group has failed: " + view.message(), static_cast<int>(view.exit_code()));
+    finished_ = view.phase() == GroupView::FINISHED;
+    if (finished_) return true;
+    const CollectivePlan& plan = view.collective();
+    if (plan.generation() != prepared_) prepare(plan, place_in(plan));
+    if (view.phase() == GroupView::RUNNING && view.generation() == prepared_ &&
+        enter(plan, place_in(plan)))
+      return true;
+  }
+}
+
+// We take no further part in the generation we are in; where it leaves us is reported.
+void CollectiveSynchronizer::settle() {
+  if (!session_ || settled_) return;
+  const collective::Session::Settled settled = session_->settle();
+  if (settled.step == position_.step + 1) take(settled.sums.rows > 0 ? settled.sums : last_sums_);
+  settled_ = true;
+  report_.change([&](MemberState& state) {
+    state.set_generation(generation_);
+    *state.mutable_position() = group::to_message(position_);
+    state.set_settled(true);
+  });
+  attendance_.report_now();
+}
+
+// A step is made.
+void CollectiveSynchronizer::take(const compute::LossSums& sums) {
+  position_.sums.add(position_.epoch, sums);
+  assembly_.workload->advance(position_);
+}
+
+compute::UpdateArguments CollectiveSynchronizer::arguments(uint64_t step, uint64_t t,
+                                                           const compute::LossSums& sums) const {
+  compute::UpdateArguments arguments;
+  arguments.learning_rate = static_cast<float>(assembly_.spec().schedule.at(step));
+  arguments.t = t;
+  arguments.inverse_rows = 1.0f / static_cast<float>(sums.rows);
+  return arguments;
+}
+
+void CollectiveSynchronizer::fill(const CollectivePlan& plan, std::span<float> parameters,
+                                  std::span<const std::span<float>> slots) {
+  const compute::ParameterLayout& layout = assembly_.engine->layout();
+  if (plan.content() == CollectivePlan::INITIALIZE)
+    return ps::fill_initial_parameters(assembly_.spec(), layout, parameters);
+  if (plan.content() == CollectivePlan::RESTORE) {
+    checkpoint::Store::Found found;
+    found.directory = setup_.storage / plan.checkpoint();
+    found.manifest = checkpoint::Store::read_manifest(found.directory);
+    checkpoint::Store::load(found, layout, {0, layout.size()}, parameters, "");
+    const auto& names = assembly_.optimizer->slot_names();
+    for (size_t i = 0; i < names.size(); ++i)
+      checkpoint::Store::load(found, layout, {0, layout.size()}, slots[i], names[i] + "/");
+    return;
+  }
+  if (!session_ || plan.position().step() != position_.step)
+    throw Invalid("the rendezvous: expected the state of step " + std::to_string(position_.step) +
+                      " to be asked for, found " + std::to_string(plan.position().step()),
+                  kProtocol);
+  session_->copy(parameters, slots, [this](const compute::LossSums& sums) {
+    return arguments(position_.step - 1, position_.optimizer_t, sums);
+  });
+}
+
+void CollectiveSynchronizer::prepare(const CollectivePlan& plan, int place) {
+  next_.reset();
+  std::string endpoint;
+  if (plan.shared_memory() && place == static_cast<int>(plan.source())) {
+    const int threads = plan.members_size() * assembly_.engine->threads();
+    auto state = collective::SharedState::make(shape_of(plan, assembly_), plan.position().step(),
+                                               worthwhile_spins(threads));
+    std::vector<std::span<float>> slots;
+    for (size_t i = 0; i < state->shape().slots; ++i) slots.push_back(state->slot(i));
+    fill(plan, state->parameters(), slots);
+    endpoint = to_text(state->offer());
+    next_ =
+        std::make_unique<collective::SharedSession>(std::move(state), place, *assembly_.optimizer);
+  }
+  prepared_ = plan.generation();
+  report_.change([&](MemberState& state) {
+    state.set_prepared(prepared_);
+    state.set_endpoint(endpoint);
+  });
+  attendance_.report_now();
+}
+
+// False where we cannot be part of it: the group learns of that.
+bool CollectiveSynchronizer::enter(const CollectivePlan& plan, int place) {
+  if (!next_) {
+    try {
+      const auto& source = plan.members(static_cast<int>(plan.source()));
+      next_ = std::make_unique<collective::SharedSession>(
+          collective::SharedState::open(shape_of(plan, assembly_), read_offer(source.endpoint())),
+          place, *assembly_.optimizer);
+    } catch (const Invalid& error) {
+      log::info(std::string("no memory is shared with the other members: ") + error.what());
+      report_.change([](MemberState& state) { state.set_unshared(true); });
+      attendance_.report_now();
+      return false;
+    }
+  }
+  session_ = std::move(next_);
+  generation_ = plan.generation();
+  settled_ = false;
+  position_ = group::from_message(plan.position());
+  assembly_.workload->resize(static_cast<int>(plan.replicas()));
+  report_.change([&](MemberState& state) {
+    state.set_generation(generation_);
+    state.set_settled(false);
+  });
+  attendance_.report_now();
+  return true;
+}
+
+std::optional<Work> CollectiveSynchronizer::next() {
+  if (finished_ || assembly_.workload->finished(position_)) return std::nullopt;
+  const auto nodes = session_->nodes();
+  return assembly_.workload->part_of(position_, nodes.empty() ? 0 : nodes.front().begin);
+}
+
+Synchronizer::StepResult CollectiveSynchronizer::step(const Work& work, Feed&,
+                                                      std::stop_token stop) {
+  const Workload& workload = *assembly_.workload;
+  const auto nodes = session_->nodes();
+  sums_.resize(nodes.empty() ? 0 : static_cast<size_t>(nodes.back().end - nodes.front().begin));
+  std::span<compute::LossSums> sums = sums_;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const auto count = static_cast<size_t>(nodes[i].size());
+    gradients_.compute(
+        nodes[i], [&](int replica) { return workload.part_of(position_, replica); },
+        session_->parameters(), session_->gradients(i), sums.first(count));
+    sums = sums.subspan(count);
+  }
+  const auto update = [this](const compute::LossSums& all) {
+    return arguments(position_.step, position_.optimizer_t + 1, all);
+  };
+  const auto made =
+      session_->step(position_.step, sums_, update, {stop, [this] { return is_over(); }});
+  StepResult result;
+  result.sums = last_sums_ = made.sums;
+  if (made.outcome == collective::Session::Outcome::ok) {
+    position_.sums.add(work.epoch, made.sums);
+    assembly_.workload->advance(position_);
+    return result;
+  }
+  const bool stopped = made.outcome == collective::Session::Outcome::interrupted;
+  result.state = stopped ? State::interrupted : State::rejoin;
+  settle();
+  return result;
+}
+
+std::unique_ptr<Snapshot> CollectiveSynchronizer::snapshot() {
+  const compute::ParameterLayout& layout = assembly_.engine->layout();
+  const auto& names = assembly_.optimizer->slot_names();
+  assembly_.copies.resize(1 + names.size());
+  for (compute::Floats& copy : assembly_.copies) copy.resize(layout.size());
+  std::vector<std::span<float>> slots(assembly_.copies.begin() + 1, assembly_.copies.end());
+  session_->copy(assembly_.copies[0], slots, [this](const compute::LossSums& sums) {
+    return arguments(position_.step - 1, position_.optimizer_t, sums);
+  });
+  return std::make_unique<StateSnapshot>(layout, names, assembly_.copies, position_);
+}
+
+}  // namespace muster::loop

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "trainer/collective/session.h"
+#include "trainer/group/attendance.h"
+#include "trainer/group/membership.h"
+#include "trainer/loop/replica_gradients.h"
+#include "trainer/loop/synchronizer.h"
+#include "trainer/loop/training.h"
+
+namespace muster::loop {
+
+// What a member says of its state with each heartbeat. Thread-safe.
+class MemberReport {
+ public:
+  void change(const std::function<void(MemberState&)>& change);
+  void leave();  // asks an elastic group to go on without us
+  void fill(PeerMessage& message) const;
+
+ private:
+  mutable std::mutex mutex_;
+  MemberState state_;
+  bool leaving_ = false;
+};
+
+// A member of a collective: all hold the same parameters, gradients are summed over all of them.
+class CollectiveSynchronizer : public Synchronizer {
+ public:
+  struct Setup {
+    uint64_t incarnation = 0;  // as our Hello says
+    std::filesystem::path storage;
+    std::function<void()> rethrow_failure;  // rank 0: what its coordinator met
+    // The others: whether training is over though the rendezvous, which would say so, has gone.
+    std::function<bool()> finished_without_us = [] { return false; };
+  };
+
+  // The references must outlive it. `report` is what `attendance` reports.
+  CollectiveSynchronizer(Assembly& assembly, group::Attendance& attendance, MemberReport& report,
+                         Setup setup);
+  ~CollectiveSynchronizer() override;
+
+  // Waits for a generation as long as it takes while the rendezvous answers. Throws Invalid where
+  // the group has failed or rejects us, Unavailable where the rendezvous is gone for good.
+  bool start(std::stop_token stop) override;
+  std::optional<Work> next() override;
+  StepResult step(const Work& work, Feed& feed, std::stop_token stop) override;
+  const checkpoint::Position& position() const override { return position_; }
+  uint64_t generation() const override { return generation_; }
+  std::unique_ptr<Snapshot> snapshot() override;
+
+ private:
+  bool is_news(const GroupView& view) const;
+  int place_in(const CollectivePlan& plan) const;  // -1: none
+  void settle();
+  void take(const compute::LossSums& sums);
+  void prepare(const CollectivePlan& plan, int place);
+  void fill(const CollectivePlan& plan, std::span<float> parameters,
+            std::span<const std::span<float>> slots);
+  bool enter(const CollectivePlan& plan, int place);
+  bool is_over() const;
+  compute::UpdateArguments arguments(uint64_t step, uint64_t t,
+                                     const compute::LossSums& sums) const;
+
+  Assembly& assembly_;
+  group::Attendance& attendance_;
+  MemberReport& report_;
+  const Setup setup_;
+  ReplicaGradients gradients_;
+  std::unique_ptr<collective::Session> session_;
+  std::unique_ptr<collective::Session> next_;  // of prepared_, where we bring the state
+  uint64_t generation_ = 0;                    // of session_
+  uint64_t prepared_ = 0;
+  bool settled_ = false;
+  compute::LossSums last_sums_;  // of a step that we may have left before it was done
+  checkpoint::Position position_;
+  bool finished_ = false;
+  std::vector<compute::LossSums> sums_;  // of each of our logical replicas
+};
+
+}  // namespace muster::loop

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "trainer/compute/aligned.h"
+#include "trainer/compute/cpu/team.h"
+#include "trainer/compute/tree_sum.h"
+#include "trainer/loop/gradient_sum.h"
+
+namespace muster::loop {
+
+// An engine and what it is fed with; one thread uses both.
+struct Device {
+  compute::Engine& engine;
+  Feed& feed;
+};
+
+// The gradients of logical replicas, computed by the devices of a process together and added up in
+// the replicas' tree. What is computed by which device makes no difference to the bits.
+class ReplicaGradients {
+ public:
+  // The first one's engine says where the parameters are. `exclusive`: see Team.
+  ReplicaGradients(std::vector<Device> devices, bool exclusive);
+
+  // The sum under `node` into `target`, and of each of its replicas what its rows came to.
+  // `work_of` says what a replica computes.
+  using WorkOf = std::function<Work(int replica)>;
+  void compute(compute::Subtree node, const WorkOf& work_of, std::span<float> parameters,
+               std::span<float> target, std::span<compute::LossSums> sums);
+
+  int devices() const { return static_cast<int>(devices_.size()); }
+  // Runs work(device) for each, on its thread.
+  void each(const std::function<void(int)>& work);
+
+ private:
+  std::span<float> take();
+  void push(compute::Subtree node, int replica, std::span<float> sum);
+
+  std::vector<Device> devices_;
+  std::vector<GradientSum> gradients_;
+  std::unique_ptr<compute::cpu::Team> team_;  // of several devices
+  std::vector<std::exception_ptr> failures_;  // of each device
+  std::vector<compute::Floats> buffers_;      // all there are beside the target
+  std::vector<std::span<float>> free_;
+  std::vector<std::span<float>> wave_;  // what each device computes into
+  struct Partial {
+    compute::Subtree node;
+    std::span<float> sum;
+  };
+  std::vector<Partial> partials_;  // left sides that wait for their right ones
+};
+
+}  // namespace muster::loop
