@@ -87,6 +87,10 @@ void Formation::decide(const group::Roster& roster) {
     next_ = Next::choose;
     return;
   }
+  for (MemberPlace& place : *plan_.mutable_members()) {
+    const MemberState& state = members.at(static_cast<int>(place.rank()))->member;
+    place.set_has_state(progress(state) == progress(*best));
+  }
   plan_.set_content(CollectivePlan::KEEP);
   *plan_.mutable_position() = best->position();
   reason_ = "what rank " + std::to_string(plan_.members(plan_.source()).rank()) +
@@ -138,7 +142,7 @@ bool Formation::outdated(const group::Roster& roster) const {
     const MemberState& state = found->second->member;
     if (found->second->hello.incarnation() != place.incarnation() ||
         (state.generation() == plan_.generation() && state.settled()) ||
-        (state.unshared() && plan_.shared_memory()))
+        (state.unshared() && plan_.shared_memory()) || state.failed() == plan_.generation())
       return true;
   }
   return std::ranges::any_of(members, [&](const auto& entry) { return !is_planned(entry.first); });

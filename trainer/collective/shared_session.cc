@@ -8,10 +8,10 @@ SharedSession::SharedSession(std::unique_ptr<SharedState> state, int member,
                              const compute::Optimizer& optimizer)
     : state_(std::move(state)),
       member_(member),
-      nodes_(state_->shape().pieces_of(member)),
+      nodes_(state_->shape().nodes_of(member)),
       update_(*state_, optimizer) {
   for (int before = 0; before < member; ++before)
-    first_piece_ += state_->shape().pieces_of(before).size();
+    first_sum_ += state_->shape().nodes_of(before).size();
 }
 
 template <class Ready>
@@ -26,8 +26,7 @@ Session::Outcome SharedSession::wait(const Watch& watch, Ready ready) const {
 
 Session::StepResult SharedSession::step(uint64_t step, std::span<const compute::LossSums> sums,
                                         const Arguments& arguments, const Watch& watch) {
-  const compute::Subtree replicas =
-      replicas_of(state_->shape().replicas, state_->shape().members, member_);
+  const compute::Subtree replicas = state_->shape().replicas_of(member_);
   for (int i = 0; i < replicas.size(); ++i)
     state_->set_sums(replicas.begin + i, sums[static_cast<size_t>(i)]);
   StepResult result;

@@ -17,7 +17,7 @@ class SharedSession : public Session {
 
   std::span<float> parameters() override { return state_->parameters(); }
   std::span<const compute::Subtree> nodes() const override { return nodes_; }
-  std::span<float> gradients(size_t node) override { return state_->piece(first_piece_ + node); }
+  std::span<float> gradients(size_t node) override { return state_->sum(first_sum_ + node); }
   StepResult step(uint64_t step, std::span<const compute::LossSums> sums,
                   const Arguments& arguments, const Watch& watch) override;
   Settled settle() override;
@@ -31,7 +31,7 @@ class SharedSession : public Session {
   const std::unique_ptr<SharedState> state_;
   const int member_;
   const std::vector<compute::Subtree> nodes_;
-  size_t first_piece_ = 0;
+  size_t first_sum_ = 0;
   SliceUpdate update_;
 };
 

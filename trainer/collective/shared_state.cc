@@ -73,23 +73,6 @@ struct Sums {
 
 }  // namespace
 
-compute::Subtree replicas_of(int replicas, int members, int member) {
-  const auto border = [&](int64_t m) { return static_cast<int>(replicas * m / members); };
-  return {border(member), border(member + 1)};
-}
-
-std::vector<compute::Subtree> SharedState::Shape::pieces_of(int member) const {
-  const compute::Subtree own = replicas_of(replicas, members, member);
-  return compute::cover(replicas, own.begin, own.end);
-}
-
-std::vector<compute::Subtree> SharedState::Shape::pieces() const {
-  std::vector<compute::Subtree> all;
-  for (int member = 0; member < members; ++member)
-    for (const compute::Subtree& piece : pieces_of(member)) all.push_back(piece);
-  return all;
-}
-
 size_t SharedState::Shape::first_tile(int member) const {
   return tiles() * static_cast<size_t>(member) / static_cast<size_t>(members);
 }
@@ -117,7 +100,7 @@ SharedState::Places::Places(const Shape& shape) {
   undo_size = (1 + shape.slots) * kTile * sizeof(float);  // of one tile; each member has two
   parameters = whole_pages(undo + members * 2 * undo_size);
   buffer_size = whole_pages(shape.floats * sizeof(float));
-  size = parameters + (1 + shape.slots + shape.pieces().size()) * buffer_size;
+  size = parameters + (1 + shape.slots + shape.nodes().size()) * buffer_size;
 }
 
 SharedState::SharedState(const Shape& shape, Descriptor memory)
@@ -196,7 +179,7 @@ std::span<float> SharedState::slot(size_t index) const {
   return buffer(1 + index);
 }
 
-std::span<float> SharedState::piece(size_t index) const {
+std::span<float> SharedState::sum(size_t index) const {
   return buffer(1 + shape_.slots + index);
 }
 

@@ -9,15 +9,11 @@
 
 #include "common/descriptor.h"
 #include "common/doorbell.h"
+#include "trainer/collective/group_shape.h"
 #include "trainer/compute/loss_sums.h"
 #include "trainer/compute/parameter_layout.h"
-#include "trainer/compute/tree_sum.h"
 
 namespace muster::collective {
-
-// The logical replicas that member `member` computes of `replicas`: a run of consecutive ones, as
-// many as any other member's or one fewer. [begin, end).
-compute::Subtree replicas_of(int replicas, int members, int member);
 
 // What the members of one host train on, in memory that all of them map: one copy of parameters and
 // optimizer slots, and of each member the sums of its logical replicas' gradients, as few as the
@@ -35,20 +31,14 @@ compute::Subtree replicas_of(int replicas, int members, int member);
 // No side trusts another's numbers: sizes come from the shape, which all know from elsewhere.
 class SharedState {
  public:
-  struct Shape {
+  struct Shape : GroupShape {
     size_t floats = 0;
     size_t slots = 0;
-    int members = 1;
-    int replicas = 1;  // logical, at least 1
-
-    std::vector<compute::Subtree> pieces_of(int member) const;
-    std::vector<compute::Subtree> pieces() const;  // of all, in order
     size_t tiles() const { return (floats + kTile - 1) / kTile; }
     size_t first_tile(int member) const;  // of the member's slice; of `members`: tiles()
     compute::Range tile(size_t index) const;
   };
   static constexpr size_t kTile = 1024;  // floats
-  static constexpr int kMostMembers = 4095;
 
   // How to find it from another process of the host.
   struct Offer {
@@ -70,8 +60,8 @@ class SharedState {
   const Shape& shape() const { return shape_; }
   std::span<float> parameters() const;
   std::span<float> slot(size_t index) const;
-  // Where the sum under shape().pieces()[index] is to be.
-  std::span<float> piece(size_t index) const;
+  // Where the sum under shape().nodes()[index] is to be.
+  std::span<float> sum(size_t index) const;
   // Of a logical replica: what its rows came to.
   void set_sums(int replica, const compute::LossSums& sums) const;
   // Of all, in their order; no rows for what nobody can have come to.

@@ -5,10 +5,10 @@ namespace muster::collective {
 SliceUpdate::SliceUpdate(const SharedState& state, const compute::Optimizer& optimizer)
     : state_(state),
       optimizer_(optimizer),
-      sum_(state.shape().pieces(), SharedState::kTile),
+      tree_(state.shape().nodes(), SharedState::kTile),
       tile_slots_(state.shape().slots) {
-  const size_t count = state.shape().pieces().size();
-  for (size_t i = 0; i < count; ++i) pieces_.push_back(state.piece(i).data());
+  const size_t count = state.shape().nodes().size();
+  for (size_t i = 0; i < count; ++i) sums_.push_back(state.sum(i).data());
   for (size_t i = 0; i < state.shape().slots; ++i) slots_.push_back(state.slot(i));
 }
 
@@ -17,7 +17,7 @@ void SliceUpdate::update(size_t tile, const compute::UpdateArguments& arguments,
   const compute::Range range = state_.shape().tile(tile);
   for (size_t i = 0; i < slots.size(); ++i)
     tile_slots_[i] = slots[i].subspan(range.begin, range.size());
-  const float* const sum = sum_.sum(pieces_, range.begin, range.size());
+  const float* const sum = tree_.sum(sums_, range.begin, range.size());
   optimizer_.apply(range, arguments, parameters.subspan(range.begin, range.size()),
                    {sum, range.size()}, tile_slots_);
 }

@@ -28,8 +28,8 @@ class SliceUpdate {
 
   const SharedState& state_;
   const compute::Optimizer& optimizer_;
-  compute::TreeSum sum_;
-  std::vector<const float*> pieces_;
+  compute::TreeSum tree_;
+  std::vector<const float*> sums_;
   std::vector<std::span<float>> slots_;       // of the state
   std::vector<std::span<float>> tile_slots_;  // of a tile
 };

@@ -55,6 +55,12 @@ std::string shared_memory_host() {
   return boot + " " + processes.string() + " " + std::to_string(geteuid());
 }
 
+std::string Membership::reachable_host() const {
+  const std::string address = reachable_address();
+  const std::string host = address.substr(0, address.rfind(':'));
+  return host.starts_with('[') ? host.substr(1, host.size() - 2) : host;
+}
+
 Environment read_environment() {
   Environment environment;
   for (char** entry = environ; entry && *entry; ++entry) {

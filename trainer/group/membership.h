@@ -58,6 +58,7 @@ struct Membership {
   std::string own_address() const;
   // The same by IP where that is known: for those who cannot or need not ask DNS.
   std::string reachable_address() const;
+  std::string reachable_host() const;  // of that, without brackets
   std::string name() const { return role_name + " " + std::to_string(index); }
 };
 

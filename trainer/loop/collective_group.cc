@@ -50,6 +50,7 @@ class CollectiveGroup : public LedGroup {
     CollectiveSynchronizer::Setup setup;
     setup.incarnation = hello_.incarnation();
     setup.storage = membership.storage;
+    setup.host = membership.reachable_host();
     setup.rethrow_failure = [this] { coordinator_.rethrow_failure(); };
     return setup;
   }

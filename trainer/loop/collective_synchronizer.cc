@@ -20,7 +20,8 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr milliseconds kGlance{200};
-constexpr uint32_t kSpins = 20000;  // some 500 us: what a small step takes
+constexpr milliseconds kConnect{30000};  // and to hand over the state
+constexpr uint32_t kSpins = 20000;       // some 500 us: what a small step takes
 
 std::vector<Device> devices_of(Assembly& assembly) {
   return {{*assembly.engine, *assembly.feed}};
@@ -37,7 +38,7 @@ collective::SharedState::Shape shape_of(const CollectivePlan& plan, const Assemb
   shape.slots = assembly.optimizer->slot_names().size();
   shape.members = plan.members_size();
   shape.replicas = static_cast<int>(plan.replicas());
-  if (shape.members > collective::SharedState::kMostMembers || shape.replicas < 1)
+  if (shape.members > collective::GroupShape::kMostMembers || shape.replicas < 1)
     throw Invalid("the rendezvous: expected a plan of 1 to 4095 members, found " +
                       std::to_string(shape.members) + " and " + std::to_string(shape.replicas) +
                       " logical replicas",
@@ -128,7 +129,7 @@ bool CollectiveSynchronizer::start(std::stop_token stop) {
     const CollectivePlan& plan = view.collective();
     if (plan.generation() != prepared_) prepare(plan, place_in(plan));
     if (view.phase() == GroupView::RUNNING && view.generation() == prepared_ &&
-        enter(plan, place_in(plan)))
+        enter(plan, place_in(plan), stop))
       return true;
   }
 }
@@ -181,6 +182,11 @@ void CollectiveSynchronizer::fill(const CollectivePlan& plan, std::span<float> p
     throw Invalid("the rendezvous: expected the state of step " + std::to_string(position_.step) +
                       " to be asked for, found " + std::to_string(plan.position().step()),
                   kProtocol);
+  copy_state(parameters, slots);
+}
+
+void CollectiveSynchronizer::copy_state(std::span<float> parameters,
+                                        std::span<const std::span<float>> slots) {
   session_->copy(parameters, slots, [this](const compute::LossSums& sums) {
     return arguments(position_.step - 1, position_.optimizer_t, sums);
   });
@@ -188,18 +194,9 @@ void CollectiveSynchronizer::fill(const CollectivePlan& plan, std::span<float> p
 
 void CollectiveSynchronizer::prepare(const CollectivePlan& plan, int place) {
   next_.reset();
-  std::string endpoint;
-  if (plan.shared_memory() && place == static_cast<int>(plan.source())) {
-    const int threads = plan.members_size() * assembly_.engine->threads();
-    auto state = collective::SharedState::make(shape_of(plan, assembly_), plan.position().step(),
-                                               worthwhile_spins(threads));
-    std::vector<std::span<float>> slots;
-    for (size_t i = 0; i < state->shape().slots; ++i) slots.push_back(state->slot(i));
-    fill(plan, state->parameters(), slots);
-    endpoint = to_text(state->offer());
-    next_ =
-        std::make_unique<collective::SharedSession>(std::move(state), place, *assembly_.optimizer);
-  }
+  wire_.reset();
+  const std::string endpoint =
+      plan.shared_memory() ? prepare_memory(plan, place) : prepare_wire(plan, place);
   prepared_ = plan.generation();
   report_.change([&](MemberState& state) {
     state.set_prepared(prepared_);
@@ -208,23 +205,90 @@ void CollectiveSynchronizer::prepare(const CollectivePlan& plan, int place) {
   attendance_.report_now();
 }
 
+// Whoever brings the state makes the memory.
+std::string CollectiveSynchronizer::prepare_memory(const CollectivePlan& plan, int place) {
+  if (place != static_cast<int>(plan.source())) return "";
+  const int threads = plan.members_size() * assembly_.engine->threads();
+  auto state = collective::SharedState::make(shape_of(plan, assembly_), plan.position().step(),
+                                             worthwhile_spins(threads));
+  std::vector<std::span<float>> slots;
+  for (size_t i = 0; i < state->shape().slots; ++i) slots.push_back(state->slot(i));
+  fill(plan, state->parameters(), slots);
+  const std::string endpoint = to_text(state->offer());
+  next_ =
+      std::make_unique<collective::SharedSession>(std::move(state), place, *assembly_.optimizer);
+  return endpoint;
+}
+
+collective::WireSession::State CollectiveSynchronizer::empty_state() const {
+  return collective::WireSession::State(1 + assembly_.optimizer->slot_names().size(),
+                                        compute::Floats(assembly_.engine->layout().size()));
+}
+
+std::string CollectiveSynchronizer::prepare_wire(const CollectivePlan& plan, int place) {
+  wire_ = std::make_unique<collective::WireGroup>(shape_of(plan, assembly_), place,
+                                                  assembly_.engine->layout().size(), setup_.host);
+  wire_state_ = empty_state();
+  const std::vector<std::span<float>> slots(wire_state_.begin() + 1, wire_state_.end());
+  if (place == static_cast<int>(plan.source()) || plan.members(place).has_state())
+    fill(plan, wire_state_[0], slots);
+  return wire_->endpoint();
+}
+
+void CollectiveSynchronizer::join_memory(const CollectivePlan& plan, int place) {
+  if (next_) return;
+  const auto& source = plan.members(static_cast<int>(plan.source()));
+  next_ = std::make_unique<collective::SharedSession>(
+      collective::SharedState::open(shape_of(plan, assembly_), read_offer(source.endpoint())),
+      place, *assembly_.optimizer);
+}
+
+void CollectiveSynchronizer::join_wire(const CollectivePlan& plan, int place,
+                                       std::stop_token stop) {
+  const auto until = std::chrono::steady_clock::now() + kConnect;
+  const collective::Session::Watch watch{stop, [&] {
+                                           const GroupView view = attendance_.view();
+                                           return view.phase() != GroupView::RUNNING ||
+                                                  view.generation() != plan.generation() ||
+                                                  std::chrono::steady_clock::now() > until;
+                                         }};
+  std::vector<std::string> endpoints;
+  std::vector<bool> targets;
+  for (const MemberPlace& member : plan.members()) {
+    endpoints.push_back(member.endpoint());
+    targets.push_back(!member.has_state() && targets.size() != plan.source());
+  }
+  wire_->connect(endpoints, watch);
+  const std::vector<std::span<float>> buffers(wire_state_.begin(), wire_state_.end());
+  wire_->broadcast(static_cast<int>(plan.source()), targets, buffers, watch);
+  next_ = std::make_unique<collective::WireSession>(std::move(wire_), shape_of(plan, assembly_),
+                                                    place, std::move(wire_state_),
+                                                    plan.position().step(), *assembly_.optimizer);
+}
+
 // False where we cannot be part of it: the group learns of that.
-bool CollectiveSynchronizer::enter(const CollectivePlan& plan, int place) {
-  if (!next_) {
-    try {
-      const auto& source = plan.members(static_cast<int>(plan.source()));
-      next_ = std::make_unique<collective::SharedSession>(
-          collective::SharedState::open(shape_of(plan, assembly_), read_offer(source.endpoint())),
-          place, *assembly_.optimizer);
-    } catch (const Invalid& error) {
-      log::info(std::string("no memory is shared with the other members: ") + error.what());
-      report_.change([](MemberState& state) { state.set_unshared(true); });
-      attendance_.report_now();
-      return false;
-    }
+bool CollectiveSynchronizer::enter(const CollectivePlan& plan, int place, std::stop_token stop) {
+  const uint64_t generation = plan.generation();
+  try {
+    if (plan.shared_memory())
+      join_memory(plan, place);
+    else
+      join_wire(plan, place, stop);
+  } catch (const Invalid& error) {
+    if (!plan.shared_memory()) throw;
+    log::info(std::string("no memory is shared with the other members: ") + error.what());
+    report_.change([](MemberState& state) { state.set_unshared(true); });
+    attendance_.report_now();
+    return false;
+  } catch (const collective::WireGroup::Broken& error) {
+    log::info("generation " + std::to_string(generation) +
+              " could not be entered: " + error.what());
+    report_.change([&](MemberState& state) { state.set_failed(generation); });
+    attendance_.report_now();
+    return false;
   }
   session_ = std::move(next_);
-  generation_ = plan.generation();
+  generation_ = generation;
   settled_ = false;
   position_ = group::from_message(plan.position());
   assembly_.workload->resize(static_cast<int>(plan.replicas()));
@@ -279,9 +343,7 @@ std::unique_ptr<Snapshot> CollectiveSynchronizer::snapshot() {
   assembly_.copies.resize(1 + names.size());
   for (compute::Floats& copy : assembly_.copies) copy.resize(layout.size());
   std::vector<std::span<float>> slots(assembly_.copies.begin() + 1, assembly_.copies.end());
-  session_->copy(assembly_.copies[0], slots, [this](const compute::LossSums& sums) {
-    return arguments(position_.step - 1, position_.optimizer_t, sums);
-  });
+  copy_state(assembly_.copies[0], slots);
   return std::make_unique<StateSnapshot>(layout, names, assembly_.copies, position_);
 }
 

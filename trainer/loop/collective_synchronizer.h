@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "trainer/collective/session.h"
+#include "trainer/collective/wire_session.h"
 #include "trainer/group/attendance.h"
 #include "trainer/group/membership.h"
 #include "trainer/loop/replica_gradients.h"
@@ -35,6 +35,7 @@ class CollectiveSynchronizer : public Synchronizer {
   struct Setup {
     uint64_t incarnation = 0;  // as our Hello says
     std::filesystem::path storage;
+    std::string host;  // an address or a name of ours, where other members can connect to
     std::function<void()> rethrow_failure;  // rank 0: what its coordinator met
     // The others: whether training is over though the rendezvous, which would say so, has gone.
     std::function<bool()> finished_without_us = [] { return false; };
@@ -60,9 +61,15 @@ class CollectiveSynchronizer : public Synchronizer {
   void settle();
   void take(const compute::LossSums& sums);
   void prepare(const CollectivePlan& plan, int place);
+  std::string prepare_memory(const CollectivePlan& plan, int place);
+  std::string prepare_wire(const CollectivePlan& plan, int place);
   void fill(const CollectivePlan& plan, std::span<float> parameters,
             std::span<const std::span<float>> slots);
-  bool enter(const CollectivePlan& plan, int place);
+  bool enter(const CollectivePlan& plan, int place, std::stop_token stop);
+  void join_memory(const CollectivePlan& plan, int place);
+  void join_wire(const CollectivePlan& plan, int place, std::stop_token stop);
+  collective::WireSession::State empty_state() const;
+  void copy_state(std::span<float> parameters, std::span<const std::span<float>> slots);
   bool is_over() const;
   compute::UpdateArguments arguments(uint64_t step, uint64_t t,
                                      const compute::LossSums& sums) const;
@@ -73,8 +80,11 @@ class CollectiveSynchronizer : public Synchronizer {
   const Setup setup_;
   ReplicaGradients gradients_;
   std::unique_ptr<collective::Session> session_;
-  std::unique_ptr<collective::Session> next_;  // of prepared_, where we bring the state
-  uint64_t generation_ = 0;                    // of session_
+  // Of prepared_: by memory, where we bring the state; by TCP.
+  std::unique_ptr<collective::Session> next_;
+  std::unique_ptr<collective::WireGroup> wire_;
+  collective::WireSession::State wire_state_;
+  uint64_t generation_ = 0;  // of session_
   uint64_t prepared_ = 0;
   bool settled_ = false;
   compute::LossSums last_sums_;  // of a step that we may have left before it was done

@@ -99,6 +99,7 @@ int run_worker(const group::Membership& membership, std::stop_token stop) {
     CollectiveSynchronizer::Setup setup;
     setup.incarnation = hello.incarnation();
     setup.storage = membership.storage;
+    setup.host = membership.reachable_host();
     setup.finished_without_us = finished_without_us;
     synchronizer = std::make_unique<CollectiveSynchronizer>(assembly, attendance, report, setup);
   } else {

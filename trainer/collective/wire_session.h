@@ -1,0 +1,39 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "trainer/collective/session.h"
+#include "trainer/collective/wire_group.h"
+
+namespace muster::collective {
+
+// Of members that reach each other by TCP: each holds the whole state and makes every update.
+class WireSession : public Session {
+ public:
+  // Parameters, then slots.
+  using State = std::vector<compute::Floats>;
+
+  // `group` is connected. `step`: where `state` stands. The optimizer must outlive it.
+  WireSession(std::unique_ptr<WireGroup> group, const GroupShape& shape, int member, State state,
+              uint64_t step, const compute::Optimizer& optimizer);
+
+  std::span<float> parameters() override { return state_[0]; }
+  std::span<const compute::Subtree> nodes() const override { return nodes_; }
+  std::span<float> gradients(size_t node) override { return group_->own(node); }
+  StepResult step(uint64_t step, std::span<const compute::LossSums> sums,
+                  const Arguments& arguments, const Watch& watch) override;
+  Settled settle() override { return {step_, {}}; }
+  void copy(std::span<float> parameters, std::span<const std::span<float>> slots,
+            const Arguments& arguments) override;
+
+ private:
+  const std::unique_ptr<WireGroup> group_;
+  const std::vector<compute::Subtree> nodes_;
+  State state_;
+  std::vector<std::span<float>> slots_;
+  uint64_t step_;
+  const compute::Optimizer& optimizer_;
+};
+
+}  // namespace muster::collective
