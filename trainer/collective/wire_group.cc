@@ -1,128 +1,59 @@
 #include "trainer/collective/wire_group.h"
 
-#include <gloo/transport/buffer.h>
-#include <gloo/transport/context.h>
-#include <gloo/transport/pair.h>
-#include <gloo/transport/tcp/device.h>
-
 #include <algorithm>
 #include <cstring>
-
-#include "proto/muster/rendezvous.pb.h"
 
 namespace muster::collective {
 
 namespace {
 
-// Floats. The first is complete early; of a larger one less is lost in waiting.
-constexpr size_t kFirstBucket = 1 << 18;
-constexpr size_t kBucket = 1 << 20;
-constexpr size_t kBlock = 8192;  // that is added up at once
+constexpr size_t kBucket = 1 << 18;  // floats, at most: 1 MiB
+constexpr size_t kBlock = 8192;      // that is added up at once
 
-// What a buffer is for, at both ends.
-enum Slot : int { kHeader, kSum, kState, kNodes = 16 };
+// Of a frame. Its index is a bucket; of kState a buffer.
+enum Kind : uint32_t { kHeader, kNodes, kSum, kState };
 
 struct ReplicaSums {
   double loss;
   int64_t correct, rows;
 };
 
-// Gloo throws its own.
-template <class Call>
-auto or_broken(const Call& call) {
-  try {
-    return call();
-  } catch (const WireGroup::Broken&) {
-    throw;
-  } catch (const std::exception& error) {
-    throw WireGroup::Broken(std::string("the connection to another member: ") + error.what());
-  }
+iovec bytes_of(std::span<const float> floats) {
+  return {const_cast<float*>(floats.data()), floats.size_bytes()};
 }
 
 }  // namespace
 
-struct WireGroup::Header {
-  uint64_t step;
-  // ReplicaSums of the sender's replicas follow.
-};
-
-struct WireGroup::Peer {
-  gloo::transport::Pair* pair = nullptr;
-  std::vector<std::byte> header;
-  std::vector<compute::Floats> nodes;  // our part of each of its nodes' sums
-  std::unique_ptr<gloo::transport::Buffer> header_out, header_in, sum_out, sum_in;
-  std::vector<std::unique_ptr<gloo::transport::Buffer>> nodes_out, nodes_in;
-};
-
-// The watch that ends waiting, for as long as it lives.
-class WireGroup::Watching {
- public:
-  Watching(WireGroup& group, const Session::Watch& watch) : group_(group) { set(&watch); }
-  ~Watching() { set(nullptr); }
-  Watching(const Watching&) = delete;
-  Watching& operator=(const Watching&) = delete;
-
- private:
-  void set(const Session::Watch* watch) {
-    const std::lock_guard lock(group_.mutex_);
-    group_.watch_ = watch;
-  }
-  WireGroup& group_;
-};
-
 WireGroup::WireGroup(const GroupShape& shape, int member, size_t floats, const std::string& host)
-    : shape_(shape), member_(member), sum_(floats), tree_(shape.nodes(), kBlock) {
+    : shape_(shape),
+      member_(member),
+      sum_(floats),
+      tree_(shape.nodes(), kBlock),
+      peers_(static_cast<size_t>(shape.members)),
+      connections_(member, shape.members, host) {
   plan_buckets(floats);
   own_.assign(shape.nodes_of(member).size(), compute::Floats(floats));
   nodes_.resize(shape.nodes().size());
-  const auto header_size = [&](int of) {
-    return sizeof(Header) + static_cast<size_t>(shape.replicas_of(of).size()) * sizeof(ReplicaSums);
-  };
-  header_.resize(header_size(member));
-  WireEndpoint endpoint;
-  try {
-    gloo::transport::tcp::attr attributes;
-    attributes.hostname = host;
-    device_ = gloo::transport::tcp::CreateDevice(attributes);
-    context_ = device_->createContext(member, shape.members);
-    context_->setTimeout(std::chrono::milliseconds(0));  // none: the watch ends every wait
-    for (int other = 0; other < shape.members; ++other) {
-      peers_.push_back(nullptr);
-      endpoint.add_addresses();
-      if (other == member) continue;
-      auto peer = std::make_unique<Peer>();
-      peer->pair = context_->createPair(other).get();
-      peer->header.resize(header_size(other));
-      peer->nodes.assign(shape.nodes_of(other).size(), compute::Floats(own_size_));
-      const auto bytes = peer->pair->address().bytes();
-      endpoint.set_addresses(other, std::string(bytes.begin(), bytes.end()));
-      peers_.back() = std::move(peer);
-    }
-  } catch (const std::exception& error) {
-    throw Unavailable("no member can connect to " + host + ": " + error.what());
+  for (int other = 0; other < shape.members; ++other) {
+    const auto replicas = static_cast<size_t>(shape.replicas_of(other).size());
+    Peer& peer = peers_[static_cast<size_t>(other)];
+    peer.header.resize(sizeof(Header) + replicas * sizeof(ReplicaSums));
+    if (other == member) continue;
+    peer.nodes.assign(shape.nodes_of(other).size(), compute::Floats(own_size_));
   }
-  endpoint_ = endpoint.SerializeAsString();
-  watcher_ = std::thread([this] { watch_over(); });
-}
-
-WireGroup::~WireGroup() {
-  {
-    const std::lock_guard lock(mutex_);
-    ending_ = true;
-    changed_.notify_all();
-  }
-  watcher_.join();
-  close();
-  for (auto& peer : peers_) peer.reset();
+  connections_.on_frame(
+      [this](int peer, Connections::Frame frame) { return destination(peer, frame); },
+      [this](int peer, Connections::Frame frame) { received(peer, frame); });
 }
 
 void WireGroup::plan_buckets(size_t floats) {
-  for (size_t begin = 0; begin < floats;) {
-    const size_t size = begin == 0 ? kFirstBucket : kBucket;
-    buckets_.push_back({begin, std::min(floats, begin + size)});
-    begin += size;
-  }
-  for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
+  const size_t count = (floats + kBucket - 1) / kBucket;
+  constexpr size_t kGrain = compute::ParameterLayout::kAlignment;
+  const size_t grains = (floats + kGrain - 1) / kGrain;
+  for (size_t bucket = 0; bucket < count; ++bucket)
+    buckets_.push_back({std::min(floats, grains * bucket / count * kGrain),
+                        std::min(floats, grains * (bucket + 1) / count * kGrain)});
+  for (size_t bucket = 0; bucket < count; ++bucket) {
     own_at_.push_back(own_size_);
     own_size_ += part(bucket, member_).size();
   }
@@ -141,53 +72,78 @@ compute::Range WireGroup::part(size_t bucket, int member) const {
 }
 
 void WireGroup::connect(const std::vector<std::string>& endpoints, const Session::Watch& watch) {
-  const Watching watching(*this, watch);
-  for (int other = 0; other < shape_.members; ++other) {
-    Peer* const peer = peers_[static_cast<size_t>(other)].get();
-    if (!peer) continue;
-    WireEndpoint endpoint;
-    const auto& text = endpoints.at(static_cast<size_t>(other));
-    if (!endpoint.ParseFromString(text) || endpoint.addresses_size() != shape_.members)
-      throw Invalid("the rendezvous: expected where member " + std::to_string(other) +
-                    " listens, found " + std::to_string(text.size()) + " bytes of something else");
-    const std::string& address = endpoint.addresses(member_);
-    or_broken([&] {
-      peer->pair->connect({address.begin(), address.end()});
-      const auto in = [&](int slot, auto& memory) {
-        return peer->pair->createRecvBuffer(slot, memory.data(), memory.size() * sizeof(memory[0]));
-      };
-      const auto out = [&](int slot, auto& memory) {
-        return peer->pair->createSendBuffer(slot, memory.data(), memory.size() * sizeof(memory[0]));
-      };
-      peer->header_in = in(kHeader, peer->header);
-      peer->header_out = out(kHeader, header_);
-      peer->sum_in = in(kSum, sum_);
-      peer->sum_out = out(kSum, sum_);
-      for (size_t i = 0; i < peer->nodes.size(); ++i)
-        peer->nodes_in.push_back(in(kNodes + static_cast<int>(i), peer->nodes[i]));
-      for (size_t i = 0; i < own_.size(); ++i)
-        peer->nodes_out.push_back(out(kNodes + static_cast<int>(i), own_[i]));
-    });
+  connections_.connect(endpoints, [&] { return watch.stop.stop_requested() || watch.over(); });
+}
+
+std::span<const iovec> WireGroup::destination(int index, Connections::Frame frame) {
+  Peer& peer = peers_[static_cast<size_t>(index)];
+  parts_.clear();
+  if (frame.kind == kHeader && frame.index == 0) {
+    parts_.push_back({peer.header.data(), peer.header.size()});
+  } else if (frame.kind == kNodes && frame.index < buckets_.size()) {
+    const size_t size = part(frame.index, member_).size();
+    for (compute::Floats& node : peer.nodes)
+      parts_.push_back(bytes_of({node.data() + own_at_[frame.index], size}));
+  } else if (frame.kind == kSum && frame.index < buckets_.size()) {
+    const compute::Range range = part(frame.index, index);
+    parts_.push_back(bytes_of({sum_.data() + range.begin, range.size()}));
+  } else if (frame.kind == kState && frame.index < state_.size()) {
+    parts_.push_back(bytes_of(state_[frame.index]));
+  } else {
+    throw Broken("member " + std::to_string(index) + ": expected a frame of a step, found kind " +
+                 std::to_string(frame.kind) + ", index " + std::to_string(frame.index));
+  }
+  return parts_;
+}
+
+void WireGroup::received(int index, Connections::Frame frame) {
+  Peer& peer = peers_[static_cast<size_t>(index)];
+  switch (static_cast<Kind>(frame.kind)) {
+    case kHeader:
+      ++peer.headers;
+      break;
+    case kNodes:
+      ++peer.nodes_received;
+      break;
+    case kSum:
+      ++peer.sums_received;
+      break;
+    case kState:
+      ++peer.states;
+      break;
   }
 }
 
-void WireGroup::send_headers(uint64_t step, std::span<const compute::LossSums> sums) {
-  const Header header{step};
-  std::memcpy(header_.data(), &header, sizeof header);
+void WireGroup::send_to_all(Connections::Frame frame, std::span<const iovec> parts) {
+  for (int other = 0; other < shape_.members; ++other)
+    if (other != member_) connections_.send(other, frame, parts);
+}
+
+void WireGroup::contribute(uint64_t step, std::span<const compute::LossSums> sums) {
+  std::vector<std::byte>& header = peers_[static_cast<size_t>(member_)].header;
+  const Header begin{step};
+  std::memcpy(header.data(), &begin, sizeof begin);
   for (size_t i = 0; i < sums.size(); ++i) {
     const ReplicaSums one{sums[i].loss, sums[i].correct, sums[i].rows};
-    std::memcpy(header_.data() + sizeof header + i * sizeof one, &one, sizeof one);
+    std::memcpy(header.data() + sizeof begin + i * sizeof one, &one, sizeof one);
   }
-  for (const auto& peer : peers_)
-    if (peer) peer->header_out->send();
+  const iovec whole{header.data(), header.size()};
+  send_to_all({kHeader, 0}, {&whole, 1});
+  std::vector<iovec> parts(own_.size());
+  for (size_t bucket = 0; bucket < buckets_.size(); ++bucket)
+    for (int other = 0; other < shape_.members; ++other) {
+      if (other == member_) continue;
+      const compute::Range range = part(bucket, other);
+      for (size_t i = 0; i < own_.size(); ++i)
+        parts[i] = bytes_of({own_[i].data() + range.begin, range.size()});
+      connections_.send(other, {kNodes, static_cast<uint32_t>(bucket)}, parts);
+    }
 }
 
 compute::LossSums WireGroup::read_headers(uint64_t step) {
   compute::LossSums all;
   for (int member = 0; member < shape_.members; ++member) {
-    const Peer* const peer = peers_[static_cast<size_t>(member)].get();
-    if (peer) peer->header_in->waitRecv();
-    const std::vector<std::byte>& bytes = peer ? peer->header : header_;
+    const std::vector<std::byte>& bytes = peers_[static_cast<size_t>(member)].header;
     Header header;
     std::memcpy(&header, bytes.data(), sizeof header);
     if (header.step != step)
@@ -209,15 +165,12 @@ void WireGroup::add_up(size_t bucket) {
   const compute::Range range = part(bucket, member_);
   size_t next = 0;
   for (int member = 0; member < shape_.members; ++member) {
-    Peer* const peer = peers_[static_cast<size_t>(member)].get();
-    if (!peer) {
+    if (member == member_) {
       for (const compute::Floats& node : own_) nodes_[next++] = node.data() + range.begin;
       continue;
     }
-    for (size_t i = 0; i < peer->nodes.size(); ++i) {
-      if (range.size() > 0) peer->nodes_in[i]->waitRecv();
-      nodes_[next++] = peer->nodes[i].data() + own_at_[bucket];
-    }
+    for (const compute::Floats& node : peers_[static_cast<size_t>(member)].nodes)
+      nodes_[next++] = node.data() + own_at_[bucket];
   }
   for (size_t at = 0; at < range.size(); at += kBlock) {
     const size_t size = std::min(kBlock, range.size() - at);
@@ -225,99 +178,58 @@ void WireGroup::add_up(size_t bucket) {
   }
 }
 
+// Until so many frames of that kind have come from each other member.
+void WireGroup::wait(const Session::Watch& watch, size_t Peer::*count, size_t expected) {
+  connections_.wait(
+      [&] {
+        for (int other = 0; other < shape_.members; ++other)
+          if (other != member_ && peers_[static_cast<size_t>(other)].*count < expected)
+            return false;
+        return true;
+      },
+      [&] { return watch.stop.stop_requested() || watch.over(); });
+}
+
 compute::LossSums WireGroup::all_reduce(uint64_t step, std::span<const compute::LossSums> sums,
                                         const Session::Watch& watch) {
-  const Watching watching(*this, watch);
-  return or_broken([&] {
-    constexpr size_t kFloat = sizeof(float);
-    send_headers(step, sums);
-    for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
-      for (int other = 0; other < shape_.members; ++other) {
-        Peer* const peer = peers_[static_cast<size_t>(other)].get();
-        const compute::Range range = part(bucket, other);
-        if (!peer || range.size() == 0) continue;
-        // Where it lies among what they receive: as own_at_ there.
-        size_t at = 0;
-        for (size_t before = 0; before < bucket; ++before) at += part(before, other).size();
-        for (const auto& node : peer->nodes_out)
-          node->send(range.begin * kFloat, range.size() * kFloat, at * kFloat);
-      }
-    }
-    const compute::LossSums all = read_headers(step);
-    for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
-      add_up(bucket);
-      const compute::Range range = part(bucket, member_);
-      if (range.size() == 0) continue;
-      for (const auto& peer : peers_)
-        if (peer)
-          peer->sum_out->send(range.begin * kFloat, range.size() * kFloat, range.begin * kFloat);
-    }
-    for (size_t bucket = 0; bucket < buckets_.size(); ++bucket)
-      for (int other = 0; other < shape_.members; ++other) {
-        Peer* const peer = peers_[static_cast<size_t>(other)].get();
-        if (!peer) continue;
-        if (part(bucket, other).size() > 0) {
-          peer->sum_in->waitRecv();
-          for (const auto& node : peer->nodes_out) node->waitSend();
-        }
-        if (part(bucket, member_).size() > 0) peer->sum_out->waitSend();
-      }
-    for (const auto& peer : peers_)
-      if (peer) peer->header_out->waitSend();
-    return all;
-  });
+  contribute(step, sums);
+  wait(watch, &Peer::headers, 1);
+  const compute::LossSums all = read_headers(step);
+  for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
+    wait(watch, &Peer::nodes_received, bucket + 1);
+    add_up(bucket);
+    const compute::Range range = part(bucket, member_);
+    const iovec mine = bytes_of({sum_.data() + range.begin, range.size()});
+    send_to_all({kSum, static_cast<uint32_t>(bucket)}, {&mine, 1});
+    connections_.progress();
+  }
+  wait(watch, &Peer::sums_received, buckets_.size());
+  connections_.wait([this] { return connections_.sent(); },
+                    [&] { return watch.stop.stop_requested() || watch.over(); });
+  // What has come of the next step stays counted.
+  for (Peer& peer : peers_) {
+    peer.headers -= std::min<size_t>(peer.headers, 1);
+    peer.nodes_received -= std::min(peer.nodes_received, buckets_.size());
+    peer.sums_received -= std::min(peer.sums_received, buckets_.size());
+  }
+  return all;
 }
 
 void WireGroup::broadcast(int source, const std::vector<bool>& targets,
                           std::span<const std::span<float>> buffers, const Session::Watch& watch) {
-  const Watching watching(*this, watch);
-  or_broken([&] {
-    std::vector<std::unique_ptr<gloo::transport::Buffer>> transfers;
-    for (int other = 0; other < shape_.members; ++other) {
-      Peer* const peer = peers_[static_cast<size_t>(other)].get();
-      const bool sending = member_ == source && targets[static_cast<size_t>(other)];
-      const bool receiving = other == source && targets[static_cast<size_t>(member_)];
-      if (!peer || (!sending && !receiving)) continue;
-      for (size_t i = 0; i < buffers.size(); ++i) {
-        const int slot = kState + static_cast<int>(i);
-        float* const memory = buffers[i].data();
-        const size_t bytes = buffers[i].size_bytes();
-        if (sending) {
-          transfers.push_back(peer->pair->createSendBuffer(slot, memory, bytes));
-          transfers.back()->send();
-        } else {
-          transfers.push_back(peer->pair->createRecvBuffer(slot, memory, bytes));
-        }
+  const auto over = [&] { return watch.stop.stop_requested() || watch.over(); };
+  if (member_ == source) {
+    for (int other = 0; other < shape_.members; ++other)
+      for (size_t i = 0; i < buffers.size() && targets[static_cast<size_t>(other)]; ++i) {
+        const iovec buffer = bytes_of(buffers[i]);
+        connections_.send(other, {kState, static_cast<uint32_t>(i)}, {&buffer, 1});
       }
-    }
-    for (const auto& transfer : transfers) {
-      if (member_ == source)
-        transfer->waitSend();
-      else
-        transfer->waitRecv();
-    }
-  });
-}
-
-void WireGroup::watch_over() {
-  std::unique_lock lock(mutex_);
-  while (!ending_) {
-    changed_.wait_for(lock, Session::kGlance, [&] { return ending_; });
-    if (closed_ || !watch_) continue;
-    if (watch_->stop.stop_requested() || watch_->over()) close();
-  }
-}
-
-// A closed pair wakes those who wait for it only when it is used again.
-void WireGroup::close() {
-  if (std::exchange(closed_, true)) return;
-  for (const auto& peer : peers_) {
-    if (!peer) continue;
-    try {
-      peer->pair->close();
-      if (peer->header_out) peer->header_out->send(0, 0);
-    } catch (const std::exception&) {
-    }
+    connections_.wait([this] { return connections_.sent(); }, over);
+  } else if (targets[static_cast<size_t>(member_)]) {
+    state_ = buffers;
+    const Peer& from = peers_[static_cast<size_t>(source)];
+    connections_.wait([&] { return from.states == buffers.size(); }, over);
+    state_ = {};
   }
 }
 

@@ -1,53 +1,38 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
-#include <memory>
-#include <mutex>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "common/error.h"
+#include "trainer/collective/connections.h"
 #include "trainer/collective/group_shape.h"
 #include "trainer/collective/session.h"
 #include "trainer/compute/aligned.h"
 #include "trainer/compute/loss_sums.h"
 #include "trainer/compute/parameter_layout.h"
 
-namespace gloo::transport {
-class Buffer;
-class Context;
-class Device;
-class Pair;
-}  // namespace gloo::transport
-
 namespace muster::collective {
 
-// Members that reach each other by TCP: each has a connection to each (Gloo's). A buffer's sum is
-// formed in ranges (buckets) from its beginning on: of each, every member adds up a part, in the
-// replicas' tree, and gives it to all others; so what leaves a member is about twice the buffer,
-// however many there are, and all have the same bits.
+// Members that reach each other by TCP. A buffer's sum is formed in ranges (buckets) from its
+// beginning on: of each, every member adds up a part, in the replicas' tree, and gives it to all
+// others; so what leaves a member is about twice the buffer, however many there are, and all have
+// the same bits.
 //
 // One caller. When a peer is gone, or the watch says that it is over, calls throw Broken, and the
 // group is good for nothing any more.
 class WireGroup {
  public:
-  class Broken : public Unavailable {
-   public:
-    using Unavailable::Unavailable;
-  };
+  using Broken = Connections::Broken;
 
   // We are `member` of the shape's; `host`, an address or a name, is where we listen. `floats`: of
   // the buffer. Throws Unavailable where nothing can be listened at.
   WireGroup(const GroupShape& shape, int member, size_t floats, const std::string& host);
-  ~WireGroup();
   WireGroup(const WireGroup&) = delete;
   WireGroup& operator=(const WireGroup&) = delete;
 
   // How the others reach us.
-  const std::string& endpoint() const { return endpoint_; }
+  const std::string& endpoint() const { return connections_.endpoint(); }
   // Connects to all of them, by their endpoints. Throws Invalid for what is none, else Broken.
   void connect(const std::vector<std::string>& endpoints, const Session::Watch& watch);
 
@@ -64,17 +49,25 @@ class WireGroup {
                  std::span<const std::span<float>> buffers, const Session::Watch& watch);
 
  private:
-  struct Header;
-  struct Peer;
-  class Watching;
+  struct Header {
+    uint64_t step;
+    // ReplicaSums of the sender's replicas follow.
+  };
+  struct Peer {
+    std::vector<std::byte> header;
+    std::vector<compute::Floats> nodes;  // our part of each of its nodes' sums
+    size_t headers = 0, nodes_received = 0, sums_received = 0, states = 0;  // frames of this call
+  };
 
   void plan_buckets(size_t floats);
   compute::Range part(size_t bucket, int member) const;
-  void send_headers(uint64_t step, std::span<const compute::LossSums> sums);
+  std::span<const iovec> destination(int peer, Connections::Frame frame);
+  void received(int peer, Connections::Frame frame);
+  void send_to_all(Connections::Frame frame, std::span<const iovec> parts);
+  void contribute(uint64_t step, std::span<const compute::LossSums> sums);
   compute::LossSums read_headers(uint64_t step);
   void add_up(size_t bucket);
-  void watch_over();
-  void close();
+  void wait(const Session::Watch& watch, size_t Peer::*count, size_t expected);
 
   const GroupShape shape_;
   const int member_;
@@ -86,17 +79,10 @@ class WireGroup {
   compute::TreeSum tree_;
   std::vector<const float*> nodes_;  // of a bucket's part
   std::vector<std::byte> header_;
-  std::string endpoint_;
-  std::shared_ptr<gloo::transport::Device> device_;
-  std::shared_ptr<gloo::transport::Context> context_;
-  std::vector<std::unique_ptr<Peer>> peers_;  // by member; none for ourselves
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  const Session::Watch* watch_ = nullptr;
-  bool closed_ = false;
-  bool ending_ = false;
-  std::thread watcher_;
+  std::vector<Peer> peers_;  // by member
+  std::vector<iovec> parts_;
+  std::span<const std::span<float>> state_;  // that is being received
+  Connections connections_;
 };
 
 }  // namespace muster::collective

@@ -1,0 +1,296 @@
+#include "trainer/collective/connections.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <system_error>
+
+#include "common/random.h"
+#include "proto/muster/rendezvous.pb.h"
+
+namespace muster::collective {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr milliseconds kGlance{20};
+constexpr milliseconds kGreeting{2000};  // for a connection to say whose it is
+constexpr size_t kMostParts = 64;        // of one system call
+
+struct Greeting {
+  uint64_t word;    // of the endpoint that it connects to
+  uint32_t member;  // that connects
+  uint32_t members;
+};
+
+std::string reason(int error = errno) {
+  return std::generic_category().message(error);
+}
+
+using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
+
+Addresses resolve(const std::string& host, const std::string& port) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int error =
+      getaddrinfo(host.c_str(), port.empty() ? nullptr : port.c_str(), &hints, &found);
+  if (error != 0) throw Unavailable(host + ": " + gai_strerror(error));
+  return {found, freeaddrinfo};
+}
+
+Descriptor make_socket(const addrinfo& address, int flags) {
+  return Descriptor(
+      ::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | flags, address.ai_protocol));
+}
+
+uint16_t port_of(const Descriptor& socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size);
+  return ntohs(address.ss_family == AF_INET6
+                   ? reinterpret_cast<const sockaddr_in6&>(address).sin6_port
+                   : reinterpret_cast<const sockaddr_in&>(address).sin_port);
+}
+
+void take_at_once(const Descriptor& socket) {
+  const int on = 1;
+  setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+bool wait_for(const Descriptor& socket, short events, milliseconds most) {
+  pollfd one{socket.get(), events, 0};
+  return poll(&one, 1, static_cast<int>(most.count())) > 0;
+}
+
+// Drops `moved` bytes from the front of what `parts` says is left.
+template <class Parts>
+size_t advance(Parts& parts, size_t first, size_t moved) {
+  while (moved > 0) {
+    iovec& part = parts[first];
+    const size_t some = std::min(moved, part.iov_len);
+    part.iov_base = static_cast<std::byte*>(part.iov_base) + some;
+    part.iov_len -= some;
+    moved -= some;
+    if (part.iov_len == 0) ++first;
+  }
+  return first;
+}
+
+}  // namespace
+
+Connections::Connections(int member, int members, const std::string& host)
+    : member_(member), members_(members), peers_(static_cast<size_t>(members)) {
+  for (int i = 0; i < members; ++i)
+    peers_[static_cast<size_t>(i)].name = "member " + std::to_string(i);
+  const Addresses addresses = resolve(host, "");
+  Descriptor socket = make_socket(*addresses, SOCK_NONBLOCK);
+  if (!socket || bind(socket.get(), addresses->ai_addr, addresses->ai_addrlen) != 0 ||
+      listen(socket.get(), members) != 0)
+    throw Unavailable("no member can be listened for at " + host + ": " + reason());
+  WireEndpoint endpoint;
+  endpoint.set_host(host);
+  endpoint.set_port(port_of(socket));
+  endpoint.set_word(random_number());
+  endpoint_ = endpoint.SerializeAsString();
+  listener_ = std::move(socket);
+}
+
+void Connections::fail(const Peer& peer, const std::string& why) const {
+  throw Broken("the connection to " + peer.name + ": " + why);
+}
+
+// Members connect to those before them, and are connected to by those after them.
+void Connections::connect(const std::vector<std::string>& endpoints,
+                          const std::function<bool()>& over) {
+  for (int peer = 0; peer < member_; ++peer)
+    dial(peer, endpoints.at(static_cast<size_t>(peer)), over);
+  const auto connected = [this] {
+    return std::all_of(peers_.begin() + member_ + 1, peers_.end(),
+                       [](const Peer& peer) { return static_cast<bool>(peer.socket); });
+  };
+  while (!connected()) {
+    if (over()) throw Broken("not all members have connected in time");
+    if (wait_for(listener_, POLLIN, kGlance)) accept_one();
+  }
+  listener_.reset();
+}
+
+void Connections::dial(int index, const std::string& text, const std::function<bool()>& over) {
+  Peer& peer = peers_[static_cast<size_t>(index)];
+  WireEndpoint endpoint;
+  if (!endpoint.ParseFromString(text) || endpoint.host().empty() || endpoint.port() == 0 ||
+      endpoint.port() > 65535)
+    throw Invalid("the rendezvous: expected where " + peer.name + " listens, found " +
+                  std::to_string(text.size()) + " bytes of something else");
+  const std::string port = std::to_string(endpoint.port());
+  peer.name += " (" + endpoint.host() + ":" + port + ")";
+  const Addresses addresses = resolve(endpoint.host(), port);
+  Descriptor socket = make_socket(*addresses, SOCK_NONBLOCK);
+  if (!socket) fail(peer, reason());
+  if (::connect(socket.get(), addresses->ai_addr, addresses->ai_addrlen) != 0) {
+    if (errno != EINPROGRESS) fail(peer, reason());
+    while (!wait_for(socket, POLLOUT, kGlance))
+      if (over()) fail(peer, "it has not answered in time");
+    int error = 0;
+    socklen_t size = sizeof error;
+    getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+    if (error != 0) fail(peer, reason(error));
+  }
+  take_at_once(socket);
+  const Greeting greeting{endpoint.word(), static_cast<uint32_t>(member_),
+                          static_cast<uint32_t>(members_)};
+  if (::send(socket.get(), &greeting, sizeof greeting, MSG_NOSIGNAL) != sizeof greeting)
+    fail(peer, reason());
+  peer.socket = std::move(socket);
+}
+
+// False: nobody, or a stranger.
+bool Connections::accept_one() {
+  Descriptor socket(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (!socket) return false;
+  Greeting greeting{};
+  WireEndpoint own;
+  own.ParseFromString(endpoint_);
+  const auto until = Clock::now() + kGreeting;
+  ssize_t size = -1;
+  while (size < 0 && Clock::now() < until)
+    if (wait_for(socket, POLLIN, kGlance))
+      size = recv(socket.get(), &greeting, sizeof greeting, MSG_WAITALL);
+  const auto index = static_cast<int>(greeting.member);
+  if (size != sizeof greeting || greeting.word != own.word() ||
+      greeting.members != static_cast<uint32_t>(members_) || index <= member_ || index >= members_)
+    return false;
+  take_at_once(socket);
+  peers_[static_cast<size_t>(index)].socket = std::move(socket);
+  return true;
+}
+
+void Connections::on_frame(Destination destination, Received received) {
+  destination_ = std::move(destination);
+  received_ = std::move(received);
+}
+
+void Connections::send(int index, Frame frame, std::span<const iovec> parts) {
+  Peer& peer = peers_[static_cast<size_t>(index)];
+  if (peer.out.empty()) peer.frames.clear();
+  peer.frames.push_back(frame);
+  peer.out.push_back({&peer.frames.back(), sizeof(Frame)});
+  for (const iovec& part : parts)
+    if (part.iov_len > 0) peer.out.push_back(part);
+}
+
+bool Connections::sent() const {
+  return std::all_of(peers_.begin(), peers_.end(),
+                     [](const Peer& peer) { return peer.out.empty(); });
+}
+
+bool Connections::write_some(Peer& peer) {
+  if (peer.out.empty()) return false;
+  iovec parts[kMostParts];
+  const size_t count = std::min(kMostParts, peer.out.size());
+  std::copy_n(peer.out.begin(), count, parts);
+  msghdr message{};
+  message.msg_iov = parts;
+  message.msg_iovlen = count;
+  const ssize_t moved = sendmsg(peer.socket.get(), &message, MSG_NOSIGNAL);
+  if (moved < 0) {
+    if (errno == EAGAIN || errno == EINTR) return false;
+    fail(peer, reason());
+  }
+  const size_t done = advance(peer.out, 0, static_cast<size_t>(moved));
+  peer.out.erase(peer.out.begin(), peer.out.begin() + static_cast<std::ptrdiff_t>(done));
+  return moved > 0;
+}
+
+void Connections::begin_content(int index, Peer& peer) {
+  const auto parts = destination_(index, peer.frame);
+  peer.in.assign(parts.begin(), parts.end());
+  std::erase_if(peer.in, [](const iovec& part) { return part.iov_len == 0; });
+  peer.next = 0;
+  peer.receiving = true;
+}
+
+// The rest of a frame's content, and with it the next frame's beginning.
+bool Connections::read_some(int index, Peer& peer) {
+  iovec parts[kMostParts];
+  const size_t left = std::min(kMostParts - 1, peer.in.size() - peer.next);
+  if (!peer.receiving)
+    parts[0] = {reinterpret_cast<std::byte*>(&peer.frame) + peer.frame_read,
+                sizeof(Frame) - peer.frame_read};
+  else
+    std::copy_n(peer.in.begin() + static_cast<std::ptrdiff_t>(peer.next), left, parts);
+  msghdr message{};
+  message.msg_iov = parts;
+  message.msg_iovlen = peer.receiving ? left : 1;
+  ssize_t moved = 0;
+  if (message.msg_iovlen > 0) {
+    moved = recvmsg(peer.socket.get(), &message, 0);
+    if (moved == 0) fail(peer, "it was closed");
+    if (moved < 0) {
+      if (errno == EAGAIN || errno == EINTR) return false;
+      fail(peer, reason());
+    }
+  }
+  if (!peer.receiving) {
+    peer.frame_read += static_cast<size_t>(moved);
+    if (peer.frame_read == sizeof(Frame)) begin_content(index, peer);
+  } else {
+    peer.next = advance(peer.in, peer.next, static_cast<size_t>(moved));
+  }
+  if (peer.receiving && peer.next == peer.in.size()) {
+    peer.receiving = false;
+    peer.frame_read = 0;
+    received_(index, peer.frame);
+  }
+  return true;
+}
+
+bool Connections::move(int index) {
+  Peer& peer = peers_[static_cast<size_t>(index)];
+  if (!peer.socket) return false;
+  const bool wrote = write_some(peer);
+  return read_some(index, peer) || wrote;
+}
+
+void Connections::progress() {
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (int peer = 0; peer < members_; ++peer) moved |= move(peer);
+  }
+}
+
+void Connections::poll_all(milliseconds most) const {
+  std::vector<pollfd> waiting;
+  for (const Peer& peer : peers_) {
+    if (!peer.socket) continue;
+    const short out = peer.out.empty() ? 0 : POLLOUT;
+    waiting.push_back({peer.socket.get(), static_cast<short>(POLLIN | out), 0});
+  }
+  poll(waiting.data(), waiting.size(), static_cast<int>(most.count()));
+}
+
+void Connections::wait(const std::function<bool()>& ready, const std::function<bool()>& over) {
+  auto look = Clock::now() + kGlance;
+  for (;;) {
+    bool moved = false;
+    for (int peer = 0; peer < members_ && !ready(); ++peer) moved |= move(peer);
+    if (ready()) return;
+    if (moved) continue;
+    poll_all(kGlance);
+    if (Clock::now() < look) continue;
+    if (over()) throw Broken("the generation is over");
+    look = Clock::now() + kGlance;
+  }
+}
+
+}  // namespace muster::collective
