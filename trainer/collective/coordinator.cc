@@ -96,6 +96,9 @@ void Coordinator::run() {
 // Until something changes that the formation looks at.
 void Coordinator::wait() {
   const Formation::Next before = formation_.next();
+  // Those who go home now are not lost.
+  if (rendezvous().view().phase() == GroupView::FINISHED)
+    return rendezvous().wait_for_change(kGlance);
   if (before == Formation::Next::watch && take_renewal()) return formation_.abandon();
   rendezvous().inspect([&](const group::Roster& roster) {
     formation_.look(roster, std::chrono::steady_clock::now());

@@ -57,6 +57,7 @@ class Engine {
 
   // Other memory for the flat buffers, of layout().size() floats each and on cache lines, as
   // memory from Floats is; its content counts from here on, and it must live as long as it is used.
+  // No gradients: our own.
   virtual void use(std::span<float> parameters, std::span<float> gradients) = 0;
   // Our own memory again; the parameters are what they were in the other.
   virtual void use_own() = 0;

@@ -287,6 +287,7 @@ bool CollectiveSynchronizer::enter(const CollectivePlan& plan, int place, std::s
     attendance_.report_now();
     return false;
   }
+  assembly_.engine->use(next_->parameters(), {});
   session_ = std::move(next_);
   generation_ = generation;
   settled_ = false;

@@ -4,6 +4,7 @@
 #include "trainer/group/signpost.h"
 #include "trainer/loop/attend.h"
 #include "trainer/loop/collective_synchronizer.h"
+#include "trainer/loop/departure.h"
 #include "trainer/loop/leader.h"
 #include "trainer/loop/patient_reader.h"
 #include "trainer/loop/ps_synchronizer.h"
@@ -111,6 +112,9 @@ int run_worker(const group::Membership& membership, std::stop_token stop) {
     setup.finished_without_us = finished_without_us;
     synchronizer = std::make_unique<PsSynchronizer>(assembly, attendance, setup);
   }
+  std::optional<Departure> departure;
+  if (membership.elastic)
+    stop = departure.emplace(attendance, report, hello.incarnation(), stop).token();
   Recorder recorder(quiet_recorder(assembly.spec()), reporter, nullptr);
   for (;;) {
     const Ending ending =

@@ -162,6 +162,7 @@ void CpuEngine::check_slots(const Optimizer& optimizer,
 }
 
 void CpuEngine::use(std::span<float> parameters, std::span<float> gradients) {
+  if (gradients.empty()) gradients = own_gradients_;
   if (parameters.size() != graph_.layout.size() || gradients.size() != graph_.layout.size())
     throw Invalid("engine: expected buffers of " + std::to_string(graph_.layout.size()) +
                   " floats, found " + std::to_string(parameters.size()) + " and " +

@@ -1,0 +1,226 @@
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include "common/file.h"
+#include "tests/integration/trainer/job.h"
+#include "tests/unit/common/listener.h"
+
+namespace muster::integration {
+namespace {
+
+using testing::HasSubstr;
+
+const Job::Environment kByTcp = {{"MUSTER_SHARED_MEMORY", "0"}};
+
+Json result_of(const std::string& name, const std::string& training, int workers,
+               const Job::Environment& environment = {}) {
+  Job job(name, training, 0, workers);
+  job.environment = environment;
+  job.start_all();
+  job.expect_success();
+  return job.result();
+}
+
+const Json& undisturbed() {
+  static const Json result = result_of("collective", small_training(), 1);
+  return result;
+}
+
+const Json& long_undisturbed() {
+  static const Json result = result_of("collective-long", long_training(), 1);
+  return result;
+}
+
+void expect_same(const Json& result, const Json& expected) {
+  for (const char* field : {"step", "weightsDigest", "trainLoss"})
+    EXPECT_EQ(result[field], expected[field]) << field;
+}
+
+// Long enough for a group to change its size several times.
+std::string lasting_training() {
+  std::string text = long_training();
+  text.replace(text.find("epochs: 2"), 9, "epochs: 40");
+  return text;
+}
+
+std::string elastic(int least, int most, const std::string& batch = "global") {
+  return Json{{"minReplicas", least}, {"maxReplicas", most}, {"batch", batch}}.dump();
+}
+
+// A worker more than the job began with.
+Process& start_another(Job& job, int index) {
+  while (static_cast<int>(job.cluster["worker"].size()) <= index)
+    job.cluster["worker"].push_back("127.0.0.1:" + std::to_string(free_port()));
+  return job.start("worker", index);
+}
+
+bool has_joined(const Job& job, int members) {
+  return eventually([&] {
+    return job.log("chief", 0).find(" of " + std::to_string(members) + " members opened") !=
+           std::string::npos;
+  });
+}
+
+size_t generations(const Job& job) {
+  size_t count = 0;
+  const std::string log = job.log("chief", 0);
+  for (size_t at = log.find("members opened"); at != std::string::npos;
+       at = log.find("members opened", at + 1))
+    ++count;
+  return count;
+}
+
+bool wait_for_generations(const Job& job, size_t count) {
+  return eventually([&] { return generations(job) >= count; });
+}
+
+TEST(CollectiveTest, HasTheBitsOfAParameterServer) {
+  Job job("collective-ps", small_training(), 1, 1);
+  job.start_all();
+  job.expect_success();
+  expect_same(job.result(), undisturbed());
+}
+
+TEST(CollectiveTest, WhatCarriesTheBytesDoesNotChangeTheBits) {
+  expect_same(result_of("collective-tcp", small_training(), 1, kByTcp), undisturbed());
+}
+
+TEST(CollectiveTest, SeveralBatchesAStepAreAddedUp) {
+  const std::string training = small_training("gradientAccumulation: 3\n");
+  const Json by_memory = result_of("collective-accumulation", training, 2);
+  expect_same(result_of("collective-accumulation-tcp", training, 2, kByTcp), by_memory);
+}
+
+class CollectiveLossTest : public testing::TestWithParam<std::pair<const char*, bool>> {};
+
+TEST_P(CollectiveLossTest, WhoIsKilledComesBackAndTheBitsAreTheSame) {
+  const auto& [role, by_tcp] = GetParam();
+  Job job(std::string("collective-lost-") + role + (by_tcp ? "-tcp" : ""), long_training(), 0, 1);
+  if (by_tcp) job.environment = kByTcp;
+  job.start_all();
+  for (size_t generation = 1; generation <= 3; ++generation) {
+    ASSERT_TRUE(wait_for_generations(job, generation));
+    job.kill(role, 0);
+    job.start(role, 0);
+    ASSERT_TRUE(wait_for_generations(job, generation + 1)) << job.log("chief", 0);
+  }
+  job.expect_success();
+  expect_same(job.result(), long_undisturbed());
+  EXPECT_THAT(job.log("chief", 0), HasSubstr("opened from what rank"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Replicas, CollectiveLossTest,
+                         testing::Values(std::pair("chief", false), std::pair("chief", true),
+                                         std::pair("worker", false), std::pair("worker", true)));
+
+TEST(CollectiveTest, AllKilledGoOnFromTheCheckpoint) {
+  Job job("collective-all-lost", long_training("checkpoint: {everySteps: 500}\n"), 0, 1);
+  job.start_all();
+  ASSERT_TRUE(job.wait_for_checkpoints(1));
+  job.kill("chief", 0);
+  job.kill("worker", 0);
+  job.start("worker", 0);
+  job.start("chief", 0);
+  job.expect_success();
+  expect_same(job.result(), long_undisturbed());
+  EXPECT_THAT(job.log("chief", 0), HasSubstr("opened from checkpoints/ckpt-"));
+}
+
+TEST(CollectiveTest, StoppedAndStartedAgain) {
+  Job job("collective-stopped", long_training(), 0, 1);
+  job.start_all();
+  ASSERT_TRUE(has_joined(job, 2));
+  job.at("worker", 0).signal(SIGTERM);
+  EXPECT_EQ(job.at("worker", 0).wait(), 143);
+  job.at("chief", 0).signal(SIGTERM);
+  EXPECT_EQ(job.at("chief", 0).wait(), 143);
+  job.start("chief", 0);
+  job.start("worker", 0);
+  job.expect_success();
+  expect_same(job.result(), long_undisturbed());
+}
+
+TEST(CollectiveTest, AnElasticGroupHasTheSameBitsAtAnySize) {
+  Json first;
+  for (const int workers : {0, 1, 2, 3})
+    for (const bool by_tcp : {false, true}) {
+      Job::Environment environment = by_tcp ? kByTcp : Job::Environment{};
+      environment["MUSTER_ELASTIC"] = elastic(0, 3);
+      const Json result =
+          result_of("collective-elastic-" + std::to_string(workers) + (by_tcp ? "-tcp" : ""),
+                    small_training(), workers, environment);
+      if (first.is_null()) first = result;
+      expect_same(result, first);
+    }
+}
+
+TEST(CollectiveTest, AnElasticGroupGrowsShrinksAndLosesWithTheSameBits) {
+  const Job::Environment environment = {{"MUSTER_ELASTIC", elastic(0, 3)}};
+  const Json expected = result_of("collective-elastic-long", lasting_training(), 1, environment);
+  for (const bool by_tcp : {false, true}) {
+    Job job(by_tcp ? "collective-scaled-tcp" : "collective-scaled", lasting_training(), 0, 1);
+    job.environment = environment;
+    if (by_tcp) job.environment.insert(kByTcp.begin(), kByTcp.end());
+    job.start_all();
+    ASSERT_TRUE(has_joined(job, 2));
+    start_another(job, 1);
+    ASSERT_TRUE(has_joined(job, 3)) << job.log("worker", 1);
+    const size_t before = generations(job);
+    job.at("worker", 1).signal(SIGTERM);
+    EXPECT_EQ(job.at("worker", 1).wait(), 143);
+    ASSERT_TRUE(wait_for_generations(job, before + 1));
+    job.kill("worker", 0);
+    ASSERT_TRUE(has_joined(job, 1)) << job.log("chief", 0);
+    const Process& alone = job.at("chief", 0);
+    const pid_t pid = alone.pid();
+    job.start("worker", 0);
+    ASSERT_TRUE(wait_for_generations(job, before + 3));
+    EXPECT_EQ(job.at("worker", 0).wait(), 0) << job.log("worker", 0);
+    EXPECT_EQ(job.at("chief", 0).wait(), 0) << job.log("chief", 0);
+    EXPECT_EQ(job.at("chief", 0).pid(), pid);
+    expect_same(job.result(), expected);
+  }
+}
+
+// Declared lost, it must join again, and can change nothing meanwhile.
+TEST(CollectiveTest, APausedMemberOfAnElasticGroupComesBack) {
+  const Job::Environment environment = {{"MUSTER_ELASTIC", elastic(0, 1)}};
+  Job job("collective-paused", lasting_training(), 0, 1);
+  job.environment = environment;
+  job.start_all();
+  ASSERT_TRUE(has_joined(job, 2));
+  job.at("worker", 0).signal(SIGSTOP);
+  ASSERT_TRUE(has_joined(job, 1)) << job.log("chief", 0);
+  job.at("worker", 0).signal(SIGCONT);
+  job.expect_success();
+  expect_same(job.result(), result_of("collective-unpaused", lasting_training(), 1, environment));
+}
+
+TEST(CollectiveTest, ABatchPerReplicaFollowsTheGroup) {
+  const Job::Environment environment = {{"MUSTER_ELASTIC", elastic(0, 3, "perReplica")}};
+  const Json one = result_of("collective-per-replica-1", small_training(), 0, environment);
+  const Json three = result_of("collective-per-replica-3", small_training(), 2, environment);
+  EXPECT_EQ(one["step"], 2500);
+  EXPECT_EQ(three["step"], 834);
+}
+
+TEST(CollectiveTest, WhoDoesNotBelongIsRejectedByName) {
+  Job job("collective-strangers", long_training(), 0, 1);
+  job.start("chief", 0);
+  const auto expect_rejected = [&](const std::string& why) {
+    EXPECT_EQ(job.at("worker", 0).wait(), 76);
+    EXPECT_THAT(job.log("worker", 0), HasSubstr(why));
+  };
+  job.start("worker", 0, {{"MUSTER_JOB_UID", "uid-2"}});
+  expect_rejected(R"(expected job uid \"uid-1\", found \"uid-2\")");
+  const std::string other = (job.folder() / "other.yaml").string();
+  write_file_atomically(other, long_training("seed: 7\n"));
+  job.start("worker", 0, {{"MUSTER_TRAINING", other}});
+  expect_rejected("training.seed: expected 1 (an integer), found 7 (an integer)");
+  job.start("worker", 0);
+  job.expect_success();
+  expect_same(job.result(), long_undisturbed());
+}
+
+}  // namespace
+}  // namespace muster::integration

@@ -1,0 +1,59 @@
+#include "trainer/loop/departure.h"
+
+#include <algorithm>
+
+#include "common/log.h"
+
+namespace muster::loop {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr milliseconds kGlance{20};
+constexpr milliseconds kPatience{10000};  // with a group that does not let us go
+
+bool lets_go(const GroupView& view, uint64_t incarnation) {
+  if (view.phase() == GroupView::FINISHED || view.phase() == GroupView::FAILED) return true;
+  return view.has_collective() &&
+         std::ranges::none_of(view.collective().members(), [&](const MemberPlace& place) {
+           return place.incarnation() == incarnation;
+         });
+}
+
+}  // namespace
+
+Departure::Departure(group::Attendance& attendance, MemberReport& report, uint64_t incarnation,
+                     std::stop_token stop)
+    : attendance_(attendance), report_(report) {
+  thread_ = std::thread([this, stop = std::move(stop), incarnation] { run(stop, incarnation); });
+}
+
+Departure::~Departure() {
+  ended_.request_stop();
+  thread_.join();
+}
+
+void Departure::run(const std::stop_token& stop, uint64_t incarnation) {
+  std::mutex mutex;
+  std::condition_variable_any asked;
+  {
+    const std::stop_callback wake(stop, [&] {
+      const std::lock_guard lock(mutex);
+      asked.notify_all();
+    });
+    std::unique_lock lock(mutex);
+    asked.wait(lock, ended_.get_token(), [&] { return stop.stop_requested(); });
+  }
+  if (ended_.stop_requested()) return;
+  log::info("asked to stop: the group goes on without us");
+  report_.leave();
+  attendance_.report_now();
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  while (!lets_go(attendance_.view(), incarnation) && !ended_.stop_requested() &&
+         std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(kGlance);
+  trained_.request_stop();
+}
+
+}  // namespace muster::loop
