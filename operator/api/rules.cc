@@ -109,6 +109,26 @@ std::string elastic_without_workers(const Json& self) {
   return inside ? "" : std::to_string(workers);
 }
 
+std::string elastic_without_collectives(const Json& self) {
+  if (!member(self, "elastic").is_object()) return "";
+  const std::string strategy = string_or(self, "strategy", "parameterServer");
+  if (strategy != "collective") return "the strategy " + strategy;
+  return has(self, "training") ? "" : "no spec.training";
+}
+
+// Files are dealt out once, to those who are there.
+std::string elastic_with_shards_of_files(const Json& self) {
+  if (!member(self, "elastic").is_object()) return "";
+  const Json& train = member(member(member(self, "training"), "data"), "train");
+  return string_or(train, "shard", "record") == "file" ? "file" : "";
+}
+
+std::string devices_with_ps(const Json& self) {
+  const int64_t devices = integer_or(member(self, "training"), "devices", 1);
+  if (devices <= 1 || count(replica_specs(self), "ps") == 0) return "";
+  return std::to_string(devices);
+}
+
 std::string rule_without_match(const Json& self) {
   for (const Json& rule : member(self, "rules")) {
     if (rule.is_object() && !has(rule, "onExitCodes") && !has(rule, "onReason")) return "neither";
@@ -140,6 +160,14 @@ std::string more_than_all(const Json& self) {
   return minimum <= all ? "" : std::to_string(minimum) + " of " + std::to_string(all) + " replicas";
 }
 
+// Of a gang that does not say.
+int64_t placed_together(const Json& self) {
+  const Json& roles = replica_specs(self);
+  const Json& elastic = member(self, "elastic");
+  if (!elastic.is_object()) return all_replicas(roles);
+  return count(roles, "chief") + count(roles, "master") + integer_or(elastic, "minReplicas", 1);
+}
+
 // The scheduler waits for all of a gang, and a role for the one before it.
 std::string gang_in_order(const Json& self) {
   const Json& policy = member(self, "schedulingPolicy");
@@ -150,7 +178,7 @@ std::string gang_in_order(const Json& self) {
   for (const char* role : {"ps", "chief", "master", "worker"}) {
     if (first == 0) first = count(roles, role);
   }
-  const int64_t together = integer_or(policy, "minAvailable", all_replicas(roles));
+  const int64_t together = integer_or(policy, "minAvailable", placed_together(self));
   if (together <= first) return "";
   return std::to_string(together) + " replicas, of which " + std::to_string(first) + " start first";
 }
@@ -182,15 +210,17 @@ bool can_be_read(const Problems& problems, const std::string& path) {
 // fields: each step from an object to a field is paid by all the fields that the object may have.
 // So a path is walked once (.?), the test that settles most jobs comes first, and a write of status
 // alone, which raises status.writes, passes at once what only a change of spec can break.
-#define MEMBERS                                                                 \
-  "((has(self.replicaSpecs.chief) || has(self.replicaSpecs.master) ? 1 : 0) + " \
-  "self.replicaSpecs.?worker.?replicas.orValue(0))"
+#define CHIEFS "(has(self.replicaSpecs.chief) || has(self.replicaSpecs.master) ? 1 : 0)"
+#define MEMBERS "(" CHIEFS " + self.replicaSpecs.?worker.?replicas.orValue(0))"
 #define PS "self.replicaSpecs.?ps.?replicas.orValue(0)"
 #define EVALUATORS "self.replicaSpecs.?evaluator.?replicas.orValue(0)"
 #define FIRST_TO_START                                                      \
   "(" PS " > 0 ? " PS                                                       \
   " : has(self.replicaSpecs.chief) || has(self.replicaSpecs.master) ? 1 : " \
   "self.replicaSpecs.?worker.?replicas.orValue(0))"
+#define PLACED_TOGETHER                                                            \
+  "(has(self.elastic) ? " CHIEFS " + self.elastic.minReplicas : " MEMBERS " + " PS \
+  " + " EVALUATORS ")"
 #define BACKUP_WORKERS "self.?training.?synchronization.?backupWorkers.orValue(0)"
 #define EACH_ROLE(OF) \
   OF("ps") " && " OF("chief") " && " OF("master") " && " OF("worker") " && " OF("evaluator")
@@ -206,13 +236,14 @@ bool can_be_read(const Problems& problems, const std::string& path) {
   "self.spec.replicaSpecs.?" role \
   ".?replicas.orValue(0)"         \
   " == oldSelf.spec.replicaSpecs.?" role ".?replicas.orValue(0)"
-// There is one chief or none, and an evaluator is outside of the group that runs.
-#define GROUP_KEPT SAME_COUNT("ps") " && " SAME_COUNT("worker")
+// There is one chief or none, and an evaluator is outside of the group that runs. That elastic is
+// kept is SPEC_KEPT's.
+#define GROUP_KEPT SAME_COUNT("ps") " && (has(self.spec.elastic) || " SAME_COUNT("worker") ")"
 #define COPIES(job) job ".spec.replicaSpecs.?ps.?replication.orValue(1)"
-#define SPEC_KEPT                                                                   \
-  SAME("spec.training")                                                             \
-  " && self.spec.storage == oldSelf.spec.storage && " COPIES("self") " == " COPIES( \
-      "oldSelf") " && " EACH_ROLE(SAME_ROLE)
+#define SPEC_KEPT                                                                         \
+  SAME("spec.training")                                                                   \
+  " && " SAME("spec.elastic") " && self.spec.storage == oldSelf.spec.storage && " COPIES( \
+      "self") " == " COPIES("oldSelf") " && " EACH_ROLE(SAME_ROLE)
 #define STATUS_ALONE "self.?status.?writes != oldSelf.?status.?writes"
 #define SUSPENDED                                                 \
   "(has(oldSelf.status) && has(oldSelf.status.conditions) && "    \
@@ -287,6 +318,22 @@ const std::vector<Rule>& rules() {
        "self.elastic.maxReplicas)",
        "elastic", "workers, between minReplicas and maxReplicas", elastic_without_workers,
        all({kMembersRead, {"spec.elastic.*"}})},
+      {"spec",
+       "!has(self.elastic) || (self.strategy == 'collective' && has(self.training))",
+       "elastic",
+       "an elastic group only with the strategy collective and spec.training",
+       elastic_without_collectives,
+       {"spec.elastic", "spec.strategy", "spec.training"}},
+      {"spec",
+       "!has(self.elastic) || !has(self.training) || "
+       "dyn(self.training.data.train).?shard.orValue('record') != 'file'",
+       "elastic",
+       "training.data.train.shard record with elastic, for files are dealt out once",
+       elastic_with_shards_of_files,
+       {"spec.elastic"}},
+      {"spec", "self.?training.?devices.orValue(1) == 1 || " PS " == 0", "training.devices",
+       "1 device with parameter servers", devices_with_ps,
+       all({kPsRead, {"spec.training.devices"}})},
       {"spec.failurePolicy",
        "!has(self.rules) || self.rules.all(r, has(r.onExitCodes) || has(r.onReason))",
        "rules",
@@ -311,8 +358,7 @@ const std::vector<Rule>& rules() {
        all({kMembersRead, kPsRead, kEvaluatorRead, {"spec.schedulingPolicy.minAvailable"}})},
       {"spec",
        "self.startupPolicy.order != 'InOrder' || self.schedulingPolicy.gang == 'none' || "
-       "self.schedulingPolicy.?minAvailable.orValue(" MEMBERS " + " PS " + " EVALUATORS
-       ") <= " FIRST_TO_START,
+       "self.schedulingPolicy.?minAvailable.orValue(" PLACED_TOGETHER ") <= " FIRST_TO_START,
        "schedulingPolicy.minAvailable",
        "no more than the role has that startupPolicy InOrder starts first, for the others wait "
        "until it is ready",
@@ -321,7 +367,7 @@ const std::vector<Rule>& rules() {
             kPsRead,
             kEvaluatorRead,
             {"spec.schedulingPolicy.minAvailable", "spec.schedulingPolicy.gang",
-             "spec.startupPolicy.order"}})},
+             "spec.startupPolicy.order", "spec.elastic.*"}})},
       {"spec.managedBy", "self == oldSelf", "", "no change", nullptr},
       {"spec",
        "has(self.training) || [self.replicaSpecs].all(roles, " EACH_ROLE(RUNS_SOMETHING) ")",
@@ -330,23 +376,25 @@ const std::vector<Rule>& rules() {
        left_to_templates,
        {}},
       {"", STATUS_ALONE " || (" SPEC_KEPT ") || " SUSPENDED, "spec",
-       "no change of training, storage, templates, ps.replication or the set of roles but while "
-       "the job is suspended",
+       "no change of training, storage, templates, ps.replication, elastic or the set of roles but "
+       "while the job is suspended",
        nullptr},
       {"", STATUS_ALONE " || !has(self.spec.training) || (" GROUP_KEPT ") || " SUSPENDED,
        "spec.replicaSpecs",
-       "no change of how many ps and workers a job with spec.training has while it runs: "
-       "suspend it first (spec.suspend: true), change them once its condition Suspended is true, "
-       "and resume it",
+       "no change of how many ps and workers a job with spec.training has while it runs, but for "
+       "the workers of one with spec.elastic: suspend it first (spec.suspend: true), change them "
+       "once its condition Suspended is true, and resume it",
        nullptr},
   };
   return table;
 }
 
+#undef CHIEFS
 #undef MEMBERS
 #undef PS
 #undef EVALUATORS
 #undef FIRST_TO_START
+#undef PLACED_TOGETHER
 #undef BACKUP_WORKERS
 #undef EACH_ROLE
 #undef SAME
