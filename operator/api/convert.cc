@@ -61,6 +61,13 @@ RunPolicy to_run_policy(const Json& value) {
   return policy;
 }
 
+std::optional<Elastic> to_elastic(const Json& value) {
+  if (!value.is_object()) return std::nullopt;
+  const bool per_replica = string_or(value, "batch", "global") == "perReplica";
+  return Elastic{count_or(value, "minReplicas", 1), count_or(value, "maxReplicas", 1),
+                 per_replica ? ElasticBatch::per_replica : ElasticBatch::global};
+}
+
 DecidedBy to_decided_by(const Json& spec, const TrainingJob& job) {
   const std::string by = string_or(member(spec, "successPolicy"), "decidedBy", "");
   if (by == "allWorkers") return DecidedBy::all_workers;
@@ -99,10 +106,7 @@ void read_spec(const Json& spec, TrainingJob& job) {
   for (const Json& rule : member(member(spec, "failurePolicy"), "rules")) {
     job.failure_rules.push_back(to_rule(rule));
   }
-  if (const Json& elastic = member(spec, "elastic"); elastic.is_object()) {
-    job.elastic_min = count_or(elastic, "minReplicas", 1);
-    job.elastic_max = count_or(elastic, "maxReplicas", 1);
-  }
+  job.elastic = to_elastic(member(spec, "elastic"));
   job.startup_order = string_or(member(spec, "startupPolicy"), "order", "Any") == "InOrder"
                           ? StartupOrder::in_order
                           : StartupOrder::any;
@@ -142,6 +146,12 @@ int replicas_of(const TrainingJob& job) {
   int replicas = 0;
   for (const auto& [role, spec] : job.replicas) replicas += spec.replicas;
   return replicas;
+}
+
+int most_replicas(const TrainingJob& job, Role role) {
+  const auto spec = job.replicas.find(role);
+  if (spec == job.replicas.end()) return 0;
+  return role == Role::worker && job.elastic ? job.elastic->max_replicas : spec->second.replicas;
 }
 
 std::optional<Role> role_of(const std::string& name) {

@@ -3,162 +3,11 @@
 #include <algorithm>
 #include <initializer_list>
 
-#include "common/json.h"
+#include "operator/api/rule_checks.h"
 
 namespace muster::api {
 
 namespace {
-
-bool has(const Json& value, const char* key) {
-  return !member(value, key).is_null();
-}
-
-int64_t count(const Json& replica_specs, const char* role) {
-  const Json& spec = member(replica_specs, role);
-  return spec.is_object() ? std::max<int64_t>(0, integer_or(spec, "replicas", 1)) : 0;
-}
-
-// Replicas that compute gradients.
-int64_t members(const Json& replica_specs) {
-  return count(replica_specs, "chief") + count(replica_specs, "master") +
-         count(replica_specs, "worker");
-}
-
-const Json& replica_specs(const Json& spec) {
-  return member(spec, "replicaSpecs");
-}
-
-std::string chief_and_master(const Json& self) {
-  return has(self, "chief") && has(self, "master") ? "both" : "";
-}
-
-std::string nobody_computes(const Json& self) {
-  return self.is_object() && members(self) == 0 ? "none" : "";
-}
-
-std::string fewer_ps_than_copies(const Json& self) {
-  const int64_t replicas = count(self, "ps");
-  const int64_t replication = integer_or(member(self, "ps"), "replication", 1);
-  if (replicas == 0 || replication <= replicas) return "";
-  return std::to_string(replication) + " with " + std::to_string(replicas) + " ps";
-}
-
-std::string copies_with_backup_workers(const Json& self) {
-  const Json& synchronization = member(member(self, "training"), "synchronization");
-  const int64_t backup = integer_or(synchronization, "backupWorkers", 0);
-  const int64_t copies = integer_or(member(replica_specs(self), "ps"), "replication", 1);
-  if (backup == 0 || copies == 1) return "";
-  return std::to_string(copies) + " with " + std::to_string(backup) + " backup workers";
-}
-
-std::string no_ps(const Json& self) {
-  if (!has(self, "training") ||
-      string_or(self, "strategy", "parameterServer") != "parameterServer") {
-    return "";
-  }
-  const int64_t computing = members(replica_specs(self));
-  if (computing <= 1 || count(replica_specs(self), "ps") >= 1) return "";
-  return "no ps for " + std::to_string(computing) + " members";
-}
-
-std::string ps_in_collective(const Json& self) {
-  if (!has(self, "training") || string_or(self, "strategy", "parameterServer") != "collective") {
-    return "";
-  }
-  const int64_t ps = count(replica_specs(self), "ps");
-  return ps > 0 ? std::to_string(ps) + " ps" : "";
-}
-
-std::string too_many_backup_workers(const Json& self) {
-  const Json& synchronization = member(member(self, "training"), "synchronization");
-  const int64_t backup = integer_or(synchronization, "backupWorkers", 0);
-  const int64_t computing = members(replica_specs(self));
-  if (backup == 0 || backup < computing) return "";
-  return std::to_string(backup) + " of " + std::to_string(computing) + " members";
-}
-
-std::string nothing_to_evaluate(const Json& self) {
-  if (!has(self, "training") || count(replica_specs(self), "evaluator") == 0) return "";
-  const Json& data = member(member(self, "training"), "data");
-  return has(data, "validation") || has(data, "test") ? "" : "neither";
-}
-
-std::string decided_by_nobody(const Json& self) {
-  const std::string by = string_or(member(self, "successPolicy"), "decidedBy", "");
-  const Json& roles = replica_specs(self);
-  if (by == "chief" && !has(roles, "chief") && !has(roles, "master")) return "chief, and no chief";
-  if ((by == "allWorkers" || by == "workerZero") && count(roles, "worker") == 0) {
-    return by + ", and no workers";
-  }
-  return "";
-}
-
-std::string elastic_backwards(const Json& self) {
-  const int64_t low = integer_or(self, "minReplicas", 1);
-  const int64_t high = integer_or(self, "maxReplicas", low);
-  return low <= high ? "" : std::to_string(low) + " and " + std::to_string(high);
-}
-
-std::string elastic_without_workers(const Json& self) {
-  const Json& elastic = member(self, "elastic");
-  if (!elastic.is_object() || !elastic_backwards(elastic).empty()) return "";
-  if (!member(replica_specs(self), "worker").is_object()) return "no workers";
-  const int64_t workers = count(replica_specs(self), "worker");
-  const bool inside = workers >= integer_or(elastic, "minReplicas", 0) &&
-                      workers <= integer_or(elastic, "maxReplicas", workers);
-  return inside ? "" : std::to_string(workers);
-}
-
-std::string rule_without_match(const Json& self) {
-  for (const Json& rule : member(self, "rules")) {
-    if (rule.is_object() && !has(rule, "onExitCodes") && !has(rule, "onReason")) return "neither";
-  }
-  return "";
-}
-
-std::string rule_for_missing_role(const Json& self) {
-  const Json& roles = replica_specs(self);
-  const bool chief = has(roles, "chief") || has(roles, "master");
-  for (const Json& rule : member(member(self, "failurePolicy"), "rules")) {
-    for (const Json& role : member(rule, "roles")) {
-      if (!role.is_string()) continue;
-      const std::string name = role.get<std::string>();
-      const bool there = name == "chief" || name == "master" ? chief : has(roles, name.c_str());
-      if (!there) return name;
-    }
-  }
-  return "";
-}
-
-int64_t all_replicas(const Json& replica_specs) {
-  return members(replica_specs) + count(replica_specs, "ps") + count(replica_specs, "evaluator");
-}
-
-std::string more_than_all(const Json& self) {
-  const int64_t minimum = integer_or(member(self, "schedulingPolicy"), "minAvailable", 0);
-  const int64_t all = all_replicas(replica_specs(self));
-  return minimum <= all ? "" : std::to_string(minimum) + " of " + std::to_string(all) + " replicas";
-}
-
-// The scheduler waits for all of a gang, and a role for the one before it.
-std::string gang_in_order(const Json& self) {
-  const Json& policy = member(self, "schedulingPolicy");
-  if (string_or(member(self, "startupPolicy"), "order", "Any") != "InOrder") return "";
-  if (string_or(policy, "gang", "none") == "none") return "";
-  const Json& roles = replica_specs(self);
-  int64_t first = 0;
-  for (const char* role : {"ps", "chief", "master", "worker"}) {
-    if (first == 0) first = count(roles, role);
-  }
-  const int64_t together = integer_or(policy, "minAvailable", all_replicas(roles));
-  if (together <= first) return "";
-  return std::to_string(together) + " replicas, of which " + std::to_string(first) + " start first";
-}
-
-// check_templates() says of which container.
-std::string left_to_templates(const Json& /*self*/) {
-  return "";
-}
 
 using Paths = std::vector<std::string>;
 
@@ -182,15 +31,17 @@ bool can_be_read(const Problems& problems, const std::string& path) {
 // fields: each step from an object to a field is paid by all the fields that the object may have.
 // So a path is walked once (.?), the test that settles most jobs comes first, and a write of status
 // alone, which raises status.writes, passes at once what only a change of spec can break.
-#define MEMBERS                                                                 \
-  "((has(self.replicaSpecs.chief) || has(self.replicaSpecs.master) ? 1 : 0) + " \
-  "self.replicaSpecs.?worker.?replicas.orValue(0))"
+#define CHIEFS "(has(self.replicaSpecs.chief) || has(self.replicaSpecs.master) ? 1 : 0)"
+#define MEMBERS "(" CHIEFS " + self.replicaSpecs.?worker.?replicas.orValue(0))"
 #define PS "self.replicaSpecs.?ps.?replicas.orValue(0)"
 #define EVALUATORS "self.replicaSpecs.?evaluator.?replicas.orValue(0)"
 #define FIRST_TO_START                                                      \
   "(" PS " > 0 ? " PS                                                       \
   " : has(self.replicaSpecs.chief) || has(self.replicaSpecs.master) ? 1 : " \
   "self.replicaSpecs.?worker.?replicas.orValue(0))"
+#define PLACED_TOGETHER                                                            \
+  "(has(self.elastic) ? " CHIEFS " + self.elastic.minReplicas : " MEMBERS " + " PS \
+  " + " EVALUATORS ")"
 #define BACKUP_WORKERS "self.?training.?synchronization.?backupWorkers.orValue(0)"
 #define EACH_ROLE(OF) \
   OF("ps") " && " OF("chief") " && " OF("master") " && " OF("worker") " && " OF("evaluator")
@@ -206,13 +57,14 @@ bool can_be_read(const Problems& problems, const std::string& path) {
   "self.spec.replicaSpecs.?" role \
   ".?replicas.orValue(0)"         \
   " == oldSelf.spec.replicaSpecs.?" role ".?replicas.orValue(0)"
-// There is one chief or none, and an evaluator is outside of the group that runs.
-#define GROUP_KEPT SAME_COUNT("ps") " && " SAME_COUNT("worker")
+// There is one chief or none, and an evaluator is outside of the group that runs. That elastic is
+// kept is SPEC_KEPT's.
+#define GROUP_KEPT SAME_COUNT("ps") " && (has(self.spec.elastic) || " SAME_COUNT("worker") ")"
 #define COPIES(job) job ".spec.replicaSpecs.?ps.?replication.orValue(1)"
-#define SPEC_KEPT                                                                   \
-  SAME("spec.training")                                                             \
-  " && self.spec.storage == oldSelf.spec.storage && " COPIES("self") " == " COPIES( \
-      "oldSelf") " && " EACH_ROLE(SAME_ROLE)
+#define SPEC_KEPT                                                                         \
+  SAME("spec.training")                                                                   \
+  " && " SAME("spec.elastic") " && self.spec.storage == oldSelf.spec.storage && " COPIES( \
+      "self") " == " COPIES("oldSelf") " && " EACH_ROLE(SAME_ROLE)
 #define STATUS_ALONE "self.?status.?writes != oldSelf.?status.?writes"
 #define SUSPENDED                                                 \
   "(has(oldSelf.status) && has(oldSelf.status.conditions) && "    \
@@ -287,6 +139,23 @@ const std::vector<Rule>& rules() {
        "self.elastic.maxReplicas)",
        "elastic", "workers, between minReplicas and maxReplicas", elastic_without_workers,
        all({kMembersRead, {"spec.elastic.*"}})},
+      {"spec",
+       "!has(self.elastic) || (self.strategy == 'collective' && has(self.training))",
+       "elastic",
+       "an elastic group only with the strategy collective and spec.training",
+       elastic_without_collectives,
+       {"spec.elastic", "spec.strategy", "spec.training"}},
+      // dyn() lets CEL look for a field that the schema may not have.
+      {"spec",
+       "!has(self.elastic) || !has(self.training) || "
+       "dyn(self.training.data.train).?shard.orValue('record') != 'file'",
+       "elastic",
+       "training.data.train.shard record with elastic, for files are dealt out once",
+       elastic_with_shards_of_files,
+       {"spec.elastic"}},
+      {"spec", "self.?training.?devices.orValue(1) == 1 || " PS " == 0", "training.devices",
+       "1 device with parameter servers", devices_with_ps,
+       all({kPsRead, {"spec.training.devices"}})},
       {"spec.failurePolicy",
        "!has(self.rules) || self.rules.all(r, has(r.onExitCodes) || has(r.onReason))",
        "rules",
@@ -311,8 +180,7 @@ const std::vector<Rule>& rules() {
        all({kMembersRead, kPsRead, kEvaluatorRead, {"spec.schedulingPolicy.minAvailable"}})},
       {"spec",
        "self.startupPolicy.order != 'InOrder' || self.schedulingPolicy.gang == 'none' || "
-       "self.schedulingPolicy.?minAvailable.orValue(" MEMBERS " + " PS " + " EVALUATORS
-       ") <= " FIRST_TO_START,
+       "self.schedulingPolicy.?minAvailable.orValue(" PLACED_TOGETHER ") <= " FIRST_TO_START,
        "schedulingPolicy.minAvailable",
        "no more than the role has that startupPolicy InOrder starts first, for the others wait "
        "until it is ready",
@@ -321,7 +189,7 @@ const std::vector<Rule>& rules() {
             kPsRead,
             kEvaluatorRead,
             {"spec.schedulingPolicy.minAvailable", "spec.schedulingPolicy.gang",
-             "spec.startupPolicy.order"}})},
+             "spec.startupPolicy.order", "spec.elastic.*"}})},
       {"spec.managedBy", "self == oldSelf", "", "no change", nullptr},
       {"spec",
        "has(self.training) || [self.replicaSpecs].all(roles, " EACH_ROLE(RUNS_SOMETHING) ")",
@@ -330,23 +198,25 @@ const std::vector<Rule>& rules() {
        left_to_templates,
        {}},
       {"", STATUS_ALONE " || (" SPEC_KEPT ") || " SUSPENDED, "spec",
-       "no change of training, storage, templates, ps.replication or the set of roles but while "
-       "the job is suspended",
+       "no change of training, storage, templates, ps.replication, elastic or the set of roles but "
+       "while the job is suspended",
        nullptr},
       {"", STATUS_ALONE " || !has(self.spec.training) || (" GROUP_KEPT ") || " SUSPENDED,
        "spec.replicaSpecs",
-       "no change of how many ps and workers a job with spec.training has while it runs: "
-       "suspend it first (spec.suspend: true), change them once its condition Suspended is true, "
-       "and resume it",
+       "no change of how many ps and workers a job with spec.training has while it runs, but for "
+       "the workers of one with spec.elastic: suspend it first (spec.suspend: true), change them "
+       "once its condition Suspended is true, and resume it",
        nullptr},
   };
   return table;
 }
 
+#undef CHIEFS
 #undef MEMBERS
 #undef PS
 #undef EVALUATORS
 #undef FIRST_TO_START
+#undef PLACED_TOGETHER
 #undef BACKUP_WORKERS
 #undef EACH_ROLE
 #undef SAME

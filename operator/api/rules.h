@@ -24,11 +24,10 @@ struct Rule {
 };
 const std::vector<Rule>& rules();
 
-// Add what `document` breaks of rules(), in its templates, and by what is in the API but not
-// available yet; what only follows from problems that are there is left out.
+// Add what `document` breaks of rules(), and in its templates; what only follows from problems that
+// are there is left out.
 void check_rules(const Document& document, Problems& problems);
 void check_templates(const Document& document, Problems& problems);
-void check_available(const Document& document, Problems& problems);
 
 // TF_CONFIG and MUSTER_*, which Muster sets.
 bool is_reserved(const std::string& variable);

@@ -23,6 +23,7 @@ enum class RestartPolicy { on_failure, never };
 enum class DecidedBy { chief, all_workers, worker_zero };
 enum class FailureAction { restart_replica, restart_job, fail_job, ignore };
 enum class StartupOrder { any, in_order };
+enum class ElasticBatch { global, per_replica };
 enum class CleanPodPolicy { running, all, none };  // what is removed when the job has finished
 
 // spec.managedBy of a job that Muster acts on.
@@ -48,6 +49,13 @@ struct RunPolicy {
   std::optional<int64_t> ttl_seconds_after_finished;
   CleanPodPolicy clean_pod_policy = CleanPodPolicy::running;
   int64_t evaluator_timeout_seconds = 600;
+};
+
+// The number of workers may change while the job runs.
+struct Elastic {
+  int min_replicas = 1;  // workers, as in the manifest; a chief is beside them
+  int max_replicas = 1;
+  ElasticBatch batch = ElasticBatch::global;
 };
 
 struct Condition {
@@ -78,8 +86,9 @@ struct ReplicaRecord {
   Time not_before{};             // back-off: no creation earlier
   int failures_in_row = 0;       // restarts since it last ran well; sets the next back-off
   int restarts_in_place = 0;     // of the current attempt, counted in `restarts` or judged
-  std::string replacing;         // UID of a replica that lives (CrashLoopBackOff), counted
-                                 // already and on its way out; empty: none
+  std::string replacing;         // UID of a replica that lives and is on its way out: counted
+                                 // already (CrashLoopBackOff), or not to be counted (an elastic
+                                 // job was scaled without it); empty: none
   bool operator==(const ReplicaRecord&) const = default;
 };
 
@@ -123,7 +132,7 @@ struct TrainingJob {
   bool says_master = false;  // the manifest named the chief `master`; TF_CONFIG does too
   DecidedBy decided_by = DecidedBy::chief;  // resolved: never "default"
   std::vector<FailureRule> failure_rules;
-  std::optional<int> elastic_min, elastic_max;
+  std::optional<Elastic> elastic;
   StartupOrder startup_order = StartupOrder::any;
   Json scheduling_policy;
   RunPolicy run_policy;
@@ -138,6 +147,8 @@ std::string role_name(const TrainingJob& job, Role role);
 
 // Of all roles together.
 int replicas_of(const TrainingJob& job);
+// How many of a role there are, or may come to be: of an elastic job's workers its maxReplicas.
+int most_replicas(const TrainingJob& job, Role role);
 
 // The whole schema as JSON (spec, status, with `training` spliced in): CRD and docs come from it.
 const Json& training_job_schema();

@@ -39,6 +39,9 @@ int delete_job(const ClusterAccess& cluster, const std::string& name, bool wait,
 // Sets spec.suspend.
 int suspend_job(const ClusterAccess& cluster, const std::string& name, bool suspend);
 
+// Sets spec.replicaSpecs.worker.replicas of an elastic job, as `kubectl scale` does.
+int scale_cluster_job(const ClusterAccess& cluster, const std::string& name, int workers);
+
 struct ClusterLogOptions {
   std::string job;
   std::vector<std::string> replicas;  // "worker", "worker-1"; empty: all

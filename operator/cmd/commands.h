@@ -35,6 +35,9 @@ struct LogOptions {
 };
 int show_logs(const LogOptions& options);
 
+// Makes the `muster run` of the directory go on with so many workers, and waits until it knows.
+int scale_local_job(const std::filesystem::path& directory, int workers);
+
 // SIGTERM to the `muster run` of the directory, and waits for it to leave. `now`: at once, without
 // a checkpoint.
 int stop_job(const std::filesystem::path& directory, bool now);

@@ -22,6 +22,7 @@ constexpr const char* kFooter = R"(Examples:
   muster run job.yaml --set spec.training.epochs=5 --directory runs/longer
   muster validate job.yaml
   muster status runs/mnist-mlp
+  muster scale runs/mnist-multiworker --replicas 3
   muster submit examples/mnist-mlp.yaml -n lab --wait
   muster logs mnist-mlp -n lab --follow
   muster evaluate --checkpoint runs/mnist-mlp
@@ -44,6 +45,7 @@ class Program {
     add_status();
     add_logs();
     add_stop();
+    add_scale();
     add_submit();
     add_list();
     add_delete();
@@ -312,6 +314,23 @@ class Program {
     on(command, [this] { return stop_job(directory_, now_); });
   }
 
+  void add_scale() {
+    CLI::App* command =
+        add("scale", "Go on with another number of workers, while an elastic job runs",
+            "muster scale runs/mnist-multiworker --replicas 3\n"
+            "  muster scale mnist-multiworker -n lab --replicas 3");
+    add_job(command);
+    command->add_option("--replicas", replicas_, "Workers, within spec.elastic's limits")
+        ->required()
+        ->check(CLI::NonNegativeNumber);
+    on(command, [this] {
+      if (is_local()) return scale_local_job(job_, replicas_);
+      return with_named([this](const ClusterAccess& cluster) {
+        return scale_cluster_job(cluster, job_, replicas_);
+      });
+    });
+  }
+
   void add_crd() {
     CLI::App* command = add("crd", "Print the CustomResourceDefinition of TrainingJob",
                             "muster crd | kubectl apply --server-side -f -");
@@ -336,6 +355,7 @@ class Program {
   SubmitOptions submit_;
   std::string job_;
   int timeout_ = 0;
+  int replicas_ = 0;
   bool all_namespaces_ = false;
   bool wait_ = false;
   std::vector<std::filesystem::path> files_;

@@ -21,11 +21,13 @@
 #include "operator/cmd/job_source.h"
 #include "operator/cmd/results.h"
 #include "operator/cmd/resume.h"
+#include "operator/cmd/scale.h"
 #include "operator/cmd/summary.h"
 #include "operator/cmd/warnings.h"
 #include "operator/controller/controller.h"
 #include "operator/local/local_cluster.h"
 #include "operator/local/run_lock.h"
+#include "operator/local/scale_request.h"
 #include "operator/plan/retry.h"
 
 namespace muster::cmd {
@@ -75,7 +77,9 @@ JobState adopt_state(JobSource& source) {
       throw Invalid(shown(directory.root()) + ": expected a directory of the job " + job.name +
                     ", found one of " + state.name + "; choose another --directory");
     }
-    if (!changes_since_last_run(source).empty()) ++state.generation;
+    const bool scaled = state.workers.has_value();
+    state.workers.reset();  // what the manifest says counts again
+    if (scaled || !changes_since_last_run(source).empty()) ++state.generation;
   } else {
     state.name = job.name;
     state.uid = new_uid();
@@ -107,6 +111,7 @@ class Run {
       if (is_over()) break;
       if (cluster_.wait(earliest(next), signals_.get())) controller_.wake(name());
       while (const std::optional<int> number = read_signal(signals_)) interrupt(*number);
+      follow_scale_request();
       if (cluster_.now() >= next_status_) {
         next_status_ = cluster_.now() + kStatusPeriod;
         controller_.wake(name());
@@ -158,6 +163,18 @@ class Run {
     } else {
       given_up_ = 128 + signal_;
     }
+  }
+
+  void follow_scale_request() {
+    const std::optional<int> workers = local::take_scale_request(directory());
+    if (!workers) return;
+    try {
+      require_scalable(cluster_.job(), *workers);
+    } catch (const Invalid& error) {
+      return display_.print(std::string("warning: not scaled: ") + error.what());
+    }
+    cluster_.scale(*workers);
+    display_.print("scaled to " + workers_text(*workers));
   }
 
   void report(const controller::Controller::Trouble& trouble) {
@@ -352,6 +369,7 @@ int run_job(const RunOptions& options) {
   Descriptor signals = watch_signals();
   const local::Guard guard(directory, lock, mark);
   const int leftovers = local::end_leftovers(directory, mark);
+  local::drop_scale_request(directory);  // of an earlier run
   write_file_atomically(directory.manifest(), local::to_yaml(source.document.value()));
 
   const char* how = retries ? "retries" : state.status.is_null() ? "runs" : "resumes";

@@ -74,6 +74,14 @@ Json replica_json(const StoredJob& stored, const api::ReplicaRecord& record, boo
   return value;
 }
 
+// Nothing runs under this index any more, nor should it.
+bool is_scaled_away(const StoredJob& stored, const api::ReplicaRecord& record) {
+  const auto spec = stored.job.replicas.find(record.role);
+  const int wanted = spec == stored.job.replicas.end() ? 0 : spec->second.replicas;
+  const ObservedReplica* replica = newest(stored.state, record.role, record.index);
+  return record.index >= wanted && (replica == nullptr || !is_live(*replica));
+}
+
 Json status_json(const StoredJob& stored) {
   const std::optional<ProcessIdentity> runner = local::RunLock::holder(stored.directory);
   const std::string state = state_of(stored.job.status);
@@ -86,6 +94,7 @@ Json status_json(const StoredJob& stored) {
   value["progress"] = stored.job.status.progress;
   value["replicas"] = Json::array();
   for (const api::ReplicaRecord& record : stored.job.status.records) {
+    if (is_scaled_away(stored, record)) continue;
     value["replicas"].push_back(replica_json(stored, record, runner.has_value()));
   }
   value["status"] = stored.state.status;
@@ -133,6 +142,7 @@ StoredJob load_stored_job(const std::filesystem::path& path) {
   job.uid = state->uid;
   job.generation = state->generation;
   job.status = api::to_job_status(state->status);
+  if (state->workers) job.replicas[api::Role::worker].replicas = *state->workers;
   return {directory, std::move(*state), std::move(job)};
 }
 

@@ -23,6 +23,12 @@ void copy(const Json& policy, const char* from, Json& object, const char* to) {
   if (const Json& value = member(policy, from); !value.is_null()) object[to] = value;
 }
 
+// What is worth placing: of an elastic job as much of the group as can train.
+int least_together(const api::TrainingJob& job) {
+  if (!job.elastic) return api::replicas_of(job);
+  return api::most_replicas(job, api::Role::chief) + job.elastic->min_replicas;
+}
+
 }  // namespace
 
 Json gang_labels(const api::TrainingJob& job) {
@@ -44,7 +50,7 @@ Json gang_pod_spec(const api::TrainingJob& job) {
 Json pod_group_of(const api::TrainingJob& job) {
   if (!is_volcano(job) && !is_scheduler_plugins(job)) return nullptr;
   const Json& policy = job.scheduling_policy;
-  Json spec = {{"minMember", integer_or(policy, "minAvailable", api::replicas_of(job))}};
+  Json spec = {{"minMember", integer_or(policy, "minAvailable", least_together(job))}};
   if (is_volcano(job)) {
     copy(policy, "queue", spec, "queue");
     copy(policy, "priorityClass", spec, "priorityClassName");

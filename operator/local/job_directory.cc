@@ -117,6 +117,9 @@ std::optional<JobState> load_state(const JobDirectory& directory) {
   state.wall_seconds = value["wallSeconds"].get<double>();
   for (const Json& replica : value["replicas"]) state.replicas.push_back(to_replica(replica));
   state.status = member(value, "status");
+  if (const Json& workers = member(value, "workers"); workers.is_number_integer()) {
+    state.workers = workers.get<int>();
+  }
   return state;
 }
 
@@ -133,6 +136,7 @@ void save_state(const JobDirectory& directory, const JobState& state) {
     value["replicas"].push_back(to_json(replica));
   }
   value["status"] = state.status;
+  if (state.workers) value["workers"] = *state.workers;
   const std::string text = value.dump(2, ' ', false, Json::error_handler_t::replace);
   write_file_atomically(directory.state(), text + "\n");
 }

@@ -23,6 +23,7 @@ class JobDirectory {
   const std::filesystem::path& root() const { return root_; }  // absolute
   std::filesystem::path manifest() const { return root_ / "job.yaml"; }
   std::filesystem::path state() const { return root_ / "job.json"; }
+  std::filesystem::path scale() const { return root_ / "scale.json"; }  // scale_request.h
   std::filesystem::path lock() const { return root_ / "lock"; }
   std::filesystem::path summary() const { return root_ / "summary.json"; }
   std::filesystem::path result() const { return root_ / "result.json"; }
@@ -52,6 +53,7 @@ struct JobState {
   double wall_seconds = 0;        // of all runs so far
   std::vector<plan::ObservedReplica> replicas;  // as last seen
   Json status;                                  // as api::to_json writes it; null before the first
+  std::optional<int> workers;  // as many as the job was scaled to; the manifest's where left out
 };
 
 // Nothing if there is none yet. Throws Invalid, naming file and field, if it is damaged.

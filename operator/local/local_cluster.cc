@@ -255,6 +255,13 @@ void LocalCluster::suspend() {
   wake();
 }
 
+void LocalCluster::scale(int workers) {
+  job_.replicas.at(api::Role::worker).replicas = workers;
+  job_.generation = ++state_.generation;
+  state_.workers = workers;  // written with the status, which has a new generation to tell of
+  wake();
+}
+
 void LocalCluster::kill_all() {
   for (Replica& replica : replicas_) {
     if (!replica.process) continue;

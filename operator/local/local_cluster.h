@@ -59,6 +59,9 @@ class LocalCluster final : public cluster::Cluster {
   // From now on get() says spec.suspend, whatever the manifest does: how `muster run` is
   // interrupted.
   void suspend();
+  // From now on get() says so many workers. Precondition: the job has workers, and may have as
+  // many.
+  void scale(int workers);
   // SIGKILL to every replica.
   void kill_all();
   // Those that were ready and have not answered for kSilent or longer: stopped, or stuck.

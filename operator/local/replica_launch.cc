@@ -26,7 +26,7 @@ constexpr std::string_view kOurs[] = {"TF_CONFIG",       "MUSTER_JOB",
                                       "MUSTER_TRAINING", "MUSTER_HTTP_ADDRESS",
                                       "MUSTER_THREADS",  "MUSTER_REPLICATION",
                                       "MUSTER_RESTARTS", "MUSTER_RESTARTS_IN_PLACE",
-                                      "MUSTER_POD_IP"};
+                                      "MUSTER_POD_IP",   "MUSTER_ELASTIC"};
 
 std::string name_in(const std::string& variable) {
   return variable.substr(0, variable.find('='));
@@ -107,7 +107,7 @@ std::string local_address(const std::map<std::string, int>& ports, const std::st
 std::vector<std::string> port_names(const api::TrainingJob& job) {
   std::vector<std::string> names;
   for (const auto& [role, spec] : job.replicas) {
-    for (int index = 0; index < spec.replicas; ++index) {
+    for (int index = 0; index < api::most_replicas(job, role); ++index) {
       const std::string name = replica_name(job, role, index);
       if (role != api::Role::evaluator) names.push_back(name);
       names.push_back(http_port_name(name));
@@ -118,9 +118,10 @@ std::vector<std::string> port_names(const api::TrainingJob& job) {
 
 int threads_of_each(const api::TrainingJob& job, int cpus) {
   int replicas = 0, computing = 0;
-  for (const auto& [role, spec] : job.replicas) {
-    replicas += spec.replicas;
-    if (role == api::Role::chief || role == api::Role::worker) computing += spec.replicas;
+  for (const api::Role role : api::kRoles) {
+    const int most = api::most_replicas(job, role);
+    replicas += most;
+    if (role == api::Role::chief || role == api::Role::worker) computing += most;
   }
   return replicas <= 1 ? 0 : std::max(1, cpus / std::max(1, computing));
 }

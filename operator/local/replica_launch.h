@@ -27,12 +27,14 @@ std::vector<std::string> inherited_environment();
 // "127.0.0.1:<port>" of ports["chief-0"] or ports["chief-0/http"].
 std::string local_address(const std::map<std::string, int>& ports, const std::string& name);
 
-// The names that need a port: every replica for what peers dial (evaluators have no peers), and
-// every one for HTTP.
+// The names that need a port: every replica, those that an elastic job may come to have too, for
+// what peers dial (evaluators have no peers), and every one for HTTP.
 std::vector<std::string> port_names(const api::TrainingJob& job);
 
 // Threads that each replica of a job should compute with, so that chief and workers share `cpus`; 0
-// for a job of one replica, which may have the machine to itself.
+// for a job of one replica, which may have the machine to itself. Of an elastic job as many workers
+// as it may have are counted: the number of threads, on which results depend, stays when it is
+// scaled.
 int threads_of_each(const api::TrainingJob& job, int cpus);
 
 // The variables of one replica that Muster sets, in full.

@@ -11,6 +11,7 @@
 #include "operator/plan/in_place.h"
 #include "operator/plan/records.h"
 #include "operator/plan/restarts.h"
+#include "operator/plan/scaling.h"
 #include "operator/plan/success.h"
 
 namespace muster::plan {
@@ -49,7 +50,7 @@ void account_success(Draft& draft, const ObservedReplica& replica) {
                                (is_unwanted(draft, replica) || is_disruption(replica.reason));
   record.exit_code = 0;
   count_restarts_of_success(draft, replica);
-  if (void_by_restart || left_on_request) {
+  if (void_by_restart || left_on_request || is_scaled_away(draft, replica)) {
     next_attempt(record);
   } else {
     record.succeeded = true;

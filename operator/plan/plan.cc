@@ -8,6 +8,7 @@
 #include "operator/plan/records.h"
 #include "operator/plan/replicas.h"
 #include "operator/plan/report.h"
+#include "operator/plan/scaling.h"
 #include "operator/plan/suspend.h"
 
 namespace muster::plan {
@@ -30,6 +31,7 @@ void plan_before_the_end(Draft& draft) {
   if (draft.stage() == Stage::active && draft.accepted() && !draft.status.start_time) {
     draft.status.start_time = draft.now;
   }
+  let_go_scaled_away(draft);
   count_ends(draft);
   enforce_deadline(draft);
   create_replicas(draft);

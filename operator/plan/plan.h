@@ -101,7 +101,7 @@ struct Plan {
 Plan plan(const api::TrainingJob& job, const Observed& observed, Time now);
 
 // What one replica runs with. TF_CONFIG has no evaluator in `cluster` and is unset (null, and not
-// among the variables) for a job of one replica.
+// among the variables) for a job of one replica, unless it is elastic and may get more.
 struct ReplicaEnvironment {
   Json tf_config;  // null where unset
   std::vector<std::pair<std::string, std::string>>

@@ -4,6 +4,7 @@
 
 #include "operator/plan/describe.h"
 #include "operator/plan/replicas.h"
+#include "operator/plan/scaling.h"
 
 namespace muster::plan {
 namespace {
@@ -76,18 +77,20 @@ void report_running(Draft& draft, const Readiness& readiness) {
         "Running", true, "AllReplicasReady",
         readiness.wanted == 1 ? "the replica is ready" : "all " + wanted + " replicas are ready");
   }
-  draft.set("Running", false, "ReplicasNotReady",
-            std::to_string(readiness.ready) + " of " + wanted + " replicas are ready" +
-                first_obstacle(draft));
+  const std::string ready = std::to_string(readiness.ready) + " of " + wanted +
+                            " replicas are ready" + first_obstacle(draft);
+  if (goes_on_with_fewer(draft)) return draft.set("Running", true, "EnoughReplicasReady", ready);
+  draft.set("Running", false, "ReplicasNotReady", ready);
 }
 
 void report_restarting(Draft& draft) {
-  if (draft.stage() == Stage::active && draft.restart_reason_and_message) {
+  const api::Condition running = *draft.status.find("Running");
+  // An elastic group may run on while one of it is replaced.
+  if (draft.stage() == Stage::active && draft.restart_reason_and_message && !running.status) {
     const auto& [reason, message] = *draft.restart_reason_and_message;
     return draft.set("Restarting", true, reason, message);
   }
   if (!draft.status.is_true("Restarting")) return;
-  const api::Condition running = *draft.status.find("Running");
   if (draft.stage() == Stage::active && !running.status) return;
   draft.set("Restarting", false, running.reason, running.message);
 }

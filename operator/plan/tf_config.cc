@@ -7,7 +7,7 @@ namespace {
 // which trains nothing and is known to nobody; `task` says who this replica is.
 Json tf_config(const api::TrainingJob& job, Role role, int index,
                const std::function<std::string(Role, int)>& address) {
-  if (api::replicas_of(job) <= 1) return nullptr;
+  if (api::replicas_of(job) <= 1 && !job.elastic) return nullptr;
   Json cluster = Json::object();
   for (Role peers : api::kRoles) {
     auto spec = job.replicas.find(peers);
@@ -29,6 +29,14 @@ Json replicas_by_role(const api::TrainingJob& job) {
   return replicas;
 }
 
+// The bounds of a group that may change, as its manifest has them.
+Json elastic_group(const api::Elastic& elastic) {
+  const bool global = elastic.batch == api::ElasticBatch::global;
+  return {{"minReplicas", elastic.min_replicas},
+          {"maxReplicas", elastic.max_replicas},
+          {"batch", global ? "global" : "perReplica"}};
+}
+
 }  // namespace
 
 ReplicaEnvironment environment(const api::TrainingJob& job, Role role, int index, int attempt,
@@ -44,6 +52,9 @@ ReplicaEnvironment environment(const api::TrainingJob& job, Role role, int index
   result.variables.emplace_back("MUSTER_INDEX", std::to_string(index));
   result.variables.emplace_back("MUSTER_ATTEMPT", std::to_string(attempt));
   result.variables.emplace_back("MUSTER_REPLICAS", replicas_by_role(job).dump());
+  if (job.elastic) {
+    result.variables.emplace_back("MUSTER_ELASTIC", elastic_group(*job.elastic).dump());
+  }
   const auto ps = job.replicas.find(Role::ps);
   if (ps != job.replicas.end() && ps->second.replication > 1)
     result.variables.emplace_back("MUSTER_REPLICATION", std::to_string(ps->second.replication));

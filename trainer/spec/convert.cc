@@ -211,6 +211,7 @@ TrainingSpec to_training_spec(const Json& training) {
       static_cast<uint64_t>(integer_or(member(training, "summary"), "everySteps", 100));
   spec.precision = string_or(training, "precision", "float32");
   spec.device = string_or(training, "device", "auto");
+  spec.devices = static_cast<int>(integer_or(training, "devices", 1));
   spec.threads = static_cast<int>(integer_or(training, "threads", 0));
   spec.seed = static_cast<uint64_t>(integer_or(training, "seed", 1));
   spec.strict_determinism = string_or(training, "determinism", "warn") == "strict";

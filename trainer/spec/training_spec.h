@@ -79,6 +79,7 @@ struct TrainingSpec {
   uint64_t summary_every_steps = 100;
   std::string precision = "float32";
   std::string device = "auto";
+  int devices = 1;  // of one replica, each with batch_size samples a step
   int threads = 0;  // 0: by the CPU budget and the shape
   uint64_t seed = 1;
   bool strict_determinism = false;

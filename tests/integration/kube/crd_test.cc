@@ -274,13 +274,44 @@ TEST_F(TrainingJobs, KeepTrainingTemplatesStorageAndRolesWhileTheyAreNotSuspende
       {{"runPolicy", {{"backoffLimit", 9}}}},
       {{"successPolicy", {{"decidedBy", "workerZero"}}}},
       {{"failurePolicy", {{"rules", Json::array({rule})}}}},
-      {{"elastic", {{"minReplicas", 1}, {"maxReplicas", 8}}}},
       {{"startupPolicy", {{"order", "InOrder"}}}},
       {{"schedulingPolicy", {{"gang", "volcano"}, {"minAvailable", 1}}}}};
   for (const Json& patch : free) {
     const Answer answer = change("kept", {{"spec", patch}});
     EXPECT_TRUE(taken(answer)) << patch.dump() << "\n" << answer.body.dump(1);
   }
+}
+
+TEST_F(TrainingJobs, ThatAreElasticAreScaledWithinTheirLimitsWhileTheyRun) {
+  Document document = Document::load(MUSTER_SOURCE_DIR "/examples/mnist-multiworker.yaml");
+  document.set("metadata.name", "elastic");
+  document.set("spec.elastic", "{minReplicas: 1, maxReplicas: 4}");
+  const Answer created = create(document.value(), true);
+  ASSERT_TRUE(taken(created)) << created.body.dump(1);
+  EXPECT_EQ(created.body["spec"]["elastic"]["batch"], "global");
+  set_suspended("elastic", false);
+  const auto scale = [](const std::string& replicas) {
+    return server().kubectl({"scale", "trainingjob/elastic", "--replicas=" + replicas});
+  };
+  for (const char* replicas : {"4", "1", "2"}) {
+    const auto scaled = scale(replicas);
+    EXPECT_EQ(scaled.code, 0) << scaled.text;
+  }
+  for (const char* replicas : {"0", "5"}) {
+    const auto refused = scale(replicas);
+    EXPECT_NE(refused.code, 0);
+    EXPECT_THAT(refused.text, HasSubstr("workers, between minReplicas and maxReplicas"));
+  }
+  const Json none = {{"elastic", nullptr}};
+  const Json wider = {{"elastic", {{"maxReplicas", 9}}}};
+  const Json per_replica = {{"elastic", {{"batch", "perReplica"}}}};
+  for (const Json& patch : {none, wider, per_replica}) {
+    const Answer answer = change("elastic", {{"spec", patch}});
+    EXPECT_EQ(answer.status, 422) << patch.dump();
+    EXPECT_TRUE(says(answer, "spec", "expected no change of training")) << answer.body.dump(1);
+  }
+  set_suspended("elastic", true);
+  EXPECT_TRUE(taken(change("elastic", {{"spec", wider}})));
 }
 
 TEST_F(TrainingJobs, KeepWhoManagesThem) {

@@ -180,7 +180,7 @@ const std::map<std::string, Change> kChanges = {
     {"replicaSpecs.worker.template", Change::while_suspended},
     {"successPolicy", Change::always},
     {"failurePolicy", Change::always},
-    {"elastic", Change::always},
+    {"elastic", Change::while_suspended},
     {"startupPolicy", Change::always},
     {"schedulingPolicy", Change::always},
     {"runPolicy", Change::always},

@@ -44,7 +44,7 @@ TEST(TrainingJob, ReadsDefaults) {
   EXPECT_EQ(job.run_policy.evaluator_timeout_seconds, 600);
   EXPECT_FALSE(job.run_policy.active_deadline_seconds);
   EXPECT_EQ(job.startup_order, StartupOrder::any);
-  EXPECT_FALSE(job.elastic_min);
+  EXPECT_FALSE(job.elastic);
   EXPECT_EQ(job.status, JobStatus{});
 }
 
@@ -56,7 +56,6 @@ TEST(TrainingJob, ReadsWhatIsWritten) {
     successPolicy: {decidedBy: workerZero},
     failurePolicy: {rules: [{onExitCodes: [1, 2], roles: [worker, master], action: FailJob},
                             {onReason: [OOMKilled], action: Ignore}]},
-    elastic: {minReplicas: 1, maxReplicas: 8},
     startupPolicy: {order: InOrder},
     schedulingPolicy: {gang: volcano, minAvailable: 1, queue: q},
     runPolicy: {backoffLimit: 0, activeDeadlineSeconds: 10, ttlSecondsAfterFinished: 0,
@@ -77,8 +76,6 @@ TEST(TrainingJob, ReadsWhatIsWritten) {
   EXPECT_EQ(job.failure_rules[0].action, FailureAction::fail_job);
   EXPECT_THAT(job.failure_rules[1].on_reasons, ElementsAre("OOMKilled"));
   EXPECT_EQ(job.failure_rules[1].action, FailureAction::ignore);
-  EXPECT_EQ(job.elastic_min, 1);
-  EXPECT_EQ(job.elastic_max, 8);
   EXPECT_EQ(job.startup_order, StartupOrder::in_order);
   EXPECT_EQ(job.scheduling_policy["queue"], "q");
   EXPECT_EQ(job.run_policy.backoff_limit, 0);
@@ -86,6 +83,28 @@ TEST(TrainingJob, ReadsWhatIsWritten) {
   EXPECT_EQ(job.run_policy.ttl_seconds_after_finished, 0);
   EXPECT_EQ(job.run_policy.clean_pod_policy, CleanPodPolicy::none);
   EXPECT_EQ(job.run_policy.evaluator_timeout_seconds, 5);
+}
+
+constexpr const char* kElastic = R"(
+apiVersion: muster.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: elastic}
+spec:
+  strategy: collective
+  training: {model: {name: mnist-mlp}, data: {train: {idx: {images: i, labels: l}}}, epochs: 1}
+  replicaSpecs: {chief: {}, worker: {replicas: 2}}
+  elastic: {minReplicas: 1, maxReplicas: 8)";
+
+TEST(TrainingJob, MayBeElastic) {
+  const TrainingJob job = job_of(std::string(kElastic) + ", batch: perReplica}");
+  ASSERT_TRUE(job.elastic);
+  EXPECT_EQ(job.elastic->min_replicas, 1);
+  EXPECT_EQ(job.elastic->max_replicas, 8);
+  EXPECT_EQ(job.elastic->batch, ElasticBatch::per_replica);
+  EXPECT_EQ(most_replicas(job, Role::worker), 8);
+  EXPECT_EQ(most_replicas(job, Role::chief), 1);
+  EXPECT_EQ(most_replicas(job, Role::evaluator), 0);
+  EXPECT_EQ(job_of(std::string(kElastic) + "}").elastic->batch, ElasticBatch::global);
 }
 
 TEST(TrainingJob, IsDecidedByAllWorkersWhereThereIsNoChief) {

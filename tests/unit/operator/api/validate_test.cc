@@ -13,7 +13,9 @@ namespace muster::api {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 using Sets = std::vector<std::pair<std::string, std::string>>;
 
@@ -46,6 +48,21 @@ spec:
       template:
         spec:
           containers: [{name: tensorflow, command: [python3, train.py], env: [{name: A, value: b}]}]
+)";
+
+constexpr const char* kCollective = R"(
+apiVersion: muster.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: collective}
+spec:
+  strategy: collective
+  training:
+    model: {name: mnist-mlp}
+    data: {train: {idx: {images: i, labels: l}}}
+    epochs: 2
+  replicaSpecs:
+    chief: {}
+    worker: {replicas: 2}
 )";
 
 Document with(const char* manifest, const Sets& sets) {
@@ -178,19 +195,61 @@ TEST(Validate, RefusesWhatTheRulesForbid) {
 }
 
 TEST(Validate, AnElasticJobHasItsWorkersBetweenItsLimits) {
-  expect_each_refused(
-      kOwnImage,
-      {
-          {{{"spec.elastic", "{minReplicas: 3, maxReplicas: 2}"},
-            {"spec.replicaSpecs.worker.replicas", "3"}},
-           "spec.elastic.minReplicas"},
-          {{{"spec.elastic", "{minReplicas: 3, maxReplicas: 4}"}},
-           "workers, between minReplicas and maxReplicas, found 2"},
-          {{{"spec.elastic", "{minReplicas: 1, maxReplicas: 4}"},
-            {"spec.replicaSpecs",
-             "{chief: {template: {spec: {containers: [{name: trainer, command: [a]}]}}}}"}},
-           "found no workers"},
-      });
+  EXPECT_TRUE(
+      problems_with(kCollective, {{"spec.elastic", "{minReplicas: 1, maxReplicas: 2}"}}).empty());
+  expect_each_refused(kCollective, {
+                                       {{{"spec.elastic", "{minReplicas: 3, maxReplicas: 2}"},
+                                         {"spec.replicaSpecs.worker.replicas", "3"}},
+                                        "spec.elastic.minReplicas"},
+                                       {{{"spec.elastic", "{minReplicas: 3, maxReplicas: 4}"}},
+                                        "workers, between minReplicas and maxReplicas, found 2"},
+                                       {{{"spec.elastic", "{minReplicas: 1, maxReplicas: 4}"},
+                                         {"spec.replicaSpecs", "{chief: {}}"}},
+                                        "found no workers"},
+                                   });
+}
+
+TEST(Validate, OnlyCollectivesOfOursAreElastic) {
+  const std::pair<std::string, std::string> elastic{"spec.elastic",
+                                                    "{minReplicas: 1, maxReplicas: 4}"};
+  const std::string expected =
+      "spec.elastic: expected an elastic group only with the strategy collective and "
+      "spec.training, found ";
+  EXPECT_THAT(problems_with(kTraining, {elastic}),
+              ElementsAre(HasSubstr(expected + "the strategy parameterServer")));
+  EXPECT_THAT(problems_with(kOwnImage, {elastic, {"spec.strategy", "collective"}}),
+              ElementsAre(HasSubstr(expected + "no spec.training")));
+  EXPECT_TRUE(problems_with(kTraining, {{"spec.elastic", "null"}}).empty());
+}
+
+TEST(Validate, AnElasticGroupSharesRecordsNotFiles) {
+  const Sets by_file = {{"spec.training.data.train.shard", "file"}};
+  Sets both = by_file;
+  both.push_back({"spec.elastic", "{minReplicas: 1, maxReplicas: 4}"});
+  const std::string problem = "spec.elastic: expected training.data.train.shard record";
+  EXPECT_THAT(problems_with(kCollective, both), Contains(HasSubstr(problem)));
+  EXPECT_THAT(problems_with(kCollective, by_file), Not(Contains(HasSubstr(problem))));
+}
+
+TEST(Validate, SeveralDevicesAreNotForParameterServers) {
+  const Sets two = {{"spec.training.devices", "2"}};
+  EXPECT_THAT(problems_with(kTraining, two),
+              ElementsAre(HasSubstr("spec.training.devices: expected 1 device with parameter "
+                                    "servers, found 2")));
+  EXPECT_TRUE(problems_with(kCollective, two).empty());
+  EXPECT_THAT(problems_with(kCollective, {{"spec.training.devices", "65"}}),
+              ElementsAre(HasSubstr("an integer from 1 to 64, found 65")));
+}
+
+TEST(Validate, AGangOfAnElasticJobIsItsFewest) {
+  const Sets elastic = {{"spec.elastic", "{minReplicas: 1, maxReplicas: 4}"},
+                        {"spec.schedulingPolicy.gang", "volcano"},
+                        {"spec.startupPolicy.order", "InOrder"}};
+  EXPECT_THAT(problems_with(kCollective, elastic),
+              ElementsAre(HasSubstr("found 2 replicas, of which 1 start first")));
+  Sets of_workers = elastic;
+  of_workers.push_back({"spec.replicaSpecs", "{worker: {replicas: 2}}"});
+  EXPECT_TRUE(problems_with(kCollective, of_workers).empty());
 }
 
 TEST(Validate, OneMistakeIsOneProblem) {
@@ -270,28 +329,17 @@ TEST(Validate, LooksAtDataWhereItIsToldHow) {
 }
 
 TEST(Validate, RefusesByNameWhatIsNotAvailableYet) {
-  expect_each_refused(
-      kTraining,
-      {
-          {{{"spec.strategy", "collective"}, {"spec.replicaSpecs.ps", "{replicas: 0}"}},
-           "spec.strategy: expected parameterServer, found \"collective\" (a string), which is not "
-           "available in this build"},
-          {{{"spec.elastic", "{minReplicas: 1, maxReplicas: 4}"}},
-           "spec.elastic: expected nothing, a fixed number of workers, found an object, which is "
-           "not available in this build"},
-          {{{"spec.training.precision", "bfloat16"}}, "which is not available in this build"},
-      });
-  EXPECT_TRUE(problems_with(kOwnImage, {{"spec.strategy", "collective"},
-                                        {"spec.elastic", "{minReplicas: 1, maxReplicas: 4}"}})
-                  .empty());
-  EXPECT_TRUE(problems_with(kTraining, {{"spec.elastic", "null"}}).empty());
+  expect_each_refused(kTraining, {{{{"spec.training.precision", "bfloat16"}},
+                                   "which is not available in this build"}});
 }
 
 TEST(Validate, ReportsARuleAndWhatIsNotAvailableTogether) {
-  const auto problems = problems_with(
-      kTraining, {{"spec.strategy", "collective"}, {"spec.replicaSpecs.ps.replication", "2"}});
+  const auto problems = problems_with(kTraining, {{"spec.strategy", "collective"},
+                                                  {"spec.replicaSpecs.ps.replication", "2"},
+                                                  {"spec.training.precision", "bfloat16"}});
   EXPECT_THAT(problems, Contains(HasSubstr("no more copies than there are ps")));
   EXPECT_THAT(problems, Contains(HasSubstr("no ps, for the strategy is collective")));
+  EXPECT_THAT(problems, Contains(HasSubstr("which is not available in this build")));
   EXPECT_EQ(problems.size(), 3u);
 }
 
@@ -349,6 +397,10 @@ TEST(Validate, OnAClusterThoseWhoTrainTogetherShareAVolume) {
   std::string alone = kTraining;
   alone.erase(alone.find("    ps: {}"));
   EXPECT_TRUE(problems(alone + "    chief: {}\n").empty());
+  std::string grows = kCollective;
+  grows.replace(grows.find("    chief: {}\n    worker: {replicas: 2}"), std::string::npos,
+                "    worker: {replicas: 1}\n  elastic: {minReplicas: 1, maxReplicas: 2}\n");
+  EXPECT_EQ(problems(grows).size(), 1u);
   EXPECT_TRUE(problems(kOwnImage).empty());
 }
 

@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "common/error.h"
 #include "common/exit_code.h"
 #include "operator/cmd/pod_log.h"
 #include "tests/unit/common/temporary_folder.h"
@@ -216,6 +217,53 @@ TEST_F(ClusterCommandsTest, suspends_only_the_job_it_has_looked_at) {
   ASSERT_EQ(transport.requests().size(), 3U);
   EXPECT_EQ(Json::parse(transport.requests()[1].body),
             Json::parse(R"({"spec": {"suspend": true}, "metadata": {"uid": "u1"}})"));
+}
+
+Json elastic_job(int workers, const Json& status = Json::object()) {
+  Json value = job(status);
+  value["spec"]["strategy"] = "collective";
+  value["spec"]["training"] = {{"epochs", 1}};
+  value["spec"]["elastic"] = {{"minReplicas", 2}, {"maxReplicas", 4}};
+  value["spec"]["replicaSpecs"]["worker"] = {{"replicas", workers}};
+  return value;
+}
+
+TEST_F(ClusterCommandsTest, scales_only_the_job_it_has_looked_at) {
+  FakeTransport transport([](const Request&) { return ok(elastic_job(2)); });
+  testing::internal::CaptureStdout();
+  scale_cluster_job(access(transport), "mnist", 4);
+  scale_cluster_job(access(transport), "mnist", 2);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(),
+            "trainingjob.muster.dev/mnist scaled to 4 workers\n"
+            "trainingjob.muster.dev/mnist unchanged: it has 2 workers already\n");
+  ASSERT_EQ(transport.requests().size(), 3U);
+  EXPECT_EQ(Json::parse(transport.requests()[1].body), Json::parse(R"({"spec": {"replicaSpecs":
+      {"worker": {"replicas": 4}}}, "metadata": {"uid": "u1"}})"));
+}
+
+TEST_F(ClusterCommandsTest, says_why_a_job_cannot_be_scaled_and_changes_nothing) {
+  struct Case {
+    Json job;
+    int workers;
+    const char* why;
+  };
+  const Json over = {{"conditions", {condition("SuccessCriteriaMet"), condition("Succeeded")}}};
+  const Case cases[] = {
+      {job(), 2, "job mnist: expected spec.elastic"},
+      {elastic_job(2), 5, "--replicas: expected from 2 to 4, minReplicas and maxReplicas of job"},
+      {elastic_job(2), 1, "found 1"},
+      {elastic_job(2, over), 3, "expected one that trains, found one that is Succeeded"},
+  };
+  for (const Case& refused : cases) {
+    FakeTransport transport([&](const Request&) { return ok(refused.job); });
+    try {
+      scale_cluster_job(access(transport), "mnist", refused.workers);
+      ADD_FAILURE() << refused.why;
+    } catch (const Invalid& error) {
+      EXPECT_THAT(error.what(), HasSubstr(refused.why));
+    }
+    EXPECT_EQ(transport.requests().size(), 1U);
+  }
 }
 
 // A job of one worker: pending, then running, then finished; its log comes in two connections.

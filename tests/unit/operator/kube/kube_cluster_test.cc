@@ -866,6 +866,42 @@ TEST_F(KubeClusterTest, TheGroupOfAGangFollowsTheNumberOfWorkers) {
   EXPECT_EQ(server().count("PATCH podgroups"), 2);
 }
 
+TEST_F(KubeClusterTest, ScalesAnElasticJobAndTouchesNoOtherPod) {
+  Json elastic = training();
+  elastic.merge_patch({{"strategy", "collective"},
+                       {"elastic", {{"minReplicas", 1}, {"maxReplicas", 3}}},
+                       {"schedulingPolicy", {{"gang", "volcano"}}}});
+  elastic["replicaSpecs"]["ps"] = nullptr;
+  world_.submit("mnist", elastic);
+  world_.settle();
+  world_.run_all();
+  world_.settle();
+  const auto survivors = [&] {
+    std::vector<Json> pods;
+    for (const char* replica : {"chief-0", "worker-0", "evaluator-0"}) {
+      pods.push_back(server().object("pods", world_.pod(replica)));
+    }
+    return pods;
+  };
+  const std::vector<Json> before = survivors();
+  EXPECT_THAT(before[1].dump(), HasSubstr("MUSTER_ELASTIC"));
+  scale(3);
+  EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 worker-0.0 worker-1.0 worker-2.0");
+  world_.run_all();
+  world_.settle();
+  scale(1);
+  server().end_leaving_pods(65);
+  world_.settle();
+  EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 worker-0.0");
+  scale(2);
+  EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 worker-0.0 worker-1.1");
+  EXPECT_EQ(survivors(), before);
+  EXPECT_EQ(world_.job()["status"]["restarts"], 0);
+  EXPECT_EQ(world_.condition("Running"), "True EnoughReplicasReady");
+  EXPECT_EQ(server().object("podgroups", "mnist")["spec"]["minMember"], 2);
+  EXPECT_EQ(server().count("PATCH podgroups"), 0);
+}
+
 // Its scheduler's webhook is down, or the scheduler not there at all.
 TEST_F(KubeClusterTest, AJobGoesOnWhosePodGroupIsRefused) {
   world_.submit("mnist", {{"schedulingPolicy", {{"gang", "volcano"}}}});

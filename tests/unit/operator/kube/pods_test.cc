@@ -301,6 +301,18 @@ TEST(Gang, PutsPodsIntoTheGroupOfItsScheduler) {
   EXPECT_EQ(group["metadata"]["ownerReferences"][0]["uid"], "3f6c");
 }
 
+TEST(Gang, OfAnElasticJobIsWhatCanTrain) {
+  api::TrainingJob job = trained();
+  job.replicas.erase(Role::ps);
+  job.elastic = api::Elastic{1, 8};
+  job.scheduling_policy = Json::parse(R"({"gang": "volcano"})");
+  EXPECT_EQ(pod_group_of(job)["spec"]["minMember"], 2);
+  job.replicas.at(Role::worker).replicas = 7;
+  EXPECT_EQ(pod_group_of(job)["spec"]["minMember"], 2);
+  job.scheduling_policy["minAvailable"] = 3;
+  EXPECT_EQ(pod_group_of(job)["spec"]["minMember"], 3);
+}
+
 TEST(Service, GivesEveryCurrentReplicaAnAddressReadyOrNot) {
   const Json service = service_of(trained());
   EXPECT_EQ(service["metadata"]["name"], "mnist");

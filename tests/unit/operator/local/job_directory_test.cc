@@ -54,6 +54,7 @@ TEST(JobState, survives_writing_and_reading) {
   state.generation = 3;
   state.ports = {{"chief-0", 20001}};
   state.wall_seconds = 1.5;
+  state.workers = 3;
   plan::ObservedReplica replica;
   replica.role = api::Role::ps;
   replica.index = 2;
@@ -73,6 +74,7 @@ TEST(JobState, survives_writing_and_reading) {
   EXPECT_EQ(read.generation, 3);
   EXPECT_EQ(read.ports, state.ports);
   EXPECT_EQ(read.wall_seconds, 1.5);
+  EXPECT_EQ(read.workers, 3);
   EXPECT_EQ(read.status, state.status);
   ASSERT_EQ(read.replicas.size(), 1u);
   EXPECT_EQ(read.replicas[0].role, api::Role::ps);

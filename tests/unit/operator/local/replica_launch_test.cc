@@ -32,5 +32,29 @@ TEST(ThreadsOfEach, ShareTheMachineAmongThoseThatCompute) {
   }
 }
 
+// On which bits depend: those of an elastic job are the same however many workers it has.
+TEST(ThreadsOfEach, StayWhenAJobIsScaled) {
+  for (const int workers : {1, 3, 7}) {
+    api::TrainingJob job = job_of({{Role::chief, 1}, {Role::worker, workers}});
+    job.elastic = api::Elastic{1, 7};
+    EXPECT_EQ(threads_of_each(job, 16), 2) << workers;
+  }
+  api::TrainingJob alone = job_of({{Role::worker, 1}});
+  alone.elastic = api::Elastic{1, 2};
+  EXPECT_EQ(threads_of_each(alone, 16), 8);
+}
+
+TEST(PortNames, AreThoseOfWorkersToComeToo) {
+  api::TrainingJob job = job_of({{Role::chief, 1}, {Role::worker, 1}, {Role::evaluator, 1}});
+  const std::vector<std::string> fixed = {"chief-0", "chief-0/http", "worker-0", "worker-0/http",
+                                          "evaluator-0/http"};
+  EXPECT_EQ(port_names(job), fixed);
+  job.elastic = api::Elastic{1, 2};
+  const std::vector<std::string> elastic = {"chief-0",         "chief-0/http", "worker-0",
+                                            "worker-0/http",   "worker-1",     "worker-1/http",
+                                            "evaluator-0/http"};
+  EXPECT_EQ(port_names(job), elastic);
+}
+
 }  // namespace
 }  // namespace muster::local

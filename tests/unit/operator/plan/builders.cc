@@ -30,6 +30,12 @@ JobBuilder& JobBuilder::role(Role role, int replicas) {
   return *this;
 }
 
+JobBuilder& JobBuilder::elastic(int min_replicas, int max_replicas) {
+  job_.strategy = "collective";
+  job_.elastic = api::Elastic{min_replicas, max_replicas};
+  return *this;
+}
+
 JobBuilder& JobBuilder::own_image() {
   job_.training = nullptr;
   return *this;

@@ -19,6 +19,7 @@ class JobBuilder {
   JobBuilder& workers(int replicas) { return role(Role::worker, replicas); }
   JobBuilder& evaluator(int replicas = 1) { return role(Role::evaluator, replicas); }
   JobBuilder& role(Role role, int replicas);
+  JobBuilder& elastic(int min_replicas, int max_replicas);
   JobBuilder& own_image();  // no `training`
   JobBuilder& never_restart(Role role);
   JobBuilder& decided_by(api::DecidedBy who);

@@ -65,6 +65,22 @@ TEST(Environment, TfConfigIsUnsetForAJobOfOneReplica) {
   EXPECT_EQ(variables(only)["MUSTER_REPLICAS"], R"({"chief":1})");
 }
 
+TEST(Environment, OfAnElasticJobHasItsLimitsAndATfConfigEvenAlone) {
+  const api::TrainingJob job = make_job().workers(1).elastic(1, 4);
+  const ReplicaEnvironment worker = environment(job, Role::worker, 0, 0, address);
+  EXPECT_EQ(variables(worker)["MUSTER_ELASTIC"],
+            R"({"minReplicas":1,"maxReplicas":4,"batch":"global"})");
+  EXPECT_EQ(variables(worker)["TF_CONFIG"],
+            R"({"cluster":{"worker":["worker0:2222"]},"task":{"type":"worker","index":0}})");
+  api::TrainingJob per_replica = job;
+  per_replica.elastic->batch = api::ElasticBatch::per_replica;
+  EXPECT_EQ(variables(environment(per_replica, Role::worker, 0, 0, address))["MUSTER_ELASTIC"],
+            R"({"minReplicas":1,"maxReplicas":4,"batch":"perReplica"})");
+  const api::TrainingJob fixed = make_job().chief().workers(1);
+  EXPECT_FALSE(
+      variables(environment(fixed, Role::chief, 0, 0, address)).contains("MUSTER_ELASTIC"));
+}
+
 TEST(Environment, RolesWithoutReplicasAreNotInTheCluster) {
   const ReplicaEnvironment chief =
       environment(make_job().ps(1).chief().workers(0), Role::chief, 0, 0, address);

@@ -106,6 +106,40 @@ void check_creations(const api::TrainingJob& job, const Observed& view, const Pl
   }
 }
 
+// Whether the end of a worker of an elastic job says nothing, for scaling has sent it away.
+bool is_scaled_away(const api::TrainingJob& job, const api::JobStatus& status,
+                    const ObservedReplica& replica) {
+  if (!job.elastic || replica.role != Role::worker) return false;
+  const api::ReplicaRecord* record = record_of(status, replica.role, replica.index);
+  return replica.index >= desired(job, replica.role) ||
+         (record && record->replacing == replica.uid);
+}
+
+// Nobody who may stay is asked to leave.
+void check_removals(const api::TrainingJob& job, const Observed& view, const Plan& plan) {
+  const api::JobStatus& status = plan.status;
+  for (const RemoveReplica& removal : plan.remove) {
+    const auto found = std::ranges::find(view.replicas, removal.uid, &ObservedReplica::uid);
+    require(found != view.replicas.end(), "what is not in view is removed");
+    const ObservedReplica& replica = *found;
+    if (!lives(replica) || is_decided(status) || job.suspend) continue;
+    const api::ReplicaRecord* record = record_of(status, replica.role, replica.index);
+    const bool done = record->succeeded || record->failed;
+    const bool superseded = replica.attempt < record->attempt || replica.run < status.run;
+    const bool replaced = record->replacing == replica.uid;
+    require(done || superseded || replaced || replica.index >= desired(job, replica.role),
+            name(replica.role, replica.index) + " is asked to leave for no reason");
+  }
+  for (const ObservedReplica& replica : view.replicas) {
+    const api::ReplicaRecord* before = record_of(job.status, replica.role, replica.index);
+    const api::ReplicaRecord* after = record_of(status, replica.role, replica.index);
+    const bool was_replaced = before && before->replacing == replica.uid;
+    require(was_replaced || after->replacing != replica.uid || is_crash_looping(replica) ||
+                is_scaled_away(job, job.status, replica),
+            name(replica.role, replica.index) + " is replaced for no reason");
+  }
+}
+
 void check_replica_statuses(const api::TrainingJob& job, const api::JobStatus& status) {
   int restarts = 0;
   for (const auto& [role, shown] : status.replica_statuses) {
@@ -181,6 +215,7 @@ void Invariants::check_plan(const api::TrainingJob& job, const Observed& view, T
   check_finished(plan.status);
   check_stays_finished(job.status, plan);
   check_creations(job, view, plan);
+  check_removals(job, view, plan);
   check_replica_statuses(job, plan.status);
   check_records(job.status, plan.status);
   check_plan_of_own_result(job, view, now, plan);
@@ -213,7 +248,7 @@ void Invariants::check_counts(const api::TrainingJob& job, const api::JobStatus&
       (replica.phase == Phase::succeeded ? before_successes : ends) += in_place;
     }
     if (lives(replica) && !(is_crash_looping(replica) && !job.suspend)) continue;
-    if (!superseded && !done && !unwanted && uses_up_limit(replica)) ++ends;
+    if (!superseded && !done && !unwanted && !leaving && uses_up_limit(replica)) ++ends;
     if (!lives(replica) || !unwanted) seen_ends_.insert(replica.uid);
   }
   const int counted = after.restarts - before.restarts;
@@ -237,7 +272,8 @@ void Invariants::check_written(const api::TrainingJob& job, const api::JobStatus
     const api::ReplicaRecord* record = record_of(after, replica.role, replica.index);
     const bool proven = !job.training.is_null() || !replica.deleting;
     const api::ReplicaRecord* old = record_of(before, replica.role, replica.index);
-    const bool current = old && old->attempt == replica.attempt && !old->failed;
+    const bool current = old && old->attempt == replica.attempt && !old->failed &&
+                         !is_scaled_away(job, before, replica);
     require(!proven || !current || replica.run < after.restart_run || record->succeeded,
             name_of(replica) + ": its success was dropped");
   }

@@ -24,11 +24,15 @@ api::TrainingJob roll_job(Dice& dice) {
   api::TrainingJob job;
   job.name = "simulated";
   job.uid = "uid";
-  if (dice.percent(50)) job.training = Json{{"epochs", 1}};
+  const bool elastic = dice.percent(30);
+  if (elastic || dice.percent(50)) job.training = Json{{"epochs", 1}};
   const bool chief = dice.percent(60);
-  if (dice.percent(70)) job.replicas[Role::ps].replicas = 1 + dice.below(2);
+  if (!elastic && dice.percent(70)) job.replicas[Role::ps].replicas = 1 + dice.below(2);
   if (chief) job.replicas[Role::chief].replicas = 1;
-  if (!chief || dice.percent(70)) job.replicas[Role::worker].replicas = 1 + dice.below(3);
+  if (elastic || !chief || dice.percent(70)) {
+    job.replicas[Role::worker].replicas = 1 + dice.below(3);
+  }
+  if (elastic) job.elastic = api::Elastic{1, 4};
   if (dice.percent(60)) job.replicas[Role::evaluator].replicas = 1;
   job.decided_by = chief              ? api::DecidedBy::chief
                    : dice.percent(50) ? api::DecidedBy::all_workers
@@ -68,6 +72,7 @@ Outcome& Outcome::operator+=(const Outcome& other) {
   writes_lost += other.writes_lost;
   late_actions += other.late_actions;
   in_place += other.in_place;
+  returned += other.returned;
   return *this;
 }
 
@@ -94,6 +99,7 @@ Outcome Simulator::run() {
 }
 
 void Simulator::chaos_step() {
+  if (world_.job.elastic && dice_.percent(10)) return scale_step();
   const int what = dice_.below(100);
   if (what < 38) {
     controller_round(true);
@@ -164,13 +170,19 @@ void Simulator::user_step() {
     world_.job.suspend = !world_.job.suspend;
     tell(world_.job.suspend ? "suspend" : "resume");
   } else if (what < 8 && world_.job.replicas.contains(Role::worker)) {
-    world_.job.replicas[Role::worker].replicas = 1 + dice_.below(4);
-    tell("scale to " + std::to_string(world_.job.replicas[Role::worker].replicas));
+    return scale_step();
   } else if (what < 9) {
     conflict_ = !conflict_;
   } else {
     invalid_ = !invalid_;
   }
+  ++world_.job.generation;
+}
+
+void Simulator::scale_step() {
+  int& workers = world_.job.replicas[Role::worker].replicas;
+  workers = 1 + dice_.below(4);
+  tell("scale to " + std::to_string(workers));
   ++world_.job.generation;
 }
 
@@ -238,10 +250,13 @@ void Simulator::act(const Action& action) {
     tell("create " + std::string(api::name_of(c.role)) + "-" + std::to_string(c.index) + "." +
          std::to_string(c.attempt) + " of run " + std::to_string(c.run));
     invariants_.check_creation(world_, c);
+    if (c.role == Role::worker && scaled_away_.erase(c.index) > 0) ++outcome_.returned;
     world_.create(c);
   } else {
     tell("remove uid " + action.removal.uid);
     invariants_.check_removal(world_, action.removal);
+    const bool is_wanted = action.removal.index < world_.job.replicas[action.removal.role].replicas;
+    if (world_.job.elastic && !is_wanted) scaled_away_.insert(action.removal.index);
     world_.remove(action.removal);
   }
   invariants_.check_world(world_);

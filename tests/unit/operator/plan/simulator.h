@@ -12,6 +12,7 @@ namespace muster::plan {
 struct Outcome {
   int succeeded = 0, failed = 0;  // jobs
   int restarts = 0, job_restarts = 0, resumed = 0, writes_lost = 0, late_actions = 0, in_place = 0;
+  int returned = 0;  // workers of elastic jobs that were scaled away and came back
 
   Outcome& operator+=(const Outcome& other);
 };
@@ -37,6 +38,7 @@ class Simulator {
   void chaos_step();
   void replica_step();
   void user_step();
+  void scale_step();
   void time_step();
   void controller_round(bool faulty);
   Observed look(bool faulty);
@@ -51,8 +53,9 @@ class Simulator {
   bool traced_;
   SimulatedWorld world_;
   Invariants invariants_;
-  std::vector<Action> late_;  // of a leader that is paused
-  int last_moment_ = 0;       // of the last view
+  std::vector<Action> late_;   // of a leader that is paused
+  std::set<int> scaled_away_;  // indices of an elastic job's workers
+  int last_moment_ = 0;        // of the last view
   bool conflict_ = false, invalid_ = false, evaluated_ = false;
   std::optional<Time> look_again_;
   Outcome outcome_;

@@ -1,0 +1,192 @@
+#include "operator/api/rule_checks.h"
+
+#include <algorithm>
+
+#include "common/json.h"
+
+namespace muster::api {
+
+namespace {
+
+bool has(const Json& value, const char* key) {
+  return !member(value, key).is_null();
+}
+
+int64_t count(const Json& replica_specs, const char* role) {
+  const Json& spec = member(replica_specs, role);
+  return spec.is_object() ? std::max<int64_t>(0, integer_or(spec, "replicas", 1)) : 0;
+}
+
+// Replicas that compute gradients.
+int64_t members(const Json& replica_specs) {
+  return count(replica_specs, "chief") + count(replica_specs, "master") +
+         count(replica_specs, "worker");
+}
+
+const Json& replica_specs(const Json& spec) {
+  return member(spec, "replicaSpecs");
+}
+
+int64_t all_replicas(const Json& replica_specs) {
+  return members(replica_specs) + count(replica_specs, "ps") + count(replica_specs, "evaluator");
+}
+
+// Of a gang that does not say.
+int64_t placed_together(const Json& self) {
+  const Json& roles = replica_specs(self);
+  const Json& elastic = member(self, "elastic");
+  if (!elastic.is_object()) return all_replicas(roles);
+  return count(roles, "chief") + count(roles, "master") + integer_or(elastic, "minReplicas", 1);
+}
+
+}  // namespace
+
+std::string chief_and_master(const Json& self) {
+  return has(self, "chief") && has(self, "master") ? "both" : "";
+}
+
+std::string nobody_computes(const Json& self) {
+  return self.is_object() && members(self) == 0 ? "none" : "";
+}
+
+std::string fewer_ps_than_copies(const Json& self) {
+  const int64_t replicas = count(self, "ps");
+  const int64_t replication = integer_or(member(self, "ps"), "replication", 1);
+  if (replicas == 0 || replication <= replicas) return "";
+  return std::to_string(replication) + " with " + std::to_string(replicas) + " ps";
+}
+
+std::string copies_with_backup_workers(const Json& self) {
+  const Json& synchronization = member(member(self, "training"), "synchronization");
+  const int64_t backup = integer_or(synchronization, "backupWorkers", 0);
+  const int64_t copies = integer_or(member(replica_specs(self), "ps"), "replication", 1);
+  if (backup == 0 || copies == 1) return "";
+  return std::to_string(copies) + " with " + std::to_string(backup) + " backup workers";
+}
+
+std::string no_ps(const Json& self) {
+  if (!has(self, "training") ||
+      string_or(self, "strategy", "parameterServer") != "parameterServer") {
+    return "";
+  }
+  const int64_t computing = members(replica_specs(self));
+  if (computing <= 1 || count(replica_specs(self), "ps") >= 1) return "";
+  return "no ps for " + std::to_string(computing) + " members";
+}
+
+std::string ps_in_collective(const Json& self) {
+  if (!has(self, "training") || string_or(self, "strategy", "parameterServer") != "collective") {
+    return "";
+  }
+  const int64_t ps = count(replica_specs(self), "ps");
+  return ps > 0 ? std::to_string(ps) + " ps" : "";
+}
+
+std::string too_many_backup_workers(const Json& self) {
+  const Json& synchronization = member(member(self, "training"), "synchronization");
+  const int64_t backup = integer_or(synchronization, "backupWorkers", 0);
+  const int64_t computing = members(replica_specs(self));
+  if (backup == 0 || backup < computing) return "";
+  return std::to_string(backup) + " of " + std::to_string(computing) + " members";
+}
+
+std::string nothing_to_evaluate(const Json& self) {
+  if (!has(self, "training") || count(replica_specs(self), "evaluator") == 0) return "";
+  const Json& data = member(member(self, "training"), "data");
+  return has(data, "validation") || has(data, "test") ? "" : "neither";
+}
+
+std::string decided_by_nobody(const Json& self) {
+  const std::string by = string_or(member(self, "successPolicy"), "decidedBy", "");
+  const Json& roles = replica_specs(self);
+  if (by == "chief" && !has(roles, "chief") && !has(roles, "master")) return "chief, and no chief";
+  if ((by == "allWorkers" || by == "workerZero") && count(roles, "worker") == 0) {
+    return by + ", and no workers";
+  }
+  return "";
+}
+
+std::string elastic_backwards(const Json& self) {
+  const int64_t low = integer_or(self, "minReplicas", 1);
+  const int64_t high = integer_or(self, "maxReplicas", low);
+  return low <= high ? "" : std::to_string(low) + " and " + std::to_string(high);
+}
+
+std::string elastic_without_workers(const Json& self) {
+  const Json& elastic = member(self, "elastic");
+  if (!elastic.is_object() || !elastic_backwards(elastic).empty()) return "";
+  if (!member(replica_specs(self), "worker").is_object()) return "no workers";
+  const int64_t workers = count(replica_specs(self), "worker");
+  const bool inside = workers >= integer_or(elastic, "minReplicas", 0) &&
+                      workers <= integer_or(elastic, "maxReplicas", workers);
+  return inside ? "" : std::to_string(workers);
+}
+
+std::string elastic_without_collectives(const Json& self) {
+  if (!member(self, "elastic").is_object()) return "";
+  const std::string strategy = string_or(self, "strategy", "parameterServer");
+  if (strategy != "collective") return "the strategy " + strategy;
+  return has(self, "training") ? "" : "no spec.training";
+}
+
+// Files are dealt out once, to those who are there.
+std::string elastic_with_shards_of_files(const Json& self) {
+  if (!member(self, "elastic").is_object()) return "";
+  const Json& train = member(member(member(self, "training"), "data"), "train");
+  return string_or(train, "shard", "record") == "file" ? "file" : "";
+}
+
+std::string devices_with_ps(const Json& self) {
+  const int64_t devices = integer_or(member(self, "training"), "devices", 1);
+  if (devices <= 1 || count(replica_specs(self), "ps") == 0) return "";
+  return std::to_string(devices);
+}
+
+std::string rule_without_match(const Json& self) {
+  for (const Json& rule : member(self, "rules")) {
+    if (rule.is_object() && !has(rule, "onExitCodes") && !has(rule, "onReason")) return "neither";
+  }
+  return "";
+}
+
+std::string rule_for_missing_role(const Json& self) {
+  const Json& roles = replica_specs(self);
+  const bool chief = has(roles, "chief") || has(roles, "master");
+  for (const Json& rule : member(member(self, "failurePolicy"), "rules")) {
+    for (const Json& role : member(rule, "roles")) {
+      if (!role.is_string()) continue;
+      const std::string name = role.get<std::string>();
+      const bool there = name == "chief" || name == "master" ? chief : has(roles, name.c_str());
+      if (!there) return name;
+    }
+  }
+  return "";
+}
+
+std::string more_than_all(const Json& self) {
+  const int64_t minimum = integer_or(member(self, "schedulingPolicy"), "minAvailable", 0);
+  const int64_t all = all_replicas(replica_specs(self));
+  return minimum <= all ? "" : std::to_string(minimum) + " of " + std::to_string(all) + " replicas";
+}
+
+// The scheduler waits for all of a gang, and a role for the one before it.
+std::string gang_in_order(const Json& self) {
+  const Json& policy = member(self, "schedulingPolicy");
+  if (string_or(member(self, "startupPolicy"), "order", "Any") != "InOrder") return "";
+  if (string_or(policy, "gang", "none") == "none") return "";
+  const Json& roles = replica_specs(self);
+  int64_t first = 0;
+  for (const char* role : {"ps", "chief", "master", "worker"}) {
+    if (first == 0) first = count(roles, role);
+  }
+  const int64_t together = integer_or(policy, "minAvailable", placed_together(self));
+  if (together <= first) return "";
+  return std::to_string(together) + " replicas, of which " + std::to_string(first) + " start first";
+}
+
+// check_templates() says of which container.
+std::string left_to_templates(const Json& /*self*/) {
+  return "";
+}
+
+}  // namespace muster::api

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "operator/plan/draft.h"
+
+namespace muster::plan {
+
+// Elastic jobs: the number of workers changes while the others go on.
+
+// Marks each worker that lives and whose index is not wanted any more as on its way out
+// (ReplicaRecord::replacing). From then on it leaves, however often the job is scaled meanwhile,
+// and its end decides and counts nothing; an index that is wanted again gets its next attempt after
+// that end.
+void let_go_scaled_away(Draft& draft);
+
+// Whether the end of this replica says nothing of the job, because scaling has sent it away.
+bool is_scaled_away(const Draft& draft, const ObservedReplica& replica);
+
+// Whether the members that are ready are enough for the group to train: a chief, if the job has
+// one, and minReplicas workers. False for a job that is not elastic. Precondition: the status has
+// replica_statuses.
+bool goes_on_with_fewer(const Draft& draft);
+
+}  // namespace muster::plan
