@@ -1,5 +1,6 @@
 #include "trainer/group/attendance.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -121,6 +122,7 @@ struct Attendance::Impl {
   bool said_waiting = false;
   std::string rejected;
   GroupView view;
+  std::atomic<uint64_t> revision{0};
   Clock::time_point heard = Clock::now();
   Backoff backoff{std::chrono::milliseconds(50), std::chrono::milliseconds(400)};
   std::thread thread;
@@ -135,6 +137,7 @@ void Attendance::Impl::receive(const GroupMessage& message, bool doubtful) {
     rejected = message.rejected();
   } else {
     view = message.view();
+    revision.fetch_add(1, std::memory_order_relaxed);
     is_connected = true;
     said_waiting = false;
     backoff.reset();
@@ -214,6 +217,10 @@ Attendance::~Attendance() {
 GroupView Attendance::view() const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->view;
+}
+
+uint64_t Attendance::revision() const {
+  return impl_->revision.load(std::memory_order_relaxed);
 }
 
 bool Attendance::connected() const {

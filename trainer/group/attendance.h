@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <stop_token>
@@ -40,6 +41,8 @@ class Attendance {
 
   // The newest view; a default one (generation 0, forming) before the first.
   GroupView view() const;
+  // Counts the views that have come: cheap to ask in every step.
+  uint64_t revision() const;
   bool connected() const;
   // Since when the rendezvous has not been heard of.
   std::chrono::milliseconds silence() const;

@@ -110,6 +110,12 @@ bool CollectiveSynchronizer::is_over() const {
          setup_.finished_without_us();
 }
 
+// Looks only at what has come since the last time.
+bool CollectiveSynchronizer::is_current() {
+  const uint64_t revision = attendance_.revision();
+  return std::exchange(revision_, revision) == revision || !is_over();
+}
+
 bool CollectiveSynchronizer::start(std::stop_token stop) {
   settle();
   const auto news = [this](const GroupView& view) { return is_news(view); };
@@ -309,6 +315,10 @@ std::optional<Work> CollectiveSynchronizer::next() {
 
 Synchronizer::StepResult CollectiveSynchronizer::step(const Work& work, Feed&,
                                                       std::stop_token stop) {
+  if (!is_current()) {
+    settle();
+    return {State::rejoin, {}};
+  }
   const Workload& workload = *assembly_.workload;
   const auto nodes = session_->nodes();
   sums_.resize(nodes.empty() ? 0 : static_cast<size_t>(nodes.back().end - nodes.front().begin));

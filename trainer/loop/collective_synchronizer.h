@@ -71,6 +71,7 @@ class CollectiveSynchronizer : public Synchronizer {
   collective::WireSession::State empty_state() const;
   void copy_state(std::span<float> parameters, std::span<const std::span<float>> slots);
   bool is_over() const;
+  bool is_current();
   compute::UpdateArguments arguments(uint64_t step, uint64_t t,
                                      const compute::LossSums& sums) const;
 
@@ -86,6 +87,7 @@ class CollectiveSynchronizer : public Synchronizer {
   collective::WireSession::State wire_state_;
   uint64_t generation_ = 0;  // of session_
   uint64_t prepared_ = 0;
+  uint64_t revision_ = 0;  // of the view that we looked at last
   bool settled_ = false;
   compute::LossSums last_sums_;  // of a step that we may have left before it was done
   checkpoint::Position position_;

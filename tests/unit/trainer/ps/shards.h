@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/unit/common/listener.h"
+#include "trainer/compute/engine.h"
 #include "trainer/compute/models/catalogue.h"
 #include "trainer/ps/server.h"
 
