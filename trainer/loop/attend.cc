@@ -49,14 +49,15 @@ group::Roster::Expected expected_peers(const group::Membership& membership,
   return expected;
 }
 
-collective::Formation::Setup formation_of(const group::Membership& membership) {
+collective::Formation::Setup formation_of(const group::Membership& membership, int devices) {
   collective::Formation::Setup setup;
   setup.members = membership.members();
+  setup.devices = devices;
   if (!membership.elastic) return setup;
   const group::Elastic& elastic = *membership.elastic;
   const int chiefs = static_cast<int>(membership.cluster.chief.size());
   setup.least = std::max(1, chiefs + elastic.least);
-  if (elastic.global_batch) setup.replicas = chiefs + elastic.most;
+  if (elastic.global_batch) setup.replicas = (chiefs + elastic.most) * devices;
   return setup;
 }
 

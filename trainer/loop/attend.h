@@ -19,8 +19,8 @@ Hello make_hello(const group::Membership& membership, const Training& training,
 group::Roster::Expected expected_peers(const group::Membership& membership,
                                        const Assembly& assembly);
 
-// How a collective's generations are formed.
-collective::Formation::Setup formation_of(const group::Membership& membership);
+// How a collective's generations are formed, of members with so many devices each.
+collective::Formation::Setup formation_of(const group::Membership& membership, int devices);
 
 // How a member reaches the shards of its job: by memory shared with those of its host, where it has
 // any to share, else by gRPC, whose floats are sent as `wire`.

@@ -20,7 +20,7 @@ class CollectiveGroup : public LedGroup {
         leader_(
             membership, assembly, reporter, std::move(store),
             [this](uint64_t) { count_checkpoint(); }, stop),
-        coordinator_(server_, *leader_.store(), setup(membership)),
+        coordinator_(server_, *leader_.store(), setup(membership, assembly)),
         attendance_(server_.local_channel(), "ourselves", hello_,
                     [this](PeerMessage& message) { report_.fill(message); }),
         synchronizer_(assembly, attendance_, report_, synchronizer_setup(membership)) {}
@@ -35,11 +35,12 @@ class CollectiveGroup : public LedGroup {
     server_.update([](GroupView& view) { view.set_checkpoints(view.checkpoints() + 1); });
   }
 
-  collective::Coordinator::Setup setup(const group::Membership& membership) {
+  collective::Coordinator::Setup setup(const group::Membership& membership,
+                                       const Assembly& assembly) {
     collective::Coordinator::Setup setup;
     setup.storage = membership.storage;
     setup.owner = {membership.uid, membership.job};
-    setup.group = formation_of(membership);
+    setup.group = formation_of(membership, assembly.spec().devices);
     setup.resume_at = [this](const checkpoint::Store::Found& found) {
       return leader_.resume_at(found);
     };

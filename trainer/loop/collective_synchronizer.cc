@@ -23,10 +23,6 @@ constexpr milliseconds kGlance{200};
 constexpr milliseconds kConnect{30000};  // and to hand over the state
 constexpr uint32_t kSpins = 20000;       // some 500 us: what a small step takes
 
-std::vector<Device> devices_of(Assembly& assembly) {
-  return {{*assembly.engine, *assembly.feed}};
-}
-
 // Spins only where every thread of every member could have a core of its own.
 uint32_t worthwhile_spins(int threads) {
   return cpu_budget() >= threads ? kSpins : 0;
@@ -84,7 +80,7 @@ CollectiveSynchronizer::CollectiveSynchronizer(Assembly& assembly, group::Attend
       attendance_(attendance),
       report_(report),
       setup_(std::move(setup)),
-      gradients_(devices_of(assembly), false) {}
+      gradients_(assembly.devices(), /*exclusive=*/false) {}
 
 CollectiveSynchronizer::~CollectiveSynchronizer() {
   assembly_.engine->use_own();
@@ -214,7 +210,7 @@ void CollectiveSynchronizer::prepare(const CollectivePlan& plan, int place) {
 // Whoever brings the state makes the memory.
 std::string CollectiveSynchronizer::prepare_memory(const CollectivePlan& plan, int place) {
   if (place != static_cast<int>(plan.source())) return "";
-  const int threads = plan.members_size() * assembly_.engine->threads();
+  const int threads = plan.members_size() * assembly_.threads();
   auto state = collective::SharedState::make(shape_of(plan, assembly_), plan.position().step(),
                                              worthwhile_spins(threads));
   std::vector<std::span<float>> slots;

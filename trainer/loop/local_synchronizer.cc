@@ -9,7 +9,11 @@ namespace muster::loop {
 
 LocalSynchronizer::LocalSynchronizer(Assembly& assembly, const checkpoint::Store::Found* from,
                                      uint64_t generation)
-    : assembly_(assembly), gradients_(*assembly.engine), generation_(generation) {
+    : assembly_(assembly),
+      gradients_(assembly.devices(), /*exclusive=*/true),
+      sums_(static_cast<size_t>(gradients_.devices())),
+      parts_(sums_.size()),
+      generation_(generation) {
   const compute::ParameterLayout& layout = assembly.engine->layout();
   const compute::Range whole{0, layout.size()};
   const auto& names = assembly.optimizer->slot_names();
@@ -34,22 +38,52 @@ std::optional<Work> LocalSynchronizer::next() {
 }
 
 Synchronizer::StepResult LocalSynchronizer::step(const Work& work, Feed& feed, std::stop_token) {
-  compute::UpdateArguments update;
-  update.learning_rate = static_cast<float>(assembly_.spec().schedule.at(position_.step));
-  update.t = position_.optimizer_t + 1;
+  compute::UpdateArguments arguments;
+  arguments.learning_rate = static_cast<float>(assembly_.spec().schedule.at(position_.step));
+  arguments.t = position_.optimizer_t + 1;
   StepResult result;
-  if (work.batches == 1) {
+  if (work.batches == 1 && gradients_.devices() == 1) {
     result.sums =
-        assembly_.engine->train(feed.batch(work), *assembly_.optimizer, update, slot_views_);
+        assembly_.engine->train(feed.batch(work), *assembly_.optimizer, arguments, slot_views_);
   } else {
-    result.sums = gradients_.compute(work, feed);
-    update.inverse_rows = 1.0f / static_cast<float>(result.sums.rows);
-    assembly_.optimizer->apply({0, assembly_.engine->layout().size()}, update,
-                               assembly_.engine->parameters(), gradients_.values(), slot_views_);
+    result.sums = compute();
+    arguments.inverse_rows = 1.0f / static_cast<float>(result.sums.rows);
+    update(arguments);
   }
   position_.sums.add(work.epoch, result.sums);
   assembly_.workload->advance(position_);
   return result;
+}
+
+compute::LossSums LocalSynchronizer::compute() {
+  const std::span<float> parameters = assembly_.engine->parameters();
+  const std::span<float> gradients = assembly_.engine->gradients();
+  gradients_.compute(
+      {0, gradients_.devices()},
+      [this](int device) { return assembly_.workload->part_of(position_, device); }, parameters,
+      gradients, sums_);
+  compute::LossSums all;
+  for (const compute::LossSums& sums : sums_) all += sums;
+  return all;
+}
+
+// Each device's thread has its share of the parameters.
+void LocalSynchronizer::update(const compute::UpdateArguments& arguments) {
+  const std::span<float> parameters = assembly_.engine->parameters();
+  const std::span<float> gradients = assembly_.engine->gradients();
+  gradients_.each([&](int device) {
+    const compute::cpu::Member member{device, gradients_.devices()};
+    const auto size = static_cast<int64_t>(parameters.size());
+    constexpr auto kGrain = static_cast<int64_t>(compute::ParameterLayout::kAlignment);
+    const compute::Range range{static_cast<size_t>(member.begin(size, kGrain)),
+                               static_cast<size_t>(member.end(size, kGrain))};
+    auto& slots = parts_[static_cast<size_t>(device)];
+    slots.resize(slot_views_.size());
+    for (size_t i = 0; i < slots.size(); ++i)
+      slots[i] = slot_views_[i].subspan(range.begin, range.size());
+    assembly_.optimizer->apply(range, arguments, parameters.subspan(range.begin, range.size()),
+                               gradients.subspan(range.begin, range.size()), slots);
+  });
 }
 
 // A buffer's copy is the work of a thread of its own: one alone does not fill the memory's

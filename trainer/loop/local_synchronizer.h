@@ -4,13 +4,14 @@
 
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/compute/aligned.h"
-#include "trainer/loop/gradient_sum.h"
+#include "trainer/loop/replica_gradients.h"
 #include "trainer/loop/synchronizer.h"
 #include "trainer/loop/training.h"
 
 namespace muster::loop {
 
-// A process by itself: the engine trains in place. A step allocates nothing and takes no lock.
+// A process by itself: the engine trains in place; several devices add up their gradients. A step
+// allocates nothing and takes no lock.
 class LocalSynchronizer : public Synchronizer {
  public:
   // `from`: the checkpoint to go on from; without one, the initializers. Throws as Store::load
@@ -25,8 +26,12 @@ class LocalSynchronizer : public Synchronizer {
   std::unique_ptr<Snapshot> snapshot() override;
 
  private:
+  compute::LossSums compute();
+  void update(const compute::UpdateArguments& arguments);
   Assembly& assembly_;
-  GradientSum gradients_;
+  ReplicaGradients gradients_;
+  std::vector<compute::LossSums> sums_;               // of each device
+  std::vector<std::vector<std::span<float>>> parts_;  // of the slots, of each device
   std::vector<compute::Floats> slots_;
   std::vector<std::span<float>> slot_views_;
   checkpoint::Position position_;

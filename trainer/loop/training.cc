@@ -1,8 +1,10 @@
 #include "trainer/loop/training.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 
+#include "common/cpu_budget.h"
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/file.h"
@@ -118,22 +120,54 @@ std::string Assembly::determinism_fingerprint() const {
          "; " + std::to_string(engine->threads()) + " threads";
 }
 
-Assembly assemble(Training training, int members, bool distributed, const ThreadChoice& threads) {
-  Assembly assembly;
-  spec::TrainingSpec& spec = training.spec;
-  assembly.train = open_for(training, "train", spec.model);
-  assembly.workload =
-      std::make_unique<Workload>(spec, assembly.train->size(), members, distributed);
+std::vector<Device> Assembly::devices() const {
+  std::vector<Device> devices{{*engine, *feed}};
+  for (size_t i = 0; i < more_engines.size(); ++i)
+    devices.push_back({*more_engines[i], *more_feeds[i]});
+  return devices;
+}
+
+int Assembly::threads() const {
+  return engine->threads() * (1 + static_cast<int>(more_engines.size()));
+}
+
+namespace {
+
+// Of one of so many devices: its share of what the replica has.
+compute::EngineOptions engine_options(const spec::TrainingSpec& spec, const ThreadChoice& threads) {
   compute::EngineOptions options;
   options.device = spec.device;
   options.max_rows = spec.batch_size;
   options.threads = threads.threads;
   options.seed = spec.seed;
   options.exclusive = threads.exclusive;
+  if (spec.devices == 1) return options;
+  const int all = threads.threads > 0 ? threads.threads : cpu_budget();
+  options.threads = std::max(1, all / spec.devices);
+  options.exclusive &= all >= spec.devices;
+  return options;
+}
+
+}  // namespace
+
+Assembly assemble(Training training, int members, bool distributed, const ThreadChoice& threads) {
+  Assembly assembly;
+  spec::TrainingSpec& spec = training.spec;
+  assembly.train = open_for(training, "train", spec.model);
+  assembly.workload =
+      std::make_unique<Workload>(spec, assembly.train->size(), members * spec.devices, distributed);
+  const compute::EngineOptions options = engine_options(spec, threads);
+  const auto make_feed = [&] {
+    return std::make_unique<Feed>(*assembly.train, spec.data.train, spec.seed, spec.batch_size,
+                                  assembly.workload->batches_per_epoch());
+  };
   assembly.engine = compute::Engine::create(spec.model, options);
   assembly.optimizer = compute::Optimizer::create(spec.optimizer, assembly.engine->layout());
-  assembly.feed = std::make_unique<Feed>(*assembly.train, spec.data.train, spec.seed,
-                                         spec.batch_size, assembly.workload->batches_per_epoch());
+  assembly.feed = make_feed();
+  for (int device = 1; device < spec.devices; ++device) {
+    assembly.more_engines.push_back(compute::Engine::create(spec.model, options));
+    assembly.more_feeds.push_back(make_feed());
+  }
   assembly.training = std::move(training);
   return assembly;
 }

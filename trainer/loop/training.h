@@ -9,6 +9,7 @@
 #include "trainer/compute/aligned.h"
 #include "trainer/group/membership.h"
 #include "trainer/loop/feed.h"
+#include "trainer/loop/replica_gradients.h"
 #include "trainer/loop/workload.h"
 #include "trainer/spec/training_spec.h"
 
@@ -54,15 +55,21 @@ struct Assembly {
   std::unique_ptr<compute::Optimizer> optimizer;
   std::unique_ptr<Workload> workload;
   std::unique_ptr<Feed> feed;
+  // Of further devices of this replica.
+  std::vector<std::unique_ptr<compute::Engine>> more_engines;
+  std::vector<std::unique_ptr<Feed>> more_feeds;
   // Of the state, for a snapshot: they outlive whoever writes them.
   std::vector<compute::Floats> copies;
 
   const spec::TrainingSpec& spec() const { return training.spec; }
+  std::vector<Device> devices() const;
+  int threads() const;  // of all devices
   // Build, instruction set, precision, threads: what decides a result's bits.
   std::string determinism_fingerprint() const;
 };
 
-// `members`: how many compute together; `distributed`: through parameter servers.
+// `members`: how many processes compute together, each with the spec's devices; `distributed`:
+// through parameter servers.
 Assembly assemble(Training training, int members, bool distributed, const ThreadChoice& threads);
 // Of a job of several.
 Assembly assemble_member(Training training, const group::Membership& membership,
