@@ -128,6 +128,8 @@ std::map<std::string, std::string> ChaosJob::environment(const Replica& replica)
       {"MUSTER_SHARED_MEMORY", grpc_[replica] ? "0" : "1"},
       {"MUSTER_GRACE_SECONDS", "30"},
       {"MUSTER_REPLICATION", std::to_string(shape_.replication)}};
+  if (shape_.elastic)
+    result["MUSTER_ELASTIC"] = Json{{"minReplicas", 0}, {"maxReplicas", shape_.workers}}.dump();
   if (shape_.http) result["MUSTER_HTTP_ADDRESS"] = "127.0.0.1:" + std::to_string(http_.at(replica));
   if (shape_.faulty) {
     result["LD_PRELOAD"] = MUSTER_STORAGE_FAULTS;

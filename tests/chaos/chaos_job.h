@@ -56,9 +56,10 @@ class Chance {
 
 struct Shape {
   int epochs = kLong;
-  int ps = 2;
+  int ps = 2;           // 0: a collective
   int replication = 1;  // copies of every shard
   int workers = 1;
+  bool elastic = false;  // goes on with whoever is there
   bool evaluator = false;
   bool relayed = false;  // every address leads through a Relay, so that a replica can move
   bool faulty = false;   // the storage does what storage_does() says

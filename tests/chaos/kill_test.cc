@@ -8,11 +8,10 @@ namespace muster::chaos {
 namespace {
 
 // Several times in a run at any moment from the start to the end.
-std::vector<double> moments(Chance& chance) {
+std::vector<double> moments(Chance& chance, double seconds) {
   std::vector<double> times;
   const int count = 1 + static_cast<int>(chance.uniform(0, 3));
-  for (int i = 0; i < count; ++i)
-    times.push_back(chance.uniform(0, 1.1 * Undisturbed::get(kShort).seconds));
+  for (int i = 0; i < count; ++i) times.push_back(chance.uniform(0, 1.1 * seconds));
   std::sort(times.begin(), times.end());
   for (size_t i = times.size(); i-- > 1;) times[i] -= times[i - 1];
   return times;
@@ -22,8 +21,10 @@ std::vector<double> moments(Chance& chance) {
 // ended.
 template <class Choose, class Check>
 void kill_and_compare(const std::string& name, Shape shape, Choose chosen, Check check) {
-  shape.epochs = kShort;
-  Undisturbed::get(kShort);
+  // A collective gets through three times as much.
+  shape.epochs = shape.ps == 0 ? kLong : kShort;
+  const double seconds = Undisturbed::get(kShort).seconds;
+  Undisturbed::get(shape.epochs);
   // A moment may come after the end: nine in ten of the first ones should not, however long this
   // machine takes today. Where one run is asked for, it may be the sixth that kills anybody.
   const int runs = Amount::get().runs;
@@ -34,7 +35,7 @@ void kill_and_compare(const std::string& name, Shape shape, Choose chosen, Check
     Chance chance(run);
     ChaosJob job(name, chance, shape);
     job.start();
-    for (const double wait : moments(chance)) {
+    for (const double wait : moments(chance, seconds)) {
       ASSERT_NO_THROW(job.run_for(wait));
       if (job.finished()) break;
       for (const Replica& replica : chosen(job, chance)) job.signal(replica, SIGKILL);
@@ -43,9 +44,9 @@ void kill_and_compare(const std::string& name, Shape shape, Choose chosen, Check
     kills += job.kills();
     check(job);
     if (!shape.evaluator) continue;
-    const Json evaluation =
-        Document::load(job.storage() / "evaluations" / (std::to_string(steps_of(kShort)) + ".json"))
-            .value();
+    const Json evaluation = Document::load(job.storage() / "evaluations" /
+                                           (std::to_string(steps_of(shape.epochs)) + ".json"))
+                                .value();
     EXPECT_TRUE(evaluation["final"].get<bool>()) << job.story();
   }
   EXPECT_GE(kills, std::max(1, runs / 2)) << "in " << runs << " runs";
@@ -154,6 +155,35 @@ TEST(KillSeveralTest, TwoRolesAtOnceCostNoBit) {
 TEST(KillSeveralTest, AllAtOnceCostNoBit) {
   kill_and_compare("kill-all", {}, [](const ChaosJob& job, Chance&) { return job.replicas(); });
 }
+
+struct Collective {
+  const char* name;
+  std::vector<std::string> roles;  // one of them is killed; none: all at once
+  bool elastic;
+};
+
+class KillCollectiveTest : public testing::TestWithParam<Collective> {};
+
+// By shared memory, and where the dice say so by TCP.
+TEST_P(KillCollectiveTest, OfAMemberAtAnyTimeCostsNoBit) {
+  const Collective& collective = GetParam();
+  Shape shape;
+  shape.ps = 0;
+  shape.elastic = collective.elastic;
+  kill_and_compare(
+      std::string("kill-collective-") + collective.name, shape,
+      [&](const ChaosJob& job, Chance& chance) {
+        if (collective.roles.empty()) return job.replicas();
+        return std::vector<Replica>{chance.one_of(job.of(chance.one_of(collective.roles)))};
+      });
+}
+
+INSTANTIATE_TEST_SUITE_P(Roles, KillCollectiveTest,
+                         testing::Values(Collective{"chief", {"chief"}, false},
+                                         Collective{"worker", {"worker"}, false},
+                                         Collective{"all", {}, false},
+                                         Collective{"elastic", {"chief", "worker"}, true}),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 TEST(ResizeTest, AnotherNumberOfPsAfterAStopCostsNoBit) {
   const auto& undisturbed = Undisturbed::get();

@@ -13,14 +13,21 @@ double pause_seconds() {
   return static_cast<double>(Amount::get().pause.count());
 }
 
-class PauseTest : public testing::TestWithParam<const char*> {};
+struct Paused {
+  const char* role;
+  int ps;
+};
+
+class PauseTest : public testing::TestWithParam<Paused> {};
 
 // Nobody takes its place: the others declare it lost, nothing is published without it, and they
 // take it in again.
 TEST_P(PauseTest, WhoWakesUpRejoinsAndCostsNoBit) {
-  const std::string role = GetParam();
+  const std::string role = GetParam().role;
   Chance chance;
-  ChaosJob job("pause-" + role, chance);
+  Shape shape;
+  shape.ps = GetParam().ps;
+  ChaosJob job((shape.ps == 0 ? "pause-collective-" : "pause-") + role, chance, shape);
   job.start();
   const Replica replica = chance.one_of(job.of(role));
   ASSERT_TRUE(job.wait_for_checkpoints(1 + static_cast<size_t>(chance.uniform(0, 5))));
@@ -45,8 +52,13 @@ TEST_P(PauseTest, WhoWakesUpRejoinsAndCostsNoBit) {
     EXPECT_TRUE(checkpoint.ends_with("-g1")) << checkpoint << job.log(chief);
 }
 
-INSTANTIATE_TEST_SUITE_P(Roles, PauseTest, testing::Values("ps", "chief", "worker"),
-                         [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Roles, PauseTest,
+                         testing::Values(Paused{"ps", 2}, Paused{"chief", 2}, Paused{"worker", 2},
+                                         Paused{"chief", 0}, Paused{"worker", 0}),
+                         [](const auto& info) {
+                           const std::string role = info.param.role;
+                           return info.param.ps == 0 ? "collective_" + role : role;
+                         });
 
 // It is of no group: nobody misses it, and it evaluates what there is when it wakes up.
 TEST(PauseEvaluatorTest, TheJobEndsWithoutItAndItEvaluatesTheEnd) {
