@@ -1,5 +1,7 @@
 #include "operator/cmd/data_check.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -16,6 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using api::Role;
+
+constexpr size_t kMostNamed = 10;  // unreadable files
 
 class DataCheck {
  public:
@@ -37,23 +41,42 @@ class DataCheck {
   }
 
  private:
-  void check(const std::string& part, spec::DataSource source, const fs::path& folder, bool whole) {
-    if (source.kind != spec::SourceKind::idx) return;
-    source.images = (folder / source.images).lexically_normal();
-    source.labels = (folder / source.labels).lexically_normal();
-    if (!seen_.insert({part, source.images, source.labels}).second) return;
+  void check(const std::string& part, const spec::DataSource& given, const fs::path& folder,
+             bool whole) {
+    if (given.kind != spec::SourceKind::idx) return;
+    const spec::DataSource source = spec::below(folder, given);
+    if (!seen_.insert(key(part, source)).second) return;
     const std::string path = "spec.training.data." + part + ".idx";
     const std::vector<data::UnreadableFile> unreadable = data::unreadable_files(source);
-    for (const auto& [field, why] : unreadable) report(path + "." + field, why);
-    const bool is_trained_on = seen_.contains({"train", source.images, source.labels});
+    report_unreadable(path, unreadable);
+    const bool is_trained_on = seen_.contains(key("train", source));
     if (!unreadable.empty() || !whole || is_trained_on) return;
-    print(out_, "reading the {} data to their end: {}\n", part, source.images.string());
+    const size_t more = source.files.size() - 1;
+    print(out_, "reading the {} data to their end: {}{}\n", part,
+          source.files.front().images.string(),
+          more == 0 ? "" : fmt::format(" and {} more files", more));
     std::fflush(out_);
     try {
       data::read_through(source);
     } catch (const Invalid& error) {
       report(path, error.what());
     }
+  }
+
+  static std::vector<std::string> key(const std::string& part, const spec::DataSource& source) {
+    std::vector<std::string> key = {part};
+    for (const spec::IdxFiles& files : source.files) {
+      key.push_back(files.images.lexically_normal());
+      key.push_back(files.labels.lexically_normal());
+    }
+    return key;
+  }
+
+  void report_unreadable(const std::string& path, const std::vector<data::UnreadableFile>& files) {
+    const size_t named = std::min(files.size(), kMostNamed);
+    for (size_t i = 0; i < named; ++i) report(path + "." + files[i].field, files[i].why);
+    if (files.size() == named) return;
+    report(path, fmt::format("{} more files cannot be read", files.size() - named));
   }
 
   void report(const std::string& path, const std::string& why) {
@@ -64,7 +87,7 @@ class DataCheck {
   const JobSource& source_;
   FILE* const out_;
   const spec::DataSpec data_;
-  std::set<std::vector<std::string>> seen_;  // part, images, labels
+  std::set<std::vector<std::string>> seen_;  // part and files
   std::string problems_;
 };
 

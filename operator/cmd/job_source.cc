@@ -32,10 +32,7 @@ bool starts_trainer(const api::TrainingJob& job) {
 spec::LookUp look_here(const fs::path& manifest) {
   return [folder = fs::absolute(manifest).parent_path()](const std::string&,
                                                          const spec::DataSource& source) {
-    spec::DataSource here = source;
-    here.images = folder / source.images;
-    here.labels = folder / source.labels;
-    return data::look_at(here);
+    return data::look_at(spec::below(folder, source));
   };
 }
 

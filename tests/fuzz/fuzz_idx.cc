@@ -5,6 +5,7 @@
 
 #include "common/error.h"
 #include "trainer/data/idx.h"
+#include "trainer/data/storage.h"
 
 using namespace muster;
 
@@ -14,10 +15,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   try {
     std::istringstream file(text);
     data::ByteStream stream(file, "fuzz", size);
-    const data::IdxImages images = data::read_idx_images(stream, {.skip = size > 40 ? 1 : 0});
-    uint64_t expected = images.count;
-    for (const int64_t axis : images.shape) expected *= static_cast<uint64_t>(axis);
-    if (images.pixels.bytes().size() != expected) __builtin_trap();
+    const data::IdxShape shape = data::read_idx_shape(stream);
+    uint64_t elements = shape.samples;
+    for (const int64_t axis : shape.sample) elements *= static_cast<uint64_t>(axis);
+    const uint64_t first = size > 40 && shape.samples > 1 ? 1 : 0;
+    data::Storage pixels(elements / shape.samples * (shape.samples - first));
+    std::istringstream again(text);
+    data::ByteStream whole(again, "fuzz", size);
+    data::read_idx_images(whole, shape, first, pixels.bytes());
   } catch (const Invalid&) {
   }
   try {

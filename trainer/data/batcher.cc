@@ -1,55 +1,74 @@
-#include <algorithm>
+#include "trainer/data/batcher.h"
 
-#include "trainer/data/dataset.h"
+#include <cstring>
 
 namespace muster::data {
-namespace {
 
-// How many of `rows` positions from `begin` there are.
-uint64_t clip(uint64_t size, uint64_t max_rows, uint64_t begin, int64_t rows) {
-  if (begin >= size || rows <= 0) return 0;
-  return std::min({static_cast<uint64_t>(rows), size - begin, max_rows});
-}
-
-}  // namespace
-
-Batcher::Batcher(const Dataset& dataset, EpochOrder& order, int64_t max_rows)
+BatchBuffer::BatchBuffer(const Dataset& dataset, int64_t most_rows, Features features)
     : dataset_(dataset),
-      order_(order),
-      max_rows_(static_cast<uint64_t>(std::max<int64_t>(max_rows, 0))),
-      features_(max_rows_),
-      positions_(max_rows_) {
+      sample_bytes_(dataset.sample_bytes()),
+      features_(static_cast<size_t>(most_rows)),
+      positions_(static_cast<size_t>(most_rows)) {
+  if (features == Features::copied) copies_ = Storage(features_.size() * sample_bytes_);
   if (dataset.has_labels()) {
-    labels_.resize(max_rows_);
+    labels_.resize(features_.size());
   } else if (dataset.label_count() > 0) {
-    targets_.resize(max_rows_);
+    targets_.resize(features_.size());
   }
   batch_.type = dataset.element_type();
   batch_.scale = dataset.scale();
   batch_.offset = dataset.offset();
 }
 
-const compute::Batch& Batcher::fill(uint64_t epoch, uint64_t begin, int64_t rows) {
-  const uint64_t count = clip(order_.size(), max_rows_, begin, rows);
-  for (uint64_t i = 0; i < count; ++i) {
-    const uint64_t sample = order_.at(epoch, begin + i);
-    positions_[i] = begin + i;
-    features_[i] = dataset_.features(sample);
-    if (!labels_.empty()) labels_[i] = dataset_.label(sample);
-    if (!targets_.empty()) targets_[i] = dataset_.target(sample);
+void BatchBuffer::set(size_t row, uint64_t sample, uint64_t position) {
+  positions_[row] = position;
+  features_[row] = dataset_.features(sample);
+  if (const auto copies = copies_.bytes(); !copies.empty()) {
+    std::byte* copy = copies.data() + row * sample_bytes_;
+    std::memcpy(copy, features_[row], sample_bytes_);
+    features_[row] = copy;
   }
-  batch_.rows = static_cast<int64_t>(count);
-  batch_.epoch = epoch;
-  batch_.features = std::span(features_).first(count);
-  batch_.positions = std::span(positions_).first(count);
-  batch_.labels = std::span<const int32_t>(labels_).first(labels_.empty() ? 0 : count);
-  batch_.targets = std::span<const float* const>(targets_).first(targets_.empty() ? 0 : count);
-  return batch_;
+  if (!labels_.empty()) labels_[row] = dataset_.label(sample);
+  if (!targets_.empty()) targets_[row] = dataset_.target(sample);
 }
 
-void Batcher::prefetch(uint64_t epoch, uint64_t begin, int64_t rows) {
-  const uint64_t count = clip(order_.size(), max_rows_, begin, rows);
-  for (uint64_t i = 0; i < count; ++i) dataset_.will_need(order_.at(epoch, begin + i));
+void BatchBuffer::finish(uint64_t epoch, size_t rows) {
+  batch_.rows = static_cast<int64_t>(rows);
+  batch_.epoch = epoch;
+  batch_.features = std::span(features_).first(rows);
+  batch_.positions = std::span(positions_).first(rows);
+  batch_.labels = std::span<const int32_t>(labels_).first(labels_.empty() ? 0 : rows);
+  batch_.targets = std::span<const float* const>(targets_).first(targets_.empty() ? 0 : rows);
+}
+
+Batcher::Batcher(const Dataset& dataset, Shards shards, bool shuffle, uint64_t seed)
+    : dataset_(dataset), shards_(std::move(shards)) {
+  for (const Shards::Held& held : shards_.held()) {
+    orders_.emplace_back(held.samples, shuffle, shard_seed(seed, held.shard));
+  }
+}
+
+Batcher::Batcher(const Dataset& dataset, int64_t rows)
+    : Batcher(dataset, Shards::by_record(dataset.size(), {.rows = rows}), false, 0) {}
+
+const compute::Batch& Batcher::fill(BatchBuffer& buffer, uint64_t epoch, uint64_t number) {
+  const Shards::Place place = shards_.place(number);
+  const uint64_t first = shards_.held()[place.held].begin;
+  const uint64_t position = number * static_cast<uint64_t>(shards_.most_rows());
+  const auto rows = static_cast<size_t>(place.rows);
+  for (size_t row = 0; row < rows; ++row) {
+    buffer.set(row, first + orders_[place.held].at(epoch, place.begin + row), position + row);
+  }
+  buffer.finish(epoch, rows);
+  return buffer.batch();
+}
+
+void Batcher::will_need(uint64_t epoch, uint64_t number) {
+  const Shards::Place place = shards_.place(number);
+  const uint64_t first = shards_.held()[place.held].begin;
+  for (uint64_t row = 0; row < static_cast<uint64_t>(place.rows); ++row) {
+    dataset_.will_need(first + orders_[place.held].at(epoch, place.begin + row));
+  }
 }
 
 }  // namespace muster::data

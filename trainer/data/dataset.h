@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "trainer/compute/engine.h"
+#include "trainer/data/shards.h"
 #include "trainer/spec/training_spec.h"
 
 namespace muster::data {
@@ -24,6 +25,9 @@ class Dataset {
   virtual compute::ElementType element_type() const = 0;
   virtual float scale() const = 0;
   virtual float offset() const = 0;
+  virtual uint64_t sample_bytes() const = 0;  // of one sample's features
+  // Whether they lie in the process's memory; else looking at them may wait for a disk.
+  virtual bool in_memory() const = 0;
   virtual const void* features(uint64_t index) const = 0;
   virtual int32_t label(uint64_t index) const = 0;
   virtual const float* target(uint64_t index) const = 0;  // nullptr where there are none
@@ -45,44 +49,16 @@ void require_labels_below(const Dataset& dataset, int64_t classes);
 // missing, truncated, mislabelled or out of range.
 std::unique_ptr<Dataset> open_dataset(const spec::DataSource& source);
 
-// One epoch's order: a permutation of [0, size) that is a function of (seed, epoch) only, the same
-// on every platform, or the identity without shuffling. Not thread-safe. 4 bytes a sample.
-class EpochOrder {
- public:
-  // Throws Invalid for 2^32 samples or more.
-  EpochOrder(uint64_t size, bool shuffle, uint64_t seed);
-  // Sample at `position` < size() of `epoch`. Keeps the last epoch's permutation.
-  uint64_t at(uint64_t epoch, uint64_t position);
-  uint64_t size() const { return size_; }
-
- private:
-  void build(uint64_t epoch);
-  uint64_t size_;
-  bool shuffle_;
-  uint64_t seed_;
-  uint64_t epoch_ = ~uint64_t{0};
-  std::vector<uint32_t> order_;
+struct TrainingData {
+  std::unique_ptr<Dataset> samples;
+  Shards shards;  // `samples` are those held
 };
 
-// Fills a compute::Batch with samples of a data set; owns the pointer arrays, allocated once.
-class Batcher {
- public:
-  Batcher(const Dataset& dataset, EpochOrder& order, int64_t max_rows);
-  // Positions [begin, begin + rows) of `epoch`, clipped to the epoch's end and to max_rows. The
-  // result is valid until the next call.
-  const compute::Batch& fill(uint64_t epoch, uint64_t begin, int64_t rows);
-  // The samples of a later batch are soon wanted; clipped as in fill(), whose result it leaves.
-  void prefetch(uint64_t epoch, uint64_t begin, int64_t rows);
-
- private:
-  const Dataset& dataset_;
-  EpochOrder& order_;
-  uint64_t max_rows_;
-  std::vector<const void*> features_;
-  std::vector<int32_t> labels_;
-  std::vector<const float*> targets_;
-  std::vector<uint64_t> positions_;
-  compute::Batch batch_;
-};
+// The same of the samples that these replicas train on, as the source's `shard` says: by record all
+// of them; by file those of the replicas' own files, of which there must be one for each of all
+// replicas that has samples left by skip, take and split. Of others' files only headers and labels
+// are read.
+TrainingData open_training_data(const spec::DataSource& source, const Replicas& replicas,
+                                const BatchRule& rule);
 
 }  // namespace muster::data

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "common/error.h"
-#include "trainer/data/dataset.h"
+#include "trainer/data/batcher.h"
 #include "trainer/data/random.h"
 
 namespace muster::data {
@@ -21,6 +21,10 @@ uint64_t EpochOrder::at(uint64_t epoch, uint64_t position) {
   if (!shuffle_) return position;
   if (epoch != epoch_) build(epoch);
   return order_[position];
+}
+
+uint64_t shard_seed(uint64_t seed, size_t shard) {
+  return shard == 0 ? seed : CounterRandom(seed, Stream::shard_seed).bits(shard);
 }
 
 void EpochOrder::build(uint64_t epoch) {

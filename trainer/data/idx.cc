@@ -6,6 +6,7 @@
 #include <array>
 
 #include "common/error.h"
+#include "trainer/data/storage.h"
 
 namespace muster::data {
 namespace {
@@ -144,10 +145,12 @@ void skip_exactly(ByteStream& stream, uint64_t bytes, const Header& header) {
   if (stream.skip(bytes) < bytes) throw_truncated(stream, header);
 }
 
-Storage read_exactly(ByteStream& stream, uint64_t bytes, const Header& header, StorageKind kind) {
-  Storage out(bytes, kind);
-  if (stream.read(out.bytes()) < bytes) throw_truncated(stream, header);
-  return out;
+void read_exactly(ByteStream& stream, std::span<std::byte> out, const Header& header) {
+  if (stream.read(out) < out.size()) throw_truncated(stream, header);
+}
+
+IdxShape shape_of(const Header& header) {
+  return {header.dimensions[0], {header.dimensions.begin() + 1, header.dimensions.end()}};
 }
 
 void require_end(ByteStream& stream, const Header& header) {
@@ -165,11 +168,15 @@ void require_end(ByteStream& stream, const Header& header) {
   }
 }
 
+void read_to_the_end(ByteStream& stream, const Header& header) {
+  skip_exactly(stream, header.total() - stream.position(), header);
+  require_end(stream, header);
+}
+
 }  // namespace
 
 IdxShape read_idx_shape(ByteStream& stream) {
-  const Header header = read_header(stream, false);
-  return {header.dimensions[0], {header.dimensions.begin() + 1, header.dimensions.end()}};
+  return shape_of(read_header(stream, false));
 }
 
 void require_as_many(const IdxLabels& labels, const std::string& labels_name, uint64_t images,
@@ -181,36 +188,35 @@ void require_as_many(const IdxLabels& labels, const std::string& labels_name, ui
                   labels_name, labels.labels.size(), images_name, images));
 }
 
-IdxImages read_idx_images(ByteStream& stream, const Selection& selection, StorageKind kind) {
+void read_idx_images(ByteStream& stream, const IdxShape& shape, uint64_t first,
+                     std::span<std::byte> pixels) {
   const Header header = read_header(stream, false);
-  IdxImages images;
-  images.samples_in_file = header.dimensions[0];
-  images.shape.assign(header.dimensions.begin() + 1, header.dimensions.end());
-  const Selected part = select(selection, images.samples_in_file, stream.name());
-  images.first = part.first;
-  images.count = part.count;
-  skip_exactly(stream, part.first * header.sample_size, header);
-  images.pixels = read_exactly(stream, part.count * header.sample_size, header, kind);
-  skip_exactly(stream, header.total() - stream.position(), header);
-  require_end(stream, header);
-  return images;
+  if (shape_of(header) != shape) {
+    throw Invalid(
+        fmt::format("{}: expected {} samples of [{}] as before, found {} of [{}]: it was "
+                    "changed while it was read",
+                    stream.name(), shape.samples, fmt::join(shape.sample, ", "),
+                    header.dimensions[0], fmt::join(shape_of(header).sample, ", ")));
+  }
+  skip_exactly(stream, first * header.sample_size, header);
+  read_exactly(stream, pixels, header);
+  read_to_the_end(stream, header);
 }
 
 void skip_idx_images(ByteStream& stream) {
-  const Header header = read_header(stream, false);
-  skip_exactly(stream, header.total() - stream.position(), header);
-  require_end(stream, header);
+  read_to_the_end(stream, read_header(stream, false));
 }
 
 IdxLabels read_idx_labels(ByteStream& stream) {
   const Header header = read_header(stream, true);
-  const Storage bytes = read_exactly(stream, header.dimensions[0], header, StorageKind::memory);
+  Storage bytes(header.dimensions[0]);
+  read_exactly(stream, bytes.bytes(), header);
   require_end(stream, header);
   IdxLabels labels;
   for (const std::byte label : bytes.bytes()) {
     labels.labels.push_back(std::to_integer<uint8_t>(label));
-    labels.largest = std::max(labels.largest, std::to_integer<int>(label));
   }
+  labels.largest = std::ranges::max(labels.labels);
   return labels;
 }
 

@@ -5,24 +5,26 @@
 #include <algorithm>
 
 #include "common/error.h"
-#include "trainer/data/idx.h"
+#include "trainer/data/idx_source.h"
 #include "trainer/data/source_file.h"
 
 namespace muster::data {
 namespace {
 
-spec::DataFacts read_facts(const spec::DataSource& source, ByteStream& images,
-                           ByteStream& label_stream) {
+spec::DataFacts read_facts(const spec::DataSource& source) {
   spec::DataFacts facts;
-  const IdxShape shape = read_idx_shape(images);
-  facts.samples = shape.samples;
-  facts.sample_shape = shape.sample;
-  const IdxLabels labels = read_idx_labels(label_stream);
-  require_as_many(labels, source.labels.string(), shape.samples, source.images.string());
-  facts.label_count = labels.largest + 1;
-  const auto largest = std::ranges::max_element(labels.labels);
-  facts.largest_label = fmt::format("label {} of sample {} of {}", labels.largest,
-                                    largest - labels.labels.begin(), source.labels.string());
+  const IdxIndex index = read_idx_index(source);
+  facts.samples = index.total();
+  facts.sample_shape = index.shape;
+  for (size_t file = 0; file < source.files.size(); ++file) {
+    const IdxLabels labels = read_labels_of(source.files[file], index.samples[file]);
+    if (labels.largest < facts.label_count) continue;
+    facts.label_count = labels.largest + 1;
+    const auto largest = std::ranges::max_element(labels.labels);
+    facts.largest_label =
+        fmt::format("label {} of sample {} of {}", labels.largest, largest - labels.labels.begin(),
+                    source.files[file].labels.string());
+  }
   return facts;
 }
 
@@ -33,8 +35,7 @@ std::optional<spec::DataFacts> look_at(const spec::DataSource& source) {
     return std::nullopt;
   }
   try {
-    SourceFile images(source.images, kImages), labels(source.labels, kLabels);
-    return read_facts(source, images.stream(), labels.stream());
+    return read_facts(source);
   } catch (const Invalid& error) {
     spec::DataFacts facts;
     facts.malformed = error.what();
@@ -44,23 +45,28 @@ std::optional<spec::DataFacts> look_at(const spec::DataSource& source) {
 
 std::vector<UnreadableFile> unreadable_files(const spec::DataSource& source) {
   std::vector<UnreadableFile> files;
-  const auto open = [&](const char* field, const std::filesystem::path& path, const char* what) {
+  const auto open = [&](size_t i, const char* field, const std::filesystem::path& path,
+                        const char* what) {
     try {
       SourceFile file(path, what);
     } catch (const Invalid& error) {
-      files.push_back({field, error.what()});
+      files.push_back({spec::file_field(source, i, field), error.what()});
     }
   };
   if (source.kind != spec::SourceKind::idx) return files;
-  open("images", source.images, kImages);
-  open("labels", source.labels, kLabels);
+  for (size_t i = 0; i < source.files.size(); ++i) {
+    open(i, "images", source.files[i].images, kImages);
+    open(i, "labels", source.files[i].labels, kLabels);
+  }
   return files;
 }
 
 void read_through(const spec::DataSource& source) {
   if (source.kind != spec::SourceKind::idx) return;
-  skip_idx_images(SourceFile(source.images, kImages).stream());
-  read_idx_labels(SourceFile(source.labels, kLabels).stream());
+  for (const spec::IdxFiles& files : source.files) {
+    skip_idx_images(SourceFile(files.images, kImages).stream());
+    read_idx_labels(SourceFile(files.labels, kLabels).stream());
+  }
 }
 
 }  // namespace muster::data

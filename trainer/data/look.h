@@ -14,7 +14,7 @@ namespace muster::data {
 std::optional<spec::DataFacts> look_at(const spec::DataSource& source);
 
 struct UnreadableFile {
-  std::string field;  // of `idx`: images or labels
+  std::string field;  // of `idx`: images, labels or files[3].images
   std::string why;    // "FILE: expected IDX images, found no such file"
 };
 // The files of an IDX source that are not here or cannot be opened; none for a synthetic source.

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 namespace muster::data {
 
 MemoryDataset::MemoryDataset(Samples samples)
@@ -24,7 +27,9 @@ void MemoryDataset::will_need(uint64_t index) const {
 }
 
 std::string MemoryDataset::describe(uint64_t index) const {
-  return fmt::format("sample {} of {}", samples_.first + index, samples_.name);
+  const auto after = std::ranges::upper_bound(samples_.origins, index, {}, &Origin::begin);
+  const Origin& origin = *std::prev(after);
+  return fmt::format("sample {} of {}", origin.first + index - origin.begin, origin.name);
 }
 
 }  // namespace muster::data

@@ -8,11 +8,17 @@
 
 namespace muster::data {
 
+// Where a stretch of samples comes from, for messages.
+struct Origin {
+  uint64_t begin = 0;  // sample of the data set
+  std::string name;    // of the file that holds the labels, or the source's kind
+  uint64_t first = 0;  // what the file counts that sample as
+};
+
 // What a source reads or makes. `bytes` or `floats` holds the features, count * product(shape) of
 // them; labels has count entries or none, targets count * label_count or none.
 struct Samples {
-  std::string name;    // of the file that holds the labels, or the source's kind
-  uint64_t first = 0;  // the file's index of sample 0
+  std::vector<Origin> origins;  // in order, the first of sample 0
   uint64_t count = 0;
   std::vector<int64_t> shape;  // of one sample
   compute::ElementType type = compute::ElementType::float32;
@@ -39,6 +45,8 @@ class MemoryDataset : public Dataset {
   compute::ElementType element_type() const override { return samples_.type; }
   float scale() const override { return samples_.scale; }
   float offset() const override { return 0.0f; }
+  uint64_t sample_bytes() const override { return sample_bytes_; }
+  bool in_memory() const override { return samples_.features.kind() == StorageKind::memory; }
   const void* features(uint64_t index) const override;
   int32_t label(uint64_t index) const override { return samples_.labels[index]; }
   const float* target(uint64_t index) const override;

@@ -16,6 +16,7 @@ enum class Stream : uint64_t {
   synthetic_centre,
   synthetic_spread,
   synthetic_presence,
+  shard_seed,
 };
 
 // SplitMix64's sequence from a key, by position, so that sample i needs no sample before it. `bits`

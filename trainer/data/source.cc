@@ -2,36 +2,16 @@
 
 #include "common/error.h"
 #include "trainer/data/dataset.h"
-#include "trainer/data/idx.h"
+#include "trainer/data/idx_source.h"
 #include "trainer/data/memory_dataset.h"
-#include "trainer/data/selection.h"
-#include "trainer/data/source_file.h"
 #include "trainer/data/synthetic.h"
 
 namespace muster::data {
 namespace {
 
 Samples read_idx(const spec::DataSource& source) {
-  const Selection selection = Selection::of(source);
-  IdxImages images =
-      read_idx_images(SourceFile(source.images, kImages).stream(), selection, storage_kind(source));
-  Samples samples;
-  samples.name = source.images.string();
-  samples.first = images.first;
-  samples.count = images.count;
-  samples.shape = std::move(images.shape);
-  samples.type = compute::ElementType::uint8;
-  samples.features = std::move(images.pixels);
-  samples.scale = source.scale;
-  if (source.labels.empty()) return samples;
-
-  const IdxLabels labels = read_idx_labels(SourceFile(source.labels, kLabels).stream());
-  require_as_many(labels, source.labels.string(), images.samples_in_file, source.images.string());
-  samples.name = source.labels.string();
-  samples.label_count = labels.largest + 1;
-  const auto first = labels.labels.begin() + static_cast<int64_t>(samples.first);
-  samples.labels.assign(first, first + static_cast<int64_t>(samples.count));
-  return samples;
+  const IdxIndex index = read_idx_index(source);
+  return read_idx_parts(source, index, selected_parts(source, index));
 }
 
 Samples read_source(const spec::DataSource& source) {
@@ -50,6 +30,32 @@ Samples read_source(const spec::DataSource& source) {
 
 std::unique_ptr<Dataset> open_dataset(const spec::DataSource& source) {
   return std::make_unique<MemoryDataset>(read_source(source));
+}
+
+TrainingData open_training_data(const spec::DataSource& source, const Replicas& replicas,
+                                const BatchRule& rule) {
+  if (source.shard == spec::ShardBy::record) {
+    auto samples = open_dataset(source);
+    const uint64_t size = samples->size();
+    return {std::move(samples), Shards::by_record(size, rule)};
+  }
+  const IdxIndex index = read_idx_index(source);
+  const std::vector<FilePart> parts = selected_parts(source, index);
+  const auto of = static_cast<size_t>(replicas.of);
+  if (parts.size() < of) {
+    throw Invalid(
+        fmt::format("data.train.shard: file: expected at least {} files with samples, one "
+                    "for each that computes a batch of a step, found {}",
+                    of, parts.size()));
+  }
+  std::vector<uint64_t> sizes;
+  for (const FilePart& part : parts) sizes.push_back(part.count);
+  Shards shards = Shards::by_file(sizes, replicas, rule);
+  std::vector<FilePart> held;
+  for (const Shards::Held& one : shards.held()) {
+    for (size_t i = one.shard; i < parts.size(); i += of) held.push_back(parts[i]);
+  }
+  return {std::make_unique<MemoryDataset>(read_idx_parts(source, index, held)), std::move(shards)};
 }
 
 void require_labels_below(const Dataset& dataset, int64_t classes) {

@@ -25,6 +25,7 @@ class Storage {
 
   std::span<std::byte> bytes() { return {data_, size_}; }
   std::span<const std::byte> bytes() const { return {data_, size_}; }
+  StorageKind kind() const { return kind_; }
   // Has the system read a part that it has given to the disk, without waiting for it.
   void will_need(size_t begin, size_t bytes) const;
   // The bytes as floats.

@@ -26,8 +26,7 @@ Samples allocate(const spec::DataSource& source, const char* kind, std::vector<i
     floats *= static_cast<uint64_t>(size);
   }
   Samples samples;
-  samples.name = kind;
-  samples.first = part.first;
+  samples.origins = {{0, kind, part.first}};
   samples.count = part.count;
   samples.shape = std::move(shape);
   samples.features = Storage(floats * sizeof(float), storage_kind(source));
@@ -46,15 +45,16 @@ Samples make_linear(const spec::DataSource& source) {
   Samples samples = allocate(source, "syntheticLinear", {1});
   samples.label_count = 1;
   samples.targets.resize(samples.count);
+  const uint64_t first = samples.origins.front().first;
   const std::span<float> inputs = samples.features.floats();
   const CounterRandom input(source.seed, Stream::synthetic_input);
   const CounterRandom noise(source.seed, Stream::synthetic_noise);
   for (uint64_t i = 0; i < samples.count; ++i) {
-    const float x = static_cast<float>(input.normal(samples.first + i));
+    const float x = static_cast<float>(input.normal(first + i));
     inputs[i] = x;
     samples.targets[i] =
         static_cast<float>(source.slope * static_cast<double>(x) + source.intercept +
-                           source.noise * noise.normal(samples.first + i));
+                           source.noise * noise.normal(first + i));
   }
   return samples;
 }
@@ -69,6 +69,7 @@ Samples make_classes(const spec::DataSource& source) {
   uint64_t width = 1;
   for (const int64_t size : samples.shape) width *= static_cast<uint64_t>(size);
   samples.labels.resize(samples.count);
+  const uint64_t first = samples.origins.front().first;
   const std::span<float> features = samples.features.floats();
 
   const CounterRandom label(source.seed, Stream::synthetic_label);
@@ -76,7 +77,7 @@ Samples make_classes(const spec::DataSource& source) {
   const CounterRandom spread(source.seed, Stream::synthetic_spread);
   const CounterRandom presence(source.seed, Stream::synthetic_presence);
   for (uint64_t i = 0; i < samples.count; ++i) {
-    const uint64_t sample = samples.first + i;
+    const uint64_t sample = first + i;
     const uint64_t c = label.below(sample, static_cast<uint64_t>(source.classes));
     samples.labels[i] = static_cast<int32_t>(c);
     for (uint64_t f = 0; f < width; ++f) {

@@ -9,6 +9,7 @@
 #include "common/error.h"
 #include "common/file.h"
 #include "common/log.h"
+#include "trainer/data/batcher.h"
 #include "trainer/loop/loss_text.h"
 
 namespace muster::loop {
@@ -31,10 +32,10 @@ Evaluation evaluate(compute::Engine& engine, const data::Dataset& dataset, int64
                     bool classification) {
   Evaluation evaluation;
   evaluation.classification = classification;
-  data::EpochOrder order(dataset.size(), false, 0);
-  data::Batcher batcher(dataset, order, batch_size);
-  for (uint64_t begin = 0; begin < dataset.size(); begin += static_cast<uint64_t>(batch_size))
-    evaluation.sums += engine.evaluate(batcher.fill(0, begin, batch_size));
+  data::Batcher batcher(dataset, batch_size);
+  data::BatchBuffer buffer(dataset, batch_size);
+  for (uint64_t batch = 0; batch < batcher.shards().batches_per_epoch(); ++batch)
+    evaluation.sums += engine.evaluate(batcher.fill(buffer, 0, batch));
   return evaluation;
 }
 

@@ -1,51 +1,55 @@
 #pragma once
 
-#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
 
-#include "trainer/data/dataset.h"
+#include "trainer/data/batcher.h"
+#include "trainer/data/pipeline.h"
 #include "trainer/loop/workload.h"
 
 namespace muster::loop {
 
-// The batches of pieces of work. Allocates nothing after construction.
+// The batches of pieces of work, for one thread. Of data in memory a batch points at them; others
+// are copied ahead by a thread of the feed's own (data::Pipeline). Which batches it gives is
+// decided by the work alone. Allocates nothing after construction.
 class Feed {
  public:
-  // `prefetch`: how many samples ahead of the one that is trained on those are asked for that may
-  // lie on a disk; 0: those of four pieces of work.
-  Feed(const data::Dataset& dataset, const spec::DataSource& source, uint64_t seed,
-       int64_t batch_size, uint64_t batches_per_epoch)
-      : order_(dataset.size(), source.shuffle, seed),
-        batcher_(dataset, order_, batch_size),
-        prefetch_(static_cast<uint64_t>(source.prefetch)),
-        batch_size_(static_cast<uint64_t>(batch_size)),
-        batches_per_epoch_(batches_per_epoch) {}
+  struct Options {
+    bool shuffle = true;
+    uint64_t seed = 1;
+    // Samples ahead of the one that is trained on; 0: those of four pieces of work.
+    int64_t prefetch = 0;
+    int accumulation = 1;  // batches of a piece of work
+    // Whether work comes as Work::following says; else (asynchronous training, where that is a
+    // guess) nothing is copied ahead and the system only asked to fetch what may be next.
+    bool in_turn = true;
+  };
+
+  // The data set must outlive it.
+  Feed(const data::Dataset& dataset, const data::Shards& shards, const Options& options);
   Feed(const Feed&) = delete;
   Feed& operator=(const Feed&) = delete;
 
-  // The i-th batch of `work`; empty beyond the epoch's last.
-  const compute::Batch& batch(const Work& work, int i = 0) {
-    const uint64_t number = work.first_batch + static_cast<uint64_t>(i);
-    const uint64_t later = number + pieces_ahead(work) * (work.following - work.first_batch);
-    batcher_.prefetch(work.epoch, begin(later), rows(later));
-    return batcher_.fill(work.epoch, begin(number), rows(number));
-  }
+  // The i-th batch of `work`; empty beyond the epoch's last. Valid until the next call.
+  const compute::Batch& batch(const Work& work, int i = 0);
+
+  // How long batch() has taken since the start. From any thread.
+  double waited_seconds() const { return 1e-9 * static_cast<double>(waited_.load(kRelaxed)); }
 
  private:
-  uint64_t pieces_ahead(const Work& work) const {
-    if (prefetch_ == 0) return 4;
-    const uint64_t samples = static_cast<uint64_t>(work.batches) * batch_size_;
-    return (prefetch_ + samples - 1) / samples;
-  }
-  uint64_t begin(uint64_t number) const { return number * batch_size_; }
-  int64_t rows(uint64_t number) const {
-    return number < batches_per_epoch_ ? static_cast<int64_t>(batch_size_) : 0;
-  }
+  static constexpr auto kRelaxed = std::memory_order_relaxed;
 
-  data::EpochOrder order_;
+  const compute::Batch& next(const Work& work, int i);
+  uint64_t pieces_ahead(const Work& work) const;
+
+  const Options options_;
+  const uint64_t rows_;  // of a batch
+  const bool in_memory_;
   data::Batcher batcher_;
-  const uint64_t prefetch_;
-  const uint64_t batch_size_;
-  const uint64_t batches_per_epoch_;
+  data::BatchBuffer buffer_;
+  std::unique_ptr<data::Pipeline> pipeline_;  // null: batches from here
+  std::atomic<int64_t> waited_{0};            // ns
 };
 
 }  // namespace muster::loop

@@ -6,6 +6,7 @@
 #include "common/exit_code.h"
 #include "common/file.h"
 #include "trainer/checkpoint/checkpoint.h"
+#include "trainer/data/batcher.h"
 #include "trainer/loop/evaluation.h"
 #include "trainer/loop/roles.h"
 
@@ -99,9 +100,10 @@ bool classifies(const Loaded& loaded) {
   return loaded.training.spec.model.loss == compute::Loss::softmax_cross_entropy;
 }
 
-Json predict_one(Loaded& loaded, data::Batcher& batcher, uint64_t index) {
+Json predict_one(Loaded& loaded, data::Batcher& batcher, data::BatchBuffer& buffer,
+                 uint64_t index) {
   std::vector<float> outputs(static_cast<size_t>(loaded.engine->output_count()));
-  loaded.engine->predict(batcher.fill(0, index, 1), outputs);
+  loaded.engine->predict(batcher.fill(buffer, 0, index), outputs);
   Json json = {{"index", index}};
   if (classifies(loaded)) {
     const auto most = std::max_element(outputs.begin(), outputs.end());
@@ -134,8 +136,8 @@ Json evaluate_checkpoint(const fs::path& where, const std::string& data) {
 Json predict_checkpoint(const fs::path& where, const std::string& data,
                         const std::vector<int64_t>& indices) {
   Loaded loaded = load(where, data);
-  data::EpochOrder order(loaded.dataset->size(), false, 0);
-  data::Batcher batcher(*loaded.dataset, order, 1);
+  data::Batcher batcher(*loaded.dataset, 1);
+  data::BatchBuffer buffer(*loaded.dataset, 1);
   Json list = Json::array();
   const auto samples = static_cast<int64_t>(loaded.dataset->size());
   for (const int64_t index : indices) {
@@ -143,7 +145,7 @@ Json predict_checkpoint(const fs::path& where, const std::string& data,
       throw Invalid("--index: expected a sample from 0 to " + std::to_string(samples - 1) +
                         " of the " + data + " data, found " + std::to_string(index),
                     kUsage);
-    list.push_back(predict_one(loaded, batcher, static_cast<uint64_t>(index)));
+    list.push_back(predict_one(loaded, batcher, buffer, static_cast<uint64_t>(index)));
   }
   return {{"checkpoint", loaded.found.directory.string()}, {"data", data}, {"predictions", list}};
 }

@@ -134,6 +134,7 @@ void Recorder::report(const checkpoint::Position& position, Clock::time_point no
   if (more_metrics_)
     for (const auto& [name, value] : more_metrics_()) progress_.metrics[name] = value;
   progress_.examples_per_second = static_cast<double>(recent_.sums.rows) / time;
+  report_input_wait();
   if (position.step > begun_step_) {
     const double per_step =
         seconds(now - begun_) / static_cast<double>(position.step - begun_step_);
@@ -146,6 +147,12 @@ void Recorder::report(const checkpoint::Position& position, Clock::time_point no
   publish();
   reporter_.observe("step", std::exchange(durations_, {}));
   recent_.reset(now);
+}
+
+void Recorder::report_input_wait() {
+  if (!input_wait_) return;
+  const double before = std::exchange(progress_.input_wait_seconds, input_wait_());
+  reporter_.count("input_wait_seconds", progress_.input_wait_seconds - before);
 }
 
 void Recorder::log_line(const checkpoint::Position& position, Clock::time_point now) {
@@ -174,6 +181,7 @@ void Recorder::write_points(const checkpoint::Position& position, Clock::time_po
     if (options_.classification) events_->scalar("accuracy", position.step, accuracy(points_.sums));
     events_->scalar("examples_per_second", position.step,
                     static_cast<double>(points_.sums.rows) / seconds(now - points_.begun));
+    if (input_wait_) events_->scalar("input_wait_seconds", position.step, input_wait_());
     if (more_metrics_)
       for (const auto& [name, value] : more_metrics_()) events_->scalar(name, position.step, value);
     if (options_.schedule)

@@ -38,6 +38,9 @@ class Recorder {
   using Metrics = std::function<std::map<std::string, double>()>;
   void also_report(Metrics metrics) { more_metrics_ = std::move(metrics); }
 
+  // How long training has waited for its input, in seconds, all in all: asked for as rarely.
+  void measure_input_wait(std::function<double()> seconds) { input_wait_ = std::move(seconds); }
+
   // Goes on where an earlier process stopped; `state` is what that one's state() gave.
   void restore(const Json& state);
   // For a checkpoint at `position`: the mean loss and accuracy of the epoch so far, and what the
@@ -68,6 +71,7 @@ class Recorder {
   void show_earlier(const checkpoint::Position& position);
   void publish();
   void report(const checkpoint::Position& position, Clock::time_point now);
+  void report_input_wait();
   void log_line(const checkpoint::Position& position, Clock::time_point now);
   void write_points(const checkpoint::Position& position, Clock::time_point now);
   void end_epoch(const checkpoint::Position& position, Clock::time_point now);
@@ -76,6 +80,7 @@ class Recorder {
   metrics::Reporter& reporter_;
   std::unique_ptr<summary::EventWriter> events_;
   Metrics more_metrics_;
+  std::function<double()> input_wait_;
   metrics::Progress progress_;
 
   // A stretch of steps and when it began.

@@ -64,6 +64,31 @@ void check_labels(const data::Dataset& dataset, const std::string& name,
   }
 }
 
+void check_dataset(const data::Dataset& dataset, const std::string& name,
+                   compute::ModelSpec& model) {
+  if (dataset.size() == 0) throw Invalid("data." + name + ": expected samples, found none");
+  const std::optional<int64_t> width = compute::element_count(dataset.sample_shape());
+  if (!width)
+    throw Invalid("data." + name + ": expected samples with " + compute::kCountable + ", found " +
+                  compute::to_string(dataset.sample_shape()));
+  if (model.input_shape.empty()) model.input_shape = {*width};
+  if (compute::element_count(model.input_shape) != width)
+    throw Invalid("data." + name + ": model \"" + model.name + "\" expects samples of " +
+                  compute::to_string(model.input_shape) + ", found " +
+                  compute::to_string(dataset.sample_shape()));
+  check_labels(dataset, name, model);
+}
+
+Feed::Options feed_options(const spec::TrainingSpec& spec, bool distributed) {
+  Feed::Options options;
+  options.shuffle = spec.data.train.shuffle;
+  options.seed = spec.seed;
+  options.prefetch = spec.data.train.prefetch;
+  options.accumulation = spec.gradient_accumulation;
+  options.in_turn = spec.policy == spec::SyncPolicy::sync || !distributed;
+  return options;
+}
+
 }  // namespace
 
 Training Training::load(const std::filesystem::path& path) {
@@ -97,18 +122,17 @@ std::unique_ptr<data::Dataset> open_for(const Training& training, const std::str
                                         compute::ModelSpec& model) {
   check_files(training, name);
   auto dataset = data::open_dataset(source_of(training.spec.data, name));
-  if (dataset->size() == 0) throw Invalid("data." + name + ": expected samples, found none");
-  const std::optional<int64_t> width = compute::element_count(dataset->sample_shape());
-  if (!width)
-    throw Invalid("data." + name + ": expected samples with " + compute::kCountable + ", found " +
-                  compute::to_string(dataset->sample_shape()));
-  if (model.input_shape.empty()) model.input_shape = {*width};
-  if (compute::element_count(model.input_shape) != width)
-    throw Invalid("data." + name + ": model \"" + model.name + "\" expects samples of " +
-                  compute::to_string(model.input_shape) + ", found " +
-                  compute::to_string(dataset->sample_shape()));
-  check_labels(*dataset, name, model);
+  check_dataset(*dataset, name, model);
   return dataset;
+}
+
+data::TrainingData open_to_train(const Training& training, const data::Replicas& replicas,
+                                 compute::ModelSpec& model) {
+  check_files(training, "train");
+  data::TrainingData data =
+      data::open_training_data(training.spec.data.train, replicas, batch_rule(training.spec));
+  check_dataset(*data.samples, "train", model);
+  return data;
 }
 
 void take_label_count_from_layers(compute::ModelSpec& model) {
@@ -150,16 +174,18 @@ compute::EngineOptions engine_options(const spec::TrainingSpec& spec, const Thre
 
 }  // namespace
 
-Assembly assemble(Training training, int members, bool distributed, const ThreadChoice& threads) {
+Assembly assemble(Training training, int members, bool distributed, const ThreadChoice& threads,
+                  int rank) {
   Assembly assembly;
   spec::TrainingSpec& spec = training.spec;
-  assembly.train = open_for(training, "train", spec.model);
-  assembly.workload =
-      std::make_unique<Workload>(spec, assembly.train->size(), members * spec.devices, distributed);
+  const int replicas = members * spec.devices;
+  data::TrainingData data =
+      open_to_train(training, {rank * spec.devices, spec.devices, replicas}, spec.model);
+  assembly.train = std::move(data.samples);
+  assembly.workload = std::make_unique<Workload>(spec, data.shards, replicas, distributed);
   const compute::EngineOptions options = engine_options(spec, threads);
   const auto make_feed = [&] {
-    return std::make_unique<Feed>(*assembly.train, spec.data.train, spec.seed, spec.batch_size,
-                                  assembly.workload->batches_per_epoch());
+    return std::make_unique<Feed>(*assembly.train, data.shards, feed_options(spec, distributed));
   };
   assembly.engine = compute::Engine::create(spec.model, options);
   assembly.optimizer = compute::Optimizer::create(spec.optimizer, assembly.engine->layout());
@@ -174,7 +200,8 @@ Assembly assemble(Training training, int members, bool distributed, const Thread
 
 Assembly assemble_member(Training training, const group::Membership& membership,
                          const ThreadChoice& threads) {
-  return assemble(std::move(training), membership.members(), membership.distributed(), threads);
+  return assemble(std::move(training), membership.members(), membership.distributed(), threads,
+                  membership.rank());
 }
 
 }  // namespace muster::loop

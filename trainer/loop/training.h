@@ -7,6 +7,7 @@
 
 #include "common/document.h"
 #include "trainer/compute/aligned.h"
+#include "trainer/data/dataset.h"
 #include "trainer/group/membership.h"
 #include "trainer/loop/feed.h"
 #include "trainer/loop/replica_gradients.h"
@@ -42,6 +43,9 @@ struct ThreadChoice {
 // them.
 std::unique_ptr<data::Dataset> open_for(const Training& training, const std::string& name,
                                         compute::ModelSpec& model);
+// The same of what these replicas train on.
+data::TrainingData open_to_train(const Training& training, const data::Replicas& replicas,
+                                 compute::ModelSpec& model);
 
 // Training data decide how many labels a model has, and its last layer must have as many outputs.
 // Where they are not at hand: by that layer, for data to evaluate may lack some classes.
@@ -68,9 +72,10 @@ struct Assembly {
   std::string determinism_fingerprint() const;
 };
 
-// `members`: how many processes compute together, each with the spec's devices; `distributed`:
-// through parameter servers.
-Assembly assemble(Training training, int members, bool distributed, const ThreadChoice& threads);
+// `members`: how many processes compute together, each with the spec's devices, and which of them
+// this is by `rank`; `distributed`: through parameter servers.
+Assembly assemble(Training training, int members, bool distributed, const ThreadChoice& threads,
+                  int rank = 0);
 // Of a job of several.
 Assembly assemble_member(Training training, const group::Membership& membership,
                          const ThreadChoice& threads);

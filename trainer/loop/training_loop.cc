@@ -36,6 +36,7 @@ Ending train(Synchronizer& synchronizer, const Workload& workload, Feed& feed, R
     if (checkpointer) checkpointer->begin(position.step, Recorder::Clock::now());
     return true;
   };
+  recorder.measure_input_wait([&feed] { return feed.waited_seconds(); });
   if (!begin()) return Ending::interrupted;
   auto now = Recorder::Clock::now();
   while (const auto work = synchronizer.next()) {

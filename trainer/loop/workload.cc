@@ -12,19 +12,26 @@ uint64_t quotient_up(uint64_t a, uint64_t b) {
 }
 }  // namespace
 
+data::BatchRule batch_rule(const spec::TrainingSpec& spec) {
+  return {spec.batch_size, spec.gradient_accumulation, spec.data.drop_remainder};
+}
+
 Workload::Workload(const spec::TrainingSpec& spec, uint64_t samples, int members, bool distributed)
-    : samples_(samples),
+    : Workload(spec, data::Shards::by_record(samples, batch_rule(spec)), members, distributed) {}
+
+Workload::Workload(const spec::TrainingSpec& spec, const data::Shards& shards, int members,
+                   bool distributed)
+    : samples_(shards.samples()),
+      batches_per_epoch_(shards.batches_per_epoch()),
       members_(static_cast<uint64_t>(members)),
       accumulation_(static_cast<uint64_t>(spec.gradient_accumulation)),
       epochs_(spec.epochs),
       steps_(spec.steps),
       async_(spec.policy != spec::SyncPolicy::sync && distributed) {
-  const auto batch = static_cast<uint64_t>(spec.batch_size);
-  batches_per_epoch_ = spec.data.drop_remainder ? samples / batch : quotient_up(samples, batch);
   const bool nothing = batches_per_epoch_ == 0 || steps_.value_or(epochs_.value_or(0)) == 0;
   if (nothing)
-    throw Invalid("training: expected at least one step, found none: " + std::to_string(samples) +
-                  " samples in batches of " + std::to_string(batch) +
+    throw Invalid("training: expected at least one step, found none: " + std::to_string(samples_) +
+                  " samples in batches of " + std::to_string(spec.batch_size) +
                   (spec.data.drop_remainder ? " without the remainder" : ""));
 }
 

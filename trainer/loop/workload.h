@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "trainer/checkpoint/manifest.h"
+#include "trainer/data/shards.h"
 #include "trainer/spec/training_spec.h"
 
 namespace muster::loop {
@@ -18,6 +19,8 @@ struct Work {
   uint64_t following = 0;  // first batch of what its member probably gets next in the epoch
 };
 
+data::BatchRule batch_rule(const spec::TrainingSpec& spec);
+
 // How much there is to do and who does what, from sizes alone.
 // In step with the group (sync, and a process by itself) a step is members x accumulation batches,
 // and member r computes the r-th part of them. Asynchronously a ticket is `accumulation` batches.
@@ -26,6 +29,9 @@ class Workload {
   // Throws Invalid where the data and the spec come to no step at all.
   // A process by itself has no policy: it is in step with itself.
   Workload(const spec::TrainingSpec& spec, uint64_t samples, int members, bool distributed);
+  // Of data that are shared otherwise than by record.
+  Workload(const spec::TrainingSpec& spec, const data::Shards& shards, int members,
+           bool distributed);
 
   // So many compute together from here on; positions count batches, so they stay what they are.
   void resize(int members) { members_ = static_cast<uint64_t>(members); }

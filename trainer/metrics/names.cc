@@ -16,6 +16,7 @@ constexpr auto kHelp = std::to_array<std::pair<std::string_view, std::string_vie
     {"loss", "Mean training loss of the last report."},
     {"metric", "The last evaluation's metrics, by name."},
     {"examples_per_second", "Examples trained on by the whole group each second."},
+    {"input_wait_seconds_total", "Seconds that training waited for batches of its data."},
     {"eta_seconds", "Seconds until the last step at the present rate; -1 while unknown."},
     {"last_checkpoint_step", "Step of the last checkpoint published."},
     {"last_checkpoint_timestamp_seconds",

@@ -44,6 +44,7 @@ Json Progress::json(const std::string& role, int index) const {
   json["metrics"] = Json::object();
   for (const auto& [name, value] : metrics) set_if_finite(json["metrics"], name.c_str(), value);
   set_if_finite(json, "examplesPerSecond", six_digits(examples_per_second));
+  set_if_finite(json, "inputWaitSeconds", six_digits(input_wait_seconds));
   if (eta_seconds >= 0) set_if_finite(json, "etaSeconds", six_digits(eta_seconds));
   if (last_checkpoint_time > 0) {
     json["lastCheckpointStep"] = last_checkpoint_step;

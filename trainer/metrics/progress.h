@@ -14,10 +14,11 @@ namespace muster::metrics {
 
 // What /progress answers, but for `restarts`; the operator copies the chief's into status.progress.
 // Field names are the API's: {role, index, state, step, totalSteps, epoch, loss, metrics
-// {accuracy}, examplesPerSecond, etaSeconds, lastCheckpointStep, lastCheckpointTime, goodput,
-// generation}. loss is a string, since JSON has no NaN: "0.25", "NaN", "+Inf", "-Inf". Absent:
-// loss before the first report, etaSeconds while unknown, lastCheckpointStep and lastCheckpointTime
-// (RFC 3339) before the first checkpoint, any other number that is not finite.
+// {accuracy}, examplesPerSecond, inputWaitSeconds, etaSeconds, lastCheckpointStep,
+// lastCheckpointTime, goodput, generation}. loss is a string, since JSON has no NaN: "0.25", "NaN",
+// "+Inf", "-Inf". Absent: loss before the first report, etaSeconds while unknown,
+// lastCheckpointStep and lastCheckpointTime (RFC 3339) before the first checkpoint, any other
+// number that is not finite.
 struct Progress {
   std::string state =
       "starting";  // starting | waiting | training | evaluating | serving | finishing | done
@@ -27,7 +28,8 @@ struct Progress {
   std::optional<double> loss;  // none before the first report
   std::map<std::string, double> metrics;
   double examples_per_second = 0;
-  double eta_seconds = -1;  // negative: unknown
+  double input_wait_seconds = 0;  // since the process began to train
+  double eta_seconds = -1;        // negative: unknown
   uint64_t last_checkpoint_step = 0;
   double last_checkpoint_time = 0;  // Unix seconds, 0: none
   double goodput = 1;               // time in committed steps / time since the first start

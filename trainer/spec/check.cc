@@ -56,6 +56,7 @@ class Checker {
     check_optimizer();
     check_schedule();
     check_synchronization();
+    check_shard();
     check_not_yet();
   }
 
@@ -116,6 +117,7 @@ class Checker {
     if (!check_one_of(relative, source, {"idx", "syntheticLinear", "syntheticClasses"}, true)) {
       return;
     }
+    check_files(member(source, "idx"), relative + ".idx");
     check_features(source, relative + ".syntheticClasses.shape");
     const bool has_targets = given(source, "syntheticLinear");
     const std::optional<compute::Loss> loss = this->loss();
@@ -124,6 +126,19 @@ class Checker {
            has_targets ? "classes, for the model's loss is softmaxCrossEntropy"
                        : "numbers as targets, for the model's loss is meanSquaredError",
            has_targets ? "syntheticLinear, which has numbers" : "a source with classes");
+  }
+
+  void check_files(const Json& idx, const std::string& relative) {
+    if (!idx.is_object()) return;
+    std::vector<std::string> found;
+    for (const char* field : {"images", "labels", "files"}) {
+      if (given(idx, field)) found.push_back(field);
+      if (!is_sound(relative + "." + field)) return;
+    }
+    const bool one = given(idx, "images") && given(idx, "labels");
+    if (found.size() == (one ? 2 : 1) && one != given(idx, "files")) return;
+    report(relative, "either images and labels, or files",
+           found.empty() ? "none of them" : join(found));
   }
 
   void check_features(const Json& source, const std::string& relative) {
@@ -194,6 +209,18 @@ class Checker {
     if (integer_or(synchronization, "backupWorkers", 0) > 0 && policy != "sync") {
       report("synchronization.backupWorkers", "0 for the policy " + policy,
              describe(member(synchronization, "backupWorkers")));
+    }
+  }
+
+  void check_shard() {
+    const std::string relative = "data.train.shard";
+    const Json& train = member(member(training_, "data"), "train");
+    if (string_or(train, "shard", "record") != "file" || !is_sound(relative)) return;
+    const std::string policy = string_or(member(training_, "synchronization"), "policy", "sync");
+    if (is_sound("data.train.idx") && !given(train, "idx")) {
+      report(relative, "record, for only idx has files", describe("file"));
+    } else if (is_sound("synchronization.policy") && policy != "sync") {
+      report(relative, "record for the policy " + policy, describe("file"));
     }
   }
 

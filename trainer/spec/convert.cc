@@ -141,10 +141,32 @@ void read_synchronization(const Json& value, TrainingSpec& spec) {
       string_or(value, "wire", "float32") == "bfloat16" ? WireType::bfloat16 : WireType::float32;
 }
 
+void read_files(const Json& idx, DataSource& source) {
+  const auto read = [&](const Json& files) {
+    source.files.push_back({string_or(files, "images", ""), string_or(files, "labels", "")});
+  };
+  const Json& list = member(idx, "files");
+  source.listed = list.is_array();
+  if (!source.listed) return read(idx);
+  for (const Json& files : list) read(files);
+}
+
 }  // namespace
 
 const char* name_of(WireType type) {
   return type == WireType::bfloat16 ? "bfloat16" : "float32";
+}
+
+DataSource below(const std::filesystem::path& folder, DataSource source) {
+  for (IdxFiles& files : source.files) {
+    files.images = folder / files.images;
+    if (!files.labels.empty()) files.labels = folder / files.labels;
+  }
+  return source;
+}
+
+std::string file_field(const DataSource& source, size_t file, const char* field) {
+  return source.listed ? "files[" + std::to_string(file) + "]." + field : field;
 }
 
 compute::ModelSpec to_model(const Json& value) {
@@ -171,8 +193,7 @@ DataSource to_source(const Json& value, bool shuffle) {
   DataSource source;
   if (const Json& idx = member(value, "idx"); idx.is_object()) {
     source.kind = SourceKind::idx;
-    source.images = string_or(idx, "images", "");
-    source.labels = string_or(idx, "labels", "");
+    read_files(idx, source);
     source.scale = static_cast<float>(number_or(idx, "scale", 1.0 / 255.0));
   } else if (const Json& linear = member(value, "syntheticLinear"); linear.is_object()) {
     source.kind = SourceKind::synthetic_linear;
@@ -188,6 +209,7 @@ DataSource to_source(const Json& value, bool shuffle) {
     source.split_part =
         string_or(split, "part", "first") == "rest" ? SplitPart::rest : SplitPart::first;
   }
+  source.shard = string_or(value, "shard", "record") == "file" ? ShardBy::file : ShardBy::record;
   source.shuffle = bool_or(value, "shuffle", shuffle);
   source.cache = bool_or(value, "cache", true);
   source.prefetch = integer_or(value, "prefetch", 0);

@@ -69,7 +69,9 @@ class Fit {
   static std::string path_in(const std::string& part, const Found& found, const char* of_files,
                              const char* of_classes) {
     const std::string relative = "data." + part;
-    if (found.source.kind == SourceKind::idx) return relative + ".idx." + of_files;
+    if (found.source.kind == SourceKind::idx) {
+      return relative + ".idx." + (found.source.listed ? "files" : of_files);
+    }
     if (found.source.kind == SourceKind::synthetic_linear) return relative + ".syntheticLinear";
     return relative + ".syntheticClasses." + of_classes;
   }

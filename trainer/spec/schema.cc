@@ -57,12 +57,29 @@ Json data_source_schema(const char* description, bool shuffle) {
   return schema;
 }
 
+Json train_source_schema() {
+  Json schema = data_source_schema("What is trained on; exactly one source.", true);
+  schema["properties"]["shard"] = {
+      {"type", "string"},
+      {"enum", {"record", "file"}},
+      {"default", "record"},
+      {"description",
+       "How the group shares the samples. record: one order of all of them, of which each member "
+       "takes batches in turn. file: each member reads whole files of its own, one file in as "
+       "many as there are members; synchronously only."}};
+  schema["x-kubernetes-validations"].push_back(
+      {{"rule", "!has(self.shard) || self.shard == 'record' || has(self.idx)"},
+       {"message", "expected record, for only idx has files"},
+       {"fieldPath", ".shard"}});
+  return schema;
+}
+
 Json build_schema() {
   Json schema = Document::parse(training_schema_text, "training.schema.yaml").value();
   Json& properties = schema["properties"];
   properties["model"]["properties"]["layers"]["items"] = layer_schema();
   Json& data = properties["data"]["properties"];
-  data["train"] = data_source_schema("What is trained on; exactly one source.", true);
+  data["train"] = train_source_schema();
   for (const char* name : {"validation", "test"}) {
     const bool test = std::string_view(name) == "test";
     data[name] =

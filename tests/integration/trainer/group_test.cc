@@ -50,6 +50,39 @@ TEST(GroupTest, OnePsAChiefAndAWorkerLearnMnist) {
   EXPECT_GT(evaluation["test"]["accuracy"].get<double>(), 0.91);
 }
 
+// 50,000 to 60,000 of MNIST's training images and then its 10,000 test images: one file for each of
+// two members, who take turns with batches of 32 in 313 steps.
+std::string training_by_file(const std::string& more) {
+  const std::string mnist = std::string(MUSTER_SOURCE_DIR) + "/examples/data/mnist/";
+  const auto files = [&](const std::string& set) {
+    return "{images: " + mnist + set + "-images-idx3-ubyte.gz, labels: " + mnist + set +
+           "-labels-idx1-ubyte.gz}";
+  };
+  return "model: {name: mnist-mlp}\nepochs: 1\nbatchSize: 32\ndata:\n  train: {idx: {files: [" +
+         files("train") + ", " + files("t10k") + "]}, skip: 50000, shard: file" + more + "}\n";
+}
+
+TEST(GroupTest, MembersTrainOnFilesOfTheirOwnWhereverTheyKeepThem) {
+  Job cached("by-file", training_by_file(""), 1, 1);
+  cached.start_all();
+  cached.expect_success();
+  EXPECT_EQ(cached.result()["step"], 313);
+  EXPECT_LT(cached.result()["trainLoss"], 0.6);
+  Job job("by-file-uncached", training_by_file(", cache: false"), 1, 1);
+  job.start_all();
+  job.expect_success();
+  expect_same(job, cached.result());
+}
+
+TEST(GroupTest, MembersThatAreMoreThanTheFilesAreRefused) {
+  Job job("too-few-files", training_by_file(", take: 10000"), 1, 1);
+  job.start("ps", 0);
+  EXPECT_EQ(job.start("chief", 0).wait(), 65);
+  EXPECT_THAT(job.log("chief", 0),
+              HasSubstr("data.train.shard: file: expected at least 2 files with samples, one for "
+                        "each that computes a batch of a step, found 1"));
+}
+
 TEST(GroupTest, TheNumberOfShardsDoesNotChangeTheBits) {
   Job job("two-shards", small_training(), 2, 1);
   job.start_all();

@@ -31,8 +31,12 @@ TEST(Examples, DataFilesLieBesideTheManifest) {
     if (job.training.is_null()) continue;
     const spec::TrainingSpec training = spec::to_training_spec(job.training);
     if (training.data.train.kind != spec::SourceKind::idx) continue;
-    EXPECT_TRUE(std::filesystem::exists(path.parent_path() / training.data.train.images)) << path;
-    EXPECT_TRUE(std::filesystem::exists(path.parent_path() / training.data.train.labels)) << path;
+    EXPECT_TRUE(
+        std::filesystem::exists(path.parent_path() / training.data.train.files.at(0).images))
+        << path;
+    EXPECT_TRUE(
+        std::filesystem::exists(path.parent_path() / training.data.train.files.at(0).labels))
+        << path;
   }
 }
 

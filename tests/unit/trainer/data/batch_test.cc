@@ -1,11 +1,12 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "common/error.h"
 #include "gmock/gmock.h"
 #include "tests/unit/trainer/data/idx_files.h"
-#include "trainer/data/dataset.h"
+#include "trainer/data/batcher.h"
 #include "trainer/data/memory_dataset.h"
 
 namespace muster::data {
@@ -75,11 +76,27 @@ Samples labelled(uint64_t count) {
   return samples;
 }
 
+Samples numbered(uint64_t count) {
+  Samples samples;
+  samples.count = count;
+  samples.shape = {1};
+  samples.features = Storage(count * sizeof(float));
+  std::iota(samples.features.floats().begin(), samples.features.floats().end(), 0.0f);
+  return samples;
+}
+
+std::vector<float> values(const compute::Batch& batch) {
+  std::vector<float> result;
+  for (const void* sample : batch.features) result.push_back(*static_cast<const float*>(sample));
+  return result;
+}
+
 TEST(Batcher, PointsAtTheSamplesOfTheOrder) {
   const MemoryDataset dataset(labelled(10));
   EpochOrder order(10, true, 4);
-  Batcher batcher(dataset, order, 4);
-  const compute::Batch& batch = batcher.fill(2, 4, 4);
+  Batcher batcher(dataset, Shards::by_record(10, {.rows = 4}), true, 4);
+  BatchBuffer buffer(dataset, 4);
+  const compute::Batch& batch = batcher.fill(buffer, 2, 1);
   EXPECT_EQ(batch.rows, 4);
   EXPECT_EQ(batch.epoch, 2u);
   EXPECT_THAT(batch.positions, ElementsAre(4, 5, 6, 7));
@@ -90,32 +107,73 @@ TEST(Batcher, PointsAtTheSamplesOfTheOrder) {
   }
 }
 
-TEST(Batcher, ClipsTheLastBatchOfAnEpoch) {
+TEST(Batcher, EndsAnEpochWithWhatIsLeft) {
   const MemoryDataset dataset(labelled(10));
-  EpochOrder order(10, false, 4);
-  Batcher batcher(dataset, order, 4);
-  EXPECT_EQ(batcher.fill(0, 8, 4).rows, 2);
-  EXPECT_EQ(batcher.fill(0, 8, 4).labels.size(), 2u);
-  EXPECT_EQ(batcher.fill(0, 10, 4).rows, 0);
-  EXPECT_EQ(batcher.fill(0, ~uint64_t{0}, 4).rows, 0);
-  EXPECT_EQ(batcher.fill(0, 0, 100).rows, 4);
+  Batcher batcher(dataset, 4);
+  BatchBuffer buffer(dataset, 4);
+  EXPECT_EQ(batcher.fill(buffer, 0, 2).rows, 2);
+  EXPECT_EQ(batcher.fill(buffer, 0, 2).labels.size(), 2u);
+  EXPECT_EQ(batcher.fill(buffer, 0, 3).rows, 0);
+  EXPECT_EQ(batcher.fill(buffer, 0, ~uint64_t{0} / 8).rows, 0);
 }
 
 TEST(Batcher, GivesTargetsOfARegression) {
-  Samples samples;
-  samples.count = 3;
-  samples.shape = {1};
-  samples.features = Storage(3 * sizeof(float));
+  Samples samples = numbered(3);
   samples.targets = {10, 11, 20, 21, 30, 31};
   samples.label_count = 2;
   const MemoryDataset dataset(std::move(samples));
-  EpochOrder order(3, false, 1);
-  Batcher batcher(dataset, order, 2);
-  const compute::Batch& batch = batcher.fill(0, 1, 2);
+  Batcher batcher(dataset, 1);
+  BatchBuffer buffer(dataset, 1);
+  const compute::Batch& batch = batcher.fill(buffer, 0, 2);
   EXPECT_THAT(batch.labels, IsEmpty());
-  ASSERT_EQ(batch.targets.size(), 2u);
-  EXPECT_EQ(batch.targets[1][1], 31.0f);
+  ASSERT_EQ(batch.targets.size(), 1u);
+  EXPECT_EQ(batch.targets[0][1], 31.0f);
   EXPECT_EQ(batch.type, compute::ElementType::float32);
+}
+
+TEST(Batcher, CopiesWhereItsBufferIsToHoldTheFeatures) {
+  const MemoryDataset dataset(numbered(10));
+  Batcher batcher(dataset, Shards::by_record(10, {.rows = 4}), true, 4);
+  BatchBuffer in_place(dataset, 4), copied(dataset, 4, BatchBuffer::Features::copied);
+  for (const uint64_t number : {0, 1, 2}) {
+    const compute::Batch& a = batcher.fill(in_place, 1, number);
+    const compute::Batch& b = batcher.fill(copied, 1, number);
+    EXPECT_EQ(values(a), values(b));
+    EXPECT_NE(a.features[0], b.features[0]);
+    EXPECT_EQ(b.features[0], copied.batch().features[0]);
+  }
+}
+
+// Files of 6, 3 and 5 samples, of which this process has those of both replicas.
+TEST(Batcher, GivesEachReplicaAnOrderOfItsOwnSamples) {
+  const MemoryDataset dataset(numbered(14));
+  const Shards shards = Shards::by_file({6, 3, 5}, {0, 2, 2}, {.rows = 4});
+  Batcher batcher(dataset, shards, true, 7);
+  Batcher second(dataset, Shards::by_file({11, 3}, {0, 2, 2}, {.rows = 4}), true, 7);
+  BatchBuffer buffer(dataset, 4), other(dataset, 4);
+  std::vector<float> seen[2];
+  std::vector<float> first_epoch;
+  std::set<uint64_t> positions;
+  for (const uint64_t epoch : {0, 1}) {
+    first_epoch = seen[0];
+    seen[0].clear(), seen[1].clear(), positions.clear();
+    for (uint64_t batch = 0; batch < shards.batches_per_epoch(); ++batch) {
+      const compute::Batch& filled = batcher.fill(buffer, epoch, batch);
+      for (const float value : values(filled)) seen[batch % 2].push_back(value);
+      positions.insert(filled.positions.begin(), filled.positions.end());
+      EXPECT_EQ(values(filled), values(second.fill(other, epoch, batch)));
+    }
+    EXPECT_THAT(seen[0], testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10));
+    EXPECT_THAT(seen[1], testing::UnorderedElementsAre(11, 12, 13));
+    EXPECT_EQ(positions.size(), 14u);
+  }
+  EXPECT_NE(seen[0], first_epoch);
+}
+
+TEST(ShardSeeds, DifferAndLeaveTheFirstAsItIs) {
+  EXPECT_EQ(shard_seed(5, 0), 5u);
+  EXPECT_NE(shard_seed(5, 1), shard_seed(5, 2));
+  EXPECT_NE(shard_seed(5, 1), shard_seed(6, 1));
 }
 
 }  // namespace

@@ -49,8 +49,7 @@ inline spec::DataSource idx(const std::filesystem::path& images,
                             const std::filesystem::path& labels) {
   spec::DataSource source;
   source.kind = spec::SourceKind::idx;
-  source.images = images;
-  source.labels = labels;
+  source.files = {{images, labels}};
   return source;
 }
 

@@ -1,6 +1,7 @@
 #include "trainer/data/idx.h"
 
 #include <functional>
+#include <optional>
 #include <sstream>
 
 #include "common/error.h"
@@ -14,16 +15,28 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-IdxImages parse_images(const std::string& bytes, const Selection& selection = {}) {
+struct Images {
+  IdxShape shape;
+  std::vector<uint8_t> pixels;
+};
+
+IdxShape parse_shape(const std::string& bytes) {
   std::istringstream file(bytes);
   ByteStream stream(file, "images", bytes.size());
-  return read_idx_images(stream, selection);
+  return read_idx_shape(stream);
 }
 
-std::vector<int> pixels_of(const IdxImages& images) {
-  std::vector<int> out;
-  for (const std::byte pixel : images.pixels.bytes()) out.push_back(std::to_integer<int>(pixel));
-  return out;
+// Of `count` samples from `first` on; without a count of all.
+Images parse_images(const std::string& bytes, uint64_t first = 0,
+                    std::optional<uint64_t> count = {}) {
+  Images images{parse_shape(bytes), {}};
+  uint64_t elements = count.value_or(images.shape.samples);
+  for (const int64_t axis : images.shape.sample) elements *= static_cast<uint64_t>(axis);
+  images.pixels.resize(elements);
+  std::istringstream file(bytes);
+  ByteStream stream(file, "images", bytes.size());
+  read_idx_images(stream, images.shape, first, std::as_writable_bytes(std::span(images.pixels)));
+  return images;
 }
 
 IdxLabels parse_labels(const std::string& bytes) {
@@ -43,33 +56,36 @@ std::string error_of(const std::function<void()>& action) {
 }
 
 TEST(Idx, ReadsPlainImages) {
-  const IdxImages images = parse_images(images_2x3(4));
-  EXPECT_THAT(images.shape, ElementsAre(2, 3));
-  EXPECT_EQ(images.count, 4u);
-  EXPECT_EQ(pixels_of(images).size(), 24u);
-  EXPECT_EQ(pixels_of(images)[23], 23);
+  const Images images = parse_images(images_2x3(4));
+  EXPECT_THAT(images.shape.sample, ElementsAre(2, 3));
+  EXPECT_EQ(images.shape.samples, 4u);
+  EXPECT_EQ(images.pixels.size(), 24u);
+  EXPECT_EQ(images.pixels[23], 23);
 }
 
 TEST(Idx, ReadsGzipByItsFirstBytes) {
-  EXPECT_EQ(pixels_of(parse_images(gzip(images_2x3(4)))), pixels_of(parse_images(images_2x3(4))));
+  EXPECT_EQ(parse_images(gzip(images_2x3(4))).pixels, parse_images(images_2x3(4)).pixels);
 }
 
 TEST(Idx, ReadsSeveralGzipMembersAsOneStream) {
   const std::string plain = images_2x3(4);
   const std::string bytes = gzip(plain.substr(0, 20)) + gzip(plain.substr(20));
-  EXPECT_EQ(pixels_of(parse_images(bytes)), pixels_of(parse_images(plain)));
+  EXPECT_EQ(parse_images(bytes).pixels, parse_images(plain).pixels);
 }
 
-TEST(Idx, KeepsTheSelectionOnly) {
-  const IdxImages images = parse_images(images_2x3(5), {.skip = 1, .take = 2});
-  EXPECT_EQ(images.samples_in_file, 5u);
-  EXPECT_EQ(images.count, 2u);
-  EXPECT_EQ(images.first, 1u);
-  EXPECT_THAT(pixels_of(images), ElementsAre(6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17));
+TEST(Idx, KeepsTheSamplesAskedFor) {
+  EXPECT_THAT(parse_images(images_2x3(5), 1, 2).pixels,
+              ElementsAre(6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17));
 }
 
-TEST(Idx, TakesTheRestWhereTakeIsAbsent) {
-  EXPECT_EQ(parse_images(images_2x3(5), {.skip = 3}).count, 2u);
+TEST(Idx, RefusesAFileThatHasChangedSinceItsHeaderWasRead) {
+  const std::string bytes = images_2x3(5);
+  std::istringstream file(bytes);
+  ByteStream stream(file, "images", bytes.size());
+  EXPECT_THAT(error_of([&] {
+                read_idx_images(stream, {4, {2, 3}}, 0, {});
+              }),
+              HasSubstr("images: expected 4 samples of [2, 3] as before, found 5 of [2, 3]"));
 }
 
 TEST(Idx, KnowsTheLargestLabel) {
@@ -83,7 +99,6 @@ struct BadFile {
   std::string bytes;
   std::vector<std::string> message;
   bool labels = false;
-  Selection selection = {};
 };
 
 class IdxRefuses : public testing::TestWithParam<BadFile> {};
@@ -96,7 +111,7 @@ TEST_P(IdxRefuses, WithFileByteExpectedAndFound) {
       if (bad.labels) {
         parse_labels(bytes);
       } else {
-        parse_images(bytes, bad.selection);
+        parse_images(bytes);
       }
     });
     EXPECT_THAT(message, HasSubstr(bad.labels ? "labels: " : "images: "));
@@ -126,14 +141,7 @@ INSTANTIATE_TEST_SUITE_P(
                 word(0x0804) + word(2) + word(2) + word(0xffffffff) + word(0xffffffff),
                 {"dimension 3 at byte 16", "4294967295", "more than any file holds"}},
         BadFile{"ExtraByte", images_2x3(2) + "x", {"after the last sample at byte 28"}},
-        BadFile{"ExtraLabel", labels_of({1}) + "x", {"at byte 9"}, true},
-        BadFile{"SkipsAll",
-                images_2x3(2),
-                {"skip: expected less than its 2 samples", "2 samples"},
-                false,
-                {.skip = 2}},
-        BadFile{"TakesTooMany", images_2x3(4), {"from 1 to 3", "found 4"}, false, {1, 4}},
-        BadFile{"TakesNone", images_2x3(4), {"found 0"}, false, {0, 0}}),
+        BadFile{"ExtraLabel", labels_of({1}) + "x", {"at byte 9"}, true}),
     [](const auto& info) { return info.param.name; });
 
 TEST(Idx, RefusesTruncationAtEveryByte) {

@@ -44,6 +44,28 @@ TEST(UnreadableFiles, AreNoneOfASourceThatIsHereOrSynthetic) {
   EXPECT_TRUE(unreadable_files(synthetic).empty());
 }
 
+TEST(UnreadableFiles, OfAListAreNamedByTheirPlace) {
+  const TestFolder folder;
+  spec::DataSource source = idx(folder.write("i", ""), folder.write("l", ""));
+  source.listed = true;
+  source.files.push_back({source.files[0].images, folder.path() / "none"});
+  const auto files = unreadable_files(source);
+  ASSERT_EQ(files.size(), 1u);
+  EXPECT_EQ(files[0].field, "files[1].labels");
+}
+
+TEST(LookAt, SumsUpSeveralFiles) {
+  const TestFolder folder;
+  spec::DataSource source =
+      idx(folder.write("i0", images_2x3(2)), folder.write("l0", labels_of({3, 8})));
+  source.files.push_back({folder.write("i1", images_2x3(1)), folder.write("l1", labels_of({5}))});
+  const auto facts = look_at(source);
+  ASSERT_TRUE(facts);
+  EXPECT_EQ(facts->samples, 3u);
+  EXPECT_EQ(facts->label_count, 9);
+  EXPECT_THAT(facts->largest_label, AllOf(HasSubstr("label 8 of sample 1 of "), HasSubstr("l0")));
+}
+
 TEST(LookAt, KnowsNothingWhereAFileIsMissing) {
   const TestFolder folder;
   EXPECT_FALSE(look_at(idx(folder.write("i", images_2x3(2)), folder.path() / "none")));

@@ -80,6 +80,126 @@ TEST(IdxSource, NamesBothFilesWhereTheirCountsDiffer) {
   EXPECT_THAT(message, HasSubstr("i has 4 images"));
 }
 
+// Three files of 4, 1 and 3 samples; a label says file and sample: 10, 11, 12, 13, 20, 30, 31, 32.
+spec::DataSource three_files(const TestFolder& folder) {
+  spec::DataSource source =
+      idx(folder.write("i0", images_2x3(4)), folder.write("l0", labels_of({10, 11, 12, 13})));
+  source.listed = true;
+  source.files.push_back(
+      {folder.write("i1", gzip(images_2x3(1))), folder.write("l1", labels_of({20}))});
+  source.files.push_back(
+      {folder.write("i2", images_2x3(3)), folder.write("l2", labels_of({30, 31, 32}))});
+  return source;
+}
+
+std::vector<int> all_labels(const Dataset& dataset) {
+  std::vector<int> labels;
+  for (uint64_t i = 0; i < dataset.size(); ++i) labels.push_back(dataset.label(i));
+  return labels;
+}
+
+TEST(SeveralFiles, AreNumberedThroughInTheirOrder) {
+  const TestFolder folder;
+  const auto dataset = open_dataset(three_files(folder));
+  EXPECT_THAT(all_labels(*dataset), ElementsAre(10, 11, 12, 13, 20, 30, 31, 32));
+  EXPECT_THAT(dataset->sample_shape(), ElementsAre(2, 3));
+  const auto first_pixel = [&](uint64_t i) {
+    return static_cast<const uint8_t*>(dataset->features(i))[0];
+  };
+  EXPECT_EQ(first_pixel(3), 18);
+  EXPECT_EQ(first_pixel(4), 0);
+  EXPECT_EQ(first_pixel(7), 12);
+}
+
+TEST(SeveralFiles, AreSelectedFromAsAWhole) {
+  const TestFolder folder;
+  spec::DataSource source = three_files(folder);
+  source.skip = 3;
+  source.take = 4;
+  EXPECT_THAT(all_labels(*open_dataset(source)), ElementsAre(13, 20, 30, 31));
+  source.split_fraction = 0.5;
+  EXPECT_THAT(all_labels(*open_dataset(source)), ElementsAre(13, 20));
+  source.split_part = spec::SplitPart::rest;
+  const auto dataset = open_dataset(source);
+  EXPECT_THAT(all_labels(*dataset), ElementsAre(30, 31));
+  EXPECT_EQ(dataset->label_count(), 33);  // of all files
+  EXPECT_THAT(dataset->describe(1), testing::EndsWith("l2"));
+  EXPECT_THAT(dataset->describe(1), testing::StartsWith("sample 1 of "));
+  source.skip = 8;
+  EXPECT_THAT(error_of(source), HasSubstr("i0 and 2 more files: skip: expected less than its 8"));
+}
+
+// Of three files with samples the first and third are replica 0's.
+TEST(SharedByFile, AReplicaReadsWhatIsItsOwn) {
+  const TestFolder folder;
+  spec::DataSource source = three_files(folder);
+  source.shard = spec::ShardBy::file;
+  source.skip = 1;
+  const TrainingData first = open_training_data(source, {0, 1, 2}, {.rows = 2});
+  EXPECT_THAT(all_labels(*first.samples), ElementsAre(11, 12, 13, 30, 31, 32));
+  EXPECT_EQ(first.shards.batches_per_epoch(), 5u);  // 0, 2 and 4 are its own
+  const TrainingData second = open_training_data(source, {1, 1, 2}, {.rows = 2});
+  EXPECT_THAT(all_labels(*second.samples), ElementsAre(20));
+  EXPECT_EQ(second.samples->label_count(), 33);  // of all files
+  EXPECT_EQ(second.shards.batches_per_epoch(), 5u);
+  const TrainingData both = open_training_data(source, {0, 2, 2}, {.rows = 2});
+  EXPECT_THAT(all_labels(*both.samples), ElementsAre(11, 12, 13, 30, 31, 32, 20));
+}
+
+TEST(SharedByFile, AnothersPixelsAreNotRead) {
+  const TestFolder folder;
+  spec::DataSource source = three_files(folder);
+  source.shard = spec::ShardBy::file;
+  folder.write("i2", images_2x3(3) + "too much");
+  EXPECT_NO_THROW(open_training_data(source, {1, 1, 2}, {.rows = 2}));
+  EXPECT_THROW(open_training_data(source, {0, 1, 2}, {.rows = 2}), Invalid);
+}
+
+TEST(SharedByFile, NeedsAFileForEachReplica) {
+  const TestFolder folder;
+  spec::DataSource source = three_files(folder);
+  source.shard = spec::ShardBy::file;
+  source.skip = 4;
+  EXPECT_NO_THROW(open_training_data(source, {1, 1, 2}, {.rows = 2}));
+  try {
+    open_training_data(source, {0, 1, 3}, {.rows = 2});
+    ADD_FAILURE() << "no error";
+  } catch (const Invalid& error) {
+    EXPECT_THAT(error.what(), HasSubstr("expected at least 3 files with samples"));
+    EXPECT_THAT(error.what(), testing::EndsWith("found 2"));
+  }
+}
+
+TEST(SeveralFiles, OfDifferentShapesAreRefusedNamingBoth) {
+  const TestFolder folder;
+  spec::DataSource source = three_files(folder);
+  source.files[2].images =
+      folder.write("odd", word(0x0803) + word(1) + word(3) + word(2) + std::string(6, ' '));
+  EXPECT_THAT(error_of(source), testing::AllOf(HasSubstr("odd: expected samples of [2, 3] as in "),
+                                               HasSubstr("i0"), HasSubstr("found [3, 2]")));
+}
+
+TEST(SeveralFiles, MustAgreeInTheirCountsByPair) {
+  const TestFolder folder;
+  spec::DataSource source = three_files(folder);
+  std::swap(source.files[1].labels, source.files[2].labels);  // as many in all
+  EXPECT_THAT(error_of(source),
+              testing::AllOf(HasSubstr("l2 has 3 labels"), HasSubstr("i1 has 1 images")));
+}
+
+TEST(SeveralFiles, MayBeTenThousand) {
+  const TestFolder folder;
+  spec::DataSource source =
+      idx(folder.write("i", images_2x3(2)), folder.write("l", labels_of({4, 2})));
+  source.files.resize(10'000, source.files.front());
+  source.skip = 1;
+  const auto dataset = open_dataset(source);
+  EXPECT_EQ(dataset->size(), 19'999u);
+  EXPECT_EQ(dataset->label(0), 2);
+  EXPECT_EQ(dataset->label(19'998), 2);
+  EXPECT_EQ(static_cast<const uint8_t*>(dataset->features(19'998))[5], 11);
+}
+
 TEST(Labels, OutOfRangeNamesSampleFileAndClasses) {
   const TestFolder folder;
   spec::DataSource source =

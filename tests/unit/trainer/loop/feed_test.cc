@@ -5,6 +5,7 @@
 
 #include <numeric>
 
+#include "tests/unit/trainer/compute/support.h"
 #include "trainer/data/memory_dataset.h"
 
 namespace muster::loop {
@@ -17,7 +18,7 @@ constexpr uint64_t kSamples = 22;
 
 data::Samples numbered() {
   data::Samples samples;
-  samples.name = "numbers";
+  samples.origins = {{0, "numbers", 0}};
   samples.count = kSamples;
   samples.shape = {1};
   samples.features = data::Storage(kSamples * sizeof(float), data::StorageKind::temporary_file);
@@ -36,11 +37,13 @@ class Fetched : public data::MemoryDataset {
   mutable std::vector<uint64_t> fetched;
 };
 
-spec::DataSource in_order(int64_t prefetch) {
-  spec::DataSource source;
-  source.shuffle = false;
-  source.prefetch = prefetch;
-  return source;
+// Whose work comes in no order that could be foreseen.
+Feed::Options out_of_turn(int64_t prefetch) {
+  return {.shuffle = false, .prefetch = prefetch, .in_turn = false};
+}
+
+data::Shards in_twos() {
+  return data::Shards::by_record(kSamples, {.rows = 2});
 }
 
 // Of one of three members, each of which takes two batches of two samples at a time.
@@ -60,7 +63,7 @@ std::vector<float> values(const compute::Batch& batch) {
 
 TEST(FeedTest, AsksForTheSamplesOfTheMembersLaterWork) {
   Fetched dataset;
-  Feed feed(dataset, in_order(3), 1, 2, 11);
+  Feed feed(dataset, in_twos(), out_of_turn(3));
   EXPECT_THAT(values(feed.batch(second_member(), 0)), ElementsAre(4, 5));
   EXPECT_THAT(dataset.fetched, ElementsAre(16, 17));
   EXPECT_THAT(values(feed.batch(second_member(), 1)), ElementsAre(6, 7));
@@ -70,7 +73,7 @@ TEST(FeedTest, AsksForTheSamplesOfTheMembersLaterWork) {
 TEST(FeedTest, AsksForNothingBeyondTheEpoch) {
   Fetched dataset;
   for (const int64_t prefetch : {0, 5, 1'000'000}) {
-    Feed feed(dataset, in_order(prefetch), 1, 2, 11);
+    Feed feed(dataset, in_twos(), out_of_turn(prefetch));
     EXPECT_THAT(values(feed.batch(second_member(), 0)), ElementsAre(4, 5));
   }
   EXPECT_THAT(dataset.fetched, IsEmpty());
@@ -78,11 +81,60 @@ TEST(FeedTest, AsksForNothingBeyondTheEpoch) {
 
 TEST(FeedTest, AsksForFourPiecesOfWorkWhereItMayChoose) {
   Fetched dataset;
-  Feed feed(dataset, in_order(0), 1, 2, 11);
+  Feed feed(dataset, in_twos(), out_of_turn(0));
   Work work;
   work.following = 1;
   EXPECT_THAT(values(feed.batch(work)), ElementsAre(0, 1));
   EXPECT_THAT(dataset.fetched, ElementsAre(8, 9));
+}
+
+// The members' parts of an epoch's steps, whether the data lie in memory, are read as they are
+// asked for or copied ahead.
+TEST(FeedTest, GivesTheSameBatchesHoweverItReadsThem) {
+  data::Samples samples = numbered();
+  samples.features = data::Storage(kSamples * sizeof(float));
+  std::iota(samples.features.floats().begin(), samples.features.floats().end(), 0.0f);
+  const data::MemoryDataset in_memory(std::move(samples)), in_a_file(numbered());
+  spec::TrainingSpec spec;
+  spec.batch_size = 2;
+  spec.gradient_accumulation = 2;
+  spec.epochs = 3;
+  const Workload workload(spec, kSamples, 3, true);
+  for (int rank = 0; rank < 3; ++rank) {
+    Feed pointers(in_memory, in_twos(), {});
+    Feed on_demand(in_a_file, in_twos(), {.in_turn = false});
+    Feed ahead(in_a_file, in_twos(), {.prefetch = 5, .accumulation = 2});
+    for (checkpoint::Position at; !workload.finished(at); workload.advance(at)) {
+      const Work work = workload.part_of(at, rank);
+      for (int i = 0; i < work.batches; ++i) {
+        const std::vector<float> expected = values(pointers.batch(work, i));
+        EXPECT_EQ(values(on_demand.batch(work, i)), expected);
+        EXPECT_EQ(values(ahead.batch(work, i)), expected);
+      }
+    }
+    EXPECT_GT(ahead.waited_seconds(), 0.0);
+  }
+}
+
+TEST(FeedTest, AllocatesNothingOnceItIsMade) {
+  data::Samples samples = numbered();
+  samples.features = data::Storage(kSamples * sizeof(float));
+  const data::MemoryDataset in_memory(std::move(samples)), in_a_file(numbered());
+  Feed pointers(in_memory, in_twos(), {});
+  Feed on_demand(in_a_file, in_twos(), {.in_turn = false});
+  Feed ahead(in_a_file, in_twos(), {});
+  Work work;
+  const auto read_epoch = [&] {
+    for (work.first_batch = 0; work.first_batch < 11; ++work.first_batch) {
+      work.following = work.first_batch + 1;
+      for (Feed* feed : {&pointers, &on_demand, &ahead}) feed->batch(work);
+    }
+    ++work.epoch;
+  };
+  read_epoch();
+  const int64_t before = compute::testing::allocations();
+  for (int i = 0; i < 5; ++i) read_epoch();
+  EXPECT_EQ(compute::testing::allocations() - before, 0);
 }
 
 }  // namespace

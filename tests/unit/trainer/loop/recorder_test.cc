@@ -54,6 +54,22 @@ void take_steps(Recorder& recorder, checkpoint::Position& position, int steps) {
   }
 }
 
+TEST(RecorderTest, ShowsHowLongTrainingHasWaitedForItsInput) {
+  metrics::Reporter reporter("", "chief", 0);
+  Recorder recorder({}, reporter, nullptr);
+  double waited = 0.25;
+  recorder.measure_input_wait([&] { return waited; });
+  checkpoint::Position position;
+  recorder.begin(position, 100, 1);
+  take_steps(recorder, position, 10);
+  EXPECT_EQ(reporter.snapshot().input_wait_seconds, 0.25);
+  waited = 1.5;
+  recorder.end(position);
+  EXPECT_EQ(reporter.snapshot().input_wait_seconds, 1.5);
+  EXPECT_THAT(reporter.metrics_text(),
+              ContainsRegex("muster_trainer_input_wait_seconds_total\\{.*\\} 1.5\n"));
+}
+
 // Async: of three steps of the group two are others'.
 TEST(RecorderTest, TheTimeLeftIsThatOfTheGroupsSteps) {
   metrics::Reporter reporter("", "chief", 0);

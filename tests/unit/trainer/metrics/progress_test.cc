@@ -18,6 +18,7 @@ TEST(Progress, HasTheApisFieldNames) {
   progress.loss = 0.25;
   progress.metrics = {{"accuracy", 0.5}};
   progress.examples_per_second = 1000.0004;
+  progress.input_wait_seconds = 1.5000004;
   progress.eta_seconds = 12.00004;
   progress.last_checkpoint_step = 5;
   progress.last_checkpoint_time = 1700000000.7;
@@ -27,7 +28,7 @@ TEST(Progress, HasTheApisFieldNames) {
       progress.json("chief", 0).dump(),
       R"({"role":"chief","index":0,"state":"training","step":7,"totalSteps":100,"epoch":1,)"
       R"("loss":"0.25","metrics":{"accuracy":0.5},"examplesPerSecond":1000.0,)"
-      R"("etaSeconds":12.0,"lastCheckpointStep":5,"lastCheckpointTime":"2023-11-14T22:13:20Z",)"
+      R"("inputWaitSeconds":1.5,"etaSeconds":12.0,"lastCheckpointStep":5,"lastCheckpointTime":"2023-11-14T22:13:20Z",)"
       R"("goodput":0.75,"generation":3})");
 }
 

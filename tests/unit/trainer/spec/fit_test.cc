@@ -136,7 +136,7 @@ TEST(Fit, FindsWhatDoesNotDependOnDataThatAreNotKnown) {
 LookUp images(uint64_t samples, std::vector<int64_t> shape, int64_t labels) {
   return [=](const std::string& part, const DataSource& source) -> std::optional<DataFacts> {
     if (part != "train") return std::nullopt;
-    EXPECT_EQ(source.images, "i");
+    EXPECT_EQ(source.files.at(0).images, "i");
     return DataFacts{samples, shape, labels, "label 9 of sample 4 of l", ""};
   };
 }

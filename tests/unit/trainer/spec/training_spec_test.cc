@@ -241,7 +241,7 @@ TEST(TrainingSpec, RefusesEachMistakeOnceAndSaysWhere) {
          "{syntheticClasses: {samples: 1, shape: [65536, 65536, 65536, 65536], classes: 2}}"}},
        "at most 16777216 features a sample"},
       {{{"data.validation", "{idx: {images: a}}"}},
-       "data.validation.idx.labels: expected a string"},
+       "data.validation.idx: expected either images and labels, or files, found images"},
       {{{"data.train.split", "{fraction: 1}"}}, "data.train.split.fraction"},
       {{{"data.trian", "{}"}}, "did you mean train?"},
       {{{"batchSize", "many"}},

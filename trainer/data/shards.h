@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace muster::data {
+
+// Of the `of` logical replicas that compute a step's batches together, those that a process
+// computes: `count` from `first` on.
+struct Replicas {
+  int first = 0;
+  int count = 1;
+  int of = 1;
+};
+
+struct BatchRule {
+  int64_t rows = 32;
+  int accumulation = 1;  // consecutive batches of one replica in a step
+  bool drop_remainder = false;
+};
+
+// What each batch of an epoch holds, from sizes alone. Batches are numbered through the logical
+// replicas, `accumulation` of each in turn. An epoch has one shard of samples for all of them (by
+// record), or one for each (by file): then it ends with the batches of the one that has most, and
+// the others' are empty meanwhile, so that each sample comes up exactly once.
+class Shards {
+ public:
+  static Shards by_record(uint64_t samples, const BatchRule& rule);
+  // Replica r has files r, r + of, r + 2 of and so on; one file for each at least.
+  static Shards by_file(const std::vector<uint64_t>& samples_of_files, const Replicas& replicas,
+                        const BatchRule& rule);
+
+  // One beyond the last that has rows; 0 where none has.
+  uint64_t batches_per_epoch() const { return batches_per_epoch_; }
+  uint64_t samples() const;  // of all shards
+
+  // A shard that this process holds.
+  struct Held {
+    size_t shard = 0;      // of all
+    uint64_t begin = 0;    // its first sample in the process's data set
+    uint64_t samples = 0;  // which each epoch has in another order
+  };
+  const std::vector<Held>& held() const { return held_; }
+
+  struct Place {
+    size_t held = 0;     // of held()
+    uint64_t begin = 0;  // position in its order
+    int64_t rows = 0;    // 0 beyond its end
+  };
+  // Throws Invalid for a batch of a shard that this process does not hold.
+  Place place(uint64_t batch) const;
+  int64_t most_rows() const { return rule_.rows; }
+
+ private:
+  Shards(std::vector<uint64_t> sizes, const Replicas& replicas, const BatchRule& rule);
+  uint64_t batches_of(uint64_t samples) const;
+
+  std::vector<uint64_t> sizes_;  // of all shards
+  BatchRule rule_;
+  std::vector<Held> held_;
+  uint64_t batches_per_epoch_ = 0;
+};
+
+}  // namespace muster::data

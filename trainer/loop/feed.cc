@@ -1,0 +1,65 @@
+#include "trainer/loop/feed.h"
+
+#include <algorithm>
+
+namespace muster::loop {
+
+namespace {
+
+constexpr uint64_t kPiecesAhead = 4;
+
+uint64_t quotient_up(uint64_t a, uint64_t b) {
+  return (a + b - 1) / b;
+}
+
+data::Cursor cursor_of(const Work& work, int i) {
+  data::Cursor cursor;
+  cursor.epoch = work.epoch;
+  cursor.first = work.first_batch;
+  cursor.count = static_cast<uint64_t>(work.batches);
+  cursor.following = std::max(work.following, work.first_batch + cursor.count);
+  cursor.taken = static_cast<uint64_t>(i);
+  return cursor;
+}
+
+}  // namespace
+
+Feed::Feed(const data::Dataset& dataset, const data::Shards& shards, const Options& options)
+    : options_(options),
+      rows_(static_cast<uint64_t>(shards.most_rows())),
+      in_memory_(dataset.in_memory()),
+      batcher_(dataset, shards, options.shuffle, options.seed),
+      buffer_(dataset, shards.most_rows()) {
+  if (in_memory_ || !options.in_turn) return;
+  const auto prefetch = static_cast<uint64_t>(options.prefetch);
+  const uint64_t ahead = prefetch == 0 ? kPiecesAhead * static_cast<uint64_t>(options.accumulation)
+                                       : quotient_up(prefetch, rows_);
+  pipeline_ = std::make_unique<data::Pipeline>(std::move(batcher_), ahead);
+}
+
+const compute::Batch& Feed::batch(const Work& work, int i) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
+  const compute::Batch& batch = next(work, i);
+  const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin);
+  waited_.store(waited_.load(kRelaxed) + took.count(), kRelaxed);
+  return batch;
+}
+
+const compute::Batch& Feed::next(const Work& work, int i) {
+  if (pipeline_) return pipeline_->take(cursor_of(work, i));
+  const uint64_t number = work.first_batch + static_cast<uint64_t>(i);
+  if (!in_memory_) {
+    const uint64_t distance = work.following - work.first_batch;
+    batcher_.will_need(work.epoch, number + pieces_ahead(work) * distance);
+  }
+  return batcher_.fill(buffer_, work.epoch, number);
+}
+
+uint64_t Feed::pieces_ahead(const Work& work) const {
+  if (options_.prefetch == 0) return kPiecesAhead;
+  return quotient_up(static_cast<uint64_t>(options_.prefetch),
+                     static_cast<uint64_t>(work.batches) * rows_);
+}
+
+}  // namespace muster::loop
