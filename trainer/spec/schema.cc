@@ -64,9 +64,10 @@ Json train_source_schema() {
       {"enum", {"record", "file"}},
       {"default", "record"},
       {"description",
-       "How the group shares the samples. record: one order of all of them, of which each member "
-       "takes batches in turn. file: each member reads whole files of its own, one file in as "
-       "many as there are members; synchronously only."}};
+       "How the group shares the samples. record: one order of all of them, of which everybody "
+       "takes "
+       "batches in turn. file: each of the n that compute a step's batches together reads files of "
+       "its own, every n-th; only synchronously and in a group that is not elastic."}};
   schema["x-kubernetes-validations"].push_back(
       {{"rule", "!has(self.shard) || self.shard == 'record' || has(self.idx)"},
        {"message", "expected record, for only idx has files"},
