@@ -145,14 +145,13 @@ const std::vector<Rule>& rules() {
        "an elastic group only with the strategy collective and spec.training",
        elastic_without_collectives,
        {"spec.elastic", "spec.strategy", "spec.training"}},
-      // dyn() lets CEL look for a field that the schema may not have.
       {"spec",
        "!has(self.elastic) || !has(self.training) || "
-       "dyn(self.training.data.train).?shard.orValue('record') != 'file'",
+       "self.training.data.train.?shard.orValue('record') != 'file'",
        "elastic",
        "training.data.train.shard record with elastic, for files are dealt out once",
        elastic_with_shards_of_files,
-       {"spec.elastic"}},
+       {"spec.elastic", "spec.training.data.train.shard"}},
       {"spec", "self.?training.?devices.orValue(1) == 1 || " PS " == 0", "training.devices",
        "1 device with parameter servers", devices_with_ps,
        all({kPsRead, {"spec.training.devices"}})},

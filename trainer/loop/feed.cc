@@ -7,6 +7,7 @@ namespace muster::loop {
 namespace {
 
 constexpr uint64_t kPiecesAhead = 4;
+constexpr uint64_t kMostAhead = 1024;  // batches copied
 
 uint64_t quotient_up(uint64_t a, uint64_t b) {
   return (a + b - 1) / b;
@@ -34,7 +35,7 @@ Feed::Feed(const data::Dataset& dataset, const data::Shards& shards, const Optio
   const auto prefetch = static_cast<uint64_t>(options.prefetch);
   const uint64_t ahead = prefetch == 0 ? kPiecesAhead * static_cast<uint64_t>(options.accumulation)
                                        : quotient_up(prefetch, rows_);
-  pipeline_ = std::make_unique<data::Pipeline>(std::move(batcher_), ahead);
+  pipeline_ = std::make_unique<data::Pipeline>(std::move(batcher_), std::min(ahead, kMostAhead));
 }
 
 const compute::Batch& Feed::batch(const Work& work, int i) {

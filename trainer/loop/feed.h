@@ -46,7 +46,7 @@ class Feed {
   const Options options_;
   const uint64_t rows_;  // of a batch
   const bool in_memory_;
-  data::Batcher batcher_;
+  data::Batcher batcher_;  // moved to the pipeline where there is one
   data::BatchBuffer buffer_;
   std::unique_ptr<data::Pipeline> pipeline_;  // null: batches from here
   std::atomic<int64_t> waited_{0};            // ns

@@ -116,6 +116,14 @@ TEST(FeedTest, GivesTheSameBatchesHoweverItReadsThem) {
   }
 }
 
+TEST(FeedTest, CopiesAtMostSoMuchAheadAsIsSensible) {
+  const data::MemoryDataset in_a_file(numbered());
+  Feed feed(in_a_file, data::Shards::by_record(kSamples, {.rows = 1}), {.prefetch = 1'048'576});
+  Work work;
+  work.following = 1;
+  EXPECT_EQ(feed.batch(work).rows, 1);
+}
+
 TEST(FeedTest, AllocatesNothingOnceItIsMade) {
   data::Samples samples = numbered();
   samples.features = data::Storage(kSamples * sizeof(float));
