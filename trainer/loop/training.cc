@@ -133,6 +133,11 @@ int Assembly::threads() const {
 
 namespace {
 
+void require_no_evaluation(const spec::TrainingSpec& spec, const std::string& where) {
+  if (!spec.evaluate_every_epochs) return;
+  throw Invalid("evaluation: expected none " + where, kBadConfig);
+}
+
 // Of one of so many devices: its share of what the replica has.
 compute::EngineOptions engine_options(const spec::TrainingSpec& spec, const ThreadChoice& threads) {
   compute::EngineOptions options;
@@ -153,6 +158,10 @@ compute::EngineOptions engine_options(const spec::TrainingSpec& spec, const Thre
 Assembly assemble(Training training, int members, bool distributed, const ThreadChoice& threads) {
   Assembly assembly;
   spec::TrainingSpec& spec = training.spec;
+  if (distributed)
+    require_no_evaluation(spec,
+                          "with parameter servers: an evaluator evaluates every checkpoint, and "
+                          "earlyStopping and bestOnly need one process or the strategy collective");
   assembly.train = open_for(training, "train", spec.model);
   assembly.workload =
       std::make_unique<Workload>(spec, assembly.train->size(), members * spec.devices, distributed);
@@ -174,6 +183,8 @@ Assembly assemble(Training training, int members, bool distributed, const Thread
 
 Assembly assemble_member(Training training, const group::Membership& membership,
                          const ThreadChoice& threads) {
+  if (membership.collective())
+    require_no_evaluation(training.spec, "by a collective, which is not available in this build");
   return assemble(std::move(training), membership.members(), membership.distributed(), threads);
 }
 

@@ -69,7 +69,9 @@ struct Assembly {
 };
 
 // `members`: how many processes compute together, each with the spec's devices; `distributed`:
-// through parameter servers.
+// through parameter servers. Throws Invalid (kBadConfig) for evaluation within a training by those,
+// where a rank 0 that comes back would learn nothing of it, and by a collective, where it is not
+// available yet.
 Assembly assemble(Training training, int members, bool distributed, const ThreadChoice& threads);
 // Of a job of several.
 Assembly assemble_member(Training training, const group::Membership& membership,

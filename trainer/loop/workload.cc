@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/error.h"
+#include "trainer/loop/stopping.h"
 
 namespace muster::loop {
 
@@ -18,7 +19,8 @@ Workload::Workload(const spec::TrainingSpec& spec, uint64_t samples, int members
       accumulation_(static_cast<uint64_t>(spec.gradient_accumulation)),
       epochs_(spec.epochs),
       steps_(spec.steps),
-      async_(spec.policy != spec::SyncPolicy::sync && distributed) {
+      async_(spec.policy != spec::SyncPolicy::sync && distributed),
+      early_stopping_(spec.early_stopping) {
   const auto batch = static_cast<uint64_t>(spec.batch_size);
   batches_per_epoch_ = spec.data.drop_remainder ? samples / batch : quotient_up(samples, batch);
   const bool nothing = batches_per_epoch_ == 0 || steps_.value_or(epochs_.value_or(0)) == 0;
@@ -42,6 +44,7 @@ uint64_t Workload::total_steps(const checkpoint::Position& position) const {
 }
 
 bool Workload::finished(const checkpoint::Position& position) const {
+  if (is_stopped(position.evaluations, early_stopping_)) return true;
   if (async_)
     return position.epoch * tickets_per_epoch() + position.next_batch >= total_tickets() &&
            position.outstanding.empty();
