@@ -82,6 +82,12 @@ std::string ps_in_collective(const Json& self) {
   return ps > 0 ? std::to_string(ps) + " ps" : "";
 }
 
+std::string evaluation_with_ps(const Json& self) {
+  if (!has(member(self, "training"), "evaluation")) return "";
+  const int64_t ps = count(replica_specs(self), "ps");
+  return ps > 0 ? std::to_string(ps) + " ps" : "";
+}
+
 std::string too_many_backup_workers(const Json& self) {
   const Json& synchronization = member(member(self, "training"), "synchronization");
   const int64_t backup = integer_or(synchronization, "backupWorkers", 0);

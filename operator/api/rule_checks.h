@@ -15,6 +15,7 @@ std::string fewer_ps_than_copies(const Json& self);
 std::string copies_with_backup_workers(const Json& self);
 std::string no_ps(const Json& self);
 std::string ps_in_collective(const Json& self);
+std::string evaluation_with_ps(const Json& self);
 std::string too_many_backup_workers(const Json& self);
 std::string nothing_to_evaluate(const Json& self);
 std::string decided_by_nobody(const Json& self);

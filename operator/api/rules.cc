@@ -102,6 +102,11 @@ const std::vector<Rule>& rules() {
       {"spec", "self.strategy != 'collective' || !has(self.training) || " PS " == 0",
        "replicaSpecs.ps", "no ps, for the strategy is collective", ps_in_collective,
        all({kPsRead, {"spec.training", "spec.strategy"}})},
+      {"spec", "!has(self.training) || !has(self.training.evaluation) || " PS " == 0",
+       "training.evaluation",
+       "no ps beside evaluation: with parameter servers replicaSpecs.evaluator evaluates every "
+       "checkpoint, and earlyStopping and bestOnly need one process or the strategy collective",
+       evaluation_with_ps, all({kPsRead, {"spec.training.evaluation"}})},
       {"spec", BACKUP_WORKERS " == 0 || " BACKUP_WORKERS " < " MEMBERS,
        "training.synchronization.backupWorkers", "fewer backup workers than members",
        too_many_backup_workers,

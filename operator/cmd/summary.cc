@@ -117,8 +117,7 @@ Json summary_of(const local::JobDirectory& directory, const api::TrainingJob& jo
                 const std::vector<ObservedReplica>& replicas, double wall_seconds) {
   const Json result = result_of(directory, job);
   const Json& step = member(result, "step");
-  const Json evaluation =
-      local::read_json_or_null(directory.evaluations() / (step.dump() + ".json"));
+  const Json evaluation = local::evaluation_of(directory, result);
   const Json& validation = member(evaluation, "validation");
   const Json& test = member(evaluation, "test");
   Json summary;

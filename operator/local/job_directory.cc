@@ -153,4 +153,11 @@ Json read_json_or_null(const fs::path& path) {
   return value.is_discarded() ? Json(nullptr) : value;
 }
 
+Json evaluation_of(const JobDirectory& directory, const Json& result) {
+  const Json& exported = member(result, "exportedStep");
+  const Json& step = exported.is_null() ? member(result, "step") : exported;
+  if (!step.is_number_integer()) return nullptr;
+  return read_json_or_null(directory.evaluations() / (step.dump() + ".json"));
+}
+
 }  // namespace muster::local

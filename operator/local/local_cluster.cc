@@ -143,10 +143,7 @@ plan::Observed LocalCluster::observe(const api::TrainingJob&) {
 
 bool LocalCluster::is_final_checkpoint_evaluated() const {
   const Json result = read_json_or_null(setting_.directory.result());
-  const Json& step = member(result, "step");
-  if (!step.is_number_integer()) return false;
-  const fs::path file = setting_.directory.evaluations() / (step.dump() + ".json");
-  return bool_or(read_json_or_null(file), "final", false);
+  return bool_or(evaluation_of(setting_.directory, result), "final", false);
 }
 
 bool LocalCluster::publish_status(const api::TrainingJob&, const api::JobStatus& status) {

@@ -9,6 +9,7 @@
 
 #include "common/document.h"
 #include "trainer/checkpoint/epoch_sums.h"
+#include "trainer/checkpoint/evaluations.h"
 #include "trainer/checkpoint/safetensors.h"
 
 namespace muster::checkpoint {
@@ -21,6 +22,7 @@ struct Position {
   uint64_t optimizer_t = 0;
   std::vector<uint64_t> outstanding;  // async: tickets not done
   EpochSums sums;                     // of what led here
+  Evaluations evaluations;            // within the training
 };
 
 // The rows of a tensor that stand in one file, where that is not the whole tensor.

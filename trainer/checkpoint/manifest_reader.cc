@@ -106,6 +106,25 @@ EpochSums parse_sums(const std::vector<Fields>& list) {
   return sums;
 }
 
+std::optional<Best> parse_best(const Fields& evaluations, const char* name) {
+  if (evaluations.any(name).is_null()) return std::nullopt;
+  const Fields fields = evaluations.fields(name);
+  Best best;
+  best.value = fields.real("value");
+  best.step = fields.number("step");
+  best.epoch = fields.number("epoch");
+  return best;
+}
+
+Evaluations parse_evaluations(const Fields& fields) {
+  Evaluations evaluations;
+  evaluations.epoch = fields.number("epoch");
+  evaluations.best = parse_best(fields, "best");
+  evaluations.without_improvement = fields.number("withoutImprovement");
+  evaluations.kept = parse_best(fields, "kept");
+  return evaluations;
+}
+
 Position parse_position(const Fields& fields) {
   Position position;
   position.step = fields.number("step");
@@ -114,6 +133,8 @@ Position parse_position(const Fields& fields) {
   position.optimizer_t = fields.number("optimizerT");
   position.outstanding = fields.numbers<uint64_t>("outstanding");
   if (fields.has("sums")) position.sums = parse_sums(fields.list("sums"));
+  if (fields.has("evaluations"))
+    position.evaluations = parse_evaluations(fields.fields("evaluations"));
   return position;
 }
 

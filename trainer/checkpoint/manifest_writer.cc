@@ -21,8 +21,30 @@ Json json_of(const EpochSums& sums) {
   return list;
 }
 
+Json json_of(const std::optional<Best>& best) {
+  if (!best) return nullptr;
+  return {{"value", best->value}, {"step", best->step}, {"epoch", best->epoch}};
+}
+
+Json json_of(const Evaluations& evaluations) {
+  return {{"epoch", evaluations.epoch},
+          {"best", json_of(evaluations.best)},
+          {"withoutImprovement", evaluations.without_improvement},
+          {"kept", json_of(evaluations.kept)}};
+}
+
+Json json_of(const Position& position) {
+  Json json = {{"step", position.step},
+               {"epoch", position.epoch},
+               {"nextBatch", position.next_batch},
+               {"optimizerT", position.optimizer_t},
+               {"outstanding", position.outstanding},
+               {"sums", json_of(position.sums)}};
+  if (position.evaluations != Evaluations{}) json["evaluations"] = json_of(position.evaluations);
+  return json;
+}
+
 Json json_of(const Manifest& manifest) {
-  const Position& position = manifest.position;
   Json files = Json::array();
   for (const FileEntry& file : manifest.files) {
     files.push_back({{"name", file.name}, {"bytes", file.bytes}, {"crc32c", file.crc32c}});
@@ -37,13 +59,7 @@ Json json_of(const Manifest& manifest) {
   return {{"version", manifest.version},
           {"jobUid", manifest.job_uid},
           {"generation", manifest.generation},
-          {"position",
-           {{"step", position.step},
-            {"epoch", position.epoch},
-            {"nextBatch", position.next_batch},
-            {"optimizerT", position.optimizer_t},
-            {"outstanding", position.outstanding},
-            {"sums", json_of(position.sums)}}},
+          {"position", json_of(manifest.position)},
           {"final", manifest.final},
           {"model", manifest.model},
           {"layoutFingerprint", manifest.layout_fingerprint},

@@ -40,6 +40,13 @@ void remove_checkpoint(const fs::path& checkpoint) {
   fs::remove_all(hidden, error);
 }
 
+std::set<uint64_t> steps_of_best(const Evaluations& evaluations) {
+  std::set<uint64_t> steps;
+  for (const auto& best : {evaluations.best, evaluations.kept})
+    if (best) steps.insert(best->step);
+  return steps;
+}
+
 struct Temporary {
   fs::path path;
   system_clock::time_point begun;
@@ -111,12 +118,16 @@ bool Store::is_damaged(const fs::path& checkpoint) const {
 
 void Store::prune() const {
   const std::string best = best_name(directory_);
+  std::set<uint64_t> evaluated;  // steps of the best by evaluations within the training
   int newer = 0;
   for (const FolderName& name : list()) {
     const fs::path checkpoint = directory_ / name.text();
-    if (is_damaged(checkpoint) || newer++ < keep_) continue;
-    const bool kept = name.text() == best || read_manifest(checkpoint).final;
-    if (!kept && !Lease::any_active(checkpoint)) remove_checkpoint(checkpoint);
+    if (is_damaged(checkpoint)) continue;
+    const Manifest manifest = read_manifest(checkpoint);
+    if (newer == 0) evaluated = steps_of_best(manifest.position.evaluations);
+    const bool is_best = evaluated.erase(name.step) > 0 || name.text() == best;
+    if (newer++ < keep_ || is_best || manifest.final) continue;
+    if (!Lease::any_active(checkpoint)) remove_checkpoint(checkpoint);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "common/json.h"
 #include "trainer/spec/training_spec.h"
 
 namespace muster::checkpoint {
@@ -11,8 +12,9 @@ namespace {
 
 using spec::TrainingSpec;
 
-constexpr const char* kFree[] = {"steps",   "epochs", "checkpoint",  "summary",
-                                 "threads", "device", "determinism", "precision"};
+constexpr const char* kFree[] = {"steps",      "epochs",       "checkpoint",  "summary",
+                                 "threads",    "device",       "determinism", "precision",
+                                 "evaluation", "earlyStopping"};
 
 bool is_below(const std::string& path, const std::string& parent) {
   return path.starts_with(parent) &&
@@ -75,6 +77,26 @@ std::optional<Position> converted(Position position, uint64_t from, uint64_t to)
   return position;
 }
 
+std::optional<spec::Metric> metric_of(const std::optional<spec::EarlyStoppingSpec>& stopping) {
+  return stopping ? std::optional(stopping->metric) : std::nullopt;
+}
+
+// Values of another metric, or on other data, are not to be compared with what follows.
+void forget_others(Evaluations& evaluations, const Json& before, const Json& after) {
+  const TrainingSpec made_with = spec::to_training_spec(before);
+  const TrainingSpec asked_for = spec::to_training_spec(after);
+  const auto validation = [](const Json& training) {
+    return member(member(training, "data"), "validation");
+  };
+  const bool others = !spec::changes(validation(before), validation(after)).empty();
+  if (others || metric_of(made_with.early_stopping) != metric_of(asked_for.early_stopping)) {
+    evaluations.best.reset();
+    evaluations.without_improvement = 0;
+  }
+  if (others || made_with.checkpoint.best_only != asked_for.checkpoint.best_only)
+    evaluations.kept.reset();
+}
+
 std::string batch_obstacle(const Position& position, uint64_t from, uint64_t to) {
   return std::to_string(position.next_batch * from) + " samples of epoch " +
          std::to_string(position.epoch) + " are done, " +
@@ -100,6 +122,7 @@ Resumption resume(const Manifest& manifest, const Json& training, bool distribut
   const uint64_t to = samples_of_unit(after, distributed);
   const auto position = converted(manifest.position, from, to);
   if (position) result.position = *position;
+  forget_others(result.position.evaluations, *made_with, training);
 
   for (const spec::Change& change : spec::changes(*made_with, training)) {
     const auto below = [&](const char* parent) { return is_below(change.path, parent); };

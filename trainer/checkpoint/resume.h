@@ -26,7 +26,9 @@ struct Resumption {
 // Obstacles are tensors of other names or shapes, an optimizer with slots that the checkpoint has
 // not, and batches of another size where what is done of the epoch is no whole number of them;
 // only the latter may be left out, where the data decide: the layout's fingerprint knows. How long
-// it trains (steps, epochs) and how it saves, shows and computes may change without a word.
+// it trains (steps, epochs, earlyStopping) and how it evaluates, saves, shows and computes may
+// change without a word; what evaluations have come to is forgotten where what follows has another
+// metric or other validation data.
 // `distributed`: through parameter servers.
 Resumption resume(const Manifest& manifest, const Json& training, bool distributed);
 

@@ -38,8 +38,19 @@ std::vector<FolderName> Store::list() const {
 }
 
 Store::Search Store::search() const {
+  return search([](const FolderName&) { return true; });
+}
+
+std::optional<Store::Found> Store::of_step(uint64_t step) const {
+  Search result = search([&](const FolderName& name) { return name.step == step; });
+  tell(result.damaged);
+  return std::move(result.newest);
+}
+
+Store::Search Store::search(const std::function<bool(const FolderName&)>& wanted) const {
   Search result;
   for (const FolderName& name : list()) {
+    if (!wanted(name)) continue;
     Found found{directory_ / name.text(), {}};
     try {
       found.manifest = read_manifest(found.directory);

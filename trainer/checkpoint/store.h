@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -29,11 +30,12 @@ class Store {
   std::filesystem::path begin(uint64_t step);
   // Checks that every file of the manifest is there with its size; index, manifest, fsync, rename
   // to its final name, CheckpointState, pruning of the oldest beyond `keep` that nobody leases (the
-  // final one and the best are kept; one that is known to be damaged is neither counted nor
-  // removed: a damaged manifest or size, or found to be damaged by a search of this store). Returns
-  // the folder. Throws WriteError, and Invalid where that step was published before in that
-  // generation or a file is not what the manifest says. A WriteError of the fsync after the rename:
-  // it is published, though perhaps not for long. What goes wrong after that is logged.
+  // final one, the one marked as the best and those that the newest's position.evaluations name are
+  // kept; one that is known to be damaged is neither counted nor removed: a damaged manifest or
+  // size, or found to be damaged by a search of this store). Returns the folder. Throws WriteError,
+  // and Invalid where that step was published before in that generation or a file is not what the
+  // manifest says. A WriteError of the fsync after the rename: it is published, though perhaps not
+  // for long. What goes wrong after that is logged.
   std::filesystem::path publish(const std::filesystem::path& temporary, const Manifest& manifest);
   void discard(const std::filesystem::path& temporary) noexcept;
   bool published(uint64_t step, uint64_t generation) const;
@@ -69,6 +71,8 @@ class Store {
   std::optional<Found> newest() const;
   // The same, for training to go on from. Throws as or_refuse() does.
   std::optional<Found> to_resume() const;
+  // The newest whole one of that step. Throws Unavailable as search() does.
+  std::optional<Found> of_step(uint64_t step) const;
   // Throws Invalid, also where the manifest is of another step or generation than the folder's
   // name.
   static Manifest read_manifest(const std::filesystem::path& directory);
@@ -92,6 +96,7 @@ class Store {
                    std::span<float> values, const std::string& prefix);
 
  private:
+  Search search(const std::function<bool(const FolderName&)>& wanted) const;
   void tell(const std::vector<Damaged>& damaged) const;
   bool is_damaged(const std::filesystem::path& checkpoint) const;
   void write_state() const;

@@ -58,9 +58,10 @@ class Optimizer {
                      std::span<const std::span<float>> slots) const = 0;
 };
 
-// Learning rate by committed step. Formulas as Keras's schedules.
+// Learning rate by committed step: of the update with so many before it. Formulas as Keras's
+// schedules.
 struct Constant {};
-struct Piecewise {  // values[i] while step < boundaries[i], values.back() after
+struct Piecewise {  // values[i] while step <= boundaries[i], values.back() after
   std::vector<uint64_t> boundaries;
   std::vector<double> values;  // one more than boundaries; replace learning_rate
 };
@@ -76,8 +77,9 @@ struct Cosine {  // lr * ((1 - alpha) * (1 + cos(pi min(step, n) / n)) / 2 + alp
 struct Schedule {
   double learning_rate = 0.001;
   std::variant<Constant, Piecewise, Exponential, Cosine> shape;
-  uint64_t warmup_steps =
-      0;  // first steps: linear from 0, lr * (step + 1) / warmup_steps; shape starts after
+  // First steps: linear, lr * (step + 1) / warmup_steps; the shape starts after. Keras has the rate
+  // of the step before, so that its first update changes nothing.
+  uint64_t warmup_steps = 0;
   double at(uint64_t step) const;
 };
 

@@ -14,7 +14,7 @@ double shaped(double rate, const Constant&, uint64_t) {
 double shaped(double rate, const Piecewise& shape, uint64_t step) {
   if (shape.values.empty()) return rate;
   size_t i = 0;
-  while (i < shape.boundaries.size() && step >= shape.boundaries[i]) ++i;
+  while (i < shape.boundaries.size() && step > shape.boundaries[i]) ++i;
   return shape.values[std::min(i, shape.values.size() - 1)];
 }
 

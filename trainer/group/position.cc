@@ -17,6 +17,35 @@ void to_messages(const checkpoint::EpochSums& sums, EpochSumsMessages& messages)
   }
 }
 
+namespace {
+
+std::optional<checkpoint::Best> best_of(bool there, const BestMessage& message) {
+  if (!there) return std::nullopt;
+  return checkpoint::Best{message.value(), message.step(), message.epoch()};
+}
+
+void fill(const checkpoint::Best& best, BestMessage& message) {
+  message.set_value(best.value);
+  message.set_step(best.step);
+  message.set_epoch(best.epoch);
+}
+
+}  // namespace
+
+checkpoint::Evaluations from_message(const EvaluationsMessage& message) {
+  return {message.epoch(), best_of(message.has_best(), message.best()),
+          message.without_improvement(), best_of(message.has_kept(), message.kept())};
+}
+
+EvaluationsMessage to_message(const checkpoint::Evaluations& evaluations) {
+  EvaluationsMessage message;
+  message.set_epoch(evaluations.epoch);
+  if (evaluations.best) fill(*evaluations.best, *message.mutable_best());
+  message.set_without_improvement(evaluations.without_improvement);
+  if (evaluations.kept) fill(*evaluations.kept, *message.mutable_kept());
+  return message;
+}
+
 checkpoint::Position from_message(const PositionMessage& message) {
   checkpoint::Position position;
   position.step = message.step();
@@ -25,6 +54,7 @@ checkpoint::Position from_message(const PositionMessage& message) {
   position.optimizer_t = message.optimizer_t();
   position.outstanding.assign(message.outstanding().begin(), message.outstanding().end());
   position.sums = from_messages(message.sums());
+  position.evaluations = from_message(message.evaluations());
   return position;
 }
 
@@ -36,6 +66,8 @@ PositionMessage to_message(const checkpoint::Position& position) {
   message.set_optimizer_t(position.optimizer_t);
   message.mutable_outstanding()->Add(position.outstanding.begin(), position.outstanding.end());
   to_messages(position.sums, *message.mutable_sums());
+  if (position.evaluations != checkpoint::Evaluations{})
+    *message.mutable_evaluations() = to_message(position.evaluations);
   return message;
 }
 

@@ -29,6 +29,9 @@ using EpochSumsMessages = google::protobuf::RepeatedPtrField<EpochSumsMessage>;
 checkpoint::EpochSums from_messages(const EpochSumsMessages& messages);
 void to_messages(const checkpoint::EpochSums& sums, EpochSumsMessages& messages);
 
+checkpoint::Evaluations from_message(const EvaluationsMessage& message);
+EvaluationsMessage to_message(const checkpoint::Evaluations& evaluations);
+
 checkpoint::Position from_message(const PositionMessage& message);
 PositionMessage to_message(const checkpoint::Position& position);
 

@@ -26,20 +26,27 @@ Checkpointer::~Checkpointer() {
   thread_.join();
 }
 
-void Checkpointer::begin(uint64_t step, Clock::time_point now) {
-  last_step_ = step;
+void Checkpointer::begin(const checkpoint::Position& position, Clock::time_point now) {
+  last_step_ = position.step;
+  last_epoch_ = position.epoch;
   last_time_ = now;
+  const std::lock_guard lock(mutex_);
+  if (owed_ && owed_->snapshot->position().step > position.step) owed_.reset();
 }
 
-bool Checkpointer::due(uint64_t step, Clock::time_point now) const {
+bool Checkpointer::due(const checkpoint::Position& position, Clock::time_point now) const {
+  const uint64_t step = position.step;
   if (step == last_step_ && !requested_.load(std::memory_order_relaxed)) return false;
   const auto& when = options_.when;
   const bool by_step =
       when.every_steps && step / *when.every_steps != last_step_ / *when.every_steps;
+  const bool by_epoch =
+      when.every_epochs && position.epoch / *when.every_epochs != last_epoch_ / *when.every_epochs;
   const bool by_time =
       when.every_seconds &&
       std::chrono::duration<double>(now - last_time_).count() >= *when.every_seconds;
-  if (!by_step && !by_time && !requested_.load(std::memory_order_relaxed)) return false;
+  if (!by_step && !by_epoch && !by_time && !requested_.load(std::memory_order_relaxed))
+    return false;
   return !busy_.load(std::memory_order_acquire);
 }
 
@@ -55,24 +62,49 @@ Checkpointer::Task Checkpointer::prepare(Synchronizer& synchronizer, const Json&
 }
 
 void Checkpointer::take(Synchronizer& synchronizer, const Json& metrics) {
-  last_step_ = synchronizer.position().step;
-  last_time_ = Clock::now();
+  begin(synchronizer.position(), Clock::now());
   requested_ = false;
   try {
-    Task task = prepare(synchronizer, metrics, false);
-    task.bytes_per_second = options_.when.bytes_per_second.value_or(0);
-    const std::lock_guard lock(mutex_);
-    task_ = std::move(task);
-    busy_ = true;
-    changed_.notify_all();
+    if (!start_owed(synchronizer.generation())) start(prepare(synchronizer, metrics, false));
   } catch (const Unavailable& error) {
     tell_failure(last_step_, error.what());
   }
 }
 
+void Checkpointer::take_best(Synchronizer& synchronizer, const Json& metrics) {
+  wait_until_idle();
+  owed_.reset();
+  begin(synchronizer.position(), Clock::now());
+  Task task = prepare(synchronizer, metrics, false);
+  task.best = true;
+  start(std::move(task));
+}
+
+void Checkpointer::start(Task task) {
+  task.bytes_per_second = options_.when.bytes_per_second.value_or(0);
+  const std::lock_guard lock(mutex_);
+  task_ = std::move(task);
+  busy_ = true;
+  changed_.notify_all();
+}
+
+// Precondition: nothing is being written.
+bool Checkpointer::start_owed(uint64_t generation) {
+  if (!owed_) return false;
+  owed_->manifest.generation = generation;
+  start(std::move(*owed_));
+  owed_.reset();
+  return true;
+}
+
 checkpoint::Store::Found Checkpointer::take_now(Synchronizer& synchronizer, const Json& metrics,
                                                 bool final) {
   wait_until_idle();
+  if (owed_) {
+    owed_->manifest.generation = synchronizer.generation();
+    save(*owed_);
+    owed_.reset();
+  }
   Task task = prepare(synchronizer, metrics, final);
   return save(task);
 }
@@ -147,6 +179,19 @@ void Checkpointer::tell_failure(uint64_t step, const std::string& why) {
   log::warning(text);
 }
 
+// False where another time it may be possible.
+bool Checkpointer::try_to_save(Task& task) {
+  try {
+    save(task);
+  } catch (const Unavailable& error) {
+    tell_failure(task.snapshot->position().step, error.what());
+    return false;
+  } catch (const Invalid& error) {
+    tell_failure(task.snapshot->position().step, error.what());
+  }
+  return true;
+}
+
 void Checkpointer::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -156,15 +201,10 @@ void Checkpointer::run() {
     task_.reset();
     saving_ = task.bytes_per_second > 0 ? task.snapshot.get() : nullptr;
     lock.unlock();
-    try {
-      save(task);
-    } catch (const Unavailable& error) {
-      tell_failure(task.snapshot->position().step, error.what());
-    } catch (const Invalid& error) {
-      tell_failure(task.snapshot->position().step, error.what());
-    }
+    const bool saved = try_to_save(task);
     lock.lock();
     saving_ = nullptr;
+    if (!saved && task.best) owed_ = std::move(task);
     busy_ = false;
     changed_.notify_all();
   }

@@ -46,10 +46,10 @@ class Checkpointer {
   Checkpointer(const Checkpointer&) = delete;
   Checkpointer& operator=(const Checkpointer&) = delete;
 
-  // Steps and time count from here.
-  void begin(uint64_t step, Clock::time_point now);
+  // Steps, epochs and time count from here.
+  void begin(const checkpoint::Position& position, Clock::time_point now);
   // True if a checkpoint should be taken at this step and none is being written.
-  bool due(uint64_t step, Clock::time_point now) const;
+  bool due(const checkpoint::Position& position, Clock::time_point now) const;
   // Waits for what is being written, from here on as fast as may be. The newest published folder's
   // name, or "".
   std::string newest();
@@ -61,6 +61,11 @@ class Checkpointer {
   // is logged, as a warning when it is the first in a row and then twice a minute: training goes
   // on, and the next one may succeed.
   void take(Synchronizer& synchronizer, const Json& metrics);
+  // The same for a state that is the best so far, after what is being written; not due again at
+  // this step. One that cannot be written is tried again instead of the next one that is taken, and
+  // before take_now(), until a better one takes its place: what names it as the best is published
+  // after it.
+  void take_best(Synchronizer& synchronizer, const Json& metrics);
   // Waits for what is being written, likewise, then takes one and waits for it too. Throws what
   // went wrong: NameTaken, and as Snapshot::write and Store::publish do.
   checkpoint::Store::Found take_now(Synchronizer& synchronizer, const Json& metrics, bool final);
@@ -70,9 +75,13 @@ class Checkpointer {
     std::unique_ptr<Snapshot> snapshot;
     checkpoint::Manifest manifest;
     double bytes_per_second = 0;  // 0: somebody waits for it
+    bool best = false;
   };
+  void start(Task task);
+  bool start_owed(uint64_t generation);
   Task prepare(Synchronizer& synchronizer, const Json& metrics, bool final) const;
   checkpoint::Store::Found save(Task& task);
+  bool try_to_save(Task& task);
   void run();
   void hurry_locked();
   void wait_until_idle();
@@ -81,6 +90,7 @@ class Checkpointer {
   checkpoint::Store& store_;
   const Options options_;
   uint64_t last_step_ = 0;
+  uint64_t last_epoch_ = 0;
   Clock::time_point last_time_;
   std::atomic<bool> requested_{false};
   // Of whoever takes or saves one; never both at once.
@@ -90,6 +100,7 @@ class Checkpointer {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<Task> task_;
+  std::optional<Task> owed_;    // the best, if it could not be written
   Snapshot* saving_ = nullptr;  // in the background
   std::atomic<bool> busy_{false};
   bool closing_ = false;

@@ -1,6 +1,7 @@
 #include "trainer/loop/collective_synchronizer.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "common/cpu_budget.h"
 #include "common/error.h"
@@ -342,6 +343,11 @@ Synchronizer::StepResult CollectiveSynchronizer::step(const Work& work, Feed&,
   result.state = stopped ? State::interrupted : State::rejoin;
   settle();
   return result;
+}
+
+// assemble_member() refuses it: the other members learn nothing of it yet.
+void CollectiveSynchronizer::evaluated(const checkpoint::Evaluations& evaluations) {
+  position_.evaluations = evaluations;
 }
 
 std::unique_ptr<Snapshot> CollectiveSynchronizer::snapshot() {

@@ -28,20 +28,27 @@ Json Evaluation::json() const {
   return json;
 }
 
-Evaluation evaluate(compute::Engine& engine, const data::Dataset& dataset, int64_t batch_size,
-                    bool classification) {
+std::optional<Evaluation> evaluate(compute::Engine& engine, const data::Dataset& dataset,
+                                   int64_t batch_size, bool classification, std::stop_token stop) {
   Evaluation evaluation;
   evaluation.classification = classification;
   data::Batcher batcher(dataset, batch_size);
   data::BatchBuffer buffer(dataset, batch_size);
-  for (uint64_t batch = 0; batch < batcher.shards().batches_per_epoch(); ++batch)
+  for (uint64_t batch = 0; batch < batcher.shards().batches_per_epoch(); ++batch) {
+    if (stop.stop_requested()) return std::nullopt;
     evaluation.sums += engine.evaluate(batcher.fill(buffer, 0, batch));
+  }
   return evaluation;
 }
 
-EvaluationData::EvaluationData(Training& training) {
+Evaluation evaluate(compute::Engine& engine, const data::Dataset& dataset, int64_t batch_size,
+                    bool classification) {
+  return *evaluate(engine, dataset, batch_size, classification, {});
+}
+
+EvaluationData::EvaluationData(Training& training, const std::vector<std::string>& names) {
   const auto add = [&](const char* name, const std::optional<spec::DataSource>& source) {
-    if (!source) return;
+    if (!source || std::ranges::find(names, name) == names.end()) return;
     Part part{name, nullptr, ""};
     try {
       compute::ModelSpec model = training.spec.model;
@@ -75,33 +82,49 @@ void EvaluationData::require_all() const {
 
 namespace {
 
-Json evaluate_part(compute::Engine& engine, const spec::TrainingSpec& spec,
-                   const EvaluationData::Part& part, uint64_t step) {
-  if (!part.dataset) return {{"error", part.problem}};
+std::optional<Evaluation> evaluate_part(compute::Engine& engine, const spec::TrainingSpec& spec,
+                                        const EvaluationData::Part& part, uint64_t step,
+                                        std::stop_token stop) {
   const bool classification = spec.model.loss == compute::Loss::softmax_cross_entropy;
-  const Evaluation result = evaluate(engine, *part.dataset, spec.batch_size, classification);
-  const Json json = result.json();
+  const auto result = evaluate(engine, *part.dataset, spec.batch_size, classification, stop);
+  if (!result) return result;
   std::string text =
-      fmt::format("{} at step {}: cost {}", part.name, step, loss_text(result.loss()));
-  if (classification) text += fmt::format(", accuracy {:.4f}", result.accuracy());
-  log::info(text, json);
-  return json;
+      fmt::format("{} at step {}: cost {}", part.name, step, loss_text(result->loss()));
+  if (classification) text += fmt::format(", accuracy {:.4f}", result->accuracy());
+  log::info(text, result->json());
+  return result;
 }
 
 }  // namespace
 
+std::optional<Evaluation> evaluate_validation(compute::Engine& engine, const Training& training,
+                                              const EvaluationData& data, uint64_t step,
+                                              std::stop_token stop) {
+  const auto part = std::ranges::find(data.parts(), "validation", &EvaluationData::Part::name);
+  return evaluate_part(engine, training.spec, *part, step, stop);
+}
+
+void write_evaluation(const std::filesystem::path& storage, const Json& evaluation) {
+  if (storage.empty()) return;
+  muster::create_directories(storage / "evaluations");
+  write_file_atomically(storage / "evaluations" / (evaluation["step"].dump() + ".json"),
+                        evaluation.dump(2) + "\n");
+}
+
 Json evaluate_step(compute::Engine& engine, const Training& training, const EvaluationData& data,
-                   const std::filesystem::path& storage, uint64_t step, bool final) {
+                   const std::filesystem::path& storage, uint64_t step, bool final,
+                   const Json& known) {
   Json json = {{"step", step}, {"final", final}};
   for (const EvaluationData::Part& part : data.parts()) {
     if (part.name == "test" && !final) continue;
-    json[part.name] = evaluate_part(engine, training.spec, part, step);
+    if (known.contains(part.name) && known["step"] == step)
+      json[part.name] = known[part.name];
+    else if (part.dataset)
+      json[part.name] = evaluate_part(engine, training.spec, part, step, {})->json();
+    else
+      json[part.name] = {{"error", part.problem}};
   }
-  if (!storage.empty() && json.size() > 2) {
-    muster::create_directories(storage / "evaluations");
-    write_file_atomically(storage / "evaluations" / (std::to_string(step) + ".json"),
-                          json.dump(2) + "\n");
-  }
+  if (json.size() > 2) write_evaluation(storage, json);
   return json;
 }
 

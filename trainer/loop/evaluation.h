@@ -2,6 +2,8 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,9 @@ struct Evaluation {
   Json json() const;  // {"loss", "accuracy"}; without accuracy for regression
 };
 
+// Nothing if `stop` was requested before all was seen.
+std::optional<Evaluation> evaluate(compute::Engine& engine, const data::Dataset& dataset,
+                                   int64_t batch_size, bool classification, std::stop_token stop);
 Evaluation evaluate(compute::Engine& engine, const data::Dataset& dataset, int64_t batch_size,
                     bool classification);
 
@@ -35,7 +40,9 @@ class EvaluationData {
 
   // What the training has no data for is left out. The first part that can be used fills in what
   // the model leaves open. Throws Unavailable where a file cannot be read at the moment.
-  explicit EvaluationData(Training& training);
+  // `names`: which of them are wanted.
+  explicit EvaluationData(Training& training,
+                          const std::vector<std::string>& names = {"validation", "test"});
   EvaluationData(EvaluationData&&) = default;
 
   const std::vector<Part>& parts() const { return parts_; }
@@ -49,10 +56,21 @@ class EvaluationData {
   std::vector<Part> parts_;
 };
 
+// Evaluates what is in the engine on the validation data, and says so in the log. Nothing if `stop`
+// was requested meanwhile. Precondition: `data` have them, and they can be used.
+std::optional<Evaluation> evaluate_validation(compute::Engine& engine, const Training& training,
+                                              const EvaluationData& data, uint64_t step,
+                                              std::stop_token stop);
+
+// Writes evaluations/<step>.json below `storage` (unless empty). Throws WriteError.
+void write_evaluation(const std::filesystem::path& storage, const Json& evaluation);
+
 // Evaluates what is in the engine: on the validation data, and with `final` on the test data too;
 // writes evaluations/<step>.json below `storage` (unless empty) and returns its content. Data that
-// cannot be used stand in it as {"error": problem}.
+// cannot be used stand in it as {"error": problem}. What `known` has of that step already, an
+// earlier result for these weights, is not evaluated again.
 Json evaluate_step(compute::Engine& engine, const Training& training, const EvaluationData& data,
-                   const std::filesystem::path& storage, uint64_t step, bool final);
+                   const std::filesystem::path& storage, uint64_t step, bool final,
+                   const Json& known = {});
 
 }  // namespace muster::loop

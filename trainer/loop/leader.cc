@@ -10,6 +10,7 @@
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/checkpoint/resume.h"
 #include "trainer/group/storage_patience.h"
+#include "trainer/loop/stopping.h"
 
 namespace muster::loop {
 
@@ -27,10 +28,22 @@ Recorder::Options recorder_options(const spec::TrainingSpec& spec) {
 
 std::optional<EvaluationData> open_evaluation(const group::Membership& membership,
                                               Training& training) {
-  if (membership.has_evaluator()) return std::nullopt;
-  EvaluationData data(training);
+  std::vector<std::string> names;
+  if (training.spec.evaluate_every_epochs || !membership.has_evaluator())
+    names.emplace_back("validation");
+  if (!membership.has_evaluator()) names.emplace_back("test");
+  if (names.empty()) return std::nullopt;
+  EvaluationData data(training, names);
   data.require_all();
   return data;
+}
+
+void require_place_for_best(const group::Membership& membership, const spec::TrainingSpec& spec) {
+  if (!spec.keeps_best() || !membership.storage.empty()) return;
+  throw Invalid(
+      std::string(spec.checkpoint.best_only ? "checkpoint.bestOnly" : "earlyStopping.restoreBest") +
+          ": expected a storage folder (--storage), where the best checkpoint is kept, found none",
+      kBadConfig);
 }
 
 std::unique_ptr<summary::EventWriter> open_events(const group::Membership& membership,
@@ -40,6 +53,11 @@ std::unique_ptr<summary::EventWriter> open_events(const group::Membership& membe
                           (membership.role_name + "-" + std::to_string(membership.index));
   group::patiently(stop, [&] { group::require_writable(folder); });
   return std::make_unique<summary::EventWriter>(folder);
+}
+
+// Below the job's folder.
+std::string path_of(const checkpoint::Store::Found& found) {
+  return (fs::path("checkpoints") / found.directory.filename()).string();
 }
 
 Checkpointer::Options checkpointer_options(const group::Membership& membership,
@@ -77,15 +95,33 @@ Leader::Leader(const group::Membership& membership, Assembly& assembly, metrics:
       data_(open_evaluation(membership, assembly.training)),
       recorder_(recorder_options(assembly.spec()), reporter, open_events(membership, stop)),
       store_(std::move(store)) {
-  if (!store_) return;
-  group::patiently(stop, [&] { group::require_writable(membership.storage / "checkpoints"); });
-  auto options = checkpointer_options(membership, assembly);
+  require_place_for_best(membership, assembly.spec());
+  if (store_) open_checkpointer(std::move(published), stop);
+  if (assembly.spec().evaluate_every_epochs)
+    validator_.emplace(assembly, *data_, membership.storage, recorder_, checkpointer_.get());
+}
+
+void Leader::open_checkpointer(std::function<void(uint64_t step)> published, std::stop_token stop) {
+  group::patiently(stop, [&] { group::require_writable(membership_.storage / "checkpoints"); });
+  auto options = checkpointer_options(membership_, assembly_);
   options.published = [this, published = std::move(published)](uint64_t step, double seconds) {
     recorder_.checkpoint_published(step, seconds);
     if (published) published(step);
   };
   options.failed = [this] { recorder_.checkpoint_failed(); };
   checkpointer_ = std::make_unique<Checkpointer>(*store_, std::move(options));
+}
+
+checkpoint::Store::Found to_export(const checkpoint::Store& store,
+                                   const checkpoint::Store::Found& final,
+                                   const spec::TrainingSpec& spec) {
+  const auto& best = final.manifest.position.evaluations.best;
+  if (!spec.early_stopping || !spec.early_stopping->restore_best || !best) return final;
+  if (best->step == final.manifest.position.step) return final;
+  if (auto found = store.of_step(best->step)) return *found;
+  log::warning("restoreBest: the best checkpoint, of step " + std::to_string(best->step) +
+               ", is not there or damaged: the last weights are taken");
+  return final;
 }
 
 checkpoint::Position Leader::resume_at(const checkpoint::Store::Found& found) const {
@@ -142,7 +178,8 @@ std::optional<checkpoint::Store::Found> Leader::save_final(Synchronizer& synchro
 Json Leader::evaluate_final(uint64_t step) {
   recorder_.set_state("evaluating");
   const Json json =
-      evaluate_step(*assembly_.engine, assembly_.training, *data_, membership_.storage, step, true);
+      evaluate_step(*assembly_.engine, assembly_.training, *data_, membership_.storage, step, true,
+                    validator_ ? validator_->newest() : Json());
   for (const char* name : {"validation", "test"})
     for (const auto& [key, value] : member(json, name).items())
       recorder_.scalar(std::string(name) + "_" + key, step, value.get<double>());
@@ -157,10 +194,24 @@ Json Leader::conclude_again(const checkpoint::Store::Found& final) {
   return conclude(final, position);
 }
 
-Json Leader::conclude(const std::optional<checkpoint::Store::Found>& final,
-                      const checkpoint::Position& position) {
-  const compute::ParameterLayout& layout = assembly_.engine->layout();
-  const auto parameters = assembly_.engine->parameters();
+// What evaluations have found to be the best, of which checkpoint; null where there were none.
+Json Leader::describe_best(const checkpoint::Position& position) const {
+  const spec::TrainingSpec& spec = assembly_.spec();
+  const checkpoint::Evaluations& evaluations = position.evaluations;
+  const bool kept = evaluations.kept && spec.checkpoint.best_only;
+  const auto& best = kept ? evaluations.kept : evaluations.best;
+  if (!best || (!kept && !spec.early_stopping)) return nullptr;
+  Json json = {
+      {"metric", spec::name_of(kept ? *spec.checkpoint.best_only : spec.early_stopping->metric)},
+      {"value", best->value},
+      {"step", best->step},
+      {"epoch", best->epoch}};
+  if (store_ && spec.keeps_best())
+    if (const auto found = store_->of_step(best->step)) json["checkpoint"] = path_of(*found);
+  return json;
+}
+
+Json Leader::describe(const checkpoint::Position& position) const {
   const auto known = [](std::optional<double> value) { return value ? Json(*value) : Json(); };
   Json result = {{"step", position.step},
                  {"epochs", position.epoch},
@@ -172,17 +223,34 @@ Json Leader::conclude(const std::optional<checkpoint::Store::Found>& final,
     result["trainAccuracy"] = known(position.sums.train_accuracy(position.epoch));
   const Json rate = result["stepsPerSecond"];
   result["secondsPerBatch"] = rate.is_number() ? Json(1.0 / rate.get<double>()) : Json();
+  if (assembly_.spec().early_stopping)
+    result["stoppedEarly"] = is_stopped(position.evaluations, assembly_.spec().early_stopping);
+  if (const Json best = describe_best(position); !best.is_null()) result["best"] = best;
+  return result;
+}
+
+Json Leader::conclude(const std::optional<checkpoint::Store::Found>& final,
+                      const checkpoint::Position& position) {
+  const compute::ParameterLayout& layout = assembly_.engine->layout();
+  const auto parameters = assembly_.engine->parameters();
+  Json result = describe(position);
+  uint64_t exported = position.step;
   if (final) {
-    checkpoint::Store::load(*final, layout, {0, layout.size()}, parameters, "");
-    result["checkpoint"] = (fs::path("checkpoints") / final->directory.filename()).string();
+    const checkpoint::Store::Found source = to_export(*store_, *final, assembly_.spec());
+    exported = source.manifest.position.step;
+    if (exported != position.step)
+      log::info("the best weights are exported, those of step " + std::to_string(exported));
+    checkpoint::Store::load(source, layout, {0, layout.size()}, parameters, "");
+    result["checkpoint"] = path_of(*final);
     result["model"] = fs::relative(checkpoint::export_model(membership_.storage, layout, parameters,
                                                             assembly_.training.json),
                                    membership_.storage)
                           .string();
   }
+  result["exportedStep"] = exported;
   result["weightsDigest"] = checkpoint::weights_digest(layout, parameters);
-  if (data_) {
-    const Json evaluation = evaluate_final(position.step);
+  if (!membership_.has_evaluator()) {
+    const Json evaluation = evaluate_final(exported);
     for (const char* name : {"validation", "test"})
       if (evaluation.contains(name)) result[name] = evaluation[name];
   }

@@ -11,11 +11,18 @@
 #include "trainer/loop/evaluation.h"
 #include "trainer/loop/recorder.h"
 #include "trainer/loop/training.h"
+#include "trainer/loop/validator.h"
 
 namespace muster::loop {
 
 // True for the final checkpoint of a training that has been done already.
 bool is_finished(const std::optional<checkpoint::Store::Found>& newest, const Workload& workload);
+
+// The checkpoint whose weights a training that has ended with `final` exports: that, or with
+// restoreBest the best one. Warns where the best is gone.
+checkpoint::Store::Found to_export(const checkpoint::Store& store,
+                                   const checkpoint::Store::Found& final,
+                                   const spec::TrainingSpec& spec);
 
 // The job's checkpoints; null without a storage folder.
 std::unique_ptr<checkpoint::Store> open_store(const group::Membership& membership,
@@ -25,11 +32,10 @@ std::unique_ptr<checkpoint::Store> open_store(const group::Membership& membershi
 // folder nothing is written.
 class Leader {
  public:
-  // Opens the data that it will evaluate, where no evaluator does, and makes the folders: what
-  // cannot be read or written is found before the first step; for a storage that is full it waits.
-  // Throws Invalid and WriteError.
-  // `store` is open_store()'s; `published` is called for each checkpoint, on the writing thread.
-  // The references must outlive it.
+  // Opens the data that it will evaluate, within the training or where no evaluator does, and makes
+  // the folders: what cannot be read or written is found before the first step; for a storage that
+  // is full it waits. Throws Invalid and WriteError. `store` is open_store()'s; `published` is
+  // called for each checkpoint, on the writing thread. The references must outlive it.
   Leader(const group::Membership& membership, Assembly& assembly, metrics::Reporter& reporter,
          std::unique_ptr<checkpoint::Store> store, std::function<void(uint64_t step)> published,
          std::stop_token stop);
@@ -41,6 +47,8 @@ class Leader {
 
   Recorder& recorder() { return recorder_; }
   Checkpointer* checkpointer() { return checkpointer_.get(); }
+  // Null where nothing is evaluated within the training.
+  Validator* validator() { return validator_ ? &*validator_ : nullptr; }
   const checkpoint::Store* store() const { return store_.get(); }
 
   // Saves what there is, before leaving. An error is logged.
@@ -48,8 +56,8 @@ class Leader {
   // The final checkpoint. Throws as Checkpointer::take_now does. Nothing without storage.
   std::optional<checkpoint::Store::Found> save_final(Synchronizer& synchronizer);
   // Export, evaluation where nobody else does it, result.json; returns that. The engine's
-  // parameters become the final checkpoint's, where there is one; `position` is where training has
-  // ended, that checkpoint's likewise.
+  // parameters become the final checkpoint's, where there is one, or with restoreBest those of the
+  // best; `position` is where training has ended, that checkpoint's likewise.
   Json conclude(const std::optional<checkpoint::Store::Found>& final,
                 const checkpoint::Position& position);
   // The same of a training that was finished before: its final checkpoint says the rest.
@@ -57,14 +65,18 @@ class Leader {
 
  private:
   Json evaluate_final(uint64_t step);
+  void open_checkpointer(std::function<void(uint64_t step)> published, std::stop_token stop);
+  Json describe(const checkpoint::Position& position) const;
+  Json describe_best(const checkpoint::Position& position) const;
   void check_layout(const checkpoint::Store::Found& found) const;
   void check_determinism(const checkpoint::Store::Found& found) const;
   const group::Membership& membership_;
   Assembly& assembly_;
-  std::optional<EvaluationData> data_;  // none where an evaluator evaluates
+  std::optional<EvaluationData> data_;  // none where only an evaluator evaluates
   Recorder recorder_;
   std::unique_ptr<checkpoint::Store> store_;
   std::unique_ptr<Checkpointer> checkpointer_;
+  std::optional<Validator> validator_;
 };
 
 }  // namespace muster::loop

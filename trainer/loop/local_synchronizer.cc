@@ -19,8 +19,7 @@ LocalSynchronizer::LocalSynchronizer(Assembly& assembly, const checkpoint::Store
   const auto& names = assembly.optimizer->slot_names();
   slots_.assign(names.size(), compute::Floats(layout.size(), 0.0f));
   slot_views_.assign(slots_.begin(), slots_.end());
-  const spec::CheckpointSpec& when = assembly.spec().checkpoint;
-  if (when.every_steps || when.every_seconds)
+  if (assembly.spec().saves_on_the_way())
     assembly_.copies.assign(1 + names.size(), compute::Floats(layout.size()));
   if (!from) {
     ps::fill_initial_parameters(assembly.spec(), layout, assembly.engine->parameters());

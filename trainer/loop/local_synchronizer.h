@@ -23,6 +23,9 @@ class LocalSynchronizer : public Synchronizer {
   StepResult step(const Work& work, Feed& feed, std::stop_token stop) override;
   const checkpoint::Position& position() const override { return position_; }
   uint64_t generation() const override { return generation_; }
+  void evaluated(const checkpoint::Evaluations& evaluations) override {
+    position_.evaluations = evaluations;
+  }
   std::unique_ptr<Snapshot> snapshot() override;
 
  private:

@@ -1,6 +1,7 @@
 #include "trainer/loop/ps_synchronizer.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <thread>
 
 #include "common/cpu_budget.h"
@@ -202,6 +203,12 @@ void PsSynchronizer::go_on(const ps::Exchange::Result& result) {
   ticket_ = result.ticket;
   finished_ = result.finished;
   if (finished_) position_.epoch = assembly_.workload->whole_epochs();
+}
+
+// assemble() refuses it: the shards, from which a rank 0 that comes back learns where training
+// stands, know nothing of evaluations.
+void PsSynchronizer::evaluated(const checkpoint::Evaluations&) {
+  throw std::logic_error("evaluation within the training, with parameter servers");
 }
 
 std::optional<Work> PsSynchronizer::next() {

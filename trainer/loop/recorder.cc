@@ -214,6 +214,22 @@ void Recorder::end_epoch(const checkpoint::Position& position, Clock::time_point
   logged_.reset(now);
 }
 
+void Recorder::validated(const checkpoint::Position& position, const Json& validation,
+                         Clock::duration took) {
+  for (Window* window : {&all_, &recent_, &logged_, &points_}) window->begun += took;
+  begun_ += took;
+  last_ += took;
+  progress_.step = position.step;
+  progress_.epoch = position.epoch;
+  for (const auto& [name, value] : validation.items()) {
+    scalar("validation_" + name, position.step, value.get<double>());
+    progress_.metrics[name == "loss" ? "validationLoss" : "validationAccuracy"] =
+        value.get<double>();
+  }
+  flush();
+  publish();
+}
+
 void Recorder::end(const checkpoint::Position& position) {
   if (recent_.steps > 0) report(position, std::max(last_, recent_.begun + milliseconds(1)));
   if (logged_.steps > 0) log_line(position, std::max(last_, logged_.begun + milliseconds(1)));

@@ -51,6 +51,10 @@ class Recorder {
   // After each committed step; `position` is after it, `sums` are the group's.
   void step(const checkpoint::Position& position, const compute::LossSums& sums,
             Clock::time_point now);
+  // Of an evaluation between two steps, at `position`, that came to `validation` ({"loss",
+  // "accuracy"}): the time that it took counts as none of the training's.
+  void validated(const checkpoint::Position& position, const Json& validation,
+                 Clock::duration took);
   // Says what is left to say and stops the time.
   void end(const checkpoint::Position& position);
 

@@ -33,7 +33,7 @@ std::optional<Ended> train_alone(const group::Membership& membership, Assembly& 
   }
   LocalSynchronizer synchronizer(assembly, from ? &*from : nullptr, generation);
   const Ending ending = train(synchronizer, *assembly.workload, *assembly.feed, leader.recorder(),
-                              leader.checkpointer(), stop);
+                              leader.checkpointer(), leader.validator(), stop);
   if (ending == Ending::interrupted) {
     leader.save(synchronizer);
     return std::nullopt;

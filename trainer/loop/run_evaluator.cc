@@ -11,6 +11,7 @@
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/group/backoff.h"
 #include "trainer/loop/evaluation.h"
+#include "trainer/loop/leader.h"
 #include "trainer/loop/patient_reader.h"
 #include "trainer/loop/roles.h"
 #include "trainer/metrics/progress.h"
@@ -77,8 +78,15 @@ class EvaluatorLoop {
 
   // True if that was the final one of this training.
   bool evaluate_one(const checkpoint::Store::Found& found) {
+    const bool final = found.manifest.final && found.manifest.training == training_.json;
+    if (!evaluate(final ? to_export(store_, found, training_.spec) : found, final)) return false;
+    last_ = found.directory;
+    return final;
+  }
+
+  // False where it was pruned meanwhile: there is a newer one.
+  bool evaluate(const checkpoint::Store::Found& found, bool final) {
     const auto& manifest = found.manifest;
-    const bool final = manifest.final && manifest.training == training_.json;
     const uint64_t step = manifest.position.step;
     const auto& layout = engine_->layout();
     if (manifest.layout_fingerprint != layout.fingerprint())
@@ -86,16 +94,15 @@ class EvaluatorLoop {
                     manifest.model + "\"");
     {
       const auto lease = store_.lease(found, membership_.role_name);
-      if (!lease) return false;  // there is a newer one
+      if (!lease) return false;
       checkpoint::Store::load(found, layout, {0, layout.size()}, engine_->parameters(), "");
     }
     set_state("evaluating", step);
     const Json json = evaluate_step(*engine_, training_, data_, membership_.storage, step, final);
     publish(json, step);
     keep_best(found, json);
-    last_ = found.directory;
     set_state(final ? "done" : "waiting", step);
-    return final;
+    return true;
   }
 
   void publish(const Json& json, uint64_t step) {

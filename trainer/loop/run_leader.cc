@@ -54,8 +54,9 @@ int lead(LedGroup& group, Assembly& assembly, std::stop_token stop) {
   group::StoragePatience patience;
   group::Backoff backoff;
   for (;;) {
-    const Ending ending = train(group.synchronizer(), *assembly.workload, *assembly.feed,
-                                group.leader().recorder(), group.leader().checkpointer(), stop);
+    const Ending ending =
+        train(group.synchronizer(), *assembly.workload, *assembly.feed, group.leader().recorder(),
+              group.leader().checkpointer(), group.leader().validator(), stop);
     if (ending == Ending::interrupted) return leave(group);
     try {
       const auto final = group.leader().save_final(group.synchronizer());

@@ -54,6 +54,10 @@ class Synchronizer {
   // counts as of its epoch; a snapshot knows better.
   virtual const checkpoint::Position& position() const = 0;
   virtual uint64_t generation() const = 0;
+  // Of rank 0 only, between two steps: what an evaluation has come to is a part of the position
+  // from here on. Where the workload is finished by it, next() gives nothing any more, here and at
+  // every other member.
+  virtual void evaluated(const checkpoint::Evaluations& evaluations) = 0;
   // Of rank 0 only; takes the place of the one before, which must have been written. Throws
   // Unavailable.
   virtual std::unique_ptr<Snapshot> snapshot() = 0;

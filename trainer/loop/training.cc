@@ -157,6 +157,11 @@ int Assembly::threads() const {
 
 namespace {
 
+void require_no_evaluation(const spec::TrainingSpec& spec, const std::string& where) {
+  if (!spec.evaluate_every_epochs) return;
+  throw Invalid("evaluation: expected none " + where, kBadConfig);
+}
+
 // Of one of so many devices: its share of what the replica has.
 compute::EngineOptions engine_options(const spec::TrainingSpec& spec, const ThreadChoice& threads) {
   compute::EngineOptions options;
@@ -178,6 +183,10 @@ Assembly assemble(Training training, int members, bool distributed, const Thread
                   int rank) {
   Assembly assembly;
   spec::TrainingSpec& spec = training.spec;
+  if (distributed)
+    require_no_evaluation(spec,
+                          "with parameter servers: an evaluator evaluates every checkpoint, and "
+                          "earlyStopping and bestOnly need one process or the strategy collective");
   const int replicas = members * spec.devices;
   data::TrainingData data =
       open_to_train(training, {rank * spec.devices, spec.devices, replicas}, spec.model);

@@ -73,7 +73,8 @@ struct Assembly {
 };
 
 // `members`: how many processes compute together, each with the spec's devices, and which of them
-// this is by `rank`; `distributed`: through parameter servers.
+// this is by `rank`; `distributed`: through parameter servers. Throws Invalid (kBadConfig) for
+// evaluation within a training by those, where a rank 0 that comes back would learn nothing of it.
 Assembly assemble(Training training, int members, bool distributed, const ThreadChoice& threads,
                   int rank = 0);
 // Of a job of several.

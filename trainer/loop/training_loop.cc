@@ -28,20 +28,26 @@ namespace {
 }  // namespace
 
 Ending train(Synchronizer& synchronizer, const Workload& workload, Feed& feed, Recorder& recorder,
-             Checkpointer* checkpointer, std::stop_token stop) {
+             Checkpointer* checkpointer, Validator* validator, std::stop_token stop) {
   const auto begin = [&] {
     if (!synchronizer.start(stop)) return false;
     const auto& position = synchronizer.position();
     recorder.begin(position, workload.total_steps(position), synchronizer.generation());
-    if (checkpointer) checkpointer->begin(position.step, Recorder::Clock::now());
+    if (checkpointer) checkpointer->begin(position, Recorder::Clock::now());
     return true;
   };
   recorder.measure_input_wait([&feed] { return feed.waited_seconds(); });
   if (!begin()) return Ending::interrupted;
   auto now = Recorder::Clock::now();
-  while (const auto work = synchronizer.next()) {
+  for (;;) {
+    if (validator && validator->due(synchronizer.position())) {
+      if (!validator->run(synchronizer, stop)) return Ending::interrupted;
+      now = Recorder::Clock::now();
+    }
+    const auto work = synchronizer.next();
+    if (!work) break;
     if (stop.stop_requested()) return Ending::interrupted;
-    if (checkpointer && checkpointer->due(synchronizer.position().step, now))
+    if (checkpointer && checkpointer->due(synchronizer.position(), now))
       checkpointer->take(synchronizer, recorder.state(synchronizer.position()));
     const auto result = synchronizer.step(*work, feed, stop);
     if (result.state == Synchronizer::State::interrupted) return Ending::interrupted;

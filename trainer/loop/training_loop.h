@@ -5,16 +5,18 @@
 #include "trainer/loop/checkpointer.h"
 #include "trainer/loop/recorder.h"
 #include "trainer/loop/synchronizer.h"
+#include "trainer/loop/validator.h"
 
 namespace muster::loop {
 
 enum class Ending { finished, interrupted };
 
 // Trains until there is no more to do or `stop` is requested, whoever synchronizes. Nothing here
-// allocates, locks or waits in a step. `checkpointer` may be null (not rank 0).
+// allocates, locks or waits in a step. `checkpointer` and `validator` may be null (not rank 0, or
+// nothing is saved or evaluated within the training).
 // Throws Invalid (kDiverged) naming the step at which the loss is not finite, and what start() and
 // step() throw.
 Ending train(Synchronizer& synchronizer, const Workload& workload, Feed& feed, Recorder& recorder,
-             Checkpointer* checkpointer, std::stop_token stop);
+             Checkpointer* checkpointer, Validator* validator, std::stop_token stop);
 
 }  // namespace muster::loop

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/error.h"
+#include "trainer/loop/stopping.h"
 
 namespace muster::loop {
 
@@ -27,7 +28,8 @@ Workload::Workload(const spec::TrainingSpec& spec, const data::Shards& shards, i
       accumulation_(static_cast<uint64_t>(spec.gradient_accumulation)),
       epochs_(spec.epochs),
       steps_(spec.steps),
-      async_(spec.policy != spec::SyncPolicy::sync && distributed) {
+      async_(spec.policy != spec::SyncPolicy::sync && distributed),
+      early_stopping_(spec.early_stopping) {
   const bool nothing = batches_per_epoch_ == 0 || steps_.value_or(epochs_.value_or(0)) == 0;
   if (nothing)
     throw Invalid("training: expected at least one step, found none: " + std::to_string(samples_) +
@@ -49,6 +51,7 @@ uint64_t Workload::total_steps(const checkpoint::Position& position) const {
 }
 
 bool Workload::finished(const checkpoint::Position& position) const {
+  if (is_stopped(position.evaluations, early_stopping_)) return true;
   if (async_)
     return position.epoch * tickets_per_epoch() + position.next_batch >= total_tickets() &&
            position.outstanding.empty();

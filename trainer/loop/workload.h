@@ -39,9 +39,11 @@ class Workload {
   uint64_t samples() const { return samples_; }
   uint64_t batches_per_epoch() const { return batches_per_epoch_; }
   uint64_t steps_per_epoch() const;
-  // Of the whole training: those that are left from `position`, and those it has.
+  // Of the whole training: those that are left from `position`, and those it has; at most, where
+  // early stopping may end it.
   uint64_t total_steps(const checkpoint::Position& position) const;
 
+  // By its length, or by what evaluations have come to (early stopping).
   bool finished(const checkpoint::Position& position) const;
   // The same place as a position that says so by our sizes: one at or beyond the end of its epoch
   // (of data that were more then, or with a remainder) is the next one's beginning.
@@ -63,6 +65,7 @@ class Workload {
   std::optional<uint64_t> epochs_;
   std::optional<uint64_t> steps_;
   bool async_;
+  std::optional<spec::EarlyStoppingSpec> early_stopping_;
 };
 
 }  // namespace muster::loop

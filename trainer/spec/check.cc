@@ -57,6 +57,7 @@ class Checker {
     check_schedule();
     check_synchronization();
     check_shard();
+    check_evaluation();
     check_not_yet();
   }
 
@@ -222,6 +223,28 @@ class Checker {
     } else if (is_sound("synchronization.policy") && policy != "sync") {
       report(relative, "record for the policy " + policy, describe("file"));
     }
+  }
+
+  void check_evaluation() {
+    const Json& checkpoint = member(training_, "checkpoint");
+    const bool evaluated = given(training_, "evaluation") || !is_sound("evaluation");
+    const Json& validation = member(member(training_, "data"), "validation");
+    if (given(training_, "evaluation") && validation.is_null() && is_sound("data.validation"))
+      report("evaluation", "data.validation beside evaluation", "none");
+    if (given(training_, "earlyStopping") && !evaluated)
+      report("earlyStopping", "evaluation beside earlyStopping", "none");
+    if (given(checkpoint, "bestOnly") && !evaluated)
+      report("checkpoint.bestOnly", "evaluation beside bestOnly", "none");
+    check_metric(member(training_, "earlyStopping"), "earlyStopping.metric");
+    check_metric(member(checkpoint, "bestOnly"), "checkpoint.bestOnly.metric");
+  }
+
+  void check_metric(const Json& value, const std::string& relative) {
+    const std::optional<compute::Loss> loss = this->loss();
+    if (!loss || *loss == compute::Loss::softmax_cross_entropy || !is_sound(relative)) return;
+    if (string_or(value, "metric", "") != "validationAccuracy") return;
+    report(relative, "validationLoss, for the model's loss is meanSquaredError",
+           describe(member(value, "metric")));
   }
 
   void check_not_yet() {

@@ -119,12 +119,33 @@ compute::Schedule to_schedule(const Json& training) {
   return schedule;
 }
 
+Metric to_metric(const Json& value) {
+  return string_or(value, "metric", "validationLoss") == "validationAccuracy"
+             ? Metric::validation_accuracy
+             : Metric::validation_loss;
+}
+
+std::optional<EarlyStoppingSpec> to_early_stopping(const Json& value) {
+  if (!value.is_object()) return std::nullopt;
+  EarlyStoppingSpec stopping;
+  stopping.metric = to_metric(value);
+  stopping.patience = static_cast<uint64_t>(integer_or(value, "patience", 0));
+  stopping.min_delta = number_or(value, "minDelta", 0);
+  stopping.restore_best = bool_or(value, "restoreBest", false);
+  return stopping;
+}
+
 CheckpointSpec to_checkpoint(const Json& value) {
   CheckpointSpec checkpoint;
   const double seconds = number_or(value, "everySeconds", 0);
   if (seconds > 0) checkpoint.every_seconds = seconds;
   checkpoint.every_steps = optional_count(value, "everySteps");
+  checkpoint.every_epochs = optional_count(value, "everyEpochs");
   checkpoint.keep = static_cast<int>(integer_or(value, "keep", 5));
+  if (const Json& best = member(value, "bestOnly"); best.is_object()) {
+    checkpoint.best_only = to_metric(best);
+    checkpoint.keep = 1;
+  }
   const Json& speed = member(value, "megabytesPerSecond");
   if (speed.is_number()) checkpoint.bytes_per_second = 1e6 * speed.get<double>();
   return checkpoint;
@@ -167,6 +188,10 @@ DataSource below(const std::filesystem::path& folder, DataSource source) {
 
 std::string file_field(const DataSource& source, size_t file, const char* field) {
   return source.listed ? "files[" + std::to_string(file) + "]." + field : field;
+}
+
+const char* name_of(Metric metric) {
+  return metric == Metric::validation_loss ? "validationLoss" : "validationAccuracy";
 }
 
 compute::ModelSpec to_model(const Json& value) {
@@ -229,6 +254,9 @@ TrainingSpec to_training_spec(const Json& training) {
   spec.schedule = to_schedule(training);
   read_synchronization(member(training, "synchronization"), spec);
   spec.checkpoint = to_checkpoint(member(training, "checkpoint"));
+  if (const Json& evaluation = member(training, "evaluation"); evaluation.is_object())
+    spec.evaluate_every_epochs = static_cast<uint64_t>(integer_or(evaluation, "everyEpochs", 1));
+  spec.early_stopping = to_early_stopping(member(training, "earlyStopping"));
   spec.summary_every_steps =
       static_cast<uint64_t>(integer_or(member(training, "summary"), "everySteps", 100));
   spec.precision = string_or(training, "precision", "float32");

@@ -64,10 +64,23 @@ struct DataSpec {
   bool drop_remainder = false;
 };
 
+// What evaluations within the training are compared by.
+enum class Metric { validation_loss, validation_accuracy };
+const char* name_of(Metric metric);  // as in the manifest
+
+struct EarlyStoppingSpec {
+  Metric metric = Metric::validation_loss;
+  uint64_t patience = 0;
+  double min_delta = 0;
+  bool restore_best = false;
+};
+
 struct CheckpointSpec {
   std::optional<double> every_seconds;
   std::optional<uint64_t> every_steps;
-  int keep = 5;
+  std::optional<uint64_t> every_epochs;
+  int keep = 5;                            // 1 with best_only
+  std::optional<Metric> best_only;         // by which the best one is known
   std::optional<double> bytes_per_second;  // at most, of each replica
 };
 
@@ -86,6 +99,8 @@ struct TrainingSpec {
   int max_staleness = 4;
   WireType wire = WireType::float32;
   CheckpointSpec checkpoint;
+  std::optional<uint64_t> evaluate_every_epochs;  // within the training
+  std::optional<EarlyStoppingSpec> early_stopping;
   uint64_t summary_every_steps = 100;
   std::string precision = "float32";
   std::string device = "auto";
@@ -93,6 +108,16 @@ struct TrainingSpec {
   int threads = 0;  // 0: by the CPU budget and the shape
   uint64_t seed = 1;
   bool strict_determinism = false;
+
+  // Whether there are checkpoints before the final one that nobody has asked for.
+  bool saves_on_the_way() const {
+    return checkpoint.every_steps || checkpoint.every_seconds || checkpoint.every_epochs ||
+           keeps_best();
+  }
+  // Whether a checkpoint that evaluation finds to be the best is kept as such.
+  bool keeps_best() const {
+    return checkpoint.best_only || (early_stopping && early_stopping->restore_best);
+  }
 };
 
 // The source with its relative paths below `folder`.

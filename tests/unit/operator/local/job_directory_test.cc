@@ -11,6 +11,19 @@
 namespace muster::local {
 namespace {
 
+TEST(EvaluationOf, is_that_of_the_exported_weights) {
+  const test::TemporaryFolder folder;
+  const JobDirectory directory(folder.path());
+  std::filesystem::create_directory(directory.evaluations());
+  for (const int step : {10, 20})
+    std::ofstream(directory.evaluations() / (std::to_string(step) + ".json"))
+        << Json{{"step", step}};
+  EXPECT_EQ(evaluation_of(directory, {{"step", 20}, {"exportedStep", 10}})["step"], 10);
+  EXPECT_EQ(evaluation_of(directory, {{"step", 20}})["step"], 20);
+  EXPECT_TRUE(evaluation_of(directory, {{"step", 30}}).is_null());
+  EXPECT_TRUE(evaluation_of(directory, nullptr).is_null());
+}
+
 TEST(ToYaml, is_read_back_as_the_same_value) {
   const Json values[] = {
       nullptr,

@@ -85,7 +85,8 @@ inline Manifest test_manifest(uint64_t step, uint64_t generation) {
                        .next_batch = 3,
                        .optimizer_t = step,
                        .outstanding = {8, 9},
-                       .sums = {}};
+                       .sums = {},
+                       .evaluations = {}};
   manifest.model = "mnist-mlp";
   manifest.layout_fingerprint = "layout";
   manifest.fingerprint = "release/avx2/float32/2";

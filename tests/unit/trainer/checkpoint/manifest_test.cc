@@ -20,6 +20,7 @@ Manifest full_manifest() {
   manifest.final = true;
   manifest.position.sums.add(0, {10.5, 60, 64});
   manifest.position.sums.add(1, {1.25, 3, 32});
+  manifest.position.evaluations = {3, Best{0.1, 120, 2}, 1, Best{1e-300, 60, 1}};
   manifest.shard_steps = {99, 100};
   manifest.files = {{"model-00000-of-00001.safetensors", 80, 0xdeadbeef}};
   manifest.slices = {{"model-00000-of-00001.safetensors", "a/kernel", {4, 2}, 1}};
@@ -35,6 +36,7 @@ TEST(Manifest, ReadsBackWhatItWrote) {
   EXPECT_EQ(after.position.sums.of(0).rows, 64);
   EXPECT_EQ(after.position.sums.of(1).loss, 1.25);
   EXPECT_EQ(after.position.sums.of(1).correct, 3);
+  EXPECT_EQ(after.position.evaluations, before.position.evaluations);
   EXPECT_TRUE(after.final);
   EXPECT_EQ(after.files, before.files);
   EXPECT_THAT(after.slices.at(0).shape, ElementsAre(4, 2));

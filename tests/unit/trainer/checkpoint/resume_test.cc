@@ -122,6 +122,36 @@ TEST(ResumePosition, OfTicketsCountsWhatOneHolds) {
   EXPECT_THAT(obstacles(resume(manifest, after, true)), ElementsAre("gradientAccumulation"));
 }
 
+// Both by the loss at first.
+TEST(ResumePosition, ForgetsWhatEvaluationsFoundByAnotherMetricOrOnOtherData) {
+  const std::string validation = "{syntheticClasses: {samples: 100, shape: [8], classes: 4}}";
+  Document document;
+  document.value() = training("data.validation", validation);
+  document.set("evaluation", "{}");
+  document.set("earlyStopping", "{patience: 2}");
+  document.set("checkpoint.bestOnly", "{}");
+  ASSERT_TRUE(apply_schema(spec::training_schema(), document).empty());
+  Manifest manifest = checkpoint_of(document.value());
+  const Evaluations all = {1, Best{0.5, 50, 1}, 1, Best{0.5, 50, 1}};
+  manifest.position.evaluations = all;
+  const auto after = [&](const char* path, const char* value) {
+    Document changed;
+    changed.value() = document.value();
+    changed.set(path, value);
+    const Resumption found = resume(manifest, changed.value(), false);
+    EXPECT_THAT(found.obstacles, IsEmpty());
+    EXPECT_EQ(found.changed.empty(), std::string(path).find("data.") != 0);
+    return found.position.evaluations;
+  };
+  const Evaluations no_best = {1, {}, 0, Best{0.5, 50, 1}};
+  EXPECT_EQ(after("earlyStopping.patience", "5"), all);
+  EXPECT_EQ(after("earlyStopping.metric", "validationAccuracy"), no_best);
+  EXPECT_EQ(after("earlyStopping", "null"), no_best);
+  EXPECT_EQ(after("checkpoint.bestOnly.metric", "validationAccuracy"),
+            (Evaluations{1, Best{0.5, 50, 1}, 1, {}}));
+  EXPECT_EQ(after("data.validation.syntheticClasses.samples", "200"), (Evaluations{1, {}, 0, {}}));
+}
+
 TEST(ResumePosition, OfATrainingThatIsNotOursIsLeftAlone) {
   Manifest manifest = checkpoint_of({{"batchSize", 64}, {"fieldOfTheFuture", 1}});
   const Resumption found = resume(manifest, training(), false);

@@ -244,6 +244,32 @@ TEST_F(StoreTest, KeepsTheBestUntilAnotherIs) {
   EXPECT_THAT(names(store), ElementsAre("ckpt-400-g1", "ckpt-300-g1"));
 }
 
+TEST_F(StoreTest, KeepsWhatTheNewestNamesAsTheBestByEvaluations) {
+  Store store(directory_, 1);
+  const auto publish_after = [&](uint64_t step, uint64_t best, uint64_t kept) {
+    Manifest manifest = test_manifest(step, 1);
+    manifest.position.evaluations = {1, Best{0.5, best, 1}, 0, Best{0.25, kept, 1}};
+    publish(store, manifest, layout_, test_values(layout_, 1.0f));
+  };
+  publish_after(100, 100, 100);
+  publish_after(200, 100, 200);
+  publish_after(300, 100, 200);
+  EXPECT_THAT(names(store), ElementsAre("ckpt-300-g1", "ckpt-200-g1", "ckpt-100-g1"));
+  publish_after(400, 400, 200);
+  EXPECT_THAT(names(store), ElementsAre("ckpt-400-g1", "ckpt-200-g1"));
+}
+
+TEST_F(StoreTest, FindsTheNewestWholeOneOfAStep) {
+  Store store(directory_, 9);
+  publish_step(store, 100, 1);
+  publish_step(store, 100, 2);
+  publish_step(store, 200, 2);
+  EXPECT_EQ(store.of_step(100)->directory, directory_ / "ckpt-100-g2");
+  fs::resize_file(directory_ / "ckpt-100-g2" / "manifest.json", 100);
+  EXPECT_EQ(store.of_step(100)->directory, directory_ / "ckpt-100-g1");
+  EXPECT_FALSE(store.of_step(150));
+}
+
 TEST_F(StoreTest, LeavesWhatAReaderLeases) {
   Store store(directory_, 1);
   publish_step(store, 100);

@@ -191,7 +191,8 @@ TEST(Schedule, FollowsItsFormula) {
   const std::vector<Rate> rates = {
       {"constant", {0.1, Constant{}, 0}, 1000, 0.1},
       {"piecewise before", piecewise, 9, 0.1},
-      {"piecewise at", piecewise, 10, 0.01},
+      {"piecewise at", piecewise, 10, 0.1},
+      {"piecewise next", piecewise, 11, 0.01},
       {"piecewise after", piecewise, 99, 0.001},
       {"exponential", smooth, 5, 0.1 * std::sqrt(0.5)},
       {"staircase", stairs, 19, 0.05},

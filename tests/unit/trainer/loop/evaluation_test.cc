@@ -120,6 +120,26 @@ TEST(EvaluatorTest, TakesValidationDataThatLackAClass) {
   EXPECT_THAT(error_of([&] { evaluate_checkpoint(folder / "job", "validation"); }).second, 0);
 }
 
+// The validation data are of other classes: the more it learns, the worse.
+TEST(EvaluatorTest, EndsWithTheBestWeightsWhereThoseAreExported) {
+  const fs::path folder = fresh_folder("evaluator-best");
+  const std::string others = "{syntheticClasses: {samples: 100, shape: [8], classes: 4, seed: 7}}";
+  const fs::path training =
+      with_data(folder, "validation", others,
+                "epochs: 60\nevaluation: {}\nearlyStopping: {patience: 2, restoreBest: true}\n"
+                "checkpoint: {bestOnly: {}}\n");
+  const Json result = train_as_chief(folder, training);
+  ASSERT_NE(result["exportedStep"], result["step"]);
+  EXPECT_FALSE(result.contains("test"));
+  EXPECT_EQ(evaluate_as_evaluator(folder, training), kSuccess);
+  const auto evaluation = [&](const Json& step) {
+    return Document::load(folder / "job" / "evaluations" / (step.dump() + ".json")).value();
+  };
+  EXPECT_TRUE(evaluation(result["exportedStep"])["final"].get<bool>());
+  EXPECT_TRUE(evaluation(result["exportedStep"]).contains("test"));
+  EXPECT_FALSE(evaluation(result["step"])["final"].get<bool>());
+}
+
 class OnCheckpointTest : public testing::Test {
  protected:
   OnCheckpointTest() {

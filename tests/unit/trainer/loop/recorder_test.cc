@@ -151,6 +151,27 @@ TEST(RecorderTest, TellsTheEpochThatEndedWhileNobodyWasThere) {
   EXPECT_EQ(reporter.snapshot().loss, 1.0);
 }
 
+TEST(RecorderTest, AnEvaluationIsNoTimeOfTheTraining) {
+  metrics::Reporter reporter("", "chief", 0);
+  Recorder recorder({}, reporter, nullptr);
+  checkpoint::Position position;
+  recorder.begin(position, 2, 1);
+  auto now = Recorder::Clock::now();
+  ++position.step;
+  recorder.step(position, {5.0, 0, 10}, now += kStep);
+  const double before = recorder.train_seconds();
+  recorder.validated(position, {{"loss", 0.5}, {"accuracy", 0.75}}, std::chrono::seconds(60));
+  EXPECT_NEAR(recorder.train_seconds(), before, 1e-6);
+  const auto metrics = reporter.snapshot().metrics;
+  EXPECT_EQ(metrics.at("validationLoss"), 0.5);
+  EXPECT_EQ(metrics.at("validationAccuracy"), 0.75);
+  ++position.step;
+  recorder.step(position, {5.0, 0, 10}, now += std::chrono::seconds(60) + kStep);
+  recorder.end(position);
+  EXPECT_NEAR(recorder.train_seconds() - before, 0.1, 1e-6);
+  EXPECT_THAT(reporter.metrics_text(), ContainsRegex("step_seconds_bucket\\{.*le=\"0.3\"\\} 2\n"));
+}
+
 // At the speed that is set it would take weeks.
 TEST(CheckpointerTest, WhatSomebodyWaitsForIsNotWrittenSlowly) {
   const auto folder = fresh_folder("hurried");

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <functional>
 
 #include "common/error.h"
@@ -167,6 +169,57 @@ TEST(TrainingSpec, ReadsWhatIsWritten) {
   EXPECT_TRUE(spec.data.drop_remainder);
   EXPECT_TRUE(spec.strict_determinism);
   EXPECT_EQ(spec.initialize_from, "old");
+}
+
+TEST(TrainingSpec, ReadsWhatIsEvaluatedWithinTheTraining) {
+  const TrainingSpec none = spec_with({});
+  EXPECT_FALSE(none.evaluate_every_epochs);
+  EXPECT_FALSE(none.early_stopping);
+  EXPECT_FALSE(none.keeps_best());
+  const std::string validation = "{idx: {images: i, labels: l}}";
+  const TrainingSpec spec = spec_with({
+      {"data.validation", validation},
+      {"evaluation", "{everyEpochs: 2}"},
+      {"earlyStopping",
+       "{metric: validationAccuracy, patience: 3, minDelta: 0.5, restoreBest: true}"},
+      {"checkpoint", "{everyEpochs: 4, keep: 9, bestOnly: {}}"},
+  });
+  EXPECT_EQ(spec.evaluate_every_epochs, 2u);
+  EXPECT_EQ(spec.early_stopping->metric, Metric::validation_accuracy);
+  EXPECT_EQ(spec.early_stopping->patience, 3u);
+  EXPECT_EQ(spec.early_stopping->min_delta, 0.5);
+  EXPECT_TRUE(spec.early_stopping->restore_best);
+  EXPECT_EQ(spec.checkpoint.every_epochs, 4u);
+  EXPECT_EQ(spec.checkpoint.best_only, Metric::validation_loss);
+  EXPECT_EQ(spec.checkpoint.keep, 1);
+  const TrainingSpec least = spec_with(
+      {{"data.validation", validation}, {"evaluation", "{}"}, {"earlyStopping", "{patience: 1}"}});
+  EXPECT_EQ(least.evaluate_every_epochs, 1u);
+  EXPECT_EQ(least.early_stopping->metric, Metric::validation_loss);
+  EXPECT_EQ(least.early_stopping->min_delta, 0);
+  EXPECT_FALSE(least.early_stopping->restore_best);
+}
+
+// tests/fixtures/keras/README.md says what the file means.
+TEST(LearningRate, OfEachScheduleIsWhatKerasHas) {
+  const auto file =
+      std::filesystem::path(MUSTER_SOURCE_DIR) / "tests/fixtures/keras/schedules.json";
+  const Json fixture = Json::parse(std::ifstream(file));
+  ASSERT_EQ(fixture["cases"].size(), 6u);
+  for (const Json& one : fixture["cases"]) {
+    std::vector<std::pair<std::string, std::string>> sets;
+    for (const auto& [field, value] : one["training"].items())
+      sets.emplace_back(field, value.dump());
+    const compute::Schedule schedule = spec_with(sets).schedule;
+    for (size_t i = 0; i < one["steps"].size(); ++i) {
+      const uint64_t step = one["steps"][i];
+      const double expected = one["rates"][i];
+      const bool warming = step <= schedule.warmup_steps && schedule.warmup_steps > 0;
+      if (warming && step == 0) continue;
+      EXPECT_NEAR(schedule.at(warming ? step - 1 : step), expected, 3e-7 * expected + 1e-9)
+          << one["name"] << " at step " << step;
+    }
+  }
 }
 
 TEST(TrainingSpec, HasNoCheckpointsByTimeEveryZeroSeconds) {

@@ -1,0 +1,118 @@
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include <cmath>
+
+#include "common/exit_code.h"
+#include "common/file.h"
+#include "tests/integration/trainer/job.h"
+#include "trainer/checkpoint/store.h"
+
+namespace muster::integration {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+constexpr int kSteps = 5000;  // an epoch
+
+// The classes overlap, and there is little to learn after the first epochs.
+std::string training() {
+  std::string text = small_training(
+      "optimizer: {learningRate: 0.001}\n"
+      "evaluation: {}\n"
+      "earlyStopping: {patience: 4, restoreBest: true}\n"
+      "checkpoint: {everySteps: 500, bestOnly: {}}\n",
+      40);
+  text.replace(text.find("batchSize: 16"), 13, "batchSize: 4");
+  for (size_t at = 0; (at = text.find("[64]", at)) != std::string::npos;)
+    text.replace(at, 4, "[2]");
+  return text;
+}
+
+// A process by itself on that training, in a folder of its own.
+class Alone {
+ public:
+  explicit Alone(const std::string& name) : folder_(scratch() / name) {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    write_file_atomically(folder_ / "training.yaml", training());
+  }
+  Process start() const {
+    return {{MUSTER_TRAINER, "--standalone", (folder_ / "training.yaml").string(), "--storage",
+             (folder_ / "job").string()},
+            {{"MUSTER_THREADS", "1"}},
+            folder_ / "log",
+            {}};
+  }
+  Json result() const { return Json::parse(read_file(folder_ / "job" / "result.json")); }
+  bool has_evaluated(int epoch) const {
+    return fs::exists(folder_ / "job" / "evaluations" / (std::to_string(kSteps * epoch) + ".json"));
+  }
+  std::string log() const { return read_file(folder_ / "log"); }
+  checkpoint::Store store() const { return {folder_ / "job" / "checkpoints", 1}; }
+
+ private:
+  fs::path folder_;
+};
+
+// makeOrRestore: whoever starts goes on from the newest checkpoint, if there is one.
+TEST(EarlyStoppingTest, KilledAndStartedAgainItEndsWhereItWouldHaveWithTheSameBits) {
+  Alone undisturbed("undisturbed");
+  ASSERT_EQ(undisturbed.start().wait(), kSuccess) << undisturbed.log();
+  const Json expected = undisturbed.result();
+  ASSERT_TRUE(expected["stoppedEarly"]);
+  ASSERT_GT(expected["best"]["epoch"], 2);
+
+  Alone killed("killed");
+  const int epochs = expected["epochs"];
+  int kills = 0;
+  for (int epoch = 1; epoch < epochs; ++epoch) {
+    Process process = killed.start();
+    ASSERT_TRUE(eventually([&] { return killed.has_evaluated(epoch) || !process.running(); }));
+    process.signal(SIGKILL);
+    if (process.wait() == 128 + SIGKILL) ++kills;
+  }
+  EXPECT_GE(kills, epochs / 2);
+  ASSERT_EQ(killed.start().wait(), kSuccess) << killed.log();
+  const Json found = killed.result();
+  for (const char* field : {"step", "epochs", "exportedStep", "weightsDigest", "stoppedEarly"})
+    EXPECT_EQ(found[field], expected[field]) << field;
+  for (const char* field : {"metric", "value", "step", "epoch"})
+    EXPECT_EQ(found["best"][field], expected["best"][field]) << field;
+  EXPECT_EQ(found["validation"], expected["validation"]);
+  EXPECT_EQ(found["test"], expected["test"]);
+  EXPECT_THAT(killed.log(), HasSubstr("going on from ckpt-"));
+  EXPECT_THAT(killed.log(), HasSubstr("early stopping after epoch " + std::to_string(epochs)));
+}
+
+TEST(EarlyStoppingTest, OfAllCheckpointsTheBestAndTheFinalOneAreLeft) {
+  Alone alone("best-only");
+  ASSERT_EQ(alone.start().wait(), kSuccess) << alone.log();
+  const Json result = alone.result();
+  std::vector<uint64_t> steps;
+  for (const auto& name : alone.store().list()) steps.push_back(name.step);
+  EXPECT_THAT(steps, testing::ElementsAre(result["step"], result["best"]["step"]));
+  double least = INFINITY;
+  uint64_t best = 0;
+  for (int epoch = 1; epoch <= result["epochs"]; ++epoch) {
+    ASSERT_TRUE(alone.has_evaluated(epoch));
+    const Json evaluation = Json::parse(read_file(scratch() / "best-only" / "job" / "evaluations" /
+                                                  (std::to_string(kSteps * epoch) + ".json")));
+    const double loss = evaluation["validation"]["loss"];
+    if (loss < least) best = evaluation["step"];
+    least = std::min(least, loss);
+  }
+  EXPECT_EQ(result["best"]["step"], best);
+  EXPECT_EQ(result["best"]["value"], least);
+}
+
+TEST(EarlyStoppingTest, IsRefusedByNameWithParameterServers) {
+  Job job("with-ps", training(), 1, 1);
+  Process& chief = job.start("chief", 0);
+  EXPECT_EQ(chief.wait(), kBadConfig);
+  EXPECT_THAT(job.log("chief", 0), HasSubstr("evaluation: expected none with parameter servers"));
+}
+
+}  // namespace
+}  // namespace muster::integration

@@ -1,0 +1,89 @@
+#include "trainer/loop/stopping.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "common/file.h"
+
+namespace muster::loop {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr int64_t kRows = 1 << 20;
+
+spec::TrainingSpec rule_of(spec::Metric metric, uint64_t patience, double min_delta) {
+  spec::TrainingSpec spec;
+  spec.early_stopping = {metric, patience, min_delta, true};
+  spec.checkpoint.best_only = metric;
+  return spec;
+}
+
+Evaluation evaluation_of(double value) {
+  Evaluation evaluation;
+  evaluation.sums = {value * kRows, std::isfinite(value) ? std::llround(value * kRows) : 0, kRows};
+  return evaluation;
+}
+
+struct Course {
+  checkpoint::Position position;
+  std::vector<uint64_t> saved;
+};
+
+// An epoch of ten steps before each value, until early stopping ends it.
+Course follow(const spec::TrainingSpec& spec, const std::vector<double>& values) {
+  Course course;
+  checkpoint::Position& position = course.position;
+  for (const double value : values) {
+    ++position.epoch;
+    position.step += 10;
+    position.evaluations = after(position, evaluation_of(value), spec);
+    const auto& kept = position.evaluations.kept;
+    if (kept && kept->epoch == position.epoch) course.saved.push_back(position.epoch);
+    if (is_stopped(position.evaluations, spec.early_stopping)) break;
+  }
+  return course;
+}
+
+TEST(StoppingTest, EndsAndChoosesAsKerasDoes) {
+  const auto file =
+      std::filesystem::path(MUSTER_SOURCE_DIR) / "tests/fixtures/keras/early-stopping.json";
+  const Json fixture = Json::parse(read_file(file));
+  int stopped = 0;
+  for (const Json& one : fixture["cases"]) {
+    const auto metric = one["metric"] == "validationLoss" ? spec::Metric::validation_loss
+                                                          : spec::Metric::validation_accuracy;
+    const auto spec = rule_of(metric, one["patience"], one["minDelta"]);
+    const Course course = follow(spec, one["values"].get<std::vector<double>>());
+    const auto& evaluations = course.position.evaluations;
+    EXPECT_EQ(course.position.epoch, one["epochs"]) << one;
+    EXPECT_EQ(is_stopped(evaluations, spec.early_stopping), one["stopped"]) << one;
+    EXPECT_EQ(evaluations.best->epoch, one["restored"]) << one;
+    EXPECT_EQ(evaluations.best->step, 10 * evaluations.best->epoch);
+    EXPECT_EQ(course.saved, one["saved"].get<std::vector<uint64_t>>()) << one;
+    stopped += one["stopped"] ? 1 : 0;
+  }
+  EXPECT_GT(stopped, 10);
+}
+
+TEST(StoppingTest, AValueThatIsNotFiniteIsNoImprovement) {
+  const auto spec = rule_of(spec::Metric::validation_loss, 3, 0);
+  const Course none = follow(spec, {kNan, kInfinity, kNan, 0.1});
+  EXPECT_EQ(none.position.epoch, 3u);
+  EXPECT_FALSE(none.position.evaluations.best);
+  EXPECT_FALSE(none.position.evaluations.kept);
+  const Course late = follow(spec, {kNan, kInfinity, 0.5, kNan, 0.4});
+  EXPECT_EQ(late.position.evaluations.best->value, 0.4);
+  EXPECT_EQ(late.position.evaluations.without_improvement, 0u);
+}
+
+TEST(StoppingTest, WithoutARuleNothingEndsItAndNothingIsRemembered) {
+  const Course course = follow({}, {1.0, 2.0, 3.0, 4.0});
+  EXPECT_EQ(course.position.evaluations, (checkpoint::Evaluations{4, {}, 0, {}}));
+}
+
+}  // namespace
+}  // namespace muster::loop
