@@ -6,6 +6,7 @@
 #include <span>
 #include <stop_token>
 
+#include "trainer/collective/contribution.h"
 #include "trainer/compute/loss_sums.h"
 #include "trainer/compute/optimizer.h"
 #include "trainer/compute/tree_sum.h"
@@ -31,10 +32,12 @@ class Session {
   struct StepResult {
     Outcome outcome = Outcome::ok;
     compute::LossSums sums;  // of the whole group
+    Note note;               // of the first member; of a step that was not made it means nothing
   };
   struct Settled {
     uint64_t step = 0;
-    compute::LossSums sums;  // of the step that led there
+    compute::LossSums sums;  // of the step that led there, and the note
+    Note note;
   };
   static constexpr std::chrono::milliseconds kGlance{20};
 
@@ -46,10 +49,12 @@ class Session {
   virtual std::span<const compute::Subtree> nodes() const = 0;
   virtual std::span<float> gradients(size_t node) = 0;
 
-  // Contributes what was written, `sums` being those of each replica; comes back with the
-  // parameters after `step`, which must be where the session stands.
-  virtual StepResult step(uint64_t step, std::span<const compute::LossSums> sums,
+  // Contributes what was written; comes back with the parameters after `step`, which must be where
+  // the session stands.
+  virtual StepResult step(uint64_t step, const Contribution& contribution,
                           const Arguments& arguments, const Watch& watch) = 0;
+  // That the member computed for the last step that was made.
+  virtual double seconds(int member) const = 0;
 
   // Takes no further part: nothing that this process or a lost one does changes the state any more.
   // What it comes to. Idempotent.

@@ -24,11 +24,13 @@ Session::Outcome SharedSession::wait(const Watch& watch, Ready ready) const {
   }
 }
 
-Session::StepResult SharedSession::step(uint64_t step, std::span<const compute::LossSums> sums,
+Session::StepResult SharedSession::step(uint64_t step, const Contribution& contribution,
                                         const Arguments& arguments, const Watch& watch) {
   const compute::Subtree replicas = state_->shape().replicas_of(member_);
   for (int i = 0; i < replicas.size(); ++i)
-    state_->set_sums(replicas.begin + i, sums[static_cast<size_t>(i)]);
+    state_->set_sums(replicas.begin + i, contribution.sums[static_cast<size_t>(i)]);
+  state_->set_seconds(member_, contribution.seconds);
+  if (member_ == 0) state_->set_note(contribution.note);
   StepResult result;
   if (!state_->contribute(step)) {
     result.outcome = Outcome::over;
@@ -37,6 +39,7 @@ Session::StepResult SharedSession::step(uint64_t step, std::span<const compute::
   result.outcome = wait(watch, [&] { return state_->all_contributed(step); });
   if (result.outcome != Outcome::ok) return result;
   result.sums = state_->sums();
+  result.note = state_->note();
   if (!update_.run(step, member_, arguments(result.sums))) {
     result.outcome = Outcome::over;
     return result;
@@ -47,8 +50,10 @@ Session::StepResult SharedSession::step(uint64_t step, std::span<const compute::
 
 Session::Settled SharedSession::settle() {
   state_->fence();
-  Settled settled{state_->settled_step(), {}};
-  if (state_->must_complete()) settled.sums = state_->sums();
+  Settled settled{state_->settled_step(), {}, {}};
+  if (!state_->must_complete()) return settled;
+  settled.sums = state_->sums();
+  settled.note = state_->note();
   return settled;
 }
 

@@ -18,8 +18,9 @@ class SharedSession : public Session {
   std::span<float> parameters() override { return state_->parameters(); }
   std::span<const compute::Subtree> nodes() const override { return nodes_; }
   std::span<float> gradients(size_t node) override { return state_->sum(first_sum_ + node); }
-  StepResult step(uint64_t step, std::span<const compute::LossSums> sums,
-                  const Arguments& arguments, const Watch& watch) override;
+  StepResult step(uint64_t step, const Contribution& contribution, const Arguments& arguments,
+                  const Watch& watch) override;
+  double seconds(int member) const override { return state_->seconds(member); }
   Settled settle() override;
   void copy(std::span<float> parameters, std::span<const std::span<float>> slots,
             const Arguments& arguments) override;

@@ -86,10 +86,12 @@ struct SharedState::Header {
   uint32_t slots, members, replicas, spins;
   alignas(128) uint64_t word;
   alignas(128) Doorbell bell;
+  Note note;
 };
 
 struct SharedState::Seat {
   alignas(128) uint64_t word;
+  alignas(128) double seconds;
 };
 
 SharedState::Places::Places(const Shape& shape) {
@@ -190,6 +192,22 @@ float* SharedState::undo(int member, size_t parity) const {
 
 void SharedState::set_sums(int replica, const compute::LossSums& sums) const {
   reinterpret_cast<Sums*>(base_ + places_.sums)[replica] = {sums.loss, sums.correct, sums.rows};
+}
+
+void SharedState::set_seconds(int member, double seconds) const {
+  seat(member).seconds = seconds;
+}
+
+double SharedState::seconds(int member) const {
+  return seat(member).seconds;
+}
+
+void SharedState::set_note(const Note& note) const {
+  header().note = note;
+}
+
+Note SharedState::note() const {
+  return header().note;
 }
 
 compute::LossSums SharedState::sums() const {

@@ -9,6 +9,7 @@
 
 #include "common/descriptor.h"
 #include "common/doorbell.h"
+#include "trainer/collective/contribution.h"
 #include "trainer/collective/group_shape.h"
 #include "trainer/compute/loss_sums.h"
 #include "trainer/compute/parameter_layout.h"
@@ -64,6 +65,10 @@ class SharedState {
   std::span<float> sum(size_t index) const;
   // Of a logical replica: what its rows came to.
   void set_sums(int replica, const compute::LossSums& sums) const;
+  void set_seconds(int member, double seconds) const;
+  double seconds(int member) const;
+  void set_note(const Note& note) const;
+  Note note() const;
   // Of all, in their order; no rows for what nobody can have come to.
   compute::LossSums sums() const;
 

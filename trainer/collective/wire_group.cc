@@ -119,9 +119,10 @@ void WireGroup::send_to_all(Connections::Frame frame, std::span<const iovec> par
     if (other != member_) connections_.send(other, frame, parts);
 }
 
-void WireGroup::contribute(uint64_t step, std::span<const compute::LossSums> sums) {
+void WireGroup::contribute(uint64_t step, const Contribution& contribution) {
   std::vector<std::byte>& header = peers_[static_cast<size_t>(member_)].header;
-  const Header begin{step};
+  const std::span<const compute::LossSums> sums = contribution.sums;
+  const Header begin{step, contribution.seconds, contribution.note};
   std::memcpy(header.data(), &begin, sizeof begin);
   for (size_t i = 0; i < sums.size(); ++i) {
     const ReplicaSums one{sums[i].loss, sums[i].correct, sums[i].rows};
@@ -140,12 +141,25 @@ void WireGroup::contribute(uint64_t step, std::span<const compute::LossSums> sum
     }
 }
 
+WireGroup::Header WireGroup::header_of(int member) const {
+  Header header;
+  std::memcpy(&header, peers_[static_cast<size_t>(member)].header.data(), sizeof header);
+  return header;
+}
+
+double WireGroup::seconds(int member) const {
+  return header_of(member).seconds;
+}
+
+Note WireGroup::note() const {
+  return header_of(0).note;
+}
+
 compute::LossSums WireGroup::read_headers(uint64_t step) {
   compute::LossSums all;
   for (int member = 0; member < shape_.members; ++member) {
     const std::vector<std::byte>& bytes = peers_[static_cast<size_t>(member)].header;
-    Header header;
-    std::memcpy(&header, bytes.data(), sizeof header);
+    const Header header = header_of(member);
     if (header.step != step)
       throw Broken("member " + std::to_string(member) + ": expected it at step " +
                    std::to_string(step) + ", found it at " + std::to_string(header.step));
@@ -190,9 +204,9 @@ void WireGroup::wait(const Session::Watch& watch, size_t Peer::*count, size_t ex
       [&] { return watch.stop.stop_requested() || watch.over(); });
 }
 
-compute::LossSums WireGroup::all_reduce(uint64_t step, std::span<const compute::LossSums> sums,
+compute::LossSums WireGroup::all_reduce(uint64_t step, const Contribution& contribution,
                                         const Session::Watch& watch) {
-  contribute(step, sums);
+  contribute(step, contribution);
   wait(watch, &Peer::headers, 1);
   const compute::LossSums all = read_headers(step);
   for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) {

@@ -39,10 +39,13 @@ class WireGroup {
   // The member's own nodes' sums, to be written before all_reduce().
   std::span<float> own(size_t node) { return own_[node]; }
   std::span<const float> sum() const { return sum_; }
-  // sum() becomes that of all; `sums`, of each replica of ours, become those of all in their order.
-  // Throws Broken also where a member is at another step.
-  compute::LossSums all_reduce(uint64_t step, std::span<const compute::LossSums> sums,
+  // sum() becomes that of all; returns what all replicas' rows came to. Throws Broken also where a
+  // member is at another step.
+  compute::LossSums all_reduce(uint64_t step, const Contribution& contribution,
                                const Session::Watch& watch);
+  // Of the last call: what the member said of its time, and the first member's note.
+  double seconds(int member) const;
+  Note note() const;
   // What `source` has in the buffers goes to the members of `targets`. All call it with buffers of
   // the same sizes.
   void broadcast(int source, const std::vector<bool>& targets,
@@ -51,6 +54,8 @@ class WireGroup {
  private:
   struct Header {
     uint64_t step;
+    double seconds;
+    Note note;
     // ReplicaSums of the sender's replicas follow.
   };
   struct Peer {
@@ -64,7 +69,8 @@ class WireGroup {
   std::span<const iovec> destination(int peer, Connections::Frame frame);
   void received(int peer, Connections::Frame frame);
   void send_to_all(Connections::Frame frame, std::span<const iovec> parts);
-  void contribute(uint64_t step, std::span<const compute::LossSums> sums);
+  void contribute(uint64_t step, const Contribution& contribution);
+  Header header_of(int member) const;
   compute::LossSums read_headers(uint64_t step);
   void add_up(size_t bucket);
   void wait(const Session::Watch& watch, size_t Peer::*count, size_t expected);

@@ -15,11 +15,12 @@ WireSession::WireSession(std::unique_ptr<WireGroup> group, const GroupShape& sha
       step_(step),
       optimizer_(optimizer) {}
 
-Session::StepResult WireSession::step(uint64_t step, std::span<const compute::LossSums> sums,
+Session::StepResult WireSession::step(uint64_t step, const Contribution& contribution,
                                       const Arguments& arguments, const Watch& watch) {
   StepResult result;
   try {
-    result.sums = group_->all_reduce(step, sums, watch);
+    result.sums = group_->all_reduce(step, contribution, watch);
+    result.note = group_->note();
   } catch (const WireGroup::Broken& error) {
     const bool stopped = watch.stop.stop_requested();
     if (!stopped && !watch.over()) log::info(error.what());

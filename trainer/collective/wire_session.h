@@ -21,9 +21,10 @@ class WireSession : public Session {
   std::span<float> parameters() override { return state_[0]; }
   std::span<const compute::Subtree> nodes() const override { return nodes_; }
   std::span<float> gradients(size_t node) override { return group_->own(node); }
-  StepResult step(uint64_t step, std::span<const compute::LossSums> sums,
-                  const Arguments& arguments, const Watch& watch) override;
-  Settled settle() override { return {step_, {}}; }
+  StepResult step(uint64_t step, const Contribution& contribution, const Arguments& arguments,
+                  const Watch& watch) override;
+  double seconds(int member) const override { return group_->seconds(member); }
+  Settled settle() override { return {step_, {}, {}}; }
   void copy(std::span<float> parameters, std::span<const std::span<float>> slots,
             const Arguments& arguments) override;
 

@@ -23,7 +23,9 @@ class CollectiveGroup : public LedGroup {
         coordinator_(server_, *leader_.store(), setup(membership, assembly)),
         attendance_(server_.local_channel(), "ourselves", hello_,
                     [this](PeerMessage& message) { report_.fill(message); }),
-        synchronizer_(assembly, attendance_, report_, synchronizer_setup(membership)) {}
+        synchronizer_(assembly, attendance_, report_, synchronizer_setup(membership)) {
+    leader_.recorder().also_report([this] { return synchronizer_.metrics(); });
+  }
 
   group::RendezvousServer& server() override { return server_; }
   Leader& leader() override { return leader_; }

@@ -17,6 +17,7 @@
 namespace muster::loop {
 
 using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
 
 namespace {
 
@@ -55,6 +56,10 @@ std::string to_text(const collective::SharedState::Offer& offer) {
   message.set_fd(offer.fd);
   message.set_nonce(offer.nonce);
   return message.SerializeAsString();
+}
+
+collective::Note note_of(const checkpoint::Evaluations& evaluations) {
+  return collective::Note::from(group::to_message(evaluations).SerializeAsString());
 }
 
 }  // namespace
@@ -141,7 +146,10 @@ bool CollectiveSynchronizer::start(std::stop_token stop) {
 void CollectiveSynchronizer::settle() {
   if (!session_ || settled_) return;
   const collective::Session::Settled settled = session_->settle();
-  if (settled.step == position_.step + 1) take(settled.sums.rows > 0 ? settled.sums : last_sums_);
+  if (settled.step == position_.step + 1) {
+    const bool known = settled.sums.rows > 0;  // else we had them before we left
+    take(known ? settled.sums : last_sums_, known ? settled.note : last_note_);
+  }
   settled_ = true;
   report_.change([&](MemberState& state) {
     state.set_generation(generation_);
@@ -151,9 +159,15 @@ void CollectiveSynchronizer::settle() {
   attendance_.report_now();
 }
 
-// A step is made.
-void CollectiveSynchronizer::take(const compute::LossSums& sums) {
+// A step is made. What rank 0 has evaluated before it is known from there on.
+void CollectiveSynchronizer::take(const compute::LossSums& sums, const collective::Note& note) {
   position_.sums.add(position_.epoch, sums);
+  if (note.size > 0 && note != note_) {
+    EvaluationsMessage evaluations;
+    if (evaluations.ParseFromString(note.text()))
+      position_.evaluations = group::from_message(evaluations);
+    note_ = note;
+  }
   assembly_.workload->advance(position_);
 }
 
@@ -248,12 +262,12 @@ void CollectiveSynchronizer::join_memory(const CollectivePlan& plan, int place) 
 
 void CollectiveSynchronizer::join_wire(const CollectivePlan& plan, int place,
                                        std::stop_token stop) {
-  const auto until = std::chrono::steady_clock::now() + kConnect;
+  const auto until = Clock::now() + kConnect;
   const collective::Session::Watch watch{stop, [&] {
                                            const GroupView view = attendance_.view();
                                            return view.phase() != GroupView::RUNNING ||
                                                   view.generation() != plan.generation() ||
-                                                  std::chrono::steady_clock::now() > until;
+                                                  Clock::now() > until;
                                          }};
   std::vector<std::string> endpoints;
   std::vector<bool> targets;
@@ -296,6 +310,10 @@ bool CollectiveSynchronizer::enter(const CollectivePlan& plan, int place, std::s
   settled_ = false;
   position_ = group::from_message(plan.position());
   assembly_.workload->resize(static_cast<int>(plan.replicas()));
+  note_ = note_of(position_.evaluations);
+  std::vector<int> ranks;
+  for (const MemberPlace& member : plan.members()) ranks.push_back(static_cast<int>(member.rank()));
+  paces_ = Paces(ranks);
   report_.change([&](MemberState& state) {
     state.set_generation(generation_);
     state.set_settled(false);
@@ -310,12 +328,12 @@ std::optional<Work> CollectiveSynchronizer::next() {
   return assembly_.workload->part_of(position_, nodes.empty() ? 0 : nodes.front().begin);
 }
 
-Synchronizer::StepResult CollectiveSynchronizer::step(const Work& work, Feed&,
-                                                      std::stop_token stop) {
+Synchronizer::StepResult CollectiveSynchronizer::step(const Work&, Feed&, std::stop_token stop) {
   if (!is_current()) {
     settle();
     return {State::rejoin, {}};
   }
+  const auto begun = Clock::now();
   const Workload& workload = *assembly_.workload;
   const auto nodes = session_->nodes();
   sums_.resize(nodes.empty() ? 0 : static_cast<size_t>(nodes.back().end - nodes.front().begin));
@@ -330,13 +348,17 @@ Synchronizer::StepResult CollectiveSynchronizer::step(const Work& work, Feed&,
   const auto update = [this](const compute::LossSums& all) {
     return arguments(position_.step, position_.optimizer_t + 1, all);
   };
+  collective::Contribution contribution(sums_);
+  contribution.seconds = std::chrono::duration<double>(Clock::now() - begun).count();
+  contribution.note = note_;
   const auto made =
-      session_->step(position_.step, sums_, update, {stop, [this] { return is_over(); }});
+      session_->step(position_.step, contribution, update, {stop, [this] { return is_over(); }});
   StepResult result;
   result.sums = last_sums_ = made.sums;
+  last_note_ = made.note;
   if (made.outcome == collective::Session::Outcome::ok) {
-    position_.sums.add(work.epoch, made.sums);
-    assembly_.workload->advance(position_);
+    take(made.sums, made.note);
+    paces_.add(*session_);
     return result;
   }
   const bool stopped = made.outcome == collective::Session::Outcome::interrupted;
@@ -348,6 +370,11 @@ Synchronizer::StepResult CollectiveSynchronizer::step(const Work& work, Feed&,
 // assemble_member() refuses it: the other members learn nothing of it yet.
 void CollectiveSynchronizer::evaluated(const checkpoint::Evaluations& evaluations) {
   position_.evaluations = evaluations;
+  note_ = note_of(evaluations);
+}
+
+std::map<std::string, double> CollectiveSynchronizer::metrics() const {
+  return paces_.metrics();
 }
 
 std::unique_ptr<Snapshot> CollectiveSynchronizer::snapshot() {

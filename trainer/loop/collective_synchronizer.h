@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "trainer/collective/wire_session.h"
 #include "trainer/group/attendance.h"
 #include "trainer/group/membership.h"
+#include "trainer/loop/paces.h"
 #include "trainer/loop/replica_gradients.h"
 #include "trainer/loop/synchronizer.h"
 #include "trainer/loop/training.h"
@@ -56,11 +58,14 @@ class CollectiveSynchronizer : public Synchronizer {
   void evaluated(const checkpoint::Evaluations& evaluations) override;
   std::unique_ptr<Snapshot> snapshot() override;
 
+  // Of who the group waits for: see Paces.
+  std::map<std::string, double> metrics() const;
+
  private:
   bool is_news(const GroupView& view) const;
   int place_in(const CollectivePlan& plan) const;  // -1: none
   void settle();
-  void take(const compute::LossSums& sums);
+  void take(const compute::LossSums& sums, const collective::Note& note);
   void prepare(const CollectivePlan& plan, int place);
   std::string prepare_memory(const CollectivePlan& plan, int place);
   std::string prepare_wire(const CollectivePlan& plan, int place);
@@ -90,7 +95,11 @@ class CollectiveSynchronizer : public Synchronizer {
   uint64_t prepared_ = 0;
   uint64_t revision_ = 0;  // of the view that we looked at last
   bool settled_ = false;
-  compute::LossSums last_sums_;  // of a step that we may have left before it was done
+  // Of a step that we may have left before it was done.
+  compute::LossSums last_sums_;
+  collective::Note last_note_;
+  collective::Note note_;  // what position_ knows of evaluations
+  Paces paces_;
   checkpoint::Position position_;
   bool finished_ = false;
   std::vector<compute::LossSums> sums_;  // of each of our logical replicas

@@ -196,6 +196,30 @@ TEST(CollectiveTest, APausedMemberOfAnElasticGroupComesBack) {
   expect_same(job.result(), result_of("collective-unpaused", lasting_training(), 1, environment));
 }
 
+// Rank 0 evaluates; what that came to is known to whoever it takes its state from.
+TEST(CollectiveTest, EarlyStoppingIsTheSameWhoeverIsKilled) {
+  std::string training = long_training(
+      "evaluation: {everyEpochs: 1}\nearlyStopping: {metric: validationLoss, patience: 2, "
+      "minDelta: 0.01}\n");
+  training.replace(training.find("epochs: 2"), 9, "epochs: 30");
+  const Json expected = result_of("collective-early", training, 1);
+  EXPECT_TRUE(expected["stoppedEarly"].get<bool>());
+  EXPECT_GT(expected["epochs"], 2);
+  EXPECT_LT(expected["epochs"], 30);
+  for (const bool by_tcp : {false, true}) {
+    Job job(by_tcp ? "collective-early-lost-tcp" : "collective-early-lost", training, 0, 1);
+    if (by_tcp) job.environment = kByTcp;
+    job.start_all();
+    ASSERT_TRUE(eventually(
+        [&] { return job.log("chief", 0).find("validation at step") != std::string::npos; }));
+    job.kill("chief", 0);
+    job.start("chief", 0);
+    job.expect_success();
+    expect_same(job.result(), expected);
+    EXPECT_EQ(job.result()["epochs"], expected["epochs"]);
+  }
+}
+
 TEST(CollectiveTest, ABatchPerReplicaFollowsTheGroup) {
   const Job::Environment environment = {{"MUSTER_ELASTIC", elastic(0, 3, "perReplica")}};
   const Json one = result_of("collective-per-replica-1", small_training(), 0, environment);
