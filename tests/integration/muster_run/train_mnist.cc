@@ -15,13 +15,14 @@ using testing::HasSubstr;
 using testing::MatchesRegex;
 using testing::Not;
 
-// `muster run examples/mnist-mlp.yaml` with the real trainer, for one epoch.
+// `muster run examples/mnist-mlp.yaml`, or another one, with the real trainer, for one epoch.
 class MnistRun : public testing::Test {
  protected:
   std::unique_ptr<Muster> run(const std::string& directory,
                               const std::vector<std::string>& sets = {},
-                              const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments = {"run", MUSTER_SOURCE_DIR "/examples/mnist-mlp.yaml",
+                              const std::vector<std::string>& more = {},
+                              const std::string& example = "mnist-mlp") {
+    std::vector<std::string> arguments = {"run", MUSTER_SOURCE_DIR "/examples/" + example + ".yaml",
                                           "--directory", directory};
     std::vector<std::string> all = {"spec.training.epochs=1",
                                     "spec.training.checkpoint.everySteps=20"};
@@ -76,6 +77,26 @@ TEST_F(MnistRun, learns_and_says_so) {
   auto evaluate = job_.muster({"evaluate", "--checkpoint", "run", "-o", "json"});
   EXPECT_EQ(evaluate->wait(), kSuccess) << evaluate->output();
   EXPECT_EQ(Json::parse(evaluate->output())["accuracy"], summary["testAccuracy"]);
+}
+
+// Devices, workers and parameter servers: the same batches, added up in the same order.
+TEST_F(MnistRun, mirrored_multi_worker_and_parameter_server_end_with_the_same_weights) {
+  auto servers = run("servers");
+  EXPECT_EQ(servers->wait(), kSuccess) << servers->output();
+  for (const std::string example : {"mnist-mirrored", "mnist-multiworker"}) {
+    auto mnist = run(example, {}, {}, example);
+    EXPECT_EQ(mnist->wait(), kSuccess) << mnist->output();
+    const Json summary = json(example + "/summary.json");
+    EXPECT_EQ(summary["step"], 782);
+    EXPECT_GT(summary["testAccuracy"], 0.93);
+    expect_same_training(example, "servers");
+  }
+  // One process that takes the same batches whole: to rounding.
+  auto alone =
+      run("alone", {"spec.training.devices=1", "spec.training.batchSize=64"}, {}, "mnist-mirrored");
+  EXPECT_EQ(alone->wait(), kSuccess) << alone->output();
+  EXPECT_NEAR(json("alone/summary.json")["trainLoss"].get<double>(),
+              json("servers/summary.json")["trainLoss"].get<double>(), 1e-2);
 }
 
 TEST_F(MnistRun, finishes_although_a_worker_and_a_ps_are_killed) {
