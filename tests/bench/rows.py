@@ -13,6 +13,7 @@ import muster
 import on_cluster
 import operators
 import scale
+import scaling
 from collective import AllReduce, WIDE
 from operator_load import Burst, Scale, leader_loss
 
@@ -196,9 +197,12 @@ ROWS = [
     Row("collective-exposed", "share of that step that communication adds", "share", "at most 0.25",
         collective.exposed, [Limit("limit", 0.25)], pairs=3),
     *all_reduce(1), *all_reduce(100),
-    Row("collective-recovery", "kill -9 of a worker until the group's next step, with it back, p95 of 20",
-        "s", "at most 3 s", lambda: disturbance.recovery("worker", 20, *collective.COLLECTIVE),
-        [Limit("limit", 3)], pairs=1),
+    Row("collective-recovery", "kill -9 of one of 3 until the group's next step, elastic, without it, p95 of 20",
+        "s", "at most 1 s", lambda: collective.elastic_recovery(20), [Limit("limit", 1)], pairs=1),
+    Row("collective-recovery-back", "the same, not elastic, with it back", "s", "at most 3 s",
+        lambda: collective.recovery(20), [Limit("limit", 3)], pairs=1),
+    Row("scaling", "2 -> 3 -> 2 members within an epoch, no process restarted", "samples seen",
+        "each sample once", scaling.samples_seen, [Limit("data set", collective.SAMPLES)], pairs=1),
     Row("operator-pace", "250 jobs of 4 replicas met at once, until all 1,000 pods exist", "pods/s",
         "2 x training-operator", *both("podsPerSecond")),
     Row("operator-calls", "calls of the API server that the same takes", "calls a job", "at most 8",
