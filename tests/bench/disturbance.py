@@ -90,7 +90,7 @@ def outage(commits, killed, quiet=QUIET):
     return max(gaps)[1] - killed
 
 
-def _kill_each(role, count, sets):
+def _kill_each(role, count, sets, check):
     """One run in which each of `count` replicas of the role is killed once: an operator starts one
     again at once the first time, so that its back-off is not in the figure."""
     chiefs = role == "chief"
@@ -116,13 +116,16 @@ def _kill_each(role, count, sets):
         finally:
             run.kill()
             run.wait()
+        if check:
+            check(folder, count)
         commits = events.commits(folder)
     return [outage(commits, killed) for killed in kills]
 
 
-def recovery(role, samples, *sets):
-    """Seconds from `kill -9` to the group's next step: the 95th percentile (nearest rank)."""
+def recovery(role, samples, *sets, check=None):
+    """Seconds from `kill -9` to the group's next step: the 95th percentile (nearest rank). `check`
+    is called with each run's folder and how many were killed, and raises Failed."""
     count = 1 if role == "chief" else 2
-    taken = sorted(one for _ in range(-(-samples // count)) for one in _kill_each(role, count, sets))
+    taken = sorted(one for _ in range(-(-samples // count)) for one in _kill_each(role, count, sets, check))
     print("   ", " ".join(f"{one:.3f}" for one in taken), flush=True)
     return percentile95(taken)

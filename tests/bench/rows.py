@@ -7,11 +7,14 @@ import pathlib
 import sys
 from collections.abc import Callable
 
+import collective
 import disturbance
 import muster
 import on_cluster
 import operators
 import scale
+import scaling
+from collective import AllReduce, WIDE
 from operator_load import Burst, Scale, leader_loss
 
 PEERS = pathlib.Path(__file__).resolve().parent / "peers"
@@ -114,9 +117,30 @@ ALONE = ["spec.replicaSpecs.ps.replicas=0", "spec.replicaSpecs.worker.replicas=0
 
 TF_ASYNC = Peer("TF 1 ps, async", ["tf1_ps.py", "--mode", "async"])
 TF_SYNC = Peer("TF 1 ps, SyncReplicasOptimizer", ["tf1_ps.py", "--mode", "sync"])
-WIDE = {"layers": [{"dense": {"name": "hidden_1", "units": 4096, "activation": "relu"}},
-                   {"dense": {"name": "hidden_2", "units": 4096, "activation": "relu"}},
-                   {"dense": {"name": "logits", "units": 10}}]}
+DDP_FORMS = {"PyTorch DDP": [], "PyTorch DDP, bucket views": ["--views"]}
+
+
+def ddp(*arguments):
+    return [Peer(name, ["ddp_mlp.py", *form, *arguments]) for name, form in DDP_FORMS.items()]
+
+
+def gloo(megabytes):
+    """Who adds up so much by Gloo over loopback."""
+    return [AllReduce("Gloo, ring", "gloo-ring", megabytes),
+            AllReduce("Gloo, halving-doubling", "gloo-halving-doubling", megabytes),
+            Peer("PyTorch's Gloo", ["torch_all_reduce.py", "--bytes", megabytes * 1_000_000],
+                 "gigabytesPerSecond")]
+
+
+def all_reduce(megabytes):
+    """Two rows: against Gloo, and against what memory allows."""
+    ours = AllReduce("", "shm", megabytes).measure
+    return [
+        Row(f"all-reduce-{megabytes}", f"{megabytes} MB of 2 processes of one host", "GB/s", "3 x Gloo",
+            ours, gloo(megabytes), [AllReduce("ours by TCP", "tcp", megabytes)]),
+        Row(f"all-reduce-{megabytes}-memcpy", "the same against memory", "GB/s",
+            "0.8 x memcpy of what must be moved", ours, [AllReduce("memcpy", "memcpy", megabytes)])]
+
 
 ROWS = [
     Row("mlp-single", "784-256-256-10, Adam, batch 32, MNIST, one process", "steps/s",
@@ -164,6 +188,21 @@ ROWS = [
         "at most 1 s",
         lambda: disturbance.recovery("ps", 20, "spec.replicaSpecs.ps.replication=2"),
         [Limit("limit", 1)], pairs=1),
+    Row("collective", "mnist-mlp, strategy collective, 2 replicas x batch 32", "steps/s",
+        "10 x PyTorch DDP", collective.small(), ddp()),
+    Row("collective-tcp", "the same with MUSTER_SHARED_MEMORY=0", "steps/s", "",
+        collective.small(MUSTER_SHARED_MEMORY="0"), ddp()),
+    Row("collective-large", "784-4096-4096-10, the same", "steps/s", "2.5 x PyTorch DDP",
+        collective.large, ddp("--hidden", 4096, 4096, "--steps", 40)),
+    Row("collective-exposed", "share of that step that communication adds", "share", "at most 0.25",
+        collective.exposed, [Limit("limit", 0.25)], pairs=3),
+    *all_reduce(1), *all_reduce(100),
+    Row("collective-recovery", "kill -9 of one of 3 until the group's next step, elastic, without it, p95 of 20",
+        "s", "at most 1 s", lambda: collective.elastic_recovery(20), [Limit("limit", 1)], pairs=1),
+    Row("collective-recovery-back", "the same, not elastic, with it back", "s", "at most 3 s",
+        lambda: collective.recovery(20), [Limit("limit", 3)], pairs=1),
+    Row("scaling", "2 -> 3 -> 2 members within an epoch, no process restarted", "samples seen",
+        "each sample once", scaling.samples_seen, [Limit("data set", collective.SAMPLES)], pairs=1),
     Row("operator-pace", "250 jobs of 4 replicas met at once, until all 1,000 pods exist", "pods/s",
         "2 x training-operator", *both("podsPerSecond")),
     Row("operator-calls", "calls of the API server that the same takes", "calls a job", "at most 8",
