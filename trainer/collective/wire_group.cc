@@ -19,8 +19,9 @@ constexpr size_t kFirstBucket = 1 << 18;
 constexpr size_t kBucket = 1 << 20;
 constexpr size_t kBlock = 8192;  // that is added up at once
 
-// What a buffer is for, at both ends.
-enum Slot : int { kHeader, kSum, kState, kNodes = 16 };
+// What a buffer is for, at both ends. Headers of two steps: who has no part to add up is waited for
+// by nobody else, and may still have to read a step's header when the next one's comes.
+enum Slot : int { kHeader, kSum = kHeader + 2, kState, kNodes = 16 };
 
 struct ReplicaSums {
   double loss;
@@ -48,9 +49,9 @@ struct WireGroup::Header {
 
 struct WireGroup::Peer {
   gloo::transport::Pair* pair = nullptr;
-  std::vector<std::byte> header;
+  std::vector<std::byte> headers[2];
   std::vector<compute::Floats> nodes;  // our part of each of its nodes' sums
-  std::unique_ptr<gloo::transport::Buffer> header_out, header_in, sum_out, sum_in;
+  std::unique_ptr<gloo::transport::Buffer> headers_out[2], headers_in[2], sum_out, sum_in;
   std::vector<std::unique_ptr<gloo::transport::Buffer>> nodes_out, nodes_in;
 };
 
@@ -92,7 +93,7 @@ WireGroup::WireGroup(const GroupShape& shape, int member, size_t floats, const s
       if (other == member) continue;
       auto peer = std::make_unique<Peer>();
       peer->pair = context_->createPair(other).get();
-      peer->header.resize(header_size(other));
+      for (auto& header : peer->headers) header.resize(header_size(other));
       peer->nodes.assign(shape.nodes_of(other).size(), compute::Floats(own_size_));
       const auto bytes = peer->pair->address().bytes();
       endpoint.set_addresses(other, std::string(bytes.begin(), bytes.end()));
@@ -159,8 +160,10 @@ void WireGroup::connect(const std::vector<std::string>& endpoints, const Session
       const auto out = [&](int slot, auto& memory) {
         return peer->pair->createSendBuffer(slot, memory.data(), memory.size() * sizeof(memory[0]));
       };
-      peer->header_in = in(kHeader, peer->header);
-      peer->header_out = out(kHeader, header_);
+      for (int i = 0; i < 2; ++i) {
+        peer->headers_in[i] = in(kHeader + i, peer->headers[i]);
+        peer->headers_out[i] = out(kHeader + i, header_);
+      }
       peer->sum_in = in(kSum, sum_);
       peer->sum_out = out(kSum, sum_);
       for (size_t i = 0; i < peer->nodes.size(); ++i)
@@ -179,15 +182,15 @@ void WireGroup::send_headers(uint64_t step, std::span<const compute::LossSums> s
     std::memcpy(header_.data() + sizeof header + i * sizeof one, &one, sizeof one);
   }
   for (const auto& peer : peers_)
-    if (peer) peer->header_out->send();
+    if (peer) peer->headers_out[turn_]->send();
 }
 
 compute::LossSums WireGroup::read_headers(uint64_t step) {
   compute::LossSums all;
   for (int member = 0; member < shape_.members; ++member) {
     const Peer* const peer = peers_[static_cast<size_t>(member)].get();
-    if (peer) peer->header_in->waitRecv();
-    const std::vector<std::byte>& bytes = peer ? peer->header : header_;
+    if (peer) peer->headers_in[turn_]->waitRecv();
+    const std::vector<std::byte>& bytes = peer ? peer->headers[turn_] : header_;
     Header header;
     std::memcpy(&header, bytes.data(), sizeof header);
     if (header.step != step)
@@ -263,7 +266,8 @@ compute::LossSums WireGroup::all_reduce(uint64_t step, std::span<const compute::
         if (part(bucket, member_).size() > 0) peer->sum_out->waitSend();
       }
     for (const auto& peer : peers_)
-      if (peer) peer->header_out->waitSend();
+      if (peer) peer->headers_out[turn_]->waitSend();
+    turn_ ^= 1;
     return all;
   });
 }
@@ -315,7 +319,7 @@ void WireGroup::close() {
     if (!peer) continue;
     try {
       peer->pair->close();
-      if (peer->header_out) peer->header_out->send(0, 0);
+      if (peer->headers_out[0]) peer->headers_out[0]->send(0, 0);
     } catch (const std::exception&) {
     }
   }

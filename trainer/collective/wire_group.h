@@ -31,7 +31,7 @@ namespace muster::collective {
 // however many there are, and all have the same bits.
 //
 // One caller. When a peer is gone, or the watch says that it is over, calls throw Broken, and the
-// group is good for nothing any more.
+// group is good for nothing any more. Precondition: the process ignores SIGPIPE.
 class WireGroup {
  public:
   class Broken : public Unavailable {
@@ -86,6 +86,7 @@ class WireGroup {
   compute::TreeSum tree_;
   std::vector<const float*> nodes_;  // of a bucket's part
   std::vector<std::byte> header_;
+  size_t turn_ = 0;  // of two, by steps: whose header is which
   std::string endpoint_;
   std::shared_ptr<gloo::transport::Device> device_;
   std::shared_ptr<gloo::transport::Context> context_;
