@@ -112,6 +112,7 @@ void Connections::fail(const Peer& peer, const std::string& why) const {
 // Members connect to those before them, and are connected to by those after them.
 void Connections::connect(const std::vector<std::string>& endpoints,
                           const std::function<bool()>& over) {
+  require_open();
   for (int peer = 0; peer < member_; ++peer)
     dial(peer, endpoints.at(static_cast<size_t>(peer)), over);
   const auto connected = [this] {
@@ -134,7 +135,12 @@ void Connections::dial(int index, const std::string& text, const std::function<b
                   std::to_string(text.size()) + " bytes of something else");
   const std::string port = std::to_string(endpoint.port());
   peer.name += " (" + endpoint.host() + ":" + port + ")";
-  const Addresses addresses = resolve(endpoint.host(), port);
+  Addresses addresses(nullptr, freeaddrinfo);
+  try {
+    addresses = resolve(endpoint.host(), port);
+  } catch (const Unavailable& error) {
+    fail(peer, error.what());
+  }
   Descriptor socket = make_socket(*addresses, SOCK_NONBLOCK);
   if (!socket) fail(peer, reason());
   if (::connect(socket.get(), addresses->ai_addr, addresses->ai_addrlen) != 0) {
@@ -175,12 +181,23 @@ bool Connections::accept_one() {
   return true;
 }
 
+void Connections::close() {
+  closed_ = true;
+  listener_.reset();
+  for (Peer& peer : peers_) peer.socket.reset();
+}
+
+void Connections::require_open() const {
+  if (closed_) throw Broken("the connections to other members are closed");
+}
+
 void Connections::on_frame(Destination destination, Received received) {
   destination_ = std::move(destination);
   received_ = std::move(received);
 }
 
 void Connections::send(int index, Frame frame, std::span<const iovec> parts) {
+  require_open();
   Peer& peer = peers_[static_cast<size_t>(index)];
   if (peer.out.empty()) peer.frames.clear();
   peer.frames.push_back(frame);
@@ -263,6 +280,7 @@ bool Connections::move(int index) {
 }
 
 void Connections::progress() {
+  require_open();
   for (bool moved = true; moved;) {
     moved = false;
     for (int peer = 0; peer < members_; ++peer) moved |= move(peer);
@@ -280,6 +298,7 @@ void Connections::poll_all(milliseconds most) const {
 }
 
 void Connections::wait(const std::function<bool()>& ready, const std::function<bool()>& over) {
+  require_open();
   auto look = Clock::now() + kGlance;
   for (;;) {
     bool moved = false;

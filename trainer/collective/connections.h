@@ -56,6 +56,8 @@ class Connections {
   // Moves until `ready`. Throws Broken also when `over`.
   void wait(const std::function<bool()>& ready, const std::function<bool()>& over);
   bool sent() const;  // everything
+  // All of them, so that the others learn of it; every call throws Broken after that.
+  void close();
 
  private:
   struct Peer {
@@ -78,12 +80,14 @@ class Connections {
   void begin_content(int index, Peer& peer);
   void poll_all(std::chrono::milliseconds most) const;
   [[noreturn]] void fail(const Peer& peer, const std::string& why) const;
+  void require_open() const;
 
   const int member_;
   const int members_;
   Descriptor listener_;
   std::string endpoint_;
   std::vector<Peer> peers_;  // by member
+  bool closed_ = false;
   Destination destination_;
   Received received_;
 };

@@ -25,7 +25,7 @@ struct Note {
 
 // What a member brings to a step besides gradients.
 struct Contribution {
-  Contribution(std::span<const compute::LossSums> its_sums) : sums(its_sums) {}
+  explicit Contribution(std::span<const compute::LossSums> its_sums) : sums(its_sums) {}
 
   std::span<const compute::LossSums> sums;  // of each of its logical replicas
   double seconds = 0;                       // that it computed

@@ -14,6 +14,12 @@ std::map<int, const group::Roster::Peer*> participants(const group::Roster& rost
   return members;
 }
 
+using Progress = std::pair<uint64_t, uint64_t>;  // generation and step
+
+Progress progress(const MemberState& state) {
+  return {state.generation(), state.position().step()};
+}
+
 }  // namespace
 
 void Formation::claimed(uint64_t generation) {
@@ -62,9 +68,6 @@ void Formation::decide(const group::Roster& roster) {
   std::string host;
   bool one_host = !unshared_;
   plan_.clear_members();
-  const auto progress = [](const MemberState& state) {
-    return std::pair(state.generation(), state.position().step());
-  };
   for (const auto& [rank, peer] : members) {
     const MemberState& state = peer->member;
     if (state.generation() > 0 && (!best || progress(state) > progress(*best))) {
@@ -83,6 +86,7 @@ void Formation::decide(const group::Roster& roster) {
   // Checkpoints of a later generation than any survivor's have left what it holds behind.
   if (!best || published_ > best->generation()) {
     plan_.set_source(0);
+    basis_ = {published_, 0};
     reason_ = best ? "a later checkpoint than what any member holds" : "no member holds any state";
     next_ = Next::choose;
     return;
@@ -91,6 +95,7 @@ void Formation::decide(const group::Roster& roster) {
     const MemberState& state = members.at(static_cast<int>(place.rank()))->member;
     place.set_has_state(progress(state) == progress(*best));
   }
+  basis_ = progress(*best);
   plan_.set_content(CollectivePlan::KEEP);
   *plan_.mutable_position() = best->position();
   reason_ = "what rank " + std::to_string(plan_.members(plan_.source()).rank()) +
@@ -107,18 +112,23 @@ void Formation::chosen(const std::optional<Checkpoint>& newest) {
   next_ = Next::announce;
 }
 
+// What a member says of its state is its last word only once it has prepared itself: it may have
+// entered an earlier generation, and gone further there, after it had settled.
 void Formation::assemble(const group::Roster& roster) {
   if (outdated(roster)) {
     next_ = Next::claim;
     return;
   }
   const auto members = roster.members();
-  for (int i = 0; i < plan_.members_size(); ++i) {
-    if (plan_.shared_memory() && i != static_cast<int>(plan_.source())) continue;
-    MemberPlace& place = *plan_.mutable_members(i);
+  for (MemberPlace& place : *plan_.mutable_members()) {
     const auto found = members.find(static_cast<int>(place.rank()));
     if (found == members.end() || found->second->member.prepared() != plan_.generation()) return;
-    place.set_endpoint(found->second->member.endpoint());
+    const MemberState& state = found->second->member;
+    if (progress(state) > basis_) {
+      next_ = Next::claim;
+      return;
+    }
+    place.set_endpoint(state.endpoint());
   }
   next_ = Next::run;
 }

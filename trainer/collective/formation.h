@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "proto/muster/rendezvous.pb.h"
@@ -82,6 +83,7 @@ class Formation {
   bool formed_ = false;    // a generation has run under us
   bool unshared_ = false;  // a member has found that it shares no memory
   CollectivePlan plan_;
+  std::pair<uint64_t, uint64_t> basis_;  // generation and step of what the plan begins with
   std::string reason_;
 };
 

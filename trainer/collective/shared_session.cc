@@ -59,10 +59,7 @@ Session::Settled SharedSession::settle() {
 
 void SharedSession::copy(std::span<float> parameters, std::span<const std::span<float>> slots,
                          const Arguments& arguments) {
-  if (state_->fenced()) {
-    const compute::LossSums sums = state_->sums();
-    return update_.extract(parameters, slots, arguments(sums));
-  }
+  if (state_->fenced()) return update_.extract(parameters, slots, arguments(settle().sums));
   std::memcpy(parameters.data(), state_->parameters().data(), parameters.size_bytes());
   for (size_t i = 0; i < slots.size(); ++i)
     std::memcpy(slots[i].data(), state_->slot(i).data(), slots[i].size_bytes());

@@ -18,6 +18,17 @@ struct ReplicaSums {
   int64_t correct, rows;
 };
 
+// What cannot be gone on with is closed, for the others to learn of it.
+template <class Call>
+auto or_close(Connections& connections, const Call& call) {
+  try {
+    return call();
+  } catch (const Connections::Broken&) {
+    connections.close();
+    throw;
+  }
+}
+
 iovec bytes_of(std::span<const float> floats) {
   return {const_cast<float*>(floats.data()), floats.size_bytes()};
 }
@@ -72,7 +83,9 @@ compute::Range WireGroup::part(size_t bucket, int member) const {
 }
 
 void WireGroup::connect(const std::vector<std::string>& endpoints, const Session::Watch& watch) {
-  connections_.connect(endpoints, [&] { return watch.stop.stop_requested() || watch.over(); });
+  or_close(connections_, [&] {
+    connections_.connect(endpoints, [&] { return watch.stop.stop_requested() || watch.over(); });
+  });
 }
 
 std::span<const iovec> WireGroup::destination(int index, Connections::Frame frame) {
@@ -206,45 +219,49 @@ void WireGroup::wait(const Session::Watch& watch, size_t Peer::*count, size_t ex
 
 compute::LossSums WireGroup::all_reduce(uint64_t step, const Contribution& contribution,
                                         const Session::Watch& watch) {
-  contribute(step, contribution);
-  wait(watch, &Peer::headers, 1);
-  const compute::LossSums all = read_headers(step);
-  for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
-    wait(watch, &Peer::nodes_received, bucket + 1);
-    add_up(bucket);
-    const compute::Range range = part(bucket, member_);
-    const iovec mine = bytes_of({sum_.data() + range.begin, range.size()});
-    send_to_all({kSum, static_cast<uint32_t>(bucket)}, {&mine, 1});
-    connections_.progress();
-  }
-  wait(watch, &Peer::sums_received, buckets_.size());
-  connections_.wait([this] { return connections_.sent(); },
-                    [&] { return watch.stop.stop_requested() || watch.over(); });
-  // What has come of the next step stays counted.
-  for (Peer& peer : peers_) {
-    peer.headers -= std::min<size_t>(peer.headers, 1);
-    peer.nodes_received -= std::min(peer.nodes_received, buckets_.size());
-    peer.sums_received -= std::min(peer.sums_received, buckets_.size());
-  }
-  return all;
+  return or_close(connections_, [&] {
+    contribute(step, contribution);
+    wait(watch, &Peer::headers, 1);
+    const compute::LossSums all = read_headers(step);
+    for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
+      wait(watch, &Peer::nodes_received, bucket + 1);
+      add_up(bucket);
+      const compute::Range range = part(bucket, member_);
+      const iovec mine = bytes_of({sum_.data() + range.begin, range.size()});
+      send_to_all({kSum, static_cast<uint32_t>(bucket)}, {&mine, 1});
+      connections_.progress();
+    }
+    wait(watch, &Peer::sums_received, buckets_.size());
+    connections_.wait([this] { return connections_.sent(); },
+                      [&] { return watch.stop.stop_requested() || watch.over(); });
+    // What has come of the next step stays counted.
+    for (Peer& peer : peers_) {
+      peer.headers -= std::min<size_t>(peer.headers, 1);
+      peer.nodes_received -= std::min(peer.nodes_received, buckets_.size());
+      peer.sums_received -= std::min(peer.sums_received, buckets_.size());
+    }
+    return all;
+  });
 }
 
 void WireGroup::broadcast(int source, const std::vector<bool>& targets,
                           std::span<const std::span<float>> buffers, const Session::Watch& watch) {
-  const auto over = [&] { return watch.stop.stop_requested() || watch.over(); };
-  if (member_ == source) {
-    for (int other = 0; other < shape_.members; ++other)
-      for (size_t i = 0; i < buffers.size() && targets[static_cast<size_t>(other)]; ++i) {
-        const iovec buffer = bytes_of(buffers[i]);
-        connections_.send(other, {kState, static_cast<uint32_t>(i)}, {&buffer, 1});
-      }
-    connections_.wait([this] { return connections_.sent(); }, over);
-  } else if (targets[static_cast<size_t>(member_)]) {
-    state_ = buffers;
-    const Peer& from = peers_[static_cast<size_t>(source)];
-    connections_.wait([&] { return from.states == buffers.size(); }, over);
-    state_ = {};
-  }
+  or_close(connections_, [&] {
+    const auto over = [&] { return watch.stop.stop_requested() || watch.over(); };
+    if (member_ == source) {
+      for (int other = 0; other < shape_.members; ++other)
+        for (size_t i = 0; i < buffers.size() && targets[static_cast<size_t>(other)]; ++i) {
+          const iovec buffer = bytes_of(buffers[i]);
+          connections_.send(other, {kState, static_cast<uint32_t>(i)}, {&buffer, 1});
+        }
+      connections_.wait([this] { return connections_.sent(); }, over);
+    } else if (targets[static_cast<size_t>(member_)]) {
+      state_ = buffers;
+      const Peer& from = peers_[static_cast<size_t>(source)];
+      connections_.wait([&] { return from.states == buffers.size(); }, over);
+      state_ = {};
+    }
+  });
 }
 
 }  // namespace muster::collective

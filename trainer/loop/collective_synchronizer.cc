@@ -101,7 +101,7 @@ int CollectiveSynchronizer::place_in(const CollectivePlan& plan) const {
 bool CollectiveSynchronizer::is_news(const GroupView& view) const {
   if (view.phase() == GroupView::FINISHED || view.phase() == GroupView::FAILED) return true;
   const CollectivePlan& plan = view.collective();
-  if (plan.generation() <= generation_ || place_in(plan) < 0) return false;
+  if (plan.generation() <= std::max(generation_, failed_) || place_in(plan) < 0) return false;
   return plan.generation() != prepared_ ||
          (view.phase() == GroupView::RUNNING && view.generation() == prepared_);
 }
@@ -137,7 +137,7 @@ bool CollectiveSynchronizer::start(std::stop_token stop) {
     const CollectivePlan& plan = view.collective();
     if (plan.generation() != prepared_) prepare(plan, place_in(plan));
     if (view.phase() == GroupView::RUNNING && view.generation() == prepared_ &&
-        enter(plan, place_in(plan), stop))
+        plan.generation() == prepared_ && enter(plan, place_in(plan), stop))
       return true;
   }
 }
@@ -195,10 +195,6 @@ void CollectiveSynchronizer::fill(const CollectivePlan& plan, std::span<float> p
       checkpoint::Store::load(found, layout, {0, layout.size()}, slots[i], names[i] + "/");
     return;
   }
-  if (!session_ || plan.position().step() != position_.step)
-    throw Invalid("the rendezvous: expected the state of step " + std::to_string(position_.step) +
-                      " to be asked for, found " + std::to_string(plan.position().step()),
-                  kProtocol);
   copy_state(parameters, slots);
 }
 
@@ -209,9 +205,23 @@ void CollectiveSynchronizer::copy_state(std::span<float> parameters,
   });
 }
 
+// Whether we are to bring a state that we have not: rank 0 has not heard yet of the steps that we
+// made since we last said where we stand.
+bool CollectiveSynchronizer::is_outdated(const CollectivePlan& plan, int place) const {
+  if (plan.content() != CollectivePlan::KEEP) return false;
+  if (place != static_cast<int>(plan.source()) && !plan.members(place).has_state()) return false;
+  return !session_ || plan.position().step() != position_.step;
+}
+
 void CollectiveSynchronizer::prepare(const CollectivePlan& plan, int place) {
   next_.reset();
   wire_.reset();
+  if (is_outdated(plan, place)) {
+    log::info("generation " + std::to_string(plan.generation()) + " is to begin with step " +
+              std::to_string(plan.position().step()) + ": we have step " +
+              std::to_string(position_.step));
+    return fail(plan.generation());
+  }
   const std::string endpoint =
       plan.shared_memory() ? prepare_memory(plan, place) : prepare_wire(plan, place);
   prepared_ = plan.generation();
@@ -219,6 +229,13 @@ void CollectiveSynchronizer::prepare(const CollectivePlan& plan, int place) {
     state.set_prepared(prepared_);
     state.set_endpoint(endpoint);
   });
+  attendance_.report_now();
+}
+
+// The group is to open another generation: we cannot be part of this one.
+void CollectiveSynchronizer::fail(uint64_t generation) {
+  failed_ = generation;
+  report_.change([&](MemberState& state) { state.set_failed(generation); });
   attendance_.report_now();
 }
 
@@ -294,14 +311,14 @@ bool CollectiveSynchronizer::enter(const CollectivePlan& plan, int place, std::s
   } catch (const Invalid& error) {
     if (!plan.shared_memory()) throw;
     log::info(std::string("no memory is shared with the other members: ") + error.what());
+    failed_ = generation;
     report_.change([](MemberState& state) { state.set_unshared(true); });
     attendance_.report_now();
     return false;
   } catch (const collective::WireGroup::Broken& error) {
     log::info("generation " + std::to_string(generation) +
               " could not be entered: " + error.what());
-    report_.change([&](MemberState& state) { state.set_failed(generation); });
-    attendance_.report_now();
+    fail(generation);
     return false;
   }
   assembly_.engine->use(next_->parameters(), {});

@@ -66,7 +66,9 @@ class CollectiveSynchronizer : public Synchronizer {
   int place_in(const CollectivePlan& plan) const;  // -1: none
   void settle();
   void take(const compute::LossSums& sums, const collective::Note& note);
+  bool is_outdated(const CollectivePlan& plan, int place) const;
   void prepare(const CollectivePlan& plan, int place);
+  void fail(uint64_t generation);
   std::string prepare_memory(const CollectivePlan& plan, int place);
   std::string prepare_wire(const CollectivePlan& plan, int place);
   void fill(const CollectivePlan& plan, std::span<float> parameters,
@@ -94,6 +96,7 @@ class CollectiveSynchronizer : public Synchronizer {
   uint64_t generation_ = 0;  // of session_
   uint64_t prepared_ = 0;
   uint64_t revision_ = 0;  // of the view that we looked at last
+  uint64_t failed_ = 0;  // that we could not be part of
   bool settled_ = false;
   // Of a step that we may have left before it was done.
   compute::LossSums last_sums_;

@@ -104,7 +104,7 @@ TEST(MembershipTest, NamesTheFieldThatIsWrong) {
       {tf_config(kCluster, R"({"type": "worker", "index": "0"})"), "task.index"},
       {tf_config(kCluster, R"({"type": "worker", "index": 2})"), "task.index"},
       {tf_config(kCluster, R"({"type": "master", "index": 0})"), "task.index"},
-      {tf_config(R"({"worker": ["w:1", "x:1"]})", worker), "without a ps"},
+      {tf_config(R"({"worker": ["w:1", "x:1"]})", worker), "MUSTER_STORAGE"},
       {tf_config(kCluster, worker), "MUSTER_STORAGE"},
   };
   for (const BadCase& bad : cases) {

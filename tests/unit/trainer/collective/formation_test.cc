@@ -1,0 +1,262 @@
+#include "trainer/collective/formation.h"
+
+#include <gmock/gmock.h>
+
+#include <optional>
+#include <vector>
+
+namespace muster::collective {
+namespace {
+
+using ::testing::HasSubstr;
+using Next = Formation::Next;
+
+constexpr uint64_t kGeneration = 9;  // that is formed
+constexpr Formation::Time kBegin{};
+
+struct Said {
+  uint64_t generation = 0;
+  uint64_t step = 0;
+  bool settled = true;
+  uint64_t prepared = 0;
+  std::string host = "a";
+  uint64_t incarnation = 1;
+  bool leaving = false;
+  bool unshared = false;
+  uint64_t failed = 0;
+};
+
+class FormationTest : public ::testing::Test {
+ protected:
+  static Formation::Setup setup(int members, int least = 0, int replicas = 0) {
+    Formation::Setup setup;
+    setup.members = members;
+    setup.least = least;
+    setup.replicas = replicas;
+    return setup;
+  }
+
+  // Rank 0 and so on; nobody where nothing is said.
+  static group::Roster roster_of(const std::vector<std::optional<Said>>& members) {
+    group::Roster::Expected expected;
+    expected.workers = expected.most_workers = 10;
+    group::Roster roster(expected);
+    for (size_t rank = 0; rank < members.size(); ++rank) {
+      if (!members[rank]) continue;
+      const Said& said = *members[rank];
+      PeerMessage message;
+      Hello& hello = *message.mutable_hello();
+      hello.set_role(rank == 0 ? "chief" : "worker");
+      hello.set_index(static_cast<uint32_t>(rank == 0 ? 0 : rank - 1));
+      hello.set_incarnation(said.incarnation);
+      hello.set_host(said.host);
+      MemberState& state = *message.mutable_member();
+      state.set_generation(said.generation);
+      state.mutable_position()->set_step(said.step);
+      state.set_settled(said.settled);
+      state.set_prepared(said.prepared);
+      state.set_endpoint("endpoint " + std::to_string(rank));
+      state.set_unshared(said.unshared);
+      state.set_failed(said.failed);
+      message.set_leaving(said.leaving);
+      EXPECT_EQ(roster.admit(rank + 1, hello, kBegin), "");
+      EXPECT_TRUE(roster.heard(rank + 1, message, kBegin));
+    }
+    return roster;
+  }
+
+  // Claims the generation and looks at who is there.
+  static Formation gathered(const Formation::Setup& setup, const group::Roster& roster,
+                            uint64_t published = 0) {
+    Formation formation(setup, kBegin);
+    EXPECT_EQ(formation.next(), Next::claim);
+    formation.claimed(kGeneration);
+    EXPECT_EQ(formation.next(), Next::fence);
+    formation.fenced(published);
+    EXPECT_EQ(formation.next(), Next::gather);
+    formation.look(roster, kBegin);
+    return formation;
+  }
+  // And goes on to where members are to prepare themselves.
+  static Formation announced(const Formation::Setup& setup, const group::Roster& roster) {
+    Formation formation = gathered(setup, roster);
+    if (formation.next() == Next::choose) formation.chosen(std::nullopt);
+    EXPECT_EQ(formation.next(), Next::announce);
+    formation.announced();
+    return formation;
+  }
+  static Formation running(const Formation::Setup& setup,
+                           std::vector<std::optional<Said>> members) {
+    Formation formation = announced(setup, roster_of(members));
+    for (auto& member : members)
+      if (member) member->prepared = kGeneration;
+    formation.look(roster_of(members), kBegin);
+    EXPECT_EQ(formation.next(), Next::run);
+    formation.running();
+    EXPECT_EQ(formation.next(), Next::watch);
+    return formation;
+  }
+};
+
+TEST_F(FormationTest, WaitsForAllMembersAndUntilTheyHaveSettled) {
+  EXPECT_EQ(gathered(setup(2), roster_of({Said{}})).next(), Next::gather);
+  EXPECT_EQ(gathered(setup(2), roster_of({Said{}, Said{8, 5, false}})).next(), Next::gather);
+  EXPECT_EQ(gathered(setup(2), roster_of({Said{}, Said{8, 5}})).next(), Next::announce);
+}
+
+TEST_F(FormationTest, GoesOnWithWhatTheOneHoldsThatHasGotFurthest) {
+  const Formation formation =
+      gathered(setup(4), roster_of({Said{7, 90}, Said{8, 5}, Said{8, 6}, Said{8, 6}}));
+  const CollectivePlan& plan = formation.plan();
+  EXPECT_EQ(plan.generation(), kGeneration);
+  EXPECT_EQ(plan.content(), CollectivePlan::KEEP);
+  EXPECT_EQ(plan.position().step(), 6u);
+  EXPECT_EQ(plan.source(), 2u);
+  EXPECT_EQ(plan.replicas(), 4u);
+  EXPECT_TRUE(plan.shared_memory());
+  ASSERT_EQ(plan.members_size(), 4);
+  for (int rank = 0; rank < 4; ++rank) EXPECT_EQ(plan.members(rank).has_state(), rank >= 2) << rank;
+  EXPECT_THAT(formation.reason(), HasSubstr("what rank 2 holds of generation 8"));
+}
+
+TEST_F(FormationTest, ALaterCheckpointIsTakenBeforeWhatAnyMemberHolds) {
+  const auto roster = roster_of({Said{}, Said{4, 50}});
+  EXPECT_EQ(gathered(setup(2), roster, /*published=*/4).next(), Next::announce);
+  Formation formation = gathered(setup(2), roster, /*published=*/5);
+  ASSERT_EQ(formation.next(), Next::choose);
+  Formation::Checkpoint checkpoint{"checkpoints/ckpt-60-g5", {}};
+  checkpoint.position.set_step(60);
+  formation.chosen(checkpoint);
+  EXPECT_EQ(formation.plan().content(), CollectivePlan::RESTORE);
+  EXPECT_EQ(formation.plan().checkpoint(), "checkpoints/ckpt-60-g5");
+  EXPECT_EQ(formation.plan().position().step(), 60u);
+  EXPECT_FALSE(formation.plan().members(1).has_state());
+}
+
+TEST_F(FormationTest, WhereNobodyHoldsAnythingItBeginsAnew) {
+  Formation formation = gathered(setup(2), roster_of({Said{}, Said{}}));
+  ASSERT_EQ(formation.next(), Next::choose);
+  formation.chosen(std::nullopt);
+  EXPECT_EQ(formation.plan().content(), CollectivePlan::INITIALIZE);
+}
+
+TEST_F(FormationTest, MemoryIsSharedOnOneHostOnly) {
+  EXPECT_FALSE(
+      gathered(setup(2), roster_of({Said{8, 5}, Said{8, 5, true, 0, "b"}})).plan().shared_memory());
+  EXPECT_FALSE(gathered(setup(2), roster_of({Said{8, 5, true, 0, ""}, Said{8, 5, true, 0, ""}}))
+                   .plan()
+                   .shared_memory());
+  Said unshared;
+  unshared.unshared = true;
+  EXPECT_FALSE(gathered(setup(2), roster_of({Said{8, 5}, unshared})).plan().shared_memory());
+}
+
+TEST_F(FormationTest, AGenerationThatAMemberKnowsOfIsNotOpenedAgain) {
+  EXPECT_EQ(gathered(setup(2), roster_of({Said{}, Said{kGeneration, 5}})).next(), Next::claim);
+  const Formation formation =
+      gathered(setup(2), roster_of({Said{}, Said{8, 5, true, kGeneration + 3}}));
+  EXPECT_EQ(formation.next(), Next::claim);
+  EXPECT_EQ(formation.above(), kGeneration + 3);
+}
+
+// Also those that share the source's memory: only then have they said their last word.
+TEST_F(FormationTest, RunsWhenAllHavePrepared) {
+  for (const char* host : {"a", "b"}) {
+    const auto said = [&](uint64_t prepared) { return Said{8, 5, true, prepared, host}; };
+    Formation formation = announced(setup(2), roster_of({Said{8, 5}, said(8)}));
+    formation.look(roster_of({Said{8, 5, true, kGeneration}, said(8)}), kBegin);
+    EXPECT_EQ(formation.next(), Next::assemble);
+    formation.look(roster_of({Said{8, 5}, said(kGeneration)}), kBegin);
+    EXPECT_EQ(formation.next(), Next::assemble);
+    formation.look(roster_of({Said{8, 5, true, kGeneration}, said(kGeneration)}), kBegin);
+    EXPECT_EQ(formation.next(), Next::run);
+    EXPECT_EQ(formation.plan().members(1).endpoint(), "endpoint 1");
+  }
+}
+
+// It had entered a generation after it had last said where it stands.
+TEST_F(FormationTest, AMemberThatHasGoneFurtherThanWasKnownBeginsTheNextOne) {
+  for (const Said& known : {Said{}, Said{7, 5}, Said{8, 5}}) {
+    Formation formation = announced(setup(2), roster_of({Said{}, known}));
+    formation.look(roster_of({Said{0, 0, true, kGeneration}, Said{8, 6, true, kGeneration}}),
+                   kBegin);
+    ASSERT_EQ(formation.next(), Next::claim);
+    formation.claimed(kGeneration + 1);
+    formation.fenced(0);
+    formation.look(roster_of({Said{0, 0, true, kGeneration}, Said{8, 6, true, kGeneration}}),
+                   kBegin);
+    EXPECT_EQ(formation.plan().content(), CollectivePlan::KEEP);
+    EXPECT_EQ(formation.plan().position().step(), 6u);
+  }
+}
+
+TEST_F(FormationTest, WhoeverCannotEnterBeginsTheNextOne) {
+  Said failed{8, 5};
+  failed.failed = kGeneration;
+  Formation formation = announced(setup(2), roster_of({Said{8, 5}, Said{8, 5}}));
+  formation.look(roster_of({Said{8, 5}, failed}), kBegin);
+  EXPECT_EQ(formation.next(), Next::claim);
+  Said unshared{8, 5};
+  unshared.unshared = true;
+  Formation shared = running(setup(2), {Said{8, 5}, Said{8, 5}});
+  shared.look(roster_of({Said{8, 5}, unshared}), kBegin);
+  EXPECT_EQ(shared.next(), Next::claim);
+}
+
+TEST_F(FormationTest, WhoIsAwayMayComeBackAsItWas) {
+  Formation formation = running(setup(2), {Said{8, 5}, Said{8, 5}});
+  formation.look(roster_of({Said{8, 5}}), kBegin);
+  EXPECT_EQ(formation.next(), Next::watch);
+  formation.look(roster_of({Said{8, 5}, Said{kGeneration, 5, false}}), kBegin);
+  EXPECT_EQ(formation.next(), Next::watch);
+  formation.look(roster_of({Said{8, 5}, Said{kGeneration, 7, true}}), kBegin);
+  EXPECT_EQ(formation.next(), Next::claim);
+  Said other;
+  other.incarnation = 2;
+  Formation replaced = running(setup(2), {Said{8, 5}, Said{8, 5}});
+  replaced.look(roster_of({Said{8, 5}, other}), kBegin);
+  EXPECT_EQ(replaced.next(), Next::claim);
+}
+
+TEST_F(FormationTest, AnElasticGroupGoesOnWithoutWhoIsLostAndTakesInWhoComes) {
+  Formation grown = running(setup(2, 1, 4), {Said{8, 5}, Said{8, 5}});
+  EXPECT_EQ(grown.plan().replicas(), 4u);
+  grown.look(roster_of({Said{8, 5}, Said{8, 5}, Said{}}), kBegin);
+  EXPECT_EQ(grown.next(), Next::claim);
+  Formation formation = running(setup(2, 1, 4), {Said{8, 5}, Said{8, 5}});
+  formation.look(roster_of({Said{8, 5}}), kBegin);
+  ASSERT_EQ(formation.next(), Next::claim);
+  formation.claimed(kGeneration + 1);
+  formation.fenced(0);
+  formation.look(roster_of({Said{kGeneration, 6}}), kBegin);
+  EXPECT_EQ(formation.next(), Next::announce);
+  EXPECT_EQ(formation.plan().members_size(), 1);
+  EXPECT_EQ(formation.plan().position().step(), 6u);
+}
+
+TEST_F(FormationTest, AnElasticGroupBeginsWithoutSomebodyOnlyAfterAWhile) {
+  const auto roster = roster_of({Said{}, Said{}});
+  Formation formation = gathered(setup(3, 2), roster);
+  EXPECT_EQ(formation.next(), Next::gather);
+  formation.look(roster, kBegin + Formation::kMuster);
+  EXPECT_EQ(formation.next(), Next::choose);
+  Formation alone = gathered(setup(3, 2), roster_of({Said{}}));
+  alone.look(roster_of({Said{}}), kBegin + 10 * Formation::kMuster);
+  EXPECT_EQ(alone.next(), Next::gather) << "they are fewer than the least";
+}
+
+TEST_F(FormationTest, WhoIsLeavingAnElasticGroupTakesNoPartAnyMore) {
+  Said leaving{kGeneration, 6, false};
+  leaving.leaving = true;
+  Formation formation = running(setup(2, 1), {Said{8, 5}, Said{8, 5}});
+  formation.look(roster_of({Said{kGeneration, 6, false}, leaving}), kBegin);
+  ASSERT_EQ(formation.next(), Next::claim);
+  formation.claimed(kGeneration + 1);
+  formation.fenced(0);
+  formation.look(roster_of({Said{kGeneration, 6}, leaving}), kBegin);
+  EXPECT_EQ(formation.next(), Next::announce);
+  EXPECT_EQ(formation.plan().members_size(), 1);
+}
+
+}  // namespace
+}  // namespace muster::collective

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <memory>
+
+#include "tests/unit/trainer/collective/protocol/attendance_client.h"
+#include "tests/unit/trainer/collective/protocol/simulated_session.h"
+
+namespace muster::collective::protocol {
+
+// A member's training loop, as loop::CollectiveSynchronizer and loop::train run it, and what it
+// reports.
+class Member {
+ public:
+  enum class At {
+    outside,   // waits for a generation
+    joining,   // by TCP: until it has the state
+    between,   // two steps
+    stepping,  // in one
+    trained,   // no step is left in this generation
+    finished,  // the job is
+  };
+
+  Member(World& world, Process& process, int id, int rank);
+
+  bool ready() const;
+  void act();
+  // Ends waiting for others by TCP when the generation is over, on a thread of its own.
+  bool ready_to_watch() const;
+  void watch();
+  // From the beginning: what was under way is over.
+  void start();
+
+  bool ready_to_attend() const { return attendance_.ready(); }
+  void attend() { attendance_.act(report_, leaving_); }
+  // False where the rendezvous rejects this process.
+  bool receive(int stream, Side side, const Message& message);
+  void leave();
+
+  At at() const { return at_; }
+  // Between two steps, and not after the last.
+  bool has_next() const;
+  bool leaving() const { return leaving_; }
+  // A generation runs, or is about to, that is without us.
+  bool left_out() const;
+  const AttendanceClient& attendance() const { return attendance_; }
+  uint64_t generation() const { return generation_; }
+  const checkpoint::Position& position() const { return position_; }
+  State copy();
+
+ private:
+  const GroupView& view() const { return attendance_.view(); }
+  int place_in(const CollectivePlan& plan) const;
+  bool is_news() const;
+  bool is_over(uint64_t generation) const;
+  void look();
+  void settle();
+  void advance(const State& state);
+  void prepare(const CollectivePlan& plan, int place);
+  State fill(const CollectivePlan& plan);
+  void enter(const CollectivePlan& plan, int place);
+  void open(const CollectivePlan& plan, int place);
+  void join();
+  void entered(const CollectivePlan& plan, std::unique_ptr<SimulatedSession> session);
+  WireEnd* wire(uint64_t generation);
+  void wire_receive(int stream, Side side, const Message& message);
+  void report() { attendance_.report_now(); }
+
+  World& world_;
+  Process& process_;
+  const int id_;
+  const int rank_;
+  AttendanceClient attendance_;
+  MemberState report_;
+  bool leaving_ = false;
+  At at_ = At::outside;
+  std::unique_ptr<SimulatedSession> session_;
+  std::unique_ptr<SharedState> memory_;  // of prepared_
+  std::unique_ptr<WireEnd> end_;         // likewise
+  State wire_state_;
+  CollectivePlan joined_;  // what we join
+  uint64_t generation_ = 0;
+  uint64_t prepared_ = 0;
+  uint64_t barred_ = 0;  // the generation that we could not enter
+  int replicas_ = 1;
+  bool settled_ = false;
+  checkpoint::Position position_;
+};
+
+}  // namespace muster::collective::protocol

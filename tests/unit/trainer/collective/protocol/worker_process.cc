@@ -1,0 +1,41 @@
+#include "tests/unit/trainer/collective/protocol/worker_process.h"
+
+#include "common/error.h"
+
+namespace muster::collective::protocol {
+
+WorkerProcess::WorkerProcess(World& world, int id, int rank, int attempt)
+    : Process(world, id, rank, attempt), member_(world, *this, id, rank) {}
+
+std::pair<uint64_t, uint64_t> WorkerProcess::held() const {
+  return {member_.generation(), member_.position().step};
+}
+
+// Rank 0 may have left before its last word reached us, or the group goes on without us.
+bool WorkerProcess::may_end() const {
+  if (member_.at() == Member::At::finished || member_.left_out()) return true;
+  return !member_.attendance().connected() && world_.storage().final() != nullptr;
+}
+
+bool WorkerProcess::ready(int thread) const {
+  if (thread == kAttendance) return member_.ready_to_attend();
+  if (thread == kWatching) return member_.ready_to_watch();
+  return may_end() || member_.ready();
+}
+
+void WorkerProcess::act(int thread) {
+  if (thread == kAttendance) return member_.attend();
+  if (thread == kWatching) return member_.watch();
+  if (may_end()) return finish(true);
+  try {
+    member_.act();
+  } catch (const Unavailable&) {
+    finish(false);  // what it was to restore could not be read
+  }
+}
+
+void WorkerProcess::receive(int stream, Side side, Message message) {
+  if (!member_.receive(stream, side, message)) finish(false);
+}
+
+}  // namespace muster::collective::protocol

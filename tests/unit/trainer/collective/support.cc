@@ -1,0 +1,159 @@
+#include "tests/unit/trainer/collective/support.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+namespace muster::collective::testing {
+
+namespace {
+
+compute::ParameterLayout layout_of(size_t floats) {
+  const auto tensor = [](const std::string& name, size_t count) {
+    compute::ParameterTensor tensor;
+    tensor.name = name;
+    tensor.shape = {static_cast<int64_t>(count)};
+    tensor.count = count;
+    return tensor;
+  };
+  return compute::ParameterLayout({tensor("a", floats / 3 + 1), tensor("b", floats * 2 / 3)});
+}
+
+uint64_t mix(uint64_t hash, uint64_t value) {
+  hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
+  return hash ^ hash >> 29;
+}
+
+float plain_sum(std::span<const compute::Floats> leaves, size_t at) {
+  if (leaves.size() == 1) return leaves[0][at];
+  const size_t half = std::bit_floor(leaves.size() - 1);
+  return plain_sum(leaves.first(half), at) + plain_sum(leaves.subspan(half), at);
+}
+
+}  // namespace
+
+bool Reference::State::operator==(const State& other) const {
+  return step == other.step && buffers.size() == other.buffers.size() &&
+         std::equal(buffers.begin(), buffers.end(), other.buffers.begin(),
+                    [](const auto& a, const auto& b) {
+                      return a.size() == b.size() &&
+                             std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+                    });
+}
+
+std::vector<std::span<float>> Reference::State::slots() {
+  return {buffers.begin() + 1, buffers.end()};
+}
+
+Reference::Reference(const compute::OptimizerSpec& optimizer, size_t floats, int replicas)
+    : replicas_(replicas),
+      layout_(layout_of(floats)),
+      optimizer_(compute::Optimizer::create(optimizer, layout_)) {}
+
+SharedState::Shape Reference::shape(int members) const {
+  SharedState::Shape shape;
+  shape.members = members;
+  shape.replicas = replicas_;
+  shape.floats = floats();
+  shape.slots = slots();
+  return shape;
+}
+
+Reference::State Reference::empty(uint64_t step) const {
+  return {step, std::vector<compute::Floats>(1 + slots(), compute::Floats(floats()))};
+}
+
+Reference::State Reference::initial(uint64_t step) const {
+  State state = empty(step);
+  for (size_t i = 0; i < floats(); ++i)
+    state.buffers[0][i] = std::sin(static_cast<float>(i * i + 1));
+  return state;
+}
+
+void Reference::advance(State& state) const {
+  const compute::Floats sum = gradient(state.step, {0, replicas_}, state.buffers[0]);
+  optimizer_->apply({0, floats()}, arguments(state.step, sums(state.step)), state.buffers[0], sum,
+                    state.slots());
+  ++state.step;
+}
+
+compute::LossSums Reference::sums(uint64_t step, int replica) const {
+  const uint64_t hash = mix(step, static_cast<uint64_t>(replica));
+  compute::LossSums sums;
+  sums.rows = static_cast<int64_t>(1 + hash % 4);
+  sums.correct = sums.rows / 2;
+  sums.loss = 1.0 / static_cast<double>(1 + hash % 1000);
+  return sums;
+}
+
+compute::LossSums Reference::sums(uint64_t step) const {
+  compute::LossSums all;
+  for (int replica = 0; replica < replicas_; ++replica) all += sums(step, replica);
+  return all;
+}
+
+// Of magnitudes so different that the order of adding up shows.
+compute::Floats Reference::gradient(uint64_t step, compute::Subtree node,
+                                    std::span<const float> parameters) const {
+  std::vector<compute::Floats> leaves;
+  for (int replica = node.begin; replica < node.end; ++replica) {
+    const uint64_t seed = mix(mix(11, step), static_cast<uint64_t>(replica));
+    compute::Floats& leaf = leaves.emplace_back(parameters.size());
+    for (size_t i = 0; i < leaf.size(); ++i) {
+      const uint64_t hash = mix(seed + i, std::bit_cast<uint32_t>(parameters[i]));
+      const auto value = static_cast<float>(static_cast<int32_t>(hash >> 32)) * 0x1p-31f;
+      leaf[i] = value * static_cast<float>(1u << (hash & 15)) * 0x1p-8f;
+    }
+  }
+  if (leaves.size() == 1) return leaves[0];
+  compute::Floats sum(parameters.size());
+  for (size_t i = 0; i < sum.size(); ++i) sum[i] = plain_sum(leaves, i);
+  return sum;
+}
+
+compute::UpdateArguments Reference::arguments(uint64_t step, const compute::LossSums& all) const {
+  compute::UpdateArguments arguments;
+  arguments.learning_rate = 0.01f / static_cast<float>(1 + step % 5);
+  arguments.t = step + 1;
+  arguments.inverse_rows = 1.0f / static_cast<float>(all.rows);
+  return arguments;
+}
+
+std::vector<compute::OptimizerSpec> optimizers() {
+  compute::Sgd momentum;
+  momentum.momentum = 0.9f;
+  return {compute::Sgd{}, momentum, compute::Adam{}};
+}
+
+std::string name_of(const compute::OptimizerSpec& optimizer) {
+  const auto* sgd = std::get_if<compute::Sgd>(&optimizer);
+  if (!sgd) return "Adam";
+  return sgd->momentum == 0 ? "Sgd" : "Momentum";
+}
+
+Session::Arguments arguments_of(const Reference& reference, uint64_t step) {
+  return
+      [&reference, step](const compute::LossSums& all) { return reference.arguments(step, all); };
+}
+
+Session::StepResult make_step(Session& session, const Reference& reference, uint64_t step,
+                              const Session::Watch& watch) {
+  std::vector<compute::LossSums> sums;
+  for (size_t i = 0; i < session.nodes().size(); ++i) {
+    const compute::Subtree node = session.nodes()[i];
+    const compute::Floats gradient = reference.gradient(step, node, session.parameters());
+    std::copy(gradient.begin(), gradient.end(), session.gradients(i).begin());
+    for (int replica = node.begin; replica < node.end; ++replica)
+      sums.push_back(reference.sums(step, replica));
+  }
+  return session.step(step, Contribution(sums), arguments_of(reference, step), watch);
+}
+
+Reference::State copy_of(Session& session, const Reference& reference, uint64_t step) {
+  Reference::State state = reference.empty(step);
+  session.copy(state.buffers[0], state.slots(), arguments_of(reference, step - 1));
+  return state;
+}
+
+}  // namespace muster::collective::testing

@@ -1,0 +1,149 @@
+#include "trainer/collective/wire_group.h"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+
+#include "proto/muster/rendezvous.pb.h"
+#include "tests/unit/trainer/collective/group_of_threads.h"
+
+namespace muster::collective {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::patient;
+using testing::run_members;
+
+GroupShape shape_of(int members) {
+  GroupShape shape;
+  shape.members = members;
+  shape.replicas = members;
+  return shape;
+}
+
+TEST(WireGroupTest, WhatTheSourceHasGoesToThoseThatAreToHaveIt) {
+  constexpr int kSource = 1;
+  const std::vector<bool> targets = {true, false, true, false};
+  const auto groups = testing::wire_groups(shape_of(4), 1000);
+  std::vector<std::vector<compute::Floats>> buffers(4);
+  for (size_t member = 0; member < 4; ++member)
+    buffers[member].assign(2, compute::Floats(300000, static_cast<float>(member)));
+  buffers[kSource][1].back() = 7;
+  run_members(4, [&](int member) {
+    auto& own = buffers[static_cast<size_t>(member)];
+    const std::vector<std::span<float>> spans(own.begin(), own.end());
+    groups[static_cast<size_t>(member)]->broadcast(kSource, targets, spans, patient());
+  });
+  for (const size_t member : {0, 2}) EXPECT_EQ(buffers[member], buffers[kSource]);
+  EXPECT_EQ(buffers[3], std::vector<compute::Floats>(2, compute::Floats(300000, 3)));
+}
+
+TEST(WireGroupTest, WhoIsAtAnotherStepIsNamed) {
+  const auto groups = testing::wire_groups(shape_of(2), 1000);
+  std::atomic<int> named = 0;
+  run_members(2, [&](int member) {
+    const compute::LossSums sums{1, 0, 1};
+    try {
+      groups[static_cast<size_t>(member)]->all_reduce(static_cast<uint64_t>(5 + member),
+                                                      Contribution(std::span(&sums, 1)), patient());
+      ADD_FAILURE() << "member " << member << " has a sum";
+    } catch (const WireGroup::Broken& error) {
+      const std::string expected = "expected it at step " + std::to_string(5 + member) +
+                                   ", found it at " + std::to_string(6 - member);
+      named += std::string(error.what()).find(expected) != std::string::npos;
+    }
+  });
+  EXPECT_EQ(named, 2);
+}
+
+TEST(WireGroupTest, WhatIsNoEndpointIsRefused) {
+  WireGroup group(shape_of(2), 1, 1000, "127.0.0.1");
+  EXPECT_THROW(group.connect({"nonsense", ""}, patient()), Invalid);
+  WireEndpoint endpoint;
+  endpoint.set_host("127.0.0.1");
+  endpoint.set_port(65536);
+  EXPECT_THROW(group.connect({endpoint.SerializeAsString(), ""}, patient()), Invalid);
+}
+
+TEST(WireGroupTest, WhereNobodyListensNobodyIsFound) {
+  WireGroup group(shape_of(2), 1, 1000, "127.0.0.1");
+  WireEndpoint endpoint;
+  endpoint.set_host("no.such.host.invalid");
+  endpoint.set_port(1);
+  EXPECT_THROW(group.connect({endpoint.SerializeAsString(), ""}, patient()), WireGroup::Broken);
+  endpoint.set_host("127.0.0.1");
+  EXPECT_THROW(group.connect({endpoint.SerializeAsString(), ""}, patient()), WireGroup::Broken);
+}
+
+// It may be a port scanner, or a member of a generation that is over.
+TEST(WireGroupTest, WhoDoesNotKnowTheWordIsNoMember) {
+  WireGroup group(shape_of(2), 0, 1000, "127.0.0.1");
+  WireEndpoint endpoint;
+  ASSERT_TRUE(endpoint.ParseFromString(group.endpoint()));
+  WireGroup member(shape_of(2), 1, 1000, "127.0.0.1");
+  endpoint.set_word(endpoint.word() + 1);
+  member.connect({endpoint.SerializeAsString(), ""}, patient());
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+  const Session::Watch short_watch{{}, [&] { return std::chrono::steady_clock::now() > until; }};
+  EXPECT_THROW(group.connect({"", ""}, short_watch), WireGroup::Broken);
+}
+
+TEST(WireGroupTest, AHostThatIsNotOursIsRefused) {
+  // Of a block for documentation.
+  EXPECT_THROW(WireGroup(shape_of(2), 0, 1000, "192.0.2.1"), Unavailable);
+}
+
+TEST(WireGroupTest, WhoWaitsForAPeerThatNeverConnectsComesBackWhenItIsOver) {
+  std::vector<std::unique_ptr<WireGroup>> groups;
+  for (int member = 0; member < 2; ++member)
+    groups.push_back(std::make_unique<WireGroup>(shape_of(2), member, 1000, "127.0.0.1"));
+  const std::vector<std::string> endpoints = {groups[0]->endpoint(), groups[1]->endpoint()};
+  for (const size_t member : {1, 0}) {
+    run_members(1, [&](int) {
+      int looks = 0;
+      const Session::Watch watch{{}, [&] { return ++looks > 3; }};
+      const compute::LossSums sums{1, 0, 1};
+      EXPECT_THROW(
+          {
+            groups[member]->connect(endpoints, watch);
+            groups[member]->all_reduce(0, Contribution(std::span(&sums, 1)), watch);
+          },
+          WireGroup::Broken);
+    });
+  }
+}
+
+TEST(WireGroupTest, WhoConnectsToAPeerThatIsGoneComesBack) {
+  auto gone = std::make_unique<WireGroup>(shape_of(2), 1, 1000, "127.0.0.1");
+  const std::string endpoint = gone->endpoint();
+  gone.reset();
+  WireGroup group(shape_of(2), 0, 1000, "127.0.0.1");
+  run_members(1, [&](int) {
+    int looks = 0;
+    const Session::Watch watch{{}, [&] { return ++looks > 5; }};
+    const compute::LossSums sums{1, 0, 1};
+    EXPECT_THROW(
+        {
+          group.connect({"", endpoint}, watch);
+          group.all_reduce(0, Contribution(std::span(&sums, 1)), watch);
+        },
+        WireGroup::Broken);
+  });
+}
+
+TEST(WireGroupTest, ItIsGoodForNothingOnceItIsOver) {
+  const auto groups = testing::wire_groups(shape_of(2), 1000);
+  const compute::LossSums sums{1, 0, 1};
+  run_members(1, [&](int) {
+    const Session::Watch over{{}, [] { return true; }};
+    EXPECT_THROW(groups[0]->all_reduce(0, Contribution(std::span(&sums, 1)), over),
+                 WireGroup::Broken);
+    EXPECT_THROW(groups[0]->all_reduce(0, Contribution(std::span(&sums, 1)), patient()),
+                 WireGroup::Broken);
+    EXPECT_THROW(groups[1]->all_reduce(0, Contribution(std::span(&sums, 1)), patient()),
+                 WireGroup::Broken);
+  });
+}
+
+}  // namespace
+}  // namespace muster::collective

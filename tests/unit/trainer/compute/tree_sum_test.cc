@@ -1,0 +1,175 @@
+#include "trainer/compute/tree_sum.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <random>
+
+namespace muster::compute {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr int kMostLeaves = 17;
+
+using Buffers = std::vector<std::vector<float>>;
+
+// Of magnitudes so far apart that every other order of adding them up has other bits.
+Buffers random_buffers(int count, size_t floats) {
+  std::mt19937 engine(static_cast<unsigned>(count));
+  std::uniform_real_distribution<float> mantissa(-1, 1);
+  std::uniform_int_distribution<int> exponent(-12, 12);
+  Buffers buffers(static_cast<size_t>(count), std::vector<float>(floats));
+  for (auto& buffer : buffers)
+    for (float& value : buffer) value = std::ldexp(mantissa(engine), exponent(engine));
+  return buffers;
+}
+
+// What the header says, as plainly as can be.
+float plain_sum(const Buffers& leaves, size_t at, int begin, int end) {
+  if (end - begin == 1) return leaves[static_cast<size_t>(begin)][at];
+  int half = 1;
+  while (2 * half < end - begin) half *= 2;
+  return plain_sum(leaves, at, begin, begin + half) + plain_sum(leaves, at, begin + half, end);
+}
+
+std::vector<float> plain_sum(const Buffers& leaves, int begin, int end) {
+  std::vector<float> sum(leaves[0].size());
+  for (size_t at = 0; at < sum.size(); ++at) sum[at] = plain_sum(leaves, at, begin, end);
+  return sum;
+}
+
+std::vector<uint32_t> bits(std::span<const float> values) {
+  std::vector<uint32_t> bits;
+  for (const float value : values) bits.push_back(std::bit_cast<uint32_t>(value));
+  return bits;
+}
+
+void list_nodes(Subtree node, std::vector<Subtree>& nodes) {
+  nodes.push_back(node);
+  if (node.size() == 1) return;
+  list_nodes(node.first(), nodes);
+  list_nodes(node.second(), nodes);
+}
+
+TEST(TreeSumTest, ANodesFirstSideIsAsManyAsTheLargestPowerOfTwoBelow) {
+  const auto sides = [](int leaves) {
+    const Subtree top{3, 3 + leaves};
+    EXPECT_EQ(top.first().begin, top.begin);
+    EXPECT_EQ(top.first().end, top.second().begin);
+    EXPECT_EQ(top.second().end, top.end);
+    return std::pair(top.first().size(), top.second().size());
+  };
+  EXPECT_EQ(sides(2), std::pair(1, 1));
+  EXPECT_EQ(sides(3), std::pair(2, 1));
+  EXPECT_EQ(sides(4), std::pair(2, 2));
+  EXPECT_EQ(sides(5), std::pair(4, 1));
+  EXPECT_EQ(sides(8), std::pair(4, 4));
+  EXPECT_EQ(sides(17), std::pair(16, 1));
+}
+
+TEST(TreeSumTest, ACoverIsTheFewestNodesThatAreTheRangeTogether) {
+  for (int leaves = 1; leaves <= kMostLeaves; ++leaves) {
+    std::vector<Subtree> nodes;
+    list_nodes({0, leaves}, nodes);
+    for (int begin = 0; begin < leaves; ++begin)
+      for (int end = begin + 1; end <= leaves; ++end) {
+        const std::vector<Subtree> found = cover(leaves, begin, end);
+        ASSERT_EQ(found.front().begin, begin);
+        ASSERT_EQ(found.back().end, end);
+        for (size_t i = 0; i < found.size(); ++i) {
+          ASSERT_NE(std::ranges::find(nodes, found[i]), nodes.end()) << "no node of the tree";
+          if (i == 0) continue;
+          ASSERT_EQ(found[i].begin, found[i - 1].end);
+        }
+        // The fewest: none of them lies under a node that is wholly in the range.
+        for (const Subtree& node : nodes) {
+          if (node.begin < begin || end < node.end) continue;
+          ASSERT_EQ(std::ranges::count_if(found,
+                                          [&](const Subtree& one) {
+                                            return one != node && node.begin <= one.begin &&
+                                                   one.end <= node.end;
+                                          }),
+                    0);
+        }
+      }
+  }
+}
+
+TEST(TreeSumTest, NothingIsCoveredByNoNodes) {
+  EXPECT_TRUE(cover(5, 2, 2).empty());
+  EXPECT_THAT(cover(5, 0, 5), ElementsAre(Subtree{0, 5}));
+}
+
+// In blocks, with a tail, from pieces that the leaves are added up to beforehand.
+std::vector<float> sum_of_pieces(const std::vector<Subtree>& pieces, const Buffers& leaves,
+                                 size_t block) {
+  Buffers sums;
+  std::vector<const float*> buffers;
+  for (const Subtree& piece : pieces) sums.push_back(plain_sum(leaves, piece.begin, piece.end));
+  for (const auto& sum : sums) buffers.push_back(sum.data());
+  TreeSum tree(pieces, block);
+  EXPECT_EQ(tree.block(), block);
+  const size_t floats = leaves[0].size();
+  std::vector<float> result(floats);
+  for (size_t at = 0; at < floats; at += block) {
+    const size_t size = std::min(block, floats - at);
+    const float* const sum = tree.sum(buffers, at, size);
+    std::copy(sum, sum + size, result.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  return result;
+}
+
+TEST(TreeSumTest, TheSumHasTheSameBitsWhoeverHoldsWhichLeaves) {
+  constexpr size_t kFloats = 75;
+  for (int replicas = 1; replicas <= kMostLeaves; ++replicas) {
+    const Buffers leaves = random_buffers(replicas, kFloats);
+    const auto expected = bits(plain_sum(leaves, 0, replicas));
+    for (int members = 1; members <= replicas + 2; ++members) {
+      std::vector<Subtree> pieces;
+      for (int member = 0; member < members; ++member)
+        for (const Subtree& node :
+             cover(replicas, replicas * member / members, replicas * (member + 1) / members))
+          pieces.push_back(node);
+      for (const size_t block : {size_t{1}, size_t{32}, size_t{37}, kFloats, 2 * kFloats})
+        ASSERT_EQ(bits(sum_of_pieces(pieces, leaves, block)), expected)
+            << replicas << " replicas, " << members << " members, blocks of " << block;
+    }
+  }
+}
+
+TEST(TreeSumTest, AnyCutWillDo) {
+  constexpr int kLeaves = 13;
+  const Buffers leaves = random_buffers(kLeaves, 40);
+  const auto expected = bits(plain_sum(leaves, 0, kLeaves));
+  for (unsigned cuts = 0; cuts < 1u << (kLeaves - 1); cuts += 3) {
+    std::vector<Subtree> pieces;
+    for (int begin = 0, end = 1; end <= kLeaves; ++end) {
+      if (end < kLeaves && (cuts >> (end - 1) & 1) == 0) continue;
+      for (const Subtree& node : cover(kLeaves, begin, end)) pieces.push_back(node);
+      begin = end;
+    }
+    ASSERT_EQ(bits(sum_of_pieces(pieces, leaves, 16)), expected) << cuts;
+  }
+}
+
+// So that the tests above could fail.
+TEST(TreeSumTest, AnotherOrderHasOtherBits) {
+  const Buffers leaves = random_buffers(kMostLeaves, 40);
+  std::vector<float> sum(40);
+  for (const auto& leaf : leaves)
+    std::transform(sum.begin(), sum.end(), leaf.begin(), sum.begin(), std::plus<>());
+  EXPECT_NE(bits(sum), bits(plain_sum(leaves, 0, kMostLeaves)));
+}
+
+TEST(TreeSumTest, OneBufferIsReadWhereItLies) {
+  const std::vector<float> buffer = {1, 2, 3};
+  const std::vector<const float*> buffers = {buffer.data()};
+  TreeSum tree({{0, 4}}, 2);
+  EXPECT_EQ(tree.sum(buffers, 1, 2), buffer.data() + 1);
+}
+
+}  // namespace
+}  // namespace muster::compute
