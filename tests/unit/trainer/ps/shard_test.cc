@@ -231,7 +231,7 @@ TEST_F(ShardTest, RejectsARankThatTheGroupDoesNotHave) {
 }
 
 TEST_F(ShardTest, TheScheduleFollowsTheCommittedStep) {
-  schedule_.shape = compute::Piecewise{{1}, {1.0, 0.5}};
+  schedule_.shape = compute::Piecewise{{0}, {1.0, 0.5}};
   Shard shard = make(Shard::Policy::sync, 1);
   push(shard, 1, header(0, 0, 1), {1, 0});
   EXPECT_THAT(shard.parameters(), ElementsAre(9, 20));
@@ -310,7 +310,7 @@ TEST_F(ShardTest, AsyncIgnoresARepeatedPush) {
 }
 
 TEST_F(ShardTest, AsyncOtherShardsFollowTheStepOfShardZero) {
-  schedule_.shape = compute::Piecewise{{5}, {1.0, 0.5}};
+  schedule_.shape = compute::Piecewise{{4}, {1.0, 0.5}};
   Shard shard = make(Shard::Policy::async, 1, 1);
   const Answers pulled = pull(shard, 1, header(0, 0, 0));
   ASSERT_EQ(pulled.size(), 1u);
