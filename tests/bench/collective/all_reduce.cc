@@ -115,11 +115,10 @@ double wire_seconds(size_t floats) {
     uint64_t step = 1;
     compute::LossSums sums;
     sums.rows = 1;
+    const collective::Contribution contribution({&sums, 1});
     const double seconds = median_seconds(twin, meeting, repeats_of(floats),
                                           {[&] { fill(group.own(0), twin); },
-                                           [&] {
-                                             group.all_reduce(step++, {&sums, 1}, watch);
-                                           }});
+                                           [&] { group.all_reduce(step++, contribution, watch); }});
     check(group.sum());
     meeting.barrier();  // before either hangs up
     return seconds;
