@@ -72,6 +72,7 @@ void Member::act() {
         at_ = At::trained;
         return;
       }
+      if (is_over(generation_)) return start();
       session_->begin(position_);
       at_ = At::stepping;
       if (session_->outcome() == SimulatedSession::Outcome::over) start();

@@ -30,6 +30,8 @@ class World {
   virtual bool all_attend(int chief) const = 0;
   // A generation runs from here on. Throws Violation where it should begin with something else.
   virtual void opened(const CollectivePlan& plan) = 0;
+  // A checkpoint of a generation is.
+  virtual void published(uint64_t generation) = 0;
   // For the trace: what has happened, with the number that belongs to it.
   virtual void tell(int process, const char* what, uint64_t number) = 0;
 };

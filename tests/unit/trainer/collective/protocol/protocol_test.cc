@@ -103,6 +103,28 @@ INSTANTIATE_TEST_SUITE_P(
                       setting_of(3, 1, 4, 0, kTwo), setting_of(2, 2, 3, 3, kHidden)),
     name_of);
 
+// A worker that an elastic group has gone on without wakes up when all the others are lost: what
+// it holds is of before the checkpoints.
+TEST(CollectiveProtocol, HoldsWithAMemberThatSleepsWhileTheGroupGoesOn) {
+  Outcome total;
+  for (const Setting::Hosts hosts : {kOne, kTwo}) {
+    Setting setting = setting_of(2, 1, 2, 2, hosts);
+    setting.batches = 12;
+    setting.checkpoint_every = 1;
+    for (int at = 30; at < 100; at += 5)
+      for (int lost = 20; lost < 200; lost += 7)
+        for (int woken = 1; woken < 30; woken += 6) {
+          const Schedule schedule{setting,
+                                  {{at, {Fault::pause, 1}},
+                                   {at + lost, {Fault::kill, 0}},
+                                   {at + lost + woken, {Fault::wake, 0}}}};
+          if (!run(schedule, total)) return;
+        }
+  }
+  EXPECT_GT(total.restored, 0);
+  EXPECT_GT(total.resized, 0);
+}
+
 // Schedules that found something, as they were printed.
 TEST(CollectiveProtocol, HoldsInTheSchedulesThatItDidNotHoldIn) {
   Outcome total;
@@ -126,7 +148,7 @@ TEST(CollectiveProtocol, RunsTheScheduleThatIsAskedFor) {
 
 TEST(CollectiveProtocol, HoldsInRandomSchedules) {
   const uint64_t first = number_from("MUSTER_COLLECTIVE_SEED", 1);
-  const uint64_t count = number_from("MUSTER_COLLECTIVE_SCHEDULES", 3000);
+  const uint64_t count = number_from("MUSTER_COLLECTIVE_SCHEDULES", 8000);
   Outcome total;
   for (uint64_t seed = first; seed < first + count; ++seed)
     if (!run(random_schedule(seed), total)) return;

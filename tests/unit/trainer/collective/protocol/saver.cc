@@ -53,6 +53,7 @@ void Saver::step() {
       return;
     case Next::publish:
       storage.publish(temporary_, *task_);
+      world_.published(task_->generation);
       world_.tell(id_, "published step", task_->position.step);
       next_ = Next::prune;
       return;

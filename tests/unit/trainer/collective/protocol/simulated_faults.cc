@@ -26,6 +26,7 @@ void SimulatedJob::deviate(const Deviation& deviation) {
     case Fault::fail:
       return storage_.fail_next();
     case Fault::lose:
+      published_ = 0;
       return storage_.lose_last_rename();
     case Fault::grow:
       return grow();

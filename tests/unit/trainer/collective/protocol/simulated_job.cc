@@ -1,7 +1,6 @@
 #include "tests/unit/trainer/collective/protocol/simulated_job.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "tests/unit/trainer/collective/protocol/chief_process.h"
 #include "tests/unit/trainer/collective/protocol/worker_process.h"
@@ -207,6 +206,10 @@ void SimulatedJob::opened(const CollectivePlan& plan) {
                     std::to_string(step) + (keeps ? "" : " with no member's state") +
                     ", though a member holds step " + std::to_string(best.second) +
                     " of generation " + std::to_string(best.first));
+  if (keeps && best.first > 0 && published_ > best.first)
+    throw Violation("generation " + std::to_string(plan.generation()) +
+                    " begins with what is left of generation " + std::to_string(best.first) +
+                    ", though there is a checkpoint of generation " + std::to_string(published_));
   outcome_.kept += keeps;
   outcome_.restored += plan.content() == CollectivePlan::RESTORE;
   outcome_.begun += plan.content() == CollectivePlan::INITIALIZE;
@@ -217,6 +220,11 @@ void SimulatedJob::opened(const CollectivePlan& plan) {
   storage_.opened(plan.generation());
 }
 
+void SimulatedJob::published(uint64_t generation) {
+  ++outcome_.checkpoints;
+  published_ = std::max(published_, generation);
+}
+
 void SimulatedJob::check_end() const {
   const SimulatedStorage::Folder* final = storage_.final();
   if (!final) throw Violation("the job ended without a final checkpoint");
@@ -224,7 +232,6 @@ void SimulatedJob::check_end() const {
 }
 
 void SimulatedJob::tell(int id, const char* what, uint64_t number) {
-  outcome_.checkpoints += std::string_view(what).starts_with("published");
   if (!traced_) return;
   trace_ += "\n      " + process(id)->name() + " " + what + " " + std::to_string(number);
 }

@@ -49,6 +49,7 @@ class SimulatedJob : public World {
   bool is_silent(int process) const override;
   bool all_attend(int chief) const override;
   void opened(const CollectivePlan& plan) override;
+  void published(uint64_t generation) override;
   void tell(int process, const char* what, uint64_t number) override;
 
  private:
@@ -103,6 +104,8 @@ class SimulatedJob : public World {
   int skip_ = 0;
   int members_ = 0;      // of the last generation
   uint64_t newest_ = 0;  // generation that was opened
+  // That a checkpoint is of; 0: none, or the storage may have lost it.
+  uint64_t published_ = 0;
   Outcome outcome_;
   std::string trace_;
 };
