@@ -12,6 +12,7 @@ using std::chrono::milliseconds;
 
 namespace {
 constexpr milliseconds kRemind{30000};
+constexpr milliseconds kHeld{200};
 constexpr milliseconds kLead{2000};  // between looks whether we still have it
 
 class Superseded : public Unavailable {
@@ -43,6 +44,24 @@ void Coordinator::rethrow_failure() const {
 void Coordinator::renew() {
   renew_ = true;
   rendezvous_.update(suspend);
+}
+
+uint64_t Coordinator::hold() {
+  const std::lock_guard lock(advancing_);
+  held_ = true;
+  return newest_;
+}
+
+uint64_t Coordinator::open_generation(uint64_t above) {
+  return newest_ = group::open_generation(storage_, above, owner_);
+}
+
+void Coordinator::advance_unless_held() {
+  {
+    const std::lock_guard lock(advancing_);
+    if (!held_) return advance();
+  }
+  rendezvous_.wait_for_change(kHeld);
 }
 
 void suspend(GroupView& view) {
@@ -88,7 +107,7 @@ void Coordinator::run() {
   Backoff backoff;
   while (!closing_) {
     try {
-      advance();
+      advance_unless_held();
       if (!watching()) continue;
       backoff.reset();
       patience_.rest();

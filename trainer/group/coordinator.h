@@ -31,6 +31,8 @@ class Coordinator {
 
   // Asks for the next generation, on what the group holds; it waits for that. Thread-safe.
   void renew();
+  // Opens no generation any more; the newest of ours. What is published from here on is of that.
+  uint64_t hold();
   // What went wrong for good, if anything did: the group's phase is FAILED then, unless that is
   // for us alone (Unavailable).
   void rethrow_failure() const;
@@ -62,13 +64,12 @@ class Coordinator {
   // Who is missing, every half a minute.
   void remind();
   RendezvousServer& rendezvous() { return rendezvous_; }
-  uint64_t open_generation(uint64_t above) const {
-    return group::open_generation(storage_, above, owner_);
-  }
+  uint64_t open_generation(uint64_t above);
 
  private:
   using Clock = std::chrono::steady_clock;
   void run();
+  void advance_unless_held();
   void fail(int exit_code, const std::string& message);
 
   RendezvousServer& rendezvous_;
@@ -77,6 +78,9 @@ class Coordinator {
   Clock::time_point remind_;
   Clock::time_point looked_;  // whether we still lead
   StoragePatience patience_;
+  std::mutex advancing_;
+  bool held_ = false;    // guarded by advancing_, as is
+  uint64_t newest_ = 0;  // opened by us
   std::atomic<bool> renew_{false};
   std::atomic<bool> closing_{false};
   mutable std::mutex mutex_;

@@ -31,6 +31,7 @@ class CollectiveGroup : public LedGroup {
   Leader& leader() override { return leader_; }
   group::Coordinator& coordinator() override { return coordinator_; }
   Synchronizer& synchronizer() override { return synchronizer_; }
+  void withdraw() override { synchronizer_.publish_as(coordinator_.hold()); }
 
  private:
   void count_checkpoint() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -54,9 +55,14 @@ class CollectiveSynchronizer : public Synchronizer {
   std::optional<Work> next() override;
   StepResult step(const Work& work, Feed& feed, std::stop_token stop) override;
   const checkpoint::Position& position() const override { return position_; }
-  uint64_t generation() const override { return generation_; }
+  uint64_t generation() const override {
+    return generation_ == 0 ? 0 : std::max(generation_, publishing_);
+  }
   void evaluated(const checkpoint::Evaluations& evaluations) override;
   std::unique_ptr<Snapshot> snapshot() override;
+
+  // What we have belongs to this generation, which is our own and has not run, if that is newer.
+  void publish_as(uint64_t generation) { publishing_ = generation; }
 
   // Of who the group waits for: see Paces.
   std::map<std::string, double> metrics() const;
@@ -94,6 +100,7 @@ class CollectiveSynchronizer : public Synchronizer {
   std::unique_ptr<collective::WireGroup> wire_;
   collective::WireSession::State wire_state_;
   uint64_t generation_ = 0;  // of session_
+  uint64_t publishing_ = 0;
   uint64_t prepared_ = 0;
   uint64_t revision_ = 0;  // of the view that we looked at last
   uint64_t failed_ = 0;    // that we could not be part of

@@ -15,6 +15,8 @@ class LedGroup {
   virtual Leader& leader() = 0;
   virtual group::Coordinator& coordinator() = 0;
   virtual Synchronizer& synchronizer() = 0;
+  // Rank 0 is about to leave, and saves what there is: whoever else leaves now is not missed.
+  virtual void withdraw() {}
 };
 
 // `store` is open_store()'s. The references must outlive it. They throw as what they are made of

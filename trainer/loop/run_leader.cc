@@ -44,6 +44,7 @@ void end_in_failure(LedGroup& group, const Invalid& error) {
 }
 
 int leave(LedGroup& group) {
+  group.withdraw();
   group.leader().save(group.synchronizer());
   group.server().update([](GroupView& view) { view.set_stopping(true); });
   return kTerminated;

@@ -140,6 +140,26 @@ TEST(CollectiveTest, StoppedAndStartedAgain) {
   expect_same(job.result(), long_undisturbed());
 }
 
+// Those who leave a group that is stopped are not the beginning of another generation, in which
+// nothing would have been saved.
+TEST(CollectiveTest, AnElasticGroupThatIsStoppedSavesWhatThereIs) {
+  const Job::Environment environment = {{"MUSTER_ELASTIC", elastic(0, 2)}};
+  Job job("collective-elastic-stopped", lasting_training(), 0, 2);
+  job.environment = environment;
+  job.start_all();
+  ASSERT_TRUE(has_joined(job, 3));
+  for (const int worker : {0, 1}) job.at("worker", worker).signal(SIGTERM);
+  job.at("chief", 0).signal(SIGTERM);
+  for (const int worker : {0, 1}) EXPECT_EQ(job.at("worker", worker).wait(), 143);
+  EXPECT_EQ(job.at("chief", 0).wait(), 143);
+  EXPECT_TRUE(job.wait_for_checkpoints(1)) << job.log("chief", 0);
+  job.start_all();
+  job.expect_success();
+  EXPECT_THAT(job.log("chief", 0), HasSubstr("opened from checkpoints/ckpt-"));
+  expect_same(job.result(),
+              result_of("collective-elastic-unstopped", lasting_training(), 2, environment));
+}
+
 TEST(CollectiveTest, AnElasticGroupHasTheSameBitsAtAnySize) {
   Json first;
   for (const int workers : {0, 1, 2, 3})
