@@ -148,6 +148,16 @@ std::string devices_with_ps(const Json& self) {
   return std::to_string(devices);
 }
 
+std::string synchronization_of_collective(const Json& self) {
+  if (string_or(self, "strategy", "parameterServer") != "collective") return "";
+  const Json& synchronization = member(member(self, "training"), "synchronization");
+  const std::string policy = string_or(synchronization, "policy", "sync");
+  if (policy != "sync") return "the policy " + policy;
+  if (integer_or(synchronization, "backupWorkers", 0) > 0) return "backup workers";
+  const std::string wire = string_or(synchronization, "wire", "float32");
+  return wire == "float32" ? "" : "wire " + wire;
+}
+
 std::string rule_without_match(const Json& self) {
   for (const Json& rule : member(self, "rules")) {
     if (rule.is_object() && !has(rule, "onExitCodes") && !has(rule, "onReason")) return "neither";

@@ -24,6 +24,7 @@ std::string elastic_without_workers(const Json& self);
 std::string elastic_without_collectives(const Json& self);
 std::string elastic_with_shards_of_files(const Json& self);
 std::string devices_with_ps(const Json& self);
+std::string synchronization_of_collective(const Json& self);
 std::string rule_without_match(const Json& self);
 std::string rule_for_missing_role(const Json& self);
 std::string more_than_all(const Json& self);

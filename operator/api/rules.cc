@@ -42,7 +42,8 @@ bool can_be_read(const Problems& problems, const std::string& path) {
 #define PLACED_TOGETHER                                                            \
   "(has(self.elastic) ? " CHIEFS " + self.elastic.minReplicas : " MEMBERS " + " PS \
   " + " EVALUATORS ")"
-#define BACKUP_WORKERS "self.?training.?synchronization.?backupWorkers.orValue(0)"
+#define SYNCHRONIZATION "self.?training.?synchronization.?"
+#define BACKUP_WORKERS SYNCHRONIZATION "backupWorkers.orValue(0)"
 #define EACH_ROLE(OF) \
   OF("ps") " && " OF("chief") " && " OF("master") " && " OF("worker") " && " OF("evaluator")
 // Paths in full, for Kubernetes cannot estimate what comparing costs otherwise.
@@ -160,6 +161,14 @@ const std::vector<Rule>& rules() {
       {"spec", "self.?training.?devices.orValue(1) == 1 || " PS " == 0", "training.devices",
        "1 device with parameter servers", devices_with_ps,
        all({kPsRead, {"spec.training.devices"}})},
+      {"spec",
+       "self.strategy != 'collective' || (" SYNCHRONIZATION "policy.orValue('sync') == 'sync' "
+       "&& " SYNCHRONIZATION "wire.orValue('float32') == 'float32' && " BACKUP_WORKERS " == 0)",
+       "training.synchronization",
+       "for the strategy collective the policy sync, without backup workers, and wire float32",
+       synchronization_of_collective,
+       {"spec.strategy", "spec.training.synchronization.policy",
+        "spec.training.synchronization.wire", "spec.training.synchronization.backupWorkers"}},
       {"spec.failurePolicy",
        "!has(self.rules) || self.rules.all(r, has(r.onExitCodes) || has(r.onReason))",
        "rules",

@@ -23,7 +23,7 @@ namespace {
 
 constexpr milliseconds kGlance{200};
 constexpr milliseconds kConnect{30000};  // and to hand over the state
-constexpr uint32_t kSpins = 20000;       // some 500 us: what a small step takes
+constexpr uint32_t kSpins = 2000;        // some 50 us: what two wake-ups cost
 
 // Spins only where every thread of every member could have a core of its own.
 uint32_t worthwhile_spins(int threads) {
