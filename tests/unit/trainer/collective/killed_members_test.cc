@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <random>
 #include <thread>
 
@@ -55,6 +56,7 @@ class Generation {
 
  private:
   pid_t start(int member, uint64_t step) {
+    std::fflush(nullptr);  // else the member may say again what we said
     const pid_t pid = fork();
     if (pid == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
