@@ -41,6 +41,7 @@ WireGroup::WireGroup(const GroupShape& shape, int member, size_t floats, const s
       sum_(floats),
       tree_(shape.nodes(), kBlock),
       peers_(static_cast<size_t>(shape.members)),
+      headers_(peers_.size()),
       connections_(member, shape.members, host) {
   plan_buckets(floats);
   own_.assign(shape.nodes_of(member).size(), compute::Floats(floats));
@@ -154,25 +155,20 @@ void WireGroup::contribute(uint64_t step, const Contribution& contribution) {
     }
 }
 
-WireGroup::Header WireGroup::header_of(int member) const {
-  Header header;
-  std::memcpy(&header, peers_[static_cast<size_t>(member)].header.data(), sizeof header);
-  return header;
-}
-
 double WireGroup::seconds(int member) const {
-  return header_of(member).seconds;
+  return headers_[static_cast<size_t>(member)].seconds;
 }
 
 Note WireGroup::note() const {
-  return header_of(0).note;
+  return headers_.front().note;
 }
 
 compute::LossSums WireGroup::read_headers(uint64_t step) {
   compute::LossSums all;
   for (int member = 0; member < shape_.members; ++member) {
     const std::vector<std::byte>& bytes = peers_[static_cast<size_t>(member)].header;
-    const Header header = header_of(member);
+    Header& header = headers_[static_cast<size_t>(member)];
+    std::memcpy(&header, bytes.data(), sizeof header);
     if (header.step != step)
       throw Broken("member " + std::to_string(member) + ": expected it at step " +
                    std::to_string(step) + ", found it at " + std::to_string(header.step));

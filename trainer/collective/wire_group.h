@@ -70,7 +70,6 @@ class WireGroup {
   void received(int peer, Connections::Frame frame);
   void send_to_all(Connections::Frame frame, std::span<const iovec> parts);
   void contribute(uint64_t step, const Contribution& contribution);
-  Header header_of(int member) const;
   compute::LossSums read_headers(uint64_t step);
   void add_up(size_t bucket);
   void wait(const Session::Watch& watch, size_t Peer::*count, size_t expected);
@@ -85,7 +84,8 @@ class WireGroup {
   compute::TreeSum tree_;
   std::vector<const float*> nodes_;  // of a bucket's part
   std::vector<std::byte> header_;
-  std::vector<Peer> peers_;  // by member
+  std::vector<Peer> peers_;      // by member
+  std::vector<Header> headers_;  // of the last step: the next one's may come at any time
   std::vector<iovec> parts_;
   std::span<const std::span<float>> state_;  // that is being received
   Connections connections_;

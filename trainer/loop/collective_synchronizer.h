@@ -103,7 +103,7 @@ class CollectiveSynchronizer : public Synchronizer {
   uint64_t publishing_ = 0;
   uint64_t prepared_ = 0;
   uint64_t revision_ = 0;  // of the view that we looked at last
-  uint64_t failed_ = 0;  // that we could not be part of
+  uint64_t failed_ = 0;    // that we could not be part of
   bool settled_ = false;
   // Of a step that we may have left before it was done.
   compute::LossSums last_sums_;
