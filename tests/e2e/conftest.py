@@ -55,23 +55,29 @@ def namespace(cluster):
         cluster.kubectl("delete", "namespace", name, "--wait=false")
 
 
-def run_mnist(folder, epochs):
-    program = ROOT / os.environ.get("BINARIES", "build/release/bin") / "muster"
-    run([program, "run", jobs.EXAMPLES / "mnist-mlp.yaml", "--directory", folder,
-         "--set", "spec.training.threads=1", "--set", f"spec.training.epochs={epochs}"], timeout=600)
-    return json.loads((folder / "summary.json").read_text())
+@pytest.fixture(scope="session")
+def run_example(tmp_path_factory):
+    """What `muster run` makes of jobs.example(...) on this machine, with further `--set`."""
+    def summary(name, epochs, *settings):
+        folder = tmp_path_factory.mktemp("run") / name
+        program = ROOT / os.environ.get("BINARIES", "build/release/bin") / "muster"
+        settings = ("spec.training.threads=1", f"spec.training.epochs={epochs}", *settings)
+        run([program, "run", jobs.EXAMPLES / f"{name}.yaml", "--directory", folder,
+             *(word for setting in settings for word in ("--set", setting))], timeout=600)
+        return json.loads((folder / "summary.json").read_text())
+    return summary
 
 
 @pytest.fixture(scope="session")
-def summary_of_run(tmp_path_factory):
+def summary_of_run(run_example):
     """What `muster run` makes of jobs.mnist() on this machine."""
-    return run_mnist(tmp_path_factory.mktemp("run") / "mnist", epochs=2)
+    return run_example(jobs.NAME, 2)
 
 
 @pytest.fixture(scope="session")
-def summary_of_longer_run(tmp_path_factory):
+def summary_of_longer_run(run_example):
     """The same of jobs.mnist(jobs.LONGER)."""
-    return run_mnist(tmp_path_factory.mktemp("run") / "mnist", epochs=jobs.LONGER)
+    return run_example(jobs.NAME, jobs.LONGER)
 
 
 @pytest.fixture

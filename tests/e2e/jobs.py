@@ -30,10 +30,10 @@ def claim_storage(cluster, namespace, folder):
                     namespace=namespace)
 
 
-def mnist(epochs=2, memory=None):
-    """examples/mnist-mlp.yaml, with its data at /data in every replica and its storage on the claim; of so many
-    epochs, and replicas of at most so much memory."""
-    job = yaml.safe_load((EXAMPLES / "mnist-mlp.yaml").read_text())
+def example(name, epochs=2, **limits):
+    """One of examples/ that trains on MNIST, with its data at /data in every replica and its storage on the claim; of
+    so many epochs, and replicas of such `memory` and `cpu` at most."""
+    job = yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text())
     training = job["spec"]["training"]
     training["epochs"] = epochs
     training["threads"] = 1  # the bits of a result depend on it
@@ -43,11 +43,15 @@ def mnist(epochs=2, memory=None):
     job["spec"]["storage"] = {"volume": {"persistentVolumeClaim": {"claimName": STORAGE}}}
     volume = {"name": "data", "hostPath": {"path": str(EXAMPLES / "data/mnist"), "type": "Directory"}}
     container = {"name": "trainer", "volumeMounts": [{"name": "data", "mountPath": "/data", "readOnly": True}]}
-    if memory:
-        container["resources"] = {"limits": {"memory": memory}}
+    if limits:
+        container["resources"] = {"limits": limits}
     for replica in job["spec"]["replicaSpecs"].values():
         replica["template"] = {"spec": {"containers": [container], "volumes": [volume]}}
     return job
+
+
+def mnist(epochs=2, **limits):
+    return example(NAME, epochs, **limits)
 
 
 # A replica that waits to be told how to end, by `tell`; asked to leave it says 143, as a trainer does.
@@ -96,10 +100,11 @@ def await_step(cluster, namespace, job, step):
     eventually(is_there, within=240)
 
 
-def running(cluster, namespace, job, role=None):
+def running(cluster, namespace, job, role=None, index=None):
     """Those of its pods that run and have not been asked to leave."""
     return [pod for pod in pods(cluster, namespace, job, role)
-            if pod["status"]["phase"] == "Running" and "deletionTimestamp" not in pod["metadata"]]
+            if pod["status"]["phase"] == "Running" and "deletionTimestamp" not in pod["metadata"]
+            and index in (None, int(pod["metadata"]["labels"]["muster.dev/index"]))]
 
 
 def step(cluster, namespace, job):

@@ -33,7 +33,7 @@ def use_up_memory(cluster, namespace, pod):
 @pytest.mark.parametrize("end", [delete_pod, kill_container, terminate_container, use_up_memory])
 def test_a_pod_that_ends_is_replaced_and_the_weights_are_the_same(
         cluster, muster, namespace, storage, summary_of_longer_run, end):
-    cluster.apply(jobs.mnist(jobs.LONGER, f"{MEMORY}Mi"), namespace=namespace)
+    cluster.apply(jobs.mnist(jobs.LONGER, memory=f"{MEMORY}Mi"), namespace=namespace)
     for role in ROLES:
         jobs.await_next_step(cluster, namespace, jobs.NAME)
         [pod] = jobs.running(cluster, namespace, jobs.NAME, role)
