@@ -26,6 +26,7 @@ class Session {
   struct Watch {
     std::stop_token stop;
     std::function<bool()> over;
+    bool ended() const { return stop.stop_requested() || over(); }
   };
   // Of what the whole group's rows came to: what the update is made with.
   using Arguments = std::function<compute::UpdateArguments(const compute::LossSums&)>;

@@ -84,9 +84,7 @@ compute::Range WireGroup::part(size_t bucket, int member) const {
 }
 
 void WireGroup::connect(const std::vector<std::string>& endpoints, const Session::Watch& watch) {
-  or_close(connections_, [&] {
-    connections_.connect(endpoints, [&] { return watch.stop.stop_requested() || watch.over(); });
-  });
+  or_close(connections_, [&] { connections_.connect(endpoints, [&] { return watch.ended(); }); });
 }
 
 std::span<const iovec> WireGroup::destination(int index, Connections::Frame frame) {
@@ -210,7 +208,7 @@ void WireGroup::wait(const Session::Watch& watch, size_t Peer::*count, size_t ex
             return false;
         return true;
       },
-      [&] { return watch.stop.stop_requested() || watch.over(); });
+      [&] { return watch.ended(); });
 }
 
 compute::LossSums WireGroup::all_reduce(uint64_t step, const Contribution& contribution,
@@ -228,8 +226,7 @@ compute::LossSums WireGroup::all_reduce(uint64_t step, const Contribution& contr
       connections_.progress();
     }
     wait(watch, &Peer::sums_received, buckets_.size());
-    connections_.wait([this] { return connections_.sent(); },
-                      [&] { return watch.stop.stop_requested() || watch.over(); });
+    connections_.wait([this] { return connections_.sent(); }, [&] { return watch.ended(); });
     // What has come of the next step stays counted.
     for (Peer& peer : peers_) {
       peer.headers -= std::min<size_t>(peer.headers, 1);
@@ -243,7 +240,7 @@ compute::LossSums WireGroup::all_reduce(uint64_t step, const Contribution& contr
 void WireGroup::broadcast(int source, const std::vector<bool>& targets,
                           std::span<const std::span<float>> buffers, const Session::Watch& watch) {
   or_close(connections_, [&] {
-    const auto over = [&] { return watch.stop.stop_requested() || watch.over(); };
+    const auto over = [&] { return watch.ended(); };
     if (member_ == source) {
       for (int other = 0; other < shape_.members; ++other)
         for (size_t i = 0; i < buffers.size() && targets[static_cast<size_t>(other)]; ++i) {

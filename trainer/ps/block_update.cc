@@ -6,6 +6,7 @@
 #include "trainer/compute/aligned.h"
 #include "trainer/compute/cpu/kernels.h"
 #include "trainer/compute/cpu/team.h"
+#include "trainer/compute/tree_sum.h"
 #include "trainer/ps/copy.h"
 
 namespace muster::ps {
@@ -80,7 +81,8 @@ const float* BlockUpdate::sum_block(Share& share, Range block, Gradients gradien
     rounding_->round_to_bfloat16(size, only, share.sums[level].data());
     return share.sums[level].data();
   }
-  const size_t half = std::bit_floor(gradients.size() - 1);
+  const compute::Subtree all{0, static_cast<int>(gradients.size())};
+  const auto half = static_cast<size_t>(all.first().size());
   const float* left = sum_block(share, block, gradients.first(half), level);
   const float* right = sum_block(share, block, gradients.subspan(half), level + 1);
   float* both = share.sums[level].data();
