@@ -58,8 +58,8 @@ Descriptor open_shared_memory(const std::string& name, uint32_t pid, uint32_t fd
 
 std::byte* map_shared_memory(const Descriptor& memory, size_t size, std::byte* at) {
   const int fixed = at ? MAP_FIXED : 0;
-  void* base = mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE | fixed,
-                    memory.get(), 0);
+  void* base =
+      mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE | fixed, memory.get(), 0);
   if (base == MAP_FAILED) throw Unavailable("shared memory cannot be mapped: " + reason());
   return static_cast<std::byte*>(base);
 }

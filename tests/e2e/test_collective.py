@@ -11,12 +11,17 @@ from processes import processes, send
 NAME = "mnist-multiworker"
 CPU = "200m"  # so little that training takes its time, on whatever machine
 ELASTIC = {"minReplicas": 1, "maxReplicas": 3}
-EPOCHS = 6  # of an elastic job: it does not wait for whom it has lost
+EPOCHS = 8  # of a job that must still be training when something happens to it
+
+
+@pytest.fixture(scope="module")
+def summary_of_example(run_example):
+    return run_example(NAME, 2)
 
 
 @pytest.fixture(scope="module")
 def summary_of_collective(run_example):
-    return run_example(NAME, 2)
+    return run_example(NAME, EPOCHS)
 
 
 @pytest.fixture(scope="module")
@@ -24,9 +29,9 @@ def summary_of_elastic(run_example):
     return run_example(NAME, EPOCHS, f"spec.elastic={json.dumps(ELASTIC)}")  # with one worker: any number does
 
 
-def slow(epochs=2):
+def slow():
     """A chief on node1 and a worker on node2."""
-    job = jobs.example(NAME, epochs, cpu=CPU)
+    job = jobs.example(NAME, EPOCHS, cpu=CPU)
     del job["spec"]["replicaSpecs"]["evaluator"]
     for node, role in (("node1", "chief"), ("node2", "worker")):
         job["spec"]["replicaSpecs"][role]["template"]["spec"]["nodeSelector"] = {"kubernetes.io/hostname": node}
@@ -35,7 +40,7 @@ def slow(epochs=2):
 
 def elastic():
     """A chief on node1, and as many workers on node1 as on node2: one to begin with."""
-    job = slow(EPOCHS)
+    job = slow()
     job["spec"]["elastic"] = ELASTIC
     workers = job["spec"]["replicaSpecs"]["worker"]
     workers["replicas"] = 2
@@ -91,11 +96,11 @@ def cut_off(cluster, node):
 
 
 @pytest.mark.parametrize("name", ["mnist-mirrored", NAME])
-def test_an_example_trains_as_on_one_machine(cluster, muster, namespace, storage, summary_of_collective, name):
+def test_an_example_trains_as_on_one_machine(cluster, muster, namespace, storage, summary_of_example, name):
     cluster.apply(jobs.example(name), namespace=namespace)
     jobs.await_success(cluster, namespace, name)
     assert jobs.evaluation(storage)["test"]["accuracy"] >= 0.965
-    assert jobs.result(storage)["weightsDigest"] == summary_of_collective["weightsDigest"]
+    assert jobs.result(storage)["weightsDigest"] == summary_of_example["weightsDigest"]
 
 
 def test_whose_container_is_killed_is_waited_for(cluster, muster, namespace, storage, summary_of_collective):

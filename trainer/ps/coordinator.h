@@ -18,8 +18,8 @@
 
 namespace muster::ps {
 
-// Rank 0's duty to the shards: waits for them, opens a generation on them and does so again whenever
-// one comes back without its state: does what a Formation says.
+// Rank 0's duty to the shards: waits for them, opens a generation on them and does so again
+// whenever one comes back without its state: does what a Formation says.
 class Coordinator : public group::Coordinator {
  public:
   struct Setup {
@@ -59,7 +59,7 @@ class Coordinator : public group::Coordinator {
   std::vector<std::string> addresses_;               // of each ps, as it said last
   std::unique_ptr<checkpoint::Store::Lease> lease_;  // on what shards are loading
   std::string from_;                                 // what they load, for the log
-  int replicated_ = 0;   // shards, when we last told
+  int replicated_ = 0;                               // shards, when we last told
   bool warned_ = false;  // that copies were lost, and they are not all there again
   bool asked_ = false;   // for a checkpoint, by a shard that leaves
 };
