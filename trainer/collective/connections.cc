@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -95,7 +96,11 @@ size_t advance(Parts& parts, size_t first, size_t moved) {
 }  // namespace
 
 Connections::Connections(int member, int members, const std::string& host)
-    : member_(member), members_(members), peers_(static_cast<size_t>(members)) {
+    : member_(member),
+      members_(members),
+      waker_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      peers_(static_cast<size_t>(members)) {
+  if (!waker_) throw Unavailable("no event can be waited for: " + reason());
   for (int i = 0; i < members; ++i)
     peers_[static_cast<size_t>(i)].name = "member " + std::to_string(i);
   const Addresses addresses = resolve(host, "");
@@ -293,14 +298,27 @@ void Connections::progress() {
   }
 }
 
-void Connections::poll_all(milliseconds most) const {
-  std::vector<pollfd> waiting;
+void Connections::wake() {
+  eventfd_write(waker_.get(), 1);
+}
+
+void Connections::await_wake() {
+  pollfd waiting{waker_.get(), POLLIN, 0};
+  poll(&waiting, 1, -1);
+  eventfd_t count = 0;
+  eventfd_read(waker_.get(), &count);
+}
+
+void Connections::poll_all(milliseconds most) {
+  std::vector<pollfd> waiting{{waker_.get(), POLLIN, 0}};
   for (const Peer& peer : peers_) {
     if (!peer.socket) continue;
     const short out = peer.out.empty() ? 0 : POLLOUT;
     waiting.push_back({peer.socket.get(), static_cast<short>(POLLIN | out), 0});
   }
   poll(waiting.data(), waiting.size(), static_cast<int>(most.count()));
+  eventfd_t count = 0;
+  if (waiting[0].revents != 0) eventfd_read(waker_.get(), &count);
 }
 
 void Connections::wait(const std::function<bool()>& ready, const std::function<bool()>& over) {

@@ -56,6 +56,10 @@ class Connections {
   // Moves until `ready`. Throws Broken also when `over`.
   void wait(const std::function<bool()>& ready, const std::function<bool()>& over);
   bool sent() const;  // everything
+  // Has wait() look at `ready`, and await_wake() return; from any thread.
+  void wake();
+  // Touches nothing else of this, so that meanwhile another thread may use it.
+  void await_wake();
   // All of them, so that the others learn of it; every call throws Broken after that.
   void close();
 
@@ -78,13 +82,14 @@ class Connections {
   bool write_some(Peer& peer);
   bool read_some(int index, Peer& peer);
   void begin_content(int index, Peer& peer);
-  void poll_all(std::chrono::milliseconds most) const;
+  void poll_all(std::chrono::milliseconds most);
   [[noreturn]] void fail(const Peer& peer, const std::string& why) const;
   void require_open() const;
 
   const int member_;
   const int members_;
   Descriptor listener_;
+  Descriptor waker_;
   std::string endpoint_;
   std::vector<Peer> peers_;  // by member
   bool closed_ = false;

@@ -50,6 +50,9 @@ class Session {
   virtual std::span<const compute::Subtree> nodes() const = 0;
   virtual std::span<float> gradients(size_t node) = 0;
 
+  // Floats [0, end) of all our nodes' gradients are what step() will find there: they may leave
+  // already. From any thread, one at a time or not, before step() is called.
+  virtual void complete(size_t /*end*/) {}
   // Contributes what was written; comes back with the parameters after `step`, which must be where
   // the session stands.
   virtual StepResult step(uint64_t step, const Contribution& contribution,

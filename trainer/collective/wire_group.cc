@@ -56,6 +56,8 @@ WireGroup::WireGroup(const GroupShape& shape, int member, size_t floats, const s
   connections_.on_frame(
       [this](int peer, Connections::Frame frame) { return destination(peer, frame); },
       [this](int peer, Connections::Frame frame) { received(peer, frame); });
+  if (buckets_.size() > 1)
+    ahead_ = std::jthread([this](const std::stop_token& stop) { run_ahead(stop); });
 }
 
 void WireGroup::plan_buckets(size_t floats) {
@@ -131,7 +133,7 @@ void WireGroup::send_to_all(Connections::Frame frame, std::span<const iovec> par
     if (other != member_) connections_.send(other, frame, parts);
 }
 
-void WireGroup::contribute(uint64_t step, const Contribution& contribution) {
+void WireGroup::send_header(uint64_t step, const Contribution& contribution) {
   std::vector<std::byte>& header = peers_[static_cast<size_t>(member_)].header;
   const std::span<const compute::LossSums> sums = contribution.sums;
   const Header begin{step, contribution.seconds, contribution.note};
@@ -142,15 +144,24 @@ void WireGroup::contribute(uint64_t step, const Contribution& contribution) {
   }
   const iovec whole{header.data(), header.size()};
   send_to_all({kHeader, 0}, {&whole, 1});
-  std::vector<iovec> parts(own_.size());
-  for (size_t bucket = 0; bucket < buckets_.size(); ++bucket)
-    for (int other = 0; other < shape_.members; ++other) {
-      if (other == member_) continue;
-      const compute::Range range = part(bucket, other);
-      for (size_t i = 0; i < own_.size(); ++i)
-        parts[i] = bytes_of({own_[i].data() + range.begin, range.size()});
-      connections_.send(other, {kNodes, static_cast<uint32_t>(bucket)}, parts);
-    }
+}
+
+size_t WireGroup::complete_buckets() const {
+  const auto end = std::upper_bound(
+      buckets_.begin(), buckets_.end(), complete_.load(),
+      [](size_t complete, const compute::Range& bucket) { return complete < bucket.end; });
+  return static_cast<size_t>(end - buckets_.begin());
+}
+
+void WireGroup::contribute(size_t bucket) {
+  for (int other = 0; other < shape_.members; ++other) {
+    if (other == member_) continue;
+    const compute::Range range = part(bucket, other);
+    own_parts_.clear();
+    for (const compute::Floats& node : own_)
+      own_parts_.push_back(bytes_of({node.data() + range.begin, range.size()}));
+    connections_.send(other, {kNodes, static_cast<uint32_t>(bucket)}, own_parts_);
+  }
 }
 
 double WireGroup::seconds(int member) const {
@@ -211,28 +222,100 @@ void WireGroup::wait(const Session::Watch& watch, size_t Peer::*count, size_t ex
       [&] { return watch.ended(); });
 }
 
+bool WireGroup::is_heard() const {
+  for (int other = 0; other < shape_.members; ++other)
+    if (other != member_ && peers_[static_cast<size_t>(other)].headers == 0) return false;
+  return true;
+}
+
+// The next bucket's parts have come from everybody. Who has the last one's sums may go on to the
+// next step, and its header would overwrite what we have not read yet.
+bool WireGroup::can_add_up() const {
+  if (added_ == contributed_ || (added_ + 1 == buckets_.size() && !read_)) return false;
+  for (int other = 0; other < shape_.members; ++other)
+    if (other != member_ && peers_[static_cast<size_t>(other)].nodes_received == added_)
+      return false;
+  return true;
+}
+
+// Does what can be done without waiting.
+void WireGroup::advance() {
+  for (const size_t end = complete_buckets(); contributed_ < end; ++contributed_)
+    contribute(contributed_);
+  for (; can_add_up(); ++added_) {
+    add_up(added_);
+    const compute::Range range = part(added_, member_);
+    const iovec mine = bytes_of({sum_.data() + range.begin, range.size()});
+    send_to_all({kSum, static_cast<uint32_t>(added_)}, {&mine, 1});
+    connections_.progress();
+  }
+}
+
+void WireGroup::complete(size_t end) {
+  const size_t before = complete_buckets();
+  size_t known = complete_;
+  while (known < end && !complete_.compare_exchange_weak(known, end)) {
+  }
+  if (ahead_.joinable() && complete_buckets() > before) connections_.wake();
+}
+
+// From the first complete bucket of a call on, until the caller has come to all_reduce().
+void WireGroup::run_ahead(const std::stop_token& stop) {
+  const std::stop_callback wake(stop, [this] { connections_.wake(); });
+  while (!stop.stop_requested()) {
+    connections_.await_wake();
+    const std::lock_guard lock(driving_);
+    ahead_drives_ = true;
+    const auto leave = [&] { return caller_waits_ || stop.stop_requested(); };
+    const auto more = [&] { return complete_buckets() > contributed_ || can_add_up(); };
+    try {
+      while (!leave() && complete_ > 0 && !failure_) {
+        advance();
+        connections_.wait([&] { return leave() || more(); }, [] { return false; });
+      }
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+    ahead_drives_ = false;
+  }
+}
+
+std::unique_lock<std::mutex> WireGroup::take_over() {
+  caller_waits_ = true;
+  if (ahead_drives_) connections_.wake();
+  std::unique_lock lock(driving_);
+  caller_waits_ = false;
+  if (failure_) std::rethrow_exception(failure_);
+  return lock;
+}
+
 compute::LossSums WireGroup::all_reduce(uint64_t step, const Contribution& contribution,
                                         const Session::Watch& watch) {
   return or_close(connections_, [&] {
-    contribute(step, contribution);
-    wait(watch, &Peer::headers, 1);
-    const compute::LossSums all = read_headers(step);
-    for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
-      wait(watch, &Peer::nodes_received, bucket + 1);
-      add_up(bucket);
-      const compute::Range range = part(bucket, member_);
-      const iovec mine = bytes_of({sum_.data() + range.begin, range.size()});
-      send_to_all({kSum, static_cast<uint32_t>(bucket)}, {&mine, 1});
-      connections_.progress();
+    const auto lock = take_over();
+    const auto over = [&] { return watch.ended(); };
+    send_header(step, contribution);
+    complete_ = sum_.size();
+    advance();
+    compute::LossSums all;
+    while (!read_ || added_ < buckets_.size()) {
+      connections_.wait([this] { return can_add_up() || (!read_ && is_heard()); }, over);
+      if (!read_ && is_heard()) {
+        all = read_headers(step);
+        read_ = true;
+      }
+      advance();
     }
     wait(watch, &Peer::sums_received, buckets_.size());
-    connections_.wait([this] { return connections_.sent(); }, [&] { return watch.ended(); });
+    connections_.wait([this] { return connections_.sent(); }, over);
     // What has come of the next step stays counted.
     for (Peer& peer : peers_) {
       peer.headers -= std::min<size_t>(peer.headers, 1);
       peer.nodes_received -= std::min(peer.nodes_received, buckets_.size());
       peer.sums_received -= std::min(peer.sums_received, buckets_.size());
     }
+    complete_ = contributed_ = added_ = 0;
+    read_ = false;
     return all;
   });
 }

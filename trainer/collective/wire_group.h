@@ -1,8 +1,13 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <exception>
+#include <mutex>
 #include <span>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "trainer/collective/connections.h"
@@ -17,7 +22,8 @@ namespace muster::collective {
 // Members that reach each other by TCP. A buffer's sum is formed in ranges (buckets) from its
 // beginning on: of each, every member adds up a part, in the replicas' tree, and gives it to all
 // others; so what leaves a member is about twice the buffer, however many there are, and all have
-// the same bits.
+// the same bits. Of a large buffer, buckets move by a thread of our own as soon as they are
+// complete, while the caller still computes the others.
 //
 // One caller. When a peer is gone, or the watch says that it is over, calls throw Broken, and the
 // group is good for nothing any more.
@@ -38,6 +44,8 @@ class WireGroup {
 
   // The member's own nodes' sums, to be written before all_reduce().
   std::span<float> own(size_t node) { return own_[node]; }
+  // Floats [0, end) of them are what all_reduce() will find. From any thread.
+  void complete(size_t end);
   std::span<const float> sum() const { return sum_; }
   // sum() becomes that of all; returns what all replicas' rows came to. Throws Broken also where a
   // member is at another step.
@@ -69,9 +77,16 @@ class WireGroup {
   std::span<const iovec> destination(int peer, Connections::Frame frame);
   void received(int peer, Connections::Frame frame);
   void send_to_all(Connections::Frame frame, std::span<const iovec> parts);
-  void contribute(uint64_t step, const Contribution& contribution);
+  void send_header(uint64_t step, const Contribution& contribution);
   compute::LossSums read_headers(uint64_t step);
+  size_t complete_buckets() const;
+  void contribute(size_t bucket);
+  bool is_heard() const;
+  bool can_add_up() const;
   void add_up(size_t bucket);
+  void advance();
+  void run_ahead(const std::stop_token& stop);
+  std::unique_lock<std::mutex> take_over();
   void wait(const Session::Watch& watch, size_t Peer::*count, size_t expected);
 
   const GroupShape shape_;
@@ -84,11 +99,20 @@ class WireGroup {
   compute::TreeSum tree_;
   std::vector<const float*> nodes_;  // of a bucket's part
   std::vector<std::byte> header_;
-  std::vector<Peer> peers_;      // by member
-  std::vector<Header> headers_;  // of the last step: the next one's may come at any time
-  std::vector<iovec> parts_;
+  std::vector<Peer> peers_;       // by member
+  std::vector<Header> headers_;   // of the last step: the next one's may come at any time
+  std::vector<iovec> parts_;      // of a frame that is received, or
+  std::vector<iovec> own_parts_;  // sent
   std::span<const std::span<float>> state_;  // that is being received
+  // Of the call to come or that is under way. Whoever moves frames drives: ahead_ or the caller.
+  std::mutex driving_;
+  std::atomic<size_t> complete_{0};     // floats of our nodes' sums
+  size_t contributed_ = 0, added_ = 0;  // buckets
+  bool read_ = false;                   // headers_ are its
+  std::exception_ptr failure_;          // that ahead_ met
+  std::atomic<bool> ahead_drives_{false}, caller_waits_{false};
   Connections connections_;
+  std::jthread ahead_;  // where there are several buckets
 };
 
 }  // namespace muster::collective

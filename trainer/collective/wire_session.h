@@ -21,6 +21,7 @@ class WireSession : public Session {
   std::span<float> parameters() override { return state_[0]; }
   std::span<const compute::Subtree> nodes() const override { return nodes_; }
   std::span<float> gradients(size_t node) override { return group_->own(node); }
+  void complete(size_t end) override { group_->complete(end); }
   StepResult step(uint64_t step, const Contribution& contribution, const Arguments& arguments,
                   const Watch& watch) override;
   double seconds(int member) const override { return group_->seconds(member); }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -62,9 +63,15 @@ class Engine {
   // Our own memory again; the parameters are what they were in the other.
   virtual void use_own() = 0;
 
+  // Told during a backward pass that gradients [0, end) are what they will be, by any of the
+  // device's threads, which waits meanwhile: it must be quick and not throw. A smaller `end` may be
+  // told after a larger one; that all of them are is said by compute_gradients()'s return.
+  using OnComplete = std::function<void(size_t end)>;
+
   // Forward and backward: overwrites gradients() with sums over the batch's rows, without dividing.
   // The state segment of gradients() receives rows x the batch's statistics.
-  virtual LossSums compute_gradients(const Batch& batch) = 0;
+  virtual LossSums compute_gradients(const Batch& batch, const OnComplete& on_complete) = 0;
+  LossSums compute_gradients(const Batch& batch) { return compute_gradients(batch, nullptr); }
 
   // compute_gradients, then the optimizer over everything, in one go on the device's threads;
   // update.inverse_rows is ignored, 1 / rows is used. `slots` are host views as Optimizer names

@@ -359,7 +359,8 @@ Synchronizer::StepResult CollectiveSynchronizer::step(const Work&, Feed&, std::s
     const auto count = static_cast<size_t>(nodes[i].size());
     gradients_.compute(
         nodes[i], [&](int replica) { return workload.part_of(position_, replica); },
-        session_->parameters(), session_->gradients(i), sums.first(count));
+        session_->parameters(), session_->gradients(i), sums.first(count),
+        i + 1 == nodes.size() ? on_complete_ : nullptr);
     sums = sums.subspan(count);
   }
   const auto update = [this](const compute::LossSums& all) {

@@ -94,6 +94,7 @@ class CollectiveSynchronizer : public Synchronizer {
   MemberReport& report_;
   const Setup setup_;
   ReplicaGradients gradients_;
+  const compute::Engine::OnComplete on_complete_ = [this](size_t end) { session_->complete(end); };
   std::unique_ptr<collective::Session> session_;
   // Of prepared_: by memory, where we bring the state; by TCP.
   std::unique_ptr<collective::Session> next_;

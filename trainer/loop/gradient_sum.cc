@@ -4,9 +4,10 @@
 
 namespace muster::loop {
 
-compute::LossSums GradientSum::compute(const Work& work, Feed& feed) {
+compute::LossSums GradientSum::compute(const Work& work, Feed& feed,
+                                       const compute::Engine::OnComplete& on_complete) {
+  if (work.batches == 1) return engine_.compute_gradients(feed.batch(work), on_complete);
   compute::LossSums sums = engine_.compute_gradients(feed.batch(work));
-  if (work.batches == 1) return sums;
   const std::span<float> sum = engine_.gradients();
   one_.resize(sum.size());
   engine_.use(engine_.parameters(), one_);

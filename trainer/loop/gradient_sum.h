@@ -15,8 +15,9 @@ class GradientSum {
  public:
   explicit GradientSum(compute::Engine& engine) : engine_(engine) {}
 
-  // Into the engine's gradients.
-  compute::LossSums compute(const Work& work, Feed& feed);
+  // Into the engine's gradients. `on_complete` is told of one batch's only.
+  compute::LossSums compute(const Work& work, Feed& feed,
+                            const compute::Engine::OnComplete& on_complete = {});
   // layout().size() floats; valid until the next call.
   std::span<const float> values() const { return engine_.gradients(); }
 

@@ -64,7 +64,10 @@ void ReplicaGradients::push(compute::Subtree top, int replica, std::span<float> 
 
 void ReplicaGradients::compute(compute::Subtree node, const WorkOf& work_of,
                                std::span<float> parameters, std::span<float> target,
-                               std::span<compute::LossSums> sums) {
+                               std::span<compute::LossSums> sums,
+                               const compute::Engine::OnComplete& on_complete) {
+  static const compute::Engine::OnComplete nobody;
+  const auto& told = node.size() == 1 ? on_complete : nobody;
   partials_.clear();
   const int width = devices();
   for (int first = node.begin; first < node.end; first += width) {
@@ -76,7 +79,7 @@ void ReplicaGradients::compute(compute::Subtree node, const WorkOf& work_of,
       const auto at = static_cast<size_t>(i);
       devices_[at].engine.use(parameters, wave_[at]);
       sums[static_cast<size_t>(first + i - node.begin)] =
-          gradients_[at].compute(work_of(first + i), devices_[at].feed);
+          gradients_[at].compute(work_of(first + i), devices_[at].feed, told);
     });
     for (int i = 0; i < count; ++i) push(node, first + i, wave_[static_cast<size_t>(i)]);
   }

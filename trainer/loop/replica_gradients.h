@@ -27,10 +27,11 @@ class ReplicaGradients {
   ReplicaGradients(std::vector<Device> devices, bool exclusive);
 
   // The sum under `node` into `target`, and of each of its replicas what its rows came to.
-  // `work_of` says what a replica computes.
+  // `work_of` says what a replica computes. `on_complete` is told of one replica's sum only.
   using WorkOf = std::function<Work(int replica)>;
   void compute(compute::Subtree node, const WorkOf& work_of, std::span<float> parameters,
-               std::span<float> target, std::span<compute::LossSums> sums);
+               std::span<float> target, std::span<compute::LossSums> sums,
+               const compute::Engine::OnComplete& on_complete = {});
 
   int devices() const { return static_cast<int>(devices_.size()); }
   // Runs work(device) for each, on its thread.

@@ -46,9 +46,30 @@ CpuEngine::CpuEngine(Graph graph, const EngineOptions& options, const Kernels& k
   }
   loss_->forward(training_);
   loss_->forward(evaluation_);
-  for (auto i = operations_.rbegin(); i != operations_.rend(); ++i) (*i)->backward(training_);
+  add_backward();
+  arrivals_ = std::vector<std::atomic<int>>(training_.size());
   arena_.allocate();
   ticks_.resize(training_.size() * static_cast<size_t>(options.threads));
+}
+
+// Of the trainable parameters, those of the operations that come last in the backward pass lie
+// last.
+void CpuEngine::add_backward() {
+  const ParameterLayout& layout = graph_.layout;
+  // Where the first parameter lies of the nodes before each one.
+  std::vector<size_t> first{layout.segment(Segment::trainable).end};
+  for (const Node& node : graph_.nodes) {
+    size_t least = first.back();
+    for (const std::string& name : node.parameters)
+      least = std::min(least, layout.find(name).offset);
+    first.push_back(least);
+  }
+  size_t complete = 0;
+  for (size_t i = operations_.size(); i-- > 1;) {
+    operations_[i]->backward(training_);
+    if (first[i - 1] > complete) training_.completes(complete = first[i - 1]);
+  }
+  operations_[0]->backward(training_);
 }
 
 void CpuEngine::add_values() {
@@ -215,7 +236,7 @@ void CpuEngine::set_sparsity(Sparsity sparsity) {
   }
 }
 
-LossSums CpuEngine::compute_gradients(const Batch& batch) {
+LossSums CpuEngine::compute_gradients(const Batch& batch, const OnComplete& on_complete) {
   check(batch, true);
   if (batch.rows == 0) {
     std::fill(gradients_.begin(), gradients_.end(), 0.0f);
@@ -223,6 +244,8 @@ LossSums CpuEngine::compute_gradients(const Batch& batch) {
   }
   Step step;
   step.batch = &batch;
+  if (on_complete) step.on_complete = &on_complete;
+  step.arrivals = arrivals_.data();
   return run_training(step);
 }
 

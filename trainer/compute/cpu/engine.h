@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -24,7 +25,8 @@ class CpuEngine : public Engine {
   std::span<float> gradients() override { return gradients_; }
   void use(std::span<float> parameters, std::span<float> gradients) override;
   void use_own() override;
-  LossSums compute_gradients(const Batch& batch) override;
+  using Engine::compute_gradients;
+  LossSums compute_gradients(const Batch& batch, const OnComplete& on_complete) override;
   LossSums train(const Batch& batch, const Optimizer& optimizer, const UpdateArguments& update,
                  std::span<const std::span<float>> slots) override;
   LossSums evaluate(const Batch& batch) override;
@@ -43,6 +45,7 @@ class CpuEngine : public Engine {
   void set_sparsity(Sparsity sparsity);
 
  private:
+  void add_backward();
   void add_values();
   int64_t widest_share(int64_t width) const;  // of a member, in columns
   std::vector<bool> in_planes() const;        // which values
@@ -59,6 +62,7 @@ class CpuEngine : public Engine {
   std::vector<std::unique_ptr<Operation>> operations_;  // the input first
   std::unique_ptr<LossOperation> loss_;
   Program training_, evaluation_, prediction_;
+  std::vector<std::atomic<int>> arrivals_;  // of members, at the end of each phase of training_
   Floats own_parameters_, own_gradients_;
   std::span<float> parameters_, gradients_;
   std::vector<UpdateRule> rules_;

@@ -68,7 +68,15 @@ void Program::run(const Step& step, Member member, Team& team, uint64_t* ticks) 
     if (ticks != nullptr) before = ticks_now();
     phases_[i].work(step, member);
     if (ticks != nullptr) ticks[i] = ticks_now() - before;
+    if (step.on_complete != nullptr && phases_[i].complete > 0) tell(step, member, i);
   }
+}
+
+// The last member to come here does.
+void Program::tell(const Step& step, Member member, size_t phase) const {
+  if (step.arrivals[phase].fetch_add(1) + 1 < member.count) return;
+  step.arrivals[phase] = 0;
+  (*step.on_complete)(phases_[phase].complete);
 }
 
 }  // namespace muster::compute::cpu

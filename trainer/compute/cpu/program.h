@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -23,6 +24,10 @@ struct Step {
   // wanted.
   const UpdateRule* rules = nullptr;
   float* slots[2] = {nullptr, nullptr};
+  // Of compute_gradients(), where somebody follows it: whom to tell, and for each phase how many
+  // members are through with it.
+  const Engine::OnComplete* on_complete = nullptr;
+  std::atomic<int>* arrivals = nullptr;
 };
 
 // A block of the arena. A handle: its memory exists once the program is built.
@@ -80,6 +85,8 @@ using Work = std::function<void(const Step&, Member)>;
 class Program {
  public:
   void add(std::string name, std::vector<Access> accesses, Work work);
+  // When all members are through with the last phase added, gradients [0, end) are complete.
+  void completes(size_t end) { phases_.back().complete = end; }
   void run(const Step& step, Member member, Team& team, uint64_t* ticks) const;
 
   size_t size() const { return phases_.size(); }
@@ -90,7 +97,10 @@ class Program {
     std::string name;
     Work work;
     bool barrier = false;
+    size_t complete = 0;  // floats of the gradients; 0: as many as before
   };
+  void tell(const Step& step, Member member, size_t phase) const;
+
   std::vector<Phase> phases_;
   std::vector<Access> open_;  // since the last barrier
 };
