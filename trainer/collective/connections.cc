@@ -25,14 +25,7 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr milliseconds kGlance{20};
-constexpr milliseconds kGreeting{2000};  // for a connection to say whose it is
-constexpr size_t kMostParts = 64;        // of one system call
-
-struct Greeting {
-  uint64_t word;    // of the endpoint that it connects to
-  uint32_t member;  // that connects
-  uint32_t members;
-};
+constexpr size_t kMostParts = 64;  // of one system call
 
 std::string reason(int error = errno) {
   return std::generic_category().message(error);
@@ -64,9 +57,9 @@ uint16_t port_of(const Descriptor& socket) {
                    : reinterpret_cast<const sockaddr_in&>(address).sin_port);
 }
 
-// What is sent leaves at once, and breaks the connection if it has not been acknowledged by when
-// the peer is lost: the kernel would ask ever less often, and so find a link that is mended up to
-// two minutes late, and for a quarter of an hour where it stays cut.
+// What is sent leaves at once, and breaks the connection if it has not been taken by when the peer
+// is lost: the kernel would ask ever less often, and so find a link that is mended up to two
+// minutes late, and for a quarter of an hour where it stays cut. So a member must always read.
 void prepare(const Descriptor& socket) {
   const int on = 1;
   setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -106,7 +99,7 @@ Connections::Connections(int member, int members, const std::string& host)
   const Addresses addresses = resolve(host, "");
   Descriptor socket = make_socket(*addresses, SOCK_NONBLOCK);
   if (!socket || bind(socket.get(), addresses->ai_addr, addresses->ai_addrlen) != 0 ||
-      listen(socket.get(), members) != 0)
+      listen(socket.get(), SOMAXCONN) != 0)
     throw Unavailable("no member can be listened for at " + host + ": " + reason());
   WireEndpoint endpoint;
   endpoint.set_host(host);
@@ -130,11 +123,13 @@ void Connections::connect(const std::vector<std::string>& endpoints,
     return std::all_of(peers_.begin() + member_ + 1, peers_.end(),
                        [](const Peer& peer) { return static_cast<bool>(peer.socket); });
   };
+  WireEndpoint own;
+  own.ParseFromString(endpoint_);
+  Admission admission(std::move(listener_));
   while (!connected()) {
     if (over()) throw Broken("not all members have connected in time");
-    if (wait_for(listener_, POLLIN, kGlance)) accept_one();
+    if (auto admitted = admission.next(kGlance)) admit(*admitted, own.word());
   }
-  listener_.reset();
 }
 
 void Connections::dial(int index, const std::string& text, const std::function<bool()>& over) {
@@ -171,25 +166,15 @@ void Connections::dial(int index, const std::string& text, const std::function<b
   peer.socket = std::move(socket);
 }
 
-// False: nobody, or a stranger.
-bool Connections::accept_one() {
-  Descriptor socket(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  if (!socket) return false;
-  Greeting greeting{};
-  WireEndpoint own;
-  own.ParseFromString(endpoint_);
-  const auto until = Clock::now() + kGreeting;
-  ssize_t size = -1;
-  while (size < 0 && Clock::now() < until)
-    if (wait_for(socket, POLLIN, kGlance))
-      size = recv(socket.get(), &greeting, sizeof greeting, MSG_WAITALL);
+// Strangers are let go.
+void Connections::admit(Admission::Admitted& admitted, uint64_t word) {
+  const Greeting& greeting = admitted.greeting;
   const auto index = static_cast<int>(greeting.member);
-  if (size != sizeof greeting || greeting.word != own.word() ||
-      greeting.members != static_cast<uint32_t>(members_) || index <= member_ || index >= members_)
-    return false;
-  prepare(socket);
-  peers_[static_cast<size_t>(index)].socket = std::move(socket);
-  return true;
+  if (greeting.word != word || greeting.members != static_cast<uint32_t>(members_) ||
+      index <= member_ || index >= members_)
+    return;
+  prepare(admitted.socket);
+  peers_[static_cast<size_t>(index)].socket = std::move(admitted.socket);
 }
 
 void Connections::close() {
@@ -235,6 +220,7 @@ bool Connections::write_some(Peer& peer) {
     if (errno == EAGAIN || errno == EINTR) return false;
     fail(peer, reason());
   }
+  moved_ += static_cast<uint64_t>(moved);
   const size_t done = advance(peer.out, 0, static_cast<size_t>(moved));
   peer.out.erase(peer.out.begin(), peer.out.begin() + static_cast<std::ptrdiff_t>(done));
   return moved > 0;
@@ -268,6 +254,7 @@ bool Connections::read_some(int index, Peer& peer) {
       if (errno == EAGAIN || errno == EINTR) return false;
       fail(peer, reason());
     }
+    moved_ += static_cast<uint64_t>(moved);
   }
   if (!peer.receiving) {
     peer.frame_read += static_cast<size_t>(moved);
@@ -302,9 +289,9 @@ void Connections::wake() {
   eventfd_write(waker_.get(), 1);
 }
 
-void Connections::await_wake() {
+void Connections::await_wake(milliseconds most) {
   pollfd waiting{waker_.get(), POLLIN, 0};
-  poll(&waiting, 1, -1);
+  poll(&waiting, 1, static_cast<int>(most.count()));
   eventfd_t count = 0;
   eventfd_read(waker_.get(), &count);
 }

@@ -12,6 +12,7 @@
 
 #include "common/descriptor.h"
 #include "common/error.h"
+#include "trainer/collective/admission.h"
 
 namespace muster::collective {
 
@@ -55,11 +56,13 @@ class Connections {
   void progress();
   // Moves until `ready`. Throws Broken also when `over`.
   void wait(const std::function<bool()>& ready, const std::function<bool()>& over);
-  bool sent() const;  // everything
+  bool sent() const;                         // everything
+  uint64_t moved() const { return moved_; }  // bytes, either way
   // Has wait() look at `ready`, and await_wake() return; from any thread.
   void wake();
-  // Touches nothing else of this, so that meanwhile another thread may use it.
-  void await_wake();
+  // Comes back when woken, or after `most`. Touches nothing else of this, so that meanwhile another
+  // thread may use it.
+  void await_wake(std::chrono::milliseconds most);
   // All of them, so that the others learn of it; every call throws Broken after that.
   void close();
 
@@ -77,7 +80,7 @@ class Connections {
   };
 
   void dial(int peer, const std::string& endpoint, const std::function<bool()>& over);
-  bool accept_one();
+  void admit(Admission::Admitted& admitted, uint64_t word);
   bool move(int peer);
   bool write_some(Peer& peer);
   bool read_some(int index, Peer& peer);
@@ -93,6 +96,7 @@ class Connections {
   std::string endpoint_;
   std::vector<Peer> peers_;  // by member
   bool closed_ = false;
+  uint64_t moved_ = 0;
   Destination destination_;
   Received received_;
 };

@@ -9,6 +9,8 @@ namespace {
 
 constexpr size_t kBucket = 1 << 18;  // floats, at most: 1 MiB
 constexpr size_t kBlock = 8192;      // that is added up at once
+// Shorter by far than what breaks a connection whose other side does not read.
+constexpr std::chrono::milliseconds kAway{300};
 
 // Of a frame. Its index is a bucket; of kState a buffer.
 enum Kind : uint32_t { kHeader, kNodes, kSum, kState };
@@ -56,8 +58,7 @@ WireGroup::WireGroup(const GroupShape& shape, int member, size_t floats, const s
   connections_.on_frame(
       [this](int peer, Connections::Frame frame) { return destination(peer, frame); },
       [this](int peer, Connections::Frame frame) { received(peer, frame); });
-  if (buckets_.size() > 1)
-    ahead_ = std::jthread([this](const std::stop_token& stop) { run_ahead(stop); });
+  ahead_ = std::jthread([this](const std::stop_token& stop) { run_ahead(stop); });
 }
 
 void WireGroup::plan_buckets(size_t floats) {
@@ -256,20 +257,22 @@ void WireGroup::complete(size_t end) {
   size_t known = complete_;
   while (known < end && !complete_.compare_exchange_weak(known, end)) {
   }
-  if (ahead_.joinable() && complete_buckets() > before) connections_.wake();
+  if (buckets_.size() > 1 && complete_buckets() > before) connections_.wake();
 }
 
-// From the first complete bucket of a call on, until the caller has come to all_reduce().
+// Drives from the first complete bucket of a call on, or when the caller has been away for a while,
+// until the caller comes.
 void WireGroup::run_ahead(const std::stop_token& stop) {
   const std::stop_callback wake(stop, [this] { connections_.wake(); });
   while (!stop.stop_requested()) {
-    connections_.await_wake();
-    const std::lock_guard lock(driving_);
+    connections_.await_wake(kAway);
+    const std::unique_lock lock(driving_, std::try_to_lock);
+    if (!lock || !stepping_ || failure_) continue;
     ahead_drives_ = true;
     const auto leave = [&] { return caller_waits_ || stop.stop_requested(); };
     const auto more = [&] { return complete_buckets() > contributed_ || can_add_up(); };
     try {
-      while (!leave() && complete_ > 0 && !failure_) {
+      while (!leave()) {
         advance();
         connections_.wait([&] { return leave() || more(); }, [] { return false; });
       }
@@ -293,6 +296,7 @@ compute::LossSums WireGroup::all_reduce(uint64_t step, const Contribution& contr
                                         const Session::Watch& watch) {
   return or_close(connections_, [&] {
     const auto lock = take_over();
+    stepping_ = true;
     const auto over = [&] { return watch.ended(); };
     send_header(step, contribution);
     complete_ = sum_.size();
@@ -323,6 +327,8 @@ compute::LossSums WireGroup::all_reduce(uint64_t step, const Contribution& contr
 void WireGroup::broadcast(int source, const std::vector<bool>& targets,
                           std::span<const std::span<float>> buffers, const Session::Watch& watch) {
   or_close(connections_, [&] {
+    const auto lock = take_over();
+    stepping_ = true;
     const auto over = [&] { return watch.ended(); };
     if (member_ == source) {
       for (int other = 0; other < shape_.members; ++other)

@@ -22,8 +22,8 @@ namespace muster::collective {
 // Members that reach each other by TCP. A buffer's sum is formed in ranges (buckets) from its
 // beginning on: of each, every member adds up a part, in the replicas' tree, and gives it to all
 // others; so what leaves a member is about twice the buffer, however many there are, and all have
-// the same bits. Of a large buffer, buckets move by a thread of our own as soon as they are
-// complete, while the caller still computes the others.
+// the same bits. While the caller computes, a thread of our own moves what is complete of a large
+// buffer; and while it is long away, what the others send.
 //
 // One caller. When a peer is gone, or the watch says that it is over, calls throw Broken, and the
 // group is good for nothing any more.
@@ -53,9 +53,11 @@ class WireGroup {
                                const Session::Watch& watch);
   // Of the last call: what the member said of its time, and the first member's note.
   double seconds(int member) const;
+  // Bytes that have come or gone; for the watch of a call.
+  uint64_t moved() const { return connections_.moved(); }
   Note note() const;
-  // What `source` has in the buffers goes to the members of `targets`. All call it with buffers of
-  // the same sizes.
+  // What `source` has in the buffers goes to the members of `targets`. All call it once, with
+  // buffers of the same sizes, before any other exchange.
   void broadcast(int source, const std::vector<bool>& targets,
                  std::span<const std::span<float>> buffers, const Session::Watch& watch);
 
@@ -111,8 +113,9 @@ class WireGroup {
   bool read_ = false;                   // headers_ are its
   std::exception_ptr failure_;          // that ahead_ met
   std::atomic<bool> ahead_drives_{false}, caller_waits_{false};
+  bool stepping_ = false;  // frames of steps are what may come
   Connections connections_;
-  std::jthread ahead_;  // where there are several buckets
+  std::jthread ahead_;
 };
 
 }  // namespace muster::collective

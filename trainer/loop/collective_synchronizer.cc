@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr milliseconds kGlance{200};
-constexpr milliseconds kConnect{30000};  // and to hand over the state
+constexpr milliseconds kConnect{30000};  // or for the next bytes of the state
 constexpr uint32_t kSpins = 2000;        // some 50 us: what two wake-ups cost
 
 // Spins only where every thread of every member could have a core of its own.
@@ -279,13 +279,17 @@ void CollectiveSynchronizer::join_memory(const CollectivePlan& plan, int place) 
 
 void CollectiveSynchronizer::join_wire(const CollectivePlan& plan, int place,
                                        std::stop_token stop) {
-  const auto until = Clock::now() + kConnect;
-  const collective::Session::Watch watch{stop, [&] {
-                                           const GroupView view = attendance_.view();
-                                           return view.phase() != GroupView::RUNNING ||
-                                                  view.generation() != plan.generation() ||
-                                                  Clock::now() > until;
-                                         }};
+  // Each byte that comes or goes is another's worth of patience: a state may be large.
+  auto until = Clock::now() + kConnect;
+  uint64_t moved = 0;
+  const auto over = [&] {
+    const uint64_t now = wire_->moved();
+    if (std::exchange(moved, now) != now) until = Clock::now() + kConnect;
+    const GroupView view = attendance_.view();
+    return view.phase() != GroupView::RUNNING || view.generation() != plan.generation() ||
+           Clock::now() > until;
+  };
+  const collective::Session::Watch watch{stop, over};
   std::vector<std::string> endpoints;
   std::vector<bool> targets;
   for (const MemberPlace& member : plan.members()) {

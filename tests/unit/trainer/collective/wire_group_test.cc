@@ -1,15 +1,21 @@
 #include "trainer/collective/wire_group.h"
 
 #include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
+#include <algorithm>
 #include <atomic>
+#include <thread>
 
 #include "proto/muster/rendezvous.pb.h"
 #include "tests/unit/trainer/collective/group_of_threads.h"
+#include "trainer/group/roster.h"
 
 namespace muster::collective {
 namespace {
 
+using ::testing::Each;
 using ::testing::HasSubstr;
 using testing::patient;
 using testing::run_members;
@@ -86,6 +92,47 @@ TEST(WireGroupTest, WhoDoesNotKnowTheWordIsNoMember) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
   const Session::Watch short_watch{{}, [&] { return std::chrono::steady_clock::now() > until; }};
   EXPECT_THROW(group.connect({"", ""}, short_watch), WireGroup::Broken);
+}
+
+TEST(WireGroupTest, WhoConnectsAndSaysNothingKeepsNobodyWaiting) {
+  WireGroup group(shape_of(2), 0, 1000, "127.0.0.1");
+  WireEndpoint endpoint;
+  ASSERT_TRUE(endpoint.ParseFromString(group.endpoint()));
+  std::vector<Descriptor> strangers;
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(endpoint.port()));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  for (int i = 0; i < 300; ++i) {
+    strangers.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const int fd = strangers.back().get();
+    ASSERT_EQ(::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    if (i % 3 == 0) {
+      ASSERT_EQ(::send(fd, "GET /", 5, 0), 5);
+    }
+  }
+  const std::vector<std::string> endpoints = {group.endpoint(), ""};
+  run_members(2, [&](int index) {
+    if (index == 0) return group.connect(endpoints, patient());
+    WireGroup member(shape_of(2), 1, 1000, "127.0.0.1");
+    member.connect(endpoints, patient());
+  });
+}
+
+// What the others send in the meantime is more than the kernel keeps for it on a connection that is
+// new.
+TEST(WireGroupTest, WhoComputesForLongIsWaitedFor) {
+  constexpr size_t kFloats = 1 << 20;
+  const auto groups = testing::wire_groups(shape_of(2), kFloats);
+  run_members(2, [&](int member) {
+    WireGroup& group = *groups[static_cast<size_t>(member)];
+    group.broadcast(0, {false, false}, {}, patient());
+    std::fill(group.own(0).begin(), group.own(0).end(), static_cast<float>(1 + member));
+    if (member == 1) std::this_thread::sleep_for(2 * group::Roster::kSilence);
+    const compute::LossSums sums{1, 0, 1};
+    EXPECT_EQ(group.all_reduce(0, Contribution(std::span(&sums, 1)), patient()).rows, 2);
+    EXPECT_THAT(group.sum(), Each(3.0f));
+  });
 }
 
 TEST(WireGroupTest, AHostThatIsNotOursIsRefused) {
