@@ -15,7 +15,6 @@
 
 #include "common/random.h"
 #include "proto/muster/rendezvous.pb.h"
-#include "trainer/group/roster.h"
 
 namespace muster::collective {
 
@@ -57,13 +56,14 @@ uint16_t port_of(const Descriptor& socket) {
                    : reinterpret_cast<const sockaddr_in&>(address).sin_port);
 }
 
-// What is sent leaves at once, and breaks the connection if it has not been taken by when the peer
-// is lost: the kernel would ask ever less often, and so find a link that is mended up to two
-// minutes late, and for a quarter of an hour where it stays cut. So a member must always read.
+// What is sent leaves at once, and breaks the connection if it is not taken for longer than a lossy
+// link should need: the kernel would go on asking for a quarter of an hour, ever less often, and so
+// find a link that is mended up to two minutes late. So a member must always read. That a member is
+// lost is for the rendezvous to find, sooner than this.
 void prepare(const Descriptor& socket) {
   const int on = 1;
   setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  const auto most = static_cast<unsigned>(group::Roster::kSilence.count());
+  const auto most = static_cast<unsigned>(Connections::kUntaken.count());
   setsockopt(socket.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &most, sizeof most);
 }
 

@@ -37,6 +37,8 @@ class Connections {
   using Destination = std::function<std::span<const iovec>(int peer, Frame frame)>;
   // A frame of `peer` is there, all of it.
   using Received = std::function<void(int peer, Frame frame)>;
+  // What is sent and not taken for so long breaks a connection.
+  static constexpr std::chrono::milliseconds kUntaken{10000};
 
   // We are `member` of `members`, and listen at `host`, an address or a name. Throws Unavailable.
   Connections(int member, int members, const std::string& host);

@@ -10,7 +10,6 @@
 
 #include "proto/muster/rendezvous.pb.h"
 #include "tests/unit/trainer/collective/group_of_threads.h"
-#include "trainer/group/roster.h"
 
 namespace muster::collective {
 namespace {
@@ -128,7 +127,7 @@ TEST(WireGroupTest, WhoComputesForLongIsWaitedFor) {
     WireGroup& group = *groups[static_cast<size_t>(member)];
     group.broadcast(0, {false, false}, {}, patient());
     std::fill(group.own(0).begin(), group.own(0).end(), static_cast<float>(1 + member));
-    if (member == 1) std::this_thread::sleep_for(2 * group::Roster::kSilence);
+    if (member == 1) std::this_thread::sleep_for(1.2 * Connections::kUntaken);
     const compute::LossSums sums{1, 0, 1};
     EXPECT_EQ(group.all_reduce(0, Contribution(std::span(&sums, 1)), patient()).rows, 2);
     EXPECT_THAT(group.sum(), Each(3.0f));
