@@ -125,7 +125,10 @@ std::string elastic_without_workers(const Json& self) {
   const int64_t workers = count(replica_specs(self), "worker");
   const bool inside = workers >= integer_or(elastic, "minReplicas", 0) &&
                       workers <= integer_or(elastic, "maxReplicas", workers);
-  return inside ? "" : std::to_string(workers);
+  if (inside) return "";
+  return std::to_string(workers) + ", where " +
+         std::to_string(integer_or(elastic, "minReplicas", 0)) + " to " +
+         std::to_string(integer_or(elastic, "maxReplicas", workers)) + " may be";
 }
 
 std::string elastic_without_collectives(const Json& self) {

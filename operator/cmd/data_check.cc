@@ -24,23 +24,42 @@ constexpr size_t kMostNamed = 10;  // unreadable files
 class DataCheck {
  public:
   DataCheck(const JobSource& source, FILE* out)
-      : source_(source), out_(out), data_(spec::to_training_spec(source.job.training).data) {}
+      : source_(source), out_(out), training_(spec::to_training_spec(source.job.training)) {}
 
   void run() {
     for (const Role role : {Role::chief, Role::worker}) {
       if (const auto folder = trainer_folder(source_, role))
-        check("train", data_.train, *folder, false);
+        check("train", training_.data.train, *folder, false);
     }
+    check_shards();
     const bool evaluates_apart = has_role(source_.job, Role::evaluator);
     const Role evaluates = evaluates_apart ? Role::evaluator : leader_of(source_.job);
     if (const auto folder = trainer_folder(source_, evaluates)) {
-      if (data_.validation) check("validation", *data_.validation, *folder, evaluates_apart);
-      if (data_.test) check("test", *data_.test, *folder, evaluates_apart);
+      if (training_.data.validation)
+        check("validation", *training_.data.validation, *folder, evaluates_apart);
+      if (training_.data.test) check("test", *training_.data.test, *folder, evaluates_apart);
     }
     if (!problems_.empty()) throw Invalid(problems_, kBadInput);
   }
 
  private:
+  void check_shards() {
+    if (training_.data.train.shard != spec::ShardBy::file) return;
+    const size_t files = training_.data.train.files.size(), replicas = computing_replicas();
+    if (files < replicas)
+      report("spec.training.data.train.shard",
+             fmt::format("file: expected at least {} files, one for each device of each member, "
+                         "found {}",
+                         replicas, files));
+  }
+
+  size_t computing_replicas() const {
+    int members = 0;
+    for (const Role role : {Role::chief, Role::worker})
+      if (has_role(source_.job, role)) members += source_.job.replicas.at(role).replicas;
+    return static_cast<size_t>(members * training_.devices);
+  }
+
   void check(const std::string& part, const spec::DataSource& given, const fs::path& folder,
              bool whole) {
     if (given.kind != spec::SourceKind::idx) return;
@@ -86,7 +105,7 @@ class DataCheck {
 
   const JobSource& source_;
   FILE* const out_;
-  const spec::DataSpec data_;
+  const spec::TrainingSpec training_;
   std::set<std::vector<std::string>> seen_;  // part and files
   std::string problems_;
 };

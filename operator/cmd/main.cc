@@ -321,8 +321,7 @@ class Program {
             "  muster scale mnist-multiworker -n lab --replicas 3");
     add_job(command);
     command->add_option("--replicas", replicas_, "Workers, within spec.elastic's limits")
-        ->required()
-        ->check(CLI::NonNegativeNumber);
+        ->required();
     on(command, [this] {
       if (is_local()) return scale_local_job(job_, replicas_);
       return with_named([this](const ClusterAccess& cluster) {

@@ -102,6 +102,15 @@ TEST(MusterRunData, that_are_missing_are_all_named_and_nothing_is_started) {
   EXPECT_FALSE(fs::exists(job.directory()));
 }
 
+TEST(MusterRunData, of_fewer_files_than_there_are_to_deal_out_are_refused_and_nothing_is_started) {
+  ScriptJob job("");
+  auto run = run_mnist(job, {"spec.training.data.train.shard=file"});
+  EXPECT_EQ(run->wait(), kBadInput);
+  EXPECT_THAT(run->output(), HasSubstr("spec.training.data.train.shard: file: expected at least 2 "
+                                       "files, one for each device of each member, found 1"));
+  EXPECT_FALSE(fs::exists(job.directory()));
+}
+
 TEST(MusterRunData, of_an_evaluation_are_asked_for_without_an_evaluator_too) {
   ScriptJob job("");
   auto run = run_mnist(job, {"spec.training.data.test.idx.images=no/such/file",

@@ -197,16 +197,18 @@ TEST(Validate, RefusesWhatTheRulesForbid) {
 TEST(Validate, AnElasticJobHasItsWorkersBetweenItsLimits) {
   EXPECT_TRUE(
       problems_with(kCollective, {{"spec.elastic", "{minReplicas: 1, maxReplicas: 2}"}}).empty());
-  expect_each_refused(kCollective, {
-                                       {{{"spec.elastic", "{minReplicas: 3, maxReplicas: 2}"},
-                                         {"spec.replicaSpecs.worker.replicas", "3"}},
-                                        "spec.elastic.minReplicas"},
-                                       {{{"spec.elastic", "{minReplicas: 3, maxReplicas: 4}"}},
-                                        "workers, between minReplicas and maxReplicas, found 2"},
-                                       {{{"spec.elastic", "{minReplicas: 1, maxReplicas: 4}"},
-                                         {"spec.replicaSpecs", "{chief: {}}"}},
-                                        "found no workers"},
-                                   });
+  expect_each_refused(kCollective,
+                      {
+                          {{{"spec.elastic", "{minReplicas: 3, maxReplicas: 2}"},
+                            {"spec.replicaSpecs.worker.replicas", "3"}},
+                           "spec.elastic.minReplicas"},
+                          {{{"spec.elastic", "{minReplicas: 3, maxReplicas: 4}"}},
+                           "workers, between minReplicas and maxReplicas, found 2, where "
+                           "3 to 4 may be"},
+                          {{{"spec.elastic", "{minReplicas: 1, maxReplicas: 4}"},
+                            {"spec.replicaSpecs", "{chief: {}}"}},
+                           "found no workers"},
+                      });
 }
 
 TEST(Validate, OnlyCollectivesOfOursAreElastic) {
