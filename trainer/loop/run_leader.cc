@@ -1,3 +1,4 @@
+#include <optional>
 #include <thread>
 
 #include "common/error.h"
@@ -50,20 +51,22 @@ int leave(LedGroup& group) {
   return kTerminated;
 }
 
-// Trains to the end, through as many generations as it takes.
+// Trains to the end, through as many generations as it takes; a storage that is full takes none.
 int lead(LedGroup& group, Assembly& assembly, std::stop_token stop) {
-  group::StoragePatience patience;
   group::Backoff backoff;
+  std::optional<checkpoint::Store::Found> final;
   for (;;) {
     const Ending ending =
         train(group.synchronizer(), *assembly.workload, *assembly.feed, group.leader().recorder(),
               group.leader().checkpointer(), group.leader().validator(), stop);
     if (ending == Ending::interrupted) return leave(group);
     try {
-      const auto final = group.leader().save_final(group.synchronizer());
-      group.leader().conclude(final, final->manifest.position);
-    } catch (const WriteError& error) {
-      if (!patience.wait(error, stop) && !stop.stop_requested()) throw;
+      group::patiently(stop, [&] {
+        if (!final) final = group.leader().save_final(group.synchronizer());
+        group.leader().conclude(final, final->manifest.position);
+      });
+    } catch (const WriteError&) {
+      if (!stop.stop_requested()) throw;
       continue;
     } catch (const NameTaken& error) {
       log::info(std::string("the end needs another generation: ") + error.what());
@@ -74,7 +77,6 @@ int lead(LedGroup& group, Assembly& assembly, std::stop_token stop) {
       std::this_thread::sleep_for(backoff.next());
       continue;
     }
-    patience.rest();
     group.server().update([](GroupView& view) { view.set_phase(GroupView::FINISHED); });
     linger(group);
     return kSuccess;
