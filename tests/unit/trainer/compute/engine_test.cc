@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <mutex>
 #include <numeric>
 
 #include "common/error.h"
@@ -24,6 +26,10 @@ ModelSpec small() {
 
 std::vector<float> copy(std::span<const float> values) {
   return {values.begin(), values.end()};
+}
+
+bool same_bits(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
 // A training run: engine, optimizer and its slots.
@@ -163,6 +169,32 @@ TEST(Engine, HandsTheStateSegmentTheBatchsStatistics) {
     const float* g = made->gradients().data();
     EXPECT_NEAR(g[made->layout().find("n/moving_mean").offset + c], 6 * mean, 1e-5);
     EXPECT_NEAR(g[made->layout().find("n/moving_variance").offset + c], 6 * squares / 5, 1e-5);
+  }
+}
+
+// What it says to be complete is not written again.
+TEST(Engine, SaysHowManyGradientsAreComplete) {
+  for (const ModelSpec& spec : {small(), two_branches()}) {
+    for (const int threads : {1, 3}) {
+      const auto made = engine(spec, 16, threads);
+      initialize(*made);
+      const OwnedBatch batch(16, spec.input_shape[0], made->output_count());
+      std::mutex mutex;
+      std::vector<std::vector<float>> seen;
+      for (int step = 0; step < 3; ++step) {
+        seen.clear();
+        std::ranges::fill(made->gradients(), std::nanf(""));
+        made->compute_gradients(batch.all(), [&](size_t end) {
+          const std::lock_guard lock(mutex);
+          seen.push_back(copy(made->gradients().first(end)));
+        });
+        ASSERT_GT(seen.size(), 1u);
+        std::ranges::sort(seen, {}, &std::vector<float>::size);
+        EXPECT_EQ(seen.back().size(), made->layout().segment(Segment::trainable).end);
+        for (const std::vector<float>& prefix : seen)
+          EXPECT_TRUE(same_bits(prefix, made->gradients().first(prefix.size()))) << prefix.size();
+      }
+    }
   }
 }
 
