@@ -83,7 +83,7 @@ compute::Range SharedState::Shape::tile(size_t index) const {
 
 struct SharedState::Header {
   uint64_t magic, nonce, floats;
-  uint32_t slots, members, replicas, spins;
+  uint32_t slots, members, replicas, rounded, spins;
   alignas(128) uint64_t word;
   alignas(128) Doorbell bell;
   Note note;
@@ -125,6 +125,7 @@ std::unique_ptr<SharedState> SharedState::make(const Shape& shape, uint64_t step
   header.slots = static_cast<uint32_t>(shape.slots);
   header.members = static_cast<uint32_t>(shape.members);
   header.replicas = static_cast<uint32_t>(shape.replicas);
+  header.rounded = shape.rounded ? 1 : 0;
   header.spins = spins;
   header.word = step_word(step);
   for (int member = 0; member < shape.members; ++member)
@@ -143,7 +144,8 @@ std::unique_ptr<SharedState> SharedState::open(const Shape& shape, const Offer& 
   const Header& header = state->header();
   if (header.magic != kMagic || header.nonce != offer.nonce || header.floats != shape.floats ||
       header.slots != shape.slots || header.members != static_cast<uint32_t>(shape.members) ||
-      header.replicas != static_cast<uint32_t>(shape.replicas))
+      header.replicas != static_cast<uint32_t>(shape.replicas) ||
+      header.rounded != (shape.rounded ? 1u : 0u))
     throw Invalid("it is another group's, or of another generation");
   return state;
 }

@@ -5,7 +5,7 @@ namespace muster::collective {
 SliceUpdate::SliceUpdate(const SharedState& state, const compute::Optimizer& optimizer)
     : state_(state),
       optimizer_(optimizer),
-      tree_(state.shape().nodes(), SharedState::kTile),
+      tree_(state.shape().nodes(), SharedState::kTile, state.shape().rounded),
       tile_slots_(state.shape().slots) {
   const size_t count = state.shape().nodes().size();
   for (size_t i = 0; i < count; ++i) sums_.push_back(state.sum(i).data());

@@ -31,8 +31,8 @@ auto or_close(Connections& connections, const Call& call) {
   }
 }
 
-iovec bytes_of(std::span<const float> floats) {
-  return {const_cast<float*>(floats.data()), floats.size_bytes()};
+iovec bytes_of(std::span<float> floats) {
+  return {floats.data(), floats.size_bytes()};
 }
 
 }  // namespace
@@ -40,20 +40,20 @@ iovec bytes_of(std::span<const float> floats) {
 WireGroup::WireGroup(const GroupShape& shape, int member, size_t floats, const std::string& host)
     : shape_(shape),
       member_(member),
-      sum_(floats),
-      tree_(shape.nodes(), kBlock),
+      sum_(floats, shape.rounded),
+      tree_(shape.nodes(), kBlock, shape.rounded),
       peers_(static_cast<size_t>(shape.members)),
       headers_(peers_.size()),
       connections_(member, shape.members, host) {
   plan_buckets(floats);
-  own_.assign(shape.nodes_of(member).size(), compute::Floats(floats));
+  own_.assign(shape.nodes_of(member).size(), WireFloats(floats, shape.rounded));
   nodes_.resize(shape.nodes().size());
   for (int other = 0; other < shape.members; ++other) {
     const auto replicas = static_cast<size_t>(shape.replicas_of(other).size());
     Peer& peer = peers_[static_cast<size_t>(other)];
     peer.header.resize(sizeof(Header) + replicas * sizeof(ReplicaSums));
     if (other == member) continue;
-    peer.nodes.assign(shape.nodes_of(other).size(), compute::Floats(own_size_));
+    peer.nodes.assign(shape.nodes_of(other).size(), WireFloats(own_size_, shape.rounded));
   }
   connections_.on_frame(
       [this](int peer, Connections::Frame frame) { return destination(peer, frame); },
@@ -86,6 +86,11 @@ compute::Range WireGroup::part(size_t bucket, int member) const {
   return {border(member), border(member + 1)};
 }
 
+// Where our part of a bucket lies in what we receive of others' nodes.
+compute::Range WireGroup::own_part(size_t bucket) const {
+  return {own_at_[bucket], own_at_[bucket] + part(bucket, member_).size()};
+}
+
 void WireGroup::connect(const std::vector<std::string>& endpoints, const Session::Watch& watch) {
   or_close(connections_, [&] { connections_.connect(endpoints, [&] { return watch.ended(); }); });
 }
@@ -96,12 +101,9 @@ std::span<const iovec> WireGroup::destination(int index, Connections::Frame fram
   if (frame.kind == kHeader && frame.index == 0) {
     parts_.push_back({peer.header.data(), peer.header.size()});
   } else if (frame.kind == kNodes && frame.index < buckets_.size()) {
-    const size_t size = part(frame.index, member_).size();
-    for (compute::Floats& node : peer.nodes)
-      parts_.push_back(bytes_of({node.data() + own_at_[frame.index], size}));
+    for (WireFloats& node : peer.nodes) parts_.push_back(node.bytes(own_part(frame.index)));
   } else if (frame.kind == kSum && frame.index < buckets_.size()) {
-    const compute::Range range = part(frame.index, index);
-    parts_.push_back(bytes_of({sum_.data() + range.begin, range.size()}));
+    parts_.push_back(sum_.bytes(part(frame.index, index)));
   } else if (frame.kind == kState && frame.index < state_.size()) {
     parts_.push_back(bytes_of(state_[frame.index]));
   } else {
@@ -118,9 +120,11 @@ void WireGroup::received(int index, Connections::Frame frame) {
       ++peer.headers;
       break;
     case kNodes:
+      for (WireFloats& node : peer.nodes) node.unpack(own_part(frame.index));
       ++peer.nodes_received;
       break;
     case kSum:
+      sum_.unpack(part(frame.index, index));
       ++peer.sums_received;
       break;
     case kState:
@@ -159,8 +163,10 @@ void WireGroup::contribute(size_t bucket) {
     if (other == member_) continue;
     const compute::Range range = part(bucket, other);
     own_parts_.clear();
-    for (const compute::Floats& node : own_)
-      own_parts_.push_back(bytes_of({node.data() + range.begin, range.size()}));
+    for (WireFloats& node : own_) {
+      node.pack(range);
+      own_parts_.push_back(node.bytes(range));
+    }
     connections_.send(other, {kNodes, static_cast<uint32_t>(bucket)}, own_parts_);
   }
 }
@@ -199,16 +205,18 @@ void WireGroup::add_up(size_t bucket) {
   size_t next = 0;
   for (int member = 0; member < shape_.members; ++member) {
     if (member == member_) {
-      for (const compute::Floats& node : own_) nodes_[next++] = node.data() + range.begin;
+      for (const WireFloats& node : own_) nodes_[next++] = node.all().data() + range.begin;
       continue;
     }
-    for (const compute::Floats& node : peers_[static_cast<size_t>(member)].nodes)
-      nodes_[next++] = node.data() + own_at_[bucket];
+    for (const WireFloats& node : peers_[static_cast<size_t>(member)].nodes)
+      nodes_[next++] = node.all().data() + own_at_[bucket];
   }
   for (size_t at = 0; at < range.size(); at += kBlock) {
     const size_t size = std::min(kBlock, range.size() - at);
-    std::memcpy(sum_.data() + range.begin + at, tree_.sum(nodes_, at, size), size * sizeof(float));
+    std::memcpy(sum_.all().data() + range.begin + at, tree_.sum(nodes_, at, size),
+                size * sizeof(float));
   }
+  sum_.pack(range);
 }
 
 // Until so many frames of that kind have come from each other member.
@@ -245,8 +253,7 @@ void WireGroup::advance() {
     contribute(contributed_);
   for (; can_add_up(); ++added_) {
     add_up(added_);
-    const compute::Range range = part(added_, member_);
-    const iovec mine = bytes_of({sum_.data() + range.begin, range.size()});
+    const iovec mine = sum_.bytes(part(added_, member_));
     send_to_all({kSum, static_cast<uint32_t>(added_)}, {&mine, 1});
     connections_.progress();
   }
@@ -299,7 +306,7 @@ compute::LossSums WireGroup::all_reduce(uint64_t step, const Contribution& contr
     stepping_ = true;
     const auto over = [&] { return watch.ended(); };
     send_header(step, contribution);
-    complete_ = sum_.size();
+    complete_ = sum_.all().size();
     advance();
     compute::LossSums all;
     while (!read_ || added_ < buckets_.size()) {

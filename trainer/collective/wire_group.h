@@ -13,6 +13,7 @@
 #include "trainer/collective/connections.h"
 #include "trainer/collective/group_shape.h"
 #include "trainer/collective/session.h"
+#include "trainer/collective/wire_floats.h"
 #include "trainer/compute/aligned.h"
 #include "trainer/compute/loss_sums.h"
 #include "trainer/compute/parameter_layout.h"
@@ -22,8 +23,9 @@ namespace muster::collective {
 // Members that reach each other by TCP. A buffer's sum is formed in ranges (buckets) from its
 // beginning on: of each, every member adds up a part, in the replicas' tree, and gives it to all
 // others; so what leaves a member is about twice the buffer, however many there are, and all have
-// the same bits. While the caller computes, a thread of our own moves what is complete of a large
-// buffer; and while it is long away, what the others send.
+// the same bits. Where the shape's sums are rounded that takes half as many bytes. While the caller
+// computes, a thread of our own moves what is complete of a large buffer; and while it is long
+// away, what the others send.
 //
 // One caller. When a peer is gone, or the watch says that it is over, calls throw Broken, and the
 // group is good for nothing any more.
@@ -43,10 +45,10 @@ class WireGroup {
   void connect(const std::vector<std::string>& endpoints, const Session::Watch& watch);
 
   // The member's own nodes' sums, to be written before all_reduce().
-  std::span<float> own(size_t node) { return own_[node]; }
+  std::span<float> own(size_t node) { return own_[node].all(); }
   // Floats [0, end) of them are what all_reduce() will find. From any thread.
   void complete(size_t end);
-  std::span<const float> sum() const { return sum_; }
+  std::span<const float> sum() const { return sum_.all(); }
   // sum() becomes that of all; returns what all replicas' rows came to. Throws Broken also where a
   // member is at another step.
   compute::LossSums all_reduce(uint64_t step, const Contribution& contribution,
@@ -70,12 +72,13 @@ class WireGroup {
   };
   struct Peer {
     std::vector<std::byte> header;
-    std::vector<compute::Floats> nodes;  // our part of each of its nodes' sums
+    std::vector<WireFloats> nodes;  // our part of each of its nodes' sums
     size_t headers = 0, nodes_received = 0, sums_received = 0, states = 0;  // frames of this call
   };
 
   void plan_buckets(size_t floats);
   compute::Range part(size_t bucket, int member) const;
+  compute::Range own_part(size_t bucket) const;
   std::span<const iovec> destination(int peer, Connections::Frame frame);
   void received(int peer, Connections::Frame frame);
   void send_to_all(Connections::Frame frame, std::span<const iovec> parts);
@@ -96,8 +99,8 @@ class WireGroup {
   std::vector<compute::Range> buckets_;
   std::vector<size_t> own_at_;  // where our part of each bucket lies in what we receive
   size_t own_size_ = 0;
-  std::vector<compute::Floats> own_;
-  compute::Floats sum_;
+  std::vector<WireFloats> own_;
+  WireFloats sum_;
   compute::TreeSum tree_;
   std::vector<const float*> nodes_;  // of a bucket's part
   std::vector<std::byte> header_;

@@ -17,6 +17,8 @@ Subtree Subtree::second() const {
 
 namespace {
 
+constexpr size_t kBlock = 1024;  // floats: rounded while the first-level cache has them
+
 void add_nodes(Subtree node, int begin, int end, std::vector<Subtree>& nodes) {
   if (node.end <= begin || end <= node.begin) return;
   if (begin <= node.begin && node.end <= end) return nodes.push_back(node);
@@ -32,8 +34,32 @@ std::vector<Subtree> cover(int leaves, int begin, int end) {
   return nodes;
 }
 
-TreeSum::TreeSum(std::vector<Subtree> pieces, size_t block)
-    : kernels_(cpu::select_kernels()), block_(block), at_(pieces.size()) {
+TreeArithmetic::TreeArithmetic(bool rounded) : kernels_(cpu::select_kernels()), rounded_(rounded) {}
+
+void TreeArithmetic::read(const float* sum, std::span<float> to) const {
+  if (rounded_)
+    kernels_.round_to_bfloat16(static_cast<int64_t>(to.size()), sum, to.data());
+  else if (sum != to.data())
+    std::copy_n(sum, to.size(), to.data());
+}
+
+void TreeArithmetic::add(const float* left, const float* right, std::span<float> to) const {
+  if (!rounded_) return kernels_.add(static_cast<int64_t>(to.size()), left, right, to.data());
+  alignas(64) float sides[2][kBlock];
+  for (size_t at = 0; at < to.size(); at += kBlock) {
+    const size_t size = std::min(kBlock, to.size() - at);
+    read(left + at, {sides[0], size});
+    read(right + at, {sides[1], size});
+    kernels_.add(static_cast<int64_t>(size), sides[0], sides[1], to.data() + at);
+  }
+}
+
+TreeSum::TreeSum(std::vector<Subtree> pieces, size_t block, bool rounded)
+    : arithmetic_(rounded),
+      rounded_(rounded),
+      block_(block),
+      result_(rounded ? block : 0),
+      at_(pieces.size()) {
   if (!pieces.empty()) plan({0, pieces.back().end}, pieces, 0);
   for (const Floats& sum : sums_) at_.push_back(sum.data());
 }
@@ -53,11 +79,13 @@ size_t TreeSum::plan(Subtree node, const std::vector<Subtree>& pieces, size_t le
 const float* TreeSum::sum(std::span<const float* const> buffers, size_t at, size_t size) {
   std::transform(buffers.begin(), buffers.end(), at_.begin(),
                  [at](const float* buffer) { return buffer + at; });
-  if (additions_.empty()) return at_[0];
   for (const Addition& addition : additions_)
-    kernels_.add(static_cast<int64_t>(size), at_[addition.left], at_[addition.right],
-                 const_cast<float*>(at_[addition.to]));
-  return at_[additions_.back().to];
+    arithmetic_.add(at_[addition.left], at_[addition.right],
+                    {const_cast<float*>(at_[addition.to]), size});
+  const float* const sum = at_[additions_.empty() ? 0 : additions_.back().to];
+  if (!rounded_) return sum;
+  arithmetic_.read(sum, {result_.data(), size});
+  return result_.data();
 }
 
 }  // namespace muster::compute

@@ -36,6 +36,7 @@ collective::SharedState::Shape shape_of(const CollectivePlan& plan, const Assemb
   shape.slots = assembly.optimizer->slot_names().size();
   shape.members = plan.members_size();
   shape.replicas = static_cast<int>(plan.replicas());
+  shape.rounded = assembly.spec().rounded();
   if (shape.members > collective::GroupShape::kMostMembers || shape.replicas < 1)
     throw Invalid("the rendezvous: expected a plan of 1 to 4095 members, found " +
                       std::to_string(shape.members) + " and " + std::to_string(shape.replicas) +
@@ -86,7 +87,7 @@ CollectiveSynchronizer::CollectiveSynchronizer(Assembly& assembly, group::Attend
       attendance_(attendance),
       report_(report),
       setup_(std::move(setup)),
-      gradients_(assembly.devices(), /*exclusive=*/false) {}
+      gradients_(assembly.devices(), /*exclusive=*/false, assembly.spec().rounded()) {}
 
 CollectiveSynchronizer::~CollectiveSynchronizer() {
   assembly_.engine->use_own();

@@ -10,7 +10,8 @@ namespace muster::loop {
 LocalSynchronizer::LocalSynchronizer(Assembly& assembly, const checkpoint::Store::Found* from,
                                      uint64_t generation)
     : assembly_(assembly),
-      gradients_(assembly.devices(), /*exclusive=*/true),
+      gradients_(assembly.devices(), /*exclusive=*/true, assembly.spec().rounded()),
+      arithmetic_(assembly.spec().rounded()),
       sums_(static_cast<size_t>(gradients_.devices())),
       parts_(sums_.size()),
       generation_(generation) {
@@ -41,7 +42,7 @@ Synchronizer::StepResult LocalSynchronizer::step(const Work& work, Feed& feed, s
   arguments.learning_rate = static_cast<float>(assembly_.spec().schedule.at(position_.step));
   arguments.t = position_.optimizer_t + 1;
   StepResult result;
-  if (work.batches == 1 && gradients_.devices() == 1) {
+  if (work.batches == 1 && gradients_.devices() == 1 && !assembly_.spec().rounded()) {
     result.sums =
         assembly_.engine->train(feed.batch(work), *assembly_.optimizer, arguments, slot_views_);
   } else {
@@ -80,8 +81,10 @@ void LocalSynchronizer::update(const compute::UpdateArguments& arguments) {
     slots.resize(slot_views_.size());
     for (size_t i = 0; i < slots.size(); ++i)
       slots[i] = slot_views_[i].subspan(range.begin, range.size());
-    assembly_.optimizer->apply(range, arguments, parameters.subspan(range.begin, range.size()),
-                               gradients.subspan(range.begin, range.size()), slots);
+    const std::span<float> sum = gradients.subspan(range.begin, range.size());
+    arithmetic_.read(sum.data(), sum);
+    assembly_.optimizer->apply(range, arguments, parameters.subspan(range.begin, range.size()), sum,
+                               slots);
   });
 }
 

@@ -10,8 +10,8 @@
 
 namespace muster::loop {
 
-// A process by itself: the engine trains in place; several devices add up their gradients. A step
-// allocates nothing and takes no lock.
+// A process by itself: the engine trains in place; several devices add up their gradients. Its bits
+// are those of a collective of one member. A step allocates nothing and takes no lock.
 class LocalSynchronizer : public Synchronizer {
  public:
   // `from`: the checkpoint to go on from; without one, the initializers. Throws as Store::load
@@ -33,6 +33,7 @@ class LocalSynchronizer : public Synchronizer {
   void update(const compute::UpdateArguments& arguments);
   Assembly& assembly_;
   ReplicaGradients gradients_;
+  const compute::TreeArithmetic arithmetic_;
   std::vector<compute::LossSums> sums_;               // of each device
   std::vector<std::vector<std::span<float>>> parts_;  // of the slots, of each device
   std::vector<compute::Floats> slots_;

@@ -17,8 +17,8 @@ bool joins(compute::Subtree top, compute::Subtree left, compute::Subtree right) 
 
 }  // namespace
 
-ReplicaGradients::ReplicaGradients(std::vector<Device> devices, bool exclusive)
-    : devices_(std::move(devices)), wave_(devices_.size()) {
+ReplicaGradients::ReplicaGradients(std::vector<Device> devices, bool exclusive, bool rounded)
+    : devices_(std::move(devices)), arithmetic_(rounded), wave_(devices_.size()) {
   for (const Device& device : devices_) gradients_.emplace_back(device.engine);
   if (devices_.size() > 1)
     team_ = std::make_unique<compute::cpu::Team>(static_cast<int>(devices_.size()), exclusive);
@@ -54,8 +54,7 @@ void ReplicaGradients::push(compute::Subtree top, int replica, std::span<float> 
   while (!partials_.empty() && joins(top, partials_.back().node, last.node)) {
     const Partial left = partials_.back();
     partials_.pop_back();
-    std::transform(left.sum.begin(), left.sum.end(), last.sum.begin(), left.sum.begin(),
-                   std::plus<>());
+    arithmetic_.add(left.sum.data(), last.sum.data(), left.sum);
     free_.push_back(last.sum);
     last = {{left.node.begin, last.node.end}, left.sum};
   }

@@ -20,11 +20,12 @@ struct Device {
 };
 
 // The gradients of logical replicas, computed by the devices of a process together and added up in
-// the replicas' tree. What is computed by which device makes no difference to the bits.
+// the replicas' tree. What is computed by which device makes no difference to the bits. A leaf is
+// all that a replica computes for a step; `rounded`: see tree_sum.h.
 class ReplicaGradients {
  public:
   // The first one's engine says where the parameters are. `exclusive`: see Team.
-  ReplicaGradients(std::vector<Device> devices, bool exclusive);
+  ReplicaGradients(std::vector<Device> devices, bool exclusive, bool rounded = false);
 
   // The sum under `node` into `target`, and of each of its replicas what its rows came to.
   // `work_of` says what a replica computes. `on_complete` is told of one replica's sum only.
@@ -43,6 +44,7 @@ class ReplicaGradients {
 
   std::vector<Device> devices_;
   std::vector<GradientSum> gradients_;
+  const compute::TreeArithmetic arithmetic_;
   std::unique_ptr<compute::cpu::Team> team_;  // of several devices
   std::vector<std::exception_ptr> failures_;  // of each device
   std::vector<compute::Floats> buffers_;      // all there are beside the target

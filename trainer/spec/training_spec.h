@@ -109,6 +109,8 @@ struct TrainingSpec {
   uint64_t seed = 1;
   bool strict_determinism = false;
 
+  // Whether a collective's gradients and their sums are (compute/tree_sum.h).
+  bool rounded() const { return wire == WireType::bfloat16; }
   // Whether there are checkpoints before the final one that nobody has asked for.
   bool saves_on_the_way() const {
     return checkpoint.every_steps || checkpoint.every_seconds || checkpoint.every_epochs ||

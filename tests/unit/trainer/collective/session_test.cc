@@ -98,16 +98,30 @@ TEST_P(SessionTest, ManyMembersHaveTheBitsOfOne) {
     }
 }
 
+TEST_P(SessionTest, ManyMembersHaveTheBitsOfOneWhereSumsAreRounded) {
+  for (const int replicas : {1, 3, 8}) {
+    const Reference reference(compute::Adam{}, 2300, replicas, /*rounded=*/true);
+    for (int members = 1; members <= 4; ++members) {
+      SCOPED_TRACE(std::to_string(replicas) + " replicas, " + std::to_string(members) + " members");
+      expect_same_bits(reference, members, 6);
+      if (HasFailure()) return;
+    }
+  }
+}
+
 TEST_P(SessionTest, AModelOfSeveralBuckets) {
-  const Reference reference(compute::Sgd{}, (1 << 18) + (1 << 20) + 1000, 3);
-  expect_same_bits(reference, 2, 2);
+  for (const bool rounded : {false, true}) {
+    const Reference reference(compute::Sgd{}, (1 << 18) + (1 << 20) + 1000, 3, rounded);
+    expect_same_bits(reference, 2, 2);
+  }
 }
 
 // Those that have no part of it are not waited for as others are.
 TEST_P(SessionTest, AModelSmallerThanTheGroup) {
   for (const int replicas : {1, 4})
     for (int members = 1; members <= 4; ++members)
-      expect_same_bits(Reference(compute::Adam{}, 3, replicas), members, 30);
+      for (const bool rounded : {false, true})
+        expect_same_bits(Reference(compute::Adam{}, 3, replicas, rounded), members, 30);
 }
 
 TEST_P(SessionTest, WhoMissesAMemberComesBackWhenTheGenerationIsOver) {

@@ -348,6 +348,9 @@ TEST_F(OfferTest, AnotherShapeIsRefused) {
   shape = reference_.shape(1);
   shape.replicas = 4;
   EXPECT_THAT(refusal(state_->offer(), shape), HasSubstr("another group's"));
+  shape = reference_.shape(1);
+  shape.rounded = true;
+  EXPECT_THAT(refusal(state_->offer(), shape), HasSubstr("another group's"));
   shape = reference_.shape(2);
   EXPECT_THAT(refusal(state_->offer(), shape), HasSubstr("bytes, found"));
 }

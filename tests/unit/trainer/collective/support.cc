@@ -25,10 +25,19 @@ uint64_t mix(uint64_t hash, uint64_t value) {
   return hash ^ hash >> 29;
 }
 
-float plain_sum(std::span<const compute::Floats> leaves, size_t at) {
+// To the nearest bfloat16, of which the even one where two are as near.
+float bfloat16(float value) {
+  int exponent = 0;
+  const float mantissa = std::frexp(value, &exponent);
+  return std::ldexp(std::nearbyint(std::ldexp(mantissa, 8)), exponent - 8);
+}
+
+float plain_sum(std::span<const compute::Floats> leaves, size_t at, bool rounded) {
   if (leaves.size() == 1) return leaves[0][at];
   const size_t half = std::bit_floor(leaves.size() - 1);
-  return plain_sum(leaves.first(half), at) + plain_sum(leaves.subspan(half), at);
+  const float left = plain_sum(leaves.first(half), at, rounded);
+  const float right = plain_sum(leaves.subspan(half), at, rounded);
+  return rounded ? bfloat16(left) + bfloat16(right) : left + right;
 }
 
 }  // namespace
@@ -46,8 +55,10 @@ std::vector<std::span<float>> Reference::State::slots() {
   return {buffers.begin() + 1, buffers.end()};
 }
 
-Reference::Reference(const compute::OptimizerSpec& optimizer, size_t floats, int replicas)
+Reference::Reference(const compute::OptimizerSpec& optimizer, size_t floats, int replicas,
+                     bool rounded)
     : replicas_(replicas),
+      rounded_(rounded),
       layout_(layout_of(floats)),
       optimizer_(compute::Optimizer::create(optimizer, layout_)) {}
 
@@ -55,6 +66,7 @@ SharedState::Shape Reference::shape(int members) const {
   SharedState::Shape shape;
   shape.members = members;
   shape.replicas = replicas_;
+  shape.rounded = rounded_;
   shape.floats = floats();
   shape.slots = slots();
   return shape;
@@ -72,7 +84,8 @@ Reference::State Reference::initial(uint64_t step) const {
 }
 
 void Reference::advance(State& state) const {
-  const compute::Floats sum = gradient(state.step, {0, replicas_}, state.buffers[0]);
+  compute::Floats sum = gradient(state.step, {0, replicas_}, state.buffers[0]);
+  if (rounded_) std::ranges::transform(sum, sum.begin(), bfloat16);
   optimizer_->apply({0, floats()}, arguments(state.step, sums(state.step)), state.buffers[0], sum,
                     state.slots());
   ++state.step;
@@ -106,9 +119,8 @@ compute::Floats Reference::gradient(uint64_t step, compute::Subtree node,
       leaf[i] = value * static_cast<float>(1u << (hash & 15)) * 0x1p-8f;
     }
   }
-  if (leaves.size() == 1) return leaves[0];
   compute::Floats sum(parameters.size());
-  for (size_t i = 0; i < sum.size(); ++i) sum[i] = plain_sum(leaves, i);
+  for (size_t i = 0; i < sum.size(); ++i) sum[i] = plain_sum(leaves, i, rounded_);
   return sum;
 }
 
@@ -147,6 +159,7 @@ Session::StepResult make_step(Session& session, const Reference& reference, uint
     for (int replica = node.begin; replica < node.end; ++replica)
       sums.push_back(reference.sums(step, replica));
   }
+  session.complete(reference.floats() / 2);  // half of it may leave early
   return session.step(step, Contribution(sums), arguments_of(reference, step), watch);
 }
 

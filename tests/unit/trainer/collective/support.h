@@ -27,7 +27,8 @@ class Reference {
   };
 
   // `floats`: at least so many, in two tensors.
-  Reference(const compute::OptimizerSpec& optimizer, size_t floats, int replicas);
+  Reference(const compute::OptimizerSpec& optimizer, size_t floats, int replicas,
+            bool rounded = false);
 
   size_t floats() const { return layout_.size(); }
   size_t slots() const { return optimizer_->slot_names().size(); }
@@ -41,13 +42,14 @@ class Reference {
 
   compute::LossSums sums(uint64_t step, int replica) const;
   compute::LossSums sums(uint64_t step) const;  // of all replicas
-  // The sum under a node.
+  // The sum under a node, itself not rounded yet.
   compute::Floats gradient(uint64_t step, compute::Subtree node,
                            std::span<const float> parameters) const;
   compute::UpdateArguments arguments(uint64_t step, const compute::LossSums& all) const;
 
  private:
   const int replicas_;
+  const bool rounded_;
   const compute::ParameterLayout layout_;
   const std::unique_ptr<compute::Optimizer> optimizer_;
 };

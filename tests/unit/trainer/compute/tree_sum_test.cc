@@ -7,6 +7,8 @@
 #include <cmath>
 #include <random>
 
+#include "trainer/compute/parameter_layout.h"
+
 namespace muster::compute {
 namespace {
 
@@ -27,17 +29,27 @@ Buffers random_buffers(int count, size_t floats) {
   return buffers;
 }
 
-// What the header says, as plainly as can be.
-float plain_sum(const Buffers& leaves, size_t at, int begin, int end) {
-  if (end - begin == 1) return leaves[static_cast<size_t>(begin)][at];
-  int half = 1;
-  while (2 * half < end - begin) half *= 2;
-  return plain_sum(leaves, at, begin, begin + half) + plain_sum(leaves, at, begin + half, end);
+// To the nearest of the numbers with eight digits, of which the even one where two are as near: as
+// C++ rounds a float to an integer unless told otherwise.
+float bfloat16(float value) {
+  int exponent = 0;
+  const float mantissa = std::frexp(value, &exponent);
+  return std::ldexp(std::nearbyint(std::ldexp(mantissa, 8)), exponent - 8);
 }
 
-std::vector<float> plain_sum(const Buffers& leaves, int begin, int end) {
+// What the header says, as plainly as can be.
+float plain_sum(const Buffers& leaves, size_t at, int begin, int end, bool rounded) {
+  const auto kept = [rounded](float value) { return rounded ? bfloat16(value) : value; };
+  if (end - begin == 1) return kept(leaves[static_cast<size_t>(begin)][at]);
+  int half = 1;
+  while (2 * half < end - begin) half *= 2;
+  return kept(plain_sum(leaves, at, begin, begin + half, rounded) +
+              plain_sum(leaves, at, begin + half, end, rounded));
+}
+
+std::vector<float> plain_sum(const Buffers& leaves, int begin, int end, bool rounded = false) {
   std::vector<float> sum(leaves[0].size());
-  for (size_t at = 0; at < sum.size(); ++at) sum[at] = plain_sum(leaves, at, begin, end);
+  for (size_t at = 0; at < sum.size(); ++at) sum[at] = plain_sum(leaves, at, begin, end, rounded);
   return sum;
 }
 
@@ -105,12 +117,13 @@ TEST(TreeSumTest, NothingIsCoveredByNoNodes) {
 
 // In blocks, with a tail, from pieces that the leaves are added up to beforehand.
 std::vector<float> sum_of_pieces(const std::vector<Subtree>& pieces, const Buffers& leaves,
-                                 size_t block) {
+                                 size_t block, bool rounded = false) {
   Buffers sums;
   std::vector<const float*> buffers;
-  for (const Subtree& piece : pieces) sums.push_back(plain_sum(leaves, piece.begin, piece.end));
+  for (const Subtree& piece : pieces)
+    sums.push_back(plain_sum(leaves, piece.begin, piece.end, rounded));
   for (const auto& sum : sums) buffers.push_back(sum.data());
-  TreeSum tree(pieces, block);
+  TreeSum tree(pieces, block, rounded);
   EXPECT_EQ(tree.block(), block);
   const size_t floats = leaves[0].size();
   std::vector<float> result(floats);
@@ -122,11 +135,16 @@ std::vector<float> sum_of_pieces(const std::vector<Subtree>& pieces, const Buffe
   return result;
 }
 
-TEST(TreeSumTest, TheSumHasTheSameBitsWhoeverHoldsWhichLeaves) {
+class EitherTreeSumTest : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Sums, EitherTreeSumTest, testing::Bool(), [](const auto& info) {
+  return std::string(info.param ? "Rounded" : "AsTheyAre");
+});
+
+TEST_P(EitherTreeSumTest, TheSumHasTheSameBitsWhoeverHoldsWhichLeaves) {
   constexpr size_t kFloats = 75;
   for (int replicas = 1; replicas <= kMostLeaves; ++replicas) {
     const Buffers leaves = random_buffers(replicas, kFloats);
-    const auto expected = bits(plain_sum(leaves, 0, replicas));
+    const auto expected = bits(plain_sum(leaves, 0, replicas, GetParam()));
     for (int members = 1; members <= replicas + 2; ++members) {
       std::vector<Subtree> pieces;
       for (int member = 0; member < members; ++member)
@@ -134,16 +152,16 @@ TEST(TreeSumTest, TheSumHasTheSameBitsWhoeverHoldsWhichLeaves) {
              cover(replicas, replicas * member / members, replicas * (member + 1) / members))
           pieces.push_back(node);
       for (const size_t block : {size_t{1}, size_t{32}, size_t{37}, kFloats, 2 * kFloats})
-        ASSERT_EQ(bits(sum_of_pieces(pieces, leaves, block)), expected)
+        ASSERT_EQ(bits(sum_of_pieces(pieces, leaves, block, GetParam())), expected)
             << replicas << " replicas, " << members << " members, blocks of " << block;
     }
   }
 }
 
-TEST(TreeSumTest, AnyCutWillDo) {
+TEST_P(EitherTreeSumTest, AnyCutWillDo) {
   constexpr int kLeaves = 13;
   const Buffers leaves = random_buffers(kLeaves, 40);
-  const auto expected = bits(plain_sum(leaves, 0, kLeaves));
+  const auto expected = bits(plain_sum(leaves, 0, kLeaves, GetParam()));
   for (unsigned cuts = 0; cuts < 1u << (kLeaves - 1); cuts += 3) {
     std::vector<Subtree> pieces;
     for (int begin = 0, end = 1; end <= kLeaves; ++end) {
@@ -151,7 +169,43 @@ TEST(TreeSumTest, AnyCutWillDo) {
       for (const Subtree& node : cover(kLeaves, begin, end)) pieces.push_back(node);
       begin = end;
     }
-    ASSERT_EQ(bits(sum_of_pieces(pieces, leaves, 16)), expected) << cuts;
+    ASSERT_EQ(bits(sum_of_pieces(pieces, leaves, 16, GetParam())), expected) << cuts;
+  }
+}
+
+// Also of pieces that have not been rounded yet.
+TEST(TreeSumTest, WhatIsRoundedIsSoByWhoeverReadsIt) {
+  const Buffers leaves = random_buffers(5, 3000);
+  const auto expected = plain_sum(leaves, 0, 5, true);
+  EXPECT_NE(bits(expected), bits(plain_sum(leaves, 0, 5)));
+  for (const uint32_t word : bits(expected)) ASSERT_EQ(word & 0xffffu, 0u);
+  std::vector<const float*> buffers;
+  for (const auto& leaf : leaves) buffers.push_back(leaf.data());
+  TreeSum tree({{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}}, 3000, true);
+  EXPECT_EQ(bits({tree.sum(buffers, 0, 3000), 3000}), bits(expected));
+  TreeSum one({{0, 1}}, 3000, true);
+  EXPECT_EQ(bits({one.sum(std::span(buffers).first(1), 0, 3000), 3000}),
+            bits(plain_sum(leaves, 0, 1, true)));
+}
+
+// By ranges, and in place.
+TEST(TreeArithmeticTest, IsTheSameForEachFloatWhateverIsAddedUpAtOnce) {
+  constexpr size_t kFloats = 5000;
+  for (const bool rounded : {false, true}) {
+    const Buffers leaves = random_buffers(3, kFloats);
+    const TreeArithmetic arithmetic(rounded);
+    std::vector<float> left = leaves[0];
+    std::vector<float> sum = leaves[2];
+    arithmetic.add(left.data(), leaves[1].data(), left);
+    for (const Range range : {Range{0, 1}, Range{1, 4001}, Range{4001, kFloats}}) {
+      const std::span<float> some = std::span(sum).subspan(range.begin, range.size());
+      arithmetic.add(left.data() + range.begin, some.data(), some);
+      arithmetic.read(some.data(), some);
+    }
+    EXPECT_EQ(bits(sum), bits(plain_sum(leaves, 0, 3, rounded)));
+    std::vector<float> copy(kFloats);
+    arithmetic.read(leaves[0].data(), copy);
+    EXPECT_EQ(bits(copy), bits(plain_sum(leaves, 0, 1, rounded)));
   }
 }
 

@@ -64,7 +64,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "epochs: 3\ngradientAccumulation: 3\n",
                     "epochs: 2\noptimizer: {name: adamw}\nlearningRateSchedule: {cosine: "
                     "{decaySteps: 20}, warmupSteps: 3}\n",
-                    "epochs: 2\ndropRemainder: true\n"));
+                    "epochs: 2\ndropRemainder: true\n",
+                    "epochs: 2\nsynchronization: {wire: bfloat16}\n"));
 
 TEST(AloneProcessTest, LearnsAndWritesWhatOthersRead) {
   const fs::path folder = fresh_folder("learns");

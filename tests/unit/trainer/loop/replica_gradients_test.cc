@@ -48,9 +48,10 @@ class ReplicaGradientsTest : public ::testing::Test {
     return parameters;
   }
   // Of the first step, by so many devices.
-  Sum compute(int devices, int replicas, compute::Subtree node, int accumulation) const {
+  Sum compute(int devices, int replicas, compute::Subtree node, int accumulation,
+              bool rounded = false) const {
     Devices own(training(accumulation), devices, replicas);
-    ReplicaGradients gradients(own.all(), false);
+    ReplicaGradients gradients(own.all(), false, rounded);
     EXPECT_EQ(gradients.devices(), devices);
     compute::Floats weights = parameters(own.floats());
     compute::Floats target(own.floats());
@@ -74,14 +75,16 @@ TEST_F(ReplicaGradientsTest, HaveTheSameBitsWhicheverDeviceComputesWhat) {
     int replicas;
     compute::Subtree node;
   };
-  for (const int accumulation : {1, 2})
+  for (const auto& [accumulation, rounded] :
+       {std::pair(1, false), std::pair(2, false), std::pair(1, true), std::pair(2, true)})
     for (const auto& [replicas, node] : {Case{1, {0, 1}}, Case{2, {0, 2}}, Case{5, {0, 5}},
                                          Case{7, {4, 7}}, Case{8, {0, 8}}, Case{13, {0, 13}}}) {
-      const Sum one = compute(1, replicas, node, accumulation);
+      const Sum one = compute(1, replicas, node, accumulation, rounded);
       for (const int devices : {2, 3}) {
-        const Sum several = compute(devices, replicas, node, accumulation);
+        const Sum several = compute(devices, replicas, node, accumulation, rounded);
         EXPECT_EQ(several.bits, one.bits)
-            << devices << " devices, " << replicas << " replicas, accumulation " << accumulation;
+            << devices << " devices, " << replicas << " replicas, accumulation " << accumulation
+            << ", rounded " << rounded;
         for (size_t i = 0; i < one.sums.size(); ++i) {
           EXPECT_EQ(several.sums[i].loss, one.sums[i].loss);
           EXPECT_EQ(several.sums[i].correct, one.sums[i].correct);
@@ -91,13 +94,25 @@ TEST_F(ReplicaGradientsTest, HaveTheSameBitsWhicheverDeviceComputesWhat) {
     }
 }
 
+// A leaf is what all of a replica's batches come to: rounded when it is read, not before.
+TEST_F(ReplicaGradientsTest, OfOneReplicaAreNotRoundedYet) {
+  for (const int accumulation : {1, 3})
+    EXPECT_EQ(compute(1, 1, {0, 1}, accumulation, true).bits,
+              compute(1, 1, {0, 1}, accumulation).bits);
+}
+
 // As whoever else holds some of the leaves adds them up.
-TEST_F(ReplicaGradientsTest, AddUpInTheReplicasTree) {
+class ReplicaTreeTest : public ReplicaGradientsTest, public ::testing::WithParamInterface<bool> {};
+INSTANTIATE_TEST_SUITE_P(Sums, ReplicaTreeTest, ::testing::Bool(), [](const auto& info) {
+  return std::string(info.param ? "Rounded" : "AsTheyAre");
+});
+
+TEST_P(ReplicaTreeTest, AddUpInTheReplicasTree) {
   constexpr int kReplicas = 7;
   std::vector<Sum> leaves;
   for (int replica = 0; replica < kReplicas; ++replica)
-    leaves.push_back(compute(1, kReplicas, {replica, replica + 1}, 1));
-  const Sum all = compute(3, kReplicas, {0, kReplicas}, 1);
+    leaves.push_back(compute(1, kReplicas, {replica, replica + 1}, 1, GetParam()));
+  const Sum all = compute(3, kReplicas, {0, kReplicas}, 1, GetParam());
   std::vector<std::vector<float>> buffers;
   std::vector<const float*> pointers;
   std::vector<compute::Subtree> pieces;
@@ -108,10 +123,14 @@ TEST_F(ReplicaGradientsTest, AddUpInTheReplicasTree) {
     pieces.push_back({replica, replica + 1});
   }
   for (const auto& buffer : buffers) pointers.push_back(buffer.data());
-  compute::TreeSum tree(pieces, all.bits.size());
+  compute::TreeSum tree(pieces, all.bits.size(), GetParam());
   const float* const sum = tree.sum(pointers, 0, all.bits.size());
-  for (size_t i = 0; i < all.bits.size(); ++i)
-    ASSERT_EQ(std::bit_cast<uint32_t>(sum[i]), all.bits[i]) << i;
+  const compute::TreeArithmetic arithmetic(GetParam());
+  for (size_t i = 0; i < all.bits.size(); ++i) {
+    float expected = std::bit_cast<float>(all.bits[i]);
+    arithmetic.read(&expected, {&expected, 1});
+    ASSERT_EQ(std::bit_cast<uint32_t>(sum[i]), std::bit_cast<uint32_t>(expected)) << i;
+  }
   int64_t rows = 0;
   for (const compute::LossSums& sums : all.sums) rows += sums.rows;
   EXPECT_EQ(rows, 32 * kReplicas);
