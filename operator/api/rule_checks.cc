@@ -156,9 +156,7 @@ std::string synchronization_of_collective(const Json& self) {
   const Json& synchronization = member(member(self, "training"), "synchronization");
   const std::string policy = string_or(synchronization, "policy", "sync");
   if (policy != "sync") return "the policy " + policy;
-  if (integer_or(synchronization, "backupWorkers", 0) > 0) return "backup workers";
-  const std::string wire = string_or(synchronization, "wire", "float32");
-  return wire == "float32" ? "" : "wire " + wire;
+  return integer_or(synchronization, "backupWorkers", 0) > 0 ? "backup workers" : "";
 }
 
 std::string rule_without_match(const Json& self) {

@@ -11,6 +11,7 @@ namespace {
 using testing::HasSubstr;
 
 const Job::Environment kByTcp = {{"MUSTER_SHARED_MEMORY", "0"}};
+constexpr char kRounded[] = "synchronization: {wire: bfloat16}\n";
 
 Json result_of(const std::string& name, const std::string& training, int workers,
                const Job::Environment& environment = {}) {
@@ -83,6 +84,16 @@ TEST(CollectiveTest, HasTheBitsOfAParameterServer) {
 
 TEST(CollectiveTest, WhatCarriesTheBytesDoesNotChangeTheBits) {
   expect_same(result_of("collective-tcp", small_training(), 1, kByTcp), undisturbed());
+}
+
+// Two logical replicas each time.
+TEST(CollectiveTest, RoundedToBfloat16TheBitsAreTheSameWhereverReplicasAreComputed) {
+  const std::string training = small_training(kRounded);
+  const Json by_memory = result_of("collective-bfloat16", training, 1);
+  EXPECT_NE(by_memory["weightsDigest"], undisturbed()["weightsDigest"]);
+  EXPECT_EQ(by_memory["step"], undisturbed()["step"]);
+  expect_same(result_of("collective-bfloat16-tcp", training, 1, kByTcp), by_memory);
+  expect_same(result_of("collective-bfloat16-devices", training + "devices: 2\n", 0), by_memory);
 }
 
 TEST(CollectiveTest, SeveralBatchesAStepAreAddedUp) {
@@ -160,15 +171,19 @@ TEST(CollectiveTest, AnElasticGroupThatIsStoppedSavesWhatThereIs) {
               result_of("collective-elastic-unstopped", lasting_training(), 2, environment));
 }
 
-TEST(CollectiveTest, AnElasticGroupHasTheSameBitsAtAnySize) {
+class ElasticSizeTest : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Sums, ElasticSizeTest, testing::Values("", kRounded),
+                         [](const auto& info) { return *info.param ? "Rounded" : "AsTheyAre"; });
+
+TEST_P(ElasticSizeTest, AnElasticGroupHasTheSameBitsAtAnySize) {
   Json first;
   for (const int workers : {0, 1, 2, 3})
     for (const bool by_tcp : {false, true}) {
       Job::Environment environment = by_tcp ? kByTcp : Job::Environment{};
       environment["MUSTER_ELASTIC"] = elastic(0, 3);
-      const Json result =
-          result_of("collective-elastic-" + std::to_string(workers) + (by_tcp ? "-tcp" : ""),
-                    small_training(), workers, environment);
+      const Json result = result_of("collective-elastic-" + std::to_string(workers) +
+                                        (*GetParam() ? "-rounded" : "") + (by_tcp ? "-tcp" : ""),
+                                    small_training(GetParam()), workers, environment);
       if (first.is_null()) first = result;
       expect_same(result, first);
     }

@@ -224,6 +224,19 @@ TEST(Validate, OnlyCollectivesOfOursAreElastic) {
   EXPECT_TRUE(problems_with(kTraining, {{"spec.elastic", "null"}}).empty());
 }
 
+TEST(Validate, ACollectiveIsInStep) {
+  const auto expect_refused = [](const std::string& synchronization, const std::string& found) {
+    EXPECT_THAT(problems_with(kCollective, {{"spec.training.synchronization", synchronization}}),
+                ElementsAre(HasSubstr("expected for the strategy collective the policy sync, "
+                                      "without backup workers, found " +
+                                      found)));
+  };
+  expect_refused("{policy: async, wire: bfloat16}", "the policy async");
+  expect_refused("{backupWorkers: 1, wire: bfloat16}", "backup workers");
+  EXPECT_TRUE(
+      problems_with(kCollective, {{"spec.training.synchronization", "{wire: bfloat16}"}}).empty());
+}
+
 TEST(Validate, AnElasticGroupSharesRecordsNotFiles) {
   const Sets by_file = {{"spec.training.data.train.shard", "file"}};
   Sets both = by_file;
