@@ -232,6 +232,7 @@ Json Leader::describe(const checkpoint::Position& position) const {
 Json Leader::conclude(const std::optional<checkpoint::Store::Found>& final,
                       const checkpoint::Position& position) {
   const compute::ParameterLayout& layout = assembly_.engine->layout();
+  assembly_.engine->use_own();
   const auto parameters = assembly_.engine->parameters();
   Json result = describe(position);
   uint64_t exported = position.step;

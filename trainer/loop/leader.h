@@ -55,9 +55,10 @@ class Leader {
   void save(Synchronizer& synchronizer);
   // The final checkpoint. Throws as Checkpointer::take_now does. Nothing without storage.
   std::optional<checkpoint::Store::Found> save_final(Synchronizer& synchronizer);
-  // Export, evaluation where nobody else does it, result.json; returns that. The engine's
+  // Export, evaluation where nobody else does it, result.json; returns that. The engine's own
   // parameters become the final checkpoint's, where there is one, or with restoreBest those of the
-  // best; `position` is where training has ended, that checkpoint's likewise.
+  // best: what it used of the group stays as it is, for the group may have to go on with that.
+  // `position` is where training has ended, that checkpoint's likewise.
   Json conclude(const std::optional<checkpoint::Store::Found>& final,
                 const checkpoint::Position& position);
   // The same of a training that was finished before: its final checkpoint says the rest.

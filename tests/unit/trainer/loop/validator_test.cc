@@ -197,6 +197,33 @@ TEST(EarlyStoppingTest, RestoreBestExportsTheBestEvaluationsWeights) {
   EXPECT_EQ(train_alone(folder, training)["weightsDigest"], result["weightsDigest"]);
 }
 
+// Where it has to begin another generation because the end could not be written.
+TEST(EarlyStoppingTest, RestoreBestLeavesAloneWhatTheGroupTrains) {
+  const fs::path folder = fresh_folder("restores-apart");
+  std::string restoring = kStops;
+  restoring.replace(restoring.find("patience: 3"), 11, "patience: 3, restoreBest: true");
+  const group::Membership membership = alone(folder, overlapping(folder, restoring));
+  Assembly assembly = assemble(Training::load(membership.training), 1, false, {});
+  compute::Floats shared(assembly.engine->layout().size());
+  assembly.engine->use(shared, {});
+  metrics::Reporter reporter("", "chief", 0);
+  Leader leader(membership, assembly, reporter, open_store(membership, assembly), {}, {});
+  LocalSynchronizer synchronizer(assembly, nullptr, 1);
+  ASSERT_EQ(train(synchronizer, *assembly.workload, *assembly.feed, leader.recorder(),
+                  leader.checkpointer(), leader.validator(), {}),
+            Ending::finished);
+  const auto final = leader.save_final(synchronizer);
+  const compute::Floats before = shared;
+  const fs::path result = folder / "job" / "result.json";
+  fs::create_directory(result);
+  EXPECT_THROW(leader.conclude(final, final->manifest.position), WriteError);
+  EXPECT_EQ(shared, before);
+  fs::remove(result);
+  const Json concluded = leader.conclude(final, final->manifest.position);
+  EXPECT_NE(concluded["exportedStep"], concluded["step"]);
+  EXPECT_EQ(shared, before);
+}
+
 TEST(EarlyStoppingTest, RestoreBestHoldsAlsoWhereTheTrainingGoesOnToItsEnd) {
   const fs::path folder = fresh_folder("restores-at-the-end");
   std::string restoring = kStops;
