@@ -219,6 +219,10 @@ GroupView Attendance::view() const {
   return impl_->view;
 }
 
+GroupView Attendance::require_view(std::chrono::milliseconds patience) const {
+  return wait([](const GroupView&) { return true; }, {}, {}, patience);
+}
+
 uint64_t Attendance::revision() const {
   return impl_->revision.load(std::memory_order_relaxed);
 }

@@ -41,6 +41,8 @@ class Attendance {
 
   // The newest view; a default one (generation 0, forming) before the first.
   GroupView view() const;
+  // The same, for who waits for others: throws as wait() does.
+  GroupView require_view(std::chrono::milliseconds patience) const;
   // Counts the views that have come: cheap to ask in every step.
   uint64_t revision() const;
   bool connected() const;

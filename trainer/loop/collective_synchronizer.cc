@@ -108,7 +108,7 @@ bool CollectiveSynchronizer::is_news(const GroupView& view) const {
 }
 
 bool CollectiveSynchronizer::is_over() const {
-  const GroupView view = attendance_.view();
+  const GroupView view = attendance_.require_view(setup_.patience);
   return view.phase() != GroupView::RUNNING || view.generation() != generation_ ||
          setup_.finished_without_us();
 }
@@ -127,7 +127,7 @@ bool CollectiveSynchronizer::start(std::stop_token stop) {
       finished_ = true;
       return true;
     }
-    const GroupView view = attendance_.wait(news, stop, kGlance, group::Attendance::kPatience);
+    const GroupView view = attendance_.wait(news, stop, kGlance, setup_.patience);
     if (setup_.rethrow_failure) setup_.rethrow_failure();
     if (stop.stop_requested()) return false;
     if (!is_news(view)) continue;

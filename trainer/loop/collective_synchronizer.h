@@ -42,6 +42,8 @@ class CollectiveSynchronizer : public Synchronizer {
     std::function<void()> rethrow_failure;  // rank 0: what its coordinator met
     // The others: whether training is over though the rendezvous, which would say so, has gone.
     std::function<bool()> finished_without_us = [] { return false; };
+    // How long we bear with a rendezvous that does not answer.
+    std::chrono::milliseconds patience = group::Attendance::kPatience;
   };
 
   // The references must outlive it. `report` is what `attendance` reports.
@@ -50,7 +52,8 @@ class CollectiveSynchronizer : public Synchronizer {
   ~CollectiveSynchronizer() override;
 
   // Waits for a generation as long as it takes while the rendezvous answers. Throws Invalid where
-  // the group has failed or rejects us, Unavailable where the rendezvous is gone for good.
+  // the group has failed or rejects us, Unavailable where the rendezvous is gone for good; so does
+  // step() where it waits for other members.
   bool start(std::stop_token stop) override;
   std::optional<Work> next() override;
   StepResult step(const Work& work, Feed& feed, std::stop_token stop) override;

@@ -130,8 +130,7 @@ std::unique_ptr<ps::ShardLink> PsSynchronizer::connect(const ps::LinkEnd& end) c
 
 ps::Exchange::Watch PsSynchronizer::watch(std::stop_token stop) const {
   return {stop, [this] {
-            const GroupView view = attendance_.wait([](const GroupView&) { return true; }, {},
-                                                    milliseconds(0), group::Attendance::kPatience);
+            const GroupView view = attendance_.require_view(group::Attendance::kPatience);
             return ps::left_behind(view, generation_) || setup_.finished_without_us();
           }};
 }

@@ -1,0 +1,111 @@
+#include "trainer/loop/collective_synchronizer.h"
+
+#include <gtest/gtest.h>
+
+#include "common/error.h"
+#include "proto/muster/parameter_server.pb.h"
+#include "tests/unit/common/listener.h"
+#include "tests/unit/trainer/loop/support.h"
+#include "trainer/collective/shared_state.h"
+#include "trainer/group/grpc_server.h"
+#include "trainer/group/rendezvous_server.h"
+
+namespace muster::loop {
+namespace {
+
+using collective::SharedState;
+using std::chrono::milliseconds;
+
+constexpr uint64_t kSource = 10;  // incarnations
+constexpr uint64_t kOurs = 11;
+
+// A job's rendezvous, whose generations the test makes up.
+class Rendezvous {
+ public:
+  Rendezvous() : server_(std::in_place, address_, expected()) {}
+
+  const std::string& address() const { return address_; }
+  void open(const CollectivePlan& plan) {
+    server_->update([&](GroupView& view) {
+      view.set_phase(GroupView::RUNNING);
+      view.set_generation(plan.generation());
+      *view.mutable_collective() = plan;
+    });
+  }
+  void go() { server_.reset(); }
+
+ private:
+  static group::Roster::Expected expected() {
+    group::Roster::Expected expected;
+    expected.job_uid = "u";
+    expected.workers = expected.most_workers = 1;
+    expected.shards = 0;
+    return expected;
+  }
+
+  const std::string address_ = free_address();
+  std::optional<group::RendezvousServer> server_;
+};
+
+// A worker that takes the state from the memory of rank 0, which is this process too.
+class CollectiveSynchronizerTest : public testing::Test {
+ protected:
+  static Hello hello() {
+    Hello hello;
+    hello.set_job_uid("u");
+    hello.set_role("worker");
+    hello.set_incarnation(kOurs);
+    return hello;
+  }
+  static CollectiveSynchronizer::Setup setup() {
+    CollectiveSynchronizer::Setup setup;
+    setup.incarnation = kOurs;
+    return setup;
+  }
+
+  std::unique_ptr<SharedState> make_state() const {
+    SharedState::Shape shape;
+    shape.floats = assembly_.engine->layout().size();
+    shape.slots = assembly_.optimizer->slot_names().size();
+    shape.members = shape.replicas = 2;
+    return SharedState::make(shape, 0, 0);
+  }
+  static CollectivePlan plan(uint64_t generation, const SharedState::Offer& offer,
+                             uint64_t source = kSource) {
+    SharedMemoryOffer message;
+    message.set_pid(offer.pid);
+    message.set_fd(offer.fd);
+    message.set_nonce(offer.nonce);
+    CollectivePlan plan;
+    plan.set_generation(generation);
+    plan.set_content(CollectivePlan::INITIALIZE);
+    plan.set_replicas(2);
+    plan.set_shared_memory(true);
+    plan.add_members()->set_incarnation(source);
+    plan.mutable_members(0)->set_endpoint(message.SerializeAsString());
+    plan.add_members()->set_incarnation(kOurs);
+    plan.mutable_members(1)->set_rank(1);
+    return plan;
+  }
+  Rendezvous rendezvous_;
+  Assembly assembly_ = assemble(
+      Training::load(write_training(fresh_folder("worker"), "epochs: 2\n")), 2, false, {1, false});
+  MemberReport report_;
+  group::Attendance attendance_{group::make_channel(rendezvous_.address()), "rank 0", hello(),
+                                [this](PeerMessage& message) { report_.fill(message); }};
+  CollectiveSynchronizer synchronizer_{assembly_, attendance_, report_, setup()};
+};
+
+TEST_F(CollectiveSynchronizerTest, GivesUpWaitingForOthersOfARendezvousThatIsGone) {
+  const auto state = make_state();
+  rendezvous_.open(plan(1, state->offer()));
+  CollectiveSynchronizer::Setup impatient = setup();
+  impatient.patience = milliseconds(3000);
+  CollectiveSynchronizer synchronizer(assembly_, attendance_, report_, impatient);
+  ASSERT_TRUE(synchronizer.start({}));
+  rendezvous_.go();
+  EXPECT_THROW(synchronizer.step(*synchronizer.next(), *assembly_.feed, {}), Unavailable);
+}
+
+}  // namespace
+}  // namespace muster::loop
