@@ -7,11 +7,23 @@ namespace muster::collective {
 
 namespace {
 
+using Members = std::map<int, const group::Roster::Peer*>;
+
 // Those that take part: who is leaving an elastic group does not any more.
-std::map<int, const group::Roster::Peer*> participants(const group::Roster& roster, bool elastic) {
+Members participants(const group::Roster& roster, bool elastic) {
   auto members = roster.members();
   if (elastic) std::erase_if(members, [](const auto& entry) { return entry.second->leaving; });
   return members;
+}
+
+// Whether one of them cannot use another's memory.
+bool any_unshared(const Members& members) {
+  return std::ranges::any_of(members, [&](const auto& entry) {
+    const uint64_t other = entry.second->member.unshared();
+    return other != 0 && std::ranges::any_of(members, [&](const auto& candidate) {
+             return candidate.second->hello.incarnation() == other;
+           });
+  });
 }
 
 using Progress = std::pair<uint64_t, uint64_t>;  // generation and step
@@ -53,7 +65,6 @@ void Formation::gather(const group::Roster& roster, Time now) {
     const MemberState& state = peer->member;
     above_ = std::max({above_, state.generation(), state.prepared()});
     settled &= state.generation() == 0 || state.settled();
-    unshared_ |= state.unshared();
   }
   if (!settled || !is_complete(members.size(), now)) return;
   if (above_ >= generation_)
@@ -66,7 +77,7 @@ void Formation::decide(const group::Roster& roster) {
   const auto members = participants(roster, elastic());
   const MemberState* best = nullptr;
   std::string host;
-  bool one_host = !unshared_;
+  bool one_host = !any_unshared(members);
   plan_.clear_members();
   for (const auto& [rank, peer] : members) {
     const MemberState& state = peer->member;
@@ -152,7 +163,7 @@ bool Formation::outdated(const group::Roster& roster) const {
     const MemberState& state = found->second->member;
     if (found->second->hello.incarnation() != place.incarnation() ||
         (state.generation() == plan_.generation() && state.settled()) ||
-        (state.unshared() && plan_.shared_memory()) || state.failed() == plan_.generation())
+        state.failed() == plan_.generation())
       return true;
   }
   return std::ranges::any_of(members, [&](const auto& entry) { return !is_planned(entry.first); });

@@ -80,8 +80,7 @@ class Formation {
   uint64_t generation_ = 0;
   uint64_t above_ = 0;
   uint64_t published_ = 0;
-  bool formed_ = false;    // a generation has run under us
-  bool unshared_ = false;  // a member has found that it shares no memory
+  bool formed_ = false;  // a generation has run under us
   CollectivePlan plan_;
   std::pair<uint64_t, uint64_t> basis_;  // generation and step of what the plan begins with
   std::string reason_;

@@ -270,15 +270,29 @@ std::string CollectiveSynchronizer::prepare_wire(const CollectivePlan& plan, int
   return wire_->endpoint();
 }
 
-void CollectiveSynchronizer::join_memory(const CollectivePlan& plan, int place) {
-  if (next_) return;
-  const auto& source = plan.members(static_cast<int>(plan.source()));
-  next_ = std::make_unique<collective::SharedSession>(
-      collective::SharedState::open(shape_of(plan, assembly_), read_offer(source.endpoint())),
-      place, *assembly_.optimizer);
+// Whose memory is not there may have gone, or moved on, since the plan was made. Only whose memory
+// is refused again in the next generation is taken to hide it from us.
+bool CollectiveSynchronizer::join_memory(const CollectivePlan& plan, int place) {
+  if (next_) return true;
+  const auto shape = shape_of(plan, assembly_);
+  const MemberPlace& source = plan.members(static_cast<int>(plan.source()));
+  std::unique_ptr<collective::SharedState> state;
+  try {
+    state = collective::SharedState::open(shape, read_offer(source.endpoint()));
+  } catch (const Invalid& error) {
+    log::info("the memory of rank " + std::to_string(source.rank()) +
+              " cannot be used: " + error.what());
+    if (std::exchange(refused_, source.incarnation()) == source.incarnation())
+      report_.change([&](MemberState& mine) { mine.set_unshared(source.incarnation()); });
+    return false;
+  }
+  refused_ = 0;
+  next_ =
+      std::make_unique<collective::SharedSession>(std::move(state), place, *assembly_.optimizer);
+  return true;
 }
 
-void CollectiveSynchronizer::join_wire(const CollectivePlan& plan, int place,
+bool CollectiveSynchronizer::join_wire(const CollectivePlan& plan, int place,
                                        std::stop_token stop) {
   // Each byte that comes or goes is another's worth of patience: a state may be large.
   auto until = Clock::now() + kConnect;
@@ -286,7 +300,7 @@ void CollectiveSynchronizer::join_wire(const CollectivePlan& plan, int place,
   const auto over = [&] {
     const uint64_t now = wire_->moved();
     if (std::exchange(moved, now) != now) until = Clock::now() + kConnect;
-    const GroupView view = attendance_.view();
+    const GroupView view = attendance_.require_view(setup_.patience);
     return view.phase() != GroupView::RUNNING || view.generation() != plan.generation() ||
            Clock::now() > until;
   };
@@ -297,32 +311,25 @@ void CollectiveSynchronizer::join_wire(const CollectivePlan& plan, int place,
     endpoints.push_back(member.endpoint());
     targets.push_back(!member.has_state() && targets.size() != plan.source());
   }
-  wire_->connect(endpoints, watch);
   const std::vector<std::span<float>> buffers(wire_state_.begin(), wire_state_.end());
-  wire_->broadcast(static_cast<int>(plan.source()), targets, buffers, watch);
+  try {
+    wire_->connect(endpoints, watch);
+    wire_->broadcast(static_cast<int>(plan.source()), targets, buffers, watch);
+  } catch (const collective::WireGroup::Broken& error) {
+    log::info("generation " + std::to_string(plan.generation()) +
+              " could not be entered: " + error.what());
+    return false;
+  }
   next_ = std::make_unique<collective::WireSession>(std::move(wire_), shape_of(plan, assembly_),
                                                     place, std::move(wire_state_),
                                                     plan.position().step(), *assembly_.optimizer);
+  return true;
 }
 
 // False where we cannot be part of it: the group learns of that.
 bool CollectiveSynchronizer::enter(const CollectivePlan& plan, int place, std::stop_token stop) {
   const uint64_t generation = plan.generation();
-  try {
-    if (plan.shared_memory())
-      join_memory(plan, place);
-    else
-      join_wire(plan, place, stop);
-  } catch (const Invalid& error) {
-    if (!plan.shared_memory()) throw;
-    log::info(std::string("no memory is shared with the other members: ") + error.what());
-    failed_ = generation;
-    report_.change([](MemberState& state) { state.set_unshared(true); });
-    attendance_.report_now();
-    return false;
-  } catch (const collective::WireGroup::Broken& error) {
-    log::info("generation " + std::to_string(generation) +
-              " could not be entered: " + error.what());
+  if (plan.shared_memory() ? !join_memory(plan, place) : !join_wire(plan, place, stop)) {
     fail(generation);
     return false;
   }

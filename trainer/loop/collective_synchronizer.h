@@ -83,8 +83,8 @@ class CollectiveSynchronizer : public Synchronizer {
   void fill(const CollectivePlan& plan, std::span<float> parameters,
             std::span<const std::span<float>> slots);
   bool enter(const CollectivePlan& plan, int place, std::stop_token stop);
-  void join_memory(const CollectivePlan& plan, int place);
-  void join_wire(const CollectivePlan& plan, int place, std::stop_token stop);
+  bool join_memory(const CollectivePlan& plan, int place);
+  bool join_wire(const CollectivePlan& plan, int place, std::stop_token stop);
   collective::WireSession::State empty_state() const;
   void copy_state(std::span<float> parameters, std::span<const std::span<float>> slots);
   bool is_over() const;
@@ -108,6 +108,7 @@ class CollectiveSynchronizer : public Synchronizer {
   uint64_t prepared_ = 0;
   uint64_t revision_ = 0;  // of the view that we looked at last
   uint64_t failed_ = 0;    // that we could not be part of
+  uint64_t refused_ = 0;   // the incarnation whose memory we could not use the last time
   bool settled_ = false;
   // Of a step that we may have left before it was done.
   compute::LossSums last_sums_;

@@ -22,7 +22,7 @@ struct Said {
   std::string host = "a";
   uint64_t incarnation = 1;
   bool leaving = false;
-  bool unshared = false;
+  uint64_t unshared = 0;
   uint64_t failed = 0;
 };
 
@@ -146,9 +146,16 @@ TEST_F(FormationTest, MemoryIsSharedOnOneHostOnly) {
   EXPECT_FALSE(gathered(setup(2), roster_of({Said{8, 5, true, 0, ""}, Said{8, 5, true, 0, ""}}))
                    .plan()
                    .shared_memory());
+}
+
+// It is between two processes: another in the place of either is tried again.
+TEST_F(FormationTest, MemoryIsNotSharedWithAMemberWhoseMemoryIsHidden) {
+  Said other{8, 5};
+  other.incarnation = 2;
   Said unshared;
-  unshared.unshared = true;
-  EXPECT_FALSE(gathered(setup(2), roster_of({Said{8, 5}, unshared})).plan().shared_memory());
+  unshared.unshared = 2;
+  EXPECT_FALSE(gathered(setup(2), roster_of({other, unshared})).plan().shared_memory());
+  EXPECT_TRUE(gathered(setup(2), roster_of({Said{8, 5}, unshared})).plan().shared_memory());
 }
 
 TEST_F(FormationTest, AGenerationThatAMemberKnowsOfIsNotOpenedAgain) {
@@ -196,10 +203,8 @@ TEST_F(FormationTest, WhoeverCannotEnterBeginsTheNextOne) {
   Formation formation = announced(setup(2), roster_of({Said{8, 5}, Said{8, 5}}));
   formation.look(roster_of({Said{8, 5}, failed}), kBegin);
   EXPECT_EQ(formation.next(), Next::claim);
-  Said unshared{8, 5};
-  unshared.unshared = true;
   Formation shared = running(setup(2), {Said{8, 5}, Said{8, 5}});
-  shared.look(roster_of({Said{8, 5}, unshared}), kBegin);
+  shared.look(roster_of({Said{8, 5}, failed}), kBegin);
   EXPECT_EQ(shared.next(), Next::claim);
 }
 

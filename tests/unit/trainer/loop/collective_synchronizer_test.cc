@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "common/error.h"
+#include "common/exit_code.h"
 #include "proto/muster/parameter_server.pb.h"
 #include "tests/unit/common/listener.h"
 #include "tests/unit/trainer/loop/support.h"
@@ -31,6 +34,19 @@ class Rendezvous {
       view.set_generation(plan.generation());
       *view.mutable_collective() = plan;
     });
+  }
+  // What the worker says of itself, once `ready` holds for it.
+  MemberState await(const std::function<bool(const MemberState&)>& ready) {
+    MemberState state;
+    const auto look = [&](const group::Roster& roster) {
+      const auto members = roster.members();
+      if (members.contains(1)) state = members.at(1)->member;
+    };
+    for (;;) {
+      server_->inspect(look);
+      if (ready(state)) return state;
+      server_->wait_for_change(milliseconds(100));
+    }
   }
   void go() { server_.reset(); }
 
@@ -87,6 +103,18 @@ class CollectiveSynchronizerTest : public testing::Test {
     plan.mutable_members(1)->set_rank(1);
     return plan;
   }
+  // A worker that has failed to enter it.
+  MemberState refused(const CollectivePlan& plan) {
+    rendezvous_.open(plan);
+    std::stop_source stop;
+    std::thread starting([&] { EXPECT_FALSE(synchronizer_.start(stop.get_token())); });
+    const MemberState state = rendezvous_.await(
+        [&](const MemberState& said) { return said.failed() == plan.generation(); });
+    stop.request_stop();
+    starting.join();
+    return state;
+  }
+
   Rendezvous rendezvous_;
   Assembly assembly_ = assemble(
       Training::load(write_training(fresh_folder("worker"), "epochs: 2\n")), 2, false, {1, false});
@@ -105,6 +133,32 @@ TEST_F(CollectiveSynchronizerTest, GivesUpWaitingForOthersOfARendezvousThatIsGon
   ASSERT_TRUE(synchronizer.start({}));
   rendezvous_.go();
   EXPECT_THROW(synchronizer.step(*synchronizer.next(), *assembly_.feed, {}), Unavailable);
+}
+
+// Where it was its process that has gone, or has let it go.
+TEST_F(CollectiveSynchronizerTest, OnlyMemoryThatIsRefusedTwiceIsTakenToBeHidden) {
+  const auto state = make_state();
+  SharedState::Offer gone = state->offer();
+  ++gone.nonce;
+  EXPECT_EQ(refused(plan(1, gone)).unshared(), 0u);
+  EXPECT_EQ(refused(plan(2, gone, kSource + 5)).unshared(), 0u);
+  EXPECT_EQ(refused(plan(3, gone, kSource + 5)).unshared(), kSource + 5);
+  rendezvous_.open(plan(4, state->offer()));
+  ASSERT_TRUE(synchronizer_.start({}));
+  EXPECT_EQ(synchronizer_.generation(), 4u);
+}
+
+TEST_F(CollectiveSynchronizerTest, APlanThatCannotBeIsAnErrorOfTheProtocol) {
+  const auto state = make_state();
+  CollectivePlan impossible = plan(1, state->offer());
+  impossible.set_replicas(0);
+  rendezvous_.open(impossible);
+  try {
+    synchronizer_.start({});
+    FAIL() << "it was entered";
+  } catch (const Invalid& error) {
+    EXPECT_EQ(error.exit_code(), kProtocol);
+  }
 }
 
 }  // namespace

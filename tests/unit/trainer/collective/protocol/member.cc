@@ -226,12 +226,15 @@ void Member::open(const CollectivePlan& plan, int place) {
       memory_ = SharedState::open(
           world_.books().shape(plan.members_size(), static_cast<int>(plan.replicas())),
           {offer.pid(), offer.fd(), offer.nonce()});
+      refused_ = 0;
     }
     entered(plan,
             std::make_unique<SharedSimulatedSession>(world_.books(), std::move(memory_), place));
   } catch (const Invalid&) {
+    const uint64_t source = plan.members(static_cast<int>(plan.source())).incarnation();
+    if (std::exchange(refused_, source) == source) report_.set_unshared(source);
     barred_ = plan.generation();
-    report_.set_unshared(true);
+    report_.set_failed(plan.generation());
     report();
   }
 }

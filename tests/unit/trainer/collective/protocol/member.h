@@ -80,7 +80,8 @@ class Member {
   CollectivePlan joined_;  // what we join
   uint64_t generation_ = 0;
   uint64_t prepared_ = 0;
-  uint64_t barred_ = 0;  // the generation that we could not enter
+  uint64_t barred_ = 0;   // the generation that we could not enter
+  uint64_t refused_ = 0;  // the incarnation whose memory we could not use the last time
   int replicas_ = 1;
   bool settled_ = false;
   checkpoint::Position position_;

@@ -195,6 +195,9 @@ void SimulatedJob::opened(const CollectivePlan& plan) {
     if (member) best = std::max(best, member->held());
   }
   if (plan.generation() <= newest_) return;  // by a rank 0 that was taken for lost: nobody comes
+  if (setting().hosts == Setting::Hosts::one && !plan.shared_memory())
+    throw Violation("generation " + std::to_string(plan.generation()) +
+                    " runs by TCP, though its members share a host");
   newest_ = plan.generation();
   const uint64_t step = plan.position().step();
   uint64_t checkpoint = 0;
