@@ -397,7 +397,7 @@ Synchronizer::StepResult CollectiveSynchronizer::step(const Work&, Feed&, std::s
   return result;
 }
 
-// assemble_member() refuses it: the other members learn nothing of it yet.
+// The other members learn of it by the note of the next step, if there is one.
 void CollectiveSynchronizer::evaluated(const checkpoint::Evaluations& evaluations) {
   position_.evaluations = evaluations;
   note_ = note_of(evaluations);

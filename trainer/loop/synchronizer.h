@@ -27,8 +27,7 @@ class Snapshot {
 };
 
 // Where a member's gradients meet the others' and become new parameters: by itself, through
-// parameter servers, (later) by collectives. The loop knows no more of the group than this. One
-// caller.
+// parameter servers, by collectives. The loop knows no more of the group than this. One caller.
 class Synchronizer {
  public:
   enum class State {
