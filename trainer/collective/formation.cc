@@ -9,11 +9,14 @@ namespace {
 
 using Members = std::map<int, const group::Roster::Peer*>;
 
-// Those that take part: who is leaving an elastic group does not any more.
-Members participants(const group::Roster& roster, bool elastic) {
-  auto members = roster.members();
-  if (elastic) std::erase_if(members, [](const auto& entry) { return entry.second->leaving; });
-  return members;
+// Those that take part. Who is leaving an elastic group does not any more, if enough others are
+// there: else the group would stand still until somebody comes.
+Members participants(const group::Roster& roster, int least) {
+  Members all = roster.members();
+  if (least == 0) return all;
+  Members staying = all;
+  std::erase_if(staying, [](const auto& entry) { return entry.second->leaving; });
+  return static_cast<int>(staying.size()) < least ? all : staying;
 }
 
 // Whether one of them cannot use another's memory.
@@ -59,7 +62,7 @@ bool Formation::is_complete(size_t members, Time now) const {
 }
 
 void Formation::gather(const group::Roster& roster, Time now) {
-  const auto members = participants(roster, elastic());
+  const auto members = participants(roster, setup_.least);
   bool settled = true;
   for (const auto& [rank, peer] : members) {
     const MemberState& state = peer->member;
@@ -74,7 +77,7 @@ void Formation::gather(const group::Roster& roster, Time now) {
 }
 
 void Formation::decide(const group::Roster& roster) {
-  const auto members = participants(roster, elastic());
+  const auto members = participants(roster, setup_.least);
   const MemberState* best = nullptr;
   std::string host;
   bool one_host = !any_unshared(members);
@@ -153,7 +156,7 @@ bool Formation::is_planned(int rank) const {
 // Whether the group is no longer what the plan says. Without elasticity a member that is away may
 // come back as it was; only another in its place begins with nothing.
 bool Formation::outdated(const group::Roster& roster) const {
-  const auto members = participants(roster, elastic());
+  const auto members = participants(roster, setup_.least);
   for (const MemberPlace& place : plan_.members()) {
     const auto found = members.find(static_cast<int>(place.rank()));
     if (found == members.end()) {

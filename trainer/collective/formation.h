@@ -17,7 +17,8 @@ namespace muster::collective {
 //
 // A generation is opened on the state of whichever member has got furthest; the others take it from
 // there. Without elasticity it has all members, and one that is lost is waited for. An elastic
-// group goes on with those that are there, and takes in whoever comes.
+// group goes on with those that are there, and takes in whoever comes; who is leaving is kept while
+// the others are too few.
 class Formation {
  public:
   using Time = group::Roster::Time;

@@ -11,10 +11,11 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr milliseconds kGlance{20};
-constexpr milliseconds kPatience{10000};  // with a group that does not let us go
+constexpr milliseconds kPatience{10000};  // with a group that needs us, or does not answer
 
 bool lets_go(const GroupView& view, uint64_t incarnation) {
-  if (view.phase() == GroupView::FINISHED || view.phase() == GroupView::FAILED) return true;
+  if (view.phase() == GroupView::FINISHED || view.phase() == GroupView::FAILED || view.stopping())
+    return true;
   return view.has_collective() &&
          std::ranges::none_of(view.collective().members(), [&](const MemberPlace& place) {
            return place.incarnation() == incarnation;
@@ -46,7 +47,7 @@ void Departure::run(const std::stop_token& stop, uint64_t incarnation) {
     asked.wait(lock, ended_.get_token(), [&] { return stop.stop_requested(); });
   }
   if (ended_.stop_requested()) return;
-  log::info("asked to stop: the group goes on without us");
+  log::info("asked to stop: as soon as the group can go on without us");
   report_.leave();
   attendance_.report_now();
   const auto until = std::chrono::steady_clock::now() + kPatience;

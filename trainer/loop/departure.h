@@ -11,7 +11,8 @@
 namespace muster::loop {
 
 // How a member leaves an elastic group: when it is asked to stop it says so and trains on until the
-// group's next generation is without it, which begins between two steps.
+// group's next generation is without it, which begins between two steps. A group that would be too
+// small keeps it until another comes, for at most ten seconds.
 class Departure {
  public:
   // `stop` asks. The references must outlive it.

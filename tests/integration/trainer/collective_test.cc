@@ -62,13 +62,14 @@ bool has_joined(const Job& job, int members) {
   });
 }
 
-size_t generations(const Job& job) {
+size_t count(const std::string& text, const std::string& word) {
   size_t count = 0;
-  const std::string log = job.log("chief", 0);
-  for (size_t at = log.find("members opened"); at != std::string::npos;
-       at = log.find("members opened", at + 1))
-    ++count;
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++count;
   return count;
+}
+
+size_t generations(const Job& job) {
+  return count(job.log("chief", 0), "members opened");
 }
 
 bool wait_for_generations(const Job& job, size_t count) {
@@ -215,6 +216,28 @@ TEST(CollectiveTest, AnElasticGroupGrowsShrinksAndLosesWithTheSameBits) {
     EXPECT_EQ(job.at("chief", 0).pid(), pid);
     expect_same(job.result(), expected);
   }
+}
+
+TEST(CollectiveTest, AnElasticGroupAtItsMinimumTrainsOnWithWhoIsLeaving) {
+  const Job::Environment environment = {{"MUSTER_ELASTIC", elastic(1, 2)}};
+  const std::string training = lasting_training() + "checkpoint: {everySteps: 500}\n";
+  Job job("collective-minimum", training, 0, 1);
+  job.environment = environment;
+  job.start_all();
+  ASSERT_TRUE(has_joined(job, 2));
+  job.at("worker", 0).signal(SIGTERM);
+  ASSERT_TRUE(
+      eventually([&] { return job.log("worker", 0).find("asked to stop") != std::string::npos; }));
+  const size_t before = count(job.log("chief", 0), "checkpoint ckpt-");
+  // One more may have been on its way.
+  ASSERT_TRUE(
+      eventually([&] { return count(job.log("chief", 0), "checkpoint ckpt-") > before + 2; }));
+  EXPECT_EQ(generations(job), 1);
+  start_another(job, 1);
+  EXPECT_EQ(job.at("worker", 0).wait(), 143);
+  EXPECT_EQ(job.at("worker", 1).wait(), 0) << job.log("worker", 1);
+  EXPECT_EQ(job.at("chief", 0).wait(), 0) << job.log("chief", 0);
+  expect_same(job.result(), result_of("collective-enough", training, 1, environment));
 }
 
 // Declared lost, it must join again, and can change nothing meanwhile.

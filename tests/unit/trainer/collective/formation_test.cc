@@ -263,5 +263,27 @@ TEST_F(FormationTest, WhoIsLeavingAnElasticGroupTakesNoPartAnyMore) {
   EXPECT_EQ(formation.plan().members_size(), 1);
 }
 
+// Else it would stand still until another comes.
+TEST_F(FormationTest, WhoIsLeavingIsKeptWhileTheOthersAreTooFew) {
+  Said leaving{kGeneration, 6, false};
+  leaving.leaving = true;
+  const Said staying{kGeneration, 6, false};
+  Formation formation = running(setup(2, 2), {Said{8, 5}, Said{8, 5}});
+  formation.look(roster_of({staying, leaving}), kBegin);
+  EXPECT_EQ(formation.next(), Next::watch);
+  formation.look(roster_of({staying, leaving, Said{}}), kBegin);
+  ASSERT_EQ(formation.next(), Next::claim);
+  formation.claimed(kGeneration + 1);
+  formation.fenced(0);
+  leaving.settled = true;
+  formation.look(roster_of({Said{kGeneration, 6}, leaving, Said{}}), kBegin);
+  ASSERT_EQ(formation.next(), Next::announce);
+  ASSERT_EQ(formation.plan().members_size(), 2);
+  EXPECT_EQ(formation.plan().members(1).rank(), 2u);
+  Formation gone = running(setup(2, 2), {Said{8, 5}, Said{8, 5}});
+  gone.look(roster_of({staying}), kBegin);
+  EXPECT_EQ(gone.next(), Next::claim);
+}
+
 }  // namespace
 }  // namespace muster::collective
