@@ -56,6 +56,16 @@ std::string row(const char* label, const Json& value, const char* format) {
   return fmt::format("  {:<21}{}\n", label, text);
 }
 
+// Of a training that early stopping has ended before its last epoch; else null.
+Json stopped_early_text(const Json& summary) {
+  if (summary["stoppedEarly"] != true) return nullptr;
+  const Json& best = summary["best"];
+  if (!best.is_object()) return "no evaluation came to a finite value";
+  return fmt::format("the best {}, {:.6g}, was after epoch {}, at step {}",
+                     best["metric"].get<std::string>(), best["value"].get<double>(),
+                     best["epoch"].get<int64_t>(), grouped(best["step"].get<int64_t>()));
+}
+
 std::string wall_text(double seconds) {
   return seconds < 60 ? fmt::format("{:.1f} s", seconds) : duration_text(seconds);
 }
@@ -131,8 +141,8 @@ Json summary_of(const local::JobDirectory& directory, const api::TrainingJob& jo
   summary["testAccuracy"] = member(test, "accuracy");
   summary["notEvaluated"] = not_evaluated(job, replicas, evaluation);
   summary["wallSeconds"] = wall_seconds;
-  for (const char* field :
-       {"weightsDigest", "checkpoint", "model", "secondsPerBatch", "examplesPerSecond"}) {
+  for (const char* field : {"weightsDigest", "checkpoint", "model", "secondsPerBatch",
+                            "examplesPerSecond", "stoppedEarly", "best"}) {
     summary[field] = member(result, field);
   }
   const Json model = summary["model"];
@@ -155,6 +165,7 @@ std::string summary_text(const std::string& name, const Json& summary,
                                  wall_text(summary["wallSeconds"].get<double>()));
   text += row("steps", summary["step"], "{:.0f}");
   text += row("epochs", summary["epochs"], "{:.2f}");
+  text += row("stopped early", stopped_early_text(summary), "");
   text += row("training loss", summary["trainLoss"], "{:.6g}");
   if (!accuracy) text += row("validation loss", summary["validationLoss"], "{:.6g}");
   text += row("validation accuracy", summary["validationAccuracy"], "{:.4f}");

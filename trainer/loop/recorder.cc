@@ -98,7 +98,8 @@ void Recorder::begin(const checkpoint::Position& position, uint64_t total_steps,
   progress_.total_steps = total_steps;
   progress_.generation = generation;
   if (first) show_earlier(position);
-  if (position.epoch > epochs_told_) end_epoch(position, last_);
+  if (position.epoch > epochs_told_)
+    end_epoch(position, last_, position.next_batch > 0 ? "before" : "at");
   epochs_told_ = position.epoch;
   publish();
 }
@@ -119,7 +120,7 @@ void Recorder::step(const checkpoint::Position& position, const compute::LossSum
   durations_.add(seconds(now - last_));
   last_ = now;
   if (points_.steps >= options_.summary_every_steps) write_points(position, now);
-  if (position.epoch > epochs_told_) end_epoch(position, now);
+  if (position.epoch > epochs_told_) end_epoch(position, now, "at");
   if (now - recent_.begun < kReport) return;
   report(position, now);
   if (now - logged_.begun >= kLog) log_line(position, now);
@@ -193,7 +194,8 @@ void Recorder::write_points(const checkpoint::Position& position, Clock::time_po
 }
 
 // Says how the epoch before position.epoch was, if any of it is known.
-void Recorder::end_epoch(const checkpoint::Position& position, Clock::time_point now) {
+void Recorder::end_epoch(const checkpoint::Position& position, Clock::time_point now,
+                         const char* when) {
   epochs_told_ = position.epoch;
   const compute::LossSums sums = position.sums.of(position.epoch - 1);
   if (sums.rows == 0) return;
@@ -201,8 +203,8 @@ void Recorder::end_epoch(const checkpoint::Position& position, Clock::time_point
     events_->scalar("epoch_loss", position.epoch, mean_loss(sums));
     if (options_.classification) events_->scalar("epoch_accuracy", position.epoch, accuracy(sums));
   }
-  std::string text = fmt::format("epoch {} done at step {}: whole epoch: cost {}", position.epoch,
-                                 position.step, loss_text(mean_loss(sums)));
+  std::string text = fmt::format("epoch {} done {} step {}: whole epoch: cost {}", position.epoch,
+                                 when, position.step, loss_text(mean_loss(sums)));
   nlohmann::json fields = {
       {"epoch", position.epoch}, {"step", position.step}, {"loss", mean_loss(sums)}};
   if (options_.classification) {

@@ -78,7 +78,7 @@ class Recorder {
   void report_input_wait();
   void log_line(const checkpoint::Position& position, Clock::time_point now);
   void write_points(const checkpoint::Position& position, Clock::time_point now);
-  void end_epoch(const checkpoint::Position& position, Clock::time_point now);
+  void end_epoch(const checkpoint::Position& position, Clock::time_point now, const char* when);
 
   const Options options_;
   metrics::Reporter& reporter_;

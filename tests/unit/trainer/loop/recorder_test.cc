@@ -151,6 +151,20 @@ TEST(RecorderTest, TellsTheEpochThatEndedWhileNobodyWasThere) {
   EXPECT_EQ(reporter.snapshot().loss, 1.0);
 }
 
+TEST(RecorderTest, AnEpochThatEndedBeforeWeCameDidNotEndWhereWeGoOn) {
+  metrics::Reporter reporter("", "chief", 0);
+  const std::string log = log_of([&] {
+    Recorder recorder({}, reporter, nullptr);
+    checkpoint::Position position;
+    position.step = 5;
+    position.epoch = 1;
+    position.next_batch = 2;
+    position.sums.add(0, {10.0, 0, 10});
+    recorder.begin(position, 6, 1);
+  });
+  EXPECT_THAT(log, HasSubstr("epoch 1 done before step 5: whole epoch: cost 1.0000"));
+}
+
 TEST(RecorderTest, AnEvaluationIsNoTimeOfTheTraining) {
   metrics::Reporter reporter("", "chief", 0);
   Recorder recorder({}, reporter, nullptr);
