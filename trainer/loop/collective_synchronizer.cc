@@ -359,15 +359,11 @@ Synchronizer::StepResult CollectiveSynchronizer::step(const Work&, Feed&, std::s
   const Workload& workload = *assembly_.workload;
   const auto nodes = session_->nodes();
   sums_.resize(nodes.empty() ? 0 : static_cast<size_t>(nodes.back().end - nodes.front().begin));
-  std::span<compute::LossSums> sums = sums_;
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    const auto count = static_cast<size_t>(nodes[i].size());
-    gradients_.compute(
-        nodes[i], [&](int replica) { return workload.part_of(position_, replica); },
-        session_->parameters(), session_->gradients(i), sums.first(count),
-        i + 1 == nodes.size() ? on_complete_ : nullptr);
-    sums = sums.subspan(count);
-  }
+  targets_.clear();
+  for (size_t i = 0; i < nodes.size(); ++i) targets_.push_back({nodes[i], session_->gradients(i)});
+  gradients_.compute(
+      targets_, [&](int replica) { return workload.part_of(position_, replica); },
+      session_->parameters(), sums_, on_complete_);
   const auto update = [this](const compute::LossSums& all) {
     return arguments(position_.step, position_.optimizer_t + 1, all);
   };

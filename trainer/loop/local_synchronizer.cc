@@ -58,10 +58,11 @@ Synchronizer::StepResult LocalSynchronizer::step(const Work& work, Feed& feed, s
 compute::LossSums LocalSynchronizer::compute() {
   const std::span<float> parameters = assembly_.engine->parameters();
   const std::span<float> gradients = assembly_.engine->gradients();
+  const ReplicaGradients::Target all_devices{{0, gradients_.devices()}, gradients};
   gradients_.compute(
-      {0, gradients_.devices()},
+      {&all_devices, 1},
       [this](int device) { return assembly_.workload->part_of(position_, device); }, parameters,
-      gradients, sums_);
+      sums_);
   compute::LossSums all;
   for (const compute::LossSums& sums : sums_) all += sums;
   return all;
