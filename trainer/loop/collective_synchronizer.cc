@@ -362,7 +362,7 @@ Synchronizer::StepResult CollectiveSynchronizer::step(const Work&, Feed&, std::s
   targets_.clear();
   for (size_t i = 0; i < nodes.size(); ++i) targets_.push_back({nodes[i], session_->gradients(i)});
   gradients_.compute(
-      targets_, [&](int replica) { return workload.part_of(position_, replica); },
+      targets_, [&](const Turn& turn) { return workload.part_of(position_, turn); },
       session_->parameters(), sums_, on_complete_);
   const auto update = [this](const compute::LossSums& all) {
     return arguments(position_.step, position_.optimizer_t + 1, all);

@@ -220,7 +220,7 @@ std::optional<Work> PsSynchronizer::next() {
   }
   if (!ticket_) return std::nullopt;
   const Work work = workload.ticket(*ticket_);
-  position_.epoch = work.epoch;
+  position_.epoch = work.epoch();
   return work;
 }
 
@@ -245,7 +245,7 @@ Synchronizer::StepResult PsSynchronizer::step(const Work& work, Feed& feed, std:
     go_on(exchanged);
     return result;
   }
-  position_.sums.add(work.epoch, result.sums);
+  position_.sums.add(work.epoch(), result.sums);
   while (position_.step < exchanged.step) assembly_.workload->advance(position_);
   return result;
 }

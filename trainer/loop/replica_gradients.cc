@@ -82,9 +82,13 @@ void ReplicaGradients::compute(std::span<const Target> targets, const WorkOf& wo
     each([&](int i) {
       if (i >= count) return;
       const auto at = static_cast<size_t>(i);
+      const Turn turn{.first = begin + i,
+                      .count = data::quotient_up(end - begin - i, devices()),
+                      .distance = devices(),
+                      .taken = (first - begin) / devices()};
       devices_[at].engine.use(parameters, wave_[at].sum);
       sums[static_cast<size_t>(first + i - begin)] =
-          gradients_[at].compute(work_of(first + i), devices_[at].feed, told);
+          gradients_[at].compute(work_of(turn), devices_[at].feed, told);
     });
     for (int i = 0; i < count; ++i) {
       const Target& computed = wave_[static_cast<size_t>(i)];

@@ -33,10 +33,11 @@ class ReplicaGradients {
     std::span<float> sum;
   };
   // The sums under `targets`, whose replicas follow each other, and of each replica what its rows
-  // came to. `work_of` says what a replica computes. `on_complete` is told of the last target's sum
+  // came to. `work_of` says what the replica computes whose turn it is; a device has the same turns
+  // whenever it is asked for the same targets. `on_complete` is told of the last target's sum
   // alone, once all others are there, and only where that is one replica's that no other is
   // computed beside.
-  using WorkOf = std::function<Work(int replica)>;
+  using WorkOf = std::function<Work(const Turn& turn)>;
   void compute(std::span<const Target> targets, const WorkOf& work_of, std::span<float> parameters,
                std::span<compute::LossSums> sums,
                const compute::Engine::OnComplete& on_complete = {});

@@ -83,8 +83,8 @@ class ReplicaGradientsTest : public ::testing::Test {
     // Twice: nothing is left of what was there.
     for (int time = 0; time < 2; ++time)
       gradients.compute(
-          targets.all(), [&](int replica) { return own.workload().part_of({}, replica); }, weights,
-          sum.sums);
+          targets.all(), [&](const Turn& turn) { return own.workload().part_of({}, turn); },
+          weights, sum.sums);
     sum.bits = targets.bits();
     return sum;
   }
@@ -175,18 +175,74 @@ TEST_F(ReplicaGradientsTest, NoDeviceWaitsForANodeToEnd) {
       std::vector<std::thread::id> threads(replicas);
       gradients.compute(
           targets.all(),
-          [&](int replica) {
-            threads[static_cast<size_t>(replica - nodes.front().begin)] =
+          [&](const Turn& turn) {
+            threads[static_cast<size_t>(turn.replica() - nodes.front().begin)] =
                 std::this_thread::get_id();
-            return own.workload().part_of({}, replica);
+            return own.workload().part_of({}, turn);
           },
           weights, sums);
-      const auto most = static_cast<std::ptrdiff_t>((replicas + static_cast<size_t>(devices) - 1) /
-                                                    static_cast<size_t>(devices));
+      const int most = data::quotient_up(targets.replicas(), devices);
       for (const std::thread::id thread : threads)
         EXPECT_LE(std::ranges::count(threads, thread), most)
             << devices << " devices, nodes from " << nodes.front().begin << " on";
     }
+}
+
+data::Samples blobs_in_a_file(uint64_t count) {
+  data::Samples samples;
+  samples.origins = {{0, "blobs", 0}};
+  samples.count = count;
+  samples.shape = {8};
+  samples.features = data::Storage(count * 8 * sizeof(float), data::StorageKind::temporary_file);
+  samples.labels.resize(count);
+  for (uint64_t i = 0; i < count; ++i) samples.labels[i] = static_cast<int32_t>(i % 4);
+  std::ranges::fill(samples.features.floats(), 0.5f);
+  samples.label_count = 4;
+  return samples;
+}
+
+// Whatever a member's nodes and devices are, what each of them copies ahead is what it asks for
+// next: within a step, from step to step and beyond an epoch's end.
+TEST_F(ReplicaGradientsTest, DevicesReadNothingTwice) {
+  constexpr int kReplicas = 6;
+  constexpr int64_t kAhead = 64;  // samples
+  for (const int devices : {1, 2, 3})
+    for (const auto& nodes :
+         std::vector<std::vector<compute::Subtree>>{{{0, 4}, {4, 6}}, {{3, 4}, {4, 6}}, {{5, 6}}})
+      for (const int accumulation : {1, 3}) {
+        Devices own(training(accumulation), devices, kReplicas);
+        const data::BatchRule rule{.rows = 32, .accumulation = accumulation};
+        const CountedDataset dataset(blobs_in_a_file(32 * 40));
+        const auto shards = data::Shards::by_record(dataset.size(), rule);
+        spec::TrainingSpec spec;
+        spec.batch_size = rule.rows;
+        spec.gradient_accumulation = accumulation;
+        spec.epochs = 3;
+        const Workload workload(spec, shards, kReplicas, true);
+        const Targets targets(nodes, own.floats());
+        std::vector<compute::LossSums> sums(static_cast<size_t>(targets.replicas()));
+        compute::Floats weights = parameters(own.floats());
+        int64_t rows = 0;
+        {
+          std::vector<std::unique_ptr<Feed>> feeds;
+          std::vector<Device> fed;
+          for (const Device& device : own.all()) {
+            feeds.push_back(std::make_unique<Feed>(
+                dataset, shards, Feed::Options{.prefetch = kAhead, .accumulation = accumulation}));
+            fed.push_back({device.engine, *feeds.back()});
+          }
+          ReplicaGradients gradients(fed, false);
+          for (checkpoint::Position at; !workload.finished(at); workload.advance(at)) {
+            gradients.compute(
+                targets.all(), [&](const Turn& turn) { return workload.part_of(at, turn); },
+                weights, sums);
+            for (const compute::LossSums& one : sums) rows += one.rows;
+          }
+        }
+        EXPECT_LE(static_cast<int64_t>(dataset.read()), rows + devices * kAhead)
+            << devices << " devices, replicas from " << nodes.front().begin << " on, accumulation "
+            << accumulation;
+      }
 }
 
 // All that a member brings is there when it is told that some of it is complete.
@@ -209,7 +265,7 @@ TEST_F(ReplicaGradientsTest, ASumIsCompleteOnlyOnceAllOthersAreThere) {
     const size_t others = (nodes.size() - 1) * own.floats();
     std::vector<size_t> ends;
     gradients.compute(
-        targets.all(), [&](int replica) { return own.workload().part_of({}, replica); }, weights,
+        targets.all(), [&](const Turn& turn) { return own.workload().part_of({}, turn); }, weights,
         sums,
         [&](size_t end) {
           ends.push_back(end);
@@ -235,13 +291,13 @@ TEST_F(ReplicaGradientsTest, WhatADevicesThreadThrowsReachesTheCaller) {
     compute::Floats weights = parameters(own.floats());
     const Targets targets({{0, 3}}, own.floats());
     std::vector<compute::LossSums> sums(3);
-    const auto work_of = [&](int replica) { return own.workload().part_of({}, replica); };
+    const auto work_of = [&](const Turn& turn) { return own.workload().part_of({}, turn); };
     for (int thrower = 0; thrower < 3; ++thrower)
       EXPECT_THROW(gradients.compute(
                        targets.all(),
-                       [&](int replica) {
-                         if (replica == thrower) throw std::out_of_range("of a replica");
-                         return work_of(replica);
+                       [&](const Turn& turn) {
+                         if (turn.replica() == thrower) throw std::out_of_range("of a replica");
+                         return work_of(turn);
                        },
                        weights, sums),
                    std::out_of_range);
