@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "common/cpu_budget.h"
+#include "common/doorbell.h"
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/log.h"
@@ -23,12 +23,6 @@ namespace {
 
 constexpr milliseconds kGlance{200};
 constexpr milliseconds kConnect{30000};  // or for the next bytes of the state
-constexpr uint32_t kSpins = 2000;        // some 50 us: what two wake-ups cost
-
-// Spins only where every thread of every member could have a core of its own.
-uint32_t worthwhile_spins(int threads) {
-  return cpu_budget() >= threads ? kSpins : 0;
-}
 
 collective::SharedState::Shape shape_of(const CollectivePlan& plan, const Assembly& assembly) {
   collective::SharedState::Shape shape;
