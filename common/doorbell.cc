@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "common/cpu_budget.h"
 #include "common/futex.h"
 
 namespace muster {
@@ -39,6 +40,10 @@ void wait_for_ring(Doorbell& bell, uint32_t seen, std::chrono::nanoseconds most,
   if (at(bell.count).load(std::memory_order_seq_cst) == seen)
     futex_wait(&bell.count, seen, FutexScope::shared, &timeout);
   at(bell.sleepers).fetch_sub(1, std::memory_order_relaxed);
+}
+
+uint32_t worthwhile_spins(int threads) {
+  return cpu_budget() >= threads ? 2000 : 0;
 }
 
 }  // namespace muster

@@ -20,5 +20,8 @@ void ring(Doorbell& bell);
 // worth it only where there are cores to spare, for on a core that others want it delays the very
 // thing that is waited for.
 void wait_for_ring(Doorbell& bell, uint32_t seen, std::chrono::nanoseconds most, uint32_t spins);
+// How often to look where so many threads of this host are busy and wait for each other: some 50 us
+// if each could have a core of its own, which is what two wake-ups cost; else 0.
+uint32_t worthwhile_spins(int threads);
 
 }  // namespace muster

@@ -19,9 +19,9 @@ class Failed(Exception):
     pass
 
 
-def call(command, **environment):
+def call(command, cwd=ROOT, **environment):
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=600,
-                          cwd=ROOT, env={**os.environ, **environment})
+                          cwd=cwd, env={**os.environ, **environment})
     if done.returncode != 0:
         tail = "\n".join((done.stdout + done.stderr).splitlines()[-15:])
         raise Failed(f"{' '.join(map(str, command))}: exit {done.returncode}\n{tail}")

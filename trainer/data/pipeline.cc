@@ -4,20 +4,6 @@
 
 namespace muster::data {
 
-Cursor Cursor::next(uint64_t batches_per_epoch) const {
-  Cursor later = *this;
-  if (++later.taken < count) return later;
-  const uint64_t step = following - first;
-  later.taken = 0;
-  later.first = following;
-  if (later.first >= batches_per_epoch) {
-    ++later.epoch;
-    later.first = first % step;
-  }
-  later.following = later.first + step;
-  return later;
-}
-
 Pipeline::Pipeline(Batcher batcher, size_t ahead)
     : batcher_(std::move(batcher)), batches_per_epoch_(batcher_.shards().batches_per_epoch()) {
   slots_.reserve(ahead + 1);

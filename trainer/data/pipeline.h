@@ -9,22 +9,9 @@
 #include <vector>
 
 #include "trainer/data/batcher.h"
+#include "trainer/data/cursor.h"
 
 namespace muster::data {
-
-// Where a reader of batches stands: it takes `count` consecutive batches from `first` on, then as
-// many from `following` on and so on, at the same distance, from epoch to epoch.
-struct Cursor {
-  uint64_t epoch = 0;
-  uint64_t first = 0;
-  uint64_t following = 1;  // more than first
-  uint64_t count = 1;
-  uint64_t taken = 0;  // of count
-
-  uint64_t batch() const { return first + taken; }
-  Cursor next(uint64_t batches_per_epoch) const;
-  bool operator==(const Cursor&) const = default;
-};
 
 // Batches copied ahead of their reader by a thread of its own, for data that do not lie in memory.
 // What it gives depends on what is asked for alone; how fast, on how well the next cursor was

@@ -43,7 +43,7 @@ Shards::Shards(std::vector<uint64_t> sizes, const Replicas& replicas, const Batc
 
 uint64_t Shards::batches_of(uint64_t samples) const {
   const auto rows = static_cast<uint64_t>(rule_.rows);
-  return rule_.drop_remainder ? samples / rows : (samples + rows - 1) / rows;
+  return rule_.drop_remainder ? samples / rows : quotient_up(samples, rows);
 }
 
 uint64_t Shards::samples() const {

@@ -1,10 +1,16 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace muster::data {
+
+template <std::integral Integer>
+constexpr Integer quotient_up(Integer a, Integer b) {
+  return (a + b - 1) / b;
+}
 
 // Of the `of` logical replicas that compute a step's batches together, those that a process
 // computes: `count` from `first` on.

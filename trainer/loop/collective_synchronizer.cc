@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "common/cpu_budget.h"
+#include "common/doorbell.h"
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/log.h"
@@ -23,12 +23,6 @@ namespace {
 
 constexpr milliseconds kGlance{200};
 constexpr milliseconds kConnect{30000};  // or for the next bytes of the state
-constexpr uint32_t kSpins = 2000;        // some 50 us: what two wake-ups cost
-
-// Spins only where every thread of every member could have a core of its own.
-uint32_t worthwhile_spins(int threads) {
-  return cpu_budget() >= threads ? kSpins : 0;
-}
 
 collective::SharedState::Shape shape_of(const CollectivePlan& plan, const Assembly& assembly) {
   collective::SharedState::Shape shape;
@@ -366,15 +360,11 @@ Synchronizer::StepResult CollectiveSynchronizer::step(const Work&, Feed&, std::s
   const Workload& workload = *assembly_.workload;
   const auto nodes = session_->nodes();
   sums_.resize(nodes.empty() ? 0 : static_cast<size_t>(nodes.back().end - nodes.front().begin));
-  std::span<compute::LossSums> sums = sums_;
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    const auto count = static_cast<size_t>(nodes[i].size());
-    gradients_.compute(
-        nodes[i], [&](int replica) { return workload.part_of(position_, replica); },
-        session_->parameters(), session_->gradients(i), sums.first(count),
-        i + 1 == nodes.size() ? on_complete_ : nullptr);
-    sums = sums.subspan(count);
-  }
+  targets_.clear();
+  for (size_t i = 0; i < nodes.size(); ++i) targets_.push_back({nodes[i], session_->gradients(i)});
+  gradients_.compute(
+      targets_, [&](const Turn& turn) { return workload.part_of(position_, turn); },
+      session_->parameters(), sums_, on_complete_);
   const auto update = [this](const compute::LossSums& all) {
     return arguments(position_.step, position_.optimizer_t + 1, all);
   };

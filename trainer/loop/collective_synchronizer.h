@@ -117,7 +117,8 @@ class CollectiveSynchronizer : public Synchronizer {
   Paces paces_;
   checkpoint::Position position_;
   bool finished_ = false;
-  std::vector<compute::LossSums> sums_;  // of each of our logical replicas
+  std::vector<ReplicaGradients::Target> targets_;  // of session_
+  std::vector<compute::LossSums> sums_;            // of each of our logical replicas
 };
 
 }  // namespace muster::loop

@@ -9,20 +9,6 @@ namespace {
 constexpr uint64_t kPiecesAhead = 4;
 constexpr uint64_t kMostAhead = 1024;  // batches copied
 
-uint64_t quotient_up(uint64_t a, uint64_t b) {
-  return (a + b - 1) / b;
-}
-
-data::Cursor cursor_of(const Work& work, int i) {
-  data::Cursor cursor;
-  cursor.epoch = work.epoch;
-  cursor.first = work.first_batch;
-  cursor.count = static_cast<uint64_t>(work.batches);
-  cursor.following = std::max(work.following, work.first_batch + cursor.count);
-  cursor.taken = static_cast<uint64_t>(i);
-  return cursor;
-}
-
 }  // namespace
 
 Feed::Feed(const data::Dataset& dataset, const data::Shards& shards, const Options& options)
@@ -34,7 +20,7 @@ Feed::Feed(const data::Dataset& dataset, const data::Shards& shards, const Optio
   if (in_memory_ || !options.in_turn) return;
   const auto prefetch = static_cast<uint64_t>(options.prefetch);
   const uint64_t ahead = prefetch == 0 ? kPiecesAhead * static_cast<uint64_t>(options.accumulation)
-                                       : quotient_up(prefetch, rows_);
+                                       : data::quotient_up(prefetch, rows_);
   pipeline_ = std::make_unique<data::Pipeline>(std::move(batcher_), std::min(ahead, kMostAhead));
 }
 
@@ -48,19 +34,16 @@ const compute::Batch& Feed::batch(const Work& work, int i) {
 }
 
 const compute::Batch& Feed::next(const Work& work, int i) {
-  if (pipeline_) return pipeline_->take(cursor_of(work, i));
-  const uint64_t number = work.first_batch + static_cast<uint64_t>(i);
-  if (!in_memory_) {
-    const uint64_t distance = work.following - work.first_batch;
-    batcher_.will_need(work.epoch, number + pieces_ahead(work) * distance);
-  }
-  return batcher_.fill(buffer_, work.epoch, number);
+  data::Cursor at = work.at;
+  at.taken += static_cast<uint64_t>(i);
+  if (pipeline_) return pipeline_->take(at);
+  if (!in_memory_) batcher_.will_need(at.epoch, at.batch() + pieces_ahead(work) * at.share.stride);
+  return batcher_.fill(buffer_, at.epoch, at.batch());
 }
 
 uint64_t Feed::pieces_ahead(const Work& work) const {
   if (options_.prefetch == 0) return kPiecesAhead;
-  return quotient_up(static_cast<uint64_t>(options_.prefetch),
-                     static_cast<uint64_t>(work.batches) * rows_);
+  return data::quotient_up(static_cast<uint64_t>(options_.prefetch), work.at.share.batches * rows_);
 }
 
 }  // namespace muster::loop

@@ -21,7 +21,7 @@ class Feed {
     // Samples ahead of the one that is trained on; 0: those of four pieces of work.
     int64_t prefetch = 0;
     int accumulation = 1;  // batches of a piece of work
-    // Whether work comes as Work::following says; else (asynchronous training, where that is a
+    // Whether work comes as Work::at foresees; else (asynchronous training, where that is a
     // guess) nothing is copied ahead and the system only asked to fetch what may be next.
     bool in_turn = true;
   };

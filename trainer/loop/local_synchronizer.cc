@@ -42,7 +42,7 @@ Synchronizer::StepResult LocalSynchronizer::step(const Work& work, Feed& feed, s
   arguments.learning_rate = static_cast<float>(assembly_.spec().schedule.at(position_.step));
   arguments.t = position_.optimizer_t + 1;
   StepResult result;
-  if (work.batches == 1 && gradients_.devices() == 1 && !assembly_.spec().rounded()) {
+  if (work.batches() == 1 && gradients_.devices() == 1 && !assembly_.spec().rounded()) {
     result.sums =
         assembly_.engine->train(feed.batch(work), *assembly_.optimizer, arguments, slot_views_);
   } else {
@@ -50,7 +50,7 @@ Synchronizer::StepResult LocalSynchronizer::step(const Work& work, Feed& feed, s
     arguments.inverse_rows = 1.0f / static_cast<float>(result.sums.rows);
     update(arguments);
   }
-  position_.sums.add(work.epoch, result.sums);
+  position_.sums.add(work.epoch(), result.sums);
   assembly_.workload->advance(position_);
   return result;
 }
@@ -58,10 +58,11 @@ Synchronizer::StepResult LocalSynchronizer::step(const Work& work, Feed& feed, s
 compute::LossSums LocalSynchronizer::compute() {
   const std::span<float> parameters = assembly_.engine->parameters();
   const std::span<float> gradients = assembly_.engine->gradients();
+  const ReplicaGradients::Target all_devices{{0, gradients_.devices()}, gradients};
   gradients_.compute(
-      {0, gradients_.devices()},
-      [this](int device) { return assembly_.workload->part_of(position_, device); }, parameters,
-      gradients, sums_);
+      {&all_devices, 1},
+      [this](const Turn& turn) { return assembly_.workload->part_of(position_, turn); }, parameters,
+      sums_);
   compute::LossSums all;
   for (const compute::LossSums& sums : sums_) all += sums;
   return all;

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "common/cpu_budget.h"
+#include "common/doorbell.h"
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/log.h"
@@ -27,7 +27,6 @@ constexpr milliseconds kAgreement{2000};
 constexpr milliseconds kLastCommit{500};
 constexpr milliseconds kWrite{600000};
 constexpr milliseconds kHurry{2000};
-constexpr uint32_t kSpins = 2000;  // some 50 us: what two wake-ups cost
 
 class PsSnapshot : public Snapshot {
  public:
@@ -77,12 +76,6 @@ class PsSnapshot : public Snapshot {
   const std::vector<uint64_t> shard_steps_;
 };
 
-// Spins only where every thread of every replica could have a core of its own.
-uint32_t worthwhile_spins(const compute::Engine& engine, const PsSynchronizer::Setup& setup) {
-  const int busy = setup.members * engine.threads() + setup.shards;
-  return cpu_budget() >= busy ? kSpins : 0;
-}
-
 ps::Exchange::Mode mode_of(const spec::TrainingSpec& spec) {
   using Mode = ps::Exchange::Mode;
   if (spec.policy != spec::SyncPolicy::sync) return Mode::async;
@@ -98,7 +91,7 @@ std::unique_ptr<ps::MemberMemory> make_memory(const compute::Engine& engine,
   try {
     return std::make_unique<ps::MemberMemory>(
         ps::SegmentShape{engine.layout().size(), static_cast<size_t>(setup.shards)},
-        worthwhile_spins(engine, setup));
+        worthwhile_spins(setup.members * engine.threads() + setup.shards));
   } catch (const Unavailable& error) {
     log::warning(std::string("exchange through gRPC: ") + error.what());
     return nullptr;
@@ -219,7 +212,7 @@ std::optional<Work> PsSynchronizer::next() {
   }
   if (!ticket_) return std::nullopt;
   const Work work = workload.ticket(*ticket_);
-  position_.epoch = work.epoch;
+  position_.epoch = work.epoch();
   return work;
 }
 
@@ -244,7 +237,7 @@ Synchronizer::StepResult PsSynchronizer::step(const Work& work, Feed& feed, std:
     go_on(exchanged);
     return result;
   }
-  position_.sums.add(work.epoch, result.sums);
+  position_.sums.add(work.epoch(), result.sums);
   while (position_.step < exchanged.step) assembly_.workload->advance(position_);
   return result;
 }

@@ -48,7 +48,7 @@ std::span<float> ReplicaGradients::take() {
   return buffer;
 }
 
-// Joins what is complete.
+// Joins what is complete; what all under `top` has come to is no partial sum any more.
 void ReplicaGradients::push(compute::Subtree top, int replica, std::span<float> sum) {
   Partial last{{replica, replica + 1}, sum};
   while (!partials_.empty() && joins(top, partials_.back().node, last.node)) {
@@ -58,29 +58,42 @@ void ReplicaGradients::push(compute::Subtree top, int replica, std::span<float> 
     free_.push_back(last.sum);
     last = {{left.node.begin, last.node.end}, left.sum};
   }
-  partials_.push_back(last);
+  if (last.node != top) partials_.push_back(last);
 }
 
-void ReplicaGradients::compute(compute::Subtree node, const WorkOf& work_of,
-                               std::span<float> parameters, std::span<float> target,
-                               std::span<compute::LossSums> sums,
+void ReplicaGradients::compute(std::span<const Target> targets, const WorkOf& work_of,
+                               std::span<float> parameters, std::span<compute::LossSums> sums,
                                const compute::Engine::OnComplete& on_complete) {
   static const compute::Engine::OnComplete nobody;
-  const auto& told = node.size() == 1 ? on_complete : nobody;
+  if (targets.empty()) return;
+  const int begin = targets.front().node.begin;
+  const int end = targets.back().node.end;
+  const bool last_alone = targets.back().node.size() == 1 && (end - begin - 1) % devices() == 0;
+  auto target = targets.begin();
   partials_.clear();
-  const int width = devices();
-  for (int first = node.begin; first < node.end; first += width) {
-    const int count = std::min(width, node.end - first);
-    for (int i = 0; i < count; ++i)
-      wave_[static_cast<size_t>(i)] = first + i == node.begin ? target : take();
+  for (int first = begin; first < end; first += devices()) {
+    const int count = std::min(devices(), end - first);
+    for (int i = 0; i < count; ++i) {
+      if (first + i == target->node.end) ++target;
+      wave_[static_cast<size_t>(i)] = {target->node,
+                                       first + i == target->node.begin ? target->sum : take()};
+    }
+    const auto& told = last_alone && first == end - 1 ? on_complete : nobody;
     each([&](int i) {
       if (i >= count) return;
       const auto at = static_cast<size_t>(i);
-      devices_[at].engine.use(parameters, wave_[at]);
-      sums[static_cast<size_t>(first + i - node.begin)] =
-          gradients_[at].compute(work_of(first + i), devices_[at].feed, told);
+      const Turn turn{.first = begin + i,
+                      .count = data::quotient_up(end - begin - i, devices()),
+                      .distance = devices(),
+                      .taken = (first - begin) / devices()};
+      devices_[at].engine.use(parameters, wave_[at].sum);
+      sums[static_cast<size_t>(first + i - begin)] =
+          gradients_[at].compute(work_of(turn), devices_[at].feed, told);
     });
-    for (int i = 0; i < count; ++i) push(node, first + i, wave_[static_cast<size_t>(i)]);
+    for (int i = 0; i < count; ++i) {
+      const Target& computed = wave_[static_cast<size_t>(i)];
+      push(computed.node, first + i, computed.sum);
+    }
   }
 }
 

@@ -27,11 +27,19 @@ class ReplicaGradients {
   // The first one's engine says where the parameters are. `exclusive`: see Team.
   ReplicaGradients(std::vector<Device> devices, bool exclusive, bool rounded = false);
 
-  // The sum under `node` into `target`, and of each of its replicas what its rows came to.
-  // `work_of` says what a replica computes. `on_complete` is told of one replica's sum only.
-  using WorkOf = std::function<Work(int replica)>;
-  void compute(compute::Subtree node, const WorkOf& work_of, std::span<float> parameters,
-               std::span<float> target, std::span<compute::LossSums> sums,
+  // A node of the tree, and where the sum under it is to be.
+  struct Target {
+    compute::Subtree node;
+    std::span<float> sum;
+  };
+  // The sums under `targets`, whose replicas follow each other, and of each replica what its rows
+  // came to. `work_of` says what the replica computes whose turn it is; a device has the same turns
+  // whenever it is asked for the same targets. `on_complete` is told of the last target's sum
+  // alone, once all others are there, and only where that is one replica's that no other is
+  // computed beside.
+  using WorkOf = std::function<Work(const Turn& turn)>;
+  void compute(std::span<const Target> targets, const WorkOf& work_of, std::span<float> parameters,
+               std::span<compute::LossSums> sums,
                const compute::Engine::OnComplete& on_complete = {});
 
   int devices() const { return static_cast<int>(devices_.size()); }
@@ -40,16 +48,16 @@ class ReplicaGradients {
 
  private:
   std::span<float> take();
-  void push(compute::Subtree node, int replica, std::span<float> sum);
+  void push(compute::Subtree top, int replica, std::span<float> sum);
 
   std::vector<Device> devices_;
   std::vector<GradientSum> gradients_;
   const compute::TreeArithmetic arithmetic_;
   std::unique_ptr<compute::cpu::Team> team_;  // of several devices
   std::vector<std::exception_ptr> failures_;  // of each device
-  std::vector<compute::Floats> buffers_;      // all there are beside the target
+  std::vector<compute::Floats> buffers_;      // all there are beside the targets'
   std::vector<std::span<float>> free_;
-  std::vector<std::span<float>> wave_;  // what each device computes into
+  std::vector<Target> wave_;  // what each device computes into, and for which of the targets
   struct Partial {
     compute::Subtree node;
     std::span<float> sum;

@@ -32,8 +32,8 @@ std::optional<Ended> train_alone(const group::Membership& membership, Assembly& 
     log::info("going on from " + from->directory.filename().string());
   }
   LocalSynchronizer synchronizer(assembly, from ? &*from : nullptr, generation);
-  const Ending ending = train(synchronizer, *assembly.workload, *assembly.feed, leader.recorder(),
-                              leader.checkpointer(), leader.validator(), stop);
+  const Ending ending = train(synchronizer, assembly, leader.recorder(), leader.checkpointer(),
+                              leader.validator(), stop);
   if (ending == Ending::interrupted) {
     leader.save(synchronizer);
     return std::nullopt;

@@ -56,9 +56,8 @@ int lead(LedGroup& group, Assembly& assembly, std::stop_token stop) {
   group::Backoff backoff;
   std::optional<checkpoint::Store::Found> final;
   for (;;) {
-    const Ending ending =
-        train(group.synchronizer(), *assembly.workload, *assembly.feed, group.leader().recorder(),
-              group.leader().checkpointer(), group.leader().validator(), stop);
+    const Ending ending = train(group.synchronizer(), assembly, group.leader().recorder(),
+                                group.leader().checkpointer(), group.leader().validator(), stop);
     if (ending == Ending::interrupted) return leave(group);
     try {
       group::patiently(stop, [&] {

@@ -117,8 +117,7 @@ int run_worker(const group::Membership& membership, std::stop_token stop) {
     stop = departure.emplace(attendance, report, hello.incarnation(), stop).token();
   Recorder recorder(quiet_recorder(assembly.spec()), reporter, nullptr);
   for (;;) {
-    const Ending ending =
-        train(*synchronizer, *assembly.workload, *assembly.feed, recorder, nullptr, nullptr, stop);
+    const Ending ending = train(*synchronizer, assembly, recorder, nullptr, nullptr, stop);
     if (ending == Ending::interrupted) return kTerminated;
     recorder.set_state("finishing");
     switch (wait_for_the_end(attendance, finished_without_us, synchronizer->generation(),

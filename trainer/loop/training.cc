@@ -151,6 +151,12 @@ std::vector<Device> Assembly::devices() const {
   return devices;
 }
 
+double Assembly::input_wait_seconds() const {
+  double longest = feed->waited_seconds();
+  for (const auto& other : more_feeds) longest = std::max(longest, other->waited_seconds());
+  return longest;
+}
+
 int Assembly::threads() const {
   return engine->threads() * (1 + static_cast<int>(more_engines.size()));
 }

@@ -68,6 +68,8 @@ struct Assembly {
   const spec::TrainingSpec& spec() const { return training.spec; }
   std::vector<Device> devices() const;
   int threads() const;  // of all devices
+  // How long the device has waited for its batches that waited longest. From any thread.
+  double input_wait_seconds() const;
   // Build, instruction set, precision, threads: what decides a result's bits.
   std::string determinism_fingerprint() const;
 };

@@ -27,16 +27,16 @@ namespace {
 
 }  // namespace
 
-Ending train(Synchronizer& synchronizer, const Workload& workload, Feed& feed, Recorder& recorder,
+Ending train(Synchronizer& synchronizer, Assembly& assembly, Recorder& recorder,
              Checkpointer* checkpointer, Validator* validator, std::stop_token stop) {
   const auto begin = [&] {
     if (!synchronizer.start(stop)) return false;
     const auto& position = synchronizer.position();
-    recorder.begin(position, workload.total_steps(position), synchronizer.generation());
+    recorder.begin(position, assembly.workload->total_steps(position), synchronizer.generation());
     if (checkpointer) checkpointer->begin(position, Recorder::Clock::now());
     return true;
   };
-  recorder.measure_input_wait([&feed] { return feed.waited_seconds(); });
+  recorder.measure_input_wait([&assembly] { return assembly.input_wait_seconds(); });
   if (!begin()) return Ending::interrupted;
   auto now = Recorder::Clock::now();
   for (;;) {
@@ -49,7 +49,7 @@ Ending train(Synchronizer& synchronizer, const Workload& workload, Feed& feed, R
     if (stop.stop_requested()) return Ending::interrupted;
     if (checkpointer && checkpointer->due(synchronizer.position(), now))
       checkpointer->take(synchronizer, recorder.state(synchronizer.position()));
-    const auto result = synchronizer.step(*work, feed, stop);
+    const auto result = synchronizer.step(*work, *assembly.feed, stop);
     if (result.state == Synchronizer::State::interrupted) return Ending::interrupted;
     if (result.state == Synchronizer::State::rejoin) {
       if (!begin()) return Ending::interrupted;

@@ -5,6 +5,7 @@
 #include "trainer/loop/checkpointer.h"
 #include "trainer/loop/recorder.h"
 #include "trainer/loop/synchronizer.h"
+#include "trainer/loop/training.h"
 #include "trainer/loop/validator.h"
 
 namespace muster::loop {
@@ -16,7 +17,7 @@ enum class Ending { finished, interrupted };
 // nothing is saved or evaluated within the training).
 // Throws Invalid (kDiverged) naming the step at which the loss is not finite, and what start() and
 // step() throw.
-Ending train(Synchronizer& synchronizer, const Workload& workload, Feed& feed, Recorder& recorder,
+Ending train(Synchronizer& synchronizer, Assembly& assembly, Recorder& recorder,
              Checkpointer* checkpointer, Validator* validator, std::stop_token stop);
 
 }  // namespace muster::loop

@@ -7,11 +7,7 @@
 
 namespace muster::loop {
 
-namespace {
-uint64_t quotient_up(uint64_t a, uint64_t b) {
-  return (a + b - 1) / b;
-}
-}  // namespace
+using data::quotient_up;
 
 data::BatchRule batch_rule(const spec::TrainingSpec& spec) {
   return {spec.batch_size, spec.gradient_accumulation, spec.data.drop_remainder};
@@ -72,13 +68,23 @@ void Workload::advance(checkpoint::Position& position) const {
   position = settled(std::move(position));
 }
 
-Work Workload::part_of(const checkpoint::Position& position, int rank) const {
+data::Share Workload::share_of(const Turn& turn) const {
+  data::Share share;
+  share.stride = members_ * accumulation_;
+  share.first = static_cast<uint64_t>(turn.first) * accumulation_;
+  share.batches = accumulation_;
+  share.pieces = static_cast<uint64_t>(turn.count);
+  share.distance = static_cast<uint64_t>(turn.distance) * accumulation_;
+  return share;
+}
+
+Work Workload::part_of(const checkpoint::Position& position, const Turn& turn) const {
   Work work;
-  work.epoch = position.epoch;
-  work.first_batch = position.next_batch + static_cast<uint64_t>(rank) * accumulation_;
-  work.batches = static_cast<int>(accumulation_);
+  work.at.epoch = position.epoch;
+  work.at.step = position.next_batch;
+  work.at.share = share_of(turn);
+  work.at.taken = static_cast<uint64_t>(turn.taken) * accumulation_;
   work.ticket = position.epoch * tickets_per_epoch() + position.next_batch / accumulation_;
-  work.following = work.first_batch + members_ * accumulation_;
   return work;
 }
 
@@ -97,10 +103,9 @@ uint64_t Workload::whole_epochs() const {
 Work Workload::ticket(uint64_t number) const {
   Work work;
   work.ticket = number;
-  work.epoch = number / tickets_per_epoch();
-  work.first_batch = number % tickets_per_epoch() * accumulation_;
-  work.batches = static_cast<int>(accumulation_);
-  work.following = work.first_batch + members_ * accumulation_;
+  work.at.epoch = number / tickets_per_epoch();
+  work.at.step = number % tickets_per_epoch() * accumulation_;
+  work.at.share = share_of({});
   return work;
 }
 

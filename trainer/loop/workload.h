@@ -4,19 +4,31 @@
 #include <optional>
 
 #include "trainer/checkpoint/manifest.h"
+#include "trainer/data/cursor.h"
 #include "trainer/data/shards.h"
 #include "trainer/spec/training_spec.h"
 
 namespace muster::loop {
 
-// Consecutive batches of an epoch that one member computes for one update; those beyond the epoch's
-// end are empty.
+// Those of a step's logical replicas that one reader of batches computes, one after the other:
+// `count` from `first` on, each `distance` after the one before.
+struct Turn {
+  int first = 0;
+  int count = 1;
+  int distance = 1;
+  int taken = 0;  // of count
+  int replica() const { return first + taken * distance; }
+};
+
+// Consecutive batches of an epoch that one replica computes for one update; those beyond the
+// epoch's end are empty.
 struct Work {
-  uint64_t epoch = 0;
-  uint64_t first_batch = 0;
-  int batches = 1;
-  uint64_t ticket = 0;     // of the training's work, in order; in step: of the step's first part
-  uint64_t following = 0;  // first batch of what its member probably gets next in the epoch
+  data::Cursor at;      // the first one; asynchronously, what it says of the next work is a guess
+  uint64_t ticket = 0;  // of the training's work, in order; in step: of the step's first part
+
+  uint64_t epoch() const { return at.epoch; }
+  uint64_t first_batch() const { return at.batch(); }
+  int batches() const { return static_cast<int>(at.share.batches); }
 };
 
 data::BatchRule batch_rule(const spec::TrainingSpec& spec);
@@ -50,7 +62,11 @@ class Workload {
   checkpoint::Position settled(checkpoint::Position position) const;
   // One committed step further. Precondition: sync.
   void advance(checkpoint::Position& position) const;
-  Work part_of(const checkpoint::Position& position, int rank) const;
+  // What the replica whose turn it is computes.
+  Work part_of(const checkpoint::Position& position, const Turn& turn) const;
+  Work part_of(const checkpoint::Position& position, int replica) const {
+    return part_of(position, Turn{replica});
+  }
 
   uint64_t tickets_per_epoch() const;
   uint64_t total_tickets() const;
@@ -58,6 +74,8 @@ class Workload {
   Work ticket(uint64_t number) const;
 
  private:
+  data::Share share_of(const Turn& turn) const;
+
   uint64_t samples_;
   uint64_t batches_per_epoch_;
   uint64_t members_;

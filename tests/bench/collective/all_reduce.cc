@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "common/cpu_budget.h"
+#include "common/doorbell.h"
 #include "tests/bench/collective/twins.h"
 #include "trainer/collective/shared_state.h"
 #include "trainer/collective/wire_group.h"
@@ -18,15 +18,14 @@ namespace {
 
 using collective::SharedState;
 
-constexpr double kBytes = 6e9;      // of all calls together
-constexpr uint32_t kSpins = 20000;  // as the trainer's
+constexpr double kBytes = 6e9;  // of all calls together
 constexpr auto kMost = std::chrono::seconds(10);
 
 std::unique_ptr<SharedState> make_state(size_t floats, uint64_t step) {
   SharedState::Shape shape;
   shape.members = shape.replicas = Meeting::kTwins;
   shape.floats = floats;
-  return SharedState::make(shape, step, cpu_budget() >= Meeting::kTwins ? kSpins : 0);
+  return SharedState::make(shape, step, worthwhile_spins(Meeting::kTwins));
 }
 
 float value_of(int twin, size_t i) {
@@ -37,7 +36,8 @@ void require(bool done) {
   if (!done) throw std::runtime_error("the other process is gone");
 }
 
-// One call on a state of two members that stands at `step`.
+// One call on a state of two members that stands at `step`: a step of the trainer's, log included,
+// with a copy in place of the optimizer.
 void reduce(const SharedState& state, compute::TreeSum& tree, std::span<const float* const> numbers,
             uint64_t step, int twin) {
   const SharedState::Shape& shape = state.shape();
@@ -45,6 +45,7 @@ void reduce(const SharedState& state, compute::TreeSum& tree, std::span<const fl
   require(state.wait([&] { return state.all_contributed(step); }, {}, kMost));
   for (size_t tile = shape.first_tile(twin); tile < shape.first_tile(twin + 1); ++tile) {
     const compute::Range range = shape.tile(tile);
+    require(state.begin_tile(step, twin, tile));
     std::memcpy(state.parameters().data() + range.begin,
                 tree.sum(numbers, range.begin, range.size()), range.size() * sizeof(float));
   }

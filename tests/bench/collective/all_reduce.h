@@ -8,7 +8,8 @@ namespace muster::bench {
 // Seconds until two processes of this machine both have the sum of the `floats` numbers that each
 // of them has just written: of each call the slower one's, the median of many.
 
-// In memory that both map, as collectives do on one host: each adds up one half.
+// In memory that both map, as collectives do on one host: each adds up one half, and logs what was
+// there, as they must.
 double shared_memory_seconds(size_t floats);
 // By TCP over loopback, as they do between hosts.
 double wire_seconds(size_t floats);

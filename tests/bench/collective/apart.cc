@@ -34,9 +34,11 @@ class Alone {
 
   void step() {
     compute::LossSums sums;
-    gradients_.compute({member_, member_ + 1},
-                       [&](int replica) { return assembly_.workload->part_of(position_, replica); },
-                       state_->parameters(), own(), {&sums, 1});
+    const loop::ReplicaGradients::Target target{{member_, member_ + 1}, own()};
+    gradients_.compute(
+        {&target, 1},
+        [&](const loop::Turn& turn) { return assembly_.workload->part_of(position_, turn); },
+        state_->parameters(), {&sums, 1});
     compute::UpdateArguments arguments;
     arguments.learning_rate = static_cast<float>(assembly_.spec().schedule.at(position_.step));
     arguments.t = position_.optimizer_t + 1;

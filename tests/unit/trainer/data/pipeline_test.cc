@@ -59,18 +59,45 @@ class Reader {
   BatchBuffer buffer_;
 };
 
-// Of the second of three members, two batches of each at a time.
-constexpr Cursor kSecond{.epoch = 0, .first = 2, .following = 8, .count = 2, .taken = 0};
+Cursor cursor_of(const Share& share, uint64_t epoch = 0, uint64_t step = 0) {
+  Cursor cursor;
+  cursor.epoch = epoch;
+  cursor.step = step;
+  cursor.share = share;
+  return cursor;
+}
 
-TEST(CursorTest, GoesFromPieceToPieceAndFromEpochToEpoch) {
+// Of the second of three members, two batches of each at a time.
+constexpr Share kSecond{.stride = 6, .first = 2, .batches = 2};
+// Of one that computes three of five replicas, the last of them.
+constexpr Share kThreeOfFive{.stride = 5, .first = 2, .pieces = 3};
+// Of the second of two devices of one that computes four of seven replicas, two batches of each.
+constexpr Share kDevice{.stride = 14, .first = 4, .batches = 2, .pieces = 2, .distance = 4};
+
+// Epoch and batch of so many from the beginning, of epochs of 17.
+std::vector<std::pair<uint64_t, uint64_t>> first_of(Cursor cursor, int count) {
   std::vector<std::pair<uint64_t, uint64_t>> seen;
-  Cursor cursor = kSecond;
-  for (int i = 0; i < 10; ++i, cursor = cursor.next(20)) {
+  for (int i = 0; i < count; ++i, cursor = cursor.next(17)) {
     seen.emplace_back(cursor.epoch, cursor.batch());
   }
+  return seen;
+}
+
+// In the epoch's last step some have nothing to read any more.
+TEST(CursorTest, GoesFromPieceToPieceFromStepToStepAndFromEpochToEpoch) {
   using Pair = std::pair<uint64_t, uint64_t>;
-  EXPECT_THAT(seen, ElementsAre(Pair(0, 2), Pair(0, 3), Pair(0, 8), Pair(0, 9), Pair(0, 14),
-                                Pair(0, 15), Pair(1, 2), Pair(1, 3), Pair(1, 8), Pair(1, 9)));
+  EXPECT_THAT(first_of(cursor_of({}, 0, 15), 4),
+              ElementsAre(Pair(0, 15), Pair(0, 16), Pair(1, 0), Pair(1, 1)));
+  EXPECT_THAT(first_of(cursor_of(kSecond), 8),
+              ElementsAre(Pair(0, 2), Pair(0, 3), Pair(0, 8), Pair(0, 9), Pair(0, 14), Pair(0, 15),
+                          Pair(1, 2), Pair(1, 3)));
+  EXPECT_THAT(first_of(cursor_of(kThreeOfFive), 13),
+              ElementsAre(Pair(0, 2), Pair(0, 3), Pair(0, 4), Pair(0, 7), Pair(0, 8), Pair(0, 9),
+                          Pair(0, 12), Pair(0, 13), Pair(0, 14), Pair(0, 17), Pair(0, 18),
+                          Pair(0, 19), Pair(1, 2)));
+  EXPECT_THAT(first_of(cursor_of(kDevice), 9),
+              ElementsAre(Pair(0, 4), Pair(0, 5), Pair(0, 8), Pair(0, 9), Pair(0, 18), Pair(0, 19),
+                          Pair(0, 22), Pair(0, 23), Pair(1, 4)));
 }
 
 TEST(PipelineTest, GivesWhatABatcherGivesWhateverItsTiming) {
@@ -79,12 +106,14 @@ TEST(PipelineTest, GivesWhatABatcherGivesWhateverItsTiming) {
   for (const Dataset* dataset :
        {static_cast<const Dataset*>(&slow), static_cast<const Dataset*>(&fast)}) {
     for (const size_t ahead : {1, 2, 7}) {
-      Pipeline pipeline(Batcher(*dataset, shards(), true, 3), ahead);
-      Reader reader(fast);
-      Cursor cursor = kSecond;
-      for (int i = 0; i < 40; ++i, cursor = cursor.next(26)) {
-        if (i % 9 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-        ASSERT_EQ(values(pipeline.take(cursor)), reader.at(cursor)) << i;
+      for (const Share& share : {kSecond, kThreeOfFive, kDevice}) {
+        Pipeline pipeline(Batcher(*dataset, shards(), true, 3), ahead);
+        Reader reader(fast);
+        Cursor cursor = cursor_of(share);
+        for (int i = 0; i < 40; ++i, cursor = cursor.next(26)) {
+          if (i % 9 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+          ASSERT_EQ(values(pipeline.take(cursor)), reader.at(cursor)) << i;
+        }
       }
     }
   }
@@ -94,9 +123,9 @@ TEST(PipelineTest, BeginsAnewAfterAJump) {
   const Slow slow;
   Pipeline pipeline(Batcher(slow, shards(), true, 3), 3);
   Reader reader(slow);
-  Cursor cursor = kSecond;
+  Cursor cursor = cursor_of(kSecond);
   for (int i = 0; i < 60; ++i) {
-    if (i % 7 == 3) cursor = {.epoch = uint64_t(i) % 4, .first = uint64_t(i) % 26, .following = 30};
+    if (i % 7 == 3) cursor = cursor_of({}, uint64_t(i) % 4, uint64_t(i) % 26);
     ASSERT_EQ(values(pipeline.take(cursor)), reader.at(cursor)) << i;
     if (i % 5 != 2) cursor = cursor.next(26);  // else the same once more
   }
@@ -105,7 +134,7 @@ TEST(PipelineTest, BeginsAnewAfterAJump) {
 TEST(PipelineTest, LeavesWhatWasTakenUntilTheNextCall) {
   const MemoryDataset dataset(numbered());
   Pipeline pipeline(Batcher(dataset, shards(), true, 3), 1);
-  Cursor cursor{.epoch = 0, .first = 0, .following = 1};
+  Cursor cursor;
   for (int i = 0; i < 20; ++i, cursor = cursor.next(26)) {
     const compute::Batch& batch = pipeline.take(cursor);
     const std::vector<float> before = values(batch);
@@ -118,7 +147,7 @@ TEST(PipelineTest, EndsWhileItFills) {
   const Slow slow;
   for (int i = 0; i < 20; ++i) {
     Pipeline pipeline(Batcher(slow, shards(), true, 3), 4);
-    if (i % 2 == 0) pipeline.take(kSecond);
+    if (i % 2 == 0) pipeline.take(cursor_of(kSecond));
   }
 }
 
@@ -126,10 +155,11 @@ TEST(PipelineTest, TellsWhatItsThreadThrewAndGoesOnElsewhere) {
   const MemoryDataset dataset(numbered());
   const Shards of_the_first = Shards::by_file({51, 50}, {0, 1, 2}, {.rows = 4});
   Pipeline pipeline(Batcher(dataset, of_the_first, true, 3), 2);
-  EXPECT_EQ(pipeline.take({.epoch = 0, .first = 4, .following = 6}).rows, 4);
-  EXPECT_THROW(pipeline.take({.epoch = 0, .first = 3, .following = 5}), Invalid);
-  EXPECT_THROW(pipeline.take({.epoch = 0, .first = 3, .following = 5}), Invalid);
-  EXPECT_EQ(pipeline.take({.epoch = 0, .first = 2, .following = 4}).rows, 4);
+  const auto every_other = [](uint64_t batch) { return cursor_of({.stride = 2}, 0, batch); };
+  EXPECT_EQ(pipeline.take(every_other(4)).rows, 4);
+  EXPECT_THROW(pipeline.take(every_other(3)), Invalid);
+  EXPECT_THROW(pipeline.take(every_other(3)), Invalid);
+  EXPECT_EQ(pipeline.take(every_other(2)).rows, 4);
 }
 
 }  // namespace

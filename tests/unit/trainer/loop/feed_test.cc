@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "tests/unit/trainer/compute/support.h"
+#include "tests/unit/trainer/loop/support.h"
 #include "trainer/data/memory_dataset.h"
 
 namespace muster::loop {
@@ -49,9 +50,7 @@ data::Shards in_twos() {
 // Of one of three members, each of which takes two batches of two samples at a time.
 Work second_member() {
   Work work;
-  work.first_batch = 2;
-  work.batches = 2;
-  work.following = 8;
+  work.at.share = {.stride = 6, .first = 2, .batches = 2};
   return work;
 }
 
@@ -82,9 +81,7 @@ TEST(FeedTest, AsksForNothingBeyondTheEpoch) {
 TEST(FeedTest, AsksForFourPiecesOfWorkWhereItMayChoose) {
   Fetched dataset;
   Feed feed(dataset, in_twos(), out_of_turn(0));
-  Work work;
-  work.following = 1;
-  EXPECT_THAT(values(feed.batch(work)), ElementsAre(0, 1));
+  EXPECT_THAT(values(feed.batch({})), ElementsAre(0, 1));
   EXPECT_THAT(dataset.fetched, ElementsAre(8, 9));
 }
 
@@ -106,7 +103,7 @@ TEST(FeedTest, GivesTheSameBatchesHoweverItReadsThem) {
     Feed ahead(in_a_file, in_twos(), {.prefetch = 5, .accumulation = 2});
     for (checkpoint::Position at; !workload.finished(at); workload.advance(at)) {
       const Work work = workload.part_of(at, rank);
-      for (int i = 0; i < work.batches; ++i) {
+      for (int i = 0; i < work.batches(); ++i) {
         const std::vector<float> expected = values(pointers.batch(work, i));
         EXPECT_EQ(values(on_demand.batch(work, i)), expected);
         EXPECT_EQ(values(ahead.batch(work, i)), expected);
@@ -116,12 +113,43 @@ TEST(FeedTest, GivesTheSameBatchesHoweverItReadsThem) {
   }
 }
 
+// Whichever replicas it computes, and to the end of epochs whose last step is not full.
+TEST(FeedTest, ReadsNothingThatIsNotAskedFor) {
+  spec::TrainingSpec spec;
+  spec.batch_size = 2;
+  spec.epochs = 6;
+  constexpr int kAhead = 6;  // samples
+  struct Case {
+    int replicas;
+    Turn turn;
+  };
+  for (const auto& [replicas, turn] :
+       {Case{1, {}}, Case{3, {.first = 1}}, Case{3, {.count = 3}},
+        Case{4, {.first = 1, .count = 3}}, Case{7, {.first = 3, .count = 2, .distance = 3}},
+        Case{7, {.first = 6}}})
+    for (const int accumulation : {1, 2, 3}) {
+      spec.gradient_accumulation = accumulation;
+      const Workload workload(spec, kSamples, replicas, true);
+      const CountedDataset dataset(numbered());
+      uint64_t rows = 0;
+      {
+        Feed feed(dataset, in_twos(), {.prefetch = kAhead});
+        for (checkpoint::Position at; !workload.finished(at); workload.advance(at)) {
+          Turn due = turn;
+          for (due.taken = 0; due.taken < due.count; ++due.taken)
+            for (int i = 0; i < accumulation; ++i)
+              rows += static_cast<uint64_t>(feed.batch(workload.part_of(at, due), i).rows);
+        }
+      }
+      EXPECT_LE(dataset.read(), rows + kAhead)
+          << turn.count << " of " << replicas << " replicas, accumulation " << accumulation;
+    }
+}
+
 TEST(FeedTest, CopiesAtMostSoMuchAheadAsIsSensible) {
   const data::MemoryDataset in_a_file(numbered());
   Feed feed(in_a_file, data::Shards::by_record(kSamples, {.rows = 1}), {.prefetch = 1'048'576});
-  Work work;
-  work.following = 1;
-  EXPECT_EQ(feed.batch(work).rows, 1);
+  EXPECT_EQ(feed.batch({}).rows, 1);
 }
 
 TEST(FeedTest, AllocatesNothingOnceItIsMade) {
@@ -133,11 +161,10 @@ TEST(FeedTest, AllocatesNothingOnceItIsMade) {
   Feed ahead(in_a_file, in_twos(), {});
   Work work;
   const auto read_epoch = [&] {
-    for (work.first_batch = 0; work.first_batch < 11; ++work.first_batch) {
-      work.following = work.first_batch + 1;
+    for (work.at.step = 0; work.at.step < 11; ++work.at.step) {
       for (Feed* feed : {&pointers, &on_demand, &ahead}) feed->batch(work);
     }
-    ++work.epoch;
+    ++work.at.epoch;
   };
   read_epoch();
   const int64_t before = compute::testing::allocations();

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <stdexcept>
+#include <thread>
 
 #include "tests/unit/trainer/loop/support.h"
 
@@ -30,8 +32,29 @@ class Devices {
 };
 
 struct Sum {
-  std::vector<uint32_t> bits;  // of the gradients
+  std::vector<uint32_t> bits;  // of the gradients, of one node after the other
   std::vector<compute::LossSums> sums;
+};
+
+// Where the sums under some nodes are to be.
+class Targets {
+ public:
+  Targets(const std::vector<compute::Subtree>& nodes, size_t floats)
+      : sums_(nodes.size(), compute::Floats(floats)) {
+    for (size_t i = 0; i < nodes.size(); ++i) all_.push_back({nodes[i], sums_[i]});
+  }
+  std::span<const ReplicaGradients::Target> all() const { return all_; }
+  int replicas() const { return all_.back().node.end - all_.front().node.begin; }
+  std::vector<uint32_t> bits() const {
+    std::vector<uint32_t> bits;
+    for (const compute::Floats& sum : sums_)
+      for (const float value : sum) bits.push_back(std::bit_cast<uint32_t>(value));
+    return bits;
+  }
+
+ private:
+  std::vector<compute::Floats> sums_;
+  std::vector<ReplicaGradients::Target> all_;
 };
 
 class ReplicaGradientsTest : public ::testing::Test {
@@ -48,40 +71,42 @@ class ReplicaGradientsTest : public ::testing::Test {
     return parameters;
   }
   // Of the first step, by so many devices.
-  Sum compute(int devices, int replicas, compute::Subtree node, int accumulation,
-              bool rounded = false) const {
+  Sum compute(int devices, int replicas, const std::vector<compute::Subtree>& nodes,
+              int accumulation, bool rounded = false) const {
     Devices own(training(accumulation), devices, replicas);
     ReplicaGradients gradients(own.all(), false, rounded);
     EXPECT_EQ(gradients.devices(), devices);
     compute::Floats weights = parameters(own.floats());
-    compute::Floats target(own.floats());
+    Targets targets(nodes, own.floats());
     Sum sum;
-    sum.sums.resize(static_cast<size_t>(node.size()));
+    sum.sums.resize(static_cast<size_t>(targets.replicas()));
     // Twice: nothing is left of what was there.
     for (int time = 0; time < 2; ++time)
       gradients.compute(
-          node, [&](int replica) { return own.workload().part_of({}, replica); }, weights, target,
-          sum.sums);
-    for (const float value : target) sum.bits.push_back(std::bit_cast<uint32_t>(value));
+          targets.all(), [&](const Turn& turn) { return own.workload().part_of({}, turn); },
+          weights, sum.sums);
+    sum.bits = targets.bits();
     return sum;
   }
 
   const std::filesystem::path folder_;
 };
 
-// Also what lies under one node of several, and batches beyond the epoch's last.
+// Also what lies under some nodes of several, and batches beyond the epoch's last.
 TEST_F(ReplicaGradientsTest, HaveTheSameBitsWhicheverDeviceComputesWhat) {
   struct Case {
     int replicas;
-    compute::Subtree node;
+    std::vector<compute::Subtree> nodes;
   };
   for (const auto& [accumulation, rounded] :
        {std::pair(1, false), std::pair(2, false), std::pair(1, true), std::pair(2, true)})
-    for (const auto& [replicas, node] : {Case{1, {0, 1}}, Case{2, {0, 2}}, Case{5, {0, 5}},
-                                         Case{7, {4, 7}}, Case{8, {0, 8}}, Case{13, {0, 13}}}) {
-      const Sum one = compute(1, replicas, node, accumulation, rounded);
+    for (const auto& [replicas, nodes] :
+         {Case{1, {{0, 1}}}, Case{2, {{0, 2}}}, Case{5, {{0, 5}}}, Case{7, {{4, 7}}},
+          Case{8, {{0, 8}}}, Case{13, {{0, 13}}}, Case{6, {{0, 2}, {2, 3}}},
+          Case{6, {{3, 4}, {4, 6}}}, Case{13, {{3, 4}, {4, 8}, {8, 10}}}}) {
+      const Sum one = compute(1, replicas, nodes, accumulation, rounded);
       for (const int devices : {2, 3}) {
-        const Sum several = compute(devices, replicas, node, accumulation, rounded);
+        const Sum several = compute(devices, replicas, nodes, accumulation, rounded);
         EXPECT_EQ(several.bits, one.bits)
             << devices << " devices, " << replicas << " replicas, accumulation " << accumulation
             << ", rounded " << rounded;
@@ -97,8 +122,8 @@ TEST_F(ReplicaGradientsTest, HaveTheSameBitsWhicheverDeviceComputesWhat) {
 // A leaf is what all of a replica's batches come to: rounded when it is read, not before.
 TEST_F(ReplicaGradientsTest, OfOneReplicaAreNotRoundedYet) {
   for (const int accumulation : {1, 3})
-    EXPECT_EQ(compute(1, 1, {0, 1}, accumulation, true).bits,
-              compute(1, 1, {0, 1}, accumulation).bits);
+    EXPECT_EQ(compute(1, 1, {{0, 1}}, accumulation, true).bits,
+              compute(1, 1, {{0, 1}}, accumulation).bits);
 }
 
 // As whoever else holds some of the leaves adds them up.
@@ -111,8 +136,8 @@ TEST_P(ReplicaTreeTest, AddUpInTheReplicasTree) {
   constexpr int kReplicas = 7;
   std::vector<Sum> leaves;
   for (int replica = 0; replica < kReplicas; ++replica)
-    leaves.push_back(compute(1, kReplicas, {replica, replica + 1}, 1, GetParam()));
-  const Sum all = compute(3, kReplicas, {0, kReplicas}, 1, GetParam());
+    leaves.push_back(compute(1, kReplicas, {{replica, replica + 1}}, 1, GetParam()));
+  const Sum all = compute(3, kReplicas, {{0, kReplicas}}, 1, GetParam());
   std::vector<std::vector<float>> buffers;
   std::vector<const float*> pointers;
   std::vector<compute::Subtree> pieces;
@@ -136,6 +161,124 @@ TEST_P(ReplicaTreeTest, AddUpInTheReplicasTree) {
   EXPECT_EQ(rows, 32 * kReplicas);
 }
 
+// No device computes two replicas where another one has none, wherever a node ends.
+TEST_F(ReplicaGradientsTest, NoDeviceWaitsForANodeToEnd) {
+  for (const int devices : {1, 2, 3})
+    for (const auto& nodes : std::vector<std::vector<compute::Subtree>>{
+             {{0, 2}, {2, 3}}, {{3, 4}, {4, 6}}, {{1, 2}, {2, 4}, {4, 5}}}) {
+      Devices own(training(1), devices, 6);
+      ReplicaGradients gradients(own.all(), false);
+      compute::Floats weights = parameters(own.floats());
+      const Targets targets(nodes, own.floats());
+      const auto replicas = static_cast<size_t>(targets.replicas());
+      std::vector<compute::LossSums> sums(replicas);
+      std::vector<std::thread::id> threads(replicas);
+      gradients.compute(
+          targets.all(),
+          [&](const Turn& turn) {
+            threads[static_cast<size_t>(turn.replica() - nodes.front().begin)] =
+                std::this_thread::get_id();
+            return own.workload().part_of({}, turn);
+          },
+          weights, sums);
+      const int most = data::quotient_up(targets.replicas(), devices);
+      for (const std::thread::id thread : threads)
+        EXPECT_LE(std::ranges::count(threads, thread), most)
+            << devices << " devices, nodes from " << nodes.front().begin << " on";
+    }
+}
+
+data::Samples blobs_in_a_file(uint64_t count) {
+  data::Samples samples;
+  samples.origins = {{0, "blobs", 0}};
+  samples.count = count;
+  samples.shape = {8};
+  samples.features = data::Storage(count * 8 * sizeof(float), data::StorageKind::temporary_file);
+  samples.labels.resize(count);
+  for (uint64_t i = 0; i < count; ++i) samples.labels[i] = static_cast<int32_t>(i % 4);
+  std::ranges::fill(samples.features.floats(), 0.5f);
+  samples.label_count = 4;
+  return samples;
+}
+
+// Whatever a member's nodes and devices are, what each of them copies ahead is what it asks for
+// next: within a step, from step to step and beyond an epoch's end.
+TEST_F(ReplicaGradientsTest, DevicesReadNothingTwice) {
+  constexpr int kReplicas = 6;
+  constexpr int64_t kAhead = 64;  // samples
+  for (const int devices : {1, 2, 3})
+    for (const auto& nodes :
+         std::vector<std::vector<compute::Subtree>>{{{0, 4}, {4, 6}}, {{3, 4}, {4, 6}}, {{5, 6}}})
+      for (const int accumulation : {1, 3}) {
+        Devices own(training(accumulation), devices, kReplicas);
+        const data::BatchRule rule{.rows = 32, .accumulation = accumulation};
+        const CountedDataset dataset(blobs_in_a_file(32 * 40));
+        const auto shards = data::Shards::by_record(dataset.size(), rule);
+        spec::TrainingSpec spec;
+        spec.batch_size = rule.rows;
+        spec.gradient_accumulation = accumulation;
+        spec.epochs = 3;
+        const Workload workload(spec, shards, kReplicas, true);
+        const Targets targets(nodes, own.floats());
+        std::vector<compute::LossSums> sums(static_cast<size_t>(targets.replicas()));
+        compute::Floats weights = parameters(own.floats());
+        int64_t rows = 0;
+        {
+          std::vector<std::unique_ptr<Feed>> feeds;
+          std::vector<Device> fed;
+          for (const Device& device : own.all()) {
+            feeds.push_back(std::make_unique<Feed>(
+                dataset, shards, Feed::Options{.prefetch = kAhead, .accumulation = accumulation}));
+            fed.push_back({device.engine, *feeds.back()});
+          }
+          ReplicaGradients gradients(fed, false);
+          for (checkpoint::Position at; !workload.finished(at); workload.advance(at)) {
+            gradients.compute(
+                targets.all(), [&](const Turn& turn) { return workload.part_of(at, turn); },
+                weights, sums);
+            for (const compute::LossSums& one : sums) rows += one.rows;
+          }
+        }
+        EXPECT_LE(static_cast<int64_t>(dataset.read()), rows + devices * kAhead)
+            << devices << " devices, replicas from " << nodes.front().begin << " on, accumulation "
+            << accumulation;
+      }
+}
+
+// All that a member brings is there when it is told that some of it is complete.
+TEST_F(ReplicaGradientsTest, ASumIsCompleteOnlyOnceAllOthersAreThere) {
+  struct Case {
+    int devices;
+    std::vector<compute::Subtree> nodes;
+    bool told;
+  };
+  for (const auto& [devices, nodes, told] :
+       {Case{1, {{0, 1}}, true}, Case{1, {{0, 2}, {2, 3}}, true}, Case{1, {{3, 4}, {4, 6}}, false},
+        Case{2, {{0, 1}}, true}, Case{2, {{0, 2}, {2, 3}}, true}, Case{2, {{1, 2}, {2, 3}}, false},
+        Case{3, {{0, 2}, {2, 3}}, false}, Case{3, {{1, 2}, {2, 4}, {4, 5}}, true}}) {
+    const Sum expected = compute(devices, 6, nodes, 1);
+    Devices own(training(1), devices, 6);
+    ReplicaGradients gradients(own.all(), false);
+    compute::Floats weights = parameters(own.floats());
+    const Targets targets(nodes, own.floats());
+    std::vector<compute::LossSums> sums(static_cast<size_t>(targets.replicas()));
+    const size_t others = (nodes.size() - 1) * own.floats();
+    std::vector<size_t> ends;
+    gradients.compute(
+        targets.all(), [&](const Turn& turn) { return own.workload().part_of({}, turn); }, weights,
+        sums,
+        [&](size_t end) {
+          ends.push_back(end);
+          const std::vector<uint32_t> bits = targets.bits();
+          EXPECT_TRUE(std::equal(bits.begin(), bits.begin() + static_cast<std::ptrdiff_t>(others),
+                                 expected.bits.begin()))
+              << devices << " devices, " << nodes.size() << " nodes";
+        });
+    EXPECT_EQ(!ends.empty(), told) << devices << " devices, " << nodes.size() << " nodes";
+    EXPECT_EQ(targets.bits(), expected.bits);
+  }
+}
+
 TEST_F(ReplicaGradientsTest, WhatADevicesThreadThrowsReachesTheCaller) {
   for (const int devices : {1, 2, 3}) {
     Devices own(training(1), devices, 3);
@@ -146,23 +289,21 @@ TEST_F(ReplicaGradientsTest, WhatADevicesThreadThrowsReachesTheCaller) {
       }),
                    std::out_of_range);
     compute::Floats weights = parameters(own.floats());
-    compute::Floats target(own.floats());
+    const Targets targets({{0, 3}}, own.floats());
     std::vector<compute::LossSums> sums(3);
-    const auto work_of = [&](int replica) { return own.workload().part_of({}, replica); };
+    const auto work_of = [&](const Turn& turn) { return own.workload().part_of({}, turn); };
     for (int thrower = 0; thrower < 3; ++thrower)
       EXPECT_THROW(gradients.compute(
-                       {0, 3},
-                       [&](int replica) {
-                         if (replica == thrower) throw std::out_of_range("of a replica");
-                         return work_of(replica);
+                       targets.all(),
+                       [&](const Turn& turn) {
+                         if (turn.replica() == thrower) throw std::out_of_range("of a replica");
+                         return work_of(turn);
                        },
-                       weights, target, sums),
+                       weights, sums),
                    std::out_of_range);
     // And it is as good as before.
-    gradients.compute({0, 3}, work_of, weights, target, sums);
-    const Sum expected = compute(1, 3, {0, 3}, 1);
-    for (size_t i = 0; i < target.size(); ++i)
-      ASSERT_EQ(std::bit_cast<uint32_t>(target[i]), expected.bits[i]);
+    gradients.compute(targets.all(), work_of, weights, sums);
+    EXPECT_EQ(targets.bits(), compute(1, 3, {{0, 3}}, 1).bits);
   }
 }
 

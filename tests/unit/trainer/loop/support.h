@@ -1,8 +1,10 @@
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <string>
 
+#include "trainer/data/memory_dataset.h"
 #include "trainer/group/membership.h"
 #include "trainer/loop/training.h"
 
@@ -16,5 +18,19 @@ std::filesystem::path write_training(const std::filesystem::path& folder, const 
 
 // A process by itself on that training, storing below `folder`/job.
 group::Membership alone(const std::filesystem::path& folder, const std::filesystem::path& training);
+
+// Samples that say how many were read so far.
+class CountedDataset : public data::MemoryDataset {
+ public:
+  using MemoryDataset::MemoryDataset;
+  const void* features(uint64_t index) const override {
+    ++read_;
+    return MemoryDataset::features(index);
+  }
+  uint64_t read() const { return read_; }
+
+ private:
+  mutable std::atomic<uint64_t> read_ = 0;
+};
 
 }  // namespace muster::loop

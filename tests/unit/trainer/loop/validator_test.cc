@@ -78,8 +78,8 @@ void train_a_while(const fs::path& folder, const fs::path& training, uint64_t st
   Leader leader(membership, assembly, reporter, std::move(store), {}, {});
   LocalSynchronizer inner(assembly, from ? &*from : nullptr, generation);
   Interrupted synchronizer(inner, steps);
-  EXPECT_EQ(train(synchronizer, *assembly.workload, *assembly.feed, leader.recorder(),
-                  leader.checkpointer(), leader.validator(), synchronizer.token()),
+  EXPECT_EQ(train(synchronizer, assembly, leader.recorder(), leader.checkpointer(),
+                  leader.validator(), synchronizer.token()),
             Ending::interrupted);
   if (leaving == Leaving::saves) leader.save(synchronizer);
   leader.checkpointer()->newest();  // what is being written is a copy in `inner`
@@ -293,8 +293,7 @@ TEST(EvaluationInTheLoopTest, IsShownInProgress) {
   metrics::Reporter reporter("", "chief", 0);
   Leader leader(membership, assembly, reporter, open_store(membership, assembly), {}, {});
   LocalSynchronizer synchronizer(assembly, nullptr, 1);
-  train(synchronizer, *assembly.workload, *assembly.feed, leader.recorder(), nullptr,
-        leader.validator(), {});
+  train(synchronizer, assembly, leader.recorder(), nullptr, leader.validator(), {});
   const Json last = evaluation_at(folder, 22)["validation"];
   const auto metrics = reporter.snapshot().metrics;
   EXPECT_EQ(metrics.at("validationLoss"), last["loss"]);

@@ -39,9 +39,9 @@ TEST(WorkloadTest, EveryBatchOfAnEpochIsComputedOnceByTheGroup) {
       EXPECT_EQ(workload.total_steps(position), total);
       for (int rank = 0; rank < c.members; ++rank) {
         const Work work = workload.part_of(position, rank);
-        for (int i = 0; i < work.batches; ++i)
-          if (work.first_batch + i < workload.batches_per_epoch())
-            ++seen[{work.epoch, work.first_batch + i}];
+        for (int i = 0; i < work.batches(); ++i)
+          if (work.first_batch() + i < workload.batches_per_epoch())
+            ++seen[{work.epoch(), work.first_batch() + i}];
       }
       workload.advance(position);
       ++steps;
@@ -71,8 +71,8 @@ TEST(WorkloadTest, TicketsCoverTheEpochs) {
   EXPECT_EQ(workload.tickets_per_epoch(), 3u);
   EXPECT_EQ(workload.total_tickets(), 6u);
   const Work work = workload.ticket(4);
-  EXPECT_EQ(work.epoch, 1u);
-  EXPECT_EQ(work.first_batch, 2u);
+  EXPECT_EQ(work.epoch(), 1u);
+  EXPECT_EQ(work.first_batch(), 2u);
   checkpoint::Position position;
   position.epoch = 2;
   EXPECT_TRUE(workload.finished(position));

@@ -100,9 +100,9 @@ compute::LossSums Books::sums(const checkpoint::Position& position, int replicas
                               int replica) const {
   const loop::Work work = workload(replicas).part_of(position, replica);
   compute::LossSums sums;
-  if (work.first_batch >= static_cast<uint64_t>(setting_.batches)) return sums;
+  if (work.first_batch() >= static_cast<uint64_t>(setting_.batches)) return sums;
   sums.rows = 1;
-  sums.loss = 1.0 / static_cast<double>(3 + work.epoch * 100 + work.first_batch);
+  sums.loss = 1.0 / static_cast<double>(3 + work.epoch() * 100 + work.first_batch());
   return sums;
 }
 
@@ -117,9 +117,9 @@ compute::Floats Books::gradient(const checkpoint::Position& position, int replic
     return sum;
   }
   const loop::Work work = workload(replicas).part_of(position, node.begin);
-  if (work.first_batch >= static_cast<uint64_t>(setting_.batches)) return sum;
-  const uint64_t seed = mix(mix(5, work.epoch), work.first_batch);
-  for (size_t i = work.first_batch % 3; i < sum.size(); i += 61) {
+  if (work.first_batch() >= static_cast<uint64_t>(setting_.batches)) return sum;
+  const uint64_t seed = mix(mix(5, work.epoch()), work.first_batch());
+  for (size_t i = work.first_batch() % 3; i < sum.size(); i += 61) {
     const uint64_t hash = mix(seed + i, std::bit_cast<uint32_t>(parameters[i]));
     sum[i] = static_cast<float>(static_cast<int32_t>(hash >> 32)) * 0x1p-31f *
              static_cast<float>(1 + (hash & 255));

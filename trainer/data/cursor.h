@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+
+namespace muster::data {
+
+// What one of several readers takes of each step of an epoch's batches: `pieces` times `batches`
+// consecutive ones.
+struct Share {
+  uint64_t stride = 1;    // batches of a step, of all readers together
+  uint64_t first = 0;     // of ours, counted from the step's first
+  uint64_t batches = 1;   // of a piece
+  uint64_t pieces = 1;    // at least 1
+  uint64_t distance = 1;  // from a piece's first batch to the next piece's
+  bool operator==(const Share&) const = default;
+};
+
+// Where a reader of batches stands. After its share of a step comes that of the next one, and so on
+// to the epoch's end, which an epoch's last step may go beyond.
+struct Cursor {
+  uint64_t epoch = 0;
+  uint64_t step = 0;  // its first batch, anybody's
+  Share share;
+  uint64_t taken = 0;  // batches of the share, of this step
+
+  uint64_t batch() const {
+    return step + share.first + taken / share.batches * share.distance + taken % share.batches;
+  }
+  Cursor next(uint64_t batches_per_epoch) const;
+  bool operator==(const Cursor&) const = default;
+};
+
+}  // namespace muster::data
