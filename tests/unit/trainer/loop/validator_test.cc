@@ -209,8 +209,8 @@ TEST(EarlyStoppingTest, RestoreBestLeavesAloneWhatTheGroupTrains) {
   metrics::Reporter reporter("", "chief", 0);
   Leader leader(membership, assembly, reporter, open_store(membership, assembly), {}, {});
   LocalSynchronizer synchronizer(assembly, nullptr, 1);
-  ASSERT_EQ(train(synchronizer, *assembly.workload, *assembly.feed, leader.recorder(),
-                  leader.checkpointer(), leader.validator(), {}),
+  ASSERT_EQ(train(synchronizer, assembly, leader.recorder(), leader.checkpointer(),
+                  leader.validator(), {}),
             Ending::finished);
   const auto final = leader.save_final(synchronizer);
   const compute::Floats before = shared;
