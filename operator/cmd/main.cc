@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <limits>
 #include <sstream>
 
 #include "common/error.h"
@@ -321,7 +322,8 @@ class Program {
             "  muster scale mnist-multiworker -n lab --replicas 3");
     add_job(command);
     command->add_option("--replicas", replicas_, "Workers, within spec.elastic's limits")
-        ->required();
+        ->required()
+        ->check(CLI::Range(0, std::numeric_limits<int>::max()));
     on(command, [this] {
       if (is_local()) return scale_local_job(job_, replicas_);
       return with_named([this](const ClusterAccess& cluster) {
