@@ -47,7 +47,7 @@ void Departure::run(const std::stop_token& stop, uint64_t incarnation) {
     asked.wait(lock, ended_.get_token(), [&] { return stop.stop_requested(); });
   }
   if (ended_.stop_requested()) return;
-  log::info("asked to stop: as soon as the group can go on without us");
+  log::info("we leave as soon as the group can go on without us");
   report_.leave();
   attendance_.report_now();
   const auto until = std::chrono::steady_clock::now() + kPatience;
