@@ -67,11 +67,14 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
     if (!ok) return leave();
     const auto now = Clock::now();
     if (!admitted_) {
-      const std::string objection = impl_.roster.admit(id_, incoming_.hello(), now);
+      const Hello& hello = incoming_.hello();
+      const std::string objection = impl_.roster.admit(id_, hello, now);
       if (!objection.empty()) return reject(objection);
       admitted_ = true;
-      log::info(incoming_.hello().role() + " " + std::to_string(incoming_.hello().index()) +
-                " joined");
+      const std::string name = hello.role() + " " + std::to_string(hello.index());
+      log::info(name + " joined");
+      if (const std::string text = impl_.roster.other_bits(hello); !text.empty())
+        log::warning(name + ": " + text + ": results will not be the same to the bit");
       impl_.close_replaced();
     }
     if (!impl_.roster.heard(id_, incoming_, now)) return leave();

@@ -62,11 +62,19 @@ std::string Roster::objection(const Hello& hello) const {
   if (static_cast<int64_t>(hello.index()) >= places)
     return "expected one of " + std::to_string(places) + " replicas of role \"" + hello.role() +
            "\", found index " + std::to_string(hello.index());
-  if (hello.role() == "ps")
-    return is_address(hello.address())
-               ? ""
-               : "expected host:port as the address of a ps, found \"" + hello.address() + "\"";
-  return differs("layout fingerprint", expected_.layout_fingerprint, hello.layout_fingerprint());
+  if (hello.role() == "ps" && !is_address(hello.address()))
+    return "expected host:port as the address of a ps, found \"" + hello.address() + "\"";
+  if (hello.role() != "ps" && hello.layout_fingerprint() != expected_.layout_fingerprint)
+    return differs("layout fingerprint", expected_.layout_fingerprint, hello.layout_fingerprint());
+  const std::string text = expected_.strict_determinism ? other_bits(hello) : "";
+  return text.empty() ? "" : "determinism: strict: " + text;
+}
+
+std::string Roster::other_bits(const Hello& hello) const {
+  const bool is_ps = hello.role() == "ps";
+  const std::string& expected = is_ps ? expected_.determinism_of_ps : expected_.determinism;
+  if (expected.empty()) return "";
+  return differs("what decides its results' bits to be", expected, hello.determinism());
 }
 
 std::string Roster::admit(uint64_t connection, const Hello& hello, Time now) {

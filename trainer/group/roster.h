@@ -27,6 +27,10 @@ class Roster {
     std::string training_fingerprint;
     std::string training;  // the block as JSON; "": then only that something differs can be said
     std::string layout_fingerprint;
+    // What decides the bits that a member computes, and a ps; "": no two have to compute the same.
+    std::string determinism;
+    std::string determinism_of_ps;
+    bool strict_determinism = false;  // whoever differs may not join
     int chiefs = 1;
     int workers = 0;
     int most_workers = 0;  // of an elastic group; else `workers`
@@ -44,6 +48,8 @@ class Roster {
 
   // Why the peer may not join (naming what was expected and found), or empty: it has joined.
   std::string admit(uint64_t connection, const Hello& hello, Time now);
+  // Why the peer's part would have other bits if it were computed by rank 0's like, or empty.
+  std::string other_bits(const Hello& hello) const;
   // False if the connection attends no more: its place was taken; or must not: it says what cannot
   // be.
   bool heard(uint64_t connection, const PeerMessage& message, Time now);

@@ -286,6 +286,44 @@ TEST(CollectiveTest, ABatchPerReplicaFollowsTheGroup) {
   EXPECT_EQ(three["step"], 834);
 }
 
+// Wide enough for a second thread to make a difference.
+std::string wide_training(const std::string& more = "") {
+  std::string text = small_training(more);
+  text.replace(text.find("units: 64"), 9, "units: 512");
+  text.replace(text.find("samples: 20000"), 14, "samples: 3200");
+  return text;
+}
+
+class OtherBitsTest : public testing::TestWithParam<int> {};
+
+TEST_P(OtherBitsTest, WhoComputesThemIsNamed) {
+  Job job("other-bits-" + std::to_string(GetParam()), wide_training(), GetParam(), 1);
+  for (int ps = 0; ps < GetParam(); ++ps) job.start("ps", ps);
+  job.start("chief", 0);
+  job.start("worker", 0, {{"MUSTER_THREADS", "2"}});
+  job.expect_success();
+  EXPECT_THAT(job.log("chief", 0),
+              testing::ContainsRegex("worker 0: expected what decides its results' bits to be "
+                                     ".* 1 threads.*, found .* 2 threads.*: results will not be"));
+}
+
+TEST_P(OtherBitsTest, WhoWouldComputeThemIsRejectedWhereTheyMustBeTheSame) {
+  Job job("other-bits-strict-" + std::to_string(GetParam()), wide_training("determinism: strict\n"),
+          GetParam(), 1);
+  for (int ps = 0; ps < GetParam(); ++ps) job.start("ps", ps);
+  job.start("chief", 0);
+  job.start("worker", 0, {{"MUSTER_THREADS", "2"}});
+  EXPECT_EQ(job.at("worker", 0).wait(), 76);
+  EXPECT_THAT(job.log("worker", 0),
+              testing::ContainsRegex("determinism: strict: expected what decides its results' bits "
+                                     "to be .* 1 threads.*, found .* 2 threads"));
+  job.start("worker", 0);
+  job.expect_success();
+  EXPECT_THAT(job.log("chief", 0), testing::Not(HasSubstr("results will not be the same")));
+}
+
+INSTANTIATE_TEST_SUITE_P(ParameterServers, OtherBitsTest, testing::Values(0, 1));
+
 TEST(CollectiveTest, WhoDoesNotBelongIsRejectedByName) {
   Job job("collective-strangers", long_training(), 0, 1);
   job.start("chief", 0);

@@ -91,6 +91,29 @@ TEST(RosterTest, NamesWhyAPeerMayNotJoin) {
   }
 }
 
+// Of what decides the bits: a warning's text, or (determinism: strict) a reason to stay away.
+TEST(RosterTest, WhoWouldComputeOtherBitsIsNamed) {
+  Roster::Expected alike = expected();
+  alike.determinism = "avx512; 1 threads";
+  alike.determinism_of_ps = "avx512";
+  Roster::Expected strict = alike;
+  strict.strict_determinism = true;
+  for (const std::string role : {"worker", "ps"}) {
+    Hello same = hello(role, 0);
+    same.set_determinism(role == "ps" ? "avx512" : "avx512; 1 threads");
+    Hello other = same;
+    other.set_determinism("avx512; 2 threads");
+    EXPECT_EQ(Roster(strict).admit(1, same, kStart), "");
+    EXPECT_EQ(Roster(alike).other_bits(same), "");
+    const std::string text = "expected what decides its results' bits to be \"" +
+                             same.determinism() + "\", found \"avx512; 2 threads\"";
+    EXPECT_EQ(Roster(strict).admit(1, other, kStart), "determinism: strict: " + text);
+    EXPECT_EQ(Roster(alike).admit(1, other, kStart), "");
+    EXPECT_EQ(Roster(alike).other_bits(other), text);
+    EXPECT_EQ(Roster(expected()).other_bits(other), "");
+  }
+}
+
 TEST(RosterTest, ASuccessorTakesThePlaceAndALatecomerDoesNot) {
   Roster roster(expected());
   roster.admit(1, hello("worker", 0, 0), kStart);
