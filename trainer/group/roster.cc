@@ -47,6 +47,17 @@ bool same_place(const Hello& hello, const std::string& role, int index) {
   return same_role && static_cast<int>(hello.index()) == index;
 }
 
+// There must be another generation after it.
+bool is_possible(const ShardState& state) {
+  return state.generation() < kLastGeneration && state.ByteSizeLong() <= Roster::kMostState;
+}
+
+bool is_possible(const MemberState& state) {
+  return std::max(state.generation(), state.prepared()) < kLastGeneration &&
+         state.endpoint().size() <= Roster::kMostEndpoint &&
+         state.ByteSizeLong() <= Roster::kMostState;
+}
+
 }  // namespace
 
 std::string Roster::objection(const Hello& hello) const {
@@ -97,12 +108,8 @@ std::string Roster::admit(uint64_t connection, const Hello& hello, Time now) {
 
 bool Roster::heard(uint64_t connection, const PeerMessage& message, Time now) {
   const auto found = peers_.find(connection);
-  if (found == peers_.end()) return false;
-  if (std::ranges::any_of(message.shards(), [](const ShardState& state) {
-        return state.generation() > kLastGeneration;
-      }))
-    return false;
-  if (std::max(message.member().generation(), message.member().prepared()) > kLastGeneration)
+  if (found == peers_.end() || !is_possible(message.member()) ||
+      !std::ranges::all_of(message.shards(), [](const ShardState& s) { return is_possible(s); }))
     return false;
   found->second.heard = now;
   if (message.shards_size() > 0)

@@ -18,8 +18,13 @@ class Roster {
   using Time = std::chrono::steady_clock::time_point;
   static constexpr std::chrono::milliseconds kHeartbeat{1000};
   static constexpr std::chrono::milliseconds kSilence = 3 * kHeartbeat;  // then a peer is lost
-  // For a connection to say that it is one, and for a stream to say who it is from: else it ends.
+  // For a connection to say that it is one, and for a stream to say who it is from; for whoever may
+  // not attend, or no more, to read why: else it ends.
   static constexpr std::chrono::milliseconds kGreeting{20000};
+  // Bytes that a peer may say of its state. The group's view has an endpoint of each member: those
+  // of as many as there may be stay below the limit of a message.
+  static constexpr size_t kMostState = 64 << 10;
+  static constexpr size_t kMostEndpoint = 512;
 
   struct Expected {
     std::string job_uid;
