@@ -144,8 +144,9 @@ void drive_host(Script script, uint8_t kind) {
 
 // Rank 0's list of its group, and peers that say whatever the script says.
 void drive_roster(Script script) {
-  group::Roster::Expected expected{"uid",    "1", "training", R"({"batchSize": 32})",
-                                   "layout", 1,   2,          2};
+  group::Roster::Expected expected{"uid",    "1",         "training", R"({"batchSize": 32})",
+                                   "layout", "2 threads", "avx512",   false,
+                                   1,        2,           2};
   group::Roster roster(expected);
   group::Roster::Time now{};
   while (script.next()) {
@@ -159,7 +160,9 @@ void drive_roster(Script script) {
         hello.set_training_fingerprint("training");
         hello.set_layout_fingerprint("layout");
         hello.set_role("worker");
-        if (script.merge_into(hello)) roster.admit(connection, hello, now);
+        if (!script.merge_into(hello)) break;
+        roster.admit(connection, hello, now);
+        roster.other_bits(hello);
         break;
       }
       case 1: {

@@ -11,6 +11,7 @@ namespace muster::collective {
 // sums under as few nodes of the replicas' tree as its run allows, rounded or not (tree_sum.h).
 struct GroupShape {
   static constexpr int kMostMembers = 4095;
+  static constexpr int kMostReplicas = 1 << 20;
 
   int members = 1;
   int replicas = 1;  // at least 1

@@ -7,8 +7,7 @@ namespace muster::collective {
 
 namespace {
 
-constexpr size_t kBucket = 1 << 18;  // floats, at most: 1 MiB
-constexpr size_t kBlock = 8192;      // that is added up at once
+constexpr size_t kBlock = 8192;  // floats that are added up at once
 // Shorter by far than what breaks a connection whose other side does not read.
 constexpr std::chrono::milliseconds kAway{300};
 
@@ -37,7 +36,8 @@ iovec bytes_of(std::span<float> floats) {
 
 }  // namespace
 
-WireGroup::WireGroup(const GroupShape& shape, int member, size_t floats, const std::string& host)
+WireGroup::WireGroup(const GroupShape& shape, int member, size_t floats, const std::string& host,
+                     size_t bucket)
     : shape_(shape),
       member_(member),
       sum_(floats, shape.rounded),
@@ -45,7 +45,7 @@ WireGroup::WireGroup(const GroupShape& shape, int member, size_t floats, const s
       peers_(static_cast<size_t>(shape.members)),
       headers_(peers_.size()),
       connections_(member, shape.members, host) {
-  plan_buckets(floats);
+  plan_buckets(floats, bucket);
   own_.assign(shape.nodes_of(member).size(), WireFloats(floats, shape.rounded));
   nodes_.resize(shape.nodes().size());
   for (int other = 0; other < shape.members; ++other) {
@@ -61,8 +61,8 @@ WireGroup::WireGroup(const GroupShape& shape, int member, size_t floats, const s
   ahead_ = std::jthread([this](const std::stop_token& stop) { run_ahead(stop); });
 }
 
-void WireGroup::plan_buckets(size_t floats) {
-  const size_t count = (floats + kBucket - 1) / kBucket;
+void WireGroup::plan_buckets(size_t floats, size_t most) {
+  const size_t count = (floats + most - 1) / most;
   constexpr size_t kGrain = compute::ParameterLayout::kAlignment;
   const size_t grains = (floats + kGrain - 1) / kGrain;
   for (size_t bucket = 0; bucket < count; ++bucket)

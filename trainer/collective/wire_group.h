@@ -33,9 +33,13 @@ class WireGroup {
  public:
   using Broken = Connections::Broken;
 
+  static constexpr size_t kBucket = 1 << 18;  // floats: 1 MiB
+
   // We are `member` of the shape's; `host`, an address or a name, is where we listen. `floats`: of
-  // the buffer. Throws Unavailable where nothing can be listened at.
-  WireGroup(const GroupShape& shape, int member, size_t floats, const std::string& host);
+  // the buffer; `bucket`: of a bucket, at most. Throws Unavailable where nothing can be listened
+  // at.
+  WireGroup(const GroupShape& shape, int member, size_t floats, const std::string& host,
+            size_t bucket = kBucket);
   WireGroup(const WireGroup&) = delete;
   WireGroup& operator=(const WireGroup&) = delete;
 
@@ -76,7 +80,7 @@ class WireGroup {
     size_t headers = 0, nodes_received = 0, sums_received = 0, states = 0;  // frames of this call
   };
 
-  void plan_buckets(size_t floats);
+  void plan_buckets(size_t floats, size_t most);
   compute::Range part(size_t bucket, int member) const;
   compute::Range own_part(size_t bucket) const;
   std::span<const iovec> destination(int peer, Connections::Frame frame);

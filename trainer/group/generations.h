@@ -9,7 +9,7 @@ namespace muster::group {
 // The generations of a job's group, fenced on shared storage: generation n is owned by whoever made
 // the folder generations/<n>, and mkdir lets only one do so.
 
-// Far above what a job comes to. Who says a later one is not believed.
+// Far above what a job comes to. Who says that it is there is not believed.
 constexpr uint64_t kLastGeneration = uint64_t{1} << 63;
 
 // The job that a generation is of. Only one at a time may use a folder; a later one goes on from

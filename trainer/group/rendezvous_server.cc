@@ -16,6 +16,7 @@ using Clock = std::chrono::steady_clock;
 namespace {
 constexpr std::chrono::milliseconds kTick{250};
 constexpr std::chrono::milliseconds kShutdown{1000};
+constexpr size_t kMostLogged = 2000;  // bytes of what a stranger had us say
 }  // namespace
 
 struct RendezvousServer::Impl {
@@ -67,11 +68,14 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
     if (!ok) return leave();
     const auto now = Clock::now();
     if (!admitted_) {
-      const std::string objection = impl_.roster.admit(id_, incoming_.hello(), now);
+      const Hello& hello = incoming_.hello();
+      const std::string objection = impl_.roster.admit(id_, hello, now);
       if (!objection.empty()) return reject(objection);
       admitted_ = true;
-      log::info(incoming_.hello().role() + " " + std::to_string(incoming_.hello().index()) +
-                " joined");
+      const std::string name = hello.role() + " " + std::to_string(hello.index());
+      log::info(name + " joined");
+      if (const std::string text = impl_.roster.other_bits(hello); !text.empty())
+        log::warning(name + ": " + text + ": results will not be the same to the bit");
       impl_.close_replaced();
     }
     if (!impl_.roster.heard(id_, incoming_, now)) return leave();
@@ -110,9 +114,9 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
   }
 
   void cancel() { context_->TryCancel(); }
-  // It has not said who it is from, for too long.
-  bool is_mute(Clock::time_point now) const {
-    return !admitted_ && !rejected_ && now - opened_ > impl_.greeting;
+  // It has not said who it is from, or not read that it ends, for too long.
+  bool is_overdue(Clock::time_point now) const {
+    return (!admitted_ || finished_) && now - since_ > impl_.greeting;
   }
 
   void leave() {
@@ -120,13 +124,16 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
     note_loss();
     impl_.roster.gone(id_);
     note_change();
+    since_ = Clock::now();
     Finish(grpc::Status::OK);
   }
 
  private:
   void reject(const std::string& objection) {
-    log::warning("a peer may not join: " + objection, {{"peer", context_->peer()}});
+    log::warning("a peer may not join: " + objection.substr(0, kMostLogged),
+                 {{"peer", context_->peer()}});
     rejected_ = writing_ = true;
+    since_ = Clock::now();
     outgoing_.set_rejected(objection);
     StartWrite(&outgoing_);
   }
@@ -142,7 +149,7 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
 
   Impl& impl_;
   grpc::CallbackServerContext* context_;
-  const Clock::time_point opened_ = Clock::now();
+  Clock::time_point since_ = Clock::now();  // it attends, or has been told that it does not
   uint64_t id_ = 0;
   PeerMessage incoming_;
   GroupMessage outgoing_;
@@ -175,7 +182,7 @@ void RendezvousServer::Impl::tick() {
     for (const uint64_t id : roster.overdue(Clock::now()))
       if (const auto found = peers.find(id); found != peers.end()) found->second->cancel();
     for (const auto& [id, peer] : peers)
-      if (peer->is_mute(Clock::now())) peer->cancel();
+      if (peer->is_overdue(Clock::now())) peer->cancel();
     if (Clock::now() - heartbeat < Roster::kHeartbeat) continue;
     heartbeat = Clock::now();
     send_to_all();

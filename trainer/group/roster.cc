@@ -47,6 +47,17 @@ bool same_place(const Hello& hello, const std::string& role, int index) {
   return same_role && static_cast<int>(hello.index()) == index;
 }
 
+// There must be another generation after it.
+bool is_possible(const ShardState& state) {
+  return state.generation() < kLastGeneration && state.ByteSizeLong() <= Roster::kMostState;
+}
+
+bool is_possible(const MemberState& state) {
+  return std::max(state.generation(), state.prepared()) < kLastGeneration &&
+         state.endpoint().size() <= Roster::kMostEndpoint &&
+         state.ByteSizeLong() <= Roster::kMostState;
+}
+
 }  // namespace
 
 std::string Roster::objection(const Hello& hello) const {
@@ -62,11 +73,19 @@ std::string Roster::objection(const Hello& hello) const {
   if (static_cast<int64_t>(hello.index()) >= places)
     return "expected one of " + std::to_string(places) + " replicas of role \"" + hello.role() +
            "\", found index " + std::to_string(hello.index());
-  if (hello.role() == "ps")
-    return is_address(hello.address())
-               ? ""
-               : "expected host:port as the address of a ps, found \"" + hello.address() + "\"";
-  return differs("layout fingerprint", expected_.layout_fingerprint, hello.layout_fingerprint());
+  if (hello.role() == "ps" && !is_address(hello.address()))
+    return "expected host:port as the address of a ps, found \"" + hello.address() + "\"";
+  if (hello.role() != "ps" && hello.layout_fingerprint() != expected_.layout_fingerprint)
+    return differs("layout fingerprint", expected_.layout_fingerprint, hello.layout_fingerprint());
+  const std::string text = expected_.strict_determinism ? other_bits(hello) : "";
+  return text.empty() ? "" : "determinism: strict: " + text;
+}
+
+std::string Roster::other_bits(const Hello& hello) const {
+  const bool is_ps = hello.role() == "ps";
+  const std::string& expected = is_ps ? expected_.determinism_of_ps : expected_.determinism;
+  if (expected.empty()) return "";
+  return differs("what decides its results' bits to be", expected, hello.determinism());
 }
 
 std::string Roster::admit(uint64_t connection, const Hello& hello, Time now) {
@@ -89,12 +108,8 @@ std::string Roster::admit(uint64_t connection, const Hello& hello, Time now) {
 
 bool Roster::heard(uint64_t connection, const PeerMessage& message, Time now) {
   const auto found = peers_.find(connection);
-  if (found == peers_.end()) return false;
-  if (std::ranges::any_of(message.shards(), [](const ShardState& state) {
-        return state.generation() > kLastGeneration;
-      }))
-    return false;
-  if (std::max(message.member().generation(), message.member().prepared()) > kLastGeneration)
+  if (found == peers_.end() || !is_possible(message.member()) ||
+      !std::ranges::all_of(message.shards(), [](const ShardState& s) { return is_possible(s); }))
     return false;
   found->second.heard = now;
   if (message.shards_size() > 0)

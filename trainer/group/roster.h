@@ -18,8 +18,13 @@ class Roster {
   using Time = std::chrono::steady_clock::time_point;
   static constexpr std::chrono::milliseconds kHeartbeat{1000};
   static constexpr std::chrono::milliseconds kSilence = 3 * kHeartbeat;  // then a peer is lost
-  // For a connection to say that it is one, and for a stream to say who it is from: else it ends.
+  // For a connection to say that it is one, and for a stream to say who it is from; for whoever may
+  // not attend, or no more, to read why: else it ends.
   static constexpr std::chrono::milliseconds kGreeting{20000};
+  // Bytes that a peer may say of its state. The group's view has an endpoint of each member: those
+  // of as many as there may be stay below the limit of a message.
+  static constexpr size_t kMostState = 64 << 10;
+  static constexpr size_t kMostEndpoint = 512;
 
   struct Expected {
     std::string job_uid;
@@ -27,6 +32,10 @@ class Roster {
     std::string training_fingerprint;
     std::string training;  // the block as JSON; "": then only that something differs can be said
     std::string layout_fingerprint;
+    // What decides the bits that a member computes, and a ps; "": no two have to compute the same.
+    std::string determinism;
+    std::string determinism_of_ps;
+    bool strict_determinism = false;  // whoever differs may not join
     int chiefs = 1;
     int workers = 0;
     int most_workers = 0;  // of an elastic group; else `workers`
@@ -44,6 +53,8 @@ class Roster {
 
   // Why the peer may not join (naming what was expected and found), or empty: it has joined.
   std::string admit(uint64_t connection, const Hello& hello, Time now);
+  // Why the peer's part would have other bits if it were computed by rank 0's like, or empty.
+  std::string other_bits(const Hello& hello) const;
   // False if the connection attends no more: its place was taken; or must not: it says what cannot
   // be.
   bool heard(uint64_t connection, const PeerMessage& message, Time now);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/random.h"
+#include "trainer/compute/cpu/kernels.h"
 #include "trainer/group/address.h"
 #include "trainer/group/grpc_server.h"
 #include "trainer/ps/grpc_link.h"
@@ -14,23 +15,39 @@ namespace {
 
 constexpr size_t kLongestTraining = 1 << 20;  // bytes; a message has a limit
 
+// A ps updates float by float: no matter by how many threads.
+std::string determinism_of_ps() {
+  return "muster " + group::version() + "; " + compute::cpu::select_kernels().name;
+}
+
+// Whether nothing but what computes decides a training's bits.
+bool has_its_bits(const spec::TrainingSpec& spec) {
+  return spec.policy == spec::SyncPolicy::sync && spec.backup_workers == 0;
+}
+
 }  // namespace
 
-Hello make_hello(const group::Membership& membership, const Training& training,
-                 const std::string& layout_fingerprint) {
+Hello make_hello(const group::Membership& membership, const Training& training) {
   Hello hello;
   hello.set_job_uid(membership.uid);
   hello.set_version(group::version());
   hello.set_training_fingerprint(training.fingerprint);
   std::string text = training.json.dump();
   if (text.size() <= kLongestTraining) hello.set_training(std::move(text));
-  hello.set_layout_fingerprint(layout_fingerprint);
   hello.set_role(membership.role_name);
   hello.set_index(static_cast<uint32_t>(membership.index));
   hello.set_attempt(static_cast<uint32_t>(membership.attempt));
   hello.set_incarnation(random_number());
   if (membership.role == group::Role::ps) hello.set_address(membership.reachable_address());
   if (membership.collective()) hello.set_host(group::shared_memory_host());
+  hello.set_determinism(determinism_of_ps());
+  return hello;
+}
+
+Hello make_hello(const group::Membership& membership, const Assembly& assembly) {
+  Hello hello = make_hello(membership, assembly.training);
+  hello.set_layout_fingerprint(assembly.engine->layout().fingerprint());
+  hello.set_determinism(assembly.determinism_fingerprint());
   return hello;
 }
 
@@ -42,6 +59,11 @@ group::Roster::Expected expected_peers(const group::Membership& membership,
   expected.training_fingerprint = assembly.training.fingerprint;
   expected.training = assembly.training.json.dump();
   expected.layout_fingerprint = assembly.engine->layout().fingerprint();
+  if (has_its_bits(assembly.spec())) {
+    expected.determinism = assembly.determinism_fingerprint();
+    expected.determinism_of_ps = determinism_of_ps();
+  }
+  expected.strict_determinism = assembly.spec().strict_determinism;
   expected.chiefs = static_cast<int>(membership.cluster.chief.size());
   expected.workers = static_cast<int>(membership.cluster.workers.size());
   expected.most_workers = membership.elastic ? membership.elastic->most : expected.workers;

@@ -11,9 +11,9 @@
 
 namespace muster::loop {
 
-// What a replica says of itself when it joins its group.
-Hello make_hello(const group::Membership& membership, const Training& training,
-                 const std::string& layout_fingerprint);
+// What a member says of itself when it joins its group; what a ps does.
+Hello make_hello(const group::Membership& membership, const Assembly& assembly);
+Hello make_hello(const group::Membership& membership, const Training& training);
 
 // What rank 0 expects of those who join.
 group::Roster::Expected expected_peers(const group::Membership& membership,

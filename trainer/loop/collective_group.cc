@@ -14,7 +14,7 @@ class CollectiveGroup : public LedGroup {
   CollectiveGroup(const group::Membership& membership, Assembly& assembly,
                   metrics::Reporter& reporter, std::unique_ptr<checkpoint::Store> store,
                   std::stop_token stop)
-      : hello_(make_hello(membership, assembly.training, assembly.engine->layout().fingerprint())),
+      : hello_(make_hello(membership, assembly)),
         server_(membership.rendezvous_address(), expected_peers(membership, assembly)),
         signpost_(membership),
         leader_(

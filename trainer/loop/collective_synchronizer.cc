@@ -5,10 +5,10 @@
 
 #include "common/doorbell.h"
 #include "common/error.h"
-#include "common/exit_code.h"
 #include "common/log.h"
 #include "proto/muster/parameter_server.pb.h"
 #include "trainer/checkpoint/checkpoint.h"
+#include "trainer/collective/plan.h"
 #include "trainer/collective/shared_session.h"
 #include "trainer/group/position.h"
 #include "trainer/loop/state_snapshot.h"
@@ -31,11 +31,6 @@ collective::SharedState::Shape shape_of(const CollectivePlan& plan, const Assemb
   shape.members = plan.members_size();
   shape.replicas = static_cast<int>(plan.replicas());
   shape.rounded = assembly.spec().rounded();
-  if (shape.members > collective::GroupShape::kMostMembers || shape.replicas < 1)
-    throw Invalid("the rendezvous: expected a plan of 1 to 4095 members, found " +
-                      std::to_string(shape.members) + " and " + std::to_string(shape.replicas) +
-                      " logical replicas",
-                  kProtocol);
   return shape;
 }
 
@@ -130,6 +125,7 @@ bool CollectiveSynchronizer::start(std::stop_token stop) {
     finished_ = view.phase() == GroupView::FINISHED;
     if (finished_) return true;
     const CollectivePlan& plan = view.collective();
+    collective::require_possible(plan);
     if (plan.generation() != prepared_) prepare(plan, place_in(plan));
     if (view.phase() == GroupView::RUNNING && view.generation() == prepared_ &&
         plan.generation() == prepared_ && enter(plan, place_in(plan), stop))

@@ -39,9 +39,7 @@ class PsGroup : public LedGroup {
             membership, assembly, reporter, std::move(store),
             [this](uint64_t) { count_checkpoint(); }, stop),
         coordinator_(server_, control_, *leader_.store(), setup(membership, assembly)),
-        attendance_(
-            server_.local_channel(), "ourselves",
-            make_hello(membership, assembly.training, assembly.engine->layout().fingerprint()), {}),
+        attendance_(server_.local_channel(), "ourselves", make_hello(membership, assembly), {}),
         synchronizer_(assembly, attendance_, synchronizer_setup(membership, assembly)) {
     const spec::TrainingSpec& spec = assembly.spec();
     if (spec.policy != spec::SyncPolicy::sync || spec.backup_workers > 0 ||

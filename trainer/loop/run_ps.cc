@@ -160,7 +160,7 @@ bool may_leave(const group::Attendance& attendance, const Homes& homes,
 
 int run_ps(const group::Membership& membership, std::stop_token stop) {
   const Training training = Training::load(membership.training);
-  const Hello hello = make_hello(membership, training, "");
+  const Hello hello = make_hello(membership, training);
   ps::HostIdentity identity;
   identity.job_uid = membership.uid;
   identity.version = group::version();

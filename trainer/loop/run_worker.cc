@@ -87,7 +87,7 @@ int run_worker(const group::Membership& membership, std::stop_token stop) {
     return kSuccess;
   }
   const std::string layout = assembly.engine->layout().fingerprint();
-  const Hello hello = make_hello(membership, assembly.training, layout);
+  const Hello hello = make_hello(membership, assembly);
   MemberReport report;
   group::Attendance attendance(group::ways_to_rendezvous(membership),
                                membership.rendezvous_address(), hello, [&](PeerMessage& message) {

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 
+#include <algorithm>
+
 #include "common/file.h"
 #include "tests/integration/trainer/job.h"
 #include "tests/unit/common/listener.h"
@@ -55,25 +57,31 @@ Process& start_another(Job& job, int index) {
   return job.start("worker", index);
 }
 
-bool has_joined(const Job& job, int members) {
-  return eventually([&] {
-    return job.log("chief", 0).find(" of " + std::to_string(members) + " members opened") !=
-           std::string::npos;
-  });
-}
-
 size_t count(const std::string& text, const std::string& word) {
   size_t count = 0;
   for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++count;
   return count;
 }
 
-size_t generations(const Job& job) {
-  return count(job.log("chief", 0), "members opened");
+// Of how many members the generations have been that were opened so far, in order; but for the
+// first `before`.
+std::vector<int> generations(const Job& job, size_t before = 0) {
+  const std::string log = job.log("chief", 0);
+  const std::string opened = " members opened";
+  std::vector<int> members;
+  for (size_t at = log.find(opened); at != std::string::npos; at = log.find(opened, at + 1))
+    members.push_back(std::stoi(log.substr(log.rfind(' ', at - 1))));
+  members.erase(members.begin(),
+                members.begin() + static_cast<std::ptrdiff_t>(std::min(before, members.size())));
+  return members;
 }
 
-bool wait_for_generations(const Job& job, size_t count) {
-  return eventually([&] { return generations(job) >= count; });
+// Waits for a generation of so many members, other than the first `before`.
+bool opens(const Job& job, int members, size_t before = 0) {
+  return eventually([&] {
+    const std::vector<int> later = generations(job, before);
+    return std::find(later.begin(), later.end(), members) != later.end();
+  });
 }
 
 TEST(CollectiveTest, HasTheBitsOfAParameterServer) {
@@ -84,7 +92,15 @@ TEST(CollectiveTest, HasTheBitsOfAParameterServer) {
 }
 
 TEST(CollectiveTest, WhatCarriesTheBytesDoesNotChangeTheBits) {
-  expect_same(result_of("collective-tcp", small_training(), 1, kByTcp), undisturbed());
+  for (const bool by_tcp : {false, true}) {
+    Job job(by_tcp ? "collective-tcp" : "collective-memory", small_training(), 0, 1);
+    if (by_tcp) job.environment = kByTcp;
+    job.start_all();
+    job.expect_success();
+    EXPECT_THAT(job.log("chief", 0),
+                HasSubstr(by_tcp ? R"("sharedMemory":false)" : R"("sharedMemory":true)"));
+    expect_same(job.result(), undisturbed());
+  }
 }
 
 // Two logical replicas each time.
@@ -110,11 +126,12 @@ TEST_P(CollectiveLossTest, WhoIsKilledComesBackAndTheBitsAreTheSame) {
   Job job(std::string("collective-lost-") + role + (by_tcp ? "-tcp" : ""), long_training(), 0, 1);
   if (by_tcp) job.environment = kByTcp;
   job.start_all();
-  for (size_t generation = 1; generation <= 3; ++generation) {
-    ASSERT_TRUE(wait_for_generations(job, generation));
+  ASSERT_TRUE(opens(job, 2));
+  for (int kill = 0; kill < 3; ++kill) {
+    const size_t before = generations(job).size();
     job.kill(role, 0);
     job.start(role, 0);
-    ASSERT_TRUE(wait_for_generations(job, generation + 1)) << job.log("chief", 0);
+    ASSERT_TRUE(opens(job, 2, before)) << job.log("chief", 0);
   }
   job.expect_success();
   expect_same(job.result(), long_undisturbed());
@@ -141,7 +158,7 @@ TEST(CollectiveTest, AllKilledGoOnFromTheCheckpoint) {
 TEST(CollectiveTest, StoppedAndStartedAgain) {
   Job job("collective-stopped", long_training(), 0, 1);
   job.start_all();
-  ASSERT_TRUE(has_joined(job, 2));
+  ASSERT_TRUE(opens(job, 2));
   job.at("worker", 0).signal(SIGTERM);
   EXPECT_EQ(job.at("worker", 0).wait(), 143);
   job.at("chief", 0).signal(SIGTERM);
@@ -159,7 +176,7 @@ TEST(CollectiveTest, AnElasticGroupThatIsStoppedSavesWhatThereIs) {
   Job job("collective-elastic-stopped", lasting_training(), 0, 2);
   job.environment = environment;
   job.start_all();
-  ASSERT_TRUE(has_joined(job, 3));
+  ASSERT_TRUE(opens(job, 3));
   for (const int worker : {0, 1}) job.at("worker", worker).signal(SIGTERM);
   job.at("chief", 0).signal(SIGTERM);
   for (const int worker : {0, 1}) EXPECT_EQ(job.at("worker", worker).wait(), 143);
@@ -180,13 +197,16 @@ TEST_P(ElasticSizeTest, AnElasticGroupHasTheSameBitsAtAnySize) {
   Json first;
   for (const int workers : {0, 1, 2, 3})
     for (const bool by_tcp : {false, true}) {
-      Job::Environment environment = by_tcp ? kByTcp : Job::Environment{};
-      environment["MUSTER_ELASTIC"] = elastic(0, 3);
-      const Json result = result_of("collective-elastic-" + std::to_string(workers) +
-                                        (*GetParam() ? "-rounded" : "") + (by_tcp ? "-tcp" : ""),
-                                    small_training(GetParam()), workers, environment);
-      if (first.is_null()) first = result;
-      expect_same(result, first);
+      Job job("collective-elastic-" + std::to_string(workers) + (*GetParam() ? "-rounded" : "") +
+                  (by_tcp ? "-tcp" : ""),
+              small_training(GetParam()), 0, workers);
+      if (by_tcp) job.environment = kByTcp;
+      job.environment["MUSTER_ELASTIC"] = elastic(0, 3);
+      job.start_all();
+      job.expect_success();
+      EXPECT_THAT(generations(job), testing::Contains(1 + workers));
+      if (first.is_null()) first = job.result();
+      expect_same(job.result(), first);
     }
 }
 
@@ -198,19 +218,20 @@ TEST(CollectiveTest, AnElasticGroupGrowsShrinksAndLosesWithTheSameBits) {
     job.environment = environment;
     if (by_tcp) job.environment.insert(kByTcp.begin(), kByTcp.end());
     job.start_all();
-    ASSERT_TRUE(has_joined(job, 2));
+    ASSERT_TRUE(opens(job, 2));
     start_another(job, 1);
-    ASSERT_TRUE(has_joined(job, 3)) << job.log("worker", 1);
-    const size_t before = generations(job);
+    ASSERT_TRUE(opens(job, 3)) << job.log("worker", 1);
+    size_t before = generations(job).size();
     job.at("worker", 1).signal(SIGTERM);
     EXPECT_EQ(job.at("worker", 1).wait(), 143);
-    ASSERT_TRUE(wait_for_generations(job, before + 1));
+    ASSERT_TRUE(opens(job, 2, before)) << job.log("chief", 0);
+    before = generations(job).size();
     job.kill("worker", 0);
-    ASSERT_TRUE(has_joined(job, 1)) << job.log("chief", 0);
-    const Process& alone = job.at("chief", 0);
-    const pid_t pid = alone.pid();
+    ASSERT_TRUE(opens(job, 1, before)) << job.log("chief", 0);
+    const pid_t pid = job.at("chief", 0).pid();
+    before = generations(job).size();
     job.start("worker", 0);
-    ASSERT_TRUE(wait_for_generations(job, before + 3));
+    ASSERT_TRUE(opens(job, 2, before)) << job.log("chief", 0);
     EXPECT_EQ(job.at("worker", 0).wait(), 0) << job.log("worker", 0);
     EXPECT_EQ(job.at("chief", 0).wait(), 0) << job.log("chief", 0);
     EXPECT_EQ(job.at("chief", 0).pid(), pid);
@@ -224,13 +245,13 @@ TEST(CollectiveTest, AnElasticGroupAtItsMinimumTrainsOnWithWhoIsLeaving) {
   job.environment = environment;
   const auto epochs = [&] { return count(job.log("chief", 0), " done at step "); };
   job.start_all();
-  ASSERT_TRUE(has_joined(job, 2));
+  ASSERT_TRUE(opens(job, 2));
   job.at("worker", 0).signal(SIGTERM);
   ASSERT_TRUE(eventually([&] { return count(job.log("worker", 0), "we leave as soon as") > 0; }));
   const size_t before = epochs();
   // One may end before rank 0 has heard of it.
   ASSERT_TRUE(eventually([&] { return epochs() > before + 1; })) << job.log("chief", 0);
-  EXPECT_EQ(generations(job), 1);
+  EXPECT_EQ(generations(job).size(), 1u);
   start_another(job, 1);
   EXPECT_EQ(job.at("worker", 0).wait(), 143);
   EXPECT_EQ(job.at("worker", 1).wait(), 0) << job.log("worker", 1);
@@ -244,10 +265,13 @@ TEST(CollectiveTest, APausedMemberOfAnElasticGroupComesBack) {
   Job job("collective-paused", lasting_training(), 0, 1);
   job.environment = environment;
   job.start_all();
-  ASSERT_TRUE(has_joined(job, 2));
+  ASSERT_TRUE(opens(job, 2));
+  size_t before = generations(job).size();
   job.at("worker", 0).signal(SIGSTOP);
-  ASSERT_TRUE(has_joined(job, 1)) << job.log("chief", 0);
+  ASSERT_TRUE(opens(job, 1, before)) << job.log("chief", 0);
+  before = generations(job).size();
   job.at("worker", 0).signal(SIGCONT);
+  ASSERT_TRUE(opens(job, 2, before)) << job.log("chief", 0);
   job.expect_success();
   expect_same(job.result(), result_of("collective-unpaused", lasting_training(), 1, environment));
 }
@@ -268,9 +292,11 @@ TEST(CollectiveTest, EarlyStoppingIsTheSameWhoeverIsKilled) {
     job.start_all();
     ASSERT_TRUE(eventually(
         [&] { return job.log("chief", 0).find("validation at step") != std::string::npos; }));
+    const size_t before = generations(job).size();
     job.kill("chief", 0);
     job.start("chief", 0);
     job.expect_success();
+    EXPECT_GT(generations(job).size(), before);
     expect_same(job.result(), expected);
     EXPECT_EQ(job.result()["epochs"], expected["epochs"]);
   }
@@ -283,6 +309,44 @@ TEST(CollectiveTest, ABatchPerReplicaFollowsTheGroup) {
   EXPECT_EQ(one["step"], 2500);
   EXPECT_EQ(three["step"], 834);
 }
+
+// Wide enough for a second thread to make a difference.
+std::string wide_training(const std::string& more = "") {
+  std::string text = small_training(more);
+  text.replace(text.find("units: 64"), 9, "units: 512");
+  text.replace(text.find("samples: 20000"), 14, "samples: 3200");
+  return text;
+}
+
+class OtherBitsTest : public testing::TestWithParam<int> {};
+
+TEST_P(OtherBitsTest, WhoComputesThemIsNamed) {
+  Job job("other-bits-" + std::to_string(GetParam()), wide_training(), GetParam(), 1);
+  for (int ps = 0; ps < GetParam(); ++ps) job.start("ps", ps);
+  job.start("chief", 0);
+  job.start("worker", 0, {{"MUSTER_THREADS", "2"}});
+  job.expect_success();
+  EXPECT_THAT(job.log("chief", 0),
+              testing::ContainsRegex("worker 0: expected what decides its results' bits to be "
+                                     ".* 1 threads.*, found .* 2 threads.*: results will not be"));
+}
+
+TEST_P(OtherBitsTest, WhoWouldComputeThemIsRejectedWhereTheyMustBeTheSame) {
+  Job job("other-bits-strict-" + std::to_string(GetParam()), wide_training("determinism: strict\n"),
+          GetParam(), 1);
+  for (int ps = 0; ps < GetParam(); ++ps) job.start("ps", ps);
+  job.start("chief", 0);
+  job.start("worker", 0, {{"MUSTER_THREADS", "2"}});
+  EXPECT_EQ(job.at("worker", 0).wait(), 76);
+  EXPECT_THAT(job.log("worker", 0),
+              testing::ContainsRegex("determinism: strict: expected what decides its results' bits "
+                                     "to be .* 1 threads.*, found .* 2 threads"));
+  job.start("worker", 0);
+  job.expect_success();
+  EXPECT_THAT(job.log("chief", 0), testing::Not(HasSubstr("results will not be the same")));
+}
+
+INSTANTIATE_TEST_SUITE_P(ParameterServers, OtherBitsTest, testing::Values(0, 1));
 
 TEST(CollectiveTest, WhoDoesNotBelongIsRejectedByName) {
   Job job("collective-strangers", long_training(), 0, 1);

@@ -52,12 +52,13 @@ std::vector<std::unique_ptr<Session>> shared_sessions(const Reference& reference
   return sessions;
 }
 
-std::vector<std::unique_ptr<WireGroup>> wire_groups(const GroupShape& shape, size_t floats) {
+std::vector<std::unique_ptr<WireGroup>> wire_groups(const GroupShape& shape, size_t floats,
+                                                    size_t bucket) {
   signal(SIGPIPE, SIG_IGN);
   std::vector<std::unique_ptr<WireGroup>> groups;
   std::vector<std::string> endpoints;
   for (int member = 0; member < shape.members; ++member) {
-    groups.push_back(std::make_unique<WireGroup>(shape, member, floats, "127.0.0.1"));
+    groups.push_back(std::make_unique<WireGroup>(shape, member, floats, "127.0.0.1", bucket));
     endpoints.push_back(groups.back()->endpoint());
   }
   run_members(shape.members, [&](int member) {

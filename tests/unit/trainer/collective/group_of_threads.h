@@ -21,7 +21,8 @@ std::vector<std::unique_ptr<Session>> shared_sessions(const Reference& reference
 
 // The members that reach each other by TCP; connected. SIGPIPE is ignored from here on, as by the
 // trainer.
-std::vector<std::unique_ptr<WireGroup>> wire_groups(const GroupShape& shape, size_t floats);
+std::vector<std::unique_ptr<WireGroup>> wire_groups(const GroupShape& shape, size_t floats,
+                                                    size_t bucket = WireGroup::kBucket);
 std::vector<std::unique_ptr<Session>> wire_sessions(const Reference& reference, int members,
                                                     const Reference::State& state);
 

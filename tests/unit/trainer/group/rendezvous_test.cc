@@ -91,6 +91,29 @@ TEST(RosterTest, NamesWhyAPeerMayNotJoin) {
   }
 }
 
+// Of what decides the bits: a warning's text, or (determinism: strict) a reason to stay away.
+TEST(RosterTest, WhoWouldComputeOtherBitsIsNamed) {
+  Roster::Expected alike = expected();
+  alike.determinism = "avx512; 1 threads";
+  alike.determinism_of_ps = "avx512";
+  Roster::Expected strict = alike;
+  strict.strict_determinism = true;
+  for (const std::string role : {"worker", "ps"}) {
+    Hello same = hello(role, 0);
+    same.set_determinism(role == "ps" ? "avx512" : "avx512; 1 threads");
+    Hello other = same;
+    other.set_determinism("avx512; 2 threads");
+    EXPECT_EQ(Roster(strict).admit(1, same, kStart), "");
+    EXPECT_EQ(Roster(alike).other_bits(same), "");
+    const std::string text = "expected what decides its results' bits to be \"" +
+                             same.determinism() + "\", found \"avx512; 2 threads\"";
+    EXPECT_EQ(Roster(strict).admit(1, other, kStart), "determinism: strict: " + text);
+    EXPECT_EQ(Roster(alike).admit(1, other, kStart), "");
+    EXPECT_EQ(Roster(alike).other_bits(other), text);
+    EXPECT_EQ(Roster(expected()).other_bits(other), "");
+  }
+}
+
 TEST(RosterTest, ASuccessorTakesThePlaceAndALatecomerDoesNot) {
   Roster roster(expected());
   roster.admit(1, hello("worker", 0, 0), kStart);
@@ -105,11 +128,37 @@ TEST(RosterTest, NobodyIsOfAGenerationThatIsNone) {
   Roster roster(expected());
   EXPECT_EQ(roster.admit(1, hello("ps", 0), kStart), "");
   PeerMessage message;
-  message.add_shards()->set_generation(kLastGeneration);
+  message.add_shards()->set_generation(kLastGeneration - 1);
   EXPECT_TRUE(roster.heard(1, message, kStart));
-  message.mutable_shards(0)->set_generation(~uint64_t{0});
+  for (const uint64_t none : {kLastGeneration, ~uint64_t{0}}) {
+    message.mutable_shards(0)->set_generation(none);
+    EXPECT_FALSE(roster.heard(1, message, kStart));
+    PeerMessage member;
+    member.mutable_member()->set_generation(none);
+    EXPECT_FALSE(roster.heard(1, member, kStart));
+    member.mutable_member()->set_generation(0);
+    member.mutable_member()->set_prepared(none);
+    EXPECT_FALSE(roster.heard(1, member, kStart));
+  }
+  EXPECT_EQ(roster.held(0, 0)->generation(), kLastGeneration - 1);
+}
+
+// What would be told to all others has its bounds.
+TEST(RosterTest, NobodySaysMoreThanAViewCanHold) {
+  Roster roster(expected());
+  EXPECT_EQ(roster.admit(1, hello("worker", 0), kStart), "");
+  PeerMessage message;
+  MemberState& state = *message.mutable_member();
+  state.set_endpoint(std::string(Roster::kMostEndpoint, 'x'));
+  EXPECT_TRUE(roster.heard(1, message, kStart));
+  state.set_endpoint(std::string(Roster::kMostEndpoint + 1, 'x'));
   EXPECT_FALSE(roster.heard(1, message, kStart));
-  EXPECT_EQ(roster.held(0, 0)->generation(), kLastGeneration);
+  state.clear_endpoint();
+  for (int i = 0; i < 20000; ++i) state.mutable_position()->add_sums()->set_epoch(1000);
+  EXPECT_FALSE(roster.heard(1, message, kStart));
+  PeerMessage shards;
+  *shards.add_shards()->mutable_base() = state.position();
+  EXPECT_FALSE(roster.heard(1, shards, kStart));
 }
 
 TEST(RosterTest, SilenceForThreeHeartbeatsIsLoss) {
@@ -166,6 +215,68 @@ TEST_F(RendezvousTest, AStreamThatDoesNotSayWhoItIsFromIsEnded) {
   GroupMessage message;
   EXPECT_FALSE(stream->Read(&message));
   EXPECT_NE(stream->Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+}
+
+// A peer that reads nothing, and is told more than a connection then takes.
+class SilentReaderTest : public RendezvousTest {
+ protected:
+  SilentReaderTest() {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 1 << 16);
+    stub_ = Rendezvous::NewStub(
+        grpc::CreateCustomChannel(address_, grpc::InsecureChannelCredentials(), arguments));
+    stream_ = stub_->Attend(&context_);
+    server_.update([&](GroupView& view) { view.set_message(much_); });
+  }
+
+  void say(const PeerMessage& message) { EXPECT_TRUE(stream_->Write(message)); }
+  void await_members(int members) {
+    const auto present = [&] {
+      int count = 0;
+      server_.inspect([&](const Roster& roster) { count = roster.members_present(); });
+      return count;
+    };
+    for (int look = 0; look < 100 && present() != members; ++look)
+      server_.wait_for_change(milliseconds(200));
+    EXPECT_EQ(present(), members);
+    server_.wait_for_change(milliseconds(0));  // seen
+  }
+  // The stream's end is the server's next change.
+  void expect_ended() {
+    server_.wait_for_change(milliseconds(20000));
+    GroupMessage message;
+    EXPECT_FALSE(stream_->Read(&message));
+  }
+
+  const std::string much_ = std::string(1 << 20, 'x');
+
+ private:
+  RendezvousServer server_{address_, expected(), milliseconds(100)};
+  std::unique_ptr<Rendezvous::Stub> stub_;
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReaderWriter<PeerMessage, GroupMessage>> stream_;
+};
+
+TEST_F(SilentReaderTest, IsSentAwayWhenItMayNotJoin) {
+  await_members(0);
+  PeerMessage stranger;
+  *stranger.mutable_hello() = hello("worker", 0);
+  stranger.mutable_hello()->set_job_uid(much_);
+  say(stranger);
+  expect_ended();
+}
+
+TEST_F(SilentReaderTest, IsSentAwayWhenItSaysWhatCannotBe) {
+  PeerMessage worker;
+  *worker.mutable_hello() = hello("worker", 0);
+  say(worker);
+  await_members(1);
+  PeerMessage nonsense;
+  nonsense.mutable_member()->set_generation(~uint64_t{0});
+  say(nonsense);
+  await_members(0);
+  expect_ended();
 }
 
 TEST_F(RendezvousTest, APeerWaitsForAServerThatIsNotUpYetAndComesBackToTheNext) {

@@ -1,6 +1,6 @@
 #include "trainer/loop/collective_synchronizer.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <thread>
 
@@ -149,15 +149,33 @@ TEST_F(CollectiveSynchronizerTest, OnlyMemoryThatIsRefusedTwiceIsTakenToBeHidden
 }
 
 TEST_F(CollectiveSynchronizerTest, APlanThatCannotBeIsAnErrorOfTheProtocol) {
+  struct Case {
+    std::function<void(CollectivePlan&)> change;
+    std::string names;
+  };
+  const std::vector<Case> cases = {
+      {[](CollectivePlan& plan) { plan.set_replicas(1); }, "logical replicas, found 1"},
+      {[](CollectivePlan& plan) { plan.set_source(2); }, "found that member 2 does"},
+      {[](CollectivePlan& plan) {
+         plan.set_source(~0u);
+         plan.set_content(CollectivePlan::KEEP);
+       },
+       "found that member 4294967295 does"}};
   const auto state = make_state();
-  CollectivePlan impossible = plan(1, state->offer());
-  impossible.set_replicas(0);
-  rendezvous_.open(impossible);
-  try {
-    synchronizer_.start({});
-    FAIL() << "it was entered";
-  } catch (const Invalid& error) {
-    EXPECT_EQ(error.exit_code(), kProtocol);
+  uint64_t generation = 0;
+  for (const Case& one : cases) {
+    CollectivePlan impossible = plan(++generation, state->offer());
+    one.change(impossible);
+    rendezvous_.open(impossible);
+    attendance_.wait([&](const GroupView& view) { return view.generation() == generation; }, {},
+                     milliseconds(60000), milliseconds(60000));
+    try {
+      synchronizer_.start({});
+      ADD_FAILURE() << "entered: " << one.names;
+    } catch (const Invalid& error) {
+      EXPECT_EQ(error.exit_code(), kProtocol);
+      EXPECT_THAT(error.what(), testing::HasSubstr(one.names));
+    }
   }
 }
 

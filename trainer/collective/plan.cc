@@ -1,0 +1,33 @@
+#include "trainer/collective/plan.h"
+
+#include <string>
+
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "trainer/collective/group_shape.h"
+
+namespace muster::collective {
+
+namespace {
+
+void require_range(const std::string& what, int64_t found, int64_t least, int64_t most) {
+  if (found >= least && found <= most) return;
+  throw Invalid("the rendezvous: expected a plan of " + std::to_string(least) + " to " +
+                    std::to_string(most) + " " + what + ", found " + std::to_string(found),
+                kProtocol);
+}
+
+}  // namespace
+
+void require_possible(const CollectivePlan& plan) {
+  const int members = plan.members_size();
+  require_range("members", members, 1, GroupShape::kMostMembers);
+  require_range("logical replicas", plan.replicas(), members, GroupShape::kMostReplicas);
+  if (plan.source() < static_cast<uint32_t>(members)) return;
+  throw Invalid("the rendezvous: expected a plan whose state one of its " +
+                    std::to_string(members) + " members brings, found that member " +
+                    std::to_string(plan.source()) + " does",
+                kProtocol);
+}
+
+}  // namespace muster::collective
