@@ -139,7 +139,8 @@ def all_reduce(megabytes):
         Row(f"all-reduce-{megabytes}", f"{megabytes} MB of 2 processes of one host", "GB/s", "3 x Gloo",
             ours, gloo(megabytes), [AllReduce("ours by TCP", "tcp", megabytes)]),
         Row(f"all-reduce-{megabytes}-memcpy", "the same against memory", "GB/s",
-            "0.8 x memcpy of what must be moved", ours, [AllReduce("memcpy", "memcpy", megabytes)])]
+            "0.8 x memcpy of what must be moved", ours, [AllReduce("memcpy", "memcpy", megabytes)],
+            [AllReduce("with the log that an update keeps", "shm-logged", megabytes)])]
 
 
 ROWS = [

@@ -36,16 +36,16 @@ void require(bool done) {
   if (!done) throw std::runtime_error("the other process is gone");
 }
 
-// One call on a state of two members that stands at `step`: a step of the trainer's, log included,
-// with a copy in place of the optimizer.
+// One call on a state of two members that stands at `step`: a step of the trainer's, with a copy in
+// place of the optimizer.
 void reduce(const SharedState& state, compute::TreeSum& tree, std::span<const float* const> numbers,
-            uint64_t step, int twin) {
+            uint64_t step, int twin, bool logged) {
   const SharedState::Shape& shape = state.shape();
   require(state.contribute(step));
   require(state.wait([&] { return state.all_contributed(step); }, {}, kMost));
   for (size_t tile = shape.first_tile(twin); tile < shape.first_tile(twin + 1); ++tile) {
     const compute::Range range = shape.tile(tile);
-    require(state.begin_tile(step, twin, tile));
+    require(!logged || state.begin_tile(step, twin, tile));
     std::memcpy(state.parameters().data() + range.begin,
                 tree.sum(numbers, range.begin, range.size()), range.size() * sizeof(float));
   }
@@ -90,7 +90,7 @@ void check(std::span<const float> sum) {
       throw std::runtime_error("the sum is wrong at " + std::to_string(i));
 }
 
-double shared_memory_seconds(size_t floats) {
+double shared_memory_seconds(size_t floats, bool logged) {
   uint64_t step = 1;
   const auto state = make_state(floats, step);
   return in_twins([&](int twin, Meeting& meeting) {
@@ -99,7 +99,7 @@ double shared_memory_seconds(size_t floats) {
     const double seconds =
         median_seconds(twin, meeting, repeats_of(floats),
                        {[&] { fill(state->sum(static_cast<size_t>(twin)), twin); },
-                        [&] { reduce(*state, tree, numbers, step++, twin); }});
+                        [&] { reduce(*state, tree, numbers, step++, twin, logged); }});
     check(state->parameters());
     return seconds;
   });

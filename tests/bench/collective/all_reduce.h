@@ -8,9 +8,10 @@ namespace muster::bench {
 // Seconds until two processes of this machine both have the sum of the `floats` numbers that each
 // of them has just written: of each call the slower one's, the median of many.
 
-// In memory that both map, as collectives do on one host: each adds up one half, and logs what was
-// there, as they must.
-double shared_memory_seconds(size_t floats);
+// In memory that both map, as collectives do on one host: each adds up one half. `logged`: and logs
+// what was there, which an all-reduce has no need of, for its sources stay, but the update in a
+// step.
+double shared_memory_seconds(size_t floats, bool logged);
 // By TCP over loopback, as they do between hosts.
 double wire_seconds(size_t floats);
 

@@ -18,13 +18,15 @@ namespace muster::bench {
 namespace {
 
 double all_reduce_seconds(const std::string& what, size_t floats) {
-  if (what == "shm") return shared_memory_seconds(floats);
+  if (what == "shm") return shared_memory_seconds(floats, false);
+  if (what == "shm-logged") return shared_memory_seconds(floats, true);
   if (what == "tcp") return wire_seconds(floats);
   if (what == "memcpy") return copy_seconds(floats);
   if (what == "gloo-ring") return gloo_ring_seconds(floats);
   if (what == "gloo-halving-doubling") return gloo_halving_doubling_seconds(floats);
   throw std::runtime_error(
-      "expected shm, tcp, memcpy, gloo-ring, gloo-halving-doubling or apart, found " + what);
+      "expected shm, shm-logged, tcp, memcpy, gloo-ring, gloo-halving-doubling or apart, found " +
+      what);
 }
 
 void run(const std::vector<std::string>& arguments) {
