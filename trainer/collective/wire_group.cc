@@ -19,17 +19,6 @@ struct ReplicaSums {
   int64_t correct, rows;
 };
 
-// What cannot be gone on with is closed, for the others to learn of it.
-template <class Call>
-auto or_close(Connections& connections, const Call& call) {
-  try {
-    return call();
-  } catch (const Connections::Broken&) {
-    connections.close();
-    throw;
-  }
-}
-
 iovec bytes_of(std::span<float> floats) {
   return {floats.data(), floats.size_bytes()};
 }
@@ -91,8 +80,25 @@ compute::Range WireGroup::own_part(size_t bucket) const {
   return {own_at_[bucket], own_at_[bucket] + part(bucket, member_).size()};
 }
 
+// The caller's turn: ahead_ leaves. What cannot be gone on with is closed, for the others to learn
+// of it.
+template <class Call>
+auto WireGroup::drive(const Call& call) {
+  caller_waits_ = true;
+  if (ahead_drives_) connections_.wake();
+  const std::lock_guard lock(driving_);
+  caller_waits_ = false;
+  try {
+    if (failure_) std::rethrow_exception(failure_);
+    return call();
+  } catch (const Broken&) {
+    connections_.close();
+    throw;
+  }
+}
+
 void WireGroup::connect(const std::vector<std::string>& endpoints, const Session::Watch& watch) {
-  or_close(connections_, [&] { connections_.connect(endpoints, [&] { return watch.ended(); }); });
+  drive([&] { connections_.connect(endpoints, [&] { return watch.ended(); }); });
 }
 
 std::span<const iovec> WireGroup::destination(int index, Connections::Frame frame) {
@@ -290,19 +296,9 @@ void WireGroup::run_ahead(const std::stop_token& stop) {
   }
 }
 
-std::unique_lock<std::mutex> WireGroup::take_over() {
-  caller_waits_ = true;
-  if (ahead_drives_) connections_.wake();
-  std::unique_lock lock(driving_);
-  caller_waits_ = false;
-  if (failure_) std::rethrow_exception(failure_);
-  return lock;
-}
-
 compute::LossSums WireGroup::all_reduce(uint64_t step, const Contribution& contribution,
                                         const Session::Watch& watch) {
-  return or_close(connections_, [&] {
-    const auto lock = take_over();
+  return drive([&] {
     stepping_ = true;
     const auto over = [&] { return watch.ended(); };
     send_header(step, contribution);
@@ -333,8 +329,7 @@ compute::LossSums WireGroup::all_reduce(uint64_t step, const Contribution& contr
 
 void WireGroup::broadcast(int source, const std::vector<bool>& targets,
                           std::span<const std::span<float>> buffers, const Session::Watch& watch) {
-  or_close(connections_, [&] {
-    const auto lock = take_over();
+  drive([&] {
     stepping_ = true;
     const auto over = [&] { return watch.ended(); };
     if (member_ == source) {

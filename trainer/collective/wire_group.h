@@ -95,7 +95,8 @@ class WireGroup {
   void add_up(size_t bucket);
   void advance();
   void run_ahead(const std::stop_token& stop);
-  std::unique_lock<std::mutex> take_over();
+  template <class Call>
+  auto drive(const Call& call);
   void wait(const Session::Watch& watch, size_t Peer::*count, size_t expected);
 
   const GroupShape shape_;
