@@ -22,11 +22,12 @@ bool Admission::await(std::chrono::milliseconds most) {
   return poll(waiting.data(), waiting.size(), static_cast<int>(most.count())) > 0;
 }
 
-void Admission::accept_all() {
-  for (;;) {
+// Whoever has been silent for longest makes room, once.
+void Admission::accept_some() {
+  if (silent_.size() == kMostSilent) silent_.pop_front();
+  while (silent_.size() < kMostSilent) {
     Descriptor socket(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket) return;
-    if (silent_.size() == kMostSilent) silent_.pop_front();
     silent_.push_back({std::move(socket), Clock::now() + kPatience});
   }
 }
@@ -36,7 +37,7 @@ std::optional<Admission::Admitted> Admission::next(std::chrono::milliseconds mos
   do {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
     if (!await(std::max(left, std::chrono::milliseconds(0)))) break;
-    accept_all();
+    accept_some();
     for (auto one = silent_.begin(); one != silent_.end();) {
       Greeting greeting{};
       const ssize_t size = recv(one->socket.get(), &greeting, sizeof greeting, MSG_PEEK);

@@ -39,7 +39,7 @@ class Admission {
     Clock::time_point until;
   };
 
-  void accept_all();
+  void accept_some();
   bool await(std::chrono::milliseconds most);
 
   Descriptor listener_;

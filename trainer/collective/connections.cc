@@ -56,13 +56,17 @@ uint16_t port_of(const Descriptor& socket) {
                    : reinterpret_cast<const sockaddr_in&>(address).sin_port);
 }
 
-// What is sent leaves at once, and breaks the connection if it is not taken for longer than a lossy
-// link should need: the kernel would go on asking for a quarter of an hour, ever less often, and so
-// find a link that is mended up to two minutes late. So a member must always read. That a member is
-// lost is for the rendezvous to find, sooner than this.
-void prepare(const Descriptor& socket) {
+// What is sent leaves at once.
+void hurry(const Descriptor& socket) {
   const int on = 1;
   setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+// Breaks the connection if what is sent is not taken for longer than a lossy link should need: the
+// kernel would go on asking for a quarter of an hour, ever less often, and so find a link that is
+// mended up to two minutes late. So from here on a member must always read. That a member is lost
+// is for the rendezvous to find, sooner than this.
+void limit(const Descriptor& socket) {
   const auto most = static_cast<unsigned>(Connections::kUntaken.count());
   setsockopt(socket.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &most, sizeof most);
 }
@@ -130,6 +134,8 @@ void Connections::connect(const std::vector<std::string>& endpoints,
     if (over()) throw Broken("not all members have connected in time");
     if (auto admitted = admission.next(kGlance)) admit(*admitted, own.word());
   }
+  for (const Peer& peer : peers_)
+    if (peer.socket) limit(peer.socket);
 }
 
 void Connections::dial(int index, const std::string& text, const std::function<bool()>& over) {
@@ -158,7 +164,7 @@ void Connections::dial(int index, const std::string& text, const std::function<b
     getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
     if (error != 0) fail(peer, reason(error));
   }
-  prepare(socket);
+  hurry(socket);
   const Greeting greeting{endpoint.word(), static_cast<uint32_t>(member_),
                           static_cast<uint32_t>(members_)};
   if (::send(socket.get(), &greeting, sizeof greeting, MSG_NOSIGNAL) != sizeof greeting)
@@ -173,7 +179,7 @@ void Connections::admit(Admission::Admitted& admitted, uint64_t word) {
   if (greeting.word != word || greeting.members != static_cast<uint32_t>(members_) ||
       index <= member_ || index >= members_)
     return;
-  prepare(admitted.socket);
+  hurry(admitted.socket);
   peers_[static_cast<size_t>(index)].socket = std::move(admitted.socket);
 }
 

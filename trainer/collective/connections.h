@@ -60,7 +60,7 @@ class Connections {
   void wait(const std::function<bool()>& ready, const std::function<bool()>& over);
   bool sent() const;                         // everything
   uint64_t moved() const { return moved_; }  // bytes, either way
-  // Has wait() look at `ready`, and await_wake() return; from any thread.
+  // Has whoever is in wait() look at `ready`, or await_wake() return; from any thread.
   void wake();
   // Comes back when woken, or after `most`. Touches nothing else of this, so that meanwhile another
   // thread may use it.

@@ -9,14 +9,16 @@ namespace {
 
 using Members = std::map<int, const group::Roster::Peer*>;
 
-// Those that take part. Who is leaving an elastic group does not any more, if enough others are
-// there: else the group would stand still until somebody comes.
+// Those that take part. Who is leaving an elastic group does not any more, but for as many as it
+// needs: else it would stand still until somebody comes.
 Members participants(const group::Roster& roster, int least) {
-  Members all = roster.members();
+  const Members all = roster.members();
   if (least == 0) return all;
-  Members staying = all;
-  std::erase_if(staying, [](const auto& entry) { return entry.second->leaving; });
-  return static_cast<int>(staying.size()) < least ? all : staying;
+  Members members = all;
+  std::erase_if(members, [](const auto& entry) { return entry.second->leaving; });
+  for (auto one = all.begin(); one != all.end() && static_cast<int>(members.size()) < least; ++one)
+    members.insert(*one);
+  return members;
 }
 
 // Whether one of them cannot use another's memory.

@@ -291,6 +291,7 @@ void WireGroup::run_ahead(const std::stop_token& stop) {
       }
     } catch (...) {
       failure_ = std::current_exception();
+      connections_.close();
     }
     ahead_drives_ = false;
   }

@@ -78,7 +78,13 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
         log::warning(name + ": " + text + ": results will not be the same to the bit");
       impl_.close_replaced();
     }
-    if (!impl_.roster.heard(id_, incoming_, now)) return leave();
+    if (!impl_.roster.heard(id_, incoming_, now)) {
+      if (const Roster::Peer* peer = impl_.roster.find(id_))
+        log::warning(peer->hello.role() + " " + std::to_string(peer->hello.index()) +
+                     " says a state that cannot be, in " +
+                     std::to_string(incoming_.ByteSizeLong()) + " bytes: it may not attend");
+      return leave();
+    }
     note_change();
     send();
     StartRead(&incoming_);

@@ -77,6 +77,10 @@ std::string Roster::objection(const Hello& hello) const {
     return "expected host:port as the address of a ps, found \"" + hello.address() + "\"";
   if (hello.role() != "ps" && hello.layout_fingerprint() != expected_.layout_fingerprint)
     return differs("layout fingerprint", expected_.layout_fingerprint, hello.layout_fingerprint());
+  if (hello.determinism().size() > kMostDeterminism)
+    return "expected at most " + std::to_string(kMostDeterminism) +
+           " bytes of what decides its results' bits, found " +
+           std::to_string(hello.determinism().size());
   const std::string text = expected_.strict_determinism ? other_bits(hello) : "";
   return text.empty() ? "" : "determinism: strict: " + text;
 }

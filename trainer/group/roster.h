@@ -25,6 +25,7 @@ class Roster {
   // of as many as there may be stay below the limit of a message.
   static constexpr size_t kMostState = 64 << 10;
   static constexpr size_t kMostEndpoint = 512;
+  static constexpr size_t kMostDeterminism = 512;
 
   struct Expected {
     std::string job_uid;

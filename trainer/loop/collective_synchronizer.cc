@@ -260,8 +260,8 @@ std::string CollectiveSynchronizer::prepare_wire(const CollectivePlan& plan, int
   return wire_->endpoint();
 }
 
-// Whose memory is not there may have gone, or moved on, since the plan was made. Only whose memory
-// is refused again in the next generation is taken to hide it from us.
+// Whose memory is not there may have gone since the plan was made. Only whose memory is refused
+// again, before any other generation was entered, is taken to hide it from us.
 bool CollectiveSynchronizer::join_memory(const CollectivePlan& plan, int place) {
   if (next_) return true;
   const auto shape = shape_of(plan, assembly_);
@@ -272,7 +272,10 @@ bool CollectiveSynchronizer::join_memory(const CollectivePlan& plan, int place) 
   } catch (const Invalid& error) {
     log::info("the memory of rank " + std::to_string(source.rank()) +
               " cannot be used: " + error.what());
-    if (std::exchange(refused_, source.incarnation()) == source.incarnation())
+    const GroupView view = attendance_.view();
+    const bool stands =
+        view.phase() == GroupView::RUNNING && view.generation() == plan.generation();
+    if (stands && std::exchange(refused_, source.incarnation()) == source.incarnation())
       report_.change([&](MemberState& mine) { mine.set_unshared(source.incarnation()); });
     return false;
   }
@@ -313,6 +316,7 @@ bool CollectiveSynchronizer::join_wire(const CollectivePlan& plan, int place,
   next_ = std::make_unique<collective::WireSession>(std::move(wire_), shape_of(plan, assembly_),
                                                     place, std::move(wire_state_),
                                                     plan.position().step(), *assembly_.optimizer);
+  refused_ = 0;
   return true;
 }
 

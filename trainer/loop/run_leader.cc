@@ -61,6 +61,7 @@ int lead(LedGroup& group, Assembly& assembly, std::stop_token stop) {
     if (ending == Ending::interrupted) return leave(group);
     try {
       group::patiently(stop, [&] {
+        group.coordinator().rethrow_failure();
         if (!final) final = group.leader().save_final(group.synchronizer());
         group.leader().conclude(final, final->manifest.position);
       });
