@@ -57,7 +57,7 @@ class DataCheck {
     int members = 0;
     for (const Role role : {Role::chief, Role::worker})
       if (has_role(source_.job, role)) members += source_.job.replicas.at(role).replicas;
-    return static_cast<size_t>(members * training_.devices);
+    return static_cast<size_t>(members) * static_cast<size_t>(training_.devices);
   }
 
   void check(const std::string& part, const spec::DataSource& given, const fs::path& folder,
