@@ -69,7 +69,7 @@ def await_members(cluster, namespace, members, beyond=0):
 
 
 def await_waiting(cluster, namespace, whom):
-    """Until the newest generation has ended for want of that member."""
+    """Until the newest generation is without that member."""
     def waits():
         log = chief_log(cluster, namespace)
         newest = max(number for number, event in enumerate(log) if "members" in event)
@@ -118,11 +118,11 @@ def test_whose_container_is_killed_is_waited_for(cluster, muster, namespace, sto
 
 def test_who_is_cut_off_is_waited_for(cluster, muster, namespace, storage, summary_of_collective):
     cluster.apply(slow(), namespace=namespace)
-    generation = await_members(cluster, namespace, 2)
+    await_members(cluster, namespace, 2)
     before = trainers(jobs.running(cluster, namespace, NAME))
     with cut_off(cluster, "node2"):
         await_waiting(cluster, namespace, "worker 0")
-    await_members(cluster, namespace, 2, beyond=generation)
+    jobs.await_next_step(cluster, namespace, NAME)
     assert trainers(jobs.running(cluster, namespace, NAME)) == before
     assert jobs.await_success(cluster, namespace, NAME)["status"]["restarts"] == 0
     assert jobs.result(storage)["weightsDigest"] == summary_of_collective["weightsDigest"]

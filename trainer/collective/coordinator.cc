@@ -109,7 +109,9 @@ void Coordinator::wait() {
     return;
   }
   glance_at_lead();
-  if (before == Formation::Next::gather) remind();
+  // A generation does not end with a member that is away, if the others can wait for it.
+  const bool needs_all = before == Formation::Next::watch && setup_.group.least == 0;
+  if (before == Formation::Next::gather || needs_all) remind();
   if (before == Formation::Next::watch) lease_.reset();
   rendezvous().wait_for_change(kGlance);
 }

@@ -95,11 +95,12 @@ void Coordinator::glance_at_lead() {
 }
 
 void Coordinator::remind() {
-  const auto now = Clock::now();
-  if (now < remind_) return;
-  remind_ = now + kRemind;
   std::string missing;
   rendezvous_.inspect([&](const Roster& roster) { missing = roster.missing(); });
+  const auto now = Clock::now();
+  if (missing == missing_ && (missing.empty() || now < remind_)) return;
+  missing_ = missing;
+  remind_ = now + kRemind;
   if (!missing.empty()) log::info("waiting for " + missing);
 }
 

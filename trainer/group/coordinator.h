@@ -61,7 +61,7 @@ class Coordinator {
   void require_lead();
   // The same, from time to time; a storage that cannot be read is no reason to begin anew.
   void glance_at_lead();
-  // Who is missing, every half a minute.
+  // Says who is missing, where that has changed and every half a minute.
   void remind();
   RendezvousServer& rendezvous() { return rendezvous_; }
   uint64_t open_generation(uint64_t above);
@@ -75,6 +75,7 @@ class Coordinator {
   RendezvousServer& rendezvous_;
   const std::filesystem::path storage_;
   const Owner owner_;
+  std::string missing_;  // as we said last
   Clock::time_point remind_;
   Clock::time_point looked_;  // whether we still lead
   StoragePatience patience_;
