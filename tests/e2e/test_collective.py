@@ -86,6 +86,12 @@ def scale(cluster, namespace, replicas):
     cluster.kubectl("scale", f"trainingjob/{NAME}", f"--replicas={replicas}", namespace=namespace)
 
 
+def assert_undisturbed_end(cluster, namespace, storage, summary):
+    """That it succeeds without having restarted anything, with these weights."""
+    assert jobs.await_success(cluster, namespace, NAME)["status"]["restarts"] == 0
+    assert jobs.result(storage)["weightsDigest"] == summary["weightsDigest"]
+
+
 @contextlib.contextmanager
 def cut_off(cluster, node):
     cluster("partition", node)
@@ -124,8 +130,7 @@ def test_who_is_cut_off_is_waited_for(cluster, muster, namespace, storage, summa
         await_waiting(cluster, namespace, "worker 0")
     jobs.await_next_step(cluster, namespace, NAME)
     assert trainers(jobs.running(cluster, namespace, NAME)) == before
-    assert jobs.await_success(cluster, namespace, NAME)["status"]["restarts"] == 0
-    assert jobs.result(storage)["weightsDigest"] == summary_of_collective["weightsDigest"]
+    assert_undisturbed_end(cluster, namespace, storage, summary_of_collective)
 
 
 def test_an_elastic_group_goes_on_without_who_is_cut_off_and_takes_it_back(
@@ -138,8 +143,7 @@ def test_an_elastic_group_goes_on_without_who_is_cut_off_and_takes_it_back(
         jobs.await_next_step(cluster, namespace, NAME)
     await_members(cluster, namespace, 3, beyond=generation)
     assert trainers(jobs.running(cluster, namespace, NAME)) == before
-    assert jobs.await_success(cluster, namespace, NAME)["status"]["restarts"] == 0
-    assert jobs.result(storage)["weightsDigest"] == summary_of_elastic["weightsDigest"]
+    assert_undisturbed_end(cluster, namespace, storage, summary_of_elastic)
 
 
 def test_an_elastic_group_grows_loses_a_worker_and_shrinks_and_the_others_go_on(

@@ -24,6 +24,10 @@ namespace {
 constexpr milliseconds kGlance{200};
 constexpr milliseconds kConnect{30000};  // or for the next bytes of the state
 
+bool runs(const GroupView& view, uint64_t generation) {
+  return view.phase() == GroupView::RUNNING && view.generation() == generation;
+}
+
 collective::SharedState::Shape shape_of(const CollectivePlan& plan, const Assembly& assembly) {
   collective::SharedState::Shape shape;
   shape.floats = assembly.engine->layout().size();
@@ -92,13 +96,11 @@ bool CollectiveSynchronizer::is_news(const GroupView& view) const {
   if (view.phase() == GroupView::FINISHED || view.phase() == GroupView::FAILED) return true;
   const CollectivePlan& plan = view.collective();
   if (plan.generation() <= std::max(generation_, failed_) || place_in(plan) < 0) return false;
-  return plan.generation() != prepared_ ||
-         (view.phase() == GroupView::RUNNING && view.generation() == prepared_);
+  return plan.generation() != prepared_ || runs(view, prepared_);
 }
 
 bool CollectiveSynchronizer::is_over() const {
-  const GroupView view = attendance_.require_view(setup_.patience);
-  return view.phase() != GroupView::RUNNING || view.generation() != generation_ ||
+  return !runs(attendance_.require_view(setup_.patience), generation_) ||
          setup_.finished_without_us();
 }
 
@@ -127,8 +129,8 @@ bool CollectiveSynchronizer::start(std::stop_token stop) {
     const CollectivePlan& plan = view.collective();
     collective::require_possible(plan);
     if (plan.generation() != prepared_) prepare(plan, place_in(plan));
-    if (view.phase() == GroupView::RUNNING && view.generation() == prepared_ &&
-        plan.generation() == prepared_ && enter(plan, place_in(plan), stop))
+    if (runs(view, prepared_) && plan.generation() == prepared_ &&
+        enter(plan, place_in(plan), stop))
       return true;
   }
 }
@@ -272,10 +274,8 @@ bool CollectiveSynchronizer::join_memory(const CollectivePlan& plan, int place) 
   } catch (const Invalid& error) {
     log::info("the memory of rank " + std::to_string(source.rank()) +
               " cannot be used: " + error.what());
-    const GroupView view = attendance_.view();
-    const bool stands =
-        view.phase() == GroupView::RUNNING && view.generation() == plan.generation();
-    if (stands && std::exchange(refused_, source.incarnation()) == source.incarnation())
+    if (runs(attendance_.view(), plan.generation()) &&
+        std::exchange(refused_, source.incarnation()) == source.incarnation())
       report_.change([&](MemberState& mine) { mine.set_unshared(source.incarnation()); });
     return false;
   }
@@ -293,8 +293,7 @@ bool CollectiveSynchronizer::join_wire(const CollectivePlan& plan, int place,
   const auto over = [&] {
     const uint64_t now = wire_->moved();
     if (std::exchange(moved, now) != now) until = Clock::now() + kConnect;
-    const GroupView view = attendance_.require_view(setup_.patience);
-    return view.phase() != GroupView::RUNNING || view.generation() != plan.generation() ||
+    return !runs(attendance_.require_view(setup_.patience), plan.generation()) ||
            Clock::now() > until;
   };
   const collective::Session::Watch watch{stop, over};
