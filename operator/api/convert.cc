@@ -100,6 +100,9 @@ void read_spec(const Json& spec, TrainingJob& job) {
   job.strategy = string_or(spec, "strategy", job.strategy);
   job.training = member(spec, "training");
   job.storage_mount_path = string_or(member(spec, "storage"), "mountPath", job.storage_mount_path);
+  if (const Json& folder = member(member(spec, "storage"), "folder"); folder.is_string())
+    job.storage_folder = folder.get<std::string>();
+  job.storage_adopt = string_or(member(spec, "storage"), "adopt", "");
   job.storage_volume = member(member(spec, "storage"), "volume");
   read_replicas(member(spec, "replicaSpecs"), job);
   job.decided_by = to_decided_by(spec, job);
@@ -140,6 +143,12 @@ const char* name_of(Role role) {
 
 std::string role_name(const TrainingJob& job, Role role) {
   return role == Role::chief && job.says_master ? "master" : name_of(role);
+}
+
+std::string folder_of(const TrainingJob& job) {
+  if (job.storage_folder) return *job.storage_folder;
+  if (job.status.storage_folder) return *job.status.storage_folder;
+  return job.status.conditions.empty() ? job.name_space + "-" + job.name : ".";
 }
 
 int replicas_of(const TrainingJob& job) {

@@ -157,6 +157,7 @@ Json to_json(const JobStatus& status) {
                 {"restarts", status.restarts}};
   if (!status.counted_uids.empty()) value["countedUids"] = status.counted_uids;
   if (status.run != 0) value["run"] = status.run;
+  if (status.storage_folder) value["storageFolder"] = *status.storage_folder;
   if (status.restart_run != 0) value["restartRun"] = status.restart_run;
   for (const Condition& condition : status.conditions) {
     value["conditions"].push_back(to_json(condition));
@@ -195,6 +196,8 @@ JobStatus to_job_status(const Json& value) {
   }
   status.restarts = count(value, "restarts");
   status.run = count(value, "run");
+  if (const Json& folder = member(value, "storageFolder"); folder.is_string())
+    status.storage_folder = folder.get<std::string>();
   status.restart_run = count(value, "restartRun");
   status.start_time = time_at(value, "startTime");
   status.completion_time = time_at(value, "completionTime");

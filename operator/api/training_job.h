@@ -107,6 +107,7 @@ struct JobStatus {
                         // before it is void
   std::optional<Time>
       final_checkpoint_time;  // when the deciding replicas had finished: the evaluator's timeout
+  std::optional<std::string> storage_folder;  // none for a job that is older than this field
   Json progress;              // as api.md's status.progress; null before the first report
 
   bool operator==(const JobStatus&) const = default;
@@ -127,6 +128,8 @@ struct TrainingJob {
   std::string strategy = "parameterServer";
   Json training;  // null: bring your own image
   std::string storage_mount_path = "/muster";
+  std::optional<std::string> storage_folder;  // as the manifest says; see folder_of()
+  std::string storage_adopt;                  // "namespace/name"; empty: nobody's
   Json storage_volume;
   std::map<Role, ReplicaSpec> replicas;
   bool says_master = false;  // the manifest named the chief `master`; TF_CONFIG does too
@@ -144,6 +147,10 @@ struct TrainingJob {
 const char* name_of(Role role);
 // As the job's manifest calls it: "master" where it said so.
 std::string role_name(const TrainingJob& job, Role role);
+
+// The job's folder on its storage, below the mount path; "." for that itself. By what the manifest
+// says, else by what was chosen when the job was first seen.
+std::string folder_of(const TrainingJob& job);
 
 // Of all roles together.
 int replicas_of(const TrainingJob& job);

@@ -11,6 +11,7 @@
 #include "common/json.h"
 #include "operator/cmd/initial_weights.h"
 #include "trainer/checkpoint/resume.h"
+#include "trainer/folder/claim.h"
 
 namespace muster::cmd {
 
@@ -130,8 +131,27 @@ std::vector<std::string> check_beginning(const JobSource& source) {
 
 }  // namespace
 
+namespace {
+
+// The trainer asks the same, and whether as many replicas compute a step.
+void require_own_folder(const JobSource& source) {
+  const fs::path& root = source.setting.directory.root();
+  const auto owner = folder::read_owner(root);
+  if (!owner) return;
+  folder::Owner job = *owner;
+  job.name_space = "";
+  job.job = source.job.name;
+  job.uid = source.job.uid;
+  job.training = source.job.training;
+  const std::string why = folder::obstacle(root, *owner, job, source.job.storage_adopt);
+  if (!why.empty()) throw Invalid(why, kProtocol);
+}
+
+}  // namespace
+
 std::vector<std::string> check_resume(const JobSource& source) {
   if (source.job.training.is_null()) return {};
+  require_own_folder(source);
   const auto search = search_checkpoints(source.setting.directory);
   const auto& found = search.or_refuse();
   if (!found) return check_beginning(source);

@@ -17,8 +17,9 @@ checkpoint::Store::Search search_checkpoints(const local::JobDirectory& director
 // What the manifest says otherwise than the one that the directory was last run with.
 std::vector<spec::Change> changes_since_last_run(const JobSource& source);
 
-// Before anything in the directory is touched: whether its newest checkpoint can be gone on from
-// with the manifest as it is now. Throws Invalid naming every field that stands in the way, with
+// Before anything in the directory is touched: whether the job may go on from what is in it, with
+// the manifest as it is now. Throws Invalid: kProtocol, where it is another job's folder, naming
+// that; else naming every field that stands in the way of going on from the newest checkpoint, with
 // both values and its line; and where there are only damaged ones, naming each. Where there is none
 // and it begins at step 0, whether it can: see check_initial_weights. Returns what else has
 // changed, or is not as may be thought, a sentence each.

@@ -1,5 +1,7 @@
 #include "operator/kube/pod_template.h"
 
+#include <filesystem>
+
 #include "common/json.h"
 #include "operator/api/rules.h"
 #include "operator/kube/gang.h"
@@ -30,6 +32,13 @@ Json variable(const std::string& name, const std::string& value) {
   return {{"name", name}, {"value", value}};
 }
 
+// Programs of the user's own find the mount; only the trainer makes folders.
+std::string storage_of(const api::TrainingJob& job) {
+  const std::filesystem::path mount = job.storage_mount_path;
+  if (job.training.is_null()) return mount;
+  return (mount / api::folder_of(job)).lexically_normal();
+}
+
 Json environment_of(const api::TrainingJob& job, const plan::CreateReplica& replica,
                     const PodSettings& settings) {
   const auto address = [&](api::Role role, int index) {
@@ -39,7 +48,8 @@ Json environment_of(const api::TrainingJob& job, const plan::CreateReplica& repl
       plan::environment(job, replica.role, replica.index, replica.attempt, address);
   Json list = Json::array();
   for (const auto& [name, value] : environment.variables) list.push_back(variable(name, value));
-  list.push_back(variable("MUSTER_STORAGE", job.storage_mount_path));
+  list.push_back(variable("MUSTER_NAMESPACE", job.name_space));
+  list.push_back(variable("MUSTER_STORAGE", storage_of(job)));
   list.push_back(variable("MUSTER_HTTP_ADDRESS", "0.0.0.0:" + std::to_string(kHttpPort)));
   list.push_back(
       {{"name", "MUSTER_POD_IP"}, {"valueFrom", {{"fieldRef", {{"fieldPath", "status.podIP"}}}}}});

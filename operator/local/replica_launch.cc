@@ -26,7 +26,8 @@ constexpr std::string_view kOurs[] = {"TF_CONFIG",       "MUSTER_JOB",
                                       "MUSTER_TRAINING", "MUSTER_HTTP_ADDRESS",
                                       "MUSTER_THREADS",  "MUSTER_REPLICATION",
                                       "MUSTER_RESTARTS", "MUSTER_RESTARTS_IN_PLACE",
-                                      "MUSTER_POD_IP",   "MUSTER_ELASTIC"};
+                                      "MUSTER_POD_IP",   "MUSTER_ELASTIC",
+                                      "MUSTER_ADOPT",    "MUSTER_NAMESPACE"};
 
 std::string name_in(const std::string& variable) {
   return variable.substr(0, variable.find('='));

@@ -24,8 +24,15 @@ void plan_after_the_end(Draft& draft) {
   enforce_time_to_live(draft);
 }
 
+// A job that is older than the choice keeps the folder that it has.
+void choose_folder(Draft& draft) {
+  const bool is_new = draft.job.status.conditions.empty();
+  if (is_new && !draft.job.training.is_null()) draft.status.storage_folder = folder_of(draft.job);
+}
+
 void plan_before_the_end(Draft& draft) {
   adopt_records(draft);
+  choose_folder(draft);
   report_acceptance(draft);
   follow_suspend(draft);
   if (draft.stage() == Stage::active && draft.accepted() && !draft.status.start_time) {

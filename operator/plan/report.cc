@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "common/json.h"
 #include "operator/plan/describe.h"
 #include "operator/plan/replicas.h"
 #include "operator/plan/scaling.h"
@@ -133,6 +134,9 @@ void report(Draft& draft) {
 void report_progress(Draft& draft) {
   Json& progress = draft.status.progress;
   if (!draft.observed.progress.is_null()) progress = draft.observed.progress;
+  const std::string resumed = string_or(progress, "resumed", "");
+  if (!resumed.empty() && resumed != string_or(draft.job.status.progress, "resumed", ""))
+    draft.note("Resumed", resumed);
   if (draft.stage() == Stage::active || !progress.is_object()) return;
   for (const char* of_a_job_that_trains : {"examplesPerSecond", "etaSeconds"}) {
     progress.erase(of_a_job_that_trains);

@@ -55,6 +55,7 @@ ReplicaEnvironment environment(const api::TrainingJob& job, Role role, int index
   if (job.elastic) {
     result.variables.emplace_back("MUSTER_ELASTIC", elastic_group(*job.elastic).dump());
   }
+  if (!job.storage_adopt.empty()) result.variables.emplace_back("MUSTER_ADOPT", job.storage_adopt);
   const auto ps = job.replicas.find(Role::ps);
   if (ps != job.replicas.end() && ps->second.replication > 1)
     result.variables.emplace_back("MUSTER_REPLICATION", std::to_string(ps->second.replication));

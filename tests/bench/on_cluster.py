@@ -43,13 +43,14 @@ class Training:
     def __init__(self, **training):
         self._temporary = tempfile.TemporaryDirectory(prefix="muster-bench-")
         self._name = f"bench-{uuid.uuid4().hex[:8]}"
-        self.folder = pathlib.Path(self._temporary.name) / "storage"
+        storage = pathlib.Path(self._temporary.name) / "storage"
+        self.folder = storage / f"{self._name}-{JOB}"
         self.job = jobs.mnist()
         self.job["spec"]["training"].update(training, summary={"everySteps": 1})
         self.job["spec"]["runPolicy"] = {"backoffLimit": 1000}
         del self.job["spec"]["replicaSpecs"]["evaluator"]
         nodes().kubectl("create", "namespace", self._name)
-        jobs.claim_storage(nodes(), self._name, self.folder)
+        jobs.claim_storage(nodes(), self._name, storage)
 
     def __enter__(self):
         return self

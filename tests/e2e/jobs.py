@@ -154,9 +154,15 @@ def await_success(cluster, namespace, job):
     return job
 
 
-def result(folder):
-    return json.loads((folder / "result.json").read_text())
+def folder_of(storage):
+    """The folder of the only job that has results on the storage."""
+    [result] = storage.glob("*/result.json")
+    return result.parent
 
 
-def evaluation(folder):
-    return json.loads((folder / f"evaluations/{result(folder)['step']}.json").read_text())
+def result(storage):
+    return json.loads((folder_of(storage) / "result.json").read_text())
+
+
+def evaluation(storage):
+    return json.loads((folder_of(storage) / f"evaluations/{result(storage)['step']}.json").read_text())

@@ -12,23 +12,6 @@ namespace {
 
 using spec::TrainingSpec;
 
-constexpr const char* kFree[] = {"steps",      "epochs",       "checkpoint",  "summary",
-                                 "threads",    "device",       "determinism", "precision",
-                                 "evaluation", "earlyStopping"};
-
-bool is_below(const std::string& path, const std::string& parent) {
-  return path.starts_with(parent) &&
-         (path.size() == parent.size() || path[parent.size()] == '.' || path[parent.size()] == '[');
-}
-
-// Nothing where it is of a version of Muster whose fields are not ours.
-std::optional<Json> whole(const Json& training) {
-  Document document;
-  document.value() = training;
-  if (!apply_schema(spec::training_schema(), document).empty()) return std::nullopt;
-  return document.value();
-}
-
 // What decides names and shapes of a model's tensors, the data apart.
 struct Tensors {
   std::string text;
@@ -110,7 +93,7 @@ std::string batch_obstacle(const Position& position, uint64_t from, uint64_t to)
 Resumption resume(const Manifest& manifest, const Json& training, bool distributed) {
   Resumption result;
   result.position = manifest.position;
-  const std::optional<Json> made_with = whole(manifest.training);
+  const std::optional<Json> made_with = spec::with_defaults(manifest.training);
   if (!made_with) return result;
   const TrainingSpec before = spec::to_training_spec(*made_with);
   const TrainingSpec after = spec::to_training_spec(training);
@@ -125,7 +108,7 @@ Resumption resume(const Manifest& manifest, const Json& training, bool distribut
   forget_others(result.position.evaluations, *made_with, training);
 
   for (const spec::Change& change : spec::changes(*made_with, training)) {
-    const auto below = [&](const char* parent) { return is_below(change.path, parent); };
+    const auto below = [&](const char* parent) { return spec::is_below(change.path, parent); };
     if (!same_tensors && below("model")) {
       result.obstacles.push_back({change,
                                   "a changed model needs a directory of its own; "
@@ -138,7 +121,7 @@ Resumption resume(const Manifest& manifest, const Json& training, bool distribut
     } else if (!position &&
                (below("batchSize") || below("gradientAccumulation") || below("synchronization"))) {
       result.obstacles.push_back({change, batch_obstacle(manifest.position, from, to)});
-    } else if (std::ranges::none_of(kFree, below)) {
+    } else if (spec::bearing_of(change.path) == spec::Bearing::course) {
       result.changed.push_back(change);
     }
   }

@@ -16,7 +16,7 @@ constexpr milliseconds kGlance{200};
 
 Coordinator::Coordinator(group::RendezvousServer& rendezvous, const checkpoint::Store& store,
                          Setup setup)
-    : group::Coordinator(rendezvous, setup.storage, setup.owner),
+    : group::Coordinator(rendezvous, setup.storage, setup.job_uid),
       store_(store),
       setup_(std::move(setup)),
       formation_(setup_.group, std::chrono::steady_clock::now()) {

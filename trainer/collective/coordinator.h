@@ -15,7 +15,7 @@ class Coordinator : public group::Coordinator {
  public:
   struct Setup {
     std::filesystem::path storage;
-    group::Owner owner;  // the job
+    std::string job_uid;
     Formation::Setup group;
     // Where training goes on from a checkpoint. Throws Invalid where it cannot.
     std::function<checkpoint::Position(const checkpoint::Store::Found&)> resume_at;

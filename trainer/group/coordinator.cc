@@ -4,6 +4,8 @@
 #include "common/exit_code.h"
 #include "common/file.h"
 #include "common/log.h"
+#include "trainer/folder/generations.h"
+#include "trainer/folder/owner.h"
 #include "trainer/group/backoff.h"
 
 namespace muster::group {
@@ -21,8 +23,9 @@ class Superseded : public Unavailable {
 };
 }  // namespace
 
-Coordinator::Coordinator(RendezvousServer& rendezvous, std::filesystem::path storage, Owner owner)
-    : rendezvous_(rendezvous), storage_(std::move(storage)), owner_(std::move(owner)) {}
+Coordinator::Coordinator(RendezvousServer& rendezvous, std::filesystem::path storage,
+                         std::string job_uid)
+    : rendezvous_(rendezvous), storage_(std::move(storage)), job_uid_(std::move(job_uid)) {}
 
 Coordinator::~Coordinator() = default;
 
@@ -53,7 +56,7 @@ uint64_t Coordinator::hold() {
 }
 
 uint64_t Coordinator::open_generation(uint64_t above) {
-  return newest_ = group::open_generation(storage_, above, owner_);
+  return newest_ = folder::open_generation(storage_, above);
 }
 
 void Coordinator::advance_unless_held() {
@@ -76,9 +79,9 @@ void step_down(GroupView& view) {
 
 void Coordinator::require_lead() {
   looked_ = Clock::now();
-  const uint64_t newest = newest_generation(storage_);
+  const uint64_t newest = folder::newest_generation(storage_);
   if (!superseded_by(newest)) return;
-  require_of_job(storage_, newest, owner_);
+  folder::require_no_other_owner(storage_, job_uid_);
   throw Superseded("we were taken for lost: generation " + std::to_string(newest) +
                    " of the group is another's");
 }

@@ -9,7 +9,6 @@
 #include <string>
 #include <thread>
 
-#include "trainer/group/generations.h"
 #include "trainer/group/rendezvous_server.h"
 #include "trainer/group/storage_patience.h"
 
@@ -39,7 +38,8 @@ class Coordinator {
 
  protected:
   // The references must outlive it.
-  Coordinator(RendezvousServer& rendezvous, std::filesystem::path storage, Owner owner);
+  Coordinator(RendezvousServer& rendezvous, std::filesystem::path storage,
+              std::string job_uid);
 
   // Derived classes call these last in their constructor and first in their destructor.
   void start();
@@ -74,7 +74,7 @@ class Coordinator {
 
   RendezvousServer& rendezvous_;
   const std::filesystem::path storage_;
-  const Owner owner_;
+  const std::string job_uid_;
   std::string missing_;  // as we said last
   Clock::time_point remind_;
   Clock::time_point looked_;  // whether we still lead

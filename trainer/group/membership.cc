@@ -128,7 +128,9 @@ Membership parse_membership(const Environment& environment) {
   if (!membership.pod_ip.empty() && !is_ip(membership.pod_ip))
     throw Invalid("MUSTER_POD_IP: expected an IP address, found \"" + membership.pod_ip + "\"",
                   kBadConfig);
+  membership.name_space = value_of(environment, "MUSTER_NAMESPACE");
   membership.uid = value_of(environment, "MUSTER_JOB_UID");
+  membership.adopt = value_of(environment, "MUSTER_ADOPT");
   membership.attempt = number_of(environment, "MUSTER_ATTEMPT", 0);
   membership.restarts = number_of(environment, "MUSTER_RESTARTS", 0);
   membership.replication = number_of(environment, "MUSTER_REPLICATION", 1);

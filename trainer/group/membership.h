@@ -29,6 +29,7 @@ struct Elastic {
 // Who this process is and who else there is: TF_CONFIG and the MUSTER_* environment as values.
 struct Membership {
   std::string job = "standalone";
+  std::string name_space;  // of the job; empty: `muster run`, or a training by itself
   std::string uid;
   Role role = Role::chief;
   std::string role_name = "chief";  // as the job spells it: "master" too
@@ -40,6 +41,7 @@ struct Membership {
   int replication = 1;                  // copies of every shard, 1 or 2
   std::optional<Elastic> elastic;
   std::filesystem::path storage;
+  std::string adopt;  // the job, by namespace/name, with whose training in `storage` this goes on
   std::filesystem::path training;
   std::string http_address;
   std::string pod_ip;  // this process's own, where it is told

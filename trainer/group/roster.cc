@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "common/schema.h"
+#include "trainer/folder/generations.h"
 #include "trainer/group/address.h"
-#include "trainer/group/generations.h"
 #include "trainer/spec/changes.h"
 
 namespace muster::group {
@@ -49,11 +49,11 @@ bool same_place(const Hello& hello, const std::string& role, int index) {
 
 // There must be another generation after it.
 bool is_possible(const ShardState& state) {
-  return state.generation() < kLastGeneration && state.ByteSizeLong() <= Roster::kMostState;
+  return state.generation() < folder::kLastGeneration && state.ByteSizeLong() <= Roster::kMostState;
 }
 
 bool is_possible(const MemberState& state) {
-  return std::max(state.generation(), state.prepared()) < kLastGeneration &&
+  return std::max(state.generation(), state.prepared()) < folder::kLastGeneration &&
          state.endpoint().size() <= Roster::kMostEndpoint &&
          state.ByteSizeLong() <= Roster::kMostState;
 }

@@ -149,12 +149,12 @@ checkpoint::Store::Found Checkpointer::save(Task& task) {
   const auto temporary = store_.begin(step);
   try {
     task.snapshot->write(temporary, found.manifest, task.bytes_per_second);
-    group::require_newest(options_.storage, task.manifest.generation, options_.owner);
+    folder::require_newest(options_.storage, task.manifest.generation, options_.job_uid);
     found.directory = store_.publish(temporary, found.manifest);
   } catch (...) {
     store_.discard(temporary);
     // The owner of a newer generation ends what we have begun: no fault of the disk's.
-    group::require_newest(options_.storage, task.manifest.generation, options_.owner);
+    folder::require_newest(options_.storage, task.manifest.generation, options_.job_uid);
     throw;
   }
   found.manifest = checkpoint::Store::read_manifest(found.directory);  // as published: with slices

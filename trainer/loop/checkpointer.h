@@ -13,7 +13,7 @@
 
 #include "common/error.h"
 #include "trainer/checkpoint/store.h"
-#include "trainer/group/generations.h"
+#include "trainer/folder/generations.h"
 #include "trainer/loop/synchronizer.h"
 
 namespace muster::loop {
@@ -33,7 +33,7 @@ class Checkpointer {
 
   struct Options {
     std::filesystem::path storage;
-    group::Owner owner;
+    std::string job_uid;
     spec::CheckpointSpec when;
     checkpoint::Manifest manifest;  // all that is the same in each of the job's checkpoints
     // Called on our thread, or on that of take_now().

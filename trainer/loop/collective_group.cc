@@ -42,7 +42,7 @@ class CollectiveGroup : public LedGroup {
                                        const Assembly& assembly) {
     collective::Coordinator::Setup setup;
     setup.storage = membership.storage;
-    setup.owner = {membership.uid, membership.job};
+    setup.job_uid = membership.uid;
     setup.group = formation_of(membership, assembly.spec().devices);
     setup.resume_at = [this](const checkpoint::Store::Found& found) {
       return leader_.resume_at(found);

@@ -18,6 +18,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr size_t kMostNamed = 10;  // fields that have changed
+
 Recorder::Options recorder_options(const spec::TrainingSpec& spec) {
   Recorder::Options options;
   options.summary_every_steps = spec.summary_every_steps;
@@ -64,7 +66,7 @@ Checkpointer::Options checkpointer_options(const group::Membership& membership,
                                            const Assembly& assembly) {
   Checkpointer::Options options;
   options.storage = membership.storage;
-  options.owner = {membership.uid, membership.job};
+  options.job_uid = membership.uid;
   options.when = assembly.spec().checkpoint;
   options.manifest.job_uid = membership.uid;
   options.manifest.model = assembly.spec().model.name;
@@ -92,6 +94,7 @@ Leader::Leader(const group::Membership& membership, Assembly& assembly, metrics:
                std::function<void(uint64_t step)> published, std::stop_token stop)
     : membership_(membership),
       assembly_(assembly),
+      reporter_(reporter),
       data_(open_evaluation(membership, assembly.training)),
       recorder_(recorder_options(assembly.spec()), reporter, open_events(membership, stop)),
       store_(std::move(store)) {
@@ -133,12 +136,26 @@ checkpoint::Position Leader::resume_at(const checkpoint::Store::Found& found) co
                               [&](const std::string&) { return membership_.training.string(); }),
       kBadInput);
   check_layout(found);
-  // `muster run` has warned of it, with the lines of its manifest.
-  if (!resumption.changed.empty())
-    log::info("what follows " + name + " is trained with " +
-              spec::list_changes(resumption.changed, 10));
+  say_resumption(found.manifest.job_uid, name, resumption.changed);
   check_determinism(found);
   return assembly_.workload->settled(resumption.position);
+}
+
+// `muster run` has warned of changes, with the lines of its manifest.
+void Leader::say_resumption(const std::string& trained_by, const std::string& name,
+                            const std::vector<spec::Change>& changed) const {
+  std::string text;
+  if (trained_by != membership_.uid)
+    text =
+        "training goes on from " + name + ", which " +
+        (trained_by.empty() ? "a training by itself" : "an earlier job (uid " + trained_by + ")") +
+        " has left";
+  if (!changed.empty())
+    text += (text.empty() ? "" : "; ") + ("what follows " + name) + " is trained with " +
+            spec::list_changes(changed, kMostNamed);
+  if (text.empty()) return;
+  log::info(text);
+  reporter_.resumed(text);
 }
 
 void Leader::check_layout(const checkpoint::Store::Found& found) const {
@@ -249,6 +266,7 @@ Json Leader::conclude(const std::optional<checkpoint::Store::Found>& final,
                           .string();
   }
   result["exportedStep"] = exported;
+  if (final && final->manifest.job_uid != membership_.uid) result["alreadyFinished"] = true;
   result["weightsDigest"] = checkpoint::weights_digest(layout, parameters);
   if (!membership_.has_evaluator()) {
     const Json evaluation = evaluate_final(exported);

@@ -12,6 +12,7 @@
 #include "trainer/loop/recorder.h"
 #include "trainer/loop/training.h"
 #include "trainer/loop/validator.h"
+#include "trainer/spec/changes.h"
 
 namespace muster::loop {
 
@@ -69,10 +70,13 @@ class Leader {
   void open_checkpointer(std::function<void(uint64_t step)> published, std::stop_token stop);
   Json describe(const checkpoint::Position& position) const;
   Json describe_best(const checkpoint::Position& position) const;
+  void say_resumption(const std::string& trained_by, const std::string& name,
+                      const std::vector<spec::Change>& changed) const;
   void check_layout(const checkpoint::Store::Found& found) const;
   void check_determinism(const checkpoint::Store::Found& found) const;
   const group::Membership& membership_;
   Assembly& assembly_;
+  metrics::Reporter& reporter_;
   std::optional<EvaluationData> data_;  // none where only an evaluator evaluates
   Recorder recorder_;
   std::unique_ptr<checkpoint::Store> store_;

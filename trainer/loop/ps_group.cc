@@ -83,7 +83,7 @@ class PsGroup : public LedGroup {
   ps::Coordinator::Setup setup(const group::Membership& membership, const Assembly& assembly) {
     ps::Coordinator::Setup setup;
     setup.storage = membership.storage;
-    setup.owner = {membership.uid, membership.job};
+    setup.job_uid = membership.uid;
     setup.shards = membership.shards();
     setup.addresses = membership.cluster.ps;
     setup.copies = membership.replication;

@@ -1,7 +1,8 @@
 #include "common/exit_code.h"
 #include "common/log.h"
-#include "trainer/group/generations.h"
+#include "trainer/folder/generations.h"
 #include "trainer/group/storage_patience.h"
+#include "trainer/loop/claim_folder.h"
 #include "trainer/loop/leader.h"
 #include "trainer/loop/local_synchronizer.h"
 #include "trainer/loop/roles.h"
@@ -20,12 +21,11 @@ struct Ended {
 std::optional<Ended> train_alone(const group::Membership& membership, Assembly& assembly,
                                  Leader& leader,
                                  const std::optional<checkpoint::Store::Found>& from,
-                                 std::stop_token stop) {
+                                 const folder::Claim* claim, std::stop_token stop) {
   uint64_t generation = 1;
   if (!membership.storage.empty())
     generation = group::patiently(stop, [&] {
-      return group::open_generation(membership.storage, from ? from->manifest.generation : 0,
-                                    {membership.uid, membership.job});
+      return folder::open_generation(membership.storage, from ? from->manifest.generation : 0);
     });
   if (from) {
     leader.recorder().restore(from->manifest.metrics);
@@ -35,6 +35,7 @@ std::optional<Ended> train_alone(const group::Membership& membership, Assembly& 
   const Ending ending = train(synchronizer, assembly, leader.recorder(), leader.checkpointer(),
                               leader.validator(), stop);
   if (ending == Ending::interrupted) {
+    if (claim) claim->require_held();
     leader.save(synchronizer);
     return std::nullopt;
   }
@@ -47,13 +48,19 @@ std::optional<Ended> train_alone(const group::Membership& membership, Assembly& 
 int run_alone(const group::Membership& membership, std::stop_token stop, Json* result) {
   Training training = Training::load(membership.training);
   const auto threads = ThreadChoice::from_environment(training.spec.threads);
-  Assembly assembly = assemble(std::move(training), 1, false, threads);
   metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index,
                              membership.restarts);
-  if (membership.storage.empty())
+  std::unique_ptr<folder::Claim> claim;
+  if (membership.storage.empty()) {
     log::warning(
         "no storage folder (--storage): nothing of this training will be kept, "
         "no checkpoint and no model");
+  } else {
+    claim = claim_folder(membership, training, stop);
+    if (!claim) return kTerminated;
+    stop = claim->token();
+  }
+  Assembly assembly = assemble(std::move(training), 1, false, threads);
   Leader leader(membership, assembly, reporter, open_store(membership, assembly), {}, stop);
   auto from = leader.store() ? leader.store()->to_resume() : std::nullopt;
   if (from) from->manifest.position = leader.resume_at(*from);
@@ -62,7 +69,7 @@ int run_alone(const group::Membership& membership, std::stop_token stop, Json* r
     log::info("training was finished before");
     said = group::patiently(stop, [&] { return leader.conclude_again(*from); });
   } else {
-    const auto ended = train_alone(membership, assembly, leader, from, stop);
+    const auto ended = train_alone(membership, assembly, leader, from, claim.get(), stop);
     if (!ended) return kTerminated;
     said = group::patiently(stop, [&] { return leader.conclude(ended->final, ended->position); });
   }

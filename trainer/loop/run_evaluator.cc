@@ -9,12 +9,14 @@
 #include "common/json.h"
 #include "common/log.h"
 #include "trainer/checkpoint/checkpoint.h"
+#include "trainer/folder/owner.h"
 #include "trainer/group/backoff.h"
 #include "trainer/loop/evaluation.h"
 #include "trainer/loop/leader.h"
 #include "trainer/loop/patient_reader.h"
 #include "trainer/loop/roles.h"
 #include "trainer/metrics/progress.h"
+#include "trainer/spec/changes.h"
 #include "trainer/summary/event_writer.h"
 
 namespace muster::loop {
@@ -71,6 +73,8 @@ class EvaluatorLoop {
   enum class Look { nothing_new, went_on, done };
 
   Look look() {
+    // What an earlier job has left is none of ours before our rank 0 has claimed it.
+    if (!folder::is_owned_by(membership_.storage, membership_.uid)) return Look::nothing_new;
     const auto found = store_.newest();
     if (!found || found->directory == last_) return Look::nothing_new;
     return evaluate_one(*found) ? Look::done : Look::went_on;
@@ -78,7 +82,8 @@ class EvaluatorLoop {
 
   // True if that was the final one of this training.
   bool evaluate_one(const checkpoint::Store::Found& found) {
-    const bool final = found.manifest.final && found.manifest.training == training_.json;
+    const bool final = found.manifest.final &&
+                       spec::changes_of_weights(found.manifest.training, training_.json).empty();
     if (!evaluate(final ? to_export(store_, found, training_.spec) : found, final)) return false;
     last_ = found.directory;
     return final;

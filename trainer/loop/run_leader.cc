@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "trainer/group/storage_patience.h"
 #include "trainer/loop/attend.h"
+#include "trainer/loop/claim_folder.h"
 #include "trainer/loop/led_group.h"
 #include "trainer/loop/roles.h"
 #include "trainer/loop/training_loop.h"
@@ -52,13 +53,17 @@ int leave(LedGroup& group) {
 }
 
 // Trains to the end, through as many generations as it takes; a storage that is full takes none.
-int lead(LedGroup& group, Assembly& assembly, std::stop_token stop) {
+int lead(LedGroup& group, Assembly& assembly, const folder::Claim& claim) {
+  const std::stop_token stop = claim.token();
   group::Backoff backoff;
   std::optional<checkpoint::Store::Found> final;
   for (;;) {
     const Ending ending = train(group.synchronizer(), assembly, group.leader().recorder(),
                                 group.leader().checkpointer(), group.leader().validator(), stop);
-    if (ending == Ending::interrupted) return leave(group);
+    if (ending == Ending::interrupted) {
+      claim.require_held();
+      return leave(group);
+    }
     try {
       group::patiently(stop, [&] {
         group.coordinator().rethrow_failure();
@@ -88,9 +93,12 @@ int lead(LedGroup& group, Assembly& assembly, std::stop_token stop) {
 int run_leader(const group::Membership& membership, std::stop_token stop) {
   Training training = Training::load(membership.training);
   const auto threads = ThreadChoice::from_environment(training.spec.threads);
-  Assembly assembly = assemble_member(std::move(training), membership, threads);
   metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index,
                              membership.restarts);
+  const auto claim = claim_folder(membership, training, stop);
+  if (!claim) return kTerminated;
+  stop = claim->token();
+  Assembly assembly = assemble_member(std::move(training), membership, threads);
   auto store = open_store(membership, assembly);
   // Where all are damaged, what the shards hold is as good: the coordinator refuses if they do not.
   const auto newest = store->newest();
@@ -104,7 +112,7 @@ int run_leader(const group::Membership& membership, std::stop_token stop) {
   const auto group = make(membership, assembly, reporter, std::move(store), stop);
   if (newest) group->leader().recorder().restore(newest->manifest.metrics);
   try {
-    return lead(*group, assembly, stop);
+    return lead(*group, assembly, *claim);
   } catch (const Invalid& error) {
     end_in_failure(*group, error);
     throw;

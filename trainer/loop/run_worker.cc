@@ -1,6 +1,7 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/log.h"
+#include "trainer/folder/owner.h"
 #include "trainer/group/signpost.h"
 #include "trainer/loop/attend.h"
 #include "trainer/loop/collective_synchronizer.h"
@@ -26,19 +27,25 @@ enum class Verdict { finished, again, interrupted };
 class FinalCheckpoint {
  public:
   FinalCheckpoint(const group::Membership& membership, const Workload& workload)
-      : store_(membership.storage / "checkpoints", 1), workload_(workload) {}
+      : membership_(membership),
+        store_(membership.storage / "checkpoints", 1),
+        workload_(workload) {}
 
   bool is_there() {
     const auto now = Clock::now();
     if (found_ || now < next_look_) return found_;
     next_look_ = now + kLook;
-    reader_.attempt([&] { found_ = is_finished(store_.search().newest, workload_); });
+    reader_.attempt([&] {
+      found_ = folder::is_owned_by(membership_.storage, membership_.uid) &&
+               is_finished(store_.search().newest, workload_);
+    });
     return found_;
   }
 
  private:
   using Clock = std::chrono::steady_clock;
 
+  const group::Membership& membership_;
   checkpoint::Store store_;
   const Workload& workload_;
   PatientReader reader_;

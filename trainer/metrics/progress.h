@@ -12,7 +12,7 @@
 
 namespace muster::metrics {
 
-// What /progress answers, but for `restarts`; the operator copies the chief's into status.progress.
+// What /progress answers, but for `restarts` and `resumed`; the operator copies the chief's into status.progress.
 // Field names are the API's: {role, index, state, step, totalSteps, epoch, loss, metrics
 // {accuracy}, examplesPerSecond, inputWaitSeconds, etaSeconds, lastCheckpointStep,
 // lastCheckpointTime, goodput, generation}. loss is a string, since JSON has no NaN: "0.25", "NaN",
@@ -72,6 +72,8 @@ class Reporter {
   Reporter& operator=(const Reporter&) = delete;
 
   void update(const Progress& progress);
+  // What training goes on from that is not as a user may think, a sentence: `resumed` of /progress.
+  void resumed(const std::string& sentence);
   Progress snapshot() const;
 
   // Counters and gauges under "muster_trainer_<name>". The unit's ending is put to the name where

@@ -43,6 +43,7 @@ struct Reporter::Impl {
   prometheus::Registry registry;
   mutable std::mutex mutex;
   Progress progress;
+  std::string resumed;
   std::unique_ptr<HttpServer> server;  // last: its handlers use the rest
 };
 
@@ -75,6 +76,8 @@ Reporter::Reporter(const std::string& address, std::string role, int index, int 
   impl_->server->handle("/progress", [this, restarts] {
     Json json = snapshot().json(impl_->role, impl_->index);
     json["restarts"] = restarts;
+    const std::lock_guard lock(impl_->mutex);
+    if (!impl_->resumed.empty()) json["resumed"] = impl_->resumed;
     return HttpReply{200, "application/json",
                      json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"};
   });
@@ -87,6 +90,11 @@ void Reporter::update(const Progress& progress) {
   const std::lock_guard lock(impl_->mutex);
   impl_->show(progress);
   impl_->progress = progress;
+}
+
+void Reporter::resumed(const std::string& sentence) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->resumed = sentence;
 }
 
 Progress Reporter::snapshot() const {

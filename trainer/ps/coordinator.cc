@@ -17,7 +17,7 @@ constexpr milliseconds kOpening{120000};
 
 Coordinator::Coordinator(group::RendezvousServer& rendezvous, Control& control,
                          const checkpoint::Store& store, Setup setup)
-    : group::Coordinator(rendezvous, setup.storage, setup.owner),
+    : group::Coordinator(rendezvous, setup.storage, setup.job_uid),
       control_(control),
       store_(store),
       setup_(std::move(setup)),

@@ -24,7 +24,7 @@ class Coordinator : public group::Coordinator {
  public:
   struct Setup {
     std::filesystem::path storage;
-    group::Owner owner;  // the job
+    std::string job_uid;
     int shards = 1;
     std::vector<std::string> addresses;  // of each ps, until it says so itself
     int copies = 1;                      // of each shard

@@ -6,7 +6,7 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "trainer/compute/engine.h"
-#include "trainer/group/generations.h"
+#include "trainer/folder/generations.h"
 #include "trainer/ps/initial_parameters.h"
 
 namespace muster::ps {
@@ -82,7 +82,7 @@ void ShardHost::check(const OpenRequest& request) const {
     throw Invalid("expected shard " + std::to_string(identity_.shard) + ", found " +
                       std::to_string(request.shard()),
                   kProtocol);
-  if (request.generation() == 0 || request.generation() > group::kLastGeneration)
+  if (request.generation() == 0 || request.generation() > folder::kLastGeneration)
     throw Invalid("expected a generation, found " + std::to_string(request.generation()),
                   kProtocol);
 }

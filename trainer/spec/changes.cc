@@ -3,12 +3,32 @@
 #include <algorithm>
 
 #include "common/json.h"
+#include "common/schema.h"
+#include "trainer/spec/training_spec.h"
 
 namespace muster::spec {
 
 namespace {
 
 constexpr size_t kLongestValue = 60;
+
+// docs/getting-started.md says the same in a table.
+struct FieldBearing {
+  std::string_view path;
+  Bearing bearing;
+};
+constexpr FieldBearing kBearings[] = {{"checkpoint", Bearing::none},
+                                      {"summary", Bearing::none},
+                                      {"threads", Bearing::none},
+                                      {"device", Bearing::none},
+                                      {"determinism", Bearing::none},
+                                      {"data.train.cache", Bearing::none},
+                                      {"data.train.prefetch", Bearing::none},
+                                      {"steps", Bearing::end},
+                                      {"epochs", Bearing::end},
+                                      {"evaluation", Bearing::end},
+                                      {"earlyStopping", Bearing::end},
+                                      {"precision", Bearing::end}};
 
 std::string short_text(const Json& value) {
   if (value.is_null()) return "not there";
@@ -58,6 +78,31 @@ std::string Change::text() const {
 std::vector<Change> changes(const Json& before, const Json& after) {
   std::vector<Change> found;
   compare("", before, after, found);
+  return found;
+}
+
+bool is_below(std::string_view path, std::string_view parent) {
+  return path.starts_with(parent) &&
+         (path.size() == parent.size() || path[parent.size()] == '.' || path[parent.size()] == '[');
+}
+
+Bearing bearing_of(const std::string& path) {
+  for (const auto& [parent, bearing] : kBearings)
+    if (is_below(path, parent)) return bearing;
+  return Bearing::course;
+}
+
+std::optional<Json> with_defaults(const Json& training) {
+  Document document;
+  document.value() = training;
+  if (!apply_schema(training_schema(), document).empty()) return std::nullopt;
+  return document.value();
+}
+
+std::vector<Change> changes_of_weights(const Json& before, const Json& after) {
+  std::vector<Change> found = changes(with_defaults(before).value_or(before), after);
+  std::erase_if(found,
+                [](const Change& change) { return bearing_of(change.path) == Bearing::none; });
   return found;
 }
 

@@ -163,23 +163,6 @@ TEST(GroupTest, StoppedItSavesAndRunAgainItGoesOnWithTheSameBits) {
   expect_same(again, long_undisturbed());
 }
 
-TEST(GroupTest, OfTwoJobsInOneFolderTheFirstEndsAndNamesTheOther) {
-  Job one("shares", long_training("checkpoint: {everySteps: 200}\n"), 1, 1);
-  one.start_all();
-  ASSERT_TRUE(one.wait_for_checkpoints(1));
-  Job other("is-shared-with", long_training(), 1, 1);
-  other.uid = "uid-2";
-  other.environment = {{"MUSTER_JOB", "other"}, {"MUSTER_STORAGE", one.folder().string()}};
-  other.start_all();
-  EXPECT_EQ(one.at("chief", 0).wait(), 76) << one.log("chief", 0);
-  EXPECT_THAT(one.log("chief", 0), HasSubstr("other\\\" trains there too"));
-  other.expect_success();
-  for (const char* role : {"worker", "ps"}) {
-    one.at(role, 0).signal(SIGTERM);
-    one.at(role, 0).wait();
-  }
-}
-
 // How often a log says something.
 size_t times(const std::string& log, const std::string& text) {
   size_t count = 0;

@@ -125,7 +125,9 @@ TEST(Pods, GetTheirEnvironment) {
   EXPECT_EQ(variable(made, "MUSTER_JOB"), "mnist");
   EXPECT_EQ(variable(made, "MUSTER_JOB_UID"), "3f6c");
   EXPECT_EQ(variable(made, "MUSTER_ATTEMPT"), "2");
-  EXPECT_EQ(variable(made, "MUSTER_STORAGE"), "/muster");
+  EXPECT_EQ(variable(made, "MUSTER_STORAGE"), "/muster/lab-mnist");
+  EXPECT_EQ(variable(made, "MUSTER_NAMESPACE"), "lab");
+  EXPECT_EQ(variable(made, "MUSTER_ADOPT"), "(unset)");
   EXPECT_EQ(variable(made, "MUSTER_TRAINING"), "/etc/muster/training.yaml");
   EXPECT_EQ(variable(made, "MUSTER_HTTP_ADDRESS"), "0.0.0.0:8080");
   EXPECT_EQ(variable(made, "MUSTER_RESTARTS_IN_PLACE"), "3");
@@ -186,8 +188,23 @@ TEST(Pods, MountTheJobsStorage) {
   job.storage_mount_path = "/shared";
   job.storage_volume = Json::parse(R"({"persistentVolumeClaim": {"claimName": "disk"}})");
   EXPECT_EQ(mounted_at(pod(job), "/shared")["persistentVolumeClaim"]["claimName"], "disk");
-  EXPECT_EQ(variable(pod(job), "MUSTER_STORAGE"), "/shared");
+  EXPECT_EQ(variable(pod(job), "MUSTER_STORAGE"), "/shared/lab-mnist");
   EXPECT_TRUE(mounted_at(pod(trained()), "/muster").contains("emptyDir"));
+}
+
+TEST(Pods, TrainInAFolderOfTheJobsOwn) {
+  api::TrainingJob job = trained();
+  job.storage_adopt = "lab/before";
+  EXPECT_EQ(variable(pod(job), "MUSTER_ADOPT"), "lab/before");
+  // A job that is older than the choice of a folder has conditions and no folder.
+  job.status.conditions.push_back({"Accepted", true, "Valid", "", {}});
+  EXPECT_EQ(variable(pod(job), "MUSTER_STORAGE"), "/muster");
+  job.status.storage_folder = "lab-mnist";
+  EXPECT_EQ(variable(pod(job), "MUSTER_STORAGE"), "/muster/lab-mnist");
+  job.storage_folder = "runs/7";
+  EXPECT_EQ(variable(pod(job), "MUSTER_STORAGE"), "/muster/runs/7");
+  job.storage_folder = ".";
+  EXPECT_EQ(variable(pod(job), "MUSTER_STORAGE"), "/muster");
 }
 
 constexpr const char* kImage =
@@ -204,6 +221,7 @@ TEST(Pods, OfAnyImageAreLeftAsTheyAre) {
   EXPECT_FALSE(made["metadata"]["annotations"].contains(kTrainingAnnotation));
   EXPECT_TRUE(mounted_at(made, "/muster").is_null());
   EXPECT_THAT(variable(made, "TF_CONFIG", "tensorflow"), HasSubstr("mnist-worker-0"));
+  EXPECT_EQ(variable(made, "MUSTER_STORAGE", "tensorflow"), "/muster");
   EXPECT_EQ(variable(made, "MUSTER_RESTARTS_IN_PLACE", "tensorflow"), "(unset)");
   EXPECT_EQ(variable(made, "TF_CONFIG", "log"), "(unset)") << "a sidecar";
 }

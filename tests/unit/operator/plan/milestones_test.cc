@@ -68,5 +68,36 @@ TEST(Milestones, AJobThatIsNotAcceptedIsNotStarted) {
   EXPECT_THAT(told(scene.step()), ElementsAre("warning InvalidTemplate: no image"));
 }
 
+TEST(Milestones, WhatTrainingGoesOnFromIsToldWhenItChanges) {
+  Scene scene(full());
+  scene.start();
+  scene.view.progress = {{"step", 40}, {"resumed", "ckpt-40-g1 with another seed"}};
+  EXPECT_THAT(told(scene.step()), ElementsAre("Resumed: ckpt-40-g1 with another seed"));
+  scene.view.progress["step"] = 50;
+  EXPECT_THAT(told(scene.step_after(10)), IsEmpty());
+  scene.view.progress["resumed"] = "ckpt-60-g2 with another seed";
+  EXPECT_THAT(told(scene.step_after(10)), ElementsAre("Resumed: ckpt-60-g2 with another seed"));
+}
+
+// One that was there before jobs had folders keeps the mount itself.
+TEST(Milestones, ANewJobThatTrainsGetsAFolderOfItsOwn) {
+  Scene own_programs(full().own_image());
+  own_programs.step();
+  EXPECT_FALSE(own_programs.job.status.storage_folder);
+
+  const api::TrainingJob job = full();
+  Scene scene(job);
+  scene.step();
+  EXPECT_EQ(scene.job.status.storage_folder, job.name_space + "-" + job.name);
+  EXPECT_EQ(folder_of(scene.job), job.name_space + "-" + job.name);
+
+  Scene older(job);
+  older.step();
+  older.job.status.storage_folder.reset();
+  older.start();
+  EXPECT_FALSE(older.job.status.storage_folder);
+  EXPECT_EQ(folder_of(older.job), ".");
+}
+
 }  // namespace
 }  // namespace muster::plan

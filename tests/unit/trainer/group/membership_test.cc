@@ -2,14 +2,12 @@
 
 #include <gmock/gmock.h>
 
-#include <fstream>
 #include <random>
 
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "tests/unit/common/temporary_folder.h"
 #include "trainer/group/address.h"
-#include "trainer/group/generations.h"
 
 namespace muster::group {
 namespace {
@@ -170,52 +168,6 @@ TEST(AddressTest, ListensEverywhereForANameAndThereForAnAddress) {
   EXPECT_FALSE(is_address("[x]:80"));
   EXPECT_FALSE(is_address(":80"));
   EXPECT_FALSE(is_address("a b:80"));
-}
-
-TEST(GenerationsTest, OnlyTheNewestMayPublish) {
-  const test::TemporaryFolder folder;
-  const std::filesystem::path storage = folder.path() / "job";
-  EXPECT_EQ(open_generation(storage, 0), 1u);
-  EXPECT_NO_THROW(require_newest(storage, 1));
-  EXPECT_EQ(open_generation(storage, 6), 7u);
-  EXPECT_EQ(newest_generation(storage), 7u);
-  // Whatever lies there beside them, and whatever is said of them.
-  std::filesystem::create_directory(storage / "generations" / "18446744073709551615");
-  EXPECT_EQ(newest_generation(storage), 7u);
-  EXPECT_THROW(open_generation(storage, kLastGeneration), Unavailable);
-  EXPECT_THROW(require_newest(storage, 1), Unavailable);
-}
-
-TEST(GenerationsTest, AnotherJobInTheSameFolderIsNamed) {
-  const test::TemporaryFolder folder;
-  const std::filesystem::path& storage = folder.path();
-  const Owner one{"u1", "one"};
-  EXPECT_EQ(open_generation(storage, 0, one), 1u);
-  EXPECT_EQ(open_generation(storage, 0, one), 2u);
-  EXPECT_THROW(require_newest(storage, 1, one), Unavailable);
-  EXPECT_EQ(open_generation(storage, 0, {"u2", "two"}), 3u);
-  try {
-    require_newest(storage, 2, one);
-    FAIL() << "shares a folder with job two";
-  } catch (const Invalid& error) {
-    EXPECT_EQ(error.exit_code(), kProtocol);
-    EXPECT_THAT(error.what(), HasSubstr("job \"two\" trains there too"));
-  }
-  EXPECT_NO_THROW(require_newest(storage, 3, one));
-  for (const std::string text : {"", "[]", R"({"jobUid": 5})", R"({"jobUid": null, "job": []})"}) {
-    std::ofstream(storage / "generations/3/owner.json") << text;
-    EXPECT_THROW(require_newest(storage, 2, one), std::runtime_error) << text;
-  }
-}
-
-// Whether another has taken our place cannot be seen: nothing may be published.
-TEST(GenerationsTest, AFolderThatCannotBeListedFencesEverybody) {
-  const test::TemporaryFolder folder;
-  const std::filesystem::path& storage = folder.path();
-  EXPECT_EQ(newest_generation(storage), 0u);
-  std::ofstream(storage / "generations") << "a file in the way";
-  EXPECT_THROW(newest_generation(storage), Unavailable);
-  EXPECT_THROW(require_newest(storage, 5), Unavailable);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include "proto/muster/rendezvous.grpc.pb.h"
 #include "tests/unit/common/listener.h"
 #include "trainer/group/attendance.h"
-#include "trainer/group/generations.h"
+#include "trainer/folder/generations.h"
 #include "trainer/group/grpc_server.h"
 #include "trainer/group/rendezvous_server.h"
 #include "trainer/group/roster.h"
@@ -128,9 +128,9 @@ TEST(RosterTest, NobodyIsOfAGenerationThatIsNone) {
   Roster roster(expected());
   EXPECT_EQ(roster.admit(1, hello("ps", 0), kStart), "");
   PeerMessage message;
-  message.add_shards()->set_generation(kLastGeneration - 1);
+  message.add_shards()->set_generation(folder::kLastGeneration - 1);
   EXPECT_TRUE(roster.heard(1, message, kStart));
-  for (const uint64_t none : {kLastGeneration, ~uint64_t{0}}) {
+  for (const uint64_t none : {folder::kLastGeneration, ~uint64_t{0}}) {
     message.mutable_shards(0)->set_generation(none);
     EXPECT_FALSE(roster.heard(1, message, kStart));
     PeerMessage member;
@@ -140,7 +140,7 @@ TEST(RosterTest, NobodyIsOfAGenerationThatIsNone) {
     member.mutable_member()->set_prepared(none);
     EXPECT_FALSE(roster.heard(1, member, kStart));
   }
-  EXPECT_EQ(roster.held(0, 0)->generation(), kLastGeneration - 1);
+  EXPECT_EQ(roster.held(0, 0)->generation(), folder::kLastGeneration - 1);
 }
 
 // What would be told to all others has its bounds.

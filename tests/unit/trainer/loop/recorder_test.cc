@@ -8,7 +8,7 @@
 #include "common/file.h"
 #include "common/log.h"
 #include "tests/unit/trainer/loop/support.h"
-#include "trainer/group/generations.h"
+#include "trainer/folder/generations.h"
 #include "trainer/loop/checkpointer.h"
 #include "trainer/loop/local_synchronizer.h"
 
@@ -190,7 +190,7 @@ TEST(RecorderTest, AnEvaluationIsNoTimeOfTheTraining) {
 TEST(CheckpointerTest, WhatSomebodyWaitsForIsNotWrittenSlowly) {
   const auto folder = fresh_folder("hurried");
   Assembly assembly = assemble(Training::load(write_training(folder, "epochs: 1\n")), 1, false, {});
-  group::open_generation(folder, 0);
+  folder::open_generation(folder, 0);
   LocalSynchronizer synchronizer(assembly, nullptr, 1);
   checkpoint::Store store(folder / "checkpoints", 5);
   Checkpointer::Options options;
@@ -207,7 +207,7 @@ TEST(CheckpointerTest, WarnsOfTheFirstFailureInARowAndCountsAll) {
   const auto folder = fresh_folder("checkpointer");
   const auto training = write_training(folder, "epochs: 1\n");
   Assembly assembly = assemble(Training::load(training), 1, false, {});
-  group::open_generation(folder, 0);
+  folder::open_generation(folder, 0);
   LocalSynchronizer synchronizer(assembly, nullptr, 1);
   write_file_atomically(folder / "checkpoints", "");
   checkpoint::Store store(folder / "checkpoints", 5);

@@ -9,7 +9,7 @@
 #include "common/file.h"
 #include "tests/unit/trainer/loop/support.h"
 #include "trainer/checkpoint/checkpoint.h"
-#include "trainer/group/generations.h"
+#include "trainer/folder/generations.h"
 #include "trainer/loop/leader.h"
 #include "trainer/loop/local_synchronizer.h"
 #include "trainer/loop/roles.h"
@@ -73,8 +73,8 @@ void train_a_while(const fs::path& folder, const fs::path& training, uint64_t st
   metrics::Reporter reporter("", "chief", 0);
   auto store = open_store(membership, assembly);
   const auto from = store->to_resume();
-  const uint64_t generation = group::open_generation(
-      membership.storage, from ? from->manifest.generation : 0, {membership.uid, membership.job});
+  const uint64_t generation =
+      folder::open_generation(membership.storage, from ? from->manifest.generation : 0);
   Leader leader(membership, assembly, reporter, std::move(store), {}, {});
   LocalSynchronizer inner(assembly, from ? &*from : nullptr, generation);
   Interrupted synchronizer(inner, steps);
@@ -327,7 +327,7 @@ TEST(BestOnlyTest, ABestThatCouldNotBeWrittenIsWrittenBeforeTheNext) {
   const fs::path folder = fresh_folder("owed");
   const fs::path training = write_training(folder, "epochs: 2\n");
   Assembly assembly = assemble(Training::load(training), 1, false, {});
-  group::open_generation(folder, 0);
+  folder::open_generation(folder, 0);
   LocalSynchronizer synchronizer(assembly, nullptr, 1);
   const auto step = [&] { synchronizer.step(*synchronizer.next(), *assembly.feed, {}); };
   checkpoint::Store store(folder / "checkpoints", 5);

@@ -32,6 +32,9 @@ TEST(Reporter, ServesMetricsHealthAndProgress) {
   Json expected = progress.json("worker", 2);
   expected["restarts"] = 3;
   EXPECT_EQ(json, expected);
+  reporter.resumed("from \"another\" job");
+  expected["resumed"] = "from \"another\" job";
+  EXPECT_EQ(Json::parse(http_get(address, "/progress", kPatience)), expected);
   const std::string metrics = http_get(address, "/metrics", kPatience);
   EXPECT_EQ(metrics, reporter.metrics_text());
   EXPECT_THAT(metrics, HasSubstr("# TYPE muster_trainer_step gauge\n"));

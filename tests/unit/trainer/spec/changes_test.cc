@@ -36,5 +36,44 @@ TEST(Changes, CutsLongValues) {
   EXPECT_THAT(text, testing::HasSubstr("..., is \"y\""));
 }
 
+Json training(const char* more) {
+  Json json = Json::parse(R"({"model": {"name": "linear-regression"}, "epochs": 2,
+                              "data": {"train": {"syntheticLinear": {"samples": 100}}}})");
+  json.merge_patch(Json::parse(more));
+  return json;
+}
+
+TEST(ChangesOfWeights, AreThoseThatBearOnThem) {
+  struct Case {
+    const char *more, *text;
+  };
+  const Case cases[] = {
+      {"{}", ""},
+      {R"({"threads": 3, "summary": {"everySteps": 7}, "determinism": "strict"})", ""},
+      {R"({"checkpoint": {"everySteps": 7, "keep": 2}, "device": "cpu"})", ""},
+      {R"({"data": {"train": {"cache": false, "prefetch": 10}}})", ""},
+      {R"({"data": {"train": {"shuffle": false}}})", "data.train.shuffle (was true, is false)"},
+      {R"({"epochs": 3})", "epochs (was 2, is 3)"},
+      {R"({"seed": 9, "precision": "bfloat16"})",
+       R"(seed (was 1, is 9), precision (was "float32", is "bfloat16"))"},
+  };
+  for (const Case& test : cases) {
+    const Json after = *with_defaults(training(test.more));
+    // What was written before the fields with defaults were known.
+    EXPECT_EQ(list_changes(changes_of_weights(training("{}"), after)), test.text) << test.more;
+  }
+  EXPECT_FALSE(with_defaults(training(R"({"of": "the future"})")));
+  EXPECT_FALSE(
+      changes_of_weights(training(R"({"of": "the future"})"), *with_defaults(training("{}")))
+          .empty());
+}
+
+TEST(IsBelow, GoesByWholeFields) {
+  EXPECT_TRUE(is_below("data.train.cache", "data.train.cache"));
+  EXPECT_TRUE(is_below("model.layers[2].dense", "model.layers"));
+  EXPECT_FALSE(is_below("stepsize", "steps"));
+  EXPECT_FALSE(is_below("data", "data.train"));
+}
+
 }  // namespace
 }  // namespace muster::spec

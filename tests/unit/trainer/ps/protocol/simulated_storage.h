@@ -21,7 +21,7 @@ struct Violation : std::runtime_error {
 
 // The shared storage of a job, as far as the protocol knows it: generations/, checkpoints/ and the
 // temporary folders that become checkpoints. What an operation does is what the functions of
-// group/generations.h and checkpoint/store.h do; each is one indivisible step.
+// folder/generations.h and checkpoint/store.h do; each is one indivisible step.
 class SimulatedStorage {
  public:
   struct File {

@@ -1,4 +1,4 @@
-#include "trainer/group/generations.h"
+#include "trainer/folder/generations.h"
 
 #include <sys/stat.h>
 
@@ -6,31 +6,17 @@
 #include <charconv>
 
 #include "common/error.h"
-#include "common/exit_code.h"
 #include "common/file.h"
-#include "common/json.h"
-#include "common/log.h"
+#include "trainer/folder/owner.h"
 
-namespace muster::group {
+namespace muster::folder {
 
 namespace fs = std::filesystem;
 
 namespace {
 
-constexpr char kOwner[] = "owner.json";
-
 fs::path folder_of(const fs::path& storage, uint64_t generation) {
   return storage / "generations" / std::to_string(generation);
-}
-
-// The generation is open already: a disk that is full must not take it back.
-void leave_owner(const fs::path& folder, const Owner& owner) {
-  const Json text = {{"jobUid", owner.uid}, {"job", owner.job}};
-  try {
-    write_file_atomically(folder / kOwner, text.dump() + "\n");
-  } catch (const WriteError& error) {
-    log::info(std::string("whose generation it is is not said: ") + error.what());
-  }
 }
 
 }  // namespace
@@ -52,7 +38,7 @@ uint64_t newest_generation(const fs::path& storage) {
   return newest;
 }
 
-uint64_t open_generation(const fs::path& storage, uint64_t at_least, const Owner& owner) {
+uint64_t open_generation(const fs::path& storage, uint64_t at_least) {
   if (at_least >= kLastGeneration)
     throw Unavailable("expected a generation below " + std::to_string(kLastGeneration) +
                       " to open the next above, found " + std::to_string(at_least));
@@ -65,28 +51,16 @@ uint64_t open_generation(const fs::path& storage, uint64_t at_least, const Owner
     if (errno != EEXIST) throw WriteError(path.string() + ": cannot open a generation", errno);
   }
   sync_directory(folder);
-  if (!owner.uid.empty()) leave_owner(folder_of(storage, next), owner);
   return next;
 }
 
-void require_of_job(const fs::path& storage, uint64_t generation, const Owner& owner) {
-  const fs::path path = folder_of(storage, generation) / kOwner;
-  if (owner.uid.empty() || !is_there(path)) return;
-  const Json found = Json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
-  if (string_or(found, "jobUid", owner.uid) == owner.uid) return;
-  throw Invalid("expected " + storage.string() + " to be this job's alone, found that job \"" +
-                    string_or(found, "job", "?") + "\" trains there too (generation " +
-                    std::to_string(generation) + "): give each a volume or folder of its own",
-                kProtocol);
-}
-
-void require_newest(const fs::path& storage, uint64_t generation, const Owner& owner) {
+void require_newest(const fs::path& storage, uint64_t generation, const std::string& job_uid) {
+  require_no_other_owner(storage, job_uid);
   const uint64_t newest = newest_generation(storage);
-  if (newest > generation) require_of_job(storage, newest, owner);
   if (newest > generation)
     throw Unavailable("generation " + std::to_string(generation) +
                       " of the group was superseded by generation " + std::to_string(newest) +
                       ": nothing is published");
 }
 
-}  // namespace muster::group
+}  // namespace muster::folder

@@ -1,0 +1,145 @@
+#include "trainer/folder/claim.h"
+
+#include <chrono>
+#include <utility>
+
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "common/file.h"
+#include "common/log.h"
+#include "common/pause.h"
+#include "trainer/spec/changes.h"
+
+namespace muster::folder {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::chrono::seconds kRemind{30};
+
+bool same_name(const Owner& owner, const Owner& job) {
+  return owner.name_space == job.name_space && owner.job == job.job;
+}
+
+// What decides the weights and is not the same; empty where all is.
+std::string differences(const Owner& owner, const Owner& job) {
+  if (owner.training.is_null()) return "what it trained is not known";
+  std::vector<spec::Change> changes = spec::changes_of_weights(owner.training, job.training);
+  for (spec::Change& change : changes) change.path = "training." + change.path;
+  if (owner.exchange != job.exchange) changes.push_back({"strategy", owner.exchange, job.exchange});
+  if (owner.replicas != job.replicas)
+    changes.push_back({"replicas that compute a step", owner.replicas, job.replicas});
+  constexpr size_t kMostNamed = 10;
+  return changes.empty() ? "" : spec::list_changes(changes, kMostNamed);
+}
+
+std::string remedies(const Owner& owner, const Owner& job) {
+  const bool on_cluster = !job.name_space.empty();
+  std::string text = "give this job another folder";
+  if (on_cluster) text += " (spec.storage.folder)";
+  text += ", which may begin with the weights that are there by initializeFrom";
+  if (!job.uid.empty())
+    text += "; or, to go on with that training on purpose, set spec.storage.adopt to \"" +
+            owner.name() + "\"";
+  return text;
+}
+
+Invalid refusal(const std::string& message) {
+  return Invalid(message, kProtocol);
+}
+
+// Until nobody holds the folder. False: asked to stop.
+bool wait_for(const fs::path& storage, const Owner& owner, const Owner& job,
+              const std::stop_token& stop, const LeasePace& pace) {
+  using Clock = std::chrono::steady_clock;
+  LeaseWatch watch(storage, pace.silence);
+  const auto begun = Clock::now();
+  auto told = begun - kRemind;
+  for (;;) {
+    const Holder holder = watch.look();
+    if (holder == Holder::none) return true;
+    const auto now = Clock::now();
+    if (holder == Holder::alive && !same_name(owner, job))
+      throw refusal("expected that nobody trains in " + storage.string() + ", found that the job " +
+                    owner.name() +
+                    " does now: its lease is being renewed. Wait for its end, or give this job "
+                    "another folder");
+    if (now - begun > pace.patience)
+      throw Unavailable("an earlier job " + owner.name() + " still trains in " + storage.string());
+    if (now - told >= kRemind) {
+      told = now;
+      log::info("waiting for the job " + owner.name() + " (uid " + owner.uid + "), which had " +
+                storage.string() + " before, to leave it");
+    }
+    if (!pause_for(pace.glance, stop)) return false;
+  }
+}
+
+}  // namespace
+
+std::string obstacle(const fs::path& storage, const Owner& owner, const Owner& job,
+                     const std::string& adopt) {
+  if (owner.uid == job.uid || (!adopt.empty() && adopt == owner.name())) return "";
+  if (!same_name(owner, job))
+    return "expected " + storage.string() + " to be the folder of the job " + job.name() +
+           ", found that the job " + owner.name() + " has trained there: " + remedies(owner, job);
+  const std::string differing = differences(owner, job);
+  if (differing.empty()) return "";
+  return "expected " + storage.string() + " to hold the training of this job, found that of an " +
+         "earlier job " + owner.name() + " that differs in what decides the weights: " + differing +
+         ". To go on from it, make them the same; else " + remedies(owner, job);
+}
+
+std::unique_ptr<Claim> Claim::take(const fs::path& storage, const Owner& job,
+                                   const std::string& adopt, const std::stop_token& stop,
+                                   const LeasePace& pace) {
+  auto owner = read_owner(storage);
+  if (owner && owner->uid != job.uid) {
+    const auto refuse = [&] {
+      const std::string why = obstacle(storage, *owner, job, adopt);
+      if (!why.empty()) throw refusal(why);
+    };
+    refuse();
+    if (!wait_for(storage, *owner, job, stop, pace)) return nullptr;
+    owner = read_owner(storage);  // another may have come meanwhile
+    if (owner) refuse();
+  }
+  if (owner != job) write_owner(storage, job);
+  if (owner && owner->uid == job.uid) owner.reset();
+  return std::unique_ptr<Claim>(new Claim(storage, job.uid, std::move(owner), stop, pace));
+}
+
+Claim::Claim(fs::path storage, std::string uid, std::optional<Owner> predecessor,
+             const std::stop_token& stop, const LeasePace& pace)
+    : storage_(std::move(storage)),
+      uid_(std::move(uid)),
+      predecessor_(std::move(predecessor)),
+      on_stop_(stop, [this] { lost_.request_stop(); }),
+      lease_(storage_, pace.renewal, [this] { watch(); }) {}
+
+void Claim::watch() {
+  if (taken_) return;
+  try {
+    require_no_other_owner(storage_, uid_);
+    doubtful_ = false;
+  } catch (const Invalid& error) {
+    if (error.exit_code() != kProtocol) return doubt(error.what());
+    taken_ = true;
+    log::error(error.what());
+    lost_.request_stop();
+  } catch (const Unavailable& error) {
+    doubt(error.what());
+  }
+}
+
+void Claim::doubt(const std::string& why) {
+  if (!std::exchange(doubtful_, true))
+    log::warning("whether the folder is still this job's cannot be seen: " + why);
+}
+
+void Claim::require_held() const {
+  if (taken_) require_no_other_owner(storage_, uid_);
+}
+
+}  // namespace muster::folder

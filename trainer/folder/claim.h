@@ -1,0 +1,56 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "trainer/folder/lease.h"
+#include "trainer/folder/owner.h"
+
+namespace muster::folder {
+
+// What keeps `job` from training in a folder that is `owner`'s, whether that lives or not; empty
+// where nothing does. A job goes on from its own folder; from that of an earlier job of its
+// namespace and name where everything that decides the weights is identical; from any other where
+// `adopt` names the owner. `storage` and what can be done are named.
+std::string obstacle(const std::filesystem::path& storage, const Owner& owner, const Owner& job,
+                     const std::string& adopt);
+
+// A job's hold on its folder, by its rank 0: nobody else trains there while this object lives.
+class Claim {
+ public:
+  // Makes the folder if it is missing, and the job its owner. Waits for an earlier job of the same
+  // namespace and name that has not left yet; null where `stop` was requested meanwhile. Throws
+  // Invalid (kProtocol) where the folder is another job's (see obstacle), or another job lives in
+  // it; Unavailable where that cannot be seen, or the earlier job does not leave; WriteError.
+  static std::unique_ptr<Claim> take(const std::filesystem::path& storage, const Owner& job,
+                                     const std::string& adopt, const std::stop_token& stop,
+                                     const LeasePace& pace = {});
+
+  // The job whose folder it was before, if that was another one.
+  const std::optional<Owner>& predecessor() const { return predecessor_; }
+  // Stopped by the `stop` of take(), and as soon as another job is seen to have taken the folder.
+  std::stop_token token() const { return lost_.get_token(); }
+  // Throws Invalid (kProtocol), naming the other job, where one has taken the folder.
+  void require_held() const;
+
+ private:
+  Claim(std::filesystem::path storage, std::string uid, std::optional<Owner> predecessor,
+        const std::stop_token& stop, const LeasePace& pace);
+  void watch();
+  void doubt(const std::string& why);
+
+  const std::filesystem::path storage_;
+  const std::string uid_;
+  const std::optional<Owner> predecessor_;
+  std::stop_source lost_;
+  std::atomic<bool> taken_{false};
+  bool doubtful_ = false;  // used by the lease's thread alone
+  std::stop_callback<std::function<void()>> on_stop_;
+  Lease lease_;
+};
+
+}  // namespace muster::folder

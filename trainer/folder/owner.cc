@@ -1,0 +1,82 @@
+#include "trainer/folder/owner.h"
+
+#include <cstdint>
+
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "common/file.h"
+#include "common/json.h"
+#include "trainer/folder/generations.h"
+
+namespace muster::folder {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr char kFile[] = "owner.json";
+constexpr int kVersion = 1;
+
+Json parse(const fs::path& path) {
+  Json json = Json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
+  const Json& uid = member(json, "jobUid");
+  if (uid.is_string() && member(json, "job").is_string()) return json;
+  throw Invalid(path.string() +
+                ": damaged: expected an object with the strings job and jobUid, found " +
+                (json.is_discarded() ? "no JSON" : "something else") +
+                ". Where the folder is this job's, move the file away");
+}
+
+// Before owner.json stood in the folder itself, each generation had one.
+std::optional<fs::path> file_of(const fs::path& storage) {
+  if (is_there(storage / kFile)) return storage / kFile;
+  const uint64_t newest = newest_generation(storage);
+  const fs::path older = storage / "generations" / std::to_string(newest) / kFile;
+  if (newest > 0 && is_there(older)) return older;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string Owner::name() const {
+  return name_space.empty() ? job : name_space + "/" + job;
+}
+
+std::optional<Owner> read_owner(const fs::path& storage) {
+  const auto path = file_of(storage);
+  if (!path) return std::nullopt;
+  const Json json = parse(*path);
+  Owner owner;
+  owner.name_space = string_or(json, "namespace", "");
+  owner.job = string_or(json, "job", "");
+  owner.uid = string_or(json, "jobUid", "");
+  owner.exchange = string_or(json, "exchange", "");
+  owner.replicas = static_cast<int>(integer_or(json, "replicas", 0));
+  owner.training = member(json, "training");
+  return owner;
+}
+
+void write_owner(const fs::path& storage, const Owner& owner) {
+  const Json json = {{"version", kVersion},        {"namespace", owner.name_space},
+                     {"job", owner.job},           {"jobUid", owner.uid},
+                     {"exchange", owner.exchange}, {"replicas", owner.replicas},
+                     {"training", owner.training}};
+  muster::create_directories(storage);
+  write_file_atomically(storage / kFile, json.dump(2) + "\n");
+}
+
+bool is_owned_by(const fs::path& storage, const std::string& uid) {
+  const auto owner = read_owner(storage);
+  return owner && owner->uid == uid;
+}
+
+void require_no_other_owner(const fs::path& storage, const std::string& uid) {
+  const auto owner = read_owner(storage);
+  if (!owner || owner->uid == uid) return;
+  throw Invalid("expected " + storage.string() + " to be this job's alone, found that the job " +
+                    owner->name() + " (uid " + (owner->uid.empty() ? "none" : owner->uid) +
+                    ") has taken it: give each job a folder of its own",
+                kProtocol);
+}
+
+}  // namespace muster::folder
