@@ -94,6 +94,7 @@ std::string obstacle(const fs::path& storage, const Owner& owner, const Owner& j
 std::unique_ptr<Claim> Claim::take(const fs::path& storage, const Owner& job,
                                    const std::string& adopt, const std::stop_token& stop,
                                    const LeasePace& pace) {
+  muster::create_directories(storage);
   auto owner = read_owner(storage);
   if (owner && owner->uid != job.uid) {
     const auto refuse = [&] {

@@ -61,7 +61,6 @@ void write_owner(const fs::path& storage, const Owner& owner) {
                      {"job", owner.job},           {"jobUid", owner.uid},
                      {"exchange", owner.exchange}, {"replicas", owner.replicas},
                      {"training", owner.training}};
-  muster::create_directories(storage);
   write_file_atomically(storage / kFile, json.dump(2) + "\n");
 }
 

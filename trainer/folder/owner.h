@@ -30,7 +30,7 @@ struct Owner {
 // and Invalid, naming the file, where it is damaged.
 std::optional<Owner> read_owner(const std::filesystem::path& storage);
 
-// Makes `owner` the folder's owner, and the folder if it is missing. Throws WriteError.
+// Makes `owner` the owner of the folder, which must be there. Throws WriteError.
 void write_owner(const std::filesystem::path& storage, const Owner& owner);
 
 // False where the folder has no owner, or another than the job with this uid. Throws as read_owner

@@ -25,6 +25,7 @@ TEST(OwnerTest, IsReadAsItWasWritten) {
   EXPECT_FALSE(is_owned_by(storage, ""));
   EXPECT_NO_THROW(require_no_other_owner(storage, "u1"));
   const Owner one = owner_named("one", "u1");
+  std::filesystem::create_directories(storage);
   write_owner(storage, one);
   EXPECT_EQ(read_owner(storage), one);
   EXPECT_EQ(one.name(), "lab/one");
