@@ -107,6 +107,8 @@ struct JobStatus {
                         // before it is void
   std::optional<Time>
       final_checkpoint_time;  // when the deciding replicas had finished: the evaluator's timeout
+  std::string cause;          // what keeps replicas from being ready, in the words of whoever says
+                              // it; "": nothing that is known
   Json progress;              // as api.md's status.progress; null before the first report
 
   bool operator==(const JobStatus&) const = default;

@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "trainer/group/storage_patience.h"
 #include "trainer/loop/attend.h"
+#include "trainer/loop/group_report.h"
 #include "trainer/loop/led_group.h"
 #include "trainer/loop/roles.h"
 #include "trainer/loop/training_loop.h"
@@ -103,6 +104,7 @@ int run_leader(const group::Membership& membership, std::stop_token stop) {
   const auto make = membership.collective() ? make_collective_group : make_ps_group;
   const auto group = make(membership, assembly, reporter, std::move(store), stop);
   if (newest) group->leader().recorder().restore(newest->manifest.metrics);
+  const GroupReport report(reporter, group->server(), group->leader().recorder());
   try {
     return lead(*group, assembly, stop);
   } catch (const Invalid& error) {

@@ -43,6 +43,8 @@ struct Reporter::Impl {
   prometheus::Registry registry;
   mutable std::mutex mutex;
   Progress progress;
+  std::mutex more_mutex;
+  std::function<Json()> more;
   std::unique_ptr<HttpServer> server;  // last: its handlers use the rest
 };
 
@@ -75,6 +77,10 @@ Reporter::Reporter(const std::string& address, std::string role, int index, int 
   impl_->server->handle("/progress", [this, restarts] {
     Json json = snapshot().json(impl_->role, impl_->index);
     json["restarts"] = restarts;
+    {
+      const std::lock_guard lock(impl_->more_mutex);
+      if (impl_->more) json.update(impl_->more());
+    }
     return HttpReply{200, "application/json",
                      json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"};
   });
@@ -87,6 +93,11 @@ void Reporter::update(const Progress& progress) {
   const std::lock_guard lock(impl_->mutex);
   impl_->show(progress);
   impl_->progress = progress;
+}
+
+void Reporter::also_say(std::function<Json()> more) {
+  const std::lock_guard lock(impl_->more_mutex);
+  impl_->more = std::move(more);
 }
 
 Progress Reporter::snapshot() const {
