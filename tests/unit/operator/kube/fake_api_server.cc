@@ -297,7 +297,7 @@ void FakeApiServer::set_status(const std::string& pod, const Json& status) {
   if (!found) return ADD_FAILURE() << "no pod " << pod, void();
   Json updated = *found;
   updated["status"].merge_patch(status);
-  updated["spec"]["nodeName"] = "node-1";
+  if (!updated["spec"].contains("nodeName")) updated["spec"]["nodeName"] = "node-1";
   store("pods", updated, "MODIFIED");
   settle("pods", pod);
 }

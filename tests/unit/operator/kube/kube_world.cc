@@ -31,6 +31,7 @@ KubeWorld::Operator::Operator(KubeWorld& world)
                },
                [&world](const EventSubject& subject, const EventText& text) {
                  world.events.push_back(subject.name + ": " + text.reason);
+                 world.messages.push_back(text.message);
                },
                [&world] { return world.leads; }, &world, world.ask_progress,
                [&world] { return BootTime(world.time.time_since_epoch()); }}),

@@ -74,8 +74,8 @@ TEST_F(NodeLeasesTest, BeginAnewWhereNobodyAskedForLong) {
 }
 
 TEST_F(NodeLeasesTest, SayNothingWhereThereAreNoneOrWeMayNotLook) {
-  for (const Response& response : {refusal(404, "NotFound", "no lease"),
-                                   refusal(403, "Forbidden", "leases is forbidden")}) {
+  for (const Response& response :
+       {refusal(404, "NotFound", "no lease"), refusal(403, "Forbidden", "leases is forbidden")}) {
     other_answer_ = response;
     EXPECT_FALSE(becomes_silent_within(60s));
   }
