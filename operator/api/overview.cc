@@ -4,6 +4,28 @@
 
 namespace muster::api {
 
+namespace {
+
+// A job that was suspended has lost nothing until it has run again.
+bool has_lost_replicas(const JobStatus& status) {
+  const Condition* running = status.find("Running");
+  if (running == nullptr || running->status || integer_or(status.progress, "step", 0) == 0) {
+    return false;
+  }
+  const Condition* suspended = status.find("Suspended");
+  return suspended == nullptr || suspended->last_transition < running->last_transition;
+}
+
+bool is_restarted_after_disruption(const JobStatus& status) {
+  const Condition* restarting = status.find("Restarting");
+  if (restarting == nullptr || !restarting->status) return false;
+  const std::string& reason = restarting->reason;
+  return reason == "NodeLost" || reason == "Evicted" || reason == "Preempted" ||
+         reason == "RunnerLost";
+}
+
+}  // namespace
+
 std::string state_word(const JobStatus& status) {
   for (const char* ended : {"Succeeded", "Failed"}) {
     if (status.is_true(ended)) return ended;
@@ -16,10 +38,12 @@ std::string state_word(const JobStatus& status) {
   const Condition* accepted = status.find("Accepted");
   const bool refused = accepted != nullptr && !accepted->status && accepted->reason != "Unknown";
   if (refused) return "NotAccepted";
+  const bool lost = has_lost_replicas(status);
+  if (lost && is_restarted_after_disruption(status)) return "Recovering";
   for (const char* running : {"Restarting", "Running"}) {
     if (status.is_true(running)) return running;
   }
-  return "Pending";
+  return lost ? "Recovering" : "Pending";
 }
 
 std::string ready_text(const JobStatus& status) {

@@ -9,9 +9,10 @@ namespace muster::api {
 // What `kubectl get` shows of a status: its columns can pick a value, but neither join two nor
 // weigh one condition against another.
 
-// How the job stands, by its conditions: Pending, Running, Restarting, NotAccepted, Suspending,
-// Suspended, Failing (decided, replicas are stopping), Completing (the same of a success), Failed
-// or Succeeded.
+// How the job stands, by its conditions: Pending, Running, Recovering (it has trained, and lost
+// replicas with their node or to somebody who needed the place), Restarting, NotAccepted,
+// Suspending, Suspended, Failing (decided, replicas are stopping), Completing (the same of a
+// success), Failed or Succeeded.
 std::string state_word(const JobStatus& status);
 
 // Replicas that are ready of those that run or shall: "3/4". "" before any is counted.

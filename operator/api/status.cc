@@ -171,6 +171,7 @@ Json to_json(const JobStatus& status) {
   if (status.final_checkpoint_time) {
     value["finalCheckpointTime"] = format_time(*status.final_checkpoint_time);
   }
+  if (!status.cause.empty()) value["cause"] = status.cause;
   if (!status.progress.is_null()) value["progress"] = status.progress;
   value["state"] = state_word(status);
   if (const std::string ready = ready_text(status); !ready.empty()) value["ready"] = ready;
@@ -202,6 +203,7 @@ JobStatus to_job_status(const Json& value) {
   status.start_time = time_at(value, "startTime");
   status.completion_time = time_at(value, "completionTime");
   status.final_checkpoint_time = time_at(value, "finalCheckpointTime");
+  status.cause = string_or(value, "cause", "");
   status.progress = member(value, "progress");
   return status;
 }

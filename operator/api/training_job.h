@@ -108,6 +108,8 @@ struct JobStatus {
   std::optional<Time>
       final_checkpoint_time;  // when the deciding replicas had finished: the evaluator's timeout
   std::optional<std::string> storage_folder;  // none for a job that is older than this field
+  std::string cause;          // what keeps replicas from being ready, in the words of whoever says
+                              // it; "": nothing that is known
   Json progress;              // as api.md's status.progress; null before the first report
 
   bool operator==(const JobStatus&) const = default;

@@ -1,6 +1,8 @@
 #include "operator/kube/kube_cluster.h"
 
 #include <algorithm>
+#include <iterator>
+#include <tuple>
 
 #include "common/json.h"
 #include "operator/api/overview.h"
@@ -8,6 +10,7 @@
 #include "operator/api/status.h"
 #include "operator/kube/names.h"
 #include "operator/kube/observe.h"
+#include "operator/plan/describe.h"
 
 namespace muster::kube {
 
@@ -39,6 +42,17 @@ std::string http_address(const std::string& ip) {
   return (is_v6 ? "[" + ip + "]" : ip) + ":" + std::to_string(kHttpPort);
 }
 
+// A restart of the process in the container, which the kubelet does not see.
+void take_restart(const ProgressPoller::Group::Restart& restart, const Pod& pod,
+                  ObservedReplica& replica) {
+  if (restart.attempt != replica.attempt || replica.deleting) return;
+  const int restarts = restarts_of_container(pod) + restart.restarts;
+  if (restarts <= replica.restarts) return;
+  replica.restarts = restarts;
+  replica.exit_code = restart.exit_code;
+  replica.outage_seconds = restart.seconds;
+}
+
 ProgressPoller make_poller(const KubeCluster::Environment& environment) {
   const auto on_news = [wake = environment.wake, now = environment.now](const std::string& key) {
     wake(key, now());
@@ -61,6 +75,8 @@ KubeCluster::KubeCluster(Transport& transport, Settings settings, Environment en
                 [this](const auto* before, const auto* after) { service_changed(before, after); }),
       writer_(client_, pods_, own_writes_, environment_.now),
       lost_nodes_(client_),
+      node_leases_(client_, environment_.boot_time ? environment_.boot_time : boot_time),
+      troubles_(client_),
       checks_([this](const Json& pod) {
         WriteOptions options;
         options.dry_run = options.strict = true;
@@ -88,6 +104,10 @@ void KubeCluster::job_changed(const WholeObject* before, const WholeObject* afte
 
 void KubeCluster::pod_changed(const Pod* before, const Pod* after) {
   const ObjectMeta& meta = after != nullptr ? after->meta : before->meta;
+  if (after == nullptr) {
+    const std::lock_guard lock(mutex_);
+    given_up_.erase(meta.uid);
+  }
   const bool is_news = own_writes_.is_news(before, after);
   if (!is_news && (after == nullptr || !is_orphan(*after))) return;
   environment_.wake(meta.name_space + "/" + meta.label(kJobLabel), now());
@@ -209,15 +229,18 @@ plan::Observed KubeCluster::observe(const api::TrainingJob& job) {
     return observed;
   }
   let_go_counted(job, job.status, pods);
+  follow_progress(job, pods);
+  const View view = view_of(job, pods);
   for (const Pod& pod : pods) {
     const auto replica = kube::observe(pod);
-    if (replica) observed.replicas.push_back(look_at(pod, *replica));
+    if (replica) observed.replicas.push_back(look_at(job, view, pod, *replica));
   }
-  follow_progress(job, pods);
+  explain_pending(job, pods, observed.replicas);
   observed.progress = progress_of(job);
   if (job.status.is_true("Finished")) return observed;
   check_acceptance(job, observed);
   if (!observed.name_conflict) keep_belongings(job, observed);
+  settle_doubts(job, observed);
   return observed;
 }
 
@@ -234,12 +257,85 @@ void KubeCluster::keep_belongings(const api::TrainingJob& job, plan::Observed& o
   }
 }
 
-ObservedReplica KubeCluster::look_at(const Pod& pod, const ObservedReplica& by_its_status) {
-  if (!is_suspect(pod) || !is_live(by_its_status)) return by_its_status;
-  if (lost_nodes_.has_lost(pod, now())) return *kube::observe(pod, /*node_lost=*/true);
+KubeCluster::View KubeCluster::view_of(const api::TrainingJob& job, const std::vector<Pod>& pods) {
+  View view;
+  if (job.training.is_null()) return view;
+  view.group = poller_.group(key_of(job));
+  if (!view.group.silent) return view;
+  for (const Pod& pod : pods) {
+    const auto replica = kube::observe(pod);
+    // One that is still on its way up answers nobody yet.
+    if (replica && leads(job, *replica) && is_current(pod) && was_ready(pod)) {
+      view.silent_node = pod.node;
+    }
+  }
+  return view;
+}
+
+ObservedReplica KubeCluster::look_at(const api::TrainingJob& job, const View& view, const Pod& pod,
+                                     const ObservedReplica& by_its_status) {
+  if (!is_live(by_its_status)) return by_its_status;
+  if (is_given_up(job, view, pod, by_its_status) || is_lost(pod)) {
+    return *kube::observe(pod, /*node_lost=*/true);
+  }
+  ObservedReplica replica = by_its_status;
+  const auto restart = view.group.restarts.find(plan::describe(job, replica.role, replica.index));
+  if (restart != view.group.restarts.end()) take_restart(restart->second, pod, replica);
+  return replica;
+}
+
+bool KubeCluster::is_lost(const Pod& pod) {
+  if (!is_suspect(pod)) return false;
+  if (lost_nodes_.has_lost(pod, now())) return true;
   environment_.wake(pod.meta.name_space + "/" + pod.meta.label(kJobLabel),
                     now() + kAskAgainAboutNode);
-  return by_its_status;
+  return false;
+}
+
+// Its node has not been heard of for a while, nor has the pod itself by the one who would know; and
+// it stays given up until its node is heard of again. Two pods of one index that live do no harm
+// where muster-trainer runs in them (docs/decisions.md, 1 and 10).
+bool KubeCluster::is_given_up(const api::TrainingJob& job, const View& view, const Pod& pod,
+                              const ObservedReplica& replica) {
+  if (pod.node.empty() || job.training.is_null()) return false;
+  const bool missed = view.group.missing.contains(plan::describe(job, replica.role, replica.index));
+  {
+    const std::lock_guard lock(mutex_);
+    const bool is_doubted = missed || pod.node == view.silent_node;
+    if (!is_doubted && !given_up_.contains(pod.meta.uid)) return false;
+  }
+  std::chrono::milliseconds again{};
+  const bool lost = node_leases_.is_silent(pod.node, again);
+  environment_.wake(key_of(job), now() + again);
+  const std::lock_guard lock(mutex_);
+  if (lost) {
+    given_up_.insert(pod.meta.uid);
+  } else {
+    given_up_.erase(pod.meta.uid);
+  }
+  return lost;
+}
+
+// Where no status of a pod says why one is pending, the events of the first ones may.
+void KubeCluster::explain_pending(const api::TrainingJob& job, const std::vector<Pod>& pods,
+                                  std::vector<ObservedReplica>& replicas) {
+  constexpr size_t kMost = 8;
+  std::map<std::tuple<api::Role, int, int>, ObservedReplica*> pending;
+  for (ObservedReplica& replica : replicas) {
+    if (replica.phase != plan::Phase::pending || replica.deleting) continue;
+    if (!replica.reason.empty()) return;
+    pending[{replica.role, replica.index, replica.attempt}] = &replica;
+    if (pending.size() > kMost) pending.erase(std::prev(pending.end()));
+  }
+  for (const auto& [place, replica] : pending) {
+    const auto pod =
+        std::ranges::find_if(pods, [&](const Pod& one) { return one.meta.uid == replica->uid; });
+    api::Time again{};
+    PodTroubles::Trouble trouble = troubles_.look(*pod, now(), again);
+    environment_.wake(key_of(job), again);
+    replica->reason = std::move(trouble.reason);
+    replica->explanation = std::move(trouble.words);
+  }
 }
 
 void KubeCluster::follow_progress(const api::TrainingJob& job, const std::vector<Pod>& pods) {
@@ -284,6 +380,20 @@ void KubeCluster::check_acceptance(const api::TrainingJob& job, plan::Observed& 
   observed.invalid_template = acceptance.invalid;
   observed.unchecked = acceptance.unchecked;
   if (acceptance.again) environment_.wake(key_of(job), *acceptance.again);
+}
+
+// What was said of creating pods matters while one is to be created: all that are there prove that
+// they can be. A quota says nothing against the job.
+void KubeCluster::settle_doubts(const api::TrainingJob& job, plan::Observed& observed) {
+  if (!observed.unchecked) return;
+  if (!plan::lacks_replicas(job, observed)) {
+    observed.unchecked.reset();
+  } else if (auto quota = quota_in(*observed.unchecked)) {
+    observed.quota = std::move(quota);
+    observed.unchecked.reset();
+  } else {
+    observed.unchecked = without_object_name(*observed.unchecked);
+  }
 }
 
 // Looks whether what holds a name of ours is still there; nothing tells us when it goes.

@@ -12,7 +12,9 @@
 #include "operator/kube/events.h"
 #include "operator/kube/leader_transport.h"
 #include "operator/kube/lost_nodes.h"
+#include "operator/kube/node_leases.h"
 #include "operator/kube/own_writes.h"
+#include "operator/kube/pod_troubles.h"
 #include "operator/kube/pod_writer.h"
 #include "operator/kube/pods.h"
 #include "operator/kube/progress_poller.h"
@@ -61,6 +63,7 @@ class KubeCluster final : public cluster::Cluster {
     // Null where nobody looks on.
     Watcher* watcher = nullptr;
     ProgressPoller::Ask ask_progress;  // empty: over HTTP
+    NodeLeases::Clock boot_time;       // empty: this machine's
   };
   KubeCluster(Transport& transport, Settings settings, Environment environment);
 
@@ -97,10 +100,23 @@ class KubeCluster final : public cluster::Cluster {
                       const std::string& live_uid);
   void let_go_counted(const api::TrainingJob& job, const api::JobStatus& status,
                       const std::vector<Pod>& pods);
-  plan::ObservedReplica look_at(const Pod& pod, const plan::ObservedReplica& by_its_status);
+  // Of a job with `training`: what its leading replica says of the others.
+  struct View {
+    ProgressPoller::Group group;
+    std::string silent_node;  // of the leading replica, where that does not answer
+  };
+  View view_of(const api::TrainingJob& job, const std::vector<Pod>& pods);
+  plan::ObservedReplica look_at(const api::TrainingJob& job, const View& view, const Pod& pod,
+                                const plan::ObservedReplica& by_its_status);
+  bool is_lost(const Pod& pod);
+  bool is_given_up(const api::TrainingJob& job, const View& view, const Pod& pod,
+                   const plan::ObservedReplica& replica);
+  void explain_pending(const api::TrainingJob& job, const std::vector<Pod>& pods,
+                       std::vector<plan::ObservedReplica>& replicas);
   void follow_progress(const api::TrainingJob& job, const std::vector<Pod>& pods);
   Json progress_of(const api::TrainingJob& job);
   void check_acceptance(const api::TrainingJob& job, plan::Observed& observed);
+  static void settle_doubts(const api::TrainingJob& job, plan::Observed& observed);
   std::optional<std::string> still_in_conflict(const api::TrainingJob& job);
 
   void write_status(const api::TrainingJob& job, const api::JobStatus& status);
@@ -133,6 +149,8 @@ class KubeCluster final : public cluster::Cluster {
   Store<Service> services_;
   PodWriter writer_;
   LostNodes lost_nodes_;
+  NodeLeases node_leases_;
+  PodTroubles troubles_;
   TemplateChecks checks_;
   ReportPace starts_, reports_;
   ProgressPoller poller_;
@@ -147,6 +165,7 @@ class KubeCluster final : public cluster::Cluster {
   };
   std::mutex mutex_;                         // guards the rest
   std::map<std::string, std::string> uids_;  // by key: of the job that the last pass was about
+  std::set<std::string> given_up_;           // UIDs of pods, with their nodes
   // The rest by UID of the job.
   std::map<std::string, Belongings> with_belongings_;  // whose Service and PodGroup are there
   std::map<std::string, std::string> refused_;         // why they could not be made

@@ -205,8 +205,8 @@ std::optional<ObservedReplica> observe(const Pod& pod, bool node_lost) {
   if (!identify(pod, replica)) return std::nullopt;
   const ContainerStatus* status = deciding_status(pod);
   const bool never_placed = replica.deleting && pod.node.empty();
-  const bool over = has_ended(pod) || (status != nullptr && is_final(pod, *status)) ||
-                    never_placed || (node_lost && replica.deleting);
+  const bool over =
+      has_ended(pod) || (status != nullptr && is_final(pod, *status)) || never_placed || node_lost;
   if (over) {
     observe_end(pod, status, node_lost && !has_ended(pod), replica);
   } else {
@@ -253,6 +253,16 @@ bool outlives_replica(const Pod& pod) {
     return other.state != State::terminated;
   };
   return std::ranges::any_of(pod.container_statuses, goes_on);
+}
+
+bool was_ready(const Pod& pod) {
+  const ContainerStatus* status = deciding_status(pod);
+  return status != nullptr && status->state == State::running && status->ready;
+}
+
+int restarts_of_container(const Pod& pod) {
+  const ContainerStatus* status = deciding_status(pod);
+  return status == nullptr ? 0 : status->restarts;
 }
 
 bool has_ended(const Pod& pod) {

@@ -15,8 +15,8 @@ namespace muster::kube {
 // Preempted; NodeLost; CrashLoopBackOff; InitContainerFailed; ImagePullBackOff, Unschedulable and
 // the like of a pod that does not come up; else what Kubernetes says.
 //
-// `node_lost`: the pod is to be removed and its node does not answer, so that nobody will say that
-// it has ended. It is over then, whatever its status says.
+// `node_lost`: its node does not answer, so that nobody will say that it has ended. It is over
+// then, whatever its status says.
 //
 // Nothing for a pod without our labels.
 std::optional<plan::ObservedReplica> observe(const Pod& pod, bool node_lost = false);
@@ -39,6 +39,12 @@ bool is_unreachable(const Json& node);
 
 // The replica has ended, but containers beside it go on in the pod: they would for ever.
 bool outlives_replica(const Pod& pod);
+
+// The kubelet has said that the container that counts is ready, and nothing else since.
+bool was_ready(const Pod& pod);
+
+// How often the kubelet has restarted the container that counts.
+int restarts_of_container(const Pod& pod);
 
 bool has_ended(const Pod& pod);   // all its containers
 bool is_tracked(const Pod& pod);  // has the finalizer muster.dev/tracking

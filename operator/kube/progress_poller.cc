@@ -14,6 +14,25 @@ namespace {
 
 constexpr std::chrono::milliseconds kPatience(1'000);
 
+int count_of(const Json& value, const char* key) {
+  return static_cast<int>(std::clamp<int64_t>(integer_or(value, key, 0), 0, 1'000'000));
+}
+
+// Of an answer that may be anything.
+ProgressPoller::Group group_of(const Json& answer) {
+  ProgressPoller::Group group;
+  for (const Json& name : member(answer, "missing")) {
+    if (name.is_string()) group.missing.insert(name.get<std::string>());
+  }
+  for (const Json& entry : member(answer, "restartsInPlace")) {
+    const double seconds = std::clamp(number_or(entry, "seconds", 0), 0.0, 1e9);
+    group.restarts[string_or(entry, "replica", "")] = {count_of(entry, "attempt"),
+                                                       count_of(entry, "restarts"),
+                                                       count_of(entry, "exitCode"), seconds};
+  }
+  return group;
+}
+
 std::string ask_over_http(const std::string& address) {
   return http_get(address, "/progress", kPatience);
 }
@@ -35,7 +54,7 @@ void ProgressPoller::watch(const std::string& job, const std::string& pod_uid,
   target.address = address;
   target.due = Clock::now();
   target.pause = settings_.until_first_step;
-  target.silent = false;
+  target.group = {};
   ++changes_;
   changed_.notify_all();
 }
@@ -46,6 +65,7 @@ void ProgressPoller::rest(const std::string& job) {
   if (found == targets_.end()) return;
   found->second.pod_uid.clear();
   found->second.address.clear();
+  found->second.group = {};
 }
 
 void ProgressPoller::conclude(const std::string& job, Json progress) {
@@ -67,12 +87,18 @@ Json ProgressPoller::progress(const std::string& job) const {
   return found == targets_.end() ? Json() : found->second.progress;
 }
 
+ProgressPoller::Group ProgressPoller::group(const std::string& job) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = targets_.find(job);
+  return found == targets_.end() ? Group() : found->second.group;
+}
+
 // Who is due first. Of those that are due, one that is silent, which may keep us for a second, is
 // asked when nobody else is to be.
 ProgressPoller::Targets::iterator ProgressPoller::first(Clock::time_point now) {
   const auto turn = [now](const Target& target) {
     const bool due = target.due <= now;
-    return std::tuple(!due, due && target.silent, target.due);
+    return std::tuple(!due, due && target.group.silent, target.due);
   };
   auto first = targets_.end();
   for (auto entry = targets_.begin(); entry != targets_.end(); ++entry) {
@@ -106,8 +132,11 @@ std::optional<ProgressPoller::Question> ProgressPoller::next(const std::stop_tok
 
 // True if that is news.
 bool ProgressPoller::keep(const Question& question, const std::optional<std::string>& answer) {
-  Json progress;
-  if (answer) progress = api::progress_of(Json::parse(*answer, nullptr, false));
+  Json said;
+  if (answer) said = Json::parse(*answer, nullptr, false);
+  Json progress = api::progress_of(said);
+  Group group = group_of(said);
+  group.silent = !answer;
   const std::lock_guard lock(mutex_);
   const auto found = targets_.find(question.job);
   if (found == targets_.end()) return false;
@@ -117,17 +146,27 @@ bool ProgressPoller::keep(const Question& question, const std::optional<std::str
   changed_.notify_all();
   if (target.pod_uid != question.pod_uid) return false;
   const auto now = Clock::now();
-  target.silent = !answer;
-  if (progress.is_null()) {
-    target.due = now + target.pause;
-    target.pause = std::min(2 * target.pause, settings_.longest_pause);
-    return false;
-  }
-  const bool began = integer_or(progress, "step", 0) > 0;
+  const bool is_other = target.group != group;
+  target.group = std::move(group);
+  if (!progress.is_null()) return keep_progress(target, std::move(progress), now) || is_other;
+  target.due = now + target.pause;
+  target.pause = std::min(2 * target.pause, settings_.longest_pause);
+  return is_other;
+}
+
+// True if that is news.
+bool ProgressPoller::keep_progress(Target& target, Json progress, Clock::time_point now) const {
+  const auto steps = [](const Json& of) { return integer_or(of, "step", 0); };
+  const bool began = steps(progress) > 0;
+  const bool begins = began && steps(target.progress) == 0;
   target.pause = settings_.until_first_step;
   target.due = now + (began ? settings_.period : settings_.until_first_step);
-  if (target.progress == progress) return false;
+  target.untold = target.untold || target.progress != progress;
   target.progress = std::move(progress);
+  const bool is_early = began && !begins && now - target.told < settings_.between_news;
+  if (!target.untold || is_early) return false;
+  target.untold = false;
+  target.told = now;
   return true;
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -17,17 +18,35 @@ namespace muster::kube {
 // Asks the leading replica of each job how far it has come: GET http://<pod IP>:<port>/progress. In
 // nobody's way: each answer is waited for one second, may be 64 KiB and no redirect, and one that
 // does not come changes nothing but that the next is asked for later, and after those that answer.
+//
+// It is asked more often than its progress is news: who it misses matters sooner.
 class ProgressPoller {
  public:
   using Clock = std::chrono::steady_clock;
   struct Settings {
     std::chrono::milliseconds until_first_step{1'000};  // between questions
-    std::chrono::milliseconds period{10'000};           // from then on
+    std::chrono::milliseconds period{3'000};            // from then on
     std::chrono::milliseconds longest_pause{60'000};    // of one that does not answer
+    std::chrono::milliseconds between_news{10'000};     // of progress, once it trains
   };
   // Throws Unavailable where no answer came.
   using Ask = std::function<std::string(const std::string& address)>;
   using OnNews = std::function<void(const std::string& job)>;
+  // What the leading replica says of the others, of a job whose replicas run muster-trainer.
+  struct Group {
+    bool silent = false;            // it did not answer when it was asked last: the rest is empty
+    std::set<std::string> missing;  // "worker-1": who does not attend its group
+    // By replica: its last restart in place after which training has gone on.
+    struct Restart {
+      int attempt = 0;     // of the replica
+      int restarts = 0;    // in its container so far
+      int exit_code = 0;   // of the trainer before
+      double seconds = 0;  // from its end until training went on
+      bool operator==(const Restart&) const = default;
+    };
+    std::map<std::string, Restart> restarts;
+    bool operator==(const Group&) const = default;
+  };
 
   // `on_news` when a job's progress has changed, on a thread of run().
   ProgressPoller(Settings settings, OnNews on_news, Ask ask);
@@ -43,6 +62,8 @@ class ProgressPoller {
 
   // What status.progress may hold of the last answer (api/progress.h); null before the first.
   Json progress(const std::string& job) const;
+  // By the last answer of the replica that speaks for the job now, if it has given one.
+  Group group(const std::string& job) const;
 
   // Until `stop`. Any number of threads may be in it.
   void run(const std::stop_token& stop);
@@ -52,9 +73,11 @@ class ProgressPoller {
     std::string pod_uid, address;  // empty: nobody to ask
     Clock::time_point due{};
     std::chrono::milliseconds pause{0};
-    bool silent = false;  // did not answer when it was asked last
     bool asking = false;
     Json progress;
+    Group group;
+    bool untold = false;  // its progress has changed since it was news
+    Clock::time_point told{};
   };
   struct Question {
     std::string job, pod_uid, address;
@@ -63,6 +86,7 @@ class ProgressPoller {
   Targets::iterator first(Clock::time_point now);
   std::optional<Question> next(const std::stop_token& stop);
   bool keep(const Question& question, const std::optional<std::string>& answer);
+  bool keep_progress(Target& target, Json progress, Clock::time_point now) const;
 
   const Settings settings_;
   const OnNews on_news_;

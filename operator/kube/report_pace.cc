@@ -7,6 +7,7 @@ namespace muster::kube {
 bool is_report(const api::JobStatus& before, const api::JobStatus& after) {
   api::JobStatus rest = after;
   rest.progress = before.progress;
+  rest.cause = before.cause;
   rest.replica_statuses = before.replica_statuses;
   const api::Condition* was = before.find("Running");
   for (api::Condition& condition : rest.conditions) {

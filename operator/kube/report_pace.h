@@ -9,9 +9,9 @@
 
 namespace muster::kube {
 
-// A status is a report where nothing follows from it: progress, counts of replicas, and what the
-// Running condition says while it stays as it is. Everything else (decisions, counts that restarts
-// are limited by, attempts) must be written before anything is done.
+// A status is a report where nothing follows from it: progress, the cause, counts of replicas, and
+// what the Running condition says while it stays as it is. Everything else (decisions, counts that
+// restarts are limited by, attempts) must be written before anything is done.
 bool is_report(const api::JobStatus& before, const api::JobStatus& after);
 
 // `after` would be the job's first status, and says no more than that it is accepted and that its

@@ -1,6 +1,8 @@
 #include "operator/plan/describe.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 
 #include "common/exit_code.h"
 #include "operator/plan/failure.h"
@@ -9,7 +11,6 @@ namespace muster::plan {
 namespace {
 
 constexpr size_t kLongestLine = 256;
-constexpr size_t kLongestMessage = 4096;
 constexpr size_t kLongestExplanation = 512;
 
 // Length of the well-formed UTF-8 sequence at `at` (RFC 3629, table of section 4), 0 if there is
@@ -96,9 +97,13 @@ std::string describe_in_place(const api::TrainingJob& job, const ObservedReplica
   std::string text = describe(job, replica.role, replica.index) + " was restarted in place";
   if (times > 1) text += " " + std::to_string(times) + " times";
   if (replica.phase == Phase::failed || !replica.exit_code) return text;
-  return text + (times > 1 ? ", last" : "") + " after exit code " +
-         std::to_string(*replica.exit_code) + " (" + describe_exit_code(*replica.exit_code) + ")" +
-         quote_of(replica);
+  text += (times > 1 ? ", last" : "") + std::string(" after exit code ") +
+          std::to_string(*replica.exit_code) + " (" + describe_exit_code(*replica.exit_code) + ")" +
+          quote_of(replica);
+  if (!replica.outage_seconds) return text;
+  std::array<char, 32> seconds{};
+  std::snprintf(seconds.data(), seconds.size(), "%.1f", *replica.outage_seconds);
+  return text + "; training went on " + seconds.data() + " s after that";
 }
 
 std::string describe_obstacle(const ObservedReplica& replica) {
@@ -111,10 +116,10 @@ std::string clean_line(const std::string& line) {
   return clean(line, kLongestLine, is_control);
 }
 
-std::string bounded(const std::string& message) {
+std::string bounded(const std::string& message, size_t most) {
   const auto none = [](char) { return false; };
-  if (message.size() <= kLongestMessage) return clean(message, kLongestMessage, none);
-  return clean(message, kLongestMessage - 3, none) + "...";
+  if (message.size() <= most) return clean(message, most, none);
+  return clean(message, most - 3, none) + "...";
 }
 
 }  // namespace muster::plan

@@ -1,5 +1,7 @@
 #include "operator/plan/ending.h"
 
+#include <algorithm>
+
 #include "operator/plan/success.h"
 
 namespace muster::plan {
@@ -13,7 +15,20 @@ bool evaluator_waits(const Draft& draft) {
   return false;
 }
 
+// Nobody will find out any more what is not known.
+void settle_acceptance(Draft& draft) {
+  const api::Condition* accepted = draft.status.find("Accepted");
+  if (accepted == nullptr || accepted->reason != "Unknown") return;
+  const std::string why = accepted->message;
+  const bool ran = std::ranges::any_of(draft.status.records, [](const api::ReplicaRecord& record) {
+    return record.attempt > 0 || record.exit_code || record.succeeded;
+  });
+  if (ran) return draft.set("Accepted", true, "Valid", "the job could be run");
+  draft.set("Accepted", false, "Refused", why);
+}
+
 void finish(Draft& draft, const char* type, const char* decided_by) {
+  settle_acceptance(draft);
   const api::Condition target = *draft.status.find(decided_by);
   draft.set(type, true, target.reason, target.message);
   draft.set("Finished", true, target.reason, target.message);

@@ -46,7 +46,12 @@ void restart_job(Draft& draft, const std::string& what) {
 }
 
 void tell(Draft& draft, const ObservedReplica& replica, const std::string& what) {
-  draft.warn("RestartedInPlace", what);
+  // Those of a large group that crash together are told of in a few words.
+  constexpr int kMostTold = 3;
+  const auto told = std::ranges::count(draft.plan.events, "RestartedInPlace", &Event::reason);
+  if (told < kMostTold) draft.warn("RestartedInPlace", what);
+  if (told == kMostTold)
+    draft.warn("RestartedInPlace", "and more replicas were restarted in place");
   // Of one that serves again already nobody waits for anything.
   if (is_live(replica) && !replica.ready && !draft.restart_reason_and_message) {
     draft.restart_reason_and_message = {"RestartedInPlace", what};

@@ -43,6 +43,8 @@ struct ObservedReplica {
                        // ImagePullBackOff, ...
   std::string explanation;  // what the cluster says of the reason of one that lives
   std::string last_line;    // of its log, for messages
+  // From the end of its process until training went on, of one that was restarted in place.
+  std::optional<double> outage_seconds;
   std::optional<Time> started, finished;
   bool operator==(const ObservedReplica&) const = default;
 };
@@ -58,8 +60,10 @@ struct Observed {
   bool final_checkpoint_evaluated = false;
   std::optional<std::string> name_conflict;  // a foreign object that holds one of our names
   std::optional<std::string> invalid_template;
-  std::optional<std::string> unchecked;  // why it is not known whether replicas can be created:
-                                         // they are tried
+  // Only where a replica is wanted that is not in view; it is tried all the same.
+  std::optional<std::string> unchecked;  // why it is not known whether replicas can be created
+  std::optional<std::string> quota;      // which quota lets none be created, and its words:
+                                         // "compute: requested: pods=1, used: ..."
 };
 
 struct CreateReplica {
@@ -99,6 +103,9 @@ struct Plan {
 // (finalizer, folder). `look_again` is the earliest time at which the same job and view give
 // another plan.
 Plan plan(const api::TrainingJob& job, const Observed& observed, Time now);
+
+// Whether a replica that the job wants, and that is not done, is not in view.
+bool lacks_replicas(const api::TrainingJob& job, const Observed& observed);
 
 // What one replica runs with. TF_CONFIG has no evaluator in `cluster` and is unset (null, and not
 // among the variables) for a job of one replica, unless it is elastic and may get more.

@@ -72,6 +72,25 @@ void look_again_in_ending(Draft& draft) {
 
 }  // namespace
 
+bool lacks_replicas(const api::TrainingJob& job, const Observed& observed) {
+  const auto is_done = [&](Role role, int index) {
+    return std::ranges::any_of(job.status.records, [&](const api::ReplicaRecord& record) {
+      return record.role == role && record.index == index && (record.succeeded || record.failed);
+    });
+  };
+  const auto is_there = [&](Role role, int index) {
+    return std::ranges::any_of(observed.replicas, [&](const ObservedReplica& replica) {
+      return replica.role == role && replica.index == index && is_live(replica);
+    });
+  };
+  for (const auto& [role, spec] : job.replicas) {
+    for (int index = 0; index < spec.replicas; ++index) {
+      if (!is_done(role, index) && !is_there(role, index)) return true;
+    }
+  }
+  return false;
+}
+
 void create_replicas(Draft& draft) {
   const Stage stage = draft.stage();
   if (stage == Stage::succeeding) look_again_in_ending(draft);

@@ -1,5 +1,6 @@
 #include "operator/plan/report.h"
 
+#include <algorithm>
 #include <string>
 
 #include "common/json.h"
@@ -48,16 +49,56 @@ Readiness report_replicas(Draft& draft) {
   return readiness;
 }
 
-// What keeps a replica from being ready, where the cluster says it: "; worker-1: Unschedulable: 0/3
+// What keeps a replica from being ready, where the cluster says it: "worker-1: Unschedulable: 0/3
 // nodes are available: ...".
 std::string first_obstacle(const Draft& draft) {
   for (const api::ReplicaRecord& record : draft.status.records) {
     const ObservedReplica* replica = staying(draft, record.role, record.index);
     if (!replica || replica->ready || replica->reason.empty()) continue;
-    return "; " + describe(draft.job, record.role, record.index) + ": " +
-           describe_obstacle(*replica);
+    const std::string stem =
+        describe(draft.job, record.role, record.index) + ": " + clean_line(replica->reason);
+    // The words for one image alternate, and the first ones say why it cannot be pulled.
+    const bool pulls = replica->reason == "ImagePullBackOff";
+    if (pulls && draft.job.status.cause.starts_with(stem)) return draft.job.status.cause;
+    return describe(draft.job, record.role, record.index) + ": " + describe_obstacle(*replica);
   }
   return "";
+}
+
+// "quota compute holds the job up", and with its words: "...: requested: pods=1, ...".
+std::string describe_quota(const std::string& quota, bool with_words) {
+  const size_t end = std::min(quota.find(':'), quota.size());
+  return "quota " + clean_line(quota.substr(0, end)) + " holds the job up" +
+         (with_words ? clean_line(quota.substr(end)) : "");
+}
+
+bool is_held_up_by_quota(const Draft& draft) {
+  return draft.observed.quota && draft.stage() == Stage::active;
+}
+
+std::string cause_of(const Draft& draft) {
+  const Stage stage = draft.stage();
+  if (stage != Stage::active && stage != Stage::succeeding) return "";
+  const api::Condition* accepted = draft.status.find("Accepted");
+  if (stage == Stage::active && accepted && !accepted->status) return accepted->message;
+  if (is_held_up_by_quota(draft)) return describe_quota(*draft.observed.quota, true);
+  return first_obstacle(draft);
+}
+
+// Each new cause is told once. What Accepted says is told where that is decided, and a quota not
+// for each number in its words.
+void report_cause(Draft& draft) {
+  constexpr size_t kLongestCause = 1000;
+  const std::string& before = draft.job.status.cause;
+  std::string& cause = draft.status.cause;
+  cause = bounded(cause_of(draft), kLongestCause);
+  std::ranges::replace(cause, '\n', ' ');
+  const api::Condition* accepted = draft.status.find("Accepted");
+  if (cause.empty() || cause == before || (accepted && !accepted->status)) return;
+  if (!is_held_up_by_quota(draft)) return draft.warn("ReplicaPending", cause);
+  if (!before.starts_with(describe_quota(*draft.observed.quota, false))) {
+    draft.warn("QuotaExceeded", cause);
+  }
 }
 
 void report_running(Draft& draft, const Readiness& readiness) {
@@ -78,10 +119,12 @@ void report_running(Draft& draft, const Readiness& readiness) {
         "Running", true, "AllReplicasReady",
         readiness.wanted == 1 ? "the replica is ready" : "all " + wanted + " replicas are ready");
   }
+  const std::string& cause = draft.status.cause;
   const std::string ready = std::to_string(readiness.ready) + " of " + wanted +
-                            " replicas are ready" + first_obstacle(draft);
+                            " replicas are ready" + (cause.empty() ? "" : "; " + cause);
   if (goes_on_with_fewer(draft)) return draft.set("Running", true, "EnoughReplicasReady", ready);
-  draft.set("Running", false, "ReplicasNotReady", ready);
+  const bool by_quota = is_held_up_by_quota(draft);
+  draft.set("Running", false, by_quota ? "QuotaExceeded" : "ReplicasNotReady", ready);
 }
 
 void report_restarting(Draft& draft) {
@@ -112,8 +155,9 @@ void report_acceptance(Draft& draft) {
     draft.set("Accepted", false, "InvalidTemplate", *observed.invalid_template);
     if (new_problem) draft.warn("InvalidTemplate", *observed.invalid_template);
   } else if (observed.unchecked) {
+    const bool told = unknown && before->message == bounded(*observed.unchecked);
     draft.set("Accepted", false, "Unknown", *observed.unchecked);
-    if (!unknown) draft.warn("NotChecked", *observed.unchecked);
+    if (!told) draft.warn("NotChecked", *observed.unchecked);
   } else {
     draft.set("Accepted", true, "Valid", "the job can be run");
   }
@@ -121,6 +165,7 @@ void report_acceptance(Draft& draft) {
 
 void report(Draft& draft) {
   const Readiness readiness = report_replicas(draft);
+  report_cause(draft);
   report_running(draft, readiness);
   report_restarting(draft);
   const api::Condition* suspended = draft.status.find("Suspended");

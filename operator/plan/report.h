@@ -8,9 +8,10 @@ namespace muster::plan {
 // known (Unknown).
 void report_acceptance(Draft& draft);
 
-// Running, Restarting and replicaStatuses, for the world as it will be once this plan is carried
-// out: `active` are the replicas that live and stay, and those to be created; `ready` those that
-// say so; `succeeded` and `failed` the indices that are done; `restarts` those that were counted.
+// Running, Restarting, the cause and replicaStatuses, for the world as it will be once this plan is
+// carried out: `active` are the replicas that live and stay, and those to be created; `ready` those
+// that say so; `succeeded` and `failed` the indices that are done; `restarts` those that were
+// counted.
 void report(Draft& draft);
 
 // progress: what was observed last; without the speed and the time to go once the job is suspended

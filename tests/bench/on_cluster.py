@@ -122,3 +122,48 @@ def recovery(disturb, samples, quiet):
             time.sleep(1)  # for a step after that
             outages += [disturbance.outage(one.commits(), when, quiet) for when in at]
     return _shown(outages)
+
+
+def _leading_operator():
+    """The node of the operator that acts."""
+    holder = nodes().get("lease", "muster", namespace="muster-system")["spec"].get("holderIdentity") or ""
+    operators = nodes().get("pods", "-l", "app.kubernetes.io/component=operator", namespace="muster-system")
+    return next((pod["spec"]["nodeName"] for pod in operators
+                 if pod["metadata"]["name"] == holder.rsplit("_", 1)[0]), None)
+
+
+def _is_ready(node):
+    return cluster.condition(nodes().get("node", node), "Ready") == "True"
+
+
+def _node_loss(quiet):
+    with Training(epochs=1000, checkpoint={"everySteps": 500}) as one:
+        leading = _leading_operator()
+        lost = next(node for node in ("node1", "node2") if node != leading)
+        # Its worker is what is lost; whoever else is there needs no image or claim of that node alone.
+        template = one.job["spec"]["replicaSpecs"]
+        for role, replica in template.items():
+            spec = replica.setdefault("template", {}).setdefault("spec", {})
+            names = [lost] if role == "worker" else [leading]
+            terms = [{"weight": 100, "preference": {"matchExpressions": [
+                {"key": "kubernetes.io/hostname", "operator": "In", "values": names}]}}]
+            spec["affinity"] = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": terms}}
+        one.apply()
+        one.await_checkpoint()
+        assert one.pod("worker", 0)["spec"]["nodeName"] == lost
+        at = time.time()
+        nodes()("killnode", lost)
+        try:
+            time.sleep(quiet)
+        finally:
+            nodes()("restartnode", lost)
+            wait_until("the node again", lambda: _is_ready(lost), 120)
+        return disturbance.outage(one.commits(), at, quiet)
+
+
+def node_loss(samples):
+    """Seconds from the death of a worker's node until the group's next step: the longest. The
+    operator that acts is on the other node, for the loss of that one is another figure."""
+    seconds = [_node_loss(60) for _ in range(samples)]
+    _shown(seconds)
+    return max(seconds)

@@ -226,4 +226,6 @@ ROWS = [
         [Limit("limit", 2)], pairs=1),
     Row("cluster-recovery-pod", "the same of a worker's pod that is deleted", "s", "at most 8 s",
         lambda: on_cluster.recovery(on_cluster.Training.delete_pod, 20, 15), [Limit("limit", 8)], pairs=1),
+    Row("node-loss", "the same of a worker's node that dies, the longest of 5", "s", "at most 30 s",
+        lambda: on_cluster.node_loss(5), [Limit("limit", 30)], pairs=1),
 ]

@@ -63,12 +63,27 @@ def test_a_quota_that_is_used_up_is_waited_for(cluster, muster, namespace):
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "pods"}, "spec": {"hard": {"pods": "2"}}}
     cluster.apply(quota, namespace=namespace)
     cluster.apply(jobs.shell("wide", replicas=4), namespace=namespace)
-    jobs.await_event(cluster, namespace, "wide", "exceeded quota")
+    jobs.await_event(cluster, namespace, "wide", "QuotaExceeded", "quota pods holds the job up")
     assert len(jobs.pods(cluster, namespace, "wide")) == 2
+    assert "quota pods holds the job up" in cluster.kubectl("get", "tj", "wide", namespace=namespace)
     cluster.apply({**quota, "spec": {"hard": {"pods": "4"}}}, namespace=namespace)
     assert len(jobs.await_running(cluster, namespace, "wide")) == 4
     jobs.tell_all(cluster, namespace, "wide", "exit 0")
-    jobs.await_success(cluster, namespace, "wide")
+    assert condition(jobs.await_success(cluster, namespace, "wide"), "Accepted") == "True"
+
+
+def test_a_volume_that_cannot_be_mounted_is_named_though_only_the_pods_events_say_it(cluster, muster, namespace):
+    job = jobs.shell("hung", command="true")
+    spec = job["spec"]["replicaSpecs"]["worker"]["template"]["spec"]
+    spec["volumes"] = [{"name": "settings", "configMap": {"name": "absent"}}]
+    spec["containers"][0]["volumeMounts"] = [{"name": "settings", "mountPath": "/settings"}]
+    cluster.apply(job, namespace=namespace)
+    words = "worker-0: FailedMount:", 'configmap "absent" not found'
+    jobs.await_event(cluster, namespace, "hung", "ReplicaPending", *words)
+    shown = cluster.kubectl("get", "tj", "hung", namespace=namespace)
+    assert all(word in shown for word in words), shown
+    cluster.kubectl("create", "configmap", "absent", namespace=namespace)
+    jobs.await_success(cluster, namespace, "hung")
 
 
 def test_an_image_that_cannot_be_pulled_is_named_and_can_be_replaced(cluster, muster, namespace):

@@ -1,6 +1,7 @@
 """What a cluster loses while a job trains: the job ends all the same, and with the same weights."""
 
 import jobs
+import processes
 import pytest
 from cluster import condition, eventually
 from operators import await_operators, leader
@@ -38,6 +39,7 @@ def test_a_node_that_is_lost_is_done_without(
     assert nodes == {"node1", "node2"}
     cluster(lose, "node2")
     try:
+        jobs.await_event(cluster, namespace, jobs.NAME, "NodeLost", "was lost with its node")
         job = finish(cluster, namespace, storage, summary_of_run)
         eventually(lambda: nodes_of_ended(cluster, namespace) == {"node1"})
     finally:
@@ -50,6 +52,18 @@ def test_a_node_that_is_lost_is_done_without(
     assert cluster.get("trainingjob", jobs.NAME, namespace=namespace)["status"]["conditions"] \
         == job["status"]["conditions"]
     await_operators(cluster, muster)
+
+
+def test_a_restart_in_place_is_counted_and_told(cluster, muster, namespace, storage):
+    cluster.apply(jobs.mnist(epochs=500), namespace=namespace)
+    jobs.await_step(cluster, namespace, jobs.NAME, 1)
+    [worker] = jobs.running(cluster, namespace, jobs.NAME, "worker")
+    processes.send(worker, "muster-trainer", "KILL")
+    jobs.await_event(cluster, namespace, jobs.NAME, "RestartedInPlace: worker-0 was restarted in place after exit "
+                     "code 137", "training went on")
+    status = cluster.get("trainingjob", jobs.NAME, namespace=namespace)["status"]
+    assert (status["restarts"], status["replicaStatuses"]["worker"]["restarts"]) == (1, 1)
+    assert status["state"] == "Running"
 
 
 @pytest.fixture

@@ -105,7 +105,8 @@ std::string Roster::admit(uint64_t connection, const Hello& hello, Time now) {
     peers_.erase(it);
     break;
   }
-  Peer& peer = peers_[connection] = {hello, {}, {}, false, now};
+  const Time lost = now - std::chrono::milliseconds(hello.outage_milliseconds());
+  Peer& peer = peers_[connection] = {hello, {}, {}, false, now, lost};
   peer.hello.clear_training();  // was of use for an objection only
   return "";
 }
@@ -212,16 +213,36 @@ std::map<int, const Roster::Peer*> Roster::members() const {
   return members;
 }
 
-std::string Roster::missing() const {
-  std::string text;
+std::vector<std::pair<std::string, int>> Roster::places_empty() const {
+  std::vector<std::pair<std::string, int>> empty;
   const auto add = [&](const std::string& role, int places) {
     for (int i = 0; i < places; ++i)
-      if (!place(role, i)) text += (text.empty() ? "" : ", ") + role + " " + std::to_string(i);
+      if (!place(role, i)) empty.emplace_back(role, i);
   };
   add("ps", expected_.shards);
   add("chief", expected_.chiefs);
   add("worker", expected_.workers);
+  return empty;
+}
+
+std::string Roster::missing() const {
+  std::string text;
+  for (const auto& [role, index] : places_empty())
+    text += (text.empty() ? "" : ", ") + role + " " + std::to_string(index);
   return text;
+}
+
+std::vector<std::string> Roster::missing_replicas() const {
+  std::vector<std::string> names;
+  for (const auto& [role, index] : places_empty())
+    names.push_back(role + "-" + std::to_string(index));
+  return names;
+}
+
+std::vector<const Roster::Peer*> Roster::peers() const {
+  std::vector<const Peer*> peers;
+  for (const auto& [connection, peer] : peers_) peers.push_back(&peer);
+  return peers;
 }
 
 bool Roster::shard_leaving() const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "proto/muster/rendezvous.pb.h"
@@ -48,6 +49,7 @@ class Roster {
     MemberState member;              // of a collective, likewise
     bool leaving = false;
     Time heard;
+    Time lost;  // where it has been restarted in place: when the process before ended
   };
 
   explicit Roster(Expected expected) : expected_(std::move(expected)) {}
@@ -78,14 +80,18 @@ class Roster {
   int members_present() const;
   // Those that are there, by rank.
   std::map<int, const Peer*> members() const;
-  // "ps 1, worker 0": who has not come.
+  // "ps 1, worker 0": who has not come; and as the operator calls them, "ps-1" and "worker-0".
   std::string missing() const;
+  std::vector<std::string> missing_replicas() const;
+  // All that are there.
+  std::vector<const Peer*> peers() const;
   bool shard_leaving() const;
 
  private:
   std::string objection(const Hello& hello) const;
   bool has_whole_twin(const ShardState& serving) const;
   const Peer* place(const std::string& role, int index) const;
+  std::vector<std::pair<std::string, int>> places_empty() const;
   Expected expected_;
   std::map<uint64_t, Peer> peers_;
   std::vector<uint64_t> replaced_;

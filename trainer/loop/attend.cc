@@ -1,6 +1,7 @@
 #include "trainer/loop/attend.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "common/random.h"
 #include "trainer/compute/cpu/kernels.h"
@@ -14,6 +15,16 @@ namespace muster::loop {
 namespace {
 
 constexpr size_t kLongestTraining = 1 << 20;  // bytes; a message has a limit
+
+// The supervisor starts a process as soon as the one before has ended.
+const auto started = std::chrono::steady_clock::now();
+
+uint32_t milliseconds_since_start() {
+  using std::chrono::milliseconds;
+  const auto since =
+      std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - started);
+  return static_cast<uint32_t>(std::clamp<int64_t>(since.count(), 0, INT32_MAX));
+}
 
 // A ps updates float by float: no matter by how many threads.
 std::string determinism_of_ps() {
@@ -38,6 +49,9 @@ Hello make_hello(const group::Membership& membership, const Training& training) 
   hello.set_index(static_cast<uint32_t>(membership.index));
   hello.set_attempt(static_cast<uint32_t>(membership.attempt));
   hello.set_incarnation(random_number());
+  hello.set_restarts(static_cast<uint32_t>(std::max(0, membership.restarts)));
+  hello.set_last_exit_code(static_cast<uint32_t>(std::max(0, membership.last_exit_code)));
+  hello.set_outage_milliseconds(milliseconds_since_start());
   if (membership.role == group::Role::ps) hello.set_address(membership.reachable_address());
   if (membership.collective()) hello.set_host(group::shared_memory_host());
   hello.set_determinism(determinism_of_ps());

@@ -123,6 +123,7 @@ void Recorder::step(const checkpoint::Position& position, const compute::LossSum
   if (position.epoch > epochs_told_) end_epoch(position, now, "at");
   if (now - recent_.begun < kReport) return;
   report(position, now);
+  if (trained_) trained_(now);
   if (now - logged_.begun >= kLog) log_line(position, now);
 }
 

@@ -38,6 +38,11 @@ class Recorder {
   using Metrics = std::function<std::map<std::string, double>()>;
   void also_report(Metrics metrics) { more_metrics_ = std::move(metrics); }
 
+  // Called after a step has been committed, at most a few times a second.
+  void on_progress(std::function<void(Clock::time_point now)> trained) {
+    trained_ = std::move(trained);
+  }
+
   // How long training has waited for its input, in seconds, all in all: asked for as rarely.
   void measure_input_wait(std::function<double()> seconds) { input_wait_ = std::move(seconds); }
 
@@ -85,6 +90,7 @@ class Recorder {
   std::unique_ptr<summary::EventWriter> events_;
   Metrics more_metrics_;
   std::function<double()> input_wait_;
+  std::function<void(Clock::time_point now)> trained_;
   metrics::Progress progress_;
 
   // A stretch of steps and when it began.

@@ -8,6 +8,7 @@
 #include "trainer/group/storage_patience.h"
 #include "trainer/loop/attend.h"
 #include "trainer/loop/claim_folder.h"
+#include "trainer/loop/group_report.h"
 #include "trainer/loop/led_group.h"
 #include "trainer/loop/roles.h"
 #include "trainer/loop/training_loop.h"
@@ -111,6 +112,7 @@ int run_leader(const group::Membership& membership, std::stop_token stop) {
   const auto make = membership.collective() ? make_collective_group : make_ps_group;
   const auto group = make(membership, assembly, reporter, std::move(store), stop);
   if (newest) group->leader().recorder().restore(newest->manifest.metrics);
+  const GroupReport report(reporter, group->server(), group->leader().recorder());
   try {
     return lead(*group, assembly, *claim);
   } catch (const Invalid& error) {

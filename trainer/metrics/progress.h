@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -18,7 +19,7 @@ namespace muster::metrics {
 // lastCheckpointTime, goodput, generation}. loss is a string, since JSON has no NaN: "0.25", "NaN",
 // "+Inf", "-Inf". Absent: loss before the first report, etaSeconds while unknown,
 // lastCheckpointStep and lastCheckpointTime (RFC 3339) before the first checkpoint, any other
-// number that is not finite.
+// number that is not finite. Rank 0 of a group adds what loop/group_report.h says.
 struct Progress {
   std::string state =
       "starting";  // starting | waiting | training | evaluating | serving | finishing | done
@@ -75,6 +76,9 @@ class Reporter {
   // What training goes on from that is not as a user may think, a sentence: `resumed` of /progress.
   void resumed(const std::string& sentence);
   Progress snapshot() const;
+  // What /progress says besides: the members of the object that `more` answers each time. Empty:
+  // nothing. Whoever is called before is not called any more once this has returned.
+  void also_say(std::function<Json()> more);
 
   // Counters and gauges under "muster_trainer_<name>". The unit's ending is put to the name where
   // it is not there: counters end in _total, histograms in _seconds. Letters, digits and _ only;

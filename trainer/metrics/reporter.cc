@@ -44,6 +44,8 @@ struct Reporter::Impl {
   mutable std::mutex mutex;
   Progress progress;
   std::string resumed;
+  std::mutex more_mutex;
+  std::function<Json()> more;
   std::unique_ptr<HttpServer> server;  // last: its handlers use the rest
 };
 
@@ -76,6 +78,10 @@ Reporter::Reporter(const std::string& address, std::string role, int index, int 
   impl_->server->handle("/progress", [this, restarts] {
     Json json = snapshot().json(impl_->role, impl_->index);
     json["restarts"] = restarts;
+    {
+      const std::lock_guard lock(impl_->more_mutex);
+      if (impl_->more) json.update(impl_->more());
+    }
     const std::lock_guard lock(impl_->mutex);
     if (!impl_->resumed.empty()) json["resumed"] = impl_->resumed;
     return HttpReply{200, "application/json",
@@ -95,6 +101,11 @@ void Reporter::update(const Progress& progress) {
 void Reporter::resumed(const std::string& sentence) {
   const std::lock_guard lock(impl_->mutex);
   impl_->resumed = sentence;
+}
+
+void Reporter::also_say(std::function<Json()> more) {
+  const std::lock_guard lock(impl_->more_mutex);
+  impl_->more = std::move(more);
 }
 
 Progress Reporter::snapshot() const {

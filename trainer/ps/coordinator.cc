@@ -130,11 +130,8 @@ void Coordinator::tell_copies() {
   if (before == replicated) return;
   const std::string text = std::to_string(replicated) + " of " + std::to_string(setup_.shards) +
                            " shards have a second copy";
-  const bool whole = replicated == setup_.shards;
-  const bool fewer = replicated < before;  // not those of a group that forms
-  if (fewer || (whole && warned_)) {
+  if (replicated < before) {  // not those of a group that forms
     log::warning(text);
-    warned_ = !whole;
   } else {
     log::info(text);
   }

@@ -60,8 +60,7 @@ class Coordinator : public group::Coordinator {
   std::unique_ptr<checkpoint::Store::Lease> lease_;  // on what shards are loading
   std::string from_;                                 // what they load, for the log
   int replicated_ = 0;                               // shards, when we last told
-  bool warned_ = false;  // that copies were lost, and they are not all there again
-  bool asked_ = false;   // for a checkpoint, by a shard that leaves
+  bool asked_ = false;                               // for a checkpoint, by a shard that leaves
 };
 
 }  // namespace muster::ps

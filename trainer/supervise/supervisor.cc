@@ -14,6 +14,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
+#include <map>
 #include <optional>
 #include <system_error>
 
@@ -35,6 +36,7 @@ namespace {
 constexpr auto kGroupTakesAtMost = std::chrono::seconds(2);  // to end after SIGKILL
 constexpr const char* kLimitVariable = "MUSTER_RESTARTS_IN_PLACE";
 constexpr const char* kCountVariable = "MUSTER_RESTARTS";
+constexpr const char* kLastExitVariable = "MUSTER_LAST_EXIT_CODE";
 constexpr const char* kLogVariable = "MUSTER_TERMINATION_LOG";
 constexpr const char* kStorageVariable = "MUSTER_STORAGE";
 constexpr int kHandedOn[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT};
@@ -51,12 +53,15 @@ sigset_t watched_signals() {
   return set;
 }
 
-std::vector<std::string> environment_with(const std::string& name, const std::string& value) {
+std::vector<std::string> environment_with(const std::map<std::string, std::string>& variables) {
   std::vector<std::string> environment;
   for (char** entry = environ; *entry != nullptr; ++entry) {
-    if (!std::string_view(*entry).starts_with(name + "=")) environment.emplace_back(*entry);
+    const std::string_view text(*entry);
+    if (!variables.contains(std::string(text.substr(0, text.find('='))))) {
+      environment.emplace_back(text);
+    }
   }
-  environment.push_back(name + "=" + value);
+  for (const auto& [name, value] : variables) environment.push_back(name + "=" + value);
   return environment;
 }
 
@@ -166,7 +171,8 @@ void Supervisor::start() {
   ::fcntl(errors_.get(), F_SETFL, O_NONBLOCK);
   const std::string program = path_to(options_.command.front());
   const std::vector<std::string> environment =
-      environment_with(kCountVariable, std::to_string(rule_.total()));
+      environment_with({{kCountVariable, std::to_string(rule_.total())},
+                        {kLastExitVariable, std::to_string(exit_code_.value_or(0))}});
   const std::vector<char*> variables = pointers(environment);
   const std::vector<char*> arguments = pointers(options_.command);
   exit_code_.reset();

@@ -49,7 +49,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
   verbs: [get, create, patch]
 - apiGroups: [""]
   resources: [events]
-  verbs: [get, create, patch]
+  verbs: [get, list, create, patch]
 {{- /* Whether one answers whose pods do not end. */}}
 {{- if not .Values.watchNamespace }}
 - apiGroups: [""]

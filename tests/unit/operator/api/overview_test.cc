@@ -36,6 +36,34 @@ TEST(Overview, NamesTheStateByTheConditionThatWeighsMost) {
   EXPECT_EQ(state_word(with({{"SuccessCriteriaMet", true}, {"Succeeded", true}})), "Succeeded");
 }
 
+// A job that has trained, whose replicas are not ready since `running`, and which was suspended and
+// resumed at `resumed`.
+JobStatus lost_at(int running, std::optional<int> resumed = std::nullopt) {
+  const auto at = [](int seconds) { return Time{std::chrono::seconds(seconds)}; };
+  JobStatus status;
+  status.progress = {{"step", 7}};
+  status.conditions.push_back({"Running", false, "ReplicasNotReady", "", at(running)});
+  if (resumed) status.conditions.push_back({"Suspended", false, "Resumed", "", at(*resumed)});
+  return status;
+}
+
+TEST(Overview, SaysThatAJobRecoversThatHasTrainedAndLostReplicas) {
+  EXPECT_EQ(state_word(lost_at(5)), "Recovering");
+  JobStatus never_trained = lost_at(5);
+  never_trained.progress = {{"step", 0}};
+  EXPECT_EQ(state_word(never_trained), "Pending");
+  EXPECT_EQ(state_word(lost_at(5, 8)), "Pending") << "it is on its way up after a suspension";
+  EXPECT_EQ(state_word(lost_at(9, 8)), "Recovering") << "and has run since";
+  for (const char* reason : {"NodeLost", "Evicted", "Preempted"}) {
+    JobStatus disrupted = lost_at(5);
+    disrupted.conditions.push_back({"Restarting", true, reason, "", Time{}});
+    EXPECT_EQ(state_word(disrupted), "Recovering") << reason;
+  }
+  JobStatus failed = lost_at(5);
+  failed.conditions.push_back({"Restarting", true, "ReplicaFailed", "", Time{}});
+  EXPECT_EQ(state_word(failed), "Restarting");
+}
+
 TEST(Overview, CountsReplicasOfAllRoles) {
   JobStatus status;
   EXPECT_EQ(ready_text(status), "");

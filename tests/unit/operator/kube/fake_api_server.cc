@@ -159,11 +159,14 @@ void FakeApiServer::put(Json object) {
 // In pages, by name; of pods and services those of jobs.
 Response FakeApiServer::list(const std::string& plural, const Request& request) {
   const std::string limit = query(request, "limit"), after = query(request, "continue");
+  const std::string prefix = "involvedObject.uid=", selector = query(request, "fieldSelector");
+  const std::string about = selector.starts_with(prefix) ? selector.substr(prefix.size()) : "";
   const size_t most = limit.empty() ? SIZE_MAX : std::stoul(limit);
   Json items = Json::array();
   Json metadata = {{"resourceVersion", std::to_string(version_)}};
   for (const auto& [name, object] : objects_[plural]) {
     if (name <= after || !is_in_view(plural, object)) continue;
+    if (!about.empty() && member(member(object, "involvedObject"), "uid") != about) continue;
     if (items.size() == most) {
       metadata["continue"] = items.back()["metadata"]["name"];
       break;
@@ -294,7 +297,7 @@ void FakeApiServer::set_status(const std::string& pod, const Json& status) {
   if (!found) return ADD_FAILURE() << "no pod " << pod, void();
   Json updated = *found;
   updated["status"].merge_patch(status);
-  updated["spec"]["nodeName"] = "node-1";
+  if (!updated["spec"].contains("nodeName")) updated["spec"]["nodeName"] = "node-1";
   store("pods", updated, "MODIFIED");
   settle("pods", pod);
 }

@@ -728,7 +728,7 @@ TEST(KubeClusterWrites, AQuotaForSomeOfManyIsAskedSeldomAndUsedWhole) {
   EXPECT_EQ(world.server.objects("pods").size(), 10U);
   EXPECT_EQ(world.server.count("POST pods"), 15) << "1, 2, 4 and 8";
   world.run_for(1s);
-  EXPECT_EQ(world.condition("Accepted"), "Unknown Unknown");
+  EXPECT_EQ(world.condition("Running"), "False QuotaExceeded");
   EXPECT_EQ(world.server.objects("pods").size(), 10U);
   quota = 1000;
   world.run_for(60s);
@@ -739,12 +739,17 @@ TEST(KubeClusterWrites, AQuotaForSomeOfManyIsAskedSeldomAndUsedWhole) {
 TEST_F(KubeClusterTest, AQuotaThatIsUsedUpIsToldAndWaitedFor) {
   server().intercept = [](const Request& request) {
     const bool pod = request.method == Method::post && request.path.ends_with("/pods");
-    return pod ? std::optional(refusal(403, "Forbidden", "exceeded quota: q")) : std::nullopt;
+    const std::string words =
+        R"(pods "x" is forbidden: exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2)";
+    return pod ? std::optional(refusal(403, "Forbidden", words)) : std::nullopt;
   };
   world_.submit();
   world_.run_for(60s);
-  EXPECT_EQ(world_.condition("Accepted"), "Unknown Unknown");
-  EXPECT_THAT(world_.events, Contains("mnist: NotChecked"));
+  EXPECT_EQ(world_.condition("Accepted"), "True Valid");
+  EXPECT_EQ(world_.condition("Running"), "False QuotaExceeded");
+  EXPECT_EQ(world_.job()["status"]["cause"],
+            "quota q holds the job up: requested: pods=1, used: pods=2, limited: pods=2");
+  EXPECT_EQ(std::ranges::count(world_.events, "mnist: QuotaExceeded"), 1);
   EXPECT_LT(server().count("PUT trainingjobs/status"), 5);
   server().intercept = nullptr;
   world_.run_for(60s);
@@ -756,9 +761,8 @@ TEST_F(KubeClusterTest, AServiceThatIsRefusedIsToldAndWaitedFor) {
   refuse_all(Method::post, "/services", refusal(403, "Forbidden", "exceeded quota: q"));
   world_.submit();
   world_.run_for(60s);
-  EXPECT_EQ(world_.condition("Accepted"), "Unknown Unknown");
-  EXPECT_THAT(message("Accepted"), HasSubstr("/services: 403 Forbidden: exceeded quota: q"));
-  EXPECT_THAT(world_.events, Contains("mnist: NotChecked"));
+  EXPECT_THAT(message("Running"), HasSubstr("quota q holds the job up"));
+  EXPECT_EQ(std::ranges::count(world_.events, "mnist: QuotaExceeded"), 1);
   EXPECT_LT(server().count("PUT trainingjobs/status"), 5);
   EXPECT_LT(server().count("POST services"), 20) << "once in a pass";
   server().intercept = nullptr;

@@ -31,8 +31,10 @@ KubeWorld::Operator::Operator(KubeWorld& world)
                },
                [&world](const EventSubject& subject, const EventText& text) {
                  world.events.push_back(subject.name + ": " + text.reason);
+                 world.messages.push_back(text.message);
                },
-               [&world] { return world.leads; }, &world, world.ask_progress}),
+               [&world] { return world.leads; }, &world, world.ask_progress,
+               [&world] { return BootTime(world.time.time_since_epoch()); }}),
       controller(cluster, [&world](const auto& trouble) { world.troubles.push_back(trouble); }) {
   world.server.list(cluster.jobs(), "trainingjobs");
   world.server.list(cluster.pods(), "pods");
@@ -40,7 +42,7 @@ KubeWorld::Operator::Operator(KubeWorld& world)
 }
 
 KubeWorld::KubeWorld(size_t pods_at_a_time) : pods_at_a_time_(pods_at_a_time) {
-  server.permits = chart_rights({"muster"});
+  server.permits = chart_rights({"muster", "muster-nodes"});
   restart_operator();
 }
 

@@ -20,7 +20,7 @@ class ProgressPollerTest : public testing::Test {
   std::map<std::string, std::string> answers_;  // by address; none: it does not answer
   std::map<std::string, int> asked_;
   int news_ = 0;
-  ProgressPoller poller_{{1ms, 1ms, 4ms},
+  ProgressPoller poller_{{1ms, 1ms, 4ms, 1ms},
                          [this](const std::string&) {
                            const std::lock_guard lock(mutex_);
                            ++news_;

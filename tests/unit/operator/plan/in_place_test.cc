@@ -49,6 +49,25 @@ TEST(InPlace, WhoServesAgainWhenItIsSeenIsNoRestartingJob) {
   EXPECT_TRUE(scene.has("Running"));
 }
 
+TEST(InPlace, IsToldWithHowLongItTookToGoOn) {
+  Scene scene(trained());
+  scene.start();
+  restart(scene, Role::worker, 1, 137, 1, /*ready=*/true);
+  scene.replica(Role::worker, 1).outage_seconds = 2.13;
+  const Plan plan = scene.step();
+  ASSERT_EQ(plan.events.size(), 1U);
+  EXPECT_EQ(plan.events[0].reason, "RestartedInPlace");
+  EXPECT_THAT(plan.events[0].message, HasSubstr("; training went on 2.1 s after that"));
+}
+
+TEST(InPlace, ManyThatCrashTogetherAreToldOfInAFewEvents) {
+  Scene scene(make_job().workers(20).backoff_limit(100));
+  scene.start();
+  for (int index = 0; index < 20; ++index) restart(scene, Role::worker, index, 137);
+  EXPECT_EQ(scene.step().events.size(), 4U);
+  EXPECT_EQ(scene.job.status.restarts, 20);
+}
+
 TEST(InPlace, MoreThanTheLimitFailsTheJob) {
   Scene scene(trained().backoff_limit(2));
   scene.start();

@@ -54,11 +54,11 @@ TEST(Replicas, AreNotCreatedForAJobThatIsNotAccepted) {
 
 TEST(Replicas, AreTriedWhereNobodyCouldSayWhetherTheyCanBeCreated) {
   Scene scene(full());
-  scene.view.unchecked = "exceeded quota";
+  scene.view.unchecked = "no answer";
   const Plan plan = scene.step();
   EXPECT_NE(created(plan), "");
   EXPECT_EQ(scene.reason("Accepted"), "Unknown");
-  EXPECT_EQ(scene.condition("Accepted").message, "exceeded quota");
+  EXPECT_EQ(scene.condition("Accepted").message, "no answer");
   ASSERT_EQ(plan.events.size(), 2u);
   EXPECT_EQ(plan.events[0].reason, "NotChecked");
   EXPECT_EQ(plan.events[1].reason, "Started");

@@ -50,7 +50,8 @@ void SimulatedWorld::create(const CreateReplica& creation) {
 void SimulatedWorld::remove(const RemoveReplica& removal) {
   ObservedReplica* replica = find(removal.uid);
   if (!replica) return;
-  if (!lives(*replica) && contains(job.status.counted_uids, removal.uid)) {
+  const bool has_ended = !lives(*replica) && !is_cut_off(removal.uid);
+  if (has_ended && contains(job.status.counted_uids, removal.uid)) {
     std::erase_if(replicas_, [&](const auto& other) { return other.uid == removal.uid; });
   } else {
     replica->deleting = true;
@@ -97,14 +98,36 @@ void SimulatedWorld::ask_to_leave(const std::string& uid) {
   remember();
 }
 
+void SimulatedWorld::cut_off(const std::string& uid) {
+  ObservedReplica* replica = find(uid);
+  cut_off_[uid] = *replica;
+  was_cut_off_.insert(uid);
+  replica->phase = Phase::failed;
+  replica->exit_code.reset();
+  replica->reason = "NodeLost";
+  replica->ready = false;
+  remember();
+}
+
+void SimulatedWorld::heal(const std::string& uid) {
+  ObservedReplica* replica = find(uid);
+  const bool deleting = replica->deleting;
+  *replica = cut_off_.at(uid);
+  replica->deleting = replica->deleting || deleting;
+  cut_off_.erase(uid);
+  remember();
+}
+
 void SimulatedWorld::vanish(const std::string& uid) {
+  cut_off_.erase(uid);
   std::erase_if(replicas_, [&](const ObservedReplica& replica) { return replica.uid == uid; });
   remember();
 }
 
 void SimulatedWorld::collect() {
   const size_t erased = std::erase_if(replicas_, [&](const ObservedReplica& replica) {
-    return replica.deleting && !lives(replica) && contains(job.status.counted_uids, replica.uid);
+    return replica.deleting && !lives(replica) && !is_cut_off(replica.uid) &&
+           contains(job.status.counted_uids, replica.uid);
   });
   if (erased > 0) remember();
 }

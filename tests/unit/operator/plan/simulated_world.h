@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <random>
 #include <set>
 #include <string>
@@ -56,6 +57,12 @@ class SimulatedWorld {
   void ask_to_leave(const std::string& uid);
   void vanish(const std::string& uid);  // by force, its end uncounted
   void collect();                       // deleted, ended and counted: gone
+  // Its node is not heard of: it is reported as lost while it lives on; and heard of again, which
+  // shows it as it was, and whether it was asked to leave meanwhile.
+  void cut_off(const std::string& uid);
+  void heal(const std::string& uid);
+  bool is_cut_off(const std::string& uid) const { return cut_off_.contains(uid); }
+  bool was_cut_off(const std::string& uid) const { return was_cut_off_.contains(uid); }
 
   // Views. A moment is a past state of the replicas; the newest is now.
   int newest_moment() const { return first_moment_ + static_cast<int>(moments_.size()) - 1; }
@@ -70,6 +77,8 @@ class SimulatedWorld {
   void remember();
 
   std::vector<ObservedReplica> replicas_;
+  std::map<std::string, ObservedReplica> cut_off_;  // as they are, by UID
+  std::set<std::string> was_cut_off_;
   std::deque<std::vector<ObservedReplica>> moments_;
   int first_moment_ = 0, last_creation_ = 0, created_ = 0;
 };

@@ -72,6 +72,7 @@ Outcome& Outcome::operator+=(const Outcome& other) {
   writes_lost += other.writes_lost;
   late_actions += other.late_actions;
   in_place += other.in_place;
+  cut_off += other.cut_off;
   returned += other.returned;
   return *this;
 }
@@ -124,6 +125,11 @@ void Simulator::replica_step() {
     world_.end(replica.uid, code, reason);
   };
   const int luck = dice_.below(100);
+  if (world_.is_cut_off(replica.uid)) {
+    if (luck >= 30) return;
+    tell(text(replica) + " is heard of again");
+    return world_.heal(replica.uid);
+  }
   if (!lives(replica)) {
     if (luck < 10) world_.ask_to_leave(replica.uid);  // somebody tidies up
     return;
@@ -131,6 +137,12 @@ void Simulator::replica_step() {
   if (faults_ == Faults::reordered && luck < 2) {
     tell(text(replica) + " vanishes");
     return world_.vanish(replica.uid);
+  }
+  // Clusters give up no replica of an image of the user's whose end was not seen.
+  if (luck >= 97 && !world_.job.training.is_null()) {
+    tell(text(replica) + " is given up with its node, and lives on");
+    ++outcome_.cut_off;
+    return world_.cut_off(replica.uid);
   }
   if (replica.deleting) {
     const int codes[] = {143, 143, 143, 143, 0, 1, 137};
@@ -274,6 +286,7 @@ bool Simulator::calm_step() {
   bool busy = false;
   const bool ending = world_.job.status.is_true("SuccessCriteriaMet");
   for (const ObservedReplica& replica : std::vector(world_.replicas())) {
+    if (world_.is_cut_off(replica.uid)) world_.heal(replica.uid);
     if (!lives(replica)) continue;
     if (replica.deleting) {
       world_.end(replica.uid, 143);

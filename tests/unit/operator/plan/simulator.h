@@ -12,6 +12,7 @@ namespace muster::plan {
 struct Outcome {
   int succeeded = 0, failed = 0;  // jobs
   int restarts = 0, job_restarts = 0, resumed = 0, writes_lost = 0, late_actions = 0, in_place = 0;
+  int cut_off = 0;   // replicas that were given up with their nodes, and lived on
   int returned = 0;  // workers of elastic jobs that were scaled away and came back
 
   Outcome& operator+=(const Outcome& other);

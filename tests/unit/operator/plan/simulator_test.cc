@@ -58,6 +58,7 @@ void expect_to_have_reached_everything(const Outcome& total) {
   EXPECT_GT(total.writes_lost, enough);
   EXPECT_GT(total.in_place, enough);
   EXPECT_GT(total.returned, enough);
+  EXPECT_GT(total.cut_off, enough);
 }
 
 TEST(Simulator, HoldsWithLaggingViewsAndLostCalls) {

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "common/document.h"
+#include "trainer/group/rendezvous_server.h"
+#include "trainer/loop/recorder.h"
+#include "trainer/metrics/progress.h"
+
+namespace muster::loop {
+
+// What rank 0 says of its group in /progress, for the operator: "missing", the replicas that do not
+// attend (["ps-1", "worker-0"]), and "restartsInPlace", for each replica whose trainer was
+// restarted in its container and after which training has gone on: [{"replica": "worker-1",
+// "attempt": 0, "restarts": 2, "exitCode": 137, "seconds": 2.1}]; `seconds` from the end of its
+// process until the next step with it.
+class GroupReport {
+ public:
+  // The references must outlive it. It is to be destroyed when nobody trains any more.
+  GroupReport(metrics::Reporter& reporter, group::RendezvousServer& server, Recorder& recorder);
+  ~GroupReport();
+  GroupReport(const GroupReport&) = delete;
+  GroupReport& operator=(const GroupReport&) = delete;
+
+ private:
+  Json describe() const;
+  void note_progress(Recorder::Clock::time_point now);
+
+  metrics::Reporter& reporter_;
+  group::RendezvousServer& server_;
+  Recorder& recorder_;
+  mutable std::mutex mutex_;
+  std::map<std::string, Json> restarts_;  // by replica
+};
+
+}  // namespace muster::loop
