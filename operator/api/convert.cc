@@ -107,6 +107,7 @@ void read_spec(const Json& spec, TrainingJob& job) {
     job.failure_rules.push_back(to_rule(rule));
   }
   job.elastic = to_elastic(member(spec, "elastic"));
+  job.enable_dynamic_worker = bool_or(spec, "enableDynamicWorker", false);
   job.startup_order = string_or(member(spec, "startupPolicy"), "order", "Any") == "InOrder"
                           ? StartupOrder::in_order
                           : StartupOrder::any;
@@ -140,6 +141,10 @@ const char* name_of(Role role) {
 
 std::string role_name(const TrainingJob& job, Role role) {
   return role == Role::chief && job.says_master ? "master" : name_of(role);
+}
+
+bool workers_may_change(const TrainingJob& job) {
+  return job.elastic || (job.enable_dynamic_worker && job.training.is_null());
 }
 
 int replicas_of(const TrainingJob& job) {

@@ -79,7 +79,9 @@ struct ReplicaRecord {
   int index = 0;
   int attempt = 0;               // of the replica that exists or is to be created; never
                                  // reused within the job, not over runs or scaling either
-  int restarts = 0;              // that count against backoffLimit
+  int restarts = 0;              // for failures that count; those of one round use up one restart
+                                 // of backoffLimit
+  bool in_round = false;         // one of its failures is of the last round, which is not over
   bool succeeded = false;        // done: never run again
   bool failed = false;           // ended without success and not to be run again
   std::optional<int> exit_code;  // of the last ended attempt
@@ -100,11 +102,13 @@ struct JobStatus {
   std::map<Role, ReplicaStatus> replica_statuses;
   std::vector<ReplicaRecord> records;
   std::vector<std::string>
-      counted_uids;     // ended replicas whose end is in `records` and that still exist
-  int restarts = 0;     // of the job, counted against backoffLimit (the evaluator's are not)
-  int run = 0;          // raised by RestartJob and by resuming: older replicas leave
-  int restart_run = 0;  // the run that the last RestartJob began; 0: none. A success from
-                        // before it is void
+      counted_uids;           // ended replicas whose end is in `records` and that still exist
+  int restarts = 0;           // of the job, counted against backoffLimit (the evaluator's are not)
+  int run = 0;                // raised by RestartJob and by resuming: older replicas leave
+  std::map<Role, int> group;  // how many of each role TF_CONFIG names, as last planned for; empty:
+                              // not planned for yet
+  int restart_run = 0;        // the run that the last RestartJob began; 0: none. A success from
+                              // before it is void
   std::optional<Time>
       final_checkpoint_time;  // when the deciding replicas had finished: the evaluator's timeout
   Json progress;              // as api.md's status.progress; null before the first report
@@ -133,6 +137,7 @@ struct TrainingJob {
   DecidedBy decided_by = DecidedBy::chief;  // resolved: never "default"
   std::vector<FailureRule> failure_rules;
   std::optional<Elastic> elastic;
+  bool enable_dynamic_worker = false;  // programs of one's own take workers that come and go
   StartupOrder startup_order = StartupOrder::any;
   Json scheduling_policy;
   RunPolicy run_policy;
@@ -145,6 +150,8 @@ const char* name_of(Role role);
 // As the job's manifest calls it: "master" where it said so.
 std::string role_name(const TrainingJob& job, Role role);
 
+// Whether workers come and go while the others run on, each with the TF_CONFIG it began with.
+bool workers_may_change(const TrainingJob& job);
 // Of all roles together.
 int replicas_of(const TrainingJob& job);
 // How many of a role there are, or may come to be: of an elastic job's workers its maxReplicas.
