@@ -110,6 +110,7 @@ void read_spec(const Json& spec, TrainingJob& job) {
     job.failure_rules.push_back(to_rule(rule));
   }
   job.elastic = to_elastic(member(spec, "elastic"));
+  job.enable_dynamic_worker = bool_or(spec, "enableDynamicWorker", false);
   job.startup_order = string_or(member(spec, "startupPolicy"), "order", "Any") == "InOrder"
                           ? StartupOrder::in_order
                           : StartupOrder::any;
@@ -149,6 +150,10 @@ std::string folder_of(const TrainingJob& job) {
   if (job.storage_folder) return *job.storage_folder;
   if (job.status.storage_folder) return *job.status.storage_folder;
   return job.status.conditions.empty() ? job.name_space + "-" + job.name : ".";
+}
+
+bool workers_may_change(const TrainingJob& job) {
+  return job.elastic || (job.enable_dynamic_worker && job.training.is_null());
 }
 
 int replicas_of(const TrainingJob& job) {

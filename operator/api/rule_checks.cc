@@ -145,6 +145,11 @@ std::string elastic_with_shards_of_files(const Json& self) {
   return string_or(train, "shard", "record") == "file" ? "file" : "";
 }
 
+std::string dynamic_worker_with_training(const Json& self) {
+  return bool_or(self, "enableDynamicWorker", false) && has(self, "training") ? "spec.training"
+                                                                              : "";
+}
+
 std::string devices_with_ps(const Json& self) {
   const int64_t devices = integer_or(member(self, "training"), "devices", 1);
   if (devices <= 1 || count(replica_specs(self), "ps") == 0) return "";

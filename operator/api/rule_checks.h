@@ -23,6 +23,7 @@ std::string elastic_backwards(const Json& self);
 std::string elastic_without_workers(const Json& self);
 std::string elastic_without_collectives(const Json& self);
 std::string elastic_with_shards_of_files(const Json& self);
+std::string dynamic_worker_with_training(const Json& self);
 std::string devices_with_ps(const Json& self);
 std::string synchronization_of_collective(const Json& self);
 std::string rule_without_match(const Json& self);

@@ -53,6 +53,7 @@ Json to_json(const ReplicaRecord& record) {
   Json value = {{"role", name_of(record.role)}, {"index", record.index}};
   if (record.attempt != 0) value["attempt"] = record.attempt;
   if (record.restarts != 0) value["restarts"] = record.restarts;
+  if (record.in_round) value["inRound"] = true;
   if (record.succeeded) value["succeeded"] = true;
   if (record.failed) value["failed"] = true;
   if (record.exit_code) value["exitCode"] = *record.exit_code;
@@ -71,6 +72,7 @@ std::optional<ReplicaRecord> to_record(const Json& value) {
   record.index = count(value, "index");
   record.attempt = count(value, "attempt");
   record.restarts = count(value, "restarts");
+  record.in_round = bool_or(value, "inRound", false);
   record.succeeded = bool_or(value, "succeeded", false);
   record.failed = bool_or(value, "failed", false);
   if (member(value, "exitCode").is_number_integer()) record.exit_code = count(value, "exitCode");
@@ -165,6 +167,7 @@ Json to_json(const JobStatus& status) {
   for (const auto& [role, counts] : status.replica_statuses) {
     value["replicaStatuses"][name_of(role)] = to_json(counts);
   }
+  for (const auto& [role, replicas] : status.group) value["group"][name_of(role)] = replicas;
   for (const ReplicaRecord& record : status.records) value["records"].push_back(to_json(record));
   if (status.start_time) value["startTime"] = format_time(*status.start_time);
   if (status.completion_time) value["completionTime"] = format_time(*status.completion_time);
@@ -188,6 +191,8 @@ JobStatus to_job_status(const Json& value) {
   for (const Role role : kRoles) {
     const Json& counts = member(member(value, "replicaStatuses"), name_of(role));
     if (counts.is_object()) status.replica_statuses[role] = to_replica_status(counts);
+    const int replicas = count(member(value, "group"), name_of(role));
+    if (replicas > 0) status.group[role] = replicas;
   }
   for (const Json& record : member(value, "records")) {
     if (auto known = to_record(record)) status.records.push_back(*known);

@@ -79,7 +79,9 @@ struct ReplicaRecord {
   int index = 0;
   int attempt = 0;               // of the replica that exists or is to be created; never
                                  // reused within the job, not over runs or scaling either
-  int restarts = 0;              // that count against backoffLimit
+  int restarts = 0;              // for failures that count; those of one round use up one restart
+                                 // of backoffLimit
+  bool in_round = false;         // one of its failures is of the last round, which is not over
   bool succeeded = false;        // done: never run again
   bool failed = false;           // ended without success and not to be run again
   std::optional<int> exit_code;  // of the last ended attempt
@@ -100,17 +102,19 @@ struct JobStatus {
   std::map<Role, ReplicaStatus> replica_statuses;
   std::vector<ReplicaRecord> records;
   std::vector<std::string>
-      counted_uids;     // ended replicas whose end is in `records` and that still exist
-  int restarts = 0;     // of the job, counted against backoffLimit (the evaluator's are not)
-  int run = 0;          // raised by RestartJob and by resuming: older replicas leave
-  int restart_run = 0;  // the run that the last RestartJob began; 0: none. A success from
-                        // before it is void
+      counted_uids;           // ended replicas whose end is in `records` and that still exist
+  int restarts = 0;           // of the job, counted against backoffLimit (the evaluator's are not)
+  int run = 0;                // raised by RestartJob and by resuming: older replicas leave
+  std::map<Role, int> group;  // how many of each role TF_CONFIG names, as last planned for; empty:
+                              // not planned for yet
+  int restart_run = 0;        // the run that the last RestartJob began; 0: none. A success from
+                              // before it is void
   std::optional<Time>
       final_checkpoint_time;  // when the deciding replicas had finished: the evaluator's timeout
   std::optional<std::string> storage_folder;  // none for a job that is older than this field
-  std::string cause;          // what keeps replicas from being ready, in the words of whoever says
-                              // it; "": nothing that is known
-  Json progress;              // as api.md's status.progress; null before the first report
+  std::string cause;  // what keeps replicas from being ready, in the words of whoever says
+                      // it; "": nothing that is known
+  Json progress;      // as api.md's status.progress; null before the first report
 
   bool operator==(const JobStatus&) const = default;
   const Condition* find(const std::string& type) const;
@@ -138,6 +142,7 @@ struct TrainingJob {
   DecidedBy decided_by = DecidedBy::chief;  // resolved: never "default"
   std::vector<FailureRule> failure_rules;
   std::optional<Elastic> elastic;
+  bool enable_dynamic_worker = false;  // programs of one's own take workers that come and go
   StartupOrder startup_order = StartupOrder::any;
   Json scheduling_policy;
   RunPolicy run_policy;
@@ -153,6 +158,9 @@ std::string role_name(const TrainingJob& job, Role role);
 // The job's folder on its storage, below the mount path; "." for that itself. By what the manifest
 // says, else by what was chosen when the job was first seen.
 std::string folder_of(const TrainingJob& job);
+
+// Whether workers come and go while the others run on, each with the TF_CONFIG it began with.
+bool workers_may_change(const TrainingJob& job);
 
 // Of all roles together.
 int replicas_of(const TrainingJob& job);

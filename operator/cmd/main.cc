@@ -316,12 +316,13 @@ class Program {
   }
 
   void add_scale() {
-    CLI::App* command =
-        add("scale", "Go on with another number of workers, while an elastic job runs",
-            "muster scale runs/mnist-multiworker --replicas 3\n"
-            "  muster scale mnist-multiworker -n lab --replicas 3");
+    CLI::App* command = add("scale", "Change the number of workers of a job that runs",
+                            "muster scale runs/mnist-multiworker --replicas 3\n"
+                            "  muster scale mnist-multiworker -n lab --replicas 3");
     add_job(command);
-    command->add_option("--replicas", replicas_, "Workers, within spec.elastic's limits")
+    command
+        ->add_option("--replicas", replicas_,
+                     "Workers; of an elastic job within spec.elastic's limits")
         ->required()
         ->check(CLI::Range(0, std::numeric_limits<int>::max()));
     on(command, [this] {

@@ -169,12 +169,12 @@ class Run {
     const std::optional<int> workers = local::take_scale_request(directory());
     if (!workers) return;
     try {
-      require_scalable(cluster_.job(), *workers);
+      require_scalable_here(directory(), cluster_.job(), *workers);
     } catch (const Invalid& error) {
       return display_.print(std::string("warning: not scaled: ") + error.what());
     }
     cluster_.scale(*workers);
-    display_.print("scaled to " + workers_text(*workers));
+    display_.print(scaled_text(cluster_.job(), *workers));
   }
 
   void report(const controller::Controller::Trouble& trouble) {

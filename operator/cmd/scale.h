@@ -1,14 +1,22 @@
 #pragma once
 
 #include "operator/api/training_job.h"
+#include "operator/local/job_directory.h"
 
 namespace muster::cmd {
 
-// Throws Invalid, saying what was expected, for a job that cannot be scaled to so many workers
-// while it runs: one that is not elastic or whose end is decided, or a number out of its limits.
+// Throws Invalid, saying what was expected, for a job that cannot be scaled to so many workers: one
+// without workers, one with spec.training that is neither elastic nor suspended, one whose end is
+// decided, or a number out of its limits.
 void require_scalable(const api::TrainingJob& job, int workers);
+// The same of a job in a directory, whose manifest must also be valid with so many workers: no API
+// server will say so.
+void require_scalable_here(const local::JobDirectory& directory, const api::TrainingJob& job,
+                           int workers);
 
 // "3 workers".
 std::string workers_text(int workers);
+// "scaled to 3 workers", and what that means for the replicas of a job that runs.
+std::string scaled_text(const api::TrainingJob& job, int workers);
 
 }  // namespace muster::cmd

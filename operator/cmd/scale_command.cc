@@ -48,11 +48,20 @@ std::string workers_text(int workers) {
   return std::to_string(workers) + (workers == 1 ? " worker" : " workers");
 }
 
+std::string scaled_text(const api::TrainingJob& job, int workers) {
+  const bool restarts = !api::workers_may_change(job) && !job.suspend;
+  return "scaled to " + workers_text(workers) +
+         (restarts ? "; all replicas restart, to have the same TF_CONFIG" : "");
+}
+
 void require_scalable(const api::TrainingJob& job, int workers) {
-  if (!job.elastic) {
+  if (!job.replicas.contains(api::Role::worker)) {
+    throw Invalid("job " + job.name + ": expected spec.replicaSpecs.worker, found none");
+  }
+  if (!job.training.is_null() && !job.elastic && !job.status.is_true("Suspended")) {
     throw Invalid("job " + job.name +
-                  ": expected spec.elastic, for without it the number of workers stays as it is "
-                  "while the job runs; found none");
+                  ": expected spec.elastic, for without it the number of workers of a job with "
+                  "spec.training changes only while the job is suspended; found none");
   }
   const bool decided =
       job.status.is_true("SuccessCriteriaMet") || job.status.is_true("FailureTarget");
@@ -60,6 +69,7 @@ void require_scalable(const api::TrainingJob& job, int workers) {
     throw Invalid("job " + job.name + ": expected one that trains, found one that is " +
                   api::state_word(job.status));
   }
+  if (!job.elastic) return;
   const api::Elastic& elastic = *job.elastic;
   if (workers < elastic.min_replicas || workers > elastic.max_replicas) {
     throw Invalid(fmt::format(
@@ -69,9 +79,19 @@ void require_scalable(const api::TrainingJob& job, int workers) {
   }
 }
 
+void require_scalable_here(const local::JobDirectory& directory, const api::TrainingJob& job,
+                           int workers) {
+  require_scalable(job, workers);
+  Document document = Document::load(directory.manifest());
+  if (Json* const worker = document.find("spec.replicaSpecs.worker")) {
+    (*worker)["replicas"] = workers;
+  }
+  require_no_problems(api::validate(document), kBadInput);
+}
+
 int scale_local_job(const std::filesystem::path& path, int workers) {
   const StoredJob stored = load_stored_job(path);
-  require_scalable(stored.job, workers);
+  require_scalable_here(stored.directory, stored.job, workers);
   const std::string name = shown(stored.directory.root());
   if (!local::RunLock::holder(stored.directory)) {
     throw Invalid(name + ": expected a job that runs, found that no `muster run` runs it; resume " +
@@ -83,7 +103,7 @@ int scale_local_job(const std::filesystem::path& path, int workers) {
   }
   local::request_scale(stored.directory, workers);
   wait_until_scaled(stored.directory, workers);
-  print(stdout, "{}: scaled to {}\n", name, workers_text(workers));
+  print(stdout, "{}: {}\n", name, scaled_text(stored.job, workers));
   return kSuccess;
 }
 
@@ -101,7 +121,7 @@ int scale_cluster_job(const ClusterAccess& cluster, const std::string& name, int
   const Json wanted = {{"replicaSpecs", {{"worker", {{"replicas", workers}}}}}};
   cluster.client().patch(kube::training_jobs(), {cluster.name_space(), name},
                          kube::PatchKind::merge, Json{{"spec", wanted}}, same, options);
-  print(stdout, "{} scaled to {}\n", object_name(name), workers_text(workers));
+  print(stdout, "{} {}\n", object_name(name), scaled_text(job, workers));
   return kSuccess;
 }
 

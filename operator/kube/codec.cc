@@ -84,6 +84,7 @@ ObjectMeta read_meta(Element value) {
     if (key == "generation") meta.generation = number(one);
     if (key == "creationTimestamp") meta.created = time(one);
     if (key == "deletionTimestamp") meta.deleted = time(one);
+    if (key == "deletionGracePeriodSeconds") meta.grace = std::chrono::seconds(small_number(one));
     if (key == "labels") meta.labels = texts_by_key(one);
     if (key == "finalizers") {
       each_item(one, [&](Element item) { meta.finalizers.push_back(text(item)); });

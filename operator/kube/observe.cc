@@ -18,7 +18,8 @@ namespace {
 using plan::ObservedReplica;
 using State = ContainerStatus::State;
 
-// What a condition's time, in whole seconds, may be behind the end that it led to.
+// How much later than an end the time of what led to it may be: times are in whole seconds, and
+// the node's clock says when the end was, the API server's when it was asked for.
 constexpr std::chrono::seconds kSlack(1);
 
 std::optional<int> number_of(const std::string& text) {
@@ -83,16 +84,25 @@ std::string reason_of_disruption(const std::string& of_condition, const std::str
   return "Evicted";
 }
 
+// The API server keeps the time of the request, whoever shortens the grace period later.
+std::optional<Time> asked_to_leave(const Pod& pod) {
+  if (!pod.meta.deleted) return std::nullopt;
+  return *pod.meta.deleted - pod.meta.grace;
+}
+
+bool ended_before(const ContainerStatus& status, const std::optional<Time>& time) {
+  return status.state == State::terminated && status.finished && time &&
+         *status.finished + kSlack < *time;
+}
+
 // What came from outside and is nobody's fault, or "".
 std::string disruption_of(const Pod& pod, const ContainerStatus* status, bool node_lost) {
   if (node_lost) return "NodeLost";
   const PodCondition* condition = disruption(pod);
   if (condition != nullptr) {
     // One that had ended by itself before was not disrupted.
-    const bool ended_before = status != nullptr && status->state == State::terminated &&
-                              status->finished && condition->last_transition &&
-                              *status->finished + kSlack < *condition->last_transition;
-    return ended_before ? "" : reason_of_disruption(condition->reason, pod.reason);
+    const bool over = status != nullptr && ended_before(*status, condition->last_transition);
+    return over ? "" : reason_of_disruption(condition->reason, pod.reason);
   }
   for (const char* reason : {"Evicted", "NodeLost", "Preempting"}) {
     if (pod.reason == reason) return reason_of_disruption("", reason);
@@ -161,6 +171,8 @@ void observe_end(const Pod& pod, const ContainerStatus* status, bool node_lost,
   const bool succeeded =
       terminated ? status->exit_code == 0 && !thrown_out : pod.phase == "Succeeded" && !node_lost;
   replica.phase = succeeded ? plan::Phase::succeeded : plan::Phase::failed;
+  replica.ended_first =
+      replica.deleting && terminated && ended_before(*status, asked_to_leave(pod));
   if (replica.reason.empty()) replica.reason = reason_of_end(pod, status);
 }
 

@@ -64,7 +64,10 @@ bool OwnWrites::is_known_change(const Pod& before, const Pod& after) {
   auto was = observe(before);
   const auto is = observe(after);
   const bool asked = after.meta.deleted && removals_.contains(after.meta.uid);
-  if (was && is && asked) was->deleting = is->deleting;
+  if (was && is && asked) {
+    was->deleting = is->deleting;
+    was->ended_first = is->ended_first;
+  }
   return was == is && is_suspect(before) == is_suspect(after) && before.meta.uid == after.meta.uid;
 }
 

@@ -36,6 +36,7 @@ bool is_start(const api::TrainingJob& job, const api::JobStatus& after) {
   rest.conditions.clear();
   rest.replica_statuses.clear();
   rest.records.clear();
+  rest.group.clear();
   rest.progress = job.status.progress;
   return rest == job.status;
 }

@@ -254,6 +254,7 @@ void LocalCluster::suspend() {
 
 void LocalCluster::scale(int workers) {
   job_.replicas.at(api::Role::worker).replicas = workers;
+  add_ports(port_names(job_), state_.ports);
   job_.generation = ++state_.generation;
   state_.workers = workers;  // written with the status, which has a new generation to tell of
   wake();

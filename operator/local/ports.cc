@@ -43,6 +43,16 @@ bool is_port_free(int port) {
          ::listen(socket.get(), 1) == 0;
 }
 
+void add_ports(const std::vector<std::string>& names, std::map<std::string, int>& ports) {
+  std::set<int> taken;
+  for (const auto& [name, port] : ports) taken.insert(port);
+  for (const std::string& name : names) {
+    if (ports.contains(name)) continue;
+    ports[name] = choose_port(taken);
+    taken.insert(ports[name]);
+  }
+}
+
 std::vector<MovedPort> settle_ports(const std::vector<std::string>& names,
                                     std::map<std::string, int>& ports) {
   std::map<std::string, int> settled;

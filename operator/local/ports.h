@@ -16,6 +16,10 @@ struct MovedPort {
   int to;
 };
 
+// Chooses ports for those of the names that have none yet; the others' servers may run. Throws
+// Unavailable if there are none free.
+void add_ports(const std::vector<std::string>& names, std::map<std::string, int>& ports);
+
 // Keeps each name's port in `ports` while it is free, else chooses a free one; names no longer
 // wanted are dropped. Chosen ports lie below the range from which the kernel takes the near ends of
 // outgoing connections, so that it cannot give them away between now and a server's start.

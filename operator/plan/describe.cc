@@ -78,8 +78,13 @@ std::string quote_of(const ObservedReplica& replica) {
 
 std::string describe_end(const api::TrainingJob& job, const ObservedReplica& replica) {
   const std::string text = describe(job, replica.role, replica.index);
-  if (replica.phase == Phase::succeeded) return text + " succeeded";
-  const bool ended = replica.phase == Phase::failed;
+  if (replica.phase == Phase::succeeded && !left_on_request(replica)) return text + " succeeded";
+  const bool ended = !is_live(replica);
+  if (left_as_asked(replica)) {
+    if (!replica.exit_code) return text + " was deleted";
+    return text + " was deleted and ended with exit code " + std::to_string(*replica.exit_code) +
+           " (" + describe_exit_code(*replica.exit_code) + ")";
+  }
   std::string how = ended ? " failed without an exit code" : " keeps failing";
   if (replica.exit_code) {
     how = ended ? " ended with exit code " : " keeps failing, last with exit code ";

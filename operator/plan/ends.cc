@@ -43,14 +43,20 @@ bool is_accounted_for(const Draft& draft, const ObservedReplica& replica) {
   return draft.is_superseded(replica) || record.succeeded || record.failed;
 }
 
+// Exit 0 of a program of the user's that was to go on, and was asked to leave: judged as a failure.
+bool is_cut_short(const Draft& draft, const ObservedReplica& replica) {
+  return draft.job.training.is_null() && left_on_request(replica) && !is_unwanted(draft, replica) &&
+         !is_scaled_away(draft, replica);
+}
+
 void account_success(Draft& draft, const ObservedReplica& replica) {
   ReplicaRecord& record = draft.record(replica.role, replica.index);
   const bool void_by_restart = replica.run < draft.status.restart_run;
-  const bool left_on_request = draft.job.training.is_null() && replica.deleting &&
-                               (is_unwanted(draft, replica) || is_disruption(replica.reason));
+  const bool proves_nothing =
+      draft.job.training.is_null() && left_on_request(replica) && is_unwanted(draft, replica);
   record.exit_code = 0;
   count_restarts_of_success(draft, replica);
-  if (void_by_restart || left_on_request || is_scaled_away(draft, replica)) {
+  if (void_by_restart || proves_nothing || is_scaled_away(draft, replica)) {
     next_attempt(record);
   } else {
     record.succeeded = true;
@@ -69,6 +75,7 @@ void restart(Draft& draft, const ObservedReplica& replica, const Verdict& verdic
   const bool everybody = verdict.action == FailureAction::restart_job;
   if (everybody) restart_everybody(draft);
   std::string message = end + (everybody ? "; the whole job restarts" : "; it restarts");
+  if (left_as_asked(replica)) message += ", which does not count against backoffLimit";
   if (verdict.counts && replica.role != Role::evaluator) {
     message += " (restart " + std::to_string(draft.status.restarts) + " of " +
                std::to_string(draft.job.run_policy.backoff_limit) + ")";
@@ -91,13 +98,16 @@ void judge_failure(Draft& draft, const ObservedReplica& replica) {
   }
 }
 
-// The job is decided: a failure is remembered for show; the evaluator alone may try again.
+// The job is decided: an end is remembered for show; the evaluator alone may try again.
 void account_late_failure(Draft& draft, const ObservedReplica& replica) {
   if (replica.role == Role::evaluator && evaluator_may_run(draft, replica.index)) {
     return judge_failure(draft, replica);
   }
-  if (!is_live(replica) && !replica.deleting) {
-    draft.record(replica.role, replica.index).failed = true;
+  ReplicaRecord& record = draft.record(replica.role, replica.index);
+  if (replica.phase == Phase::succeeded) {
+    record.succeeded = true;
+  } else if (!is_live(replica) && !left_on_request(replica)) {
+    record.failed = true;
   }
 }
 
@@ -122,18 +132,17 @@ void account_failure(Draft& draft, const ObservedReplica& replica) {
 }  // namespace
 
 void count_ends(Draft& draft) {
-  const std::vector<const ObservedReplica*> ended = in_order_of_end(draft);
-  for (const ObservedReplica* replica : ended) {
-    if (replica->phase == Phase::succeeded && !is_accounted_for(draft, *replica)) {
-      account_success(draft, *replica);
-    }
+  std::vector<const ObservedReplica*> ended = in_order_of_end(draft);
+  const auto failures = std::ranges::stable_partition(ended, [&](const ObservedReplica* replica) {
+    return replica->phase == Phase::succeeded && !is_cut_short(draft, *replica);
+  });
+  for (const ObservedReplica* replica : std::ranges::subrange(ended.begin(), failures.begin())) {
+    if (!is_accounted_for(draft, *replica)) account_success(draft, *replica);
   }
   decide_success(draft);
   count_restarts_in_place(draft);
-  for (const ObservedReplica* replica : ended) {
-    if (replica->phase != Phase::succeeded && !is_accounted_for(draft, *replica)) {
-      account_failure(draft, *replica);
-    }
+  for (const ObservedReplica* replica : failures) {
+    if (!is_accounted_for(draft, *replica)) account_failure(draft, *replica);
   }
 }
 

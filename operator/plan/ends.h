@@ -14,10 +14,10 @@ namespace muster::plan {
 // a replica that was asked to leave by suspending. Once the job is decided only the evaluator is
 // restarted.
 //
-// Exit 0 is a success, with two exceptions. An image of the user's that was asked to leave, by us
-// or by a disruption, may well answer SIGTERM with 0, so that this proves nothing; muster-trainer
-// then ends with 143. And the end of a worker that an elastic job was scaled without says nothing
-// of the job, whatever its code (scaling.h).
+// Exit 0 is a success, with two exceptions. An image of the user's that was asked to leave, by us,
+// by somebody else or by a disruption, may well answer SIGTERM with 0, so that this proves nothing;
+// muster-trainer then ends with 143. And the end of a worker that an elastic job was scaled without
+// says nothing of the job, whatever its code (scaling.h).
 void count_ends(Draft& draft);
 
 }  // namespace muster::plan

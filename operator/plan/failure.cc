@@ -19,12 +19,6 @@ bool restarts_never(const api::TrainingJob& job, const ObservedReplica& replica)
   return spec != job.replicas.end() && spec->second.restart_policy == api::RestartPolicy::never;
 }
 
-// Asked to leave, it did what it was asked to, or had nothing to leave yet.
-bool left_as_asked(const ObservedReplica& replica) {
-  const bool never_ran = !replica.exit_code && !replica.started && !is_disruption(replica.reason);
-  return replica.deleting && (never_ran || replica.exit_code == kTerminated);
-}
-
 std::optional<Verdict> left_when_asked(const api::TrainingJob& job,
                                        const ObservedReplica& replica) {
   if (!left_as_asked(replica)) return std::nullopt;
@@ -72,6 +66,11 @@ std::optional<Verdict> by_exit_code(const api::TrainingJob& job, const ObservedR
 bool is_disruption(const std::string& reason) {
   return reason == "Evicted" || reason == "Preempted" || reason == "NodeLost" ||
          reason == kRunnerLost;
+}
+
+bool left_as_asked(const ObservedReplica& replica) {
+  return left_on_request(replica) &&
+         (replica.exit_code == kTerminated || !is_disruption(replica.reason));
 }
 
 Verdict judge(const api::TrainingJob& job, const ObservedReplica& replica) {

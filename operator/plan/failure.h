@@ -16,10 +16,14 @@ struct Verdict {
 // Evicted, Preempted, NodeLost, RunnerLost: nobody's fault, never counted.
 bool is_disruption(const std::string& reason);
 
+// Whether somebody deleted it, and that is why it has ended: whatever the exit code, for a program
+// may ignore SIGTERM until it is killed. Of a deletion by a disruption this says so only where it
+// ended with 143: otherwise the disruption is the reason, which a failure rule may name.
+bool left_as_asked(const ObservedReplica& replica);
+
 // The first of these that has an opinion decides:
-// 1. 143 of a replica that was being deleted, or one that never started: it left as asked.
-//    Restarted, not counted; no rule is asked. (restartPolicy Never still fails the job: the
-//    replica will not be there.)
+// 1. It left as asked (left_as_asked): restarted, not counted, whatever the exit code; no rule is
+//    asked. (restartPolicy Never still fails the job: the replica will not be there.)
 // 2. The first failure rule that matches: each of its onExitCodes, onReasons and roles, where
 //    given, must hold. `ignore` restarts the replica without counting, with the same back-off as
 //    any restart, so that a crash loop that is ignored stays a slow one.

@@ -8,6 +8,7 @@
 #include "operator/plan/records.h"
 #include "operator/plan/replicas.h"
 #include "operator/plan/report.h"
+#include "operator/plan/restarts.h"
 #include "operator/plan/scaling.h"
 #include "operator/plan/suspend.h"
 
@@ -40,8 +41,10 @@ void plan_before_the_end(Draft& draft) {
   }
   let_go_scaled_away(draft);
   count_ends(draft);
+  follow_scaling(draft);
   enforce_deadline(draft);
   create_replicas(draft);
+  end_round(draft);
   conclude(draft);
   remove_replicas(draft);
   report(draft);

@@ -37,6 +37,7 @@ struct ObservedReplica {
   Phase phase = Phase::pending;
   bool ready = false;
   bool deleting = false;         // asked to leave
+  bool ended_first = false;      // `deleting`, but it had ended by itself before it was asked
   int restarts = 0;              // in place so far, of its container or within it
   std::optional<int> exit_code;  // of its end; of one that lives, before it was restarted last
   std::string reason;  // OOMKilled, Evicted, Preempted, NodeLost, RunnerLost, CrashLoopBackOff,
@@ -51,6 +52,11 @@ struct ObservedReplica {
 
 inline bool is_live(const ObservedReplica& replica) {
   return replica.phase == Phase::pending || replica.phase == Phase::running;
+}
+
+// Its end is no word on the job: somebody had asked it to leave before it ended.
+inline bool left_on_request(const ObservedReplica& replica) {
+  return !is_live(replica) && replica.deleting && !replica.ended_first;
 }
 
 // A view may lag behind what was done, but is not older than the one that job.status was made from.
@@ -108,7 +114,7 @@ Plan plan(const api::TrainingJob& job, const Observed& observed, Time now);
 bool lacks_replicas(const api::TrainingJob& job, const Observed& observed);
 
 // What one replica runs with. TF_CONFIG has no evaluator in `cluster` and is unset (null, and not
-// among the variables) for a job of one replica, unless it is elastic and may get more.
+// among the variables) for a job of one replica, unless its workers may change and be more.
 struct ReplicaEnvironment {
   Json tf_config;  // null where unset
   std::vector<std::pair<std::string, std::string>>

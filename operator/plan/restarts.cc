@@ -1,25 +1,50 @@
 #include "operator/plan/restarts.h"
 
+#include <algorithm>
+
 #include "operator/plan/failure.h"
 #include "operator/plan/records.h"
 
 namespace muster::plan {
+namespace {
+
+bool is_round_open(const Draft& draft) {
+  return std::ranges::any_of(draft.status.records, &api::ReplicaRecord::in_round);
+}
+
+void close_round(Draft& draft) {
+  for (api::ReplicaRecord& record : draft.status.records) record.in_round = false;
+}
+
+}  // namespace
 
 bool is_unwanted(const Draft& draft, const ObservedReplica& replica) {
   return draft.of_old_run(replica) || !draft.in_range(replica) ||
-         (draft.job.suspend && replica.deleting);
-}
-
-int restarts_left(const Draft& draft, const api::ReplicaRecord& record) {
-  const bool own_limit = record.role == Role::evaluator;
-  return draft.job.run_policy.backoff_limit - (own_limit ? record.restarts : draft.status.restarts);
+         (draft.job.suspend && replica.deleting && !replica.ended_first);
 }
 
 bool within_limit(Draft& draft, api::ReplicaRecord& record) {
-  if (restarts_left(draft, record) <= 0) return false;
+  const bool evaluates = record.role == Role::evaluator;
+  const bool joins = !evaluates && !record.in_round && is_round_open(draft);
+  const int used = evaluates ? record.restarts : draft.status.restarts;
+  if (!joins && used >= draft.job.run_policy.backoff_limit) return false;
   ++record.restarts;
-  if (record.role != Role::evaluator) ++draft.status.restarts;
+  if (evaluates) return true;
+  if (!joins) {
+    ++draft.status.restarts;
+    close_round(draft);
+  }
+  record.in_round = true;
   return true;
+}
+
+void end_round(Draft& draft) {
+  const auto is_well = [&](const api::ReplicaRecord& record) {
+    const ObservedReplica* replica = draft.current(record.role, record.index);
+    return !record.in_round || record.succeeded || record.index >= draft.desired(record.role) ||
+           (replica && replica->ready);
+  };
+  if (std::ranges::all_of(draft.status.records, is_well)) close_round(draft);
 }
 
 std::string limit_used_up(const Draft& draft, const std::string& end) {

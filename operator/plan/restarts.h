@@ -6,16 +6,18 @@
 
 namespace muster::plan {
 
-// What follows from a restart, however it came about: a replica's end (ends.h) or a restart within
-// it (in_place.h).
+// What follows from a restart, however it came about: a replica's end (ends.h), a restart within it
+// (in_place.h) or another size of the group (scaling.h).
 
 // Nobody should run under this index now, or not from that run.
 bool is_unwanted(const Draft& draft, const ObservedReplica& replica);
 
-// How many more restarts may be counted; the evaluator has a limit of its own.
-int restarts_left(const Draft& draft, const api::ReplicaRecord& record);
-// Whether one more restart may be counted; counts it if so.
+// Whether one more failure may be counted; counts it if so. Replicas that fail together, in a
+// round, use up one restart: the first one opens the round, any other joins it, and one that has
+// failed in it already opens the next. The evaluator has a limit of its own, without rounds.
 bool within_limit(Draft& draft, api::ReplicaRecord& record);
+// The round is over once all that have failed in it are ready again, are done or are not wanted.
+void end_round(Draft& draft);
 // `end` and that no restart is left.
 std::string limit_used_up(const Draft& draft, const std::string& end);
 
@@ -23,7 +25,7 @@ std::string limit_used_up(const Draft& draft, const std::string& end);
 void give_up(Draft& draft, api::ReplicaRecord& record, const std::string& reason,
              const std::string& message);
 
-// RestartJob: a new run; successes are void.
+// A new run, of RestartJob or because the group is another (scaling.h); successes are void.
 void restart_everybody(Draft& draft);
 
 }  // namespace muster::plan

@@ -16,6 +16,7 @@ api::JobStatus retry(const api::TrainingJob& job) {
   status.completion_time.reset();
   status.final_checkpoint_time.reset();
   for (api::ReplicaRecord& record : status.records) {
+    record.in_round = false;
     if (record.succeeded && job.training.is_null()) continue;
     next_attempt(record);  // also where the last one was stopped unjudged: its number is used up
     record.failures_in_row = 0;

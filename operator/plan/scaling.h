@@ -4,7 +4,14 @@
 
 namespace muster::plan {
 
-// Elastic jobs: the number of workers changes while the others go on.
+// The number of replicas changes while the job runs. An elastic job goes on with the workers it
+// has, and so do programs of one's own that take it (enableDynamicWorker). Others are restarted all
+// together, for TF_CONFIG would name another group in old replicas than in new ones.
+
+// Notes which group TF_CONFIG names, and where it is another than before says so in an event and
+// restarts who must be restarted. Nothing is to be restarted of a job that has not begun or is
+// being resumed, nor of one with `training`, which such a change reaches only while nobody runs.
+void follow_scaling(Draft& draft);
 
 // Marks each worker that lives and whose index is not wanted any more as on its way out
 // (ReplicaRecord::replacing). From then on it leaves, however often the job is scaled meanwhile,

@@ -7,7 +7,7 @@ namespace {
 // which trains nothing and is known to nobody; `task` says who this replica is.
 Json tf_config(const api::TrainingJob& job, Role role, int index,
                const std::function<std::string(Role, int)>& address) {
-  if (api::replicas_of(job) <= 1 && !job.elastic) return nullptr;
+  if (api::replicas_of(job) <= 1 && !api::workers_may_change(job)) return nullptr;
   Json cluster = Json::object();
   for (Role peers : api::kRoles) {
     auto spec = job.replicas.find(peers);

@@ -278,6 +278,39 @@ TEST(Observe, KnowsWhatBecameOfTheReplica) {
   }
 }
 
+// When it was asked for is deletionTimestamp less the grace period.
+TEST(Observe, KnowsAnEndFromBeforeTheDeletionWasAskedFor) {
+  struct {
+    const char* finished;
+    const char* deletion;
+    bool ended_first;
+  } const cases[] = {
+      {"03:09:20", R"({"deletionTimestamp": "2026-01-02T03:10:00Z",
+                       "deletionGracePeriodSeconds": 30})",
+       true},
+      {"03:09:30", R"({"deletionTimestamp": "2026-01-02T03:10:00Z",
+                       "deletionGracePeriodSeconds": 30})",
+       false},
+      {"03:10:00", R"({"deletionTimestamp": "2026-01-02T03:10:00Z",
+                       "deletionGracePeriodSeconds": 30})",
+       false},
+      {"03:09:29", R"({"deletionTimestamp": "2026-01-02T03:09:30Z",
+                       "deletionGracePeriodSeconds": 0})",
+       false},  // the same second, nearly
+      {"03:09:00", R"({"deletionTimestamp": "2026-01-02T03:09:30Z"})", true},
+      {"03:09:00", "{}", false},
+  };
+  for (const auto& test : cases) {
+    const std::string status = R"({"phase": "Running", "containerStatuses": [{"name": "trainer",
+        "ready": false, "restartCount": 0, "state": {"terminated": {"exitCode": 137,
+        "reason": "Error", "finishedAt": "2026-01-02T)" +
+                               std::string(test.finished) + R"(Z"}}}]})";
+    const auto seen = observe(pod_with(status, test.deletion));
+    EXPECT_EQ(seen->phase, Phase::failed) << test.finished;
+    EXPECT_EQ(seen->ended_first, test.ended_first) << test.finished << " " << test.deletion;
+  }
+}
+
 TEST(Observe, TakesTheWordsOfWhatKeepsAReplicaFromRunning) {
   const auto explanation = [](const char* status) {
     return observe(pod_with(status))->explanation;

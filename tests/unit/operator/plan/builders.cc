@@ -57,6 +57,11 @@ JobBuilder& JobBuilder::rule(std::vector<int> codes, std::vector<std::string> re
   return *this;
 }
 
+JobBuilder& JobBuilder::dynamic_workers() {
+  job_.enable_dynamic_worker = true;
+  return *this;
+}
+
 JobBuilder& JobBuilder::backoff_limit(int limit) {
   job_.run_policy.backoff_limit = limit;
   return *this;

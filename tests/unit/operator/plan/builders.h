@@ -20,6 +20,7 @@ class JobBuilder {
   JobBuilder& evaluator(int replicas = 1) { return role(Role::evaluator, replicas); }
   JobBuilder& role(Role role, int replicas);
   JobBuilder& elastic(int min_replicas, int max_replicas);
+  JobBuilder& dynamic_workers();
   JobBuilder& own_image();  // no `training`
   JobBuilder& never_restart(Role role);
   JobBuilder& decided_by(api::DecidedBy who);

@@ -89,7 +89,27 @@ std::vector<Case> cases() {
       {"143 when deleted is not counted", trained(), w, 143, "", true, kRestart, false,
        "ReplicaDeleted"},
       {"143 by itself counts", trained(), w, 143, "", false, kRestart, true, "ReplicaFailed"},
-      {"137 when deleted counts", trained(), w, 137, "", true, kRestart, true, "ReplicaFailed"},
+      {"137 when deleted is not counted", trained(), w, 137, "", true, kRestart, false,
+       "ReplicaDeleted"},
+      {"137 of an image when deleted is not counted", imaged(), w, 137, "", true, kRestart, false,
+       "ReplicaDeleted"},
+      {"OOM when deleted is not counted", imaged(), w, 137, "OOMKilled", true, kRestart, false,
+       "ReplicaDeleted"},
+      {"a permanent code when deleted restarts", trained(), w, 65, "", true, kRestart, false,
+       "ReplicaDeleted"},
+      {"no exit code when deleted is not counted",
+       trained(),
+       w,
+       {},
+       "",
+       true,
+       kRestart,
+       false,
+       "ReplicaDeleted"},
+      {"137 when evicted by a deletion is not counted", imaged(), w, 137, "Evicted", true, kRestart,
+       false, "Evicted"},
+      {"a rule may fail on an eviction by a deletion", evicted_fails, w, 137, "Evicted", true,
+       kFail, false, "FailureRule"},
       {"no rule sees 143 when deleted", deleted_rule, w, 143, "", true, kRestart, false,
        "ReplicaDeleted"},
       {"a rule sees 143 by itself", deleted_rule, w, 143, "", false, kFail, true, "FailureRule"},
@@ -151,6 +171,80 @@ TEST(Failure, FirstOpinionDecides) {
     }
     EXPECT_EQ(verdict.reason, test.reason) << test.name;
   }
+}
+
+TEST(Failure, ADeletionNeverUsesUpTheLimitAndItsEventNamesIt) {
+  for (const JobBuilder& job : {trained().backoff_limit(0), imaged().backoff_limit(0)}) {
+    for (const int code : {137, 143, 1, 65}) {
+      Scene scene(job);
+      scene.start();
+      for (int i = 0; i < 3; ++i) {
+        scene.replica(Role::worker, 1).deleting = true;
+        scene.fail(Role::worker, 1, code);
+        const Plan plan = scene.step();
+        ASSERT_EQ(plan.events.size(), 1u);
+        EXPECT_EQ(plan.events[0].reason, "ReplicaDeleted");
+        EXPECT_THAT(plan.events[0].message,
+                    HasSubstr("worker-1 was deleted and ended with exit code"));
+        EXPECT_THAT(plan.events[0].message,
+                    HasSubstr("it restarts, which does not count against backoffLimit"));
+        scene.step_after(400);
+        scene.start_all();
+        scene.step();
+      }
+      EXPECT_FALSE(scene.has("FailureTarget")) << code;
+      EXPECT_EQ(scene.job.status.restarts, 0) << code;
+      EXPECT_EQ(scene.record(Role::worker, 1).attempt, 3) << code;
+    }
+  }
+}
+
+TEST(Failure, OneThatHadFailedBeforeItWasDeletedCountsOnce) {
+  for (const JobBuilder& job : {trained(), imaged()}) {
+    Scene scene(job);
+    scene.start();
+    scene.fail(Role::worker, 1, 137);
+    scene.replica(Role::worker, 1).deleting = true;
+    scene.replica(Role::worker, 1).ended_first = true;
+    scene.step();
+    scene.step();
+    EXPECT_EQ(scene.job.status.restarts, 1);
+    EXPECT_EQ(scene.reason("Restarting"), "ReplicaFailed");
+  }
+}
+
+TEST(Failure, RestartsInPlaceFromBeforeADeletionCount) {
+  Scene scene(imaged());
+  scene.start();
+  ObservedReplica& worker = scene.replica(Role::worker, 1);
+  worker.restarts = 2;
+  worker.exit_code = 137;
+  worker.deleting = true;
+  scene.step();
+  scene.fail(Role::worker, 1, 137);
+  scene.step();
+  EXPECT_EQ(scene.job.status.restarts, 2);
+}
+
+// A program of the user's may well answer SIGTERM with 0.
+TEST(Failure, AnImageThatEndsWithZeroWhenDeletedIsStartedAgain) {
+  Scene scene(imaged());
+  scene.start();
+  scene.replica(Role::chief).deleting = true;
+  scene.succeed(Role::chief);
+  EXPECT_EQ(created(scene.step()), "chief-0.1");
+  EXPECT_FALSE(scene.has("SuccessCriteriaMet"));
+  EXPECT_EQ(scene.job.status.restarts, 0);
+}
+
+TEST(Failure, AnImageThatHadSucceededBeforeItWasDeletedHas) {
+  Scene scene(imaged());
+  scene.start();
+  scene.succeed(Role::chief);
+  scene.replica(Role::chief).deleting = true;
+  scene.replica(Role::chief).ended_first = true;
+  scene.step();
+  EXPECT_TRUE(scene.has("SuccessCriteriaMet"));
 }
 
 TEST(Failure, CrashIsRestartedAtOnceWithTheNextAttemptAndCounted) {
@@ -241,6 +335,64 @@ TEST(Failure, OneRestartMoreThanTheLimitFailsTheJob) {
     EXPECT_THAT(scene.condition("FailureTarget").message, HasSubstr("the straw"));
     EXPECT_EQ(scene.job.status.restarts, limit);
   }
+}
+
+// Each row is what happens, look by look; f01: worker-0 and worker-1 fail, r0: worker-0's successor
+// is ready. All rows begin with three workers that are ready.
+TEST(Failure, ReplicasThatFailTogetherUseUpOneRestart) {
+  struct Case {
+    const char* name;
+    std::vector<std::string> looks;
+    int restarts;
+  };
+  const Case cases[] = {
+      {"one", {"f0"}, 1},
+      {"two in the same look", {"f01"}, 1},
+      {"all in the same look", {"f012"}, 1},
+      {"one after the other, before the first is ready", {"f0", "f1", "f2"}, 1},
+      {"the second once the first is ready", {"f0", "r0", "f1"}, 2},
+      {"the third once only one of two is ready", {"f01", "r0", "f2"}, 1},
+      {"the third once both are ready", {"f01", "r01", "f2"}, 2},
+      {"the same one again, before it is ready", {"f0", "f0", "f0"}, 3},
+      {"both again, before they are ready", {"f01", "f01", "f01"}, 3},
+      {"both again, one after the other", {"f0", "f1", "f0", "f1", "f0", "f1"}, 3},
+      {"both again, once they are ready", {"f01", "r01", "f01", "r01", "f01"}, 3},
+      {"one that keeps failing beside one that waits", {"f01", "f1", "f1", "f0"}, 3},
+  };
+  for (const Case& test : cases) {
+    Scene scene(make_job().workers(3).backoff_limit(6).own_image());
+    scene.start();
+    for (const std::string& look : test.looks) {
+      for (const char worker : look.substr(1)) {
+        const int index = worker - '0';
+        if (look[0] == 'f') {
+          scene.fail(Role::worker, index, 1);
+        } else {
+          scene.replica(Role::worker, index).phase = Phase::running;
+          scene.replica(Role::worker, index).ready = true;
+        }
+      }
+      scene.step();
+      scene.step_after(400);  // the back-off is over
+    }
+    EXPECT_EQ(scene.job.status.restarts, test.restarts) << test.name;
+    EXPECT_FALSE(scene.has("FailureTarget")) << test.name;
+  }
+}
+
+TEST(Failure, RestartsInPlaceOfOneRoundUseUpOneRestart) {
+  Scene scene(trained());
+  scene.start();
+  for (const int index : {0, 1}) {
+    scene.replica(Role::worker, index).restarts = 1;
+    scene.replica(Role::worker, index).exit_code = 1;
+  }
+  scene.step();
+  EXPECT_EQ(scene.job.status.restarts, 1);
+  EXPECT_EQ(scene.job.status.replica_statuses[Role::worker].restarts, 2);
+  scene.replica(Role::worker, 1).restarts = 3;
+  scene.step();
+  EXPECT_EQ(scene.job.status.restarts, 3) << "two more rounds";
 }
 
 TEST(Failure, DisruptionsNeverUseUpTheLimit) {

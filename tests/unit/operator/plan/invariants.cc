@@ -40,11 +40,39 @@ bool is_resuming(const api::TrainingJob& job, const api::JobStatus& before) {
   return !job.suspend && suspended && (suspended->status || suspended->reason == "Suspending");
 }
 
+int new_failures(const api::JobStatus& before, const api::ReplicaRecord& record) {
+  const api::ReplicaRecord* old = record_of(before, record.role, record.index);
+  return record.restarts - (old ? old->restarts : 0);
+}
+
+int counted_failures(const api::JobStatus& before, const api::JobStatus& after) {
+  int counted = 0;
+  for (const api::ReplicaRecord& record : after.records) {
+    if (record.role != Role::evaluator) counted += new_failures(before, record);
+  }
+  return counted;
+}
+
+// However often the rounds of others are joined, each failure of one replica is of a round of its
+// own; only the first may be of one that was open before.
+void check_rounds(const api::JobStatus& before, const api::JobStatus& after, int failures) {
+  const int rounds = after.restarts - before.restarts;
+  require(rounds >= 0 && rounds <= failures, "more rounds than failures");
+  const bool open = std::ranges::any_of(before.records, &api::ReplicaRecord::in_round);
+  for (const api::ReplicaRecord& record : after.records) {
+    if (record.role == Role::evaluator) continue;
+    const api::ReplicaRecord* old = record_of(before, record.role, record.index);
+    const bool may_join = open && !(old && old->in_round);
+    require(rounds >= new_failures(before, record) - may_join,
+            name(record.role, record.index) + " failed several times within a round");
+  }
+}
+
 // The policy of the simulated jobs, in short: what uses up the limit when it ends a replica that
 // was wanted. 7 is ignored by a rule.
 bool uses_up_limit(const ObservedReplica& replica) {
   if (replica.role == Role::evaluator || replica.phase == Phase::succeeded) return false;
-  if (replica.deleting && replica.exit_code == 143) return false;
+  if (left_on_request(replica)) return false;
   return replica.reason != "Evicted" && replica.reason != "NodeLost" && replica.exit_code != 7;
 }
 
@@ -106,10 +134,10 @@ void check_creations(const api::TrainingJob& job, const Observed& view, const Pl
   }
 }
 
-// Whether the end of a worker of an elastic job says nothing, for scaling has sent it away.
+// Whether the end of a worker that may come and go says nothing, for scaling has sent it away.
 bool is_scaled_away(const api::TrainingJob& job, const api::JobStatus& status,
                     const ObservedReplica& replica) {
-  if (!job.elastic || replica.role != Role::worker) return false;
+  if (!api::workers_may_change(job) || replica.role != Role::worker) return false;
   const api::ReplicaRecord* record = record_of(status, replica.role, replica.index);
   return replica.index >= desired(job, replica.role) ||
          (record && record->replacing == replica.uid);
@@ -150,7 +178,7 @@ void check_replica_statuses(const api::TrainingJob& job, const api::JobStatus& s
             name(role, 0) + ": more replicas shown than wanted");
     if (role != Role::evaluator) restarts += shown.restarts;
   }
-  require(restarts == status.restarts, "restarts by role do not add up to the job's");
+  require(restarts >= status.restarts, "restarts by role are fewer than the job's");
 }
 
 void check_records(const api::JobStatus& before, const api::JobStatus& after) {
@@ -241,7 +269,7 @@ void Invariants::check_counts(const api::TrainingJob& job, const api::JobStatus&
     const bool done = record && (record->succeeded || record->failed);
     const bool unwanted = replica.run < before.run || is_resuming(job, before) ||
                           replica.index >= desired(job, replica.role) ||
-                          (job.suspend && replica.deleting);
+                          (job.suspend && replica.deleting && !replica.ended_first);
     const bool leaving = record && record->replacing == replica.uid;
     if (!superseded && !done && !unwanted && !leaving && !job.suspend) {
       const int in_place = new_restarts_in_place(replica);
@@ -251,13 +279,14 @@ void Invariants::check_counts(const api::TrainingJob& job, const api::JobStatus&
     if (!superseded && !done && !unwanted && !leaving && uses_up_limit(replica)) ++ends;
     if (!lives(replica) || !unwanted) seen_ends_.insert(replica.uid);
   }
-  const int counted = after.restarts - before.restarts;
+  const int counted = counted_failures(before, after);
+  check_rounds(before, after, counted);
   if (is_decided(before)) return require(counted == 0, "restarts counted after the decision");
   require(counted <= ends + before_successes,
-          "counted " + std::to_string(counted) + " restarts of " + std::to_string(ends) + " ends");
+          "counted " + std::to_string(counted) + " failures of " + std::to_string(ends) + " ends");
   const bool cut_short = is_decided(after) || after.restart_run > before.restart_run;
   require(cut_short || counted >= ends,
-          "counted " + std::to_string(counted) + " restarts of " + std::to_string(ends) + " ends");
+          "counted " + std::to_string(counted) + " failures of " + std::to_string(ends) + " ends");
   require(after.restarts <= job.run_policy.backoff_limit, "more restarts than backoffLimit");
 }
 
@@ -270,7 +299,7 @@ void Invariants::check_written(const api::TrainingJob& job, const api::JobStatus
             name_of(replica) + " has ended and is not in counted_uids");
     if (replica.phase != Phase::succeeded || is_decided(before)) continue;
     const api::ReplicaRecord* record = record_of(after, replica.role, replica.index);
-    const bool proven = !job.training.is_null() || !replica.deleting;
+    const bool proven = !job.training.is_null() || !left_on_request(replica);
     const api::ReplicaRecord* old = record_of(before, replica.role, replica.index);
     const bool current = old && old->attempt == replica.attempt && !old->failed &&
                          !is_scaled_away(job, before, replica);

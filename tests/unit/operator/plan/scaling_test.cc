@@ -9,6 +9,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 
 JobBuilder elastic() {
   return make_job().chief().workers(2).evaluator().elastic(1, 4);
@@ -50,10 +51,12 @@ TEST(Scaling, DownAsksTheHighestIndicesToLeaveAndNobodyElse) {
   const Plan plan = scale(scene, 1);
   EXPECT_EQ(scene.leaving(), "worker-1 worker-2 worker-3");
   EXPECT_EQ(created(plan), "");
-  EXPECT_THAT(events_of(plan),
-              ElementsAre("ScaledDown: worker-1 leaves: the job is scaled to 1 worker",
-                          "ScaledDown: worker-2 leaves: the job is scaled to 1 worker",
-                          "ScaledDown: worker-3 leaves: the job is scaled to 1 worker"));
+  EXPECT_THAT(
+      events_of(plan),
+      UnorderedElementsAre("Scaled: the job is scaled (worker from 4 to 1); nobody is restarted",
+                           "ScaledDown: worker-1 leaves: the job is scaled to 1 worker",
+                           "ScaledDown: worker-2 leaves: the job is scaled to 1 worker",
+                           "ScaledDown: worker-3 leaves: the job is scaled to 1 worker"));
 }
 
 // What becomes of a job of which worker-1 was scaled away and ended so, whether it was wanted again
@@ -203,6 +206,103 @@ TEST(Scaling, ASuspendedJobResumesWithAsManyAsItWants) {
   scene.start_all();
   scene.step();
   EXPECT_EQ(created(scale(scene, 2)), "worker-1.1");
+}
+
+JobBuilder own() {
+  return make_job().ps(1).chief().workers(2).own_image().backoff_limit(0);
+}
+
+// One TF_CONFIG for all: nobody of the old group runs beside one of the new.
+TEST(Scaling, OfOnesOwnProgramsRestartsTheGroupUncounted) {
+  for (const int workers : {1, 3}) {
+    Scene scene = running(own());
+    const Plan plan = scale(scene, workers);
+    EXPECT_EQ(created(plan), "") << "not beside the old ones";
+    const std::string counts = "2 to " + std::to_string(workers);
+    EXPECT_THAT(events_of(plan),
+                ElementsAre("Scaled: the job is scaled (worker from " + counts +
+                            "); all replicas restart, to have the same TF_CONFIG, which does not "
+                            "count against backoffLimit"));
+    EXPECT_EQ(scene.reason("Restarting"), "Scaled");
+    EXPECT_EQ(scene.leaving(), "chief-0 worker-0 worker-1");
+    scene.leave_all(137);
+    scene.step();
+    scene.leave_all(137);
+    EXPECT_EQ(created(scene.step()), workers == 1
+                                         ? "ps-0.1 chief-0.1 worker-0.1"
+                                         : "ps-0.1 chief-0.1 worker-0.1 worker-1.1 worker-2.0");
+    scene.start_all();
+    scene.step();
+    EXPECT_TRUE(scene.has("Running"));
+    EXPECT_EQ(scene.job.status.restarts, 0);
+    EXPECT_FALSE(scene.has("FailureTarget"));
+  }
+}
+
+TEST(Scaling, WorkersThatTheProgramsTakeComeAndGo) {
+  Scene scene = running(own().dynamic_workers());
+  Plan plan = scale(scene, 3);
+  EXPECT_EQ(created(plan), "worker-2.0");
+  EXPECT_EQ(scene.leaving(), "");
+  EXPECT_THAT(events_of(plan),
+              ElementsAre("Scaled: the job is scaled (worker from 2 to 3); nobody is restarted"));
+  scene.start_all();
+  scene.step();
+  plan = scale(scene, 1);
+  EXPECT_EQ(scene.leaving(), "worker-1 worker-2");
+  scene.leave_all(1);
+  EXPECT_EQ(created(scene.step()), "");
+  EXPECT_EQ(scene.live(), "ps-0 chief-0 worker-0");
+  EXPECT_FALSE(scene.has("FailureTarget"));
+  EXPECT_EQ(scene.job.status.run, 0);
+}
+
+TEST(Scaling, AnotherNumberOfPsRestartsTheGroupThoughWorkersMayChange) {
+  Scene scene = running(own().dynamic_workers());
+  scene.job.replicas[Role::ps].replicas = 2;
+  const Plan plan = scale(scene, 2);
+  EXPECT_EQ(scene.reason("Restarting"), "Scaled");
+  EXPECT_THAT(events_of(plan), ElementsAre(HasSubstr("(ps from 1 to 2); all replicas restart")));
+}
+
+TEST(Scaling, BeforeTheStartAndWhileSuspendedRestartsNobody) {
+  Scene waiting(own());
+  waiting.view.invalid_template = "no such field";
+  waiting.step();
+  waiting.view.invalid_template.reset();
+  EXPECT_EQ(created(scale(waiting, 3)), "ps-0.0 chief-0.0 worker-0.0 worker-1.0 worker-2.0");
+  EXPECT_EQ(waiting.job.status.run, 0);
+
+  Scene scene = running(own());
+  scene.job.suspend = true;
+  scene.step();
+  scene.leave_all();
+  scene.step();
+  scene.leave_all();
+  scene.step();
+  ASSERT_TRUE(scene.has("Suspended"));
+  EXPECT_THAT(events_of(scale(scene, 3)), ElementsAre());
+  scene.job.suspend = false;
+  scene.step();
+  EXPECT_EQ(scene.live(), "ps-0 chief-0 worker-0 worker-1 worker-2");
+  EXPECT_EQ(scene.job.status.run, 1);
+}
+
+TEST(Scaling, AStatusThatDoesNotKnowTheGroupYetTakesTheOneThereIs) {
+  Scene scene = running(own());
+  scene.job.status.group.clear();  // of an operator that did not write it
+  EXPECT_THAT(events_of(scale(scene, 2)), ElementsAre());
+  EXPECT_EQ(scene.job.status.run, 0);
+  scale(scene, 3);
+  EXPECT_EQ(scene.job.status.run, 1);
+}
+
+TEST(Scaling, AJobThatHasSucceededInTheSameLookIsNotRestarted) {
+  Scene scene = running(own());
+  scene.succeed(Role::chief);
+  scale(scene, 3);
+  EXPECT_TRUE(scene.has("SuccessCriteriaMet"));
+  EXPECT_EQ(scene.job.status.run, 0);
 }
 
 TEST(Scaling, OfAJobThatIsNotElasticNeedsAllToRun) {

@@ -12,6 +12,11 @@ bool contains(const std::vector<std::string>& list, const std::string& item) {
   return std::ranges::find(list, item) != list.end();
 }
 
+void ask(ObservedReplica& replica) {
+  if (!replica.deleting) replica.ended_first = !is_live(replica);
+  replica.deleting = true;
+}
+
 }  // namespace
 
 bool lives(const ObservedReplica& replica) {
@@ -54,7 +59,7 @@ void SimulatedWorld::remove(const RemoveReplica& removal) {
   if (has_ended && contains(job.status.counted_uids, removal.uid)) {
     std::erase_if(replicas_, [&](const auto& other) { return other.uid == removal.uid; });
   } else {
-    replica->deleting = true;
+    ask(*replica);
   }
   remember();
 }
@@ -94,7 +99,7 @@ void SimulatedWorld::crash_loop(const std::string& uid) {
 }
 
 void SimulatedWorld::ask_to_leave(const std::string& uid) {
-  find(uid)->deleting = true;
+  ask(*find(uid));
   remember();
 }
 

@@ -42,6 +42,7 @@ api::TrainingJob roll_job(Dice& dice) {
     if (dice.percent(5)) spec.restart_policy = api::RestartPolicy::never;
   }
   job.suspend = dice.percent(10);
+  job.enable_dynamic_worker = job.training.is_null() && dice.percent(30);
   return job;
 }
 
@@ -100,7 +101,7 @@ Outcome Simulator::run() {
 }
 
 void Simulator::chaos_step() {
-  if (world_.job.elastic && dice_.percent(10)) return scale_step();
+  if (api::workers_may_change(world_.job) && dice_.percent(10)) return scale_step();
   const int what = dice_.below(100);
   if (what < 38) {
     controller_round(true);
