@@ -171,6 +171,7 @@ Json to_json(const JobStatus& status) {
     value["finalCheckpointTime"] = format_time(*status.final_checkpoint_time);
   }
   if (!status.progress.is_null()) value["progress"] = status.progress;
+  if (!status.results.is_null()) value["results"] = status.results;
   value["state"] = state_word(status);
   if (const std::string ready = ready_text(status); !ready.empty()) value["ready"] = ready;
   if (const std::string steps = steps_text(status); !steps.empty()) value["steps"] = steps;
@@ -200,6 +201,7 @@ JobStatus to_job_status(const Json& value) {
   status.completion_time = time_at(value, "completionTime");
   status.final_checkpoint_time = time_at(value, "finalCheckpointTime");
   status.progress = member(value, "progress");
+  status.results = member(value, "results");
   return status;
 }
 

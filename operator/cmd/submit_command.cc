@@ -100,14 +100,7 @@ int submit_jobs(const ClusterAccess& cluster, const std::vector<Json>& manifests
   for (size_t i = 0; i < jobs.size(); ++i) {
     submit(cluster, manifests[i], jobs[i].name_space, options.force);
   }
-  int code = kSuccess;
-  for (const kube::ObjectName& job : jobs) {
-    if (!options.wait) break;
-    const int ended =
-        wait_until_finished(cluster.in(job.name_space), job.name, options.waiting, stdout);
-    if (code == kSuccess) code = ended;
-  }
-  return code;
+  return options.wait ? wait_until_finished(cluster, jobs, options.waiting, stdout) : kSuccess;
 }
 
 }  // namespace muster::cmd

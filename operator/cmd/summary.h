@@ -13,9 +13,9 @@ namespace muster::cmd {
 // "Succeeded", "Failed", "Suspended" or "Running": how a status stands, in one word.
 std::string state_of(const api::JobStatus& status);
 
-// summary.json: {state, step, epochs, trainLoss, validationLoss, validationAccuracy, testLoss,
-// testAccuracy, notEvaluated, wallSeconds, weightsDigest, checkpoint, model, secondsPerBatch,
-// examplesPerSecond, stoppedEarly, best, parameters, failure}, with checkpoint and model as paths
+// summary.json: {state, step, epochs, trainLoss, trainAccuracy, validationLoss, validationAccuracy,
+// testLoss, testAccuracy, notEvaluated, wallSeconds, trainSeconds, weightsDigest, checkpoint, model,
+// secondsPerBatch, examplesPerSecond, stoppedEarly, best, parameters, failure}, with checkpoint and model as paths
 // below the directory; null where unknown, as are all of a checkpoint where no one can tell which
 // is the newest for one that cannot be read (step is then the last one heard of).
 // Of a job that succeeded from result.json; of another one from its newest whole checkpoint, step 0
@@ -27,8 +27,12 @@ std::string state_of(const api::JobStatus& status);
 Json summary_of(const local::JobDirectory& directory, const api::TrainingJob& job,
                 const std::vector<plan::ObservedReplica>& replicas, double wall_seconds);
 
-// The same for people, several lines.
-std::string summary_text(const std::string& name, const Json& summary,
+// The same of a job on a cluster, from its status alone: without parameters and failure, and with
+// checkpoint and model as the replicas see them. `replicas`: those whose pods are still there.
+Json summary_of(const api::TrainingJob& job, const std::vector<plan::ObservedReplica>& replicas);
+
+// summary.json for people (summary_text.h), several lines.
+std::string summary_text(const std::string& name, Json summary,
                          const local::JobDirectory& directory);
 
 // The replica whose end decided that the job failed.

@@ -1,5 +1,6 @@
 #include "operator/plan/report.h"
 
+#include <algorithm>
 #include <string>
 
 #include "operator/plan/describe.h"
@@ -127,6 +128,17 @@ void report(Draft& draft) {
   if (stage != Stage::suspending && suspended &&
       (suspended->status || suspended->reason == "Suspending")) {
     draft.set("Suspended", false, "Finishing", "the job is decided");
+  }
+}
+
+void report_results(Draft& draft) {
+  const auto succeeded = [&](const api::ReplicaRecord& record) {
+    return record.succeeded && leads(draft.job, record.role, record.index);
+  };
+  if (std::ranges::none_of(draft.status.records, succeeded)) {
+    draft.status.results = nullptr;
+  } else if (!draft.observed.results.is_null()) {
+    draft.status.results = draft.observed.results;
   }
 }
 
