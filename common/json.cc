@@ -3,8 +3,6 @@
 #include <limits>
 #include <utility>
 
-#include "common/file.h"
-
 namespace muster {
 
 const Json& member(const Json& value, std::string_view key) {
@@ -37,18 +35,6 @@ double number_or(const Json& value, std::string_view key, double fallback) {
 bool bool_or(const Json& value, std::string_view key, bool fallback) {
   const Json& found = member(value, key);
   return found.is_boolean() ? found.get<bool>() : fallback;
-}
-
-Json read_json_or_null(const std::filesystem::path& path) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) return nullptr;
-  Json value;
-  try {
-    value = Json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
-  } catch (const std::runtime_error&) {
-    return nullptr;  // it went away, or cannot be read: as good as absent
-  }
-  return value.is_discarded() ? Json(nullptr) : value;
 }
 
 }  // namespace muster

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -19,8 +18,5 @@ std::string string_or(const Json& value, std::string_view key, std::string fallb
 int64_t integer_or(const Json& value, std::string_view key, int64_t fallback);
 double number_or(const Json& value, std::string_view key, double fallback);
 bool bool_or(const Json& value, std::string_view key, bool fallback);
-
-// A JSON file, or null if it does not exist, cannot be read or is not whole.
-Json read_json_or_null(const std::filesystem::path& path);
 
 }  // namespace muster

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/json.h"
+#include "common/json_file.h"
 
 namespace muster {
 

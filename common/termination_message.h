@@ -12,7 +12,7 @@ namespace muster {
 struct TerminationMessage {
   int restarts = 0;     // in place, in this container
   std::string message;  // the last line that the trainer wrote to standard error
-  Json progress;  // of a trainer that has succeeded: where it ended, as /progress has it; null
+  Json progress;      // of a trainer that has succeeded: where it ended, as /progress has it; null
   Json results = {};  // what its training has come to (results.h), of an evaluator too; null
 
   // At most 3,072 bytes, of the 4,096 that the kubelet keeps. Where all does not fit, the message

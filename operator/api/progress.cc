@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 
 #include "common/json.h"
 #include "common/shorten.h"
@@ -45,7 +46,7 @@ Json fitting(const char* object, const Json& answer) {
 Json tidy(const Json& value) {
   constexpr int kDigits = 6;
   if (value.is_number_float()) {
-    return std::stod(fmt::format("{:.{}g}", value.get<double>(), kDigits));
+    return std::strtod(fmt::format("{:.{}g}", value.get<double>(), kDigits).c_str(), nullptr);
   }
   if (value.is_string()) return shorten(value.get<std::string>(), kMostOfText);
   if (!value.is_object()) return value;

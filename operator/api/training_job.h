@@ -108,7 +108,7 @@ struct JobStatus {
   std::optional<Time>
       final_checkpoint_time;  // when the deciding replicas had finished: the evaluator's timeout
   Json progress;              // as api.md's status.progress; null before the first report
-  Json results;  // what the training has come to; null before its leader has succeeded
+  Json results;               // what the training has come to; null before its leader has succeeded
 
   bool operator==(const JobStatus&) const = default;
   const Condition* find(const std::string& type) const;

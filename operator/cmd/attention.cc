@@ -7,8 +7,7 @@ namespace muster::cmd {
 
 std::optional<api::Time> changed_of(const Json& object) {
   const Json& metadata = member(object, "metadata");
-  std::optional<api::Time> newest =
-      api::parse_time(string_or(metadata, "creationTimestamp", ""));
+  std::optional<api::Time> newest = api::parse_time(string_or(metadata, "creationTimestamp", ""));
   for (const Json& entry : member(metadata, "managedFields")) {
     if (!string_or(entry, "subresource", "").empty()) continue;
     const auto time = api::parse_time(string_or(entry, "time", ""));

@@ -94,8 +94,7 @@ class Watch {
  private:
   void look(Watched& watched) {
     try {
-      const std::optional<Json> object =
-          cluster_.client().get(kube::training_jobs(), watched.name);
+      const std::optional<Json> object = cluster_.client().get(kube::training_jobs(), watched.name);
       lost_.reset();
       if (!object) return end_deleted(watched);
       watched.job = to_job(*object);

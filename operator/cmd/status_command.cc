@@ -4,6 +4,7 @@
 #include "common/exit_code.h"
 #include "common/file.h"
 #include "common/json.h"
+#include "common/json_file.h"
 #include "common/output.h"
 #include "operator/api/status.h"
 #include "operator/cmd/commands.h"

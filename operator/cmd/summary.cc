@@ -9,6 +9,7 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/json.h"
+#include "common/json_file.h"
 #include "common/results.h"
 #include "operator/cmd/job_source.h"
 #include "operator/cmd/not_evaluated.h"

@@ -197,7 +197,8 @@ void LocalCluster::start(Replica& replica) {
   seen.phase = Phase::running;
   seen.started = now();
   if (launch.runs_trainer) {
-    prober_.watch(seen.uid, local_address(state_.ports, name + "/http"), plan::leads(job_, seen.role, seen.index));
+    prober_.watch(seen.uid, local_address(state_.ports, name + "/http"),
+                  plan::leads(job_, seen.role, seen.index));
   }
 }
 

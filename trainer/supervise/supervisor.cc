@@ -106,8 +106,7 @@ Json final_progress(const Json& results) {
     progress["metrics"]["accuracy"] = accuracy;
   if (const std::string final_one = string_or(results, "checkpoint", ""); !final_one.empty()) {
     progress["lastCheckpointStep"] = step;
-    if (const auto time = time_of(final_one))
-      progress["lastCheckpointTime"] = *time;
+    if (const auto time = time_of(final_one)) progress["lastCheckpointTime"] = *time;
   }
   return progress;
 }

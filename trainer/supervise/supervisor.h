@@ -22,8 +22,8 @@ struct Options {
   bool evaluates = false;  // the command is an evaluator: what it left counts however it ends
 };
 
-// As MUSTER_RESTARTS_IN_PLACE, MUSTER_TERMINATION_LOG, MUSTER_STORAGE and MUSTER_ROLE have it, where
-// they are set. Throws Invalid (kBadConfig) naming the variable.
+// As MUSTER_RESTARTS_IN_PLACE, MUSTER_TERMINATION_LOG, MUSTER_STORAGE and MUSTER_ROLE have it,
+// where they are set. Throws Invalid (kBadConfig) naming the variable.
 Options options_from_environment(std::vector<std::string> command);
 
 // PID 1 of a container (or any other process): runs a command as its child and starts it again, at
