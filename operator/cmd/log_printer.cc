@@ -46,7 +46,10 @@ std::string json_line(const std::string& replica, const std::string& text,
 
 }  // namespace
 
-std::optional<TextLogLine> parse_log_text(const std::string& line) {
+std::optional<TextLogLine> parse_log_text(const std::string& whole) {
+  constexpr std::string_view kDate = "0000-00-00 ";
+  const bool dated = whole.size() > kDate.size() && whole[4] == '-' && whole[7] == '-';
+  const std::string line = whole.substr(dated ? kDate.size() : 0);
   constexpr std::string_view kClock = "00:00:00 ";
   if (line.size() < kClock.size() || line[2] != ':' || line[5] != ':' || line[8] != ' ') {
     return std::nullopt;

@@ -9,7 +9,8 @@
 namespace muster::cmd {
 
 // A line of text as muster-trainer logs it: "12:34:56 warning mnist-chief-0: the message". The
-// fields that it may end with stay in the message.
+// fields that it may end with stay in the message. The same with a date before it, as the job's own
+// log has it, whose names are reasons of events.
 struct TextLogLine {
   std::string level, name, message;
 };

@@ -110,7 +110,10 @@ void print_status(const StoredJob& stored, const Json& value) {
         value["runner"].is_null() ? "" : ", run by process " + value["runner"].dump());
   print(stdout, "  directory  {}\n", shown(stored.directory.root()));
   print(stdout, "  progress   {}\n", progress_line(stored.job, stored.job.status.progress));
-  if (state == "Succeeded") print(stdout, "\n{}", summary_rows(value["summary"]));
+  if (state == "Succeeded") {
+    const Json summary = with_shown_files(value["summary"], stored.directory);
+    print(stdout, "\n{}", summary_rows(summary));
+  }
   print(stdout, "\n  {:<14}{:<11}{:>8}{:>10}{:>11}  {}\n", "REPLICA", "STATE", "PID", "RESTARTS",
         "LAST EXIT", "HTTP");
   for (const Json& replica : value["replicas"]) {

@@ -102,7 +102,8 @@ bool needs_suspension(const kube::ApiStatus& status) {
 // what may change only while that is suspended.
 std::string refused_changes(const Json& before, const Json& manifest) {
   constexpr size_t kMost = 5;
-  Document document = Document::parse(manifest.dump(), "");
+  Document document = Document::parse("{}", "");
+  document.value() = manifest;
   api::validate(document);  // for its defaults
   std::vector<spec::Change> found;
   for (const char* part : {"training", "storage", "elastic", "replicaSpecs"}) {
@@ -134,8 +135,8 @@ Json apply(const ClusterAccess& cluster, const kube::ObjectName& name, const Jso
     if (!before || !needs_suspension(error.status())) throw;
     throw Invalid(fmt::format(
         "{0}: expected no change of what decides the training while the job runs, found one of "
-        "{1}; "
-        "`muster suspend {0} -n {2}`, and when `muster status {0} -n {2}` says Suspended submit "
+        "{1}; `muster suspend {0} -n {2}`, and when `muster status {0} -n {2}` says Suspended "
+        "submit "
         "again, then `muster resume {0} -n {2}`",
         name.name, refused_changes(*before, manifest), name.name_space));
   }

@@ -147,14 +147,12 @@ Json summary_of(const api::TrainingJob& job, const std::vector<ObservedReplica>&
   return summary;
 }
 
-std::string summary_text(const std::string& name, Json summary,
-                         const local::JobDirectory& directory) {
-  // Files of the job, as the user would name them from here.
+Json with_shown_files(Json summary, const local::JobDirectory& directory) {
   for (const char* field : {"checkpoint", "model"}) {
     const std::string path = string_or(summary, field, "");
     if (!path.empty()) summary[field] = shown(directory.root() / path);
   }
-  return summary_text(name, summary);
+  return summary;
 }
 
 std::optional<Failure> deciding_failure(const api::TrainingJob& job,

@@ -31,9 +31,9 @@ Json summary_of(const local::JobDirectory& directory, const api::TrainingJob& jo
 // checkpoint and model as the replicas see them. `replicas`: those whose pods are still there.
 Json summary_of(const api::TrainingJob& job, const std::vector<plan::ObservedReplica>& replicas);
 
-// summary.json for people (summary_text.h), several lines.
-std::string summary_text(const std::string& name, Json summary,
-                         const local::JobDirectory& directory);
+// summary.json with the files of the job as the user would name them from here, for people
+// (summary_text.h).
+Json with_shown_files(Json summary, const local::JobDirectory& directory);
 
 // The replica whose end decided that the job failed.
 struct Failure {

@@ -48,6 +48,7 @@ TEST(ParseLogText, reads_what_the_trainer_logs_and_nothing_else) {
   EXPECT_EQ(parsed->level, "error");
   EXPECT_EQ(parsed->name, "lost");
   EXPECT_EQ(parsed->message, "and found");
+  EXPECT_EQ(parse_log_text("2026-01-02 12:34:56 info Failed: the job")->name, "Failed");
   for (const char* other :
        {"", "12:34:56", "12:34:56 ", "12:34:56 loud a: b", "step 12:34:56 info"})
     EXPECT_FALSE(parse_log_text(other)) << other;

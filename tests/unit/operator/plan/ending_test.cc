@@ -59,7 +59,7 @@ TEST(Success, OfOneWorkerNamesIt) {
 }
 
 TEST(Results, AreThoseOfTheLeadersSuccessWithWhatTheEvaluatorFindsLater) {
-  Scene scene(full());
+  Scene scene(full().own_image());
   scene.start();
   const Json of_leader = {{"step", 7}};
   const Json of_both = {{"step", 7}, {"test", {{"accuracy", 0.5}}}};
