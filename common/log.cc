@@ -5,9 +5,14 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+
+#include "common/log_text.h"
 
 namespace muster::log {
 
@@ -68,6 +73,49 @@ std::string printable(std::string_view text) {
   return result;
 }
 
+void append_fields(const ordered_json& fields, spdlog::memory_buf_t& out) {
+  for (const auto& [key, value] : fields.items()) {
+    const bool word =
+        value.is_string() && !value.get_ref<const std::string&>().empty() &&
+        value.get_ref<const std::string&>().find_first_of(" =\"\\") == std::string::npos;
+    append(out, " " + printable(key) + "=");
+    append(out, printable(word ? value.get<std::string>() : dump(value)));
+  }
+}
+
+// What stands behind the level in a line of text.
+void append_event(std::string_view name, std::string_view message, const ordered_json& fields,
+                  spdlog::memory_buf_t& out) {
+  append(out, " ");
+  if (!name.empty()) {
+    append(out, name);
+    append(out, ": ");
+  }
+  append(out, printable(message));
+  append_fields(fields, out);
+}
+
+// "2026-01-02T03:04:05.250Z", as JsonFormatter writes it.
+std::optional<std::time_t> time_of(const std::string& text) {
+  std::tm utc{};
+  int length = 0;
+  const int read = std::sscanf(text.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d%n", &utc.tm_year, &utc.tm_mon,
+                               &utc.tm_mday, &utc.tm_hour, &utc.tm_min, &utc.tm_sec, &length);
+  if (read != 6 || length != 19 || !text.ends_with('Z')) return std::nullopt;
+  utc.tm_year -= 1900;
+  utc.tm_mon -= 1;
+  return ::timegm(&utc);
+}
+
+// Takes the string `key` out of `object`; "" if there is none.
+std::string take_text(ordered_json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_string()) return "";
+  std::string text = found->get<std::string>();
+  object.erase(found);
+  return text;
+}
+
 class JsonFormatter final : public spdlog::formatter {
  public:
   void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& out) override {
@@ -104,28 +152,14 @@ class TextFormatter final : public spdlog::formatter {
     message.color_range_start = out.size();
     append(out, level_name(message.level));
     message.color_range_end = out.size();
-    append(out, " ");
-    if (message.logger_name.size() > 0) {
-      append(out, {message.logger_name.data(), message.logger_name.size()});
-      append(out, ": ");
-    }
-    append(out, printable(event.message));
-    if (!event.fields.empty()) append_fields(ordered_json::parse(event.fields), out);
+    const ordered_json fields =
+        event.fields.empty() ? ordered_json::object() : ordered_json::parse(event.fields);
+    append_event({message.logger_name.data(), message.logger_name.size()}, event.message, fields,
+                 out);
     append(out, "\n");
   }
   std::unique_ptr<spdlog::formatter> clone() const override {
     return std::make_unique<TextFormatter>();
-  }
-
- private:
-  static void append_fields(const ordered_json& fields, spdlog::memory_buf_t& out) {
-    for (const auto& [key, value] : fields.items()) {
-      const bool word =
-          value.is_string() && !value.get_ref<const std::string&>().empty() &&
-          value.get_ref<const std::string&>().find_first_of(" =\"\\") == std::string::npos;
-      append(out, " " + printable(key) + "=");
-      append(out, printable(word ? value.get<std::string>() : dump(value)));
-    }
   }
 };
 
@@ -182,6 +216,22 @@ void write(Level level, std::string_view message, const json& fields) {
   payload += kSeparator;
   if (fields.is_object() && !fields.empty()) payload += dump(fields);
   logger->log(spdlog_level, spdlog::string_view_t(payload.data(), payload.size()));
+}
+
+std::optional<std::string> as_text(std::string_view line) {
+  if (!line.starts_with('{')) return std::nullopt;
+  ordered_json event = ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!event.is_object()) return std::nullopt;
+  const std::optional<std::time_t> time = time_of(take_text(event, "time"));
+  const std::string level = take_text(event, "level");
+  const std::string name = take_text(event, "name");
+  const std::string message = take_text(event, "message");
+  if (!time || level.empty() || message.empty()) return std::nullopt;
+  spdlog::memory_buf_t out;
+  append(out, fmt::format("{:%H:%M:%S} ", fmt::localtime(*time)));
+  append(out, printable(level));
+  append_event(printable(name), message, event, out);
+  return std::string(out.data(), out.size());
 }
 
 void debug(std::string_view message) {

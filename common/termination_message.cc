@@ -1,16 +1,21 @@
 #include "common/termination_message.h"
 
+#include <algorithm>
+
 #include "common/json.h"
+#include "common/shorten.h"
 
 namespace muster {
 
 namespace {
 
-constexpr size_t kMost = 2048;
+constexpr size_t kMost = 3072;
+constexpr size_t kLeastOfMessage = 128;
 
-std::string json_text(int restarts, const std::string& message, const Json& progress) {
-  Json json = {{"restarts", restarts}, {"message", message}};
-  if (!progress.is_null()) json["progress"] = progress;
+std::string json_text(const TerminationMessage& words, const std::string& message) {
+  Json json = {{"restarts", words.restarts}, {"message", message}};
+  if (!words.progress.is_null()) json["progress"] = words.progress;
+  if (!words.results.is_null()) json["results"] = words.results;
   return json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
 }
 
@@ -24,10 +29,14 @@ std::string last_line(const std::string& text) {
 }  // namespace
 
 std::string TerminationMessage::text() const {
-  std::string text = json_text(restarts, message, progress);
+  std::string text = json_text(*this, message);
   // A byte takes up to six: as many as the message must lose are looked for from there.
-  for (size_t kept = std::min(message.size(), kMost); text.size() > kMost; kept = kept * 7 / 8)
-    text = json_text(restarts, message.substr(0, kept), progress);
+  for (size_t kept = std::min(message.size(), kMost); text.size() > kMost; kept = kept * 7 / 8) {
+    if (kept < kLeastOfMessage && !results.is_null())
+      return TerminationMessage{restarts, message, progress, {}}.text();
+    if (kept < kLeastOfMessage) return TerminationMessage{restarts, message, {}, {}}.text();
+    text = json_text(*this, shorten(message, kept));
+  }
   return text;
 }
 
@@ -39,7 +48,7 @@ TerminationMessage TerminationMessage::parse(const std::string& text) {
   if (!ours) return {0, message_of(last_line(text)), {}};
   const uint64_t restarts = json["restarts"];
   return {static_cast<int>(std::min<uint64_t>(restarts, 1'000'000)), json["message"],
-          member(json, "progress")};
+          member(json, "progress"), member(json, "results")};
 }
 
 std::string message_of(const std::string& line) {

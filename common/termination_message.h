@@ -8,13 +8,15 @@ namespace muster {
 
 // What the supervisor of the trainer image leaves in the container's termination message and the
 // operator reads from containerStatuses[].state.terminated.message: one JSON object,
-// {"restarts": 2, "message": "...", "progress": {...}}.
+// {"restarts": 2, "message": "...", "progress": {...}, "results": {...}}.
 struct TerminationMessage {
   int restarts = 0;     // in place, in this container
   std::string message;  // the last line that the trainer wrote to standard error
-  Json progress;  // of a trainer that has succeeded: where it ended, as /progress has it; null
+  Json progress;      // of a trainer that has succeeded: where it ended, as /progress has it; null
+  Json results = {};  // what its training has come to (results.h), of an evaluator too; null
 
-  // At most 2,048 bytes, of the 4,096 that the kubelet keeps.
+  // At most 3,072 bytes, of the 4,096 that the kubelet keeps. Where all does not fit, the message
+  // is shortened first; results that do not fit without it are left out.
   std::string text() const;
   // Of an image that has no supervisor too: whatever is no such object is text, whose last line
   // that is not blank is the message.

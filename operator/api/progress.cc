@@ -1,10 +1,14 @@
 #include "operator/api/progress.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 
 #include "common/json.h"
+#include "common/shorten.h"
 #include "operator/api/training_job.h"
 
 namespace muster::api {
@@ -13,6 +17,7 @@ namespace {
 
 // Beyond these a server or a reader of the status may make another number of it, or none.
 constexpr uint64_t kTooMuch = uint64_t{1} << 63;
+constexpr size_t kMostOfText = 1024;
 
 bool has_sane_numbers(const Json& value) {
   if (value.is_number_unsigned()) return value.get<uint64_t>() < kTooMuch;
@@ -20,11 +25,10 @@ bool has_sane_numbers(const Json& value) {
   return !value.is_object() || std::ranges::all_of(value, has_sane_numbers);
 }
 
-}  // namespace
-
-Json progress_of(const Json& answer) {
+// Those fields of `answer` that may stand in the object `name` of a status.
+Json fitting(const char* object, const Json& answer) {
   const Json& status = training_job_schema()["properties"]["status"];
-  const Json& fields = status["properties"]["progress"]["properties"];
+  const Json& fields = status["properties"][object]["properties"];
   Json taken;
   for (const auto& [name, schema] : fields.items()) {
     const Json& value = member(answer, name);
@@ -36,6 +40,31 @@ Json progress_of(const Json& answer) {
   }
   const nlohmann::json sorted = taken;
   return sorted;
+}
+
+// What is null is left out, and other numbers than whole ones have kDigits digits.
+Json tidy(const Json& value) {
+  constexpr int kDigits = 6;
+  if (value.is_number_float()) {
+    return std::strtod(fmt::format("{:.{}g}", value.get<double>(), kDigits).c_str(), nullptr);
+  }
+  if (value.is_string()) return shorten(value.get<std::string>(), kMostOfText);
+  if (!value.is_object()) return value;
+  Json object = Json::object();
+  for (const auto& [name, field] : value.items()) {
+    if (!field.is_null()) object[name] = tidy(field);
+  }
+  return object;
+}
+
+}  // namespace
+
+Json progress_of(const Json& answer) {
+  return fitting("progress", answer);
+}
+
+Json results_of(const Json& said) {
+  return fitting("results", tidy(said));
 }
 
 }  // namespace muster::api

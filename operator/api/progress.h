@@ -12,4 +12,8 @@ namespace muster::api {
 // that was written and one that was read are then the same.
 Json progress_of(const Json& answer);
 
+// What status.results takes of the results that a replica leaves (common/results.h), in the same
+// way: what is null is left out, and losses and the like have six digits.
+Json results_of(const Json& said);
+
 }  // namespace muster::api

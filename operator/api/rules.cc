@@ -1,8 +1,12 @@
 #include "operator/api/rules.h"
 
+#include <re2/re2.h>
+
 #include <algorithm>
 #include <initializer_list>
 
+#include "common/json.h"
+#include "common/schema.h"
 #include "operator/api/rule_checks.h"
 
 namespace muster::api {
@@ -78,10 +82,29 @@ bool can_be_read(const Problems& problems, const std::string& path) {
   "size(c.?command.orValue([])) > 0 || !(c.name == 'trainer' || (!own.exists(d, d.name == " \
   "'trainer') && (c.name == 'tensorflow' || size(own) == 1)))))"
 
+// Regular expressions of RE2, for CEL and for us, which match where nothing of a job may be
+// mounted: over what the image is made of, or by a path that does not show where it leads.
+#define SYSTEM_FOLDER                                                                    \
+  "^/+(proc|sys|dev|etc|bin|sbin|usr|lib|lib32|lib64|libx32|boot|run|var/run)(/.*)?$|^/" \
+  "+(tmp|var)?/*$|(^|/)[.][.]?(/|$)"
+
+std::string system_folder(const Json& self) {
+  const std::string path = string_or(self, "mountPath", "");
+  return RE2::PartialMatch(path, SYSTEM_FOLDER) ? describe(Json(path)) : "";
+}
+
 }  // namespace
 
 const std::vector<Rule>& rules() {
   static const std::vector<Rule> table = {
+      {"spec.storage",
+       "!self.?mountPath.orValue('').matches('" SYSTEM_FOLDER "')",
+       "mountPath",
+       "a folder of its own, without . and .. in its path: not /, /tmp or /var, nor at or below "
+       "/proc, /sys, /dev, /etc, /bin, /sbin, /usr, /lib, /boot, /run or /var/run, which the "
+       "container itself needs",
+       system_folder,
+       {"spec.storage.mountPath"}},
       {"spec.replicaSpecs",
        "!(has(self.chief) && has(self.master))",
        "master",
@@ -247,6 +270,7 @@ const std::vector<Rule>& rules() {
 #undef STATUS_ALONE
 #undef SUSPENDED
 #undef RUNS_SOMETHING
+#undef SYSTEM_FOLDER
 
 void check_rules(const Document& document, Problems& problems) {
   // Rules are about different things: what one finds keeps no other from being told.

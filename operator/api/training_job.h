@@ -115,6 +115,7 @@ struct JobStatus {
   std::string cause;  // what keeps replicas from being ready, in the words of whoever says
                       // it; "": nothing that is known
   Json progress;      // as api.md's status.progress; null before the first report
+  Json results;       // what the training has come to; null before its leader has succeeded
 
   bool operator==(const JobStatus&) const = default;
   const Condition* find(const std::string& type) const;

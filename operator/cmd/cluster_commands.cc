@@ -6,6 +6,7 @@
 #include "common/json.h"
 #include "common/output.h"
 #include "operator/api/status.h"
+#include "operator/cmd/attention.h"
 #include "operator/cmd/cluster_status.h"
 #include "operator/cmd/display.h"
 
@@ -14,7 +15,7 @@ namespace muster::cmd {
 int show_cluster_status(const ClusterAccess& cluster, const std::string& name,
                         const std::string& output) {
   const Json object = cluster.job(name);
-  ClusterJob seen{to_job(object), created_of(object), {}};
+  ClusterJob seen{to_job(object), created_of(object), {}, changed_of(object)};
   seen.pods = cluster.pods_of(seen.job);
   if (output == "text") {
     print(stdout, "{}", status_text(seen, api::wall_time()));

@@ -47,6 +47,7 @@ struct ClusterLogOptions {
   std::vector<std::string> replicas;  // "worker", "worker-1"; empty: all
   int tail = -1;                      // lines of each; -1: all
   bool follow = false;                // until the job has finished; waits while it is pending
+  bool json = false;                  // a JSON object a line (log_printer.h)
   std::chrono::milliseconds every{1000};
 };
 int show_cluster_logs(const ClusterAccess& cluster, const ClusterLogOptions& options);

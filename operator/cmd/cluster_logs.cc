@@ -51,7 +51,7 @@ void LogFollowers::run(const std::string& replica, const kube::Pod& pod, Followe
   PodLog log(transport_, pod);
   const PodLog::OnLine on_line = [&](const PodLogLine& line) {
     const std::lock_guard lock(mutex_);
-    on_line_(replica, line.text);
+    on_line_(replica, line);
   };
   for (int tail = tail_;; tail = -1) {
     const bool last = follower.ended;  // what was written before that was seen is read after

@@ -26,7 +26,7 @@ bool has_log(const kube::Pod& pod);
 class LogFollowers {
  public:
   // One call at a time, on any thread; not after this has gone.
-  using OnLine = std::function<void(const std::string& replica, const std::string& line)>;
+  using OnLine = std::function<void(const std::string& replica, const PodLogLine& line)>;
   LogFollowers(kube::Transport& transport, int tail, std::chrono::milliseconds pause,
                OnLine on_line)
       : transport_(transport), tail_(tail), pause_(pause), on_line_(std::move(on_line)) {}

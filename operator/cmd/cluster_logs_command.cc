@@ -9,6 +9,7 @@
 #include "operator/cmd/cluster_commands.h"
 #include "operator/cmd/cluster_logs.h"
 #include "operator/cmd/log_merge.h"
+#include "operator/cmd/log_printer.h"
 #include "operator/kube/observe.h"
 #include "operator/plan/describe.h"
 
@@ -59,21 +60,19 @@ Seen look(const ClusterAccess& cluster, const ClusterLogOptions& options) {
   return seen;
 }
 
-// Between the name and the line; names fill the width of the longest.
-class Printer {
- public:
-  Printer(const Seen& seen, const std::vector<std::string>& wanted) {
-    for (const std::string& name : known_names(seen)) {
-      if (is_wanted(wanted, name)) width_ = std::max(width_, name.size());
-    }
-  }
-  void line(const std::string& replica, const std::string& text) const {
-    print(stdout, "{:<{}} | {}\n", replica, width_, text);
-  }
+LogPrinter printer_for(const Seen& seen, const ClusterLogOptions& options) {
+  std::set<std::string> names = known_names(seen);
+  std::erase_if(names, [&](const std::string& name) { return !is_wanted(options.replicas, name); });
+  LogPrinter printer(options.json, takes_colour(stdout));
+  printer.know(names);
+  return printer;
+}
 
- private:
-  size_t width_ = 0;
-};
+void print_line(const LogPrinter& printer, const std::string& replica, const PodLogLine& line) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  const auto seconds = line.time == 0 ? std::nullopt : std::optional(line.time / kSecond);
+  print(stdout, "{}\n", printer.line(replica, line.text, seconds));
+}
 
 // "Pending; worker-0: Unschedulable".
 std::string why_nothing(const Seen& seen) {
@@ -89,8 +88,8 @@ std::string why_nothing(const Seen& seen) {
 int show_now(const ClusterAccess& cluster, const ClusterLogOptions& options) {
   const Seen seen = look(cluster, options);
   struct Line {
-    int64_t time;
-    std::string replica, text;
+    std::string replica;
+    PodLogLine line;
   };
   std::vector<Line> lines;
   bool any = false;
@@ -98,7 +97,7 @@ int show_now(const ClusterAccess& cluster, const ClusterLogOptions& options) {
     if (!has_log(pod)) continue;
     any = true;
     PodLog(cluster.transport(), pod).read(options.tail, [&](const PodLogLine& line) {
-      lines.push_back({line.time, replica_of(seen.job, pod), line.text});
+      lines.push_back({replica_of(seen.job, pod), line});
     });
   }
   if (!any) {
@@ -106,9 +105,9 @@ int show_now(const ClusterAccess& cluster, const ClusterLogOptions& options) {
         "{}: expected a replica that has started, found none ({}); --follow waits for one",
         object_name(options.job), why_nothing(seen)));
   }
-  std::ranges::stable_sort(lines, {}, &Line::time);
-  const Printer printer(seen, options.replicas);
-  for (const Line& line : lines) printer.line(line.replica, line.text);
+  std::ranges::stable_sort(lines, {}, [](const Line& line) { return line.line.time; });
+  const LogPrinter printer = printer_for(seen, options);
+  for (const Line& line : lines) print_line(printer, line.replica, line.line);
   return kSuccess;
 }
 
@@ -133,10 +132,10 @@ class Waiting {
 int follow(const ClusterAccess& cluster, const ClusterLogOptions& options) {
   Seen seen = look(cluster, options);
   const std::string uid = seen.job.uid;
-  const Printer printer(seen, options.replicas);
+  const LogPrinter printer = printer_for(seen, options);
   LogFollowers followers(cluster.transport(), options.tail, options.every,
-                         [&](const std::string& replica, const std::string& line) {
-                           printer.line(replica, line);
+                         [&](const std::string& replica, const PodLogLine& line) {
+                           print_line(printer, replica, line);
                            std::fflush(stdout);
                          });
   Waiting waiting;

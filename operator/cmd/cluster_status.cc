@@ -7,7 +7,10 @@
 #include "common/json.h"
 #include "operator/api/overview.h"
 #include "operator/api/status.h"
+#include "operator/cmd/attention.h"
 #include "operator/cmd/display.h"
+#include "operator/cmd/summary.h"
+#include "operator/cmd/summary_text.h"
 #include "operator/kube/observe.h"
 #include "operator/plan/describe.h"
 
@@ -73,6 +76,15 @@ std::string state_of(const Replica& replica) {
       return replica.seen->deleting ? "leaving" : "running";
   }
   return "";
+}
+
+Json summary_json(const ClusterJob& seen) {
+  if (seen.job.status.results.is_null()) return nullptr;
+  std::vector<ObservedReplica> replicas;
+  for (const kube::Pod& pod : seen.pods) {
+    if (auto observed = kube::observe(pod)) replicas.push_back(std::move(*observed));
+  }
+  return summary_of(seen.job, replicas);
 }
 
 // "Unschedulable: 0/3 nodes are available: ...": why it does not run; "" where nothing is said.
@@ -168,6 +180,12 @@ std::string status_text(const ClusterJob& seen, api::Time now) {
   text += fmt::format("  ready      {}\n", or_dash(ready));
   text += fmt::format("  restarts   {} of {}\n", job.status.restarts, job.run_policy.backoff_limit);
   text += fmt::format("  progress   {}\n\n", progress_line(job, job.status.progress));
+  if (seen.changed && is_unattended(job) && now - *seen.changed >= kOperatorTakes) {
+    text += "  " + unattended_text(job) + "\n\n";
+  }
+  if (const Json summary = summary_json(seen); !summary.is_null()) {
+    text += summary_rows(summary) + "\n";
+  }
   const std::vector<Replica> replicas = replicas_of(seen);
   text += replicas_table(replicas, now);
   std::string reasons;
@@ -189,6 +207,7 @@ Json status_json(const ClusterJob& seen) {
   value["state"] = api::state_word(seen.job.status);
   value["created"] = seen.created ? Json(api::format_time(*seen.created)) : Json();
   value["progress"] = seen.job.status.progress;
+  value["summary"] = summary_json(seen);
   value["replicas"] = Json::array();
   for (const Replica& replica : replicas_of(seen)) {
     value["replicas"].push_back(replica_json(replica));

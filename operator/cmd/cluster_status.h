@@ -15,6 +15,7 @@ struct ClusterJob {
   api::TrainingJob job;
   std::optional<api::Time> created;
   std::vector<kube::Pod> pods;
+  std::optional<api::Time> changed = {};  // attention.h; nothing: not known
 };
 
 // metadata.creationTimestamp of an object.
@@ -23,10 +24,12 @@ std::optional<api::Time> created_of(const Json& object);
 // "47s", "12m", "3h", "6d": how long ago; "-" where that is not known.
 std::string age_text(const std::optional<api::Time>& since, api::Time now);
 
-// State, progress, a line for each replica, what keeps replicas from running, conditions.
+// State, progress, that no operator looks at the job, what a training that has succeeded has come
+// to, a line for each replica, what keeps replicas from running, conditions.
 std::string status_text(const ClusterJob& seen, api::Time now);
 
-// {name, namespace, state, created, progress, replicas: [{name, state, ready, restarts, exitCode,
+// {name, namespace, state, created, progress, summary (summary.h; null before the job has
+// succeeded), replicas: [{name, state, ready, restarts, exitCode,
 // attempt, pod, node, created, reason}], status}; null where unknown.
 Json status_json(const ClusterJob& seen);
 

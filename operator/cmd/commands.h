@@ -32,6 +32,7 @@ struct LogOptions {
   std::vector<std::string> replicas;  // "worker", "worker-1"; empty: all
   int tail = -1;                      // lines of each; -1: all
   bool follow = false;
+  bool json = false;  // a JSON object a line (log_printer.h)
 };
 int show_logs(const LogOptions& options);
 

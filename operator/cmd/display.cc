@@ -190,10 +190,14 @@ void Display::event(const plan::Event& event) {
 }
 
 void Display::update(const api::TrainingJob& job, const Json& progress) {
+  update([&](size_t width) { return progress_line(job, progress, width); });
+}
+
+void Display::update(const std::function<std::string(size_t width)>& line_of) {
   const auto now = Clock::now();
   if (now < next_) return;
   next_ = now + (terminal_ ? Clock::duration(kLivePeriod) : Clock::duration(kPlainPeriod));
-  std::string line = progress_line(job, progress, terminal_ ? width_of(out_) : std::string::npos);
+  std::string line = line_of(terminal_ ? width_of(out_) : std::string::npos);
   if (line == line_) return;
   write(terminal_ ? "\r\033[K" + line : clock_text() + " " + line + "\n");
   line_ = std::move(line);

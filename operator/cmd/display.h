@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -41,6 +42,8 @@ class Display {
   void event(const plan::Event& event);
   // Draws again if it is time and there is news.
   void update(const api::TrainingJob& job, const Json& progress);
+  // The same with a line of one's own, for at most so many columns.
+  void update(const std::function<std::string(size_t width)>& line_of);
   // Takes the live line away.
   void clear();
   // When update() next has something to do.

@@ -1,12 +1,10 @@
 #include "operator/cmd/log_merge.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <fstream>
-#include <optional>
 
 #include "common/error.h"
 #include "common/file.h"
@@ -65,6 +63,15 @@ std::set<std::string> logged_names(const fs::path& folder) {
   return names;
 }
 
+std::optional<int64_t> written(const LogLine& line) {
+  if (line.second < 2 * kDay) return std::nullopt;
+  std::tm wall{};
+  const std::time_t as_if_utc{line.second};
+  ::gmtime_r(&as_if_utc, &wall);
+  wall.tm_isdst = -1;
+  return std::mktime(&wall);
+}
+
 bool means(const std::string& asked, const std::string& replica) {
   return replica == asked || replica.substr(0, replica.rfind('-')) == asked;
 }
@@ -107,24 +114,24 @@ void LogMerger::find_logs() {
   }
 }
 
-std::vector<std::string> LogMerger::read(int tail, bool even_unfinished) {
+std::set<std::string> LogMerger::names() const {
+  std::set<std::string> names;
+  for (const auto& [name, log] : logs_) names.insert(name);
+  return names;
+}
+
+std::vector<MergedLine> LogMerger::read(int tail, bool even_unfinished) {
   find_logs();
-  size_t width = 0;
-  for (const auto& [name, log] : logs_) width = std::max(width, name.size());
-  std::vector<LogLine> merged;
+  std::vector<MergedLine> merged;
   for (auto& [name, log] : logs_) {
     std::vector<LogLine> lines = log.read(even_unfinished);
     const auto count = static_cast<std::ptrdiff_t>(lines.size());
     const std::ptrdiff_t from = first_ && tail >= 0 ? std::max<std::ptrdiff_t>(count - tail, 0) : 0;
-    for (std::ptrdiff_t i = from; i < count; ++i) {
-      merged.push_back({lines[i].second, fmt::format("{:<{}} | {}", name, width, lines[i].text)});
-    }
+    for (std::ptrdiff_t i = from; i < count; ++i) merged.push_back({name, std::move(lines[i])});
   }
   first_ = false;
-  std::ranges::stable_sort(merged, {}, &LogLine::second);
-  std::vector<std::string> result;
-  for (LogLine& line : merged) result.push_back(std::move(line.text));
-  return result;
+  std::ranges::stable_sort(merged, {}, [](const MergedLine& merged) { return merged.line.second; });
+  return merged;
 }
 
 }  // namespace muster::cmd

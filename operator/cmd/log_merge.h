@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -39,8 +40,16 @@ class LogFile {
 // there is no such folder; throws Unavailable where it cannot be read.
 std::set<std::string> logged_names(const std::filesystem::path& folder);
 
+// When a line was written, in seconds since 1970; nothing where its log has no date.
+std::optional<int64_t> written(const LogLine& line);
+
 // Whether `asked`, a replica ("worker-1") or a role ("worker"), means the replica.
 bool means(const std::string& asked, const std::string& replica);
+
+struct MergedLine {
+  std::string replica;
+  LogLine line;
+};
 
 // Several logs as one, in the order of time.
 class LogMerger {
@@ -49,9 +58,10 @@ class LogMerger {
   LogMerger(std::filesystem::path folder, std::vector<std::string> wanted)
       : folder_(std::move(folder)), wanted_(std::move(wanted)) {}
 
-  // What is new, as "worker-1 | ..."; the first time, only the last `tail` lines of each if that is
-  // not negative.
-  std::vector<std::string> read(int tail, bool even_unfinished);
+  // What is new; the first time, only the last `tail` lines of each if that is not negative.
+  std::vector<MergedLine> read(int tail, bool even_unfinished);
+  // Whose logs these are, as far as there are any yet.
+  std::set<std::string> names() const;
 
  private:
   void find_logs();

@@ -11,6 +11,7 @@
 #include "operator/cmd/commands.h"
 #include "operator/cmd/job_source.h"
 #include "operator/cmd/log_merge.h"
+#include "operator/cmd/log_printer.h"
 #include "operator/cmd/stored_job.h"
 #include "operator/local/job_directory.h"
 #include "operator/local/run_lock.h"
@@ -54,10 +55,15 @@ int show_logs(const LogOptions& options) {
   const local::JobDirectory directory(options.directory);
   require_known(directory, options.replicas);
   LogMerger merger(directory.logs(), options.replicas);
+  LogPrinter printer(options.json, takes_colour(stdout));
   for (bool last = false;;) {
     // What is written before the runner was seen to be gone is read after.
     last = !options.follow || !local::RunLock::holder(directory);
-    for (const std::string& line : merger.read(options.tail, last)) print(stdout, "{}\n", line);
+    const std::vector<MergedLine> lines = merger.read(options.tail, last);
+    printer.know(merger.names());
+    for (const auto& [replica, line] : lines) {
+      print(stdout, "{}\n", printer.line(replica, line.text, written(line)));
+    }
     std::fflush(stdout);
     if (last || std::ferror(stdout) != 0) break;
     ::poll(nullptr, 0, kFollowMilliseconds);

@@ -240,11 +240,13 @@ class Program {
                       "Go on until the job stops; on a cluster, wait for one that is pending");
     command->add_option("--tail", logs_.tail, "Only the last N lines of each")
         ->check(CLI::NonNegativeNumber);
+    add_output(command);
     on(command, [this] {
       logs_.directory = job_;
+      logs_.json = json();
       if (is_local()) return show_logs(logs_);
       return with_named([this](const ClusterAccess& cluster) {
-        ClusterLogOptions options{job_, logs_.replicas, logs_.tail, logs_.follow};
+        ClusterLogOptions options{job_, logs_.replicas, logs_.tail, logs_.follow, logs_.json};
         return show_cluster_logs(cluster, options);
       });
     });

@@ -23,6 +23,7 @@
 #include "operator/cmd/resume.h"
 #include "operator/cmd/scale.h"
 #include "operator/cmd/summary.h"
+#include "operator/cmd/summary_text.h"
 #include "operator/cmd/warnings.h"
 #include "operator/controller/controller.h"
 #include "operator/local/local_cluster.h"
@@ -247,7 +248,7 @@ class Run {
       }
       display_.print(log_end_text(cluster_.job(), cluster_.replicas(), directory()));
     }
-    display_.print(summary_text(name(), summary, directory()));
+    display_.print(summary_text(name(), with_shown_files(summary, directory())));
     display_.print(next_words(code));
     if (options_.json) print(stdout, "{}\n", summary.dump(2));
     require_results(directory(), summary);
@@ -309,7 +310,7 @@ int show_finished(const JobSource& source, const JobState& state, const RunOptio
     print(out, "{} failed {}\n{}\n", source.job.name, cause_text(source.job, state.replicas),
           log_end_text(source.job, state.replicas, directory));
   }
-  print(out, "{}\n", summary_text(source.job.name, summary, directory));
+  print(out, "{}\n", summary_text(source.job.name, with_shown_files(summary, directory)));
   if (options.json) print(stdout, "{}\n", summary.dump(2));
   if (failed) {
     print(out, "It had failed already. {}\n", how_to_retry(source, options, code));

@@ -4,6 +4,7 @@
 #include "common/exit_code.h"
 #include "common/file.h"
 #include "common/json.h"
+#include "common/json_file.h"
 #include "common/output.h"
 #include "operator/api/status.h"
 #include "operator/cmd/commands.h"
@@ -11,6 +12,7 @@
 #include "operator/cmd/job_source.h"
 #include "operator/cmd/stored_job.h"
 #include "operator/cmd/summary.h"
+#include "operator/cmd/summary_text.h"
 #include "operator/local/run_lock.h"
 
 namespace muster::cmd {
@@ -98,7 +100,7 @@ Json status_json(const StoredJob& stored) {
     value["replicas"].push_back(replica_json(stored, record, runner.has_value()));
   }
   value["status"] = stored.state.status;
-  value["summary"] = local::read_json_or_null(stored.directory.summary());
+  value["summary"] = read_json_or_null(stored.directory.summary());
   return value;
 }
 
@@ -108,6 +110,10 @@ void print_status(const StoredJob& stored, const Json& value) {
         value["runner"].is_null() ? "" : ", run by process " + value["runner"].dump());
   print(stdout, "  directory  {}\n", shown(stored.directory.root()));
   print(stdout, "  progress   {}\n", progress_line(stored.job, stored.job.status.progress));
+  if (state == "Succeeded") {
+    const Json summary = with_shown_files(value["summary"], stored.directory);
+    print(stdout, "\n{}", summary_rows(summary));
+  }
   print(stdout, "\n  {:<14}{:<11}{:>8}{:>10}{:>11}  {}\n", "REPLICA", "STATE", "PID", "RESTARTS",
         "LAST EXIT", "HTTP");
   for (const Json& replica : value["replicas"]) {

@@ -1,21 +1,52 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
+
 #include "common/exit_code.h"
 #include "common/json.h"
 #include "common/output.h"
+#include "operator/api/rules.h"
 #include "operator/api/validate.h"
 #include "operator/cmd/cluster_commands.h"
 #include "operator/cmd/job_source.h"
+#include "trainer/spec/changes.h"
 
 namespace muster::cmd {
 
 namespace {
 
-// As the user wrote it: what the schema would fill in stays the server's.
+void drop_nulls(Json& value) {
+  if (value.is_object()) {
+    for (auto at = value.begin(); at != value.end();) {
+      at = at->is_null() ? value.erase(at) : std::next(at);
+    }
+  }
+  if (value.is_structured()) {
+    for (Json& inner : value) drop_nulls(inner);
+  }
+}
+
+// A list is one value to a server-side apply, and what the API server keeps of one has the defaults
+// of its entries and no nulls. Without them the same manifest would be another one to it than
+// `kubectl apply` has left there.
+void complete_lists(Json& written, const Json& with_defaults) {
+  if (written.is_array() && with_defaults.is_array()) {
+    written = with_defaults;
+    drop_nulls(written);
+  } else if (written.is_object()) {
+    for (auto& [name, value] : written.items()) {
+      if (name != "template") complete_lists(value, member(with_defaults, name));
+    }
+  }
+}
+
+// As the user wrote it: what the schema would fill in stays the server's, but within lists.
 Json checked_manifest(const std::filesystem::path& file, const std::vector<std::string>& sets) {
   Document document = load_manifest(file, sets);
   Json manifest = document.value();
   require_no_problems(api::validate_for_cluster(document), kBadInput);
+  complete_lists(manifest["spec"], member(document.value(), "spec"));
   return manifest;
 }
 
@@ -56,8 +87,38 @@ std::string version_of(const Json& object) {
   return string_or(member(object, "metadata"), "resourceVersion", "");
 }
 
+// Whether the API server has refused to change what may change only while the job is suspended.
+bool needs_suspension(const kube::ApiStatus& status) {
+  return std::ranges::any_of(member(status.details, "causes"), [](const Json& cause) {
+    const std::string message = string_or(cause, "message", "");
+    return std::ranges::any_of(api::rules(), [&](const api::Rule& rule) {
+      const bool of_running_job = rule.found == nullptr && *rule.path == '\0';
+      return of_running_job && message.find(rule.expected) != std::string::npos;
+    });
+  });
+}
+
+// "spec.training.batchSize (was 32, is 64)": how `manifest` differs from the job that is there, in
+// what may change only while that is suspended.
+std::string refused_changes(const Json& before, const Json& manifest) {
+  constexpr size_t kMost = 5;
+  Document document = Document::parse("{}", "");
+  document.value() = manifest;
+  api::validate(document);  // for its defaults
+  std::vector<spec::Change> found;
+  for (const char* part : {"training", "storage", "elastic", "replicaSpecs"}) {
+    const Json& was = member(member(before, "spec"), part);
+    const Json& is = member(member(document.value(), "spec"), part);
+    for (spec::Change& change : spec::changes({{part, was}}, {{part, is}})) {
+      change.path = "spec." + change.path;
+      found.push_back(std::move(change));
+    }
+  }
+  return found.empty() ? "spec" : spec::list_changes(found, kMost);
+}
+
 Json apply(const ClusterAccess& cluster, const kube::ObjectName& name, const Json& manifest,
-           bool force) {
+           const std::optional<Json>& before, bool force) {
   kube::WriteOptions options;
   options.field_manager = "muster";
   options.strict = true;
@@ -70,6 +131,14 @@ Json apply(const ClusterAccess& cluster, const kube::ObjectName& name, const Jso
     if (!error.status().conflict()) throw;
     throw Invalid(cluster.explain(error.status(), error.what()) +
                   "; --force-conflicts takes these fields from it");
+  } catch (const kube::ApiInvalid& error) {
+    if (!before || !needs_suspension(error.status())) throw;
+    throw Invalid(fmt::format(
+        "{0}: expected no change of what decides the training while the job runs, found one of "
+        "{1}; `muster suspend {0} -n {2}`, and when `muster status {0} -n {2}` says Suspended "
+        "submit "
+        "again, then `muster resume {0} -n {2}`",
+        name.name, refused_changes(*before, manifest), name.name_space));
   }
 }
 
@@ -80,7 +149,7 @@ void submit(const ClusterAccess& cluster, Json manifest, const std::string& name
   manifest["metadata"]["namespace"] = name_space;
   const std::optional<Json> before =
       cluster.client().get(kube::training_jobs(), {name_space, name});
-  const Json after = apply(cluster, {name_space, name}, manifest, force);
+  const Json after = apply(cluster, {name_space, name}, manifest, before, force);
   const char* what = !before                                    ? "created"
                      : version_of(*before) == version_of(after) ? "unchanged"
                                                                 : "configured";
@@ -100,14 +169,7 @@ int submit_jobs(const ClusterAccess& cluster, const std::vector<Json>& manifests
   for (size_t i = 0; i < jobs.size(); ++i) {
     submit(cluster, manifests[i], jobs[i].name_space, options.force);
   }
-  int code = kSuccess;
-  for (const kube::ObjectName& job : jobs) {
-    if (!options.wait) break;
-    const int ended =
-        wait_until_finished(cluster.in(job.name_space), job.name, options.waiting, stdout);
-    if (code == kSuccess) code = ended;
-  }
-  return code;
+  return options.wait ? wait_until_finished(cluster, jobs, options.waiting, stdout) : kSuccess;
 }
 
 }  // namespace muster::cmd

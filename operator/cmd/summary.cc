@@ -3,18 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <deque>
 #include <fstream>
 
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/json.h"
-#include "operator/cmd/display.h"
+#include "common/json_file.h"
+#include "common/results.h"
 #include "operator/cmd/job_source.h"
 #include "operator/cmd/not_evaluated.h"
 #include "operator/cmd/resume.h"
 #include "operator/cmd/small_model.h"
+#include "operator/cmd/summary_text.h"
 #include "operator/plan/describe.h"
 
 namespace muster::cmd {
@@ -45,31 +46,6 @@ std::vector<std::string> last_lines(const fs::path& log, size_t count) {
   return {lines.begin(), lines.end()};
 }
 
-// One row of the summary on screen; nothing for null.
-std::string row(const char* label, const Json& value, const char* format) {
-  if (value.is_null()) return "";
-  const std::string text = value.is_number_integer() ? grouped(value.get<int64_t>())
-                           : value.is_number()
-                               ? fmt::format(fmt::runtime(format), value.get<double>())
-                           : value.is_string() ? value.get<std::string>()
-                                               : value.dump();
-  return fmt::format("  {:<21}{}\n", label, text);
-}
-
-// Of a training that early stopping has ended before its last epoch; else null.
-Json stopped_early_text(const Json& summary) {
-  if (summary["stoppedEarly"] != true) return nullptr;
-  const Json& best = summary["best"];
-  if (!best.is_object()) return "no evaluation came to a finite value";
-  return fmt::format("the best {}, {:.6g}, was after epoch {}, at step {}",
-                     best["metric"].get<std::string>(), best["value"].get<double>(),
-                     best["epoch"].get<int64_t>(), grouped(best["step"].get<int64_t>()));
-}
-
-std::string wall_text(double seconds) {
-  return seconds < 60 ? fmt::format("{:.1f} s", seconds) : duration_text(seconds);
-}
-
 const api::ReplicaRecord* record_of(const api::JobStatus& status, const ObservedReplica& replica) {
   const auto found = std::ranges::find_if(status.records, [&](const api::ReplicaRecord& record) {
     return record.role == replica.role && record.index == replica.index;
@@ -80,7 +56,7 @@ const api::ReplicaRecord* record_of(const api::JobStatus& status, const Observed
 // What result.json says of a job that succeeded, and the same, as far as it goes, of one that has
 // come as far as its newest checkpoint.
 Json result_of(const local::JobDirectory& directory, const api::TrainingJob& job) {
-  if (job.status.is_true("Succeeded")) return local::read_json_or_null(directory.result());
+  if (job.status.is_true("Succeeded")) return read_json_or_null(directory.result());
   if (job.training.is_null()) return nullptr;
   std::optional<checkpoint::Store::Found> found;
   try {
@@ -114,6 +90,31 @@ Json failure_of(const local::JobDirectory& directory, const api::TrainingJob& jo
   return value;
 }
 
+// What can be said of a job here and on a cluster.
+Json summarize(const api::TrainingJob& job, const std::vector<ObservedReplica>& replicas,
+               const Json& result, const Json& evaluation) {
+  const Json& step = member(result, "step");
+  const Json& validation = member(evaluation, "validation");
+  const Json& test = member(evaluation, "test");
+  Json summary;
+  summary["state"] = state_of(job.status);
+  summary["step"] = step.is_null() ? member(job.status.progress, "step") : step;
+  for (const char* field : {"epochs", "trainLoss", "trainAccuracy"}) {
+    summary[field] = member(result, field);
+  }
+  summary["validationLoss"] = member(validation, "loss");
+  summary["validationAccuracy"] = member(validation, "accuracy");
+  summary["testLoss"] = member(test, "loss");
+  summary["testAccuracy"] = member(test, "accuracy");
+  summary["notEvaluated"] = not_evaluated(job, replicas, evaluation);
+  summary["wallSeconds"] = nullptr;
+  for (const char* field : {"trainSeconds", "weightsDigest", "checkpoint", "model",
+                            "secondsPerBatch", "examplesPerSecond", "stoppedEarly", "best"}) {
+    summary[field] = member(result, field);
+  }
+  return summary;
+}
+
 }  // namespace
 
 std::string state_of(const api::JobStatus& status) {
@@ -126,25 +127,8 @@ std::string state_of(const api::JobStatus& status) {
 Json summary_of(const local::JobDirectory& directory, const api::TrainingJob& job,
                 const std::vector<ObservedReplica>& replicas, double wall_seconds) {
   const Json result = result_of(directory, job);
-  const Json& step = member(result, "step");
-  const Json evaluation = local::evaluation_of(directory, result);
-  const Json& validation = member(evaluation, "validation");
-  const Json& test = member(evaluation, "test");
-  Json summary;
-  summary["state"] = state_of(job.status);
-  summary["step"] = step.is_null() ? member(job.status.progress, "step") : step;
-  summary["epochs"] = member(result, "epochs");
-  summary["trainLoss"] = member(result, "trainLoss");
-  summary["validationLoss"] = member(validation, "loss");
-  summary["validationAccuracy"] = member(validation, "accuracy");
-  summary["testLoss"] = member(test, "loss");
-  summary["testAccuracy"] = member(test, "accuracy");
-  summary["notEvaluated"] = not_evaluated(job, replicas, evaluation);
+  Json summary = summarize(job, replicas, result, evaluation_of(directory.root(), result));
   summary["wallSeconds"] = wall_seconds;
-  for (const char* field : {"weightsDigest", "checkpoint", "model", "secondsPerBatch",
-                            "examplesPerSecond", "stoppedEarly", "best"}) {
-    summary[field] = member(result, field);
-  }
   const Json model = summary["model"];
   summary["parameters"] =
       model.is_string() ? few_parameters(directory.root() / model.get<std::string>()) : Json();
@@ -152,40 +136,23 @@ Json summary_of(const local::JobDirectory& directory, const api::TrainingJob& jo
   return summary;
 }
 
-std::string summary_text(const std::string& name, const Json& summary,
-                         const local::JobDirectory& directory) {
-  // Files of the job, as the user would name them from here.
-  const auto file = [&](const char* field) {
-    const Json& path = summary[field];
-    return path.is_string() ? Json(shown(directory.root() / path.get<std::string>())) : path;
-  };
-  const bool accuracy =
-      !summary["testAccuracy"].is_null() || !summary["validationAccuracy"].is_null();
-  std::string text = fmt::format("{}: {} after {}\n", name, summary["state"].get<std::string>(),
-                                 wall_text(summary["wallSeconds"].get<double>()));
-  text += row("steps", summary["step"], "{:.0f}");
-  text += row("epochs", summary["epochs"], "{:.2f}");
-  text += row("stopped early", stopped_early_text(summary), "");
-  text += row("training loss", summary["trainLoss"], "{:.6g}");
-  if (!accuracy) text += row("validation loss", summary["validationLoss"], "{:.6g}");
-  text += row("validation accuracy", summary["validationAccuracy"], "{:.4f}");
-  if (!accuracy) text += row("test loss", summary["testLoss"], "{:.6g}");
-  text += row("test accuracy", summary["testAccuracy"], "{:.4f}");
-  for (const auto& [data, why] : summary["notEvaluated"].items()) {
-    text += row((data + " data").c_str(), "not evaluated: " + why.get<std::string>(), "");
+Json summary_of(const api::TrainingJob& job, const std::vector<ObservedReplica>& replicas) {
+  const api::JobStatus& status = job.status;
+  Json summary = summarize(job, replicas, status.results, status.results);
+  if (status.results.is_null()) summary["notEvaluated"] = nullptr;  // nobody knows
+  if (status.start_time && status.completion_time) {
+    const std::chrono::duration<double> taken = *status.completion_time - *status.start_time;
+    summary["wallSeconds"] = taken.count();
   }
-  const Json& speed = summary["examplesPerSecond"];
-  text +=
-      row("examples/s", speed.is_number() ? Json(std::llround(speed.get<double>())) : Json(), "");
-  text += row("seconds per batch", summary["secondsPerBatch"], "{:.6f}");
-  if (!summary["parameters"].is_null()) {
-    text += row("parameters", parameters_text(summary["parameters"]), "");
+  return summary;
+}
+
+Json with_shown_files(Json summary, const local::JobDirectory& directory) {
+  for (const char* field : {"checkpoint", "model"}) {
+    const std::string path = string_or(summary, field, "");
+    if (!path.empty()) summary[field] = shown(directory.root() / path);
   }
-  text += row("weights (SHA-256)", summary["weightsDigest"], "");
-  text += row("checkpoint", file("checkpoint"), "");
-  text += row("model", file("model"), "");
-  text.pop_back();
-  return text;
+  return summary;
 }
 
 std::optional<Failure> deciding_failure(const api::TrainingJob& job,

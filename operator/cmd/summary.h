@@ -13,23 +13,27 @@ namespace muster::cmd {
 // "Succeeded", "Failed", "Suspended" or "Running": how a status stands, in one word.
 std::string state_of(const api::JobStatus& status);
 
-// summary.json: {state, step, epochs, trainLoss, validationLoss, validationAccuracy, testLoss,
-// testAccuracy, notEvaluated, wallSeconds, weightsDigest, checkpoint, model, secondsPerBatch,
-// examplesPerSecond, stoppedEarly, best, parameters, failure}, with checkpoint and model as paths
-// below the directory; null where unknown, as are all of a checkpoint where no one can tell which
-// is the newest for one that cannot be read (step is then the last one heard of).
-// Of a job that succeeded from result.json; of another one from its newest whole checkpoint, step 0
-// if it trained and has none; either with the evaluation of that step. notEvaluated: {"validation":
-// why, "test": why} of a job that succeeded, for data its `training` has and whose evaluation is
-// not there; null where nothing is missing. parameters: those of a model with few
-// (few_parameters). failure: why a job failed, {reason, message, replica, exitCode, log}, the last
-// three of the replica whose end decided that, null where none did.
+// summary.json: {state, step, epochs, trainLoss, trainAccuracy, validationLoss, validationAccuracy,
+// testLoss, testAccuracy, notEvaluated, wallSeconds, trainSeconds, weightsDigest, checkpoint,
+// model, secondsPerBatch, examplesPerSecond, stoppedEarly, best, parameters, failure}, with
+// checkpoint and model as paths below the directory; null where unknown, as are all of a checkpoint
+// where no one can tell which is the newest for one that cannot be read (step is then the last one
+// heard of). Of a job that succeeded from result.json; of another one from its newest whole
+// checkpoint, step 0 if it trained and has none; either with the evaluation of that step.
+// notEvaluated: {"validation": why, "test": why} of a job that succeeded, for data its `training`
+// has and whose evaluation is not there; null where nothing is missing. parameters: those of a
+// model with few (few_parameters). failure: why a job failed, {reason, message, replica, exitCode,
+// log}, the last three of the replica whose end decided that, null where none did.
 Json summary_of(const local::JobDirectory& directory, const api::TrainingJob& job,
                 const std::vector<plan::ObservedReplica>& replicas, double wall_seconds);
 
-// The same for people, several lines.
-std::string summary_text(const std::string& name, const Json& summary,
-                         const local::JobDirectory& directory);
+// The same of a job on a cluster, from its status alone: without parameters and failure, and with
+// checkpoint and model as the replicas see them. `replicas`: those whose pods are still there.
+Json summary_of(const api::TrainingJob& job, const std::vector<plan::ObservedReplica>& replicas);
+
+// summary.json with the files of the job as the user would name them from here, for people
+// (summary_text.h).
+Json with_shown_files(Json summary, const local::JobDirectory& directory);
 
 // The replica whose end decided that the job failed.
 struct Failure {

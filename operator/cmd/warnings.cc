@@ -2,6 +2,7 @@
 
 #include "common/document.h"
 #include "common/json.h"
+#include "operator/cmd/log_printer.h"
 
 namespace muster::cmd {
 
@@ -18,16 +19,10 @@ std::string warning_in_json(const std::string& line) {
 
 }  // namespace
 
-// Text: "12:34:56 warning mnist-chief-0: the message".
 std::string warning_in(const std::string& line) {
   if (line.starts_with('{')) return warning_in_json(line);
-  constexpr std::string_view kClock = "00:00:00 ";
-  constexpr std::string_view kLevel = "warning ";
-  if (line.size() < kClock.size() || line[2] != ':' || line[5] != ':' || line[8] != ' ') return "";
-  if (line.compare(kClock.size(), kLevel.size(), kLevel) != 0) return "";
-  const size_t name = kClock.size() + kLevel.size();
-  const size_t colon = line.find(": ", name);
-  return colon == std::string::npos ? line.substr(name) : line.substr(colon + 2);
+  const std::optional<TextLogLine> parsed = parse_log_text(line);
+  return parsed && parsed->level == "warning" ? parsed->message : "";
 }
 
 Warnings::Warnings(fs::path folder) : folder_(std::move(folder)) {

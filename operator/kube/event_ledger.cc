@@ -3,6 +3,7 @@
 #include <span>
 
 #include "common/file.h"
+#include "common/shorten.h"
 #include "operator/kube/events.h"
 
 namespace muster::kube {
@@ -11,14 +12,6 @@ namespace {
 
 constexpr size_t kLongestMessage = 1'024;
 constexpr int kMostTries = 3;
-
-// At most `most` bytes of UTF-8, no character cut in two.
-std::string cut(std::string text, size_t most) {
-  if (text.size() <= most) return text;
-  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
-  text.resize(most);
-  return text;
-}
 
 // "<object>.<hash>": what is the same has the same name, whichever process says it.
 std::string name_of(const EventSubject& subject, const EventText& text) {
@@ -33,7 +26,7 @@ std::string name_of(const EventSubject& subject, const EventText& text) {
 }  // namespace
 
 EventLedger::Recorded EventLedger::record(const EventSubject& subject, EventText text, Time now) {
-  text.message = cut(std::move(text.message), kLongestMessage);
+  text.message = shorten(text.message, kLongestMessage);
   const std::string name = name_of(subject, text);
   const std::string key = subject.name_space + "/" + name;
   const auto known = entries_.find(key);

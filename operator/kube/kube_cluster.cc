@@ -31,12 +31,6 @@ bool is_ours(const Json& job) {
   return string_or(spec, "managedBy", api::kManagedByMuster) == api::kManagedByMuster;
 }
 
-// The replica whose /progress is the job's.
-bool leads(const api::TrainingJob& job, const ObservedReplica& replica) {
-  const bool has_chief = job.replicas.contains(api::Role::chief);
-  return replica.index == 0 && replica.role == (has_chief ? api::Role::chief : api::Role::worker);
-}
-
 std::string http_address(const std::string& ip) {
   const bool is_v6 = ip.find(':') != std::string::npos;
   return (is_v6 ? "[" + ip + "]" : ip) + ":" + std::to_string(kHttpPort);
@@ -237,6 +231,7 @@ plan::Observed KubeCluster::observe(const api::TrainingJob& job) {
   }
   explain_pending(job, pods, observed.replicas);
   observed.progress = progress_of(job);
+  observed.results = final_results(job, pods);
   if (job.status.is_true("Finished")) return observed;
   check_acceptance(job, observed);
   if (!observed.name_conflict) keep_belongings(job, observed);
@@ -341,7 +336,7 @@ void KubeCluster::explain_pending(const api::TrainingJob& job, const std::vector
 void KubeCluster::follow_progress(const api::TrainingJob& job, const std::vector<Pod>& pods) {
   for (const Pod& pod : pods) {
     const auto replica = kube::observe(pod);
-    if (!replica || !leads(job, *replica) || !is_current(pod)) continue;
+    if (!replica || !plan::leads(job, replica->role, replica->index) || !is_current(pod)) continue;
     const bool speaks =
         !pod.ip.empty() && replica->phase == plan::Phase::running && !replica->deleting;
     if (speaks && job.training.is_null()) break;  // an image of the user's own: nobody would answer

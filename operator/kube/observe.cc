@@ -234,6 +234,26 @@ Json final_progress(const Pod& pod) {
   return api::progress_of(TerminationMessage::parse(status->message).progress);
 }
 
+Json final_results(const api::TrainingJob& job, const std::vector<Pod>& pods) {
+  Json of_leader, of_evaluator;
+  int leader_attempt = -1, evaluator_attempt = -1;
+  for (const Pod& pod : pods) {
+    ObservedReplica replica;
+    const ContainerStatus* status = deciding_status(pod);
+    if (!identify(pod, replica) || status == nullptr || !is_final(pod, *status)) continue;
+    const bool leads = plan::leads(job, replica.role, replica.index) && status->exit_code == 0;
+    if (!leads && replica.role != api::Role::evaluator) continue;
+    int& newest = leads ? leader_attempt : evaluator_attempt;
+    if (replica.attempt < newest) continue;
+    newest = replica.attempt;
+    (leads ? of_leader : of_evaluator) = TerminationMessage::parse(status->message).results;
+  }
+  const Json& step = member(of_leader, "exportedStep");
+  const bool agree = !step.is_null() && step == member(of_evaluator, "exportedStep");
+  if (agree) of_leader.update(of_evaluator);
+  return api::results_of(of_leader);
+}
+
 bool is_suspect(const Pod& pod) {
   if (!pod.meta.deleted || has_ended(pod) || pod.node.empty()) return false;
   return is_removed_by_taint(pod) || is_called_not_ready(pod);

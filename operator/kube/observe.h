@@ -25,6 +25,10 @@ std::optional<plan::ObservedReplica> observe(const Pod& pod, bool node_lost = fa
 // it says nothing of that.
 Json final_progress(const Pod& pod);
 
+// What status.results takes of the last words of a leader that has succeeded, and of the
+// evaluator's about the same weights, however that has ended; null if they say nothing of that.
+Json final_results(const api::TrainingJob& job, const std::vector<Pod>& pods);
+
 // Whether it takes a look at the node to tell if the pod has been lost with it: asked to leave,
 // it lives on by its status, and either it was to leave because of its node, or its node controller
 // has called it not ready while its containers never said so.

@@ -141,23 +141,4 @@ void save_state(const JobDirectory& directory, const JobState& state) {
   write_file_atomically(directory.state(), text + "\n");
 }
 
-Json read_json_or_null(const fs::path& path) {
-  std::error_code error;
-  if (!fs::is_regular_file(path, error)) return nullptr;
-  Json value;
-  try {
-    value = Json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
-  } catch (const std::runtime_error&) {
-    return nullptr;  // it went away, or cannot be read: as good as absent
-  }
-  return value.is_discarded() ? Json(nullptr) : value;
-}
-
-Json evaluation_of(const JobDirectory& directory, const Json& result) {
-  const Json& exported = member(result, "exportedStep");
-  const Json& step = exported.is_null() ? member(result, "step") : exported;
-  if (!step.is_number_integer()) return nullptr;
-  return read_json_or_null(directory.evaluations() / (step.dump() + ".json"));
-}
-
 }  // namespace muster::local

@@ -61,13 +61,6 @@ std::optional<JobState> load_state(const JobDirectory& directory);
 // Throws WriteError.
 void save_state(const JobDirectory& directory, const JobState& state);
 
-// A JSON file, or null if it does not exist or is not whole.
-Json read_json_or_null(const std::filesystem::path& path);
-
-// The evaluation of the weights that the training of `result` (result.json) has exported; null if
-// there is none.
-Json evaluation_of(const JobDirectory& directory, const Json& result);
-
 // A block-style YAML text that Document::parse reads back as `value`.
 std::string to_yaml(const Json& value);
 

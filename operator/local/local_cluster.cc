@@ -13,6 +13,7 @@
 #include "common/error.h"
 #include "common/file.h"
 #include "common/json.h"
+#include "common/results.h"
 #include "operator/api/progress.h"
 #include "operator/api/status.h"
 
@@ -38,12 +39,6 @@ std::string wall_clock_text() {
   ::localtime_r(&now, &local);
   char text[32];
   return {text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local)};
-}
-
-// The replica whose /progress is the job's.
-bool leads(const api::TrainingJob& job, const ObservedReplica& replica) {
-  const bool has_chief = job.replicas.contains(api::Role::chief);
-  return replica.role == (has_chief ? api::Role::chief : api::Role::worker) && replica.index == 0;
 }
 
 }  // namespace
@@ -137,13 +132,11 @@ plan::Observed LocalCluster::observe(const api::TrainingJob&) {
         seen.phase == Phase::running && (!replica.has_health || prober_.is_ready(seen.uid));
   }
   observed.progress = api::progress_of(prober_.progress());
-  observed.final_checkpoint_evaluated = is_final_checkpoint_evaluated();
+  const fs::path& folder = setting_.directory.root();
+  const Json results = read_results(folder);
+  observed.results = api::results_of(results);
+  observed.final_checkpoint_evaluated = bool_or(evaluation_of(folder, results), "final", false);
   return observed;
-}
-
-bool LocalCluster::is_final_checkpoint_evaluated() const {
-  const Json result = read_json_or_null(setting_.directory.result());
-  return bool_or(evaluation_of(setting_.directory, result), "final", false);
 }
 
 bool LocalCluster::publish_status(const api::TrainingJob&, const api::JobStatus& status) {
@@ -204,7 +197,8 @@ void LocalCluster::start(Replica& replica) {
   seen.phase = Phase::running;
   seen.started = now();
   if (launch.runs_trainer) {
-    prober_.watch(seen.uid, local_address(state_.ports, name + "/http"), leads(job_, seen));
+    prober_.watch(seen.uid, local_address(state_.ports, name + "/http"),
+                  plan::leads(job_, seen.role, seen.index));
   }
 }
 

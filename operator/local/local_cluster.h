@@ -96,7 +96,6 @@ class LocalCluster final : public cluster::Cluster {
   bool collect_ended();
   void kill_overdue();
   int poll_timeout(std::optional<api::Time> until) const;
-  bool is_final_checkpoint_evaluated() const;
 
   api::TrainingJob job_;
   JobState state_;

@@ -4,6 +4,7 @@
 
 #include "common/file.h"
 #include "common/json.h"
+#include "common/json_file.h"
 
 namespace muster::local {
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "common/exit_code.h"
+#include "common/shorten.h"
 #include "operator/plan/failure.h"
 
 namespace muster::plan {
@@ -34,18 +35,18 @@ size_t sequence_length(const std::string& text, size_t at) {
   return 0;
 }
 
-// At most `most` bytes of whole characters; '?' for what is none, and for ASCII that is `refused`.
+// Whole characters alone: '?' for what is none, and for ASCII that is `refused`. What is longer
+// than `most` bytes is shortened in its middle.
 std::string clean(const std::string& text, size_t most, bool (*refused)(char)) {
   std::string result;
   for (size_t at = 0; at < text.size();) {
     const size_t length = sequence_length(text, at);
     const bool replaced = length == 0 || (length == 1 && refused(text[at]));
     const size_t taken = replaced ? 1 : length;
-    if (result.size() + taken > most) break;
     result += replaced ? "?" : text.substr(at, taken);
     at += taken;
   }
-  return result;
+  return shorten(result, most);
 }
 
 bool is_control(char letter) {
@@ -122,9 +123,7 @@ std::string clean_line(const std::string& line) {
 }
 
 std::string bounded(const std::string& message, size_t most) {
-  const auto none = [](char) { return false; };
-  if (message.size() <= most) return clean(message, most, none);
-  return clean(message, most - 3, none) + "...";
+  return clean(message, most, [](char) { return false; });
 }
 
 }  // namespace muster::plan

@@ -27,13 +27,13 @@ std::string quote_of(const ObservedReplica& replica);
 // available: ...", with at most 512 bytes of its words, made safe as clean_line() has it; else "".
 std::string describe_obstacle(const ObservedReplica& replica);
 
-// A line of a replica's log made safe for a status: at most 256 bytes, valid UTF-8, no control
-// characters; what is not is replaced by '?'.
+// A line of a replica's log made safe for a status: at most 256 bytes, cut in the middle
+// (common/shorten.h), valid UTF-8, no control characters; what is not is replaced by '?'.
 std::string clean_line(const std::string& line);
 
-// A message made safe for a condition: at most `most` bytes ("..." where more is left out), valid
-// UTF-8. A server that refuses something may quote all of it, and a status with a message that is
-// too long is refused itself.
+// A message made safe for a condition: at most `most` bytes, cut in the middle, valid UTF-8. A
+// server that refuses something may quote all of it, and a status with a message that is too long
+// is refused itself.
 inline constexpr size_t kLongestMessage = 4096;
 std::string bounded(const std::string& message, size_t most = kLongestMessage);
 

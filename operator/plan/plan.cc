@@ -51,6 +51,7 @@ void plan_before_the_end(Draft& draft) {
   note_milestones(draft);
   draft.status.observed_generation = draft.job.generation;
   report_progress(draft);
+  report_results(draft);
   list_counted(draft);
   enforce_time_to_live(draft);
 }

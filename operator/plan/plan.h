@@ -59,10 +59,17 @@ inline bool left_on_request(const ObservedReplica& replica) {
   return !is_live(replica) && replica.deleting && !replica.ended_first;
 }
 
+// The replica whose /progress and results are the job's: the chief, else worker 0.
+inline bool leads(const api::TrainingJob& job, Role role, int index) {
+  const bool has_chief = job.replicas.contains(Role::chief);
+  return index == 0 && role == (has_chief ? Role::chief : Role::worker);
+}
+
 // A view may lag behind what was done, but is not older than the one that job.status was made from.
 struct Observed {
   std::vector<ObservedReplica> replicas;
   Json progress;  // the chief's, or null
+  Json results;   // what status.results takes of what the training has come to, or null
   bool final_checkpoint_evaluated = false;
   std::optional<std::string> name_conflict;  // a foreign object that holds one of our names
   std::optional<std::string> invalid_template;

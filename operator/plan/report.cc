@@ -176,6 +176,17 @@ void report(Draft& draft) {
   }
 }
 
+void report_results(Draft& draft) {
+  const auto succeeded = [&](const api::ReplicaRecord& record) {
+    return record.succeeded && leads(draft.job, record.role, record.index);
+  };
+  if (std::ranges::none_of(draft.status.records, succeeded)) {
+    draft.status.results = nullptr;
+  } else if (!draft.observed.results.is_null()) {
+    draft.status.results = draft.observed.results;
+  }
+}
+
 void report_progress(Draft& draft) {
   Json& progress = draft.status.progress;
   if (!draft.observed.progress.is_null()) progress = draft.observed.progress;

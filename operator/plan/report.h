@@ -18,4 +18,8 @@ void report(Draft& draft);
 // or decided.
 void report_progress(Draft& draft);
 
+// results: what was observed last, while the success of the replica that leads stands. A RestartJob
+// makes it void.
+void report_results(Draft& draft);
+
 }  // namespace muster::plan

@@ -27,7 +27,10 @@ Criterion criterion_of(const Draft& draft) {
     case api::DecidedBy::all_workers:
       break;
   }
-  Criterion all{{}, "AllWorkersSucceeded", "all " + std::to_string(workers) + " workers succeeded"};
+  Criterion all{{},
+                "AllWorkersSucceeded",
+                workers == 1 ? "worker-0 succeeded"
+                             : "all " + std::to_string(workers) + " workers succeeded"};
   for (int index = 0; index < workers; ++index) all.deciding.emplace_back(Role::worker, index);
   return all;
 }

@@ -17,6 +17,14 @@ def test_trains_as_on_one_machine(cluster, muster, namespace, storage, summary_o
     assert jobs.evaluation(storage)["test"]["accuracy"] > 0.965
     progress = job["status"]["progress"]
     assert progress["step"] == progress["totalSteps"] == jobs.result(storage)["step"]
+    results = job["status"]["results"]
+    assert results["weightsDigest"] == summary_of_run["weightsDigest"]
+    for data in ("validation", "test"):
+        assert abs(results[data]["accuracy"] - summary_of_run[f"{data}Accuracy"]) < 1e-5
+    assert results["model"].startswith("/") and results["model"].endswith("/model/model.safetensors")
+    wide = cluster.kubectl("get", "tj", "mnist-mlp", "-o", "wide", namespace=namespace)
+    for shown in ("weightsDigest", "checkpoint", "model"):
+        assert results[shown] in wide
     # What has ended by itself stays, to be asked for its log; the ps, which ended on request, does not.
     eventually(lambda: not jobs.pods(cluster, namespace, "mnist-mlp", "ps"))
     for role in ("chief", "worker", "evaluator"):

@@ -70,7 +70,8 @@ CLI::App* add_checkpoint_command(CLI::App& app, const std::string& name, const s
   command
       ->add_option("--checkpoint", options.checkpoint,
                    "A job's directory or a --storage folder, for the newest whole checkpoint in "
-                   "it; or one checkpoint's folder")
+                   "it; one checkpoint's folder; or an exported model (model.safetensors or its "
+                   "folder)")
       ->required();
   command->add_option("--data", options.data, "validation or test")
       ->check(CLI::IsMember({"validation", "test"}))

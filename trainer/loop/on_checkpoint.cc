@@ -6,6 +6,8 @@
 #include "common/exit_code.h"
 #include "common/file.h"
 #include "trainer/checkpoint/checkpoint.h"
+#include "trainer/checkpoint/durable_file.h"
+#include "trainer/checkpoint/safetensors.h"
 #include "trainer/data/batcher.h"
 #include "trainer/loop/evaluation.h"
 #include "trainer/loop/roles.h"
@@ -16,9 +18,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A checkpoint with the model it is of and data to look at.
+// A checkpoint or an exported model, and data to look at.
 struct Loaded {
-  checkpoint::Store::Found found;
+  Json source;  // {"checkpoint", "step"} or {"model"}
   Training training;
   std::unique_ptr<data::Dataset> dataset;
   std::unique_ptr<compute::Engine> engine;
@@ -35,31 +37,35 @@ std::optional<fs::path> checkpoints_in(const fs::path& where) {
 checkpoint::Store::Found find(const fs::path& where) {
   std::error_code error;
   if (!is_there(where) || !fs::is_directory(where, error))
-    throw Invalid(where.string() + ": expected a checkpoint's folder or a job's directory, found " +
-                  (is_there(where) ? "something else" : "nothing"));
+    throw Invalid(
+        where.string() +
+        ": expected a checkpoint's folder, a job's directory or an exported model, found " +
+        (is_there(where) ? "something else" : "nothing"));
   if (const auto folder = checkpoints_in(where)) {
     if (auto newest = checkpoint::Store(*folder, 1).newest()) return *newest;
     throw Invalid(folder->string() + ": expected a whole checkpoint, found none");
   }
   if (!is_there(where / "manifest.json"))
     throw Invalid(where.string() +
-                  ": expected a checkpoint's folder, with a manifest.json, or a job's directory, "
-                  "with checkpoints/; found neither");
+                  ": expected a checkpoint's folder, with a manifest.json, a job's directory, with "
+                  "checkpoints/, or a folder with a model.safetensors; found none of them");
   checkpoint::Store::Found found{where, checkpoint::Store::read_manifest(where)};
   checkpoint::Store::verify(found);
   return found;
 }
 
-void load_parameters(Loaded& loaded) {
-  const auto& layout = loaded.engine->layout();
-  checkpoint::Store::load(loaded.found, layout, {0, layout.size()}, loaded.engine->parameters(),
-                          "");
+// The exported model that `where` is, or is the folder of.
+std::optional<fs::path> model_at(const fs::path& where) {
+  std::error_code error;
+  if (where.extension() == ".safetensors" && fs::is_regular_file(where, error)) return where;
+  const fs::path file = where / "model.safetensors";
+  const bool is_folder = fs::is_regular_file(file, error) && !fs::exists(where / "manifest.json");
+  return is_folder ? std::optional(file) : std::nullopt;
 }
 
-Loaded load_found(checkpoint::Store::Found found, const std::string& data) {
-  Loaded loaded{std::move(found), {}, nullptr, nullptr};
-  const std::string source = (loaded.found.directory / "manifest.json").string();
-  loaded.training = Training::from_json(loaded.found.manifest.training, source);
+// All but the parameters. `source` is the file that has the training.
+Loaded assemble_for(const Json& training, const std::string& source, const std::string& data) {
+  Loaded loaded{{}, Training::from_json(training, source), nullptr, nullptr};
   spec::TrainingSpec& spec = loaded.training.spec;
   const auto& chosen = data == "test" ? spec.data.test : spec.data.validation;
   if (!chosen) {
@@ -78,20 +84,48 @@ Loaded load_found(checkpoint::Store::Found found, const std::string& data) {
   options.max_rows = spec.batch_size;
   options.threads = spec.threads;
   loaded.engine = compute::Engine::create(spec.model, options);
-  load_parameters(loaded);
+  return loaded;
+}
+
+Loaded load_found(const checkpoint::Store::Found& found, const std::string& data) {
+  const std::string source = (found.directory / "manifest.json").string();
+  Loaded loaded = assemble_for(found.manifest.training, source, data);
+  loaded.source = {{"checkpoint", found.directory.string()},
+                   {"step", found.manifest.position.step}};
+  const auto& layout = loaded.engine->layout();
+  checkpoint::Store::load(found, layout, {0, layout.size()}, loaded.engine->parameters(), "");
+  return loaded;
+}
+
+Loaded load_model(const fs::path& file, const std::string& data) {
+  const auto header = checkpoint::SafetensorsHeader::read(checkpoint::InputFile(file));
+  const auto said = header.metadata.find("training");
+  const Json training = said == header.metadata.end()
+                            ? Json()
+                            : Json::parse(said->second, nullptr, /*allow_exceptions=*/false);
+  if (!training.is_object())
+    throw Invalid(file.string() +
+                  ": expected a model that muster has exported, with its training in the "
+                  "metadata; found none there");
+  Loaded loaded = assemble_for(training, file.string(), data);
+  loaded.source = {{"model", file.string()}};
+  const auto missing = checkpoint::take_weights("--checkpoint", file, loaded.engine->layout(),
+                                                loaded.engine->parameters());
+  if (!missing.empty())
+    throw Invalid(file.string() + ": expected all tensors of its model, found no " + missing[0]);
   return loaded;
 }
 
 // The job may be running: what it prunes while we read is answered by its newest.
 Loaded load(const fs::path& where, const std::string& data) {
+  if (const auto model = model_at(where)) return load_model(*model, data);
   for (;;) {
-    checkpoint::Store::Found found = find(where);
-    const fs::path directory = found.directory;
+    const checkpoint::Store::Found found = find(where);
     try {
-      return load_found(std::move(found), data);
+      return load_found(found, data);
     } catch (const Invalid&) {
       std::error_code error;
-      if (directory == where || fs::exists(directory, error)) throw;
+      if (found.directory == where || fs::exists(found.directory, error)) throw;
     }
   }
 }
@@ -125,10 +159,9 @@ Json evaluate_checkpoint(const fs::path& where, const std::string& data) {
   Loaded loaded = load(where, data);
   const Evaluation evaluation = evaluate(*loaded.engine, *loaded.dataset,
                                          loaded.training.spec.batch_size, classifies(loaded));
-  Json json = {{"checkpoint", loaded.found.directory.string()},
-               {"step", loaded.found.manifest.position.step},
-               {"data", data},
-               {"samples", evaluation.sums.rows}};
+  Json json = loaded.source;
+  json["data"] = data;
+  json["samples"] = evaluation.sums.rows;
   json.update(evaluation.json());
   return json;
 }
@@ -147,7 +180,11 @@ Json predict_checkpoint(const fs::path& where, const std::string& data,
                     kUsage);
     list.push_back(predict_one(loaded, batcher, buffer, static_cast<uint64_t>(index)));
   }
-  return {{"checkpoint", loaded.found.directory.string()}, {"data", data}, {"predictions", list}};
+  Json json = loaded.source;
+  json.erase("step");
+  json["data"] = data;
+  json["predictions"] = list;
+  return json;
 }
 
 }  // namespace muster::loop

@@ -24,6 +24,7 @@
 #include "common/json.h"
 #include "common/log.h"
 #include "common/process.h"
+#include "common/results.h"
 #include "common/termination_message.h"
 #include "trainer/supervise/oom_kills.h"
 
@@ -39,6 +40,7 @@ constexpr const char* kCountVariable = "MUSTER_RESTARTS";
 constexpr const char* kLastExitVariable = "MUSTER_LAST_EXIT_CODE";
 constexpr const char* kLogVariable = "MUSTER_TERMINATION_LOG";
 constexpr const char* kStorageVariable = "MUSTER_STORAGE";
+constexpr const char* kRoleVariable = "MUSTER_ROLE";
 constexpr int kHandedOn[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT};
 
 Unavailable failure(const std::string& what) {
@@ -98,25 +100,18 @@ std::optional<std::string> time_of(const std::filesystem::path& path) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}Z", fmt::gmtime(status.st_mtime));
 }
 
-// Where training ended: null if `result` has no result of it.
-Json final_progress(const std::filesystem::path& result) {
-  Json read;
-  try {
-    if (!result.empty()) read = Json::parse(read_file(result), nullptr, /*allow_exceptions=*/false);
-  } catch (const std::exception&) {
-    return {};  // not a leader's
-  }
-  const int64_t step = integer_or(read, "step", -1);
+// Where training ended by its results: null if they do not say it.
+Json final_progress(const Json& results) {
+  const int64_t step = integer_or(results, "step", -1);
   if (step < 0) return {};
   Json progress = {{"step", step}, {"totalSteps", step}, {"etaSeconds", 0}};
-  if (const Json& loss = member(read, "trainLoss"); loss.is_number())
+  if (const Json& loss = member(results, "trainLoss"); loss.is_number())
     progress["loss"] = fmt::format("{:.6g}", loss.get<double>());
-  if (const Json& accuracy = member(read, "trainAccuracy"); accuracy.is_number())
+  if (const Json& accuracy = member(results, "trainAccuracy"); accuracy.is_number())
     progress["metrics"]["accuracy"] = accuracy;
-  if (const std::string final_one = string_or(read, "checkpoint", ""); !final_one.empty()) {
+  if (const std::string final_one = string_or(results, "checkpoint", ""); !final_one.empty()) {
     progress["lastCheckpointStep"] = step;
-    if (const auto time = time_of(result.parent_path() / final_one))
-      progress["lastCheckpointTime"] = *time;
+    if (const auto time = time_of(final_one)) progress["lastCheckpointTime"] = *time;
   }
   return progress;
 }
@@ -129,7 +124,8 @@ Options options_from_environment(std::vector<std::string> command) {
   if (const std::string path = variable(kLogVariable); !path.empty())
     options.termination_log = path;
   if (const std::string storage = variable(kStorageVariable); !storage.empty())
-    options.result = std::filesystem::path(storage) / "result.json";
+    options.folder = storage;
+  options.evaluates = variable(kRoleVariable) == "evaluator";
   const std::string text = variable(kLimitVariable);
   if (text.empty()) return options;
   const char* const last = text.data() + text.size();
@@ -266,8 +262,15 @@ bool Supervisor::is_restarted(const End& end) {
 void Supervisor::leave_message(const End& end) const {
   const Descriptor file(::open(options_.termination_log.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
   if (!file) return;  // not in a pod
-  const Json progress = end.exit_code == kSuccess ? final_progress(options_.result) : Json();
-  const TerminationMessage message{rule_.total(), message_of(last_line_.text()), progress};
+  TerminationMessage message{rule_.total(), message_of(last_line_.text()), {}};
+  if (options_.folder.empty()) {
+    // Nothing is known of a job.
+  } else if (options_.evaluates) {
+    message.results = read_final_evaluation(options_.folder);
+  } else if (end.exit_code == kSuccess) {
+    message.results = read_results(options_.folder);
+    message.progress = final_progress(message.results);
+  }
   const std::string text = message.text() + "\n";
   write_all(file.get(), text.data(), text.size());
 }

@@ -116,6 +116,29 @@ TEST_F(CommandsTest, TakeAJobFromItsSubmissionToItsEnd) {
   EXPECT_THAT(gone.text, HasSubstr("expected a TrainingJob \"mnist\" in the namespace default"));
 }
 
+// layers are a list, which a server-side apply compares as a whole.
+TEST_F(CommandsTest, SubmitWhatKubectlHasAppliedAlready) {
+  install_definition();
+  Document document = Document::load(MUSTER_SOURCE_DIR "/examples/custom-network.yaml");
+  document.set("spec.storage.volume", "{emptyDir: {}}");
+  const std::filesystem::path file = folder_.path() / "network.yaml";
+  write_file_atomically(file, document.value().dump());
+  const std::string name = document.value()["metadata"]["name"];
+  kubectl({"apply", "-f", file});
+  const Output submitted = muster({"submit", file});
+  EXPECT_EQ(submitted.code, kSuccess) << submitted.text;
+  EXPECT_EQ(muster({"submit", file}).text, "trainingjob.muster.dev/" + name + " unchanged\n");
+  kubectl({"apply", "-f", file});
+  EXPECT_EQ(kubectl({"get", "tj", name, "-o", "jsonpath={.metadata.generation}"}), "1");
+
+  const Output refused = muster({"submit", file, "--set", "spec.training.batchSize=77"});
+  EXPECT_EQ(refused.code, kBadInput);
+  EXPECT_THAT(refused.text, HasSubstr(", is 77)"));
+  EXPECT_THAT(refused.text, HasSubstr("spec.training.batchSize (was "));
+  EXPECT_THAT(refused.text, HasSubstr("`muster suspend " + name));
+  EXPECT_THAT(refused.text, testing::Not(HasSubstr("/apis/")));
+}
+
 TEST_F(CommandsTest, WaitUntilTheJobHasFailedAndEndWithItsCode) {
   install_definition();
   const std::filesystem::path output = folder_.path() / "output";

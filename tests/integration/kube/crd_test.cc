@@ -343,6 +343,13 @@ api::JobStatus status_of_a_run() {
   status.restarts = 1;
   status.progress = api::progress_of(
       {{"step", 1200}, {"totalSteps", 3750}, {"loss", "0.0421"}, {"goodput", 1.0}});
+  status.results = api::results_of(Json::parse(R"({
+      "step": 3750, "epochs": 2, "trainLoss": 0.0421, "trainAccuracy": 1.0, "exportedStep": 3750,
+      "validation": {"loss": 2.0, "accuracy": 0.9751}, "test": {"error": "no such file"},
+      "weightsDigest": "4be3", "checkpoint": "/muster/c", "model": "/muster/m",
+      "trainSeconds": 12.5, "examplesPerSecond": 8000, "secondsPerBatch": 0.001,
+      "stoppedEarly": false, "best": {"metric": "validationLoss", "value": 2, "step": 3750,
+      "epoch": 2, "checkpoint": "/muster/c"}})"));
   return status;
 }
 
@@ -410,6 +417,10 @@ TEST_F(TrainingJobs, AreListedWithStateStepsLossAndReplicas) {
               testing::ContainsRegex("listed +Running +1200/3750 +0.0421 +2/3 +1 +[0-9]"));
   const auto wide = server().kubectl({"get", "tj", "listed", "-o", "wide"});
   EXPECT_THAT(wide.text, HasSubstr("AllReplicasReady"));
+  EXPECT_THAT(wide.text, HasSubstr("VALIDATION ACCURACY"));
+  for (const char* result : {"0.9751", "12.5", "/muster/c", "/muster/m", "4be3"}) {
+    EXPECT_THAT(wide.text, HasSubstr(result));
+  }
   EXPECT_THAT(server().kubectl({"get", "all"}).text, HasSubstr("trainingjob.muster.dev/listed"));
 }
 

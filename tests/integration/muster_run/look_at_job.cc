@@ -94,6 +94,23 @@ TEST(MusterLogs, refuse_a_name_that_no_replica_has_and_list_those_there_are) {
   EXPECT_THAT(muster->output(), HasSubstr("chief-0 succeeded"));
 }
 
+TEST(MusterLogs, are_json_for_programs) {
+  ScriptJob job(manifest({{"chief", script("echo '{\"level\":\"info\",\"step\":3}'; echo done")}}));
+  EXPECT_EQ(job.run()->wait(), kSuccess);
+  auto logs = job.muster({"logs", "run", "chief", "--tail", "2", "-o", "json"});
+  EXPECT_EQ(logs->wait(), kSuccess);
+  std::istringstream lines(logs->output());
+  std::vector<Json> read;
+  for (std::string line; std::getline(lines, line);) read.push_back(Json::parse(line));
+  ASSERT_EQ(read.size(), 2u) << logs->output();
+  EXPECT_EQ(read[0], Json::parse(R"({"replica": "chief-0", "level": "info", "step": 3})"));
+  EXPECT_EQ(read[1]["message"], "done");
+  EXPECT_EQ(read[1]["time"].get<std::string>().size(), 20u) << "when its attempt began";
+  auto text = job.muster({"logs", "run", "chief", "--tail", "1"});
+  EXPECT_EQ(text->wait(), kSuccess);
+  EXPECT_EQ(text->output(), "chief-0 | done\n");
+}
+
 TEST(MusterLogs, of_a_running_job_wait_for_a_replica_that_has_none_yet) {
   ScriptJob job(manifest({{"chief", script("read go < $GATE")}}));
   auto run = job.run();

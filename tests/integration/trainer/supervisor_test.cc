@@ -35,11 +35,13 @@ class SupervisorTest : public testing::Test {
   }
 
   // `script` may append lines to $OUT, each with what it has to say.
-  std::unique_ptr<Process> supervise(const std::string& script, const std::string& limit = "3") {
+  std::unique_ptr<Process> supervise(const std::string& script, const std::string& limit = "3",
+                                     const std::string& role = "worker") {
     return std::make_unique<Process>(
         std::vector<std::string>{MUSTER_SUPERVISOR, "/bin/sh", "-c", script},
         Job::Environment{{"OUT", out().string()},
                          {"MUSTER_RESTARTS_IN_PLACE", limit},
+                         {"MUSTER_ROLE", role},
                          {"MUSTER_STORAGE", folder_.string()},
                          {"MUSTER_TERMINATION_LOG", (folder_ / "termination-log").string()}},
         folder_ / "log", Process::Limits{});
@@ -86,6 +88,24 @@ TEST_F(SupervisorTest, ASuccessLeavesWhereTrainingEnded) {
   EXPECT_EQ(message().progress, Json::parse(R"(
       {"step": 7, "totalSteps": 7, "etaSeconds": 0, "lastCheckpointStep": 7,
        "lastCheckpointTime": "2026-01-02T03:04:05Z"})"));
+}
+
+TEST_F(SupervisorTest, ASuccessLeavesWhatTheTrainingHasComeTo) {
+  const std::string write =
+      "cd $MUSTER_STORAGE; echo '{\"step\": 7, \"model\": \"m/w\"}' >result.json";
+  EXPECT_EQ(supervise(write)->wait(), 0);
+  EXPECT_EQ(message().results,
+            (Json{{"step", 7}, {"model", (folder_ / "m/w").string()}, {"exportedStep", 7}}));
+  EXPECT_EQ(supervise("exit 65")->wait(), 65);
+  EXPECT_TRUE(message().results.is_null());
+}
+
+TEST_F(SupervisorTest, AnEvaluatorLeavesItsFinalEvaluationHoweverItEnds) {
+  const std::string write =
+      "cd $MUSTER_STORAGE; mkdir evaluations; "
+      "echo '{\"step\": 7, \"final\": true, \"test\": {\"loss\": 2}}' >evaluations/7.json; exit 65";
+  EXPECT_EQ(supervise(write, "3", "evaluator")->wait(), 65);
+  EXPECT_EQ(message().results, (Json{{"exportedStep", 7}, {"test", {{"loss", 2}}}}));
 }
 
 TEST_F(SupervisorTest, RestartsAreCountedAndLimited) {

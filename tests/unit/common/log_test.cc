@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "common/log_text.h"
+
 namespace muster {
 namespace {
 
@@ -55,6 +57,31 @@ TEST_F(Log, WritesTextOnOneLineWithoutColourOrEscapesWhereThereIsNoTerminal) {
   });
   EXPECT_EQ(text.substr(9),
             "debug mnist-worker-0: two\\nlines \\x1b[31m key=\"a b\" n=1.5 word=c\n");
+}
+
+TEST_F(Log, MakesTheSameTextOfALineOfJson) {
+  const auto use = [] {
+    log::write(log::Level::warning, "two\nlines \x1b[31m",
+               {{"key", "a b"}, {"word", "c"}, {"n", 1.5}});
+  };
+  std::string json = written("json", "info", use);
+  std::string text = written("text", "info", use);
+  json.pop_back();
+  text.pop_back();
+  const std::optional<std::string> made = log::as_text(json);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->substr(9), text.substr(9));
+  setenv("TZ", "UTC+1", 1);
+  tzset();
+  EXPECT_EQ(log::as_text(R"({"time":"2026-01-02T03:04:05.250Z","level":"info","message":"m"})"),
+            "02:04:05 info m");
+  unsetenv("TZ");
+  tzset();
+  for (const char* other : {"", "step 3", "{", "[1]", R"({"message":"m"})",
+                            R"({"time":"soon","level":"info","message":"m"})",
+                            R"({"time":"2026-01-02T03:04:05Z","level":1,"message":"m"})"}) {
+    EXPECT_EQ(log::as_text(other), std::nullopt) << other;
+  }
 }
 
 TEST_F(Log, LeavesOutWhatIsBelowTheLevel) {

@@ -14,12 +14,29 @@ TEST(TerminationMessage, IsReadBackAsItWasWritten) {
   EXPECT_EQ(TerminationMessage::parse(message.text() + "\n"), message);
 }
 
+TEST(TerminationMessage, BringsTheResultsOfATrainingWhateverElseThereIs) {
+  const Json results = {{"weightsDigest", std::string(64, 'a')}, {"step", 7}};
+  const std::string line = "first " + std::string(10'000, 'x') + " last";
+  const TerminationMessage read =
+      TerminationMessage::parse(TerminationMessage{0, line, {{"step", 7}}, results}.text());
+  EXPECT_EQ(read.results, results);
+  EXPECT_EQ(read.progress, (Json{{"step", 7}}));
+  EXPECT_TRUE(read.message.starts_with("first x")) << read.message;
+  EXPECT_TRUE(read.message.ends_with("x last")) << read.message;
+}
+
+TEST(TerminationMessage, LeavesOutResultsThatDoNotFit) {
+  const Json results = {{"checkpoint", std::string(10'000, 'a')}};
+  const std::string text = TerminationMessage{0, "done", {{"step", 7}}, results}.text();
+  EXPECT_EQ(TerminationMessage::parse(text), (TerminationMessage{0, "done", {{"step", 7}}, {}}));
+}
+
 TEST(TerminationMessage, FitsIntoWhatTheKubeletKeepsWhateverItsBytes) {
   for (const char* unit : {"x", "\x01", "\xff", "\u00e9", "\""}) {
     std::string line;
     while (line.size() < 10'000) line += unit;
     const std::string text = TerminationMessage{1, line, {}}.text();
-    EXPECT_LE(text.size(), 2048u) << unit;
+    EXPECT_LE(text.size(), 3072u) << unit;
     EXPECT_GT(TerminationMessage::parse(text).message.size(), 100u) << unit;
   }
 }

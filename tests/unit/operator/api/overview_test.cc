@@ -126,5 +126,25 @@ TEST(Progress, LeavesOutNumbersThatNotEverybodyCanReadBack) {
   EXPECT_TRUE(progress_of({{"etaSeconds", std::numeric_limits<uint64_t>::max()}}).is_null());
 }
 
+TEST(Results, HaveSixDigitsAndNothingThatIsNotKnown) {
+  EXPECT_TRUE(results_of(nullptr).is_null());
+  const Json said = {{"step", 1564},
+                     {"trainLoss", 0.123456789},
+                     {"trainSeconds", 1e-310},
+                     {"stepsPerSecond", 4},
+                     {"model", nullptr},
+                     {"stoppedEarly", true},
+                     {"validation", {{"loss", 2.0}, {"accuracy", nullptr}}},
+                     {"test", {{"error", "first " + std::string(5000, 'x') + " last"}}}};
+  const Json taken = results_of(said);
+  EXPECT_EQ(taken["trainLoss"], 0.123457);
+  EXPECT_EQ(taken["validation"], (Json{{"loss", 2.0}}));
+  EXPECT_TRUE(taken["test"]["error"].get<std::string>().ends_with("x last"));
+  EXPECT_LE(taken["test"]["error"].get<std::string>().size(), 1024u);
+  EXPECT_FALSE(taken.contains("stepsPerSecond"));
+  EXPECT_FALSE(taken.contains("model"));
+  EXPECT_EQ(results_of(taken), taken);
+}
+
 }  // namespace
 }  // namespace muster::api

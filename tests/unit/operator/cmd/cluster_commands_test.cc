@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <tuple>
 
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "operator/api/rules.h"
+#include "operator/api/validate.h"
 #include "operator/cmd/pod_log.h"
 #include "tests/unit/common/temporary_folder.h"
 #include "tests/unit/operator/kube/fake_transport.h"
@@ -18,7 +21,9 @@ using kube::FakeTransport;
 using kube::Method;
 using kube::Request;
 using kube::Response;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr const char* kJob = "/apis/muster.dev/v1alpha1/namespaces/lab/trainingjobs/mnist";
 constexpr const char* kPods = "/api/v1/namespaces/lab/pods";
@@ -91,7 +96,7 @@ class ClusterCommandsTest : public ::testing::Test {
     WaitOptions options;
     options.timeout = timeout;
     options.every = std::chrono::milliseconds(1);
-    return wait_until_finished(access(transport), "mnist", options, stdout);
+    return wait_until_finished(access(transport), {{"lab", "mnist"}}, options, stdout);
   }
 
   std::filesystem::path manifest(const Json& value) {
@@ -137,6 +142,97 @@ TEST_F(ClusterCommandsTest, waits_no_longer_for_a_job_that_is_refused_or_gone_or
   EXPECT_THROW(wait({ok(job()), kube::refusal(404, "NotFound", "gone")}), Invalid);
   EXPECT_THROW(wait({kube::refusal(403, "Forbidden", "no")}), Unavailable);
   EXPECT_THROW(wait({ok(job())}, std::chrono::seconds(1)), Unavailable);
+}
+
+// Answers for two jobs: "mnist", which runs for `looks` of them, and "b".
+struct TwoJobs {
+  FakeTransport::OnSend answers(std::function<Response(int look)> of_b) {
+    return [this, of_b](const Request& request) {
+      if (request.path.ends_with("/b")) return of_b(looks_of_b++);
+      const Json over = {{"conditions", {condition("Succeeded"), condition("Finished")}}};
+      return ok(looks++ < 50 ? job() : job(over));
+    };
+  }
+  int looks = 0, looks_of_b = 0;
+};
+
+TEST_F(ClusterCommandsTest, waits_for_all_jobs_at_once_and_tells_a_failure_as_it_happens) {
+  const Json records = {{{"role", "worker"}, {"index", 0}, {"failed", true}, {"exitCode", 90}}};
+  TwoJobs two;
+  int looks_at_failure = 0;
+  FakeTransport transport(two.answers([&](int look) {
+    if (look == 3) looks_at_failure = two.looks;
+    return ok(look < 3 ? job() : job(finished("PermanentExitCode", records)));
+  }));
+  WaitOptions options;
+  options.every = std::chrono::milliseconds(1);
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(
+      wait_until_finished(access(transport), {{"lab", "mnist"}, {"lab", "b"}}, options, stdout),
+      90);
+  const std::string text = testing::internal::GetCapturedStdout();
+  EXPECT_LT(looks_at_failure, 10) << "seen long before the other job has ended";
+  EXPECT_EQ(two.looks_of_b, 4) << "and not looked at any more";
+  const size_t failed = text.find("warning: b: Failed (PermanentExitCode)");
+  const size_t succeeded = text.find("mnist: Succeeded");
+  EXPECT_LT(failed, succeeded) << text;
+  EXPECT_NE(succeeded, std::string::npos) << text;
+}
+
+TEST_F(ClusterCommandsTest, waits_for_the_others_where_one_job_is_deleted) {
+  TwoJobs two;
+  FakeTransport transport(two.answers(
+      [](int look) { return look < 1 ? ok(job()) : kube::refusal(404, "NotFound", "gone"); }));
+  WaitOptions options;
+  options.every = std::chrono::milliseconds(1);
+  testing::internal::CaptureStdout();
+  EXPECT_THROW(
+      wait_until_finished(access(transport), {{"lab", "mnist"}, {"lab", "b"}}, options, stdout),
+      Invalid);
+  EXPECT_THAT(testing::internal::GetCapturedStdout(),
+              AllOf(HasSubstr("warning: expected trainingjob.muster.dev/b to finish, found that it "
+                              "was deleted"),
+                    HasSubstr("mnist: Succeeded")));
+}
+
+TEST_F(ClusterCommandsTest, shows_what_a_training_has_come_to_once_it_has_finished) {
+  Json ended = job({{"conditions", {condition("Succeeded"), condition("Finished")}},
+                    {"results", {{"step", 1564}, {"test", {{"accuracy", 0.9751}}}}}});
+  ended["spec"]["training"] = {{"data", {{"test", Json::object()}}}};
+  const auto answer = [&](const Request& request) {
+    return ok(request.path == kPods ? Json{{"items", Json::array()}} : ended);
+  };
+  const auto wait_for = [&] {
+    FakeTransport transport(answer);
+    testing::internal::CaptureStdout();
+    const int code = wait_until_finished(access(transport), {{"lab", "mnist"}}, {}, stdout);
+    return std::pair(code, testing::internal::GetCapturedStdout());
+  };
+  auto [code, text] = wait_for();
+  EXPECT_EQ(code, kSuccess);
+  EXPECT_THAT(text, HasSubstr("mnist: Succeeded\n  steps                1,564\n"
+                              "  test accuracy        0.9751\n"));
+  ended["status"]["results"].erase("test");
+  std::tie(code, text) = wait_for();
+  EXPECT_EQ(code, kNotEvaluated);
+  EXPECT_THAT(text, HasSubstr("test data            not evaluated: "));
+}
+
+TEST_F(ClusterCommandsTest, says_once_that_no_operator_looks_at_a_job_it_waits_for) {
+  Json fresh = job();
+  fresh["metadata"]["generation"] = 1;
+  Json over = job(
+      {{"observedGeneration", 1}, {"conditions", {condition("Succeeded"), condition("Finished")}}});
+  FakeTransport transport(one_after_another({ok(fresh), ok(fresh), ok(fresh), ok(over)}));
+  WaitOptions options;
+  options.every = options.operator_takes = std::chrono::milliseconds(1);
+  testing::internal::CaptureStdout();
+  wait_until_finished(access(transport), {{"lab", "mnist"}}, options, stdout);
+  const std::string text = testing::internal::GetCapturedStdout();
+  const size_t told =
+      text.find("warning: mnist: no operator has looked at this job: is one running?");
+  EXPECT_NE(told, std::string::npos) << text;
+  EXPECT_EQ(text.find("no operator", told + 20), std::string::npos) << text;
 }
 
 TEST_F(ClusterCommandsTest, applies_what_the_user_wrote_and_no_defaults) {
@@ -185,6 +281,48 @@ TEST_F(ClusterCommandsTest, names_the_way_out_of_a_conflict) {
     EXPECT_THAT(error.what(), HasSubstr("conflict with kubectl: .spec.suspend"));
     EXPECT_THAT(error.what(), HasSubstr("--force-conflicts"));
   }
+}
+
+TEST_F(ClusterCommandsTest, names_the_field_and_the_way_where_an_edit_is_refused) {
+  Json before = job();
+  before["spec"]["training"] = {{"batchSize", 32}, {"epochs", 2}};
+  Json after = job();
+  after["spec"]["training"] = {{"batchSize", 64}, {"epochs", 2}};
+  Json status = {{"kind", "Status"}, {"code", 422}, {"reason", "Invalid"}, {"message", "invalid"}};
+  for (const api::Rule& rule : api::rules()) {
+    if (rule.found != nullptr || *rule.path != '\0') continue;
+    const Json cause = {{"message", std::string("Forbidden: expected ") + rule.expected}};
+    status["details"]["causes"] = Json::array({cause});
+    FakeTransport transport([&](const Request& request) {
+      return request.method == Method::patch ? kube::answer(422, status.dump()) : ok(before);
+    });
+    try {
+      submit_jobs(access(transport), {after}, "", {});
+      ADD_FAILURE() << "expected a refusal";
+    } catch (const Invalid& error) {
+      EXPECT_THAT(error.what(),
+                  AllOf(HasSubstr("spec.training.batchSize (was 32, is 64)"),
+                        HasSubstr("`muster suspend mnist -n lab`"),
+                        HasSubstr("`muster resume mnist -n lab`"), Not(HasSubstr("/apis/"))));
+    }
+  }
+}
+
+TEST_F(ClusterCommandsTest, applies_lists_as_the_api_server_keeps_them) {
+  Document document = Document::load(MUSTER_SOURCE_DIR "/examples/custom-network.yaml");
+  SubmitOptions options;
+  options.files = {MUSTER_SOURCE_DIR "/examples/custom-network.yaml"};
+  options.sets = {"spec.storage.volume={emptyDir: {}}"};
+  const Json submitted = checked_manifests(options).at(0);
+  document.set("spec.storage.volume", "{emptyDir: {}}");
+  const Json written = document.value();
+  EXPECT_TRUE(api::validate_for_cluster(document).empty());
+  const auto layers = [](const Json& of) { return of["spec"]["training"]["model"]["layers"]; };
+  EXPECT_NE(layers(written), layers(document.value())) << "there are defaults within";
+  EXPECT_EQ(layers(submitted), layers(document.value()));
+  Json rest = submitted;
+  rest["spec"]["training"]["model"]["layers"] = layers(written);
+  EXPECT_EQ(rest, written) << "and nothing else";
 }
 
 TEST_F(ClusterCommandsTest, explains_in_one_line_what_an_api_server_refuses) {
@@ -305,6 +443,32 @@ TEST_F(ClusterLogsTest, waits_while_pending_and_shows_each_line_once) {
   EXPECT_EQ(testing::internal::GetCapturedStdout(),
             "worker-0 | one\nworker-0 | two\nworker-0 | thr\n");
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("mnist: waiting: Pending"));
+}
+
+TEST_F(ClusterLogsTest, makes_text_of_what_trainers_log_as_muster_run_has_it) {
+  const std::string logged =
+      R"({"time":"2026-01-02T03:04:06.250Z","level":"info","name":"mnist-worker-0","message":"hi","n":1})";
+  FakeTransport transport([&](const Request& request) {
+    if (request.path == kJob) return ok(job());
+    if (request.path == kPods) {
+      return ok({{"items", Json::array({pod({{"running", Json::object()}})})}});
+    }
+    return kube::answer(200, "2026-01-02T03:04:06.25Z " + logged + "\n2026-01-02T03:04:07Z bye");
+  });
+  ClusterLogOptions options;
+  options.job = "mnist";
+  const auto shown = [&] {
+    testing::internal::CaptureStdout();
+    EXPECT_EQ(show_cluster_logs(access(transport), options), kSuccess);
+    return testing::internal::GetCapturedStdout();
+  };
+  const std::string text = shown();
+  EXPECT_TRUE(text.starts_with("worker-0 | ")) << text;
+  EXPECT_THAT(text, HasSubstr(" info mnist-worker-0: hi n=1\nworker-0 | bye\n"));
+  options.json = true;
+  EXPECT_EQ(shown(), R"({"replica":"worker-0",)" + logged.substr(1) + "\n" +
+                         R"({"replica":"worker-0","time":"2026-01-02T03:04:07Z","message":"bye"})" +
+                         "\n");
 }
 
 TEST_F(ClusterLogsTest, says_without_follow_that_nothing_has_started) {

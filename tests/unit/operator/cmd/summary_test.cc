@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "common/file.h"
+#include "operator/cmd/summary_text.h"
 #include "tests/unit/common/temporary_folder.h"
 
 namespace muster::cmd {
@@ -17,7 +18,7 @@ std::string text_of(const Json& result) {
   write_file_atomically(directory.result(), result.dump());
   api::TrainingJob job;
   job.status.conditions.push_back({"Succeeded", true, "", "", {}});
-  return summary_text("mnist", summary_of(directory, job, {}, 1), directory);
+  return summary_text("mnist", with_shown_files(summary_of(directory, job, {}, 1), directory));
 }
 
 TEST(SummaryTest, SaysOfATrainingThatItWasStoppedEarlyAndWhatWasBest) {

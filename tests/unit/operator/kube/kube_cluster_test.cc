@@ -187,6 +187,32 @@ TEST_F(KubeClusterTest, TheStatusOfASuccessHasWhereTrainingEnded) {
   EXPECT_EQ(world_.job()["status"]["progress"], ended);
 }
 
+TEST_F(KubeClusterTest, TheStatusOfASuccessHasWhatTheTrainingHasComeTo) {
+  start();
+  const auto ends = [&](const char* replica, const Json& results) {
+    Json status = Json::parse(R"({"phase": "Succeeded", "containerStatuses": [
+        {"name": "tensorflow", "state": {"terminated": {"exitCode": 0}}}]})");
+    status["containerStatuses"][0]["state"]["terminated"]["message"] =
+        TerminationMessage{0, "done", {}, results}.text();
+    server().set_status(world_.pod(replica), status);
+    world_.settle();
+  };
+  ends("chief-0", {{"step", 7}, {"exportedStep", 7}, {"model", "/muster/model"}});
+  EXPECT_EQ(world_.job()["status"]["results"]["model"], "/muster/model");
+  ends("evaluator-0", {{"exportedStep", 7}, {"test", {{"accuracy", 0.5}}}});
+  for (int i = 0; i < 4; ++i) {
+    world_.settle();
+    server().end_leaving_pods();
+  }
+  world_.settle();
+  EXPECT_EQ(world_.condition("Finished"), "True ChiefSucceeded");
+  const Json results = world_.job()["status"]["results"];
+  EXPECT_EQ(results["test"]["accuracy"], 0.5);
+  world_.restart_operator();
+  world_.settle();
+  EXPECT_EQ(world_.job()["status"]["results"], results);
+}
+
 // Their images would not answer, and might keep others waiting.
 TEST_F(KubeClusterTest, AsksNoJobWithoutTrainingForItsProgress) {
   std::promise<std::string> asked;

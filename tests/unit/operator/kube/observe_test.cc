@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "common/termination_message.h"
 #include "operator/api/status.h"
+#include "operator/kube/names.h"
 #include "tests/unit/operator/kube/pod_json.h"
 
 namespace muster::kube {
@@ -370,6 +372,42 @@ TEST(Observe, ReadsWhereTrainingEndedOnlyOfASuccess) {
   EXPECT_TRUE(ended("1", words).is_null());
   EXPECT_TRUE(ended("0", "bye").is_null());
   EXPECT_TRUE(ended("0", R"({"restarts": 0, "message": "", "progress": 3})").is_null());
+}
+
+// A pod of this replica whose container has ended with `code` and said `results`.
+Pod ended_pod(const std::string& role, int attempt, int code, const Json& results) {
+  Json status = Json::parse(R"({"phase": "Running", "containerStatuses": [
+      {"name": "trainer", "state": {"terminated": {}}}]})");
+  status["containerStatuses"][0]["state"]["terminated"] = {
+      {"exitCode", code}, {"message", TerminationMessage{0, "", {}, results}.text()}};
+  Pod pod = pod_with(status.dump());
+  pod.meta.labels[kRoleLabel] = role;
+  pod.meta.labels[kIndexLabel] = "0";
+  pod.meta.labels[kAttemptLabel] = std::to_string(attempt);
+  return pod;
+}
+
+TEST(FinalResults, AreTheLeadersAndTheEvaluatorsOfTheSameWeights) {
+  api::TrainingJob job;
+  job.replicas[api::Role::chief].replicas = 1;
+  const Json of_leader = {{"step", 20}, {"exportedStep", 10}, {"weightsDigest", "ab"}};
+  const auto evaluation = [](int step, double loss) {
+    return Json{{"exportedStep", step}, {"test", {{"loss", loss}}}};
+  };
+  const Pod chief = ended_pod("chief", 0, 0, of_leader);
+  EXPECT_EQ(nlohmann::json(final_results(job, {chief})), nlohmann::json(of_leader));
+  const Pod bad_data = ended_pod("evaluator", 0, 65, evaluation(10, 0.5));
+  EXPECT_EQ(final_results(job, {chief, bad_data})["test"]["loss"], 0.5)
+      << "what it could use, it has evaluated";
+  const Pod again = ended_pod("evaluator", 1, 0, evaluation(10, 0.25));
+  EXPECT_EQ(final_results(job, {again, chief, bad_data})["test"]["loss"], 0.25);
+  const Pod stale = ended_pod("evaluator", 2, 1, evaluation(20, 9));
+  EXPECT_FALSE(final_results(job, {chief, stale}).contains("test"));
+  EXPECT_TRUE(final_results(job, {again}).is_null());
+  EXPECT_TRUE(final_results(job, {ended_pod("chief", 0, 1, of_leader)}).is_null());
+  EXPECT_TRUE(final_results(job, {ended_pod("worker", 0, 0, of_leader)}).is_null());
+  const Pod later = ended_pod("chief", 1, 0, {{"step", 30}, {"exportedStep", 30}});
+  EXPECT_EQ(final_results(job, {later, chief})["step"], 30);
 }
 
 TEST(Observe, SuspectsTheNodeOfAPodThatDoesNotEnd) {

@@ -6,23 +6,11 @@
 #include <fstream>
 
 #include "common/error.h"
+#include "common/json_file.h"
 #include "tests/unit/common/temporary_folder.h"
 
 namespace muster::local {
 namespace {
-
-TEST(EvaluationOf, is_that_of_the_exported_weights) {
-  const test::TemporaryFolder folder;
-  const JobDirectory directory(folder.path());
-  std::filesystem::create_directory(directory.evaluations());
-  for (const int step : {10, 20})
-    std::ofstream(directory.evaluations() / (std::to_string(step) + ".json"))
-        << Json{{"step", step}};
-  EXPECT_EQ(evaluation_of(directory, {{"step", 20}, {"exportedStep", 10}})["step"], 10);
-  EXPECT_EQ(evaluation_of(directory, {{"step", 20}})["step"], 20);
-  EXPECT_TRUE(evaluation_of(directory, {{"step", 30}}).is_null());
-  EXPECT_TRUE(evaluation_of(directory, nullptr).is_null());
-}
 
 TEST(ToYaml, is_read_back_as_the_same_value) {
   const Json values[] = {
@@ -145,16 +133,6 @@ TEST(JobState, that_may_not_be_looked_at_is_not_absent) {
 TEST(JobDirectory, is_absolute_and_without_a_slash_at_its_end) {
   EXPECT_EQ(JobDirectory("/a/b/").root(), "/a/b");
   EXPECT_EQ(JobDirectory("runs/x/../y").root(), std::filesystem::current_path() / "runs/y");
-}
-
-TEST(ReadJson, gives_null_for_what_is_not_there_or_not_whole) {
-  const test::TemporaryFolder scratch;
-  EXPECT_TRUE(read_json_or_null(scratch.path() / "none").is_null());
-  std::ofstream(scratch.path() / "half") << "{\"a\": ";
-  EXPECT_TRUE(read_json_or_null(scratch.path() / "half").is_null());
-  EXPECT_TRUE(read_json_or_null(scratch.path()).is_null());
-  std::ofstream(scratch.path() / "whole") << "{\"a\": 1}";
-  EXPECT_EQ(read_json_or_null(scratch.path() / "whole")["a"], 1);
 }
 
 }  // namespace

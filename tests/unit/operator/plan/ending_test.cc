@@ -50,6 +50,54 @@ TEST(Success, IsDecidedByWhomTheJobNames) {
   }
 }
 
+TEST(Success, OfOneWorkerNamesIt) {
+  Scene scene(make_job().workers(1));
+  scene.start();
+  scene.succeed(Role::worker);
+  scene.step();
+  EXPECT_EQ(scene.condition("SuccessCriteriaMet").message, "worker-0 succeeded");
+}
+
+TEST(Results, AreThoseOfTheLeadersSuccessWithWhatTheEvaluatorFindsLater) {
+  Scene scene(full().own_image());
+  scene.start();
+  const Json of_leader = {{"step", 7}};
+  const Json of_both = {{"step", 7}, {"test", {{"accuracy", 0.5}}}};
+  scene.view.results = of_leader;  // of an earlier training in the same folder
+  scene.step();
+  EXPECT_TRUE(scene.job.status.results.is_null());
+  scene.succeed(Role::chief);
+  scene.step();
+  EXPECT_EQ(scene.job.status.results, of_leader);
+  scene.view.results = nullptr;  // the leader's pod is gone
+  scene.step();
+  EXPECT_EQ(scene.job.status.results, of_leader);
+  scene.view.results = of_both;
+  scene.succeed(Role::evaluator);
+  scene.step();
+  EXPECT_EQ(scene.job.status.results, of_both);
+  for (int i = 0; i < 3; ++i) {
+    scene.leave_all(0);
+    scene.step();
+  }
+  EXPECT_TRUE(scene.has("Finished"));
+  EXPECT_EQ(scene.job.status.results, of_both);
+}
+
+TEST(Results, OfASuccessThatARestartOfTheJobHasMadeVoidAreForgotten) {
+  Scene scene(full()
+                  .decided_by(DecidedBy::all_workers)
+                  .rule({65}, {}, {}, api::FailureAction::restart_job));
+  scene.start();
+  scene.view.results = Json{{"step", 7}};
+  scene.succeed(Role::chief);
+  scene.step();
+  EXPECT_FALSE(scene.job.status.results.is_null());
+  scene.fail(Role::worker, 0, 65);
+  scene.step();
+  EXPECT_TRUE(scene.job.status.results.is_null());
+}
+
 TEST(Success, AReplicaThatSucceededIsNeverRunAgain) {
   Scene scene(full());
   scene.start();

@@ -178,11 +178,26 @@ TEST_F(OnCheckpointTest, PassesOverADamagedOneUnlessItIsNamed) {
   EXPECT_THAT(error_of([&] { evaluated(job_); }).first, HasSubstr("expected a whole checkpoint"));
 }
 
+TEST_F(OnCheckpointTest, TakesAnExportedModelOrItsFolder) {
+  const Json of_checkpoint = evaluate_checkpoint(job_, "test");
+  const fs::path file = job_ / "model" / "model.safetensors";
+  for (const fs::path& where : {file, file.parent_path()}) {
+    const Json evaluated = evaluate_checkpoint(where, "test");
+    EXPECT_EQ(evaluated["model"], file.string());
+    EXPECT_EQ(evaluated["loss"], of_checkpoint["loss"]);
+    EXPECT_EQ(predict_checkpoint(where, "test", {3})["predictions"],
+              predict_checkpoint(job_, "test", {3})["predictions"]);
+  }
+  const fs::path shard = job_ / "checkpoints" / "ckpt-33-g1" / "model-00000-of-00001.safetensors";
+  EXPECT_THAT(error_of([&] { evaluate_checkpoint(shard, "test"); }).first,
+              HasSubstr("expected a model that muster has exported"));
+}
+
 TEST_F(OnCheckpointTest, SaysWhatAPlaceIsNot) {
   const auto [nothing, code] = error_of([&] { evaluated(folder_ / "none"); });
   EXPECT_EQ(code, kBadInput);
   EXPECT_THAT(nothing, AllOf(HasSubstr("none"), HasSubstr("found nothing")));
-  EXPECT_THAT(error_of([&] { evaluated(folder_); }).first, HasSubstr("found neither"));
+  EXPECT_THAT(error_of([&] { evaluated(folder_); }).first, HasSubstr("found none of them"));
   EXPECT_THAT(error_of([&] { evaluated(folder_ / "training.yaml"); }).first,
               HasSubstr("found something else"));
 }

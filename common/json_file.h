@@ -1,0 +1,12 @@
+#pragma once
+
+#include <filesystem>
+
+#include "common/document.h"
+
+namespace muster {
+
+// A JSON file, or null if it does not exist, cannot be read or is not whole.
+Json read_json_or_null(const std::filesystem::path& path);
+
+}  // namespace muster

@@ -1,0 +1,77 @@
+#include "common/results.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "common/json.h"
+#include "common/json_file.h"
+
+namespace muster {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path evaluations_in(const fs::path& folder) {
+  return folder / "evaluations";
+}
+
+const Json& exported_step(const Json& result) {
+  const Json& exported = member(result, "exportedStep");
+  return exported.is_null() ? member(result, "step") : exported;
+}
+
+void take_metrics(const Json& evaluation, Json& results) {
+  for (const char* name : {"validation", "test"}) {
+    if (const Json& metrics = member(evaluation, name); metrics.is_object())
+      results[name] = metrics;
+  }
+}
+
+void make_absolute(const fs::path& folder, Json& object, const char* field) {
+  const std::string path = string_or(object, field, "");
+  if (!path.empty()) object[field] = (fs::absolute(folder) / path).lexically_normal().string();
+}
+
+}  // namespace
+
+Json evaluation_of(const fs::path& folder, const Json& result) {
+  const Json& step = exported_step(result);
+  if (!step.is_number_integer()) return nullptr;
+  return read_json_or_null(evaluations_in(folder) / (step.dump() + ".json"));
+}
+
+Json read_results(const fs::path& folder) {
+  Json results = read_json_or_null(folder / "result.json");
+  if (!results.is_object()) return nullptr;
+  if (const Json step = exported_step(results); !step.is_null()) results["exportedStep"] = step;
+  make_absolute(folder, results, "checkpoint");
+  make_absolute(folder, results, "model");
+  if (member(results, "best").is_object()) make_absolute(folder, results["best"], "checkpoint");
+  const Json evaluation = evaluation_of(folder, results);
+  if (bool_or(evaluation, "final", false)) take_metrics(evaluation, results);
+  return results;
+}
+
+Json read_final_evaluation(const fs::path& folder) {
+  std::vector<std::pair<fs::file_time_type, fs::path>> files;
+  std::error_code error;
+  for (fs::directory_iterator at(evaluations_in(folder), error), end; !error && at != end;
+       at.increment(error)) {
+    std::error_code gone;
+    const fs::file_time_type written = at->last_write_time(gone);
+    if (!gone) files.emplace_back(written, at->path());
+  }
+  std::ranges::sort(files, std::greater());
+  for (const auto& [written, file] : files) {
+    const Json evaluation = read_json_or_null(file);
+    if (!bool_or(evaluation, "final", false)) continue;
+    Json results = {{"exportedStep", member(evaluation, "step")}};
+    take_metrics(evaluation, results);
+    return results;
+  }
+  return nullptr;
+}
+
+}  // namespace muster
