@@ -110,7 +110,8 @@ void KubeCluster::write_status(const api::TrainingJob& job, const api::JobStatus
 // For those who look on: what this status has that the one before had not.
 void KubeCluster::count(const api::TrainingJob& job, const api::JobStatus& status) {
   const auto steps = [](const Json& progress) { return integer_or(progress, "step", 0); };
-  const bool first_step = steps(job.status.progress) == 0 && steps(status.progress) > 0;
+  const bool trains = !bool_or(status.results, "alreadyFinished", false);
+  const bool first_step = trains && steps(job.status.progress) == 0 && steps(status.progress) > 0;
   if (first_step) {
     emit(job, {plan::Event::Kind::normal, "FirstStep", "the first training step is done"});
   }

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "common/json.h"
+
 namespace muster::plan {
 namespace {
 
@@ -44,9 +46,14 @@ void decide_success(Draft& draft) {
     return draft.record(replica.first, replica.second).succeeded;
   });
   if (!met || criterion.deciding.empty()) return;
-  draft.set("SuccessCriteriaMet", true, criterion.reason, criterion.message);
+  const bool trained_before = bool_or(draft.observed.results, "alreadyFinished", false);
+  const std::string reason = trained_before ? "AlreadyFinished" : criterion.reason;
+  const std::string message =
+      trained_before ? criterion.message + ": another job had finished this training in its folder"
+                     : criterion.message;
+  draft.set("SuccessCriteriaMet", true, reason, message);
   draft.status.final_checkpoint_time = draft.now;
-  draft.note(criterion.reason, criterion.message);
+  draft.note(reason, message);
 }
 
 Time evaluator_limit(const Draft& draft) {

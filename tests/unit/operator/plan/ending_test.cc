@@ -50,6 +50,16 @@ TEST(Success, IsDecidedByWhomTheJobNames) {
   }
 }
 
+TEST(Success, ThatAnotherJobHadReachedBeforeIsSaid) {
+  Scene scene(full());
+  scene.start();
+  scene.view.results = {{"step", 40}, {"alreadyFinished", true}};
+  scene.succeed(Role::chief);
+  scene.step();
+  EXPECT_EQ(scene.reason("SuccessCriteriaMet"), "AlreadyFinished");
+  EXPECT_THAT(scene.condition("SuccessCriteriaMet").message, testing::HasSubstr("another job"));
+}
+
 TEST(Success, OfOneWorkerNamesIt) {
   Scene scene(make_job().workers(1));
   scene.start();
