@@ -56,7 +56,7 @@ std::string first_obstacle(const Draft& draft) {
     const ObservedReplica* replica = staying(draft, record.role, record.index);
     if (!replica || replica->ready || replica->reason.empty()) continue;
     const std::string stem =
-        describe(draft.job, record.role, record.index) + ": " + clean_line(replica->reason);
+        describe(draft.job, record.role, record.index) + ": " + clean_line(replica->reason) + ": ";
     // The words for one image alternate, and the first ones say why it cannot be pulled.
     const bool pulls = replica->reason == "ImagePullBackOff";
     if (pulls && draft.job.status.cause.starts_with(stem)) return draft.job.status.cause;

@@ -164,6 +164,12 @@ class Rendered(unittest.TestCase):
                          [whole])
         self.assertIn("--namespace=team-a", operator(some)["containers"][0]["args"])
 
+    def test_of_nodes_only_leases_may_be_looked_at_and_by_name(self):
+        [role] = [item for item in kinds(objects([], "--no-hooks"), "Role")
+                  if item["metadata"]["namespace"] == "kube-node-lease"]
+        self.assertEqual(role["rules"],
+                         [{"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get"]}])
+
     def test_rights_are_few(self):
         for rule in [rule for item in kinds(objects(), "ClusterRole", "Role") for rule in item["rules"]]:
             self.assertNotIn("*", rule["resources"] + rule["verbs"] + rule["apiGroups"])

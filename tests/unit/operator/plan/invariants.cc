@@ -320,6 +320,7 @@ void Invariants::check_removal(const SimulatedWorld& world, const RemoveReplica&
   for (const ObservedReplica& other : world.replicas()) {
     const bool member = other.role == Role::chief || other.role == Role::worker;
     const bool of_another_run = other.run > replica.run;
+    if (world.was_cut_off(other.uid)) continue;  // it counts as ended
     require(!member || !lives(other) || of_another_run,
             name_of(replica) + " is stopped before " + name_of(other));
     const bool evaluates = world.job.status.is_true("SuccessCriteriaMet") &&

@@ -135,7 +135,10 @@ void Simulator::replica_step() {
     if (luck < 10) world_.ask_to_leave(replica.uid);  // somebody tidies up
     return;
   }
-  if (faults_ == Faults::reordered && luck < 2) {
+  // A view from when one was given up, mixed with one from before it vanished, would tell of an end
+  // that a successor of the same name then seems to have had.
+  const bool may_vanish = faults_ == Faults::reordered && !world_.was_cut_off(replica.uid);
+  if (may_vanish && luck < 2) {
     tell(text(replica) + " vanishes");
     return world_.vanish(replica.uid);
   }
@@ -287,7 +290,6 @@ bool Simulator::calm_step() {
   bool busy = false;
   const bool ending = world_.job.status.is_true("SuccessCriteriaMet");
   for (const ObservedReplica& replica : std::vector(world_.replicas())) {
-    if (world_.is_cut_off(replica.uid)) world_.heal(replica.uid);
     if (!lives(replica)) continue;
     if (replica.deleting) {
       world_.end(replica.uid, 143);
@@ -309,6 +311,9 @@ bool Simulator::calm_step() {
 void Simulator::calm_down() {
   tell("the faults stop");
   act_late();
+  for (const ObservedReplica& replica : std::vector(world_.replicas())) {
+    if (world_.is_cut_off(replica.uid)) world_.heal(replica.uid);
+  }
   world_.job.suspend = conflict_ = invalid_ = false;
   for (int step = 0; step < kCalmSteps; ++step) {
     const api::JobStatus before = world_.job.status;
