@@ -1,6 +1,7 @@
 #include "trainer/loop/attend.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "common/random.h"
 #include "trainer/compute/cpu/kernels.h"
@@ -13,6 +14,7 @@ namespace muster::loop {
 
 namespace {
 
+const std::chrono::system_clock::time_point kBegan = std::chrono::system_clock::now();
 constexpr size_t kLongestTraining = 1 << 20;  // bytes; a message has a limit
 
 // A ps updates float by float: no matter by how many threads.
@@ -38,6 +40,8 @@ Hello make_hello(const group::Membership& membership, const Training& training) 
   hello.set_index(static_cast<uint32_t>(membership.index));
   hello.set_attempt(static_cast<uint32_t>(membership.attempt));
   hello.set_incarnation(random_number());
+  hello.set_started(static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(kBegan.time_since_epoch()).count()));
   if (membership.role == group::Role::ps) hello.set_address(membership.reachable_address());
   if (membership.collective()) hello.set_host(group::shared_memory_host());
   hello.set_determinism(determinism_of_ps());
