@@ -106,7 +106,7 @@ TEST_F(ReleaseTest, ScalesTheOperatorsDownFirst) {
   run();
   EXPECT_EQ(server_.object("deployments", "muster")["spec"]["replicas"], 0);
   EXPECT_EQ(server_.calls().front(), "PATCH deployments/scale");
-  EXPECT_TRUE(server_.object("leases", "muster-operator").is_null()) << "nobody needs it any more";
+  EXPECT_FALSE(server_.has("leases", "muster-operator")) << "nobody needs it any more";
 }
 
 TEST_F(ReleaseTest, LeavesTheLeaseOfOperatorsThatItHasNotEnded) {
@@ -120,11 +120,11 @@ TEST_F(ReleaseTest, LeavesALeaseThatItMayNotDelete) {
   server_.put(pod("a", {kube::kTrackingFinalizer}));
   server_.intercept = [&](const Request& request) -> std::optional<Response> {
     if (request.method != Method::remove) return std::nullopt;
-    return Response{403, R"({"kind": "Status", "code": 403, "reason": "Forbidden"})", {}};
+    return kube::answer(403, R"({"kind": "Status", "code": 403, "reason": "Forbidden"})");
   };
   EXPECT_EQ(failure(), "none");
   EXPECT_TRUE(finalizers("a").empty());
-  EXPECT_FALSE(server_.object("leases", "muster-operator").is_null());
+  EXPECT_TRUE(server_.has("leases", "muster-operator"));
 }
 
 TEST_F(ReleaseTest, GoesOnWhereTheDeploymentHasGone) {
