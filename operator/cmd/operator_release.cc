@@ -101,6 +101,25 @@ class HeldLease {
   std::jthread thread_;
 };
 
+// Nobody needs the lease any more. It harms nobody either, so that a failure is only told of; and
+// somebody who holds it all the same keeps it.
+void remove_lease(const Client& client, const kube::LeaseSettings& settings) {
+  const kube::ObjectName name{settings.name_space, settings.name};
+  try {
+    const std::optional<Json> lease = client.get(kube::leases(), name);
+    if (!lease) return;
+    const kube::LeaseRecord record = kube::to_lease_record(*lease);
+    if (!record.holder.empty()) throw Unavailable("it is held by " + record.holder);
+    Client::RemoveOptions options;
+    options.preconditions.resource_version = record.resource_version;
+    client.remove(kube::leases(), name, options);
+  } catch (const Unavailable& error) {
+    log::warning("the Lease " + name.name_space + "/" + name.name + " stays: " + error.what());
+  } catch (const Invalid& error) {
+    log::warning("the Lease " + name.name_space + "/" + name.name + " stays: " + error.what());
+  }
+}
+
 }  // namespace
 
 void release_pods(kube::Transport& calls, kube::Transport& lease, const ReleaseOptions& options,
@@ -128,6 +147,10 @@ void release_pods(kube::Transport& calls, kube::Transport& lease, const ReleaseO
     });
   }
   log::info("released " + std::to_string(released) + " pods");
+  if (held && !operators.empty()) {
+    held.reset();  // gives it up
+    remove_lease(client, options.lease);
+  }
 }
 
 }  // namespace muster::cmd

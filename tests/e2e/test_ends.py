@@ -87,3 +87,17 @@ def await_attempt(cluster, namespace, job, attempt):
                  if pod["metadata"]["labels"]["muster.dev/attempt"] == str(attempt)]
         return found if len(found) == len(ROLES) else None
     return eventually(running)
+
+
+def test_a_deletion_never_counts_though_the_program_ignores_sigterm(cluster, muster, namespace):
+    stubborn = "trap '' TERM; until [ -e /tmp/end ]; do sleep 0.2; done"
+    cluster.apply(jobs.shell("stubborn", stubborn, runPolicy={"backoffLimit": 0}), namespace=namespace)
+    for attempt in range(2):
+        [pod] = eventually(lambda: [pod for pod in jobs.running(cluster, namespace, "stubborn")
+                                    if pod["metadata"]["labels"]["muster.dev/attempt"] == str(attempt)])
+        delete_pod(cluster, namespace, pod)
+    jobs.await_event(cluster, namespace, "stubborn", "ReplicaDeleted", "worker-0 was deleted", "exit code 137")
+    eventually(lambda: [pod for pod in jobs.running(cluster, namespace, "stubborn")
+                        if pod["metadata"]["labels"]["muster.dev/attempt"] == "2"])
+    jobs.tell_all(cluster, namespace, "stubborn", "")
+    assert jobs.await_success(cluster, namespace, "stubborn")["status"]["restarts"] == 0

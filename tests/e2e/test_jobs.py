@@ -130,6 +130,30 @@ def test_a_name_that_is_taken_is_left_to_whom_it_belongs_and_waited_for(cluster,
     jobs.await_success(cluster, namespace, "named")
 
 
+def workers_in_tf_config(pod):
+    [container] = pod["spec"]["containers"]
+    [config] = [variable["value"] for variable in container["env"] if variable["name"] == "TF_CONFIG"]
+    return len(json.loads(config)["cluster"]["worker"])
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_scaling_ones_own_programs_restarts_the_group_or_nobody(cluster, muster, namespace, dynamic):
+    cluster.apply(jobs.shell("scaled", replicas=2, enableDynamicWorker=dynamic), namespace=namespace)
+    before = {pod["metadata"]["uid"] for pod in jobs.await_running(cluster, namespace, "scaled")}
+    cluster.kubectl("scale", "trainingjob/scaled", "--replicas=3", namespace=namespace)
+    words = "nobody is restarted" if dynamic else "all replicas restart"
+    jobs.await_event(cluster, namespace, "scaled", "Scaled", "worker from 2 to 3", words)
+
+    def all_three():
+        found = jobs.running(cluster, namespace, "scaled")
+        uids = {pod["metadata"]["uid"] for pod in found}
+        return found if len(found) == 3 and (before < uids if dynamic else not before & uids) else None
+    found = eventually(all_three)
+    assert sorted(map(workers_in_tf_config, found)) == ([2, 2, 3] if dynamic else [3, 3, 3])
+    jobs.tell_all(cluster, namespace, "scaled", "exit 0")
+    assert jobs.await_success(cluster, namespace, "scaled")["status"]["restarts"] == 0
+
+
 def test_one_that_fails_for_ever_does_not_hold_up_the_others(cluster, muster, namespace):
     failing = jobs.shell("failing", command="exit 1", runPolicy={"backoffLimit": 1000})
     cluster.apply(failing, namespace=namespace)

@@ -8,6 +8,7 @@ def test_what_runs_is_let_go_and_taken_up_by_the_next_installation(cluster, must
     before = jobs.await_running(cluster, namespace, "orphan")
     assert all("muster.dev/tracking" in pod["metadata"]["finalizers"] for pod in before)
     cluster.helm("uninstall", "muster", "--wait", namespace=muster, timeout=320)
+    assert cluster.kubectl("get", "lease", "muster", "--ignore-not-found", namespace=muster) == ""
     left = jobs.running(cluster, namespace, "orphan")
     assert not any("finalizers" in pod["metadata"] for pod in left)
     # The definition stays, and with it the jobs.

@@ -121,6 +121,7 @@ struct Attendance::Impl {
   bool is_connected = false;
   bool said_waiting = false;
   std::string rejected;
+  std::string put_off;  // the last answer, if it was that we may not join yet
   GroupView view;
   std::atomic<uint64_t> revision{0};
   Clock::time_point heard = Clock::now();
@@ -132,7 +133,14 @@ void Attendance::Impl::receive(const GroupMessage& message, bool doubtful) {
   if (doubtful && !message.rejected().empty())
     return log::info("that was not our rendezvous: " + message.rejected());
   const std::lock_guard lock(mutex);
+  if (!message.put_off().empty()) {
+    if (std::exchange(put_off, message.put_off()) != message.put_off())
+      log::warning("the rendezvous at " + peer + " does not let us join yet: " + put_off);
+    changed.notify_all();
+    return;
+  }
   heard = Clock::now();
+  put_off.clear();
   if (!message.rejected().empty()) {
     rejected = message.rejected();
   } else {
@@ -174,7 +182,7 @@ bool Attendance::Impl::attend(const Way& way) {
     lock.lock();
   }
   is_connected = false;
-  const bool reached = heard > opened;
+  const bool reached = heard > opened || !put_off.empty();
   lock.unlock();
   stream.close();
   return reached;
@@ -250,6 +258,9 @@ GroupView Attendance::wait(const std::function<bool(const GroupView&)>& ready, s
   if (!impl_->rejected.empty())
     throw Invalid("the rendezvous at " + impl_->peer + " rejected this replica: " + impl_->rejected,
                   kProtocol);
+  if (Clock::now() - impl_->heard > patience && !impl_->put_off.empty())
+    throw Unavailable("the rendezvous at " + impl_->peer + " has not let this replica join for " +
+                      std::to_string(patience.count() / 1000) + " s: " + impl_->put_off);
   if (Clock::now() - impl_->heard > patience)
     throw Unavailable("the rendezvous at " + impl_->peer + " has not answered for " +
                       std::to_string(patience.count() / 1000) + " s");

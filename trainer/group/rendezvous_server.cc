@@ -1,5 +1,6 @@
 #include "trainer/group/rendezvous_server.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -48,6 +49,7 @@ struct RendezvousServer::Impl {
   GroupView view;
   std::map<uint64_t, Peer*> peers;
   uint64_t next_connection = 1;
+  uint64_t put_off = 0;  // the incarnation of the peer that was put off last
   Service service;
   std::unique_ptr<grpc::Server> server;
   std::thread ticker;
@@ -69,6 +71,7 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
     const auto now = Clock::now();
     if (!admitted_) {
       const Hello& hello = incoming_.hello();
+      if (const std::string why = impl_.roster.must_wait(hello); !why.empty()) return put_off(why);
       const std::string objection = impl_.roster.admit(id_, hello, now);
       if (!objection.empty()) return reject(objection);
       admitted_ = true;
@@ -93,8 +96,9 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
   void OnWriteDone(bool ok) override {
     const std::lock_guard lock(impl_.mutex);
     writing_ = false;
-    if (!ok || rejected_) return leave();
+    if (!ok || dismissed_) return leave();
     if (std::exchange(again_, false)) send();
+    if (impl_.closing) impl_.changed.notify_all();
   }
 
   void OnDone() override {
@@ -109,7 +113,7 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
   }
 
   void send() {
-    if (finished_ || rejected_ || !admitted_) return;
+    if (finished_ || dismissed_ || !admitted_) return;
     if (writing_) {
       again_ = true;
       return;
@@ -119,6 +123,7 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
     StartWrite(&outgoing_);
   }
 
+  bool is_writing() const { return writing_ && !finished_; }
   void cancel() { context_->TryCancel(); }
   // It has not said who it is from, or not read that it ends, for too long.
   bool is_overdue(Clock::time_point now) const {
@@ -138,9 +143,21 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
   void reject(const std::string& objection) {
     log::warning("a peer may not join: " + objection.substr(0, kMostLogged),
                  {{"peer", context_->peer()}});
-    rejected_ = writing_ = true;
-    since_ = Clock::now();
     outgoing_.set_rejected(objection);
+    dismiss();
+  }
+  // It asks again and again, and is told of once.
+  void put_off(const std::string& why) {
+    if (std::exchange(impl_.put_off, incoming_.hello().incarnation()) !=
+        incoming_.hello().incarnation())
+      log::warning("a peer has to wait: " + why.substr(0, kMostLogged),
+                   {{"peer", context_->peer()}});
+    outgoing_.set_put_off(why);
+    dismiss();
+  }
+  void dismiss() {
+    dismissed_ = writing_ = true;
+    since_ = Clock::now();
     StartWrite(&outgoing_);
   }
   void note_loss() {
@@ -162,7 +179,7 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
   bool admitted_ = false;
   bool writing_ = false;
   bool again_ = false;
-  bool rejected_ = false;
+  bool dismissed_ = false;
   bool finished_ = false;
 };
 
@@ -210,8 +227,13 @@ RendezvousServer::~RendezvousServer() {
   }
   impl_->ticker.join();
   {
-    // What was sent last still goes out; waiting for peers to go would take as long as they like.
-    const std::lock_guard lock(impl_->mutex);
+    // What is to be sent last still goes out; waiting for peers to go would take as long as they
+    // like.
+    std::unique_lock lock(impl_->mutex);
+    impl_->changed.wait_for(lock, kShutdown, [&] {
+      return std::ranges::none_of(impl_->peers,
+                                  [](const auto& entry) { return entry.second->is_writing(); });
+    });
     for (auto& [id, peer] : impl_->peers) peer->leave();
   }
   impl_->server->Shutdown(std::chrono::system_clock::now() + kShutdown);

@@ -47,6 +47,11 @@ bool same_place(const Hello& hello, const std::string& role, int index) {
   return same_role && static_cast<int>(hello.index()) == index;
 }
 
+std::string name_of(const Hello& hello) {
+  return hello.role() + " " + std::to_string(hello.index()) + ", attempt " +
+         std::to_string(hello.attempt());
+}
+
 // There must be another generation after it.
 bool is_possible(const ShardState& state) {
   return state.generation() < folder::kLastGeneration && state.ByteSizeLong() <= Roster::kMostState;
@@ -92,6 +97,30 @@ std::string Roster::other_bits(const Hello& hello) const {
   return differs("what decides its results' bits to be", expected, hello.determinism());
 }
 
+std::string Roster::must_wait(const Hello& hello) const {
+  const Peer* const other = place(hello.role(), static_cast<int>(hello.index()));
+  if (!other || other->hello.attempt() != hello.attempt() ||
+      other->hello.incarnation() == hello.incarnation() || !objection(hello).empty() ||
+      std::ranges::find(incarnations_, hello.incarnation()) != incarnations_.end())
+    return "";
+  const uint64_t since = other->hello.started();
+  if (hello.started() == 0 || since == 0 || hello.started() >= since) return "";
+  return "expected the youngest process of " + name_of(hello) + ", found one that began " +
+         std::to_string(since - hello.started()) +
+         " ms before the one that attends, by the clocks of the two";
+}
+
+bool Roster::came_before(uint64_t incarnation, uint64_t other) const {
+  const auto first = std::ranges::find(incarnations_, incarnation);
+  return first != incarnations_.end() && first < std::ranges::find(incarnations_, other);
+}
+
+void Roster::remember(uint64_t incarnation) {
+  if (std::ranges::find(incarnations_, incarnation) != incarnations_.end()) return;
+  incarnations_.push_back(incarnation);
+  if (incarnations_.size() > kMostRemembered) incarnations_.pop_front();
+}
+
 std::string Roster::admit(uint64_t connection, const Hello& hello, Time now) {
   if (auto text = objection(hello); !text.empty()) return text;
   for (auto it = peers_.begin(); it != peers_.end(); ++it) {
@@ -101,6 +130,9 @@ std::string Roster::admit(uint64_t connection, const Hello& hello, Time now) {
       return "expected attempt " + std::to_string(other.attempt()) + " or later of " +
              hello.role() + " " + std::to_string(hello.index()) + ", found attempt " +
              std::to_string(hello.attempt());
+    if (hello.attempt() == other.attempt() && came_before(hello.incarnation(), other.incarnation()))
+      return "expected the youngest process of " + name_of(hello) +
+             ", found one whose place a younger one has taken";
     replaced_.push_back(it->first);
     peers_.erase(it);
     break;
@@ -108,6 +140,7 @@ std::string Roster::admit(uint64_t connection, const Hello& hello, Time now) {
   const Time lost = now - std::chrono::milliseconds(hello.outage_milliseconds());
   Peer& peer = peers_[connection] = {hello, {}, {}, false, now, lost};
   peer.hello.clear_training();  // was of use for an objection only
+  remember(hello.incarnation());
   return "";
 }
 

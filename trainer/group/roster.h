@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <string>
 #include <utility>
@@ -13,7 +14,9 @@ namespace muster::group {
 
 // Who attends a group, as rank 0 knows it: a state machine without network or clock. Each peer
 // comes by a connection of its own; a second process of the same role and index takes the place of
-// the first.
+// the first, if it is the younger one: of a later attempt, or of the same attempt and first heard
+// of later. Who has lost its place so never takes it back: two that live would throw each other out
+// for ever.
 class Roster {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -27,6 +30,7 @@ class Roster {
   static constexpr size_t kMostState = 64 << 10;
   static constexpr size_t kMostEndpoint = 512;
   static constexpr size_t kMostDeterminism = 512;
+  static constexpr size_t kMostRemembered = 4096;  // processes
 
   struct Expected {
     std::string job_uid;
@@ -54,6 +58,10 @@ class Roster {
 
   explicit Roster(Expected expected) : expected_(std::move(expected)) {}
 
+  // Why the peer may not join yet, or empty: another process of its attempt has its place, which
+  // was heard of before and says that it began later. Which of the two is the younger is not
+  // certain then, for their clocks may differ: it is to ask again, until the place is free.
+  std::string must_wait(const Hello& hello) const;
   // Why the peer may not join (naming what was expected and found), or empty: it has joined.
   std::string admit(uint64_t connection, const Hello& hello, Time now);
   // Why the peer's part would have other bits if it were computed by rank 0's like, or empty.
@@ -89,12 +97,15 @@ class Roster {
 
  private:
   std::string objection(const Hello& hello) const;
+  bool came_before(uint64_t incarnation, uint64_t other) const;
+  void remember(uint64_t incarnation);
   bool has_whole_twin(const ShardState& serving) const;
   const Peer* place(const std::string& role, int index) const;
   std::vector<std::pair<std::string, int>> places_empty() const;
   Expected expected_;
   std::map<uint64_t, Peer> peers_;
   std::vector<uint64_t> replaced_;
+  std::deque<uint64_t> incarnations_;  // of all that have attended, in the order of their coming
 };
 
 }  // namespace muster::group

@@ -14,15 +14,16 @@ namespace muster::loop {
 
 namespace {
 
+const std::chrono::system_clock::time_point kBeganAt = std::chrono::system_clock::now();
 constexpr size_t kLongestTraining = 1 << 20;  // bytes; a message has a limit
 
 // The supervisor starts a process as soon as the one before has ended.
-const auto started = std::chrono::steady_clock::now();
+const auto kBegan = std::chrono::steady_clock::now();
 
 uint32_t milliseconds_since_start() {
   using std::chrono::milliseconds;
   const auto since =
-      std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - started);
+      std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - kBegan);
   return static_cast<uint32_t>(std::clamp<int64_t>(since.count(), 0, INT32_MAX));
 }
 
@@ -52,6 +53,8 @@ Hello make_hello(const group::Membership& membership, const Training& training) 
   hello.set_restarts(static_cast<uint32_t>(std::max(0, membership.restarts)));
   hello.set_last_exit_code(static_cast<uint32_t>(std::max(0, membership.last_exit_code)));
   hello.set_outage_milliseconds(milliseconds_since_start());
+  hello.set_started(static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(kBeganAt.time_since_epoch()).count()));
   if (membership.role == group::Role::ps) hello.set_address(membership.reachable_address());
   if (membership.collective()) hello.set_host(group::shared_memory_host());
   hello.set_determinism(determinism_of_ps());

@@ -195,6 +195,8 @@ int run_ps(const group::Membership& membership, std::stop_token stop) {
       attendance.report_now();
     report(reporter, homes, counted);
   }
+  // Whoever ended the job is done with us, and nothing has gone wrong.
+  if (attendance.view().phase() == GroupView::FINISHED) return kSuccess;
   const uint64_t checkpoints = attendance.view().checkpoints();
   const auto never = [](const GroupView&) { return false; };
   attendance.report_now();

@@ -96,6 +96,57 @@ TEST(MusterScale, of_an_interrupted_run_ends_with_it_and_the_manifest_counts_aga
   EXPECT_EQ(again->wait(), kSuccess) << again->output();
 }
 
+constexpr const char* kOwnChief =
+    "echo chief-0 $MUSTER_ATTEMPT $MUSTER_REPLICAS > $EVENTS; read go < $GATE";
+
+TEST(MusterScale, of_ones_own_programs_restarts_the_group_with_one_tf_config) {
+  ScriptJob job(manifest({{"chief", script(kOwnChief)}, {"worker", script(kMember)}},
+                         "  runPolicy: {backoffLimit: 0}\n"));
+  auto run = job.run();
+  EXPECT_THAT(job.next_events(2), ElementsAre(R"(chief-0 0 {"chief":1,"worker":1})", "worker-0 0"));
+  EXPECT_THAT(scale(job, "2").output,
+              HasSubstr("run: scaled to 2 workers; all replicas restart, to have the same "));
+  EXPECT_THAT(job.next_events(4), ElementsAre(R"(chief-0 1 {"chief":1,"worker":2})", "worker-0 1",
+                                              "worker-0 left", "worker-1 0"));
+  EXPECT_THAT(scale(job, "1").output, HasSubstr("scaled to 1 worker; all replicas restart"));
+  EXPECT_THAT(job.next_events(4), ElementsAre(R"(chief-0 2 {"chief":1,"worker":1})", "worker-0 2",
+                                              "worker-0 left", "worker-1 left"));
+  EXPECT_EQ(job.state()["status"]["restarts"], 0);
+  job.open_gate();
+  EXPECT_EQ(run->wait(), kSuccess) << run->output();
+  EXPECT_THAT(run->output(), HasSubstr("the job is scaled (worker from 1 to 2); all replicas "));
+}
+
+TEST(MusterScale, leaves_programs_alone_that_take_workers_that_come_and_go) {
+  ScriptJob job(manifest({{"chief", script(kOwnChief)}, {"worker", script(kMember)}},
+                         "  enableDynamicWorker: true\n"));
+  auto run = job.run();
+  job.next_events(2);
+  EXPECT_THAT(scale(job, "3").output, HasSubstr("run: scaled to 3 workers\n"));
+  EXPECT_THAT(job.next_events(2), ElementsAre("worker-1 0", "worker-2 0"));
+  EXPECT_THAT(scale(job, "2").output, HasSubstr("run: scaled to 2 workers\n"));
+  EXPECT_EQ(job.next_event(), "worker-2 left");
+  EXPECT_EQ(job.state()["status"]["restarts"], 0);
+  job.open_gate();
+  EXPECT_EQ(run->wait(), kSuccess) << run->output();
+  EXPECT_THAT(run->output(), HasSubstr("(worker from 1 to 3); nobody is restarted"));
+}
+
+// What the API server would refuse of a job of a cluster.
+TEST(MusterScale, refuses_what_makes_the_manifest_invalid) {
+  ScriptJob job(manifest({{"worker", script("echo on > $EVENTS; read go < $GATE")}}));
+  auto run = job.run();
+  job.next_event();
+  const auto nobody = scale(job, "0");
+  EXPECT_EQ(nobody.code, kBadInput);
+  EXPECT_THAT(nobody.output, HasSubstr("at least one replica that trains"));
+  const auto many = scale(job, "1001");
+  EXPECT_EQ(many.code, kBadInput);
+  EXPECT_THAT(many.output, HasSubstr("spec.replicaSpecs.worker.replicas: expected"));
+  job.open_gate();
+  EXPECT_EQ(run->wait(), kSuccess);
+}
+
 TEST(MusterScale, says_what_cannot_be_scaled) {
   const auto job = elastic_job();
   auto run = job->run();
@@ -114,7 +165,8 @@ TEST(MusterScale, says_what_cannot_be_scaled) {
   fixed.next_event();
   const auto refused = scale(fixed, "2");
   EXPECT_EQ(refused.code, kBadInput);
-  EXPECT_THAT(refused.output, HasSubstr("job script: expected spec.elastic"));
+  EXPECT_THAT(refused.output,
+              HasSubstr("job script: expected spec.replicaSpecs.worker, found none"));
   fixed.open_gate();
   EXPECT_EQ(other->wait(), kSuccess);
   EXPECT_THAT(scale(fixed, "-1").output, HasSubstr("--replicas"));

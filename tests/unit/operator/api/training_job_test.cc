@@ -107,6 +107,14 @@ TEST(TrainingJob, MayBeElastic) {
   EXPECT_EQ(job_of(std::string(kElastic) + "}").elastic->batch, ElasticBatch::global);
 }
 
+TEST(TrainingJob, OfOnesOwnProgramsMaySayThatWorkersComeAndGo) {
+  const char* const own = "{replicaSpecs: {worker: REPLICA}";
+  EXPECT_FALSE(job_of(own_image(std::string(own) + "}")).enable_dynamic_worker);
+  const TrainingJob dynamic = job_of(own_image(std::string(own) + ", enableDynamicWorker: true}"));
+  EXPECT_TRUE(dynamic.enable_dynamic_worker);
+  EXPECT_TRUE(workers_may_change(dynamic));
+}
+
 TEST(TrainingJob, IsDecidedByAllWorkersWhereThereIsNoChief) {
   EXPECT_EQ(job_of(own_image("{replicaSpecs: {worker: REPLICA}}")).decided_by,
             DecidedBy::all_workers);
@@ -135,10 +143,12 @@ JobStatus full_status() {
   record.failures_in_row = 3;
   record.restarts_in_place = 2;
   record.replacing = "uid";
+  record.in_round = true;
   status.records = {ReplicaRecord{}, record};
   status.counted_uids = {"a", "b"};
   status.restarts = 4;
   status.run = 2;
+  status.group = {{Role::chief, 1}, {Role::worker, 3}};
   status.restart_run = 1;
   status.progress = {{"step", 12}, {"loss", "0.25"}};
   return status;

@@ -379,6 +379,26 @@ TEST_F(ClusterCommandsTest, scales_only_the_job_it_has_looked_at) {
       {"worker": {"replicas": 4}}}, "metadata": {"uid": "u1"}})"));
 }
 
+TEST_F(ClusterCommandsTest, says_what_scaling_means_for_ones_own_programs) {
+  Json dynamic = job();
+  dynamic["spec"]["enableDynamicWorker"] = true;
+  Json suspended = job();
+  suspended["spec"]["suspend"] = true;
+  std::string output;
+  for (const Json& own : {job(), dynamic, suspended}) {
+    FakeTransport transport([&](const Request&) { return ok(own); });
+    testing::internal::CaptureStdout();
+    scale_cluster_job(access(transport), "mnist", 2);
+    output += testing::internal::GetCapturedStdout();
+    EXPECT_EQ(transport.requests().size(), 2U);
+  }
+  EXPECT_EQ(output,
+            "trainingjob.muster.dev/mnist scaled to 2 workers; all replicas restart, to have the "
+            "same TF_CONFIG\n"
+            "trainingjob.muster.dev/mnist scaled to 2 workers\n"
+            "trainingjob.muster.dev/mnist scaled to 2 workers\n");
+}
+
 TEST_F(ClusterCommandsTest, says_why_a_job_cannot_be_scaled_and_changes_nothing) {
   struct Case {
     Json job;
@@ -386,8 +406,13 @@ TEST_F(ClusterCommandsTest, says_why_a_job_cannot_be_scaled_and_changes_nothing)
     const char* why;
   };
   const Json over = {{"conditions", {condition("SuccessCriteriaMet"), condition("Succeeded")}}};
+  Json trained = elastic_job(2);
+  trained["spec"].erase("elastic");
+  Json chief_alone = job();
+  chief_alone["spec"]["replicaSpecs"] = {{"chief", job()["spec"]["replicaSpecs"]["worker"]}};
   const Case cases[] = {
-      {job(), 2, "job mnist: expected spec.elastic"},
+      {trained, 2, "job mnist: expected spec.elastic"},
+      {chief_alone, 2, "job mnist: expected spec.replicaSpecs.worker, found none"},
       {elastic_job(2), 5, "--replicas: expected from 2 to 4, minReplicas and maxReplicas of job"},
       {elastic_job(2), 1, "found 1"},
       {elastic_job(2, over), 3, "expected one that trains, found one that is Succeeded"},

@@ -106,8 +106,25 @@ TEST_F(ReleaseTest, ScalesTheOperatorsDownFirst) {
   run();
   EXPECT_EQ(server_.object("deployments", "muster")["spec"]["replicas"], 0);
   EXPECT_EQ(server_.calls().front(), "PATCH deployments/scale");
+  EXPECT_FALSE(server_.has("leases", "muster-operator")) << "nobody needs it any more";
+}
+
+TEST_F(ReleaseTest, LeavesTheLeaseOfOperatorsThatItHasNotEnded) {
+  options_.deployment = {};
+  run();
   EXPECT_EQ(server_.object("leases", "muster-operator")["spec"]["holderIdentity"], "")
       << "it is given up";
+}
+
+TEST_F(ReleaseTest, LeavesALeaseThatItMayNotDelete) {
+  server_.put(pod("a", {kube::kTrackingFinalizer}));
+  server_.intercept = [&](const Request& request) -> std::optional<Response> {
+    if (request.method != Method::remove) return std::nullopt;
+    return kube::answer(403, R"({"kind": "Status", "code": 403, "reason": "Forbidden"})");
+  };
+  EXPECT_EQ(failure(), "none");
+  EXPECT_TRUE(finalizers("a").empty());
+  EXPECT_TRUE(server_.has("leases", "muster-operator"));
 }
 
 TEST_F(ReleaseTest, GoesOnWhereTheDeploymentHasGone) {

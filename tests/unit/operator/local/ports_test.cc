@@ -55,6 +55,14 @@ TEST(Ports, that_are_taken_move_and_are_named) {
   EXPECT_FALSE(ports.contains("gone"));
 }
 
+TEST(Ports, are_added_beside_those_whose_servers_run) {
+  const Server server;
+  std::map<std::string, int> ports = {{"a", server.port}};
+  add_ports({"a", "b", "c"}, ports);
+  EXPECT_EQ(ports["a"], server.port);
+  EXPECT_EQ(std::set<int>({ports["a"], ports["b"], ports["c"]}).size(), 3u);
+}
+
 TEST(Ports, given_twice_are_parted) {
   std::map<std::string, int> ports;
   settle_ports({"a"}, ports);

@@ -81,6 +81,14 @@ TEST(Environment, OfAnElasticJobHasItsLimitsAndATfConfigEvenAlone) {
       variables(environment(fixed, Role::chief, 0, 0, address)).contains("MUSTER_ELASTIC"));
 }
 
+TEST(Environment, OfAJobWhoseWorkersMayChangeHasATfConfigEvenAlone) {
+  const api::TrainingJob job = make_job().workers(1).own_image().dynamic_workers();
+  const ReplicaEnvironment worker = environment(job, Role::worker, 0, 0, address);
+  EXPECT_EQ(variables(worker)["TF_CONFIG"],
+            R"({"cluster":{"worker":["worker0:2222"]},"task":{"type":"worker","index":0}})");
+  EXPECT_FALSE(variables(worker).contains("MUSTER_ELASTIC"));
+}
+
 TEST(Environment, RolesWithoutReplicasAreNotInTheCluster) {
   const ReplicaEnvironment chief =
       environment(make_job().ps(1).chief().workers(0), Role::chief, 0, 0, address);

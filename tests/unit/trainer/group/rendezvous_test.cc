@@ -124,6 +124,61 @@ TEST(RosterTest, ASuccessorTakesThePlaceAndALatecomerDoesNot) {
   EXPECT_EQ(roster.members_present(), 1);
 }
 
+Hello process(uint64_t incarnation, uint64_t started = 0, uint32_t attempt = 0) {
+  Hello result = hello("worker", 0, attempt);
+  result.set_incarnation(incarnation);
+  result.set_started(started);
+  return result;
+}
+
+// Who attends, after those have come one after the other, by connections 1, 2, ...; "!" behind one
+// that was rejected, "?" behind one that has to wait.
+std::string attends(Roster& roster, const std::vector<Hello>& comers) {
+  std::string refused;
+  for (size_t i = 0; i < comers.size(); ++i) {
+    const bool waits = !roster.must_wait(comers[i]).empty();
+    const bool rejected = !waits && !roster.admit(i + 1, comers[i], kStart).empty();
+    if (waits || rejected) refused += " " + std::to_string(i + 1) + (waits ? "?" : "!");
+  }
+  std::string there;
+  for (size_t i = 0; i < comers.size(); ++i) {
+    if (roster.find(i + 1)) there += std::to_string(i + 1);
+  }
+  return there + refused;
+}
+
+TEST(RosterTest, TwoLiveProcessesOfOneAttemptDoNotThrowEachOtherOut) {
+  struct {
+    const char* name;
+    std::vector<Hello> comers;
+    const char* attends;
+  } const cases[] = {
+      {"the elder comes back after the younger", {process(1), process(2), process(1)}, "2 3!"},
+      {"and again", {process(1), process(2), process(1), process(1)}, "2 3! 4!"},
+      {"the younger comes by a new connection", {process(1), process(2), process(2)}, "3"},
+      {"the same process comes back", {process(1), process(1), process(1)}, "3"},
+      {"a third one", {process(1), process(2), process(3), process(2), process(1)}, "3 4! 5!"},
+      {"the clocks agree", {process(1, 1000), process(2, 2000)}, "2"},
+      {"the clocks are the same", {process(1, 1000), process(2, 1000)}, "2"},
+      {"the elder is heard of second", {process(2, 2000), process(1, 1000)}, "1 2?"},
+      {"and asks again", {process(2, 2000), process(1, 1000), process(1, 1000)}, "1 2? 3?"},
+      {"only one says when it began", {process(2, 2000), process(1)}, "2"},
+      {"a later attempt, whatever its clock says", {process(1, 2000), process(2, 1000, 1)}, "2"},
+  };
+  for (const auto& test : cases) {
+    Roster roster(expected());
+    EXPECT_EQ(attends(roster, test.comers), test.attends) << test.name;
+  }
+}
+
+TEST(RosterTest, WhoHasLostItsPlaceMayTakeItOnceItIsFree) {
+  Roster roster(expected());
+  EXPECT_EQ(attends(roster, {process(1, 1000), process(2, 2000)}), "2");
+  roster.gone(2);
+  EXPECT_EQ(roster.must_wait(process(1, 1000)), "");
+  EXPECT_EQ(roster.admit(3, process(1, 1000), kStart), "");
+}
+
 TEST(RosterTest, NobodyIsOfAGenerationThatIsNone) {
   Roster roster(expected());
   EXPECT_EQ(roster.admit(1, hello("ps", 0), kStart), "");
@@ -204,6 +259,60 @@ TEST_F(RendezvousTest, AStrangerIsToldWhy) {
     EXPECT_EQ(error.exit_code(), kProtocol);
     EXPECT_THAT(error.what(), HasSubstr("expected job uid \"u\", found \"other\""));
   }
+}
+
+// Two live processes of one role, index and attempt: the one that came first ends.
+TEST_F(RendezvousTest, AnElderProcessIsToldThatAYoungerOneHasItsPlace) {
+  RendezvousServer server(address_, expected());
+  const auto seen = [](const GroupView& view) { return view.generation() == 1; };
+  server.update([](GroupView& view) { view.set_generation(1); });
+  const auto elder = attend(process(1));
+  elder->wait(seen, {}, milliseconds(10000), milliseconds(60000));
+  const auto younger = attend(process(2));
+  younger->wait(seen, {}, milliseconds(10000), milliseconds(60000));
+  try {
+    elder->wait(running, {}, milliseconds(10000), milliseconds(60000));
+    FAIL() << "expected a rejection";
+  } catch (const Invalid& error) {
+    EXPECT_EQ(error.exit_code(), kProtocol);
+    EXPECT_THAT(error.what(), HasSubstr("worker 0, attempt 0, found one whose place a younger"));
+  }
+  server.update([](GroupView& view) { view.set_phase(GroupView::RUNNING); });
+  younger->wait(running, {}, milliseconds(10000), milliseconds(60000));
+  EXPECT_TRUE(younger->connected());
+}
+
+TEST_F(RendezvousTest, WhoMayBeTheElderWaitsUntilThePlaceIsFree) {
+  RendezvousServer server(address_, expected());
+  server.update([](GroupView& view) { view.set_phase(GroupView::RUNNING); });
+  auto younger = attend(process(2, 2000));
+  younger->wait(running, {}, milliseconds(10000), milliseconds(60000));
+  const auto elder = attend(process(1, 1000));
+  try {
+    for (int look = 0; look < 100; ++look)
+      elder->wait(running, {}, milliseconds(100), milliseconds(200));
+    FAIL() << "expected to be put off";
+  } catch (const Unavailable& error) {
+    EXPECT_THAT(error.what(), HasSubstr("has not let this replica join"));
+    EXPECT_THAT(error.what(), HasSubstr("1000 ms before the one that attends"));
+  }
+  EXPECT_TRUE(younger->connected());
+  younger.reset();
+  EXPECT_TRUE(running(elder->wait(running, {}, milliseconds(10000), milliseconds(60000))));
+}
+
+TEST_F(RendezvousTest, WhatIsSaidLastReachesAPeerThatIsBeingToldOfBefore) {
+  auto server = std::make_unique<RendezvousServer>(address_, expected());
+  const auto finished = [](const GroupView& view) { return view.phase() == GroupView::FINISHED; };
+  const auto peer = attend(hello("ps", 0));
+  server->update([](GroupView& view) { view.set_generation(1); });
+  peer->wait([](const GroupView& view) { return view.generation() == 1; }, {}, milliseconds(10000),
+             milliseconds(60000));
+  for (uint64_t generation = 2; generation < 100; ++generation)
+    server->update([&](GroupView& view) { view.set_generation(generation); });
+  server->update([](GroupView& view) { view.set_phase(GroupView::FINISHED); });
+  server.reset();
+  EXPECT_TRUE(finished(peer->wait(finished, {}, milliseconds(1000), milliseconds(60000))));
 }
 
 TEST_F(RendezvousTest, AStreamThatDoesNotSayWhoItIsFromIsEnded) {
