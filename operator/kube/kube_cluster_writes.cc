@@ -18,6 +18,7 @@ namespace {
 
 // How old what is known of a PodGroup may be where pods are created: we are not told when it goes.
 constexpr std::chrono::seconds kGroupTrusted{10};
+constexpr std::chrono::seconds kFirstLook{2};  // at pods that were created
 
 ObjectName name_of(const Json& object) {
   const Json& metadata = member(object, "metadata");
@@ -162,6 +163,8 @@ void KubeCluster::create(const api::TrainingJob& job,
   };
   in_parallel(replicas.size(), settings_.pods_at_a_time, make, [&] { return is_wanted(job); });
   checks_.learn_success(job);  // of all of them: one may have been refused while another was not
+  // Nothing changes in the status of a pod that hangs.
+  if (!replicas.empty()) environment_.wake(key_of(job), now() + kFirstLook);
 }
 
 // Whether the view still has it, and nobody has asked for its end.

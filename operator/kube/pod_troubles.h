@@ -18,7 +18,7 @@ namespace muster::kube {
 class PodTroubles {
  public:
   struct Settings {
-    std::chrono::milliseconds patience{5'000};        // with a pod that is seen pending first
+    std::chrono::milliseconds patience{3'000};        // with a pod that is seen pending first
     std::chrono::milliseconds first_pause{10'000};    // between two questions about one pod; it
     std::chrono::milliseconds longest_pause{60'000};  // doubles up to this
     std::chrono::milliseconds between{200};           // between questions about any two pods

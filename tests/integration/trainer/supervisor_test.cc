@@ -109,10 +109,11 @@ TEST_F(SupervisorTest, AnEvaluatorLeavesItsFinalEvaluationHoweverItEnds) {
 }
 
 TEST_F(SupervisorTest, RestartsAreCountedAndLimited) {
-  EXPECT_EQ(supervise("echo $MUSTER_RESTARTS >> $OUT; echo no disk $MUSTER_RESTARTS >&2; exit 73")
+  EXPECT_EQ(supervise("echo $MUSTER_RESTARTS $MUSTER_LAST_EXIT_CODE >> $OUT; "
+                      "echo no disk $MUSTER_RESTARTS >&2; exit 73")
                 ->wait(),
             73);
-  EXPECT_EQ(said(), "0\n1\n2\n3\n");
+  EXPECT_EQ(said(), "0 0\n1 73\n2 73\n3 73\n");
   EXPECT_EQ(message(), (TerminationMessage{3, "no disk 3", {}}));
   EXPECT_THAT(log(), HasSubstr("no disk 0\n"));
   EXPECT_THAT(log(), HasSubstr("exit code 73 (a directory cannot be written or a disk is full); it "

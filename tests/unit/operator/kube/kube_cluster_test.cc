@@ -609,8 +609,8 @@ TEST_F(KubeClusterTest, ADryRunSaysWhetherPodsCanBeCreated) {
        "False InvalidTemplate", false},
       {"pod security", refusal(403, "Forbidden", "pods is forbidden: violates PodSecurity \"x\""),
        "False InvalidTemplate", false},
-      {"quota", refusal(403, "Forbidden", "pods is forbidden: exceeded quota: q"),
-       "Unknown Unknown", true},
+      {"quota", refusal(403, "Forbidden", "pods is forbidden: exceeded quota: q"), "True Valid",
+       true},
       {"a webhook without dry run",
        refusal(400, "BadRequest", "admission webhook \"w\" does not support dry run"),
        "Unknown Unknown", true},
@@ -753,7 +753,7 @@ TEST(KubeClusterWrites, AQuotaForSomeOfManyIsAskedSeldomAndUsedWhole) {
   world.settle();
   EXPECT_EQ(world.server.objects("pods").size(), 10U);
   EXPECT_EQ(world.server.count("POST pods"), 15) << "1, 2, 4 and 8";
-  world.run_for(1s);
+  world.run_for(10s);
   EXPECT_EQ(world.condition("Running"), "False QuotaExceeded");
   EXPECT_EQ(world.server.objects("pods").size(), 10U);
   quota = 1000;

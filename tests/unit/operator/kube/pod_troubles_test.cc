@@ -60,10 +60,10 @@ TEST(PodTroubles, AreAskedForSeldomAndOnlyOfAPodThatIsPendingForAWhile) {
   const Pod pod = pod_with(R"({"phase": "Pending"})");
   Time again{};
   EXPECT_EQ(troubles.look(pod, kBegin, again).reason, "");
-  EXPECT_EQ(again, kBegin + 5s);
+  EXPECT_EQ(again, kBegin + 3s);
   EXPECT_TRUE(transport.requests().empty());
   EXPECT_EQ(troubles.look(pod, again, again).words, "no volume");
-  EXPECT_EQ(again, kBegin + 15s);
+  EXPECT_EQ(again, kBegin + 13s);
   EXPECT_EQ(query(transport.requests()[0], "fieldSelector"), "involvedObject.uid=pod-uid");
   EXPECT_EQ(troubles.look(pod, again - 1ms, again).reason, "FailedMount");
   EXPECT_EQ(transport.requests().size(), 1U);

@@ -28,6 +28,7 @@ TEST(MembershipTest, ReadsRoleIndexAndEverybodyElse) {
        {"MUSTER_JOB_UID", "u-1"},
        {"MUSTER_ATTEMPT", "3"},
        {"MUSTER_RESTARTS", "2"},
+       {"MUSTER_LAST_EXIT_CODE", "137"},
        {"MUSTER_STORAGE", "/s"},
        {"MUSTER_REPLICAS", R"({"ps": 2, "chief": 1, "worker": 2, "evaluator": 1})"}});
   EXPECT_EQ(membership.role, Role::worker);
@@ -36,6 +37,7 @@ TEST(MembershipTest, ReadsRoleIndexAndEverybodyElse) {
   EXPECT_EQ(membership.shards(), 2);
   EXPECT_EQ(membership.attempt, 3);
   EXPECT_EQ(membership.restarts, 2);
+  EXPECT_EQ(membership.last_exit_code, 137);
   EXPECT_FALSE(membership.is_leader());
   EXPECT_TRUE(membership.has_evaluator());
   EXPECT_EQ(membership.rendezvous_address(), "c:2222");

@@ -51,6 +51,7 @@ TEST(RosterTest, KnowsWhoIsMissing) {
   EXPECT_EQ(roster.admit(2, hello("ps", 0), kStart), "");
   EXPECT_EQ(roster.admit(3, hello("worker", 1), kStart), "");
   EXPECT_EQ(roster.missing(), "worker 0");
+  EXPECT_EQ(roster.missing_replicas(), std::vector<std::string>{"worker-0"});
   EXPECT_EQ(roster.members_present(), 2);
 }
 
