@@ -11,6 +11,7 @@ namespace muster::kube {
 namespace {
 
 constexpr const char* kTime = "2026-01-02T03:04:05Z";
+constexpr const char* kLater = "2026-01-02T03:05:05Z";  // deletion of what had ended before
 
 std::string status_text(int code, const char* reason, const std::string& message) {
   return Json{{"kind", "Status"}, {"code", code}, {"reason", reason}, {"message", message}}.dump();
@@ -254,7 +255,7 @@ void FakeApiServer::remove(const std::string& plural, const std::string& name) {
   if (!found) return ADD_FAILURE() << "no " << plural << " " << name, void();
   if (!(*found)["metadata"].contains("deletionTimestamp")) {
     Json leaving = *found;
-    leaving["metadata"]["deletionTimestamp"] = kTime;
+    leaving["metadata"]["deletionTimestamp"] = is_over(leaving) ? kLater : kTime;
     store(plural, leaving, "MODIFIED");
   }
   settle(plural, name);

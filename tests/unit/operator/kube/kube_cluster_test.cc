@@ -881,7 +881,8 @@ TEST_F(KubeClusterTest, CreatesTheGroupOfAGang) {
 
 TEST_F(KubeClusterTest, TheGroupOfAGangFollowsTheNumberOfWorkers) {
   const auto members = [&] { return server().object("podgroups", "mnist")["spec"]["minMember"]; };
-  world_.submit("mnist", {{"schedulingPolicy", {{"gang", "volcano"}, {"queue", "night"}}}});
+  world_.submit("mnist", {{"enableDynamicWorker", true},
+                          {"schedulingPolicy", {{"gang", "volcano"}, {"queue", "night"}}}});
   world_.settle();
   world_.run_all();
   world_.settle();
