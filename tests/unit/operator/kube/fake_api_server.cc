@@ -166,9 +166,8 @@ Response FakeApiServer::list(const std::string& plural, const Request& request) 
   Json items = Json::array();
   Json metadata = {{"resourceVersion", std::to_string(version_)}};
   for (const auto& [name, object] : objects_[plural]) {
-    const bool is_wanted = about.empty()
-                               ? is_in_view(plural, object)
-                               : member(member(object, "involvedObject"), "uid") == about;
+    const bool is_wanted = about.empty() ? is_in_view(plural, object)
+                                         : member(member(object, "involvedObject"), "uid") == about;
     if (name <= after || !is_wanted) continue;
     if (items.size() == most) {
       metadata["continue"] = items.back()["metadata"]["name"];

@@ -21,7 +21,7 @@ class KubeWorld : public Watcher {
   FakeApiServer server;
   api::Time time{std::chrono::hours(24 * 365 * 56)};
   bool leads = true;
-  bool tells_of_pods = true;  // else the view of pods stays as it is
+  bool tells_of_pods = true;                  // else the view of pods stays as it is
   std::vector<std::string> events, messages;  // "mnist: Started", and what it says
   std::vector<controller::Controller::Trouble> troubles;
   int wakes = 0;  // for now, not for later
