@@ -34,9 +34,9 @@ Json variable(const std::string& name, const std::string& value) {
 
 // Programs of the user's own find the mount; only the trainer makes folders.
 std::string storage_of(const api::TrainingJob& job) {
-  const std::filesystem::path mount = job.storage_mount_path;
-  if (job.training.is_null()) return mount;
-  return (mount / api::folder_of(job)).lexically_normal();
+  const std::string folder = job.training.is_null() ? "." : api::folder_of(job);
+  if (folder == ".") return job.storage_mount_path;
+  return std::filesystem::path(job.storage_mount_path) / folder;
 }
 
 Json environment_of(const api::TrainingJob& job, const plan::CreateReplica& replica,
