@@ -5,6 +5,19 @@
 
 namespace muster {
 
+Json parse_or_null(std::string_view text) {
+  constexpr int kMostLevels = 64;
+  bool is_deep = false;
+  const Json::parser_callback_t is_shallow = [&](int depth, Json::parse_event_t event, Json&) {
+    const bool opens =
+        event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
+    is_deep = is_deep || (opens && depth >= kMostLevels);
+    return !is_deep;
+  };
+  Json value = Json::parse(text, is_shallow, /*allow_exceptions=*/false);
+  return is_deep || value.is_discarded() ? Json() : value;
+}
+
 const Json& member(const Json& value, std::string_view key) {
   static const Json null;
   if (!value.is_object()) return null;

@@ -9,6 +9,10 @@ namespace muster {
 
 // Reading JSON that may or may not have been checked: nothing here throws.
 
+// The value of a text that anybody may have written; null if the text is no JSON, or is nested
+// deeper than 64 levels: copying and dumping a value recurse, and would overflow the stack.
+Json parse_or_null(std::string_view text);
+
 // value[key], or null where `value` is no object or has no such member; so calls can be nested.
 const Json& member(const Json& value, std::string_view key);
 

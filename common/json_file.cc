@@ -1,19 +1,18 @@
 #include "common/json_file.h"
 
 #include "common/file.h"
+#include "common/json.h"
 
 namespace muster {
 
 Json read_json_or_null(const std::filesystem::path& path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return nullptr;
-  Json value;
   try {
-    value = Json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
+    return parse_or_null(read_file(path));
   } catch (const std::runtime_error&) {
     return nullptr;  // it went away, or cannot be read: as good as absent
   }
-  return value.is_discarded() ? Json(nullptr) : value;
 }
 
 }  // namespace muster

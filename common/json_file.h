@@ -6,7 +6,7 @@
 
 namespace muster {
 
-// A JSON file, or null if it does not exist, cannot be read or is not whole.
+// A JSON file, or null if it does not exist, cannot be read or is not whole (parse_or_null).
 Json read_json_or_null(const std::filesystem::path& path);
 
 }  // namespace muster

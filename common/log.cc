@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "common/json.h"
 #include "common/log_text.h"
 
 namespace muster::log {
@@ -83,7 +84,7 @@ void append_fields(const ordered_json& fields, spdlog::memory_buf_t& out) {
   }
 }
 
-// What stands behind the level in a line of text.
+// Appends what follows the level in a line of text: name, message and fields.
 void append_event(std::string_view name, std::string_view message, const ordered_json& fields,
                   spdlog::memory_buf_t& out) {
   append(out, " ");
@@ -220,7 +221,7 @@ void write(Level level, std::string_view message, const json& fields) {
 
 std::optional<std::string> as_text(std::string_view line) {
   if (!line.starts_with('{')) return std::nullopt;
-  ordered_json event = ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
+  ordered_json event = parse_or_null(line);
   if (!event.is_object()) return std::nullopt;
   const std::optional<std::time_t> time = time_of(take_text(event, "time"));
   const std::string level = take_text(event, "level");

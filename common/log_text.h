@@ -6,8 +6,9 @@
 
 namespace muster::log {
 
-// A line of JSON as log.h writes it as the line of text that it would have been, without its
-// newline, and with the time as this machine's clock shows it; nothing for any other line.
+// Turns a line of JSON that log.h has written into the line of text that log.h would have written
+// instead, with the time in this machine's time zone and without a newline. Returns nothing for any
+// other line.
 std::optional<std::string> as_text(std::string_view line);
 
 }  // namespace muster::log

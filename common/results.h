@@ -6,20 +6,20 @@
 
 namespace muster {
 
-// What a training has come to, by the files that it leaves in the job's folder
+// Reads the results of a training from the files that it leaves in the job's folder
 // (docs/architecture.md). Nothing here throws: a file that cannot be read is as good as absent.
 
-// evaluations/<step>.json of the weights that the training of `result` (result.json) has exported;
-// null if there is none.
+// The evaluation (evaluations/<step>.json) of the weights that the training of `result`
+// (result.json) has exported; null if there is none.
 Json evaluation_of(const std::filesystem::path& folder, const Json& result);
 
-// result.json, with "exportedStep", with its paths as absolute ones, and with
-// "validation" and "test" of the final evaluation where it is there; null without a result.json.
+// The content of result.json with absolute paths, "exportedStep", and "validation" and "test" of
+// the final evaluation if there is one; null without a result.json.
 Json read_results(const std::filesystem::path& folder);
 
-// What an evaluator has to say of its job's end: "exportedStep", "validation" and "test" of the
-// final evaluation that was written last; null where there is none. It may have ended before the
-// leader wrote result.json.
+// The results that an evaluator knows: "exportedStep", "validation" and "test" of the final
+// evaluation that was written last; null if there is none. An evaluator may end before the leader
+// has written result.json, so this does not read it.
 Json read_final_evaluation(const std::filesystem::path& folder);
 
 }  // namespace muster

@@ -41,7 +41,7 @@ std::string TerminationMessage::text() const {
 }
 
 TerminationMessage TerminationMessage::parse(const std::string& text) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = parse_or_null(text);
   const bool ours = json.is_object() && json.contains("restarts") &&
                     json["restarts"].is_number_unsigned() && json.contains("message") &&
                     json["message"].is_string();
@@ -52,7 +52,7 @@ TerminationMessage TerminationMessage::parse(const std::string& text) {
 }
 
 std::string message_of(const std::string& line) {
-  const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const Json json = parse_or_null(line);
   const bool has_message =
       json.is_object() && json.contains("message") && json["message"].is_string();
   return has_message ? json["message"].get<std::string>() : line;

@@ -12,8 +12,8 @@ namespace muster {
 struct TerminationMessage {
   int restarts = 0;     // in place, in this container
   std::string message;  // the last line that the trainer wrote to standard error
-  Json progress;      // of a trainer that has succeeded: where it ended, as /progress has it; null
-  Json results = {};  // what its training has come to (results.h), of an evaluator too; null
+  Json progress;        // the last /progress of a trainer that has succeeded; else null
+  Json results = {};    // the results of its training, or of an evaluator (results.h); or null
 
   // At most 3,072 bytes, of the 4,096 that the kubelet keeps. Where all does not fit, the message
   // is shortened first; results that do not fit without it are left out.

@@ -1,6 +1,7 @@
 #include "operator/api/overview.h"
 
 #include "common/json.h"
+#include "operator/api/disruption.h"
 
 namespace muster::api {
 
@@ -18,10 +19,7 @@ bool has_lost_replicas(const JobStatus& status) {
 
 bool is_restarted_after_disruption(const JobStatus& status) {
   const Condition* restarting = status.find("Restarting");
-  if (restarting == nullptr || !restarting->status) return false;
-  const std::string& reason = restarting->reason;
-  return reason == "NodeLost" || reason == "Evicted" || reason == "Preempted" ||
-         reason == "RunnerLost";
+  return restarting != nullptr && restarting->status && is_disruption(restarting->reason);
 }
 
 }  // namespace

@@ -9,8 +9,8 @@ namespace muster::api {
 // What `kubectl get` shows of a status: its columns can pick a value, but neither join two nor
 // weigh one condition against another.
 
-// How the job stands, by its conditions: Pending, Running, Recovering (it has trained, and lost
-// replicas with their node or to somebody who needed the place), Restarting, NotAccepted,
+// How the job stands, by its conditions: Pending, Running, Recovering (it has trained, and has
+// lost replicas with their node, by eviction or by preemption), Restarting, NotAccepted,
 // Suspending, Suspended, Failing (decided, replicas are stopping), Completing (the same of a
 // success), Failed or Succeeded.
 std::string state_word(const JobStatus& status);

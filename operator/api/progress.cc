@@ -25,7 +25,7 @@ bool has_sane_numbers(const Json& value) {
   return !value.is_object() || std::ranges::all_of(value, has_sane_numbers);
 }
 
-// Those fields of `answer` that may stand in the object `name` of a status.
+// The fields of `answer` that the object `object` of a status may have.
 Json fitting(const char* object, const Json& answer) {
   const Json& status = training_job_schema()["properties"]["status"];
   const Json& fields = status["properties"][object]["properties"];
@@ -42,7 +42,7 @@ Json fitting(const char* object, const Json& answer) {
   return sorted;
 }
 
-// What is null is left out, and other numbers than whole ones have kDigits digits.
+// Leaves out members that are null, and rounds numbers that are not integers to kDigits digits.
 Json tidy(const Json& value) {
   constexpr int kDigits = 6;
   if (value.is_number_float()) {
@@ -61,6 +61,10 @@ Json tidy(const Json& value) {
 
 Json progress_of(const Json& answer) {
   return fitting("progress", answer);
+}
+
+int64_t steps_taken(const Json& progress) {
+  return integer_or(progress, "stepsHere", integer_or(progress, "step", 0));
 }
 
 Json results_of(const Json& said) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "common/document.h"
 
 namespace muster::api {
@@ -12,8 +14,12 @@ namespace muster::api {
 // that was written and one that was read are then the same.
 Json progress_of(const Json& answer);
 
-// What status.results takes of the results that a replica leaves (common/results.h), in the same
-// way: what is null is left out, and losses and the like have six digits.
+// The number of steps in status.progress that this job itself has made: stepsHere, or where the
+// replica does not say it, step.
+int64_t steps_taken(const Json& progress);
+
+// The part of a replica's results (common/results.h) that status.results takes, chosen in the same
+// way. Members that are null are left out, and numbers that are not integers have six digits.
 Json results_of(const Json& said);
 
 }  // namespace muster::api

@@ -88,8 +88,10 @@ bool can_be_read(const Problems& problems, const std::string& path) {
   "^/+(proc|sys|dev|etc|bin|sbin|usr|lib|lib32|lib64|libx32|boot|run|var/run)(/.*)?$|^/" \
   "+(tmp|var)?/*$|(^|/)[.][.]?(/|$)"
 
+// A job that has begun goes on: a version of Muster that did not refuse the path has started it.
 std::string system_folder(const Json& self) {
-  const std::string path = string_or(self, "mountPath", "");
+  if (member(member(self, "status"), "startTime").is_string()) return "";
+  const std::string path = string_or(member(member(self, "spec"), "storage"), "mountPath", "");
   return RE2::PartialMatch(path, SYSTEM_FOLDER) ? describe(Json(path)) : "";
 }
 
@@ -97,9 +99,10 @@ std::string system_folder(const Json& self) {
 
 const std::vector<Rule>& rules() {
   static const std::vector<Rule> table = {
-      {"spec.storage",
-       "!self.?mountPath.orValue('').matches('" SYSTEM_FOLDER "')",
-       "mountPath",
+      {"",
+       "(has(self.status) && has(self.status.startTime)) || !has(self.spec.storage.mountPath) || "
+       "!self.spec.storage.mountPath.matches('" SYSTEM_FOLDER "')",
+       "spec.storage.mountPath",
        "a folder of its own, without . and .. in its path: not /, /tmp or /var, nor at or below "
        "/proc, /sys, /dev, /etc, /bin, /sbin, /usr, /lib, /boot, /run or /var/run, which the "
        "container itself needs",
@@ -282,8 +285,8 @@ void check_rules(const Document& document, Problems& problems) {
     if (!std::all_of(rule.reads.begin(), rule.reads.end(), read)) continue;
     const std::string found = rule.found(*self);
     if (found.empty()) continue;
-    const std::string path =
-        *rule.blame == '\0' ? rule.path : std::string(rule.path) + "." + rule.blame;
+    const bool both = *rule.path != '\0' && *rule.blame != '\0';
+    const std::string path = std::string(rule.path) + (both ? "." : "") + rule.blame;
     found_by_rules.push_back(make_problem(document, path, rule.expected, found));
   }
   problems.add(std::move(found_by_rules));

@@ -79,9 +79,9 @@ struct ReplicaRecord {
   int index = 0;
   int attempt = 0;               // of the replica that exists or is to be created; never
                                  // reused within the job, not over runs or scaling either
-  int restarts = 0;              // for failures that count; those of one round use up one restart
-                                 // of backoffLimit
-  bool in_round = false;         // one of its failures is of the last round, which is not over
+  int restarts = 0;              // for failures that count; one round of failures uses up one
+                                 // restart of backoffLimit
+  bool in_round = false;         // it has failed in the last round, which is not over yet
   bool succeeded = false;        // done: never run again
   bool failed = false;           // ended without success and not to be run again
   std::optional<int> exit_code;  // of the last ended attempt
@@ -112,10 +112,10 @@ struct JobStatus {
   std::optional<Time>
       final_checkpoint_time;  // when the deciding replicas had finished: the evaluator's timeout
   std::optional<std::string> storage_folder;  // none for a job that is older than this field
-  std::string cause;  // what keeps replicas from being ready, in the words of whoever says
-                      // it; "": nothing that is known
+  std::string cause;  // why replicas are not ready, in the words of the component that
+                      // says it; "": nothing is known
   Json progress;      // as api.md's status.progress; null before the first report
-  Json results;       // what the training has come to; null before its leader has succeeded
+  Json results;       // results of the training; null before its leader has succeeded
 
   bool operator==(const JobStatus&) const = default;
   const Condition* find(const std::string& type) const;
@@ -156,8 +156,8 @@ const char* name_of(Role role);
 // As the job's manifest calls it: "master" where it said so.
 std::string role_name(const TrainingJob& job, Role role);
 
-// The job's folder on its storage, below the mount path; "." for that itself. By what the manifest
-// says, else by what was chosen when the job was first seen.
+// The job's folder below the mount path of its storage; "." for the mount path itself. The manifest
+// decides, or else the choice that was made when the job was first seen.
 std::string folder_of(const TrainingJob& job);
 
 // Whether workers come and go while the others run on, each with the TF_CONFIG it began with.

@@ -143,7 +143,7 @@ class Watch {
     end(watched, recorded_exit_code(job, summary));
   }
 
-  // Those whose pods are still there, and may be looked at.
+  // The replicas whose pods are still there; none if the API server does not say.
   std::vector<plan::ObservedReplica> replicas_of(const api::TrainingJob& job) const {
     std::vector<plan::ObservedReplica> replicas;
     try {
@@ -151,7 +151,7 @@ class Watch {
         if (auto replica = kube::observe(pod)) replicas.push_back(std::move(*replica));
       }
     } catch (const kube::ApiUnavailable&) {
-      // They only say more exactly why an evaluation is missing.
+      // The replicas only help to say why an evaluation is missing.
     }
     return replicas;
   }
@@ -180,7 +180,7 @@ class Watch {
                                   options_.timeout.count(), fmt::join(late, "; ")));
   }
 
-  // How far those have come that have not finished: "a: step 3/10; b: step 7/10".
+  // The progress of the jobs that have not finished: "a: step 3/10; b: step 7/10".
   std::string progress(size_t width) const {
     std::vector<const Watched*> running;
     for (const Watched& job : jobs_) {
@@ -198,7 +198,7 @@ class Watch {
     return text.substr(0, width);
   }
 
-  // Its name, with its namespace where the jobs are of several.
+  // The job's name, with its namespace if the jobs are in several namespaces.
   std::string label(const Watched& watched) const {
     const bool several = std::ranges::any_of(jobs_, [&](const Watched& other) {
       return other.name.name_space != watched.name.name_space;
@@ -217,7 +217,7 @@ class Watch {
   std::vector<Watched> jobs_;
   std::optional<Clock::time_point> lost_;  // since when the API server has not answered
   std::string deleted_;
-  int first_code_ = kSuccess;  // of those that have ended, the first that is not 0
+  int first_code_ = kSuccess;  // the first code that was not 0
 };
 
 }  // namespace

@@ -58,9 +58,10 @@ class LogMerger {
   LogMerger(std::filesystem::path folder, std::vector<std::string> wanted)
       : folder_(std::move(folder)), wanted_(std::move(wanted)) {}
 
-  // What is new; the first time, only the last `tail` lines of each if that is not negative.
+  // Returns the new lines; the first time only the last `tail` lines of each log, unless `tail` is
+  // negative.
   std::vector<MergedLine> read(int tail, bool even_unfinished);
-  // Whose logs these are, as far as there are any yet.
+  // The names of the replicas that have a log so far.
   std::set<std::string> names() const;
 
  private:

@@ -7,14 +7,14 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "common/document.h"
+#include "common/json.h"
 #include "common/log_text.h"
 
 namespace muster::cmd {
 
 namespace {
 
-// ANSI: each role has one, the same in each job.
+// The ANSI code of the replica's colour: each role has its own, the same in every job.
 int colour_of(const std::string& replica) {
   const std::string role = replica.substr(0, replica.rfind('-'));
   if (role == "chief" || role == "master") return 36;
@@ -27,7 +27,7 @@ int colour_of(const std::string& replica) {
 std::string json_line(const std::string& replica, const std::string& text,
                       std::optional<int64_t> seconds) {
   Json line = {{"replica", replica}};
-  const Json logged = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json logged = parse_or_null(text);
   if (logged.is_object()) {
     for (const auto& [name, value] : logged.items()) {
       if (name != "replica") line[name] = value;

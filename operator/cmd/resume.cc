@@ -133,7 +133,7 @@ std::vector<std::string> check_beginning(const JobSource& source) {
 
 namespace {
 
-// The trainer asks the same, and whether as many replicas compute a step.
+// The trainer checks the same, and also whether the same number of replicas compute a step.
 void require_own_folder(const JobSource& source) {
   const fs::path& root = source.setting.directory.root();
   const auto owner = folder::read_owner(root);

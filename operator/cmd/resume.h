@@ -17,12 +17,12 @@ checkpoint::Store::Search search_checkpoints(const local::JobDirectory& director
 // What the manifest says otherwise than the one that the directory was last run with.
 std::vector<spec::Change> changes_since_last_run(const JobSource& source);
 
-// Before anything in the directory is touched: whether the job may go on from what is in it, with
-// the manifest as it is now. Throws Invalid: kProtocol, where it is another job's folder, naming
-// that; else naming every field that stands in the way of going on from the newest checkpoint, with
-// both values and its line; and where there are only damaged ones, naming each. Where there is none
-// and it begins at step 0, whether it can: see check_initial_weights. Returns what else has
-// changed, or is not as may be thought, a sentence each.
+// Checks whether the job may go on from what is in its directory, with the manifest as it is now,
+// and changes nothing there. Throws Invalid with kProtocol, naming the other job, if the directory
+// is another job's. Otherwise it names every field that stands in the way of going on from the
+// newest checkpoint, with both values and its line, or each checkpoint if all are damaged. Without
+// a checkpoint the job begins at step 0: see check_initial_weights. Returns a sentence for
+// everything else that has changed or that the user may not expect.
 std::vector<std::string> check_resume(const JobSource& source);
 
 // Why a job that failed and ended with `exit_code` should not be retried as it is, or "".

@@ -174,8 +174,9 @@ class Run {
     } catch (const Invalid& error) {
       return display_.print(std::string("warning: not scaled: ") + error.what());
     }
+    const std::string text = scaled_text(cluster_.job(), *workers);
     cluster_.scale(*workers);
-    display_.print(scaled_text(cluster_.job(), *workers));
+    display_.print(text);
   }
 
   void report(const controller::Controller::Trouble& trouble) {

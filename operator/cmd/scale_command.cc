@@ -49,7 +49,8 @@ std::string workers_text(int workers) {
 }
 
 std::string scaled_text(const api::TrainingJob& job, int workers) {
-  const bool restarts = !api::workers_may_change(job) && !job.suspend;
+  const bool changes = workers_of(job) != workers;
+  const bool restarts = changes && !api::workers_may_change(job) && !job.suspend;
   return "scaled to " + workers_text(workers) +
          (restarts ? "; all replicas restart, to have the same TF_CONFIG" : "");
 }

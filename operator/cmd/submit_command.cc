@@ -27,9 +27,9 @@ void drop_nulls(Json& value) {
   }
 }
 
-// A list is one value to a server-side apply, and what the API server keeps of one has the defaults
-// of its entries and no nulls. Without them the same manifest would be another one to it than
-// `kubectl apply` has left there.
+// A server-side apply compares a list as one value, and the API server keeps lists with the
+// defaults of their entries and without nulls. So lists are sent in that form: otherwise a manifest
+// that has not changed would conflict with what `kubectl apply` has left there.
 void complete_lists(Json& written, const Json& with_defaults) {
   if (written.is_array() && with_defaults.is_array()) {
     written = with_defaults;
@@ -41,7 +41,7 @@ void complete_lists(Json& written, const Json& with_defaults) {
   }
 }
 
-// As the user wrote it: what the schema would fill in stays the server's, but within lists.
+// The manifest as the user wrote it. Defaults are left to the server, except within lists.
 Json checked_manifest(const std::filesystem::path& file, const std::vector<std::string>& sets) {
   Document document = load_manifest(file, sets);
   Json manifest = document.value();

@@ -90,7 +90,7 @@ Json failure_of(const local::JobDirectory& directory, const api::TrainingJob& jo
   return value;
 }
 
-// What can be said of a job here and on a cluster.
+// The members that local jobs and jobs on a cluster have in common.
 Json summarize(const api::TrainingJob& job, const std::vector<ObservedReplica>& replicas,
                const Json& result, const Json& evaluation) {
   const Json& step = member(result, "step");

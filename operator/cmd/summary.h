@@ -18,8 +18,8 @@ std::string state_of(const api::JobStatus& status);
 // model, secondsPerBatch, examplesPerSecond, stoppedEarly, best, parameters, failure}, with
 // checkpoint and model as paths below the directory; null where unknown, as are all of a checkpoint
 // where no one can tell which is the newest for one that cannot be read (step is then the last one
-// heard of). Of a job that succeeded from result.json; of another one from its newest whole
-// checkpoint, step 0 if it trained and has none; either with the evaluation of that step.
+// heard of). A job that succeeded has them from result.json, another one from its newest whole
+// checkpoint (step 0 if it trained and has none), and both from the evaluation of that step.
 // notEvaluated: {"validation": why, "test": why} of a job that succeeded, for data its `training`
 // has and whose evaluation is not there; null where nothing is missing. parameters: those of a
 // model with few (few_parameters). failure: why a job failed, {reason, message, replica, exitCode,

@@ -23,7 +23,7 @@ std::string row(const char* label, const Json& value, const char* format) {
   return fmt::format("  {:<21}{}\n", label, text);
 }
 
-// Of a training that early stopping has ended before its last epoch; else null.
+// Says which evaluation was the best if early stopping has ended the training; else null.
 Json stopped_early_text(const Json& summary) {
   if (!bool_or(summary, "stoppedEarly", false)) return nullptr;
   const Json& best = member(summary, "best");

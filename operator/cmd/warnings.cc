@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 constexpr size_t kMostRemembered = 1000;
 
 std::string warning_in_json(const std::string& line) {
-  const Json event = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const Json event = parse_or_null(line);
   return string_or(event, "level", "") == "warning" ? string_or(event, "message", "") : "";
 }
 

@@ -35,7 +35,7 @@ ApiStatus status_of(const Response& response) {
     status.message = response.error;
     return status;
   }
-  const Json body = Json::parse(response.body, nullptr, /*allow_exceptions=*/false);
+  const Json body = parse_or_null(response.body);
   if (string_or(body, "kind", "") != "Status") {
     status.message = quoted(response.body);
     return status;

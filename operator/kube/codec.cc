@@ -200,7 +200,7 @@ void read(Element value, WholeObject& object) {
 ApiStatus read_status(std::string_view json) {
   Response response;
   response.body = json;
-  const Json status = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  const Json status = parse_or_null(json);
   response.status = static_cast<int>(integer_or(status, "code", 500));
   return status_of(response);
 }

@@ -212,8 +212,10 @@ plan::Observed KubeCluster::observe(const api::TrainingJob& job) {
   observed.results = final_results(job, pods);
   if (job.status.is_true("Finished")) return observed;
   check_acceptance(job, observed);
+  // If no replica is missing, pods can be created: those that are there prove it.
+  if (!plan::lacks_replicas(job, observed)) observed.unchecked.reset();
   if (!observed.name_conflict) keep_belongings(job, observed);
-  settle_doubts(job, observed);
+  settle_doubts(observed);
   return observed;
 }
 
@@ -247,13 +249,10 @@ void KubeCluster::check_acceptance(const api::TrainingJob& job, plan::Observed& 
   if (acceptance.again) environment_.wake(key_of(job), *acceptance.again);
 }
 
-// What was said of creating pods matters while one is to be created: all that are there prove that
-// they can be. A quota says nothing against the job.
-void KubeCluster::settle_doubts(const api::TrainingJob& job, plan::Observed& observed) {
+// A quota that refuses pods is no fault of the job: it is reported on its own.
+void KubeCluster::settle_doubts(plan::Observed& observed) {
   if (!observed.unchecked) return;
-  if (!plan::lacks_replicas(job, observed)) {
-    observed.unchecked.reset();
-  } else if (auto quota = quota_in(*observed.unchecked)) {
+  if (auto quota = quota_in(*observed.unchecked)) {
     observed.quota = std::move(quota);
     observed.unchecked.reset();
   } else {

@@ -100,10 +100,10 @@ class KubeCluster final : public cluster::Cluster {
                       const std::string& live_uid);
   void let_go_counted(const api::TrainingJob& job, const api::JobStatus& status,
                       const std::vector<Pod>& pods);
-  // Of a job with `training`: what its leading replica says of the others.
+  // The state of a job with `training` by the words of its leading replica; empty for other jobs.
   struct View {
     ProgressPoller::Group group;
-    std::string silent_node;  // of the leading replica, where that does not answer
+    std::string silent_node;  // where the leading replica runs, if it does not answer
   };
   View view_of(const api::TrainingJob& job, const std::vector<Pod>& pods);
   plan::ObservedReplica look_at(const api::TrainingJob& job, const View& view, const Pod& pod,
@@ -116,7 +116,7 @@ class KubeCluster final : public cluster::Cluster {
   void follow_progress(const api::TrainingJob& job, const std::vector<Pod>& pods);
   Json progress_of(const api::TrainingJob& job);
   void check_acceptance(const api::TrainingJob& job, plan::Observed& observed);
-  static void settle_doubts(const api::TrainingJob& job, plan::Observed& observed);
+  static void settle_doubts(plan::Observed& observed);
   std::optional<std::string> still_in_conflict(const api::TrainingJob& job);
 
   void write_status(const api::TrainingJob& job, const api::JobStatus& status);

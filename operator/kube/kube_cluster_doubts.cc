@@ -9,8 +9,8 @@
 #include "operator/kube/observe.h"
 #include "operator/plan/describe.h"
 
-// What KubeCluster asks others where the status of pods does not say enough: the leading replica,
-// Leases and nodes, the events of pods.
+// The part of KubeCluster that asks others where the status of pods does not say enough: the
+// leading replica, Leases and nodes, and the events of pods.
 
 namespace muster::kube {
 
@@ -46,7 +46,7 @@ KubeCluster::View KubeCluster::view_of(const api::TrainingJob& job, const std::v
   if (!view.group.silent) return view;
   for (const Pod& pod : pods) {
     const auto replica = kube::observe(pod);
-    // One that is still on its way up answers nobody yet.
+    // A replica that was never ready may not serve /progress yet: its silence means nothing.
     if (replica && plan::leads(job, replica->role, replica->index) && is_current(pod) &&
         was_ready(pod)) {
       view.silent_node = pod.node;
@@ -75,9 +75,10 @@ bool KubeCluster::is_lost(const Pod& pod) {
   return false;
 }
 
-// Its node has not been heard of for a while, nor has the pod itself by the one who would know; and
-// it stays given up until its node is heard of again. Two pods of one index that live do no harm
-// where muster-trainer runs in them (docs/decisions.md, 1 and 10).
+// Whether a pod is taken for lost: its node has not renewed its Lease for a while, and rank 0
+// misses the pod or is itself silent on that node. The pod stays given up until its node is heard
+// of again. Two live pods of one index do no harm if they run muster-trainer (docs/decisions.md, 1
+// and 10).
 bool KubeCluster::is_given_up(const api::TrainingJob& job, const View& view, const Pod& pod,
                               const ObservedReplica& replica) {
   if (pod.node.empty() || job.training.is_null()) return false;
@@ -139,12 +140,11 @@ void KubeCluster::follow_progress(const api::TrainingJob& job, const std::vector
   poller_.rest(key_of(job));
 }
 
-// A replica that has yet to take its first step says nothing of a job that has taken some: the
-// status keeps how far that came, and by it that its first step is done.
+// A replica that has not taken its first step yet does not know how far the job has come: until
+// then the status keeps the progress that it had.
 Json KubeCluster::progress_of(const api::TrainingJob& job) {
   Json progress = poller_.progress(key_of(job));
-  const auto steps = [](const Json& of) { return integer_or(of, "step", 0); };
-  const bool begins = steps(progress) == 0 && steps(job.status.progress) > 0;
+  const bool begins = api::steps_taken(progress) == 0 && api::steps_taken(job.status.progress) > 0;
   return progress.is_null() || begins ? job.status.progress : progress;
 }
 

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "common/json.h"
+#include "operator/api/progress.h"
 #include "operator/api/status.h"
 #include "operator/kube/codec.h"
 #include "operator/kube/kube_cluster.h"
@@ -110,9 +111,9 @@ void KubeCluster::write_status(const api::TrainingJob& job, const api::JobStatus
 
 // For those who look on: what this status has that the one before had not.
 void KubeCluster::count(const api::TrainingJob& job, const api::JobStatus& status) {
-  const auto steps = [](const Json& progress) { return integer_or(progress, "step", 0); };
-  const bool trains = !bool_or(status.results, "alreadyFinished", false);
-  const bool first_step = trains && steps(job.status.progress) == 0 && steps(status.progress) > 0;
+  // The step alone may be another job's, from whose checkpoint this one goes on.
+  const bool first_step =
+      api::steps_taken(job.status.progress) == 0 && integer_or(status.progress, "stepsHere", 0) > 0;
   if (first_step) {
     emit(job, {plan::Event::Kind::normal, "FirstStep", "the first training step is done"});
   }

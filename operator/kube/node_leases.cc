@@ -49,15 +49,10 @@ bool NodeLeases::is_silent(const std::string& node, std::chrono::milliseconds& a
     }
   }
   const std::optional<std::string> renewed = ask(node);
-  again = kEvery;
   const std::lock_guard lock(mutex_);
-  if (!renewed) {
-    nodes_.erase(node);
-    return false;
-  }
-  const auto [entry, is_new] = nodes_.try_emplace(node, Seen{*renewed, now, now});
+  const auto [entry, is_new] = nodes_.try_emplace(node, Seen{renewed, now, now});
   Seen& seen = entry->second;
-  if (seen.renewed != *renewed) seen = {*renewed, now, now};
+  if (!renewed || seen.renewed != renewed) seen = {renewed, now, now};
   seen.asked = std::max(seen.asked, now);
   again = until(due(seen), now);
   return seen.asked - seen.since >= kSilence;

@@ -12,9 +12,9 @@
 namespace muster::kube {
 
 // Whether the kubelets of nodes renew their Leases (namespace kube-node-lease), which a kubelet
-// does every ten seconds. Judged by what this process has seen of a Lease and by this machine's
-// clock alone: the time that is written in a Lease is another machine's, and is compared with
-// nothing but itself. Asked only of nodes that somebody has reason to doubt. Thread-safe.
+// does every ten seconds. Only this machine's clock decides, by when this process has seen a Lease
+// change: the time that is written in a Lease comes from the clock of another machine. Ask only
+// about nodes that there is a reason to doubt. Thread-safe.
 class NodeLeases {
  public:
   static constexpr std::chrono::seconds kSilence{15};
@@ -23,15 +23,15 @@ class NodeLeases {
 
   NodeLeases(const Client& client, Clock clock) : client_(client), clock_(std::move(clock)) {}
 
-  // The Lease was not renewed for kSilence, for all of which the API server has answered us: a
-  // question that fails, and one that was not asked for too long, begin the observation anew. Not
-  // where there is no Lease, or where we may not look at it. `again`: when to ask about it again.
+  // Whether the Lease was not renewed for kSilence, during which the API server has answered us. A
+  // request that fails, and too long a time without one, begin the observation anew. False if there
+  // is no Lease or we may not read it. `again`: after how long to ask about the node again.
   bool is_silent(const std::string& node, std::chrono::milliseconds& again);
 
  private:
   struct Seen {
-    std::string renewed;  // as it is written
-    BootTime since{};     // when we first saw it so
+    std::optional<std::string> renewed;  // as it is written; none: no answer
+    BootTime since{};                    // when we first saw it so, or had no answer last
     BootTime asked{};
   };
   std::optional<std::string> ask(const std::string& node) const;

@@ -21,8 +21,8 @@ struct ObjectMeta {
   std::string resource_version;
   int64_t generation = 0;
   std::optional<Time> created;
-  std::optional<Time> deleted;    // deletionTimestamp: asked to leave, gone at the latest then
-  std::chrono::seconds grace{0};  // of that time: it was asked so long before
+  std::optional<Time> deleted;    // deletionTimestamp: when it is gone at the latest
+  std::chrono::seconds grace{0};  // how long before `deleted` it was asked to leave
   std::map<std::string, std::string> labels;
   std::vector<std::string> finalizers;
   std::string owner_uid;  // of the controller among the owners; "" if none

@@ -18,8 +18,8 @@ namespace {
 using plan::ObservedReplica;
 using State = ContainerStatus::State;
 
-// How much later than an end the time of what led to it may be: times are in whole seconds, and
-// the node's clock says when the end was, the API server's when it was asked for.
+// How much later than a pod's end the request to end it may seem to be: times are in whole seconds,
+// and the end has the time of the node's clock, the request that of the API server's clock.
 constexpr std::chrono::seconds kSlack(1);
 
 std::optional<int> number_of(const std::string& text) {
@@ -84,7 +84,7 @@ std::string reason_of_disruption(const std::string& of_condition, const std::str
   return "Evicted";
 }
 
-// The API server keeps the time of the request, whoever shortens the grace period later.
+// This stays the time of the request, also if somebody shortens the grace period later.
 std::optional<Time> asked_to_leave(const Pod& pod) {
   if (!pod.meta.deleted) return std::nullopt;
   return *pod.meta.deleted - pod.meta.grace;

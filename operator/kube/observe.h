@@ -15,8 +15,8 @@ namespace muster::kube {
 // Preempted; NodeLost; CrashLoopBackOff; InitContainerFailed; ImagePullBackOff, Unschedulable and
 // the like of a pod that does not come up; else what Kubernetes says.
 //
-// `node_lost`: its node does not answer, so that nobody will say that it has ended. It is over
-// then, whatever its status says.
+// `node_lost`: the pod's node does not answer, so that nobody will report its end. The replica is
+// then taken for ended, whatever its status says.
 //
 // Nothing for a pod without our labels.
 std::optional<plan::ObservedReplica> observe(const Pod& pod, bool node_lost = false);
@@ -25,8 +25,9 @@ std::optional<plan::ObservedReplica> observe(const Pod& pod, bool node_lost = fa
 // it says nothing of that.
 Json final_progress(const Pod& pod);
 
-// What status.results takes of the last words of a leader that has succeeded, and of the
-// evaluator's about the same weights, however that has ended; null if they say nothing of that.
+// The results for status.results: those in the termination message of a leader that has succeeded,
+// and the evaluation of the same weights in that of the evaluator, with any exit code. Null if the
+// leader's has none.
 Json final_results(const api::TrainingJob& job, const std::vector<Pod>& pods);
 
 // Whether it takes a look at the node to tell if the pod has been lost with it: asked to leave,

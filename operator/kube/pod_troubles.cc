@@ -27,7 +27,7 @@ Time time_of(const Json& event) {
   return newest;
 }
 
-// Each try to make a sandbox has another identity, which says nothing of the cause.
+// Replaces identities by "...": each attempt to make a sandbox has another one, for the same cause.
 std::string without_identities(const std::string& text) {
   std::string result;
   for (size_t at = 0; at < text.size();) {
@@ -49,7 +49,7 @@ PodTroubles::Trouble newest_trouble(const std::vector<Json>& events) {
     return std::tuple(time_of(event), string_or(event, "type", "") == "Warning");
   };
   for (const Json& event : events) {
-    // It follows each sandbox that failed, and says less.
+    // This event follows each sandbox that failed, and says less than the failure itself.
     if (string_or(event, "reason", "") == "SandboxChanged") continue;
     if (newest == nullptr || key(event) > key(*newest)) newest = &event;
   }

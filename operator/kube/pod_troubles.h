@@ -32,8 +32,8 @@ class PodTroubles {
   explicit PodTroubles(const Client& client) : PodTroubles(client, Settings{}) {}
   PodTroubles(const Client& client, Settings settings) : client_(client), settings_(settings) {}
 
-  // What is known of a pod that is pending and whose status does not say why. `again`: when to look
-  // at it again. A question that fails changes nothing.
+  // Returns why a pod is pending whose status does not say so, as far as it is known. `again`: when
+  // to look at it again. A request that fails changes nothing.
   Trouble look(const Pod& pod, Time now, Time& again);
 
  private:
@@ -51,7 +51,7 @@ class PodTroubles {
   Time next_{};                        // question about any pod
 };
 
-// The trouble that the newest of a pod's events tells of; none where that is of type Normal.
+// The trouble in the newest of a pod's events; none if that event is of type Normal.
 PodTroubles::Trouble newest_trouble(const std::vector<Json>& events);
 
 // "compute: requested: pods=1, used: ...": the name of the quota that has made the API server

@@ -18,7 +18,7 @@ int count_of(const Json& value, const char* key) {
   return static_cast<int>(std::clamp<int64_t>(integer_or(value, key, 0), 0, 1'000'000));
 }
 
-// Of an answer that may be anything.
+// Reads an answer that may have any form: whatever is not as expected is left out.
 ProgressPoller::Group group_of(const Json& answer) {
   ProgressPoller::Group group;
   for (const Json& name : member(answer, "missing")) {
@@ -73,6 +73,7 @@ void ProgressPoller::conclude(const std::string& job, Json progress) {
   Target& target = targets_[job];
   target.pod_uid.clear();
   target.address.clear();
+  target.group = {};
   target.progress = std::move(progress);
 }
 
@@ -133,7 +134,7 @@ std::optional<ProgressPoller::Question> ProgressPoller::next(const std::stop_tok
 // True if that is news.
 bool ProgressPoller::keep(const Question& question, const std::optional<std::string>& answer) {
   Json said;
-  if (answer) said = Json::parse(*answer, nullptr, false);
+  if (answer) said = parse_or_null(*answer);
   Json progress = api::progress_of(said);
   Group group = group_of(said);
   group.silent = !answer;
@@ -156,9 +157,8 @@ bool ProgressPoller::keep(const Question& question, const std::optional<std::str
 
 // True if that is news.
 bool ProgressPoller::keep_progress(Target& target, Json progress, Clock::time_point now) const {
-  const auto steps = [](const Json& of) { return integer_or(of, "step", 0); };
-  const bool began = steps(progress) > 0;
-  const bool begins = began && steps(target.progress) == 0;
+  const bool began = api::steps_taken(progress) > 0;
+  const bool begins = began && api::steps_taken(target.progress) == 0;
   target.pause = settings_.until_first_step;
   target.due = now + (began ? settings_.period : settings_.until_first_step);
   target.untold = target.untold || target.progress != progress;

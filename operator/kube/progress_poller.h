@@ -19,7 +19,8 @@ namespace muster::kube {
 // nobody's way: each answer is waited for one second, may be 64 KiB and no redirect, and one that
 // does not come changes nothing but that the next is asked for later, and after those that answer.
 //
-// It is asked more often than its progress is news: who it misses matters sooner.
+// The leading replica is asked more often than progress is reported: the replicas that it misses
+// must be known sooner.
 class ProgressPoller {
  public:
   using Clock = std::chrono::steady_clock;
@@ -32,16 +33,16 @@ class ProgressPoller {
   // Throws Unavailable where no answer came.
   using Ask = std::function<std::string(const std::string& address)>;
   using OnNews = std::function<void(const std::string& job)>;
-  // What the leading replica says of the others, of a job whose replicas run muster-trainer.
+  // The leading replica's view of the other replicas, for a job that runs muster-trainer.
   struct Group {
-    bool silent = false;            // it did not answer when it was asked last: the rest is empty
-    std::set<std::string> missing;  // "worker-1": who does not attend its group
-    // By replica: its last restart in place after which training has gone on.
+    bool silent = false;            // it has not answered the last request: the rest is empty
+    std::set<std::string> missing;  // replicas ("worker-1") that do not attend its group
+    // The last restart in place of a replica after which training has gone on.
     struct Restart {
       int attempt = 0;     // of the replica
       int restarts = 0;    // in its container so far
-      int exit_code = 0;   // of the trainer before
-      double seconds = 0;  // from its end until training went on
+      int exit_code = 0;   // of the trainer's last process
+      double seconds = 0;  // from that process's end until training went on
       bool operator==(const Restart&) const = default;
     };
     std::map<std::string, Restart> restarts;
@@ -62,7 +63,7 @@ class ProgressPoller {
 
   // What status.progress may hold of the last answer (api/progress.h); null before the first.
   Json progress(const std::string& job) const;
-  // By the last answer of the replica that speaks for the job now, if it has given one.
+  // Taken from the last answer of the replica that speaks for the job now; empty before the first.
   Group group(const std::string& job) const;
 
   // Until `stop`. Any number of threads may be in it.

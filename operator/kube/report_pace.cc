@@ -37,6 +37,7 @@ bool is_start(const api::TrainingJob& job, const api::JobStatus& after) {
   rest.replica_statuses.clear();
   rest.records.clear();
   rest.group.clear();
+  rest.storage_folder.reset();
   rest.progress = job.status.progress;
   return rest == job.status;
 }

@@ -15,8 +15,9 @@ namespace muster::kube {
 bool is_report(const api::JobStatus& before, const api::JobStatus& after);
 
 // `after` would be the job's first status, and says no more than that it is accepted and that its
-// replicas are on their way: without it the next plan is the same, and many new jobs get their pods
-// sooner if this may wait as a report. It may not where a deadline counts from its startTime.
+// replicas are on their way. Without it the next plan is the same, with the same folder, and many
+// new jobs get their pods sooner if this may wait as a report. It may not where a deadline counts
+// from its startTime.
 bool is_start(const api::TrainingJob& job, const api::JobStatus& after);
 
 // When reports may be written: so many a second over all jobs, and each job not too often, nor at

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "operator/api/status.h"
 #include "operator/api/validate.h"
 #include "operator/kube/pods.h"
 
@@ -38,12 +39,15 @@ std::chrono::milliseconds kept(const Acceptance& acceptance) {
   return acceptance.unchecked ? std::chrono::milliseconds(kKeptUnchecked) : kKeptValid;
 }
 
-// The rules of `muster submit`, but for metadata and status, which are the server's.
+// The rules of `muster submit`, but for metadata and status, which are the server's; of the status
+// a rule may ask whether the job has begun.
 Acceptance validate(const api::TrainingJob& job, const Json& whole) {
   Json manifest = {{"apiVersion", "muster.dev/v1alpha1"},
                    {"kind", "TrainingJob"},
                    {"metadata", {{"name", job.name}}},
                    {"spec", whole.at("spec")}};
+  if (job.status.start_time)
+    manifest["status"] = {{"startTime", api::format_time(*job.status.start_time)}};
   try {
     Document document = Document::of(std::move(manifest), "manifest");
     const std::vector<Problem> problems = api::validate_for_cluster(document);

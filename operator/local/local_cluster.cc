@@ -14,6 +14,7 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/results.h"
+#include "operator/api/disruption.h"
 #include "operator/api/progress.h"
 #include "operator/api/status.h"
 
@@ -82,7 +83,7 @@ void LocalCluster::restore_replicas() {
   for (ObservedReplica seen : state_.replicas) {
     if (is_live(seen)) {
       seen.phase = Phase::failed;
-      seen.reason = plan::kRunnerLost;
+      seen.reason = api::kRunnerLost;
       seen.finished = now();
     }
     Replica replica;

@@ -2,6 +2,7 @@
 
 #include "common/error.h"
 #include "common/http_server.h"
+#include "common/json.h"
 
 namespace muster::local {
 
@@ -86,7 +87,7 @@ void Prober::ask(const std::string& uid, const Target& target) {
       get(target.address, asks_progress ? "/progress" : "/healthz");
   if (note_answer(uid, asked, body.has_value())) on_ready_();
   if (!asks_progress || !body) return;
-  Json answer = Json::parse(*body, nullptr, /*allow_exceptions=*/false);
+  Json answer = parse_or_null(*body);
   if (!answer.is_object()) return;
   const std::lock_guard lock(mutex_);
   if (targets_.contains(uid)) progress_ = std::move(answer);

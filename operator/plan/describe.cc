@@ -6,6 +6,7 @@
 
 #include "common/exit_code.h"
 #include "common/shorten.h"
+#include "operator/api/disruption.h"
 #include "operator/plan/failure.h"
 
 namespace muster::plan {
@@ -35,8 +36,8 @@ size_t sequence_length(const std::string& text, size_t at) {
   return 0;
 }
 
-// Whole characters alone: '?' for what is none, and for ASCII that is `refused`. What is longer
-// than `most` bytes is shortened in its middle.
+// Replaces each byte that belongs to no whole UTF-8 character, and ASCII that is `refused`, by '?',
+// and shortens a text of more than `most` bytes in its middle.
 std::string clean(const std::string& text, size_t most, bool (*refused)(char)) {
   std::string result;
   for (size_t at = 0; at < text.size();) {
@@ -55,7 +56,7 @@ bool is_control(char letter) {
 
 // A reason as people say it: "was <...>".
 std::string words_for(const std::string& reason) {
-  if (reason == kRunnerLost) return "lost with the `muster run` that had started it";
+  if (reason == api::kRunnerLost) return "lost with the `muster run` that had started it";
   if (reason == "NodeLost") return "lost with its node";
   if (reason == "Evicted") return "evicted";
   if (reason == "Preempted") return "preempted";
@@ -91,7 +92,7 @@ std::string describe_end(const api::TrainingJob& job, const ObservedReplica& rep
     how = ended ? " ended with exit code " : " keeps failing, last with exit code ";
     how += std::to_string(*replica.exit_code);
     how += std::string(" (") + describe_exit_code(*replica.exit_code) + ")";
-  } else if (ended && is_disruption(replica.reason)) {
+  } else if (ended && api::is_disruption(replica.reason)) {
     return text + " was " + words_for(replica.reason) + quote_of(replica);
   }
   if (!replica.reason.empty()) how += ", " + words_for(replica.reason);

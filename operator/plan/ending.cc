@@ -15,7 +15,8 @@ bool evaluator_waits(const Draft& draft) {
   return false;
 }
 
-// Nobody will find out any more what is not known.
+// Decides the condition Accepted if it is Unknown still: no pod will be created any more, which
+// would show whether the job can be run.
 void settle_acceptance(Draft& draft) {
   const api::Condition* accepted = draft.status.find("Accepted");
   if (accepted == nullptr || accepted->reason != "Unknown") return;

@@ -43,7 +43,8 @@ bool is_accounted_for(const Draft& draft, const ObservedReplica& replica) {
   return draft.is_superseded(replica) || record.succeeded || record.failed;
 }
 
-// Exit 0 of a program of the user's that was to go on, and was asked to leave: judged as a failure.
+// Whether a program of the user's was asked to leave although it should go on: its exit code 0 then
+// is judged as a failure.
 bool is_cut_short(const Draft& draft, const ObservedReplica& replica) {
   return draft.job.training.is_null() && left_on_request(replica) && !is_unwanted(draft, replica) &&
          !is_scaled_away(draft, replica);
@@ -98,7 +99,8 @@ void judge_failure(Draft& draft, const ObservedReplica& replica) {
   }
 }
 
-// The job is decided: an end is remembered for show; the evaluator alone may try again.
+// The end of a replica after the job was decided: it is only recorded, and only the evaluator may
+// run again.
 void account_late_failure(Draft& draft, const ObservedReplica& replica) {
   if (replica.role == Role::evaluator && evaluator_may_run(draft, replica.index)) {
     return judge_failure(draft, replica);

@@ -4,11 +4,13 @@
 #include <optional>
 
 #include "common/exit_code.h"
+#include "operator/api/disruption.h"
 
 namespace muster::plan {
 namespace {
 
 using api::FailureAction;
+using api::is_disruption;
 
 bool contains(const auto& list, const auto& value) {
   return std::ranges::find(list, value) != list.end();
@@ -62,11 +64,6 @@ std::optional<Verdict> by_exit_code(const api::TrainingJob& job, const ObservedR
 }
 
 }  // namespace
-
-bool is_disruption(const std::string& reason) {
-  return reason == "Evicted" || reason == "Preempted" || reason == "NodeLost" ||
-         reason == kRunnerLost;
-}
 
 bool left_as_asked(const ObservedReplica& replica) {
   return left_on_request(replica) &&

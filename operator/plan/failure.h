@@ -13,12 +13,10 @@ struct Verdict {
   std::string reason;  // for the condition that it leads to
 };
 
-// Evicted, Preempted, NodeLost, RunnerLost: nobody's fault, never counted.
-bool is_disruption(const std::string& reason);
-
-// Whether somebody deleted it, and that is why it has ended: whatever the exit code, for a program
-// may ignore SIGTERM until it is killed. Of a deletion by a disruption this says so only where it
-// ended with 143: otherwise the disruption is the reason, which a failure rule may name.
+// Whether the replica has ended because somebody deleted it. The exit code does not matter, because
+// a program may ignore SIGTERM until it is killed. If a disruption deleted it, this is true only
+// for exit code 143: otherwise the disruption is the reason of the end, which a failure rule may
+// name.
 bool left_as_asked(const ObservedReplica& replica);
 
 // The first of these that has an opinion decides:

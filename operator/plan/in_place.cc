@@ -46,13 +46,13 @@ void restart_job(Draft& draft, const std::string& what) {
 }
 
 void tell(Draft& draft, const ObservedReplica& replica, const std::string& what) {
-  // Those of a large group that crash together are told of in a few words.
+  // A large group that crashes together gets only a few events.
   constexpr int kMostTold = 3;
   const auto told = std::ranges::count(draft.plan.events, "RestartedInPlace", &Event::reason);
   if (told < kMostTold) draft.warn("RestartedInPlace", what);
   if (told == kMostTold)
     draft.warn("RestartedInPlace", "and more replicas were restarted in place");
-  // Of one that serves again already nobody waits for anything.
+  // Nobody waits for a replica that is ready again already.
   if (is_live(replica) && !replica.ready && !draft.restart_reason_and_message) {
     draft.restart_reason_and_message = {"RestartedInPlace", what};
   }

@@ -12,9 +12,6 @@ namespace muster::plan {
 using api::Role;
 using api::Time;
 
-// The reason of a process that was lost with the `muster run` that had started it.
-inline constexpr const char* kRunnerLost = "RunnerLost";
-
 enum class Phase { pending, running, succeeded, failed };
 
 // A replica (a process or a pod) as the cluster sees it.
@@ -44,7 +41,7 @@ struct ObservedReplica {
                        // ImagePullBackOff, ...
   std::string explanation;  // what the cluster says of the reason of one that lives
   std::string last_line;    // of its log, for messages
-  // From the end of its process until training went on, of one that was restarted in place.
+  // If it was restarted in place: from the end of its last process until training went on.
   std::optional<double> outage_seconds;
   std::optional<Time> started, finished;
   bool operator==(const ObservedReplica&) const = default;
@@ -54,7 +51,7 @@ inline bool is_live(const ObservedReplica& replica) {
   return replica.phase == Phase::pending || replica.phase == Phase::running;
 }
 
-// Its end is no word on the job: somebody had asked it to leave before it ended.
+// Whether it has ended after somebody asked it to leave, so that its end says nothing of the job.
 inline bool left_on_request(const ObservedReplica& replica) {
   return !is_live(replica) && replica.deleting && !replica.ended_first;
 }
@@ -69,13 +66,14 @@ inline bool leads(const api::TrainingJob& job, Role role, int index) {
 struct Observed {
   std::vector<ObservedReplica> replicas;
   Json progress;  // the chief's, or null
-  Json results;   // what status.results takes of what the training has come to, or null
+  Json results;   // the results of the training, as for status.results; or null
   bool final_checkpoint_evaluated = false;
   std::optional<std::string> name_conflict;  // a foreign object that holds one of our names
   std::optional<std::string> invalid_template;
-  // Only where a replica is wanted that is not in view; it is tried all the same.
-  std::optional<std::string> unchecked;  // why it is not known whether replicas can be created
-  std::optional<std::string> quota;      // which quota lets none be created, and its words:
+  // Replicas are created all the same.
+  std::optional<std::string> unchecked;  // why it is not known whether the cluster can create what
+                                         // the job lacks: replicas, or what they need beside them
+  std::optional<std::string> quota;      // which quota forbids to create it, and its words:
                                          // "compute: requested: pods=1, used: ..."
 };
 

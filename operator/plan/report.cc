@@ -49,15 +49,16 @@ Readiness report_replicas(Draft& draft) {
   return readiness;
 }
 
-// What keeps a replica from being ready, where the cluster says it: "worker-1: Unschedulable: 0/3
-// nodes are available: ...".
+// The reason why the first replica that is not ready is not, if the cluster says it: "worker-1:
+// Unschedulable: 0/3 nodes are available: ...".
 std::string first_obstacle(const Draft& draft) {
   for (const api::ReplicaRecord& record : draft.status.records) {
     const ObservedReplica* replica = staying(draft, record.role, record.index);
     if (!replica || replica->ready || replica->reason.empty()) continue;
     const std::string stem =
         describe(draft.job, record.role, record.index) + ": " + clean_line(replica->reason) + ": ";
-    // The words for one image alternate, and the first ones say why it cannot be pulled.
+    // The kubelet alternates between two texts for an image that it cannot pull; the first says
+    // why.
     const bool pulls = replica->reason == "ImagePullBackOff";
     if (pulls && draft.job.status.cause.starts_with(stem)) return draft.job.status.cause;
     return describe(draft.job, record.role, record.index) + ": " + describe_obstacle(*replica);
@@ -85,8 +86,8 @@ std::string cause_of(const Draft& draft) {
   return first_obstacle(draft);
 }
 
-// Each new cause is told once. What Accepted says is told where that is decided, and a quota not
-// for each number in its words.
+// Writes an event for each new cause. The condition Accepted has its event where it is decided, and
+// a quota gets no further event when only the numbers in its words change.
 void report_cause(Draft& draft) {
   constexpr size_t kLongestCause = 1000;
   const std::string& before = draft.job.status.cause;
@@ -192,7 +193,7 @@ void report_progress(Draft& draft) {
   if (!draft.observed.progress.is_null()) progress = draft.observed.progress;
   const std::string resumed = string_or(progress, "resumed", "");
   if (!resumed.empty() && resumed != string_or(draft.job.status.progress, "resumed", ""))
-    draft.note("Resumed", resumed);
+    draft.note("GoesOn", resumed);
   if (draft.stage() == Stage::active || !progress.is_object()) return;
   for (const char* of_a_job_that_trains : {"examplesPerSecond", "etaSeconds"}) {
     progress.erase(of_a_job_that_trains);

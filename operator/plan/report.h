@@ -18,8 +18,8 @@ void report(Draft& draft);
 // or decided.
 void report_progress(Draft& draft);
 
-// results: what was observed last, while the success of the replica that leads stands. A RestartJob
-// makes it void.
+// results: those that were observed last, as long as the success of the leading replica stands. A
+// RestartJob makes that void.
 void report_results(Draft& draft);
 
 }  // namespace muster::plan

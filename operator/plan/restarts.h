@@ -6,15 +6,16 @@
 
 namespace muster::plan {
 
-// What follows from a restart, however it came about: a replica's end (ends.h), a restart within it
-// (in_place.h) or another size of the group (scaling.h).
+// The consequences that all restarts share: those after a replica's end (ends.h), of the trainer in
+// its container (in_place.h), and of the whole group when its size changes (scaling.h).
 
 // Nobody should run under this index now, or not from that run.
 bool is_unwanted(const Draft& draft, const ObservedReplica& replica);
 
-// Whether one more failure may be counted; counts it if so. Replicas that fail together, in a
-// round, use up one restart: the first one opens the round, any other joins it, and one that has
-// failed in it already opens the next. The evaluator has a limit of its own, without rounds.
+// Counts one more failure if the limit allows it, and returns whether it does. Replicas that fail
+// together, in a round, use up one restart: the first one opens the round, any other joins it, and
+// one that has failed in it already opens the next. The evaluator has a limit of its own, without
+// rounds.
 bool within_limit(Draft& draft, api::ReplicaRecord& record);
 // The round is over once all that have failed in it are ready again, are done or are not wanted.
 void end_round(Draft& draft);
@@ -25,7 +26,8 @@ std::string limit_used_up(const Draft& draft, const std::string& end);
 void give_up(Draft& draft, api::ReplicaRecord& record, const std::string& reason,
              const std::string& message);
 
-// A new run, of RestartJob or because the group is another (scaling.h); successes are void.
+// Begins a new run, for RestartJob or because the group has changed (scaling.h). All successes so
+// far become void.
 void restart_everybody(Draft& draft);
 
 }  // namespace muster::plan

@@ -84,10 +84,6 @@ void let_go_scaled_away(Draft& draft) {
     if (draft.is_superseded(replica) || record.succeeded || record.failed) continue;
     if (!record.replacing.empty()) continue;
     record.replacing = replica.uid;
-    const int workers = draft.desired(Role::worker);
-    draft.note("ScaledDown", describe(draft.job, replica.role, replica.index) +
-                                 " leaves: the job is scaled to " + std::to_string(workers) +
-                                 (workers == 1 ? " worker" : " workers"));
   }
 }
 

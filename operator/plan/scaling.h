@@ -5,12 +5,12 @@
 namespace muster::plan {
 
 // The number of replicas changes while the job runs. An elastic job goes on with the workers it
-// has, and so do programs of one's own that take it (enableDynamicWorker). Others are restarted all
+// has, and so do the user's own programs with enableDynamicWorker. Others are restarted all
 // together, for TF_CONFIG would name another group in old replicas than in new ones.
 
-// Notes which group TF_CONFIG names, and where it is another than before says so in an event and
-// restarts who must be restarted. Nothing is to be restarted of a job that has not begun or is
-// being resumed, nor of one with `training`, which such a change reaches only while nobody runs.
+// Notes which group TF_CONFIG names. If that has changed, writes an event and restarts the replicas
+// that must be restarted. Nobody is restarted if the job has not begun or is being resumed, or has
+// `training`: then such a change is allowed only while nobody runs.
 void follow_scaling(Draft& draft);
 
 // Marks each worker that lives and whose index is not wanted any more as on its way out

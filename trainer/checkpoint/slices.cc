@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "common/document.h"
 #include "common/error.h"
+#include "common/json.h"
 
 namespace muster::checkpoint {
 namespace {
@@ -13,7 +13,7 @@ bool is_size(const Json& value) {
 }
 
 Slice parse(const std::string& file_name, const std::string& tensor, const std::string& text) {
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = parse_or_null(text);
   bool good = json.is_object() && json.contains("shape") && json["shape"].is_array() &&
               json.contains("first_row") && is_size(json["first_row"]);
   if (good) {

@@ -49,10 +49,17 @@ Invalid refusal(const std::string& message) {
   return Invalid(message, kProtocol);
 }
 
+std::string living_owner(const fs::path& storage, const Owner& owner) {
+  return "expected that nobody trains in " + storage.string() + ", found that the job " +
+         owner.name() +
+         " does now: its lease is being renewed. Wait for its end, or give this job another folder";
+}
+
 // Until nobody holds the folder. False: asked to stop.
-bool wait_for(const fs::path& storage, const Owner& owner, const Owner& job,
-              const std::stop_token& stop, const LeasePace& pace) {
+bool wait_for(const Owner& owner, const ClaimRequest& request, const std::stop_token& stop,
+              const LeasePace& pace) {
   using Clock = std::chrono::steady_clock;
+  const fs::path& storage = request.storage;
   LeaseWatch watch(storage, pace.silence);
   const auto begun = Clock::now();
   auto told = begun - kRemind;
@@ -60,20 +67,24 @@ bool wait_for(const fs::path& storage, const Owner& owner, const Owner& job,
     const Holder holder = watch.look();
     if (holder == Holder::none) return true;
     const auto now = Clock::now();
-    if (holder == Holder::alive && !same_name(owner, job))
-      throw refusal("expected that nobody trains in " + storage.string() + ", found that the job " +
-                    owner.name() +
-                    " does now: its lease is being renewed. Wait for its end, or give this job "
-                    "another folder");
+    if (holder == Holder::alive && !same_name(owner, request.job))
+      throw refusal(living_owner(storage, owner));
     if (now - begun > pace.patience)
       throw Unavailable("an earlier job " + owner.name() + " still trains in " + storage.string());
     if (now - told >= kRemind) {
+      const std::string text = "waiting for the job " + owner.name() + " (uid " + owner.uid +
+                               "), which had " + storage.string() + " before, to leave it";
+      log::info(text);
+      if (request.say && told < begun) request.say(text);
       told = now;
-      log::info("waiting for the job " + owner.name() + " (uid " + owner.uid + "), which had " +
-                storage.string() + " before, to leave it");
     }
     if (!pause_for(pace.glance, stop)) return false;
   }
+}
+
+void require_allowed(const Owner& owner, const ClaimRequest& request) {
+  const std::string why = obstacle(request.storage, owner, request.job, request.adopt);
+  if (!why.empty()) throw refusal(why);
 }
 
 }  // namespace
@@ -91,31 +102,36 @@ std::string obstacle(const fs::path& storage, const Owner& owner, const Owner& j
          ". To go on from it, make them the same; else " + remedies(owner, job);
 }
 
-std::unique_ptr<Claim> Claim::take(const fs::path& storage, const Owner& job,
-                                   const std::string& adopt, const std::stop_token& stop,
+std::unique_ptr<Claim> Claim::take(const ClaimRequest& request, const std::stop_token& stop,
                                    const LeasePace& pace) {
+  const Owner& job = request.job;
+  const fs::path& storage = request.storage;
   muster::create_directories(storage);
-  auto owner = read_owner(storage);
-  if (owner && owner->uid != job.uid) {
-    const auto refuse = [&] {
-      const std::string why = obstacle(storage, *owner, job, adopt);
-      if (!why.empty()) throw refusal(why);
-    };
-    refuse();
-    if (!wait_for(storage, *owner, job, stop, pace)) return nullptr;
-    owner = read_owner(storage);  // another may have come meanwhile
-    if (owner) refuse();
+  for (;;) {
+    const auto written = read_owner(storage);
+    const auto owner =
+        !written && request.owner_by_contents ? request.owner_by_contents() : written;
+    if (owner && owner->uid != job.uid) {
+      require_allowed(*owner, request);
+      if (!wait_for(*owner, request, stop, pace)) return nullptr;
+      if (read_owner(storage) != written) continue;  // another job has come meanwhile
+    } else if (owner && job.uid.empty() && is_locked(storage)) {
+      throw refusal(living_owner(storage, *owner));
+    }
+    if (written == job) break;
+    if (written) {
+      write_owner(storage, job);
+    } else if (!create_owner(storage, job)) {
+      continue;
+    }
+    break;
   }
-  if (owner != job) write_owner(storage, job);
-  if (owner && owner->uid == job.uid) owner.reset();
-  return std::unique_ptr<Claim>(new Claim(storage, job.uid, std::move(owner), stop, pace));
+  return std::unique_ptr<Claim>(new Claim(storage, job.uid, stop, pace));
 }
 
-Claim::Claim(fs::path storage, std::string uid, std::optional<Owner> predecessor,
-             const std::stop_token& stop, const LeasePace& pace)
+Claim::Claim(fs::path storage, std::string uid, const std::stop_token& stop, const LeasePace& pace)
     : storage_(std::move(storage)),
       uid_(std::move(uid)),
-      predecessor_(std::move(predecessor)),
       on_stop_(stop, [this] { lost_.request_stop(); }),
       lease_(storage_, pace.renewal, [this] { watch(); }) {}
 

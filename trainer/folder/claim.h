@@ -19,33 +19,41 @@ namespace muster::folder {
 std::string obstacle(const std::filesystem::path& storage, const Owner& owner, const Owner& job,
                      const std::string& adopt);
 
+// Who wants a folder, and for which job.
+struct ClaimRequest {
+  std::filesystem::path storage;
+  Owner job;
+  std::string adopt;  // see obstacle
+  // Whose the folder is by what else is in it, asked where it has no owner. May be empty.
+  std::function<std::optional<Owner>()> owner_by_contents;
+  // Called with a sentence when the claim begins to wait. May be empty.
+  std::function<void(const std::string&)> say;
+};
+
 // A job's hold on its folder, by its rank 0: nobody else trains there while this object lives.
 class Claim {
  public:
   // Makes the folder if it is missing, and the job its owner. Waits for an earlier job of the same
   // namespace and name that has not left yet; null where `stop` was requested meanwhile. Throws
-  // Invalid (kProtocol) where the folder is another job's (see obstacle), or another job lives in
-  // it; Unavailable where that cannot be seen, or the earlier job does not leave; WriteError.
-  static std::unique_ptr<Claim> take(const std::filesystem::path& storage, const Owner& job,
-                                     const std::string& adopt, const std::stop_token& stop,
+  // Invalid (kProtocol) where the folder is another job's (see obstacle), or another job, or
+  // another training without a job, lives in it; Unavailable where that cannot be seen, or the
+  // earlier job does not leave; WriteError.
+  static std::unique_ptr<Claim> take(const ClaimRequest& request, const std::stop_token& stop,
                                      const LeasePace& pace = {});
 
-  // The job whose folder it was before, if that was another one.
-  const std::optional<Owner>& predecessor() const { return predecessor_; }
   // Stopped by the `stop` of take(), and as soon as another job is seen to have taken the folder.
   std::stop_token token() const { return lost_.get_token(); }
   // Throws Invalid (kProtocol), naming the other job, where one has taken the folder.
   void require_held() const;
 
  private:
-  Claim(std::filesystem::path storage, std::string uid, std::optional<Owner> predecessor,
-        const std::stop_token& stop, const LeasePace& pace);
+  Claim(std::filesystem::path storage, std::string uid, const std::stop_token& stop,
+        const LeasePace& pace);
   void watch();
   void doubt(const std::string& why);
 
   const std::filesystem::path storage_;
   const std::string uid_;
-  const std::optional<Owner> predecessor_;
   std::stop_source lost_;
   std::atomic<bool> taken_{false};
   bool doubtful_ = false;  // used by the lease's thread alone

@@ -2,13 +2,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <optional>
 #include <system_error>
 
-#include "common/descriptor.h"
 #include "common/error.h"
 #include "common/file.h"
 #include "common/log.h"
@@ -23,7 +23,7 @@ namespace {
 
 constexpr char kFile[] = "lease";
 
-// Nothing where there is none.
+// The content of the file; nothing if there is no such file.
 std::optional<std::string> read(const fs::path& path) {
   if (!is_there(path)) return std::nullopt;
   try {
@@ -41,6 +41,7 @@ Lease::Lease(fs::path storage, std::chrono::milliseconds renewal, std::function<
       renewal_(renewal),
       watch_(std::move(watch)) {
   write();
+  lock();
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
 
@@ -62,8 +63,9 @@ void Lease::run(const std::stop_token& stop) {
   }
 }
 
-// In place and of one length: so it needs no room on a full disk, and a file server shows it to
-// whoever opens it next, whatever it remembers of the folder.
+// The file is overwritten in place and always has the same length. So a renewal needs no free space
+// on the disk, and a reader on another machine sees it as soon as it opens the file, also where its
+// client of the file server caches the folder's listing.
 void Lease::write() {
   const std::string text = fmt::format("{} {:020}\n", process_, ++renewals_);
   const Descriptor file(::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
@@ -74,6 +76,19 @@ void Lease::write() {
     log::warning(path_.string() + ": cannot say that this job trains here: " +
                  std::system_category().message(errno));
   failed_ = !written;
+}
+
+// Another one may hold the lock: a rank 0 of the same job that was taken for lost.
+void Lease::lock() {
+  locked_ = Descriptor(::open(path_.c_str(), O_RDWR | O_CLOEXEC));
+  if (locked_ && ::flock(locked_.get(), LOCK_EX | LOCK_NB) != 0) locked_.reset();
+}
+
+bool is_locked(const fs::path& storage) {
+  const fs::path path = storage / kFile;
+  if (!is_there(path)) return false;
+  const Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  return file && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
 LeaseWatch::LeaseWatch(const fs::path& storage, std::chrono::milliseconds silence)

@@ -7,6 +7,8 @@
 #include <string>
 #include <thread>
 
+#include "common/descriptor.h"
+
 namespace muster::folder {
 
 // How a lease is renewed and judged. No two clocks are ever compared: who wants the folder looks
@@ -20,7 +22,13 @@ struct LeasePace {
   std::chrono::milliseconds patience{std::chrono::minutes(10)};
 };
 
-// The file "lease" in a job's folder: says that the job's rank 0 lives, while this object does.
+// Whether a process of this machine holds the lease, or of any machine where the file server knows
+// locks: at once, but false says nothing of other machines. Throws Unavailable where it cannot be
+// looked at.
+bool is_locked(const std::filesystem::path& storage);
+
+// The file "lease" in a job's folder: says that the job's rank 0 lives, while this object does. It
+// is renewed, and locked for as long.
 class Lease {
  public:
   // Renews it on a thread of its own, with `watch` before each renewal; `watch` may throw nothing.
@@ -35,6 +43,7 @@ class Lease {
  private:
   void run(const std::stop_token& stop);
   void write();
+  void lock();
 
   const std::filesystem::path path_;
   const std::string process_;  // tells two holders apart
@@ -42,6 +51,7 @@ class Lease {
   const std::function<void()> watch_;
   uint64_t renewals_ = 0;
   bool failed_ = false;
+  Descriptor locked_;
   std::jthread thread_;
 };
 

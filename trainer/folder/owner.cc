@@ -1,11 +1,15 @@
 #include "trainer/folder/owner.h"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdint>
 
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/file.h"
 #include "common/json.h"
+#include "common/random.h"
 #include "trainer/folder/generations.h"
 
 namespace muster::folder {
@@ -56,12 +60,43 @@ std::optional<Owner> read_owner(const fs::path& storage) {
   return owner;
 }
 
-void write_owner(const fs::path& storage, const Owner& owner) {
+namespace {
+
+std::string text_of(const Owner& owner) {
   const Json json = {{"version", kVersion},        {"namespace", owner.name_space},
                      {"job", owner.job},           {"jobUid", owner.uid},
                      {"exchange", owner.exchange}, {"replicas", owner.replicas},
                      {"training", owner.training}};
-  write_file_atomically(storage / kFile, json.dump(2) + "\n");
+  return json.dump(2) + "\n";
+}
+
+// File servers that know no hard links.
+bool cannot_link(int error) {
+  return error == EPERM || error == ENOTSUP || error == EOPNOTSUPP || error == ENOSYS ||
+         error == EMLINK;
+}
+
+}  // namespace
+
+bool create_owner(const fs::path& storage, const Owner& owner) {
+  const fs::path mine = storage / (std::string(kFile) + "." + std::to_string(random_number()));
+  write_file_atomically(mine, text_of(owner));
+  const int error = ::link(mine.c_str(), (storage / kFile).c_str()) == 0 ? 0 : errno;
+  std::error_code ignored;
+  fs::remove(mine, ignored);
+  if (error == EEXIST) return false;
+  if (cannot_link(error)) {
+    write_owner(storage, owner);
+  } else if (error != 0) {
+    throw WriteError((storage / kFile).string(), error);
+  } else {
+    sync_directory(storage);
+  }
+  return true;
+}
+
+void write_owner(const fs::path& storage, const Owner& owner) {
+  write_file_atomically(storage / kFile, text_of(owner));
 }
 
 bool is_owned_by(const fs::path& storage, const std::string& uid) {

@@ -30,7 +30,11 @@ struct Owner {
 // and Invalid, naming the file, where it is damaged.
 std::optional<Owner> read_owner(const std::filesystem::path& storage);
 
-// Makes `owner` the owner of the folder, which must be there. Throws WriteError.
+// Makes `owner` the owner of the folder, which must be there and have none. False where another
+// process has made somebody its owner meanwhile. Throws WriteError.
+bool create_owner(const std::filesystem::path& storage, const Owner& owner);
+
+// Makes `owner` the owner of the folder, whoever it was before. Throws WriteError.
 void write_owner(const std::filesystem::path& storage, const Owner& owner);
 
 // False where the folder has no owner, or another than the job with this uid. Throws as read_owner

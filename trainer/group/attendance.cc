@@ -121,7 +121,8 @@ struct Attendance::Impl {
   bool is_connected = false;
   bool said_waiting = false;
   std::string rejected;
-  std::string put_off;  // the last answer, if it was that we may not join yet
+  bool answered = false;  // the rendezvous has, in this attempt
+  std::string put_off;    // its last answer, if that was that we may not join yet
   GroupView view;
   std::atomic<uint64_t> revision{0};
   Clock::time_point heard = Clock::now();
@@ -133,6 +134,7 @@ void Attendance::Impl::receive(const GroupMessage& message, bool doubtful) {
   if (doubtful && !message.rejected().empty())
     return log::info("that was not our rendezvous: " + message.rejected());
   const std::lock_guard lock(mutex);
+  answered = true;
   if (!message.put_off().empty()) {
     if (std::exchange(put_off, message.put_off()) != message.put_off())
       log::warning("the rendezvous at " + peer + " does not let us join yet: " + put_off);
@@ -165,6 +167,10 @@ bool Attendance::Impl::attend(const Way& way) {
   *first.mutable_hello() = hello;
   if (report) report(first);
   const auto opened = Clock::now();
+  {
+    const std::lock_guard lock(mutex);
+    answered = false;
+  }
   AttendanceStream stream(
       way.channel, first,
       [this, &way](const GroupMessage& message) { receive(message, way.doubtful); },
@@ -182,7 +188,8 @@ bool Attendance::Impl::attend(const Way& way) {
     lock.lock();
   }
   is_connected = false;
-  const bool reached = heard > opened || !put_off.empty();
+  const bool reached = answered;
+  if (!reached) put_off.clear();  // whoever put us off does not answer any more
   lock.unlock();
   stream.close();
   return reached;

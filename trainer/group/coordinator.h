@@ -38,8 +38,7 @@ class Coordinator {
 
  protected:
   // The references must outlive it.
-  Coordinator(RendezvousServer& rendezvous, std::filesystem::path storage,
-              std::string job_uid);
+  Coordinator(RendezvousServer& rendezvous, std::filesystem::path storage, std::string job_uid);
 
   // Derived classes call these last in their constructor and first in their destructor.
   void start();

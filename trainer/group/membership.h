@@ -36,7 +36,7 @@ struct Membership {
   int index = 0;
   int attempt = 0;
   int restarts = 0;                     // of this attempt, in place
-  int last_exit_code = 0;               // of the process before this one, where there were any
+  int last_exit_code = 0;               // of the process before this one; 0 for the first
   Cluster cluster;                      // empty for a job of one replica
   std::map<std::string, int> replicas;  // every role of the job, the evaluator too
   int replication = 1;                  // copies of every shard, 1 or 2

@@ -146,7 +146,7 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
     outgoing_.set_rejected(objection);
     dismiss();
   }
-  // It asks again and again, and is told of once.
+  // The peer asks again and again; only its first request is logged.
   void put_off(const std::string& why) {
     if (std::exchange(impl_.put_off, incoming_.hello().incarnation()) !=
         incoming_.hello().incarnation())
@@ -227,8 +227,8 @@ RendezvousServer::~RendezvousServer() {
   }
   impl_->ticker.join();
   {
-    // What is to be sent last still goes out; waiting for peers to go would take as long as they
-    // like.
+    // The last messages are still sent. Peers are not waited for: they may take as long as they
+    // like to leave.
     std::unique_lock lock(impl_->mutex);
     impl_->changed.wait_for(lock, kShutdown, [&] {
       return std::ranges::none_of(impl_->peers,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/json.h"
 #include "common/schema.h"
 #include "trainer/folder/generations.h"
 #include "trainer/group/address.h"
@@ -22,8 +23,8 @@ std::string training_differs(const Roster::Expected& expected, const Hello& hell
   const std::string text =
       differs("training fingerprint", expected.training_fingerprint, hello.training_fingerprint());
   if (text.empty()) return "";
-  const Json ours = Json::parse(expected.training, nullptr, /*allow_exceptions=*/false);
-  const Json theirs = Json::parse(hello.training(), nullptr, /*allow_exceptions=*/false);
+  const Json ours = parse_or_null(expected.training);
+  const Json theirs = parse_or_null(hello.training());
   if (!ours.is_object() || !theirs.is_object()) return text;
   constexpr size_t kMost = 3;
   const std::vector<spec::Change> changes = spec::changes(ours, theirs);

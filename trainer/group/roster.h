@@ -15,8 +15,8 @@ namespace muster::group {
 // Who attends a group, as rank 0 knows it: a state machine without network or clock. Each peer
 // comes by a connection of its own; a second process of the same role and index takes the place of
 // the first, if it is the younger one: of a later attempt, or of the same attempt and first heard
-// of later. Who has lost its place so never takes it back: two that live would throw each other out
-// for ever.
+// of later. A process that has lost its place in this way never takes it back: otherwise two live
+// processes would replace each other for ever.
 class Roster {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -53,14 +53,15 @@ class Roster {
     MemberState member;              // of a collective, likewise
     bool leaving = false;
     Time heard;
-    Time lost;  // where it has been restarted in place: when the process before ended
+    Time lost;  // when the process before it ended, if it was restarted in place
   };
 
   explicit Roster(Expected expected) : expected_(std::move(expected)) {}
 
-  // Why the peer may not join yet, or empty: another process of its attempt has its place, which
-  // was heard of before and says that it began later. Which of the two is the younger is not
-  // certain then, for their clocks may differ: it is to ask again, until the place is free.
+  // Why the peer may not join yet, or empty. It has to wait if another process of its attempt,
+  // which was heard of before it, has its place and says that it began later. The clocks of the two
+  // may differ, so that it is not certain which one is younger: the peer asks again until the place
+  // is free.
   std::string must_wait(const Hello& hello) const;
   // Why the peer may not join (naming what was expected and found), or empty: it has joined.
   std::string admit(uint64_t connection, const Hello& hello, Time now);
@@ -88,10 +89,11 @@ class Roster {
   int members_present() const;
   // Those that are there, by rank.
   std::map<int, const Peer*> members() const;
-  // "ps 1, worker 0": who has not come; and as the operator calls them, "ps-1" and "worker-0".
+  // The places that nobody has taken, as a text ("ps 1, worker 0") and as the operator names the
+  // replicas ("ps-1", "worker-0").
   std::string missing() const;
   std::vector<std::string> missing_replicas() const;
-  // All that are there.
+  // All peers that attend.
   std::vector<const Peer*> peers() const;
   bool shard_leaving() const;
 
@@ -105,7 +107,7 @@ class Roster {
   Expected expected_;
   std::map<uint64_t, Peer> peers_;
   std::vector<uint64_t> replaced_;
-  std::deque<uint64_t> incarnations_;  // of all that have attended, in the order of their coming
+  std::deque<uint64_t> incarnations_;  // of all peers so far, in the order of their joining
 };
 
 }  // namespace muster::group

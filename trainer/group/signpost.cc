@@ -94,7 +94,7 @@ std::optional<Signpost::Posting> Signpost::read(const std::filesystem::path& sto
   const uintmax_t bytes = std::filesystem::file_size(path, error);
   if (error || bytes > kMostBytes) return std::nullopt;
   try {
-    const Json posting = Json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
+    const Json posting = parse_or_null(read_file(path));
     if (!posting.is_object() || string_or(posting, "jobUid", "") != job_uid) return std::nullopt;
     Posting result{string_or(posting, "address", ""), string_or(posting, "process", "")};
     if (!is_address(result.address)) return std::nullopt;

@@ -11,9 +11,9 @@
 
 namespace muster::loop {
 
-// What rank 0 says of its group in /progress, for the operator: "missing", the replicas that do not
-// attend (["ps-1", "worker-0"]), and "restartsInPlace", for each replica whose trainer was
-// restarted in its container and after which training has gone on: [{"replica": "worker-1",
+// Adds to /progress of rank 0 what the operator has to know of the group: "missing", the replicas
+// that do not attend (["ps-1", "worker-0"]), and "restartsInPlace", for each replica whose trainer
+// was restarted in its container and after which training has gone on: [{"replica": "worker-1",
 // "attempt": 0, "restarts": 2, "exitCode": 137, "seconds": 2.1}]; `seconds` from the end of its
 // process until the next step with it.
 class GroupReport {

@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/checkpoint/resume.h"
+#include "trainer/folder/owner.h"
 #include "trainer/group/storage_patience.h"
 #include "trainer/loop/stopping.h"
 
@@ -259,6 +260,7 @@ Json Leader::conclude(const std::optional<checkpoint::Store::Found>& final,
     if (exported != position.step)
       log::info("the best weights are exported, those of step " + std::to_string(exported));
     checkpoint::Store::load(source, layout, {0, layout.size()}, parameters, "");
+    folder::require_no_other_owner(membership_.storage, membership_.uid);
     result["checkpoint"] = path_of(*final);
     result["model"] = fs::relative(checkpoint::export_model(membership_.storage, layout, parameters,
                                                             assembly_.training.json),
@@ -273,8 +275,12 @@ Json Leader::conclude(const std::optional<checkpoint::Store::Found>& final,
     for (const char* name : {"validation", "test"})
       if (evaluation.contains(name)) result[name] = evaluation[name];
   }
-  if (!membership_.storage.empty())
-    write_file_atomically(membership_.storage / "result.json", result.dump(2) + "\n");
+  if (!membership_.storage.empty()) {
+    folder::require_no_other_owner(membership_.storage, membership_.uid);
+    Json written = result;
+    written["jobUid"] = membership_.uid;
+    write_file_atomically(membership_.storage / "result.json", written.dump(2) + "\n");
+  }
   recorder_.set_state("done");
   recorder_.flush();
   return result;

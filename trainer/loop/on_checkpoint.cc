@@ -5,6 +5,7 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/file.h"
+#include "common/json.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/checkpoint/durable_file.h"
 #include "trainer/checkpoint/safetensors.h"
@@ -63,7 +64,7 @@ std::optional<fs::path> model_at(const fs::path& where) {
   return is_folder ? std::optional(file) : std::nullopt;
 }
 
-// All but the parameters. `source` is the file that has the training.
+// Loads everything but the parameters. `source` is the file that contains `training`.
 Loaded assemble_for(const Json& training, const std::string& source, const std::string& data) {
   Loaded loaded{{}, Training::from_json(training, source), nullptr, nullptr};
   spec::TrainingSpec& spec = loaded.training.spec;
@@ -100,9 +101,7 @@ Loaded load_found(const checkpoint::Store::Found& found, const std::string& data
 Loaded load_model(const fs::path& file, const std::string& data) {
   const auto header = checkpoint::SafetensorsHeader::read(checkpoint::InputFile(file));
   const auto said = header.metadata.find("training");
-  const Json training = said == header.metadata.end()
-                            ? Json()
-                            : Json::parse(said->second, nullptr, /*allow_exceptions=*/false);
+  const Json training = said == header.metadata.end() ? Json() : parse_or_null(said->second);
   if (!training.is_object())
     throw Invalid(file.string() +
                   ": expected a model that muster has exported, with its training in the "

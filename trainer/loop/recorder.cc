@@ -130,6 +130,7 @@ void Recorder::step(const checkpoint::Position& position, const compute::LossSum
 void Recorder::report(const checkpoint::Position& position, Clock::time_point now) {
   const double time = seconds(now - recent_.begun);
   progress_.step = position.step;
+  progress_.steps_here = all_.steps;
   progress_.epoch = position.epoch;
   if (recent_.sums.rows > 0) progress_.loss = mean_loss(recent_.sums);
   if (options_.classification) progress_.metrics["accuracy"] = accuracy(recent_.sums);

@@ -56,7 +56,7 @@ int run_alone(const group::Membership& membership, std::stop_token stop, Json* r
         "no storage folder (--storage): nothing of this training will be kept, "
         "no checkpoint and no model");
   } else {
-    claim = claim_folder(membership, training, stop);
+    claim = claim_folder(membership, training, reporter, stop);
     if (!claim) return kTerminated;
     stop = claim->token();
   }

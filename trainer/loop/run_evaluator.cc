@@ -73,7 +73,7 @@ class EvaluatorLoop {
   enum class Look { nothing_new, went_on, done };
 
   Look look() {
-    // What an earlier job has left is none of ours before our rank 0 has claimed it.
+    // Until our rank 0 has claimed the folder, its checkpoints may be those of another job.
     if (!folder::is_owned_by(membership_.storage, membership_.uid)) return Look::nothing_new;
     const auto found = store_.newest();
     if (!found || found->directory == last_) return Look::nothing_new;

@@ -96,7 +96,7 @@ int run_leader(const group::Membership& membership, std::stop_token stop) {
   const auto threads = ThreadChoice::from_environment(training.spec.threads);
   metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index,
                              membership.restarts);
-  const auto claim = claim_folder(membership, training, stop);
+  const auto claim = claim_folder(membership, training, reporter, stop);
   if (!claim) return kTerminated;
   stop = claim->token();
   Assembly assembly = assemble_member(std::move(training), membership, threads);

@@ -5,6 +5,8 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "common/json.h"
+#include "common/json_file.h"
 #include "common/log.h"
 #include "trainer/group/address.h"
 #include "trainer/group/signpost.h"
@@ -195,8 +197,12 @@ int run_ps(const group::Membership& membership, std::stop_token stop) {
       attendance.report_now();
     report(reporter, homes, counted);
   }
-  // Whoever ended the job is done with us, and nothing has gone wrong.
-  if (attendance.view().phase() == GroupView::FINISHED) return kSuccess;
+  // Whoever ended the job is done with us, and nothing has gone wrong. Rank 0 of a training that
+  // was finished before opens no rendezvous, but says in the results whose they are.
+  const Json result = read_json_or_null(membership.storage / "result.json");
+  if (attendance.view().phase() == GroupView::FINISHED ||
+      (!membership.uid.empty() && string_or(result, "jobUid", "") == membership.uid))
+    return kSuccess;
   const uint64_t checkpoints = attendance.view().checkpoints();
   const auto never = [](const GroupView&) { return false; };
   attendance.report_now();

@@ -34,11 +34,8 @@ void set_if_finite(Json& json, const char* name, double value) {
 }  // namespace
 
 Json Progress::json(const std::string& role, int index) const {
-  Json json = {{"role", role},
-               {"index", index},
-               {"state", state},
-               {"step", step},
-               {"totalSteps", total_steps},
+  Json json = {{"role", role},  {"index", index},          {"state", state},
+               {"step", step},  {"stepsHere", steps_here}, {"totalSteps", total_steps},
                {"epoch", epoch}};
   if (loss) json["loss"] = number_text(*loss);
   json["metrics"] = Json::object();

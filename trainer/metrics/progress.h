@@ -13,9 +13,9 @@
 
 namespace muster::metrics {
 
-// What /progress answers, but for `restarts` and `resumed`; the operator copies the chief's into status.progress.
-// Field names are the API's: {role, index, state, step, totalSteps, epoch, loss, metrics
-// {accuracy}, examplesPerSecond, inputWaitSeconds, etaSeconds, lastCheckpointStep,
+// The answer of /progress, except for `restarts` and `resumed`. The operator copies the chief's
+// into status.progress. Field names are the API's: {role, index, state, step, totalSteps, epoch,
+// loss, metrics {accuracy}, examplesPerSecond, inputWaitSeconds, etaSeconds, lastCheckpointStep,
 // lastCheckpointTime, goodput, generation}. loss is a string, since JSON has no NaN: "0.25", "NaN",
 // "+Inf", "-Inf". Absent: loss before the first report, etaSeconds while unknown,
 // lastCheckpointStep and lastCheckpointTime (RFC 3339) before the first checkpoint, any other
@@ -24,6 +24,7 @@ struct Progress {
   std::string state =
       "starting";  // starting | waiting | training | evaluating | serving | finishing | done
   uint64_t step = 0;
+  uint64_t steps_here = 0;  // those that the group has made while this process led it
   uint64_t total_steps = 0;
   uint64_t epoch = 0;
   std::optional<double> loss;  // none before the first report
@@ -73,11 +74,13 @@ class Reporter {
   Reporter& operator=(const Reporter&) = delete;
 
   void update(const Progress& progress);
-  // What training goes on from that is not as a user may think, a sentence: `resumed` of /progress.
+  // Sets `resumed` of /progress: a sentence that says what training goes on from, where the user
+  // may not expect it.
   void resumed(const std::string& sentence);
   Progress snapshot() const;
-  // What /progress says besides: the members of the object that `more` answers each time. Empty:
-  // nothing. Whoever is called before is not called any more once this has returned.
+  // Adds to each answer of /progress the members of the object that `more` returns; an empty `more`
+  // adds nothing. Replaces the function of an earlier call, which is not called any more once this
+  // call has returned.
   void also_say(std::function<Json()> more);
 
   // Counters and gauges under "muster_trainer_<name>". The unit's ending is put to the name where

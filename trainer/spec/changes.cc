@@ -24,6 +24,7 @@ constexpr FieldBearing kBearings[] = {{"checkpoint", Bearing::none},
                                       {"determinism", Bearing::none},
                                       {"data.train.cache", Bearing::none},
                                       {"data.train.prefetch", Bearing::none},
+                                      {"data.test", Bearing::none},
                                       {"steps", Bearing::end},
                                       {"epochs", Bearing::end},
                                       {"evaluation", Bearing::end},
@@ -101,8 +102,14 @@ std::optional<Json> with_defaults(const Json& training) {
 
 std::vector<Change> changes_of_weights(const Json& before, const Json& after) {
   std::vector<Change> found = changes(with_defaults(before).value_or(before), after);
-  std::erase_if(found,
-                [](const Change& change) { return bearing_of(change.path) == Bearing::none; });
+  // Nothing else goes by what evaluations within a training come to.
+  const bool evaluations_decide =
+      !member(before, "earlyStopping").is_null() || !member(after, "earlyStopping").is_null();
+  std::erase_if(found, [&](const Change& change) {
+    const bool evaluates =
+        is_below(change.path, "evaluation") || is_below(change.path, "data.validation");
+    return bearing_of(change.path) == Bearing::none || (evaluates && !evaluations_decide);
+  });
   return found;
 }
 

@@ -100,11 +100,12 @@ std::optional<std::string> time_of(const std::filesystem::path& path) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}Z", fmt::gmtime(status.st_mtime));
 }
 
-// Where training ended by its results: null if they do not say it.
+// The progress at the end of a training, taken from its results; null if they have no step.
 Json final_progress(const Json& results) {
   const int64_t step = integer_or(results, "step", -1);
   if (step < 0) return {};
   Json progress = {{"step", step}, {"totalSteps", step}, {"etaSeconds", 0}};
+  if (!bool_or(results, "alreadyFinished", false)) progress["stepsHere"] = step;
   if (const Json& loss = member(results, "trainLoss"); loss.is_number())
     progress["loss"] = fmt::format("{:.6g}", loss.get<double>());
   if (const Json& accuracy = member(results, "trainAccuracy"); accuracy.is_number())
@@ -264,7 +265,7 @@ void Supervisor::leave_message(const End& end) const {
   if (!file) return;  // not in a pod
   TerminationMessage message{rule_.total(), message_of(last_line_.text()), {}};
   if (options_.folder.empty()) {
-    // Nothing is known of a job.
+    // Without a folder there are no results to read.
   } else if (options_.evaluates) {
     message.results = read_final_evaluation(options_.folder);
   } else if (end.exit_code == kSuccess) {

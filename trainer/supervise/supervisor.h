@@ -17,13 +17,13 @@ struct Options {
   // Written where it is there, as the kubelet makes it: after every end, so that the count survives
   // even the supervisor's.
   std::filesystem::path termination_log = "/dev/termination-log";
-  // Where the job's leader and its evaluator leave what the training has come to; empty: nowhere.
+  // The job's folder, where its leader and its evaluator leave their results; empty: there is none.
   std::filesystem::path folder;
-  bool evaluates = false;  // the command is an evaluator: what it left counts however it ends
+  bool evaluates = false;  // the command is an evaluator: its results count with any exit code
 };
 
-// As MUSTER_RESTARTS_IN_PLACE, MUSTER_TERMINATION_LOG, MUSTER_STORAGE and MUSTER_ROLE have it,
-// where they are set. Throws Invalid (kBadConfig) naming the variable.
+// Takes the options from MUSTER_RESTARTS_IN_PLACE, MUSTER_TERMINATION_LOG, MUSTER_STORAGE and
+// MUSTER_ROLE, where they are set. Throws Invalid (kBadConfig) naming the variable.
 Options options_from_environment(std::vector<std::string> command);
 
 // PID 1 of a container (or any other process): runs a command as its child and starts it again, at

@@ -28,7 +28,7 @@ void rewrite(const ScriptJob& job, const std::string& manifest) {
   std::ofstream(job.folder() / "job.yaml") << manifest;
 }
 
-// Whose directory it is, is known without job.json.
+// The owner of a directory is known even without job.json.
 TEST(AnotherFolder, is_refused_and_left_as_it_was) {
   ScriptJob job(line("one", "0.01"));
   ASSERT_EQ(job.run()->wait(), kSuccess);
@@ -54,7 +54,7 @@ TEST(AnotherFolder, of_an_earlier_job_of_the_name_that_had_finished_ends_at_once
   fs::remove(job.directory() / "job.json");
   auto again = job.run();
   EXPECT_EQ(again->wait(), kSuccess) << again->output();
-  EXPECT_THAT(again->output(), HasSubstr("AlreadyFinished"));
+  EXPECT_THAT(again->output(), HasSubstr("another job had finished this training"));
   EXPECT_THAT(job.log("chief-0"), HasSubstr("training was finished before"));
 }
 
@@ -66,7 +66,7 @@ TEST(AnotherFolder, is_taken_on_purpose) {
   auto other =
       job.muster({"run", "job.yaml", "--directory", "run", "--set", "spec.training.epochs=3"});
   EXPECT_EQ(other->wait(), kSuccess) << other->output();
-  EXPECT_THAT(other->output(), Not(HasSubstr("AlreadyFinished")));
+  EXPECT_THAT(other->output(), Not(HasSubstr("another job had finished")));
   const Json result = Json::parse(read_text(job.directory() / "result.json"));
   EXPECT_EQ(result["epochs"], 3);
 }

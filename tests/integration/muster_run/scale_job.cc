@@ -132,7 +132,7 @@ TEST(MusterScale, leaves_programs_alone_that_take_workers_that_come_and_go) {
   EXPECT_THAT(run->output(), HasSubstr("(worker from 1 to 3); nobody is restarted"));
 }
 
-// What the API server would refuse of a job of a cluster.
+// On a cluster the API server would refuse these changes.
 TEST(MusterScale, refuses_what_makes_the_manifest_invalid) {
   ScriptJob job(manifest({{"worker", script("echo on > $EVENTS; read go < $GATE")}}));
   auto run = job.run();

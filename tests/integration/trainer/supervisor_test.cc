@@ -77,7 +77,7 @@ TEST_F(SupervisorTest, ASuccessLeavesWhereTrainingEnded) {
       ">$MUSTER_STORAGE/result.json";
   EXPECT_EQ(supervise(write)->wait(), 0);
   EXPECT_EQ(message().progress, Json::parse(R"(
-      {"step": 1564, "totalSteps": 1564, "etaSeconds": 0, "loss": "0.25",
+      {"step": 1564, "totalSteps": 1564, "etaSeconds": 0, "stepsHere": 1564, "loss": "0.25",
        "metrics": {"accuracy": 0.975}})"));
   EXPECT_EQ(supervise("exit 65")->wait(), 65);
   EXPECT_TRUE(message().progress.is_null());
@@ -86,8 +86,12 @@ TEST_F(SupervisorTest, ASuccessLeavesWhereTrainingEnded) {
       "echo '{\"step\": 7, \"checkpoint\": \"c/d\"}' >result.json";
   EXPECT_EQ(supervise(saved)->wait(), 0);
   EXPECT_EQ(message().progress, Json::parse(R"(
-      {"step": 7, "totalSteps": 7, "etaSeconds": 0, "lastCheckpointStep": 7,
+      {"step": 7, "totalSteps": 7, "etaSeconds": 0, "stepsHere": 7, "lastCheckpointStep": 7,
        "lastCheckpointTime": "2026-01-02T03:04:05Z"})"));
+  const std::string trained_before =
+      "echo '{\"step\": 7, \"alreadyFinished\": true}' >$MUSTER_STORAGE/result.json";
+  EXPECT_EQ(supervise(trained_before)->wait(), 0);
+  EXPECT_EQ(message().progress, Json::parse(R"({"step": 7, "totalSteps": 7, "etaSeconds": 0})"));
 }
 
 TEST_F(SupervisorTest, ASuccessLeavesWhatTheTrainingHasComeTo) {

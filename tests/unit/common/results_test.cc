@@ -19,7 +19,7 @@ class ResultsTest : public testing::Test {
     fs::create_directory(root() / "evaluations");
     const fs::path file = root() / "evaluations" / (std::to_string(step) + ".json");
     std::ofstream(file) << content;
-    // As far apart as a file system can tell.
+    // Each file is a second newer than the one before: file systems may keep whole seconds.
     fs::last_write_time(file, fs::file_time_type::clock::now() + std::chrono::seconds(++files_));
   }
   void end(const Json& result) { std::ofstream(root() / "result.json") << result; }

@@ -56,6 +56,13 @@ TEST(TerminationMessage, OfAnotherProgramIsItsLastLine) {
     EXPECT_EQ(TerminationMessage::parse(text), (TerminationMessage{0, line, {}})) << text;
 }
 
+TEST(TerminationMessage, NestedTooDeepIsPlainText) {
+  const std::string deep(100'000, '[');
+  const std::string closed = deep + std::string(deep.size(), ']');
+  const std::string text = "{\"restarts\":1,\"message\":\"m\",\"progress\":" + closed + "}";
+  EXPECT_EQ(TerminationMessage::parse(text), (TerminationMessage{0, text, {}}));
+}
+
 TEST(TerminationMessage, ACountBeyondAllMeasureIsCut) {
   EXPECT_EQ(
       TerminationMessage::parse("{\"restarts\":18446744073709551615,\"message\":\"\"}").restarts,

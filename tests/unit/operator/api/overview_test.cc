@@ -54,7 +54,7 @@ TEST(Overview, SaysThatAJobRecoversThatHasTrainedAndLostReplicas) {
   EXPECT_EQ(state_word(never_trained), "Pending");
   EXPECT_EQ(state_word(lost_at(5, 8)), "Pending") << "it is on its way up after a suspension";
   EXPECT_EQ(state_word(lost_at(9, 8)), "Recovering") << "and has run since";
-  for (const char* reason : {"NodeLost", "Evicted", "Preempted"}) {
+  for (const char* reason : {"NodeLost", "Evicted", "Preempted", "RunnerLost"}) {
     JobStatus disrupted = lost_at(5);
     disrupted.conditions.push_back({"Restarting", true, reason, "", Time{}});
     EXPECT_EQ(state_word(disrupted), "Recovering") << reason;

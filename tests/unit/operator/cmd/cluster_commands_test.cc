@@ -11,6 +11,7 @@
 #include "operator/api/rules.h"
 #include "operator/api/validate.h"
 #include "operator/cmd/pod_log.h"
+#include "operator/cmd/scale.h"
 #include "tests/unit/common/temporary_folder.h"
 #include "tests/unit/operator/kube/fake_transport.h"
 
@@ -397,6 +398,8 @@ TEST_F(ClusterCommandsTest, says_what_scaling_means_for_ones_own_programs) {
             "same TF_CONFIG\n"
             "trainingjob.muster.dev/mnist scaled to 2 workers\n"
             "trainingjob.muster.dev/mnist scaled to 2 workers\n");
+  EXPECT_EQ(scaled_text(api::to_training_job(job()), 1), "scaled to 1 worker")
+      << "it has as many: `muster run` may be asked twice for the same number";
 }
 
 TEST_F(ClusterCommandsTest, says_why_a_job_cannot_be_scaled_and_changes_nothing) {

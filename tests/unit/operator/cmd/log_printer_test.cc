@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 
+#include "common/document.h"
+
 namespace muster::cmd {
 namespace {
 
@@ -40,6 +42,23 @@ TEST(LogPrinter, says_in_json_what_is_known_of_a_line) {
             R"({"replica":"worker-0","level":"info","step":3})");
   EXPECT_EQ(printer.line("worker-0", "\xff", {}),
             "{\"replica\":\"worker-0\",\"message\":\"\ufffd\"}");
+}
+
+TEST(LogPrinter, takes_a_line_that_is_nested_too_deep_for_plain_text) {
+  const auto nested = [](size_t levels) {
+    const size_t lists = levels - 1;  // the line itself is an object
+    return R"({"time":"2026-01-02T03:04:05.250Z","level":"info","message":"m","x":)" +
+           std::string(lists, '[') + std::string(lists, ']') + "}";
+  };
+  const std::string deep = nested(100'000);
+  EXPECT_EQ(LogPrinter(/*json=*/false, /*coloured=*/false).line("ps-0", deep, {}),
+            "ps-0 | " + deep);
+  const LogPrinter printer(/*json=*/true, /*coloured=*/false);
+  for (const size_t levels : {size_t{65}, size_t{100'000}}) {
+    const Json shown = Json::parse(printer.line("ps-0", nested(levels), {}));
+    EXPECT_EQ(shown, (Json{{"replica", "ps-0"}, {"message", nested(levels)}}));
+  }
+  EXPECT_EQ(Json::parse(printer.line("ps-0", nested(64), {}))["message"], "m");
 }
 
 TEST(ParseLogText, reads_what_the_trainer_logs_and_nothing_else) {

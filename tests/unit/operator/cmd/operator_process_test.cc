@@ -148,7 +148,7 @@ TEST(OperatorProcess, MeasuresTheTimeToTheFirstStep) {
   ASSERT_TRUE(eventually([&] { return api.pods("chief").size() == 1; }));
   const std::string chief = api.pods("chief").at(0);
   const std::string last_words =
-      TerminationMessage{0, "done", {{"step", 10}, {"totalSteps", 10}}}.text();
+      TerminationMessage{0, "done", {{"step", 10}, {"stepsHere", 10}, {"totalSteps", 10}}}.text();
   const Json status = {
       {"phase", "Succeeded"},
       {"containerStatuses",

@@ -256,24 +256,42 @@ TEST_F(KubeClusterTest, AJobTakesItsFirstStepOnce) {
   world_.submit("mnist", training());
   world_.settle();
   world_.run_all();
-  answers(R"({"step": 5, "totalSteps": 9})");
+  answers(R"({"step": 4, "stepsHere": 0, "totalSteps": 9})");
+  EXPECT_EQ(world_.job()["status"]["progress"]["step"], 4) << "it goes on from another's";
+  EXPECT_THAT(world_.events, Not(Contains("mnist: FirstStep")));
+  EXPECT_EQ(world_.first_step, "");
+  answers(R"({"step": 5, "stepsHere": 1, "totalSteps": 9})");
   EXPECT_THAT(world_.events, Contains("mnist: FirstStep").Times(1));
+  EXPECT_NE(world_.first_step, "");
   server().end_pod(world_.pod("chief-0"), 1);
   world_.run_for(2s);
   world_.run_all();
-  answers(R"({"step": 0, "totalSteps": 9})");
+  answers(R"({"step": 3, "stepsHere": 0, "totalSteps": 9})");
   EXPECT_EQ(world_.job()["status"]["progress"]["step"], 5);
   world_.restart_operator();
-  answers(R"({"step": 3, "totalSteps": 9})");
-  EXPECT_EQ(world_.job()["status"]["progress"]["step"], 3);
+  answers(R"({"step": 4, "stepsHere": 1, "totalSteps": 9})");
+  EXPECT_EQ(world_.job()["status"]["progress"]["step"], 4);
   EXPECT_THAT(world_.events, Contains("mnist: FirstStep").Times(1));
+}
+
+TEST_F(KubeClusterTest, AJobThatHadNothingToTrainTakesNoFirstStep) {
+  start();
+  Json status = Json::parse(R"({"phase": "Succeeded", "containerStatuses": [
+      {"name": "tensorflow", "state": {"terminated": {"exitCode": 0}}}]})");
+  status["containerStatuses"][0]["state"]["terminated"]["message"] =
+      TerminationMessage{0, "done", {{"step", 10}, {"totalSteps", 10}}}.text();
+  server().set_status(world_.pod("chief-0"), status);
+  world_.settle();
+  EXPECT_EQ(world_.job()["status"]["progress"]["step"], 10);
+  EXPECT_THAT(world_.events, Contains("mnist: ChiefSucceeded"));
+  EXPECT_THAT(world_.events, Not(Contains("mnist: FirstStep")));
 }
 
 TEST_F(KubeClusterTest, TellsTheStoryOfAJobInEvents) {
   start();
   EXPECT_THAT(world_.events, ElementsAre("mnist: Started", "mnist: Running"));
   const std::string last_words =
-      TerminationMessage{0, "done", {{"step", 10}, {"totalSteps", 10}}}.text();
+      TerminationMessage{0, "done", {{"step", 10}, {"stepsHere", 10}, {"totalSteps", 10}}}.text();
   Json status = Json::parse(R"({"phase": "Succeeded", "containerStatuses": [
       {"name": "tensorflow", "state": {"terminated": {"exitCode": 0}}}]})");
   status["containerStatuses"][0]["state"]["terminated"]["message"] = last_words;
@@ -794,6 +812,22 @@ TEST_F(KubeClusterTest, AServiceThatIsRefusedIsToldAndWaitedFor) {
   server().intercept = nullptr;
   world_.run_for(60s);
   EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 ps-0.0 worker-0.0");
+  EXPECT_EQ(world_.condition("Accepted"), "True Valid");
+}
+
+TEST_F(KubeClusterTest, AServiceThatIsRefusedBesideLivePodsIsToldToo) {
+  start();
+  refuse_all(Method::post, "/services", refusal(403, "Forbidden", "no Service in this namespace"));
+  server().remove("services", "mnist");
+  world_.run_for(60s);
+  EXPECT_EQ(world_.condition("Accepted"), "Unknown Unknown");
+  EXPECT_THAT(message("Accepted"), HasSubstr("no Service in this namespace"));
+  EXPECT_EQ(std::ranges::count(world_.events, "mnist: NotChecked"), 1);
+  EXPECT_EQ(world_.condition("Running"), "True AllReplicasReady");
+  EXPECT_LT(server().count("POST services"), 20) << "once in a pass";
+  server().intercept = nullptr;
+  world_.run_for(60s);
+  EXPECT_TRUE(server().has("services", "mnist"));
   EXPECT_EQ(world_.condition("Accepted"), "True Valid");
 }
 

@@ -21,7 +21,7 @@ class NodeLeasesTest : public testing::Test {
   const Client client_{transport_};
   NodeLeases leases_{client_, [this] { return now_; }};
 
-  // Asks whenever that is due, for so long; whether the node was ever silent.
+  // Asks whenever a request is due during `time`; whether the node was ever silent.
   bool becomes_silent_within(std::chrono::seconds time) {
     for (const BootTime end = now_ + time; now_ <= end;) {
       std::chrono::milliseconds again{};
@@ -79,6 +79,17 @@ TEST_F(NodeLeasesTest, SayNothingWhereThereAreNoneOrWeMayNotLook) {
     other_answer_ = response;
     EXPECT_FALSE(becomes_silent_within(60s));
   }
+}
+
+TEST_F(NodeLeasesTest, AreNotAskedAboutMoreOftenWhereThereIsNoAnswer) {
+  std::chrono::milliseconds again{};
+  other_answer_ = refusal(403, "Forbidden", "leases is forbidden");
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(leases_.is_silent("node-1", again));
+  EXPECT_EQ(transport_.requests().size(), 1U);
+  EXPECT_EQ(again, NodeLeases::kEvery);
+  now_ += NodeLeases::kEvery;
+  EXPECT_FALSE(leases_.is_silent("node-1", again));
+  EXPECT_EQ(transport_.requests().size(), 2U);
 }
 
 }  // namespace

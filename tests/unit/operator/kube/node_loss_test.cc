@@ -56,14 +56,14 @@ class NodeLossTest : public testing::Test {
                   {"metadata", {{"name", node}, {"namespace", "kube-node-lease"}}},
                   {"spec", {{"renewTime", std::to_string(++renewals_)}}}});
   }
-  // Time goes on, while only this node's kubelet does.
+  // Lets the time pass while only the kubelet of this node renews its Lease.
   void run_while_renewed(const std::string& node, std::chrono::seconds time) {
     for (auto left = time; left > 0s; left -= 5s) {
       renew(node);
       world_.run_for(5s);
     }
   }
-  // The chief answers that, or with "" not at all.
+  // Lets the chief answer this, or nothing at all if it is "".
   void chief_says(const std::string& answer) {
     answer_ = answer;
     asked_ = false;
@@ -157,7 +157,13 @@ TEST_F(NodeLossTest, NothingFollowsWhereLeasesMayNotBeLookedAt) {
     return lease ? std::optional(refusal(403, "Forbidden", "leases is forbidden")) : std::nullopt;
   };
   chief_says(kMissesTheWorker);
+  for (int i = 0; i < 10; ++i) {
+    server().set_status(world_.pod("ps-0"), {{"podIP", "10.0.0." + std::to_string(i)}});
+    world_.settle();
+  }
+  EXPECT_EQ(leases_asked(), 1) << "not in each pass";
   world_.run_for(60s);
+  EXPECT_LE(leases_asked(), 13);
   EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 ps-0.0 worker-0.0");
   EXPECT_TRUE(world_.troubles.empty());
 }
@@ -175,7 +181,7 @@ TEST_F(NodeLossTest, AnOperatorThatWasCutOffFromTheApiServerBeginsAnew) {
   EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 ps-0.0 worker-0.0");
 }
 
-// What the kubelet cannot see: it goes on in the pod's container.
+// The kubelet does not see such a restart, because the container goes on.
 TEST_F(NodeLossTest, ARestartInPlaceThatTheChiefTellsOfIsCountedAndTold) {
   start();
   chief_says(R"({"step": 5, "restartsInPlace": [{"replica": "worker-0", "attempt": 0,

@@ -280,7 +280,7 @@ TEST(Observe, KnowsWhatBecameOfTheReplica) {
   }
 }
 
-// When it was asked for is deletionTimestamp less the grace period.
+// The deletion was asked for at deletionTimestamp less the grace period.
 TEST(Observe, KnowsAnEndFromBeforeTheDeletionWasAskedFor) {
   struct {
     const char* finished;

@@ -112,6 +112,16 @@ TEST_F(ProgressPollerTest, StopsAskingAtRest) {
   EXPECT_EQ(poller_.progress("lab/mnist")["step"], 3) << "what was said last stays";
 }
 
+TEST_F(ProgressPollerTest, OneThatHasEndedMissesNobody) {
+  answer("a:1", R"({"step": 3, "missing": ["worker-0"]})");
+  poller_.watch("lab/mnist", "uid", "a:1");
+  wait_until([&] { return news_ == 1; });
+  ASSERT_TRUE(poller_.group("lab/mnist").missing.contains("worker-0"));
+  poller_.conclude("lab/mnist", {{"step", 9}});
+  EXPECT_EQ(poller_.group("lab/mnist"), ProgressPoller::Group());
+  EXPECT_EQ(poller_.progress("lab/mnist")["step"], 9);
+}
+
 // One at a time is asked. While the first one thinks, everybody's time comes.
 TEST(ProgressPollerOrder, AsksThoseWhoAnswerBeforeThoseWhoDidNot) {
   std::mutex mutex;

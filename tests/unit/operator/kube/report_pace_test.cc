@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "operator/plan/plan.h"
+
 namespace muster::kube {
 namespace {
 
@@ -61,6 +63,17 @@ TEST(IsStart, SaysThatReplicasAreOnTheirWay) {
   EXPECT_TRUE(is_start(new_job(), after));
   after.replica_statuses[api::Role::worker].active = 2;
   EXPECT_TRUE(is_start(new_job(), after)) << "they are made before it is written";
+}
+
+// Its folder is chosen again where that status was not written.
+TEST(IsStart, IsTheFirstPlanOfAJobThatTrains) {
+  api::TrainingJob job = new_job();
+  job.name_space = "lab";
+  job.name = "mnist";
+  job.training = {{"epochs", 1}};
+  const plan::Plan first = plan::plan(job, {}, kNow);
+  ASSERT_EQ(first.status.storage_folder, "lab-mnist");
+  EXPECT_TRUE(is_start(job, first.status));
 }
 
 TEST(IsStart, IsNoDecisionAndNoCount) {

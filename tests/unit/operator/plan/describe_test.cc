@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "operator/api/disruption.h"
 #include "tests/unit/operator/plan/builders.h"
 
 namespace muster::plan {
@@ -39,7 +40,7 @@ INSTANTIATE_TEST_SUITE_P(
             "worker-0 ended with exit code 134 (terminated (SIGABRT)): \"assertion failed\""},
         End{"out_of_memory", Phase::failed, 137, "OOMKilled", "step 12",
             "worker-0 ended with exit code 137 (terminated (SIGKILL)), OOMKilled"},
-        End{"runner_lost", Phase::failed, std::nullopt, kRunnerLost, "",
+        End{"runner_lost", Phase::failed, std::nullopt, api::kRunnerLost, "",
             "worker-0 was lost with the `muster run` that had started it"},
         End{"node_lost", Phase::failed, std::nullopt, "NodeLost", "",
             "worker-0 was lost with its node"},

@@ -53,8 +53,8 @@ int counted_failures(const api::JobStatus& before, const api::JobStatus& after) 
   return counted;
 }
 
-// However often the rounds of others are joined, each failure of one replica is of a round of its
-// own; only the first may be of one that was open before.
+// A replica may join rounds that others have opened, but each of its own failures is in another
+// round, and only the first may be in a round that was open before.
 void check_rounds(const api::JobStatus& before, const api::JobStatus& after, int failures) {
   const int rounds = after.restarts - before.restarts;
   require(rounds >= 0 && rounds <= failures, "more rounds than failures");

@@ -72,14 +72,14 @@ TEST(Milestones, WhatTrainingGoesOnFromIsToldWhenItChanges) {
   Scene scene(full());
   scene.start();
   scene.view.progress = {{"step", 40}, {"resumed", "ckpt-40-g1 with another seed"}};
-  EXPECT_THAT(told(scene.step()), ElementsAre("Resumed: ckpt-40-g1 with another seed"));
+  EXPECT_THAT(told(scene.step()), ElementsAre("GoesOn: ckpt-40-g1 with another seed"));
   scene.view.progress["step"] = 50;
   EXPECT_THAT(told(scene.step_after(10)), IsEmpty());
   scene.view.progress["resumed"] = "ckpt-60-g2 with another seed";
-  EXPECT_THAT(told(scene.step_after(10)), ElementsAre("Resumed: ckpt-60-g2 with another seed"));
+  EXPECT_THAT(told(scene.step_after(10)), ElementsAre("GoesOn: ckpt-60-g2 with another seed"));
 }
 
-// One that was there before jobs had folders keeps the mount itself.
+// A job that is older than these folders keeps the mount itself.
 TEST(Milestones, ANewJobThatTrainsGetsAFolderOfItsOwn) {
   Scene own_programs(full().own_image());
   own_programs.step();

@@ -57,8 +57,8 @@ class SimulatedWorld {
   void ask_to_leave(const std::string& uid);
   void vanish(const std::string& uid);  // by force, its end uncounted
   void collect();                       // deleted, ended and counted: gone
-  // Its node is not heard of: it is reported as lost while it lives on; and heard of again, which
-  // shows it as it was, and whether it was asked to leave meanwhile.
+  // cut_off: its node is not heard of, and it is reported as lost while it lives on. heal: its node
+  // is heard of again, and it is seen as it is, asked to leave or not.
   void cut_off(const std::string& uid);
   void heal(const std::string& uid);
   bool is_cut_off(const std::string& uid) const { return cut_off_.contains(uid); }

@@ -35,6 +35,16 @@ Owner job(const std::string& name, const std::string& uid, double rate = 0.1, in
   return {"lab", name, uid, "collective", 2, *spec::with_defaults(training(rate, epochs))};
 }
 
+std::unique_ptr<Claim> take(const std::filesystem::path& storage, const Owner& owner,
+                            const std::string& adopt = "", const std::stop_token& stop = {},
+                            const LeasePace& pace = kQuick) {
+  ClaimRequest request;
+  request.storage = storage;
+  request.job = owner;
+  request.adopt = adopt;
+  return Claim::take(request, stop, pace);
+}
+
 std::string refusal(const std::function<void()>& work) {
   try {
     work();
@@ -105,9 +115,8 @@ TEST(ClaimTest, ANewFolderIsMadeAndOwned) {
   const test::TemporaryFolder root;
   const auto storage = root.path() / "lab-one";
   {
-    const auto claim = Claim::take(storage, job("one", "u1"), "", {}, kQuick);
+    const auto claim = take(storage, job("one", "u1"));
     ASSERT_TRUE(claim);
-    EXPECT_FALSE(claim->predecessor());
     EXPECT_TRUE(std::filesystem::exists(storage / "lease"));
   }
   EXPECT_FALSE(std::filesystem::exists(storage / "lease"));
@@ -117,8 +126,7 @@ TEST(ClaimTest, ANewFolderIsMadeAndOwned) {
 TEST(ClaimTest, OneThatIsRefusedLeavesTheFolderAsItWas) {
   const test::TemporaryFolder root;
   write_owner(root.path(), job("one", "u1"));
-  EXPECT_THAT(refusal([&] { Claim::take(root.path(), job("two", "u2"), "", {}, kQuick); }),
-              HasSubstr("lab/one"));
+  EXPECT_THAT(refusal([&] { take(root.path(), job("two", "u2")); }), HasSubstr("lab/one"));
   EXPECT_EQ(read_owner(root.path()), job("one", "u1"));
   EXPECT_FALSE(std::filesystem::exists(root.path() / "lease"));
 }
@@ -126,8 +134,8 @@ TEST(ClaimTest, OneThatIsRefusedLeavesTheFolderAsItWas) {
 // A rank 0 that is replaced, perhaps while it still lives, waits for nobody: generations fence it.
 TEST(ClaimTest, TheSameJobTakesItAtOnce) {
   const test::TemporaryFolder root;
-  const auto before = Claim::take(root.path(), job("one", "u1"), "", {}, kQuick);
-  const auto after = Claim::take(root.path(), job("one", "u1", 0.5), "", {}, kQuick);
+  const auto before = take(root.path(), job("one", "u1"));
+  const auto after = take(root.path(), job("one", "u1", 0.5));
   ASSERT_TRUE(after);
   EXPECT_EQ(read_owner(root.path()), job("one", "u1", 0.5));
   EXPECT_NO_THROW(before->require_held());
@@ -135,8 +143,8 @@ TEST(ClaimTest, TheSameJobTakesItAtOnce) {
 
 TEST(ClaimTest, ALivingOwnerIsNotDispossessed) {
   const test::TemporaryFolder root;
-  const auto one = Claim::take(root.path(), job("one", "u1"), "", {}, kQuick);
-  EXPECT_THAT(refusal([&] { Claim::take(root.path(), job("two", "u2"), "lab/one", {}, kQuick); }),
+  const auto one = take(root.path(), job("one", "u1"));
+  EXPECT_THAT(refusal([&] { take(root.path(), job("two", "u2"), "lab/one"); }),
               AllOf(HasSubstr("lab/one"), HasSubstr("its lease is being renewed")));
   EXPECT_EQ(read_owner(root.path()), job("one", "u1"));
   EXPECT_FALSE(one->token().stop_requested());
@@ -149,20 +157,15 @@ TEST(ClaimTest, ADeadOwnerIsFollowedWhenItsLeaseHasBeenSilent) {
   pace.silence = milliseconds(200);
   write_owner(root.path(), job("one", "u1"));
   std::ofstream(root.path() / "lease") << "123 00000000000000000007\n";
-  const auto begun = std::chrono::steady_clock::now();
-  const auto two = Claim::take(root.path(), job("two", "u2"), "lab/one", {}, pace);
-  EXPECT_GE(std::chrono::steady_clock::now() - begun, pace.silence);
+  const auto two = take(root.path(), job("two", "u2"), "lab/one", {}, pace);
   ASSERT_TRUE(two);
-  ASSERT_TRUE(two->predecessor());
-  EXPECT_EQ(two->predecessor()->name(), "lab/one");
+  EXPECT_EQ(read_owner(root.path())->name(), "lab/two");
 }
 
 TEST(ClaimTest, AnEarlierJobOfTheNameIsWaitedFor) {
   const test::TemporaryFolder root;
-  auto before = Claim::take(root.path(), job("one", "u1"), "", {}, kQuick);
-  auto after = std::async(std::launch::async, [&] {
-    return Claim::take(root.path(), job("one", "u2"), "", {}, kQuick);
-  });
+  auto before = take(root.path(), job("one", "u1"));
+  auto after = std::async(std::launch::async, [&] { return take(root.path(), job("one", "u2")); });
   EXPECT_EQ(after.wait_for(milliseconds(300)), std::future_status::timeout);
   EXPECT_EQ(read_owner(root.path())->uid, "u1");
   before.reset();
@@ -172,10 +175,10 @@ TEST(ClaimTest, AnEarlierJobOfTheNameIsWaitedFor) {
 
 TEST(ClaimTest, WhoWaitsCanBeAskedToStop) {
   const test::TemporaryFolder root;
-  const auto before = Claim::take(root.path(), job("one", "u1"), "", {}, kQuick);
+  const auto before = take(root.path(), job("one", "u1"));
   std::stop_source stop;
   auto after = std::async(std::launch::async, [&] {
-    return Claim::take(root.path(), job("one", "u2"), "", stop.get_token(), kQuick);
+    return take(root.path(), job("one", "u2"), "", stop.get_token());
   });
   stop.request_stop();
   EXPECT_FALSE(after.get());
@@ -184,15 +187,15 @@ TEST(ClaimTest, WhoWaitsCanBeAskedToStop) {
 
 TEST(ClaimTest, AnEarlierJobThatDoesNotLeaveIsToldOf) {
   const test::TemporaryFolder root;
-  const auto before = Claim::take(root.path(), job("one", "u1"), "", {}, kQuick);
+  const auto before = take(root.path(), job("one", "u1"));
   LeasePace pace = kQuick;
   pace.patience = milliseconds(50);
-  EXPECT_THROW(Claim::take(root.path(), job("one", "u2"), "", {}, pace), Unavailable);
+  EXPECT_THROW(take(root.path(), job("one", "u2"), "", {}, pace), Unavailable);
 }
 
 TEST(ClaimTest, WhoIsDispossessedIsStoppedAtOnce) {
   const test::TemporaryFolder root;
-  const auto one = Claim::take(root.path(), job("one", "u1"), "", {}, kQuick);
+  const auto one = take(root.path(), job("one", "u1"));
   std::atomic<bool> stopped{false};
   const std::stop_callback on_stop(one->token(), [&] {
     stopped = true;
@@ -206,8 +209,8 @@ TEST(ClaimTest, WhoIsDispossessedIsStoppedAtOnce) {
 // It is not the lease of the one that goes.
 TEST(ClaimTest, AnothersLeaseIsLeftAlone) {
   const test::TemporaryFolder root;
-  auto one = Claim::take(root.path(), job("one", "u1"), "", {},
-                         {milliseconds(60000), milliseconds(1), milliseconds(1), milliseconds(1)});
+  auto one = take(root.path(), job("one", "u1"), "", {},
+                  {milliseconds(60000), milliseconds(1), milliseconds(1), milliseconds(1)});
   std::ofstream(root.path() / "lease") << "another's\n";
   one.reset();
   EXPECT_TRUE(std::filesystem::exists(root.path() / "lease"));
@@ -216,11 +219,78 @@ TEST(ClaimTest, AnothersLeaseIsLeftAlone) {
 TEST(ClaimTest, AStopReachesWhoHoldsTheFolder) {
   const test::TemporaryFolder root;
   std::stop_source stop;
-  const auto one = Claim::take(root.path(), job("one", "u1"), "", stop.get_token(), kQuick);
+  const auto one = take(root.path(), job("one", "u1"), "", stop.get_token());
   EXPECT_FALSE(one->token().stop_requested());
   stop.request_stop();
   EXPECT_TRUE(one->token().stop_requested());
   EXPECT_NO_THROW(one->require_held());
+}
+
+// A training that has no job is replaced by nobody, so another one that lives is another training.
+TEST(ClaimTest, OfTwoTrainingsByThemselvesTheFirstKeepsTheFolder) {
+  const test::TemporaryFolder root;
+  const Owner alone{"", "standalone", "", "collective", 1, nullptr};
+  auto one = take(root.path(), alone);
+  EXPECT_THAT(refusal([&] { take(root.path(), alone); }), HasSubstr("the job standalone does now"));
+  EXPECT_NO_THROW(one->require_held());
+  one.reset();
+  // One that was killed has left its lease.
+  std::ofstream(root.path() / "lease") << "123 00000000000000000007\n";
+  EXPECT_TRUE(take(root.path(), alone));
+}
+
+TEST(ClaimTest, AFolderWithoutAnOwnerIsWhoseItsContentsAre) {
+  const test::TemporaryFolder root;
+  ClaimRequest request;
+  request.storage = root.path();
+  request.job = job("one", "u1");
+  std::optional<Owner> found = Owner{"", "u9", "u9", "", 0, request.job.training};
+  request.owner_by_contents = [&] { return found; };
+  EXPECT_THAT(refusal([&] { Claim::take(request, {}, kQuick); }), HasSubstr("adopt to \"u9\""));
+  EXPECT_FALSE(read_owner(root.path()));
+  found->uid = "u1";
+  EXPECT_TRUE(Claim::take(request, {}, kQuick));
+  EXPECT_EQ(read_owner(root.path()), request.job);
+}
+
+TEST(ClaimTest, WhoWaitsSaysForWhom) {
+  const test::TemporaryFolder root;
+  auto before = take(root.path(), job("one", "u1"));
+  ClaimRequest request;
+  request.storage = root.path();
+  request.job = job("one", "u2");
+  std::vector<std::string> said;
+  request.say = [&](const std::string& text) {
+    said.push_back(text);
+    before.reset();
+  };
+  EXPECT_TRUE(Claim::take(request, {}, kQuick));
+  EXPECT_THAT(said, testing::ElementsAre(HasSubstr("waiting for the job lab/one (uid u1)")));
+}
+
+TEST(ClaimTest, OfManyThatComeToANewFolderAtOnceOneGetsIt) {
+  for (int round = 0; round < 20; ++round) {
+    const test::TemporaryFolder root;
+    constexpr int kMany = 8;
+    std::vector<std::future<std::unique_ptr<Claim>>> claims;
+    for (int i = 0; i < kMany; ++i) {
+      claims.push_back(std::async(std::launch::async, [&root, i] {
+        const std::string name = "job-" + std::to_string(i);
+        return take(root.path(), job(name, "u" + std::to_string(i)));
+      }));
+    }
+    int taken = 0;
+    std::vector<std::unique_ptr<Claim>> held;
+    for (auto& claim : claims) {
+      try {
+        held.push_back(claim.get());
+        ++taken;
+      } catch (const Invalid&) {
+      }
+    }
+    EXPECT_EQ(taken, 1);
+    EXPECT_NO_THROW(held.at(0)->require_held());
+  }
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ TEST(GenerationsTest, OnlyTheNewestMayPublish) {
   EXPECT_NO_THROW(require_newest(storage, 1, ""));
   EXPECT_EQ(open_generation(storage, 6), 7u);
   EXPECT_EQ(newest_generation(storage), 7u);
-  // Whatever lies there beside them, and whatever is said of them.
+  // A folder with the name of an impossible generation does not count.
   std::filesystem::create_directory(storage / "generations" / "18446744073709551615");
   EXPECT_EQ(newest_generation(storage), 7u);
   EXPECT_THROW(open_generation(storage, kLastGeneration), Unavailable);
@@ -43,7 +43,7 @@ TEST(GenerationsTest, NothingIsPublishedInAnotherJobsFolder) {
   }
 }
 
-// Whether another has taken our place cannot be seen: nothing may be published.
+// Nobody can see then whether another process has taken the place, so nothing may be published.
 TEST(GenerationsTest, AFolderThatCannotBeListedFencesEverybody) {
   const test::TemporaryFolder folder;
   const std::filesystem::path& storage = folder.path();

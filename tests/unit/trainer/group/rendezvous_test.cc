@@ -1,11 +1,14 @@
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <thread>
+
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "proto/muster/rendezvous.grpc.pb.h"
 #include "tests/unit/common/listener.h"
-#include "trainer/group/attendance.h"
 #include "trainer/folder/generations.h"
+#include "trainer/group/attendance.h"
 #include "trainer/group/grpc_server.h"
 #include "trainer/group/rendezvous_server.h"
 #include "trainer/group/roster.h"
@@ -132,8 +135,8 @@ Hello process(uint64_t incarnation, uint64_t started = 0, uint32_t attempt = 0) 
   return result;
 }
 
-// Who attends, after those have come one after the other, by connections 1, 2, ...; "!" behind one
-// that was rejected, "?" behind one that has to wait.
+// Lets `comers` come one after the other, by connections 1, 2, ... Returns the connections that
+// attend in the end, then those that were rejected ("!") and those that have to wait ("?").
 std::string attends(Roster& roster, const std::vector<Hello>& comers) {
   std::string refused;
   for (size_t i = 0; i < comers.size(); ++i) {
@@ -300,6 +303,38 @@ TEST_F(RendezvousTest, WhoMayBeTheElderWaitsUntilThePlaceIsFree) {
   EXPECT_TRUE(younger->connected());
   younger.reset();
   EXPECT_TRUE(running(elder->wait(running, {}, milliseconds(10000), milliseconds(60000))));
+}
+
+TEST_F(RendezvousTest, WhoWasPutOffIsToldWhenNobodyAnswersAnyMore) {
+  auto server = std::make_unique<RendezvousServer>(address_, expected());
+  server->update([](GroupView& view) { view.set_phase(GroupView::RUNNING); });
+  const auto younger = attend(process(2, 2000));
+  younger->wait(running, {}, milliseconds(10000), milliseconds(60000));
+  const auto channel = make_channel(address_);
+  std::atomic<bool> last_reached{false};
+  const Attendance elder(
+      [&](bool reached) {
+        last_reached = reached;
+        return Attendance::Way{channel};
+      },
+      address_, process(1, 1000), Attendance::Report());
+  const auto complaint_with = [&](const std::string& words) {
+    std::string complaint;
+    for (int look = 0; look < 100 && complaint.find(words) == std::string::npos; ++look) {
+      try {
+        elder.wait(running, {}, milliseconds(100), milliseconds(0));
+      } catch (const Unavailable& error) {
+        complaint = error.what();
+      }
+    }
+    return complaint;
+  };
+  EXPECT_THAT(complaint_with("join"), HasSubstr("has not let this replica join"));
+  server.reset();
+  EXPECT_THAT(complaint_with("answered"), HasSubstr("has not answered"));
+  for (int look = 0; look < 100 && last_reached; ++look)
+    std::this_thread::sleep_for(milliseconds(100));
+  EXPECT_FALSE(last_reached);
 }
 
 TEST_F(RendezvousTest, WhatIsSaidLastReachesAPeerThatIsBeingToldOfBefore) {

@@ -54,6 +54,8 @@ TEST(ChangesOfWeights, AreThoseThatBearOnThem) {
       {R"({"data": {"train": {"cache": false, "prefetch": 10}}})", ""},
       {R"({"data": {"train": {"shuffle": false}}})", "data.train.shuffle (was true, is false)"},
       {R"({"epochs": 3})", "epochs (was 2, is 3)"},
+      {R"({"data": {"test": {"syntheticLinear": {"samples": 7}}}})", ""},
+      {R"({"data": {"validation": {"syntheticLinear": {"samples": 7}}}, "evaluation": {}})", ""},
       {R"({"seed": 9, "precision": "bfloat16"})",
        R"(seed (was 1, is 9), precision (was "float32", is "bfloat16"))"},
   };
@@ -62,6 +64,12 @@ TEST(ChangesOfWeights, AreThoseThatBearOnThem) {
     // What was written before the fields with defaults were known.
     EXPECT_EQ(list_changes(changes_of_weights(training("{}"), after)), test.text) << test.more;
   }
+  const char* stops = R"({"evaluation": {"everyEpochs": 3}, "earlyStopping": {"patience": 2}})";
+  const char* stops_later =
+      R"({"evaluation": {"everyEpochs": 4}, "earlyStopping": {"patience": 2}})";
+  EXPECT_EQ(
+      list_changes(changes_of_weights(training(stops), *with_defaults(training(stops_later)))),
+      "evaluation.everyEpochs (was 3, is 4)");
   EXPECT_FALSE(with_defaults(training(R"({"of": "the future"})")));
   EXPECT_FALSE(
       changes_of_weights(training(R"({"of": "the future"})"), *with_defaults(training("{}")))

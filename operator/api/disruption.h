@@ -1,0 +1,18 @@
+#pragma once
+
+#include <algorithm>
+#include <string_view>
+
+namespace muster::api {
+
+// The reason of a process that was lost with the `muster run` that had started it.
+inline constexpr const char* kRunnerLost = "RunnerLost";
+
+// Whether a replica that ended for this reason was lost to its surroundings: nobody's fault, never
+// counted.
+inline bool is_disruption(std::string_view reason) {
+  constexpr std::string_view kDisruptions[] = {"Evicted", "Preempted", "NodeLost", kRunnerLost};
+  return std::ranges::find(kDisruptions, reason) != std::end(kDisruptions);
+}
+
+}  // namespace muster::api
