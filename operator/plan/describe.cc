@@ -12,7 +12,7 @@
 namespace muster::plan {
 namespace {
 
-constexpr size_t kLongestLine = 256;
+constexpr size_t kLongestLine = 768;
 constexpr size_t kLongestExplanation = 512;
 
 // Length of the well-formed UTF-8 sequence at `at` (RFC 3629, table of section 4), 0 if there is

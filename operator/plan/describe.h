@@ -27,7 +27,7 @@ std::string quote_of(const ObservedReplica& replica);
 // available: ...", with at most 512 bytes of its words, made safe as clean_line() has it; else "".
 std::string describe_obstacle(const ObservedReplica& replica);
 
-// A line of a replica's log made safe for a status: at most 256 bytes, cut in the middle
+// A line of a replica's log made safe for a status: at most 768 bytes, cut in the middle
 // (common/shorten.h), valid UTF-8, no control characters; what is not is replaced by '?'.
 std::string clean_line(const std::string& line);
 

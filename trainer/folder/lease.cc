@@ -35,8 +35,9 @@ std::optional<std::string> read(const fs::path& path) {
 
 }  // namespace
 
-Lease::Lease(fs::path storage, std::chrono::milliseconds renewal, std::function<void()> watch)
-    : path_(std::move(storage) / kFile),
+Lease::Lease(const fs::path& storage, std::chrono::milliseconds renewal,
+             std::function<void()> watch)
+    : path_(storage / kFile),
       process_(std::to_string(random_number())),
       renewal_(renewal),
       watch_(std::move(watch)) {

@@ -33,7 +33,7 @@ class Lease {
  public:
   // Renews it on a thread of its own, with `watch` before each renewal; `watch` may throw nothing.
   // A lease that cannot be written is tried again, and said once in the log.
-  Lease(std::filesystem::path storage, std::chrono::milliseconds renewal,
+  Lease(const std::filesystem::path& storage, std::chrono::milliseconds renewal,
         std::function<void()> watch);
   // Takes the file away where it is still ours.
   ~Lease();

@@ -228,7 +228,7 @@ TEST(Status, MessagesAreSafeWhateverAReplicaPrinted) {
   scene.fail(Role::worker, 0, 65, "", "bad \xff\xc3 bytes\x1b[31m " + std::string(5000, 'x'));
   scene.step();
   const std::string& message = scene.condition("FailureTarget").message;
-  EXPECT_LT(message.size(), 500u);
+  EXPECT_LT(message.size(), 1000u);
   EXPECT_NO_THROW(Json(message).dump());
   EXPECT_EQ(message.find('\x1b'), std::string::npos);
 }

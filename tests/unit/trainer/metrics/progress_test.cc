@@ -13,6 +13,7 @@ TEST(Progress, HasTheApisFieldNames) {
   Progress progress;
   progress.state = "training";
   progress.step = 7;
+  progress.steps_here = 4;
   progress.total_steps = 100;
   progress.epoch = 1;
   progress.loss = 0.25;
@@ -26,7 +27,7 @@ TEST(Progress, HasTheApisFieldNames) {
   progress.generation = 3;
   EXPECT_EQ(
       progress.json("chief", 0).dump(),
-      R"({"role":"chief","index":0,"state":"training","step":7,"totalSteps":100,"epoch":1,)"
+      R"({"role":"chief","index":0,"state":"training","step":7,"stepsHere":4,"totalSteps":100,"epoch":1,)"
       R"("loss":"0.25","metrics":{"accuracy":0.5},"examplesPerSecond":1000.0,)"
       R"("inputWaitSeconds":1.5,"etaSeconds":12.0,"lastCheckpointStep":5,"lastCheckpointTime":"2023-11-14T22:13:20Z",)"
       R"("goodput":0.75,"generation":3})");
