@@ -93,12 +93,19 @@ int show_now(const ClusterAccess& cluster, const ClusterLogOptions& options) {
   };
   std::vector<Line> lines;
   bool any = false;
+  int code = kSuccess;
   for (const kube::Pod& pod : seen.pods) {
     if (!has_log(pod)) continue;
     any = true;
-    PodLog(cluster.transport(), pod).read(options.tail, [&](const PodLogLine& line) {
-      lines.push_back({replica_of(seen.job, pod), line});
-    });
+    try {
+      PodLog(cluster.transport(), pod).read(options.tail, [&](const PodLogLine& line) {
+        lines.push_back({replica_of(seen.job, pod), line});
+      });
+    } catch (const Unavailable& error) {  // its node may be dead, and the others' are not
+      print(stderr, "muster: the log of {} cannot be read: {}\n", replica_of(seen.job, pod),
+            error.what());
+      code = kUnavailable;
+    }
   }
   if (!any) {
     throw Unavailable(fmt::format(
@@ -108,7 +115,7 @@ int show_now(const ClusterAccess& cluster, const ClusterLogOptions& options) {
   std::ranges::stable_sort(lines, {}, [](const Line& line) { return line.line.time; });
   const LogPrinter printer = printer_for(seen, options);
   for (const Line& line : lines) print_line(printer, line.replica, line.line);
-  return kSuccess;
+  return code;
 }
 
 bool replica_has_ended(const kube::Pod& pod) {

@@ -194,7 +194,8 @@ std::string status_text(const ClusterJob& seen, api::Time now) {
     if (!reason.empty()) reasons += fmt::format("  {}: {}\n", replica.name, reason);
   }
   const std::string conditions = conditions_text(job.status);
-  for (const std::string& part : {reasons, conditions}) {
+  const std::string cause = job.status.cause.empty() ? "" : "  cause: " + job.status.cause + "\n";
+  for (const std::string& part : {reasons, cause, conditions}) {
     if (!part.empty()) text += "\n" + part;
   }
   return text;

@@ -135,17 +135,18 @@ void account_failure(Draft& draft, const ObservedReplica& replica) {
 
 void count_ends(Draft& draft) {
   std::vector<const ObservedReplica*> ended = in_order_of_end(draft);
-  const auto failures = std::ranges::stable_partition(ended, [&](const ObservedReplica* replica) {
+  const auto is_success = [&](const ObservedReplica* replica) {
     return replica->phase == Phase::succeeded && !is_cut_short(draft, *replica);
-  });
-  for (const ObservedReplica* replica : std::ranges::subrange(ended.begin(), failures.begin())) {
+  };
+  const auto failures = std::stable_partition(ended.begin(), ended.end(), is_success);
+  std::for_each(ended.begin(), failures, [&](const ObservedReplica* replica) {
     if (!is_accounted_for(draft, *replica)) account_success(draft, *replica);
-  }
+  });
   decide_success(draft);
   count_restarts_in_place(draft);
-  for (const ObservedReplica* replica : failures) {
+  std::for_each(failures, ended.end(), [&](const ObservedReplica* replica) {
     if (!is_accounted_for(draft, *replica)) account_failure(draft, *replica);
-  }
+  });
 }
 
 }  // namespace muster::plan

@@ -79,6 +79,7 @@ bool is_held_up_by_quota(const Draft& draft) {
 
 std::string cause_of(const Draft& draft) {
   const Stage stage = draft.stage();
+  if (draft.status.is_true("FailureTarget")) return draft.status.find("FailureTarget")->message;
   if (stage != Stage::active && stage != Stage::succeeding) return "";
   const api::Condition* accepted = draft.status.find("Accepted");
   if (stage == Stage::active && accepted && !accepted->status) return accepted->message;
@@ -86,7 +87,7 @@ std::string cause_of(const Draft& draft) {
   return first_obstacle(draft);
 }
 
-// Writes an event for each new cause. The condition Accepted has its event where it is decided, and
+// Writes an event for each new cause. The conditions Accepted and Failed have theirs, and
 // a quota gets no further event when only the numbers in its words change.
 void report_cause(Draft& draft) {
   constexpr size_t kLongestCause = 1000;
@@ -95,7 +96,9 @@ void report_cause(Draft& draft) {
   cause = bounded(cause_of(draft), kLongestCause);
   std::ranges::replace(cause, '\n', ' ');
   const api::Condition* accepted = draft.status.find("Accepted");
-  if (cause.empty() || cause == before || (accepted && !accepted->status)) return;
+  const bool told_elsewhere =
+      (accepted && !accepted->status) || draft.status.is_true("FailureTarget");
+  if (cause.empty() || cause == before || told_elsewhere) return;
   if (!is_held_up_by_quota(draft)) return draft.warn("ReplicaPending", cause);
   if (!before.starts_with(describe_quota(*draft.observed.quota, false))) {
     draft.warn("QuotaExceeded", cause);

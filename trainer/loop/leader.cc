@@ -83,6 +83,18 @@ bool is_finished(const std::optional<checkpoint::Store::Found>& newest, const Wo
   return newest && newest->manifest.final && workload.finished(newest->manifest.position);
 }
 
+void require_same_training(const checkpoint::Store::Found& final,
+                           const group::Membership& membership, const Training& training) {
+  const bool same_job = !membership.uid.empty() && final.manifest.job_uid == membership.uid;
+  const auto changes = spec::changes_of_weights(final.manifest.training, training.json);
+  if (same_job || changes.empty()) return;
+  throw Invalid("expected the training that has finished in " + membership.storage.string() +
+                    ", found one that differs in " + spec::list_changes(changes, kMostNamed) +
+                    ": nothing is left to train. Give it more epochs or steps, or another folder, "
+                    "where initializeFrom takes the weights",
+                kBadInput);
+}
+
 std::unique_ptr<checkpoint::Store> open_store(const group::Membership& membership,
                                               const Assembly& assembly) {
   if (membership.storage.empty()) return nullptr;

@@ -19,6 +19,12 @@ namespace muster::loop {
 // True for the final checkpoint of a training that has been done already.
 bool is_finished(const std::optional<checkpoint::Store::Found>& newest, const Workload& workload);
 
+// Throws Invalid (kBadInput) where `final`, which is_finished(), is of another job or of a training
+// without a job, and `training` differs from it in what decides the weights: there is nothing left
+// to train, and the results would be those of the other training.
+void require_same_training(const checkpoint::Store::Found& final,
+                           const group::Membership& membership, const Training& training);
+
 // The checkpoint whose weights a training that has ended with `final` exports: that, or with
 // restoreBest the best one. Warns where the best is gone.
 checkpoint::Store::Found to_export(const checkpoint::Store& store,

@@ -66,6 +66,7 @@ int run_alone(const group::Membership& membership, std::stop_token stop, Json* r
   if (from) from->manifest.position = leader.resume_at(*from);
   Json said;
   if (is_finished(from, *assembly.workload)) {
+    require_same_training(*from, membership, assembly.training);
     log::info("training was finished before");
     said = group::patiently(stop, [&] { return leader.conclude_again(*from); });
   } else {

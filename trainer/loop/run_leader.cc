@@ -104,6 +104,7 @@ int run_leader(const group::Membership& membership, std::stop_token stop) {
   // Where all are damaged, what the shards hold is as good: the coordinator refuses if they do not.
   const auto newest = store->newest();
   if (is_finished(newest, *assembly.workload)) {
+    require_same_training(*newest, membership, assembly.training);
     log::info("training was finished before");
     Leader leader(membership, assembly, reporter, std::move(store), {}, stop);
     group::patiently(stop, [&] { return leader.conclude_again(*newest); });

@@ -210,7 +210,8 @@ class Rendered(unittest.TestCase):
                     for item in roles}
 
         pods = {("pods", "list"), ("pods", "patch")}
-        lead = {("deployments/scale", "patch"), ("leases", "create"), ("leases", "get"), ("leases", "update")}
+        lead = {("deployments/scale", "patch"), ("leases", "create"), ("leases", "get"), ("leases", "update"),
+                ("leases", "delete")}
         self.assertEqual(rights([]), {("ClusterRole", None): pods, ("Role", "muster-system"): lead})
         self.assertEqual(rights(CASES["namespaced"]), {("Role", "team-a"): pods, ("Role", "muster-system"): lead})
         self.assertEqual(rights(CASES["alone"])[("Role", "muster-system")],

@@ -131,7 +131,8 @@ TEST_F(CommandsTest, SubmitWhatKubectlHasAppliedAlready) {
   kubectl({"apply", "-f", file});
   EXPECT_EQ(kubectl({"get", "tj", name, "-o", "jsonpath={.metadata.generation}"}), "1");
 
-  const Output refused = muster({"submit", file, "--set", "spec.training.batchSize=77"});
+  const Output refused =
+      muster({"submit", file, "--force-conflicts", "--set", "spec.training.batchSize=77"});
   EXPECT_EQ(refused.code, kBadInput);
   EXPECT_THAT(refused.text, HasSubstr(", is 77)"));
   EXPECT_THAT(refused.text, HasSubstr("spec.training.batchSize (was "));

@@ -78,6 +78,21 @@ TEST(FolderTest, AJobThatIsMadeAgainAndHadFinishedEndsAtOnceWithItsResults) {
   EXPECT_THAT(again->log("chief", 0), HasSubstr("training was finished before"));
 }
 
+// Nothing is left to train, and the weights are not those that the manifest asks for.
+TEST(FolderTest, AFinishedTrainingThatIsAdoptedWithOtherValuesIsRefused) {
+  Job before("folder-adopted", with_rate("0.001"), 1, 1);
+  name(before, "one");
+  before.start_all();
+  before.expect_success();
+  const std::string result = read_file(before.folder() / "result.json");
+  const auto other = job_in(before, "two", "uid-2", with_rate("0.01"));
+  EXPECT_EQ(other->start("chief", 0, {{"MUSTER_ADOPT", "lab/one"}}).wait(), kBadInput);
+  EXPECT_THAT(other->log("chief", 0),
+              AllOf(HasSubstr("optimizer.learningRate (was 0.001, is 0.01)"),
+                    HasSubstr("nothing is left to train")));
+  EXPECT_EQ(read_file(before.folder() / "result.json"), result);
+}
+
 TEST(FolderTest, AJobThatIsMadeAgainGoesOnWhereTheFirstWasInterrupted) {
   Job undisturbed("folder-undisturbed", training_of_seconds(), 1, 1);
   undisturbed.start_all();

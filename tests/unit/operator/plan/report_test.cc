@@ -123,5 +123,14 @@ TEST(Report, KnowsWhetherAReplicaIsToBeCreated) {
   EXPECT_TRUE(lacks_replicas(scene.job, scene.view));
 }
 
+TEST(Cause, OfAJobThatHasFailedIsWhyItHas) {
+  Scene scene(make_job().workers(1).backoff_limit(0));
+  scene.start();
+  scene.fail(Role::worker, 0, 3, "", "I fail");
+  const Plan plan = scene.step();
+  EXPECT_THAT(plan.status.cause, HasSubstr("worker-0 ended with exit code 3"));
+  for (const Event& event : plan.events) EXPECT_NE(event.reason, "ReplicaPending");
+}
+
 }  // namespace
 }  // namespace muster::plan
