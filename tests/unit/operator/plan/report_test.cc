@@ -128,7 +128,7 @@ TEST(Cause, OfAJobThatHasFailedIsWhyItHas) {
   scene.start();
   scene.fail(Role::worker, 0, 3, "", "I fail");
   const Plan plan = scene.step();
-  EXPECT_THAT(plan.status.cause, HasSubstr("worker-0 ended with exit code 3"));
+  EXPECT_THAT(plan.status.cause, testing::HasSubstr("worker-0 ended with exit code 3"));
   for (const Event& event : plan.events) EXPECT_NE(event.reason, "ReplicaPending");
 }
 
