@@ -112,8 +112,9 @@ void KubeCluster::explain_pending(const api::TrainingJob& job, const std::vector
     if (pending.size() > kMost) pending.erase(std::prev(pending.end()));
   }
   for (const auto& [place, replica] : pending) {
+    const std::string& uid = replica->uid;
     const auto pod =
-        std::ranges::find_if(pods, [&](const Pod& one) { return one.meta.uid == replica->uid; });
+        std::ranges::find_if(pods, [&uid](const Pod& one) { return one.meta.uid == uid; });
     api::Time again{};
     PodTroubles::Trouble trouble = troubles_.look(*pod, now(), again);
     environment_.wake(key_of(job), again);
