@@ -100,7 +100,7 @@ bool KubeCluster::is_given_up(const api::TrainingJob& job, const View& view, con
   return lost;
 }
 
-// Where no status of a pod says why one is pending, the events of the first ones may.
+// The events of the first pods are asked where no status of a pod says why one is pending.
 void KubeCluster::explain_pending(const api::TrainingJob& job, const std::vector<Pod>& pods,
                                   std::vector<ObservedReplica>& replicas) {
   constexpr size_t kMost = 8;

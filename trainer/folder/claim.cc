@@ -22,7 +22,7 @@ bool same_name(const Owner& owner, const Owner& job) {
   return owner.name_space == job.name_space && owner.job == job.job;
 }
 
-// What decides the weights and is not the same; empty where all is.
+// Lists the values that decide the weights and are not the same; empty where all are.
 std::string differences(const Owner& owner, const Owner& job) {
   if (owner.training.is_null()) return "what it trained is not known";
   std::vector<spec::Change> changes = spec::changes_of_weights(owner.training, job.training);

@@ -12,19 +12,19 @@
 
 namespace muster::folder {
 
-// What keeps `job` from training in a folder that is `owner`'s, whether that lives or not; empty
-// where nothing does. A job goes on from its own folder; from that of an earlier job of its
+// The reason why `job` may not train in a folder that is `owner`'s, whether that lives or not;
+// empty where it may. A job goes on from its own folder; from that of an earlier job of its
 // namespace and name where everything that decides the weights is identical; from any other where
 // `adopt` names the owner. `storage` and what can be done are named.
 std::string obstacle(const std::filesystem::path& storage, const Owner& owner, const Owner& job,
                      const std::string& adopt);
 
-// Who wants a folder, and for which job.
+// A rank 0 that wants a folder says this.
 struct ClaimRequest {
   std::filesystem::path storage;
   Owner job;
   std::string adopt;  // see obstacle
-  // Whose the folder is by what else is in it, asked where it has no owner. May be empty.
+  // Finds the owner by what else is in the folder; asked where owner.json is missing. May be empty.
   std::function<std::optional<Owner>()> owner_by_contents;
   // Called with a sentence when the claim begins to wait. May be empty.
   std::function<void(const std::string&)> say;

@@ -25,8 +25,8 @@ struct Owner {
   bool operator==(const Owner&) const = default;
 };
 
-// Whose the folder is; nothing where no job has trained in it. Of a folder that an earlier version
-// of Muster has written, only uid and name are known. Throws Unavailable where it cannot be read,
+// Reads whose the folder is; nothing where no job has trained in it. An earlier version of Muster
+// has written only uid and name. Throws Unavailable where it cannot be read,
 // and Invalid, naming the file, where it is damaged.
 std::optional<Owner> read_owner(const std::filesystem::path& storage);
 

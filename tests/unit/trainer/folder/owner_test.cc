@@ -77,7 +77,7 @@ TEST(OwnerTest, ADamagedFileIsNamed) {
       EXPECT_THAT(error.what(), HasSubstr((root.path() / "owner.json").string())) << text;
     }
   }
-  // What else it says may be anything.
+  // The other fields may hold anything.
   std::ofstream(root.path() / "owner.json")
       << R"({"jobUid": "u", "job": "x", "replicas": "many", "exchange": 3, "training": "none"})";
   EXPECT_EQ(read_owner(root.path())->replicas, 0);

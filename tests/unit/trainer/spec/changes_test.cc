@@ -61,7 +61,7 @@ TEST(ChangesOfWeights, AreThoseThatBearOnThem) {
   };
   for (const Case& test : cases) {
     const Json after = *with_defaults(training(test.more));
-    // What was written before the fields with defaults were known.
+    // The block is as an earlier version wrote it, without the fields that have defaults.
     EXPECT_EQ(list_changes(changes_of_weights(training("{}"), after)), test.text) << test.more;
   }
   const char* stops = R"({"evaluation": {"everyEpochs": 3}, "earlyStopping": {"patience": 2}})";
