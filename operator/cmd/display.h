@@ -42,7 +42,7 @@ class Display {
   void event(const plan::Event& event);
   // Draws again if it is time and there is news.
   void update(const api::TrainingJob& job, const Json& progress);
-  // The same with a line of one's own, for at most so many columns.
+  // This one shows the caller's line, which `line_of` makes for at most `width` columns.
   void update(const std::function<std::string(size_t width)>& line_of);
   // Takes the live line away.
   void clear();

@@ -27,8 +27,9 @@ std::string state_of(const api::JobStatus& status);
 Json summary_of(const local::JobDirectory& directory, const api::TrainingJob& job,
                 const std::vector<plan::ObservedReplica>& replicas, double wall_seconds);
 
-// The same of a job on a cluster, from its status alone: without parameters and failure, and with
-// checkpoint and model as the replicas see them. `replicas`: those whose pods are still there.
+// This one makes the summary of a job on a cluster from its status alone: without parameters and
+// failure, and with checkpoint and model as the replicas see them. `replicas` are those whose pods
+// are still there.
 Json summary_of(const api::TrainingJob& job, const std::vector<plan::ObservedReplica>& replicas);
 
 // summary.json with the files of the job as the user would name them from here, for people

@@ -22,12 +22,12 @@ constexpr char kFile[] = "owner.json";
 constexpr int kVersion = 1;
 
 Json parse(const fs::path& path) {
-  Json json = Json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
+  Json json = parse_or_null(read_file(path));
   const Json& uid = member(json, "jobUid");
   if (uid.is_string() && member(json, "job").is_string()) return json;
   throw Invalid(path.string() +
                 ": damaged: expected an object with the strings job and jobUid, found " +
-                (json.is_discarded() ? "no JSON" : "something else") +
+                (json.is_null() ? "no JSON" : "something else") +
                 ". Where the folder is this job's, move the file away");
 }
 
