@@ -133,6 +133,10 @@ INSTANTIATE_TEST_SUITE_P(Storage, FullAtTest,
 TEST(StorageTest, WhoOnlyReadsCheckpointsWaitsUntilTheyCanBeRead) {
   integration::Job job("unreadable", integration::small_training("checkpoint: {everySteps: 300}\n"),
                        1, 1, true);
+  job.start("chief", 0);  // the folder is the job's from then on
+  ASSERT_TRUE(integration::eventually([&] { return fs::exists(job.folder() / "owner.json"); }))
+      << job.log("chief", 0);
+  job.kill("chief", 0);
   const fs::path faults = job.folder() / "faults";
   write_file_atomically(faults, "fail 100");
   const integration::Job::Environment faulty = {
