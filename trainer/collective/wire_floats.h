@@ -9,8 +9,8 @@
 #include "trainer/compute/aligned.h"
 #include "trainer/compute/parameter_layout.h"
 
-namespace muster::compute::cpu {
-struct Kernels;
+namespace muster::host {
+struct Arithmetic;
 }
 
 namespace muster::collective {
@@ -33,7 +33,7 @@ class WireFloats {
  private:
   static constexpr size_t kWidth = 2;  // bytes
 
-  const compute::cpu::Kernels* kernels_;
+  const host::Arithmetic* arithmetic_;
   compute::Floats floats_;
   std::vector<std::byte> packed_;  // empty where floats go as they are
 };

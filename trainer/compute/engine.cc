@@ -7,11 +7,9 @@
 namespace muster::compute {
 
 std::unique_ptr<Engine> Engine::create(const ModelSpec& model, const EngineOptions& options) {
-  if (options.device == "cuda") {
-    throw Invalid("device: expected auto or cpu, found cuda, which this build does not have");
-  }
-  if (options.device != "auto" && options.device != "cpu") {
-    throw Invalid("device: expected auto, cpu or cuda, found \"" + options.device + "\"");
+  if (options.device.kind != DeviceKind::cpu) {
+    throw Invalid("device: expected one that this build has an engine for, found " +
+                  to_string(options.device));
   }
   if (options.max_rows < 1 || options.max_rows > (1 << 20)) {
     throw Invalid("batch size: expected 1 to 1048576 rows, found " +
@@ -25,7 +23,7 @@ std::unique_ptr<Engine> Engine::create(const ModelSpec& model, const EngineOptio
   if (fixed.threads == 0) {
     fixed.threads = cpu::worthwhile_threads(graph, fixed.max_rows, cpu_budget());
   }
-  return std::make_unique<cpu::CpuEngine>(std::move(graph), fixed, cpu::select_kernels());
+  return std::make_unique<cpu::CpuEngine>(std::move(graph), fixed, cpu::kernels());
 }
 
 }  // namespace muster::compute

@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "trainer/compute/device.h"
 #include "trainer/compute/loss_sums.h"
+#include "trainer/compute/memory.h"
 #include "trainer/compute/models/model_spec.h"
 #include "trainer/compute/optimizer.h"
 #include "trainer/compute/parameter_layout.h"
@@ -32,15 +34,15 @@ struct Batch {
 };
 
 struct EngineOptions {
-  std::string device = "auto";  // auto | cpu | cuda (without CUDA in the build: Invalid)
+  Device device;
   int64_t max_rows = 32;
   int threads = 0;        // 0: cpu_budget() capped by what the shapes are worth; then fixed
   uint64_t seed = 1;      // of dropout
   bool exclusive = true;  // nobody else wants these cores: team members spin between steps
 };
 
-// A model on a device: its static graph, its arena, its flat buffers. Built once; a step allocates
-// nothing. Not thread-safe: one caller.
+// A model on a device: its static graph, its arena, its flat buffers, which may be where the host
+// cannot address them. Built once; a step allocates nothing. Not thread-safe: one caller.
 class Engine {
  public:
   // Throws Invalid, naming the layer, where shapes do not fit.
@@ -48,18 +50,22 @@ class Engine {
   virtual ~Engine() = default;
 
   virtual const ParameterLayout& layout() const = 0;
+  virtual Device device() const = 0;
   virtual int threads() const = 0;
   // "avx512/2" and so on: what decides the bits of a result besides the build.
   virtual std::string instruction_set() const = 0;
 
-  // Host views of the flat buffers, layout().size() floats. On the CPU the memory itself.
-  virtual std::span<float> parameters() = 0;
-  virtual std::span<float> gradients() = 0;
+  // The flat buffers, layout().size() floats each.
+  virtual Memory& parameters() = 0;
+  virtual Memory& gradients() = 0;
+  // Another one on this device, all zeros.
+  virtual std::unique_ptr<Memory> allocate() const = 0;
 
-  // Other memory for the flat buffers, of layout().size() floats each and on cache lines, as
-  // memory from Floats is; its content counts from here on, and it must live as long as it is used.
-  // No gradients: our own.
-  virtual void use(std::span<float> parameters, std::span<float> gradients) = 0;
+  // Other memory for the flat buffers, of layout().size() floats each: memory of this device, which
+  // on the CPU must lie on cache lines, as memory from Floats does. Its content counts from here
+  // on, and it must live as long as it is used; a view need not outlive the call. No gradients:
+  // the engine's own. Throws Invalid for memory of another size or device.
+  virtual void use(Memory& parameters, Memory* gradients) = 0;
   // Our own memory again; the parameters are what they were in the other.
   virtual void use_own() = 0;
 
@@ -74,12 +80,11 @@ class Engine {
   LossSums compute_gradients(const Batch& batch) { return compute_gradients(batch, nullptr); }
 
   // compute_gradients, then the optimizer over everything, in one go on the device's threads;
-  // update.inverse_rows is ignored, 1 / rows is used. `slots` are host views as Optimizer names
-  // them, layout().size() floats each. What gradients() holds afterwards is not defined: a gradient
+  // update.inverse_rows is ignored, 1 / rows is used. `slots` are as Optimizer names them, from
+  // allocate(). What gradients() holds afterwards is not defined: a gradient
   // is used up while it is in cache. 0 rows: nothing is updated.
   virtual LossSums train(const Batch& batch, const Optimizer& optimizer,
-                         const UpdateArguments& update,
-                         std::span<const std::span<float>> slots) = 0;
+                         const UpdateArguments& update, std::span<Memory* const> slots) = 0;
 
   // Forward only, no dropout, moving statistics.
   virtual LossSums evaluate(const Batch& batch) = 0;

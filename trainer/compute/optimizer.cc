@@ -6,6 +6,7 @@
 #include "common/error.h"
 #include "trainer/compute/cpu/kernels.h"
 #include "trainer/compute/update_rule.h"
+#include "trainer/host/instruction_set.h"
 
 namespace muster::compute {
 namespace {
@@ -51,7 +52,7 @@ std::vector<std::string> names_of(const OptimizerSpec& spec) {
 class RuleOptimizer : public Optimizer {
  public:
   RuleOptimizer(const OptimizerSpec& spec, const ParameterLayout& layout)
-      : spec_(spec), layout_(layout), names_(names_of(spec)), kernels_(cpu::select_kernels()) {}
+      : spec_(spec), layout_(layout), names_(names_of(spec)), kernels_(cpu::kernels()) {}
 
   const OptimizerSpec& spec() const override { return spec_; }
   const std::vector<std::string>& slot_names() const override { return names_; }
@@ -60,7 +61,7 @@ class RuleOptimizer : public Optimizer {
              std::span<const float> gradients,
              std::span<const std::span<float>> slots) const override {
     check(range, parameters.size(), gradients.size(), slots);
-    const cpu::FlushSubnormals flush;
+    const host::FlushSubnormals flush;
     for (const ParameterTensor& tensor : layout_.tensors()) {
       const Range piece{std::max(range.begin, tensor.offset),
                         std::min(range.end, tensor.offset + tensor.count)};

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "trainer/compute/cpu/kernels.h"
+#include "trainer/host/arithmetic.h"
 
 namespace muster::compute {
 
@@ -34,23 +34,23 @@ std::vector<Subtree> cover(int leaves, int begin, int end) {
   return nodes;
 }
 
-TreeArithmetic::TreeArithmetic(bool rounded) : kernels_(cpu::select_kernels()), rounded_(rounded) {}
+TreeArithmetic::TreeArithmetic(bool rounded) : arithmetic_(host::arithmetic()), rounded_(rounded) {}
 
 void TreeArithmetic::read(const float* sum, std::span<float> to) const {
   if (rounded_)
-    kernels_.round_to_bfloat16(static_cast<int64_t>(to.size()), sum, to.data());
+    arithmetic_.round_to_bfloat16(static_cast<int64_t>(to.size()), sum, to.data());
   else if (sum != to.data())
     std::copy_n(sum, to.size(), to.data());
 }
 
 void TreeArithmetic::add(const float* left, const float* right, std::span<float> to) const {
-  if (!rounded_) return kernels_.add(static_cast<int64_t>(to.size()), left, right, to.data());
+  if (!rounded_) return arithmetic_.add(static_cast<int64_t>(to.size()), left, right, to.data());
   alignas(64) float sides[2][kBlock];
   for (size_t at = 0; at < to.size(); at += kBlock) {
     const size_t size = std::min(kBlock, to.size() - at);
     read(left + at, {sides[0], size});
     read(right + at, {sides[1], size});
-    kernels_.add(static_cast<int64_t>(size), sides[0], sides[1], to.data() + at);
+    arithmetic_.add(static_cast<int64_t>(size), sides[0], sides[1], to.data() + at);
   }
 }
 

@@ -6,11 +6,11 @@
 
 #include "trainer/compute/aligned.h"
 
-namespace muster::compute {
-
-namespace cpu {
-struct Kernels;
+namespace muster::host {
+struct Arithmetic;
 }
+
+namespace muster::compute {
 
 // Addition of floats depends on its order. Here it is that of one binary tree, fixed by the number
 // of its leaves alone: a node of n > 1 leaves is the sum of its first half, as many as the largest
@@ -45,7 +45,7 @@ class TreeArithmetic {
   void add(const float* left, const float* right, std::span<float> to) const;
 
  private:
-  const cpu::Kernels& kernels_;
+  const host::Arithmetic& arithmetic_;
   const bool rounded_;
 };
 

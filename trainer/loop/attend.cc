@@ -4,9 +4,9 @@
 #include <chrono>
 
 #include "common/random.h"
-#include "trainer/compute/cpu/kernels.h"
 #include "trainer/group/address.h"
 #include "trainer/group/grpc_server.h"
+#include "trainer/host/instruction_set.h"
 #include "trainer/ps/grpc_link.h"
 #include "trainer/ps/shm_link.h"
 
@@ -29,7 +29,7 @@ uint32_t milliseconds_since_start() {
 
 // A ps updates float by float: no matter by how many threads.
 std::string determinism_of_ps() {
-  return "muster " + group::version() + "; " + compute::cpu::select_kernels().name;
+  return "muster " + group::version() + "; " + host::name_of(host::instruction_set());
 }
 
 // Whether nothing but what computes decides a training's bits.

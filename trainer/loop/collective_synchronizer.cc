@@ -82,8 +82,9 @@ CollectiveSynchronizer::CollectiveSynchronizer(Assembly& assembly, group::Attend
       setup_(std::move(setup)),
       gradients_(assembly.devices(), /*exclusive=*/false, assembly.spec().rounded()) {}
 
+// The memory of the session goes with it.
 CollectiveSynchronizer::~CollectiveSynchronizer() {
-  assembly_.engine->use_own();
+  gradients_.release();
 }
 
 int CollectiveSynchronizer::place_in(const CollectivePlan& plan) const {
@@ -326,7 +327,7 @@ bool CollectiveSynchronizer::enter(const CollectivePlan& plan, int place, std::s
     fail(generation);
     return false;
   }
-  assembly_.engine->use(next_->parameters(), {});
+  gradients_.load(next_->parameters());
   session_ = std::move(next_);
   generation_ = generation;
   settled_ = false;
@@ -362,8 +363,8 @@ Synchronizer::StepResult CollectiveSynchronizer::step(const Work&, Feed&, std::s
   targets_.clear();
   for (size_t i = 0; i < nodes.size(); ++i) targets_.push_back({nodes[i], session_->gradients(i)});
   gradients_.compute(
-      targets_, [&](const Turn& turn) { return workload.part_of(position_, turn); },
-      session_->parameters(), sums_, on_complete_);
+      targets_, [&](const Turn& turn) { return workload.part_of(position_, turn); }, sums_,
+      on_complete_);
   const auto update = [this](const compute::LossSums& all) {
     return arguments(position_.step, position_.optimizer_t + 1, all);
   };
@@ -376,6 +377,7 @@ Synchronizer::StepResult CollectiveSynchronizer::step(const Work&, Feed&, std::s
   result.sums = last_sums_ = made.sums;
   last_note_ = made.note;
   if (made.outcome == collective::Session::Outcome::ok) {
+    gradients_.load(session_->parameters());
     take(made.sums, made.note);
     paces_.add(*session_);
     return result;

@@ -3,7 +3,7 @@
 #include <span>
 
 #include "trainer/compute/aligned.h"
-#include "trainer/compute/engine.h"
+#include "trainer/compute/hosted_engine.h"
 #include "trainer/loop/feed.h"
 #include "trainer/loop/workload.h"
 
@@ -13,16 +13,18 @@ namespace muster::loop {
 // (gradient accumulation) added up in order.
 class GradientSum {
  public:
+  // The engine must outlive it.
   explicit GradientSum(compute::Engine& engine) : engine_(engine) {}
 
-  // Into the engine's gradients. `on_complete` is told of one batch's only.
-  compute::LossSums compute(const Work& work, Feed& feed,
+  // The parameters to compute with: see HostedEngine.
+  void load(std::span<float> parameters) { engine_.load(parameters); }
+  void release() { engine_.release(); }
+  // Into `sum`: layout().size() floats. `on_complete` is told of one batch's only.
+  compute::LossSums compute(const Work& work, Feed& feed, std::span<float> sum,
                             const compute::Engine::OnComplete& on_complete = {});
-  // layout().size() floats; valid until the next call.
-  std::span<const float> values() const { return engine_.gradients(); }
 
  private:
-  compute::Engine& engine_;
+  compute::HostedEngine engine_;
   compute::Floats one_;  // only for several batches
 };
 

@@ -263,7 +263,8 @@ Json Leader::conclude(const std::optional<checkpoint::Store::Found>& final,
                       const checkpoint::Position& position) {
   const compute::ParameterLayout& layout = assembly_.engine->layout();
   assembly_.engine->use_own();
-  const auto parameters = assembly_.engine->parameters();
+  compute::HostView view(assembly_.engine->parameters());
+  const std::span<float> parameters = view.values();
   Json result = describe(position);
   uint64_t exported = position.step;
   if (final) {
@@ -272,6 +273,7 @@ Json Leader::conclude(const std::optional<checkpoint::Store::Found>& final,
     if (exported != position.step)
       log::info("the best weights are exported, those of step " + std::to_string(exported));
     checkpoint::Store::load(source, layout, {0, layout.size()}, parameters, "");
+    view.store();
     folder::require_no_other_owner(membership_.storage, membership_.uid);
     result["checkpoint"] = path_of(*final);
     result["model"] = fs::relative(checkpoint::export_model(membership_.storage, layout, parameters,

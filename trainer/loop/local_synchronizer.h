@@ -1,17 +1,20 @@
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "trainer/checkpoint/checkpoint.h"
-#include "trainer/compute/aligned.h"
 #include "trainer/loop/replica_gradients.h"
 #include "trainer/loop/synchronizer.h"
 #include "trainer/loop/training.h"
 
 namespace muster::loop {
 
-// A process by itself: the engine trains in place; several devices add up their gradients. Its bits
-// are those of a collective of one member. A step allocates nothing and takes no lock.
+// A process by itself. One device trains in place, with parameters and slots in its own memory;
+// where several devices or batches make a step, their gradients are added up by the host, which
+// then has the state. Its bits are those of a collective of one member. A step allocates nothing
+// and takes no lock.
 class LocalSynchronizer : public Synchronizer {
  public:
   // `from`: the checkpoint to go on from; without one, the initializers. Throws as Store::load
@@ -29,15 +32,26 @@ class LocalSynchronizer : public Synchronizer {
   std::unique_ptr<Snapshot> snapshot() override;
 
  private:
-  compute::LossSums compute();
-  void update(const compute::UpdateArguments& arguments);
+  // What the host needs to make the updates.
+  struct Host {
+    explicit Host(const Assembly& assembly);
+    compute::HostMemory parameters;
+    compute::Floats sum;  // of gradients
+    ReplicaGradients gradients;
+    const compute::TreeArithmetic arithmetic;
+    std::vector<compute::LossSums> sums;               // of each device
+    std::vector<std::vector<std::span<float>>> parts;  // of the slots, of each device
+  };
+
+  compute::Memory& parameters();
+  void fill(const checkpoint::Store::Found* from);
+  StepResult step_on_host(compute::UpdateArguments arguments);
+  void update_on_host(const compute::UpdateArguments& arguments);
+
   Assembly& assembly_;
-  ReplicaGradients gradients_;
-  const compute::TreeArithmetic arithmetic_;
-  std::vector<compute::LossSums> sums_;               // of each device
-  std::vector<std::vector<std::span<float>>> parts_;  // of the slots, of each device
-  std::vector<compute::Floats> slots_;
-  std::vector<std::span<float>> slot_views_;
+  std::vector<std::unique_ptr<compute::Memory>> slots_;
+  std::vector<compute::Memory*> slot_views_;
+  std::optional<Host> host_;  // else the engine makes the updates
   checkpoint::Position position_;
   uint64_t generation_;
 };

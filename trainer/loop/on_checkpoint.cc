@@ -81,7 +81,7 @@ Loaded assemble_for(const Json& training, const std::string& source, const std::
   take_label_count_from_layers(spec.model);
   loaded.dataset = open_for(loaded.training, data, spec.model);
   compute::EngineOptions options;
-  options.device = spec.device;
+  options.device = compute::choose_devices(spec.device, 1).front();
   options.max_rows = spec.batch_size;
   options.threads = spec.threads;
   loaded.engine = compute::Engine::create(spec.model, options);
@@ -94,7 +94,9 @@ Loaded load_found(const checkpoint::Store::Found& found, const std::string& data
   loaded.source = {{"checkpoint", found.directory.string()},
                    {"step", found.manifest.position.step}};
   const auto& layout = loaded.engine->layout();
-  checkpoint::Store::load(found, layout, {0, layout.size()}, loaded.engine->parameters(), "");
+  compute::HostView parameters(loaded.engine->parameters());
+  checkpoint::Store::load(found, layout, {0, layout.size()}, parameters.values(), "");
+  parameters.store();
   return loaded;
 }
 
@@ -108,8 +110,10 @@ Loaded load_model(const fs::path& file, const std::string& data) {
                   "metadata; found none there");
   Loaded loaded = assemble_for(training, file.string(), data);
   loaded.source = {{"model", file.string()}};
-  const auto missing = checkpoint::take_weights("--checkpoint", file, loaded.engine->layout(),
-                                                loaded.engine->parameters());
+  compute::HostView parameters(loaded.engine->parameters());
+  const auto missing =
+      checkpoint::take_weights("--checkpoint", file, loaded.engine->layout(), parameters.values());
+  parameters.store();
   if (!missing.empty())
     throw Invalid(file.string() + ": expected all tensors of its model, found no " + missing[0]);
   return loaded;

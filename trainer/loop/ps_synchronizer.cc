@@ -105,6 +105,8 @@ PsSynchronizer::PsSynchronizer(Assembly& assembly, group::Attendance& attendance
       attendance_(attendance),
       setup_(std::move(setup)),
       sync_(assembly.spec().policy == spec::SyncPolicy::sync),
+      parameters_(assembly.engine->layout().size()),
+      sum_(parameters_.size()),
       gradients_(*assembly.engine),
       memory_(make_memory(*assembly.engine, setup_)),
       exchange_(
@@ -153,7 +155,8 @@ bool PsSynchronizer::start(std::stop_token stop) {
     under_way_ = false;
     addresses_.assign(view->ps_addresses().begin(), view->ps_addresses().end());
     exchange_.connect(generation_, ps::serving_of(*view, setup_.shards));
-    const auto result = exchange_.align(assembly_.engine->parameters(), watch(stop));
+    const auto result = exchange_.align(parameters_, watch(stop));
+    gradients_.load(parameters_);
     if (result.outcome == ps::Exchange::Outcome::interrupted) return false;
     if (result.outcome == ps::Exchange::Outcome::ok) {
       settle(*view, result);
@@ -217,10 +220,11 @@ std::optional<Work> PsSynchronizer::next() {
 }
 
 Synchronizer::StepResult PsSynchronizer::step(const Work& work, Feed& feed, std::stop_token stop) {
-  const compute::LossSums sums = gradients_.compute(work, feed);
-  auto exchanged = exchange_.step(position_.step, work.ticket, sums, gradients_.values(),
-                                  assembly_.engine->parameters(), watch(stop));
+  const compute::LossSums sums = gradients_.compute(work, feed, sum_);
+  auto exchanged =
+      exchange_.step(position_.step, work.ticket, sums, sum_, parameters_, watch(stop));
   if (exchanged.outcome == ps::Exchange::Outcome::interrupted) await_last_commit(exchanged);
+  gradients_.load(parameters_);
   StepResult result;
   result.sums = exchanged.sums;
   switch (exchanged.outcome) {

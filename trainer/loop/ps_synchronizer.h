@@ -55,6 +55,8 @@ class PsSynchronizer : public Synchronizer {
   group::Attendance& attendance_;
   const Setup setup_;
   const bool sync_;
+  compute::Floats parameters_;
+  compute::Floats sum_;  // of gradients
   GradientSum gradients_;
   const std::unique_ptr<ps::MemberMemory>
       memory_;                          // to share with shards of this host; may be null

@@ -17,17 +17,17 @@ bool joins(compute::Subtree top, compute::Subtree left, compute::Subtree right) 
 
 }  // namespace
 
-ReplicaGradients::ReplicaGradients(std::vector<Device> devices, bool exclusive, bool rounded)
+ReplicaGradients::ReplicaGradients(std::vector<FedEngine> devices, bool exclusive, bool rounded)
     : devices_(std::move(devices)), arithmetic_(rounded), wave_(devices_.size()) {
-  for (const Device& device : devices_) gradients_.emplace_back(device.engine);
+  for (const FedEngine& device : devices_) gradients_.emplace_back(device.engine);
   if (devices_.size() > 1)
-    team_ = std::make_unique<compute::cpu::Team>(static_cast<int>(devices_.size()), exclusive);
+    team_ = std::make_unique<host::Team>(static_cast<int>(devices_.size()), exclusive);
 }
 
 void ReplicaGradients::each(const std::function<void(int)>& work) {
   if (!team_) return work(0);
   failures_.assign(devices_.size(), nullptr);
-  team_->run([&](compute::cpu::Member member) {
+  team_->run([&](host::Member member) {
     try {
       work(member.index);
     } catch (...) {
@@ -61,8 +61,16 @@ void ReplicaGradients::push(compute::Subtree top, int replica, std::span<float> 
   if (last.node != top) partials_.push_back(last);
 }
 
+void ReplicaGradients::load(std::span<float> parameters) {
+  for (GradientSum& gradients : gradients_) gradients.load(parameters);
+}
+
+void ReplicaGradients::release() {
+  for (GradientSum& gradients : gradients_) gradients.release();
+}
+
 void ReplicaGradients::compute(std::span<const Target> targets, const WorkOf& work_of,
-                               std::span<float> parameters, std::span<compute::LossSums> sums,
+                               std::span<compute::LossSums> sums,
                                const compute::Engine::OnComplete& on_complete) {
   static const compute::Engine::OnComplete nobody;
   if (targets.empty()) return;
@@ -86,9 +94,8 @@ void ReplicaGradients::compute(std::span<const Target> targets, const WorkOf& wo
                       .count = data::quotient_up(end - begin - i, devices()),
                       .distance = devices(),
                       .taken = (first - begin) / devices()};
-      devices_[at].engine.use(parameters, wave_[at].sum);
       sums[static_cast<size_t>(first + i - begin)] =
-          gradients_[at].compute(work_of(turn), devices_[at].feed, told);
+          gradients_[at].compute(work_of(turn), devices_[at].feed, wave_[at].sum, told);
     });
     for (int i = 0; i < count; ++i) {
       const Target& computed = wave_[static_cast<size_t>(i)];

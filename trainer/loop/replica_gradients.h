@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -7,14 +8,14 @@
 #include <vector>
 
 #include "trainer/compute/aligned.h"
-#include "trainer/compute/cpu/team.h"
 #include "trainer/compute/tree_sum.h"
+#include "trainer/host/team.h"
 #include "trainer/loop/gradient_sum.h"
 
 namespace muster::loop {
 
 // An engine and what it is fed with; one thread uses both.
-struct Device {
+struct FedEngine {
   compute::Engine& engine;
   Feed& feed;
 };
@@ -24,8 +25,12 @@ struct Device {
 // all that a replica computes for a step; `rounded`: see tree_sum.h.
 class ReplicaGradients {
  public:
-  // The first one's engine says where the parameters are. `exclusive`: see Team.
-  ReplicaGradients(std::vector<Device> devices, bool exclusive, bool rounded = false);
+  // `exclusive`: see Team. The engines must outlive it.
+  ReplicaGradients(std::vector<FedEngine> devices, bool exclusive, bool rounded = false);
+
+  // The parameters that all devices compute with: see compute::HostedEngine.
+  void load(std::span<float> parameters);
+  void release();
 
   // A node of the tree, and where the sum under it is to be.
   struct Target {
@@ -38,7 +43,7 @@ class ReplicaGradients {
   // alone, once all others are there, and only where that is one replica's that no other is
   // computed beside.
   using WorkOf = std::function<Work(const Turn& turn)>;
-  void compute(std::span<const Target> targets, const WorkOf& work_of, std::span<float> parameters,
+  void compute(std::span<const Target> targets, const WorkOf& work_of,
                std::span<compute::LossSums> sums,
                const compute::Engine::OnComplete& on_complete = {});
 
@@ -50,10 +55,10 @@ class ReplicaGradients {
   std::span<float> take();
   void push(compute::Subtree top, int replica, std::span<float> sum);
 
-  std::vector<Device> devices_;
-  std::vector<GradientSum> gradients_;
+  std::vector<FedEngine> devices_;
+  std::deque<GradientSum> gradients_;
   const compute::TreeArithmetic arithmetic_;
-  std::unique_ptr<compute::cpu::Team> team_;  // of several devices
+  std::unique_ptr<host::Team> team_;          // of several devices
   std::vector<std::exception_ptr> failures_;  // of each device
   std::vector<compute::Floats> buffers_;      // all there are beside the targets'
   std::vector<std::span<float>> free_;

@@ -29,7 +29,7 @@ namespace {
 std::unique_ptr<compute::Engine> make_engine(const Training& training) {
   const auto threads = ThreadChoice::from_environment(training.spec.threads);
   compute::EngineOptions options;
-  options.device = training.spec.device;
+  options.device = compute::choose_devices(training.spec.device, 1).front();
   options.max_rows = training.spec.batch_size;
   options.threads = threads.threads;
   options.exclusive = false;  // it evaluates beside the training
@@ -100,7 +100,9 @@ class EvaluatorLoop {
     {
       const auto lease = store_.lease(found, membership_.role_name);
       if (!lease) return false;
-      checkpoint::Store::load(found, layout, {0, layout.size()}, engine_->parameters(), "");
+      compute::HostView parameters(engine_->parameters());
+      checkpoint::Store::load(found, layout, {0, layout.size()}, parameters.values(), "");
+      parameters.store();
     }
     set_state("evaluating", step);
     const Json json = evaluate_step(*engine_, training_, data_, membership_.storage, step, final);

@@ -1,5 +1,8 @@
 #include "trainer/loop/training.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
@@ -8,6 +11,7 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/file.h"
+#include "common/problems.h"
 #include "trainer/compute/graph.h"
 #include "trainer/compute/layers/layer.h"
 #include "trainer/data/look.h"
@@ -18,12 +22,29 @@ namespace muster::loop {
 
 namespace {
 
+// What a job can say and this build cannot do is refused by name, never ignored.
+void require_available(const Training& training) {
+  const auto& devices = compute::device_choices();
+  Problems problems(training.document);
+  const auto refuse = [&](const char* field, const std::string& expected,
+                          const std::string& found) {
+    problems.report(field, expected,
+                    describe(Json(found)) + ", which is not available in this build");
+  };
+  const spec::TrainingSpec& spec = training.spec;
+  if (std::ranges::find(devices, spec.device) == devices.end())
+    refuse("device", fmt::format("{}", fmt::join(devices, " or ")), spec.device);
+  if (spec.precision != "float32") refuse("precision", "float32", spec.precision);
+  require_no_problems(problems.sorted(), kBadConfig);
+}
+
 Training to_training(Document document) {
   Training training;
   training.document = std::move(document);
   training.json = training.document.value();
   training.spec = spec::to_training_spec(training.json);
   training.fingerprint = sha256(training.json.dump());
+  require_available(training);
   return training;
 }
 
@@ -144,8 +165,8 @@ std::string Assembly::determinism_fingerprint() const {
          "; " + std::to_string(engine->threads()) + " threads";
 }
 
-std::vector<Device> Assembly::devices() const {
-  std::vector<Device> devices{{*engine, *feed}};
+std::vector<FedEngine> Assembly::devices() const {
+  std::vector<FedEngine> devices{{*engine, *feed}};
   for (size_t i = 0; i < more_engines.size(); ++i)
     devices.push_back({*more_engines[i], *more_feeds[i]});
   return devices;
@@ -171,7 +192,6 @@ void require_no_evaluation(const spec::TrainingSpec& spec, const std::string& wh
 // Of one of so many devices: its share of what the replica has.
 compute::EngineOptions engine_options(const spec::TrainingSpec& spec, const ThreadChoice& threads) {
   compute::EngineOptions options;
-  options.device = spec.device;
   options.max_rows = spec.batch_size;
   options.threads = threads.threads;
   options.seed = spec.seed;
@@ -186,7 +206,7 @@ compute::EngineOptions engine_options(const spec::TrainingSpec& spec, const Thre
 }  // namespace
 
 Assembly assemble(Training training, int members, bool distributed, const ThreadChoice& threads,
-                  int rank) {
+                  int rank, const MakeEngine& create) {
   Assembly assembly;
   spec::TrainingSpec& spec = training.spec;
   if (distributed)
@@ -202,11 +222,17 @@ Assembly assemble(Training training, int members, bool distributed, const Thread
   const auto make_feed = [&] {
     return std::make_unique<Feed>(*assembly.train, data.shards, feed_options(spec, distributed));
   };
-  assembly.engine = compute::Engine::create(spec.model, options);
+  const auto devices = compute::choose_devices(spec.device, spec.devices);
+  const auto make_engine = [&](const compute::Device& device) {
+    compute::EngineOptions own = options;
+    own.device = device;
+    return create(spec.model, own);
+  };
+  assembly.engine = make_engine(devices[0]);
   assembly.optimizer = compute::Optimizer::create(spec.optimizer, assembly.engine->layout());
   assembly.feed = make_feed();
-  for (int device = 1; device < spec.devices; ++device) {
-    assembly.more_engines.push_back(compute::Engine::create(spec.model, options));
+  for (size_t i = 1; i < devices.size(); ++i) {
+    assembly.more_engines.push_back(make_engine(devices[i]));
     assembly.more_feeds.push_back(make_feed());
   }
   assembly.training = std::move(training);

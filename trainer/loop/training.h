@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -66,7 +67,7 @@ struct Assembly {
   std::vector<compute::Floats> copies;
 
   const spec::TrainingSpec& spec() const { return training.spec; }
-  std::vector<Device> devices() const;
+  std::vector<FedEngine> devices() const;
   int threads() const;  // of all devices
   // How long the device has waited for its batches that waited longest. From any thread.
   double input_wait_seconds() const;
@@ -77,8 +78,11 @@ struct Assembly {
 // `members`: how many processes compute together, each with the spec's devices, and which of them
 // this is by `rank`; `distributed`: through parameter servers. Throws Invalid (kBadConfig) for
 // evaluation within a training by those, where a rank 0 that comes back would learn nothing of it.
+// `create`: makes the engines.
+using MakeEngine = std::function<std::unique_ptr<compute::Engine>(const compute::ModelSpec&,
+                                                                  const compute::EngineOptions&)>;
 Assembly assemble(Training training, int members, bool distributed, const ThreadChoice& threads,
-                  int rank = 0);
+                  int rank = 0, const MakeEngine& create = compute::Engine::create);
 // Of a job of several.
 Assembly assemble_member(Training training, const group::Membership& membership,
                          const ThreadChoice& threads);

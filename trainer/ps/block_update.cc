@@ -4,15 +4,16 @@
 #include <bit>
 
 #include "trainer/compute/aligned.h"
-#include "trainer/compute/cpu/kernels.h"
-#include "trainer/compute/cpu/team.h"
 #include "trainer/compute/tree_sum.h"
+#include "trainer/host/arithmetic.h"
+#include "trainer/host/instruction_set.h"
+#include "trainer/host/team.h"
 #include "trainer/ps/copy.h"
 
 namespace muster::ps {
 
 using compute::Range;
-using compute::cpu::Member;
+using host::Member;
 
 namespace {
 
@@ -28,10 +29,10 @@ struct BlockUpdate::Share {
 
 BlockUpdate::BlockUpdate(const compute::Optimizer& optimizer, int threads, bool rounded)
     : optimizer_(optimizer),
-      kernels_(compute::cpu::select_kernels()),
-      rounding_(rounded ? &kernels_ : nullptr),
+      arithmetic_(host::arithmetic()),
+      rounding_(rounded ? &arithmetic_ : nullptr),
       shares_(static_cast<size_t>(std::max(1, threads))),
-      team_(std::make_unique<compute::cpu::Team>(std::max(1, threads), /*exclusive=*/false)) {
+      team_(std::make_unique<host::Team>(std::max(1, threads), /*exclusive=*/false)) {
   for (Share& share : shares_) share.slots.resize(optimizer.slot_names().size());
 }
 
@@ -51,7 +52,7 @@ void BlockUpdate::each_block(size_t floats, size_t gradients, bool together, con
     for (; begin < end; begin += kBlock) work(share, Range{begin, std::min(end, begin + kBlock)});
   };
   if (!together || shares_.size() == 1) {
-    const compute::cpu::FlushSubnormals flush;  // as a team does
+    const host::FlushSubnormals flush;  // as a team does
     run_share(shares_[0], {0, 1});
     return;
   }
@@ -86,7 +87,7 @@ const float* BlockUpdate::sum_block(Share& share, Range block, Gradients gradien
   const float* left = sum_block(share, block, gradients.first(half), level);
   const float* right = sum_block(share, block, gradients.subspan(half), level + 1);
   float* both = share.sums[level].data();
-  kernels_.add(size, left, right, both);
+  arithmetic_.add(size, left, right, both);
   return both;
 }
 

@@ -6,10 +6,10 @@
 
 #include "trainer/compute/optimizer.h"
 
-namespace muster::compute::cpu {
+namespace muster::host {
 class Team;
-struct Kernels;
-}  // namespace muster::compute::cpu
+struct Arithmetic;
+}  // namespace muster::host
 
 namespace muster::ps {
 
@@ -52,10 +52,10 @@ class BlockUpdate {
                          size_t level) const;
 
   const compute::Optimizer& optimizer_;
-  const compute::cpu::Kernels& kernels_;
-  const compute::cpu::Kernels* const rounding_;  // null: none
-  std::vector<Share> shares_;                    // of each thread
-  std::unique_ptr<compute::cpu::Team> team_;
+  const host::Arithmetic& arithmetic_;
+  const host::Arithmetic* const rounding_;  // null: none
+  std::vector<Share> shares_;               // of each thread
+  std::unique_ptr<host::Team> team_;
 };
 
 }  // namespace muster::ps

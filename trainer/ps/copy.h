@@ -3,7 +3,7 @@
 #include <cstring>
 #include <span>
 
-#include "trainer/compute/cpu/kernels.h"
+#include "trainer/host/arithmetic.h"
 
 namespace muster::ps {
 
@@ -15,7 +15,7 @@ inline void copy_unless_same(std::span<const float> from, std::span<float> to) {
 
 // Rounds to bfloat16 on the way, where there are kernels to do it.
 inline void give(std::span<const float> from, std::span<float> to,
-                 const compute::cpu::Kernels* rounding) {
+                 const host::Arithmetic* rounding) {
   if (rounding)
     rounding->round_to_bfloat16(static_cast<int64_t>(from.size()), from.data(), to.data());
   else

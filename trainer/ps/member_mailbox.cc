@@ -19,7 +19,7 @@ MemberMailbox::MemberMailbox(const SharedMemoryOffer& offer, const Place& place)
     : memory_(offer, place.shape),
       place_(place),
       mailbox_(memory_.view().mailbox(place.shard)),
-      rounding_(place.bfloat16 ? &compute::cpu::select_kernels() : nullptr),
+      rounding_(place.bfloat16 ? &host::arithmetic() : nullptr),
       spins_(std::min(memory_.view().header().spins, kMostSpins)) {}
 
 MemberMailbox::~MemberMailbox() {

@@ -8,8 +8,8 @@
 #include "trainer/compute/parameter_layout.h"
 #include "trainer/ps/shared_memory.h"
 
-namespace muster::compute::cpu {
-struct Kernels;
+namespace muster::host {
+struct Arithmetic;
 }
 
 namespace muster::ps {
@@ -53,7 +53,7 @@ class MemberMailbox {
   const OfferedMemory memory_;
   const Place place_;
   Mailbox& mailbox_;
-  const compute::cpu::Kernels* const rounding_;  // null: none
+  const host::Arithmetic* const rounding_;  // null: none
   const uint32_t spins_;
   uint32_t answers_ = 0;
   std::atomic<bool> stopping_{false};

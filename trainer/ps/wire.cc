@@ -7,7 +7,7 @@
 
 #include <cstring>
 
-#include "trainer/compute/cpu/kernels.h"
+#include "trainer/host/arithmetic.h"
 
 namespace muster::ps {
 
@@ -133,10 +133,10 @@ class Bfloat16Reader {
 
  private:
   void convert(const std::byte* data, size_t count) {
-    kernels_.from_bfloat16(static_cast<int64_t>(count), data, left_.data());
+    arithmetic_.from_bfloat16(static_cast<int64_t>(count), data, left_.data());
     left_ = left_.subspan(count);
   }
-  const compute::cpu::Kernels& kernels_ = compute::cpu::select_kernels();
+  const host::Arithmetic& arithmetic_ = host::arithmetic();
   std::span<float> left_;
   std::byte half_{};
   bool half_taken_ = false;
@@ -181,8 +181,8 @@ void copy_floats(grpc::ByteBuffer& buffer, size_t at_byte, std::span<float> to, 
 
 grpc::Slice to_bfloat16(std::span<const float> values) {
   grpc::Slice slice(values.size() * width_of(WireType::bfloat16));
-  compute::cpu::select_kernels().to_bfloat16(static_cast<int64_t>(values.size()), values.data(),
-                                             const_cast<uint8_t*>(slice.begin()));
+  host::arithmetic().to_bfloat16(static_cast<int64_t>(values.size()), values.data(),
+                                 const_cast<uint8_t*>(slice.begin()));
   return slice;
 }
 

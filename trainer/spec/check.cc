@@ -15,17 +15,6 @@ namespace {
 
 constexpr int64_t kMaxSampleFeatures = int64_t{1} << 24;
 
-// What the API has and this build cannot do yet: refused by name, never ignored.
-struct NotYet {
-  const char* path;     // below `training`
-  const char* value;    // what is refused
-  const char* instead;  // what works
-};
-constexpr NotYet kNotYet[] = {
-    {"precision", "bfloat16", "float32"},
-    {"device", "cuda", "auto or cpu"},
-};
-
 // Fields of `optimizer` that only some rules have.
 struct OptimizerField {
   const char* field;
@@ -58,7 +47,6 @@ class Checker {
     check_synchronization();
     check_shard();
     check_evaluation();
-    check_not_yet();
   }
 
   // Of the block itself: to be called last, for after it nothing in the block is sound.
@@ -245,16 +233,6 @@ class Checker {
     if (string_or(value, "metric", "") != "validationAccuracy") return;
     report(relative, "validationLoss, for the model's loss is meanSquaredError",
            describe(member(value, "metric")));
-  }
-
-  void check_not_yet() {
-    for (const NotYet& entry : kNotYet) {
-      const Json* value = document_.find(at(entry.path));
-      if (value == nullptr || !is_sound(entry.path)) continue;
-      if (!value->is_string() || *value != entry.value) continue;
-      report(entry.path, entry.instead,
-             describe(*value) + ", which is not available in this build");
-    }
   }
 
   const Document& document_;

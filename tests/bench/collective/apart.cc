@@ -27,8 +27,9 @@ class Alone {
         slots_(state_->shape().slots) {
     compute::initialize_parameters(assembly.engine->layout(), assembly.spec().seed,
                                    state_->parameters());
+    gradients_.load(state_->parameters());
   }
-  ~Alone() { assembly_.engine->use_own(); }
+  ~Alone() { gradients_.release(); }
   Alone(const Alone&) = delete;
   Alone& operator=(const Alone&) = delete;
 
@@ -38,7 +39,7 @@ class Alone {
     gradients_.compute(
         {&target, 1},
         [&](const loop::Turn& turn) { return assembly_.workload->part_of(position_, turn); },
-        state_->parameters(), {&sums, 1});
+        {&sums, 1});
     compute::UpdateArguments arguments;
     arguments.learning_rate = static_cast<float>(assembly_.spec().schedule.at(position_.step));
     arguments.t = position_.optimizer_t + 1;

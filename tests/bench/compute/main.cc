@@ -110,11 +110,10 @@ class Run {
     options.threads = threads;
     engine_ = Engine::create(model_of(work), options);
     optimizer_ = Optimizer::create(work.optimizer, engine_->layout());
-    initialize_parameters(engine_->layout(), 1, engine_->parameters());
-    storage_.resize(optimizer_->slot_names().size());
-    for (auto& slot : storage_) {
-      slot.resize(engine_->layout().size());
-      slots_.push_back(slot);
+    initialize_parameters(engine_->layout(), 1, engine_->parameters().host_view());
+    for (size_t i = 0; i < optimizer_->slot_names().size(); ++i) {
+      storage_.push_back(engine_->allocate());
+      slots_.push_back(storage_.back().get());
     }
     features_.resize(static_cast<size_t>(work.rows));
     labels_.resize(static_cast<size_t>(work.rows));
@@ -143,8 +142,8 @@ class Run {
   const Work& work_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Optimizer> optimizer_;
-  std::vector<Floats> storage_;
-  std::vector<std::span<float>> slots_;
+  std::vector<std::unique_ptr<Memory>> storage_;
+  std::vector<Memory*> slots_;
   std::vector<const void*> features_;
   std::vector<int32_t> labels_;
   uint64_t at_ = 0, t_ = 0;
@@ -200,10 +199,10 @@ void measure(const Work& work, int threads, bool phases, double rate) {
 
 // Nanoseconds a barrier of `threads`, and GB/s of copying 32 MB.
 void probe(int threads) {
-  cpu::Team team(threads, true);
+  host::Team team(threads, true);
   constexpr int kBarriers = 2000;
   std::vector<double> each;
-  const std::function<void(cpu::Member)> work = [&](cpu::Member member) {
+  const std::function<void(host::Member)> work = [&](host::Member member) {
     for (int i = 0; i < kBarriers; ++i) team.barrier(member);
   };
   for (int repeat = 0; repeat < 9; ++repeat) {

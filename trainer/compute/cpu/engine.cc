@@ -21,12 +21,13 @@ std::vector<UpdateRule> sized(size_t n) {
 }  // namespace
 
 CpuEngine::CpuEngine(Graph graph, const EngineOptions& options, const Kernels& kernels)
-    : graph_(std::move(graph)),
+    : device_(options.device),
+      graph_(std::move(graph)),
       context_{graph_, kernels, arena_, options.threads, options.max_rows, options.seed, {}},
       own_parameters_(graph_.layout.size()),
       own_gradients_(graph_.layout.size()),
-      parameters_(own_parameters_),
-      gradients_(own_gradients_),
+      parameters_(std::span<float>(own_parameters_)),
+      gradients_(std::span<float>(own_gradients_)),
       rules_(sized(graph_.layout.tensors().size())),
       work_([this](Member member) {
         uint64_t* ticks =
@@ -172,30 +173,36 @@ void CpuEngine::check(const Batch& batch, bool with_targets) const {
   }
 }
 
-void CpuEngine::check_slots(const Optimizer& optimizer,
-                            std::span<const std::span<float>> slots) const {
+void CpuEngine::check_slots(const Optimizer& optimizer, std::span<Memory* const> slots) const {
   bool fits = slots.size() == optimizer.slot_names().size() && slots.size() <= 2;
-  for (const std::span<float>& slot : slots) fits &= slot.size() == graph_.layout.size();
+  for (Memory* slot : slots) fits &= slot->host_view().size() == graph_.layout.size();
   if (fits) return;
   throw Invalid("train: expected " + std::to_string(optimizer.slot_names().size()) + " slots of " +
                 std::to_string(graph_.layout.size()) + " floats, found " +
                 std::to_string(slots.size()) + " slots or another size");
 }
 
-void CpuEngine::use(std::span<float> parameters, std::span<float> gradients) {
-  if (gradients.empty()) gradients = own_gradients_;
-  if (parameters.size() != graph_.layout.size() || gradients.size() != graph_.layout.size())
+std::unique_ptr<Memory> CpuEngine::allocate() const {
+  return std::make_unique<HostMemory>(graph_.layout.size());
+}
+
+void CpuEngine::use(Memory& parameters, Memory* gradients) {
+  const std::span<float> from = parameters.host_view();
+  const std::span<float> to = gradients ? gradients->host_view() : std::span(own_gradients_);
+  if (from.size() != graph_.layout.size() || to.size() != graph_.layout.size())
     throw Invalid("engine: expected buffers of " + std::to_string(graph_.layout.size()) +
-                  " floats, found " + std::to_string(parameters.size()) + " and " +
-                  std::to_string(gradients.size()));
-  parameters_ = parameters;
-  gradients_ = gradients;
+                  " floats in the host's memory, found " + std::to_string(from.size()) + " and " +
+                  std::to_string(to.size()));
+  parameters_.view(from);
+  gradients_.view(to);
 }
 
 void CpuEngine::use_own() {
-  if (parameters_.data() != own_parameters_.data())
-    std::copy(parameters_.begin(), parameters_.end(), own_parameters_.begin());
-  use(own_parameters_, own_gradients_);
+  const std::span<float> now = parameters_.host_view();
+  if (now.data() != own_parameters_.data())
+    std::copy(now.begin(), now.end(), own_parameters_.begin());
+  parameters_.view(own_parameters_);
+  gradients_.view(own_gradients_);
 }
 
 void CpuEngine::run(const Program& program, const Step& step) {
@@ -207,8 +214,8 @@ void CpuEngine::run(const Program& program, const Step& step) {
 LossSums CpuEngine::run_training(Step step) {
   step.training = true;
   step.rows = step.batch->rows;
-  step.parameters = parameters_.data();
-  step.gradients = gradients_.data();
+  step.parameters = parameters_.host_view().data();
+  step.gradients = gradients_.host_view().data();
   run(training_, step);
   choose_sparsity(step.rows);
   return loss_->sums(step.rows);
@@ -239,7 +246,7 @@ void CpuEngine::set_sparsity(Sparsity sparsity) {
 LossSums CpuEngine::compute_gradients(const Batch& batch, const OnComplete& on_complete) {
   check(batch, true);
   if (batch.rows == 0) {
-    std::fill(gradients_.begin(), gradients_.end(), 0.0f);
+    std::ranges::fill(gradients_.host_view(), 0.0f);
     return {};
   }
   Step step;
@@ -250,7 +257,7 @@ LossSums CpuEngine::compute_gradients(const Batch& batch, const OnComplete& on_c
 }
 
 LossSums CpuEngine::train(const Batch& batch, const Optimizer& optimizer,
-                          const UpdateArguments& update, std::span<const std::span<float>> slots) {
+                          const UpdateArguments& update, std::span<Memory* const> slots) {
   check(batch, true);
   check_slots(optimizer, slots);
   if (batch.rows == 0) return {};
@@ -263,7 +270,7 @@ LossSums CpuEngine::train(const Batch& batch, const Optimizer& optimizer,
   Step step;
   step.batch = &batch;
   step.rules = rules_.data();
-  for (size_t i = 0; i < slots.size(); ++i) step.slots[i] = slots[i].data();
+  for (size_t i = 0; i < slots.size(); ++i) step.slots[i] = slots[i]->host_view().data();
   return run_training(step);
 }
 
@@ -273,7 +280,7 @@ LossSums CpuEngine::evaluate(const Batch& batch) {
   Step step;
   step.batch = &batch;
   step.rows = batch.rows;
-  step.parameters = parameters_.data();
+  step.parameters = parameters_.host_view().data();
   run(evaluation_, step);
   return loss_->sums(batch.rows);
 }
@@ -289,7 +296,7 @@ void CpuEngine::predict(const Batch& batch, std::span<float> outputs) {
   Step step;
   step.batch = &batch;
   step.rows = batch.rows;
-  step.parameters = parameters_.data();
+  step.parameters = parameters_.host_view().data();
   run(prediction_, step);
   const ValueBlocks& value = context_.values[static_cast<size_t>(graph_.output)];
   for (int64_t row = 0; row < batch.rows; ++row) {

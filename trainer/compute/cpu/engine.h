@@ -21,14 +21,16 @@ class CpuEngine : public Engine {
   const ParameterLayout& layout() const override { return graph_.layout; }
   int threads() const override { return team_.count(); }
   std::string instruction_set() const override;
-  std::span<float> parameters() override { return parameters_; }
-  std::span<float> gradients() override { return gradients_; }
-  void use(std::span<float> parameters, std::span<float> gradients) override;
+  Device device() const override { return device_; }
+  Memory& parameters() override { return parameters_; }
+  Memory& gradients() override { return gradients_; }
+  std::unique_ptr<Memory> allocate() const override;
+  void use(Memory& parameters, Memory* gradients) override;
   void use_own() override;
   using Engine::compute_gradients;
   LossSums compute_gradients(const Batch& batch, const OnComplete& on_complete) override;
   LossSums train(const Batch& batch, const Optimizer& optimizer, const UpdateArguments& update,
-                 std::span<const std::span<float>> slots) override;
+                 std::span<Memory* const> slots) override;
   LossSums evaluate(const Batch& batch) override;
   void predict(const Batch& batch, std::span<float> outputs) override;
   int64_t output_count() const override;
@@ -51,11 +53,12 @@ class CpuEngine : public Engine {
   std::vector<bool> in_planes() const;        // which values
   void add_sparse(ValueBlocks& value);
   void check(const Batch& batch, bool with_targets) const;
-  void check_slots(const Optimizer& optimizer, std::span<const std::span<float>> slots) const;
+  void check_slots(const Optimizer& optimizer, std::span<Memory* const> slots) const;
   LossSums run_training(Step step);
   void run(const Program& program, const Step& step);
   void choose_sparsity(int64_t rows);
 
+  const Device device_;
   Graph graph_;
   Arena arena_;
   Context context_;
@@ -64,7 +67,7 @@ class CpuEngine : public Engine {
   Program training_, evaluation_, prediction_;
   std::vector<std::atomic<int>> arrivals_;  // of members, at the end of each phase of training_
   Floats own_parameters_, own_gradients_;
-  std::span<float> parameters_, gradients_;
+  HostMemory parameters_, gradients_;  // views of these, or of others' memory
   std::vector<UpdateRule> rules_;
   Sparsity sparsity_ = Sparsity::measured;
   bool profiling_ = false;

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "trainer/compute/update_rule.h"
+
+namespace muster::host {
+enum class InstructionSet;  // instruction_set.h
+}
 
 namespace muster::compute::cpu {
 
@@ -137,14 +140,6 @@ struct Kernels {
   // out (+)= in
   void (*copy)(int64_t rows, int64_t columns, const float* in, int64_t ldi, float* out, int64_t ldo,
                bool accumulate);
-  // out[i] = a[i] + b[i]; out may be either.
-  void (*add)(int64_t n, const float* a, const float* b, float* out);
-  // bfloat16: a float's upper half, rounded to the nearest, ties to even; NaN stays NaN. Two bytes
-  // each, little-endian, wherever they lie.
-  void (*to_bfloat16)(int64_t n, const float* in, void* out);
-  void (*from_bfloat16)(int64_t n, const void* in, float* out);
-  // There and back; out may be in.
-  void (*round_to_bfloat16)(int64_t n, const float* in, float* out);
   // One row: out (+)= in * scale where a hash of (key, feature) is at least `threshold` of 2^24,
   // else 0; features count from first.
   void (*dropout)(int64_t n, const float* in, float* out, uint64_t key, int64_t first,
@@ -178,25 +173,13 @@ struct Kernels {
                        const float* batch);
 };
 
+// The compiled variants, which any CPU can name but not run.
 const Kernels& generic_kernels();
 const Kernels& avx2_kernels();
 const Kernels& avx512_kernels();
 
-// The best this CPU has, or what MUSTER_INSTRUCTION_SET names (avx512, avx2, generic). Throws
-// Invalid where the CPU does not have what is named.
-const Kernels& select_kernels();
-const Kernels& select_kernels(const std::string& name);
-
-// Subnormal numbers are slow and mean nothing here: flushed to zero while this lives.
-class FlushSubnormals {
- public:
-  FlushSubnormals();
-  ~FlushSubnormals();
-  FlushSubnormals(const FlushSubnormals&) = delete;
-  FlushSubnormals& operator=(const FlushSubnormals&) = delete;
-
- private:
-  unsigned int saved_ = 0;
-};
+// By the instructions of host::instruction_set(), or of a set that this CPU has.
+const Kernels& kernels();
+const Kernels& kernels(host::InstructionSet set);
 
 }  // namespace muster::compute::cpu

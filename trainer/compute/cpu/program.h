@@ -8,10 +8,13 @@
 #include <vector>
 
 #include "trainer/compute/cpu/kernels.h"
-#include "trainer/compute/cpu/team.h"
 #include "trainer/compute/engine.h"
+#include "trainer/host/team.h"
 
 namespace muster::compute::cpu {
+
+using host::Member;
+using host::Team;
 
 // What one run of a program works on.
 struct Step {

@@ -343,18 +343,20 @@ TEST(Validate, LooksAtDataWhereItIsToldHow) {
   EXPECT_EQ(problems[0].path, "spec.training.data.test.idx.images");
 }
 
-TEST(Validate, RefusesByNameWhatIsNotAvailableYet) {
-  expect_each_refused(kTraining, {{{{"spec.training.precision", "bfloat16"}},
-                                   "which is not available in this build"}});
+// Only the trainer that will run knows what it can do.
+TEST(Validate, AcceptsWhatATrainerWithAnotherBuildMayDo) {
+  EXPECT_THAT(problems_with(kTraining, {{"spec.training.precision", "bfloat16"}}),
+              ::testing::IsEmpty());
+  EXPECT_THAT(problems_with(kTraining, {{"spec.training.device", "cuda"}}), ::testing::IsEmpty());
 }
 
-TEST(Validate, ReportsARuleAndWhatIsNotAvailableTogether) {
+TEST(Validate, ReportsARuleAndAnUnknownValueTogether) {
   const auto problems = problems_with(kTraining, {{"spec.strategy", "collective"},
                                                   {"spec.replicaSpecs.ps.replication", "2"},
-                                                  {"spec.training.precision", "bfloat16"}});
+                                                  {"spec.training.precision", "float16"}});
   EXPECT_THAT(problems, Contains(HasSubstr("no more copies than there are ps")));
   EXPECT_THAT(problems, Contains(HasSubstr("no ps, for the strategy is collective")));
-  EXPECT_THAT(problems, Contains(HasSubstr("which is not available in this build")));
+  EXPECT_THAT(problems, Contains(HasSubstr("one of float32, bfloat16")));
   EXPECT_EQ(problems.size(), 3u);
 }
 

@@ -11,7 +11,7 @@
 #include "proto/muster/rendezvous.pb.h"
 #include "tests/unit/common/listener.h"
 #include "tests/unit/trainer/collective/group_of_threads.h"
-#include "trainer/compute/cpu/kernels.h"
+#include "trainer/host/arithmetic.h"
 
 namespace muster::collective {
 namespace {
@@ -90,8 +90,8 @@ class Exchange {
       compute::Floats& sum =
           sums_.emplace_back(reference_.gradient(step, {0, replicas}, state.buffers[0]));
       if (rounded)
-        compute::cpu::select_kernels().round_to_bfloat16(static_cast<int64_t>(sum.size()),
-                                                         sum.data(), sum.data());
+        host::arithmetic().round_to_bfloat16(static_cast<int64_t>(sum.size()), sum.data(),
+                                             sum.data());
       auto& nodes = nodes_.emplace_back(static_cast<size_t>(members));
       for (int member = 0; member < members; ++member)
         for (const compute::Subtree node : shape_.nodes_of(member))

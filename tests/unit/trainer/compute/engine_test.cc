@@ -11,6 +11,8 @@
 
 #include "common/error.h"
 #include "tests/unit/trainer/compute/support.h"
+#include "trainer/compute/hosted_engine.h"
+#include "trainer/host/instruction_set.h"
 
 namespace muster::compute::testing {
 namespace {
@@ -24,55 +26,74 @@ ModelSpec small() {
                10);
 }
 
-std::vector<float> copy(std::span<const float> values) {
-  return {values.begin(), values.end()};
-}
-
 bool same_bits(std::span<const float> a, std::span<const float> b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
 // A training run: engine, optimizer and its slots.
 struct Trained {
-  Trained(const ModelSpec& spec, int64_t max_rows, int threads, const std::string& set = "",
-          const OptimizerSpec& rule = Adam{})
-      : engine(testing::engine(spec, max_rows, threads, set)),
-        optimizer(Optimizer::create(rule, engine->layout())),
-        storage(optimizer->slot_names().size(), std::vector<float>(engine->layout().size())) {
+  explicit Trained(std::unique_ptr<Engine> made, const OptimizerSpec& rule = Adam{})
+      : engine(std::move(made)), optimizer(Optimizer::create(rule, engine->layout())) {
     initialize(*engine);
-    for (auto& slot : storage) slots.push_back(slot);
+    for (size_t i = 0; i < optimizer->slot_names().size(); ++i) {
+      storage.push_back(engine->allocate());
+      slots.push_back(storage.back().get());
+    }
   }
   LossSums step(const Batch& batch) {
     UpdateArguments update;
     update.t = ++t;
     return engine->train(batch, *optimizer, update, slots);
   }
-  // compute_gradients, then apply over the ranges one by one.
+  // compute_gradients, then apply over the ranges one by one, by the host.
   LossSums step_by_ranges(const Batch& batch, const std::vector<Range>& ranges) {
     const LossSums sums = engine->compute_gradients(batch);
     UpdateArguments update;
     update.t = ++t;
     update.inverse_rows = 1.0f / static_cast<float>(batch.rows);
+    HostView parameters(engine->parameters());
+    HostView gradients(engine->gradients());
+    std::vector<HostView> views;
+    views.reserve(storage.size());
+    for (auto& slot : storage) views.emplace_back(*slot);
     for (const Range& range : ranges) {
       std::vector<std::span<float>> pieces;
-      for (auto& slot : storage)
-        pieces.push_back(std::span(slot).subspan(range.begin, range.size()));
-      optimizer->apply(range, update, engine->parameters().subspan(range.begin, range.size()),
-                       engine->gradients().subspan(range.begin, range.size()), pieces);
+      for (HostView& view : views)
+        pieces.push_back(view.values().subspan(range.begin, range.size()));
+      optimizer->apply(range, update, parameters.values().subspan(range.begin, range.size()),
+                       gradients.values().subspan(range.begin, range.size()), pieces);
     }
+    parameters.store();
+    for (HostView& view : views) view.store();
     return sums;
   }
+  std::vector<std::vector<float>> slot_values() const {
+    std::vector<std::vector<float>> all;
+    for (const auto& slot : storage) all.push_back(values(*slot));
+    return all;
+  }
 
-  std::unique_ptr<CpuEngine> engine;
+  std::unique_ptr<Engine> engine;
   std::unique_ptr<Optimizer> optimizer;
-  std::vector<std::vector<float>> storage;
-  std::vector<std::span<float>> slots;
+  std::vector<std::unique_ptr<Memory>> storage;
+  std::vector<Memory*> slots;
   uint64_t t = 0;
 };
 
-TEST(Engine, AllocatesNothingInAStep) {
+// Shared by all engines.
+class EngineTest : public ::testing::TestWithParam<Backend> {
+ protected:
+  static std::unique_ptr<Engine> engine(const ModelSpec& spec, int64_t max_rows, int threads = 1) {
+    return testing::engine(GetParam(), spec, max_rows, threads);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Backends, EngineTest, ::testing::Values(Backend::cpu, Backend::far),
+                         [](const auto& info) { return name_of(info.param); });
+
+TEST(CpuEngineTest, AllocatesNothingInAStep) {
   const OwnedBatch batch(32, 23, 5, 0.3);
-  Trained run(two_branches(), 32, 2);
+  Trained run(cpu_engine(two_branches(), 32, 2));
   const Batch all = batch.all(), some = batch.first(9);
   std::vector<float> outputs(32 * 5);
   for (int i = 0; i < 2; ++i) run.step(all);
@@ -87,93 +108,99 @@ TEST(Engine, AllocatesNothingInAStep) {
   EXPECT_EQ(allocations() - before, 0);
 }
 
-TEST(Engine, GivesTheSameBitsEachTime) {
+TEST_P(EngineTest, GivesTheSameBitsEachTime) {
   const OwnedBatch batch(33, 100, 10, 0.5);
   for (int threads : {1, 2, 3}) {
-    Trained first(small(), 33, threads), second(small(), 33, threads);
+    Trained first(engine(small(), 33, threads)), second(engine(small(), 33, threads));
     for (int i = 0; i < 5; ++i) {
       EXPECT_EQ(first.step(batch.all()).loss, second.step(batch.all()).loss);
     }
-    EXPECT_EQ(copy(first.engine->parameters()), copy(second.engine->parameters()));
+    EXPECT_EQ(values(first.engine->parameters()), values(second.engine->parameters()));
   }
 }
 
-TEST(Engine, GivesTheSameBitsWithAndWithoutTheZeros) {
+TEST(CpuEngineTest, GivesTheSameBitsWithAndWithoutTheZeros) {
   const OwnedBatch batch(33, 100, 10, 0.3);
   for (const std::string& set : instruction_sets()) {
     for (int threads : {1, 2}) {
-      Trained dense(small(), 40, threads, set), sparse(small(), 40, threads, set);
-      dense.engine->set_sparsity(CpuEngine::Sparsity::never);
-      sparse.engine->set_sparsity(CpuEngine::Sparsity::always);
+      auto without = cpu_engine(small(), 40, threads, set);
+      without->set_sparsity(CpuEngine::Sparsity::never);
+      auto with = cpu_engine(small(), 40, threads, set);
+      with->set_sparsity(CpuEngine::Sparsity::always);
+      Trained dense(std::move(without)), sparse(std::move(with));
       for (int64_t rows : {33, 1, 16, 33}) {
         EXPECT_EQ(dense.step(batch.first(rows)).loss, sparse.step(batch.first(rows)).loss) << set;
       }
-      EXPECT_EQ(copy(dense.engine->parameters()), copy(sparse.engine->parameters())) << set;
+      EXPECT_EQ(values(dense.engine->parameters()), values(sparse.engine->parameters())) << set;
     }
   }
 }
 
-TEST(Engine, AgreesToRoundingAcrossThreadsAndInstructionSets) {
+TEST(CpuEngineTest, AgreesToRoundingAcrossThreadsAndInstructionSets) {
   const OwnedBatch batch(32, 100, 10, 0.6);
-  const auto reference = engine(small(), 32, 1, "generic");
+  const auto reference = cpu_engine(small(), 32, 1, "generic");
   initialize(*reference);
   const LossSums expected = reference->compute_gradients(batch.all());
   for (const std::string& set : instruction_sets()) {
     for (int threads : {1, 2, 3, 7}) {
-      const auto other = engine(small(), 32, threads, set);
+      const auto other = cpu_engine(small(), 32, threads, set);
       initialize(*other);
       const LossSums sums = other->compute_gradients(batch.all());
       EXPECT_NEAR(sums.loss, expected.loss, 1e-5 * expected.loss);
       EXPECT_EQ(sums.correct, expected.correct);
-      for (size_t i = 0; i < reference->gradients().size(); ++i) {
-        ASSERT_NEAR(other->gradients()[i], reference->gradients()[i], 2e-5) << set << threads;
+      const auto found = values(other->gradients()), wanted = values(reference->gradients());
+      for (size_t i = 0; i < wanted.size(); ++i) {
+        ASSERT_NEAR(found[i], wanted[i], 2e-5) << set << threads;
       }
     }
   }
 }
 
-TEST(Engine, TrainsThroughAnyShardsToTheSameBits) {
+TEST_P(EngineTest, TrainsThroughAnyShardsToTheSameBits) {
   const OwnedBatch batch(32, 23, 5);
   for (const OptimizerSpec& rule : {OptimizerSpec{Sgd{0.9f, true}}, OptimizerSpec{AdamW{}}}) {
-    Trained whole(two_branches(), 32, 2, "", rule), shards(two_branches(), 32, 2, "", rule);
-    Trained fused(two_branches(), 32, 2, "", rule);
-    const std::vector<float> start = copy(whole.engine->parameters());
+    Trained whole(engine(two_branches(), 32, 2), rule), shards(engine(two_branches(), 32, 2), rule);
+    Trained fused(engine(two_branches(), 32, 2), rule);
+    const std::vector<float> start = values(whole.engine->parameters());
     const ParameterLayout& layout = whole.engine->layout();
     for (int64_t rows : {32, 32, 11}) {  // a remainder at the end
       const double loss = whole.step_by_ranges(batch.first(rows), layout.partition(1)).loss;
       EXPECT_EQ(loss, shards.step_by_ranges(batch.first(rows), layout.partition(3)).loss);
       EXPECT_EQ(loss, fused.step(batch.first(rows)).loss);
     }
-    EXPECT_EQ(copy(whole.engine->parameters()), copy(shards.engine->parameters()));
-    EXPECT_EQ(whole.storage, shards.storage);
-    EXPECT_EQ(copy(whole.engine->parameters()), copy(fused.engine->parameters()));
-    EXPECT_EQ(whole.storage, fused.storage);
+    EXPECT_EQ(values(whole.engine->parameters()), values(shards.engine->parameters()));
+    EXPECT_EQ(whole.slot_values(), shards.slot_values());
+    EXPECT_EQ(values(whole.engine->parameters()), values(fused.engine->parameters()));
+    EXPECT_EQ(whole.slot_values(), fused.slot_values());
+    const std::vector<float> end = values(whole.engine->parameters());
     for (const ParameterTensor& tensor : layout.tensors()) {
-      const bool same = whole.engine->parameters()[tensor.offset] == start[tensor.offset];
+      const bool same = end[tensor.offset] == start[tensor.offset];
       EXPECT_EQ(same, tensor.segment == Segment::frozen) << tensor.name;
     }
   }
 }
 
-TEST(Engine, HandsTheStateSegmentTheBatchsStatistics) {
+TEST_P(EngineTest, HandsTheStateSegmentTheBatchsStatistics) {
   const ModelSpec spec =
       model(3, {layer("n", BatchNormalization{}), dense("y", 2, Activation::linear)}, 2);
   const OwnedBatch batch(6, 3, 2);
   const auto made = engine(spec, 8, 2);
-  initialize_parameters(made->layout(), 1, made->parameters());
+  HostView parameters(made->parameters());
+  initialize_parameters(made->layout(), 1, parameters.values());
+  parameters.store();
   made->compute_gradients(batch.all());
+  const std::vector<float> g = values(made->gradients());
   for (size_t c = 0; c < 3; ++c) {
     double mean = 0, squares = 0;
     for (size_t r = 0; r < 6; ++r) mean += double(batch.values[r * 3 + c]) / 6;
     for (size_t r = 0; r < 6; ++r) squares += std::pow(double(batch.values[r * 3 + c]) - mean, 2);
-    const float* g = made->gradients().data();
     EXPECT_NEAR(g[made->layout().find("n/moving_mean").offset + c], 6 * mean, 1e-5);
     EXPECT_NEAR(g[made->layout().find("n/moving_variance").offset + c], 6 * squares / 5, 1e-5);
   }
 }
 
 // What it says to be complete is not written again.
-TEST(Engine, SaysHowManyGradientsAreComplete) {
+TEST_P(EngineTest, SaysHowManyGradientsAreComplete) {
   for (const ModelSpec& spec : {small(), two_branches()}) {
     for (const int threads : {1, 3}) {
       const auto made = engine(spec, 16, threads);
@@ -183,62 +210,65 @@ TEST(Engine, SaysHowManyGradientsAreComplete) {
       std::vector<std::vector<float>> seen;
       for (int step = 0; step < 3; ++step) {
         seen.clear();
-        std::ranges::fill(made->gradients(), std::nanf(""));
+        put(made->gradients(), 0, std::vector<float>(made->layout().size(), std::nanf("")));
         made->compute_gradients(batch.all(), [&](size_t end) {
           const std::lock_guard lock(mutex);
-          seen.push_back(copy(made->gradients().first(end)));
+          seen.emplace_back(end);
+          made->gradients().read({0, end}, seen.back()).wait();
         });
         ASSERT_GT(seen.size(), 1u);
         std::ranges::sort(seen, {}, &std::vector<float>::size);
         EXPECT_EQ(seen.back().size(), made->layout().segment(Segment::trainable).end);
+        const std::vector<float> all = values(made->gradients());
         for (const std::vector<float>& prefix : seen)
-          EXPECT_TRUE(same_bits(prefix, made->gradients().first(prefix.size()))) << prefix.size();
+          EXPECT_TRUE(same_bits(prefix, std::span(all).first(prefix.size()))) << prefix.size();
       }
     }
   }
 }
 
-TEST(Engine, EvaluatesWithMovingStatisticsAndWithoutDropout) {
+TEST_P(EngineTest, EvaluatesWithMovingStatisticsAndWithoutDropout) {
   ModelSpec spec = two_branches();
   spec.layers.insert(spec.layers.begin() + 1, layer("drop", Dropout{0.5f}, {"stem"}));
   const OwnedBatch batch(9, 23, 5);
   const auto made = engine(spec, 16, 2);
   initialize(*made);
-  const double expected =
-      reference_loss(spec, made->layout(), to_double(made->parameters()), batch.all(), false);
+  const double expected = reference_loss(spec, made->layout(),
+                                         to_double(values(made->parameters())), batch.all(), false);
   EXPECT_NEAR(made->evaluate(batch.all()).loss, expected, 1e-5 * expected);
 }
 
-TEST(Engine, SumsOverHalvesAreTheWhole) {
+TEST_P(EngineTest, SumsOverHalvesAreTheWhole) {
   const OwnedBatch batch(31, 100, 10);
   const auto made = engine(small(), 31, 2);
   initialize(*made);
   LossSums sums = made->compute_gradients(batch.part(0, 15));
-  std::vector<float> gradients = copy(made->gradients());
+  std::vector<float> gradients = values(made->gradients());
   sums += made->compute_gradients(batch.part(15, 16));
-  for (size_t i = 0; i < gradients.size(); ++i) gradients[i] += made->gradients()[i];
+  const std::vector<float> second = values(made->gradients());
+  for (size_t i = 0; i < gradients.size(); ++i) gradients[i] += second[i];
   const LossSums whole = made->compute_gradients(batch.all());
   EXPECT_NEAR(sums.loss, whole.loss, 1e-5 * whole.loss);
   EXPECT_EQ(sums.correct, whole.correct);
   EXPECT_EQ(sums.rows, 31);
-  for (size_t i = 0; i < gradients.size(); ++i)
-    ASSERT_NEAR(gradients[i], made->gradients()[i], 2e-5);
+  const std::vector<float> at_once = values(made->gradients());
+  for (size_t i = 0; i < gradients.size(); ++i) ASSERT_NEAR(gradients[i], at_once[i], 2e-5);
 }
 
-TEST(Engine, TakesNoRowsAsNoGradients) {
+TEST_P(EngineTest, TakesNoRowsAsNoGradients) {
   const OwnedBatch batch(4, 100, 10);
-  Trained run(small(), 4, 2);
+  Trained run(engine(small(), 4, 2));
   run.step(batch.all());
-  const std::vector<float> before = copy(run.engine->parameters());
+  const std::vector<float> before = values(run.engine->parameters());
   const LossSums sums = run.engine->compute_gradients(batch.first(0));
   EXPECT_EQ(sums.loss, 0);
   EXPECT_EQ(sums.rows, 0);
-  EXPECT_EQ(copy(run.engine->gradients()), std::vector<float>(before.size()));
+  EXPECT_EQ(values(run.engine->gradients()), std::vector<float>(before.size()));
   run.step(batch.first(0));
-  EXPECT_EQ(copy(run.engine->parameters()), before);
+  EXPECT_EQ(values(run.engine->parameters()), before);
 }
 
-TEST(Engine, ReadsBytesAsItReadsFloats) {
+TEST(CpuEngineTest, ReadsBytesAsItReadsFloats) {
   const OwnedBatch batch(7, 100, 10);
   std::vector<uint8_t> bytes(700);
   std::vector<float> floats(700);
@@ -252,7 +282,7 @@ TEST(Engine, ReadsBytesAsItReadsFloats) {
     float_rows.push_back(&floats[r * 100]);
   }
   for (const std::string& set : instruction_sets()) {
-    const auto made = engine(small(), 7, 2, set);
+    const auto made = cpu_engine(small(), 7, 2, set);
     initialize(*made);
     Batch batch_of = batch.all();
     batch_of.features = float_rows;
@@ -265,7 +295,7 @@ TEST(Engine, ReadsBytesAsItReadsFloats) {
   }
 }
 
-TEST(Engine, PredictsProbabilitiesOrPlainOutputs) {
+TEST_P(EngineTest, PredictsProbabilitiesOrPlainOutputs) {
   const OwnedBatch batch(5, 100, 10);
   const auto made = engine(small(), 5, 2);
   initialize(*made);
@@ -280,13 +310,13 @@ TEST(Engine, PredictsProbabilitiesOrPlainOutputs) {
 
   const auto plain =
       engine(model(2, {dense("y", 1, Activation::linear)}, 1, Loss::mean_squared_error), 5);
-  plain->parameters()[plain->layout().find("y/bias").offset] = 3.0f;
+  put(plain->parameters(), plain->layout().find("y/bias").offset, {3.0f});
   const OwnedBatch other(5, 2, 1);
   plain->predict(other.all(), std::span(outputs).first(5));
   EXPECT_EQ(outputs[4], 3.0f);
 }
 
-TEST(Engine, RefusesBatchesThatDoNotFit) {
+TEST_P(EngineTest, RefusesBatchesThatDoNotFit) {
   const OwnedBatch batch(9, 100, 10);
   const auto made = engine(small(), 8);
   EXPECT_THROW(made->compute_gradients(batch.all()), Invalid);
@@ -301,9 +331,9 @@ TEST(Engine, RefusesBatchesThatDoNotFit) {
   EXPECT_THROW(made->predict(batch.first(8), little), Invalid);
 }
 
-TEST(Engine, RefusesOptionsItDoesNotHave) {
+TEST(CpuEngineTest, RefusesOptionsItDoesNotHave) {
   EngineOptions options;
-  options.device = "tpu";
+  options.device.kind = DeviceKind::cuda;
   EXPECT_THROW(Engine::create(small(), options), Invalid);
   options = {};
   options.max_rows = 0;
@@ -311,25 +341,74 @@ TEST(Engine, RefusesOptionsItDoesNotHave) {
   options = {};
   options.threads = -1;
   EXPECT_THROW(Engine::create(small(), options), Invalid);
-  EXPECT_THROW(cpu::select_kernels("mmx"), Invalid);
+  EXPECT_THROW(host::instruction_set("mmx"), Invalid);
 }
 
-TEST(Engine, ShowsNotANumberInTheLoss) {
+TEST_P(EngineTest, ShowsNotANumberInTheLoss) {
   const OwnedBatch batch(4, 100, 10);
   const auto made = engine(small(), 4, 2);
   initialize(*made);
-  made->parameters()[made->layout().find("c/bias").offset + 3] = std::nanf("");
+  put(made->parameters(), made->layout().find("c/bias").offset + 3, {std::nanf("")});
   EXPECT_TRUE(std::isnan(made->evaluate(batch.all()).loss));
   EXPECT_TRUE(std::isnan(made->compute_gradients(batch.all()).loss));
 }
 
-TEST(Engine, ChoosesAtLeastOneThreadAndNotMoreThanTheBudget) {
+TEST(CpuEngineTest, ChoosesAtLeastOneThreadAndNotMoreThanTheBudget) {
   EngineOptions options;
   options.max_rows = 1;
   EXPECT_EQ(Engine::create(model(1, {dense("y", 1, Activation::linear)}, 1), options)->threads(),
             1);
   const auto wide = build_graph(model(4096, {dense("y", 4096, Activation::linear)}, 4096));
   EXPECT_EQ(cpu::worthwhile_threads(wide, 64, 16), 16);
+}
+
+TEST_P(EngineTest, ComputesInOtherMemoryOfItsDevice) {
+  const OwnedBatch batch(8, 100, 10);
+  const auto made = engine(small(), 8, 2), reference = engine(small(), 8, 2);
+  initialize(*made, 1);
+  initialize(*reference, 2);
+  reference->compute_gradients(batch.all());
+  const auto parameters = made->allocate(), gradients = made->allocate();
+  EXPECT_EQ(values(*parameters), std::vector<float>(made->layout().size()));
+  put(*parameters, 0, values(reference->parameters()));
+  made->use(*parameters, gradients.get());
+  made->compute_gradients(batch.all());
+  EXPECT_EQ(values(*gradients), values(reference->gradients()));
+  made->use_own();
+  EXPECT_EQ(values(made->parameters()), values(reference->parameters()));
+  EXPECT_NE(values(made->gradients()), values(reference->gradients()));
+  HostMemory little(3);
+  EXPECT_THROW(made->use(little, nullptr), Invalid);
+}
+
+TEST_P(EngineTest, ComputesForTheHostWithoutShowingWhereItsMemoryIs) {
+  const OwnedBatch batch(8, 100, 10);
+  const auto made = engine(small(), 8, 2), reference = engine(small(), 8, 2);
+  initialize(*reference);
+  reference->compute_gradients(batch.all());
+  const std::vector<float> start = values(reference->parameters());
+  const std::vector<float> expected = values(reference->gradients());
+  Floats parameters(start.begin(), start.end()), gradients(start.size());
+  {
+    HostedEngine hosted(*made);
+    hosted.load(parameters);
+    std::mutex mutex;
+    size_t complete = 0;
+    const LossSums sums = hosted.compute_gradients(batch.all(), gradients, [&](size_t end) {
+      const std::lock_guard lock(mutex);
+      complete = std::max(complete, end);
+      EXPECT_TRUE(same_bits(std::span(gradients).first(end), std::span(expected).first(end)));
+    });
+    EXPECT_EQ(sums.rows, 8);
+    EXPECT_EQ(complete, made->layout().segment(Segment::trainable).end);
+    EXPECT_TRUE(same_bits(gradients, expected));
+    parameters[0] += 1.0f;
+    hosted.load(parameters);
+    EXPECT_EQ(values(made->parameters())[0], parameters[0]);
+  }
+  const std::vector<float> end(parameters.begin(), parameters.end());
+  parameters.assign(parameters.size(), std::nanf(""));
+  EXPECT_EQ(values(made->parameters()), end);
 }
 
 // One dropout of ones: what comes out is the mask.
@@ -342,7 +421,7 @@ std::vector<float> mask(float rate, const std::vector<uint64_t>& positions, uint
   OwnedBatch batch(1, width, 1);
   std::fill(batch.values.begin(), batch.values.end(), 1.0f);
   batch.targets[0] = -0.5f;
-  const auto made = engine(spec, 1, threads, set);
+  const auto made = cpu_engine(spec, 1, threads, set);
   std::vector<float> masks;
   for (uint64_t position : positions) {
     batch.positions[0] = position;
@@ -350,8 +429,9 @@ std::vector<float> mask(float rate, const std::vector<uint64_t>& positions, uint
     one.epoch = epoch;
     made->compute_gradients(one);  // with zero weights: 2 (0 + 0.5) x mask
     const auto kernel = made->layout().find("y/kernel");
-    const auto g = made->gradients().subspan(kernel.offset, kernel.count);
-    masks.insert(masks.end(), g.begin(), g.end());
+    const std::vector<float> g = values(made->gradients());
+    const auto first = g.begin() + static_cast<ptrdiff_t>(kernel.offset);
+    masks.insert(masks.end(), first, first + static_cast<ptrdiff_t>(kernel.count));
   }
   return masks;
 }
@@ -378,7 +458,7 @@ TEST(Dropout, KeepsTheExpectedShareAndScalesIt) {
   for (float x : kept) EXPECT_TRUE(x == 0.0f || std::abs(x - 1.0f / 0.6f) < 1e-6f) << x;
 }
 
-TEST(Dropout, GradientPassesTheSameMask) {
+TEST_P(EngineTest, GradientPassesTheSameMaskOfDropout) {
   ModelSpec spec = model(20,
                          {dense("a", 40, Activation::sigmoid), layer("drop", Dropout{0.5f}),
                           dense("y", 3, Activation::linear)},
@@ -387,16 +467,18 @@ TEST(Dropout, GradientPassesTheSameMask) {
   const auto made = engine(spec, 8, 2);
   initialize(*made);
   made->compute_gradients(batch.all());
-  const std::vector<float> gradients = copy(made->gradients());
+  const std::vector<float> gradients = values(made->gradients());
   const auto& kernel = made->layout().find("a/kernel");
   for (size_t i = 0; i < kernel.count; i += 97) {
-    float& p = made->parameters()[kernel.offset + i];
-    const float kept = p;
-    p = kept + 0.05f;
-    const double above = made->compute_gradients(batch.all()).loss;
-    p = kept - 0.05f;
-    const double below = made->compute_gradients(batch.all()).loss;
-    p = kept;
+    const size_t at = kernel.offset + i;
+    const float kept = values(made->parameters())[at];
+    const auto loss_with = [&](float value) {
+      put(made->parameters(), at, {value});
+      return made->compute_gradients(batch.all()).loss;
+    };
+    const double above = loss_with(kept + 0.05f);
+    const double below = loss_with(kept - 0.05f);
+    put(made->parameters(), at, {kept});
     EXPECT_NEAR((above - below) / 0.1, gradients[kernel.offset + i], 2e-3);
   }
 }

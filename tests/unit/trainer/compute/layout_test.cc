@@ -103,7 +103,7 @@ TEST(ParameterLayout, FingerprintTellsNamesShapesAndSegmentsApart) {
 }
 
 TEST(MakeLayout, IsTheEnginesLayout) {
-  const auto made = engine(two_branches(), 4);
+  const auto made = cpu_engine(two_branches(), 4);
   EXPECT_EQ(make_layout(two_branches()).fingerprint(), made->layout().fingerprint());
   EXPECT_EQ(made->layout().find("right/kernel").segment, Segment::frozen);
   EXPECT_EQ(made->layout().find("frozen_norm/moving_mean").segment, Segment::frozen);

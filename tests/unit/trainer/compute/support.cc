@@ -1,6 +1,8 @@
 #include "tests/unit/trainer/compute/support.h"
 
+#include "tests/unit/trainer/compute/far_engine.h"
 #include "trainer/compute/random.h"
+#include "trainer/host/instruction_set.h"
 
 namespace muster::compute::testing {
 
@@ -85,35 +87,61 @@ ModelSpec two_branches() {
                5);
 }
 
-std::unique_ptr<cpu::CpuEngine> engine(const ModelSpec& model, int64_t max_rows, int threads,
-                                       const std::string& instruction_set) {
+namespace {
+
+EngineOptions options_of(int64_t max_rows, int threads) {
   EngineOptions options;
   options.max_rows = max_rows;
   options.threads = threads;
   // Tests share the machine with each other.
   options.exclusive = false;
-  return std::make_unique<cpu::CpuEngine>(build_graph(model), options,
-                                          cpu::select_kernels(instruction_set));
+  return options;
+}
+
+}  // namespace
+
+std::string name_of(Backend backend) {
+  return backend == Backend::cpu ? "Cpu" : "Far";
+}
+
+std::unique_ptr<Engine> engine(Backend backend, const ModelSpec& model, int64_t max_rows,
+                               int threads) {
+  const EngineOptions options = options_of(max_rows, threads);
+  return backend == Backend::cpu ? Engine::create(model, options) : make_far_engine(model, options);
+}
+
+std::unique_ptr<cpu::CpuEngine> cpu_engine(const ModelSpec& model, int64_t max_rows, int threads,
+                                           const std::string& instruction_set) {
+  return std::make_unique<cpu::CpuEngine>(build_graph(model), options_of(max_rows, threads),
+                                          cpu::kernels(host::instruction_set(instruction_set)));
 }
 
 void initialize(Engine& engine, uint64_t seed) {
-  initialize_parameters(engine.layout(), seed, engine.parameters());
+  HostView parameters(engine.parameters());
+  initialize_parameters(engine.layout(), seed, parameters.values());
   for (const ParameterTensor& tensor : engine.layout().tensors()) {
     if (tensor.shape.size() != 1) continue;
     for (size_t i = 0; i < tensor.count; ++i) {
-      engine.parameters()[tensor.offset + i] += fixture_value(seed + 50, tensor.offset + i, 0.2f);
+      parameters.values()[tensor.offset + i] += fixture_value(seed + 50, tensor.offset + i, 0.2f);
     }
   }
+  parameters.store();
+}
+
+std::vector<float> values(const Memory& memory) {
+  std::vector<float> copy(memory.size());
+  memory.read({0, copy.size()}, copy).wait();
+  return copy;
+}
+
+void put(Memory& memory, size_t at, std::vector<float> values) {
+  memory.write({at, at + values.size()}, values).wait();
 }
 
 std::vector<std::string> instruction_sets() {
   std::vector<std::string> names;
-  for (const char* name : {"generic", "avx2", "avx512"}) {
-    try {
-      cpu::select_kernels(name);
-      names.push_back(name);
-    } catch (const std::exception&) {
-    }
+  for (const host::InstructionSet set : host::instruction_sets()) {
+    names.push_back(host::name_of(set));
   }
   return names;
 }

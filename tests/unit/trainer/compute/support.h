@@ -49,10 +49,20 @@ ModelSpec model(int64_t inputs, std::vector<LayerSpec> layers, int64_t labels,
 // layer.
 ModelSpec two_branches();
 
-std::unique_ptr<cpu::CpuEngine> engine(const ModelSpec& model, int64_t max_rows, int threads = 1,
-                                       const std::string& instruction_set = "");
+// What shared cases run on: every engine gives the same numbers.
+enum class Backend { cpu, far };
+std::string name_of(Backend backend);
+std::unique_ptr<Engine> engine(Backend backend, const ModelSpec& model, int64_t max_rows,
+                               int threads = 1);
+std::unique_ptr<cpu::CpuEngine> cpu_engine(const ModelSpec& model, int64_t max_rows,
+                                           int threads = 1,
+                                           const std::string& instruction_set = "");
 // With parameters from initialize_parameters, biases moved off zero.
 void initialize(Engine& engine, uint64_t seed = 1);
+
+// A copy of all of it; changes of some of it.
+std::vector<float> values(const Memory& memory);
+void put(Memory& memory, size_t at, std::vector<float> values);
 
 std::vector<std::string> instruction_sets();  // those this CPU has
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tests/unit/common/listener.h"
+#include "tests/unit/trainer/compute/far_engine.h"
 #include "tests/unit/trainer/loop/support.h"
 #include "trainer/group/grpc_server.h"
 #include "trainer/group/rendezvous_server.h"
@@ -94,9 +95,14 @@ class Group {
   std::optional<group::Attendance> attendance_;
 };
 
-TEST(PsSynchronizerTest, WhatAStreamTakesWithItIsMissingInNoEpochsSums) {
+// Of the member's engine the shard learns nothing: the memory of the second is out of its reach.
+class PsSynchronizerTest : public testing::TestWithParam<bool> {};
+
+TEST_P(PsSynchronizerTest, WhatAStreamTakesWithItIsMissingInNoEpochsSums) {
   const auto path = write_training(fresh_folder("sums"), "epochs: 2\n");
-  Assembly assembly = assemble(Training::load(path), 1, true, {1, false});
+  Assembly assembly =
+      assemble(Training::load(path), 1, true, {1, false}, 0,
+               GetParam() ? compute::testing::make_far_engine : compute::Engine::create);
   ps::Shard shard = make_shard(assembly);
   const uint64_t last = assembly.workload->steps_per_epoch() - 1;  // of the first epoch
   Losses losses{{1, last + 1}, {0, 3, 4, last, 2 * last}};
@@ -122,7 +128,14 @@ TEST(PsSynchronizerTest, WhatAStreamTakesWithItIsMissingInNoEpochsSums) {
     EXPECT_EQ(sums.loss, shard.sums().of(epoch).loss) << epoch;
     EXPECT_EQ(sums.correct, shard.sums().of(epoch).correct) << epoch;
   }
+  const double loss = synchronizer.position().sums.of(1).loss;
+  static std::optional<double> first;
+  EXPECT_EQ(loss, first.value_or(loss));
+  first = loss;
 }
+
+INSTANTIATE_TEST_SUITE_P(Backends, PsSynchronizerTest, testing::Bool(),
+                         [](const auto& info) { return info.param ? "Far" : "Cpu"; });
 
 }  // namespace
 }  // namespace muster::loop

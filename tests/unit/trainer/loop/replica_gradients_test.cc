@@ -19,8 +19,8 @@ class Devices {
     for (int i = 0; i < count; ++i)
       assemblies_.push_back(assemble(Training::load(training), replicas, true, {1, false}));
   }
-  std::vector<Device> all() {
-    std::vector<Device> devices;
+  std::vector<FedEngine> all() {
+    std::vector<FedEngine> devices;
     for (Assembly& assembly : assemblies_) devices.push_back({*assembly.engine, *assembly.feed});
     return devices;
   }
@@ -77,6 +77,7 @@ class ReplicaGradientsTest : public ::testing::Test {
     ReplicaGradients gradients(own.all(), false, rounded);
     EXPECT_EQ(gradients.devices(), devices);
     compute::Floats weights = parameters(own.floats());
+    gradients.load(weights);
     Targets targets(nodes, own.floats());
     Sum sum;
     sum.sums.resize(static_cast<size_t>(targets.replicas()));
@@ -84,7 +85,7 @@ class ReplicaGradientsTest : public ::testing::Test {
     for (int time = 0; time < 2; ++time)
       gradients.compute(
           targets.all(), [&](const Turn& turn) { return own.workload().part_of({}, turn); },
-          weights, sum.sums);
+          sum.sums);
     sum.bits = targets.bits();
     return sum;
   }
@@ -169,6 +170,7 @@ TEST_F(ReplicaGradientsTest, NoDeviceWaitsForANodeToEnd) {
       Devices own(training(1), devices, 6);
       ReplicaGradients gradients(own.all(), false);
       compute::Floats weights = parameters(own.floats());
+      gradients.load(weights);
       const Targets targets(nodes, own.floats());
       const auto replicas = static_cast<size_t>(targets.replicas());
       std::vector<compute::LossSums> sums(replicas);
@@ -180,7 +182,7 @@ TEST_F(ReplicaGradientsTest, NoDeviceWaitsForANodeToEnd) {
                 std::this_thread::get_id();
             return own.workload().part_of({}, turn);
           },
-          weights, sums);
+          sums);
       const int most = data::quotient_up(targets.replicas(), devices);
       for (const std::thread::id thread : threads)
         EXPECT_LE(std::ranges::count(threads, thread), most)
@@ -225,17 +227,17 @@ TEST_F(ReplicaGradientsTest, DevicesReadNothingTwice) {
         int64_t rows = 0;
         {
           std::vector<std::unique_ptr<Feed>> feeds;
-          std::vector<Device> fed;
-          for (const Device& device : own.all()) {
+          std::vector<FedEngine> fed;
+          for (const FedEngine& device : own.all()) {
             feeds.push_back(std::make_unique<Feed>(
                 dataset, shards, Feed::Options{.prefetch = kAhead, .accumulation = accumulation}));
             fed.push_back({device.engine, *feeds.back()});
           }
           ReplicaGradients gradients(fed, false);
+          gradients.load(weights);
           for (checkpoint::Position at; !workload.finished(at); workload.advance(at)) {
             gradients.compute(
-                targets.all(), [&](const Turn& turn) { return workload.part_of(at, turn); },
-                weights, sums);
+                targets.all(), [&](const Turn& turn) { return workload.part_of(at, turn); }, sums);
             for (const compute::LossSums& one : sums) rows += one.rows;
           }
         }
@@ -260,13 +262,13 @@ TEST_F(ReplicaGradientsTest, ASumIsCompleteOnlyOnceAllOthersAreThere) {
     Devices own(training(1), devices, 6);
     ReplicaGradients gradients(own.all(), false);
     compute::Floats weights = parameters(own.floats());
+    gradients.load(weights);
     const Targets targets(nodes, own.floats());
     std::vector<compute::LossSums> sums(static_cast<size_t>(targets.replicas()));
     const size_t others = (nodes.size() - 1) * own.floats();
     std::vector<size_t> ends;
     gradients.compute(
-        targets.all(), [&](const Turn& turn) { return own.workload().part_of({}, turn); }, weights,
-        sums,
+        targets.all(), [&](const Turn& turn) { return own.workload().part_of({}, turn); }, sums,
         [&](size_t end) {
           ends.push_back(end);
           const std::vector<uint32_t> bits = targets.bits();
@@ -289,6 +291,7 @@ TEST_F(ReplicaGradientsTest, WhatADevicesThreadThrowsReachesTheCaller) {
       }),
                    std::out_of_range);
     compute::Floats weights = parameters(own.floats());
+    gradients.load(weights);
     const Targets targets({{0, 3}}, own.floats());
     std::vector<compute::LossSums> sums(3);
     const auto work_of = [&](const Turn& turn) { return own.workload().part_of({}, turn); };
@@ -299,10 +302,10 @@ TEST_F(ReplicaGradientsTest, WhatADevicesThreadThrowsReachesTheCaller) {
                          if (turn.replica() == thrower) throw std::out_of_range("of a replica");
                          return work_of(turn);
                        },
-                       weights, sums),
+                       sums),
                    std::out_of_range);
     // And it is as good as before.
-    gradients.compute(targets.all(), work_of, weights, sums);
+    gradients.compute(targets.all(), work_of, sums);
     EXPECT_EQ(targets.bits(), compute(1, 3, {{0, 3}}, 1).bits);
   }
 }

@@ -205,7 +205,8 @@ TEST(EarlyStoppingTest, RestoreBestLeavesAloneWhatTheGroupTrains) {
   const group::Membership membership = alone(folder, overlapping(folder, restoring));
   Assembly assembly = assemble(Training::load(membership.training), 1, false, {});
   compute::Floats shared(assembly.engine->layout().size());
-  assembly.engine->use(shared, {});
+  compute::HostMemory view{std::span(shared)};
+  assembly.engine->use(view, nullptr);
   metrics::Reporter reporter("", "chief", 0);
   Leader leader(membership, assembly, reporter, open_store(membership, assembly), {}, {});
   LocalSynchronizer synchronizer(assembly, nullptr, 1);

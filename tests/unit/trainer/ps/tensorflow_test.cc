@@ -83,7 +83,6 @@ class Replay {
 
   compute::EngineOptions options() const {
     compute::EngineOptions options;
-    options.device = "cpu";
     options.max_rows = json_.at("batch_size");
     options.threads = 1;
     return options;
@@ -148,9 +147,10 @@ class Replay {
     batch.rows = static_cast<int64_t>(labels.size());
     batch.features = rows;
     batch.labels = labels;
-    std::copy(member.parameters.begin(), member.parameters.end(), engine_->parameters().begin());
+    engine_->parameters().write({0, member.parameters.size()}, member.parameters).wait();
     member.sums = engine_->compute_gradients(batch);
-    member.gradients.assign(engine_->gradients().begin(), engine_->gradients().end());
+    member.gradients.resize(engine_->gradients().size());
+    engine_->gradients().read({0, member.gradients.size()}, member.gradients).wait();
   }
 
   void push(uint32_t rank) {

@@ -1,5 +1,5 @@
 #include "trainer/compute/cpu/kernels.h"
-#include "trainer/compute/cpu/kernels/simd.h"
+#include "trainer/host/kernels/simd.h"
 
 namespace muster::compute::cpu {
 

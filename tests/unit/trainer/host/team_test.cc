@@ -1,4 +1,4 @@
-#include "trainer/compute/cpu/team.h"
+#include "trainer/host/team.h"
 
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -9,7 +9,7 @@
 
 #include "common/error.h"
 
-namespace muster::compute::cpu {
+namespace muster::host {
 namespace {
 
 TEST(Member, SharesCoverEverythingOnceInWholeGrains) {
@@ -97,4 +97,4 @@ TEST(Team, ThreadsThatTheSystemRefusesAreUnavailableAndNothingIsLeftRunning) {
 }
 
 }  // namespace
-}  // namespace muster::compute::cpu
+}  // namespace muster::host

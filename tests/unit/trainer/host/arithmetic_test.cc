@@ -1,3 +1,5 @@
+#include "trainer/host/arithmetic.h"
+
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -6,10 +8,9 @@
 #include <limits>
 #include <vector>
 
-#include "tests/unit/trainer/compute/support.h"
-#include "trainer/compute/cpu/kernels.h"
+#include "trainer/host/instruction_set.h"
 
-namespace muster::compute::testing {
+namespace muster::host {
 namespace {
 
 struct Rounding {
@@ -27,50 +28,50 @@ constexpr Rounding kRoundings[] = {
 };
 
 TEST(Bfloat16, RoundsToTheNearestOnEveryInstructionSet) {
-  for (const std::string& name : instruction_sets()) {
-    const cpu::Kernels& kernels = cpu::select_kernels(name);
+  for (const InstructionSet set : instruction_sets()) {
+    const Arithmetic& arithmetic = host::arithmetic(set);
     std::vector<float> in;
     for (int copies = 0; copies < 5; ++copies)
       for (const Rounding& rounding : kRoundings) in.push_back(std::bit_cast<float>(rounding.from));
     const auto n = static_cast<int64_t>(in.size());
     std::vector<unsigned char> bytes(2 * in.size() + 1);
     unsigned char* unaligned = bytes.data() + 1;
-    kernels.to_bfloat16(n, in.data(), unaligned);
+    arithmetic.to_bfloat16(n, in.data(), unaligned);
     std::vector<float> back(in.size()), rounded(in.size());
-    kernels.from_bfloat16(n, unaligned, back.data());
-    kernels.round_to_bfloat16(n, in.data(), rounded.data());
+    arithmetic.from_bfloat16(n, unaligned, back.data());
+    arithmetic.round_to_bfloat16(n, in.data(), rounded.data());
     for (size_t i = 0; i < in.size(); ++i) {
       const Rounding& expected = kRoundings[i % std::size(kRoundings)];
       uint16_t half = 0;
       std::memcpy(&half, unaligned + 2 * i, sizeof half);
-      EXPECT_EQ(half, expected.to) << name << " " << i;
-      EXPECT_EQ(std::bit_cast<uint32_t>(back[i]), uint32_t{expected.to} << 16) << name << " " << i;
-      EXPECT_EQ(std::bit_cast<uint32_t>(rounded[i]), std::bit_cast<uint32_t>(back[i])) << name;
+      EXPECT_EQ(half, expected.to) << name_of(set) << " " << i;
+      EXPECT_EQ(std::bit_cast<uint32_t>(back[i]), uint32_t{expected.to} << 16) << name_of(set) << " " << i;
+      EXPECT_EQ(std::bit_cast<uint32_t>(rounded[i]), std::bit_cast<uint32_t>(back[i])) << name_of(set);
     }
   }
 }
 
 TEST(Bfloat16, NanStaysNan) {
-  for (const std::string& name : instruction_sets()) {
-    const cpu::Kernels& kernels = cpu::select_kernels(name);
+  for (const InstructionSet set : instruction_sets()) {
+    const Arithmetic& arithmetic = host::arithmetic(set);
     for (const uint32_t bits : {0x7f800001u, 0x7fffffffu, 0xffc00000u, 0xffffffffu}) {
       const std::vector<float> in(17, std::bit_cast<float>(bits));
       std::vector<float> out(in.size());
-      kernels.round_to_bfloat16(17, in.data(), out.data());
-      for (const float value : out) EXPECT_TRUE(std::isnan(value)) << name;
+      arithmetic.round_to_bfloat16(17, in.data(), out.data());
+      for (const float value : out) EXPECT_TRUE(std::isnan(value)) << name_of(set);
     }
   }
 }
 
 TEST(Add, MayWriteOverEither) {
-  for (const std::string& name : instruction_sets()) {
-    const cpu::Kernels& kernels = cpu::select_kernels(name);
+  for (const InstructionSet set : instruction_sets()) {
+    const Arithmetic& arithmetic = host::arithmetic(set);
     std::vector<float> a(37, 1.5f);
     const std::vector<float> b(37, 2.0f);
-    kernels.add(37, a.data(), b.data(), a.data());
-    for (const float value : a) EXPECT_EQ(value, 3.5f) << name;
+    arithmetic.add(37, a.data(), b.data(), a.data());
+    for (const float value : a) EXPECT_EQ(value, 3.5f) << name_of(set);
   }
 }
 
 }  // namespace
-}  // namespace muster::compute::testing
+}  // namespace muster::host

@@ -1,8 +1,8 @@
 #pragma once
 
-// One vector type for the instruction set this file is compiled for. Included by the translation
-// units of this folder only, which must not include the standard library's inline code: the linker
-// could then choose its AVX-512 copy for everybody.
+// One vector type for the instruction set that the file is compiled for. Only the translation units
+// of folders named kernels include it. They must not use inline code of the standard library: the
+// linker could choose its AVX-512 copy for everybody.
 
 #include <stdint.h>
 

@@ -1,13 +1,13 @@
-#include "trainer/compute/cpu/team.h"
+#include "trainer/host/team.h"
 
 #include <string>
 #include <system_error>
 
 #include "common/error.h"
 #include "common/futex.h"
-#include "trainer/compute/cpu/kernels.h"
+#include "trainer/host/instruction_set.h"
 
-namespace muster::compute::cpu {
+namespace muster::host {
 namespace {
 
 // Counted in pauses of 40 to 140 cycles: reading a clock would cost more than most waits.
@@ -94,4 +94,4 @@ void Team::barrier(Member member) {
   for (Seat& seat : seats_) seat.arrived.await(before, barrier_spins_);
 }
 
-}  // namespace muster::compute::cpu
+}  // namespace muster::host

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace muster::compute::cpu {
+namespace muster::host {
 
 // A member's place in the team. Member 0 is the caller.
 struct Member {
@@ -83,4 +83,4 @@ class Team {
   std::vector<std::thread> threads_;
 };
 
-}  // namespace muster::compute::cpu
+}  // namespace muster::host

@@ -1,0 +1,179 @@
+// Whatever synchronizes, an engine whose memory the host cannot address trains to the bits of one
+// whose memory it can.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "proto/muster/parameter_server.pb.h"
+#include "tests/unit/common/listener.h"
+#include "tests/unit/trainer/compute/far_engine.h"
+#include "tests/unit/trainer/loop/support.h"
+#include "trainer/group/grpc_server.h"
+#include "trainer/group/rendezvous_server.h"
+#include "trainer/loop/collective_synchronizer.h"
+#include "trainer/loop/evaluation.h"
+#include "trainer/loop/local_synchronizer.h"
+
+namespace muster::loop {
+namespace {
+
+using Bits = std::vector<std::vector<float>>;  // of parameters and slots
+
+// A training on one of the backends, whose every step and end is written down.
+class Told {
+ public:
+  Told(const std::string& more, bool far, int replicas = 1)
+      : training_(Training::load(write_training(fresh_folder(far ? "far" : "near"), more))),
+        evaluation_(training_, {"validation"}),
+        assembly_(assemble(training_, replicas, false, {1, false}, 0,
+                           far ? compute::testing::make_far_engine : compute::Engine::create)) {}
+
+  Assembly& assembly() { return assembly_; }
+  // So many steps, or all; then what the engine evaluates to, and what a snapshot holds.
+  void train(Synchronizer& synchronizer, int steps = 1'000'000) {
+    while (steps-- > 0) {
+      const auto work = synchronizer.next();
+      if (!work) break;
+      const auto result = synchronizer.step(*work, *assembly_.feed, {});
+      ASSERT_EQ(result.state, Synchronizer::State::ok);
+      losses.push_back(result.sums.loss);
+    }
+    const auto& data = *evaluation_.parts().at(0).dataset;
+    losses.push_back(evaluate(*assembly_.engine, data, 32, true).sums.loss);
+    const auto snapshot = synchronizer.snapshot();
+    EXPECT_EQ(snapshot->position().step, synchronizer.position().step);
+    state.clear();
+    for (const compute::Floats& copy : assembly_.copies)
+      state.emplace_back(copy.begin(), copy.end());
+  }
+  // What a synchronizer leaves in the engine when it goes.
+  void look_at_engine() {
+    compute::HostView view(assembly_.engine->parameters());
+    state.emplace_back(view.values().begin(), view.values().end());
+  }
+
+  std::vector<double> losses;
+  Bits state;
+
+ private:
+  Training training_;
+  EvaluationData evaluation_;
+  Assembly assembly_;
+};
+
+void expect_same(const Told& far, const Told& near) {
+  EXPECT_GT(near.losses.size(), 10u);
+  EXPECT_LT(near.losses.back(), near.losses.front() * 4);
+  EXPECT_EQ(far.losses, near.losses);
+  EXPECT_EQ(near.state.size(), 4u);  // parameters, two slots, and the engine's parameters
+  EXPECT_EQ(far.state, near.state);
+}
+
+class AloneOnBackends : public testing::TestWithParam<const char*> {};
+
+TEST_P(AloneOnBackends, ComesToTheSameBits) {
+  const auto run = [&](bool far) {
+    Told told(std::string("epochs: 2\noptimizer: {name: adam}\n") + GetParam() + "\n", far);
+    {
+      LocalSynchronizer synchronizer(told.assembly(), nullptr, 1);
+      told.train(synchronizer);
+    }
+    told.look_at_engine();
+    return told;
+  };
+  expect_same(run(true), run(false));
+}
+
+INSTANTIATE_TEST_SUITE_P(Everything, AloneOnBackends,
+                         testing::Values("seed: 2", "devices: 2", "gradientAccumulation: 2",
+                                         "synchronization: {wire: bfloat16}"),
+                         [](const auto& info) { return "Case" + std::to_string(info.index); });
+
+TEST(Backends, GoOnFromACheckpointOfEither) {
+  const std::string training = "epochs: 2\noptimizer: {name: adam}\n";
+  const std::filesystem::path folder = fresh_folder("checkpoint") / "checkpoints" / "ckpt-1-5";
+  std::filesystem::create_directories(folder);
+  Told saved(training, true), whole(training, false);
+  checkpoint::Store::Found found{folder, {}};
+  {
+    LocalSynchronizer synchronizer(saved.assembly(), nullptr, 1);
+    saved.train(synchronizer, 5);
+    synchronizer.snapshot()->write(folder, found.manifest, 0);
+  }
+  {
+    LocalSynchronizer synchronizer(whole.assembly(), nullptr, 1);
+    whole.train(synchronizer);
+  }
+  for (const bool far : {true, false}) {
+    Told resumed(training, far);
+    LocalSynchronizer synchronizer(resumed.assembly(), &found, 2);
+    resumed.train(synchronizer);
+    EXPECT_EQ(resumed.state, whole.state) << far;
+    EXPECT_EQ(resumed.losses.back(), whole.losses.back()) << far;
+  }
+}
+
+// A group of one member, which computes two logical replicas.
+class Group {
+ public:
+  explicit Group(bool shared_memory) {
+    server_.update([&](GroupView& view) {
+      view.set_phase(GroupView::RUNNING);
+      view.set_generation(1);
+      CollectivePlan& plan = *view.mutable_collective();
+      plan.set_generation(1);
+      plan.set_content(CollectivePlan::INITIALIZE);
+      plan.set_replicas(2);
+      plan.set_shared_memory(shared_memory);
+      plan.add_members()->set_incarnation(kOurs);
+    });
+    Hello hello;
+    hello.set_job_uid("u");
+    hello.set_role("chief");
+    hello.set_incarnation(kOurs);
+    attendance_.emplace(server_.local_channel(), "ourselves", hello,
+                        [this](PeerMessage& message) { report_.fill(message); });
+  }
+
+  std::unique_ptr<CollectiveSynchronizer> join(Assembly& assembly) {
+    CollectiveSynchronizer::Setup setup;
+    setup.incarnation = kOurs;
+    setup.host = "127.0.0.1";
+    return std::make_unique<CollectiveSynchronizer>(assembly, *attendance_, report_, setup);
+  }
+
+ private:
+  static constexpr uint64_t kOurs = 11;
+  static group::Roster::Expected expected() {
+    group::Roster::Expected expected;
+    expected.job_uid = "u";
+    expected.shards = 0;
+    return expected;
+  }
+
+  group::RendezvousServer server_{free_address(), expected()};
+  MemberReport report_;
+  std::optional<group::Attendance> attendance_;
+};
+
+class CollectiveOnBackends : public testing::TestWithParam<bool> {};
+
+TEST_P(CollectiveOnBackends, ComesToTheSameBits) {
+  const auto run = [&](bool far) {
+    Told told("epochs: 2\noptimizer: {name: adam}\n", far, 2);
+    {
+      Group group(GetParam());
+      const auto synchronizer = group.join(told.assembly());
+      if (synchronizer->start({})) told.train(*synchronizer);
+    }
+    told.look_at_engine();
+    return told;
+  };
+  expect_same(run(true), run(false));
+}
+
+INSTANTIATE_TEST_SUITE_P(Everything, CollectiveOnBackends, testing::Bool(),
+                         [](const auto& info) { return info.param ? "Memory" : "Tcp"; });
+
+}  // namespace
+}  // namespace muster::loop

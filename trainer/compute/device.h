@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace muster::compute {
+
+enum class DeviceKind { cpu, cuda };
+
+// What an engine computes on. Several CPU devices of a process share its cores.
+struct Device {
+  DeviceKind kind = DeviceKind::cpu;
+  int ordinal = 0;  // from 0, among the process's devices of this kind
+  bool operator==(const Device&) const = default;
+};
+
+const char* name_of(DeviceKind kind);         // "cpu"
+std::string to_string(const Device& device);  // "cpu:0"
+
+// What a training may ask for in this build: "auto", and each kind that there is an engine for.
+const std::vector<std::string>& device_choices();
+
+// The first `count` devices of the kind that `wanted` names. Throws Invalid where that is none
+// of device_choices().
+std::vector<Device> choose_devices(const std::string& wanted, int count);
+
+}  // namespace muster::compute
