@@ -15,6 +15,7 @@
 #include "trainer/checkpoint/store.h"
 #include "trainer/folder/generations.h"
 #include "trainer/loop/synchronizer.h"
+#include "trainer/spec/training_spec.h"
 
 namespace muster::loop {
 

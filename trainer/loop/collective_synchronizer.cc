@@ -112,6 +112,7 @@ bool CollectiveSynchronizer::is_current() {
 }
 
 bool CollectiveSynchronizer::start(std::stop_token stop) {
+  stop_ = stop;
   settle();
   const auto news = [this](const GroupView& view) { return is_news(view); };
   for (;;) {
@@ -130,8 +131,7 @@ bool CollectiveSynchronizer::start(std::stop_token stop) {
     const CollectivePlan& plan = view.collective();
     collective::require_possible(plan);
     if (plan.generation() != prepared_) prepare(plan, place_in(plan));
-    if (runs(view, prepared_) && plan.generation() == prepared_ &&
-        enter(plan, place_in(plan), stop))
+    if (runs(view, prepared_) && plan.generation() == prepared_ && enter(plan, place_in(plan)))
       return true;
   }
 }
@@ -286,8 +286,7 @@ bool CollectiveSynchronizer::join_memory(const CollectivePlan& plan, int place) 
   return true;
 }
 
-bool CollectiveSynchronizer::join_wire(const CollectivePlan& plan, int place,
-                                       std::stop_token stop) {
+bool CollectiveSynchronizer::join_wire(const CollectivePlan& plan, int place) {
   // Each byte that comes or goes is another's worth of patience: a state may be large.
   auto until = Clock::now() + kConnect;
   uint64_t moved = 0;
@@ -297,7 +296,7 @@ bool CollectiveSynchronizer::join_wire(const CollectivePlan& plan, int place,
     return !runs(attendance_.require_view(setup_.patience), plan.generation()) ||
            Clock::now() > until;
   };
-  const collective::Session::Watch watch{stop, over};
+  const collective::Session::Watch watch{stop_, over};
   std::vector<std::string> endpoints;
   std::vector<bool> targets;
   for (const MemberPlace& member : plan.members()) {
@@ -321,9 +320,9 @@ bool CollectiveSynchronizer::join_wire(const CollectivePlan& plan, int place,
 }
 
 // False where we cannot be part of it: the group learns of that.
-bool CollectiveSynchronizer::enter(const CollectivePlan& plan, int place, std::stop_token stop) {
+bool CollectiveSynchronizer::enter(const CollectivePlan& plan, int place) {
   const uint64_t generation = plan.generation();
-  if (plan.shared_memory() ? !join_memory(plan, place) : !join_wire(plan, place, stop)) {
+  if (plan.shared_memory() ? !join_memory(plan, place) : !join_wire(plan, place)) {
     fail(generation);
     return false;
   }
@@ -345,13 +344,7 @@ bool CollectiveSynchronizer::enter(const CollectivePlan& plan, int place, std::s
   return true;
 }
 
-std::optional<Work> CollectiveSynchronizer::next() {
-  if (finished_ || assembly_.workload->finished(position_)) return std::nullopt;
-  const auto nodes = session_->nodes();
-  return assembly_.workload->part_of(position_, nodes.empty() ? 0 : nodes.front().begin);
-}
-
-Synchronizer::StepResult CollectiveSynchronizer::step(const Work&, Feed&, std::stop_token stop) {
+Synchronizer::StepResult CollectiveSynchronizer::step() {
   if (!is_current()) {
     settle();
     return {State::rejoin, {}};
@@ -372,7 +365,7 @@ Synchronizer::StepResult CollectiveSynchronizer::step(const Work&, Feed&, std::s
   contribution.seconds = std::chrono::duration<double>(Clock::now() - begun).count();
   contribution.note = note_;
   const auto made =
-      session_->step(position_.step, contribution, update, {stop, [this] { return is_over(); }});
+      session_->step(position_.step, contribution, update, {stop_, [this] { return is_over(); }});
   StepResult result;
   result.sums = last_sums_ = made.sums;
   last_note_ = made.note;
@@ -390,7 +383,7 @@ Synchronizer::StepResult CollectiveSynchronizer::step(const Work&, Feed&, std::s
 
 // The other members learn of it by the note of the next step, if there is one.
 void CollectiveSynchronizer::evaluated(const checkpoint::Evaluations& evaluations) {
-  position_.evaluations = evaluations;
+  Synchronizer::evaluated(evaluations);
   note_ = note_of(evaluations);
 }
 

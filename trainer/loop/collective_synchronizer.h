@@ -55,9 +55,8 @@ class CollectiveSynchronizer : public Synchronizer {
   // the group has failed or rejects us, Unavailable where the rendezvous is gone for good; so does
   // step() where it waits for other members.
   bool start(std::stop_token stop) override;
-  std::optional<Work> next() override;
-  StepResult step(const Work& work, Feed& feed, std::stop_token stop) override;
-  const checkpoint::Position& position() const override { return position_; }
+  bool has_next() override { return !finished_ && !assembly_.workload->finished(position_); }
+  StepResult step() override;
   uint64_t generation() const override {
     return generation_ == 0 ? 0 : std::max(generation_, publishing_);
   }
@@ -82,9 +81,9 @@ class CollectiveSynchronizer : public Synchronizer {
   std::string prepare_wire(const CollectivePlan& plan, int place);
   void fill(const CollectivePlan& plan, std::span<float> parameters,
             std::span<const std::span<float>> slots);
-  bool enter(const CollectivePlan& plan, int place, std::stop_token stop);
+  bool enter(const CollectivePlan& plan, int place);
   bool join_memory(const CollectivePlan& plan, int place);
-  bool join_wire(const CollectivePlan& plan, int place, std::stop_token stop);
+  bool join_wire(const CollectivePlan& plan, int place);
   collective::WireSession::State empty_state() const;
   void copy_state(std::span<float> parameters, std::span<const std::span<float>> slots);
   bool is_over() const;
@@ -115,8 +114,8 @@ class CollectiveSynchronizer : public Synchronizer {
   collective::Note last_note_;
   collective::Note note_;  // what position_ knows of evaluations
   Paces paces_;
-  checkpoint::Position position_;
   bool finished_ = false;
+  std::stop_token stop_;
   std::vector<ReplicaGradients::Target> targets_;  // of session_
   std::vector<compute::LossSums> sums_;            // of each of our logical replicas
 };

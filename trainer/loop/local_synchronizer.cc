@@ -56,12 +56,8 @@ void LocalSynchronizer::fill(const checkpoint::Store::Found* from) {
   position_ = from->manifest.position;
 }
 
-std::optional<Work> LocalSynchronizer::next() {
-  if (assembly_.workload->finished(position_)) return std::nullopt;
-  return assembly_.workload->part_of(position_, 0);
-}
-
-Synchronizer::StepResult LocalSynchronizer::step(const Work& work, Feed& feed, std::stop_token) {
+Synchronizer::StepResult LocalSynchronizer::step() {
+  const Work work = assembly_.workload->part_of(position_, 0);
   compute::UpdateArguments arguments;
   arguments.learning_rate = static_cast<float>(assembly_.spec().schedule.at(position_.step));
   arguments.t = position_.optimizer_t + 1;
@@ -69,8 +65,8 @@ Synchronizer::StepResult LocalSynchronizer::step(const Work& work, Feed& feed, s
   if (host_)
     result = step_on_host(arguments);
   else
-    result.sums =
-        assembly_.engine->train(feed.batch(work), *assembly_.optimizer, arguments, slot_views_);
+    result.sums = assembly_.engine->train(assembly_.feed->batch(work), *assembly_.optimizer,
+                                          arguments, slot_views_);
   position_.sums.add(work.epoch(), result.sums);
   assembly_.workload->advance(position_);
   return result;

@@ -4,7 +4,6 @@
 #include <optional>
 #include <vector>
 
-#include "trainer/checkpoint/checkpoint.h"
 #include "trainer/loop/replica_gradients.h"
 #include "trainer/loop/synchronizer.h"
 #include "trainer/loop/training.h"
@@ -22,13 +21,9 @@ class LocalSynchronizer : public Synchronizer {
   LocalSynchronizer(Assembly& assembly, const checkpoint::Store::Found* from, uint64_t generation);
 
   bool start(std::stop_token) override { return true; }
-  std::optional<Work> next() override;
-  StepResult step(const Work& work, Feed& feed, std::stop_token stop) override;
-  const checkpoint::Position& position() const override { return position_; }
+  bool has_next() override { return !assembly_.workload->finished(position_); }
+  StepResult step() override;
   uint64_t generation() const override { return generation_; }
-  void evaluated(const checkpoint::Evaluations& evaluations) override {
-    position_.evaluations = evaluations;
-  }
   std::unique_ptr<Snapshot> snapshot() override;
 
  private:
@@ -52,7 +47,6 @@ class LocalSynchronizer : public Synchronizer {
   std::vector<std::unique_ptr<compute::Memory>> slots_;
   std::vector<compute::Memory*> slot_views_;
   std::optional<Host> host_;  // else the engine makes the updates
-  checkpoint::Position position_;
   uint64_t generation_;
 };
 

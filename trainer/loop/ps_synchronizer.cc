@@ -1,7 +1,6 @@
 #include "trainer/loop/ps_synchronizer.h"
 
 #include <algorithm>
-#include <stdexcept>
 #include <thread>
 
 #include "common/doorbell.h"
@@ -123,28 +122,29 @@ std::unique_ptr<ps::ShardLink> PsSynchronizer::connect(const ps::LinkEnd& end) c
   return setup_.connect(end, addresses_[ps]);
 }
 
-ps::Exchange::Watch PsSynchronizer::watch(std::stop_token stop) const {
-  return {stop, [this] {
+ps::Exchange::Watch PsSynchronizer::watch() const {
+  return {stop_, [this] {
             const GroupView view = attendance_.require_view(group::Attendance::kPatience);
             return ps::left_behind(view, generation_) || setup_.finished_without_us();
           }};
 }
 
 // Nothing if training is finished without us.
-std::optional<GroupView> PsSynchronizer::wait_for_generation(std::stop_token stop) const {
+std::optional<GroupView> PsSynchronizer::wait_for_generation() const {
   const auto formed = [](const GroupView& view) { return view.phase() != GroupView::FORMING; };
   for (;;) {
     if (setup_.finished_without_us()) return std::nullopt;
-    const GroupView view = attendance_.wait(formed, stop, kGlance, group::Attendance::kPatience);
+    const GroupView view = attendance_.wait(formed, stop_, kGlance, group::Attendance::kPatience);
     if (setup_.rethrow_failure) setup_.rethrow_failure();
-    if (stop.stop_requested() || formed(view)) return view;
+    if (stop_.stop_requested() || formed(view)) return view;
   }
 }
 
 bool PsSynchronizer::start(std::stop_token stop) {
+  stop_ = stop;
   group::Backoff backoff(milliseconds(20), milliseconds(500));
   while (!stop.stop_requested()) {
-    const std::optional<GroupView> view = wait_for_generation(stop);
+    const std::optional<GroupView> view = wait_for_generation();
     if (stop.stop_requested()) return false;
     if (view && view->phase() == GroupView::FAILED)
       throw Invalid("the group has failed: " + view->message(),
@@ -155,7 +155,7 @@ bool PsSynchronizer::start(std::stop_token stop) {
     under_way_ = false;
     addresses_.assign(view->ps_addresses().begin(), view->ps_addresses().end());
     exchange_.connect(generation_, ps::serving_of(*view, setup_.shards));
-    const auto result = exchange_.align(parameters_, watch(stop));
+    const auto result = exchange_.align(parameters_, watch());
     gradients_.load(parameters_);
     if (result.outcome == ps::Exchange::Outcome::interrupted) return false;
     if (result.outcome == ps::Exchange::Outcome::ok) {
@@ -200,29 +200,23 @@ void PsSynchronizer::go_on(const ps::Exchange::Result& result) {
   if (finished_) position_.epoch = assembly_.workload->whole_epochs();
 }
 
-// assemble() refuses it: the shards, from which a rank 0 that comes back learns where training
-// stands, know nothing of evaluations.
-void PsSynchronizer::evaluated(const checkpoint::Evaluations&) {
-  throw std::logic_error("evaluation within the training, with parameter servers");
-}
-
-std::optional<Work> PsSynchronizer::next() {
+bool PsSynchronizer::has_next() {
   const Workload& workload = *assembly_.workload;
-  if (finished_) return std::nullopt;
+  if (finished_) return false;
   if (sync_) {
-    if (workload.finished(position_)) return std::nullopt;
-    return workload.part_of(position_, setup_.rank);
+    if (workload.finished(position_)) return false;
+    work_ = workload.part_of(position_, setup_.rank);
+    return true;
   }
-  if (!ticket_) return std::nullopt;
-  const Work work = workload.ticket(*ticket_);
-  position_.epoch = work.epoch();
-  return work;
+  if (!ticket_) return false;
+  work_ = workload.ticket(*ticket_);
+  position_.epoch = work_.epoch();
+  return true;
 }
 
-Synchronizer::StepResult PsSynchronizer::step(const Work& work, Feed& feed, std::stop_token stop) {
-  const compute::LossSums sums = gradients_.compute(work, feed, sum_);
-  auto exchanged =
-      exchange_.step(position_.step, work.ticket, sums, sum_, parameters_, watch(stop));
+Synchronizer::StepResult PsSynchronizer::step() {
+  const compute::LossSums sums = gradients_.compute(work_, *assembly_.feed, sum_);
+  auto exchanged = exchange_.step(position_.step, work_.ticket, sums, sum_, parameters_, watch());
   if (exchanged.outcome == ps::Exchange::Outcome::interrupted) await_last_commit(exchanged);
   gradients_.load(parameters_);
   StepResult result;
@@ -241,7 +235,7 @@ Synchronizer::StepResult PsSynchronizer::step(const Work& work, Feed& feed, std:
     go_on(exchanged);
     return result;
   }
-  position_.sums.add(work.epoch(), result.sums);
+  position_.sums.add(work_.epoch(), result.sums);
   while (position_.step < exchanged.step) assembly_.workload->advance(position_);
   return result;
 }

@@ -36,16 +36,14 @@ class PsSynchronizer : public Synchronizer {
   // Waits for a generation as long as it takes while the rendezvous answers. Throws Invalid where
   // the group has failed or rejects us, Unavailable where the rendezvous is gone for good.
   bool start(std::stop_token stop) override;
-  std::optional<Work> next() override;
-  StepResult step(const Work& work, Feed& feed, std::stop_token stop) override;
-  const checkpoint::Position& position() const override { return position_; }
+  bool has_next() override;
+  StepResult step() override;
   uint64_t generation() const override { return generation_; }
-  void evaluated(const checkpoint::Evaluations& evaluations) override;
   std::unique_ptr<Snapshot> snapshot() override;
 
  private:
-  ps::Exchange::Watch watch(std::stop_token stop) const;
-  std::optional<GroupView> wait_for_generation(std::stop_token stop) const;
+  ps::Exchange::Watch watch() const;
+  std::optional<GroupView> wait_for_generation() const;
   std::unique_ptr<ps::ShardLink> connect(const ps::LinkEnd& end) const;
   void await_last_commit(ps::Exchange::Result& exchanged);
   void settle(const GroupView& view, const ps::Exchange::Result& result);
@@ -62,7 +60,8 @@ class PsSynchronizer : public Synchronizer {
       memory_;                          // to share with shards of this host; may be null
   std::vector<std::string> addresses_;  // of each ps, in the generation
   ps::Exchange exchange_;
-  checkpoint::Position position_;
+  std::stop_token stop_;
+  Work work_;  // of the next step
   uint64_t generation_ = 0;
   uint64_t position_generation_ = 0;  // that position_ is of
   std::optional<uint64_t> ticket_;

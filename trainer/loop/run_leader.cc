@@ -9,8 +9,8 @@
 #include "trainer/loop/attend.h"
 #include "trainer/loop/claim_folder.h"
 #include "trainer/loop/group_report.h"
-#include "trainer/loop/led_group.h"
 #include "trainer/loop/roles.h"
+#include "trainer/loop/strategy.h"
 #include "trainer/loop/training_loop.h"
 
 namespace muster::loop {
@@ -110,8 +110,7 @@ int run_leader(const group::Membership& membership, std::stop_token stop) {
     group::patiently(stop, [&] { return leader.conclude_again(*newest); });
     return kSuccess;
   }
-  const auto make = membership.collective() ? make_collective_group : make_ps_group;
-  const auto group = make(membership, assembly, reporter, std::move(store), stop);
+  const auto group = make_group(membership, assembly, reporter, std::move(store), stop);
   if (newest) group->leader().recorder().restore(newest->manifest.metrics);
   const GroupReport report(reporter, group->server(), group->leader().recorder());
   try {

@@ -4,12 +4,11 @@
 #include "trainer/folder/owner.h"
 #include "trainer/group/signpost.h"
 #include "trainer/loop/attend.h"
-#include "trainer/loop/collective_synchronizer.h"
 #include "trainer/loop/departure.h"
 #include "trainer/loop/leader.h"
 #include "trainer/loop/patient_reader.h"
-#include "trainer/loop/ps_synchronizer.h"
 #include "trainer/loop/roles.h"
+#include "trainer/loop/strategy.h"
 #include "trainer/loop/training_loop.h"
 
 namespace muster::loop {
@@ -93,7 +92,6 @@ int run_worker(const group::Membership& membership, std::stop_token stop) {
     log::info("training was finished before");
     return kSuccess;
   }
-  const std::string layout = assembly.engine->layout().fingerprint();
   const Hello hello = make_hello(membership, assembly);
   MemberReport report;
   group::Attendance attendance(group::ways_to_rendezvous(membership),
@@ -102,23 +100,8 @@ int run_worker(const group::Membership& membership, std::stop_token stop) {
                                });
   // Rank 0 may have left before we came, or before its last word reached us.
   const auto finished_without_us = [&] { return !attendance.connected() && final.is_there(); };
-  std::unique_ptr<Synchronizer> synchronizer;
-  if (membership.collective()) {
-    CollectiveSynchronizer::Setup setup;
-    setup.incarnation = hello.incarnation();
-    setup.storage = membership.storage;
-    setup.host = membership.reachable_host();
-    setup.finished_without_us = finished_without_us;
-    synchronizer = std::make_unique<CollectiveSynchronizer>(assembly, attendance, report, setup);
-  } else {
-    PsSynchronizer::Setup setup;
-    setup.rank = membership.rank();
-    setup.members = membership.members();
-    setup.shards = membership.shards();
-    setup.connect = make_connect(membership, layout, assembly.spec().wire);
-    setup.finished_without_us = finished_without_us;
-    synchronizer = std::make_unique<PsSynchronizer>(assembly, attendance, setup);
-  }
+  const auto synchronizer = make_synchronizer(
+      {membership, assembly, attendance, report, hello.incarnation(), finished_without_us});
   std::optional<Departure> departure;
   if (membership.elastic)
     stop = departure.emplace(attendance, report, hello.incarnation(), stop).token();

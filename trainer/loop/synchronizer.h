@@ -2,12 +2,10 @@
 
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <stop_token>
 
-#include "trainer/compute/engine.h"
-#include "trainer/loop/feed.h"
-#include "trainer/loop/workload.h"
+#include "trainer/checkpoint/checkpoint.h"
+#include "trainer/compute/loss_sums.h"
 
 namespace muster::loop {
 
@@ -42,24 +40,31 @@ class Synchronizer {
 
   virtual ~Synchronizer() = default;
 
-  // Takes a place in the group and its parameters. False if `stop` was requested meanwhile.
+  // Takes a place in the group and its parameters. False if `stop` was requested meanwhile. What
+  // step() waits for ends by the same `stop`.
   virtual bool start(std::stop_token stop) = 0;
-  // What to compute for the next update; nothing when training is finished.
-  virtual std::optional<Work> next() = 0;
+  // Whether there is another update to compute; not where training is finished.
+  virtual bool has_next() = 0;
   // Computes it, brings it in and comes back with the parameters after it in the engine.
-  virtual StepResult step(const Work& work, Feed& feed, std::stop_token stop) = 0;
+  // Precondition: has_next().
+  virtual StepResult step() = 0;
 
   // Where training stands. Async: epoch and batch are of the last work, and what others trained on
   // counts as of its epoch; a snapshot knows better.
-  virtual const checkpoint::Position& position() const = 0;
+  virtual const checkpoint::Position& position() const { return position_; }
   virtual uint64_t generation() const = 0;
   // Of rank 0 only, between two steps: what an evaluation has come to is a part of the position
-  // from here on. Where the workload is finished by it, next() gives nothing any more, here and at
+  // from here on. Where the workload is finished by it, there is no further update, here and at
   // every other member.
-  virtual void evaluated(const checkpoint::Evaluations& evaluations) = 0;
+  virtual void evaluated(const checkpoint::Evaluations& evaluations) {
+    position_.evaluations = evaluations;
+  }
   // Of rank 0 only; takes the place of the one before, which must have been written. Throws
   // Unavailable.
   virtual std::unique_ptr<Snapshot> snapshot() = 0;
+
+ protected:
+  checkpoint::Position position_;
 };
 
 }  // namespace muster::loop

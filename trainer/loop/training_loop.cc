@@ -44,12 +44,11 @@ Ending train(Synchronizer& synchronizer, Assembly& assembly, Recorder& recorder,
       if (!validator->run(synchronizer, stop)) return Ending::interrupted;
       now = Recorder::Clock::now();
     }
-    const auto work = synchronizer.next();
-    if (!work) break;
+    if (!synchronizer.has_next()) break;
     if (stop.stop_requested()) return Ending::interrupted;
     if (checkpointer && checkpointer->due(synchronizer.position(), now))
       checkpointer->take(synchronizer, recorder.state(synchronizer.position()));
-    const auto result = synchronizer.step(*work, *assembly.feed, stop);
+    const auto result = synchronizer.step();
     if (result.state == Synchronizer::State::interrupted) return Ending::interrupted;
     if (result.state == Synchronizer::State::rejoin) {
       if (!begin()) return Ending::interrupted;

@@ -39,7 +39,7 @@ void train_a_while(const fs::path& folder, const fs::path& training, uint64_t st
   Leader leader(membership, assembly, reporter, std::move(store), {}, {});
   LocalSynchronizer synchronizer(assembly, from ? &*from : nullptr,
                                  from ? from->manifest.generation + 1 : 1);
-  for (uint64_t i = 0; i < steps; ++i) synchronizer.step(*synchronizer.next(), *assembly.feed, {});
+  for (uint64_t i = 0; i < steps; ++i) synchronizer.step();
   leader.save(synchronizer);
 }
 
@@ -108,7 +108,7 @@ TEST(AloneProcessTest, ASnapshotIsOfItsStepWhateverFollows) {
   const fs::path training = write_training(folder, "steps: 9\n");
   Assembly assembly = assemble(Training::load(training), 1, false, {});
   LocalSynchronizer synchronizer(assembly, nullptr, 1);
-  const auto step = [&] { synchronizer.step(*synchronizer.next(), *assembly.feed, {}); };
+  const auto step = [&] { synchronizer.step(); };
   const auto files = [&](Snapshot& snapshot, const std::string& name) {
     checkpoint::Manifest manifest;
     fs::create_directory(folder / name);

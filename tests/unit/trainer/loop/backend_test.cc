@@ -31,10 +31,8 @@ class Told {
   Assembly& assembly() { return assembly_; }
   // So many steps, or all; then what the engine evaluates to, and what a snapshot holds.
   void train(Synchronizer& synchronizer, int steps = 1'000'000) {
-    while (steps-- > 0) {
-      const auto work = synchronizer.next();
-      if (!work) break;
-      const auto result = synchronizer.step(*work, *assembly_.feed, {});
+    while (steps-- > 0 && synchronizer.has_next()) {
+      const auto result = synchronizer.step();
       ASSERT_EQ(result.state, Synchronizer::State::ok);
       losses.push_back(result.sums.loss);
     }

@@ -132,7 +132,7 @@ TEST_F(CollectiveSynchronizerTest, GivesUpWaitingForOthersOfARendezvousThatIsGon
   CollectiveSynchronizer synchronizer(assembly_, attendance_, report_, impatient);
   ASSERT_TRUE(synchronizer.start({}));
   rendezvous_.go();
-  EXPECT_THROW(synchronizer.step(*synchronizer.next(), *assembly_.feed, {}), Unavailable);
+  EXPECT_THROW(synchronizer.step(), Unavailable);
 }
 
 // Where it was its process that has gone, or has let it go.

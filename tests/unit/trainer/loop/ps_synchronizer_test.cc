@@ -114,8 +114,8 @@ TEST_P(PsSynchronizerTest, WhatAStreamTakesWithItIsMissingInNoEpochsSums) {
   PsSynchronizer synchronizer(assembly, group.attendance(), setup);
   ASSERT_TRUE(synchronizer.start({}));
   int rejoined = 0;
-  while (const auto work = synchronizer.next()) {
-    const auto result = synchronizer.step(*work, *assembly.feed, {});
+  while (synchronizer.has_next()) {
+    const auto result = synchronizer.step();
     if (result.state == Synchronizer::State::ok) continue;
     ASSERT_EQ(result.state, Synchronizer::State::rejoin);
     ASSERT_TRUE(synchronizer.start({}));

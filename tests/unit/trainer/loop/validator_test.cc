@@ -43,13 +43,11 @@ class Interrupted : public Synchronizer {
   Interrupted(Synchronizer& inner, uint64_t steps) : inner_(inner), left_(steps) {}
 
   bool start(std::stop_token stop) override { return inner_.start(stop); }
-  std::optional<Work> next() override {
+  bool has_next() override {
     if (left_-- == 0) stop_.request_stop();
-    return inner_.next();
+    return inner_.has_next();
   }
-  StepResult step(const Work& work, Feed& feed, std::stop_token stop) override {
-    return inner_.step(work, feed, stop);
-  }
+  StepResult step() override { return inner_.step(); }
   const checkpoint::Position& position() const override { return inner_.position(); }
   uint64_t generation() const override { return inner_.generation(); }
   void evaluated(const checkpoint::Evaluations& evaluations) override {
@@ -330,7 +328,7 @@ TEST(BestOnlyTest, ABestThatCouldNotBeWrittenIsWrittenBeforeTheNext) {
   Assembly assembly = assemble(Training::load(training), 1, false, {});
   folder::open_generation(folder, 0);
   LocalSynchronizer synchronizer(assembly, nullptr, 1);
-  const auto step = [&] { synchronizer.step(*synchronizer.next(), *assembly.feed, {}); };
+  const auto step = [&] { synchronizer.step(); };
   checkpoint::Store store(folder / "checkpoints", 5);
   Checkpointer::Options options;
   options.storage = folder;
