@@ -21,23 +21,10 @@ compute::LossSums EpochSums::of(uint64_t epoch) const {
   return epoch == before_.number ? before_.sums : compute::LossSums{};
 }
 
-// Of a training that stands in `epoch`: see train_loss.
 compute::LossSums EpochSums::last_whole(uint64_t epoch) const {
   if (epoch > 0)
     if (const compute::LossSums last = of(epoch - 1); last.rows > 0) return last;
   return of(epoch);
-}
-
-std::optional<double> EpochSums::train_loss(uint64_t epoch) const {
-  const compute::LossSums sums = last_whole(epoch);
-  if (sums.rows == 0) return std::nullopt;
-  return sums.loss / static_cast<double>(sums.rows);
-}
-
-std::optional<double> EpochSums::train_accuracy(uint64_t epoch) const {
-  const compute::LossSums sums = last_whole(epoch);
-  if (sums.rows == 0) return std::nullopt;
-  return static_cast<double>(sums.correct) / static_cast<double>(sums.rows);
 }
 
 std::vector<EpochSums::Epoch> EpochSums::known() const {

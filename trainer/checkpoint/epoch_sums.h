@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "trainer/compute/loss_sums.h"
@@ -21,18 +20,14 @@ class EpochSums {
   void add(uint64_t epoch, const compute::LossSums& sums);
   // No rows where none are known.
   compute::LossSums of(uint64_t epoch) const;
-  // The mean loss of a training that stands in `epoch`: of the last whole epoch, else of what was
-  // trained on of the first one; nothing where that is not known.
-  std::optional<double> train_loss(uint64_t epoch) const;
-  // The same of the rows that were classified as they should be: their share.
-  std::optional<double> train_accuracy(uint64_t epoch) const;
+  // Of a training that stands in `epoch`: those of the last whole epoch, else of what was trained
+  // on of the first one; no rows where that is not known.
+  compute::LossSums last_whole(uint64_t epoch) const;
   const Epoch& newest() const { return newest_; }
   // Those that any rows were of, in order.
   std::vector<Epoch> known() const;
 
  private:
-  compute::LossSums last_whole(uint64_t epoch) const;
-
   Epoch newest_;
   Epoch before_;
 };

@@ -26,12 +26,12 @@ class Fields {
   }
   bool has(const char* name) const { return object_.contains(name); }
   uint64_t number(const char* name) const { return number_of(any(name), where_ + name); }
-  // null stands for one that JSON cannot write.
-  double real(const char* name) const {
-    const Json& value = any(name);
-    if (value.is_null()) return std::numeric_limits<double>::quiet_NaN();
-    if (!value.is_number()) fail(where_ + name, "a number", value);
-    return value.get<double>();
+  bool has(const char* name) const { return object_.contains(name); }
+  double real(const char* name) const { return real_of(any(name), where_ + name); }
+  std::vector<double> reals(const char* name) const {
+    std::vector<double> out;
+    for (const Json& item : array(name)) out.push_back(real_of(item, where_ + name));
+    return out;
   }
   std::string text(const char* name) const {
     if (!any(name).is_string()) fail(where_ + name, "a string", any(name));
@@ -73,6 +73,12 @@ class Fields {
         fmt::format("{}: expected {}, found {}", where, expected,
                     found.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 100)));
   }
+  // null stands for one that JSON cannot write.
+  static double real_of(const Json& value, const std::string& where) {
+    if (value.is_null()) return std::numeric_limits<double>::quiet_NaN();
+    if (!value.is_number()) fail(where, "a number", value);
+    return value.get<double>();
+  }
   static uint64_t number_of(const Json& value, const std::string& where) {
     if (!value.is_number_unsigned() || value.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX)) {
       fail(where, "an integer from 0", value);
@@ -99,8 +105,16 @@ EpochSums parse_sums(const std::vector<Fields>& list) {
   for (const Fields& epoch : list) {
     compute::LossSums of_epoch;
     of_epoch.loss = epoch.real("loss");
-    of_epoch.correct = static_cast<int64_t>(epoch.number("correct"));
     of_epoch.rows = static_cast<int64_t>(epoch.number("rows"));
+    if (epoch.has("correct")) {  // of an earlier version of Muster, whose losses had one more sum
+      of_epoch.weight = static_cast<double>(of_epoch.rows);
+      of_epoch.terms[0] = epoch.real("correct");
+    } else {
+      of_epoch.weight = epoch.real("weight");
+      const std::vector<double> terms = epoch.reals("terms");
+      std::copy_n(terms.begin(), std::min(terms.size(), of_epoch.terms.size()),
+                  of_epoch.terms.begin());
+    }
     sums.add(epoch.number("epoch"), of_epoch);
   }
   return sums;

@@ -15,8 +15,9 @@ Json json_of(const EpochSums& sums) {
   for (const EpochSums::Epoch& epoch : sums.known()) {
     list.push_back({{"epoch", epoch.number},
                     {"loss", epoch.sums.loss},
-                    {"correct", epoch.sums.correct},
-                    {"rows", epoch.sums.rows}});
+                    {"weight", epoch.sums.weight},
+                    {"rows", epoch.sums.rows},
+                    {"terms", epoch.sums.terms}});
   }
   return list;
 }

@@ -66,11 +66,6 @@ size_t whole_pages(size_t bytes) {
   return (bytes + kPage - 1) / kPage * kPage;
 }
 
-struct Sums {
-  double loss;
-  int64_t correct, rows;
-};
-
 }  // namespace
 
 size_t SharedState::Shape::first_tile(int member) const {
@@ -98,7 +93,7 @@ SharedState::Places::Places(const Shape& shape) {
   const auto members = static_cast<size_t>(shape.members);
   seats = sizeof(Header);
   sums = seats + members * sizeof(Seat);
-  undo = whole_pages(sums + static_cast<size_t>(shape.replicas) * sizeof(Sums));
+  undo = whole_pages(sums + static_cast<size_t>(shape.replicas) * sizeof(compute::LossSums));
   undo_size = (1 + shape.slots) * kTile * sizeof(float);  // of one tile; each member has two
   parameters = whole_pages(undo + members * 2 * undo_size);
   buffer_size = whole_pages(shape.floats * sizeof(float));
@@ -193,7 +188,7 @@ float* SharedState::undo(int member, size_t parity) const {
 }
 
 void SharedState::set_sums(int replica, const compute::LossSums& sums) const {
-  reinterpret_cast<Sums*>(base_ + places_.sums)[replica] = {sums.loss, sums.correct, sums.rows};
+  reinterpret_cast<compute::LossSums*>(base_ + places_.sums)[replica] = sums;
 }
 
 void SharedState::set_seconds(int member, double seconds) const {
@@ -215,8 +210,8 @@ Note SharedState::note() const {
 compute::LossSums SharedState::sums() const {
   compute::LossSums all;
   for (int replica = 0; replica < shape_.replicas; ++replica) {
-    const Sums one = reinterpret_cast<const Sums*>(base_ + places_.sums)[replica];
-    const compute::LossSums sums{one.loss, one.correct, one.rows};
+    const compute::LossSums sums =
+        reinterpret_cast<const compute::LossSums*>(base_ + places_.sums)[replica];
     if (sums.plausible()) all += sums;
   }
   return all;

@@ -14,11 +14,6 @@ constexpr std::chrono::milliseconds kAway{300};
 // Of a frame. Its index is a bucket; of kState a buffer.
 enum Kind : uint32_t { kHeader, kNodes, kSum, kState };
 
-struct ReplicaSums {
-  double loss;
-  int64_t correct, rows;
-};
-
 iovec bytes_of(std::span<float> floats) {
   return {floats.data(), floats.size_bytes()};
 }
@@ -40,7 +35,7 @@ WireGroup::WireGroup(const GroupShape& shape, int member, size_t floats, const s
   for (int other = 0; other < shape.members; ++other) {
     const auto replicas = static_cast<size_t>(shape.replicas_of(other).size());
     Peer& peer = peers_[static_cast<size_t>(other)];
-    peer.header.resize(sizeof(Header) + replicas * sizeof(ReplicaSums));
+    peer.header.resize(sizeof(Header) + replicas * sizeof(compute::LossSums));
     if (other == member) continue;
     peer.nodes.assign(shape.nodes_of(other).size(), WireFloats(own_size_, shape.rounded));
   }
@@ -150,8 +145,7 @@ void WireGroup::send_header(uint64_t step, const Contribution& contribution) {
   const Header begin{step, contribution.seconds, contribution.note};
   std::memcpy(header.data(), &begin, sizeof begin);
   for (size_t i = 0; i < sums.size(); ++i) {
-    const ReplicaSums one{sums[i].loss, sums[i].correct, sums[i].rows};
-    std::memcpy(header.data() + sizeof begin + i * sizeof one, &one, sizeof one);
+    std::memcpy(header.data() + sizeof begin + i * sizeof sums[i], &sums[i], sizeof sums[i]);
   }
   const iovec whole{header.data(), header.size()};
   send_to_all({kHeader, 0}, {&whole, 1});
@@ -195,10 +189,9 @@ compute::LossSums WireGroup::read_headers(uint64_t step) {
       throw Broken("member " + std::to_string(member) + ": expected it at step " +
                    std::to_string(step) + ", found it at " + std::to_string(header.step));
     for (int i = 0; i < shape_.replicas_of(member).size(); ++i) {
-      ReplicaSums one;
-      std::memcpy(&one, bytes.data() + sizeof header + static_cast<size_t>(i) * sizeof one,
-                  sizeof one);
-      const compute::LossSums sums{one.loss, one.correct, one.rows};
+      compute::LossSums sums;
+      std::memcpy(&sums, bytes.data() + sizeof header + static_cast<size_t>(i) * sizeof sums,
+                  sizeof sums);
       if (sums.plausible()) all += sums;
     }
   }

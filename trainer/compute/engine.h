@@ -80,9 +80,9 @@ class Engine {
   LossSums compute_gradients(const Batch& batch) { return compute_gradients(batch, nullptr); }
 
   // compute_gradients, then the optimizer over everything, in one go on the device's threads;
-  // update.inverse_rows is ignored, 1 / rows is used. `slots` are as Optimizer names them, from
-  // allocate(). What gradients() holds afterwards is not defined: a gradient
-  // is used up while it is in cache. 0 rows: nothing is updated.
+  // the batch's own sums divide, not those that `update` names. `slots` are as Optimizer names
+  // them, from allocate(). What gradients() holds afterwards is not defined: a gradient is used up
+  // while it is in cache. 0 rows: nothing is updated.
   virtual LossSums train(const Batch& batch, const Optimizer& optimizer,
                          const UpdateArguments& update, std::span<Memory* const> slots) = 0;
 

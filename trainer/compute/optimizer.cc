@@ -116,7 +116,7 @@ UpdateRule make_rule(const OptimizerSpec& spec, const ParameterTensor& tensor,
   UpdateRule rule = std::visit(
       [&](const auto& s) { return rule_of(s, rate, tensor.weight_decay_multiplier, arguments.t); },
       spec);
-  rule.gradient_scale = arguments.inverse_rows;
+  rule.gradient_scale = arguments.inverse_weight;
   return rule;
 }
 

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "trainer/compute/loss_sums.h"
 #include "trainer/compute/parameter_layout.h"
 
 namespace muster::compute {
@@ -33,8 +34,15 @@ using OptimizerSpec = std::variant<Sgd, Adam, AdamW>;
 
 struct UpdateArguments {
   float learning_rate = 0.001f;
-  uint64_t t = 1;             // 1-based count of updates (Adam's t)
-  float inverse_rows = 1.0f;  // gradients are sums; multiplied by this
+  uint64_t t = 1;  // 1-based count of updates (Adam's t)
+  // Gradients are sums, and so is the state's segment of them: multiplied by these.
+  float inverse_weight = 1.0f;
+  float inverse_rows = 1.0f;
+  // For gradients of the rows that these sums are of.
+  void divide_by(const LossSums& sums) {
+    inverse_weight = 1.0f / static_cast<float>(sums.weight);
+    inverse_rows = 1.0f / static_cast<float>(sums.rows);
+  }
 };
 
 // An update rule over ranges of the flat buffers. Segments differ: trainable is updated by the

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "proto/muster/rendezvous.pb.h"
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/compute/loss_sums.h"
@@ -8,12 +10,13 @@ namespace muster::group {
 
 // Where training stands, as peers tell each other; see rendezvous.proto.
 
-// Rows, loss and correct of any message that has them.
+// The sums of any message that has them.
 template <class Message>
 void set_sums(Message& message, const compute::LossSums& sums) {
   message.set_rows(sums.rows);
   message.set_loss(sums.loss);
-  message.set_correct(sums.correct);
+  message.set_weight(sums.weight);
+  message.mutable_terms()->Assign(sums.terms.begin(), sums.terms.end());
 }
 
 template <class Message>
@@ -21,7 +24,9 @@ compute::LossSums get_sums(const Message& message) {
   compute::LossSums sums;
   sums.rows = message.rows();
   sums.loss = message.loss();
-  sums.correct = message.correct();
+  sums.weight = message.weight();
+  const auto terms = std::min<size_t>(static_cast<size_t>(message.terms_size()), sums.terms.size());
+  std::copy_n(message.terms().begin(), terms, sums.terms.begin());
   return sums;
 }
 

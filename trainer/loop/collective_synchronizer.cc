@@ -170,7 +170,7 @@ compute::UpdateArguments CollectiveSynchronizer::arguments(uint64_t step, uint64
   compute::UpdateArguments arguments;
   arguments.learning_rate = static_cast<float>(assembly_.spec().schedule.at(step));
   arguments.t = t;
-  arguments.inverse_rows = 1.0f / static_cast<float>(sums.rows);
+  arguments.divide_by(sums);
   return arguments;
 }
 

@@ -14,36 +14,26 @@
 
 namespace muster::loop {
 
-double Evaluation::loss() const {
-  return sums.rows > 0 ? sums.loss / static_cast<double>(sums.rows) : 0;
-}
-
-double Evaluation::accuracy() const {
-  return sums.rows > 0 ? static_cast<double>(sums.correct) / static_cast<double>(sums.rows) : 0;
+double Evaluation::value(const std::string& metric) const {
+  return std::ranges::find(metrics, metric, &compute::Metric::name)->value;
 }
 
 Json Evaluation::json() const {
-  Json json = {{"loss", loss()}};
-  if (classification) json["accuracy"] = accuracy();
+  Json json = Json::object();
+  for (const auto& [name, value] : metrics) json[name] = value;
   return json;
 }
 
 std::optional<Evaluation> evaluate(compute::Engine& engine, const data::Dataset& dataset,
-                                   int64_t batch_size, bool classification, std::stop_token stop) {
-  Evaluation evaluation;
-  evaluation.classification = classification;
-  data::Batcher batcher(dataset, batch_size);
-  data::BatchBuffer buffer(dataset, batch_size);
+                                   const spec::TrainingSpec& spec, std::stop_token stop) {
+  compute::LossSums sums;
+  data::Batcher batcher(dataset, spec.batch_size);
+  data::BatchBuffer buffer(dataset, spec.batch_size);
   for (uint64_t batch = 0; batch < batcher.shards().batches_per_epoch(); ++batch) {
     if (stop.stop_requested()) return std::nullopt;
-    evaluation.sums += engine.evaluate(batcher.fill(buffer, 0, batch));
+    sums += engine.evaluate(batcher.fill(buffer, 0, batch));
   }
-  return evaluation;
-}
-
-Evaluation evaluate(compute::Engine& engine, const data::Dataset& dataset, int64_t batch_size,
-                    bool classification) {
-  return *evaluate(engine, dataset, batch_size, classification, {});
+  return Evaluation{static_cast<uint64_t>(sums.rows), compute::metrics_of(spec.model.loss, sums)};
 }
 
 EvaluationData::EvaluationData(Training& training, const std::vector<std::string>& names) {
@@ -85,13 +75,10 @@ namespace {
 std::optional<Evaluation> evaluate_part(compute::Engine& engine, const spec::TrainingSpec& spec,
                                         const EvaluationData::Part& part, uint64_t step,
                                         std::stop_token stop) {
-  const bool classification = spec.model.loss == compute::Loss::softmax_cross_entropy;
-  const auto result = evaluate(engine, *part.dataset, spec.batch_size, classification, stop);
-  if (!result) return result;
-  std::string text =
-      fmt::format("{} at step {}: cost {}", part.name, step, loss_text(result->loss()));
-  if (classification) text += fmt::format(", accuracy {:.4f}", result->accuracy());
-  log::info(text, result->json());
+  auto result = evaluate(engine, *part.dataset, spec, stop);
+  if (result)
+    log::info(fmt::format("{} at step {}: {}", part.name, step, metrics_text(result->metrics)),
+              result->json());
   return result;
 }
 

@@ -8,25 +8,25 @@
 #include <vector>
 
 #include "common/document.h"
+#include "trainer/compute/loss.h"
 #include "trainer/data/dataset.h"
 #include "trainer/loop/training.h"
 
 namespace muster::loop {
 
-// Loss and accuracy of a model on data, forward only.
+// What a model comes to on data, forward only.
 struct Evaluation {
-  compute::LossSums sums;
-  bool classification = true;
-  double loss() const;
-  double accuracy() const;
-  Json json() const;  // {"loss", "accuracy"}; without accuracy for regression
+  uint64_t samples = 0;
+  std::vector<compute::Metric> metrics;  // "loss" first
+  // Precondition: there is one of this name.
+  double value(const std::string& metric) const;
+  Json json() const;  // {"loss", "accuracy"}: each metric by its name
 };
 
-// Nothing if `stop` was requested before all was seen.
+// By the model's loss, in batches of at most so many rows. Nothing if `stop` was requested before
+// all was seen.
 std::optional<Evaluation> evaluate(compute::Engine& engine, const data::Dataset& dataset,
-                                   int64_t batch_size, bool classification, std::stop_token stop);
-Evaluation evaluate(compute::Engine& engine, const data::Dataset& dataset, int64_t batch_size,
-                    bool classification);
+                                   const spec::TrainingSpec& spec, std::stop_token stop = {});
 
 // The validation and test data of a training, opened and checked at once: bad data are told before
 // the training and not after it.

@@ -24,7 +24,7 @@ constexpr size_t kMostNamed = 10;  // fields that have changed
 Recorder::Options recorder_options(const spec::TrainingSpec& spec) {
   Recorder::Options options;
   options.summary_every_steps = spec.summary_every_steps;
-  options.classification = spec.model.loss == compute::Loss::softmax_cross_entropy;
+  options.loss = spec.model.loss;
   options.schedule = &spec.schedule;
   return options;
 }
@@ -242,15 +242,16 @@ Json Leader::describe_best(const checkpoint::Position& position) const {
 }
 
 Json Leader::describe(const checkpoint::Position& position) const {
-  const auto known = [](std::optional<double> value) { return value ? Json(*value) : Json(); };
+  const compute::LossSums trained = position.sums.last_whole(position.epoch);
   Json result = {{"step", position.step},
                  {"epochs", position.epoch},
-                 {"trainLoss", known(position.sums.train_loss(position.epoch))},
                  {"trainSeconds", recorder_.train_seconds()},
                  {"examplesPerSecond", recorder_.examples_per_second()},
                  {"stepsPerSecond", recorder_.steps_per_second()}};
-  if (recorder_options(assembly_.spec()).classification)
-    result["trainAccuracy"] = known(position.sums.train_accuracy(position.epoch));
+  for (auto [name, value] : compute::metrics_of(assembly_.spec().model.loss, trained)) {
+    name.front() = static_cast<char>(std::toupper(name.front()));
+    result["train" + name] = trained.rows > 0 ? Json(value) : Json();
+  }
   const Json rate = result["stepsPerSecond"];
   result["secondsPerBatch"] = rate.is_number() ? Json(1.0 / rate.get<double>()) : Json();
   if (assembly_.spec().early_stopping)

@@ -80,7 +80,7 @@ Synchronizer::StepResult LocalSynchronizer::step_on_host(compute::UpdateArgument
       host_->sums);
   StepResult result;
   for (const compute::LossSums& sums : host_->sums) result.sums += sums;
-  arguments.inverse_rows = 1.0f / static_cast<float>(result.sums.rows);
+  arguments.divide_by(result.sums);
   update_on_host(arguments);
   host_->gradients.load(host_->parameters.host_view());
   return result;

@@ -10,4 +10,15 @@ std::string loss_text(double loss) {
   return std::isnan(loss) ? "nan" : fmt::format("{:.4f}", loss);
 }
 
+std::string metrics_text(const std::vector<compute::Metric>& metrics) {
+  std::string text;
+  for (const auto& [name, value] : metrics) {
+    if (name == "loss")
+      text += "cost " + loss_text(value);
+    else
+      text += fmt::format(", {} {:.4f}", name, value);
+  }
+  return text;
+}
+
 }  // namespace muster::loop

@@ -1,10 +1,16 @@
 #pragma once
 
 #include <string>
+#include <vector>
+
+#include "trainer/compute/loss.h"
 
 namespace muster::loop {
 
 // A loss for people: "0.1234", "inf", or "nan", whatever that one's sign bit.
 std::string loss_text(double loss);
+
+// The metrics of a loss: "cost 0.1234, accuracy 0.9744".
+std::string metrics_text(const std::vector<compute::Metric>& metrics);
 
 }  // namespace muster::loop

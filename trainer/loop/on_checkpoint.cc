@@ -133,16 +133,12 @@ Loaded load(const fs::path& where, const std::string& data) {
   }
 }
 
-bool classifies(const Loaded& loaded) {
-  return loaded.training.spec.model.loss == compute::Loss::softmax_cross_entropy;
-}
-
 Json predict_one(Loaded& loaded, data::Batcher& batcher, data::BatchBuffer& buffer,
                  uint64_t index) {
   std::vector<float> outputs(static_cast<size_t>(loaded.engine->output_count()));
   loaded.engine->predict(batcher.fill(buffer, 0, index), outputs);
   Json json = {{"index", index}};
-  if (classifies(loaded)) {
+  if (compute::takes_classes(loaded.training.spec.model.loss)) {
     const auto most = std::max_element(outputs.begin(), outputs.end());
     json["predicted"] = most - outputs.begin();
     json["label"] = loaded.dataset->label(index);
@@ -160,11 +156,10 @@ Json predict_one(Loaded& loaded, data::Batcher& batcher, data::BatchBuffer& buff
 
 Json evaluate_checkpoint(const fs::path& where, const std::string& data) {
   Loaded loaded = load(where, data);
-  const Evaluation evaluation = evaluate(*loaded.engine, *loaded.dataset,
-                                         loaded.training.spec.batch_size, classifies(loaded));
+  const Evaluation evaluation = *evaluate(*loaded.engine, *loaded.dataset, loaded.training.spec);
   Json json = loaded.source;
   json["data"] = data;
-  json["samples"] = evaluation.sums.rows;
+  json["samples"] = evaluation.samples;
   json.update(evaluation.json());
   return json;
 }

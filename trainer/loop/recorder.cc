@@ -33,14 +33,6 @@ std::string per_batch_text(double seconds, uint64_t steps) {
                                                              : fmt::format("{:.2f}", milliseconds));
 }
 
-double mean_loss(const compute::LossSums& sums) {
-  return sums.rows > 0 ? sums.loss / static_cast<double>(sums.rows) : 0.0;
-}
-
-double accuracy(const compute::LossSums& sums) {
-  return sums.rows > 0 ? static_cast<double>(sums.correct) / static_cast<double>(sums.rows) : 0.0;
-}
-
 // Of the epoch so far, or where it has only begun, of the one before.
 compute::LossSums newest_sums(const checkpoint::Position& position) {
   const compute::LossSums sums = position.sums.of(position.epoch);
@@ -79,8 +71,7 @@ Json Recorder::state(const checkpoint::Position& position) const {
                 {"steps", earlier_.steps + static_cast<int64_t>(all_.steps)},
                 {"startedAt", started_at_}};
   if (sums.rows == 0) return state;
-  state["loss"] = mean_loss(sums);
-  if (options_.classification) state["accuracy"] = accuracy(sums);
+  for (const auto& [name, value] : metrics_of(sums)) state[name] = value;
   return state;
 }
 
@@ -110,8 +101,20 @@ void Recorder::show_earlier(const checkpoint::Position& position) {
     progress_.examples_per_second = rate.get<double>();
   const compute::LossSums sums = newest_sums(position);
   if (sums.rows == 0) return;
-  progress_.loss = mean_loss(sums);
-  if (options_.classification) progress_.metrics["accuracy"] = accuracy(sums);
+  show(sums);
+}
+
+void Recorder::show(const compute::LossSums& sums) {
+  for (const auto& [name, value] : metrics_of(sums)) {
+    if (name == "loss")
+      progress_.loss = value;
+    else
+      progress_.metrics[name] = value;
+  }
+}
+
+std::vector<compute::Metric> Recorder::metrics_of(const compute::LossSums& sums) const {
+  return compute::metrics_of(options_.loss, sums);
 }
 
 void Recorder::step(const checkpoint::Position& position, const compute::LossSums& sums,
@@ -132,8 +135,7 @@ void Recorder::report(const checkpoint::Position& position, Clock::time_point no
   progress_.step = position.step;
   progress_.steps_here = all_.steps;
   progress_.epoch = position.epoch;
-  if (recent_.sums.rows > 0) progress_.loss = mean_loss(recent_.sums);
-  if (options_.classification) progress_.metrics["accuracy"] = accuracy(recent_.sums);
+  if (recent_.sums.rows > 0) show(recent_.sums);
   if (more_metrics_)
     for (const auto& [name, value] : more_metrics_()) progress_.metrics[name] = value;
   progress_.examples_per_second = static_cast<double>(recent_.sums.rows) / time;
@@ -163,25 +165,21 @@ void Recorder::log_line(const checkpoint::Position& position, Clock::time_point 
   const double time = seconds(now - logged_.begun);
   nlohmann::json fields = {{"step", position.step},
                            {"epoch", position.epoch},
-                           {"loss", mean_loss(logged_.sums)},
                            {"examplesPerSecond", static_cast<double>(logged_.sums.rows) / time},
                            {"secondsPerBatch", time / static_cast<double>(logged_.steps)}};
-  std::string text =
-      fmt::format("step {} of {}: last {} steps: cost {}", position.step, progress_.total_steps,
-                  logged_.steps, loss_text(mean_loss(logged_.sums)));
-  if (options_.classification) {
-    fields["accuracy"] = accuracy(logged_.sums);
-    text += fmt::format(", accuracy {:.4f}", accuracy(logged_.sums));
-  }
-  text += per_batch_text(time, logged_.steps);
+  const auto metrics = metrics_of(logged_.sums);
+  for (const auto& [name, value] : metrics) fields[name] = value;
+  const std::string text =
+      fmt::format("step {} of {}: last {} steps: {}{}", position.step, progress_.total_steps,
+                  logged_.steps, metrics_text(metrics), per_batch_text(time, logged_.steps));
   if (!options_.quiet) log::info(text, fields);
   logged_.reset(now);
 }
 
 void Recorder::write_points(const checkpoint::Position& position, Clock::time_point now) {
+  const auto metrics = metrics_of(points_.sums);
   if (events_) {
-    events_->scalar("loss", position.step, mean_loss(points_.sums));
-    if (options_.classification) events_->scalar("accuracy", position.step, accuracy(points_.sums));
+    for (const auto& [name, value] : metrics) events_->scalar(name, position.step, value);
     events_->scalar("examples_per_second", position.step,
                     static_cast<double>(points_.sums.rows) / seconds(now - points_.begun));
     if (input_wait_) events_->scalar("input_wait_seconds", position.step, input_wait_());
@@ -191,7 +189,7 @@ void Recorder::write_points(const checkpoint::Position& position, Clock::time_po
       events_->scalar("learning_rate", position.step,
                       options_.schedule->at(position.step > 0 ? position.step - 1 : 0));
   }
-  reporter_.gauge("loss", mean_loss(points_.sums));
+  reporter_.gauge("loss", metrics.front().value);
   points_.reset(now);
 }
 
@@ -201,17 +199,13 @@ void Recorder::end_epoch(const checkpoint::Position& position, Clock::time_point
   epochs_told_ = position.epoch;
   const compute::LossSums sums = position.sums.of(position.epoch - 1);
   if (sums.rows == 0) return;
-  if (events_) {
-    events_->scalar("epoch_loss", position.epoch, mean_loss(sums));
-    if (options_.classification) events_->scalar("epoch_accuracy", position.epoch, accuracy(sums));
-  }
-  std::string text = fmt::format("epoch {} done {} step {}: whole epoch: cost {}", position.epoch,
-                                 when, position.step, loss_text(mean_loss(sums)));
-  nlohmann::json fields = {
-      {"epoch", position.epoch}, {"step", position.step}, {"loss", mean_loss(sums)}};
-  if (options_.classification) {
-    text += fmt::format(", accuracy {:.4f}", accuracy(sums));
-    fields["accuracy"] = accuracy(sums);
+  const auto metrics = metrics_of(sums);
+  std::string text = fmt::format("epoch {} done {} step {}: whole epoch: {}", position.epoch, when,
+                                 position.step, metrics_text(metrics));
+  nlohmann::json fields = {{"epoch", position.epoch}, {"step", position.step}};
+  for (const auto& [name, value] : metrics) {
+    if (events_) events_->scalar("epoch_" + name, position.epoch, value);
+    fields[name] = value;
   }
   if (logged_.steps > 0) text += per_batch_text(seconds(now - logged_.begun), logged_.steps);
   if (!options_.quiet) log::info(text, fields);

@@ -8,7 +8,8 @@
 #include <string>
 
 #include "common/document.h"
-#include "trainer/compute/engine.h"
+#include "trainer/compute/loss.h"
+#include "trainer/compute/optimizer.h"
 #include "trainer/loop/workload.h"
 #include "trainer/metrics/progress.h"
 #include "trainer/summary/event_writer.h"
@@ -16,7 +17,7 @@
 namespace muster::loop {
 
 // What training tells the world while it runs: log lines every few seconds and at an epoch's end,
-// TensorBoard points, /progress. Losses and accuracies are means: in a log line over the steps
+// TensorBoard points, /progress. A loss's metrics are means: in a log line over the steps
 // since the line before, or over the epoch; in /progress over those since the report before. A step
 // costs it a few additions; the rest happens a few times a second.
 class Recorder {
@@ -25,7 +26,7 @@ class Recorder {
 
   struct Options {
     uint64_t summary_every_steps = 100;
-    bool classification = true;
+    compute::Loss loss = compute::Loss::softmax_cross_entropy;
     const compute::Schedule* schedule = nullptr;
     bool quiet = false;  // no log lines: rank 0 says the same
   };
@@ -48,7 +49,7 @@ class Recorder {
 
   // Goes on where an earlier process stopped; `state` is what that one's state() gave.
   void restore(const Json& state);
-  // For a checkpoint at `position`: the mean loss and accuracy of the epoch so far, and what the
+  // For a checkpoint at `position`: the metrics of the epoch so far, and what the
   // numbers of all processes go on from.
   Json state(const checkpoint::Position& position) const;
 
@@ -78,6 +79,8 @@ class Recorder {
 
  private:
   void show_earlier(const checkpoint::Position& position);
+  void show(const compute::LossSums& sums);
+  std::vector<compute::Metric> metrics_of(const compute::LossSums& sums) const;
   void publish();
   void report(const checkpoint::Position& position, Clock::time_point now);
   void report_input_wait();

@@ -74,7 +74,7 @@ Verdict wait_for_the_end(const group::Attendance& attendance,
 Recorder::Options quiet_recorder(const spec::TrainingSpec& spec) {
   Recorder::Options options;
   options.summary_every_steps = spec.summary_every_steps;
-  options.classification = spec.model.loss == compute::Loss::softmax_cross_entropy;
+  options.loss = spec.model.loss;
   options.quiet = true;
   return options;
 }

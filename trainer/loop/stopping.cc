@@ -18,7 +18,7 @@ bool improves(spec::Metric metric, double value, const std::optional<checkpoint:
 }  // namespace
 
 double value_of(const Evaluation& evaluation, spec::Metric metric) {
-  return metric == spec::Metric::validation_loss ? evaluation.loss() : evaluation.accuracy();
+  return evaluation.value(metric == spec::Metric::validation_loss ? "loss" : "accuracy");
 }
 
 checkpoint::Evaluations after(const checkpoint::Position& position, const Evaluation& evaluation,

@@ -14,6 +14,7 @@
 #include "common/problems.h"
 #include "trainer/compute/graph.h"
 #include "trainer/compute/layers/layer.h"
+#include "trainer/compute/loss.h"
 #include "trainer/data/look.h"
 #include "trainer/group/address.h"
 #include "trainer/spec/check.h"
@@ -67,7 +68,7 @@ void check_files(const Training& training, const std::string& name) {
 
 void check_labels(const data::Dataset& dataset, const std::string& name,
                   compute::ModelSpec& model) {
-  const bool classify = model.loss == compute::Loss::softmax_cross_entropy;
+  const bool classify = compute::takes_classes(model.loss);
   if (classify != dataset.has_labels() || dataset.label_count() == 0)
     throw Invalid(
         "data." + name + ": expected " +

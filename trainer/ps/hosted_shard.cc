@@ -7,7 +7,7 @@ namespace muster::ps {
 namespace {
 
 std::string to_text(const compute::LossSums& sums) {
-  return std::to_string(sums.correct) + " of " + std::to_string(sums.rows) + " rows correct";
+  return std::to_string(sums.rows) + " rows of a weight of " + std::to_string(sums.weight);
 }
 
 }  // namespace

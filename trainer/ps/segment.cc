@@ -17,23 +17,6 @@ size_t whole_pages(size_t bytes) {
   return (bytes + kPage - 1) / kPage * kPage;
 }
 
-// Of a request and of a reply alike.
-template <class Block>
-void write_sums(Block& block, const compute::LossSums& sums) {
-  block.rows = sums.rows;
-  block.loss = sums.loss;
-  block.correct = sums.correct;
-}
-
-template <class Block>
-compute::LossSums read_sums(const Block& block) {
-  compute::LossSums sums;
-  sums.rows = block.rows;
-  sums.loss = block.loss;
-  sums.correct = block.correct;
-  return sums;
-}
-
 }  // namespace
 
 RequestBlock to_block(const PushHeader& header) {
@@ -45,12 +28,12 @@ RequestBlock to_block(const PushHeader& header) {
   block.rank = header.rank;
   block.flags = (header.pull ? 1u : 0u) | (header.newest ? 2u : 0u);
   block.contributors = header.contributors;
-  write_sums(block, header.sums);
+  block.sums = header.sums;
   return block;
 }
 
 std::optional<PushHeader> from_block(const RequestBlock& block) {
-  if (!read_sums(block).plausible()) return std::nullopt;
+  if (!block.sums.plausible()) return std::nullopt;
   PushHeader header;
   header.generation = block.generation;
   header.step = block.step;
@@ -60,7 +43,7 @@ std::optional<PushHeader> from_block(const RequestBlock& block) {
   header.pull = (block.flags & 1) != 0;
   header.newest = (block.flags & 2) != 0;
   header.contributors = block.contributors;
-  header.sums = read_sums(block);
+  header.sums = block.sums;
   return header;
 }
 
@@ -73,7 +56,7 @@ ReplyBlock to_block(const ReplyHeader& header) {
   block.status = static_cast<uint32_t>(header.status);
   block.flags = (header.ticket ? 1u : 0u) | (header.finished ? 2u : 0u);
   block.contributors = header.contributors;
-  write_sums(block, header.sums);
+  block.sums = header.sums;
   std::memcpy(block.message, header.message.data(),
               std::min(header.message.size(), sizeof block.message - 1));
   return block;
@@ -88,7 +71,7 @@ ReplyHeader from_block(const ReplyBlock& block) {
   header.generation = block.generation;
   header.step = block.step;
   header.sequence = block.sequence;
-  header.sums = read_sums(block);
+  header.sums = block.sums;
   if ((block.flags & 1) != 0) header.ticket = block.ticket;
   header.finished = (block.flags & 2) != 0;
   header.contributors = block.contributors;

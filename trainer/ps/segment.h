@@ -32,16 +32,14 @@ struct RequestBlock {
   uint32_t rank;
   uint32_t flags;  // 1: pull, 2: newest
   Contributors contributors;
-  int64_t rows, correct;
-  double loss;
+  compute::LossSums sums;
 };
 struct ReplyBlock {
   uint64_t generation, step, sequence, ticket;
   uint32_t status;
   uint32_t flags;  // 1: has a ticket, 2: finished
   Contributors contributors;
-  int64_t rows, correct;
-  double loss;
+  compute::LossSums sums;
   char message[256];
 };
 

@@ -282,7 +282,7 @@ bool Shard::apply(std::span<const float> from, std::span<float> to, int64_t rows
   compute::UpdateArguments update;
   update.learning_rate = static_cast<float>(schedule_.at(schedule_step));
   update.t = ++optimizer_t_;
-  update.inverse_rows = 1.0f / static_cast<float>(rows);
+  update.inverse_rows = update.inverse_weight = 1.0f / static_cast<float>(rows);
   slots_before_.clear();
   slot_views_.clear();
   for (Versions& slot : slots_) {

@@ -116,6 +116,7 @@ double wire_seconds(size_t floats) {
     uint64_t step = 1;
     compute::LossSums sums;
     sums.rows = 1;
+    sums.weight = 1;
     const collective::Contribution contribution({&sums, 1});
     const double seconds = median_seconds(twin, meeting, repeats_of(floats),
                                           {[&] { fill(group.own(0), twin); },

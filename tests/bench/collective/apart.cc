@@ -43,7 +43,7 @@ class Alone {
     compute::UpdateArguments arguments;
     arguments.learning_rate = static_cast<float>(assembly_.spec().schedule.at(position_.step));
     arguments.t = position_.optimizer_t + 1;
-    arguments.inverse_rows = 1.0f / static_cast<float>(sums.rows);
+    arguments.divide_by(sums);
     update(arguments);
     assembly_.workload->advance(position_);
   }

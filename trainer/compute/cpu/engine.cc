@@ -262,7 +262,7 @@ LossSums CpuEngine::train(const Batch& batch, const Optimizer& optimizer,
   check_slots(optimizer, slots);
   if (batch.rows == 0) return {};
   UpdateArguments arguments = update;
-  arguments.inverse_rows = 1.0f / static_cast<float>(batch.rows);
+  arguments.inverse_rows = arguments.inverse_weight = 1.0f / static_cast<float>(batch.rows);
   const auto& tensors = graph_.layout.tensors();
   for (size_t i = 0; i < tensors.size(); ++i) {
     rules_[i] = make_rule(optimizer.spec(), tensors[i], arguments);

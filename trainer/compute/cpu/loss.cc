@@ -37,9 +37,10 @@ class RowLoss : public LossOperation {
     LossSums sums;
     for (int64_t row = 0; row < rows; ++row) {
       sums.loss += context_.arena.floats(losses_)[row];
-      sums.correct += context_.arena.integers(correct_)[row];
+      sums.terms[0] += context_.arena.integers(correct_)[row];
     }
     sums.rows = rows;
+    sums.weight = static_cast<double>(rows);
     return sums;
   }
 

@@ -11,27 +11,28 @@ compute::LossSums sums(double loss, int64_t rows) {
   compute::LossSums made;
   made.loss = loss;
   made.rows = rows;
+  made.weight = static_cast<double>(rows);
   return made;
 }
 
-TEST(TrainLoss, IsOfTheLastWholeEpochHoweverFarTheNextOneIs) {
+TEST(LastWholeEpoch, IsToldHoweverFarTheNextOneIs) {
   EpochSums epochs;
   epochs.add(3, sums(20, 10));
   epochs.add(4, sums(1, 2));
-  EXPECT_EQ(epochs.train_loss(4), 2.0);
+  EXPECT_EQ(epochs.last_whole(4), sums(20, 10));
 }
 
-TEST(TrainLoss, OfTheFirstEpochIsOfWhatThereIs) {
+TEST(LastWholeEpoch, OfTheFirstEpochIsWhatThereIs) {
   EpochSums epochs;
   epochs.add(0, sums(3, 2));
-  EXPECT_EQ(epochs.train_loss(0), 1.5);
+  EXPECT_EQ(epochs.last_whole(0), sums(3, 2));
 }
 
 // As after a checkpoint that did not say its sums.
-TEST(TrainLoss, WhereTheWholeEpochIsNotKnownIsOfTheOneUnderWay) {
+TEST(LastWholeEpoch, IsTheOneUnderWayWhereNoneIsKnown) {
   EpochSums epochs;
   epochs.add(4, sums(1, 2));
-  EXPECT_EQ(epochs.train_loss(4), 0.5);
+  EXPECT_EQ(epochs.last_whole(4), sums(1, 2));
 }
 
 // Each of them may be what a peer says.
@@ -44,20 +45,9 @@ TEST(EpochSumsTest, NeverComeToMoreThanTheyMaySay) {
   EXPECT_TRUE(epochs.of(0).plausible());
 }
 
-TEST(TrainAccuracy, IsOfTheSameRowsAsTheLoss) {
-  EpochSums epochs;
-  compute::LossSums right = sums(20, 10);
-  right.correct = 8;
-  epochs.add(3, right);
-  EXPECT_EQ(epochs.train_accuracy(3), 0.8);
-  epochs.add(4, sums(1, 2));
-  EXPECT_EQ(epochs.train_accuracy(4), 0.8);
-  EXPECT_EQ(epochs.train_accuracy(7), std::nullopt);
-}
-
-TEST(TrainLoss, OfNothingIsNotKnown) {
-  EXPECT_EQ(EpochSums().train_loss(0), std::nullopt);
-  EXPECT_EQ(EpochSums().train_loss(2), std::nullopt);
+TEST(LastWholeEpoch, OfNothingIsNotKnown) {
+  EXPECT_EQ(EpochSums().last_whole(0).rows, 0);
+  EXPECT_EQ(EpochSums().last_whole(2).rows, 0);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "common/file.h"
 #include "gmock/gmock.h"
 #include "tests/unit/trainer/checkpoint/checkpoint_testing.h"
+#include "tests/unit/trainer/compute/sums.h"
 
 namespace muster::checkpoint {
 namespace {
@@ -18,8 +19,8 @@ using testing::HasSubstr;
 Manifest full_manifest() {
   Manifest manifest = test_manifest(100, 3);
   manifest.final = true;
-  manifest.position.sums.add(0, {10.5, 60, 64});
-  manifest.position.sums.add(1, {1.25, 3, 32});
+  manifest.position.sums.add(0, compute::testing::classified(10.5, 60, 64));
+  manifest.position.sums.add(1, compute::testing::classified(1.25, 3, 32));
   manifest.position.evaluations = {3, Best{0.1, 120, 2}, 1, Best{1e-300, 60, 1}};
   manifest.shard_steps = {99, 100};
   manifest.files = {{"model-00000-of-00001.safetensors", 80, 0xdeadbeef}};
@@ -35,13 +36,21 @@ TEST(Manifest, ReadsBackWhatItWrote) {
   EXPECT_THAT(after.position.outstanding, ElementsAre(8, 9));
   EXPECT_EQ(after.position.sums.of(0).rows, 64);
   EXPECT_EQ(after.position.sums.of(1).loss, 1.25);
-  EXPECT_EQ(after.position.sums.of(1).correct, 3);
+  EXPECT_EQ(after.position.sums.of(1).terms[0], 3);
   EXPECT_EQ(after.position.evaluations, before.position.evaluations);
   EXPECT_TRUE(after.final);
   EXPECT_EQ(after.files, before.files);
   EXPECT_THAT(after.slices.at(0).shape, ElementsAre(4, 2));
   EXPECT_EQ(after.slices[0].first_row, 1);
   EXPECT_EQ(after.training.at("batchSize"), 32);
+}
+
+// Before losses had further sums with a weight of their own.
+TEST(Manifest, ReadsSumsOfAnEarlierVersion) {
+  Json json = Json::parse(to_text(full_manifest()));
+  json["position"]["sums"] = {{{"epoch", 1}, {"loss", 1.25}, {"correct", 3}, {"rows", 32}}};
+  const auto sums = parse_manifest(json.dump(), "m").position.sums.of(1);
+  EXPECT_EQ(sums, compute::testing::classified(1.25, 3, 32));
 }
 
 TEST(Manifest, KeepsMetricsThatAreNoNumbers) {
@@ -52,7 +61,8 @@ TEST(Manifest, KeepsMetricsThatAreNoNumbers) {
 
 TEST(Manifest, KeepsSumsThatAreNoNumbers) {
   Manifest manifest = full_manifest();
-  manifest.position.sums.add(1, {std::numeric_limits<double>::infinity(), 0, 1});
+  manifest.position.sums.add(
+      1, compute::testing::classified(std::numeric_limits<double>::infinity(), 0, 1));
   const Manifest after = parse_manifest(to_text(manifest), "m");
   EXPECT_TRUE(std::isnan(after.position.sums.of(1).loss));
   EXPECT_EQ(after.position.sums.of(1).rows, 33);
@@ -62,11 +72,11 @@ TEST(EpochSumsTest, HoldTheNewestEpochAndTheOneBefore) {
   EpochSums sums;
   EXPECT_EQ(sums.of(0).rows, 0);
   EXPECT_TRUE(sums.known().empty());
-  sums.add(3, {1, 0, 10});
-  sums.add(2, {2, 0, 20});  // late
-  sums.add(4, {4, 0, 40});
-  sums.add(3, {1, 0, 10});
-  sums.add(2, {9, 0, 90});  // forgotten
+  sums.add(3, compute::testing::classified(1, 0, 10));
+  sums.add(2, compute::testing::classified(2, 0, 20));  // late
+  sums.add(4, compute::testing::classified(4, 0, 40));
+  sums.add(3, compute::testing::classified(1, 0, 10));
+  sums.add(2, compute::testing::classified(9, 0, 90));  // forgotten
   EXPECT_EQ(sums.of(2).rows, 0);
   EXPECT_EQ(sums.of(3).rows, 20);
   EXPECT_EQ(sums.of(4).rows, 40);

@@ -18,10 +18,6 @@ using Sessions = std::vector<std::unique_ptr<Session>>;
 
 constexpr uint64_t kBegin = 3;
 
-bool same(const compute::LossSums& a, const compute::LossSums& b) {
-  return a.loss == b.loss && a.correct == b.correct && a.rows == b.rows;
-}
-
 enum class Way { shared, wire };
 
 class SessionTest : public ::testing::TestWithParam<Way> {
@@ -44,7 +40,7 @@ class SessionTest : public ::testing::TestWithParam<Way> {
       for (uint64_t step = kBegin; step < expected.step; ++step) {
         const auto made = testing::make_step(session, reference, step, testing::patient());
         ASSERT_EQ(made.outcome, Outcome::ok);
-        ASSERT_TRUE(same(made.sums, sums[step - kBegin])) << "of step " << step;
+        ASSERT_TRUE(made.sums == sums[step - kBegin]) << "of step " << step;
       }
       const auto own = session.parameters();
       EXPECT_TRUE(std::equal(own.begin(), own.end(), expected.buffers[0].begin()));
@@ -211,7 +207,7 @@ TEST(SharedSessionTest, AStepThatIsCompletedWhileSettlingHasItsSums) {
   SharedSession session(std::move(state), 0, reference.optimizer());
   const Session::Settled settled = session.settle();
   EXPECT_EQ(settled.step, kBegin + 1);
-  EXPECT_TRUE(same(settled.sums, reference.sums(kBegin)));
+  EXPECT_TRUE(settled.sums == reference.sums(kBegin));
   reference.advance(expected);
   EXPECT_TRUE(testing::copy_of(session, reference, kBegin + 1) == expected);
 }

@@ -9,6 +9,7 @@
 #include "common/error.h"
 #include "common/shared_memory.h"
 #include "tests/unit/trainer/collective/support.h"
+#include "tests/unit/trainer/compute/sums.h"
 #include "trainer/collective/slice_update.h"
 
 namespace muster::collective {
@@ -289,11 +290,11 @@ TEST(SharedStateTest, OnlyTheStepItStandsAtIsContributedTo) {
 TEST(SharedStateTest, WhatNobodyCanHaveComeToCountsAsNothing) {
   const Reference reference(compute::Sgd{}, 100, 3);
   const auto state = SharedState::make(reference.shape(1), 0, 0);
-  state->set_sums(0, {0.5, 1, 2});
-  state->set_sums(1, {0.5, 3, 2});
-  state->set_sums(2, {0.25, 4, 4});
+  state->set_sums(0, compute::testing::classified(0.5, 1, 2));
+  state->set_sums(1, compute::testing::classified(0.5, 3, -2));
+  state->set_sums(2, compute::testing::classified(0.25, 4, 4));
   EXPECT_EQ(state->sums().loss, 0.75);
-  EXPECT_EQ(state->sums().correct, 5);
+  EXPECT_EQ(state->sums().terms[0], 5);
   EXPECT_EQ(state->sums().rows, 6);
 }
 

@@ -95,7 +95,8 @@ compute::LossSums Reference::sums(uint64_t step, int replica) const {
   const uint64_t hash = mix(step, static_cast<uint64_t>(replica));
   compute::LossSums sums;
   sums.rows = static_cast<int64_t>(1 + hash % 4);
-  sums.correct = sums.rows / 2;
+  sums.weight = static_cast<double>(sums.rows);
+  sums.terms[0] = static_cast<double>(sums.rows / 2);
   sums.loss = 1.0 / static_cast<double>(1 + hash % 1000);
   return sums;
 }
@@ -128,7 +129,7 @@ compute::UpdateArguments Reference::arguments(uint64_t step, const compute::Loss
   compute::UpdateArguments arguments;
   arguments.learning_rate = 0.01f / static_cast<float>(1 + step % 5);
   arguments.t = step + 1;
-  arguments.inverse_rows = 1.0f / static_cast<float>(all.rows);
+  arguments.divide_by(all);
   return arguments;
 }
 

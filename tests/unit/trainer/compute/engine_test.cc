@@ -50,7 +50,7 @@ struct Trained {
     const LossSums sums = engine->compute_gradients(batch);
     UpdateArguments update;
     update.t = ++t;
-    update.inverse_rows = 1.0f / static_cast<float>(batch.rows);
+    update.divide_by(sums);
     HostView parameters(engine->parameters());
     HostView gradients(engine->gradients());
     std::vector<HostView> views;
@@ -147,7 +147,7 @@ TEST(CpuEngineTest, AgreesToRoundingAcrossThreadsAndInstructionSets) {
       initialize(*other);
       const LossSums sums = other->compute_gradients(batch.all());
       EXPECT_NEAR(sums.loss, expected.loss, 1e-5 * expected.loss);
-      EXPECT_EQ(sums.correct, expected.correct);
+      EXPECT_EQ(sums.terms, expected.terms);
       const auto found = values(other->gradients()), wanted = values(reference->gradients());
       for (size_t i = 0; i < wanted.size(); ++i) {
         ASSERT_NEAR(found[i], wanted[i], 2e-5) << set << threads;
@@ -249,7 +249,7 @@ TEST_P(EngineTest, SumsOverHalvesAreTheWhole) {
   for (size_t i = 0; i < gradients.size(); ++i) gradients[i] += second[i];
   const LossSums whole = made->compute_gradients(batch.all());
   EXPECT_NEAR(sums.loss, whole.loss, 1e-5 * whole.loss);
-  EXPECT_EQ(sums.correct, whole.correct);
+  EXPECT_EQ(sums.terms, whole.terms);
   EXPECT_EQ(sums.rows, 31);
   const std::vector<float> at_once = values(made->gradients());
   for (size_t i = 0; i < gradients.size(); ++i) ASSERT_NEAR(gradients[i], at_once[i], 2e-5);

@@ -53,7 +53,7 @@ void apply(const Optimizer& optimizer, Buffers& buffers, const std::vector<Range
            uint64_t t) {
   UpdateArguments arguments;
   arguments.learning_rate = 0.01f;
-  arguments.inverse_rows = 0.25f;
+  arguments.inverse_rows = arguments.inverse_weight = 0.25f;
   arguments.t = t;
   for (const Range& range : ranges) {
     const auto slots = buffers.slices(range);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/trainer/compute/sums.h"
+
 namespace muster::group {
 namespace {
 
@@ -12,7 +14,7 @@ TEST(PositionTest, ComesBackFromItsMessageAsItWas) {
   position.next_batch = 7;
   position.optimizer_t = 119;
   position.outstanding = {3, 5};
-  position.sums.add(1, {1.25, 3, 32});
+  position.sums.add(1, compute::testing::classified(1.25, 3, 32));
   position.evaluations = {2, checkpoint::Best{0.1, 100, 1}, 1, {}};
   const checkpoint::Position found = from_message(to_message(position));
   EXPECT_EQ(found.step, position.step);

@@ -126,7 +126,7 @@ TEST_P(PsSynchronizerTest, WhatAStreamTakesWithItIsMissingInNoEpochsSums) {
     const auto sums = synchronizer.position().sums.of(epoch);
     EXPECT_EQ(sums.rows, 330) << epoch;
     EXPECT_EQ(sums.loss, shard.sums().of(epoch).loss) << epoch;
-    EXPECT_EQ(sums.correct, shard.sums().of(epoch).correct) << epoch;
+    EXPECT_EQ(sums.terms, shard.sums().of(epoch).terms) << epoch;
   }
   const double loss = synchronizer.position().sums.of(1).loss;
   static std::optional<double> first;

@@ -7,6 +7,7 @@
 
 #include "common/file.h"
 #include "common/log.h"
+#include "tests/unit/trainer/compute/sums.h"
 #include "tests/unit/trainer/loop/support.h"
 #include "trainer/folder/generations.h"
 #include "trainer/loop/checkpointer.h"
@@ -29,7 +30,7 @@ TEST(RecorderTest, CountsStepsByTheirSeconds) {
   for (const int milliseconds : {2000, 20, 20, 2000}) {
     ++position.step;
     now += std::chrono::milliseconds(milliseconds);
-    recorder.step(position, {}, now);
+    recorder.step(position, compute::testing::classified(), now);
   }
   recorder.end(position);
   recorder.checkpoint_published(4, 0.2);
@@ -81,7 +82,7 @@ TEST(RecorderTest, TheTimeLeftIsThatOfTheGroupsSteps) {
   auto now = Recorder::Clock::now();
   for (int i = 0; i < 100; ++i) {
     position.step += 3;
-    recorder.step(position, {5.0, 0, 30}, now += kStep);
+    recorder.step(position, compute::testing::classified(5.0, 0, 30), now += kStep);
   }
   // The last report may be two steps old.
   EXPECT_NEAR(reporter.snapshot().eta_seconds, 700 / 30.0, 0.5);
@@ -122,13 +123,14 @@ TEST(RecorderTest, SaysOverWhatAMeanIs) {
     Recorder recorder({}, reporter, nullptr);
     checkpoint::Position position;
     position.step = 3;
-    position.sums.add(0, {100.0, 0, 10});
+    position.sums.add(0, compute::testing::classified(100.0, 0, 10));
     recorder.begin(position, 6, 1);
     take_steps(recorder, position, 1);
     position.epoch = 1;
     take_steps(recorder, position, 2);
     recorder.end(position);
-    EXPECT_EQ(position.sums.train_loss(position.epoch), (100.0 + 5.0) / 20);
+    EXPECT_EQ(position.sums.last_whole(position.epoch).loss, 100.0 + 5.0);
+    EXPECT_EQ(position.sums.last_whole(position.epoch).rows, 20);
   });
   EXPECT_THAT(log, HasSubstr("epoch 1 done at step 5: whole epoch: cost 5.2500"));
   EXPECT_THAT(log, testing::Not(HasSubstr(" 0.00 ms per batch")));
@@ -143,7 +145,7 @@ TEST(RecorderTest, TellsTheEpochThatEndedWhileNobodyWasThere) {
     checkpoint::Position position;
     position.step = 3;
     position.epoch = 1;
-    position.sums.add(0, {10.0, 0, 10});
+    position.sums.add(0, compute::testing::classified(10.0, 0, 10));
     recorder.begin(position, 3, 1);
     recorder.end(position);
   });
@@ -159,7 +161,7 @@ TEST(RecorderTest, AnEpochThatEndedBeforeWeCameDidNotEndWhereWeGoOn) {
     position.step = 5;
     position.epoch = 1;
     position.next_batch = 2;
-    position.sums.add(0, {10.0, 0, 10});
+    position.sums.add(0, compute::testing::classified(10.0, 0, 10));
     recorder.begin(position, 6, 1);
   });
   EXPECT_THAT(log, HasSubstr("epoch 1 done before step 5: whole epoch: cost 1.0000"));
@@ -172,7 +174,7 @@ TEST(RecorderTest, AnEvaluationIsNoTimeOfTheTraining) {
   recorder.begin(position, 2, 1);
   auto now = Recorder::Clock::now();
   ++position.step;
-  recorder.step(position, {5.0, 0, 10}, now += kStep);
+  recorder.step(position, compute::testing::classified(5.0, 0, 10), now += kStep);
   const double before = recorder.train_seconds();
   recorder.validated(position, {{"loss", 0.5}, {"accuracy", 0.75}}, std::chrono::seconds(60));
   EXPECT_NEAR(recorder.train_seconds(), before, 1e-6);
@@ -180,7 +182,8 @@ TEST(RecorderTest, AnEvaluationIsNoTimeOfTheTraining) {
   EXPECT_EQ(metrics.at("validationLoss"), 0.5);
   EXPECT_EQ(metrics.at("validationAccuracy"), 0.75);
   ++position.step;
-  recorder.step(position, {5.0, 0, 10}, now += std::chrono::seconds(60) + kStep);
+  recorder.step(position, compute::testing::classified(5.0, 0, 10),
+                now += std::chrono::seconds(60) + kStep);
   recorder.end(position);
   EXPECT_NEAR(recorder.train_seconds() - before, 0.1, 1e-6);
   EXPECT_THAT(reporter.metrics_text(), ContainsRegex("step_seconds_bucket\\{.*le=\"0.3\"\\} 2\n"));

@@ -113,7 +113,7 @@ TEST_F(ReplicaGradientsTest, HaveTheSameBitsWhicheverDeviceComputesWhat) {
             << ", rounded " << rounded;
         for (size_t i = 0; i < one.sums.size(); ++i) {
           EXPECT_EQ(several.sums[i].loss, one.sums[i].loss);
-          EXPECT_EQ(several.sums[i].correct, one.sums[i].correct);
+          EXPECT_EQ(several.sums[i].terms, one.sums[i].terms);
           EXPECT_EQ(several.sums[i].rows, one.sums[i].rows);
         }
       }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr int64_t kRows = 1 << 20;
+constexpr uint64_t kRows = 1 << 20;
 
 spec::TrainingSpec rule_of(spec::Metric metric, uint64_t patience, double min_delta) {
   spec::TrainingSpec spec;
@@ -23,9 +23,7 @@ spec::TrainingSpec rule_of(spec::Metric metric, uint64_t patience, double min_de
 }
 
 Evaluation evaluation_of(double value) {
-  Evaluation evaluation;
-  evaluation.sums = {value * kRows, std::isfinite(value) ? std::llround(value * kRows) : 0, kRows};
-  return evaluation;
+  return {kRows, {{"loss", value}, {"accuracy", std::isfinite(value) ? value : 0}}};
 }
 
 struct Course {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "common/error.h"
+#include "tests/unit/trainer/compute/sums.h"
 #include "tests/unit/trainer/ps/one_tensor.h"
 #include "trainer/ps/hosted_shard.h"
 
@@ -401,7 +402,7 @@ TEST_F(HostedShardTest, KeepsOnlyTheLineageThatIsMeant) {
 // So that a chief that comes back knows the losses of steps that only the shards remember.
 TEST_F(HostedShardTest, TellsWhatTheStepsSinceTheCheckpointWereTrainedOn) {
   checkpoint::Position position;
-  position.sums.add(0, {0.5, 0, 7});
+  position.sums.add(0, compute::testing::classified(0.5, 0, 7));
   OpenRequest restore = request(1, OpenRequest::RESTORE);
   *restore.mutable_position() = to_message(position);
   EXPECT_EQ(from_messages(open(restore).sums()).of(0).rows, 7);

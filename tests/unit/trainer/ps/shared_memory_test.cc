@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <thread>
 
@@ -121,7 +122,8 @@ TEST(SharedMemoryTest, HeadersComeBackAsTheyWentIn) {
   push.contributors.set(0).set(kMostContributors - 1);
   push.sums.rows = 32;
   push.sums.loss = 1.5;
-  push.sums.correct = 30;
+  push.sums.weight = 31.5;
+  push.sums.terms = {30, 0, 0, 0, 7};
   const auto back = from_block(to_block(push));
   ASSERT_TRUE(back);
   EXPECT_EQ(back->generation, 3u);
@@ -133,7 +135,7 @@ TEST(SharedMemoryTest, HeadersComeBackAsTheyWentIn) {
   EXPECT_EQ(back->contributors, push.contributors);
   EXPECT_EQ(back->sums.rows, 32);
   EXPECT_EQ(back->sums.loss, 1.5);
-  EXPECT_EQ(back->sums.correct, 30);
+  EXPECT_EQ(back->sums, push.sums);
   for (const Status status : {Status::ok, Status::superseded, Status::rejected}) {
     ReplyHeader reply;
     reply.status = status;
@@ -153,11 +155,13 @@ TEST(SharedMemoryTest, HeadersComeBackAsTheyWentIn) {
 TEST(SharedMemoryTest, BlocksThatNobodyWroteAreToldApart) {
   RequestBlock request = to_block(PushHeader{});
   EXPECT_TRUE(from_block(request));
-  request.rows = -1;
+  request.sums.rows = -1;
   EXPECT_FALSE(from_block(request));
-  request.rows = 3;
-  request.correct = 4;
-  EXPECT_FALSE(from_block(request));
+  request.sums.rows = 3;
+  for (const double weight : {-1.0, 1e300, std::nan("")}) {
+    request.sums.weight = weight;
+    EXPECT_FALSE(from_block(request)) << weight;
+  }
   ReplyBlock reply;
   std::memset(static_cast<void*>(&reply), 0xff, sizeof reply);
   const ReplyHeader header = from_block(reply);

@@ -37,7 +37,8 @@ TEST(WireTest, APushComesBackAsItWentIn) {
   header.contributors.set(0).set(9).set(kMostContributors - 1);
   header.sums.rows = 32;
   header.sums.loss = 1.5;
-  header.sums.correct = 30;
+  header.sums.weight = 31.5;
+  header.sums.terms = {30, 0, 0, 0, 7};
   grpc::ByteBuffer buffer = encode(to_message(header), slice_of({1, 2, 3}));
   const auto decoded = decode_push(buffer, WireType::float32);
   ASSERT_TRUE(decoded);
@@ -47,7 +48,7 @@ TEST(WireTest, APushComesBackAsItWentIn) {
   EXPECT_EQ(back.step, 77u);
   EXPECT_EQ(back.ticket, 9u);
   EXPECT_EQ(back.contributors, header.contributors);
-  EXPECT_EQ(back.sums.correct, 30);
+  EXPECT_EQ(back.sums, header.sums);
   ASSERT_EQ(decoded->count, 3u);
   std::vector<float> values(3);
   copy_floats(buffer, decoded->at_byte, values, WireType::float32);

@@ -35,11 +35,11 @@ uint64_t mix(uint64_t hash, uint64_t value) {
 bool same(const checkpoint::EpochSums& a, const checkpoint::EpochSums& b) {
   const auto left = a.known();
   const auto right = b.known();
-  return std::equal(
-      left.begin(), left.end(), right.begin(), right.end(), [](const auto& one, const auto& other) {
-        return one.number == other.number && one.sums.loss == other.sums.loss &&
-               one.sums.correct == other.sums.correct && one.sums.rows == other.sums.rows;
-      });
+  return std::equal(left.begin(), left.end(), right.begin(), right.end(),
+                    [](const auto& one, const auto& other) {
+                      return one.number == other.number && one.sums.loss == other.sums.loss &&
+                             one.sums.terms == other.sums.terms && one.sums.rows == other.sums.rows;
+                    });
 }
 
 bool same(const checkpoint::Position& a, const checkpoint::Position& b) {
@@ -102,6 +102,7 @@ compute::LossSums Books::sums(const checkpoint::Position& position, int replicas
   compute::LossSums sums;
   if (work.first_batch() >= static_cast<uint64_t>(setting_.batches)) return sums;
   sums.rows = 1;
+  sums.weight = 1;
   sums.loss = 1.0 / static_cast<double>(3 + work.epoch() * 100 + work.first_batch());
   return sums;
 }
@@ -131,7 +132,7 @@ compute::UpdateArguments Books::arguments(uint64_t step, const compute::LossSums
   compute::UpdateArguments arguments;
   arguments.learning_rate = 0.01f / static_cast<float>(1 + step % 3);
   arguments.t = step + 1;
-  arguments.inverse_rows = 1.0f / static_cast<float>(all.rows);
+  arguments.divide_by(all);
   return arguments;
 }
 

@@ -28,11 +28,11 @@ bool same(std::span<const float> a, std::span<const float> b) {
 bool same(const checkpoint::EpochSums& a, const checkpoint::EpochSums& b) {
   const auto left = a.known();
   const auto right = b.known();
-  return std::equal(
-      left.begin(), left.end(), right.begin(), right.end(), [](const auto& one, const auto& other) {
-        return one.number == other.number && one.sums.loss == other.sums.loss &&
-               one.sums.correct == other.sums.correct && one.sums.rows == other.sums.rows;
-      });
+  return std::equal(left.begin(), left.end(), right.begin(), right.end(),
+                    [](const auto& one, const auto& other) {
+                      return one.number == other.number && one.sums.loss == other.sums.loss &&
+                             one.sums.terms == other.sums.terms && one.sums.rows == other.sums.rows;
+                    });
 }
 
 std::string text(const checkpoint::EpochSums& sums) {
@@ -118,7 +118,7 @@ uint64_t Books::tickets_per_epoch() const {
 compute::LossSums Books::sums(uint32_t rank, uint64_t step, uint64_t ticket) const {
   compute::LossSums sums;
   sums.loss = static_cast<double>(setting_.sync ? 1 + rank * 16 + step : 1 + ticket * ticket);
-  sums.correct = setting_.sync ? rank : 0;
+  sums.terms[0] = setting_.sync ? rank : 0;
   if (setting_.backups > 0) {
     sums.rows = rank == 0 ? 4 : 0;
     return sums;
@@ -164,7 +164,7 @@ Books::Moment Books::after(const Moment& before, uint64_t step, unsigned contrib
   compute::UpdateArguments update;
   update.learning_rate = 1;
   update.t = step + 1;
-  update.inverse_rows = 1.0f / static_cast<float>(sums_of_step.rows);
+  update.inverse_rows = update.inverse_weight = 1.0f / static_cast<float>(sums_of_step.rows);
   Moment now = before;
   now.sums.add(step / tickets_per_epoch(), sums_of_step);
   const std::vector<std::span<float>> slots(now.slots.begin(), now.slots.end());
