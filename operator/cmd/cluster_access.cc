@@ -4,11 +4,11 @@
 #include <prometheus/registry.h>
 
 #include "common/file.h"
-#include "operator/kube/codec.h"
-#include "operator/kube/config.h"
-#include "operator/kube/credentials.h"
-#include "operator/kube/http_transport.h"
-#include "operator/kube/names.h"
+#include "operator/kube/api/codec.h"
+#include "operator/kube/http/config.h"
+#include "operator/kube/http/credentials.h"
+#include "operator/kube/http/http_transport.h"
+#include "operator/kube/pods/names.h"
 #include "operator/local/job_directory.h"
 
 namespace muster::cmd {

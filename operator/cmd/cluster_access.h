@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "operator/api/training_job.h"
-#include "operator/kube/client.h"
-#include "operator/kube/objects.h"
+#include "operator/kube/api/client.h"
+#include "operator/kube/api/objects.h"
 
 namespace muster::cmd {
 

@@ -2,8 +2,8 @@
 
 #include "common/error.h"
 #include "common/pause.h"
-#include "operator/kube/names.h"
-#include "operator/kube/observe.h"
+#include "operator/kube/pods/names.h"
+#include "operator/kube/pods/observe.h"
 #include "operator/plan/describe.h"
 
 namespace muster::cmd {

@@ -10,7 +10,7 @@
 #include "operator/cmd/cluster_logs.h"
 #include "operator/cmd/log_merge.h"
 #include "operator/cmd/log_printer.h"
-#include "operator/kube/observe.h"
+#include "operator/kube/pods/observe.h"
 #include "operator/plan/describe.h"
 
 namespace muster::cmd {

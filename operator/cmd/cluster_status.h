@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "operator/api/training_job.h"
-#include "operator/kube/objects.h"
+#include "operator/kube/api/objects.h"
 
 namespace muster::cmd {
 

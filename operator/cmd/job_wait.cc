@@ -12,7 +12,7 @@
 #include "operator/cmd/display.h"
 #include "operator/cmd/summary.h"
 #include "operator/cmd/summary_text.h"
-#include "operator/kube/observe.h"
+#include "operator/kube/pods/observe.h"
 
 namespace muster::cmd {
 

@@ -12,7 +12,7 @@
 #include "common/random.h"
 #include "operator/cmd/operator_process.h"
 #include "operator/cmd/operator_release.h"
-#include "operator/kube/http_transport.h"
+#include "operator/kube/http/http_transport.h"
 
 namespace muster::cmd {
 

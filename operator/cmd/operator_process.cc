@@ -4,7 +4,7 @@
 
 #include "common/log.h"
 #include "operator/api/status.h"
-#include "operator/kube/names.h"
+#include "operator/kube/pods/names.h"
 
 namespace muster::cmd {
 

@@ -13,10 +13,10 @@
 #include "common/http_server.h"
 #include "operator/cmd/operator_metrics.h"
 #include "operator/controller/controller.h"
-#include "operator/kube/events.h"
-#include "operator/kube/kube_cluster.h"
-#include "operator/kube/lease.h"
-#include "operator/kube/reflector.h"
+#include "operator/kube/api/event_writer.h"
+#include "operator/kube/api/lease.h"
+#include "operator/kube/cache/reflector.h"
+#include "operator/kube/cluster/kube_cluster.h"
 
 namespace muster::cmd {
 

@@ -6,7 +6,7 @@
 #include "common/json.h"
 #include "common/log.h"
 #include "common/pause.h"
-#include "operator/kube/release.h"
+#include "operator/kube/cluster/release.h"
 
 namespace muster::cmd {
 

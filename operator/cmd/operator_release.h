@@ -4,8 +4,8 @@
 #include <stop_token>
 #include <string>
 
-#include "operator/kube/client.h"
-#include "operator/kube/lease.h"
+#include "operator/kube/api/client.h"
+#include "operator/kube/api/lease.h"
 
 namespace muster::cmd {
 

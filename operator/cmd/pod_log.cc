@@ -5,9 +5,9 @@
 
 #include "common/error.h"
 #include "operator/api/status.h"
-#include "operator/kube/api_error.h"
-#include "operator/kube/names.h"
-#include "operator/kube/resource.h"
+#include "operator/kube/api/api_error.h"
+#include "operator/kube/api/resource.h"
+#include "operator/kube/pods/names.h"
 
 namespace muster::cmd {
 

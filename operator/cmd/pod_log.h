@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "operator/kube/objects.h"
-#include "operator/kube/transport.h"
+#include "operator/kube/api/objects.h"
+#include "operator/kube/http/transport.h"
 
 namespace muster::cmd {
 

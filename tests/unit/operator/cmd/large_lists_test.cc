@@ -4,9 +4,9 @@
 #include <atomic>
 #include <thread>
 
-#include "operator/kube/http_transport.h"
-#include "operator/kube/names.h"
-#include "operator/kube/reflector.h"
+#include "operator/kube/cache/reflector.h"
+#include "operator/kube/http/http_transport.h"
+#include "operator/kube/pods/names.h"
 #include "tests/unit/operator/cmd/http_api.h"
 
 namespace muster::cmd {

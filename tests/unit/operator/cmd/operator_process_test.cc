@@ -9,7 +9,7 @@
 
 #include "common/json.h"
 #include "common/termination_message.h"
-#include "operator/kube/http_transport.h"
+#include "operator/kube/http/http_transport.h"
 #include "tests/unit/operator/cmd/http_api.h"
 #include "tests/unit/operator/kube/chart_rights.h"
 

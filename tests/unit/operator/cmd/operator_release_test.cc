@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "common/json.h"
-#include "operator/kube/names.h"
+#include "operator/kube/pods/names.h"
 #include "tests/unit/operator/kube/fake_api_server.h"
 #include "tests/unit/operator/kube/fake_transport.h"
 

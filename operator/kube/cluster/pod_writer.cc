@@ -1,0 +1,145 @@
+#include "operator/kube/cluster/pod_writer.h"
+
+#include <algorithm>
+
+#include "common/json.h"
+#include "operator/kube/api/codec.h"
+#include "operator/kube/pods/names.h"
+#include "operator/kube/pods/observe.h"
+
+namespace muster::kube {
+
+namespace {
+
+ObjectName name_of(const Pod& pod) {
+  return {pod.meta.name_space, pod.meta.name};
+}
+
+std::string key_of(const Json& object) {
+  const Json& metadata = member(object, "metadata");
+  return string_or(metadata, "namespace", "") + "/" + string_or(metadata, "name", "");
+}
+
+std::string uid_of(const Json& object) {
+  return string_or(member(object, "metadata"), "uid", "");
+}
+
+std::string attempt_of(const Json& pod) {
+  return string_or(member(member(pod, "metadata"), "labels"), kAttemptLabel, "");
+}
+
+const Json& controller_of(const Json& object) {
+  static const Json none;
+  for (const Json& owner : member(member(object, "metadata"), "ownerReferences")) {
+    if (bool_or(owner, "controller", false)) return owner;
+  }
+  return none;
+}
+
+}  // namespace
+
+Json untracking_patch(const Pod& pod) {
+  const auto place = std::ranges::find(pod.meta.finalizers, kTrackingFinalizer);
+  const std::string path =
+      "/metadata/finalizers/" + std::to_string(place - pod.meta.finalizers.begin());
+  return Json::array({{{"op", "test"}, {"path", path}, {"value", kTrackingFinalizer}},
+                      {{"op", "remove"}, {"path", path}}});
+}
+
+std::string owner_uid_of(const Json& object) {
+  return string_or(controller_of(object), "uid", "");
+}
+
+std::string describe_owner(const Json& object) {
+  const Json& owner = controller_of(object);
+  const std::string whose =
+      owner.is_null() ? "nobody"
+                      : string_or(owner, "kind", "?") + " " + string_or(owner, "name", "?");
+  return string_or(object, "kind", "object") + " " + key_of(object) + " of " + whose;
+}
+
+void PodWriter::take_over(const std::string& text) {
+  store_.refresh(decode_object<Pod>(text));
+}
+
+std::optional<std::string> PodWriter::create(const Json& pod) {
+  const std::string key = key_of(pod);
+  own_writes_.creating(key);
+  try {
+    own_writes_.created(decode_object<Pod>(client_.create(pods(), pod).text), now_());
+    return std::nullopt;
+  } catch (const ApiUnavailable& error) {
+    own_writes_.not_created(key);
+    if (!error.status().already_exists()) throw;
+  } catch (...) {
+    own_writes_.not_created(key);
+    throw;
+  }
+  return look_who_is_there(pod);
+}
+
+std::optional<std::string> PodWriter::look_who_is_there(const Json& pod) {
+  const Json& metadata = pod.at("metadata");
+  const auto there =
+      client_.get(pods(), {string_or(metadata, "namespace", ""), string_or(metadata, "name", "")});
+  if (!there) throw Unavailable("pod " + key_of(pod) + " was there, and is not any more");
+  if (owner_uid_of(*there) != owner_uid_of(pod)) return describe_owner(*there);
+  if (attempt_of(*there) != attempt_of(pod)) {
+    throw Unavailable("pod " + key_of(pod) + " is another attempt's, whose name is the same");
+  }
+  own_writes_.creating(key_of(pod));
+  own_writes_.created(decode_object<Pod>(there->dump()), now_());
+  return std::nullopt;
+}
+
+// That the pod has gone, and that its name is another's by now, is as good as done. One that has
+// only changed is shown as it is, for the next look.
+void PodWriter::write(const Pod& pod, const std::function<void()>& call) {
+  try {
+    return call();
+  } catch (const ApiUnavailable& error) {
+    if (error.status().not_found()) return;
+    if (!error.status().conflict()) throw;
+    const auto there = client_.get(pods(), name_of(pod));
+    if (!there || uid_of(*there) != pod.meta.uid) return;
+    take_over(there->dump());
+    throw;
+  }
+}
+
+void PodWriter::remove(const Pod& pod) {
+  Client::RemoveOptions options;
+  options.preconditions = {pod.meta.uid, pod.meta.resource_version};
+  own_writes_.removed(pod.meta.uid, now_());
+  try {
+    write(pod, [&] { client_.remove(pods(), name_of(pod), options); });
+  } catch (...) {
+    own_writes_.not_removed(pod.meta.uid);
+    throw;
+  }
+}
+
+void PodWriter::untrack(const Pod& pod) {
+  if (!is_tracked(pod)) return;
+  try {
+    write(pod, [&] {
+      const Answer written = client_.patch(pods(), name_of(pod), PatchKind::json,
+                                           untracking_patch(pod), {pod.meta.uid, ""});
+      take_over(written.text);
+    });
+  } catch (const ApiInvalid& error) {
+    // Somebody has changed its finalizers: the view will show it.
+    throw Unavailable(error.what());
+  }
+}
+
+void PodWriter::retire(const Pod& pod) {
+  const Json patch = {{"metadata", {{"labels", {{kCurrentLabel, nullptr}}}}}};
+  write(pod, [&] {
+    const Answer written =
+        client_.patch(pods(), name_of(pod), PatchKind::merge, patch, {pod.meta.uid, ""});
+    take_over(written.text);
+  });
+}
+
+}  // namespace muster::kube
