@@ -8,7 +8,7 @@
 
 #include "common/document.h"
 #include "operator/api/training_job.h"
-#include "operator/plan/plan.h"
+#include "operator/plan/values.h"
 
 namespace muster::cmd {
 

@@ -6,7 +6,7 @@
 
 #include "operator/api/training_job.h"
 #include "operator/local/job_directory.h"
-#include "operator/plan/plan.h"
+#include "operator/plan/values.h"
 
 namespace muster::cmd {
 

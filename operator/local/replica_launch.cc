@@ -11,7 +11,7 @@
 #include "common/process.h"
 #include "common/schema.h"
 #include "operator/api/rules.h"
-#include "operator/plan/plan.h"
+#include "operator/plan/environment.h"
 
 namespace muster::local {
 

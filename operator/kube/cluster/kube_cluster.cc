@@ -7,6 +7,7 @@
 #include "operator/api/status.h"
 #include "operator/kube/pods/names.h"
 #include "operator/kube/pods/observe.h"
+#include "operator/plan/replicas.h"
 
 namespace muster::kube {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "operator/plan/plan.h"
+#include "operator/api/training_job.h"
 
 namespace muster::kube {
 

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "operator/kube/api/objects.h"
-#include "operator/plan/plan.h"
+#include "operator/plan/values.h"
 
 namespace muster::kube {
 

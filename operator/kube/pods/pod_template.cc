@@ -6,6 +6,7 @@
 #include "operator/api/rules.h"
 #include "operator/kube/pods/gang.h"
 #include "operator/kube/pods/names.h"
+#include "operator/plan/environment.h"
 #include "operator/plan/in_place.h"
 
 namespace muster::kube {

@@ -1,4 +1,4 @@
-#include "operator/plan/plan.h"
+#include "operator/plan/environment.h"
 
 namespace muster::plan {
 namespace {
