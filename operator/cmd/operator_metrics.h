@@ -11,7 +11,7 @@
 #include <string>
 
 #include "operator/controller/controller.h"
-#include "operator/kube/cluster/kube_cluster.h"
+#include "operator/kube/cluster/environment.h"
 
 namespace muster::cmd {
 

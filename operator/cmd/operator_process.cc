@@ -64,8 +64,8 @@ OperatorProcess::OperatorProcess(Transports transports, prometheus::Registry& re
 
 OperatorProcess::~OperatorProcess() = default;
 
-kube::KubeCluster::Environment OperatorProcess::environment() {
-  kube::KubeCluster::Environment environment;
+kube::Environment OperatorProcess::environment() {
+  kube::Environment environment;
   environment.now = api::wall_time;
   environment.wake = [this](const std::string& key, api::Time at) {
     if (!acts_) return;

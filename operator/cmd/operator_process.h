@@ -67,7 +67,7 @@ class OperatorProcess {
   bool ready() const;  // the mirrors are whole
 
  private:
-  kube::KubeCluster::Environment environment();
+  kube::Environment environment();
   void add_reflector(kube::Mirror& mirror, const kube::Resource& resource,
                      const std::string& label_selector);
   void serve();

@@ -15,6 +15,7 @@ namespace muster::kube {
 struct ObjectName {
   std::string name_space;
   std::string name;
+  std::string key() const { return name_space + "/" + name; }
 };
 
 // What must hold of the object at the time of the write; an empty one is not asked for.

@@ -1,10 +1,12 @@
 #include "operator/kube/cluster/kube_cluster.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/json.h"
-#include "operator/api/overview.h"
+#include "operator/api/progress.h"
 #include "operator/api/status.h"
+#include "operator/kube/api/codec.h"
 #include "operator/kube/pods/names.h"
 #include "operator/kube/pods/observe.h"
 #include "operator/plan/replicas.h"
@@ -17,6 +19,9 @@ using namespace std::chrono_literals;
 
 constexpr auto kAskAgainAboutConflict = 10s;
 constexpr auto kAskAgainAboutRefusal = 10s;
+// How old what is known of a PodGroup may be where pods are created: we are not told when it goes.
+constexpr auto kGroupTrusted = 10s;
+constexpr auto kFirstLook = 2s;  // at pods that were created
 
 bool is_ours(const api::TrainingJob& job) {
   return job.managed_by == api::kManagedByMuster;
@@ -26,19 +31,15 @@ bool is_ours(const Json& job) {
   return string_or(spec, "managedBy", api::kManagedByMuster) == api::kManagedByMuster;
 }
 
-ProgressPoller make_poller(const KubeCluster::Environment& environment) {
-  const auto on_news = [wake = environment.wake, now = environment.now](const std::string& key) {
-    wake(key, now());
-  };
-  if (!environment.ask_progress) return {{}, on_news};
-  return {{}, on_news, environment.ask_progress};
+int restarts_of(const api::JobStatus& status, api::Role role) {
+  const auto found = status.replica_statuses.find(role);
+  return found == status.replica_statuses.end() ? 0 : found->second.restarts;
 }
 
 }  // namespace
 
 KubeCluster::KubeCluster(Transport& transport, Settings settings, Environment environment)
-    : settings_(std::move(settings)),
-      environment_(std::move(environment)),
+    : environment_(std::move(environment)),
       transport_(transport, environment_.leads),
       client_(transport_),
       jobs_({}, [this](const auto* before, const auto* after) { job_changed(before, after); }),
@@ -46,42 +47,39 @@ KubeCluster::KubeCluster(Transport& transport, Settings settings, Environment en
             [this](const auto* before, const auto* after) { pod_changed(before, after); }),
       services_(kJobLabel,
                 [this](const auto* before, const auto* after) { service_changed(before, after); }),
-      writer_(client_, pods_, own_writes_, environment_.now),
-      lost_nodes_(client_),
-      node_leases_(client_, environment_.boot_time ? environment_.boot_time : boot_time),
-      troubles_(client_),
+      conflicts_(client_),
       checks_([this](const Json& pod) {
         WriteOptions options;
         options.dry_run = options.strict = true;
         client_.create(kube::pods(), pod, options);
       }),
-      starts_(settings_.reports_per_second, std::chrono::milliseconds(0)),
-      reports_(settings_.reports_per_second),
-      poller_(make_poller(environment_)) {}
+      belongings_(client_, services_, conflicts_, environment_.now),
+      job_pods_(client_, pods_, conflicts_, checks_, std::move(settings.pods),
+                settings.pods_at_a_time, environment_.now),
+      observer_(client_, environment_),
+      starts_(settings.reports_per_second, std::chrono::milliseconds(0)),
+      reports_(settings.reports_per_second) {}
 
 void KubeCluster::job_changed(const WholeObject* before, const WholeObject* after) {
   const ObjectMeta& meta = after != nullptr ? after->meta : before->meta;
   if (after != nullptr) {
     const Json job = after->json();
-    if (is_ours(job)) note_state(meta.uid, api::to_job_status(member(job, "status")));
+    if (is_ours(job)) states_.note(meta.uid, api::to_job_status(member(job, "status")));
   }
   const bool same = before != nullptr && after != nullptr && before->meta.uid == after->meta.uid &&
                     before->meta.generation == after->meta.generation &&
                     before->meta.deleted.has_value() == after->meta.deleted.has_value();
   if (same) return;  // only its status: nobody but us writes that
   if (before != nullptr && (after == nullptr || before->meta.uid != after->meta.uid)) {
-    forget_state(before->meta.uid);
+    states_.forget(before->meta.uid);
   }
   environment_.wake(meta.key(), now());
 }
 
 void KubeCluster::pod_changed(const Pod* before, const Pod* after) {
   const ObjectMeta& meta = after != nullptr ? after->meta : before->meta;
-  if (after == nullptr) {
-    const std::lock_guard lock(mutex_);
-    given_up_.erase(meta.uid);
-  }
-  const bool is_news = own_writes_.is_news(before, after);
+  if (after == nullptr) observer_.forget_pod(meta.uid);
+  const bool is_news = job_pods_.is_news(before, after);
   if (!is_news && (after == nullptr || !is_orphan(*after))) return;
   environment_.wake(meta.name_space + "/" + meta.label(kJobLabel), now());
 }
@@ -96,10 +94,7 @@ bool KubeCluster::is_orphan(const Pod& pod) {
 
 void KubeCluster::service_changed(const Service* before, const Service* after) {
   if (after != nullptr) return;
-  {
-    const std::lock_guard lock(mutex_);
-    with_belongings_.erase(before->meta.owner_uid);
-  }
+  belongings_.lost_service(before->meta.owner_uid);
   environment_.wake(before->meta.name_space + "/" + before->meta.label(kJobLabel), now());
 }
 
@@ -120,24 +115,10 @@ void KubeCluster::forget(const std::string& job_uid, const std::string& key) {
   checks_.forget(job_uid);
   starts_.forget(job_uid);
   reports_.forget(job_uid);
-  poller_.forget(key);
-  const std::lock_guard lock(mutex_);
-  with_belongings_.erase(job_uid);
-  refused_.erase(job_uid);
-  conflicts_.erase(job_uid);
-  states_.erase(job_uid);
-}
-
-void KubeCluster::note_state(const std::string& job_uid, const api::JobStatus& status) {
-  const std::string state = api::state_word(status);
-  const std::lock_guard lock(mutex_);
-  known_states_.insert(state);
-  states_[job_uid] = state;
-}
-
-void KubeCluster::forget_state(const std::string& job_uid) {
-  const std::lock_guard lock(mutex_);
-  states_.erase(job_uid);
+  observer_.forget_job(key);
+  belongings_.forget(job_uid);
+  conflicts_.forget(job_uid);
+  states_.forget(job_uid);
 }
 
 std::set<std::string> KubeCluster::keys() const {
@@ -147,20 +128,12 @@ std::set<std::string> KubeCluster::keys() const {
   return keys;
 }
 
-std::map<std::string, int> KubeCluster::jobs_by_state() {
-  const std::lock_guard lock(mutex_);
-  std::map<std::string, int> counts;
-  for (const std::string& state : known_states_) counts[state] = 0;
-  for (const auto& [uid, state] : states_) ++counts[state];
-  return counts;
-}
-
 std::optional<api::TrainingJob> KubeCluster::get(const std::string& key) {
   const std::optional<WholeObject> object = jobs_.get(key);
   const size_t slash = key.find('/');
   const std::string name_space = key.substr(0, slash), name = key.substr(slash + 1);
   begin_pass(key, object ? object->meta.uid : "");
-  let_go_orphans(name_space, name, object ? object->meta.uid : "");
+  job_pods_.let_go_orphans(name_space, name, object ? object->meta.uid : "");
   if (!object) return std::nullopt;
   try {
     return api::to_training_job(object->json());
@@ -170,46 +143,17 @@ std::optional<api::TrainingJob> KubeCluster::get(const std::string& key) {
   }
 }
 
-// Pods of jobs that are gone: nobody counts their ends any more.
-void KubeCluster::let_go_orphans(const std::string& name_space, const std::string& name,
-                                 const std::string& live_uid) {
-  std::vector<Pod> orphans = pods_.find(name_space, name);
-  std::erase_if(orphans, [&](const Pod& pod) {
-    return !is_tracked(pod) || (!live_uid.empty() && pod.meta.owner_uid == live_uid);
-  });
-  if (orphans.empty()) return;
-  // A view that has their job not yet, or the one before it, is no reason.
-  const auto job = client_.get(training_jobs(), {name_space, name});
-  const std::string uid = job ? string_or(member(*job, "metadata"), "uid", "") : "";
-  for (const Pod& pod : orphans) {
-    if (!uid.empty() && pod.meta.owner_uid == uid) continue;
-    writer_.untrack(pod);
-  }
-}
-
-std::vector<Pod> KubeCluster::pods_of(const api::TrainingJob& job) {
-  std::vector<Pod> pods = pods_.find(job.name_space, job.name);
-  std::erase_if(pods, [&](const Pod& pod) { return pod.meta.owner_uid != job.uid; });
-  return own_writes_.complete(std::move(pods), job.uid, now());
-}
-
 plan::Observed KubeCluster::observe(const api::TrainingJob& job) {
   plan::Observed observed;
   if (!is_ours(job)) return observed;
-  std::vector<Pod> pods = pods_of(job);
+  const std::vector<Pod> pods = job_pods_.of(job);
   if (job.deleting) {
-    for (const Pod& pod : pods) writer_.untrack(pod);
+    for (const Pod& pod : pods) job_pods_.let_go(pod);
     return observed;
   }
-  let_go_counted(job, job.status, pods);
-  follow_progress(job, pods);
-  const View view = view_of(job, pods);
-  for (const Pod& pod : pods) {
-    const auto replica = kube::observe(pod);
-    if (replica) observed.replicas.push_back(look_at(job, view, pod, *replica));
-  }
-  explain_pending(job, pods, observed.replicas);
-  observed.progress = progress_of(job);
+  job_pods_.let_go_counted(job, job.status, pods);
+  observed.replicas = observer_.observe(job, pods);
+  observed.progress = observer_.progress_of(job);
   observed.results = final_results(job, pods);
   if (job.status.is_true("Finished")) return observed;
   check_acceptance(job, observed);
@@ -223,10 +167,10 @@ plan::Observed KubeCluster::observe(const api::TrainingJob& job) {
 // Somebody may have deleted them; and where they were refused it is tried here whether they still
 // are. The job is told, and goes on with what it has.
 void KubeCluster::keep_belongings(const api::TrainingJob& job, plan::Observed& observed) {
-  const bool needed = take_refusal(job.uid) && !job.suspend;
+  const bool needed = belongings_.take_refusal(job.uid) && !job.suspend;
   if (!needed && std::ranges::none_of(observed.replicas, plan::is_live)) return;
   try {
-    ensure_belongings(job, /*seen_since=*/{});
+    belongings_.ensure(job, /*seen_since=*/{});
   } catch (const Unavailable& error) {
     if (!observed.unchecked) observed.unchecked = error.what();
     environment_.wake(key_of(job), now() + kAskAgainAboutRefusal);
@@ -234,16 +178,15 @@ void KubeCluster::keep_belongings(const api::TrainingJob& job, plan::Observed& o
 }
 
 void KubeCluster::check_acceptance(const api::TrainingJob& job, plan::Observed& observed) {
-  observed.name_conflict = still_in_conflict(job);
+  observed.name_conflict = conflicts_.look(job);
+  if (observed.name_conflict) environment_.wake(key_of(job), now() + kAskAgainAboutConflict);
   // What another process, or this one before, has found good is not asked again.
   const bool known =
       job.status.is_true("Accepted") && job.status.observed_generation == job.generation;
   if (known && !checks_.has_trouble(job.uid)) return;
   const std::optional<WholeObject> whole = jobs_.get(key_of(job));
   if (!whole || whole->meta.uid != job.uid) return;
-  const auto pod_of_role = [&](api::Role role) {
-    return pod_of(job, {role, 0, job.status.run, 0}, settings_.pods);
-  };
+  const auto pod_of_role = [&](api::Role role) { return job_pods_.sample(job, role); };
   const Acceptance acceptance = checks_.check(job, whole->json(), pod_of_role, now());
   observed.invalid_template = acceptance.invalid;
   observed.unchecked = acceptance.unchecked;
@@ -261,23 +204,101 @@ void KubeCluster::settle_doubts(plan::Observed& observed) {
   }
 }
 
-// Looks whether what holds a name of ours is still there; nothing tells us when it goes.
-std::optional<std::string> KubeCluster::still_in_conflict(const api::TrainingJob& job) {
-  std::optional<Conflict> conflict;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = conflicts_.find(job.uid);
-    if (found != conflicts_.end()) conflict = found->second;
+bool KubeCluster::publish_status(const api::TrainingJob& job, const api::JobStatus& status) {
+  const bool starts = is_start(job, status);
+  if (starts || is_report(job.status, status)) {
+    const api::Time at = now();
+    const api::Time turn = (starts ? starts_ : reports_).turn(job.uid, at);
+    if (turn > at) {
+      environment_.wake(key_of(job), turn);
+      return false;
+    }
   }
-  if (!conflict) return std::nullopt;
-  const auto there = client_.get(conflict->resource, conflict->name);
-  if (there && owner_uid_of(*there) != job.uid) {
-    environment_.wake(key_of(job), now() + kAskAgainAboutConflict);
-    return describe_owner(*there);
+  write_status(job, status);
+  starts_.forget(job.uid);
+  reports_.wrote(job.uid, now());
+  count(job, status);
+  try {
+    job_pods_.let_go_counted(job, status, job_pods_.of(job));
+  } catch (const Unavailable&) {
+    // What is written must be told and done. The pass that follows lets go, or says why it cannot.
+    environment_.wake(key_of(job), now());
   }
-  const std::lock_guard lock(mutex_);
-  conflicts_.erase(job.uid);
-  return std::nullopt;
+  return true;
+}
+
+void KubeCluster::write_status(const api::TrainingJob& job, const api::JobStatus& status) {
+  const Resource resource = training_jobs();
+  Json value = api::to_json(status);
+  value["labelSelector"] = label_selector(job, api::Role::worker);
+  const std::optional<WholeObject> before = jobs_.get(key_of(job));
+  value["writes"] = before ? integer_or(member(before->json(), "status"), "writes", 0) + 1 : 1;
+  const Json body = {{"apiVersion", resource.api_version()},
+                     {"kind", resource.kind},
+                     {"metadata",
+                      {{"name", job.name},
+                       {"namespace", job.name_space},
+                       {"uid", job.uid},
+                       {"resourceVersion", job.resource_version}}},
+                     {"status", std::move(value)}};
+  WriteOptions options;
+  options.subresource = "status";
+  jobs_.refresh(decode_object<WholeObject>(client_.update(resource, body, options).text));
+  states_.note(job.uid, status);
+}
+
+// For those who look on: what this status has that the one before had not.
+void KubeCluster::count(const api::TrainingJob& job, const api::JobStatus& status) {
+  // The step alone may be another job's, from whose checkpoint this one goes on.
+  const bool first_step =
+      api::steps_taken(job.status.progress) == 0 && integer_or(status.progress, "stepsHere", 0) > 0;
+  if (first_step) {
+    emit(job, {plan::Event::Kind::normal, "FirstStep", "the first training step is done"});
+  }
+  if (environment_.watcher == nullptr) return;
+  const api::Condition* restarting = status.find("Restarting");
+  for (const api::Role role : api::kRoles) {
+    const int times = restarts_of(status, role) - restarts_of(job.status, role);
+    const std::string reason =
+        restarting != nullptr && restarting->status ? restarting->reason : "ReplicaFailed";
+    if (times > 0) environment_.watcher->restarted(role, reason, times);
+  }
+  if (!first_step) return;
+  const std::optional<WholeObject> object = jobs_.get(key_of(job));
+  if (object && object->meta.created) {
+    environment_.watcher->took_first_step(now() - *object->meta.created);
+  }
+}
+
+void KubeCluster::create(const api::TrainingJob& job,
+                         std::span<const plan::CreateReplica> replicas) {
+  belongings_.ensure(job, now() - kGroupTrusted);
+  job_pods_.create(job, replicas, [&] { return is_wanted(job); });
+  // Nothing changes in the status of a pod that hangs.
+  if (!replicas.empty()) environment_.wake(key_of(job), now() + kFirstLook);
+}
+
+// Whether the view still has it, and nobody has asked for its end.
+bool KubeCluster::is_wanted(const api::TrainingJob& job) const {
+  const std::optional<WholeObject> object = jobs_.get(key_of(job));
+  return object && object->meta.uid == job.uid && !object->meta.deleted;
+}
+
+void KubeCluster::remove(const api::TrainingJob& job,
+                         std::span<const plan::RemoveReplica> replicas) {
+  job_pods_.remove(job, replicas);
+}
+
+void KubeCluster::emit(const api::TrainingJob& job, const plan::Event& event) {
+  const Resource resource = training_jobs();
+  environment_.emit({resource.api_version(), resource.kind, job.name_space, job.name, job.uid},
+                    {event.kind == plan::Event::Kind::warning, event.reason, event.message});
+}
+
+void KubeCluster::remove_job(const api::TrainingJob& job) {
+  Client::RemoveOptions options;
+  options.preconditions.uid = job.uid;
+  client_.remove(training_jobs(), {job.name_space, job.name}, options);
 }
 
 }  // namespace muster::kube

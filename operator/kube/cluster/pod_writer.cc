@@ -4,6 +4,7 @@
 
 #include "common/json.h"
 #include "operator/kube/api/codec.h"
+#include "operator/kube/api/metadata.h"
 #include "operator/kube/pods/names.h"
 #include "operator/kube/pods/observe.h"
 
@@ -15,25 +16,8 @@ ObjectName name_of(const Pod& pod) {
   return {pod.meta.name_space, pod.meta.name};
 }
 
-std::string key_of(const Json& object) {
-  const Json& metadata = member(object, "metadata");
-  return string_or(metadata, "namespace", "") + "/" + string_or(metadata, "name", "");
-}
-
-std::string uid_of(const Json& object) {
-  return string_or(member(object, "metadata"), "uid", "");
-}
-
 std::string attempt_of(const Json& pod) {
   return string_or(member(member(pod, "metadata"), "labels"), kAttemptLabel, "");
-}
-
-const Json& controller_of(const Json& object) {
-  static const Json none;
-  for (const Json& owner : member(member(object, "metadata"), "ownerReferences")) {
-    if (bool_or(owner, "controller", false)) return owner;
-  }
-  return none;
 }
 
 }  // namespace
@@ -46,24 +30,12 @@ Json untracking_patch(const Pod& pod) {
                       {{"op", "remove"}, {"path", path}}});
 }
 
-std::string owner_uid_of(const Json& object) {
-  return string_or(controller_of(object), "uid", "");
-}
-
-std::string describe_owner(const Json& object) {
-  const Json& owner = controller_of(object);
-  const std::string whose =
-      owner.is_null() ? "nobody"
-                      : string_or(owner, "kind", "?") + " " + string_or(owner, "name", "?");
-  return string_or(object, "kind", "object") + " " + key_of(object) + " of " + whose;
-}
-
 void PodWriter::take_over(const std::string& text) {
   store_.refresh(decode_object<Pod>(text));
 }
 
 std::optional<std::string> PodWriter::create(const Json& pod) {
-  const std::string key = key_of(pod);
+  const std::string key = name_of(pod).key();
   own_writes_.creating(key);
   try {
     own_writes_.created(decode_object<Pod>(client_.create(pods(), pod).text), now_());
@@ -79,15 +51,14 @@ std::optional<std::string> PodWriter::create(const Json& pod) {
 }
 
 std::optional<std::string> PodWriter::look_who_is_there(const Json& pod) {
-  const Json& metadata = pod.at("metadata");
-  const auto there =
-      client_.get(pods(), {string_or(metadata, "namespace", ""), string_or(metadata, "name", "")});
-  if (!there) throw Unavailable("pod " + key_of(pod) + " was there, and is not any more");
+  const auto there = client_.get(pods(), name_of(pod));
+  if (!there) throw Unavailable("pod " + name_of(pod).key() + " was there, and is not any more");
   if (owner_uid_of(*there) != owner_uid_of(pod)) return describe_owner(*there);
   if (attempt_of(*there) != attempt_of(pod)) {
-    throw Unavailable("pod " + key_of(pod) + " is another attempt's, whose name is the same");
+    throw Unavailable("pod " + name_of(pod).key() +
+                      " is another attempt's, whose name is the same");
   }
-  own_writes_.creating(key_of(pod));
+  own_writes_.creating(name_of(pod).key());
   own_writes_.created(decode_object<Pod>(there->dump()), now_());
   return std::nullopt;
 }

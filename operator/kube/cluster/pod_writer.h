@@ -42,10 +42,4 @@ class PodWriter {
 // JSON patch that takes the tracking finalizer off a pod that has it.
 Json untracking_patch(const Pod& pod);
 
-// The text of whose an object is, for people: "Pod lab/x of Job y", or "... of nobody".
-std::string describe_owner(const Json& object);
-
-// UID of the controller among an object's owners, or "".
-std::string owner_uid_of(const Json& object);
-
 }  // namespace muster::kube

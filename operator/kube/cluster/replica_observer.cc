@@ -1,16 +1,15 @@
+#include "operator/kube/cluster/replica_observer.h"
+
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <tuple>
 
 #include "common/json.h"
 #include "operator/api/progress.h"
-#include "operator/kube/cluster/kube_cluster.h"
 #include "operator/kube/pods/names.h"
 #include "operator/kube/pods/observe.h"
 #include "operator/plan/describe.h"
-
-// The part of KubeCluster that asks others where the status of pods does not say enough: the
-// leading replica, Leases and nodes, and the events of pods.
 
 namespace muster::kube {
 
@@ -37,9 +36,43 @@ void take_restart(const ProgressPoller::Group::Restart& restart, const Pod& pod,
   replica.outage_seconds = restart.seconds;
 }
 
+ProgressPoller make_poller(const Environment& environment) {
+  const auto on_news = [wake = environment.wake, now = environment.now](const std::string& key) {
+    wake(key, now());
+  };
+  if (!environment.ask_progress) return {{}, on_news};
+  return {{}, on_news, environment.ask_progress};
+}
+
 }  // namespace
 
-KubeCluster::View KubeCluster::view_of(const api::TrainingJob& job, const std::vector<Pod>& pods) {
+ReplicaObserver::ReplicaObserver(const Client& client, const Environment& environment)
+    : environment_(environment),
+      lost_nodes_(client),
+      node_leases_(client, environment.boot_time ? environment.boot_time : boot_time),
+      troubles_(client),
+      poller_(make_poller(environment)) {}
+
+void ReplicaObserver::forget_pod(const std::string& uid) {
+  const std::lock_guard lock(mutex_);
+  given_up_.erase(uid);
+}
+
+std::vector<ObservedReplica> ReplicaObserver::observe(const api::TrainingJob& job,
+                                                      const std::vector<Pod>& pods) {
+  follow_progress(job, pods);
+  const View view = view_of(job, pods);
+  std::vector<ObservedReplica> replicas;
+  for (const Pod& pod : pods) {
+    const auto replica = kube::observe(pod);
+    if (replica) replicas.push_back(look_at(job, view, pod, *replica));
+  }
+  explain_pending(job, pods, replicas);
+  return replicas;
+}
+
+ReplicaObserver::View ReplicaObserver::view_of(const api::TrainingJob& job,
+                                               const std::vector<Pod>& pods) const {
   View view;
   if (job.training.is_null()) return view;
   view.group = poller_.group(key_of(job));
@@ -55,8 +88,8 @@ KubeCluster::View KubeCluster::view_of(const api::TrainingJob& job, const std::v
   return view;
 }
 
-ObservedReplica KubeCluster::look_at(const api::TrainingJob& job, const View& view, const Pod& pod,
-                                     const ObservedReplica& by_its_status) {
+ObservedReplica ReplicaObserver::look_at(const api::TrainingJob& job, const View& view,
+                                         const Pod& pod, const ObservedReplica& by_its_status) {
   if (!is_live(by_its_status)) return by_its_status;
   if (is_given_up(job, view, pod, by_its_status) || is_lost(pod)) {
     return *kube::observe(pod, /*node_lost=*/true);
@@ -67,11 +100,11 @@ ObservedReplica KubeCluster::look_at(const api::TrainingJob& job, const View& vi
   return replica;
 }
 
-bool KubeCluster::is_lost(const Pod& pod) {
+bool ReplicaObserver::is_lost(const Pod& pod) {
   if (!is_suspect(pod)) return false;
-  if (lost_nodes_.has_lost(pod, now())) return true;
+  if (lost_nodes_.has_lost(pod, environment_.now())) return true;
   environment_.wake(pod.meta.name_space + "/" + pod.meta.label(kJobLabel),
-                    now() + kAskAgainAboutNode);
+                    environment_.now() + kAskAgainAboutNode);
   return false;
 }
 
@@ -79,8 +112,8 @@ bool KubeCluster::is_lost(const Pod& pod) {
 // misses the pod or is itself silent on that node. The pod stays given up until its node is heard
 // of again. Two live pods of one index do no harm if they run muster-trainer (docs/decisions.md, 1
 // and 10).
-bool KubeCluster::is_given_up(const api::TrainingJob& job, const View& view, const Pod& pod,
-                              const ObservedReplica& replica) {
+bool ReplicaObserver::is_given_up(const api::TrainingJob& job, const View& view, const Pod& pod,
+                                  const ObservedReplica& replica) {
   if (pod.node.empty() || job.training.is_null()) return false;
   const bool missed = view.group.missing.contains(plan::describe(job, replica.role, replica.index));
   {
@@ -90,7 +123,7 @@ bool KubeCluster::is_given_up(const api::TrainingJob& job, const View& view, con
   }
   std::chrono::milliseconds again{};
   const bool lost = node_leases_.is_silent(pod.node, again);
-  environment_.wake(key_of(job), now() + again);
+  environment_.wake(key_of(job), environment_.now() + again);
   const std::lock_guard lock(mutex_);
   if (lost) {
     given_up_.insert(pod.meta.uid);
@@ -101,8 +134,8 @@ bool KubeCluster::is_given_up(const api::TrainingJob& job, const View& view, con
 }
 
 // The events of the first pods are asked where no status of a pod says why one is pending.
-void KubeCluster::explain_pending(const api::TrainingJob& job, const std::vector<Pod>& pods,
-                                  std::vector<ObservedReplica>& replicas) {
+void ReplicaObserver::explain_pending(const api::TrainingJob& job, const std::vector<Pod>& pods,
+                                      std::vector<ObservedReplica>& replicas) {
   constexpr size_t kMost = 8;
   std::map<std::tuple<api::Role, int, int>, ObservedReplica*> pending;
   for (ObservedReplica& replica : replicas) {
@@ -116,14 +149,14 @@ void KubeCluster::explain_pending(const api::TrainingJob& job, const std::vector
     const auto pod =
         std::ranges::find_if(pods, [&uid](const Pod& one) { return one.meta.uid == uid; });
     api::Time again{};
-    PodTroubles::Trouble trouble = troubles_.look(*pod, now(), again);
+    PodTroubles::Trouble trouble = troubles_.look(*pod, environment_.now(), again);
     environment_.wake(key_of(job), again);
     replica->reason = std::move(trouble.reason);
     replica->explanation = std::move(trouble.words);
   }
 }
 
-void KubeCluster::follow_progress(const api::TrainingJob& job, const std::vector<Pod>& pods) {
+void ReplicaObserver::follow_progress(const api::TrainingJob& job, const std::vector<Pod>& pods) {
   for (const Pod& pod : pods) {
     const auto replica = kube::observe(pod);
     if (!replica || !plan::leads(job, replica->role, replica->index) || !is_current(pod)) continue;
@@ -143,7 +176,7 @@ void KubeCluster::follow_progress(const api::TrainingJob& job, const std::vector
 
 // A replica that has not taken its first step yet does not know how far the job has come: until
 // then the status keeps the progress that it had.
-Json KubeCluster::progress_of(const api::TrainingJob& job) {
+Json ReplicaObserver::progress_of(const api::TrainingJob& job) const {
   Json progress = poller_.progress(key_of(job));
   const bool begins = api::steps_taken(progress) == 0 && api::steps_taken(job.status.progress) > 0;
   return progress.is_null() || begins ? job.status.progress : progress;
