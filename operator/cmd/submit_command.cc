@@ -92,7 +92,7 @@ bool needs_suspension(const kube::ApiStatus& status) {
   return std::ranges::any_of(member(status.details, "causes"), [](const Json& cause) {
     const std::string message = string_or(cause, "message", "");
     return std::ranges::any_of(api::rules(), [&](const api::Rule& rule) {
-      const bool of_running_job = rule.found == nullptr && *rule.path == '\0';
+      const bool of_running_job = rule.found == nullptr && rule.path.empty();
       return of_running_job && message.find(rule.expected) != std::string::npos;
     });
   });

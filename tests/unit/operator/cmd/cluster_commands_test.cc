@@ -291,8 +291,8 @@ TEST_F(ClusterCommandsTest, names_the_field_and_the_way_where_an_edit_is_refused
   after["spec"]["training"] = {{"batchSize", 64}, {"epochs", 2}};
   Json status = {{"kind", "Status"}, {"code", 422}, {"reason", "Invalid"}, {"message", "invalid"}};
   for (const api::Rule& rule : api::rules()) {
-    if (rule.found != nullptr || *rule.path != '\0') continue;
-    const Json cause = {{"message", std::string("Forbidden: expected ") + rule.expected}};
+    if (rule.found != nullptr || !rule.path.empty()) continue;
+    const Json cause = {{"message", "Forbidden: expected " + rule.expected}};
     status["details"]["causes"] = Json::array({cause});
     FakeTransport transport([&](const Request& request) {
       return request.method == Method::patch ? kube::answer(422, status.dump()) : ok(before);
