@@ -2,8 +2,9 @@
 
 #include <string>
 
+#include "common/schema.h"
 #include "embedded/crd_text.h"
-#include "operator/api/training_job.h"
+#include "operator/api/schema.h"
 
 namespace muster::api {
 

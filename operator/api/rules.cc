@@ -4,7 +4,7 @@
 
 #include "common/json.h"
 #include "common/schema.h"
-#include "operator/api/training_job.h"
+#include "operator/api/schema.h"
 
 namespace muster::api {
 

@@ -24,16 +24,8 @@ struct Rule {
 };
 const std::vector<Rule>& rules();
 
-// Add what `document` breaks of rules(), and in its templates; what only follows from problems that
-// are there is left out.
+// Adds what `document` breaks of rules(); what only follows from problems that are there is left
+// out.
 void check_rules(const Document& document, Problems& problems);
-void check_templates(const Document& document, Problems& problems);
-
-// TF_CONFIG and MUSTER_*, which Muster sets.
-bool is_reserved(const std::string& variable);
-
-// The container that counts (named trainer, else tensorflow, else the only one) of a
-// PodTemplateSpec, or null.
-const Json& counting_container(const Json& pod_template);
 
 }  // namespace muster::api

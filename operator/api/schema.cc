@@ -1,8 +1,9 @@
+#include "operator/api/schema.h"
+
 #include <re2/re2.h>
 
 #include "embedded/replica_schema_text.h"
 #include "embedded/trainingjob_schema_text.h"
-#include "operator/api/training_job.h"
 #include "trainer/spec/training_spec.h"
 
 namespace muster::api {

@@ -61,7 +61,4 @@ std::optional<JobState> load_state(const JobDirectory& directory);
 // Throws WriteError.
 void save_state(const JobDirectory& directory, const JobState& state);
 
-// A block-style YAML text that Document::parse reads back as `value`.
-std::string to_yaml(const Json& value);
-
 }  // namespace muster::local

@@ -9,6 +9,7 @@
 #include "common/exit_code.h"
 #include "common/file.h"
 #include "common/json.h"
+#include "operator/api/schema.h"
 #include "operator/cmd/job/initial_weights.h"
 #include "trainer/checkpoint/resume.h"
 #include "trainer/folder/claim.h"

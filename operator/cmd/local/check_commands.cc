@@ -5,6 +5,7 @@
 #include "operator/api/validate.h"
 #include "operator/cmd/job/job_source.h"
 #include "operator/cmd/local/commands.h"
+#include "operator/local/yaml_text.h"
 
 namespace muster::cmd {
 

@@ -2,7 +2,7 @@
 #include "common/output.h"
 #include "operator/api/crd.h"
 #include "operator/cmd/local/commands.h"
-#include "operator/local/job_directory.h"
+#include "operator/local/yaml_text.h"
 
 namespace muster::cmd {
 

@@ -26,9 +26,11 @@
 #include "operator/cmd/show/summary_text.h"
 #include "operator/cmd/show/warnings.h"
 #include "operator/controller/controller.h"
+#include "operator/local/guard.h"
 #include "operator/local/local_cluster.h"
 #include "operator/local/run_lock.h"
 #include "operator/local/scale_request.h"
+#include "operator/local/yaml_text.h"
 #include "operator/plan/retry.h"
 
 namespace muster::cmd {

@@ -12,6 +12,7 @@
 #include "common/json.h"
 #include "common/output.h"
 #include "operator/local/job_directory.h"
+#include "operator/local/yaml_text.h"
 
 namespace muster::cmd {
 

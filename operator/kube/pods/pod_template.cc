@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "common/json.h"
-#include "operator/api/rules.h"
+#include "operator/api/templates.h"
 #include "operator/kube/pods/gang.h"
 #include "operator/kube/pods/names.h"
 #include "operator/plan/environment.h"

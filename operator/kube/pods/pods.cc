@@ -4,7 +4,7 @@
 
 #include "common/file.h"
 #include "common/json.h"
-#include "operator/api/rules.h"
+#include "operator/api/templates.h"
 #include "operator/kube/api/resource.h"
 #include "operator/kube/pods/gang.h"
 #include "operator/kube/pods/merge.h"

@@ -11,6 +11,7 @@
 #include "common/json.h"
 #include "operator/api/rules.h"
 #include "operator/api/training_job.h"
+#include "operator/api/validate.h"
 
 namespace muster::api {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "common/error.h"
 #include "operator/api/rules.h"
+#include "operator/api/schema.h"
 #include "operator/api/training_job.h"
 
 namespace muster::api {

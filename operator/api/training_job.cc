@@ -1,6 +1,7 @@
+#include "operator/api/training_job.h"
+
 #include "common/json.h"
 #include "operator/api/status.h"
-#include "operator/api/training_job.h"
 
 namespace muster::api {
 
