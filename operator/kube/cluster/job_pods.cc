@@ -33,14 +33,18 @@ std::multimap<size_t, const Pod*> superseded(const std::vector<Pod>& pods,
 }  // namespace
 
 JobPods::JobPods(const Client& client, Store<Pod>& store, NameConflicts& conflicts,
-                 TemplateChecks& checks, PodSettings settings, size_t at_a_time, Now now)
+                 PodSettings settings, size_t at_a_time, Now now)
     : client_(client),
       store_(store),
       conflicts_(conflicts),
-      checks_(checks),
       settings_(std::move(settings)),
       at_a_time_(at_a_time),
       now_(std::move(now)),
+      checks_([this](const Json& pod) {
+        WriteOptions options;
+        options.dry_run = options.strict = true;
+        client_.create(kube::pods(), pod, options);
+      }),
       writer_(client_, store_, own_writes_, now_) {}
 
 std::vector<Pod> JobPods::of(const api::TrainingJob& job) {
@@ -49,8 +53,11 @@ std::vector<Pod> JobPods::of(const api::TrainingJob& job) {
   return own_writes_.complete(std::move(pods), job.uid, now_());
 }
 
-Json JobPods::sample(const api::TrainingJob& job, api::Role role) const {
-  return pod_of(job, {role, 0, job.status.run, 0}, settings_);
+Acceptance JobPods::check(const api::TrainingJob& job, const Json& whole) {
+  const auto pod_of_role = [&](api::Role role) {
+    return pod_of(job, {role, 0, job.status.run, 0}, settings_);
+  };
+  return checks_.check(job, whole, pod_of_role, now_());
 }
 
 void JobPods::create(const api::TrainingJob& job, std::span<const plan::CreateReplica> replicas,

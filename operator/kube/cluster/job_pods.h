@@ -20,15 +20,19 @@ class JobPods {
  public:
   using Now = std::function<Time()>;
   // `at_a_time`: pods of a job that are created, removed or let go. All references must outlive it.
-  JobPods(const Client& client, Store<Pod>& store, NameConflicts& conflicts, TemplateChecks& checks,
-          PodSettings settings, size_t at_a_time, Now now);
+  JobPods(const Client& client, Store<Pod>& store, NameConflicts& conflicts, PodSettings settings,
+          size_t at_a_time, Now now);
 
   // In view, with what we know of them by our own writes.
   std::vector<Pod> of(const api::TrainingJob& job);
   // A change of the view. False: there is nothing in it that our own writes did not tell.
   bool is_news(const Pod* before, const Pod* after) { return own_writes_.is_news(before, after); }
-  // A job's pod of this role in its current run, as it would be created.
-  Json sample(const api::TrainingJob& job, api::Role role) const;
+  // Whether the job's pods can be created (template_checks.h). `whole` is the job as the API server
+  // has it.
+  Acceptance check(const api::TrainingJob& job, const Json& whole);
+  // What is known of a job is not that its pods can be created.
+  bool has_trouble(const std::string& job_uid) { return checks_.has_trouble(job_uid); }
+  void forget(const std::string& job_uid) { checks_.forget(job_uid); }
 
   // Begins no more of them once `wanted` says no. Takes those whose place they take out of the
   // Service.
@@ -53,10 +57,10 @@ class JobPods {
   const Client& client_;
   Store<Pod>& store_;
   NameConflicts& conflicts_;
-  TemplateChecks& checks_;
   const PodSettings settings_;
   const size_t at_a_time_;
   const Now now_;
+  TemplateChecks checks_;
   OwnWrites own_writes_;
   PodWriter writer_;
 };

@@ -48,14 +48,9 @@ KubeCluster::KubeCluster(Transport& transport, Settings settings, Environment en
       services_(kJobLabel,
                 [this](const auto* before, const auto* after) { service_changed(before, after); }),
       conflicts_(client_),
-      checks_([this](const Json& pod) {
-        WriteOptions options;
-        options.dry_run = options.strict = true;
-        client_.create(kube::pods(), pod, options);
-      }),
       belongings_(client_, services_, conflicts_, environment_.now),
-      job_pods_(client_, pods_, conflicts_, checks_, std::move(settings.pods),
-                settings.pods_at_a_time, environment_.now),
+      job_pods_(client_, pods_, conflicts_, std::move(settings.pods), settings.pods_at_a_time,
+                environment_.now),
       observer_(client_, environment_),
       starts_(settings.reports_per_second, std::chrono::milliseconds(0)),
       reports_(settings.reports_per_second) {}
@@ -112,7 +107,7 @@ void KubeCluster::begin_pass(const std::string& key, const std::string& job_uid)
 }
 
 void KubeCluster::forget(const std::string& job_uid, const std::string& key) {
-  checks_.forget(job_uid);
+  job_pods_.forget(job_uid);
   starts_.forget(job_uid);
   reports_.forget(job_uid);
   observer_.forget_job(key);
@@ -183,11 +178,10 @@ void KubeCluster::check_acceptance(const api::TrainingJob& job, plan::Observed& 
   // What another process, or this one before, has found good is not asked again.
   const bool known =
       job.status.is_true("Accepted") && job.status.observed_generation == job.generation;
-  if (known && !checks_.has_trouble(job.uid)) return;
+  if (known && !job_pods_.has_trouble(job.uid)) return;
   const std::optional<WholeObject> whole = jobs_.get(key_of(job));
   if (!whole || whole->meta.uid != job.uid) return;
-  const auto pod_of_role = [&](api::Role role) { return job_pods_.sample(job, role); };
-  const Acceptance acceptance = checks_.check(job, whole->json(), pod_of_role, now());
+  const Acceptance acceptance = job_pods_.check(job, whole->json());
   observed.invalid_template = acceptance.invalid;
   observed.unchecked = acceptance.unchecked;
   if (acceptance.again) environment_.wake(key_of(job), *acceptance.again);

@@ -15,7 +15,6 @@
 #include "operator/kube/cluster/name_conflicts.h"
 #include "operator/kube/cluster/replica_observer.h"
 #include "operator/kube/cluster/report_pace.h"
-#include "operator/kube/cluster/template_checks.h"
 #include "operator/kube/http/leader_transport.h"
 
 namespace muster::kube {
@@ -81,7 +80,6 @@ class KubeCluster final : public cluster::Cluster {
   Store<Service> services_;
   JobStates states_;
   NameConflicts conflicts_;
-  TemplateChecks checks_;
   Belongings belongings_;
   JobPods job_pods_;
   ReplicaObserver observer_;
