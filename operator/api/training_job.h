@@ -114,7 +114,7 @@ struct JobStatus {
   std::optional<std::string> storage_folder;  // none for a job that is older than this field
   std::string cause;  // why replicas are not ready, in the words of the component that
                       // says it; "": nothing is known
-  Json progress;      // as api.md's status.progress; null before the first report
+  Json progress;      // as status.progress of the schema; null before the first report
   Json results;       // results of the training; null before its leader has succeeded
 
   bool operator==(const JobStatus&) const = default;

@@ -6,7 +6,7 @@
 
 namespace muster::kube {
 
-// What Muster's objects are called, and what is written on them (api.md, Pods).
+// What Muster's objects are called, and what is written on them.
 
 inline constexpr const char* kJobLabel = "muster.dev/job";
 inline constexpr const char* kJobUidLabel = "muster.dev/job-uid";

@@ -15,8 +15,8 @@ struct PodSettings {
 
 // The Pod of one attempt of one replica, whole: the role's template over our defaults, then what
 // makes it that replica (name, labels, owner, tracking finalizer, environment), which wins. Pure:
-// the same arguments give the same object. The container that counts (api.md) keeps the name that
-// the template gives it.
+// the same arguments give the same object. The container that counts (templates.h) keeps the name
+// that the template gives it.
 Json pod_of(const api::TrainingJob& job, const plan::CreateReplica& replica,
             const PodSettings& settings);
 
