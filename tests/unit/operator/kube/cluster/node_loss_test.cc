@@ -8,8 +8,7 @@
 #include "common/json.h"
 #include "operator/kube/cluster/kube_cluster.h"
 #include "operator/kube/pods/names.h"
-#include "tests/unit/operator/kube/cluster/kube_world.h"
-#include "tests/unit/operator/kube/fake_transport.h"
+#include "tests/unit/operator/kube/cluster/kube_cluster_fixture.h"
 
 namespace muster::kube {
 namespace {
@@ -17,17 +16,11 @@ namespace {
 using namespace std::chrono_literals;
 using testing::Contains;
 
-const Json kTraining = Json::parse(R"({
-    "training": {"model": {"name": "mnist-mlp"}, "epochs": 1, "data": {
-        "train": {"syntheticClasses": {"samples": 60, "classes": 10, "shape": [784]}},
-        "test": {"syntheticClasses": {"samples": 60, "classes": 10, "shape": [784]}}}},
-    "storage": {"volume": {"emptyDir": {}}}})");
-
 // A job whose chief and evaluator are on node-1 and whose ps and worker are on node-2, with a Lease
 // of each node.
 class NodeLossTest : public testing::Test {
  protected:
-  void start(const Json& spec = kTraining) {
+  void start(const Json& spec = training()) {
     world_.ask_progress = [this](const std::string&) {
       const std::string answer = answer_;
       asked_ = true;
@@ -205,7 +198,7 @@ TEST_F(NodeLossTest, WhatTheChiefSaysOfAnEarlierAttemptCountsNothing) {
 }
 
 TEST_F(NodeLossTest, APodThatHangsInPendingIsExplainedByItsEvents) {
-  world_.submit("mnist", kTraining);
+  world_.submit("mnist", training());
   world_.settle();
   const Json pod = server().object("pods", world_.pod("chief-0"));
   Json event = {{"kind", "Event"},
