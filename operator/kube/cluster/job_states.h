@@ -13,7 +13,7 @@ class JobStates {
  public:
   void note(const std::string& job_uid, const api::JobStatus& status);
   void forget(const std::string& job_uid);
-  // Once a state was there it stays, with 0.
+  // A state in which no job is any more stays, with 0.
   std::map<std::string, int> counts();
 
  private:

@@ -18,8 +18,8 @@ class NameConflicts {
   // Remembers it and throws Unavailable. `found` describes the owner of the object.
   [[noreturn]] void report(const api::TrainingJob& job, const Resource& resource,
                            const ObjectName& name, const std::string& found);
-  // Whose the object is that holds a name of the job, if it is still there: the API server is
-  // asked, for nothing tells us when it goes.
+  // Describes the owner of the object that holds a name of the job, if it still does. Asks the API
+  // server, because nothing tells us when the object goes.
   std::optional<std::string> look(const api::TrainingJob& job);
   void forget(const std::string& job_uid);
 

@@ -15,8 +15,8 @@
 
 namespace muster::kube {
 
-// The replicas of a job by the status of its pods; and where that does not say enough, by what
-// others say: the leading replica, nodes and their Leases, the events of pods. Thread-safe.
+// Tells the state of a job's replicas by the status of its pods. Where that does not say enough, it
+// asks others: the leading replica, nodes and their Leases, and the events of pods. Thread-safe.
 class ReplicaObserver {
  public:
   // Wakes a job when it should be looked at again. Both must outlive the observer.
@@ -24,7 +24,7 @@ class ReplicaObserver {
 
   std::vector<plan::ObservedReplica> observe(const api::TrainingJob& job,
                                              const std::vector<Pod>& pods);
-  // What the status may say of the job's progress now.
+  // Returns what status.progress should be now.
   Json progress_of(const api::TrainingJob& job) const;
   // Until `stop`: see ProgressPoller::run.
   void poll_progress(const std::stop_token& stop) { poller_.run(stop); }
