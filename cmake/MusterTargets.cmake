@@ -50,10 +50,11 @@ function(muster_embed target file symbol)
   target_sources(${target} PRIVATE ${source} ${header})
 endfunction()
 
-# muster_test(NAME FOLDER [dependency...]): one GoogleTest program of every .cc in the folder,
+# muster_test(NAME FOLDERS [dependency...]): one GoogleTest program of every .cc in the folders (a list),
 # registered with ctest as one test, in which each case is still run and named by GoogleTest.
-function(muster_test name folder)
-  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cc)
+function(muster_test name folders)
+  list(TRANSFORM folders APPEND /*.cc)
+  file(GLOB sources CONFIGURE_DEPENDS ${folders})
   if(NOT sources)
     return()
   endif()

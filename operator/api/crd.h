@@ -5,8 +5,8 @@
 namespace muster::api {
 
 // The CustomResourceDefinition of TrainingJob, apiextensions.k8s.io/v1: training_job_schema() as
-// Kubernetes takes a structural schema, with rules() and the x-kubernetes-validations of the
-// schemas as CEL, in the words of `muster validate`. Needs Kubernetes 1.29 or newer.
+// Kubernetes takes a structural schema, with its rules in CEL and in the words of `muster
+// validate`. Needs Kubernetes 1.29 or newer.
 //
 // Where the two differ, the API server is the more lenient: it takes a null for a field that is
 // left out, and does not look at

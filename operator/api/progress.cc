@@ -9,6 +9,7 @@
 
 #include "common/json.h"
 #include "common/shorten.h"
+#include "operator/api/schema.h"
 #include "operator/api/training_job.h"
 
 namespace muster::api {

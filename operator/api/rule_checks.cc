@@ -1,8 +1,13 @@
 #include "operator/api/rule_checks.h"
 
+#include <re2/re2.h>
+
 #include <algorithm>
+#include <map>
 
 #include "common/json.h"
+#include "common/schema.h"
+#include "operator/api/schema.h"
 
 namespace muster::api {
 
@@ -39,7 +44,13 @@ int64_t placed_together(const Json& self) {
   return count(roles, "chief") + count(roles, "master") + integer_or(elastic, "minReplicas", 1);
 }
 
-}  // namespace
+// A job that has begun goes on: a version of Muster that did not refuse the path has started it.
+std::string system_folder(const Json& self) {
+  if (member(member(self, "status"), "startTime").is_string()) return "";
+  const std::string path = string_or(member(member(self, "spec"), "storage"), "mountPath", "");
+  const std::string folders = training_job_schema().at("x-rule-parts").at("systemFolder");
+  return RE2::PartialMatch(path, folders) ? describe(Json(path)) : "";
+}
 
 std::string chief_and_master(const Json& self) {
   return has(self, "chief") && has(self, "master") ? "both" : "";
@@ -209,6 +220,37 @@ std::string gang_in_order(const Json& self) {
 // check_templates() says of which container.
 std::string left_to_templates(const Json& /*self*/) {
   return "";
+}
+
+}  // namespace
+
+RuleCheck rule_check(const std::string& name) {
+  static const std::map<std::string, RuleCheck> checks = {
+      {"system_folder", system_folder},
+      {"chief_and_master", chief_and_master},
+      {"nobody_computes", nobody_computes},
+      {"fewer_ps_than_copies", fewer_ps_than_copies},
+      {"copies_with_backup_workers", copies_with_backup_workers},
+      {"no_ps", no_ps},
+      {"ps_in_collective", ps_in_collective},
+      {"evaluation_with_ps", evaluation_with_ps},
+      {"too_many_backup_workers", too_many_backup_workers},
+      {"nothing_to_evaluate", nothing_to_evaluate},
+      {"decided_by_nobody", decided_by_nobody},
+      {"elastic_backwards", elastic_backwards},
+      {"elastic_without_workers", elastic_without_workers},
+      {"elastic_without_collectives", elastic_without_collectives},
+      {"elastic_with_shards_of_files", elastic_with_shards_of_files},
+      {"dynamic_worker_with_training", dynamic_worker_with_training},
+      {"devices_with_ps", devices_with_ps},
+      {"synchronization_of_collective", synchronization_of_collective},
+      {"rule_without_match", rule_without_match},
+      {"rule_for_missing_role", rule_for_missing_role},
+      {"more_than_all", more_than_all},
+      {"gang_in_order", gang_in_order},
+      {"left_to_templates", left_to_templates},
+  };
+  return checks.at(name);
 }
 
 }  // namespace muster::api

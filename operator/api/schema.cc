@@ -1,6 +1,9 @@
+#include "operator/api/schema.h"
+
+#include <re2/re2.h>
+
 #include "embedded/replica_schema_text.h"
 #include "embedded/trainingjob_schema_text.h"
-#include "operator/api/training_job.h"
 #include "trainer/spec/training_spec.h"
 
 namespace muster::api {
@@ -24,8 +27,31 @@ Json replica_schema(const std::string& role) {
   return schema;
 }
 
+// A rule's CEL with x-rule-parts in the places where it names them.
+std::string expand(const std::string& text, const Json& parts, const std::string& argument = "") {
+  static const RE2 kReference(R"((.*?)\$(\w+)(?:\(([^()]*)\))?)");
+  std::string result, before, name, given;
+  re2::StringPiece rest(text);
+  while (RE2::Consume(&rest, kReference, &before, &name, &given)) {
+    result += before;
+    result +=
+        name == "1" ? argument : expand(parts.at(name), parts, expand(given, parts, argument));
+  }
+  return result.append(rest.data(), rest.size());
+}
+
+void expand_rules(Json& schema, const Json& parts) {
+  if (const auto rules = schema.find("x-kubernetes-validations"); rules != schema.end()) {
+    for (Json& rule : *rules) rule["rule"] = expand(rule["rule"], parts);
+  }
+  if (const auto properties = schema.find("properties"); properties != schema.end()) {
+    for (auto& [name, property] : properties->items()) expand_rules(property, parts);
+  }
+}
+
 Json build_schema() {
   Json schema = Document::parse(trainingjob_schema_text, "trainingjob.schema.yaml").value();
+  expand_rules(schema, schema["x-rule-parts"]);
   Json& spec = schema["properties"]["spec"]["properties"];
   spec["training"] = spec::training_schema();
   spec["training"]["nullable"] = true;

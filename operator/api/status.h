@@ -9,6 +9,10 @@
 
 namespace muster::api {
 
+// status as the API shows it, with what overview.h makes of it; to_training_job reads it back
+// without loss.
+Json to_json(const JobStatus& status);
+
 // The `status` object as to_json writes it; null or anything malformed reads as the default.
 JobStatus to_job_status(const Json& value);
 
@@ -22,8 +26,5 @@ std::chrono::nanoseconds parse_fraction(std::string_view text, size_t& at);
 
 // The wall clock's.
 Time wall_time();
-
-// "ps", "chief" or "master", "worker", "evaluator"; nothing for another name.
-std::optional<Role> role_of(const std::string& name);
 
 }  // namespace muster::api

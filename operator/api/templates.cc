@@ -1,5 +1,6 @@
+#include "operator/api/templates.h"
+
 #include "common/json.h"
-#include "operator/api/rules.h"
 
 namespace muster::api {
 

@@ -114,7 +114,7 @@ struct JobStatus {
   std::optional<std::string> storage_folder;  // none for a job that is older than this field
   std::string cause;  // why replicas are not ready, in the words of the component that
                       // says it; "": nothing is known
-  Json progress;      // as api.md's status.progress; null before the first report
+  Json progress;      // as status.progress of the schema; null before the first report
   Json results;       // results of the training; null before its leader has succeeded
 
   bool operator==(const JobStatus&) const = default;
@@ -153,6 +153,8 @@ struct TrainingJob {
 
 // "ps", "chief", "worker", "evaluator".
 const char* name_of(Role role);
+// For one of these, or "master"; nothing for another name.
+std::optional<Role> role_of(const std::string& name);
 // As the job's manifest calls it: "master" where it said so.
 std::string role_name(const TrainingJob& job, Role role);
 
@@ -168,21 +170,7 @@ int replicas_of(const TrainingJob& job);
 // How many of a role there are, or may come to be: of an elastic job's workers its maxReplicas.
 int most_replicas(const TrainingJob& job, Role role);
 
-// The whole schema as JSON (spec, status, with `training` spliced in): CRD and docs come from it.
-const Json& training_job_schema();
-
-// Schema + defaults (in place) + the rules a schema cannot say, the same that the CRD states in
-// CEL. Every problem at once.
-std::vector<Problem> validate(Document& document);
-
-// Precondition: validate() found nothing. Reads status too, if there is one.
+// Precondition: validate() (validate.h) found nothing. Reads status too, if there is one.
 TrainingJob to_training_job(const Json& value);
-
-// status as the API shows it, with what overview.h makes of it; to_training_job reads it back
-// without loss.
-Json to_json(const JobStatus& status);
-
-// Load a manifest, apply `--set path=value`s, validate, convert. Throws Invalid with every problem.
-TrainingJob load_training_job(Document& document);
 
 }  // namespace muster::api

@@ -3,6 +3,8 @@
 #include "common/exit_code.h"
 #include "common/json.h"
 #include "operator/api/rules.h"
+#include "operator/api/schema.h"
+#include "operator/api/templates.h"
 
 namespace muster::api {
 

@@ -7,12 +7,19 @@
 
 namespace muster::api {
 
-// validate() of training_job.h, that also looks at what of the data is here: for `muster`, which
+// Schema + defaults (in place) + the rules a schema cannot say, the same that the CRD states in
+// CEL. Every problem at once.
+std::vector<Problem> validate(Document& document);
+
+// The same, that also looks at what of the data is here: for `muster`, which
 // starts the job on this machine.
 std::vector<Problem> validate(Document& document, const spec::LookUp& look_up);
 
-// validate() of training_job.h, and what only a cluster asks for: that replicas which train
+// The same, and what only a cluster asks for: that replicas which train
 // together share a volume. `muster run` gives them its directory.
 std::vector<Problem> validate_for_cluster(Document& document);
+
+// Load a manifest, apply `--set path=value`s, validate, convert. Throws Invalid with every problem.
+TrainingJob load_training_job(Document& document);
 
 }  // namespace muster::api

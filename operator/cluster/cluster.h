@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "operator/api/training_job.h"
-#include "operator/plan/plan.h"
+#include "operator/plan/values.h"
 
 namespace muster::cluster {
 

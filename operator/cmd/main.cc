@@ -11,8 +11,8 @@
 #include "common/log.h"
 #include "common/output.h"
 #include "common/usage.h"
-#include "operator/cmd/cluster_commands.h"
-#include "operator/cmd/commands.h"
+#include "operator/cmd/cluster/cluster_commands.h"
+#include "operator/cmd/local/commands.h"
 
 namespace muster::cmd {
 

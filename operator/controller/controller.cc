@@ -1,6 +1,7 @@
 #include "operator/controller/controller.h"
 
 #include "common/error.h"
+#include "operator/plan/plan.h"
 
 namespace muster::controller {
 

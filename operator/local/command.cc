@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "common/json.h"
-#include "operator/api/rules.h"
+#include "operator/api/templates.h"
 
 namespace muster::local {
 

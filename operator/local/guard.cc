@@ -1,3 +1,5 @@
+#include "operator/local/guard.h"
+
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -8,7 +10,6 @@
 #include <system_error>
 
 #include "common/error.h"
-#include "operator/local/run_lock.h"
 
 namespace muster::local {
 

@@ -8,7 +8,7 @@
 
 #include "common/document.h"
 #include "operator/api/training_job.h"
-#include "operator/plan/plan.h"
+#include "operator/plan/values.h"
 
 namespace muster::local {
 
@@ -60,8 +60,5 @@ struct JobState {
 std::optional<JobState> load_state(const JobDirectory& directory);
 // Throws WriteError.
 void save_state(const JobDirectory& directory, const JobState& state);
-
-// A block-style YAML text that Document::parse reads back as `value`.
-std::string to_yaml(const Json& value);
 
 }  // namespace muster::local

@@ -17,6 +17,7 @@
 #include "operator/api/disruption.h"
 #include "operator/api/progress.h"
 #include "operator/api/status.h"
+#include "operator/local/yaml_text.h"
 
 namespace muster::local {
 

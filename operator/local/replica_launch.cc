@@ -10,8 +10,8 @@
 #include "common/json.h"
 #include "common/process.h"
 #include "common/schema.h"
-#include "operator/api/rules.h"
-#include "operator/plan/plan.h"
+#include "operator/api/templates.h"
+#include "operator/plan/environment.h"
 
 namespace muster::local {
 

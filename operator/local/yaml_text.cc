@@ -1,7 +1,7 @@
+#include "operator/local/yaml_text.h"
+
 #include <algorithm>
 #include <string_view>
-
-#include "operator/local/job_directory.h"
 
 namespace muster::local {
 

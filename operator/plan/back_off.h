@@ -1,6 +1,6 @@
 #pragma once
 
-#include "operator/plan/plan.h"
+#include "operator/plan/values.h"
 
 namespace muster::plan {
 

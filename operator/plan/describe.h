@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "operator/plan/plan.h"
+#include "operator/plan/values.h"
 
 namespace muster::plan {
 

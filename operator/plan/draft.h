@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "operator/plan/plan.h"
+#include "operator/plan/values.h"
 
 namespace muster::plan {
 

@@ -18,4 +18,7 @@ bool must_leave(const Draft& draft, const ObservedReplica& replica);
 // Asks those to leave that must, and forgets ended ones that cleanup (cleanup.h) does not keep.
 void remove_replicas(Draft& draft);
 
+// Whether a replica that the job wants, and that is not done, is not in view.
+bool lacks_replicas(const api::TrainingJob& job, const Observed& observed);
+
 }  // namespace muster::plan

@@ -101,7 +101,7 @@ def test_an_image_that_cannot_be_pulled_is_named_and_can_be_replaced(cluster, mu
 
 
 def pod_name(job, replica, attempt):
-    """What a replica's pod is called, as operator/kube/names.h has it."""
+    """What a replica's pod is called, as operator/kube/pods/names.h has it."""
     letters, number = "bcdfghjklmnpqrstvwxz2456789", 0
     number = int(hashlib.sha256(f"{job['metadata']['uid']}/{attempt}".encode()).hexdigest()[:15], 16)
     suffix = ""

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "common/error.h"
-#include "operator/kube/store.h"
+#include "operator/kube/cache/store.h"
 
 using namespace muster;
 

@@ -2,7 +2,9 @@
 #include <cstdlib>
 
 #include "common/error.h"
+#include "operator/api/status.h"
 #include "operator/api/training_job.h"
+#include "operator/api/validate.h"
 #include "trainer/spec/training_spec.h"
 
 // Any manifest is valid or has problems; a valid one converts, and stays valid with its defaults

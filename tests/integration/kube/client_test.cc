@@ -1,4 +1,4 @@
-#include "operator/kube/client.h"
+#include "operator/kube/api/client.h"
 
 #include <gmock/gmock.h>
 
@@ -6,11 +6,11 @@
 #include <set>
 #include <thread>
 
-#include "operator/kube/events.h"
-#include "operator/kube/http_transport.h"
-#include "operator/kube/lease.h"
-#include "operator/kube/parallel.h"
-#include "operator/kube/reflector.h"
+#include "operator/kube/api/event_writer.h"
+#include "operator/kube/api/lease.h"
+#include "operator/kube/cache/reflector.h"
+#include "operator/kube/cluster/parallel.h"
+#include "operator/kube/http/http_transport.h"
 #include "tests/integration/kube/api_server.h"
 
 namespace muster::integration {

@@ -10,6 +10,7 @@
 #include "operator/api/progress.h"
 #include "operator/api/status.h"
 #include "operator/api/training_job.h"
+#include "operator/api/validate.h"
 #include "tests/integration/kube/api_server.h"
 
 namespace muster::integration {

@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "operator/api/training_job.h"
+#include "operator/api/schema.h"
 
 int main() {
   std::puts(muster::api::training_job_schema().dump(1).c_str());

@@ -11,6 +11,7 @@
 #include "common/json.h"
 #include "operator/api/rules.h"
 #include "operator/api/training_job.h"
+#include "operator/api/validate.h"
 
 namespace muster::api {
 namespace {
@@ -114,13 +115,14 @@ TEST(CustomResourceDefinition, StatesEveryRuleInTheWordsOfValidate) {
     }
   });
   for (const Rule& rule : rules()) {
-    const Json& found = stated[std::string(rule.path) + ": " + rule.cel];
+    const Json& found = stated[rule.path + ": " + rule.cel];
     ASSERT_TRUE(found.is_object()) << rule.cel;
-    EXPECT_EQ(found["message"], std::string("expected ") + rule.expected);
-    EXPECT_EQ(string_or(found, "fieldPath", ""),
-              *rule.blame == '\0' ? "" : std::string(".") + rule.blame);
+    EXPECT_EQ(found["message"], "expected " + rule.expected);
+    EXPECT_EQ(string_or(found, "fieldPath", ""), rule.blame.empty() ? "" : "." + rule.blame);
   }
   for (const auto& [key, rule] : stated) {
+    EXPECT_THAT(key, testing::Not(testing::ContainsRegex("[$][A-Za-z0-9_]"))) << "a part's name";
+    for (const char* ours : {"check", "reads"}) EXPECT_FALSE(rule.contains(ours)) << key;
     EXPECT_THAT(string_or(rule, "message", string_or(rule, "messageExpression", "")),
                 HasSubstr("expected "))
         << key;
@@ -131,9 +133,7 @@ TEST(CustomResourceDefinition, SaysWhatHoldsOfEachRoleForAllOfThem) {
   const auto speaks_of_all = [](const Rule& rule, const std::string& before) {
     return std::ranges::all_of(
         std::initializer_list<const char*>{"ps", "chief", "master", "worker", "evaluator"},
-        [&](const char* role) {
-          return std::string(rule.cel).find(before + role) != std::string::npos;
-        });
+        [&](const char* role) { return rule.cel.find(before + role) != std::string::npos; });
   };
   const auto count = [&](const std::string& before) {
     return std::ranges::count_if(rules(),

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "operator/api/rules.h"
+#include "operator/api/schema.h"
 #include "operator/api/status.h"
+#include "operator/api/templates.h"
+#include "operator/api/validate.h"
 
 namespace muster::api {
 namespace {

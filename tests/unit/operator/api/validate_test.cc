@@ -7,6 +7,7 @@
 
 #include "common/error.h"
 #include "operator/api/rules.h"
+#include "operator/api/schema.h"
 #include "operator/api/training_job.h"
 
 namespace muster::api {
@@ -444,16 +445,16 @@ TEST(Validate, TakesAnythingAtAll) {
 
 TEST(Rules, AreWholeAndTheirPathsAreInTheSchema) {
   for (const Rule& rule : rules()) {
-    EXPECT_GT(std::string(rule.cel).size(), 0u);
-    EXPECT_GT(std::string(rule.expected).size(), 0u);
+    EXPECT_GT(rule.cel.size(), 0u);
+    EXPECT_GT(rule.expected.size(), 0u);
     const Json* schema = &training_job_schema();
     std::string path = rule.path;
-    if (*rule.blame != '\0') path += (path.empty() ? "" : ".") + std::string(rule.blame);
+    if (!rule.blame.empty()) path += (path.empty() ? "" : ".") + rule.blame;
     for (const std::string& step : split_path(path)) {
       ASSERT_TRUE(schema->contains("properties") && (*schema)["properties"].contains(step)) << path;
       schema = &(*schema)["properties"][step];
     }
-    EXPECT_EQ(rule.found == nullptr, std::string(rule.cel).find("oldSelf") != std::string::npos);
+    EXPECT_EQ(rule.found == nullptr, rule.cel.find("oldSelf") != std::string::npos);
   }
 }
 

@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "operator/kube/names.h"
+#include "operator/kube/pods/names.h"
 
 namespace muster::cmd {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "operator/kube/transport.h"
+#include "operator/kube/http/transport.h"
 
 namespace muster::kube {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "common/document.h"
-#include "operator/kube/store.h"
-#include "operator/kube/transport.h"
+#include "operator/kube/cache/store.h"
+#include "operator/kube/http/transport.h"
 
 namespace muster::kube {
 

@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "operator/kube/transport.h"
+#include "common/document.h"
+#include "operator/kube/http/transport.h"
 
 namespace muster::kube {
 
@@ -61,9 +62,9 @@ inline Response answer(int status, std::string body) {
 
 // A refusal as the API server words it.
 inline Response refusal(int status, const std::string& reason, const std::string& message) {
-  return answer(status, R"({"kind":"Status","apiVersion":"v1","status":"Failure","message":")" +
-                            message + R"(","reason":")" + reason + R"(","code":)" +
-                            std::to_string(status) + "}");
+  const Json body = {{"kind", "Status"},   {"apiVersion", "v1"}, {"status", "Failure"},
+                     {"message", message}, {"reason", reason},   {"code", status}};
+  return answer(status, body.dump());
 }
 
 // The value of a query's key; "" where there is none.

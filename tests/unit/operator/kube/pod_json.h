@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "operator/kube/codec.h"
+#include "operator/kube/api/codec.h"
 
 namespace muster::kube {
 

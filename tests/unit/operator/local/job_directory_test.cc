@@ -7,6 +7,7 @@
 
 #include "common/error.h"
 #include "common/json_file.h"
+#include "operator/local/yaml_text.h"
 #include "tests/unit/common/temporary_folder.h"
 
 namespace muster::local {

@@ -1,6 +1,7 @@
+#include "operator/plan/environment.h"
+
 #include <map>
 
-#include "operator/plan/plan.h"
 #include "tests/unit/operator/plan/scene.h"
 
 namespace muster::plan {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "operator/plan/replicas.h"
 #include "tests/unit/operator/plan/scene.h"
 
 namespace muster::plan {

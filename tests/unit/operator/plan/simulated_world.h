@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "operator/plan/plan.h"
+#include "operator/plan/values.h"
 
 namespace muster::plan {
 

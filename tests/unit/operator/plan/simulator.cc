@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "operator/plan/plan.h"
+
 namespace muster::plan {
 namespace {
 

@@ -1,0 +1,95 @@
+#include "operator/cmd/cluster/cluster_commands.h"
+
+#include <algorithm>
+
+#include "common/exit_code.h"
+#include "common/json.h"
+#include "common/output.h"
+#include "operator/api/status.h"
+#include "operator/cmd/cluster/cluster_status.h"
+#include "operator/cmd/job/scale.h"
+#include "operator/cmd/show/attention.h"
+#include "operator/cmd/show/display.h"
+
+namespace muster::cmd {
+
+int show_cluster_status(const ClusterAccess& cluster, const std::string& name,
+                        const std::string& output) {
+  const Json object = cluster.job(name);
+  ClusterJob seen{to_job(object), created_of(object), {}, changed_of(object)};
+  seen.pods = cluster.pods_of(seen.job);
+  if (output == "text") {
+    print(stdout, "{}", status_text(seen, api::wall_time()));
+  } else {
+    print_value(status_json(seen), output);
+  }
+  return kSuccess;
+}
+
+int list_jobs(const ClusterAccess& cluster, bool all_namespaces, const std::string& output) {
+  const std::vector<Json> jobs =
+      cluster.client().list(kube::training_jobs(), all_namespaces ? "" : cluster.name_space(), {});
+  if (output != "text") {
+    print_value(jobs, output);
+  } else if (jobs.empty()) {
+    print(stderr, "muster: no TrainingJobs {}\n",
+          all_namespaces ? "in this cluster" : "in the namespace " + cluster.name_space());
+  } else {
+    print(stdout, "{}", jobs_table(jobs, all_namespaces, api::wall_time()));
+  }
+  return kSuccess;
+}
+
+int delete_job(const ClusterAccess& cluster, const std::string& name, bool wait,
+               const WaitOptions& waiting) {
+  const api::TrainingJob job = to_job(cluster.job(name));
+  kube::Client::RemoveOptions options;
+  options.preconditions.uid = job.uid;
+  if (!cluster.client().remove(kube::training_jobs(), {job.name_space, name}, options)) {
+    cluster.throw_no_such_job(name);
+  }
+  print(stdout, "{} deleted\n", object_name(name));
+  std::fflush(stdout);
+  if (wait) wait_until_gone(cluster, job, waiting);
+  return kSuccess;
+}
+
+int suspend_job(const ClusterAccess& cluster, const std::string& name, bool suspend) {
+  const Json object = cluster.job(name);
+  const bool before = bool_or(member(object, "spec"), "suspend", false);
+  const char* done = suspend ? "suspended" : "resumed";
+  if (before == suspend) {
+    print(stdout, "{} unchanged: it is {} already\n", object_name(name),
+          suspend ? done : "not suspended");
+    return kSuccess;
+  }
+  kube::WriteOptions options;
+  options.field_manager = "muster";
+  kube::Preconditions same;
+  same.uid = string_or(member(object, "metadata"), "uid", "");
+  cluster.client().patch(kube::training_jobs(), {cluster.name_space(), name},
+                         kube::PatchKind::merge, Json{{"spec", {{"suspend", suspend}}}}, same,
+                         options);
+  print(stdout, "{} {}\n", object_name(name), done);
+  return kSuccess;
+}
+
+int scale_cluster_job(const ClusterAccess& cluster, const std::string& name, int workers) {
+  const api::TrainingJob job = to_job(cluster.job(name));
+  require_scalable(job, workers);
+  if (workers_of(job) == workers) {
+    print(stdout, "{} unchanged: it has {} already\n", object_name(name), workers_text(workers));
+    return kSuccess;
+  }
+  kube::WriteOptions options;
+  options.field_manager = "muster";
+  kube::Preconditions same;
+  same.uid = job.uid;
+  const Json wanted = {{"replicaSpecs", {{"worker", {{"replicas", workers}}}}}};
+  cluster.client().patch(kube::training_jobs(), {cluster.name_space(), name},
+                         kube::PatchKind::merge, Json{{"spec", wanted}}, same, options);
+  print(stdout, "{} {}\n", object_name(name), scaled_text(job, workers));
+  return kSuccess;
+}
+
+}  // namespace muster::cmd

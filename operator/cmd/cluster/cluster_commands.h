@@ -1,0 +1,55 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "operator/cmd/cluster/cluster_access.h"
+#include "operator/cmd/cluster/job_wait.h"
+
+namespace muster::cmd {
+
+// The commands of `muster` on a cluster. As those of commands.h: each returns the exit code of the
+// process, and prints what it has found to stdout.
+
+struct SubmitOptions {
+  std::vector<std::filesystem::path> files;
+  std::vector<std::string> sets;  // path=value
+  bool force = false;             // take fields that another manager has set
+  bool wait = false;
+  WaitOptions waiting;
+};
+// The manifests as the user wrote them. Throws Invalid with every problem, as `muster validate`
+// names them; data files are the cluster's, and not looked for here.
+std::vector<Json> checked_manifests(const SubmitOptions& options);
+// Applies each (server-side apply as `muster`): "trainingjob.muster.dev/mnist created", configured
+// or unchanged. `name_space` is the one the user has asked for, or empty. With `wait` ends as
+// wait_until_finished does, with the first code that is not 0.
+int submit_jobs(const ClusterAccess& cluster, const std::vector<Json>& manifests,
+                const std::string& name_space, const SubmitOptions& options);
+
+// `output` is text, json or yaml.
+int show_cluster_status(const ClusterAccess& cluster, const std::string& name,
+                        const std::string& output);
+int list_jobs(const ClusterAccess& cluster, bool all_namespaces, const std::string& output);
+
+// `wait`: until job and pods are gone.
+int delete_job(const ClusterAccess& cluster, const std::string& name, bool wait,
+               const WaitOptions& waiting);
+
+// Sets spec.suspend.
+int suspend_job(const ClusterAccess& cluster, const std::string& name, bool suspend);
+
+// Sets spec.replicaSpecs.worker.replicas of an elastic job, as `kubectl scale` does.
+int scale_cluster_job(const ClusterAccess& cluster, const std::string& name, int workers);
+
+struct ClusterLogOptions {
+  std::string job;
+  std::vector<std::string> replicas;  // "worker", "worker-1"; empty: all
+  int tail = -1;                      // lines of each; -1: all
+  bool follow = false;                // until the job has finished; waits while it is pending
+  bool json = false;                  // a JSON object a line (log_printer.h)
+  std::chrono::milliseconds every{1000};
+};
+int show_cluster_logs(const ClusterAccess& cluster, const ClusterLogOptions& options);
+
+}  // namespace muster::cmd

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "operator/kube/api/objects.h"
+#include "operator/kube/http/transport.h"
+
+namespace muster::cmd {
+
+struct PodLogLine {
+  int64_t time;  // nanoseconds since 1970, by the clock of the pod's node; never steps back
+  std::string text;
+};
+
+// The log of a pod's container that counts, read through the API server, each line once however
+// often the connection breaks.
+class PodLog {
+ public:
+  // `transport` must outlive this.
+  PodLog(kube::Transport& transport, const kube::Pod& pod);
+
+  using OnLine = std::function<void(const PodLogLine&)>;
+  // What has been written since the last call, or its last `tail` lines where that is not
+  // negative. Throws Unavailable where it cannot be read; a pod that is gone has no more lines.
+  void read(int tail, const OnLine& on_line);
+  // The same, and what comes, until the container ends, the connection breaks or `stop`. Returns
+  // why it cannot be read, or "".
+  std::string follow(int tail, const OnLine& on_line, const std::stop_token& stop);
+
+ private:
+  kube::Request request(int tail) const;
+  void take(std::string_view line, const OnLine& on_line);
+
+  kube::Transport& transport_;
+  const std::string pod_;
+  const std::string path_;
+  const std::string container_;
+  std::optional<int64_t> last_;  // time of the last line
+};
+
+// "2026-01-02T03:04:05.123456789+01:00", as nodes write the times of log lines; nothing for other
+// text.
+std::optional<int64_t> log_time(std::string_view text);
+
+}  // namespace muster::cmd

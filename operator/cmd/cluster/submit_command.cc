@@ -1,0 +1,175 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "common/exit_code.h"
+#include "common/json.h"
+#include "common/output.h"
+#include "operator/api/rules.h"
+#include "operator/api/validate.h"
+#include "operator/cmd/cluster/cluster_commands.h"
+#include "operator/cmd/job/job_source.h"
+#include "trainer/spec/changes.h"
+
+namespace muster::cmd {
+
+namespace {
+
+void drop_nulls(Json& value) {
+  if (value.is_object()) {
+    for (auto at = value.begin(); at != value.end();) {
+      at = at->is_null() ? value.erase(at) : std::next(at);
+    }
+  }
+  if (value.is_structured()) {
+    for (Json& inner : value) drop_nulls(inner);
+  }
+}
+
+// A server-side apply compares a list as one value, and the API server keeps lists with the
+// defaults of their entries and without nulls. So lists are sent in that form: otherwise a manifest
+// that has not changed would conflict with what `kubectl apply` has left there.
+void complete_lists(Json& written, const Json& with_defaults) {
+  if (written.is_array() && with_defaults.is_array()) {
+    written = with_defaults;
+    drop_nulls(written);
+  } else if (written.is_object()) {
+    for (auto& [name, value] : written.items()) {
+      if (name != "template") complete_lists(value, member(with_defaults, name));
+    }
+  }
+}
+
+// The manifest as the user wrote it. Defaults are left to the server, except within lists.
+Json checked_manifest(const std::filesystem::path& file, const std::vector<std::string>& sets) {
+  Document document = load_manifest(file, sets);
+  Json manifest = document.value();
+  require_no_problems(api::validate_for_cluster(document), kBadInput);
+  complete_lists(manifest["spec"], member(document.value(), "spec"));
+  return manifest;
+}
+
+}  // namespace
+
+std::vector<Json> checked_manifests(const SubmitOptions& options) {
+  std::vector<Json> manifests;
+  std::string problems;
+  for (const std::filesystem::path& file : options.files) {
+    try {
+      manifests.push_back(checked_manifest(file, options.sets));
+    } catch (const Invalid& error) {
+      if (error.exit_code() == kUsage) throw;
+      problems += (problems.empty() ? "" : "\n") + std::string(error.what());
+    }
+  }
+  if (!problems.empty()) throw Invalid(problems, kBadInput);
+  return manifests;
+}
+
+namespace {
+
+// The manifest's own, which must not be another than the one asked for.
+std::string name_space_of(const Json& manifest, const ClusterAccess& cluster,
+                          const std::string& asked) {
+  std::string own = string_or(member(manifest, "metadata"), "namespace", "");
+  if (own.empty()) return cluster.name_space();
+  if (!asked.empty() && own != asked) {
+    throw Invalid(
+        fmt::format("--namespace: expected {}, as metadata.namespace of {} says, found {}", own,
+                    string_or(member(manifest, "metadata"), "name", ""), asked),
+        kUsage);
+  }
+  return own;
+}
+
+std::string version_of(const Json& object) {
+  return string_or(member(object, "metadata"), "resourceVersion", "");
+}
+
+// Whether the API server has refused to change what may change only while the job is suspended.
+bool needs_suspension(const kube::ApiStatus& status) {
+  return std::ranges::any_of(member(status.details, "causes"), [](const Json& cause) {
+    const std::string message = string_or(cause, "message", "");
+    return std::ranges::any_of(api::rules(), [&](const api::Rule& rule) {
+      const bool of_running_job = rule.found == nullptr && rule.path.empty();
+      return of_running_job && message.find(rule.expected) != std::string::npos;
+    });
+  });
+}
+
+// "spec.training.batchSize (was 32, is 64)": how `manifest` differs from the job that is there, in
+// what may change only while that is suspended.
+std::string refused_changes(const Json& before, const Json& manifest) {
+  constexpr size_t kMost = 5;
+  Document document = Document::parse("{}", "");
+  document.value() = manifest;
+  api::validate(document);  // for its defaults
+  std::vector<spec::Change> found;
+  for (const char* part : {"training", "storage", "elastic", "replicaSpecs"}) {
+    const Json& was = member(member(before, "spec"), part);
+    const Json& is = member(member(document.value(), "spec"), part);
+    for (spec::Change& change : spec::changes({{part, was}}, {{part, is}})) {
+      change.path = "spec." + change.path;
+      found.push_back(std::move(change));
+    }
+  }
+  return found.empty() ? "spec" : spec::list_changes(found, kMost);
+}
+
+Json apply(const ClusterAccess& cluster, const kube::ObjectName& name, const Json& manifest,
+           const std::optional<Json>& before, bool force) {
+  kube::WriteOptions options;
+  options.field_manager = "muster";
+  options.strict = true;
+  options.force = force;
+  try {
+    return cluster.client()
+        .patch(kube::training_jobs(), name, kube::PatchKind::apply, manifest, {}, options)
+        .json();
+  } catch (const kube::ApiUnavailable& error) {
+    if (!error.status().conflict()) throw;
+    throw Invalid(cluster.explain(error.status(), error.what()) +
+                  "; --force-conflicts takes these fields from it");
+  } catch (const kube::ApiInvalid& error) {
+    if (!before || !needs_suspension(error.status())) throw;
+    throw Invalid(fmt::format(
+        "{0}: expected no change of what decides the training while the job runs, found one of "
+        "{1}; `muster suspend {0} -n {2}`, and when `muster status {0} -n {2}` says Suspended "
+        "submit "
+        "again, then `muster resume {0} -n {2}`",
+        name.name, refused_changes(*before, manifest), name.name_space));
+  }
+}
+
+// "created", ...; the object's namespace goes where it is still missing.
+void submit(const ClusterAccess& cluster, Json manifest, const std::string& name_space,
+            bool force) {
+  const std::string name = string_or(member(manifest, "metadata"), "name", "");
+  manifest["metadata"]["namespace"] = name_space;
+  const std::optional<Json> before =
+      cluster.client().get(kube::training_jobs(), {name_space, name});
+  const Json after = apply(cluster, {name_space, name}, manifest, before, force);
+  const char* what = !before                                    ? "created"
+                     : version_of(*before) == version_of(after) ? "unchanged"
+                                                                : "configured";
+  print(stdout, "{} {}\n", object_name(name), what);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int submit_jobs(const ClusterAccess& cluster, const std::vector<Json>& manifests,
+                const std::string& name_space, const SubmitOptions& options) {
+  std::vector<kube::ObjectName> jobs;
+  for (const Json& manifest : manifests) {
+    jobs.push_back({name_space_of(manifest, cluster, name_space),
+                    string_or(member(manifest, "metadata"), "name", "")});
+  }
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    submit(cluster, manifests[i], jobs[i].name_space, options.force);
+  }
+  return options.wait ? wait_until_finished(cluster, jobs, options.waiting, stdout) : kSuccess;
+}
+
+}  // namespace muster::cmd

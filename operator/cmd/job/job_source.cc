@@ -1,0 +1,129 @@
+#include "operator/cmd/job/job_source.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "common/process.h"
+#include "operator/api/validate.h"
+#include "trainer/data/look.h"
+
+namespace muster::cmd {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kTrainer = "muster-trainer";
+
+fs::path program_folder() {
+  std::error_code error;
+  return fs::read_symlink("/proc/self/exe", error).parent_path();
+}
+
+bool starts_trainer(const api::TrainingJob& job) {
+  return !job.training.is_null();
+}
+
+}  // namespace
+
+spec::LookUp look_here(const fs::path& manifest) {
+  return [folder = fs::absolute(manifest).parent_path()](const std::string&,
+                                                         const spec::DataSource& source) {
+    return data::look_at(spec::below(folder, source));
+  };
+}
+
+Document load_manifest(const fs::path& manifest, const std::vector<std::string>& sets) {
+  Document document = Document::load(manifest);
+  for (const std::string& set : sets) {
+    const size_t equals = set.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw Invalid("--set: expected path=value, found \"" + set + "\"", kUsage);
+    }
+    try {
+      document.set(set.substr(0, equals), set.substr(equals + 1));
+    } catch (const Invalid& error) {
+      throw Invalid("--set " + set + ": " + error.what(), kUsage);
+    }
+  }
+  return document;
+}
+
+JobSource load_job(const RunOptions& options) {
+  Document document = load_manifest(options.manifest, options.sets);
+  require_no_problems(api::validate(document, look_here(options.manifest)), kBadInput);
+  api::TrainingJob job = api::to_training_job(document.value());
+  if (job.managed_by != api::kManagedByMuster) {
+    throw Invalid(document.locate("spec.managedBy") + ": spec.managedBy: expected " +
+                  api::kManagedByMuster + ", found " + job.managed_by +
+                  ": another program runs this job");
+  }
+  const fs::path directory =
+      options.directory.empty() ? fs::path("runs") / job.name : options.directory;
+  local::Setting setting{local::JobDirectory(directory),
+                         fs::absolute(options.manifest).parent_path().lexically_normal(),
+                         starts_trainer(job) ? find_trainer() : fs::path(),
+                         local::inherited_environment()};
+  std::vector<std::string> notes =
+      spec::training_notes(document, "spec.training", look_here(options.manifest));
+  return {std::move(job), std::move(document), std::move(setting), std::move(notes)};
+}
+
+fs::path find_trainer() {
+  if (const char* named = std::getenv("MUSTER_TRAINER"); named != nullptr && *named != '\0') {
+    return fs::absolute(named);
+  }
+  const fs::path beside = program_folder() / kTrainer;
+  if (::access(beside.c_str(), X_OK) == 0) return beside;
+  const char* path = std::getenv("PATH");
+  return find_executable(kTrainer, path == nullptr ? "" : path, fs::current_path()).value_or("");
+}
+
+fs::path require_trainer() {
+  fs::path trainer = find_trainer();
+  if (::access(trainer.c_str(), X_OK) == 0) return trainer;
+  throw Invalid(trainer.empty() ? "expected muster-trainer beside " + program_folder().string() +
+                                      "/muster, on PATH or named by MUSTER_TRAINER; found none"
+                                : "expected an executable muster-trainer, found " +
+                                      trainer.string() + ", which is not",
+                kBadConfig);
+}
+
+bool has_role(const api::TrainingJob& job, api::Role role) {
+  const auto spec = job.replicas.find(role);
+  return spec != job.replicas.end() && spec->second.replicas > 0;
+}
+
+api::Role leader_of(const api::TrainingJob& job) {
+  return has_role(job, api::Role::chief) ? api::Role::chief : api::Role::worker;
+}
+
+std::optional<fs::path> trainer_folder(const JobSource& source, api::Role role) {
+  if (!has_role(source.job, role)) return std::nullopt;
+  std::map<std::string, int> ports;
+  for (const std::string& name : local::port_names(source.job)) ports[name] = 0;
+  const local::ReplicaLaunch replica =
+      local::replica_launch(source.job, role, 0, 0, source.setting, ports);
+  return replica.runs_trainer ? std::optional(replica.launch.directory) : std::nullopt;
+}
+
+bool starts_replicas(const api::TrainingJob& job) {
+  const api::JobStatus& status = job.status;
+  const bool decided = status.is_true("Finished") || status.is_true("FailureTarget") ||
+                       status.is_true("SuccessCriteriaMet");
+  return !job.suspend && !decided;
+}
+
+std::string shown(const fs::path& path) {
+  std::error_code error;
+  const bool at_root = fs::current_path(error) == "/";  // "/a/b" would lose no more than its slash
+  const std::string relative = fs::relative(path, error).string();
+  const std::string whole = path.string();
+  return !error && !at_root && !relative.empty() && relative.size() < whole.size() ? relative
+                                                                                   : whole;
+}
+
+}  // namespace muster::cmd

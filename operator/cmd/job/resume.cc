@@ -1,0 +1,223 @@
+#include "operator/cmd/job/resume.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "common/file.h"
+#include "common/json.h"
+#include "operator/api/schema.h"
+#include "operator/cmd/job/initial_weights.h"
+#include "trainer/checkpoint/resume.h"
+#include "trainer/folder/claim.h"
+
+namespace muster::cmd {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kTraining = "spec.training";
+
+std::string quoted(const std::string& word) {
+  constexpr std::string_view kTame = "-_./=:,@%+";
+  const bool tame = !word.empty() && std::ranges::all_of(word, [&](unsigned char c) {
+    return std::isalnum(c) || kTame.find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  if (tame) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+checkpoint::Resumption resumption_from(const checkpoint::Store::Found& found,
+                                       const api::TrainingJob& job) {
+  return checkpoint::resume(found.manifest, job.training, job.replicas.contains(api::Role::ps));
+}
+
+// What is to be done before a retry can do better.
+const char* to_be_mended(int exit_code) {
+  switch (exit_code) {
+    case kCannotWrite:
+      return " once there is room and it can be written";
+    case kUnavailable:
+      return " once what was unavailable is back";
+    case kDiverged:
+      return " with a smaller learning rate, for as it is it diverges again";
+    case kDeadline:
+      return " for its activeDeadlineSeconds once more";
+    default:
+      return is_permanent(exit_code) ? " once that is mended" : "";
+  }
+}
+
+}  // namespace
+
+checkpoint::Store::Search search_checkpoints(const local::JobDirectory& directory) {
+  return checkpoint::Store(directory.root() / "checkpoints", 1).search();
+}
+
+namespace {
+
+// The manifest that the directory was last run with; nothing if it never was.
+std::optional<Document> last_run(const JobSource& source) {
+  const fs::path manifest = source.setting.directory.manifest();
+  if (!is_there(manifest)) return std::nullopt;
+  Document before = Document::load(manifest);
+  apply_schema(api::training_job_schema(),
+               before);  // for the defaults of fields that are newer than it
+  return before;
+}
+
+// What was in use, whatever the manifest says by now.
+Json last_training(const JobSource& source) {
+  const auto before = last_run(source);
+  return before ? member(member(before->value(), "spec"), "training") : source.job.training;
+}
+
+// The setting by which every step's learning rate is a tenth of what it was.
+std::string smaller_rate(const Json& training) {
+  const Json& values =
+      member(member(member(training, "learningRateSchedule"), "piecewise"), "values");
+  if (!values.is_array()) {
+    const double rate = number_or(member(training, "optimizer"), "learningRate", 0.001);
+    return fmt::format("{}.optimizer.learningRate={:g}", kTraining, rate / 10);
+  }
+  std::vector<std::string> smaller;
+  for (const Json& value : values) smaller.push_back(fmt::format("{:g}", value.get<double>() / 10));
+  return fmt::format("{}.learningRateSchedule.piecewise.values=[{}]", kTraining,
+                     fmt::join(smaller, ", "));
+}
+
+// Where a retry of a job that trains would go on from, as the beginning of a sentence.
+std::string where_from(const local::JobDirectory& directory) {
+  try {
+    const auto search = search_checkpoints(directory);
+    const auto& found = search.or_refuse();
+    if (!found) return "There is no checkpoint. To begin again";
+    return fmt::format("To go on from {} (step {})", found->directory.filename().string(),
+                       found->manifest.position.step);
+  } catch (const Unavailable& error) {
+    return fmt::format("A retry needs the checkpoints, and they cannot be read: {}. To go on",
+                       error.what());
+  } catch (const Invalid& error) {
+    return std::string(error.what()) + ". Then, to go on";
+  }
+}
+
+}  // namespace
+
+std::vector<spec::Change> changes_since_last_run(const JobSource& source) {
+  const auto before = last_run(source);
+  if (!before) return {};
+  return spec::changes(before->value(), source.document.value());
+}
+
+namespace {
+
+// Of a job without a checkpoint.
+std::vector<std::string> check_beginning(const JobSource& source) {
+  std::vector<std::string> notes;
+  if (!source.job.status.conditions.empty()) {  // it was run before
+    notes.push_back(fmt::format("there is no checkpoint in {}: training begins again at step 0",
+                                shown(source.setting.directory.root() / "checkpoints")));
+  }
+  if (!starts_replicas(source.job)) return notes;
+  if (std::string note = check_initial_weights(source); !note.empty()) notes.push_back(note);
+  return notes;
+}
+
+}  // namespace
+
+namespace {
+
+// The trainer checks the same, and also whether the same number of replicas compute a step.
+void require_own_folder(const JobSource& source) {
+  const fs::path& root = source.setting.directory.root();
+  const auto owner = folder::read_owner(root);
+  if (!owner) return;
+  folder::Owner job = *owner;
+  job.name_space = "";
+  job.job = source.job.name;
+  job.uid = source.job.uid;
+  job.training = source.job.training;
+  const std::string why = folder::obstacle(root, *owner, job, source.job.storage_adopt);
+  if (!why.empty()) throw Invalid(why, kProtocol);
+}
+
+}  // namespace
+
+std::vector<std::string> check_resume(const JobSource& source) {
+  if (source.job.training.is_null()) return {};
+  require_own_folder(source);
+  const auto search = search_checkpoints(source.setting.directory);
+  const auto& found = search.or_refuse();
+  if (!found) return check_beginning(source);
+  const std::string name = found->directory.filename().string();
+  const checkpoint::Resumption resumption = resumption_from(*found, source.job);
+  const auto where = [&](const std::string& path) { return source.document.locate(path); };
+  require_no_problems(checkpoint::problems_of(resumption, name, kTraining, where), kBadInput);
+  std::vector<std::string> notes;
+  for (const spec::Change& change : resumption.changed) {
+    const std::string path = std::string(kTraining) + "." + change.path;
+    notes.push_back(fmt::format("{}: {} {} since {}; the rest is trained with it", where(path),
+                                path, change.text(), name));
+  }
+  return notes;
+}
+
+std::string retry_warning(const JobSource& source, int exit_code) {
+  if (exit_code != kDiverged) return "";
+  const auto changed = changes_since_last_run(source);
+  const bool same = std::ranges::none_of(
+      changed, [](const spec::Change& change) { return change.path.starts_with(kTraining); });
+  return same ? "spec.training is as it was when the loss became not finite: it is likely to "
+                "diverge again at the same step"
+              : "";
+}
+
+namespace {
+
+// Whether the learning rate of a run that diverged says anything of what the manifest now asks for.
+bool updates_otherwise(const JobSource& source) {
+  const auto changed = changes_since_last_run(source);
+  return std::ranges::any_of(changed, [](const spec::Change& change) {
+    const std::string rate = std::string(kTraining) + ".optimizer.learningRate";
+    const bool below = change.path.starts_with(std::string(kTraining) + ".optimizer.") ||
+                       change.path.starts_with(std::string(kTraining) + ".learningRateSchedule");
+    return below && change.path != rate;
+  });
+}
+
+}  // namespace
+
+std::string how_to_retry(const JobSource& source, const RunOptions& options, int exit_code) {
+  const bool trains = !source.job.training.is_null();
+  const std::string what = trains ? where_from(source.setting.directory) : "To begin again";
+  RunOptions mended = options;
+  std::vector<std::string> more;
+  const bool changed = exit_code == kDiverged && updates_otherwise(source);
+  if (exit_code == kDiverged && !changed) {
+    const std::string smaller = smaller_rate(last_training(source));
+    const std::string field = smaller.substr(0, smaller.find('=') + 1);
+    std::erase_if(mended.sets, [&](const std::string& set) { return set.starts_with(field); });
+    more = {"--set", smaller};
+  }
+  more.push_back("--retry");
+  return what + (changed ? " with the optimizer as it is now" : to_be_mended(exit_code)) + ": " +
+         run_command(mended, source.setting.directory, more);
+}
+
+std::string run_command(const RunOptions& options, const local::JobDirectory& directory,
+                        const std::vector<std::string>& more) {
+  std::string text = "muster run " + quoted(options.manifest.string());
+  for (const std::string& set : options.sets) text += " --set " + quoted(set);
+  text += " --directory " + quoted(shown(directory.root()));
+  for (const std::string& word : more) text += " " + quoted(word);
+  return text;
+}
+
+}  // namespace muster::cmd

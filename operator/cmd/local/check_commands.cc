@@ -1,0 +1,153 @@
+
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "common/output.h"
+#include "operator/api/validate.h"
+#include "operator/cmd/job/job_source.h"
+#include "operator/cmd/local/commands.h"
+#include "operator/local/yaml_text.h"
+
+namespace muster::cmd {
+
+namespace {
+
+Json problem_json(const Problem& problem) {
+  return {{"path", problem.path},   {"where", problem.where}, {"expected", problem.expected},
+          {"found", problem.found}, {"hint", problem.hint},   {"text", problem.text()}};
+}
+
+// The manifest's problems; `notes` gets a line for what is no problem and worth knowing.
+std::vector<Problem> check_document(Document& document, const std::filesystem::path& file,
+                                    std::vector<std::string>& notes) {
+  const spec::LookUp here = look_here(file);
+  const auto look = [&](const std::string& part, const spec::DataSource& source) {
+    std::optional<spec::DataFacts> facts = here(part, source);
+    if (!facts) {
+      const std::string path = "spec.training.data." + part + ".idx";
+      notes.push_back(document.locate(path) + ": " + path +
+                      ": its files cannot be read here, so that what they hold is not checked; "
+                      "`muster run` needs them");
+    }
+    return facts;
+  };
+  std::vector<Problem> problems = api::validate(document, look);
+  if (!problems.empty()) return problems;
+  for (std::string& note : spec::training_notes(document, "spec.training", here)) {
+    notes.push_back(std::move(note));
+  }
+  return problems;
+}
+
+Json check_file(const std::filesystem::path& file, const std::vector<std::string>& sets) {
+  Json problems = Json::array();
+  std::vector<std::string> notes;
+  const auto fail = [&](const std::string& where, const std::string& expected,
+                        const std::string& found, const char* text) {
+    Json problem = problem_json({"", where, expected, found, ""});
+    problem["text"] = text;
+    problems.push_back(std::move(problem));
+  };
+  try {
+    Document document = load_manifest(file, sets);
+    for (const Problem& problem : check_document(document, file, notes)) {
+      problems.push_back(problem_json(problem));
+    }
+  } catch (const Malformed& error) {
+    fail(error.where(), error.expected(), error.found(), error.what());
+  } catch (const Invalid& error) {
+    if (error.exit_code() == kUsage) throw;
+    fail(file.string(), "", "", error.what());
+  }
+  return {{"file", file.string()},
+          {"valid", problems.empty()},
+          {"problems", std::move(problems)},
+          {"notes", notes}};
+}
+
+Json to_json(const local::Variables& variables) {
+  Json value = Json::object();
+  for (const auto& [name, text] : variables) value[name] = text;
+  return value;
+}
+
+Json render_replica(const JobSource& source, api::Role role, int index,
+                    const std::map<std::string, int>& ports) {
+  const api::TrainingJob& job = source.job;
+  const local::ReplicaLaunch replica =
+      local::replica_launch(job, role, index, 0, source.setting, ports);
+  const local::Variables ours =
+      local::replica_variables(job, role, index, 0, source.setting.directory, ports);
+  Json value;
+  value["name"] = local::replica_name(job, role, index);
+  value["command"] = replica.launch.command;
+  value["directory"] = replica.launch.directory.string();
+  value["environment"] =
+      to_json(local::container_command(job.replicas.at(role).pod_template, ours).variables);
+  const Json& text = value["environment"].value("TF_CONFIG", Json(nullptr));
+  value["tfConfig"] = text.is_string() ? Json::parse(text.get<std::string>()) : Json(nullptr);
+  if (!job.training.is_null()) value["training.yaml"] = job.training;
+  return value;
+}
+
+// Those of the directory where the job has run, else ones to show.
+std::map<std::string, int> ports_to_show(const JobSource& source, bool& chosen) {
+  constexpr int kFirst = 20000;
+  std::map<std::string, int> ports;
+  if (const auto state = local::load_state(source.setting.directory)) ports = state->ports;
+  chosen = true;
+  int next = kFirst;
+  for (const std::string& name : local::port_names(source.job)) {
+    const auto [at, missing] = ports.try_emplace(name, next++);
+    if (missing) chosen = false;
+  }
+  return ports;
+}
+
+}  // namespace
+
+int validate_manifests(const std::vector<std::filesystem::path>& files,
+                       const std::vector<std::string>& sets, bool json) {
+  Json results = Json::array();
+  bool valid = true;
+  for (const std::filesystem::path& file : files) {
+    results.push_back(check_file(file, sets));
+    valid = valid && results.back()["valid"].get<bool>();
+  }
+  if (json) {
+    print(stdout, "{}\n", results.dump(2, ' ', false, Json::error_handler_t::replace));
+  } else {
+    for (const Json& result : results) {
+      if (result["valid"]) print(stdout, "{}: valid\n", result["file"].get<std::string>());
+      for (const Json& problem : result["problems"]) {
+        print(stdout, "{}\n", problem["text"].get<std::string>());
+      }
+      for (const Json& note : result["notes"]) {
+        print(stdout, "note: {}\n", note.get<std::string>());
+      }
+    }
+  }
+  return valid ? kSuccess : kBadInput;
+}
+
+int render_job(const RunOptions& options) {
+  JobSource source = load_job(options);
+  if (source.job.uid.empty()) source.job.uid = "chosen-when-it-runs";
+  if (source.setting.trainer.empty()) source.setting.trainer = "muster-trainer";
+  bool chosen = false;
+  const std::map<std::string, int> ports = ports_to_show(source, chosen);
+  Json replicas = Json::array();
+  for (const auto& [role, spec] : source.job.replicas) {
+    for (int index = 0; index < spec.replicas; ++index) {
+      replicas.push_back(render_replica(source, role, index, ports));
+    }
+  }
+  if (options.json) {
+    print(stdout, "{}\n", replicas.dump(2, ' ', false, Json::error_handler_t::replace));
+  } else {
+    if (!chosen) print(stdout, "# Ports and the job's uid are chosen when it runs.\n");
+    print(stdout, "{}", local::to_yaml(replicas));
+  }
+  return kSuccess;
+}
+
+}  // namespace muster::cmd

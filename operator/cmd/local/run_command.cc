@@ -1,0 +1,389 @@
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <set>
+
+#include "common/descriptor.h"
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "common/file.h"
+#include "common/output.h"
+#include "common/random.h"
+#include "operator/api/status.h"
+#include "operator/cmd/job/data_check.h"
+#include "operator/cmd/job/job_source.h"
+#include "operator/cmd/job/results.h"
+#include "operator/cmd/job/resume.h"
+#include "operator/cmd/job/scale.h"
+#include "operator/cmd/local/commands.h"
+#include "operator/cmd/show/display.h"
+#include "operator/cmd/show/summary.h"
+#include "operator/cmd/show/summary_text.h"
+#include "operator/cmd/show/warnings.h"
+#include "operator/controller/controller.h"
+#include "operator/local/guard.h"
+#include "operator/local/local_cluster.h"
+#include "operator/local/run_lock.h"
+#include "operator/local/scale_request.h"
+#include "operator/local/yaml_text.h"
+#include "operator/plan/retry.h"
+
+namespace muster::cmd {
+
+namespace {
+
+using local::JobDirectory;
+using local::JobState;
+
+constexpr auto kStatusPeriod = std::chrono::seconds(1);  // progress is written as often, at most
+constexpr auto kLogPeriod = std::chrono::milliseconds(500);
+constexpr size_t kMostChanges = 5;                  // by name
+constexpr auto kRemind = std::chrono::seconds(30);  // of what is tried again and again
+
+// A random (version 4) UUID.
+std::string new_uid() {
+  const uint64_t high = (random_number() & ~0xf000ULL) | 0x4000ULL;
+  const uint64_t low = (random_number() >> 2) | 0x8000000000000000ULL;
+  return fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", high >> 32, high >> 16 & 0xffff,
+                     high & 0xffff, low >> 48, low & 0xffffffffffffULL);
+}
+
+// SIGINT, SIGTERM and SIGHUP as something to poll; threads made from now on leave them alone too.
+Descriptor watch_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, number);
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+  return Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+std::optional<int> read_signal(const Descriptor& signals) {
+  signalfd_siginfo info{};
+  if (::read(signals.get(), &info, sizeof info) != sizeof info) return std::nullopt;
+  return static_cast<int>(info.ssi_signo);
+}
+
+// The state of an earlier run of the same directory, or a new one; `job` gets what it remembers.
+JobState adopt_state(JobSource& source) {
+  const JobDirectory& directory = source.setting.directory;
+  api::TrainingJob& job = source.job;
+  JobState state;
+  if (std::optional<JobState> known = local::load_state(directory)) {
+    state = std::move(*known);
+    if (state.name != job.name) {
+      throw Invalid(shown(directory.root()) + ": expected a directory of the job " + job.name +
+                    ", found one of " + state.name + "; choose another --directory");
+    }
+    const bool scaled = state.workers.has_value();
+    state.workers.reset();  // what the manifest says counts again
+    if (scaled || !changes_since_last_run(source).empty()) ++state.generation;
+  } else {
+    state.name = job.name;
+    state.uid = new_uid();
+  }
+  job.uid = state.uid;
+  job.generation = state.generation;
+  job.status = api::to_job_status(state.status);
+  return state;
+}
+
+class Run {
+  using Clock = std::chrono::steady_clock;
+
+ public:
+  Run(JobSource source, JobState state, const RunOptions& options, Descriptor signals)
+      : source_(source),
+        options_(options),
+        signals_(std::move(signals)),
+        display_(options.json ? stderr : stdout),
+        warnings_(directory().logs()),
+        cluster_(std::move(source.job), std::move(state), std::move(source.setting),
+                 [this](const plan::Event& event) { show(event); }),
+        controller_(cluster_, [this](const auto& trouble) { report(trouble); }) {}
+
+  int run() {
+    controller_.wake(name());
+    while (!is_over()) {
+      const std::optional<api::Time> next = controller_.work();
+      if (is_over()) break;
+      if (cluster_.wait(earliest(next), signals_.get())) controller_.wake(name());
+      while (const std::optional<int> number = read_signal(signals_)) interrupt(*number);
+      follow_scale_request();
+      if (cluster_.now() >= next_status_) {
+        next_status_ = cluster_.now() + kStatusPeriod;
+        controller_.wake(name());
+      }
+      show_warnings();
+      tell_silence();
+      display_.update(cluster_.job(), cluster_.progress());
+    }
+    next_logs_ = {};
+    show_warnings();
+    display_.clear();
+    return conclude();
+  }
+
+ private:
+  std::string name() const { return cluster_.job().name; }
+  const api::JobStatus& status() const { return cluster_.job().status; }
+
+  bool is_over() const {
+    // Suspended is true from an earlier run too, until the first plan.
+    const bool suspended = cluster_.job().suspend && status().is_true("Suspended");
+    return given_up_ || status().is_true("Finished") || suspended;
+  }
+
+  // It is ending anyway: a replica that is killed might be started again, to end well.
+  bool is_decided() const {
+    return status().is_true("SuccessCriteriaMet") || status().is_true("FailureTarget");
+  }
+
+  std::optional<api::Time> earliest(std::optional<api::Time> next) const {
+    api::Time result = std::chrono::ceil<std::chrono::milliseconds>(display_.next());
+    result = std::min({result, next_status_, next_logs_});
+    return next ? std::min(result, *next) : result;
+  }
+
+  void interrupt(int number) {
+    // Of both at once, as `muster stop --now` sends them, SIGTERM is what it was ended by.
+    if (signal_ == 0 || number == SIGTERM) signal_ = number;
+    ++interruptions_;
+    if (interruptions_ == 1) {
+      display_.print(is_decided() ? "the job has come to its end already, and its last replicas "
+                                    "leave; again to kill them now"
+                                  : "stopping: the job saves a checkpoint and leaves; again to "
+                                    "kill it now");
+      cluster_.suspend();
+    } else if (interruptions_ == 2 && !is_decided()) {
+      display_.print("killing the replicas");
+      cluster_.kill_all();
+    } else {
+      given_up_ = 128 + signal_;
+    }
+  }
+
+  void follow_scale_request() {
+    const std::optional<int> workers = local::take_scale_request(directory());
+    if (!workers) return;
+    try {
+      require_scalable_here(directory(), cluster_.job(), *workers);
+    } catch (const Invalid& error) {
+      return display_.print(std::string("warning: not scaled: ") + error.what());
+    }
+    const std::string text = scaled_text(cluster_.job(), *workers);
+    cluster_.scale(*workers);
+    display_.print(text);
+  }
+
+  void report(const controller::Controller::Trouble& trouble) {
+    if (trouble.invalid) return give_up(kBadInput, trouble.message);
+    const auto now = Clock::now();
+    if (trouble.failures == 1) trouble_since_ = now;
+    if (trouble.failures == 1 || now - trouble_told_ > kRemind) {
+      trouble_told_ = now;
+      display_.print("warning: " + trouble.message + " (will try again)");
+    }
+    std::error_code error;
+    const bool is_there = std::filesystem::exists(directory().root(), error) || error;
+    if (!is_there || now - trouble_since_ > kStoragePatience) {
+      give_up(kCannotWrite, trouble.message);
+    }
+  }
+
+  void give_up(int exit_code, const std::string& why) {
+    given_up_ = exit_code;
+    why_ = why;
+  }
+
+  // What decides is told once, the end by conclude(), and how it goes by the line of progress.
+  void show(const plan::Event& event) {
+    const char* const kTold[] = {"Started", "Running", "Succeeded", "Failed"};
+    if (std::ranges::find(kTold, event.reason) != std::end(kTold)) return;
+    const api::Condition* target = status().find("FailureTarget");
+    if (target == nullptr || target->message != event.message) return display_.event(event);
+    told_cause_ = true;
+    display_.event({event.kind, event.reason,
+                    "the job fails " + cause_text(cluster_.job(), cluster_.replicas())});
+  }
+
+  // A member that is stopped or stuck holds up all others without a word.
+  void tell_silence() {
+    std::set<std::string> silent;
+    for (const local::SilentReplica& replica : cluster_.silent_replicas()) {
+      silent.insert(replica.name);
+      if (silent_.contains(replica.name)) continue;
+      display_.event({plan::Event::Kind::warning, "Silent",
+                      fmt::format("{} has not answered for {} s: it is stopped or stuck, and the "
+                                  "others may be waiting for it",
+                                  replica.name, replica.since.count())});
+    }
+    silent_ = std::move(silent);
+  }
+
+  // What replicas warn of stands in their logs, where nobody looks while all goes well.
+  void show_warnings() {
+    if (cluster_.now() < next_logs_) return;
+    next_logs_ = cluster_.now() + kLogPeriod;
+    for (const std::string& text : warnings_.read()) {
+      display_.event({plan::Event::Kind::warning, "ReplicaWarning", text});
+    }
+  }
+
+  int conclude() {
+    if (given_up_) {
+      display_.print("gave up on " + name() + (why_.empty() ? "" : ": " + why_) +
+                     "; its replicas are killed. To resume: " + run_command(options_, directory()));
+      return *given_up_;
+    }
+    const Json summary =
+        summary_of(directory(), cluster_.job(), cluster_.replicas(), cluster_.wall_seconds());
+    write_summary(summary.dump(2) + "\n");
+    const int code = exit_code_of(cluster_.job(), cluster_.replicas(), summary);
+    if (status().is_true("Failed")) {
+      if (!told_cause_) {
+        display_.print(name() + " failed " + cause_text(cluster_.job(), cluster_.replicas()));
+      }
+      display_.print(log_end_text(cluster_.job(), cluster_.replicas(), directory()));
+    }
+    display_.print(summary_text(name(), with_shown_files(summary, directory())));
+    display_.print(next_words(code));
+    if (options_.json) print(stdout, "{}\n", summary.dump(2));
+    require_results(directory(), summary);
+    if (status().is_true("Suspended")) return signal_ != 0 ? 128 + signal_ : kSuccess;
+    return code;
+  }
+
+  // Waits for a disk that is full as long as replicas do, or until somebody interrupts it.
+  void write_summary(const std::string& text) {
+    const auto until = Clock::now() + kStoragePatience;
+    for (bool told = false;; told = true) {
+      try {
+        return write_file_atomically(directory().summary(), text);
+      } catch (const WriteError& error) {
+        if (error.lasting() || Clock::now() > until || read_signal(signals_)) throw;
+        if (!told) display_.print(std::string("warning: ") + error.what() + " (will try again)");
+      }
+      cluster_.wait(cluster_.now() + kStatusPeriod, signals_.get());
+    }
+  }
+
+  // What the user may want to do next, if anything.
+  std::string next_words(int code) const {
+    if (status().is_true("Failed")) return how_to_retry(source_, options_, code);
+    if (!status().is_true("Suspended")) return "";
+    return signal_ != 0 ? "To resume: " + run_command(options_, directory())
+                        : "The manifest says suspend: nothing runs";
+  }
+
+  const JobDirectory& directory() const { return source_.setting.directory; }
+
+  const JobSource source_;
+  const RunOptions options_;
+  const Descriptor signals_;
+  Display display_;
+  Warnings warnings_;
+  local::LocalCluster cluster_;
+  controller::Controller controller_;
+  api::Time next_status_{};
+  api::Time next_logs_{};
+  int interruptions_ = 0;
+  int signal_ = 0;
+  bool told_cause_ = false;
+  std::set<std::string> silent_;  // replicas that were told to be
+  std::optional<int> given_up_;   // the exit code
+  std::string why_;
+  Clock::time_point trouble_since_;
+  Clock::time_point trouble_told_;
+};
+
+// The job has finished in an earlier run: says so, once more.
+int show_finished(const JobSource& source, const JobState& state, const RunOptions& options) {
+  const JobDirectory& directory = source.setting.directory;
+  const Json summary = summary_of(directory, source.job, state.replicas, state.wall_seconds);
+  FILE* out = options.json ? stderr : stdout;
+  const int code = exit_code_of(source.job, state.replicas, summary);
+  const bool failed = source.job.status.is_true("Failed");
+  if (failed) {
+    print(out, "{} failed {}\n{}\n", source.job.name, cause_text(source.job, state.replicas),
+          log_end_text(source.job, state.replicas, directory));
+  }
+  print(out, "{}\n", summary_text(source.job.name, with_shown_files(summary, directory)));
+  if (options.json) print(stdout, "{}\n", summary.dump(2));
+  if (failed) {
+    print(out, "It had failed already. {}\n", how_to_retry(source, options, code));
+    return code;
+  }
+  require_results(directory, summary);
+  const auto changed = changes_since_last_run(source);
+  if (changed.empty()) {
+    print(out, "It had finished already. To run it anew, give it another --directory\n");
+    return code;
+  }
+  throw Invalid(fmt::format(
+      "{}: expected the manifest of the job that has finished here, found one that differs in {}: "
+      "nothing was run; give the changed job another --directory",
+      shown(directory.root()), spec::list_changes(changed, kMostChanges)));
+}
+
+// What can be found out before anything is started or written: data, the checkpoint to go on from,
+// the weights to begin with. Adds to `notes`.
+void look_ahead(const JobSource& source, FILE* out, std::vector<std::string>& notes) {
+  if (starts_replicas(source.job)) require_data(source, out);
+  for (std::string& note : check_resume(source)) notes.push_back(std::move(note));
+}
+
+// A failed job made one that goes on. Returns what there is to say against it, or "".
+std::string retry_failed(JobSource& source, JobState& state) {
+  const int code = exit_code_of(source.job, state.replicas, Json());
+  std::string warning = retry_warning(source, code);
+  source.job.status = plan::retry(source.job);
+  state.status = api::to_json(source.job.status);
+  return warning;
+}
+
+}  // namespace
+
+int run_job(const RunOptions& options) {
+  JobSource source = load_job(options);
+  if (!source.job.training.is_null()) source.setting.trainer = require_trainer();
+  std::vector<std::string> notes =
+      local::check_runs_here(source.job, source.document, source.setting);
+  notes.insert(notes.end(), source.notes.begin(), source.notes.end());
+  const JobDirectory directory = source.setting.directory;
+  FILE* out = options.json ? stderr : stdout;
+  // What has a directory may have finished in it, or be run by another one: that is known with the
+  // lock held. For what has none, none is made in vain.
+  const bool is_new = !is_there(directory.root());
+  if (is_new) look_ahead(source, out, notes);
+  muster::create_directories(directory.replicas());
+  const local::RunLock lock(directory);
+  JobState state = adopt_state(source);
+  const bool retries = options.retry && source.job.status.is_true("FailureTarget");
+  if (retries) notes.push_back(retry_failed(source, state));
+  if (source.job.status.is_true("Finished")) return show_finished(source, state, options);
+  if (!is_new) look_ahead(source, out, notes);
+
+  const std::string mark = "MUSTER_JOB_UID=" + state.uid;
+  Descriptor signals = watch_signals();
+  const local::Guard guard(directory, lock, mark);
+  const int leftovers = local::end_leftovers(directory, mark);
+  local::drop_scale_request(directory);  // of an earlier run
+  write_file_atomically(directory.manifest(), local::to_yaml(source.document.value()));
+
+  const char* how = retries ? "retries" : state.status.is_null() ? "runs" : "resumes";
+  print(out, "{}: {} in {}\n", source.job.name, how, shown(directory.root()));
+  if (leftovers > 0) print(out, "ended {} processes of an earlier run\n", leftovers);
+  for (const std::string& note : notes) {
+    if (!note.empty()) print(out, "note: {}\n", note);
+  }
+  std::fflush(out);
+  return Run(std::move(source), std::move(state), options, std::move(signals)).run();
+}
+
+}  // namespace muster::cmd

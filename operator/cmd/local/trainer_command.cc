@@ -1,0 +1,72 @@
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+#include <system_error>
+
+#include "common/error.h"
+#include "operator/cmd/job/job_source.h"
+#include "operator/cmd/local/commands.h"
+
+namespace muster::cmd {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kCheckpoint = "--checkpoint";
+
+// The value of --checkpoint in `arguments`, wherever it stands.
+std::string* checkpoint_in(std::vector<std::string>& arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    if (argument.starts_with(std::string(kCheckpoint) + "=")) {
+      std::string value = argument.substr(kCheckpoint.size() + 1);
+      arguments[i] = kCheckpoint;
+      return &*arguments.insert(arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1, value);
+    }
+    if (argument == kCheckpoint && i + 1 < arguments.size()) return &arguments[i + 1];
+  }
+  return nullptr;
+}
+
+// The job's directory that `path` is or lies in.
+std::optional<local::JobDirectory> enclosing_job(fs::path path) {
+  for (; path.has_relative_path(); path = path.parent_path()) {
+    const local::JobDirectory directory(path);
+    std::error_code error;
+    if (fs::is_regular_file(directory.state(), error)) return directory;
+  }
+  return std::nullopt;
+}
+
+void resolve_checkpoint(std::vector<std::string>& arguments) {
+  std::string* checkpoint = checkpoint_in(arguments);
+  if (checkpoint == nullptr || checkpoint->empty()) return;
+  const local::JobDirectory named{fs::path(*checkpoint)};  // absolute and normal
+  const std::optional<local::JobDirectory> job = enclosing_job(named.root());
+  if (!job) return;
+  *checkpoint = named.root();
+  const std::optional<local::JobState> state = local::load_state(*job);
+  std::error_code error;
+  fs::current_path(state->working_directory, error);
+  if (error) {
+    throw Invalid(shown(job->root()) + ": expected the folder of its manifest, " +
+                  state->working_directory + ": " + error.message());
+  }
+}
+
+}  // namespace
+
+int exec_trainer(const std::string& command, std::vector<std::string> arguments) {
+  std::string trainer = require_trainer().string();
+  resolve_checkpoint(arguments);
+  std::string program = "muster";  // as its help and its errors then say
+  std::vector<char*> argv = {program.data(), const_cast<char*>(command.c_str())};
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  ::execv(trainer.c_str(), argv.data());
+  throw Unavailable("cannot run " + trainer + ": " + std::generic_category().message(errno));
+}
+
+}  // namespace muster::cmd

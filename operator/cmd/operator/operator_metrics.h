@@ -1,0 +1,58 @@
+#pragma once
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "operator/controller/controller.h"
+#include "operator/kube/cluster/environment.h"
+
+namespace muster::cmd {
+
+// What muster-operator answers at /metrics, beside rest_client_requests_total, which the transport
+// counts in the same registry: workqueue_* and controller_runtime_reconcile_* under the names that
+// dashboards of every Kubernetes controller know, and what is Muster's own. docs/metrics.md lists
+// them. Thread-safe.
+class OperatorMetrics final : public controller::Monitor, public kube::Watcher {
+ public:
+  explicit OperatorMetrics(prometheus::Registry& registry);
+
+  void began(const std::string& key, std::chrono::milliseconds waited) override;
+  void ended(const std::string& key, Result result) override;
+  void restarted(api::Role role, const std::string& reason, int times) override;
+  void took_first_step(std::chrono::milliseconds since_creation) override;
+
+  void set_leading(bool leads) { leading_.Set(leads ? 1 : 0); }
+  // What is, rather than what happened; before the registry is read.
+  void update(int waiting_jobs, const std::map<std::string, int>& jobs_by_state);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  prometheus::Counter& adds_;
+  prometheus::Counter& retries_;
+  prometheus::Gauge& depth_;
+  prometheus::Gauge& unfinished_;
+  prometheus::Gauge& longest_;
+  prometheus::Histogram& queue_time_;
+  prometheus::Histogram& work_time_;
+  prometheus::Family<prometheus::Counter>& passes_;
+  prometheus::Counter& errors_;
+  prometheus::Histogram& pass_time_;
+  prometheus::Gauge& active_;
+  prometheus::Family<prometheus::Counter>& restarts_;
+  prometheus::Family<prometheus::Gauge>& jobs_;
+  prometheus::Histogram& first_step_;
+  prometheus::Gauge& leading_;
+  std::mutex mutex_;
+  std::map<std::string, Clock::time_point> under_way_;  // passes, by key
+  uint64_t taken_ = 0;                                  // jobs, from the queue
+};
+
+}  // namespace muster::cmd

@@ -1,0 +1,175 @@
+#include "operator/cmd/operator/operator_process.h"
+
+#include <prometheus/text_serializer.h>
+
+#include "common/log.h"
+#include "operator/api/status.h"
+#include "operator/kube/pods/names.h"
+
+namespace muster::cmd {
+
+namespace {
+
+constexpr int kPollers = 4;
+constexpr const char* kComponent = "muster-operator";
+
+void report_trouble(const controller::Controller::Trouble& trouble) {
+  log::warning(trouble.message, {{"job", trouble.key}, {"failures", trouble.failures}});
+}
+
+}  // namespace
+
+uint64_t Bell::rung() const {
+  const std::lock_guard lock(mutex_);
+  return rung_;
+}
+
+void Bell::ring() {
+  const std::lock_guard lock(mutex_);
+  ++rung_;
+  changed_.notify_one();
+}
+
+void Bell::wait(uint64_t seen, std::optional<api::Time> until, const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  const auto has_rung = [&] { return rung_ > seen; };
+  if (until) {
+    changed_.wait_until(lock, stop, *until, has_rung);
+  } else {
+    changed_.wait(lock, stop, has_rung);
+  }
+}
+
+OperatorProcess::OperatorProcess(Transports transports, prometheus::Registry& registry,
+                                 OperatorOptions options)
+    : options_(std::move(options)),
+      registry_(registry),
+      transport_(transports.calls),
+      metrics_(registry),
+      election_(transports.lease, options_.lease,
+                [this](bool leads) {
+                  metrics_.set_leading(leads);
+                  log::info(leads ? "this process leads" : "the lease is lost");
+                  if (!leads) lost_.request_stop();
+                  bell_.ring();
+                }),
+      events_(transport_, kComponent),
+      cluster_(transport_, options_.cluster, environment()),
+      controller_(cluster_, report_trouble, {}, &metrics_) {
+  add_reflector(cluster_.jobs(), kube::training_jobs(), "");
+  add_reflector(cluster_.pods(), kube::pods(), kube::kJobLabel);
+  add_reflector(cluster_.services(), kube::services(), kube::kJobLabel);
+  serve();
+}
+
+OperatorProcess::~OperatorProcess() = default;
+
+kube::Environment OperatorProcess::environment() {
+  kube::Environment environment;
+  environment.now = api::wall_time;
+  environment.wake = [this](const std::string& key, api::Time at) {
+    if (!acts_) return;
+    controller_.wake(key, at);
+    bell_.ring();
+  };
+  environment.emit = [this](const kube::EventSubject& subject, const kube::EventText& text) {
+    events_.emit(subject, text);
+  };
+  environment.leads = [this] { return !options_.elects_leader || election_.leads(); };
+  environment.watcher = &metrics_;
+  return environment;
+}
+
+void OperatorProcess::add_reflector(kube::Mirror& mirror, const kube::Resource& resource,
+                                    const std::string& label_selector) {
+  kube::Reflector::Settings settings;
+  settings.resource = resource;
+  settings.name_space = options_.name_space;
+  settings.label_selector = label_selector;
+  const auto report = [](const std::string& trouble, std::chrono::milliseconds pause) {
+    log::warning(trouble, {{"retryInMs", pause.count()}});
+  };
+  reflectors_.push_back(std::make_unique<kube::Reflector>(transport_, mirror, settings, report));
+}
+
+void OperatorProcess::serve() {
+  if (options_.http_address.empty()) return;
+  http_.emplace(options_.http_address);
+  http_->handle("/metrics", [this] {
+    return HttpReply{200, "text/plain; version=0.0.4; charset=utf-8", metrics_text()};
+  });
+  http_->handle("/healthz", [] { return HttpReply{200, "text/plain; charset=utf-8", "ok\n"}; });
+  http_->handle("/readyz", [this] {
+    if (ready()) return HttpReply{200, "text/plain; charset=utf-8", "ok\n"};
+    return HttpReply{503, "text/plain; charset=utf-8", "the first lists are not complete\n"};
+  });
+  http_->start();
+}
+
+std::string OperatorProcess::metrics_text() {
+  metrics_.update(controller_.waiting(), cluster_.jobs_by_state());
+  return prometheus::TextSerializer().Serialize(registry_.Collect());
+}
+
+bool OperatorProcess::ready() const {
+  return std::ranges::all_of(reflectors_,
+                             [](const auto& reflector) { return reflector->synced(); });
+}
+
+bool OperatorProcess::wait_to_lead(const std::stop_token& stop) {
+  for (const auto& reflector : reflectors_) {
+    if (!reflector->wait_synced(stop)) return false;
+  }
+  while (!stop.stop_requested()) {
+    const uint64_t seen = bell_.rung();
+    if (!options_.elects_leader || election_.leads()) return true;
+    bell_.wait(seen, std::nullopt, stop);
+  }
+  return false;
+}
+
+// What changes from now on wakes its job; what changed before is among what is in view.
+void OperatorProcess::begin_to_act() {
+  if (!options_.elects_leader) metrics_.set_leading(true);
+  acts_ = true;
+  for (const std::string& key : cluster_.keys()) controller_.wake(key);
+}
+
+void OperatorProcess::work(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    const uint64_t seen = bell_.rung();
+    const std::optional<api::Time> next = controller_.work(stop);
+    bell_.wait(seen, next, stop);
+  }
+}
+
+bool OperatorProcess::run(const std::stop_token& stop) {
+  const std::stop_callback ends(stop, [this] { lost_.request_stop(); });
+  // Declared in the order in which they are needed; they end in the reverse one.
+  std::vector<std::jthread> mirrors;
+  for (const auto& reflector : reflectors_) {
+    mirrors.emplace_back([&](const std::stop_token& end) { reflector->run(end); });
+  }
+  std::jthread events([this](const std::stop_token& end) { events_.run(end); });
+  std::jthread election;
+  if (options_.elects_leader) {
+    election = std::jthread([this](const std::stop_token& end) { election_.run(end); });
+  }
+  if (!wait_to_lead(lost_.get_token())) return stop.stop_requested();
+  begin_to_act();
+  std::vector<std::jthread> workers;
+  for (int i = 0; i < kPollers; ++i) {
+    workers.emplace_back([this](const std::stop_token& end) { cluster_.poll_progress(end); });
+  }
+  for (int i = 0; i < options_.threads; ++i) {
+    workers.emplace_back([this](const std::stop_token& end) { work(end); });
+  }
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  std::condition_variable_any over;
+  over.wait(lock, lost_.get_token(), [] { return false; });
+  for (std::jthread& worker : workers) worker.request_stop();
+  return stop.stop_requested();
+}
+
+}  // namespace muster::cmd

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/http_server.h"
+#include "operator/cmd/operator/operator_metrics.h"
+#include "operator/controller/controller.h"
+#include "operator/kube/api/event_writer.h"
+#include "operator/kube/api/lease.h"
+#include "operator/kube/cache/reflector.h"
+#include "operator/kube/cluster/kube_cluster.h"
+
+namespace muster::cmd {
+
+struct OperatorOptions {
+  std::string name_space;     // whose jobs; empty: all
+  int threads = 8;            // that look at jobs
+  std::string http_address;   // "host:port" of /metrics, /healthz, /readyz; empty: none
+  bool elects_leader = true;  // else this process always leads
+  kube::LeaseSettings lease;
+  kube::KubeCluster::Settings cluster;
+};
+
+// Wakes threads that wait for something to do.
+class Bell {
+ public:
+  uint64_t rung() const;
+  void ring();
+  // Until it has rung more often than `seen`, `until`, or `stop`.
+  void wait(uint64_t seen, std::optional<api::Time> until, const std::stop_token& stop);
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable_any changed_;
+  uint64_t rung_ = 0;
+};
+
+// muster-operator, but for its command line and its connections: mirrors of jobs, pods and
+// services, leader election, and while it leads, threads that look at jobs. A process that has lost
+// its lease is over: what it knows may be old, and a new one is quickly there.
+class OperatorProcess {
+ public:
+  // Ways to the same server. Renewals of the lease must not wait behind other calls: of those there
+  // may be many, and each may take long.
+  struct Transports {
+    kube::Transport& calls;
+    kube::Transport& lease;
+  };
+  // What `transports` refers to and `registry` (where they count their requests) outlive it.
+  OperatorProcess(Transports transports, prometheus::Registry& registry, OperatorOptions options);
+  ~OperatorProcess();
+  OperatorProcess(const OperatorProcess&) = delete;
+  OperatorProcess& operator=(const OperatorProcess&) = delete;
+
+  // Until `stop`, after which the lease is given up; or until it has lost the lease: then false.
+  bool run(const std::stop_token& stop);
+
+  std::string metrics_text();
+  bool ready() const;  // the mirrors are whole
+
+ private:
+  kube::Environment environment();
+  void add_reflector(kube::Mirror& mirror, const kube::Resource& resource,
+                     const std::string& label_selector);
+  void serve();
+  bool wait_to_lead(const std::stop_token& stop);
+  void begin_to_act();
+  void work(const std::stop_token& stop);
+
+  const OperatorOptions options_;
+  prometheus::Registry& registry_;
+  kube::Transport& transport_;
+  OperatorMetrics metrics_;
+  Bell bell_;
+  std::atomic<bool> acts_ = false;  // else nothing waits in the queue
+  std::stop_source lost_;           // stop of run(), and what the loss of the lease asks for
+  kube::LeaderElection election_;
+  kube::EventWriter events_;
+  kube::KubeCluster cluster_;
+  controller::Controller controller_;
+  std::vector<std::unique_ptr<kube::Reflector>> reflectors_;
+  std::optional<HttpServer> http_;
+};
+
+}  // namespace muster::cmd

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <chrono>
+#include <stop_token>
+#include <string>
+
+#include "operator/kube/api/client.h"
+#include "operator/kube/api/lease.h"
+
+namespace muster::cmd {
+
+struct ReleaseOptions {
+  std::string name_space;       // whose pods; empty: of all
+  kube::ObjectName deployment;  // of the operators, scaled to 0 first; no name: none
+  bool elects_leader = true;    // the operators do, by `lease`
+  kube::LeaseSettings lease;
+  int at_a_time = 16;
+  std::chrono::milliseconds timeout{120'000};  // for everything
+  std::chrono::milliseconds pause{1'000};      // before what has failed is tried again
+};
+
+// muster-operator release-pods: takes the tracking finalizer off the pods of all jobs, so that they
+// can be deleted when there is no operator any more. No operator may run meanwhile, since it would
+// make further pods. So their Deployment is scaled down, and their lease is taken and held; if they
+// have no lease, this waits for their end. The lease of operators that were scaled down is deleted
+// at the end. Throws Unavailable where that, or a pod's release, has not succeeded in time or
+// before `stop`; then it can be run again. What transports it takes: see OperatorProcess.
+void release_pods(kube::Transport& calls, kube::Transport& lease, const ReleaseOptions& options,
+                  const std::stop_token& stop);
+
+}  // namespace muster::cmd

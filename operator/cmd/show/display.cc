@@ -1,0 +1,207 @@
+#include "operator/cmd/show/display.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "common/json.h"
+#include "common/output.h"
+#include "operator/local/job_directory.h"
+#include "operator/local/yaml_text.h"
+
+namespace muster::cmd {
+
+namespace {
+
+using Clock = std::chrono::system_clock;
+
+constexpr auto kLivePeriod = std::chrono::milliseconds(250);
+constexpr auto kPlainPeriod = std::chrono::seconds(5);
+
+// Less the last column: what stands in it makes some terminals begin a new line.
+size_t width_of(FILE* out) {
+  winsize size{};
+  const bool known = ::ioctl(::fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+  return known ? size.ws_col - 1U : 79U;
+}
+
+std::string clock_text() {
+  return fmt::format("{:%H:%M:%S}", fmt::localtime(Clock::to_time_t(Clock::now())));
+}
+
+// The loss travels as a string, for JSON has no NaN.
+std::string loss_text(const Json& progress) {
+  const Json& loss = member(progress, "loss");
+  if (loss.is_number()) return fmt::format("{:.6g}", loss.get<double>());
+  if (!loss.is_string()) return "";
+  const std::string text = loss.get<std::string>();
+  try {
+    return fmt::format("{:.6g}", std::stod(text));
+  } catch (const std::exception&) {
+    return text;
+  }
+}
+
+std::string replicas_line(const api::TrainingJob& job) {
+  std::string line;
+  for (const auto& [role, spec] : job.replicas) {
+    const auto status = job.status.replica_statuses.find(role);
+    if (status == job.status.replica_statuses.end()) continue;
+    const auto& [ready, active, succeeded, failed, restarts] = status->second;
+    line += fmt::format("{}{} {}/{} ready", line.empty() ? "" : "; ", api::role_name(job, role),
+                        ready, spec.replicas);
+    if (succeeded > 0) line += fmt::format(", {} done", succeeded);
+    if (restarts > 0) line += fmt::format(", {} restart{}", restarts, restarts == 1 ? "" : "s");
+  }
+  return line.empty() ? "starting" : line;
+}
+
+bool is_being_evaluated(const api::TrainingJob& job) {
+  const auto evaluator = job.status.replica_statuses.find(api::Role::evaluator);
+  return job.status.is_true("SuccessCriteriaMet") &&
+         evaluator != job.status.replica_statuses.end() && evaluator->second.active > 0;
+}
+
+struct Field {
+  std::string text;
+  int worth;  // the least goes first
+};
+
+std::string fit(std::vector<Field> fields, size_t width) {
+  const auto length = [&] {
+    size_t sum = 0;
+    for (const Field& field : fields) sum += field.text.size();
+    return sum;
+  };
+  while (fields.size() > 1 && length() > width) {
+    fields.erase(std::ranges::min_element(fields, {}, &Field::worth));
+  }
+  std::string line;
+  for (const Field& field : fields) line += field.text;
+  return line.substr(0, width);
+}
+
+}  // namespace
+
+std::string duration_text(double seconds) {
+  if (!std::isfinite(seconds) || seconds < 0 || seconds > 1e9) return "?";
+  const auto whole = static_cast<int64_t>(std::llround(seconds));
+  const int64_t hours = whole / 3600, minutes = whole / 60 % 60, rest = whole % 60;
+  if (hours > 0) return fmt::format("{}:{:02}:{:02}", hours, minutes, rest);
+  return fmt::format("{}:{:02}", minutes, rest);
+}
+
+std::string grouped(int64_t number) {
+  std::string digits = std::to_string(number);
+  const size_t first = number < 0 ? 1 : 0;
+  for (size_t at = digits.size(); at > first + 3;) digits.insert(at -= 3, ",");
+  return digits;
+}
+
+std::string progress_line(const api::TrainingJob& job, const Json& progress, size_t width) {
+  const int64_t step = integer_or(progress, "step", 0);
+  if (is_being_evaluated(job)) {
+    return fmt::format("trained to step {}; the evaluator looks at the final checkpoint",
+                       grouped(step))
+        .substr(0, width);
+  }
+  if (step <= 0) return replicas_line(job).substr(0, width);
+  std::vector<Field> fields = {{"step " + grouped(step), 5}};
+  if (const int64_t total = integer_or(progress, "totalSteps", 0); total > 0) {
+    fields[0].text += "/" + grouped(total);
+    fields.push_back({fmt::format(" ({}%)", 100 * step / total), 0});
+  }
+  if (const std::string loss = loss_text(progress); !loss.empty()) {
+    fields.push_back({"  loss " + loss, 3});
+  }
+  const Json& accuracy = member(member(progress, "metrics"), "accuracy");
+  if (accuracy.is_number()) {
+    fields.push_back({fmt::format("  accuracy {:.4f}", accuracy.get<double>()), 2});
+  }
+  const double speed = number_or(progress, "examplesPerSecond", 0);
+  if (std::isfinite(speed) && speed > 0 && speed < 1e15) {
+    fields.push_back({"  " + grouped(std::llround(speed)) + " examples/s", 1});
+  }
+  const double left = number_or(progress, "etaSeconds", -1);
+  if (left >= 0) fields.push_back({"  " + duration_text(left) + " left", 4});
+  return fit(std::move(fields), width);
+}
+
+std::string conditions_text(const api::JobStatus& status) {
+  std::vector<std::pair<std::string, std::string>> lines;  // types, the rest
+  for (const api::Condition& condition : status.conditions) {
+    const bool refused = condition.type == "Accepted" && !condition.status;
+    if (!condition.status && !refused) continue;
+    const std::string type = (refused ? "not " : "") + condition.type;
+    const std::string rest = fmt::format("({}): {}", condition.reason, condition.message);
+    const auto same = std::ranges::find(lines, rest, &decltype(lines)::value_type::second);
+    if (same == lines.end()) {
+      lines.emplace_back(type, rest);
+    } else {
+      same->first += ", " + type;
+    }
+  }
+  std::string text;
+  for (const auto& [types, rest] : lines) text += "  " + types + " " + rest + "\n";
+  return text;
+}
+
+void print_value(const Json& value, const std::string& output) {
+  if (output == "yaml") {
+    muster::print(stdout, "{}", local::to_yaml(value));
+  } else {
+    muster::print(stdout, "{}\n", value.dump(2, ' ', false, Json::error_handler_t::replace));
+  }
+}
+
+Display::Display(FILE* out)
+    : out_(out), terminal_(::isatty(::fileno(out)) == 1), next_(Clock::now()) {}
+
+Display::~Display() {
+  clear();
+}
+
+void Display::write(const std::string& text) {
+  std::fputs(text.c_str(), out_);
+  std::fflush(out_);
+}
+
+void Display::clear() {
+  if (terminal_ && !line_.empty()) {
+    write("\r\033[K");
+    line_.clear();
+  }
+}
+
+void Display::print(const std::string& text) {
+  if (text.empty()) return;
+  clear();
+  write(text + "\n");
+  if (terminal_) next_ = std::min<Clock::time_point>(next_, Clock::now());
+}
+
+void Display::event(const plan::Event& event) {
+  const bool warning = event.kind == plan::Event::Kind::warning;
+  print(clock_text() + (warning ? " warning: " : " ") + event.message);
+}
+
+void Display::update(const api::TrainingJob& job, const Json& progress) {
+  update([&](size_t width) { return progress_line(job, progress, width); });
+}
+
+void Display::update(const std::function<std::string(size_t width)>& line_of) {
+  const auto now = Clock::now();
+  if (now < next_) return;
+  next_ = now + (terminal_ ? Clock::duration(kLivePeriod) : Clock::duration(kPlainPeriod));
+  std::string line = line_of(terminal_ ? width_of(out_) : std::string::npos);
+  if (line == line_) return;
+  write(terminal_ ? "\r\033[K" + line : clock_text() + " " + line + "\n");
+  line_ = std::move(line);
+}
+
+}  // namespace muster::cmd

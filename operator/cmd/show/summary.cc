@@ -1,0 +1,213 @@
+#include "operator/cmd/show/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <fstream>
+
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "common/json.h"
+#include "common/json_file.h"
+#include "common/results.h"
+#include "operator/cmd/job/job_source.h"
+#include "operator/cmd/job/resume.h"
+#include "operator/cmd/show/not_evaluated.h"
+#include "operator/cmd/show/small_model.h"
+#include "operator/cmd/show/summary_text.h"
+#include "operator/plan/describe.h"
+
+namespace muster::cmd {
+
+namespace {
+
+namespace fs = std::filesystem;
+using plan::ObservedReplica;
+
+constexpr size_t kLogLines = 12;
+
+std::vector<std::string> last_lines(const fs::path& log, size_t count) {
+  constexpr std::streamoff kTail = 64 * 1024;
+  std::ifstream file(log, std::ios::binary);
+  file.seekg(0, std::ios::end);
+  const std::streamoff size = file.tellg();
+  if (size > kTail) {
+    file.seekg(size - kTail);
+    file.ignore(kTail, '\n');
+  } else {
+    file.seekg(0);
+  }
+  std::deque<std::string> lines;
+  for (std::string line; std::getline(file, line);) {
+    lines.push_back(line);
+    if (lines.size() > count) lines.pop_front();
+  }
+  return {lines.begin(), lines.end()};
+}
+
+const api::ReplicaRecord* record_of(const api::JobStatus& status, const ObservedReplica& replica) {
+  const auto found = std::ranges::find_if(status.records, [&](const api::ReplicaRecord& record) {
+    return record.role == replica.role && record.index == replica.index;
+  });
+  return found == status.records.end() ? nullptr : &*found;
+}
+
+// What result.json says of a job that succeeded, and the same, as far as it goes, of one that has
+// come as far as its newest checkpoint.
+Json result_of(const local::JobDirectory& directory, const api::TrainingJob& job) {
+  if (job.status.is_true("Succeeded")) return read_json_or_null(directory.result());
+  if (job.training.is_null()) return nullptr;
+  std::optional<checkpoint::Store::Found> found;
+  try {
+    found = search_checkpoints(directory).newest;
+  } catch (const Unavailable&) {
+    return nullptr;  // the rest of the summary is not to be lost for it
+  }
+  if (!found) return Json::object({{"step", 0}});
+  const checkpoint::Position& position = found->manifest.position;
+  const std::optional<double> loss = position.sums.train_loss(position.epoch);
+  return {{"step", position.step},
+          {"epochs", position.epoch},
+          {"trainLoss", loss ? Json(*loss) : Json()},
+          {"checkpoint", found->directory.lexically_relative(directory.root()).string()}};
+}
+
+Json failure_of(const local::JobDirectory& directory, const api::TrainingJob& job,
+                const std::vector<ObservedReplica>& replicas) {
+  const api::Condition* target = job.status.find("FailureTarget");
+  if (target == nullptr || !target->status) return nullptr;
+  const std::optional<Failure> failure = deciding_failure(job, replicas);
+  const auto log = [&] {
+    return directory.log(failure->name).lexically_relative(directory.root());
+  };
+  Json value;
+  value["reason"] = target->reason;
+  value["message"] = target->message;
+  value["replica"] = failure ? Json(failure->name) : Json();
+  value["exitCode"] = failure && failure->exit_code ? Json(*failure->exit_code) : Json();
+  value["log"] = failure ? Json(log().string()) : Json();
+  return value;
+}
+
+// The members that local jobs and jobs on a cluster have in common.
+Json summarize(const api::TrainingJob& job, const std::vector<ObservedReplica>& replicas,
+               const Json& result, const Json& evaluation) {
+  const Json& step = member(result, "step");
+  const Json& validation = member(evaluation, "validation");
+  const Json& test = member(evaluation, "test");
+  Json summary;
+  summary["state"] = state_of(job.status);
+  summary["step"] = step.is_null() ? member(job.status.progress, "step") : step;
+  for (const char* field : {"epochs", "trainLoss", "trainAccuracy"}) {
+    summary[field] = member(result, field);
+  }
+  summary["validationLoss"] = member(validation, "loss");
+  summary["validationAccuracy"] = member(validation, "accuracy");
+  summary["testLoss"] = member(test, "loss");
+  summary["testAccuracy"] = member(test, "accuracy");
+  summary["notEvaluated"] = not_evaluated(job, replicas, evaluation);
+  summary["wallSeconds"] = nullptr;
+  for (const char* field : {"trainSeconds", "weightsDigest", "checkpoint", "model",
+                            "secondsPerBatch", "examplesPerSecond", "stoppedEarly", "best"}) {
+    summary[field] = member(result, field);
+  }
+  return summary;
+}
+
+}  // namespace
+
+std::string state_of(const api::JobStatus& status) {
+  for (const char* state : {"Succeeded", "Failed", "Suspended"}) {
+    if (status.is_true(state)) return state;
+  }
+  return "Running";
+}
+
+Json summary_of(const local::JobDirectory& directory, const api::TrainingJob& job,
+                const std::vector<ObservedReplica>& replicas, double wall_seconds) {
+  const Json result = result_of(directory, job);
+  Json summary = summarize(job, replicas, result, evaluation_of(directory.root(), result));
+  summary["wallSeconds"] = wall_seconds;
+  const Json model = summary["model"];
+  summary["parameters"] =
+      model.is_string() ? few_parameters(directory.root() / model.get<std::string>()) : Json();
+  summary["failure"] = failure_of(directory, job, replicas);
+  return summary;
+}
+
+Json summary_of(const api::TrainingJob& job, const std::vector<ObservedReplica>& replicas) {
+  const api::JobStatus& status = job.status;
+  Json summary = summarize(job, replicas, status.results, status.results);
+  if (status.results.is_null()) summary["notEvaluated"] = nullptr;  // nobody knows
+  if (status.start_time && status.completion_time) {
+    const std::chrono::duration<double> taken = *status.completion_time - *status.start_time;
+    summary["wallSeconds"] = taken.count();
+  }
+  return summary;
+}
+
+Json with_shown_files(Json summary, const local::JobDirectory& directory) {
+  for (const char* field : {"checkpoint", "model"}) {
+    const std::string path = string_or(summary, field, "");
+    if (!path.empty()) summary[field] = shown(directory.root() / path);
+  }
+  return summary;
+}
+
+std::optional<Failure> deciding_failure(const api::TrainingJob& job,
+                                        const std::vector<ObservedReplica>& replicas) {
+  const api::Condition* target = job.status.find("FailureTarget");
+  if (target == nullptr || !target->status) return std::nullopt;
+  const ObservedReplica* first = nullptr;
+  for (const ObservedReplica& replica : replicas) {
+    const std::string name = local::replica_name(job, replica.role, replica.index);
+    const api::ReplicaRecord* record = record_of(job.status, replica);
+    if (record == nullptr || !record->failed || !replica.finished) continue;
+    // The message of the decision begins with the name of the one it is about.
+    if (target->message.starts_with(name + " ")) return Failure{name, replica.exit_code};
+    if (first == nullptr || replica.finished < first->finished) first = &replica;
+  }
+  if (first == nullptr || target->reason == "DeadlineExceeded") return std::nullopt;
+  return Failure{local::replica_name(job, first->role, first->index), first->exit_code};
+}
+
+std::string cause_text(const api::TrainingJob& job, const std::vector<ObservedReplica>& replicas) {
+  const api::Condition* target = job.status.find("FailureTarget");
+  if (target == nullptr) return "";
+  std::string message = target->message;
+  for (const ObservedReplica& replica : replicas) {
+    const std::string name = local::replica_name(job, replica.role, replica.index);
+    const std::string quote = plan::quote_of(replica);
+    const size_t at = quote.empty() ? std::string::npos : message.find(quote);
+    if (message.starts_with(name + " ") && at != std::string::npos) message.erase(at, quote.size());
+  }
+  return fmt::format("({}): {}", target->reason, message);
+}
+
+std::string log_end_text(const api::TrainingJob& job, const std::vector<ObservedReplica>& replicas,
+                         const local::JobDirectory& directory) {
+  const std::optional<Failure> failure = deciding_failure(job, replicas);
+  if (!failure) return "";
+  const fs::path log = directory.log(failure->name);
+  std::string text;
+  for (const std::string& line : last_lines(log, kLogLines)) {
+    // What earlier attempts said was told when they ended.
+    if (line.starts_with("--- " + failure->name + " attempt ")) text.clear();
+    text += "\n    " + line;
+  }
+  return "The end of " + shown(log) + ":" + text;
+}
+
+int exit_code_of(const api::TrainingJob& job, const std::vector<ObservedReplica>& replicas,
+                 const Json& summary) {
+  if (!job.status.is_true("FailureTarget")) {
+    return member(summary, "notEvaluated").is_null() ? kSuccess : kNotEvaluated;
+  }
+  if (job.status.find("FailureTarget")->reason == "DeadlineExceeded") return kDeadline;
+  const std::optional<Failure> failure = deciding_failure(job, replicas);
+  const int code = failure ? failure->exit_code.value_or(kInternal) : kInternal;
+  return code > 0 && code < 126 ? code : kInternal;
+}
+
+}  // namespace muster::cmd

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "common/document.h"
+#include "common/error.h"
+#include "operator/kube/http/transport.h"
+
+namespace muster::kube {
+
+// What the API server said, from its Status object where it sent one.
+struct ApiStatus {
+  int code = 0;         // HTTP; 0: no answer
+  std::string reason;   // "NotFound", "AlreadyExists", "Conflict", "Expired", ...; "" if none
+  std::string message;  // the server's words, or what became of the connection
+  Json details;         // Status.details, or null
+  std::optional<std::chrono::seconds> retry_after;
+  bool sent = true;  // the server may have seen the request
+
+  // The object is not there; a 404 without this reason says that the kind is not.
+  bool not_found() const { return code == 404 && reason == "NotFound"; }
+  bool already_exists() const { return code == 409 && reason == "AlreadyExists"; }
+  bool conflict() const { return code == 409 && reason != "AlreadyExists"; }
+};
+
+// What both kinds of error of the API have; catch it to look at the status, whatever the kind.
+class ApiError {
+ public:
+  explicit ApiError(ApiStatus status) : status_(std::move(status)) {}
+  virtual ~ApiError() = default;
+  const ApiStatus& status() const { return status_; }
+
+ private:
+  ApiStatus status_;
+};
+
+// May succeed later: no answer, one that came mangled, 401, 403 (quota, a role to be granted), 404,
+// 408, 409, 410, 429, 5xx.
+class ApiUnavailable : public Unavailable, public ApiError {
+ public:
+  ApiUnavailable(const std::string& what, ApiStatus status)
+      : Unavailable(what), ApiError(std::move(status)) {}
+};
+
+// The request itself is wrong: 400, 405, 413, 415, 422, a redirect.
+class ApiInvalid : public Invalid, public ApiError {
+ public:
+  ApiInvalid(const std::string& what, ApiStatus status)
+      : Invalid(what), ApiError(std::move(status)) {}
+};
+
+// The beginning of a text that is no Status object, on one line, for messages.
+std::string quoted(const std::string& body);
+
+// From an answer that is no success.
+ApiStatus status_of(const Response& response);
+
+// Throws the kind that `status` is of; what() is "POST /api/v1/...: 422 Invalid: <message>".
+[[noreturn]] void throw_api_error(const Request& request, const ApiStatus& status);
+
+}  // namespace muster::kube

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/document.h"
+#include "operator/kube/api/api_error.h"
+#include "operator/kube/api/resource.h"
+#include "operator/kube/http/transport.h"
+
+namespace muster::kube {
+
+struct ObjectName {
+  std::string name_space;
+  std::string name;
+  std::string key() const { return name_space + "/" + name; }
+};
+
+// What must hold of the object at the time of the write; an empty one is not asked for.
+struct Preconditions {
+  std::string uid;
+  std::string resource_version;
+};
+
+enum class PatchKind { merge, json, apply };
+
+struct WriteOptions {
+  bool dry_run = false;     // everything is checked, nothing is kept
+  std::string subresource;  // "status", ...
+  bool strict = false;      // unknown fields are refused (fieldValidation=Strict), else dropped
+  bool force = false;       // apply only: take fields from other managers
+  std::string field_manager = "muster-operator";
+};
+
+struct ListOptions {
+  std::string label_selector;
+  std::string field_selector;
+  int limit = 500;  // of a page; 0: all at once
+};
+
+// An object as the server has sent it. Who writes reads little of the answer, or nothing.
+struct Answer {
+  std::string call;   // for messages: "POST /api/v1/..."
+  std::string text;   // for decode_object()
+  Json json() const;  // throws ApiUnavailable if it came mangled
+};
+
+// The verbs of the API over a Transport, on whole objects as JSON. Blocks; every call ends by its
+// deadline, in which 429 and 503 with Retry-After are waited for and tried again. Throws ApiInvalid
+// or ApiUnavailable (api_error.h). Thread-safe.
+class Client {
+ public:
+  struct Settings {
+    std::chrono::milliseconds deadline{30'000};  // of a call, retries and all
+  };
+  // `transport` must outlive the client; when it is shut down, waits between retries end too.
+  explicit Client(Transport& transport, Settings settings)
+      : transport_(transport), settings_(settings) {}
+  explicit Client(Transport& transport) : Client(transport, Settings{}) {}
+
+  // Nothing where there is no such object; a kind that the server does not know is ApiUnavailable.
+  // Live: never from a cache.
+  std::optional<Json> get(const Resource& resource, const ObjectName& object) const;
+
+  // Every item, a page at a time; an empty namespace means all of them. For objects kept in view
+  // use a Reflector instead.
+  using OnPage = std::function<void(std::vector<Json> items)>;
+  void list_pages(const Resource& resource, const std::string& name_space,
+                  const ListOptions& options, const OnPage& on_page) const;
+  // The same, all together.
+  std::vector<Json> list(const Resource& resource, const std::string& name_space,
+                         const ListOptions& options) const;
+
+  // All answer with the object as the server keeps it (as it would, in a dry run).
+  // metadata.namespace is read from the body. A create that finds the name taken throws
+  // ApiUnavailable with already_exists(): the caller looks whose it is. That also follows a create
+  // of ours whose answer was lost.
+  Answer create(const Resource& resource, const Json& object,
+                const WriteOptions& options = {}) const;
+  // PUT: metadata.resourceVersion, where the body has it, must be the newest (else conflict()).
+  Answer update(const Resource& resource, const Json& object,
+                const WriteOptions& options = {}) const;
+  // A precondition that does not hold is a conflict(), whatever the kind of the patch. Merge and
+  // apply patches get preconditions as metadata.{uid, resourceVersion}, JSON patches as `test`
+  // operations before the others.
+  Answer patch(const Resource& resource, const ObjectName& object, PatchKind kind, Json patch,
+               const Preconditions& preconditions = {}, const WriteOptions& options = {}) const;
+
+  struct RemoveOptions {
+    Preconditions preconditions;
+    std::optional<int64_t> grace_seconds;  // the object's own where left out
+    std::string propagation = "Background";
+    bool dry_run = false;
+  };
+  // False where there was no such object. Another uid or version is a conflict().
+  bool remove(const Resource& resource, const ObjectName& object,
+              const RemoveOptions& options) const;
+
+ private:
+  Response call(Request request) const;
+  Answer answer(const Request& request) const;
+
+  Transport& transport_;
+  const Settings settings_;
+};
+
+}  // namespace muster::kube

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "operator/kube/api/api_error.h"
+#include "operator/kube/api/objects.h"
+
+namespace muster::kube {
+
+// Reads what the API server sends, in one pass (simdjson), into the structs of objects.h. T is Pod,
+// Service or WholeObject. Text that is no JSON, or not of the shape of the API, throws Unavailable:
+// it was cut off or mangled on its way, and may be whole the next time. But an object among others
+// that cannot be read (nested too deep, or not of its kind's shape) would be in their way for ever:
+// it is left out, and named.
+
+struct Unread {
+  std::string key;  // "<namespace>/<name>"; empty: not even that can be read
+  std::string why;
+};
+
+template <class T>
+struct ListPage {
+  std::vector<T> items;
+  std::vector<Unread> unread;  // items that are not among the others
+  std::string resource_version;
+  std::string next;  // `continue`: empty on the last page
+};
+template <class T>
+ListPage<T> decode_list(std::string_view text);
+
+enum class EventType { added, modified, deleted, bookmark, error };
+
+template <class T>
+struct WatchEvent {
+  EventType type = EventType::bookmark;
+  T object;            // of added, modified, deleted; of a bookmark only its resource_version
+  std::string unread;  // why only the `meta` of the object is known; empty: all of it is
+  ApiStatus status;    // of an error
+};
+template <class T>
+WatchEvent<T> decode_event(std::string_view line);
+
+// One object, as a write answers it.
+template <class T>
+T decode_object(std::string_view text);
+
+}  // namespace muster::kube

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "operator/kube/api/client.h"
+#include "operator/kube/api/event_ledger.h"
+
+namespace muster::kube {
+
+// Writes Events in the background. Nothing waits for them, and one that cannot be written is tried
+// a few times and then dropped: an Event is a courtesy.
+class EventWriter {
+ public:
+  EventWriter(Transport& transport, std::string component, EventLimits limits = {});
+
+  // Says it in the log, too: once for what is written together. Never blocks. Thread-safe.
+  void emit(const EventSubject& subject, const EventText& text);
+  // Until `stop`; what is due by then is still written, within two seconds.
+  void run(const std::stop_token& stop);
+  uint64_t dropped() const;
+
+ private:
+  std::optional<EventLedger::Write> take();
+  void write(const EventLedger::Write& write) const;
+  void try_to_write(const EventLedger::Write& write);
+  void flush();
+
+  const Client client_;
+  const std::string component_;
+  mutable std::mutex mutex_;
+  std::condition_variable_any changed_;
+  EventLedger ledger_;
+  uint64_t dropped_ = 0;
+};
+
+// The Event object that a first write makes.
+Json to_json(const EventLedger::Write& write, const std::string& component);
+
+}  // namespace muster::kube

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "operator/kube/api/client.h"
+#include "operator/kube/api/objects.h"
+
+namespace muster::kube {
+
+// Leader election by a coordination.k8s.io Lease, as every Kubernetes controller does it.
+
+// Time since the machine's boot, its sleeps included; never set by anybody.
+using BootTime = std::chrono::duration<int64_t, std::nano>;
+BootTime boot_time();
+
+struct LeaseRecord {
+  std::string holder;  // empty: given up
+  std::chrono::seconds duration{15};
+  Time acquired{};
+  Time renewed{};
+  int transitions = 0;
+  std::string resource_version;
+  bool operator==(const LeaseRecord&) const = default;
+};
+
+struct LeaseSettings {
+  std::string name_space;
+  std::string name = "muster-operator";
+  std::string identity;  // of this process; unique
+  std::chrono::milliseconds duration{
+      15'000};  // others wait so long after the last renewal they saw
+  std::chrono::milliseconds renew_within{10'000};  // who could not renew for so long is no leader
+  std::chrono::milliseconds every{2'000};          // between tries
+};
+
+// The record as it was last read, and when this process first saw it so. Expiry is counted from
+// there by this machine's clock: the times in the record are another's, and are never compared.
+struct SeenLease {
+  std::optional<LeaseRecord> record;  // nothing: no such object
+  BootTime since{};
+};
+
+enum class LeaseAction { create, take, renew, wait };
+// What to do about a lease. Pure.
+LeaseAction decide(const SeenLease& seen, const std::string& identity, BootTime now);
+// The record that `action` (create, take, renew) writes.
+LeaseRecord next_record(const SeenLease& seen, LeaseAction action, const LeaseSettings& settings,
+                        Time now);
+
+Json to_json(const LeaseRecord& record, const LeaseSettings& settings);
+LeaseRecord to_lease_record(const Json& object);
+
+// Takes and keeps the lease, over a transport that others should not keep busy. leads() turns false
+// by itself, by the clock, before anybody else can take it: ask before each write.
+class LeaderElection {
+ public:
+  // Told on run()'s thread: `true` when the lease was got, `false` when it was lost.
+  using OnChange = std::function<void(bool leads)>;
+  using Clock = std::function<BootTime()>;
+  // Waits, or returns false at once when asked to stop.
+  using Wait = std::function<bool(std::chrono::milliseconds, const std::stop_token&)>;
+
+  LeaderElection(Transport& transport, LeaseSettings settings, OnChange on_change);
+  LeaderElection(Transport& transport, LeaseSettings settings, OnChange on_change, Clock clock,
+                 Wait wait);
+
+  // Until `stop`; then the lease is given up, so that the next one need not wait.
+  void run(const std::stop_token& stop);
+
+  bool leads() const { return clock_() < BootTime(leads_until_); }
+  // Who does, as far as is known; empty: nobody.
+  std::string leader() const;
+
+ private:
+  void step();
+  void read();
+  void write(LeaseAction action);
+  void see(std::optional<LeaseRecord> record);
+  void tell();
+  void give_up();
+
+  const Client client_;
+  const LeaseSettings settings_;
+  const OnChange on_change_;
+  const Clock clock_;
+  const Wait wait_;
+  SeenLease seen_;      // run()'s thread only, like the two after it
+  bool fresh_ = false;  // seen_ is what our own last write has made
+  bool told_ = false;
+  std::atomic<BootTime::rep> leads_until_{0};
+  mutable std::mutex mutex_;  // guards leader_
+  std::string leader_;
+};
+
+}  // namespace muster::kube

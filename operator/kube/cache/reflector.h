@@ -1,0 +1,84 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "operator/kube/api/resource.h"
+#include "operator/kube/cache/store.h"
+#include "operator/kube/http/transport.h"
+
+namespace muster::kube {
+
+// Keeps a Mirror like the API server: a list in pages, then watches from where it ended, with
+// bookmarks; a new list when the server has forgotten that place (410), and pauses with jitter
+// between failures. Survives restarts of the server and connections that die silently.
+class Reflector {
+ public:
+  struct Settings {
+    Resource resource;
+    std::string name_space;      // empty: all
+    std::string label_selector;  // "muster.dev/job"
+    int page = 500;              // objects, or as many fewer as an answer can hold
+    // A watch is asked to end after a time between these two, so that the load of many spreads.
+    std::chrono::seconds shortest_watch{300}, longest_watch{600};
+    std::chrono::milliseconds first_pause{100}, longest_pause{10'000};
+    std::chrono::milliseconds longest_retry_after{60'000};  // of what a server asks for
+  };
+  // What became of a round that did not end as it should: "list of pods: 403 Forbidden: ..."; or,
+  // with no pause, what was passed over since it cannot be read.
+  using Report = std::function<void(const std::string& trouble, std::chrono::milliseconds pause)>;
+  // Waits, or returns false at once when asked to stop. A test's does not wait.
+  using Wait = std::function<bool(std::chrono::milliseconds, const std::stop_token&)>;
+
+  Reflector(Transport& transport, Mirror& mirror, Settings settings, Report report);
+  Reflector(Transport& transport, Mirror& mirror, Settings settings, Report report, Wait wait,
+            std::function<uint64_t()> random);
+
+  // Until `stop`, or until the transport is shut down. On a thread of the caller's.
+  void run(const std::stop_token& stop);
+
+  // A first list is complete: what is in the mirror is what the server had.
+  bool synced() const { return synced_; }
+  // Blocks until synced() or `stop`; false: stopped.
+  bool wait_synced(const std::stop_token& stop) const;
+
+ private:
+  // Why a list or a watch ended, and so what is next.
+  struct Outcome {
+    bool progress = false;  // something came: pauses begin anew
+    bool relist = false;
+    bool pause = false;  // before what is next
+    std::string trouble;
+    std::optional<std::chrono::seconds> retry_after;
+  };
+  static Outcome failure(std::string trouble,
+                         std::optional<std::chrono::seconds> retry_after = std::nullopt);
+  static Outcome progress(Outcome outcome, bool came);
+  static Outcome relist(Outcome outcome, bool came);
+
+  Request request() const;
+  Request watch_request() const;
+  Outcome list(const std::stop_token& stop);
+  Outcome list_failure(const std::string& what, const Response& response, bool first_page);
+  void ask_for_less();
+  Outcome watch(const std::stop_token& stop);
+  std::chrono::milliseconds pause_after(const Outcome& outcome);
+
+  Transport& transport_;
+  Mirror& mirror_;
+  const Settings settings_;
+  const Report report_;
+  const Wait wait_;
+  const std::function<uint64_t()> random_;
+  std::string resource_version_;  // empty: a list is due
+  int failures_ = 0;
+  int page_;                 // halved when an answer was too much, doubled with each list
+  bool whole_list_ = false;  // pages expired while they were read: all at once
+  std::atomic<bool> synced_ = false;
+};
+
+}  // namespace muster::kube

@@ -1,0 +1,126 @@
+#include "operator/kube/cluster/belongings.h"
+
+#include "common/json.h"
+#include "operator/kube/api/metadata.h"
+#include "operator/kube/pods/names.h"
+#include "operator/kube/pods/pods.h"
+
+namespace muster::kube {
+
+namespace {
+
+Resource pod_groups(const Json& group) {
+  const std::string version = string_or(group, "apiVersion", "");
+  const size_t slash = version.find('/');
+  return {version.substr(0, slash), version.substr(slash + 1), "podgroups", "PodGroup"};
+}
+
+// The owner is a job of this name that is no more: the garbage collector will take the object away.
+bool is_left_by_predecessor(const Json& object, const api::TrainingJob& job) {
+  for (const Json& owner : member(member(object, "metadata"), "ownerReferences")) {
+    if (string_or(owner, "kind", "") == training_jobs().kind &&
+        string_or(owner, "name", "") == job.name && string_or(owner, "uid", "") != job.uid) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+void Belongings::ensure(const api::TrainingJob& job, Time seen_since) {
+  const Json group = pod_group_of(job);
+  if (!begin(job.uid, member(group, "spec"), seen_since)) return;
+  try {
+    make(job, group);
+  } catch (const ApiUnavailable& error) {
+    lack(job.uid, error.status(), error.what());
+    throw;
+  } catch (const ApiInvalid& error) {
+    lack(job.uid, error.status(), error.what());
+    throw Unavailable(error.what());  // to look again, and say so
+  } catch (const Unavailable&) {
+    lack(job.uid, {}, "");
+    throw;
+  }
+}
+
+// False where there is nothing to do. They are noted before they are made: if the Service goes
+// meanwhile, that takes the note away again.
+bool Belongings::begin(const std::string& job_uid, const Json& group_spec, Time seen_since) {
+  const std::lock_guard lock(mutex_);
+  const auto known = seen_.find(job_uid);
+  if (known != seen_.end() && known->second.group == group_spec) {
+    if (group_spec.is_null() || known->second.at >= seen_since) return false;
+  }
+  const auto refused = refused_.find(job_uid);
+  if (refused != refused_.end()) throw Unavailable(refused->second);
+  seen_[job_uid] = {group_spec, now_()};
+  return true;
+}
+
+// A server that was not reached has refused nothing.
+void Belongings::lack(const std::string& job_uid, const ApiStatus& status, const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  seen_.erase(job_uid);
+  if (status.code != 0) refused_[job_uid] = why;
+}
+
+bool Belongings::take_refusal(const std::string& job_uid) {
+  const std::lock_guard lock(mutex_);
+  return refused_.erase(job_uid) > 0;
+}
+
+void Belongings::lost_service(const std::string& job_uid) {
+  const std::lock_guard lock(mutex_);
+  seen_.erase(job_uid);
+}
+
+void Belongings::forget(const std::string& job_uid) {
+  const std::lock_guard lock(mutex_);
+  seen_.erase(job_uid);
+  refused_.erase(job_uid);
+}
+
+void Belongings::make(const api::TrainingJob& job, const Json& group) {
+  const auto service = services_.get(key_of(job));
+  if (!service || service->meta.owner_uid != job.uid) {
+    make_object(job, kube::services(), service_of(job));
+  }
+  if (!group.is_null()) make_group(job, group);
+}
+
+// A PodGroup that is there already may have been made before the job was scaled.
+void Belongings::make_group(const api::TrainingJob& job, const Json& group) {
+  const Resource resource = pod_groups(group);
+  const std::optional<Json> there = make_object(job, resource, group);
+  if (!there) return;
+  Json changed = Json::object();
+  for (const auto& [field, value] : group.at("spec").items()) {
+    if (member(member(*there, "spec"), field.c_str()) != value) changed[field] = value;
+  }
+  if (changed.empty()) return;
+  client_.patch(resource, name_of(group), PatchKind::merge, {{"spec", changed}},
+                {uid_of(*there), ""});
+}
+
+// The object of this job that was there already; nothing if this call has made it.
+std::optional<Json> Belongings::make_object(const api::TrainingJob& job, const Resource& resource,
+                                            const Json& object) {
+  try {
+    client_.create(resource, object);
+    return std::nullopt;
+  } catch (const ApiUnavailable& error) {
+    if (!error.status().already_exists()) throw;
+  }
+  std::optional<Json> there = client_.get(resource, name_of(object));
+  if (!there)
+    throw Unavailable(resource.kind + " " + key_of(job) + " was there, and is not any more");
+  if (owner_uid_of(*there) == job.uid) return there;
+  if (is_left_by_predecessor(*there, job)) {
+    throw Unavailable(describe_owner(*there) + ", which is deleted, has yet to go");
+  }
+  conflicts_.report(job, resource, name_of(object), describe_owner(*there));
+}
+
+}  // namespace muster::kube

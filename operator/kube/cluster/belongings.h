@@ -1,0 +1,55 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "operator/kube/api/client.h"
+#include "operator/kube/cache/store.h"
+#include "operator/kube/cluster/name_conflicts.h"
+
+namespace muster::kube {
+
+// The Service and the PodGroup of each job: they are made before its pods, and made again where
+// somebody has deleted them. Thread-safe.
+class Belongings {
+ public:
+  using Now = std::function<Time()>;
+  Belongings(const Client& client, const Store<Service>& services, NameConflicts& conflicts,
+             Now now)
+      : client_(client), services_(services), conflicts_(conflicts), now_(std::move(now)) {}
+
+  // Makes what is not there. Does nothing where both were seen: the Service at any time, for a
+  // watch tells when it goes; the PodGroup, of which no watch tells, at `seen_since` or later.
+  // Throws Unavailable; where the server has refused them, without asking it again.
+  void ensure(const api::TrainingJob& job, Time seen_since);
+  // Whether the server has refused them. From now on it is asked again.
+  bool take_refusal(const std::string& job_uid);
+  // The Service has gone from the view.
+  void lost_service(const std::string& job_uid);
+  void forget(const std::string& job_uid);
+
+ private:
+  struct Seen {
+    Json group;  // spec of the PodGroup, or null
+    Time at;     // when they were there
+  };
+  bool begin(const std::string& job_uid, const Json& group_spec, Time seen_since);
+  void lack(const std::string& job_uid, const ApiStatus& status, const std::string& why);
+  void make(const api::TrainingJob& job, const Json& group);
+  void make_group(const api::TrainingJob& job, const Json& group);
+  std::optional<Json> make_object(const api::TrainingJob& job, const Resource& resource,
+                                  const Json& object);
+
+  const Client& client_;
+  const Store<Service>& services_;
+  NameConflicts& conflicts_;
+  const Now now_;
+  std::mutex mutex_;  // guards the rest, by UID of the job
+  std::map<std::string, Seen> seen_;
+  std::map<std::string, std::string> refused_;  // why they could not be made
+};
+
+}  // namespace muster::kube

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "operator/kube/cluster/name_conflicts.h"
+#include "operator/kube/cluster/own_writes.h"
+#include "operator/kube/cluster/pod_writer.h"
+#include "operator/kube/cluster/template_checks.h"
+#include "operator/kube/pods/pods.h"
+#include "operator/plan/values.h"
+
+namespace muster::kube {
+
+// Knows the pods of each job, and creates, removes and lets go of several at a time. Every function
+// that writes throws Unavailable where the write does not succeed now. Thread-safe.
+class JobPods {
+ public:
+  using Now = std::function<Time()>;
+  // `at_a_time`: pods of a job that are created, removed or let go. All references must outlive it.
+  JobPods(const Client& client, Store<Pod>& store, NameConflicts& conflicts, PodSettings settings,
+          size_t at_a_time, Now now);
+
+  // Returns the pods that are in view, with what our own writes have told us of them.
+  std::vector<Pod> of(const api::TrainingJob& job);
+  // Whether this change of the view says more than our own writes have told us.
+  bool is_news(const Pod* before, const Pod* after) { return own_writes_.is_news(before, after); }
+  // Whether the job's pods can be created (template_checks.h). `whole` is the job as the API server
+  // has it.
+  Acceptance check(const api::TrainingJob& job, const Json& whole);
+  // Whether the last check or creation did not say that the job's pods can be created.
+  bool has_trouble(const std::string& job_uid) { return checks_.has_trouble(job_uid); }
+  void forget(const std::string& job_uid) { checks_.forget(job_uid); }
+
+  // Creates a pod for each replica, and takes the pods that they replace out of the Service. Begins
+  // no more of them once `wanted` says no.
+  void create(const api::TrainingJob& job, std::span<const plan::CreateReplica> replicas,
+              const std::function<bool()>& wanted);
+  void remove(const api::TrainingJob& job, std::span<const plan::RemoveReplica> replicas);
+
+  // To let a pod go is to take the tracking finalizer off it.
+  void let_go(const Pod& pod) { writer_.untrack(pod); }
+  // Lets go those of `pods` that have ended and are counted in `status`. Stops containers that go
+  // on beside the replica, because they would never end.
+  void let_go_counted(const api::TrainingJob& job, const api::JobStatus& status,
+                      const std::vector<Pod>& pods);
+  // Lets go the pods of jobs of this name that have gone, because nobody counts their ends any
+  // more. `live_uid` is the UID of the job of this name that is in view, or "".
+  void let_go_orphans(const std::string& name_space, const std::string& name,
+                      const std::string& live_uid);
+
+ private:
+  void create_pod(const api::TrainingJob& job, const Json& pod);
+
+  const Client& client_;
+  Store<Pod>& store_;
+  NameConflicts& conflicts_;
+  const PodSettings settings_;
+  const size_t at_a_time_;
+  const Now now_;
+  TemplateChecks checks_;
+  OwnWrites own_writes_;
+  PodWriter writer_;
+};
+
+}  // namespace muster::kube

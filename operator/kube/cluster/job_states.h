@@ -1,0 +1,25 @@
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "operator/api/training_job.h"
+
+namespace muster::kube {
+
+// How many jobs of ours there are by state (api/overview.h). Thread-safe.
+class JobStates {
+ public:
+  void note(const std::string& job_uid, const api::JobStatus& status);
+  void forget(const std::string& job_uid);
+  // A state in which no job is any more stays, with 0.
+  std::map<std::string, int> counts();
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::string> states_;  // by UID of the job
+  std::map<std::string, int> counts_;
+};
+
+}  // namespace muster::kube

@@ -1,0 +1,298 @@
+#include "operator/kube/cluster/kube_cluster.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/json.h"
+#include "operator/api/progress.h"
+#include "operator/api/status.h"
+#include "operator/kube/api/codec.h"
+#include "operator/kube/pods/names.h"
+#include "operator/kube/pods/observe.h"
+#include "operator/plan/replicas.h"
+
+namespace muster::kube {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kAskAgainAboutConflict = 10s;
+constexpr auto kAskAgainAboutRefusal = 10s;
+// How old what is known of a PodGroup may be where pods are created: we are not told when it goes.
+constexpr auto kGroupTrusted = 10s;
+constexpr auto kFirstLook = 2s;  // at pods that were created
+
+bool is_ours(const api::TrainingJob& job) {
+  return job.managed_by == api::kManagedByMuster;
+}
+bool is_ours(const Json& job) {
+  const Json& spec = member(job, "spec");
+  return string_or(spec, "managedBy", api::kManagedByMuster) == api::kManagedByMuster;
+}
+
+int restarts_of(const api::JobStatus& status, api::Role role) {
+  const auto found = status.replica_statuses.find(role);
+  return found == status.replica_statuses.end() ? 0 : found->second.restarts;
+}
+
+}  // namespace
+
+KubeCluster::KubeCluster(Transport& transport, Settings settings, Environment environment)
+    : environment_(std::move(environment)),
+      transport_(transport, environment_.leads),
+      client_(transport_),
+      jobs_({}, [this](const auto* before, const auto* after) { job_changed(before, after); }),
+      pods_(kJobLabel,
+            [this](const auto* before, const auto* after) { pod_changed(before, after); }),
+      services_(kJobLabel,
+                [this](const auto* before, const auto* after) { service_changed(before, after); }),
+      conflicts_(client_),
+      belongings_(client_, services_, conflicts_, environment_.now),
+      job_pods_(client_, pods_, conflicts_, std::move(settings.pods), settings.pods_at_a_time,
+                environment_.now),
+      observer_(client_, environment_),
+      starts_(settings.reports_per_second, std::chrono::milliseconds(0)),
+      reports_(settings.reports_per_second) {}
+
+void KubeCluster::job_changed(const WholeObject* before, const WholeObject* after) {
+  const ObjectMeta& meta = after != nullptr ? after->meta : before->meta;
+  if (after != nullptr) {
+    const Json job = after->json();
+    if (is_ours(job)) states_.note(meta.uid, api::to_job_status(member(job, "status")));
+  }
+  const bool same = before != nullptr && after != nullptr && before->meta.uid == after->meta.uid &&
+                    before->meta.generation == after->meta.generation &&
+                    before->meta.deleted.has_value() == after->meta.deleted.has_value();
+  if (same) return;  // only its status: nobody but us writes that
+  if (before != nullptr && (after == nullptr || before->meta.uid != after->meta.uid)) {
+    states_.forget(before->meta.uid);
+  }
+  environment_.wake(meta.key(), now());
+}
+
+void KubeCluster::pod_changed(const Pod* before, const Pod* after) {
+  const ObjectMeta& meta = after != nullptr ? after->meta : before->meta;
+  if (after == nullptr) observer_.forget_pod(meta.uid);
+  const bool is_news = job_pods_.is_news(before, after);
+  if (!is_news && (after == nullptr || !is_orphan(*after))) return;
+  environment_.wake(meta.name_space + "/" + meta.label(kJobLabel), now());
+}
+
+// Waits to be let go, and the last pass was not about its job: none may follow but for this pod.
+bool KubeCluster::is_orphan(const Pod& pod) {
+  if (!is_tracked(pod)) return false;
+  const std::lock_guard lock(mutex_);
+  const auto known = uids_.find(pod.meta.name_space + "/" + pod.meta.label(kJobLabel));
+  return known == uids_.end() || known->second != pod.meta.owner_uid;
+}
+
+void KubeCluster::service_changed(const Service* before, const Service* after) {
+  if (after != nullptr) return;
+  belongings_.lost_service(before->meta.owner_uid);
+  environment_.wake(before->meta.name_space + "/" + before->meta.label(kJobLabel), now());
+}
+
+// What passes have learnt of a job is forgotten by the first one that finds it gone, or another job
+// of its name: none of the old one is under way then that would learn it again.
+void KubeCluster::begin_pass(const std::string& key, const std::string& job_uid) {
+  std::string before;
+  {
+    const std::lock_guard lock(mutex_);
+    std::string& known = uids_[key];
+    before = std::exchange(known, job_uid);
+    if (job_uid.empty()) uids_.erase(key);
+  }
+  if (!before.empty() && before != job_uid) forget(before, key);
+}
+
+void KubeCluster::forget(const std::string& job_uid, const std::string& key) {
+  job_pods_.forget(job_uid);
+  starts_.forget(job_uid);
+  reports_.forget(job_uid);
+  observer_.forget_job(key);
+  belongings_.forget(job_uid);
+  conflicts_.forget(job_uid);
+  states_.forget(job_uid);
+}
+
+std::set<std::string> KubeCluster::keys() const {
+  std::set<std::string> keys;
+  for (std::string& key : jobs_.keys()) keys.insert(std::move(key));
+  for (std::string& key : pods_.labelled()) keys.insert(std::move(key));
+  return keys;
+}
+
+std::optional<api::TrainingJob> KubeCluster::get(const std::string& key) {
+  const std::optional<WholeObject> object = jobs_.get(key);
+  const size_t slash = key.find('/');
+  const std::string name_space = key.substr(0, slash), name = key.substr(slash + 1);
+  begin_pass(key, object ? object->meta.uid : "");
+  job_pods_.let_go_orphans(name_space, name, object ? object->meta.uid : "");
+  if (!object) return std::nullopt;
+  try {
+    return api::to_training_job(object->json());
+  } catch (const Json::exception& error) {
+    // The schema of the CRD lets no such thing pass.
+    throw Invalid("TrainingJob " + key + ": " + error.what());
+  }
+}
+
+plan::Observed KubeCluster::observe(const api::TrainingJob& job) {
+  plan::Observed observed;
+  if (!is_ours(job)) return observed;
+  const std::vector<Pod> pods = job_pods_.of(job);
+  if (job.deleting) {
+    for (const Pod& pod : pods) job_pods_.let_go(pod);
+    return observed;
+  }
+  job_pods_.let_go_counted(job, job.status, pods);
+  observed.replicas = observer_.observe(job, pods);
+  observed.progress = observer_.progress_of(job);
+  observed.results = final_results(job, pods);
+  if (job.status.is_true("Finished")) return observed;
+  check_acceptance(job, observed);
+  // If no replica is missing, pods can be created: those that are there prove it.
+  if (!plan::lacks_replicas(job, observed)) observed.unchecked.reset();
+  if (!observed.name_conflict) keep_belongings(job, observed);
+  settle_doubts(observed);
+  return observed;
+}
+
+// Somebody may have deleted them; and where they were refused it is tried here whether they still
+// are. The job is told, and goes on with what it has.
+void KubeCluster::keep_belongings(const api::TrainingJob& job, plan::Observed& observed) {
+  const bool needed = belongings_.take_refusal(job.uid) && !job.suspend;
+  if (!needed && std::ranges::none_of(observed.replicas, plan::is_live)) return;
+  try {
+    belongings_.ensure(job, /*seen_since=*/{});
+  } catch (const Unavailable& error) {
+    if (!observed.unchecked) observed.unchecked = error.what();
+    environment_.wake(key_of(job), now() + kAskAgainAboutRefusal);
+  }
+}
+
+void KubeCluster::check_acceptance(const api::TrainingJob& job, plan::Observed& observed) {
+  observed.name_conflict = conflicts_.look(job);
+  if (observed.name_conflict) environment_.wake(key_of(job), now() + kAskAgainAboutConflict);
+  // What another process, or this one before, has found good is not asked again.
+  const bool known =
+      job.status.is_true("Accepted") && job.status.observed_generation == job.generation;
+  if (known && !job_pods_.has_trouble(job.uid)) return;
+  const std::optional<WholeObject> whole = jobs_.get(key_of(job));
+  if (!whole || whole->meta.uid != job.uid) return;
+  const Acceptance acceptance = job_pods_.check(job, whole->json());
+  observed.invalid_template = acceptance.invalid;
+  observed.unchecked = acceptance.unchecked;
+  if (acceptance.again) environment_.wake(key_of(job), *acceptance.again);
+}
+
+// A quota that refuses pods is no fault of the job: it is reported on its own.
+void KubeCluster::settle_doubts(plan::Observed& observed) {
+  if (!observed.unchecked) return;
+  if (auto quota = quota_in(*observed.unchecked)) {
+    observed.quota = std::move(quota);
+    observed.unchecked.reset();
+  } else {
+    observed.unchecked = without_object_name(*observed.unchecked);
+  }
+}
+
+bool KubeCluster::publish_status(const api::TrainingJob& job, const api::JobStatus& status) {
+  const bool starts = is_start(job, status);
+  if (starts || is_report(job.status, status)) {
+    const api::Time at = now();
+    const api::Time turn = (starts ? starts_ : reports_).turn(job.uid, at);
+    if (turn > at) {
+      environment_.wake(key_of(job), turn);
+      return false;
+    }
+  }
+  write_status(job, status);
+  starts_.forget(job.uid);
+  reports_.wrote(job.uid, now());
+  count(job, status);
+  try {
+    job_pods_.let_go_counted(job, status, job_pods_.of(job));
+  } catch (const Unavailable&) {
+    // What is written must be told and done. The pass that follows lets go, or says why it cannot.
+    environment_.wake(key_of(job), now());
+  }
+  return true;
+}
+
+void KubeCluster::write_status(const api::TrainingJob& job, const api::JobStatus& status) {
+  const Resource resource = training_jobs();
+  Json value = api::to_json(status);
+  value["labelSelector"] = label_selector(job, api::Role::worker);
+  const std::optional<WholeObject> before = jobs_.get(key_of(job));
+  value["writes"] = before ? integer_or(member(before->json(), "status"), "writes", 0) + 1 : 1;
+  const Json body = {{"apiVersion", resource.api_version()},
+                     {"kind", resource.kind},
+                     {"metadata",
+                      {{"name", job.name},
+                       {"namespace", job.name_space},
+                       {"uid", job.uid},
+                       {"resourceVersion", job.resource_version}}},
+                     {"status", std::move(value)}};
+  WriteOptions options;
+  options.subresource = "status";
+  jobs_.refresh(decode_object<WholeObject>(client_.update(resource, body, options).text));
+  states_.note(job.uid, status);
+}
+
+// For those who look on: what this status has that the one before had not.
+void KubeCluster::count(const api::TrainingJob& job, const api::JobStatus& status) {
+  // The step alone may be another job's, from whose checkpoint this one goes on.
+  const bool first_step =
+      api::steps_taken(job.status.progress) == 0 && integer_or(status.progress, "stepsHere", 0) > 0;
+  if (first_step) {
+    emit(job, {plan::Event::Kind::normal, "FirstStep", "the first training step is done"});
+  }
+  if (environment_.watcher == nullptr) return;
+  const api::Condition* restarting = status.find("Restarting");
+  for (const api::Role role : api::kRoles) {
+    const int times = restarts_of(status, role) - restarts_of(job.status, role);
+    const std::string reason =
+        restarting != nullptr && restarting->status ? restarting->reason : "ReplicaFailed";
+    if (times > 0) environment_.watcher->restarted(role, reason, times);
+  }
+  if (!first_step) return;
+  const std::optional<WholeObject> object = jobs_.get(key_of(job));
+  if (object && object->meta.created) {
+    environment_.watcher->took_first_step(now() - *object->meta.created);
+  }
+}
+
+void KubeCluster::create(const api::TrainingJob& job,
+                         std::span<const plan::CreateReplica> replicas) {
+  belongings_.ensure(job, now() - kGroupTrusted);
+  job_pods_.create(job, replicas, [&] { return is_wanted(job); });
+  // Nothing changes in the status of a pod that hangs.
+  if (!replicas.empty()) environment_.wake(key_of(job), now() + kFirstLook);
+}
+
+// Whether the view still has it, and nobody has asked for its end.
+bool KubeCluster::is_wanted(const api::TrainingJob& job) const {
+  const std::optional<WholeObject> object = jobs_.get(key_of(job));
+  return object && object->meta.uid == job.uid && !object->meta.deleted;
+}
+
+void KubeCluster::remove(const api::TrainingJob& job,
+                         std::span<const plan::RemoveReplica> replicas) {
+  job_pods_.remove(job, replicas);
+}
+
+void KubeCluster::emit(const api::TrainingJob& job, const plan::Event& event) {
+  const Resource resource = training_jobs();
+  environment_.emit({resource.api_version(), resource.kind, job.name_space, job.name, job.uid},
+                    {event.kind == plan::Event::Kind::warning, event.reason, event.message});
+}
+
+void KubeCluster::remove_job(const api::TrainingJob& job) {
+  Client::RemoveOptions options;
+  options.preconditions.uid = job.uid;
+  client_.remove(training_jobs(), {job.name_space, job.name}, options);
+}
+
+}  // namespace muster::kube

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "operator/cluster/cluster.h"
+#include "operator/kube/api/client.h"
+#include "operator/kube/cache/store.h"
+#include "operator/kube/cluster/belongings.h"
+#include "operator/kube/cluster/environment.h"
+#include "operator/kube/cluster/job_pods.h"
+#include "operator/kube/cluster/job_states.h"
+#include "operator/kube/cluster/name_conflicts.h"
+#include "operator/kube/cluster/replica_observer.h"
+#include "operator/kube/cluster/report_pace.h"
+#include "operator/kube/http/leader_transport.h"
+
+namespace muster::kube {
+
+// A Cluster over the Kubernetes API, of all the jobs in view. A key is "<namespace>/<name>".
+//
+// It looks at mirrors (store.h) that Reflectors fill, completed by its own writes; what a job asks
+// for is written by Client, several pods of a job at a time and else one call after the other.
+// Several threads may call it, each for another job. What it does is safe when late: names follow
+// from the job, creations carry the owner, deletions UID and version, status its version.
+//
+// Wakes a job when something in view has changed that it does not know already: its own writes do
+// not count, unless they leave a pod to be let go whose job has gone.
+class KubeCluster final : public cluster::Cluster {
+ public:
+  struct Settings {
+    PodSettings pods;
+    double reports_per_second = 20;  // status writes from which nothing follows
+    size_t pods_at_a_time = 16;      // of a job, that are created, removed or let go
+  };
+  KubeCluster(Transport& transport, Settings settings, Environment environment);
+
+  // What Reflectors fill: TrainingJobs, and pods and services with the label muster.dev/job.
+  Store<WholeObject>& jobs() { return jobs_; }
+  Store<Pod>& pods() { return pods_; }
+  Store<Service>& services() { return services_; }
+  // Keys of the jobs in view, and of those that have gone and left pods behind.
+  std::set<std::string> keys() const;
+  std::map<std::string, int> jobs_by_state() { return states_.counts(); }
+  // Until `stop`: see ProgressPoller::run.
+  void poll_progress(const std::stop_token& stop) { observer_.poll_progress(stop); }
+
+  api::Time now() const override { return environment_.now(); }
+  // Nothing, too, for what is there of a job that has gone: its pods are let go.
+  std::optional<api::TrainingJob> get(const std::string& key) override;
+  plan::Observed observe(const api::TrainingJob& job) override;
+  bool publish_status(const api::TrainingJob& job, const api::JobStatus& status) override;
+  void create(const api::TrainingJob& job, std::span<const plan::CreateReplica> replicas) override;
+  void remove(const api::TrainingJob& job, std::span<const plan::RemoveReplica> replicas) override;
+  void emit(const api::TrainingJob& job, const plan::Event& event) override;
+  void remove_job(const api::TrainingJob& job) override;
+
+ private:
+  void job_changed(const WholeObject* before, const WholeObject* after);
+  void pod_changed(const Pod* before, const Pod* after);
+  bool is_orphan(const Pod& pod);
+  void service_changed(const Service* before, const Service* after);
+
+  void begin_pass(const std::string& key, const std::string& job_uid);
+  void forget(const std::string& job_uid, const std::string& key);
+  void check_acceptance(const api::TrainingJob& job, plan::Observed& observed);
+  static void settle_doubts(plan::Observed& observed);
+  void keep_belongings(const api::TrainingJob& job, plan::Observed& observed);
+  void write_status(const api::TrainingJob& job, const api::JobStatus& status);
+  void count(const api::TrainingJob& job, const api::JobStatus& status);
+  bool is_wanted(const api::TrainingJob& job) const;
+
+  const Environment environment_;
+  LeaderTransport transport_;
+  const Client client_;
+  Store<WholeObject> jobs_;
+  Store<Pod> pods_;
+  Store<Service> services_;
+  JobStates states_;
+  NameConflicts conflicts_;
+  Belongings belongings_;
+  JobPods job_pods_;
+  ReplicaObserver observer_;
+  ReportPace starts_, reports_;
+
+  std::mutex mutex_;
+  std::map<std::string, std::string> uids_;  // by key: of the job that the last pass was about
+};
+
+}  // namespace muster::kube

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "operator/kube/api/client.h"
+#include "operator/kube/api/objects.h"
+
+namespace muster::kube {
+
+// Whether nodes answer, asked of the API server when somebody has reason to doubt it. Thread-safe.
+class LostNodes {
+ public:
+  static constexpr std::chrono::seconds kKept{5};
+
+  explicit LostNodes(const Client& client) : client_(client) {}
+
+  // Whether the pod (is_suspect() of observe.h) will never be heard of again, for its node is gone
+  // or does not answer. Where we may not look at nodes (a Role of one namespace): if it
+  // seems_lost(), or once its grace is over.
+  bool has_lost(const Pod& pod, Time now);
+
+ private:
+  enum class Answer { lives, lost, unknown };
+  Answer ask(const std::string& node) const;
+
+  const Client& client_;
+  std::mutex mutex_;
+  std::map<std::string, std::pair<Answer, Time>> answers_;
+};
+
+}  // namespace muster::kube

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "operator/api/training_job.h"
+#include "operator/kube/api/client.h"
+
+namespace muster::kube {
+
+// Names that jobs need and that objects of others hold. Thread-safe.
+class NameConflicts {
+ public:
+  explicit NameConflicts(const Client& client) : client_(client) {}
+
+  // Remembers it and throws Unavailable. `found` describes the owner of the object.
+  [[noreturn]] void report(const api::TrainingJob& job, const Resource& resource,
+                           const ObjectName& name, const std::string& found);
+  // Describes the owner of the object that holds a name of the job, if it still does. Asks the API
+  // server, because nothing tells us when the object goes.
+  std::optional<std::string> look(const api::TrainingJob& job);
+  void forget(const std::string& job_uid);
+
+ private:
+  struct Conflict {
+    Resource resource;
+    ObjectName name;
+  };
+  const Client& client_;
+  std::mutex mutex_;
+  std::map<std::string, Conflict> conflicts_;  // by UID of the job
+};
+
+}  // namespace muster::kube

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "operator/kube/api/client.h"
+#include "operator/kube/api/lease.h"
+
+namespace muster::kube {
+
+// Whether the kubelets of nodes renew their Leases (namespace kube-node-lease), which a kubelet
+// does every ten seconds. Only this machine's clock decides, by when this process has seen a Lease
+// change: the time that is written in a Lease comes from the clock of another machine. Ask only
+// about nodes that there is a reason to doubt. Thread-safe.
+class NodeLeases {
+ public:
+  static constexpr std::chrono::seconds kSilence{15};
+  static constexpr std::chrono::seconds kEvery{5};  // between questions about one node
+  using Clock = std::function<BootTime()>;
+
+  NodeLeases(const Client& client, Clock clock) : client_(client), clock_(std::move(clock)) {}
+
+  // Whether the Lease was not renewed for kSilence, during which the API server has answered us. A
+  // request that fails, and too long a time without one, begin the observation anew. False if there
+  // is no Lease or we may not read it. `again`: after how long to ask about the node again.
+  bool is_silent(const std::string& node, std::chrono::milliseconds& again);
+
+ private:
+  struct Seen {
+    std::optional<std::string> renewed;  // as it is written; none: no answer
+    BootTime since{};                    // when we first saw it so, or had no answer last
+    BootTime asked{};
+  };
+  std::optional<std::string> ask(const std::string& node) const;
+  static BootTime due(const Seen& seen);
+
+  const Client& client_;
+  const Clock clock_;
+  std::mutex mutex_;
+  std::map<std::string, Seen> nodes_;
+};
+
+}  // namespace muster::kube

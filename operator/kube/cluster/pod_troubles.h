@@ -1,0 +1,65 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "operator/kube/api/client.h"
+#include "operator/kube/api/objects.h"
+
+namespace muster::kube {
+
+// Why pods that stay pending do so, where only their events say it: a volume that cannot be
+// mounted, a sandbox that cannot be made. The API server is asked for the events of one pod, not
+// before the pod has been pending for a while, seldom for one pod, and not often for all of them.
+// Thread-safe.
+class PodTroubles {
+ public:
+  struct Settings {
+    std::chrono::milliseconds patience{3'000};        // with a pod that is seen pending first
+    std::chrono::milliseconds first_pause{10'000};    // between two questions about one pod; it
+    std::chrono::milliseconds longest_pause{60'000};  // doubles up to this
+    std::chrono::milliseconds between{200};           // between questions about any two pods
+  };
+  struct Trouble {
+    std::string reason;  // "FailedMount"; "": none is known
+    std::string words;   // of the kubelet, or of whoever has written the event
+    bool operator==(const Trouble&) const = default;
+  };
+
+  explicit PodTroubles(const Client& client) : PodTroubles(client, Settings{}) {}
+  PodTroubles(const Client& client, Settings settings) : client_(client), settings_(settings) {}
+
+  // Returns why a pod is pending whose status does not say so, as far as it is known. `again`: when
+  // to look at it again. A request that fails changes nothing.
+  Trouble look(const Pod& pod, Time now, Time& again);
+
+ private:
+  struct Known {
+    Time due{};
+    std::chrono::milliseconds pause{};
+    Trouble trouble;
+  };
+  std::optional<Trouble> ask(const Pod& pod) const;
+
+  const Client& client_;
+  const Settings settings_;
+  std::mutex mutex_;
+  std::map<std::string, Known> pods_;  // by UID
+  Time next_{};                        // question about any pod
+};
+
+// The trouble in the newest of a pod's events; none if that event is of type Normal.
+PodTroubles::Trouble newest_trouble(const std::vector<Json>& events);
+
+// "compute: requested: pods=1, used: ...": the name of the quota that has made the API server
+// refuse a creation, and its words; nothing where another reason has.
+std::optional<std::string> quota_in(const std::string& refusal);
+
+// A refusal without the name of the object that was refused, so that the same cause gives the same
+// words for each of a job's pods.
+std::string without_object_name(const std::string& refusal);
+
+}  // namespace muster::kube

@@ -1,0 +1,116 @@
+#include "operator/kube/cluster/pod_writer.h"
+
+#include <algorithm>
+
+#include "common/json.h"
+#include "operator/kube/api/codec.h"
+#include "operator/kube/api/metadata.h"
+#include "operator/kube/pods/names.h"
+#include "operator/kube/pods/observe.h"
+
+namespace muster::kube {
+
+namespace {
+
+ObjectName name_of(const Pod& pod) {
+  return {pod.meta.name_space, pod.meta.name};
+}
+
+std::string attempt_of(const Json& pod) {
+  return string_or(member(member(pod, "metadata"), "labels"), kAttemptLabel, "");
+}
+
+}  // namespace
+
+Json untracking_patch(const Pod& pod) {
+  const auto place = std::ranges::find(pod.meta.finalizers, kTrackingFinalizer);
+  const std::string path =
+      "/metadata/finalizers/" + std::to_string(place - pod.meta.finalizers.begin());
+  return Json::array({{{"op", "test"}, {"path", path}, {"value", kTrackingFinalizer}},
+                      {{"op", "remove"}, {"path", path}}});
+}
+
+void PodWriter::take_over(const std::string& text) {
+  store_.refresh(decode_object<Pod>(text));
+}
+
+std::optional<std::string> PodWriter::create(const Json& pod) {
+  const std::string key = name_of(pod).key();
+  own_writes_.creating(key);
+  try {
+    own_writes_.created(decode_object<Pod>(client_.create(pods(), pod).text), now_());
+    return std::nullopt;
+  } catch (const ApiUnavailable& error) {
+    own_writes_.not_created(key);
+    if (!error.status().already_exists()) throw;
+  } catch (...) {
+    own_writes_.not_created(key);
+    throw;
+  }
+  return look_who_is_there(pod);
+}
+
+std::optional<std::string> PodWriter::look_who_is_there(const Json& pod) {
+  const auto there = client_.get(pods(), name_of(pod));
+  if (!there) throw Unavailable("pod " + name_of(pod).key() + " was there, and is not any more");
+  if (owner_uid_of(*there) != owner_uid_of(pod)) return describe_owner(*there);
+  if (attempt_of(*there) != attempt_of(pod)) {
+    throw Unavailable("pod " + name_of(pod).key() +
+                      " is another attempt's, whose name is the same");
+  }
+  own_writes_.creating(name_of(pod).key());
+  own_writes_.created(decode_object<Pod>(there->dump()), now_());
+  return std::nullopt;
+}
+
+// That the pod has gone, and that its name is another's by now, is as good as done. One that has
+// only changed is shown as it is, for the next look.
+void PodWriter::write(const Pod& pod, const std::function<void()>& call) {
+  try {
+    return call();
+  } catch (const ApiUnavailable& error) {
+    if (error.status().not_found()) return;
+    if (!error.status().conflict()) throw;
+    const auto there = client_.get(pods(), name_of(pod));
+    if (!there || uid_of(*there) != pod.meta.uid) return;
+    take_over(there->dump());
+    throw;
+  }
+}
+
+void PodWriter::remove(const Pod& pod) {
+  Client::RemoveOptions options;
+  options.preconditions = {pod.meta.uid, pod.meta.resource_version};
+  own_writes_.removed(pod.meta.uid, now_());
+  try {
+    write(pod, [&] { client_.remove(pods(), name_of(pod), options); });
+  } catch (...) {
+    own_writes_.not_removed(pod.meta.uid);
+    throw;
+  }
+}
+
+void PodWriter::untrack(const Pod& pod) {
+  if (!is_tracked(pod)) return;
+  try {
+    write(pod, [&] {
+      const Answer written = client_.patch(pods(), name_of(pod), PatchKind::json,
+                                           untracking_patch(pod), {pod.meta.uid, ""});
+      take_over(written.text);
+    });
+  } catch (const ApiInvalid& error) {
+    // Somebody has changed its finalizers: the view will show it.
+    throw Unavailable(error.what());
+  }
+}
+
+void PodWriter::retire(const Pod& pod) {
+  const Json patch = {{"metadata", {{"labels", {{kCurrentLabel, nullptr}}}}}};
+  write(pod, [&] {
+    const Answer written =
+        client_.patch(pods(), name_of(pod), PatchKind::merge, patch, {pod.meta.uid, ""});
+    take_over(written.text);
+  });
+}
+
+}  // namespace muster::kube

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+#include "operator/kube/api/client.h"
+
+namespace muster::kube {
+
+struct Release {
+  int tracked = 0;      // pods that had the tracking finalizer
+  int released = 0;     // and have it no more
+  std::string trouble;  // of the first that still has it; empty: none has
+};
+
+// Takes the tracking finalizer off the pods of all jobs of a namespace (empty: of all namespaces),
+// so that they can be deleted though no operator is there to count their ends. Their other
+// finalizers stay. One pass, page by page, `at_a_time` of them at a time. Throws ApiUnavailable or
+// ApiInvalid where the pods cannot be listed.
+Release release_pods(const Client& client, const std::string& name_space, int at_a_time);
+
+}  // namespace muster::kube

@@ -1,0 +1,84 @@
+#include "operator/kube/cluster/report_pace.h"
+
+#include <algorithm>
+
+namespace muster::kube {
+
+bool is_report(const api::JobStatus& before, const api::JobStatus& after) {
+  api::JobStatus rest = after;
+  rest.progress = before.progress;
+  rest.cause = before.cause;
+  rest.replica_statuses = before.replica_statuses;
+  const api::Condition* was = before.find("Running");
+  for (api::Condition& condition : rest.conditions) {
+    if (condition.type != "Running" || was == nullptr) continue;
+    if (condition.status == was->status) condition = *was;
+  }
+  return rest == before;
+}
+
+bool is_start(const api::TrainingJob& job, const api::JobStatus& after) {
+  if (job.status != api::JobStatus{} || job.run_policy.active_deadline_seconds) return false;
+  const auto says_no_more = [](const api::Condition& condition) {
+    return condition.status ? condition.type == "Accepted" : condition.type == "Running";
+  };
+  const auto is_new = [](const api::ReplicaRecord& record) {
+    api::ReplicaRecord one;
+    one.role = record.role;
+    one.index = record.index;
+    return record == one;
+  };
+  if (!std::ranges::all_of(after.conditions, says_no_more)) return false;
+  if (!std::ranges::all_of(after.records, is_new)) return false;
+  api::JobStatus rest = after;
+  rest.observed_generation = 0;
+  rest.start_time.reset();
+  rest.conditions.clear();
+  rest.replica_statuses.clear();
+  rest.records.clear();
+  rest.group.clear();
+  rest.storage_folder.reset();
+  rest.progress = job.status.progress;
+  return rest == job.status;
+}
+
+ReportPace::ReportPace(double per_second, std::chrono::milliseconds of_a_job)
+    : between_(static_cast<int64_t>(1000 / per_second)), of_a_job_(of_a_job) {}
+
+// The turns of those that wait are apart already; who comes then and finds somebody else was
+// quicker comes again as soon as one may.
+api::Time ReportPace::turn(const std::string& job_uid, api::Time now) {
+  const std::lock_guard lock(mutex_);
+  Job& job = jobs_[job_uid];
+  if (!job.turn) {
+    const api::Time after_others = std::max(next_, now) + between_ * waiting_;
+    job.turn = std::max(after_others, job.last.value_or(now) + of_a_job_);
+    ++waiting_;
+  } else if (*job.turn <= now) {
+    job.turn = std::max(*job.turn, next_);
+  }
+  if (*job.turn <= now) next_ = now + between_;
+  return *job.turn;
+}
+
+void ReportPace::wrote(const std::string& job_uid, api::Time now) {
+  const std::lock_guard lock(mutex_);
+  Job& job = jobs_[job_uid];
+  job.last = now;
+  end_waiting(job);
+}
+
+void ReportPace::end_waiting(Job& job) {
+  if (job.turn) --waiting_;
+  job.turn.reset();
+}
+
+void ReportPace::forget(const std::string& job_uid) {
+  const std::lock_guard lock(mutex_);
+  const auto found = jobs_.find(job_uid);
+  if (found == jobs_.end()) return;
+  end_waiting(found->second);
+  jobs_.erase(found);
+}
+
+}  // namespace muster::kube

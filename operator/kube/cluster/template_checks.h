@@ -1,0 +1,75 @@
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "operator/api/training_job.h"
+#include "operator/kube/api/api_error.h"
+
+namespace muster::kube {
+
+// Whether a job can be run, beyond what the CRD has checked.
+struct Acceptance {
+  std::optional<std::string> invalid;    // it never will, as it is
+  std::optional<std::string> unchecked;  // nobody could say
+  std::optional<api::Time> again;        // when to ask again
+  bool operator==(const Acceptance&) const = default;
+};
+
+// What the API server's refusal of a pod says of its template: 400, 422 and a 403 of Pod Security
+// make it invalid; a taken name does not; everything else (quota, other webhooks, 429, 5xx) leaves
+// it unchecked, as does a webhook that knows no dry run.
+Acceptance judge_refusal(const ApiStatus& status);
+
+// Checks of jobs: the rules of `muster submit`, then one dry run for each distinct pod template
+// (pods.h: template_key), remembered for as long as the answer is likely to hold. Thread-safe; of
+// several who ask for one template at once one asks the server.
+class TemplateChecks {
+ public:
+  // Creates the pod in a dry run; throws ApiInvalid or ApiUnavailable where it is refused.
+  using DryRun = std::function<void(const Json& pod)>;
+  using PodOf = std::function<Json(api::Role role)>;
+
+  explicit TemplateChecks(DryRun dry_run) : dry_run_(std::move(dry_run)) {}
+
+  // `whole` is the object as the API server has it. Once for each generation of a job, unless
+  // `again` has come.
+  Acceptance check(const api::TrainingJob& job, const Json& whole, const PodOf& pod_of,
+                   api::Time now);
+  // A real creation was refused: that says more than a dry run, and older ones of this template are
+  // void. Or it went well.
+  void learn_refusal(const api::TrainingJob& job, const Json& pod, Acceptance refusal,
+                     api::Time now);
+  void learn_success(const api::TrainingJob& job);
+  // What is known of a job is not that all is well.
+  bool has_trouble(const std::string& job_uid);
+  void forget(const std::string& job_uid);
+
+ private:
+  struct Job {
+    int64_t generation = 0;
+    Acceptance acceptance;
+  };
+  struct Template {
+    bool asking = false;
+    Acceptance acceptance;
+    api::Time asked{};
+  };
+  Acceptance check_all(const api::TrainingJob& job, const Json& whole, const PodOf& pod_of,
+                       api::Time now);
+  Acceptance check_template(const Json& pod, api::Time now);
+  Acceptance ask(const Json& pod) const;
+  void drop_old(api::Time now);
+
+  const DryRun dry_run_;
+  std::mutex mutex_;
+  std::condition_variable answered_;
+  std::map<std::string, Job> jobs_;            // by UID
+  std::map<std::string, Template> templates_;  // by key
+};
+
+}  // namespace muster::kube

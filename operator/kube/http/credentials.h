@@ -1,0 +1,51 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <mutex>
+#include <string>
+
+#include "operator/kube/http/config.h"
+
+namespace muster::kube {
+
+// Token and certificates of a Config as they are now: files are read again when they are older than
+// `reread`, or when the server has refused what was read (401). A file that cannot be read, or
+// holds half of a pair, leaves what was read before in force; the very first time it throws.
+// Thread-safe.
+class Credentials {
+ public:
+  using Clock = std::function<std::chrono::steady_clock::time_point()>;
+  // Throws Invalid or Unavailable for a file that cannot be read.
+  explicit Credentials(Config config, std::chrono::seconds reread = std::chrono::seconds(60),
+                       Clock clock = std::chrono::steady_clock::now);
+
+  struct Tls {
+    std::string authority, certificate, key;  // PEM; empty: none
+    bool operator==(const Tls&) const = default;
+  };
+  struct Current {
+    std::string authorization;  // "Bearer ..."; empty: none
+    Tls tls;
+    uint64_t revision = 1;  // of `tls`: raised by every change of it
+  };
+  Current current();
+
+  // The server did not know us: read everything again the next time.
+  void refused();
+
+  const Config& config() const { return config_; }
+
+ private:
+  Current read() const;
+
+  const Config config_;
+  const std::chrono::seconds reread_;
+  const Clock clock_;
+  std::mutex mutex_;
+  Current current_;
+  std::chrono::steady_clock::time_point read_at_{};
+  bool stale_ = false;
+};
+
+}  // namespace muster::kube

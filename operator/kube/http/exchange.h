@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cpprest/http_client.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "operator/kube/http/transport.h"
+
+namespace muster::kube {
+
+// A pooled connection that the server has closed: nothing was sent on it.
+struct StaleConnection : std::runtime_error {
+  StaleConnection() : std::runtime_error("the connection was closed by the server") {}
+};
+
+// One request on its way. Belongs to who waits for it and to the tasks of cpprestsdk, which may
+// take longer to end than anybody waits.
+class Exchange : public std::enable_shared_from_this<Exchange> {
+ public:
+  using Clock = std::chrono::steady_clock;
+  // `by_piece`: the body is fetched by next(); else it is gathered, up to `largest` bytes.
+  // `on_end`: called once when the last task has ended, on a thread of cpprestsdk.
+  Exchange(bool by_piece, size_t largest, std::function<void()> on_end)
+      : by_piece_(by_piece), largest_(largest), on_end_(std::move(on_end)) {}
+
+  // Once.
+  void begin(web::http::client::http_client& client, web::http::http_request request);
+
+  enum class Wait { ready, timed_out, aborted };
+  // For the head, or an end without one.
+  Wait wait_head(Clock::time_point until);
+  Wait wait_end(Clock::time_point until);
+  // For a piece of the body; ready with an empty one: the end. The piece is there until the next
+  // call, and nothing more is read from the server meanwhile.
+  Wait next(Clock::time_point until, std::string_view& piece);
+
+  // Nobody waits any more: waits end, and the connection is closed if the answer is not whole.
+  // Thread-safe, may be called again.
+  void abort();
+
+  // What is known so far; whole after an end. The body is moved out.
+  struct State {
+    int status = 0;
+    std::optional<std::chrono::seconds> retry_after;
+    std::string body;
+    bool head = false;
+    bool sent = false;
+    bool stale = false;
+    std::string error;  // empty: none
+  };
+  State take();
+
+ private:
+  void on_head(const web::http::http_response& response);
+  void on_finish(const std::exception_ptr& error);
+  pplx::task<size_t> on_piece(const uint8_t* data, size_t size);
+  void close_connection();
+  void let_go();
+  template <class Condition>
+  Wait wait(std::unique_lock<std::mutex>& lock, Clock::time_point until, Condition condition);
+
+  const bool by_piece_;
+  const size_t largest_;
+  const std::function<void()> on_end_;
+  pplx::cancellation_token_source cancellation_;
+
+  std::mutex mutex_;  // guards all below
+  std::condition_variable changed_;
+  State state_;
+  bool ended_ = false;
+  bool aborted_ = false;
+  std::string_view piece_;  // that next() gave or will give
+  bool given_ = false;
+  std::optional<pplx::task_completion_event<size_t>> piece_taken_;
+};
+
+}  // namespace muster::kube

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <prometheus/registry.h>
+
+#include <memory>
+
+#include "operator/kube/http/credentials.h"
+#include "operator/kube/http/transport.h"
+
+namespace muster::kube {
+
+// Before anything else in main, once: the threads that all HTTP of the process shares.
+void initialize_transport();
+
+// Transport by cpprestsdk, over TLS. What it takes care of is told where it does.
+class HttpTransport final : public Transport {
+ public:
+  struct Settings {
+    int in_flight = 16;                        // calls at a time; others wait for their turn
+    std::chrono::seconds silence{120};         // patience with a stream that says nothing
+    size_t largest_answer = 64 * 1024 * 1024;  // bytes of a body
+    size_t longest_line = 8 * 1024 * 1024;     // bytes of a line of a stream
+  };
+  // Counts calls as rest_client_requests_total{code, method, host} in `registry`.
+  HttpTransport(Credentials& credentials, prometheus::Registry& registry, Settings settings);
+  // Ends what is under way. No call may begin any more.
+  ~HttpTransport() override;
+  HttpTransport(const HttpTransport&) = delete;
+  HttpTransport& operator=(const HttpTransport&) = delete;
+
+  Response send(const Request& request) override;
+  StreamEnd stream(const Request& request, const OnLine& on_line,
+                   const std::stop_token& cancel) override;
+
+  // From now on every call fails at once, and those under way end. Thread-safe.
+  void shut_down();
+  std::stop_token down() const override;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace muster::kube

@@ -1,0 +1,97 @@
+#include "operator/kube/pods/merge.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "common/json.h"
+
+namespace muster::kube {
+
+namespace {
+
+// How a list's entries are told apart, and whether two of one name are merged or the user's taken.
+struct KeyedList {
+  std::string_view field;
+  const char* key;
+  bool merged;
+};
+constexpr KeyedList kKeyedLists[] = {
+    {"containers", "name", true},
+    {"initContainers", "name", true},
+    {"volumes", "name", false},
+    {"env", "name", false},
+    {"imagePullSecrets", "name", false},
+    {"volumeMounts", "mountPath", false},
+    {"volumeDevices", "devicePath", false},
+    {"ports", "containerPort", false},
+};
+
+// Each holds one of several members that exclude each other.
+constexpr std::string_view kWhole[] = {"readinessProbe", "livenessProbe", "startupProbe",
+                                       "lifecycle", "affinity"};
+
+const KeyedList* keyed_list(std::string_view field) {
+  const auto* found = std::ranges::find(kKeyedLists, field, &KeyedList::field);
+  return found == std::end(kKeyedLists) ? nullptr : found;
+}
+
+Json merge_keyed(Json defaults, const Json& users, const KeyedList& list) {
+  for (const Json& entry : users) {
+    const Json& name = member(entry, list.key);
+    const auto same = std::ranges::find_if(
+        defaults, [&](const Json& other) { return member(other, list.key) == name; });
+    if (name.is_null() || same == defaults.end()) {
+      defaults.push_back(entry);
+    } else if (list.merged) {
+      *same = merge_template(*same, entry);
+    } else {
+      *same = entry;
+    }
+  }
+  return defaults;
+}
+
+// Of no key: every taint. Of no effect: whatever it does.
+bool is_about(const Json& toleration, const Json& other) {
+  const std::string key = string_or(toleration, "key", "");
+  const std::string effect = string_or(toleration, "effect", "");
+  return (key.empty() || key == string_or(other, "key", "")) &&
+         (effect.empty() || effect == string_or(other, "effect", ""));
+}
+
+Json join_tolerations(const Json& defaults, const Json& users) {
+  Json joined = users;
+  for (const Json& toleration : defaults) {
+    const bool said = std::ranges::any_of(
+        users, [&](const Json& of_user) { return is_about(of_user, toleration); });
+    if (!said) joined.push_back(toleration);
+  }
+  return joined;
+}
+
+Json merge_field(const std::string& field, Json defaults, const Json& users) {
+  if (std::ranges::find(kWhole, field) != std::end(kWhole)) return users;
+  if (defaults.is_object() && users.is_object()) return merge_template(defaults, users);
+  if (!defaults.is_array() || !users.is_array()) return users;
+  if (field == "tolerations") return join_tolerations(defaults, users);
+  const KeyedList* list = keyed_list(field);
+  return list != nullptr ? merge_keyed(std::move(defaults), users, *list) : users;
+}
+
+}  // namespace
+
+Json merge_template(Json defaults, const Json& users) {
+  if (!defaults.is_object() || !users.is_object()) return users;
+  for (const auto& [field, value] : users.items()) {
+    if (value.is_null()) {
+      defaults.erase(field);
+    } else if (defaults.contains(field)) {
+      defaults[field] = merge_field(field, std::move(defaults[field]), value);
+    } else {
+      defaults[field] = value;
+    }
+  }
+  return defaults;
+}
+
+}  // namespace muster::kube

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string>
+
+#include "operator/api/training_job.h"
+
+namespace muster::kube {
+
+// What Muster's objects are called, and what is written on them.
+
+inline constexpr const char* kJobLabel = "muster.dev/job";
+inline constexpr const char* kJobUidLabel = "muster.dev/job-uid";
+inline constexpr const char* kRoleLabel = "muster.dev/role";  // as the job says it: master too
+inline constexpr const char* kIndexLabel = "muster.dev/index";
+inline constexpr const char* kAttemptLabel = "muster.dev/attempt";
+inline constexpr const char* kRunLabel = "muster.dev/run";
+inline constexpr const char* kCurrentLabel = "muster.dev/current";      // "true": in the Service
+inline constexpr const char* kContainerLabel = "muster.dev/container";  // whose end decides
+inline constexpr const char* kTrainingAnnotation = "muster.dev/training";
+inline constexpr const char* kTrackingFinalizer = "muster.dev/tracking";
+
+inline constexpr int kPeerPort = 2222;
+inline constexpr int kHttpPort = 8080;  // /metrics, /healthz, /progress
+
+// "default/mnist": its key in mirrors, and in messages.
+std::string key_of(const api::TrainingJob& job);
+
+// "mnist-worker-0": host name of every attempt.
+std::string host_name(const api::TrainingJob& job, api::Role role, int index);
+
+// "mnist-worker-0-x7k2p": the last part follows from the job's UID and the attempt, so that a
+// creation that is repeated or late finds its name taken. At most 63 characters.
+std::string pod_name(const api::TrainingJob& job, api::Role role, int index, int attempt);
+
+// "mnist-worker-0.mnist.default.svc:2222", with the cluster's domain behind it unless that is
+// empty.
+std::string peer_address(const api::TrainingJob& job, api::Role role, int index,
+                         const std::string& cluster_domain);
+
+// Pods, Services and PodGroups of a job; with a role: its pods.
+std::string label_selector(const api::TrainingJob& job);
+std::string label_selector(const api::TrainingJob& job, api::Role role);
+
+}  // namespace muster::kube

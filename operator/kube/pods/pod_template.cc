@@ -1,0 +1,163 @@
+#include "operator/kube/pods/pod_template.h"
+
+#include <filesystem>
+
+#include "common/json.h"
+#include "operator/api/templates.h"
+#include "operator/kube/pods/gang.h"
+#include "operator/kube/pods/names.h"
+#include "operator/plan/environment.h"
+#include "operator/plan/in_place.h"
+
+namespace muster::kube {
+
+namespace {
+
+constexpr int kUser = 65532;
+constexpr int kGraceSeconds = 120;
+constexpr int kUnreachableSeconds = 30;
+constexpr const char* kTrainingFolder = "/etc/muster";
+constexpr const char* kTrainingFile = "training.yaml";
+constexpr const char* kStorageVolume = "muster-storage";
+constexpr const char* kTrainingVolume = "muster-training";
+constexpr const char* kScratchVolume = "muster-tmp";
+
+Json toleration(const char* taint) {
+  return {{"key", taint},
+          {"operator", "Exists"},
+          {"effect", "NoExecute"},
+          {"tolerationSeconds", kUnreachableSeconds}};
+}
+
+Json variable(const std::string& name, const std::string& value) {
+  return {{"name", name}, {"value", value}};
+}
+
+// Programs of the user's own find the mount; only the trainer makes folders.
+std::string storage_of(const api::TrainingJob& job) {
+  const std::string folder = job.training.is_null() ? "." : api::folder_of(job);
+  if (folder == ".") return job.storage_mount_path;
+  return std::filesystem::path(job.storage_mount_path) / folder;
+}
+
+Json environment_of(const api::TrainingJob& job, const plan::CreateReplica& replica,
+                    const PodSettings& settings) {
+  const auto address = [&](api::Role role, int index) {
+    return peer_address(job, role, index, settings.cluster_domain);
+  };
+  const plan::ReplicaEnvironment environment =
+      plan::environment(job, replica.role, replica.index, replica.attempt, address);
+  Json list = Json::array();
+  for (const auto& [name, value] : environment.variables) list.push_back(variable(name, value));
+  list.push_back(variable("MUSTER_NAMESPACE", job.name_space));
+  list.push_back(variable("MUSTER_STORAGE", storage_of(job)));
+  list.push_back(variable("MUSTER_HTTP_ADDRESS", "0.0.0.0:" + std::to_string(kHttpPort)));
+  list.push_back(
+      {{"name", "MUSTER_POD_IP"}, {"valueFrom", {{"fieldRef", {{"fieldPath", "status.podIP"}}}}}});
+  if (job.training.is_null()) {
+    list.push_back(variable("PYTHONUNBUFFERED", "1"));
+  } else {
+    list.push_back(variable("MUSTER_TRAINING", std::string(kTrainingFolder) + "/" + kTrainingFile));
+    list.push_back(variable("MUSTER_RESTARTS_IN_PLACE",
+                            std::to_string(plan::restarts_in_place(job, replica.role))));
+  }
+  return list;
+}
+
+// The job's volume; where it has none, and training needs a place to write to, one of the pod's
+// own.
+void add_storage(const api::TrainingJob& job, Json& spec, Json& container) {
+  Json volume = {{"name", kStorageVolume}};
+  if (job.storage_volume.is_object()) {
+    volume.update(job.storage_volume);
+  } else if (job.training.is_null()) {
+    return;
+  } else {
+    volume["emptyDir"] = Json::object();
+  }
+  spec["volumes"].push_back(std::move(volume));
+  container["volumeMounts"].push_back(
+      {{"name", kStorageVolume}, {"mountPath", job.storage_mount_path}});
+}
+
+void add_training_file(Json& spec, Json& container) {
+  const std::string field = std::string("metadata.annotations['") + kTrainingAnnotation + "']";
+  const Json item = {{"path", kTrainingFile}, {"fieldRef", {{"fieldPath", field}}}};
+  spec["volumes"].push_back(
+      {{"name", kTrainingVolume}, {"downwardAPI", {{"items", Json::array({item})}}}});
+  container["volumeMounts"].push_back(
+      {{"name", kTrainingVolume}, {"mountPath", kTrainingFolder}, {"readOnly", true}});
+}
+
+void add_scratch(Json& spec, Json& container) {
+  spec["volumes"].push_back({{"name", kScratchVolume}, {"emptyDir", Json::object()}});
+  container["volumeMounts"].push_back({{"name", kScratchVolume}, {"mountPath", "/tmp"}});
+}
+
+void restrict(Json& spec, Json& container) {
+  spec["securityContext"] = {{"runAsNonRoot", true},
+                             {"runAsUser", kUser},
+                             {"runAsGroup", kUser},
+                             {"fsGroup", kUser},
+                             {"fsGroupChangePolicy", "OnRootMismatch"},
+                             {"seccompProfile", {{"type", "RuntimeDefault"}}}};
+  container["securityContext"] = {{"allowPrivilegeEscalation", false},
+                                  {"readOnlyRootFilesystem", true},
+                                  {"capabilities", {{"drop", Json::array({"ALL"})}}}};
+  spec["automountServiceAccountToken"] = false;
+  spec["enableServiceLinks"] = false;
+}
+
+// A program of the user's own answers no probes.
+bool runs_trainer(const api::TrainingJob& job, api::Role role) {
+  const Json& container = api::counting_container(job.replicas.at(role).pod_template);
+  const Json& command = member(container, "command");
+  return command.is_null() || command.empty();
+}
+
+// What a replica of muster-trainer has beyond one of any image.
+void add_trainer(const PodSettings& settings, bool runs_trainer, Json& spec, Json& container) {
+  container["image"] = settings.trainer_image;
+  if (!settings.image_pull_policy.empty()) {
+    container["imagePullPolicy"] = settings.image_pull_policy;
+  }
+  container["ports"] = Json::array({{{"name", "peers"}, {"containerPort", kPeerPort}},
+                                    {{"name", "metrics"}, {"containerPort", kHttpPort}}});
+  if (runs_trainer) {
+    container["readinessProbe"] = {{"httpGet", {{"path", "/healthz"}, {"port", kHttpPort}}},
+                                   {"periodSeconds", 2},
+                                   {"timeoutSeconds", 2}};
+  }
+  spec["terminationGracePeriodSeconds"] = kGraceSeconds;
+  add_training_file(spec, container);
+  add_scratch(spec, container);
+  restrict(spec, container);
+}
+
+}  // namespace
+
+Json default_pod_spec(const api::TrainingJob& job, const plan::CreateReplica& replica,
+                      const std::string& container_name, const PodSettings& settings) {
+  Json container = {{"name", container_name},
+                    {"env", environment_of(job, replica, settings)},
+                    {"volumeMounts", Json::array()},
+                    {"terminationMessagePolicy", "FallbackToLogsOnError"}};
+  Json spec = {{"volumes", Json::array()},
+               {"tolerations", Json::array({toleration("node.kubernetes.io/not-ready"),
+                                            toleration("node.kubernetes.io/unreachable")})}};
+  if (!job.training.is_null()) {
+    add_trainer(settings, runs_trainer(job, replica.role), spec, container);
+  }
+  add_storage(job, spec, container);
+  spec["containers"] = Json::array({std::move(container)});
+  spec.update(gang_pod_spec(job));
+  return spec;
+}
+
+std::string restart_policy_of(const api::TrainingJob& job, api::Role role, const Json& users_spec) {
+  const std::string asked = string_or(users_spec, "restartPolicy", "Never");
+  const bool never = job.replicas.at(role).restart_policy == api::RestartPolicy::never;
+  return never || asked == "Never" ? "Never" : "OnFailure";
+}
+
+}  // namespace muster::kube

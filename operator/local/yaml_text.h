@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+#include "common/document.h"
+
+namespace muster::local {
+
+// A block-style YAML text that Document::parse reads back as `value`.
+std::string to_yaml(const Json& value);
+
+}  // namespace muster::local

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "operator/plan/values.h"
+
+namespace muster::plan {
+
+// What one replica runs with. TF_CONFIG has no evaluator in `cluster` and is unset (null, and not
+// among the variables) for a job of one replica, unless its workers may change and be more.
+struct ReplicaEnvironment {
+  Json tf_config;  // null where unset
+  std::vector<std::pair<std::string, std::string>>
+      variables;  // TF_CONFIG and MUSTER_*, but for paths and addresses the cluster knows
+};
+// `address(role, index)` is "host:port".
+ReplicaEnvironment environment(const api::TrainingJob& job, Role role, int index, int attempt,
+                               const std::function<std::string(Role, int)>& address);
+
+}  // namespace muster::plan

@@ -1,0 +1,542 @@
+#include "operator/cmd/cluster/cluster_commands.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <tuple>
+
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "operator/api/rules.h"
+#include "operator/api/validate.h"
+#include "operator/cmd/cluster/pod_log.h"
+#include "operator/cmd/job/scale.h"
+#include "tests/unit/common/temporary_folder.h"
+#include "tests/unit/operator/kube/fake_transport.h"
+
+namespace muster::cmd {
+namespace {
+
+using kube::FakeTransport;
+using kube::Method;
+using kube::Request;
+using kube::Response;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kJob = "/apis/muster.dev/v1alpha1/namespaces/lab/trainingjobs/mnist";
+constexpr const char* kPods = "/api/v1/namespaces/lab/pods";
+
+Json job(const Json& status = Json::object()) {
+  return {{"apiVersion", "muster.dev/v1alpha1"},
+          {"kind", "TrainingJob"},
+          {"metadata",
+           {{"name", "mnist"}, {"namespace", "lab"}, {"uid", "u1"}, {"resourceVersion", "7"}}},
+          {"spec",
+           {{"replicaSpecs",
+             {{"worker",
+               {{"replicas", 1},
+                {"template",
+                 {{"spec", {{"containers", {{{"name", "tensorflow"}, {"image", "tf"}}}}}}}}}}}}}},
+          {"status", status}};
+}
+
+Json condition(const char* type, const char* reason = "R", const char* message = "m") {
+  return {{"type", type}, {"status", "True"}, {"reason", reason}, {"message", message}};
+}
+
+Json finished(const char* reason, const Json& records) {
+  return {{"conditions",
+           {condition("FailureTarget", reason, "worker-0 ended badly"), condition("Failed", reason),
+            condition("Finished", reason)}},
+          {"records", records}};
+}
+
+Json pod(const Json& state) {
+  return {{"metadata",
+           {{"name", "mnist-worker-0-abcde"},
+            {"namespace", "lab"},
+            {"uid", "p1"},
+            {"labels",
+             {{"muster.dev/job", "mnist"},
+              {"muster.dev/job-uid", "u1"},
+              {"muster.dev/role", "worker"},
+              {"muster.dev/index", "0"},
+              {"muster.dev/attempt", "0"},
+              {"muster.dev/run", "0"},
+              {"muster.dev/container", "tensorflow"}}}}},
+          {"spec", {{"containers", {{{"name", "tensorflow"}}}}, {"restartPolicy", "Never"}}},
+          {"status",
+           {{"phase", "Running"},
+            {"containerStatuses",
+             {{{"name", "tensorflow"}, {"ready", true}, {"restartCount", 0}, {"state", state}}}}}}};
+}
+
+// Where the answers of a job that is looked at again and again come from: the last one stays.
+FakeTransport::OnSend one_after_another(std::vector<Response> answers) {
+  return [answers, next = size_t{0}](const Request&) mutable {
+    const size_t now = std::min(next++, answers.size() - 1);
+    return answers[now];
+  };
+}
+
+Response ok(const Json& body) {
+  return kube::answer(200, body.dump());
+}
+
+class ClusterCommandsTest : public ::testing::Test {
+ protected:
+  static ClusterAccess access(FakeTransport& transport) {
+    return {transport, "https://api:6443", "lab"};
+  }
+
+  static int wait(std::vector<Response> answers, std::chrono::seconds timeout = {}) {
+    FakeTransport transport(one_after_another(std::move(answers)));
+    WaitOptions options;
+    options.timeout = timeout;
+    options.every = std::chrono::milliseconds(1);
+    return wait_until_finished(access(transport), {{"lab", "mnist"}}, options, stdout);
+  }
+
+  std::filesystem::path manifest(const Json& value) {
+    const std::filesystem::path file = folder_.path() / "job.yaml";
+    std::ofstream(file) << value.dump();
+    return file;
+  }
+
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(ClusterCommandsTest, waits_through_times_without_an_answer) {
+  Response lost;
+  lost.error = "connection refused";
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(
+      wait({ok(job()), lost, lost,
+            ok(job({{"conditions", Json::array({condition("SuccessCriteriaMet")})}})),
+            ok(job({{"conditions",
+                     {condition("Succeeded", "Done", "all is well"), condition("Finished")}}}))}),
+      kSuccess);
+  const std::string text = testing::internal::GetCapturedStdout();
+  EXPECT_THAT(text, HasSubstr("mnist: Pending"));
+  EXPECT_THAT(text, HasSubstr("connection refused; trying again"));
+  EXPECT_THAT(text, HasSubstr("mnist: Completing (R): m"));
+  EXPECT_THAT(text, HasSubstr("mnist: Succeeded (Done): all is well"));
+}
+
+TEST_F(ClusterCommandsTest, ends_with_the_code_of_the_replica_that_failed) {
+  const Json records = {{{"role", "evaluator"}, {"index", 0}, {"failed", true}, {"exitCode", 65}},
+                        {{"role", "worker"}, {"index", 0}, {"failed", true}, {"exitCode", 90}}};
+  EXPECT_EQ(wait({ok(job(finished("PermanentExitCode", records)))}), 90);
+  EXPECT_EQ(wait({ok(job(finished("DeadlineExceeded", records)))}), kDeadline);
+  EXPECT_EQ(wait({ok(job(finished("BackoffLimitExceeded", Json::array())))}), kInternal);
+}
+
+TEST_F(ClusterCommandsTest, waits_no_longer_for_a_job_that_is_refused_or_gone_or_late) {
+  Json refused = condition("Accepted", "InvalidTemplate", "no such volume");
+  refused["status"] = "False";
+  EXPECT_EQ(wait({ok(job()),
+                  ok(job({{"observedGeneration", 1}, {"conditions", Json::array({refused})}}))}),
+            kBadInput);
+  EXPECT_THROW(wait({ok(job()), kube::refusal(404, "NotFound", "gone")}), Invalid);
+  EXPECT_THROW(wait({kube::refusal(403, "Forbidden", "no")}), Unavailable);
+  EXPECT_THROW(wait({ok(job())}, std::chrono::seconds(1)), Unavailable);
+}
+
+// Answers for two jobs: "mnist", which runs for `looks` of them, and "b".
+struct TwoJobs {
+  FakeTransport::OnSend answers(std::function<Response(int look)> of_b) {
+    return [this, of_b](const Request& request) {
+      if (request.path.ends_with("/b")) return of_b(looks_of_b++);
+      const Json over = {{"conditions", {condition("Succeeded"), condition("Finished")}}};
+      return ok(looks++ < 50 ? job() : job(over));
+    };
+  }
+  int looks = 0, looks_of_b = 0;
+};
+
+TEST_F(ClusterCommandsTest, waits_for_all_jobs_at_once_and_tells_a_failure_as_it_happens) {
+  const Json records = {{{"role", "worker"}, {"index", 0}, {"failed", true}, {"exitCode", 90}}};
+  TwoJobs two;
+  int looks_at_failure = 0;
+  FakeTransport transport(two.answers([&](int look) {
+    if (look == 3) looks_at_failure = two.looks;
+    return ok(look < 3 ? job() : job(finished("PermanentExitCode", records)));
+  }));
+  WaitOptions options;
+  options.every = std::chrono::milliseconds(1);
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(
+      wait_until_finished(access(transport), {{"lab", "mnist"}, {"lab", "b"}}, options, stdout),
+      90);
+  const std::string text = testing::internal::GetCapturedStdout();
+  EXPECT_LT(looks_at_failure, 10) << "seen long before the other job has ended";
+  EXPECT_EQ(two.looks_of_b, 4) << "and not looked at any more";
+  const size_t failed = text.find("warning: b: Failed (PermanentExitCode)");
+  const size_t succeeded = text.find("mnist: Succeeded");
+  EXPECT_LT(failed, succeeded) << text;
+  EXPECT_NE(succeeded, std::string::npos) << text;
+}
+
+TEST_F(ClusterCommandsTest, waits_for_the_others_where_one_job_is_deleted) {
+  TwoJobs two;
+  FakeTransport transport(two.answers(
+      [](int look) { return look < 1 ? ok(job()) : kube::refusal(404, "NotFound", "gone"); }));
+  WaitOptions options;
+  options.every = std::chrono::milliseconds(1);
+  testing::internal::CaptureStdout();
+  EXPECT_THROW(
+      wait_until_finished(access(transport), {{"lab", "mnist"}, {"lab", "b"}}, options, stdout),
+      Invalid);
+  EXPECT_THAT(testing::internal::GetCapturedStdout(),
+              AllOf(HasSubstr("warning: expected trainingjob.muster.dev/b to finish, found that it "
+                              "was deleted"),
+                    HasSubstr("mnist: Succeeded")));
+}
+
+TEST_F(ClusterCommandsTest, shows_what_a_training_has_come_to_once_it_has_finished) {
+  Json ended = job({{"conditions", {condition("Succeeded"), condition("Finished")}},
+                    {"results", {{"step", 1564}, {"test", {{"accuracy", 0.9751}}}}}});
+  ended["spec"]["training"] = {{"data", {{"test", Json::object()}}}};
+  const auto answer = [&](const Request& request) {
+    return ok(request.path == kPods ? Json{{"items", Json::array()}} : ended);
+  };
+  const auto wait_for = [&] {
+    FakeTransport transport(answer);
+    testing::internal::CaptureStdout();
+    const int code = wait_until_finished(access(transport), {{"lab", "mnist"}}, {}, stdout);
+    return std::pair(code, testing::internal::GetCapturedStdout());
+  };
+  auto [code, text] = wait_for();
+  EXPECT_EQ(code, kSuccess);
+  EXPECT_THAT(text, HasSubstr("mnist: Succeeded\n  steps                1,564\n"
+                              "  test accuracy        0.9751\n"));
+  ended["status"]["results"].erase("test");
+  std::tie(code, text) = wait_for();
+  EXPECT_EQ(code, kNotEvaluated);
+  EXPECT_THAT(text, HasSubstr("test data            not evaluated: "));
+}
+
+TEST_F(ClusterCommandsTest, says_once_that_no_operator_looks_at_a_job_it_waits_for) {
+  Json fresh = job();
+  fresh["metadata"]["generation"] = 1;
+  Json over = job(
+      {{"observedGeneration", 1}, {"conditions", {condition("Succeeded"), condition("Finished")}}});
+  FakeTransport transport(one_after_another({ok(fresh), ok(fresh), ok(fresh), ok(over)}));
+  WaitOptions options;
+  options.every = options.operator_takes = std::chrono::milliseconds(1);
+  testing::internal::CaptureStdout();
+  wait_until_finished(access(transport), {{"lab", "mnist"}}, options, stdout);
+  const std::string text = testing::internal::GetCapturedStdout();
+  const size_t told =
+      text.find("warning: mnist: no operator has looked at this job: is one running?");
+  EXPECT_NE(told, std::string::npos) << text;
+  EXPECT_EQ(text.find("no operator", told + 20), std::string::npos) << text;
+}
+
+TEST_F(ClusterCommandsTest, applies_what_the_user_wrote_and_no_defaults) {
+  const Response none = kube::refusal(404, "NotFound", "no such job");
+  FakeTransport transport(
+      [&](const Request& request) { return request.method == Method::patch ? ok(job()) : none; });
+  Json written = job();
+  written.erase("status");
+  written["metadata"] = {{"name", "mnist"}};
+  SubmitOptions options;
+  options.files = {manifest(written)};
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(submit_jobs(access(transport), checked_manifests(options), "", options), kSuccess);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "trainingjob.muster.dev/mnist created\n");
+  const Request patch = transport.requests().at(1);
+  EXPECT_EQ(patch.path, kJob);
+  EXPECT_EQ(patch.content_type, "application/apply-patch+yaml");
+  EXPECT_EQ(kube::query(patch, "fieldManager"), "muster");
+  EXPECT_EQ(kube::query(patch, "fieldValidation"), "Strict");
+  EXPECT_EQ(kube::query(patch, "force"), "");
+  written["metadata"]["namespace"] = "lab";
+  EXPECT_EQ(Json::parse(patch.body), written);
+}
+
+TEST_F(ClusterCommandsTest, refuses_a_malformed_manifest_and_another_namespace_unasked) {
+  FakeTransport transport([](const Request&) { return Response(); });
+  Json wrong = job();
+  wrong["spec"]["replicaSpecs"]["worker"]["replicas"] = "two";
+  SubmitOptions options;
+  options.files = {manifest(wrong)};
+  EXPECT_THROW(checked_manifests(options), Invalid);
+  EXPECT_THROW(submit_jobs(access(transport), {job()}, "other", options), Invalid);
+  EXPECT_TRUE(transport.requests().empty());
+}
+
+TEST_F(ClusterCommandsTest, names_the_way_out_of_a_conflict) {
+  FakeTransport transport([](const Request& request) {
+    return request.method == Method::patch
+               ? kube::refusal(409, "Conflict", "conflict with kubectl: .spec.suspend")
+               : ok(job());
+  });
+  try {
+    submit_jobs(access(transport), {job()}, "", {});
+    ADD_FAILURE() << "expected a refusal";
+  } catch (const Invalid& error) {
+    EXPECT_THAT(error.what(), HasSubstr("conflict with kubectl: .spec.suspend"));
+    EXPECT_THAT(error.what(), HasSubstr("--force-conflicts"));
+  }
+}
+
+TEST_F(ClusterCommandsTest, names_the_field_and_the_way_where_an_edit_is_refused) {
+  Json before = job();
+  before["spec"]["training"] = {{"batchSize", 32}, {"epochs", 2}};
+  Json after = job();
+  after["spec"]["training"] = {{"batchSize", 64}, {"epochs", 2}};
+  Json status = {{"kind", "Status"}, {"code", 422}, {"reason", "Invalid"}, {"message", "invalid"}};
+  for (const api::Rule& rule : api::rules()) {
+    if (rule.found != nullptr || !rule.path.empty()) continue;
+    const Json cause = {{"message", "Forbidden: expected " + rule.expected}};
+    status["details"]["causes"] = Json::array({cause});
+    FakeTransport transport([&](const Request& request) {
+      return request.method == Method::patch ? kube::answer(422, status.dump()) : ok(before);
+    });
+    try {
+      submit_jobs(access(transport), {after}, "", {});
+      ADD_FAILURE() << "expected a refusal";
+    } catch (const Invalid& error) {
+      EXPECT_THAT(error.what(),
+                  AllOf(HasSubstr("spec.training.batchSize (was 32, is 64)"),
+                        HasSubstr("`muster suspend mnist -n lab`"),
+                        HasSubstr("`muster resume mnist -n lab`"), Not(HasSubstr("/apis/"))));
+    }
+  }
+}
+
+TEST_F(ClusterCommandsTest, applies_lists_as_the_api_server_keeps_them) {
+  Document document = Document::load(MUSTER_SOURCE_DIR "/examples/custom-network.yaml");
+  SubmitOptions options;
+  options.files = {MUSTER_SOURCE_DIR "/examples/custom-network.yaml"};
+  options.sets = {"spec.storage.volume={emptyDir: {}}"};
+  const Json submitted = checked_manifests(options).at(0);
+  document.set("spec.storage.volume", "{emptyDir: {}}");
+  const Json written = document.value();
+  EXPECT_TRUE(api::validate_for_cluster(document).empty());
+  const auto layers = [](const Json& of) { return of["spec"]["training"]["model"]["layers"]; };
+  EXPECT_NE(layers(written), layers(document.value())) << "there are defaults within";
+  EXPECT_EQ(layers(submitted), layers(document.value()));
+  Json rest = submitted;
+  rest["spec"]["training"]["model"]["layers"] = layers(written);
+  EXPECT_EQ(rest, written) << "and nothing else";
+}
+
+TEST_F(ClusterCommandsTest, explains_in_one_line_what_an_api_server_refuses) {
+  FakeTransport transport([](const Request&) { return Response(); });
+  const ClusterAccess cluster = access(transport);
+  const auto explained = [&](const Response& response) {
+    return cluster.explain(kube::status_of(response), "GET /x: a\nb");
+  };
+  EXPECT_THAT(explained(kube::answer(404, "404 page not found")),
+              HasSubstr("is the operator's CRD installed?"));
+  EXPECT_THAT(explained(kube::refusal(403, "Forbidden", "user x cannot get")),
+              HasSubstr("found 403: user x cannot get"));
+  EXPECT_THAT(explained(kube::refusal(401, "Unauthorized", "no")), HasSubstr("401"));
+  EXPECT_EQ(explained(kube::refusal(422, "Invalid", "no")), "https://api:6443: GET /x: a b");
+  Response lost;
+  lost.error = "connection refused";
+  EXPECT_EQ(explained(lost),
+            "https://api:6443: expected an answer of the API server, found none: connection "
+            "refused");
+}
+
+TEST_F(ClusterCommandsTest, suspends_only_the_job_it_has_looked_at) {
+  FakeTransport transport([](const Request&) { return ok(job()); });
+  testing::internal::CaptureStdout();
+  suspend_job(access(transport), "mnist", true);
+  suspend_job(access(transport), "mnist", false);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(),
+            "trainingjob.muster.dev/mnist suspended\n"
+            "trainingjob.muster.dev/mnist unchanged: it is not suspended already\n");
+  ASSERT_EQ(transport.requests().size(), 3U);
+  EXPECT_EQ(Json::parse(transport.requests()[1].body),
+            Json::parse(R"({"spec": {"suspend": true}, "metadata": {"uid": "u1"}})"));
+}
+
+Json elastic_job(int workers, const Json& status = Json::object()) {
+  Json value = job(status);
+  value["spec"]["strategy"] = "collective";
+  value["spec"]["training"] = {{"epochs", 1}};
+  value["spec"]["elastic"] = {{"minReplicas", 2}, {"maxReplicas", 4}};
+  value["spec"]["replicaSpecs"]["worker"] = {{"replicas", workers}};
+  return value;
+}
+
+TEST_F(ClusterCommandsTest, scales_only_the_job_it_has_looked_at) {
+  FakeTransport transport([](const Request&) { return ok(elastic_job(2)); });
+  testing::internal::CaptureStdout();
+  scale_cluster_job(access(transport), "mnist", 4);
+  scale_cluster_job(access(transport), "mnist", 2);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(),
+            "trainingjob.muster.dev/mnist scaled to 4 workers\n"
+            "trainingjob.muster.dev/mnist unchanged: it has 2 workers already\n");
+  ASSERT_EQ(transport.requests().size(), 3U);
+  EXPECT_EQ(Json::parse(transport.requests()[1].body), Json::parse(R"({"spec": {"replicaSpecs":
+      {"worker": {"replicas": 4}}}, "metadata": {"uid": "u1"}})"));
+}
+
+TEST_F(ClusterCommandsTest, says_what_scaling_means_for_ones_own_programs) {
+  Json dynamic = job();
+  dynamic["spec"]["enableDynamicWorker"] = true;
+  Json suspended = job();
+  suspended["spec"]["suspend"] = true;
+  std::string output;
+  for (const Json& own : {job(), dynamic, suspended}) {
+    FakeTransport transport([&](const Request&) { return ok(own); });
+    testing::internal::CaptureStdout();
+    scale_cluster_job(access(transport), "mnist", 2);
+    output += testing::internal::GetCapturedStdout();
+    EXPECT_EQ(transport.requests().size(), 2U);
+  }
+  EXPECT_EQ(output,
+            "trainingjob.muster.dev/mnist scaled to 2 workers; all replicas restart, to have the "
+            "same TF_CONFIG\n"
+            "trainingjob.muster.dev/mnist scaled to 2 workers\n"
+            "trainingjob.muster.dev/mnist scaled to 2 workers\n");
+  EXPECT_EQ(scaled_text(api::to_training_job(job()), 1), "scaled to 1 worker")
+      << "it has as many: `muster run` may be asked twice for the same number";
+}
+
+TEST_F(ClusterCommandsTest, says_why_a_job_cannot_be_scaled_and_changes_nothing) {
+  struct Case {
+    Json job;
+    int workers;
+    const char* why;
+  };
+  const Json over = {{"conditions", {condition("SuccessCriteriaMet"), condition("Succeeded")}}};
+  Json trained = elastic_job(2);
+  trained["spec"].erase("elastic");
+  Json chief_alone = job();
+  chief_alone["spec"]["replicaSpecs"] = {{"chief", job()["spec"]["replicaSpecs"]["worker"]}};
+  const Case cases[] = {
+      {trained, 2, "job mnist: expected spec.elastic"},
+      {chief_alone, 2, "job mnist: expected spec.replicaSpecs.worker, found none"},
+      {elastic_job(2), 5, "--replicas: expected from 2 to 4, minReplicas and maxReplicas of job"},
+      {elastic_job(2), 1, "found 1"},
+      {elastic_job(2, over), 3, "expected one that trains, found one that is Succeeded"},
+  };
+  for (const Case& refused : cases) {
+    FakeTransport transport([&](const Request&) { return ok(refused.job); });
+    try {
+      scale_cluster_job(access(transport), "mnist", refused.workers);
+      ADD_FAILURE() << refused.why;
+    } catch (const Invalid& error) {
+      EXPECT_THAT(error.what(), HasSubstr(refused.why));
+    }
+    EXPECT_EQ(transport.requests().size(), 1U);
+  }
+}
+
+// A job of one worker: pending, then running, then finished; its log comes in two connections.
+class ClusterLogsTest : public ClusterCommandsTest {
+ protected:
+  Response send(const Request& request) {
+    if (request.path == kJob) {
+      const bool over = looks_++ > 20 && streams_ > 1;
+      return ok(over ? job({{"conditions", Json::array({condition("Finished")})}}) : job());
+    }
+    if (request.path == kPods) {
+      const Json waiting = {{"waiting", {{"reason", "ContainerCreating"}}}};
+      const Json running = {{"running", Json::object()}};
+      return ok({{"items", Json::array({pod(looks_ < 3 ? waiting : running)})}});
+    }
+    return kube::answer(200, "2026-01-02T03:04:06.25Z two\n2026-01-02T03:04:07Z thr");
+  }
+  kube::StreamEnd stream(const kube::Transport::OnLine& on_line) {
+    if (++streams_ == 1) on_line("2026-01-02T03:04:05Z one");
+    on_line("2026-01-02T03:04:06.25Z two");
+    return {};
+  }
+
+  FakeTransport transport_{[this](const Request& request) { return send(request); },
+                           [this](const Request&, const kube::Transport::OnLine& on_line,
+                                  const std::stop_token&) { return stream(on_line); }};
+  std::atomic<int> looks_ = 0;
+  std::atomic<int> streams_ = 0;
+};
+
+TEST_F(ClusterLogsTest, waits_while_pending_and_shows_each_line_once) {
+  ClusterLogOptions options;
+  options.job = "mnist";
+  options.follow = true;
+  options.every = std::chrono::milliseconds(1);
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(show_cluster_logs(access(transport_), options), kSuccess);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(),
+            "worker-0 | one\nworker-0 | two\nworker-0 | thr\n");
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("mnist: waiting: Pending"));
+}
+
+TEST_F(ClusterLogsTest, makes_text_of_what_trainers_log_as_muster_run_has_it) {
+  const std::string logged =
+      R"({"time":"2026-01-02T03:04:06.250Z","level":"info","name":"mnist-worker-0","message":"hi","n":1})";
+  FakeTransport transport([&](const Request& request) {
+    if (request.path == kJob) return ok(job());
+    if (request.path == kPods) {
+      return ok({{"items", Json::array({pod({{"running", Json::object()}})})}});
+    }
+    return kube::answer(200, "2026-01-02T03:04:06.25Z " + logged + "\n2026-01-02T03:04:07Z bye");
+  });
+  ClusterLogOptions options;
+  options.job = "mnist";
+  const auto shown = [&] {
+    testing::internal::CaptureStdout();
+    EXPECT_EQ(show_cluster_logs(access(transport), options), kSuccess);
+    return testing::internal::GetCapturedStdout();
+  };
+  const std::string text = shown();
+  EXPECT_TRUE(text.starts_with("worker-0 | ")) << text;
+  EXPECT_THAT(text, HasSubstr(" info mnist-worker-0: hi n=1\nworker-0 | bye\n"));
+  options.json = true;
+  EXPECT_EQ(shown(), R"({"replica":"worker-0",)" + logged.substr(1) + "\n" +
+                         R"({"replica":"worker-0","time":"2026-01-02T03:04:07Z","message":"bye"})" +
+                         "\n");
+}
+
+TEST_F(ClusterLogsTest, says_without_follow_that_nothing_has_started) {
+  ClusterLogOptions options;
+  options.job = "mnist";
+  EXPECT_THROW(show_cluster_logs(access(transport_), options), Unavailable);
+  options.replicas = {"chief"};
+  EXPECT_THROW(show_cluster_logs(access(transport_), options), Invalid);
+  options.replicas = {"worker"};
+  looks_ = 3;
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(show_cluster_logs(access(transport_), options), kSuccess);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "worker-0 | two\nworker-0 | thr\n");
+  EXPECT_EQ(kube::query(transport_.requests().back(), "container"), "tensorflow");
+}
+
+TEST(LogTime, reads_what_nodes_write) {
+  EXPECT_EQ(log_time("1970-01-01T00:00:01.5Z"), 1'500'000'000);
+  EXPECT_EQ(log_time("1970-01-01T01:00:00.000000007+01:00"), 7);
+  EXPECT_EQ(log_time("1969-12-31T23:00:00-01:00"), 0);
+  for (const char* text :
+       {"", "step", "1970-01-01T00:00:01", "1970-01-01T00:00:01.5", "1970-13-01T00:00:01Z"}) {
+    EXPECT_EQ(log_time(text), std::nullopt) << text;
+  }
+}
+
+TEST(IsLocalJob, takes_paths_and_directories_that_hold_a_job) {
+  EXPECT_TRUE(is_local_job("runs/mnist"));
+  EXPECT_TRUE(is_local_job("./mnist"));
+  EXPECT_TRUE(is_local_job(".."));
+  EXPECT_FALSE(is_local_job("mnist"));
+  const test::TemporaryFolder folder;
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  std::filesystem::create_directory("mnist");
+  EXPECT_FALSE(is_local_job("mnist"));
+  std::ofstream("mnist/job.json") << "{}";
+  EXPECT_TRUE(is_local_job("mnist"));
+  std::filesystem::current_path(before);
+}
+
+}  // namespace
+}  // namespace muster::cmd

@@ -1,0 +1,64 @@
+#include "operator/cmd/show/display.h"
+
+#include <gtest/gtest.h>
+
+namespace muster::cmd {
+namespace {
+
+// As mnist-mlp's in its last steps: 84 columns.
+Json progress() {
+  return {{"step", 1500},
+          {"totalSteps", 1564},
+          {"loss", "0.09169"},
+          {"metrics", {{"accuracy", 0.9734}}},
+          {"examplesPerSecond", 45881},
+          {"etaSeconds", 2}};
+}
+
+TEST(ProgressLine, says_all_where_there_is_room) {
+  EXPECT_EQ(progress_line({}, progress()),
+            "step 1,500/1,564 (95%)  loss 0.09169  accuracy 0.9734  45,881 examples/s  0:02 left");
+}
+
+TEST(ProgressLine, gives_up_whole_fields_where_there_is_not_and_never_cuts_one) {
+  const std::pair<size_t, const char*> cases[] = {
+      {80, "step 1,500/1,564  loss 0.09169  accuracy 0.9734  45,881 examples/s  0:02 left"},
+      {60, "step 1,500/1,564  loss 0.09169  accuracy 0.9734  0:02 left"},
+      {50, "step 1,500/1,564  loss 0.09169  0:02 left"},
+      {30, "step 1,500/1,564  0:02 left"},
+      {16, "step 1,500/1,564"}};
+  for (const auto& [width, line] : cases) EXPECT_EQ(progress_line({}, progress(), width), line);
+}
+
+TEST(ProgressLine, shows_a_loss_of_any_size_and_none_before_it_is_known) {
+  const std::pair<Json, const char*> cases[] = {{"1.8e-07", "step 5  loss 1.8e-07"},
+                                                {"0.1234567890", "step 5  loss 0.123457"},
+                                                {"+Inf", "step 5  loss inf"},
+                                                {"NaN", "step 5  loss nan"},
+                                                {nullptr, "step 5"}};
+  for (const auto& [loss, line] : cases) {
+    EXPECT_EQ(progress_line({}, {{"step", 5}, {"loss", loss}}), line);
+  }
+}
+
+TEST(ProgressLine, is_never_wider_than_what_there_is) {
+  for (size_t width = 0; width < 100; ++width) {
+    EXPECT_LE(progress_line({}, progress(), width).size(), width);
+  }
+}
+
+TEST(ProgressLine, says_that_the_evaluator_is_waited_for) {
+  api::TrainingJob job;
+  api::Condition met;
+  met.type = "SuccessCriteriaMet";
+  met.status = true;
+  job.status.conditions = {met};
+  job.status.replica_statuses[api::Role::evaluator].succeeded = 1;
+  EXPECT_EQ(progress_line(job, progress(), 16), "step 1,500/1,564");
+  job.status.replica_statuses[api::Role::evaluator].active = 1;
+  EXPECT_EQ(progress_line(job, progress()),
+            "trained to step 1,500; the evaluator looks at the final checkpoint");
+}
+
+}  // namespace
+}  // namespace muster::cmd

@@ -1,0 +1,40 @@
+#include "operator/cmd/show/summary.h"
+
+#include <gmock/gmock.h>
+
+#include "common/file.h"
+#include "operator/cmd/show/summary_text.h"
+#include "tests/unit/common/temporary_folder.h"
+
+namespace muster::cmd {
+namespace {
+
+using testing::HasSubstr;
+
+// The summary's text, of a job that has succeeded with this result.
+std::string text_of(const Json& result) {
+  const test::TemporaryFolder scratch;
+  const local::JobDirectory directory(scratch.path());
+  write_file_atomically(directory.result(), result.dump());
+  api::TrainingJob job;
+  job.status.conditions.push_back({"Succeeded", true, "", "", {}});
+  return summary_text("mnist", with_shown_files(summary_of(directory, job, {}, 1), directory));
+}
+
+TEST(SummaryTest, SaysOfATrainingThatItWasStoppedEarlyAndWhatWasBest) {
+  Json result = {
+      {"step", 8800},
+      {"epochs", 8},
+      {"stoppedEarly", true},
+      {"best", {{"metric", "validationLoss"}, {"value", 0.25}, {"step", 5500}, {"epoch", 5}}}};
+  EXPECT_THAT(text_of(result), HasSubstr("stopped early        the best validationLoss, 0.25, was "
+                                         "after epoch 5, at step 5,500"));
+  result["stoppedEarly"] = false;
+  EXPECT_THAT(text_of(result), testing::Not(HasSubstr("stopped early")));
+  result.erase("best");
+  result["stoppedEarly"] = true;
+  EXPECT_THAT(text_of(result), HasSubstr("no evaluation came to a finite value"));
+}
+
+}  // namespace
+}  // namespace muster::cmd

@@ -1,0 +1,130 @@
+#include "operator/kube/cache/store.h"
+
+#include <gmock/gmock.h>
+
+#include "common/error.h"
+
+namespace muster::kube {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::StartsWith;
+
+std::string object(const std::string& name, const std::string& version,
+                   const std::string& job = "mnist", const std::string& uid = "u") {
+  return R"({"metadata":{"name":")" + name + R"(","namespace":"team","uid":")" + uid +
+         R"(","resourceVersion":")" + version + R"(","labels":{"job":")" + job + R"("}}})";
+}
+std::string event(const std::string& type, const std::string& object) {
+  return R"({"type":")" + type + R"(","object":)" + object + "}";
+}
+std::string page(const std::string& items, const std::string& version,
+                 const std::string& next = "") {
+  return R"({"metadata":{"resourceVersion":")" + version + R"(","continue":")" + next +
+         R"("},"items":[)" + items + "]}";
+}
+
+class StoreTest : public ::testing::Test {
+ protected:
+  void list(const std::vector<std::string>& pages) {
+    store_.begin_list();
+    for (const std::string& text : pages) store_.add_page(text);
+    store_.end_list();
+  }
+
+  std::vector<std::string> changes_;
+  Store<Pod> store_{
+      "job", [this](const Pod* before, const Pod* after) {
+        const auto version = [](const Pod* pod) {
+          return pod == nullptr ? "-" : pod->meta.resource_version;
+        };
+        const Pod& any = after == nullptr ? *before : *after;
+        changes_.push_back(any.meta.name + " " + version(before) + ">" + version(after));
+      }};
+};
+
+TEST_F(StoreTest, AListTakesThePlaceOfWhatWasThere) {
+  list({page(object("a", "1") + "," + object("b", "2"), "5", "more"), page(object("c", "3"), "5")});
+  EXPECT_THAT(changes_, ElementsAre("a ->1", "b ->2", "c ->3"));
+  changes_.clear();
+  list({page(object("a", "1") + "," + object("c", "7"), "8")});
+  EXPECT_THAT(changes_, ElementsAre("b 2>-", "c 3>7"));
+  EXPECT_THAT(store_.keys(), ElementsAre("team/a", "team/c"));
+}
+
+TEST_F(StoreTest, AListThatDoesNotEndChangesNothing) {
+  list({page(object("a", "1"), "5")});
+  store_.begin_list();
+  store_.add_page(page(object("b", "2"), "6", "more"));
+  EXPECT_THROW(store_.add_page("{\"items\":"), Unavailable);
+  EXPECT_THAT(store_.keys(), ElementsAre("team/a"));
+  list({page(object("c", "3"), "7")});
+  EXPECT_THAT(store_.keys(), ElementsAre("team/c"));
+}
+
+TEST_F(StoreTest, FollowsEvents) {
+  EXPECT_EQ(store_.apply(event("ADDED", object("a", "1"))).resource_version, "1");
+  store_.apply(event("MODIFIED", object("a", "2")));
+  store_.apply(event("BOOKMARK", R"({"metadata":{"resourceVersion":"9"}})"));
+  EXPECT_EQ(store_.get("team/a")->meta.resource_version, "2");
+  store_.apply(event("DELETED", object("a", "10")));
+  EXPECT_EQ(store_.get("team/a"), std::nullopt);
+  EXPECT_THAT(changes_, ElementsAre("a ->1", "a 1>2", "a 2>-"));
+  EXPECT_TRUE(store_.find("team", "mnist").empty());
+}
+
+TEST_F(StoreTest, WhatCannotBeReadStaysAsItWasUntilItIsDeleted) {
+  list({page(object("a", "1") + "," + object("b", "2"), "5")});
+  changes_.clear();
+  const std::string unreadable =
+      R"({"metadata":{"name":"a","namespace":"team","resourceVersion":"6"},"status":7})";
+  store_.begin_list();
+  EXPECT_THAT(store_.add_page(page(unreadable + "," + object("c", "3"), "6")).unread,
+              ElementsAre(StartsWith("team/a is passed over: expected an object")));
+  store_.end_list();
+  EXPECT_THAT(changes_, ElementsAre("b 2>-", "c ->3"));
+  EXPECT_EQ(store_.get("team/a")->meta.resource_version, "1");
+  const Mirror::Seen seen = store_.apply(event("MODIFIED", unreadable));
+  EXPECT_THAT(seen.unread, StartsWith("team/a is passed over: "));
+  EXPECT_EQ(seen.resource_version, "6");
+  EXPECT_EQ(store_.get("team/a")->meta.resource_version, "1");
+  EXPECT_EQ(store_.apply(event("DELETED", unreadable)).unread, "");
+  EXPECT_EQ(store_.get("team/a"), std::nullopt);
+}
+
+TEST_F(StoreTest, FindsByLabelAsItChanges) {
+  store_.apply(event("ADDED", object("a", "1", "mnist")));
+  store_.apply(event("ADDED", object("b", "2", "mnist")));
+  store_.apply(event("ADDED", object("c", "3", "other")));
+  EXPECT_EQ(store_.find("team", "mnist").size(), 2U);
+  store_.apply(event("MODIFIED", object("b", "4", "other")));
+  EXPECT_EQ(store_.find("team", "mnist").size(), 1U);
+  EXPECT_EQ(store_.find("team", "other").size(), 2U);
+  EXPECT_TRUE(store_.find("elsewhere", "mnist").empty());
+}
+
+TEST_F(StoreTest, WhatAWriteAnsweredIsTakenOverSilentlyIfItIsNewer) {
+  store_.apply(event("ADDED", object("a", "9")));
+  changes_.clear();
+  store_.refresh(decode_object<Pod>(object("a", "10")));
+  EXPECT_EQ(store_.get("team/a")->meta.resource_version, "10");
+  store_.apply(event("MODIFIED", object("a", "10")));  // our own write comes back
+  store_.refresh(decode_object<Pod>(object("a", "8")));
+  store_.refresh(decode_object<Pod>(object("a", "11", "mnist", "another")));
+  store_.refresh(decode_object<Pod>(object("gone", "12")));
+  EXPECT_EQ(store_.get("team/a")->meta.resource_version, "10");
+  EXPECT_EQ(store_.size(), 1U);
+  EXPECT_TRUE(changes_.empty());
+}
+
+TEST(ResourceVersions, AreComparedAsNumbersOfAnyLength) {
+  EXPECT_TRUE(is_older("9", "10"));
+  EXPECT_FALSE(is_older("10", "9"));
+  EXPECT_FALSE(is_older("10", "10"));
+  EXPECT_TRUE(is_older("99999999999999999999", "100000000000000000000"));
+  EXPECT_FALSE(is_older("", "1"));
+  EXPECT_FALSE(is_older("a", "b"));
+}
+
+}  // namespace
+}  // namespace muster::kube

@@ -1,0 +1,157 @@
+#include "operator/kube/cluster/belongings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/operator/kube/cluster/kube_cluster_fixture.h"
+
+namespace muster::kube {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+using BelongingsTest = KubeClusterTest;
+
+TEST_F(BelongingsTest, NeverAdoptsAForeignService) {
+  server().put({{"kind", "Service"}, {"metadata", {{"name", "mnist"}, {"namespace", "lab"}}}});
+  world_.submit();
+  world_.run_for(5s);
+  EXPECT_EQ(world_.condition("Accepted"), "False NameConflict");
+  EXPECT_EQ(server().count("POST pods"), 0);
+}
+
+TEST_F(BelongingsTest, MakesADeletedServiceAnew) {
+  start();
+  server().remove("services", "mnist");
+  world_.settle();
+  EXPECT_TRUE(server().has("services", "mnist"));
+}
+
+TEST_F(BelongingsTest, MakesAServiceAnewThatGoesWhileItIsMade) {
+  server().loses_answer = [&](const Request& request) {
+    if (request.method != Method::post || !request.path.ends_with("/services")) return false;
+    server().loses_answer = nullptr;
+    server().remove("services", "mnist");
+    server().tell(world_.cluster().services(), "services");
+    return false;
+  };
+  world_.submit();
+  world_.settle();
+  EXPECT_TRUE(server().has("services", "mnist"));
+}
+
+TEST_F(BelongingsTest, AServiceThatIsRefusedIsToldAndWaitedFor) {
+  refuse_all(Method::post, "/services", refusal(403, "Forbidden", "exceeded quota: q"));
+  world_.submit();
+  world_.run_for(60s);
+  EXPECT_THAT(message("Running"), HasSubstr("quota q holds the job up"));
+  EXPECT_EQ(std::ranges::count(world_.events, "mnist: QuotaExceeded"), 1);
+  EXPECT_LT(server().count("PUT trainingjobs/status"), 5);
+  EXPECT_LT(server().count("POST services"), 20) << "once in a pass";
+  server().intercept = nullptr;
+  world_.run_for(60s);
+  EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 ps-0.0 worker-0.0");
+  EXPECT_EQ(world_.condition("Accepted"), "True Valid");
+}
+
+TEST_F(BelongingsTest, AServiceThatIsRefusedBesideLivePodsIsToldToo) {
+  start();
+  refuse_all(Method::post, "/services", refusal(403, "Forbidden", "no Service in this namespace"));
+  server().remove("services", "mnist");
+  world_.run_for(60s);
+  EXPECT_EQ(world_.condition("Accepted"), "Unknown Unknown");
+  EXPECT_THAT(message("Accepted"), HasSubstr("no Service in this namespace"));
+  EXPECT_EQ(std::ranges::count(world_.events, "mnist: NotChecked"), 1);
+  EXPECT_EQ(world_.condition("Running"), "True AllReplicasReady");
+  EXPECT_LT(server().count("POST services"), 20) << "once in a pass";
+  server().intercept = nullptr;
+  world_.run_for(60s);
+  EXPECT_TRUE(server().has("services", "mnist"));
+  EXPECT_EQ(world_.condition("Accepted"), "True Valid");
+}
+
+TEST_F(BelongingsTest, CreatesTheGroupOfAGang) {
+  world_.submit("mnist", {{"schedulingPolicy", {{"gang", "volcano"}}}});
+  world_.settle();
+  EXPECT_EQ(server().object("podgroups", "mnist")["spec"]["minMember"], 4);
+  EXPECT_EQ(server().count("POST podgroups"), 1);
+}
+
+TEST_F(BelongingsTest, TheGroupOfAGangFollowsTheNumberOfWorkers) {
+  const auto members = [&] { return server().object("podgroups", "mnist")["spec"]["minMember"]; };
+  world_.submit("mnist", {{"enableDynamicWorker", true},
+                          {"schedulingPolicy", {{"gang", "volcano"}, {"queue", "night"}}}});
+  world_.settle();
+  world_.run_all();
+  world_.settle();
+  EXPECT_EQ(members(), 4);
+  scale(3);
+  EXPECT_EQ(members(), 6);
+  EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 ps-0.0 worker-0.0 worker-1.0 worker-2.0");
+  world_.restart_operator();
+  scale(1);
+  EXPECT_EQ(members(), 4);
+  EXPECT_EQ(server().object("podgroups", "mnist")["spec"]["queue"], "night");
+  EXPECT_EQ(server().count("PATCH podgroups"), 2);
+}
+
+// Its scheduler's webhook is down, or the scheduler not there at all.
+TEST_F(BelongingsTest, AJobGoesOnWhosePodGroupIsRefused) {
+  world_.submit("mnist", {{"schedulingPolicy", {{"gang", "volcano"}}}});
+  world_.settle();
+  world_.run_all();
+  world_.settle();
+  for (const Response& response : {refusal(500, "InternalError", "failed calling webhook"),
+                                   refusal(422, "Invalid", "no queue"),
+                                   refusal(404, "", "the server could not find the resource")}) {
+    const int restarts = static_cast<int>(world_.job()["status"]["restarts"]);
+    refuse_all(Method::post, "/podgroups", response);
+    world_.restart_operator();
+    server().end_pod(world_.pod("worker-0"), 1);
+    world_.run_for(2s);
+    EXPECT_EQ(world_.condition("Accepted"), "Unknown Unknown") << response.body;
+    EXPECT_EQ(world_.job()["status"]["restarts"], restarts + 1) << response.body;
+    server().intercept = nullptr;
+    world_.run_for(60s);
+    world_.run_all();
+    world_.settle();
+    EXPECT_EQ(world_.condition("Accepted"), "True Valid") << response.body;
+    EXPECT_EQ(world_.condition("Running"), "True AllReplicasReady") << response.body;
+  }
+  refuse_all(Method::post, "/podgroups", refusal(500, "InternalError", "failed calling webhook"));
+  world_.restart_operator();
+  change_spec({{"suspend", true}});
+  for (int i = 0; i < 4; ++i) {
+    world_.settle();
+    server().end_leaving_pods();
+  }
+  world_.run_for(1s);
+  EXPECT_EQ(world_.condition("Suspended"), "True Suspended");
+}
+
+TEST_F(BelongingsTest, ADeletedGroupIsThereAgainBeforeTheNextPodOfItsGang) {
+  world_.submit("mnist", {{"schedulingPolicy", {{"gang", "volcano"}}}});
+  world_.settle();
+  world_.run_all();
+  world_.run_for(60s);
+  server().remove("podgroups", "mnist");
+  server().end_pod(world_.pod("worker-0"), 1);
+  server().forget_calls();
+  world_.run_for(2s);
+  EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 ps-0.0 worker-0.1");
+  const std::vector<std::string> calls = server().calls();
+  EXPECT_LT(std::ranges::find(calls, "POST podgroups"), std::ranges::find(calls, "POST pods"));
+  EXPECT_TRUE(server().has("podgroups", "mnist"));
+}
+
+TEST_F(BelongingsTest, AGangOfAGivenSizeKeepsIt) {
+  world_.submit("mnist", {{"schedulingPolicy", {{"gang", "volcano"}, {"minAvailable", 2}}}});
+  world_.settle();
+  scale(3);
+  EXPECT_EQ(server().object("podgroups", "mnist")["spec"]["minMember"], 2);
+  EXPECT_EQ(server().count("PATCH podgroups"), 0);
+}
+
+}  // namespace
+}  // namespace muster::kube

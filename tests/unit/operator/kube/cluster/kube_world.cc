@@ -1,0 +1,154 @@
+#include "tests/unit/operator/kube/cluster/kube_world.h"
+
+#include <gtest/gtest.h>
+
+#include "common/json.h"
+#include "operator/kube/pods/names.h"
+#include "tests/unit/operator/kube/chart_rights.h"
+
+namespace muster::kube {
+
+namespace {
+
+constexpr int kManyPasses = 1000;
+
+int attempt_of(const Json& pod) {
+  return std::stoi(pod["metadata"]["labels"][kAttemptLabel].get<std::string>());
+}
+
+}  // namespace
+
+KubeWorld::Operator::Operator(KubeWorld& world)
+    : cluster(world.server, {{"muster/trainer:1", "", "cluster.local"}, 20, world.pods_at_a_time_},
+              {[&world] { return world.time; },
+               [&world](const std::string& key, api::Time at) {
+                 if (at <= world.time) ++world.wakes;
+                 if (world.operator_) {
+                   world.operator_->controller.wake(key, at);
+                 } else {
+                   world.early_wakes_.emplace_back(key, at);
+                 }
+               },
+               [&world](const EventSubject& subject, const EventText& text) {
+                 world.events.push_back(subject.name + ": " + text.reason);
+                 world.messages.push_back(text.message);
+               },
+               [&world] { return world.leads; }, &world, world.ask_progress,
+               [&world] { return BootTime(world.time.time_since_epoch()); }}),
+      controller(cluster, [&world](const auto& trouble) { world.troubles.push_back(trouble); }) {
+  world.server.list(cluster.jobs(), "trainingjobs");
+  world.server.list(cluster.pods(), "pods");
+  world.server.list(cluster.services(), "services");
+}
+
+KubeWorld::KubeWorld(size_t pods_at_a_time) : pods_at_a_time_(pods_at_a_time) {
+  server.permits = chart_rights({"muster", "muster-nodes"});
+  restart_operator();
+}
+
+void KubeWorld::restart_operator() {
+  operator_.reset();
+  operator_ = std::make_unique<Operator>(*this);
+  for (const auto& [key, at] : early_wakes_) operator_->controller.wake(key, at);
+  early_wakes_.clear();
+}
+
+void KubeWorld::take_over() {
+  paused_.push_back(std::move(operator_));
+  restart_operator();
+}
+
+void KubeWorld::submit(const std::string& name, const Json& more_of_spec) {
+  Json role = Json::parse(R"({"replicas": 1, "restartPolicy": "OnFailure", "replication": 1,
+    "template": {"spec": {"containers": [{"name": "tensorflow", "image": "tf"}]}}})");
+  Json ps = role;
+  role.erase("replication");
+  Json spec = {
+      {"replicaSpecs", {{"ps", ps}, {"chief", role}, {"worker", role}, {"evaluator", role}}}};
+  spec.merge_patch(more_of_spec);
+  server.put({{"apiVersion", "muster.dev/v1alpha1"},
+              {"kind", "TrainingJob"},
+              {"metadata", {{"name", name}, {"namespace", "lab"}, {"generation", 1}}},
+              {"spec", spec}});
+}
+
+void KubeWorld::settle() {
+  for (int pass = 0; pass < kManyPasses; ++pass) {
+    server.tell(cluster().jobs(), "trainingjobs");
+    if (tells_of_pods) server.tell(cluster().pods(), "pods");
+    server.tell(cluster().services(), "services");
+    const size_t before = server.calls().size();
+    const auto next = operator_->controller.work();
+    if (server.calls().size() == before && (!next || *next > time)) return;
+  }
+  ADD_FAILURE() << "the operator does not come to rest";
+}
+
+void KubeWorld::run_for(std::chrono::milliseconds how_long) {
+  const api::Time until = time + how_long;
+  for (int pass = 0; pass < kManyPasses; ++pass) {
+    settle();
+    const auto next = operator_->controller.work();
+    if (!next || *next > until) {
+      time = until;
+      return settle();
+    }
+    time = std::max(time, *next);
+  }
+  ADD_FAILURE() << "the operator does not come to rest";
+}
+
+std::string KubeWorld::condition(const std::string& type, const std::string& name) {
+  const Json object = job(name);
+  for (const Json& condition : member(member(object, "status"), "conditions")) {
+    if (condition["type"] != type) continue;
+    return condition["status"].get<std::string>() + " " + condition["reason"].get<std::string>();
+  }
+  return "";
+}
+
+std::string KubeWorld::pod(const std::string& replica, const std::string& job) {
+  std::string newest;
+  int attempt = -1;
+  for (const Json& pod : server.objects("pods")) {
+    if (pod["spec"]["hostname"] != job + "-" + replica || attempt_of(pod) <= attempt) continue;
+    newest = pod["metadata"]["name"];
+    attempt = attempt_of(pod);
+  }
+  if (newest.empty()) ADD_FAILURE() << "no pod of " << replica << " among: " << pods();
+  return newest;
+}
+
+std::string KubeWorld::pods() {
+  std::set<std::string> names;
+  for (const Json& pod : server.objects("pods")) {
+    const Json& labels = pod["metadata"]["labels"];
+    if (!labels.contains(kRoleLabel)) continue;
+    names.insert(labels[kRoleLabel].get<std::string>() + "-" +
+                 labels[kIndexLabel].get<std::string>() + "." +
+                 labels[kAttemptLabel].get<std::string>());
+  }
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : " ") + name;
+  return text;
+}
+
+void KubeWorld::run_all() {
+  for (const Json& pod : server.objects("pods")) {
+    const bool ours = pod["metadata"]["labels"].contains(kRoleLabel);
+    const bool leaving = pod["metadata"].contains("deletionTimestamp");
+    if (ours && !leaving && pod["status"]["phase"] == "Pending") {
+      server.run_pod(pod["metadata"]["name"]);
+    }
+  }
+}
+
+void KubeWorld::restarted(api::Role role, const std::string& reason, int times) {
+  restarts += std::string(api::name_of(role)) + " " + reason + " " + std::to_string(times) + "; ";
+}
+
+void KubeWorld::took_first_step(std::chrono::milliseconds since_creation) {
+  first_step = std::to_string(since_creation.count());
+}
+
+}  // namespace muster::kube

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "operator/controller/controller.h"
+#include "operator/kube/cluster/kube_cluster.h"
+#include "tests/unit/operator/kube/fake_api_server.h"
+
+namespace muster::kube {
+
+// An operator (controller, KubeCluster, mirrors) on a FakeApiServer, with a clock that the test
+// moves, and with the rights that the chart gives it. It can be killed and started anew.
+class KubeWorld : public Watcher {
+ public:
+  // `pods_at_a_time`: more than one make calls from threads of their own.
+  explicit KubeWorld(size_t pods_at_a_time = 1);
+
+  FakeApiServer server;
+  api::Time time{std::chrono::hours(24 * 365 * 56)};
+  bool leads = true;
+  bool tells_of_pods = true;                  // else the view of pods stays as it is
+  std::vector<std::string> events, messages;  // "mnist: Started", and what it says
+  std::vector<controller::Controller::Trouble> troubles;
+  int wakes = 0;  // for now, not for later
+  std::string first_step, restarts;
+  ProgressPoller::Ask ask_progress;
+
+  // The manifest `job`, as the server keeps it.
+  void submit(const std::string& name = "mnist", const Json& more_of_spec = Json::object());
+  // Tells the mirrors what has happened, and lets the controller do what is due, until nothing is.
+  void settle();
+  // The same, and moves the clock to whatever is due within this time.
+  void run_for(std::chrono::milliseconds time);
+  // Forgets everything that is not in the server.
+  void restart_operator();
+  // Another operator goes on; this one, which may be in the middle of something, stays as it is.
+  void take_over();
+  KubeCluster& cluster() { return operator_->cluster; }
+
+  Json job(const std::string& name = "mnist") { return server.object("trainingjobs", name); }
+  // "True ChiefSucceeded", or "" where there is none.
+  std::string condition(const std::string& type, const std::string& job = "mnist");
+  // Name of the newest pod of a replica ("worker-0"); fails the test where there is none.
+  std::string pod(const std::string& replica, const std::string& job = "mnist");
+  // "chief-0.0 ps-0.1": role, index and attempt of the pods there are, by name.
+  std::string pods();
+  void run_all();  // every pod that is pending runs and is ready
+
+  void restarted(api::Role role, const std::string& reason, int times) override;
+  void took_first_step(std::chrono::milliseconds since_creation) override;
+
+ private:
+  struct Operator {
+    explicit Operator(KubeWorld& world);
+    KubeCluster cluster;
+    controller::Controller controller;
+  };
+  const size_t pods_at_a_time_;
+  std::unique_ptr<Operator> operator_;
+  std::vector<std::unique_ptr<Operator>> paused_;
+  std::vector<std::pair<std::string, api::Time>> early_wakes_;  // before there is a controller
+};
+
+}  // namespace muster::kube

@@ -1,0 +1,144 @@
+#include "operator/kube/cluster/report_pace.h"
+
+#include <gtest/gtest.h>
+
+#include "operator/plan/plan.h"
+
+namespace muster::kube {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr api::Time kNow(std::chrono::hours(24 * 365 * 56));
+
+api::JobStatus status() {
+  api::JobStatus status;
+  status.conditions = {{"Accepted", true, "Valid", "", kNow},
+                       {"Running", false, "ReplicasNotReady", "1 of 4 replicas are ready", kNow}};
+  status.replica_statuses[api::Role::worker] = {1, 2, 0, 0, 0};
+  return status;
+}
+
+TEST(IsReport, IsWhatNothingFollowsFrom) {
+  const api::JobStatus before = status();
+  api::JobStatus after = before;
+  after.progress = Json{{"step", 3}};
+  after.replica_statuses[api::Role::worker].ready = 2;
+  after.conditions[1].message = "2 of 4 replicas are ready";
+  EXPECT_TRUE(is_report(before, after));
+}
+
+TEST(IsReport, IsNoDecisionAndNoCount) {
+  const api::JobStatus before = status();
+  const auto changed = [&](auto change) {
+    api::JobStatus after = before;
+    change(after);
+    return is_report(before, after);
+  };
+  EXPECT_FALSE(changed([](auto& after) { after.restarts = 1; }));
+  EXPECT_FALSE(changed([](auto& after) { after.records.push_back({}); }));
+  EXPECT_FALSE(changed([](auto& after) { after.counted_uids = {"a"}; }));
+  EXPECT_FALSE(changed([](auto& after) { after.run = 1; }));
+  EXPECT_FALSE(changed([](auto& after) { after.start_time = kNow; }));
+  EXPECT_FALSE(changed([](auto& after) { after.observed_generation = 2; }));
+  EXPECT_FALSE(changed([](auto& after) { after.conditions[0].message = "other"; }));
+  EXPECT_FALSE(changed([](auto& after) { after.conditions[1].status = true; }));
+  EXPECT_FALSE(changed([](auto& after) {
+    after.conditions.push_back({"FailureTarget", true, "X", "", kNow});
+  }));
+}
+
+api::TrainingJob new_job() {
+  api::TrainingJob job;
+  job.replicas[api::Role::worker].replicas = 2;
+  return job;
+}
+
+TEST(IsStart, SaysThatReplicasAreOnTheirWay) {
+  api::JobStatus after = status();
+  after.observed_generation = 1;
+  after.start_time = kNow;
+  after.records.resize(2);
+  after.records[1].index = 1;
+  EXPECT_TRUE(is_start(new_job(), after));
+  after.replica_statuses[api::Role::worker].active = 2;
+  EXPECT_TRUE(is_start(new_job(), after)) << "they are made before it is written";
+}
+
+// Its folder is chosen again where that status was not written.
+TEST(IsStart, IsTheFirstPlanOfAJobThatTrains) {
+  api::TrainingJob job = new_job();
+  job.name_space = "lab";
+  job.name = "mnist";
+  job.training = {{"epochs", 1}};
+  const plan::Plan first = plan::plan(job, {}, kNow);
+  ASSERT_EQ(first.status.storage_folder, "lab-mnist");
+  EXPECT_TRUE(is_start(job, first.status));
+}
+
+TEST(IsStart, IsNoDecisionAndNoCount) {
+  const auto changed = [](auto change) {
+    api::TrainingJob job = new_job();
+    api::JobStatus after = status();
+    after.records.resize(1);
+    EXPECT_TRUE(is_start(job, after));
+    change(job, after);
+    return is_start(job, after);
+  };
+  EXPECT_FALSE(changed([](auto& job, auto& after) { job.status = after; })) << "it has a status";
+  EXPECT_FALSE(changed([](auto& job, auto&) { job.run_policy.active_deadline_seconds = 9; }))
+      << "which counts from its startTime";
+  EXPECT_FALSE(changed([](auto&, auto& after) { after.conditions[0].status = false; }));
+  EXPECT_FALSE(changed([](auto&, auto& after) { after.conditions[1].status = true; }));
+  EXPECT_FALSE(changed([](auto&, auto& after) {
+    after.conditions.push_back({"Suspended", true, "X", "", kNow});
+  }));
+  EXPECT_FALSE(changed([](auto&, auto& after) { after.records[0].attempt = 1; }));
+  EXPECT_FALSE(changed([](auto&, auto& after) { after.records[0].restarts = 1; }));
+  EXPECT_FALSE(changed([](auto&, auto& after) { after.counted_uids = {"a"}; }));
+  EXPECT_FALSE(changed([](auto&, auto& after) { after.restarts = 1; }));
+  EXPECT_FALSE(changed([](auto&, auto& after) { after.run = 1; }));
+  EXPECT_FALSE(changed([](auto&, auto& after) { after.completion_time = kNow; }));
+}
+
+TEST(ReportPace, SpreadsReportsOfManyJobs) {
+  ReportPace pace(/*per_second=*/20, /*of_a_job=*/0s);
+  EXPECT_EQ(pace.turn("a", kNow), kNow);
+  pace.wrote("a", kNow);
+  EXPECT_EQ(pace.turn("b", kNow), kNow + 50ms);
+  EXPECT_EQ(pace.turn("c", kNow), kNow + 100ms);
+  EXPECT_EQ(pace.turn("b", kNow + 10ms), kNow + 50ms) << "keeps its turn";
+  EXPECT_LE(pace.turn("b", kNow + 60ms), kNow + 60ms) << "it has come";
+  pace.wrote("b", kNow + 60ms);
+  EXPECT_EQ(pace.turn("c", kNow + 100ms), kNow + 110ms) << "not too soon after one that came late";
+  EXPECT_LE(pace.turn("c", kNow + 110ms), kNow + 110ms);
+  pace.wrote("c", kNow + 110ms);
+  EXPECT_EQ(pace.turn("d", kNow + 10s), kNow + 10s) << "time that nobody used is no debt";
+  pace.wrote("d", kNow + 10s);
+  EXPECT_EQ(pace.turn("e", kNow + 10s), kNow + 10s + 50ms);
+}
+
+TEST(ReportPace, NobodyWaitsForThoseWhoseReportIsMoot) {
+  ReportPace pace(20, 0s);
+  EXPECT_EQ(pace.turn("first", kNow), kNow);
+  pace.wrote("first", kNow);
+  for (int i = 0; i < 100; ++i) pace.turn(std::to_string(i), kNow);
+  for (int i = 0; i < 50; ++i) pace.wrote(std::to_string(i), kNow);
+  for (int i = 50; i < 100; ++i) pace.forget(std::to_string(i));
+  EXPECT_EQ(pace.turn("last", kNow), kNow + 50ms);
+}
+
+TEST(ReportPace, KeepsTimeBetweenReportsOfOneJob) {
+  ReportPace pace(20, 2s);
+  EXPECT_EQ(pace.turn("a", kNow), kNow + 2s) << "not the first one at once";
+  EXPECT_EQ(pace.turn("a", kNow + 1s), kNow + 2s);
+  EXPECT_LE(pace.turn("a", kNow + 3s), kNow + 3s);
+  EXPECT_LE(pace.turn("a", kNow + 4s), kNow + 4s) << "it was not written";
+  pace.wrote("a", kNow + 4s);
+  EXPECT_EQ(pace.turn("a", kNow + 5s), kNow + 6s);
+  pace.forget("a");
+  EXPECT_EQ(pace.turn("a", kNow + 5s), kNow + 7s);
+}
+
+}  // namespace
+}  // namespace muster::kube
