@@ -1,5 +1,5 @@
 # The ways into this repository; `make help` lists them.
-.PHONY: help install programs run build images test test-asan test-tsan chaos fuzz bench cluster cluster-down e2e docs \
+.PHONY: help install programs run build images package test test-asan test-tsan chaos fuzz bench cluster cluster-down e2e docs \
   format lint clean
 .DEFAULT_GOAL := help
 
@@ -39,6 +39,11 @@ build: install  ## Build a release into build/release: programs, tests, benchmar
 
 images: programs  ## The operator's and the trainer's image, as build/images/*.tar; needs buildah
 	@docker/build
+
+package: PROGRAMS = muster muster-trainer
+package: programs  ## A Debian package of muster and muster-trainer, in build/release
+	@cd build/release && cpack -G DEB >cpack.log || { cat cpack.log; exit 1; }
+	@ls build/release/*.deb
 
 run: PROGRAMS = muster muster-trainer
 run: programs  ## Train MNIST: one ps, a chief, a worker and an evaluator on this machine
