@@ -1,19 +1,23 @@
-# `cmake --install` and `cpack -G DEB`: the two programs of a machine that trains, and what muster itself says about
-# its command line. The operator and the supervisor are for images, which docker/build makes.
+# `cmake --install` and `cpack -G DEB`: the two programs of a machine that trains, and what they say about
+# their command lines. The operator and the supervisor are for images, which docker/build makes.
 include(GNUInstallDirs)
 
 install(TARGETS muster muster-trainer RUNTIME)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
 
-# muster_text(FILE DESTINATION ARGUMENT...): installs as FILE what `muster ARGUMENT...` prints.
-function(muster_text file destination)
+# muster_text(PROGRAM FILE DESTINATION ARGUMENT...): installs as FILE what `PROGRAM ARGUMENT...` prints.
+function(muster_text program file destination)
   string(JOIN "\" \"" arguments ${ARGN})
-  install(CODE "execute_process(COMMAND \"$<TARGET_FILE:muster>\" \"${arguments}\"
-                                OUTPUT_FILE \"${CMAKE_BINARY_DIR}/${file}\" COMMAND_ERROR_IS_FATAL ANY)")
-  install(FILES ${CMAKE_BINARY_DIR}/${file} DESTINATION ${destination})
+  set(text ${CMAKE_BINARY_DIR}/installed/${file})
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/installed)
+  install(CODE "execute_process(COMMAND \"$<TARGET_FILE:${program}>\" \"${arguments}\"
+                                OUTPUT_FILE \"${text}\" COMMAND_ERROR_IS_FATAL ANY)")
+  install(FILES ${text} DESTINATION ${destination})
 endfunction()
-muster_text(muster.1 ${CMAKE_INSTALL_MANDIR}/man1 manual)
-muster_text(muster ${CMAKE_INSTALL_DATADIR}/bash-completion/completions completion bash)
+foreach(program muster)
+  muster_text(${program} ${program}.1 ${CMAKE_INSTALL_MANDIR}/man1 manual)
+  muster_text(${program} ${program} ${CMAKE_INSTALL_DATADIR}/bash-completion/completions completion bash)
+endforeach()
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_CONTACT "Muster's maintainers <muster@localhost>")

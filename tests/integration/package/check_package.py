@@ -12,13 +12,11 @@ import sys
 import tempfile
 import unittest
 
-FILES = {
-    "usr/bin/muster",
-    "usr/bin/muster-trainer",
-    "usr/share/bash-completion/completions/muster",
-    "usr/share/doc/muster/copyright",
-    "usr/share/man/man1/muster.1",
-}
+# The programs that describe their command lines: bash completion and man page.
+DESCRIBED = ["muster"]
+FILES = {"usr/bin/muster", "usr/bin/muster-trainer", "usr/share/doc/muster/copyright"}
+FILES |= {f"usr/share/bash-completion/completions/{program}" for program in DESCRIBED}
+FILES |= {f"usr/share/man/man1/{program}.1" for program in DESCRIBED}
 BUILD = None
 
 
@@ -35,76 +33,94 @@ def options_in(text):
     return {option for line in lines for option in line.split(",")}
 
 
+class Program:
+    """An installed program, and what its --help says about its commands."""
+
+    def __init__(self, root, name):
+        self.name = name
+        self.program = root / "usr/bin" / name
+        self.completion = root / "usr/share/bash-completion/completions" / name
+        self.page = (root / f"usr/share/man/man1/{name}.1").read_text()
+        for roff, text in [("\\-", "-"), ("\\fB", ""), ("\\fR", "")]:
+            self.page = self.page.replace(roff, text)
+        overview = run(self.program, "--help")
+        self.commands = re.findall(r"^  ([a-z]+) ", overview.split("Subcommands:")[1].split("Examples:")[0],
+                                   re.MULTILINE)
+        self.options = {"": options_in(overview)}
+        for command in self.commands:
+            self.options[command] = options_in(run(self.program, command, "--help"))
+
+    def complete(self, *words):
+        """What bash offers for the last of the words after the program's name."""
+        script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
+                  f'_{self.name.replace("-", "_")}; printf "%s\\n" "${{COMPREPLY[@]}}"')
+        return set(run("bash", "-c", script, "bash", self.completion, self.program, *words).split())
+
+    def chapters(self):
+        """The man page's text about each command, and "" for what comes before them."""
+        found = {"": self.page.split("\n.SH COMMANDS")[0]}
+        for chapter in self.page.split("\n.SS ")[1:]:
+            found[chapter.removeprefix(self.name).split()[0]] = chapter
+        return found
+
+
 class Package(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory(prefix="muster-package-")
         cls.root = pathlib.Path(cls.folder.name)
         run("cmake", "--install", BUILD, "--prefix", cls.root / "usr")
-        cls.muster = cls.root / "usr/bin/muster"
-        cls.completion = cls.root / "usr/share/bash-completion/completions/muster"
-        overview = run(cls.muster, "--help")
-        cls.commands = re.findall(r"^  ([a-z]+) ", overview.split("Subcommands:")[1].split("Examples:")[0],
-                                  re.MULTILINE)
-        cls.options = {"": options_in(overview)}
-        for command in cls.commands:
-            cls.options[command] = options_in(run(cls.muster, command, "--help"))
+        cls.programs = [Program(cls.root, name) for name in DESCRIBED]
+        cls.muster = cls.programs[0]
 
     @classmethod
     def tearDownClass(cls):
         cls.folder.cleanup()
-
-    def complete(self, *words):
-        """What bash offers for the last of the words after `muster`."""
-        script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _muster; '
-                  'printf "%s\\n" "${COMPREPLY[@]}"')
-        said = run("bash", "-c", script, "bash", self.completion, self.muster, *words)
-        return set(said.split())
 
     def test_installs_the_programs_and_their_texts(self):
         found = {str(file.relative_to(self.root)) for file in self.root.rglob("*") if file.is_file()}
         self.assertEqual(found, FILES)
 
     def test_installed_programs_run(self):
-        version = run(self.muster, "--version").split()[1]
-        self.assertEqual(run(self.muster.with_name("muster-trainer"), "--version"), f"muster-trainer {version}\n")
-        # By muster-trainer, found beside it.
-        self.assertIn("--checkpoint", run(self.muster, "evaluate", "--help"))
+        version = run(self.muster.program, "--version").split()[1]
+        trainer = self.root / "usr/bin/muster-trainer"
+        self.assertEqual(run(trainer, "--version"), f"muster-trainer {version}\n")
+        # muster finds the trainer beside it.
+        self.assertIn("--checkpoint", run(self.muster.program, "evaluate", "--help"))
 
     def test_completion_offers_all_that_help_lists(self):
-        self.assertGreater(len(self.commands), 15)
-        self.assertEqual(self.complete(""), set(self.commands))
-        for command in ["", *self.commands]:
-            with self.subTest(command):
-                words = [command] if command else []
-                self.assertGreater(len(self.options[command]), 0)
-                self.assertGreaterEqual(self.complete(*words, "-"), self.options[command])
+        for program in self.programs:
+            self.assertGreater(len(program.commands), 4)
+            self.assertEqual(program.complete(""), set(program.commands))
+            for command in ["", *program.commands]:
+                with self.subTest(program.name, command=command):
+                    words = [command] if command else []
+                    self.assertGreater(len(program.options[command]), 0)
+                    self.assertGreaterEqual(program.complete(*words, "-"), program.options[command])
 
     def test_completion_offers_values_and_leaves_files_to_bash(self):
-        self.assertEqual(self.complete("run", "-o", ""), {"text", "json"})
-        self.assertEqual(self.complete("run", "--output", "j"), {"json"})
-        self.assertEqual(self.complete("run", "--output", "=", "t"), {"text"})
-        self.assertEqual(self.complete("run", "--output", "="), {"text", "json"})
-        self.assertEqual(self.complete("status", "runs/a", "-o", ""), {"text", "json", "yaml"})
-        self.assertEqual(self.complete("completion", ""), {"bash"})
-        self.assertEqual(self.complete("run", ""), set())
-        self.assertEqual(self.complete("run", "--directory", ""), set())
-        self.assertEqual(self.complete("va"), {"validate"})
+        complete = self.muster.complete
+        self.assertEqual(complete("run", "-o", ""), {"text", "json"})
+        self.assertEqual(complete("run", "--output", "j"), {"json"})
+        self.assertEqual(complete("run", "--output", "=", "t"), {"text"})
+        self.assertEqual(complete("run", "--output", "="), {"text", "json"})
+        self.assertEqual(complete("status", "runs/a", "-o", ""), {"text", "json", "yaml"})
+        self.assertEqual(complete("completion", ""), {"bash"})
+        self.assertEqual(complete("run", ""), set())
+        self.assertEqual(complete("run", "--directory", ""), set())
+        self.assertEqual(complete("va"), {"validate"})
 
     def test_man_page_has_all_that_help_lists(self):
-        roff = (self.root / "usr/share/man/man1/muster.1").read_text()
-        page = roff.replace("\\-", "-").replace("\\fB", "").replace("\\fR", "")
-        chapters = dict(zip(self.commands, page.split("\n.SS ")[1:], strict=True))
-        chapters[""] = page.split("\n.SH COMMANDS")[0]
-        for command, chapter in chapters.items():
-            with self.subTest(command):
-                self.assertTrue(command == "" or chapter.startswith(f"muster {command}"))
-                if command in ("evaluate", "predict"):
-                    self.assertIn(f"muster {command} --help", chapter)
-                    continue
-                names = {name for line in re.findall(r"^\.TP\n(-.*)$", chapter, re.MULTILINE)
-                         for name in re.findall(r"(?:^|, )(-[-a-zA-Z]+)", line)}
-                self.assertEqual(names, self.options[command])
+        for program in self.programs:
+            chapters = program.chapters()
+            self.assertEqual(set(chapters), {"", *program.commands})
+            for command, chapter in chapters.items():
+                with self.subTest(program.name, command=command):
+                    if f"{program.name} {command} --help lists its options." in chapter:
+                        continue
+                    names = {name for line in re.findall(r"^\.TP\n(-.*)$", chapter, re.MULTILINE)
+                             for name in re.findall(r"(?:^|, )(-[-a-zA-Z]+)", line)}
+                    self.assertEqual(names, program.options[command])
 
     def test_debian_package_has_the_same_files_and_names_its_libraries(self):
         with tempfile.TemporaryDirectory(prefix="muster-deb-") as folder:
