@@ -66,7 +66,7 @@ std::string all_words(const CLI::App& app) {
 std::string completion_of_words(const CLI::App& app, const std::string& command) {
   const std::string options =
       app.get_prefix_command()
-          ? R"($("${COMP_WORDS[0]}" "$command" --help 2>/dev/null | grep -oE -- '--?[a-z][a-z-]*'))"
+          ? R"($("${COMP_WORDS[0]}" "$command" --help 2>/dev/null | grep -o '^  -[^ ]*' | tr , ' '))"
           : all_flags(app);
   return fmt::format("    '{}') words=\"{}\" options=\"{}\" ;;\n", command, all_words(app),
                      options);
@@ -186,8 +186,9 @@ std::string man_page(const CLI::App& app, const std::string& version) {
   std::string text = fmt::format(".TH {} 1 \"\" \"{} {}\" \"User Commands\"\n", escaped(title),
                                  escaped(program), escaped(version));
   text += ".SH NAME\n" + escaped(program + " - " + app.get_description()) + "\n";
-  text += ".SH SYNOPSIS\n" + escaped(synopsis(app)) + "\n";
-  if (!commands.empty()) text += ".br\n" + escaped(program + " COMMAND [OPTION...]") + "\n";
+  text += ".SH SYNOPSIS\n";
+  if (app.get_require_subcommand_min() == 0) text += escaped(synopsis(app)) + "\n.br\n";
+  if (!commands.empty()) text += escaped(program + " COMMAND [OPTION...]") + "\n";
   text += ".SH OPTIONS\n" + entries(app);
   if (!commands.empty()) text += ".SH COMMANDS\n";
   for (const CLI::App* command : commands) {

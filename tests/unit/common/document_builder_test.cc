@@ -103,7 +103,7 @@ TEST(DocumentBuilder, RefusesAliasesThatStandForTooManyValues) {
     laughs += "]\n";
   }
   EXPECT_THAT(parse_error(laughs),
-              HasSubstr("job.yaml:6:12: expected at most 100000 values, with all that anchors and "
+              HasSubstr("job.yaml:6:40: expected at most 100000 values, with all that anchors and "
                         "aliases stand for, found more"));
 }
 
@@ -131,7 +131,7 @@ TEST(DocumentBuilder, RefusesAliasesThatNestTooDeep) {
     yaml += "a" + n + ": &a" + n + " [*a" + std::to_string(i - 1) + "]\n";
   }
   EXPECT_THAT(parse_error(yaml),
-              HasSubstr("job.yaml:64:11: expected at most 64 levels of nesting"));
+              HasSubstr("job.yaml:64:12: expected at most 64 levels of nesting"));
 }
 
 TEST(DocumentBuilder, LocatesAnAliasWhereItStandsAndWhatIsInItAtTheAnchor) {
