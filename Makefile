@@ -1,6 +1,6 @@
 # The ways into this repository; `make help` lists them.
-.PHONY: help install run build images test test-asan test-tsan chaos fuzz bench cluster cluster-down e2e docs format lint \
-  clean
+.PHONY: help install programs run build images package test test-asan test-tsan chaos fuzz bench cluster cluster-down e2e docs \
+  format lint clean
 .DEFAULT_GOAL := help
 
 JOBS ?= $(shell nproc)
@@ -11,6 +11,8 @@ CHAOS_PAUSE ?= 30
 CHAOS_SEED ?= $(shell date +%s)
 CHAOS_TESTS ?= *
 ROWS ?=
+CMAKE_FLAGS ?=
+PROGRAMS ?= muster muster-trainer muster-operator muster-supervisor
 NODES ?= 2
 E2E ?= tests/e2e
 CLUSTER_TOOLS = etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl coredns helm
@@ -21,30 +23,43 @@ help:  ## This list
 	@sed -n 's/^\([a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 22
 
 install:  ## Install the Debian packages that are missing
-	@deploy/setup/install.sh
+	@deploy/setup/install.sh build develop
 
-build: install  ## Build a release into build/release
+programs:  ## Build the programs, without tests, into build/release; PROGRAMS="muster ..." for some
+	@deploy/setup/install.sh build
 	@mkdir -p build
-	@cmake --preset release >build/release.log 2>&1 || { cat build/release.log; exit 1; }
+	@[ -f build/release/build.ninja ] || cmake --preset release -DMUSTER_TESTS=OFF $(CMAKE_FLAGS) \
+	  >build/release.log 2>&1 || { cat build/release.log; exit 1; }
+	@cmake --build build/release -j$(JOBS) --target $(PROGRAMS)
+
+build: install  ## Build a release into build/release: programs, tests, benchmarks
+	@mkdir -p build
+	@cmake --preset release $(CMAKE_FLAGS) >build/release.log 2>&1 || { cat build/release.log; exit 1; }
 	@cmake --build build/release -j$(JOBS)
 
-images: build  ## The operator's and the trainer's image, as build/images/*.tar; needs buildah
+images: programs  ## The operator's and the trainer's image, as build/images/*.tar; needs buildah
 	@docker/build
 
-run: build  ## Train MNIST: one ps, a chief, a worker and an evaluator on this machine
+package: PROGRAMS = muster muster-trainer
+package: programs  ## A Debian package of muster and muster-trainer, in build/release
+	@cd build/release && cpack -G DEB >cpack.log || { cat cpack.log; exit 1; }
+	@ls build/release/*.deb
+
+run: PROGRAMS = muster muster-trainer
+run: programs  ## Train MNIST: one ps, a chief, a worker and an evaluator on this machine
 	build/release/bin/muster run examples/mnist-mlp.yaml
 
 test: build  ## Build and pass all tests
 	@deploy/setup/python.sh
 	@deploy/setup/go.sh etcd kube-apiserver kubectl helm
-	ctest --test-dir build/release -j2 --output-on-failure
+	ctest --test-dir build/release -j2 --output-on-failure --no-tests=error
 
 test-asan test-tsan: test-%: install  ## All tests under AddressSanitizer+UBSan; under ThreadSanitizer
 	@deploy/setup/python.sh
 	@deploy/setup/go.sh etcd kube-apiserver kubectl helm
-	cmake --preset $* >/dev/null
+	cmake --preset $* $(CMAKE_FLAGS) >/dev/null
 	cmake --build build/$* -j$(JOBS)
-	ctest --test-dir build/$* -j2 --output-on-failure
+	ctest --test-dir build/$* -j2 --output-on-failure --no-tests=error
 
 chaos: build  ## CHAOS_SCHEDULES simulated jobs (3 min), jobs killed, paused, ...: CHAOS_RUNS, CHAOS_SEED, CHAOS_TESTS
 	@echo "$(CHAOS_SCHEDULES) simulated jobs"
@@ -60,7 +75,7 @@ chaos: build  ## CHAOS_SCHEDULES simulated jobs (3 min), jobs killed, paused, ..
 	  build/release/bin/chaos --gtest_filter="$(CHAOS_TESTS)"'
 
 fuzz: install  ## Run each fuzz target for FUZZ_SECONDS (60)
-	cmake --preset fuzz >/dev/null
+	cmake --preset fuzz $(CMAKE_FLAGS) >/dev/null
 	cmake --build build/fuzz -j$(JOBS) --target fuzz_targets
 	@set -e; for target in build/fuzz/bin/fuzz_*; do \
 	  name=$$(basename $$target); corpus=build/fuzz/corpus/$$name; mkdir -p $$corpus; \
@@ -74,8 +89,7 @@ bench: build  ## Measure Muster beside its peers; ROWS="mlp-single ..." for some
 	build/venv/bin/python tests/bench/bench.py $(ROWS)
 
 cluster:  ## A Kubernetes of NODES (2) nodes on this machine; prints how to use it
-	@deploy/setup/install.sh
-	@deploy/setup/install.sh cluster
+	@deploy/setup/install.sh develop cluster
 	@deploy/setup/go.sh $(CLUSTER_TOOLS)
 	@$(AS_ROOT) deploy/cluster/cluster.sh up $(NODES)
 	@echo "export KUBECONFIG=$$($(AS_ROOT) deploy/cluster/cluster.sh kubeconfig)"

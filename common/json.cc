@@ -3,6 +3,8 @@
 #include <limits>
 #include <utility>
 
+template class nlohmann::basic_json<nlohmann::ordered_map>;
+
 namespace muster {
 
 Json parse_or_null(std::string_view text) {

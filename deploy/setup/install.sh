@@ -1,10 +1,20 @@
 #!/usr/bin/env bash
-# Installs the packages of debian-packages.txt that are missing, as root or by sudo; `install.sh cluster`
-# those of cluster-packages.txt. Says nothing and does nothing where none is.
+# Installs the packages of debian-packages.txt that are missing, as root or by sudo:
+#   install.sh SECTION...    e.g. install.sh build develop
+# It says nothing and does nothing where no package of these sections is missing.
 set -euo pipefail
 cd "$(dirname "$0")"
 
-mapfile -t wanted < <(grep -vE '^(#|$)' "${1:-debian}-packages.txt")
+wanted=()
+for section; do
+  mapfile -t packages < <(sed -n "/^# \[$section\]/,/^# \[/p" debian-packages.txt | grep -vE '^(#|$)')
+  [ "${#packages[@]}" -gt 0 ] || {
+    echo "install.sh: expected a section of debian-packages.txt, found \"$section\"" >&2
+    exit 64
+  }
+  wanted+=("${packages[@]}")
+done
+[ "${#wanted[@]}" -gt 0 ] || { echo "usage: install.sh SECTION..." >&2; exit 64; }
 mapfile -t installed < <(
   dpkg-query -W -f '${db:Status-Status} ${Package}\n' "${wanted[@]}" 2>/dev/null | sed -n 's/^installed //p')
 mapfile -t missing < <(

@@ -10,6 +10,7 @@
 #include "common/file.h"
 #include "common/log.h"
 #include "common/output.h"
+#include "common/program_texts.h"
 #include "common/usage.h"
 #include "operator/cmd/cluster/cluster_commands.h"
 #include "operator/cmd/local/commands.h"
@@ -57,11 +58,9 @@ class Program {
                         "muster evaluate --checkpoint runs/mnist-mlp --data validation -o json");
     add_trainer_command("predict", "What a checkpoint says about single samples",
                         "muster predict --checkpoint runs/mnist-mlp --index 0 1 2");
+    add_texts();
     CLI::App* version = app_.add_subcommand("version", "Print the version");
-    on(version, [] {
-      std::printf("muster %s\n", MUSTER_VERSION);
-      return int{kSuccess};
-    });
+    on(version, [] { return print("muster " MUSTER_VERSION "\n"); });
   }
 
   int run(int argc, char** argv) {
@@ -343,6 +342,20 @@ class Program {
     on(command, [this] { return print_definition(json()); });
   }
 
+  void add_texts() {
+    CLI::App* completion = add("completion", "Print the script that completes commands in a shell",
+                               "source <(muster completion bash)");
+    completion->add_option("SHELL", shell_, "bash")->required()->check(CLI::IsMember({"bash"}));
+    on(completion, [this] { return print(bash_completion(app_)); });
+    CLI::App* manual = add("manual", "Print the man page", "muster manual | man -l -");
+    on(manual, [this] { return print(man_page(app_, MUSTER_VERSION)); });
+  }
+
+  static int print(const std::string& text) {
+    std::fputs(text.c_str(), stdout);
+    return kSuccess;
+  }
+
   // Its options are muster-trainer's, --help too.
   void add_trainer_command(const char* name, const char* what, const char* example) {
     CLI::App* command = add(name, what, example);
@@ -358,6 +371,7 @@ class Program {
   ClusterFlags cluster_;
   SubmitOptions submit_;
   std::string job_;
+  std::string shell_;
   int timeout_ = 0;
   int replicas_ = 0;
   bool all_namespaces_ = false;

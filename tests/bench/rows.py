@@ -7,6 +7,7 @@ import pathlib
 import sys
 from collections.abc import Callable
 
+import build_time
 import collective
 import disturbance
 import muster
@@ -228,4 +229,10 @@ ROWS = [
         lambda: on_cluster.recovery(on_cluster.Training.delete_pod, 20, 15), [Limit("limit", 8)], pairs=1),
     Row("node-loss", "the same of a worker's node that dies, the longest of 5", "s", "at most 30 s",
         lambda: on_cluster.node_loss(5), [Limit("limit", 30)], pairs=1),
+    Row("build-run", "a clone without anything built, no ccache, two cores: `make run` up to the trained model", "s",
+        "at most 300 s", build_time.Build("run").measure, [Limit("limit", 300)],
+        [build_time.Build("run", "CPU seconds")], pairs=1),
+    Row("build-all", "the same: `make build`, which `make test` begins with", "s",
+        "at most 720 s", build_time.Build("build").measure, [Limit("limit", 720)],
+        [build_time.Build("build", "CPU seconds")], pairs=1),
 ]

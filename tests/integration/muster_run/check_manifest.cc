@@ -57,6 +57,25 @@ TEST(Validate, tells_each_problem_on_a_line_of_its_own_by_line) {
             "100\n");
 }
 
+TEST(Validate, takes_anchors_and_names_the_line_where_their_text_stands) {
+  const auto job = [](const std::string& samples) {
+    return "apiVersion: muster.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: &n j}\nspec:\n"
+           "  training:\n    model: {layers: [{dense: {name: *n, units: 3}}]}\n    data:\n"
+           "      train: &data\n        syntheticClasses: {samples: " +
+           samples +
+           ", shape: [6], classes: 3}\n      validation:\n        <<: *data\n        take: 10\n"
+           "    epochs: 1\n  replicaSpecs: {chief: {}}\n";
+  };
+  const Said good = say(job("100"), {"validate", "job.yaml"});
+  EXPECT_EQ(good.exit_code, kSuccess) << good.output;
+  const Said bad = say(job("-1"), {"validate", "job.yaml"});
+  EXPECT_EQ(bad.exit_code, kBadInput);
+  EXPECT_THAT(bad.output,
+              HasSubstr("job.yaml:9: spec.training.data.train.syntheticClasses.samples: expected"));
+  EXPECT_THAT(bad.output,
+              HasSubstr("job.yaml:9: spec.training.data.validation.syntheticClasses.samples: "));
+}
+
 TEST(Run, refuses_what_does_not_fit_before_it_makes_anything) {
   std::filesystem::path folder;
   const Said said = say(kJob, {"run", "job.yaml", "--directory", "run"}, &folder);

@@ -1,0 +1,30 @@
+# `cmake --install` and `cpack -G DEB`: the two programs of a machine that trains, and what they say about
+# their command lines. The operator and the supervisor are for images, which docker/build makes.
+include(GNUInstallDirs)
+
+install(TARGETS muster muster-trainer RUNTIME)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
+
+# muster_text(PROGRAM FILE DESTINATION ARGUMENT...): installs as FILE what `PROGRAM ARGUMENT...` prints.
+function(muster_text program file destination)
+  string(JOIN "\" \"" arguments ${ARGN})
+  set(text ${CMAKE_BINARY_DIR}/installed/${file})
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/installed)
+  install(CODE "execute_process(COMMAND \"$<TARGET_FILE:${program}>\" \"${arguments}\"
+                                OUTPUT_FILE \"${text}\" COMMAND_ERROR_IS_FATAL ANY)")
+  install(FILES ${text} DESTINATION ${destination})
+endfunction()
+foreach(program muster)
+  muster_text(${program} ${program}.1 ${CMAKE_INSTALL_MANDIR}/man1 manual)
+  muster_text(${program} ${program} ${CMAKE_INSTALL_DATADIR}/bash-completion/completions completion bash)
+endforeach()
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_CONTACT "Muster's maintainers <muster@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "trains one TrainingJob on this machine or on Kubernetes")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+include(CPack)
