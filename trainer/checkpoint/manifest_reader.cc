@@ -24,7 +24,6 @@ class Fields {
     if (it == object_.end()) throw Invalid(fmt::format("{}{}: missing", where_, name));
     return *it;
   }
-  bool has(const char* name) const { return object_.contains(name); }
   uint64_t number(const char* name) const { return number_of(any(name), where_ + name); }
   bool has(const char* name) const { return object_.contains(name); }
   double real(const char* name) const { return real_of(any(name), where_ + name); }
