@@ -41,7 +41,7 @@ Exchange::Outcome come_and_go(const Shards& shards, bool shared_memory) {
   if (shared_memory)
     memory = std::make_unique<MemberMemory>(SegmentShape{shards.layout().size(), 1}, 0);
   Exchange exchange(
-      shards.layout().partition(1), 0, Exchange::Mode::sync,
+      shards.layout().partition(1), 0, SyncPolicy::sync,
       [&](const LinkEnd& end) -> std::unique_ptr<ShardLink> {
         LinkHello hello{"uid", "1", shards.layout().fingerprint(), {}, shards.wire()};
         if (end.memory) hello.shared_memory = end.memory->offer();

@@ -101,7 +101,7 @@ class ExchangeTest : public testing::Test {
     return shard;
   }
   Exchange exchange(uint64_t session) {
-    return Exchange({{0, 1}, {1, 2}}, 0, Exchange::Mode::sync, network_.connect(session));
+    return Exchange({{0, 1}, {1, 2}}, 0, SyncPolicy::sync, network_.connect(session));
   }
   Exchange::Watch watch() {
     return {{}, [] { return true; }};
@@ -181,7 +181,7 @@ TEST_F(ExchangeTest, AnotherGenerationSupersedes) {
 }
 
 TEST_F(ExchangeTest, ARejectionIsThrownWithTheShardsWords) {
-  Exchange member({{0, 1}, {1, 2}}, 5, Exchange::Mode::sync, network_.connect(1));
+  Exchange member({{0, 1}, {1, 2}}, 5, SyncPolicy::sync, network_.connect(1));
   member.connect(1);
   std::vector<float> parameters(2);
   try {

@@ -10,7 +10,7 @@ namespace muster::ps {
 namespace {
 
 constexpr size_t kFloats = 20000;  // several blocks of an update
-using Policy = Shard::Policy;
+using Policy = SyncPolicy;
 using Values = compute::Floats;
 
 // A shard of one member, with Adam's two slots.

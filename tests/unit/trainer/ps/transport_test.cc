@@ -35,7 +35,7 @@ class Member {
     }
     exchange_ = std::make_unique<Exchange>(
         shards.layout().partition(shards.count()), rank,
-        sync ? Exchange::Mode::sync : Exchange::Mode::async,
+        sync ? SyncPolicy::sync : SyncPolicy::async,
         [&shards](const LinkEnd& end) -> std::unique_ptr<ShardLink> {
           LinkHello hello{"uid", "1", shards.layout().fingerprint(), {}, shards.wire(), end.shard};
           if (end.memory) hello.shared_memory = end.memory->offer();
@@ -201,7 +201,7 @@ TEST(TransportTest, AMemberThatRejoinsIsOutOfReachOfItsOldPush) {
 
 TEST(TransportTest, BothEndsMustSendTheSame) {
   Shards shards(spec::SyncPolicy::sync, 1, 1, WireType::bfloat16);
-  Exchange exchange(shards.layout().partition(1), 0, Exchange::Mode::sync, [&](const LinkEnd& end) {
+  Exchange exchange(shards.layout().partition(1), 0, SyncPolicy::sync, [&](const LinkEnd& end) {
     const LinkHello hello{"uid", "1", shards.layout().fingerprint(), {}, WireType::float32};
     return make_grpc_link(group::make_channel(shards.address(0)), hello, end.bell);
   });

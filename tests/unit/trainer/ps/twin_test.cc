@@ -15,7 +15,7 @@ constexpr size_t kFloats = 3;
 // Two processes that hold a shard each, the first serving it, and the stream between them.
 class TwinTest : public testing::Test {
  protected:
-  explicit TwinTest(Shard::Policy policy = Shard::Policy::sync, uint32_t members = 2,
+  explicit TwinTest(SyncPolicy policy = SyncPolicy::sync, uint32_t members = 2,
                     bool bfloat16 = false)
       : layout_(layout_of(kFloats)),
         optimizer_(compute::Optimizer::create(compute::Adam{}, layout_)),
@@ -103,7 +103,7 @@ class TwinTest : public testing::Test {
     for (size_t slot = 0; slot < a.slots().size(); ++slot)
       EXPECT_THAT(b.slots()[slot], testing::ElementsAreArray(a.slots()[slot]));
     EXPECT_EQ(a.sums().of(0).loss, b.sums().of(0).loss);
-    if (policy_ == Shard::Policy::sync && a.step() > 0) {
+    if (policy_ == SyncPolicy::sync && a.step() > 0) {
       EXPECT_THAT(b.previous(), testing::ElementsAreArray(a.previous()));
     }
   }
@@ -111,7 +111,7 @@ class TwinTest : public testing::Test {
   compute::ParameterLayout layout_;
   std::unique_ptr<compute::Optimizer> optimizer_;
   compute::Schedule schedule_;
-  const Shard::Policy policy_;
+  const SyncPolicy policy_;
   const bool bfloat16_;
   std::vector<std::vector<float>> gradients_;
   HostedShard serving_;
@@ -377,7 +377,7 @@ TEST_F(TwinTest, AnAcknowledgementGoesNoFurtherThanWhatWasSent) {
 class SummedTwinTest : public TwinTest {
  protected:
   explicit SummedTwinTest(bool bfloat16 = false)
-      : TwinTest(Shard::Policy::sync, 4, bfloat16), alone_(shard(), 3) {
+      : TwinTest(SyncPolicy::sync, 4, bfloat16), alone_(shard(), 3) {
     open(alone_, 1, OpenRequest::INITIALIZE, 0, false);
   }
   void expect_as_alone() {
@@ -408,7 +408,7 @@ TEST_F(RoundedTwinTest, RoundsNoSum) {
 
 class AsynchronousTwinTest : public TwinTest {
  protected:
-  AsynchronousTwinTest() : TwinTest(Shard::Policy::async) {}
+  AsynchronousTwinTest() : TwinTest(SyncPolicy::async) {}
 };
 
 TEST_F(AsynchronousTwinTest, RefusesMoreWorkThanAnybodyCanHaveHandedOut) {

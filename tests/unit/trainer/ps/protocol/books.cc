@@ -73,9 +73,9 @@ Shard Books::make_shard(int shard) const {
   Shard::Shape shape;
   shape.shard = shard;
   shape.range = range(shard);
-  shape.policy = setting_.sync      ? Shard::Policy::sync
-                 : setting_.bounded ? Shard::Policy::bounded_staleness
-                                    : Shard::Policy::async;
+  shape.policy = setting_.sync      ? SyncPolicy::sync
+                 : setting_.bounded ? SyncPolicy::bounded_staleness
+                                    : SyncPolicy::async;
   shape.shards = setting_.shards;
   shape.backup_workers = static_cast<uint32_t>(setting_.backups);
   shape.max_staleness = static_cast<uint64_t>(setting_.staleness);
