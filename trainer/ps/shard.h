@@ -98,8 +98,8 @@ class Shard {
 
   // Takes over `content`. Not served before begin().
   void load(Content content);
-  // Opens a generation of `members` on what it holds. Who still waits is answered `superseded`, and
-  // who comes while it is not `serving`.
+  // Opens a generation of `members` on what it holds. Whoever still waits is answered `superseded`,
+  // and so is whoever comes while it is not `serving`.
   void begin(uint64_t generation, int members, Tickets tickets, Answers& answers,
              bool serving = true);
 

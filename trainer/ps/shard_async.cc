@@ -98,7 +98,7 @@ class Asynchronous final : public ShardPolicy {
       return nullptr;
     }
     session.sequence = header.sequence;
-    // Who asks again has had the answers of all shards.
+    // A member that asks again has had the answers of all shards.
     if (session.last) note_done(*std::exchange(session.last, std::nullopt));
     return &session;
   }
@@ -108,7 +108,7 @@ class Asynchronous final : public ShardPolicy {
     if (shard().log().mode() != TwinLog::Mode::off) done_.push_back(ticket);
   }
 
-  // It begins beside the slowest, and takes the place of who had its rank.
+  // The session begins beside the slowest, and takes the place of the one that had its rank.
   void enter(uint64_t id, Session& session, uint32_t rank) {
     session.rank = rank;
     bool alone = true;
@@ -133,7 +133,8 @@ class Asynchronous final : public ShardPolicy {
     answer.values = values;
     const bool assigned =
         shard().shape().shard > 0 || assign(request.session, session, answer.header);
-    // Whose last work may be missing elsewhere is sent to ask again rather than kept waiting.
+    // A member whose last work may be missing elsewhere is told to ask again rather than kept
+    // waiting.
     if (!assigned && !session.last) {
       waiting_.push_back(request);
       return;
@@ -143,7 +144,7 @@ class Asynchronous final : public ShardPolicy {
     answers.push_back(std::move(answer));
   }
 
-  // Work, or word that there will be none; false: neither yet.
+  // Gives work, or word that there will be none. Returns false where there is neither yet.
   bool assign(uint64_t id, Session& session, ReplyHeader& header) {
     if (!ahead(session)) header.ticket = tickets().take(id);
     session.working = header.ticket.has_value();
@@ -158,11 +159,12 @@ class Asynchronous final : public ShardPolicy {
            });
   }
 
-  // Work has come back, the slowest has caught up, or all is done: who waits for that is answered.
+  // Answers who waits: work has come back, the slowest has caught up, or all is done.
   void serve_waiting(Answers& answers) {
     if (waiting_.empty()) return;
     auto waiting = std::exchange(waiting_, {});
-    // The slowest first: who is ahead of one that begins to compute now gets no work beside it.
+    // The slowest comes first: a member that is ahead of one that begins to compute now gets no
+    // work beside it.
     std::ranges::stable_sort(waiting, {},
                              [&](const Request& one) { return sessions_[one.session].clock; });
     for (const Request& one : waiting) answer(one, Answer::Values::current, answers);

@@ -38,7 +38,7 @@ class Synchronous final : public ShardPolicy {
     waiting_.clear();
     held_.clear();
     pending_.resize(static_cast<size_t>(members));
-    // What is held goes with the step that it was computed for, whatever the generation.
+    // A held push belongs to the step that it was computed for, whatever the generation.
     if (follows())
       for (Pending& pending : pending_) pending.waiters.clear();
     else
@@ -105,7 +105,7 @@ class Synchronous final : public ShardPolicy {
     const size_t end = answers.size();
     const uint64_t before = shard().step();
     if (!pending_.empty()) commit_if_due(answers);
-    // What was current for these is the step before now.
+    // The parameters that were current for these answers are the previous ones now.
     for (size_t i = first; i < end && shard().step() != before; ++i)
       if (answers[i].values == Answer::Values::current)
         answers[i].values = Answer::Values::previous;
