@@ -54,7 +54,7 @@ void drive_shard(const uint8_t* bytes, size_t size) {
   const compute::Schedule schedule;
   ps::Shard::Shape shape;
   shape.range = {0, kFloats};
-  shape.policy = static_cast<ps::Shard::Policy>(bytes[0] % 3);
+  shape.policy = static_cast<spec::SyncPolicy>(bytes[0] % 3);
   shape.backup_workers = bytes[0] / 3 % 2;
   shape.shards = 1 + bytes[0] / 6 % 2;
   shape.shard = bytes[0] / 12 % shape.shards;

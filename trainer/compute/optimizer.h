@@ -40,7 +40,7 @@ struct UpdateArguments {
   float inverse_rows = 1.0f;
   // For gradients of the rows that these sums are of.
   void divide_by(const LossSums& sums) {
-    inverse_weight = 1.0f / static_cast<float>(sums.weight);
+    inverse_weight = sums.weight > 0 ? 1.0f / static_cast<float>(sums.weight) : 0.0f;
     inverse_rows = 1.0f / static_cast<float>(sums.rows);
   }
 };

@@ -75,12 +75,6 @@ class PsSnapshot : public Snapshot {
   const std::vector<uint64_t> shard_steps_;
 };
 
-ps::Exchange::Mode mode_of(const spec::TrainingSpec& spec) {
-  using Mode = ps::Exchange::Mode;
-  if (spec.policy != spec::SyncPolicy::sync) return Mode::async;
-  return spec.backup_workers > 0 ? Mode::sync_with_backups : Mode::sync;
-}
-
 std::unique_ptr<ps::MemberMemory> make_memory(const compute::Engine& engine,
                                               const PsSynchronizer::Setup& setup) {
   if (!group::shared_memory_wanted()) {
@@ -110,8 +104,8 @@ PsSynchronizer::PsSynchronizer(Assembly& assembly, group::Attendance& attendance
       memory_(make_memory(*assembly.engine, setup_)),
       exchange_(
           assembly.engine->layout().partition(setup_.shards), static_cast<uint32_t>(setup_.rank),
-          mode_of(assembly.spec()), [this](const ps::LinkEnd& end) { return connect(end); },
-          memory_.get()) {}
+          assembly.spec().policy, [this](const ps::LinkEnd& end) { return connect(end); },
+          memory_.get(), assembly.spec().backup_workers > 0) {}
 
 std::unique_ptr<ps::ShardLink> PsSynchronizer::connect(const ps::LinkEnd& end) const {
   const auto ps = static_cast<size_t>(end.ps);

@@ -19,11 +19,12 @@ Exchange::Result ended(Exchange::Outcome outcome) {
 
 }  // namespace
 
-Exchange::Exchange(std::vector<compute::Range> ranges, uint32_t rank, Mode mode, Connect connect,
-                   MemberMemory* memory)
+Exchange::Exchange(std::vector<compute::Range> ranges, uint32_t rank, SyncPolicy policy,
+                   Connect connect, MemberMemory* memory, bool backups)
     : ranges_(std::move(ranges)),
       rank_(rank),
-      mode_(mode),
+      asks_(policy != SyncPolicy::sync),
+      backups_(backups && !asks_),
       connect_(std::move(connect)),
       memory_(memory) {}
 
@@ -103,7 +104,7 @@ std::optional<Exchange::Result> Exchange::poll() {
 
 // With backup workers a group does not wait for us while we ask each of its shards for one step.
 bool Exchange::moved_on() const {
-  if (mode_ != Mode::sync_with_backups) return false;
+  if (!backups_) return false;
   return std::all_of(links_.begin(), links_.end(), [&](const auto& link) {
     const ReplyHeader reply = link->reply();
     return reply.status == Status::ok || reply.generation == generation_;
@@ -111,7 +112,7 @@ bool Exchange::moved_on() const {
 }
 
 std::optional<Exchange::Result> Exchange::aligned(Result result) {
-  if (mode_ == Mode::async) return asked(result);
+  if (asks_) return asked(result);
   if (result.outcome != Outcome::ok) {
     begin_align(parameters_);
     return std::nullopt;
@@ -121,8 +122,8 @@ std::optional<Exchange::Result> Exchange::aligned(Result result) {
 }
 
 std::optional<Exchange::Result> Exchange::pushed(Result result) {
-  if (mode_ == Mode::async) return asked(result);
-  if (mode_ == Mode::sync_with_backups) {
+  if (asks_) return asked(result);
+  if (backups_) {
     if (result.step <= pushed_step_) return ended(Outcome::superseded);
     return fetch_rest(links_[0]->reply());
   }
@@ -140,7 +141,7 @@ std::optional<Exchange::Result> Exchange::fetch_rest(const ReplyHeader& first) {
   phase_ = Phase::fetching_rest;
   header_ = fresh_header();
   header_.pull = true;
-  header_.newest = mode_ == Mode::async;
+  header_.newest = asks_;
   header_.step = first.step;
   header_.contributors = first.contributors;
   pull_from(1, links_.size());
@@ -236,7 +237,7 @@ void Exchange::begin_step(uint64_t step, uint64_t ticket, const compute::LossSum
   pushed_step_ = step;
   gradients_ = gradients;
   parameters_ = parameters;
-  const bool held_first = mode_ == Mode::sync_with_backups && links_.size() > 1;
+  const bool held_first = backups_ && links_.size() > 1;
   phase_ = held_first ? Phase::handing_over : Phase::pushing;
   push_to(held_first ? 1 : 0, links_.size());
 }

@@ -28,18 +28,6 @@ class Exchange {
  public:
   using Connect = std::function<std::unique_ptr<ShardLink>(const LinkEnd& end)>;
 
-  // How the shards answer.
-  enum class Mode {
-    sync,
-    // Shard 0 gets our push once all others hold it, and answers with the parameters of the step
-    // that it is at and whom it was made of: with that the others are asked for theirs, whether our
-    // push is in it or not.
-    sync_with_backups,
-    // Shard 0 may have no work yet: it is asked again, which also says that all shards have what
-    // we pushed; who has waited for work fetches the others' parameters again.
-    async,
-  };
-
   enum class Outcome {
     ok,
     superseded,   // another generation, or we have fallen behind: join again
@@ -61,9 +49,10 @@ class Exchange {
     std::function<bool()> superseded;
   };
 
-  // `memory`: what links may share with shards; outlives the exchange; may be null.
-  Exchange(std::vector<compute::Range> ranges, uint32_t rank, Mode mode, Connect connect,
-           MemberMemory* memory = nullptr);
+  // `memory`: what links may share with shards; outlives the exchange; may be null. `backups`:
+  // whether the shards commit without backup workers.
+  Exchange(std::vector<compute::Range> ranges, uint32_t rank, SyncPolicy policy, Connect connect,
+           MemberMemory* memory = nullptr, bool backups = false);
 
   // Opens links to all shards for a generation, each at the ps that serves it
   // (without `serving` the one of its number), dropping what was open, on fresh memory: what lies
@@ -107,7 +96,14 @@ class Exchange {
 
   const std::vector<compute::Range> ranges_;
   const uint32_t rank_;
-  const Mode mode_;
+  // The shards hand out work, and shard 0 may have none yet. It is asked again then, which also
+  // says that all shards have what we pushed; who has waited for work fetches the others'
+  // parameters again.
+  const bool asks_;
+  // Shard 0 gets our push once all others hold it, and answers with the parameters of the step that
+  // it is at and whom it was made of: with that the others are asked for theirs, whether our push
+  // is in it or not.
+  const bool backups_;
   const Connect connect_;
   MemberMemory* const memory_;
   uint64_t generation_ = 0;

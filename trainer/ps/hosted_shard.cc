@@ -153,7 +153,7 @@ SnapshotReply HostedShard::snapshot(const SnapshotRequest& request) {
   position.step = shard_.step();
   position.optimizer_t = shard_.optimizer_t();
   position.sums = shard_.sums();
-  if (shard_.shape().policy != Shard::Policy::sync && tickets_per_epoch_ > 0) {
+  if (!shard_.lockstep() && tickets_per_epoch_ > 0) {
     position.epoch = shard_.tickets().next() / tickets_per_epoch_;
     position.next_batch = shard_.tickets().next() % tickets_per_epoch_;
     position.outstanding = shard_.tickets().outstanding();

@@ -7,6 +7,7 @@
 
 #include "trainer/compute/loss_sums.h"
 #include "trainer/group/position.h"
+#include "trainer/spec/training_spec.h"
 
 namespace muster::ps {
 
@@ -39,6 +40,7 @@ using group::get_sums;
 using group::set_sums;
 using group::to_message;
 using group::to_messages;
+using spec::SyncPolicy;
 
 enum class Status { ok, superseded, rejected };
 

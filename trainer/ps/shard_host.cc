@@ -41,18 +41,6 @@ int update_threads(size_t floats, int shards) {
   return std::clamp(static_cast<int>(worth), 1, std::max(1, cpu_budget() / std::max(1, shards)));
 }
 
-Shard::Policy policy_of(spec::SyncPolicy policy) {
-  switch (policy) {
-    case spec::SyncPolicy::sync:
-      return Shard::Policy::sync;
-    case spec::SyncPolicy::async:
-      return Shard::Policy::async;
-    case spec::SyncPolicy::bounded_staleness:
-      return Shard::Policy::bounded_staleness;
-  }
-  return Shard::Policy::sync;
-}
-
 // A folder below the storage, as rank 0 names it.
 fs::path below(const fs::path& storage, const std::string& relative) {
   const fs::path path = fs::path(relative).lexically_normal();
@@ -99,7 +87,7 @@ void ShardHost::build(const OpenRequest& request) {
   Shard::Shape shape;
   shape.shard = identity_.shard;
   shape.range = layout_->partition(identity_.shards).at(identity_.shard);
-  shape.policy = policy_of(spec_.policy);
+  shape.policy = spec_.policy;
   shape.shards = identity_.shards;
   shape.backup_workers = static_cast<uint32_t>(spec_.backup_workers);
   shape.max_staleness = static_cast<uint64_t>(spec_.max_staleness);

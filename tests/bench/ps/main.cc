@@ -89,7 +89,7 @@ double exchange_seconds(const std::string& address, const compute::ParameterLayo
   std::unique_ptr<ps::MemberMemory> memory;
   if (shared) memory = std::make_unique<ps::MemberMemory>(ps::SegmentShape{layout.size(), 1}, 0);
   ps::Exchange exchange(
-      layout.partition(1), 0, ps::Exchange::Mode::sync,
+      layout.partition(1), 0, spec::SyncPolicy::sync,
       [&](const ps::LinkEnd& end) -> std::unique_ptr<ps::ShardLink> {
         ps::LinkHello hello{"uid", "1", layout.fingerprint(), {}, {}};
         if (end.memory) hello.shared_memory = end.memory->offer();
@@ -102,6 +102,7 @@ double exchange_seconds(const std::string& address, const compute::ParameterLayo
   const ps::Exchange::Watch watch{{}, [] { return false; }};
   compute::LossSums sums;
   sums.rows = 1;
+  sums.weight = 1;
   exchange.connect(1);
   ps::Exchange::Result result = exchange.align(parameters, watch);
   return median_seconds([&] {

@@ -41,7 +41,7 @@ Exchange::Outcome come_and_go(const Shards& shards, bool shared_memory) {
   if (shared_memory)
     memory = std::make_unique<MemberMemory>(SegmentShape{shards.layout().size(), 1}, 0);
   Exchange exchange(
-      shards.layout().partition(1), 0, Exchange::Mode::sync,
+      shards.layout().partition(1), 0, SyncPolicy::sync,
       [&](const LinkEnd& end) -> std::unique_ptr<ShardLink> {
         LinkHello hello{"uid", "1", shards.layout().fingerprint(), {}, shards.wire()};
         if (end.memory) hello.shared_memory = end.memory->offer();
@@ -163,6 +163,7 @@ TEST(BackpressureTest, AMemberThatDoesNotReadIsNotReadFrom) {
     header.generation = 1;
     header.sequence = static_cast<uint64_t>(number);
     header.sums.rows = 1;
+    header.sums.weight = static_cast<double>(header.sums.rows);
     Push message = to_message(header);
     message.mutable_hello()->set_job_uid("uid");
     message.mutable_hello()->set_version("1");

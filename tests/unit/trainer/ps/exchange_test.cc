@@ -101,7 +101,7 @@ class ExchangeTest : public testing::Test {
     return shard;
   }
   Exchange exchange(uint64_t session) {
-    return Exchange({{0, 1}, {1, 2}}, 0, Exchange::Mode::sync, network_.connect(session));
+    return Exchange({{0, 1}, {1, 2}}, 0, SyncPolicy::sync, network_.connect(session));
   }
   Exchange::Watch watch() {
     return {{}, [] { return true; }};
@@ -123,6 +123,7 @@ TEST_F(ExchangeTest, PushesRangesToTheirShardsAndPullsThemBack) {
   EXPECT_THAT(parameters, ElementsAre(10, 10));
   compute::LossSums sums;
   sums.rows = 1;
+  sums.weight = static_cast<double>(sums.rows);
   const std::vector<float> gradients = {1, 2};
   const auto result = member.step(0, 0, sums, gradients, parameters, watch());
   EXPECT_EQ(result.outcome, Exchange::Outcome::ok);
@@ -137,6 +138,7 @@ TEST_F(ExchangeTest, ASuccessorCompletesAStepThatOneShardHasCommitted) {
   PushHeader header;
   header.generation = 1;
   header.sums.rows = 1;
+  header.sums.weight = static_cast<double>(header.sums.rows);
   Shard::Answers answers;
   first_.push(99, header, {gradient, {}}, answers);
   ASSERT_EQ(first_.step(), 1u);
@@ -150,6 +152,7 @@ TEST_F(ExchangeTest, ASuccessorCompletesAStepThatOneShardHasCommitted) {
   EXPECT_THAT(parameters, ElementsAre(10, 10));
   compute::LossSums sums;
   sums.rows = 1;
+  sums.weight = static_cast<double>(sums.rows);
   const std::vector<float> gradients = {1, 2};
   const auto result = member.step(0, 0, sums, gradients, parameters, watch());
   EXPECT_EQ(result.outcome, Exchange::Outcome::ok);
@@ -169,6 +172,7 @@ TEST_F(ExchangeTest, ALostLinkBreaksTheExchange) {
   network_.link(1, 1)->state_ = ShardLink::State::broken;
   compute::LossSums sums;
   sums.rows = 1;
+  sums.weight = static_cast<double>(sums.rows);
   const auto result = member.step(0, 0, sums, gradients, parameters, watch());
   EXPECT_NE(result.outcome, Exchange::Outcome::ok);
 }
@@ -181,7 +185,7 @@ TEST_F(ExchangeTest, AnotherGenerationSupersedes) {
 }
 
 TEST_F(ExchangeTest, ARejectionIsThrownWithTheShardsWords) {
-  Exchange member({{0, 1}, {1, 2}}, 5, Exchange::Mode::sync, network_.connect(1));
+  Exchange member({{0, 1}, {1, 2}}, 5, SyncPolicy::sync, network_.connect(1));
   member.connect(1);
   std::vector<float> parameters(2);
   try {

@@ -338,7 +338,7 @@ class HostedShardTest : public testing::Test {
   HostedShardTest()
       : layout_(layout_of(1)),
         optimizer_(compute::Optimizer::create(compute::Sgd{}, layout_)),
-        hosted_(Shard({0, {0, 1}, Shard::Policy::sync}, *optimizer_, schedule_), /*process=*/7) {}
+        hosted_(Shard({0, {0, 1}, SyncPolicy::sync}, *optimizer_, schedule_), /*process=*/7) {}
   static OpenRequest request(uint64_t generation, OpenRequest::Content content) {
     OpenRequest request;
     request.set_generation(generation);
@@ -361,6 +361,7 @@ class HostedShardTest : public testing::Test {
     header.generation = generation;
     header.step = hosted_.shard().step();
     header.sums.rows = 1;
+    header.sums.weight = static_cast<double>(header.sums.rows);
     const std::vector<float> gradients = {1};
     Shard::Answers answers;
     hosted_.shard().push(1, header, {gradients, {}}, answers);

@@ -10,7 +10,7 @@ namespace muster::ps {
 namespace {
 
 constexpr size_t kFloats = 20000;  // several blocks of an update
-using Policy = Shard::Policy;
+using Policy = SyncPolicy;
 using Values = compute::Floats;
 
 // A shard of one member, with Adam's two slots.
@@ -47,6 +47,7 @@ class ImageTest : public testing::TestWithParam<Policy> {
     header.step = shard.step();
     header.sequence = ++sequence_;
     header.sums.rows = rows;
+    header.sums.weight = static_cast<double>(header.sums.rows);
     for (size_t i = 0; i < kFloats; ++i)
       gradients_[i] = static_cast<float>((i + shard.step()) % 7) - 3;
     Shard::Answers answers;

@@ -21,7 +21,7 @@ class ShardTest : public testing::Test {
     schedule_.learning_rate = 1.0;
   }
 
-  Shard make(Shard::Policy policy, int members, int shard = 0, Tickets tickets = {}) {
+  Shard make(SyncPolicy policy, int members, int shard = 0, Tickets tickets = {}) {
     Shard::Shape shape;
     shape.shard = shard;
     shape.range = {0, 2};
@@ -45,6 +45,7 @@ class ShardTest : public testing::Test {
     header.rank = rank;
     header.step = step;
     header.sums.rows = rows;
+    header.sums.weight = static_cast<double>(header.sums.rows);
     header.sums.loss = loss;
     return header;
   }
@@ -71,7 +72,7 @@ class ShardTest : public testing::Test {
 };
 
 TEST_F(ShardTest, SyncAppliesWhenEveryMemberHasPushedDividedByAllRows) {
-  Shard shard = make(Shard::Policy::sync, 2);
+  Shard shard = make(SyncPolicy::sync, 2);
   EXPECT_TRUE(push(shard, 7, header(0, 0, 3, 1.5), {4, 0}).empty());
   EXPECT_THAT(shard.parameters(), ElementsAre(10, 20));
   const Answers answers = push(shard, 8, header(1, 0, 1, 0.5), {0, 8});
@@ -93,7 +94,7 @@ TEST_F(ShardTest, SyncAppliesWhenEveryMemberHasPushedDividedByAllRows) {
 TEST_F(ShardTest, SyncSumsInAFixedTreeWhateverTheOrderOfArrival) {
   constexpr float kBig = 16777216;
   for (const bool reversed : {false, true}) {
-    Shard shard = make(Shard::Policy::sync, 7);
+    Shard shard = make(SyncPolicy::sync, 7);
     const float gradients[7] = {kBig, 1, 1, 1, -kBig, 1, 1};
     for (uint32_t i = 0; i < 7; ++i) {
       const uint32_t rank = reversed ? 6 - i : i;
@@ -123,7 +124,7 @@ TEST_F(ShardTest, SyncSumsInRankOrderWhateverTheOrderOfArrival) {
   const float big = 1e8f;
   std::vector<float> results[2];
   for (const bool reversed : {false, true}) {
-    Shard shard = make(Shard::Policy::sync, 3);
+    Shard shard = make(SyncPolicy::sync, 3);
     const std::vector<float> gradients[3] = {{big, 0}, {-big, 0}, {3, 0}};
     for (int i = 0; i < 3; ++i) {
       const auto rank = static_cast<uint32_t>(reversed ? 2 - i : i);
@@ -136,7 +137,7 @@ TEST_F(ShardTest, SyncSumsInRankOrderWhateverTheOrderOfArrival) {
 }
 
 TEST_F(ShardTest, SyncTakesARemainderStepInWhichSomebodyHasNoRows) {
-  Shard shard = make(Shard::Policy::sync, 2);
+  Shard shard = make(SyncPolicy::sync, 2);
   push(shard, 1, header(0, 0, 2), {2, 4});
   push(shard, 2, header(1, 0, 0), {0, 0});
   EXPECT_THAT(shard.parameters(), ElementsAre(9, 18));
@@ -144,7 +145,7 @@ TEST_F(ShardTest, SyncTakesARemainderStepInWhichSomebodyHasNoRows) {
 }
 
 TEST_F(ShardTest, SyncCommitsAStepWithoutAnyRowsAndChangesNothing) {
-  Shard shard = make(Shard::Policy::sync, 1);
+  Shard shard = make(SyncPolicy::sync, 1);
   push(shard, 1, header(0, 0, 0), {0, 0});
   EXPECT_EQ(shard.step(), 1u);
   EXPECT_EQ(shard.optimizer_t(), 0u);
@@ -153,7 +154,7 @@ TEST_F(ShardTest, SyncCommitsAStepWithoutAnyRowsAndChangesNothing) {
 
 // A process that was taken for lost may be slow only, and its push may come after its successor's.
 TEST_F(ShardTest, SyncIgnoresARepeatedPushAndAnswersWhoeverSentOne) {
-  Shard shard = make(Shard::Policy::sync, 2);
+  Shard shard = make(SyncPolicy::sync, 2);
   push(shard, 1, header(0, 0, 1), {1, 1});
   push(shard, 5, header(0, 0, 1), {100, 100});  // rank 0 again, from another stream
   const Answers answers = push(shard, 2, header(1, 0, 1), {1, 1});
@@ -165,7 +166,7 @@ TEST_F(ShardTest, SyncIgnoresARepeatedPushAndAnswersWhoeverSentOne) {
 }
 
 TEST_F(ShardTest, SyncAnswersAPushOfTheStepJustCommittedWithItsResult) {
-  Shard shard = make(Shard::Policy::sync, 1);
+  Shard shard = make(SyncPolicy::sync, 1);
   push(shard, 1, header(0, 0, 1, 0.25), {1, 1});
   const Answers answers = push(shard, 2, header(0, 0, 1, 0.25), {1, 1});
   ASSERT_EQ(answers.size(), 1u);
@@ -176,7 +177,7 @@ TEST_F(ShardTest, SyncAnswersAPushOfTheStepJustCommittedWithItsResult) {
 }
 
 TEST_F(ShardTest, SyncDropsAndCountsAStalePush) {
-  Shard shard = make(Shard::Policy::sync, 1);
+  Shard shard = make(SyncPolicy::sync, 1);
   push(shard, 1, header(0, 0, 1), {1, 1});
   push(shard, 1, header(0, 1, 1), {1, 1});
   const Answers answers = push(shard, 2, header(0, 0, 1), {50, 50});
@@ -187,7 +188,7 @@ TEST_F(ShardTest, SyncDropsAndCountsAStalePush) {
 }
 
 TEST_F(ShardTest, SyncRefusesAPushFromTheFuture) {
-  Shard shard = make(Shard::Policy::sync, 1);
+  Shard shard = make(SyncPolicy::sync, 1);
   const Answers answers = push(shard, 1, header(0, 3, 1), {1, 1});
   ASSERT_EQ(answers.size(), 1u);
   EXPECT_EQ(answers[0].header.status, Status::superseded);
@@ -195,7 +196,7 @@ TEST_F(ShardTest, SyncRefusesAPushFromTheFuture) {
 }
 
 TEST_F(ShardTest, SyncServesTheParametersOfTheStepBefore) {
-  Shard shard = make(Shard::Policy::sync, 1);
+  Shard shard = make(SyncPolicy::sync, 1);
   PushHeader before = header(0, 0, 0);
   before.pull = true;
   push(shard, 1, header(0, 0, 1), {1, 1});
@@ -209,7 +210,7 @@ TEST_F(ShardTest, SyncServesTheParametersOfTheStepBefore) {
 }
 
 TEST_F(ShardTest, ANewGenerationSupersedesWhoWaitsAndWhoComesLate) {
-  Shard shard = make(Shard::Policy::sync, 2);
+  Shard shard = make(SyncPolicy::sync, 2);
   push(shard, 1, header(0, 0, 1), {1, 1});
   Answers answers;
   shard.begin(2, 2, {}, answers);
@@ -223,7 +224,7 @@ TEST_F(ShardTest, ANewGenerationSupersedesWhoWaitsAndWhoComesLate) {
 }
 
 TEST_F(ShardTest, RejectsARankThatTheGroupDoesNotHave) {
-  Shard shard = make(Shard::Policy::sync, 2);
+  Shard shard = make(SyncPolicy::sync, 2);
   const Answers answers = push(shard, 1, header(2, 0, 1), {1, 1});
   ASSERT_EQ(answers.size(), 1u);
   EXPECT_EQ(answers[0].header.status, Status::rejected);
@@ -232,7 +233,7 @@ TEST_F(ShardTest, RejectsARankThatTheGroupDoesNotHave) {
 
 TEST_F(ShardTest, TheScheduleFollowsTheCommittedStep) {
   schedule_.shape = compute::Piecewise{{0}, {1.0, 0.5}};
-  Shard shard = make(Shard::Policy::sync, 1);
+  Shard shard = make(SyncPolicy::sync, 1);
   push(shard, 1, header(0, 0, 1), {1, 0});
   EXPECT_THAT(shard.parameters(), ElementsAre(9, 20));
   push(shard, 1, header(0, 1, 1), {1, 0});
@@ -240,7 +241,7 @@ TEST_F(ShardTest, TheScheduleFollowsTheCommittedStep) {
 }
 
 TEST_F(ShardTest, AsyncAppliesEachPushAtOnceDividedByItsOwnRows) {
-  Shard shard = make(Shard::Policy::async, 2, 0, Tickets(0, 3, {}));
+  Shard shard = make(SyncPolicy::async, 2, 0, Tickets(0, 3, {}));
   EXPECT_EQ(*pull(shard, 1, header(0, 0, 0))[0].header.ticket, 0u);
   EXPECT_EQ(*pull(shard, 2, header(1, 0, 0))[0].header.ticket, 1u);
   PushHeader first = header(0, 0, 2, 3.0);
@@ -272,11 +273,11 @@ TEST_F(ShardTest, SumsLossesByEpochWhateverTheOrder) {
     pushed.ticket = ticket;
     push(shard, 1, pushed, {0, 0});
   };
-  Shard async = make(Shard::Policy::async, 1, 0, Tickets(0, 4, {}, 2));
+  Shard async = make(SyncPolicy::async, 1, 0, Tickets(0, 4, {}, 2));
   for (const uint64_t ticket : {0, 2, 1, 3}) push_ticket(async, ticket, 1.0 + ticket);
   EXPECT_DOUBLE_EQ(async.sums().of(0).loss, 1.0 + 2.0);
   EXPECT_DOUBLE_EQ(async.sums().of(1).loss, 3.0 + 4.0);
-  Shard sync = make(Shard::Policy::sync, 1, 0, Tickets(0, 4, {}, 2));
+  Shard sync = make(SyncPolicy::sync, 1, 0, Tickets(0, 4, {}, 2));
   for (const uint64_t ticket : {0, 1, 2}) push_ticket(sync, ticket, 1.0 + ticket);
   EXPECT_DOUBLE_EQ(sync.sums().of(0).loss, 1.0 + 2.0);
   EXPECT_DOUBLE_EQ(sync.sums().of(1).loss, 3.0);
@@ -285,7 +286,7 @@ TEST_F(ShardTest, SumsLossesByEpochWhateverTheOrder) {
 }
 
 TEST_F(ShardTest, AsyncHandsOutTheTicketsOfTheDeadAgain) {
-  Shard shard = make(Shard::Policy::async, 2, 0, Tickets(0, 1, {}));
+  Shard shard = make(SyncPolicy::async, 2, 0, Tickets(0, 1, {}));
   EXPECT_EQ(*pull(shard, 1, header(0, 0, 0))[0].header.ticket, 0u);
   EXPECT_TRUE(pull(shard, 2, header(1, 0, 0)).empty());
   Answers answers;
@@ -296,7 +297,7 @@ TEST_F(ShardTest, AsyncHandsOutTheTicketsOfTheDeadAgain) {
 }
 
 TEST_F(ShardTest, AsyncIgnoresARepeatedPush) {
-  Shard shard = make(Shard::Policy::async, 1, 0, Tickets(0, 5, {}));
+  Shard shard = make(SyncPolicy::async, 1, 0, Tickets(0, 5, {}));
   pull(shard, 1, header(0, 0, 0));
   PushHeader repeated = header(0, 0, 1);
   repeated.sequence = 9;
@@ -311,7 +312,7 @@ TEST_F(ShardTest, AsyncIgnoresARepeatedPush) {
 
 TEST_F(ShardTest, AsyncOtherShardsFollowTheStepOfShardZero) {
   schedule_.shape = compute::Piecewise{{4}, {1.0, 0.5}};
-  Shard shard = make(Shard::Policy::async, 1, 1);
+  Shard shard = make(SyncPolicy::async, 1, 1);
   const Answers pulled = pull(shard, 1, header(0, 0, 0));
   ASSERT_EQ(pulled.size(), 1u);
   EXPECT_FALSE(pulled[0].header.ticket);
@@ -500,7 +501,7 @@ class BoundedTest : public ShardTest {
   Shard make_bounded(uint64_t staleness, int shards = 1) {
     Shard::Shape shape;
     shape.range = {0, 2};
-    shape.policy = Shard::Policy::bounded_staleness;
+    shape.policy = SyncPolicy::bounded_staleness;
     shape.shards = shards;
     shape.max_staleness = staleness;
     return begun(shape, 2, Tickets(0, 100, {}));
@@ -575,7 +576,7 @@ TEST_F(BoundedTest, AMemberThatIsReplacedWhileItSleepsHoldsNobodyUp) {
 }
 
 TEST_F(ShardTest, AsyncCountsTheUpdatesBetweenAPushsParametersAndItsApplication) {
-  Shard shard = make(Shard::Policy::async, 3, 0, Tickets(0, 9, {}));
+  Shard shard = make(SyncPolicy::async, 3, 0, Tickets(0, 9, {}));
   for (uint32_t rank = 0; rank < 3; ++rank) pull(shard, rank + 1, header(rank, 0, 0));
   const auto staleness = [&](uint64_t session) {
     const uint64_t before = shard.counts().staleness;
@@ -596,7 +597,7 @@ TEST_F(ShardTest, AsyncCountsTheUpdatesBetweenAPushsParametersAndItsApplication)
 TEST_F(ShardTest, AsyncOfSeveralShardsHoldsWorkForDoneOnlyWhenItsMemberAsksForMore) {
   Shard::Shape shape;
   shape.range = {0, 2};
-  shape.policy = Shard::Policy::async;
+  shape.policy = SyncPolicy::async;
   shape.shards = 2;
   Shard shard = begun(shape, 2, Tickets(0, 2, {}));
   EXPECT_EQ(*pull(shard, 1, header(0, 0, 0))[0].header.ticket, 0u);
@@ -619,7 +620,7 @@ TEST_F(ShardTest, AsyncOfSeveralShardsHoldsWorkForDoneOnlyWhenItsMemberAsksForMo
 TEST_F(ShardTest, AsyncOfSeveralShardsHandsOutAgainWhatShardZeroAloneMayHave) {
   Shard::Shape shape;
   shape.range = {0, 2};
-  shape.policy = Shard::Policy::async;
+  shape.policy = SyncPolicy::async;
   shape.shards = 2;
   Shard shard = begun(shape, 2, Tickets(0, 1, {}));
   pull(shard, 1, header(0, 0, 0));

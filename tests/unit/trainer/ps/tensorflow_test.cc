@@ -107,7 +107,7 @@ class Replay {
     Shard::Shape shape;
     shape.shard = index;
     shape.range = ranges_[static_cast<size_t>(index)];
-    shape.policy = sync_ ? Shard::Policy::sync : Shard::Policy::async;
+    shape.policy = sync_ ? SyncPolicy::sync : SyncPolicy::async;
     shape.shards = static_cast<int>(ranges_.size());
     shape.backup_workers = json_.at("backup_workers");
     shards_.emplace_back(shape, *optimizer_, schedule_);

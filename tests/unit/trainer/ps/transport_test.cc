@@ -35,7 +35,7 @@ class Member {
     }
     exchange_ = std::make_unique<Exchange>(
         shards.layout().partition(shards.count()), rank,
-        sync ? Exchange::Mode::sync : Exchange::Mode::async,
+        sync ? SyncPolicy::sync : SyncPolicy::async,
         [&shards](const LinkEnd& end) -> std::unique_ptr<ShardLink> {
           LinkHello hello{"uid", "1", shards.layout().fingerprint(), {}, shards.wire(), end.shard};
           if (end.memory) hello.shared_memory = end.memory->offer();
@@ -84,6 +84,7 @@ class Member {
   static compute::LossSums sums() {
     compute::LossSums sums;
     sums.rows = 4;
+    sums.weight = static_cast<double>(sums.rows);
     sums.loss = 1;
     return sums;
   }
@@ -201,7 +202,7 @@ TEST(TransportTest, AMemberThatRejoinsIsOutOfReachOfItsOldPush) {
 
 TEST(TransportTest, BothEndsMustSendTheSame) {
   Shards shards(spec::SyncPolicy::sync, 1, 1, WireType::bfloat16);
-  Exchange exchange(shards.layout().partition(1), 0, Exchange::Mode::sync, [&](const LinkEnd& end) {
+  Exchange exchange(shards.layout().partition(1), 0, SyncPolicy::sync, [&](const LinkEnd& end) {
     const LinkHello hello{"uid", "1", shards.layout().fingerprint(), {}, WireType::float32};
     return make_grpc_link(group::make_channel(shards.address(0)), hello, end.bell);
   });
@@ -299,6 +300,7 @@ TEST(TransportTest, AMemberThatTalksOutOfTurnIsCutOffThoughItsMemoryIsWaitedFor)
   PushHeader header;  // the other member's is awaited
   header.generation = header.sequence = 1;
   header.sums.rows = 1;
+  header.sums.weight = static_cast<double>(header.sums.rows);
   memory.view().mailbox(0).request = to_block(header);
   ring(memory.view().mailbox(0).requests);
   for (int i = 0; i < 3000 && !shards.host(0).state().used(); ++i)

@@ -15,7 +15,7 @@ constexpr size_t kFloats = 3;
 // Two processes that hold a shard each, the first serving it, and the stream between them.
 class TwinTest : public testing::Test {
  protected:
-  explicit TwinTest(Shard::Policy policy = Shard::Policy::sync, uint32_t members = 2,
+  explicit TwinTest(SyncPolicy policy = SyncPolicy::sync, uint32_t members = 2,
                     bool bfloat16 = false)
       : layout_(layout_of(kFloats)),
         optimizer_(compute::Optimizer::create(compute::Adam{}, layout_)),
@@ -81,6 +81,7 @@ class TwinTest : public testing::Test {
     header.sequence = sequence;
     header.ticket = ticket;
     header.sums.rows = 2;
+    header.sums.weight = static_cast<double>(header.sums.rows);
     header.sums.loss = 0.25 + rank;
     // The last depends on who is added to whom.
     gradients_[rank] = {0.1f + static_cast<float>(rank), -0.3f,
@@ -103,7 +104,7 @@ class TwinTest : public testing::Test {
     for (size_t slot = 0; slot < a.slots().size(); ++slot)
       EXPECT_THAT(b.slots()[slot], testing::ElementsAreArray(a.slots()[slot]));
     EXPECT_EQ(a.sums().of(0).loss, b.sums().of(0).loss);
-    if (policy_ == Shard::Policy::sync && a.step() > 0) {
+    if (policy_ == SyncPolicy::sync && a.step() > 0) {
       EXPECT_THAT(b.previous(), testing::ElementsAreArray(a.previous()));
     }
   }
@@ -111,7 +112,7 @@ class TwinTest : public testing::Test {
   compute::ParameterLayout layout_;
   std::unique_ptr<compute::Optimizer> optimizer_;
   compute::Schedule schedule_;
-  const Shard::Policy policy_;
+  const SyncPolicy policy_;
   const bool bfloat16_;
   std::vector<std::vector<float>> gradients_;
   HostedShard serving_;
@@ -352,7 +353,7 @@ TEST_F(TwinTest, RefusesSumsThatNobodyCanHaveComeTo) {
     message.mutable_state()->Clear();
     EpochSumsMessage& sums = *place(*message.mutable_state());
     sums.set_rows(3);
-    sums.set_correct(4);
+    sums.set_weight(-1);
     EXPECT_EQ(twin_.follow(newer, message, whole, answers_).status(), Acknowledgement::REJECTED);
   }
   expect_same();
@@ -377,7 +378,7 @@ TEST_F(TwinTest, AnAcknowledgementGoesNoFurtherThanWhatWasSent) {
 class SummedTwinTest : public TwinTest {
  protected:
   explicit SummedTwinTest(bool bfloat16 = false)
-      : TwinTest(Shard::Policy::sync, 4, bfloat16), alone_(shard(), 3) {
+      : TwinTest(SyncPolicy::sync, 4, bfloat16), alone_(shard(), 3) {
     open(alone_, 1, OpenRequest::INITIALIZE, 0, false);
   }
   void expect_as_alone() {
@@ -408,7 +409,7 @@ TEST_F(RoundedTwinTest, RoundsNoSum) {
 
 class AsynchronousTwinTest : public TwinTest {
  protected:
-  AsynchronousTwinTest() : TwinTest(Shard::Policy::async) {}
+  AsynchronousTwinTest() : TwinTest(SyncPolicy::async) {}
 };
 
 TEST_F(AsynchronousTwinTest, RefusesMoreWorkThanAnybodyCanHaveHandedOut) {

@@ -73,9 +73,9 @@ Shard Books::make_shard(int shard) const {
   Shard::Shape shape;
   shape.shard = shard;
   shape.range = range(shard);
-  shape.policy = setting_.sync      ? Shard::Policy::sync
-                 : setting_.bounded ? Shard::Policy::bounded_staleness
-                                    : Shard::Policy::async;
+  shape.policy = setting_.sync      ? SyncPolicy::sync
+                 : setting_.bounded ? SyncPolicy::bounded_staleness
+                                    : SyncPolicy::async;
   shape.shards = setting_.shards;
   shape.backup_workers = static_cast<uint32_t>(setting_.backups);
   shape.max_staleness = static_cast<uint64_t>(setting_.staleness);
@@ -119,11 +119,11 @@ compute::LossSums Books::sums(uint32_t rank, uint64_t step, uint64_t ticket) con
   compute::LossSums sums;
   sums.loss = static_cast<double>(setting_.sync ? 1 + rank * 16 + step : 1 + ticket * ticket);
   sums.terms[0] = setting_.sync ? rank : 0;
-  if (setting_.backups > 0) {
+  if (setting_.backups > 0)
     sums.rows = rank == 0 ? 4 : 0;
-    return sums;
-  }
-  sums.rows = setting_.sync && rank == 0 ? 5 - setting_.members : 1;
+  else
+    sums.rows = setting_.sync && rank == 0 ? 5 - setting_.members : 1;
+  sums.weight = static_cast<double>(sums.rows);
   return sums;
 }
 
@@ -164,7 +164,7 @@ Books::Moment Books::after(const Moment& before, uint64_t step, unsigned contrib
   compute::UpdateArguments update;
   update.learning_rate = 1;
   update.t = step + 1;
-  update.inverse_rows = update.inverse_weight = 1.0f / static_cast<float>(sums_of_step.rows);
+  update.divide_by(sums_of_step);
   Moment now = before;
   now.sums.add(step / tickets_per_epoch(), sums_of_step);
   const std::vector<std::span<float>> slots(now.slots.begin(), now.slots.end());

@@ -64,19 +64,16 @@ std::vector<compute::Range> ranges_of(World& world) {
   return ranges;
 }
 
-Exchange::Mode mode_of(const Setting& setting) {
-  if (!setting.sync) return Exchange::Mode::async;
-  return setting.backups > 0 ? Exchange::Mode::sync_with_backups : Exchange::Mode::sync;
-}
-
 }  // namespace
 
 Member::Member(World& world, int id, uint32_t rank)
     : world_(world),
       id_(id),
       rank_(rank),
-      exchange_(ranges_of(world), rank, mode_of(world.setting()),
-                [this](const LinkEnd& end) { return connect(end); }),
+      exchange_(
+          ranges_of(world), rank, world.setting().sync ? SyncPolicy::sync : SyncPolicy::async,
+          [this](const LinkEnd& end) { return connect(end); }, nullptr,
+          world.setting().backups > 0),
       parameters_(world.books().range(world.setting().shards - 1).end) {}
 
 Member::~Member() {
