@@ -19,8 +19,8 @@ class Asynchronous final : public ShardPolicy {
   explicit Asynchronous(bool bounded) : bounded_(bounded) {}
 
   void begin(int members, Answers& answers) override {
-    for (const Request& request : waiting_) supersede(request.session, request.sequence, answers);
-    waiting_.clear();
+    for (const Request& request : std::exchange(waiting_, {}))
+      supersede(request.session, request.sequence, answers);
     done_.clear();
     sessions_.clear();
     unseen_.assign(static_cast<size_t>(members), {});
@@ -123,10 +123,7 @@ class Asynchronous final : public ShardPolicy {
   }
 
   void answer(const Request& request, Answer::Values values, Answers& answers) {
-    if (!shard().settled()) {
-      waiting_.push_back(request);
-      return;
-    }
+    if (!shard().settled()) return waiting_.push_back(request);
     Session& session = sessions_[request.session];
     Answer answer =
         ShardPolicy::make_answer(request.session, request.sequence, unseen_[request.rank]);
@@ -135,10 +132,7 @@ class Asynchronous final : public ShardPolicy {
         shard().shape().shard > 0 || assign(request.session, session, answer.header);
     // A member whose last work may be missing elsewhere is told to ask again rather than kept
     // waiting.
-    if (!assigned && !session.last) {
-      waiting_.push_back(request);
-      return;
-    }
+    if (!assigned && !session.last) return waiting_.push_back(request);
     session.seen = shard().step();
     if (assigned) unseen_[request.rank] = {};
     answers.push_back(std::move(answer));

@@ -30,19 +30,16 @@ class Synchronous final : public ShardPolicy {
   }
 
   void begin(int members, Answers& answers) override {
-    for (const Pending& pending : pending_)
-      for (const Waiter& waiter : pending.waiters)
+    for (Pending& pending : pending_)
+      for (const Waiter& waiter : std::exchange(pending.waiters, {}))
         supersede(waiter.session, waiter.sequence, answers);
-    for (const Waiter& waiter : waiting_) supersede(waiter.session, waiter.sequence, answers);
-    for (const Answer& held : held_) supersede(held.session, held.header.sequence, answers);
-    waiting_.clear();
-    held_.clear();
+    for (const Waiter& waiter : std::exchange(waiting_, {}))
+      supersede(waiter.session, waiter.sequence, answers);
+    for (const Answer& held : std::exchange(held_, {}))
+      supersede(held.session, held.header.sequence, answers);
     pending_.resize(static_cast<size_t>(members));
     // A held push belongs to the step that it was computed for, whatever the generation.
-    if (follows())
-      for (Pending& pending : pending_) pending.waiters.clear();
-    else
-      forget_pending();
+    if (!follows()) forget_pending();
   }
 
   void push(uint64_t session, const PushHeader& header, const Buffers& buffers,
