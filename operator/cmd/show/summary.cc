@@ -66,10 +66,10 @@ Json result_of(const local::JobDirectory& directory, const api::TrainingJob& job
   }
   if (!found) return Json::object({{"step", 0}});
   const checkpoint::Position& position = found->manifest.position;
-  const std::optional<double> loss = position.sums.train_loss(position.epoch);
+  const compute::LossSums trained = position.sums.last_whole(position.epoch);
   return {{"step", position.step},
           {"epochs", position.epoch},
-          {"trainLoss", loss ? Json(*loss) : Json()},
+          {"trainLoss", trained.weight > 0 ? Json(trained.loss / trained.weight) : Json()},
           {"checkpoint", found->directory.lexically_relative(directory.root()).string()}};
 }
 

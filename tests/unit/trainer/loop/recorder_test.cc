@@ -30,7 +30,7 @@ TEST(RecorderTest, CountsStepsByTheirSeconds) {
   for (const int milliseconds : {2000, 20, 20, 2000}) {
     ++position.step;
     now += std::chrono::milliseconds(milliseconds);
-    recorder.step(position, compute::testing::classified(), now);
+    recorder.step(position, {}, now);
   }
   recorder.end(position);
   recorder.checkpoint_published(4, 0.2);
