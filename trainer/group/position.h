@@ -10,13 +10,15 @@ namespace muster::group {
 
 // Where training stands, as peers tell each other; see rendezvous.proto.
 
-// The sums of any message that has them.
+// The sums of any message that has them, without terms that are zero at the end.
 template <class Message>
 void set_sums(Message& message, const compute::LossSums& sums) {
   message.set_rows(sums.rows);
   message.set_loss(sums.loss);
   message.set_weight(sums.weight);
-  message.mutable_terms()->Assign(sums.terms.begin(), sums.terms.end());
+  const auto end =
+      std::find_if(sums.terms.rbegin(), sums.terms.rend(), [](double term) { return term != 0; });
+  message.mutable_terms()->Assign(sums.terms.begin(), end.base());
 }
 
 template <class Message>

@@ -10,6 +10,7 @@
 
 #include "proto/muster/rendezvous.pb.h"
 #include "tests/unit/trainer/collective/group_of_threads.h"
+#include "tests/unit/trainer/compute/sums.h"
 
 namespace muster::collective {
 namespace {
@@ -47,7 +48,7 @@ TEST(WireGroupTest, WhoIsAtAnotherStepIsNamed) {
   const auto groups = testing::wire_groups(shape_of(2), 1000);
   std::atomic<int> named = 0;
   run_members(2, [&](int member) {
-    const compute::LossSums sums{1, 0, 1};
+    const compute::LossSums sums = compute::testing::classified(1, 0, 1);
     try {
       groups[static_cast<size_t>(member)]->all_reduce(static_cast<uint64_t>(5 + member),
                                                       Contribution(std::span(&sums, 1)), patient());
@@ -128,7 +129,7 @@ TEST(WireGroupTest, WhoComputesForLongIsWaitedFor) {
     group.broadcast(0, {false, false}, {}, patient());
     std::fill(group.own(0).begin(), group.own(0).end(), static_cast<float>(1 + member));
     if (member == 1) std::this_thread::sleep_for(1.2 * Connections::kUntaken);
-    const compute::LossSums sums{1, 0, 1};
+    const compute::LossSums sums = compute::testing::classified(1, 0, 1);
     EXPECT_EQ(group.all_reduce(0, Contribution(std::span(&sums, 1)), patient()).rows, 2);
     EXPECT_THAT(group.sum(), Each(3.0f));
   });
@@ -148,7 +149,7 @@ TEST(WireGroupTest, WhoWaitsForAPeerThatNeverConnectsComesBackWhenItIsOver) {
     run_members(1, [&](int) {
       int looks = 0;
       const Session::Watch watch{{}, [&] { return ++looks > 3; }};
-      const compute::LossSums sums{1, 0, 1};
+      const compute::LossSums sums = compute::testing::classified(1, 0, 1);
       EXPECT_THROW(
           {
             groups[member]->connect(endpoints, watch);
@@ -167,7 +168,7 @@ TEST(WireGroupTest, WhoConnectsToAPeerThatIsGoneComesBack) {
   run_members(1, [&](int) {
     int looks = 0;
     const Session::Watch watch{{}, [&] { return ++looks > 5; }};
-    const compute::LossSums sums{1, 0, 1};
+    const compute::LossSums sums = compute::testing::classified(1, 0, 1);
     EXPECT_THROW(
         {
           group.connect({"", endpoint}, watch);
@@ -179,7 +180,7 @@ TEST(WireGroupTest, WhoConnectsToAPeerThatIsGoneComesBack) {
 
 TEST(WireGroupTest, ItIsGoodForNothingOnceItIsOver) {
   const auto groups = testing::wire_groups(shape_of(2), 1000);
-  const compute::LossSums sums{1, 0, 1};
+  const compute::LossSums sums = compute::testing::classified(1, 0, 1);
   run_members(1, [&](int) {
     const Session::Watch over{{}, [] { return true; }};
     EXPECT_THROW(groups[0]->all_reduce(0, Contribution(std::span(&sums, 1)), over),

@@ -46,7 +46,7 @@ constexpr std::chrono::milliseconds kStep(100);
 
 // So many steps of 10 examples each, 100 ms apart, all of epoch 0.
 void take_steps(Recorder& recorder, checkpoint::Position& position, int steps) {
-  const compute::LossSums sums{5.0, 0, 10};
+  const compute::LossSums sums = compute::testing::classified(5.0, 0, 10);
   auto now = Recorder::Clock::now();
   for (int i = 0; i < steps; ++i) {
     ++position.step;
