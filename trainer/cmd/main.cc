@@ -10,6 +10,7 @@
 #include "common/heap.h"
 #include "common/log.h"
 #include "common/output.h"
+#include "common/program_texts.h"
 #include "common/usage.h"
 #include "trainer/cmd/output.h"
 #include "trainer/group/address.h"
@@ -28,6 +29,7 @@ struct Options {
   std::string checkpoint;
   std::string data = "test";
   std::vector<int64_t> indices;
+  std::string shell;
 };
 
 void print(const Json& json, const Options& options, std::string (*text)(const Json&)) {
@@ -109,20 +111,30 @@ int run(int argc, char** argv) {
   CLI::App* predict = add_checkpoint_command(
       app, "predict", "What a checkpoint says about single samples", "--index 0 1 2", options);
   predict->add_option("--index", options.indices, "Sample numbers, from 0 (0)");
+  CLI::App* completion =
+      app.add_subcommand("completion", "Print the script that completes commands in a shell");
+  completion->add_option("SHELL", options.shell, "bash")
+      ->required()
+      ->check(CLI::IsMember({"bash"}));
+  CLI::App* manual = app.add_subcommand("manual", "Print the man page");
   CLI::App* version = app.add_subcommand("version", "Print the version");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const std::string unknown =
-        unknown_command(app.remaining(), {"evaluate", "predict", "version"});
+    const std::string unknown = unknown_command(
+        app.remaining(), {"evaluate", "predict", "completion", "manual", "version"});
     if (app.get_subcommands().empty() && !unknown.empty()) {
       std::fprintf(stderr, "%s: %s\n", program.c_str(), unknown.c_str());
       return kUsage;
     }
     return app.exit(error) == 0 ? kSuccess : kUsage;
   }
-  if (*version) {
-    std::printf("muster-trainer %s\n", group::version().c_str());
+  std::string text;
+  if (*completion) text = bash_completion(app);
+  if (*manual) text = man_page(app, group::version());
+  if (*version) text = "muster-trainer " + group::version() + "\n";
+  if (!text.empty()) {
+    std::fputs(text.c_str(), stdout);
     return kSuccess;
   }
   const bool command = *evaluate || *predict;

@@ -13,7 +13,7 @@ import tempfile
 import unittest
 
 # The programs that describe their command lines: bash completion and man page.
-DESCRIBED = ["muster"]
+DESCRIBED = ["muster", "muster-trainer"]
 FILES = {"usr/bin/muster", "usr/bin/muster-trainer", "usr/share/doc/muster/copyright"}
 FILES |= {f"usr/share/bash-completion/completions/{program}" for program in DESCRIBED}
 FILES |= {f"usr/share/man/man1/{program}.1" for program in DESCRIBED}
