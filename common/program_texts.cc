@@ -53,7 +53,7 @@ std::string all_flags(const CLI::App& app) {
   return fmt::format("{}", fmt::join(flags, " "));
 }
 
-// What may stand where no option does: a command, or one of a positional's choices.
+// These words may stand where no option does: commands, or the choices of a positional.
 std::string all_words(const CLI::App& app) {
   std::vector<std::string> words;
   for (const CLI::App* command : commands_of(app)) words.push_back(command->get_name());
@@ -139,7 +139,7 @@ std::string synopsis(const CLI::App& command) {
 }  // namespace
 
 std::string bash_completion(const CLI::App& app) {
-  const std::string program = app.get_name();
+  const std::string& program = app.get_name();
   std::string function = "_" + program;
   std::replace(function.begin(), function.end(), '-', '_');
   std::string words = completion_of_words(app, "");
@@ -178,7 +178,7 @@ complete -o bashdefault -o default -F {1} {0}
 }
 
 std::string man_page(const CLI::App& app, const std::string& version) {
-  const std::string program = app.get_name();
+  const std::string& program = app.get_name();
   std::string title = program;
   std::transform(title.begin(), title.end(), title.begin(),
                  [](unsigned char c) { return static_cast<char>(std::toupper(c)); });

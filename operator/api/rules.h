@@ -8,18 +8,18 @@
 
 namespace muster::api {
 
-// What a schema cannot say about a TrainingJob and CEL can. The rules stand in
+// A rule says of a TrainingJob what a schema cannot say and CEL can. The rules stand in
 // trainingjob.schema.yaml, each at the object that it is about.
 struct Rule {
   std::string path;      // of the object it is about: "spec.replicaSpecs"
   std::string cel;       // true where all is well; `self` is that object
   std::string blame;     // the field below `path` that a problem names, or ""
   std::string expected;  // in words
-  // The same as `cel`, of rule_checks.h. Null for a rule about changes (oldSelf), which a manifest
+  // The check of rule_checks.h for `cel`. Null for a rule about changes (oldSelf), which a manifest
   // alone cannot break.
   RuleCheck found;
-  // What `found` reads, below `path`; "x.*" for x and all within. A problem there is the mistake,
-  // and what the rule would say follows from it.
+  // The fields below `path` that `found` reads; "x.*" for x and all within. Where one of them has
+  // a problem, that is the mistake, and what the rule would say follows from it.
   std::vector<std::string> reads;
 };
 const std::vector<Rule>& rules();

@@ -11,12 +11,12 @@ namespace muster::api {
 // CEL. Every problem at once.
 std::vector<Problem> validate(Document& document);
 
-// The same, that also looks at what of the data is here: for `muster`, which
-// starts the job on this machine.
+// validate() also looks at the data files that are on this machine. `muster`
+// calls this one, because it starts the job here.
 std::vector<Problem> validate(Document& document, const spec::LookUp& look_up);
 
-// The same, and what only a cluster asks for: that replicas which train
-// together share a volume. `muster run` gives them its directory.
+// validate() with what only a cluster asks for: replicas that train together
+// share a volume. `muster run` gives them its directory.
 std::vector<Problem> validate_for_cluster(Document& document);
 
 // Load a manifest, apply `--set path=value`s, validate, convert. Throws Invalid with every problem.

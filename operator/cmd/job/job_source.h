@@ -18,7 +18,7 @@ spec::LookUp look_here(const std::filesystem::path& manifest);
 // The manifest with --set applied, not yet validated. Throws Invalid.
 Document load_manifest(const std::filesystem::path& manifest, const std::vector<std::string>& sets);
 
-// What the user has asked to run.
+// The user asks to run this.
 struct RunOptions {
   std::filesystem::path manifest;
   std::vector<std::string> sets;    // path=value

@@ -11,8 +11,8 @@
 
 namespace muster::kube {
 
-// What happens to a job that somebody may want to count: metrics, for example. Called by the
-// threads that call KubeCluster.
+// A watcher is told what happens to jobs, to count it in metrics, for example. The threads that
+// call KubeCluster call it.
 class Watcher {
  public:
   virtual ~Watcher() = default;
@@ -20,7 +20,7 @@ class Watcher {
   virtual void took_first_step(std::chrono::milliseconds since_creation) = 0;
 };
 
-// What a KubeCluster needs of the outside.
+// A KubeCluster needs this of the outside.
 struct Environment {
   std::function<api::Time()> now;
   // A job should be looked at, at the latest then. Thread-safe; may be called while KubeCluster is.

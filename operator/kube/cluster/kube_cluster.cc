@@ -93,8 +93,8 @@ void KubeCluster::service_changed(const Service* before, const Service* after) {
   environment_.wake(before->meta.name_space + "/" + before->meta.label(kJobLabel), now());
 }
 
-// What passes have learnt of a job is forgotten by the first one that finds it gone, or another job
-// of its name: none of the old one is under way then that would learn it again.
+// The first pass that finds a job gone, or another job of its name, forgets what earlier passes
+// have learnt of it: none of the old job's passes is under way then that would learn it again.
 void KubeCluster::begin_pass(const std::string& key, const std::string& job_uid) {
   std::string before;
   {
@@ -175,7 +175,7 @@ void KubeCluster::keep_belongings(const api::TrainingJob& job, plan::Observed& o
 void KubeCluster::check_acceptance(const api::TrainingJob& job, plan::Observed& observed) {
   observed.name_conflict = conflicts_.look(job);
   if (observed.name_conflict) environment_.wake(key_of(job), now() + kAskAgainAboutConflict);
-  // What another process, or this one before, has found good is not asked again.
+  // A job that this process, or another one, has found good is not asked about again.
   const bool known =
       job.status.is_true("Accepted") && job.status.observed_generation == job.generation;
   if (known && !job_pods_.has_trouble(job.uid)) return;
@@ -215,7 +215,7 @@ bool KubeCluster::publish_status(const api::TrainingJob& job, const api::JobStat
   try {
     job_pods_.let_go_counted(job, status, job_pods_.of(job));
   } catch (const Unavailable&) {
-    // What is written must be told and done. The pass that follows lets go, or says why it cannot.
+    // The decision is written, so it must be told and carried out by the pass that follows.
     environment_.wake(key_of(job), now());
   }
   return true;

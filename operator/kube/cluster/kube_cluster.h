@@ -37,7 +37,7 @@ class KubeCluster final : public cluster::Cluster {
   };
   KubeCluster(Transport& transport, Settings settings, Environment environment);
 
-  // What Reflectors fill: TrainingJobs, and pods and services with the label muster.dev/job.
+  // Reflectors fill these: TrainingJobs, and pods and services with the label muster.dev/job.
   Store<WholeObject>& jobs() { return jobs_; }
   Store<Pod>& pods() { return pods_; }
   Store<Service>& services() { return services_; }

@@ -6,7 +6,7 @@
 
 namespace muster::kube {
 
-// What Muster's objects are called, and what is written on them.
+// The names of Muster's objects, and of the labels and annotations on them.
 
 inline constexpr const char* kJobLabel = "muster.dev/job";
 inline constexpr const char* kJobUidLabel = "muster.dev/job-uid";

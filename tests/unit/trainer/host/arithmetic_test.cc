@@ -45,8 +45,10 @@ TEST(Bfloat16, RoundsToTheNearestOnEveryInstructionSet) {
       uint16_t half = 0;
       std::memcpy(&half, unaligned + 2 * i, sizeof half);
       EXPECT_EQ(half, expected.to) << name_of(set) << " " << i;
-      EXPECT_EQ(std::bit_cast<uint32_t>(back[i]), uint32_t{expected.to} << 16) << name_of(set) << " " << i;
-      EXPECT_EQ(std::bit_cast<uint32_t>(rounded[i]), std::bit_cast<uint32_t>(back[i])) << name_of(set);
+      EXPECT_EQ(std::bit_cast<uint32_t>(back[i]), uint32_t{expected.to} << 16)
+          << name_of(set) << " " << i;
+      EXPECT_EQ(std::bit_cast<uint32_t>(rounded[i]), std::bit_cast<uint32_t>(back[i]))
+          << name_of(set);
     }
   }
 }
