@@ -140,14 +140,14 @@ bool CollectiveSynchronizer::start(std::stop_token stop) {
 void CollectiveSynchronizer::settle() {
   if (!session_ || settled_) return;
   const collective::Session::Settled settled = session_->settle();
-  if (settled.step == position_.step + 1) {
+  if (settled.step == position().step + 1) {
     const bool known = settled.sums.rows > 0;  // else we had them before we left
     take(known ? settled.sums : last_sums_, known ? settled.note : last_note_);
   }
   settled_ = true;
   report_.change([&](MemberState& state) {
     state.set_generation(generation_);
-    *state.mutable_position() = group::to_message(position_);
+    *state.mutable_position() = group::to_message(position());
     state.set_settled(true);
   });
   attendance_.report_now();
@@ -155,14 +155,14 @@ void CollectiveSynchronizer::settle() {
 
 // A step is made. What rank 0 has evaluated before it is known from there on.
 void CollectiveSynchronizer::take(const compute::LossSums& sums, const collective::Note& note) {
-  position_.sums.add(position_.epoch, sums);
+  mutable_position().sums.add(position().epoch, sums);
   if (note.size > 0 && note != note_) {
     EvaluationsMessage evaluations;
     if (evaluations.ParseFromString(note.text()))
-      position_.evaluations = group::from_message(evaluations);
+      mutable_position().evaluations = group::from_message(evaluations);
     note_ = note;
   }
-  assembly_.workload->advance(position_);
+  assembly_.workload->advance(mutable_position());
 }
 
 compute::UpdateArguments CollectiveSynchronizer::arguments(uint64_t step, uint64_t t,
@@ -195,7 +195,7 @@ void CollectiveSynchronizer::fill(const CollectivePlan& plan, std::span<float> p
 void CollectiveSynchronizer::copy_state(std::span<float> parameters,
                                         std::span<const std::span<float>> slots) {
   session_->copy(parameters, slots, [this](const compute::LossSums& sums) {
-    return arguments(position_.step - 1, position_.optimizer_t, sums);
+    return arguments(position().step - 1, position().optimizer_t, sums);
   });
 }
 
@@ -204,7 +204,7 @@ void CollectiveSynchronizer::copy_state(std::span<float> parameters,
 bool CollectiveSynchronizer::is_outdated(const CollectivePlan& plan, int place) const {
   if (plan.content() != CollectivePlan::KEEP) return false;
   if (place != static_cast<int>(plan.source()) && !plan.members(place).has_state()) return false;
-  return !session_ || plan.position().step() != position_.step;
+  return !session_ || plan.position().step() != position().step;
 }
 
 void CollectiveSynchronizer::prepare(const CollectivePlan& plan, int place) {
@@ -213,7 +213,7 @@ void CollectiveSynchronizer::prepare(const CollectivePlan& plan, int place) {
   if (is_outdated(plan, place)) {
     log::info("generation " + std::to_string(plan.generation()) + " is to begin with step " +
               std::to_string(plan.position().step()) + ": we have step " +
-              std::to_string(position_.step));
+              std::to_string(position().step));
     return fail(plan.generation());
   }
   const std::string endpoint =
@@ -330,9 +330,9 @@ bool CollectiveSynchronizer::enter(const CollectivePlan& plan, int place) {
   session_ = std::move(next_);
   generation_ = generation;
   settled_ = false;
-  position_ = group::from_message(plan.position());
+  mutable_position() = group::from_message(plan.position());
   assembly_.workload->resize(static_cast<int>(plan.replicas()));
-  note_ = note_of(position_.evaluations);
+  note_ = note_of(position().evaluations);
   std::vector<int> ranks;
   for (const MemberPlace& member : plan.members()) ranks.push_back(static_cast<int>(member.rank()));
   paces_ = Paces(ranks);
@@ -356,16 +356,16 @@ Synchronizer::StepResult CollectiveSynchronizer::step() {
   targets_.clear();
   for (size_t i = 0; i < nodes.size(); ++i) targets_.push_back({nodes[i], session_->gradients(i)});
   gradients_.compute(
-      targets_, [&](const Turn& turn) { return workload.part_of(position_, turn); }, sums_,
+      targets_, [&](const Turn& turn) { return workload.part_of(position(), turn); }, sums_,
       on_complete_);
   const auto update = [this](const compute::LossSums& all) {
-    return arguments(position_.step, position_.optimizer_t + 1, all);
+    return arguments(position().step, position().optimizer_t + 1, all);
   };
   collective::Contribution contribution(sums_);
   contribution.seconds = std::chrono::duration<double>(Clock::now() - begun).count();
   contribution.note = note_;
   const auto made =
-      session_->step(position_.step, contribution, update, {stop_, [this] { return is_over(); }});
+      session_->step(position().step, contribution, update, {stop_, [this] { return is_over(); }});
   StepResult result;
   result.sums = last_sums_ = made.sums;
   last_note_ = made.note;
@@ -398,7 +398,7 @@ std::unique_ptr<Snapshot> CollectiveSynchronizer::snapshot() {
   for (compute::Floats& copy : assembly_.copies) copy.resize(layout.size());
   std::vector<std::span<float>> slots(assembly_.copies.begin() + 1, assembly_.copies.end());
   copy_state(assembly_.copies[0], slots);
-  return std::make_unique<StateSnapshot>(layout, names, assembly_.copies, position_);
+  return std::make_unique<StateSnapshot>(layout, names, assembly_.copies, position());
 }
 
 }  // namespace muster::loop

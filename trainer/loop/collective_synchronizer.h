@@ -55,7 +55,7 @@ class CollectiveSynchronizer : public Synchronizer {
   // the group has failed or rejects us, Unavailable where the rendezvous is gone for good; so does
   // step() where it waits for other members.
   bool start(std::stop_token stop) override;
-  bool has_next() override { return !finished_ && !assembly_.workload->finished(position_); }
+  bool has_next() override { return !finished_ && !assembly_.workload->finished(position()); }
   StepResult step() override;
   uint64_t generation() const override {
     return generation_ == 0 ? 0 : std::max(generation_, publishing_);
@@ -112,7 +112,7 @@ class CollectiveSynchronizer : public Synchronizer {
   // Of a step that we may have left before it was done.
   compute::LossSums last_sums_;
   collective::Note last_note_;
-  collective::Note note_;  // what position_ knows of evaluations
+  collective::Note note_;  // what position() knows of evaluations
   Paces paces_;
   bool finished_ = false;
   std::stop_token stop_;

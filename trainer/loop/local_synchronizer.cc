@@ -53,22 +53,22 @@ void LocalSynchronizer::fill(const checkpoint::Store::Found* from) {
     checkpoint::Store::load(*from, layout, whole, slot.values(), names[i] + "/");
     slot.store();
   }
-  position_ = from->manifest.position;
+  mutable_position() = from->manifest.position;
 }
 
 Synchronizer::StepResult LocalSynchronizer::step() {
-  const Work work = assembly_.workload->part_of(position_, 0);
+  const Work work = assembly_.workload->part_of(position(), 0);
   compute::UpdateArguments arguments;
-  arguments.learning_rate = static_cast<float>(assembly_.spec().schedule.at(position_.step));
-  arguments.t = position_.optimizer_t + 1;
+  arguments.learning_rate = static_cast<float>(assembly_.spec().schedule.at(position().step));
+  arguments.t = position().optimizer_t + 1;
   StepResult result;
   if (host_)
     result = step_on_host(arguments);
   else
     result.sums = assembly_.engine->train(assembly_.feed->batch(work), *assembly_.optimizer,
                                           arguments, slot_views_);
-  position_.sums.add(work.epoch(), result.sums);
-  assembly_.workload->advance(position_);
+  mutable_position().sums.add(work.epoch(), result.sums);
+  assembly_.workload->advance(mutable_position());
   return result;
 }
 
@@ -76,7 +76,7 @@ Synchronizer::StepResult LocalSynchronizer::step_on_host(compute::UpdateArgument
   const ReplicaGradients::Target all_devices{{0, host_->gradients.devices()}, host_->sum};
   host_->gradients.compute(
       {&all_devices, 1},
-      [this](const Turn& turn) { return assembly_.workload->part_of(position_, turn); },
+      [this](const Turn& turn) { return assembly_.workload->part_of(position(), turn); },
       host_->sums);
   StepResult result;
   for (const compute::LossSums& sums : host_->sums) result.sums += sums;
@@ -121,7 +121,7 @@ std::unique_ptr<Snapshot> LocalSynchronizer::snapshot() {
   for (auto& one : copying) one.get();
   const compute::ParameterLayout& layout = assembly_.engine->layout();
   return std::make_unique<StateSnapshot>(layout, assembly_.optimizer->slot_names(),
-                                         assembly_.copies, position_);
+                                         assembly_.copies, position());
 }
 
 }  // namespace muster::loop

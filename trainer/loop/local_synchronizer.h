@@ -21,7 +21,7 @@ class LocalSynchronizer : public Synchronizer {
   LocalSynchronizer(Assembly& assembly, const checkpoint::Store::Found* from, uint64_t generation);
 
   bool start(std::stop_token) override { return true; }
-  bool has_next() override { return !assembly_.workload->finished(position_); }
+  bool has_next() override { return !assembly_.workload->finished(position()); }
   StepResult step() override;
   uint64_t generation() const override { return generation_; }
   std::unique_ptr<Snapshot> snapshot() override;

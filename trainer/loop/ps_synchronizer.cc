@@ -164,53 +164,55 @@ bool PsSynchronizer::start(std::stop_token stop) {
 
 // We hold the parameters of result.step; the generation's steps count from its base.
 void PsSynchronizer::settle(const GroupView& view, const ps::Exchange::Result& result) {
+  checkpoint::Position& position = mutable_position();
   const bool again = view.generation() == position_generation_;
-  checkpoint::EpochSums sums = again ? position_.sums : ps::from_messages(view.sums());
-  const uint64_t step = again ? position_.step : view.step();  // what they are of
+  checkpoint::EpochSums sums = again ? position.sums : ps::from_messages(view.sums());
+  const uint64_t step = again ? position.step : view.step();  // what they are of
   position_generation_ = view.generation();
-  position_ = ps::from_message(view.base());
+  position = ps::from_message(view.base());
   if (!sync_) {
-    position_.epoch = std::max(position_.epoch, sums.newest().number);
-    position_.sums = sums;
+    position.epoch = std::max(position.epoch, sums.newest().number);
+    position.sums = sums;
     return go_on(result);
   }
-  uint64_t epoch = position_.epoch;
-  while (position_.step < result.step) {
-    epoch = position_.epoch;
-    assembly_.workload->advance(position_);
+  uint64_t epoch = position.epoch;
+  while (position.step < result.step) {
+    epoch = position.epoch;
+    assembly_.workload->advance(position);
   }
   // Our push was taken and only its answer lost; or, with backup workers, the others have brought
   // a step of ours to all shards that one of them had made before.
   if (result.step == step + 1) sums.add(epoch, result.sums);
-  position_.sums = sums;
+  position.sums = sums;
 }
 
 // Async: what is to be done next.
 void PsSynchronizer::go_on(const ps::Exchange::Result& result) {
-  position_.step = result.step;
-  position_.sums.add(position_.epoch, result.sums);
+  checkpoint::Position& position = mutable_position();
+  position.step = result.step;
+  position.sums.add(position.epoch, result.sums);
   ticket_ = result.ticket;
   finished_ = result.finished;
-  if (finished_) position_.epoch = assembly_.workload->whole_epochs();
+  if (finished_) position.epoch = assembly_.workload->whole_epochs();
 }
 
 bool PsSynchronizer::has_next() {
   const Workload& workload = *assembly_.workload;
   if (finished_) return false;
   if (sync_) {
-    if (workload.finished(position_)) return false;
-    work_ = workload.part_of(position_, setup_.rank);
+    if (workload.finished(position())) return false;
+    work_ = workload.part_of(position(), setup_.rank);
     return true;
   }
   if (!ticket_) return false;
   work_ = workload.ticket(*ticket_);
-  position_.epoch = work_.epoch();
+  mutable_position().epoch = work_.epoch();
   return true;
 }
 
 Synchronizer::StepResult PsSynchronizer::step() {
   const compute::LossSums sums = gradients_.compute(work_, *assembly_.feed, sum_);
-  auto exchanged = exchange_.step(position_.step, work_.ticket, sums, sum_, parameters_, watch());
+  auto exchanged = exchange_.step(position().step, work_.ticket, sums, sum_, parameters_, watch());
   if (exchanged.outcome == ps::Exchange::Outcome::interrupted) await_last_commit(exchanged);
   gradients_.load(parameters_);
   StepResult result;
@@ -229,8 +231,8 @@ Synchronizer::StepResult PsSynchronizer::step() {
     go_on(exchanged);
     return result;
   }
-  position_.sums.add(work_.epoch(), result.sums);
-  while (position_.step < exchanged.step) assembly_.workload->advance(position_);
+  mutable_position().sums.add(work_.epoch(), result.sums);
+  while (position().step < exchanged.step) assembly_.workload->advance(mutable_position());
   return result;
 }
 
@@ -255,8 +257,8 @@ std::unique_ptr<Snapshot> PsSynchronizer::snapshot() {
     if (!sync_)
       return std::make_unique<PsSnapshot>(*setup_.control, bytes, generation_,
                                           ps::from_message(replies[0].position()), steps);
-    if (const auto step = ps::common_step(replies, position_.step)) {
-      checkpoint::Position position = position_;
+    if (const auto step = ps::common_step(replies, position().step)) {
+      checkpoint::Position position = position();
       while (position.step < *step) assembly_.workload->advance(position);
       position.sums = ps::from_messages(replies[0].position().sums());
       return std::make_unique<PsSnapshot>(*setup_.control, bytes, generation_, position, steps);

@@ -63,7 +63,7 @@ class PsSynchronizer : public Synchronizer {
   std::stop_token stop_;
   Work work_;  // of the next step
   uint64_t generation_ = 0;
-  uint64_t position_generation_ = 0;  // that position_ is of
+  uint64_t position_generation_ = 0;  // that position() is of
   std::optional<uint64_t> ticket_;
   bool finished_ = false;
   bool under_way_ = false;  // the step that we were stopped in

@@ -64,6 +64,9 @@ class Synchronizer {
   virtual std::unique_ptr<Snapshot> snapshot() = 0;
 
  protected:
+  checkpoint::Position& mutable_position() { return position_; }
+
+ private:
   checkpoint::Position position_;
 };
 
