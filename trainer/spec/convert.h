@@ -4,9 +4,8 @@
 
 namespace muster::spec {
 
-// The parts of to_training_spec that checks need before the whole is known to be sound.
+// The part of to_training_spec that checks need before the whole is known to be sound.
 // Precondition: no problems in the value.
 compute::ModelSpec to_model(const Json& model);
-DataSource to_source(const Json& source, bool shuffle);
 
 }  // namespace muster::spec
