@@ -67,7 +67,7 @@ def test_training_goes_on_while_the_api_server_is_away_for_a_minute(
     with no_api_server(cluster, seconds=60):
         compact(cluster)  # so that no watch can go on where it was
         send(loses["worker"], "sh", "KILL")
-        eventually(lambda: any(storage.glob("*/result.json")))
+        eventually(lambda: any(storage.glob("*/result.json")), within=300)
     assert jobs.result(storage)["weightsDigest"] == summary_of_longer_run["weightsDigest"]
     await_one_restart(cluster, namespace, "loses")
     end(cluster, namespace, "loses", restarts=1)
