@@ -258,10 +258,10 @@ std::unique_ptr<Snapshot> PsSynchronizer::snapshot() {
       return std::make_unique<PsSnapshot>(*setup_.control, bytes, generation_,
                                           ps::from_message(replies[0].position()), steps);
     if (const auto step = ps::common_step(replies, position().step)) {
-      checkpoint::Position position = position();
-      while (position.step < *step) assembly_.workload->advance(position);
-      position.sums = ps::from_messages(replies[0].position().sums());
-      return std::make_unique<PsSnapshot>(*setup_.control, bytes, generation_, position, steps);
+      checkpoint::Position common = position();
+      while (common.step < *step) assembly_.workload->advance(common);
+      common.sums = ps::from_messages(replies[0].position().sums());
+      return std::make_unique<PsSnapshot>(*setup_.control, bytes, generation_, common, steps);
     }
     // Only when we were stopped within a step: its commit is under way, and with backup workers
     // it takes us to bring it to the other shards.
