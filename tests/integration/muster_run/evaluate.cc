@@ -112,7 +112,7 @@ TEST(MusterRunEvaluates, by_no_metric_that_the_loss_does_not_have) {
   ScriptJob job(kBlobs);
   auto run = job.muster({"run", "job.yaml", "--directory", "run", "--set",
                          "spec.training.earlyStopping.metric=validationMeanPrecision"});
-  EXPECT_EQ(run->wait(), kBadConfig);
+  EXPECT_EQ(run->wait(), kBadInput);
   EXPECT_THAT(run->output(),
               HasSubstr("spec.training.earlyStopping.metric: expected one of validationLoss, "
                         "validationAccuracy, validationBalancedAccuracy, found "
