@@ -18,6 +18,9 @@
 namespace muster::compute {
 
 enum class ElementType { uint8, float32 };
+inline size_t bytes_of(ElementType type) {
+  return type == ElementType::uint8 ? 1 : sizeof(float);
+}
 
 // The rows of one (micro)batch, by pointer: nothing is gathered before the device does it. Value of
 // a feature: element * scale + offset.

@@ -85,7 +85,7 @@ class Builder {
     if (names_.count(layer.name) != 0) {
       report(number, "name", "a name that no other layer has", "\"" + layer.name + "\"");
     }
-    Node node{layer.name, layer.kind, layer.trainable, resolve(number, layer), 0, {}};
+    Node node{layer.name, layer.kind, layer.trainable, resolve(number, layer), 0, {}, 0};
     Value output;
     std::vector<LayerInput> inputs;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
@@ -120,6 +120,7 @@ class Builder {
       return std::nullopt;
     }
     auto& shape = std::get<LayerShape>(described);
+    node.multiplications = shape.multiplications;
     for (ParameterTensor& tensor : shape.parameters) {
       node.parameters.push_back(tensor.name);
       output.needs_gradient |= tensor.segment == Segment::trainable;
@@ -139,7 +140,8 @@ class Builder {
         return std::nullopt;
       }
     }
-    if (std::holds_alternative<Add>(layer.kind) && !known.empty()) return known[0].shape;
+    if (std::holds_alternative<Add>(layer.kind) && !known.empty())
+      return as_features(known[0].shape);
     return std::nullopt;
   }
 

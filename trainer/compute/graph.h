@@ -27,6 +27,7 @@ struct Node {
   std::vector<int> inputs;              // values
   int output = 0;                       // a value
   std::vector<std::string> parameters;  // names in the layout, in the order the layer declares them
+  double multiplications = 0;           // of one sample's way forward
 };
 
 struct Graph {

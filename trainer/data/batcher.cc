@@ -7,6 +7,7 @@ namespace muster::data {
 BatchBuffer::BatchBuffer(const Dataset& dataset, int64_t most_rows, Features features)
     : dataset_(dataset),
       sample_bytes_(dataset.sample_bytes()),
+      samples_(static_cast<size_t>(most_rows)),
       features_(static_cast<size_t>(most_rows)),
       positions_(static_cast<size_t>(most_rows)) {
   if (features == Features::copied) copies_ = Storage(features_.size() * sample_bytes_);
@@ -20,16 +21,9 @@ BatchBuffer::BatchBuffer(const Dataset& dataset, int64_t most_rows, Features fea
   batch_.offset = dataset.offset();
 }
 
-void BatchBuffer::set(size_t row, uint64_t sample, uint64_t position) {
+void BatchBuffer::plan(size_t row, uint64_t sample, uint64_t position) {
+  samples_[row] = sample;
   positions_[row] = position;
-  features_[row] = dataset_.features(sample);
-  if (const auto copies = copies_.bytes(); !copies.empty()) {
-    std::byte* copy = copies.data() + row * sample_bytes_;
-    std::memcpy(copy, features_[row], sample_bytes_);
-    features_[row] = copy;
-  }
-  if (!labels_.empty()) labels_[row] = dataset_.label(sample);
-  if (!targets_.empty()) targets_[row] = dataset_.target(sample);
 }
 
 void BatchBuffer::finish(uint64_t epoch, size_t rows) {
@@ -41,8 +35,28 @@ void BatchBuffer::finish(uint64_t epoch, size_t rows) {
   batch_.targets = std::span<const float* const>(targets_).first(targets_.empty() ? 0 : rows);
 }
 
-Batcher::Batcher(const Dataset& dataset, Shards shards, bool shuffle, uint64_t seed)
-    : dataset_(dataset), shards_(std::move(shards)) {
+void BatchBuffer::load(const Augmentation& augmentation) {
+  const auto rows = static_cast<size_t>(batch_.rows);
+  const std::span<std::byte> copies = copies_.bytes();
+  for (size_t row = 0; row < rows && !copies.empty(); ++row) dataset_.will_need(samples_[row]);
+  for (size_t row = 0; row < rows; ++row) {
+    const uint64_t sample = samples_[row];
+    features_[row] = copies.empty() ? dataset_.features(sample) : &copies[row * sample_bytes_];
+    if (!labels_.empty()) labels_[row] = dataset_.label(sample);
+    if (!targets_.empty()) targets_[row] = dataset_.target(sample);
+    if (copies.empty()) continue;
+    std::byte* copy = &copies[row * sample_bytes_];
+    if (augmentation.empty()) {
+      std::memcpy(copy, dataset_.features(sample), sample_bytes_);
+    } else {
+      augmentation.apply(dataset_, sample, batch_.epoch, positions_[row], copy, workspace_);
+    }
+  }
+}
+
+Batcher::Batcher(const Dataset& dataset, Shards shards, bool shuffle, uint64_t seed,
+                 std::vector<spec::StageKind> stages)
+    : dataset_(dataset), shards_(std::move(shards)), augmentation_(std::move(stages), seed) {
   for (const Shards::Held& held : shards_.held()) {
     orders_.emplace_back(held.samples, shuffle, shard_seed(seed, held.shard));
   }
@@ -51,15 +65,19 @@ Batcher::Batcher(const Dataset& dataset, Shards shards, bool shuffle, uint64_t s
 Batcher::Batcher(const Dataset& dataset, int64_t rows)
     : Batcher(dataset, Shards::by_record(dataset.size(), {.rows = rows}), false, 0) {}
 
-const compute::Batch& Batcher::fill(BatchBuffer& buffer, uint64_t epoch, uint64_t number) {
+void Batcher::plan(BatchBuffer& buffer, uint64_t epoch, uint64_t number) {
   const Shards::Place place = shards_.place(number);
   const uint64_t first = shards_.held()[place.held].begin;
   const uint64_t position = number * static_cast<uint64_t>(shards_.most_rows());
   const auto rows = static_cast<size_t>(place.rows);
   for (size_t row = 0; row < rows; ++row) {
-    buffer.set(row, first + orders_[place.held].at(epoch, place.begin + row), position + row);
+    buffer.plan(row, first + orders_[place.held].at(epoch, place.begin + row), position + row);
   }
   buffer.finish(epoch, rows);
+}
+
+const compute::Batch& Batcher::load(BatchBuffer& buffer) const {
+  buffer.load(augmentation_);
   return buffer.batch();
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "trainer/compute/engine.h"
+#include "trainer/data/augmentation.h"
 #include "trainer/data/dataset.h"
 #include "trainer/data/shards.h"
 #include "trainer/data/storage.h"
@@ -46,12 +47,15 @@ class BatchBuffer {
 
  private:
   friend class Batcher;
-  void set(size_t row, uint64_t sample, uint64_t position);
+  void plan(size_t row, uint64_t sample, uint64_t position);
   void finish(uint64_t epoch, size_t rows);
+  void load(const Augmentation& augmentation);
 
   const Dataset& dataset_;
   const uint64_t sample_bytes_;
-  Storage copies_;  // empty: features in place
+  Storage copies_;    // empty: features in place
+  Sample workspace_;  // of the stages
+  std::vector<uint64_t> samples_;
   std::vector<const void*> features_;
   std::vector<int32_t> labels_;
   std::vector<const float*> targets_;
@@ -63,8 +67,9 @@ class BatchBuffer {
 // construction.
 class Batcher {
  public:
-  // The data set must outlive it.
-  Batcher(const Dataset& dataset, Shards shards, bool shuffle, uint64_t seed);
+  // The data set must outlive it. With stages its buffers must hold the features.
+  Batcher(const Dataset& dataset, Shards shards, bool shuffle, uint64_t seed,
+          std::vector<spec::StageKind> stages = {});
   // All samples as they come.
   Batcher(const Dataset& dataset, int64_t rows);
 
@@ -72,13 +77,21 @@ class Batcher {
   const Dataset& dataset() const { return dataset_; }
   // Batch `number` of `epoch`; no rows beyond the epoch's end. positions: through all batches of
   // the epoch, the same whoever fills them. Throws as Shards::place does.
-  const compute::Batch& fill(BatchBuffer& buffer, uint64_t epoch, uint64_t number);
+  const compute::Batch& fill(BatchBuffer& buffer, uint64_t epoch, uint64_t number) {
+    plan(buffer, epoch, number);
+    return load(buffer);
+  }
+  // fill() in two parts: which samples, and then the samples themselves, which other threads may do
+  // meanwhile with other buffers. What a disk must give first is asked for before any is read.
+  void plan(BatchBuffer& buffer, uint64_t epoch, uint64_t number);
+  const compute::Batch& load(BatchBuffer& buffer) const;
   // Its samples are soon wanted.
   void will_need(uint64_t epoch, uint64_t number);
 
  private:
   const Dataset& dataset_;
   const Shards shards_;
+  const Augmentation augmentation_;
   std::vector<EpochOrder> orders_;  // of each shard that is held
 };
 

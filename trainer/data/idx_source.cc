@@ -12,7 +12,7 @@ namespace muster::data {
 namespace {
 
 // For messages about all files together.
-std::string name_of(const spec::DataSource& source) {
+std::string name_of(const spec::IdxSource& source) {
   const std::string first = source.files.front().images.string();
   const size_t more = source.files.size() - 1;
   return more == 0 ? first : fmt::format("{} and {} more files", first, more);
@@ -23,10 +23,10 @@ uint64_t elements(const std::vector<int64_t>& shape) {
                          [](uint64_t a, int64_t b) { return a * static_cast<uint64_t>(b); });
 }
 
-void read_pixels(const spec::DataSource& source, const IdxIndex& index,
-                 const std::vector<FilePart>& parts, Samples& samples) {
+void read_pixels(const spec::IdxSource& source, const IdxIndex& index,
+                 const std::vector<FilePart>& parts, StorageKind storage, Samples& samples) {
   const uint64_t sample_bytes = elements(index.shape);
-  samples.features = Storage(samples.count * sample_bytes, storage_kind(source));
+  samples.features = Storage(samples.count * sample_bytes, storage);
   std::span<std::byte> rest = samples.features.bytes();
   for (const FilePart& part : parts) {
     const size_t bytes = part.count * sample_bytes;
@@ -37,7 +37,7 @@ void read_pixels(const spec::DataSource& source, const IdxIndex& index,
   }
 }
 
-void read_labels(const spec::DataSource& source, const IdxIndex& index,
+void read_labels(const spec::IdxSource& source, const IdxIndex& index,
                  const std::vector<FilePart>& parts, Samples& samples) {
   samples.labels.resize(samples.count);
   std::vector<std::span<int32_t>> wanted(source.files.size());
@@ -62,7 +62,7 @@ uint64_t IdxIndex::total() const {
   return std::accumulate(samples.begin(), samples.end(), uint64_t{0});
 }
 
-IdxIndex read_idx_index(const spec::DataSource& source) {
+IdxIndex read_idx_index(const spec::IdxSource& source) {
   IdxIndex index;
   for (const spec::IdxFiles& files : source.files) {
     IdxShape shape = read_idx_shape(SourceFile(files.images, kImages).stream());
@@ -85,8 +85,9 @@ IdxLabels read_labels_of(const spec::IdxFiles& files, uint64_t images) {
   return labels;
 }
 
-std::vector<FilePart> selected_parts(const spec::DataSource& source, const IdxIndex& index) {
-  const Selected all = select(Selection::of(source), index.total(), name_of(source));
+std::vector<FilePart> selected_parts(const spec::IdxSource& source, const IdxIndex& index,
+                                     const Selection& selection) {
+  const Selected all = select(selection, index.total(), name_of(source));
   std::vector<FilePart> parts;
   uint64_t begin = 0;  // of the file, among all samples
   for (size_t file = 0; file < index.samples.size(); ++file) {
@@ -99,8 +100,8 @@ std::vector<FilePart> selected_parts(const spec::DataSource& source, const IdxIn
   return parts;
 }
 
-Samples read_idx_parts(const spec::DataSource& source, const IdxIndex& index,
-                       const std::vector<FilePart>& parts) {
+Samples read_idx_parts(const spec::IdxSource& source, const IdxIndex& index,
+                       const std::vector<FilePart>& parts, StorageKind storage) {
   Samples samples;
   const bool labelled = !source.files.front().labels.empty();
   for (const FilePart& part : parts) {
@@ -112,7 +113,7 @@ Samples read_idx_parts(const spec::DataSource& source, const IdxIndex& index,
   samples.shape = index.shape;
   samples.type = compute::ElementType::uint8;
   samples.scale = source.scale;
-  read_pixels(source, index, parts, samples);
+  read_pixels(source, index, parts, storage, samples);
   if (labelled) read_labels(source, index, parts, samples);
   return samples;
 }

@@ -11,7 +11,7 @@
 namespace muster::data {
 namespace {
 
-spec::DataFacts read_facts(const spec::DataSource& source) {
+spec::DataFacts read_facts(const spec::IdxSource& source) {
   spec::DataFacts facts;
   const IdxIndex index = read_idx_index(source);
   facts.samples = index.total();
@@ -31,11 +31,10 @@ spec::DataFacts read_facts(const spec::DataSource& source) {
 }  // namespace
 
 std::optional<spec::DataFacts> look_at(const spec::DataSource& source) {
-  if (source.kind != spec::SourceKind::idx || !unreadable_files(source).empty()) {
-    return std::nullopt;
-  }
+  const spec::IdxSource* idx = source.idx();
+  if (idx == nullptr || !unreadable_files(source).empty()) return std::nullopt;
   try {
-    return read_facts(source);
+    return read_facts(*idx);
   } catch (const Invalid& error) {
     spec::DataFacts facts;
     facts.malformed = error.what();
@@ -45,25 +44,27 @@ std::optional<spec::DataFacts> look_at(const spec::DataSource& source) {
 
 std::vector<UnreadableFile> unreadable_files(const spec::DataSource& source) {
   std::vector<UnreadableFile> files;
+  const spec::IdxSource* idx = source.idx();
+  if (idx == nullptr) return files;
   const auto open = [&](size_t i, const char* field, const std::filesystem::path& path,
                         const char* what) {
     try {
       SourceFile file(path, what);
     } catch (const Invalid& error) {
-      files.push_back({spec::file_field(source, i, field), error.what()});
+      files.push_back({spec::file_field(*idx, i, field), error.what()});
     }
   };
-  if (source.kind != spec::SourceKind::idx) return files;
-  for (size_t i = 0; i < source.files.size(); ++i) {
-    open(i, "images", source.files[i].images, kImages);
-    open(i, "labels", source.files[i].labels, kLabels);
+  for (size_t i = 0; i < idx->files.size(); ++i) {
+    open(i, "images", idx->files[i].images, kImages);
+    open(i, "labels", idx->files[i].labels, kLabels);
   }
   return files;
 }
 
 void read_through(const spec::DataSource& source) {
-  if (source.kind != spec::SourceKind::idx) return;
-  for (const spec::IdxFiles& files : source.files) {
+  const spec::IdxSource* idx = source.idx();
+  if (idx == nullptr) return;
+  for (const spec::IdxFiles& files : idx->files) {
     skip_idx_images(SourceFile(files.images, kImages).stream());
     read_idx_labels(SourceFile(files.labels, kLabels).stream());
   }

@@ -17,7 +17,7 @@ struct UnreadableFile {
   std::string field;  // of `idx`: images, labels or files[3].images
   std::string why;    // "FILE: expected IDX images, found no such file"
 };
-// The files of an IDX source that are not here or cannot be opened; none for a synthetic source.
+// The files of an IDX source that are not here or cannot be opened; none for another source.
 std::vector<UnreadableFile> unreadable_files(const spec::DataSource& source);
 
 // Reads an IDX source's files to their ends and keeps nothing, as long as reading them takes: what

@@ -8,8 +8,7 @@
 namespace muster::data {
 
 MemoryDataset::MemoryDataset(Samples samples)
-    : samples_(std::move(samples)),
-      sample_bytes_(samples_.type == compute::ElementType::uint8 ? 1 : sizeof(float)) {
+    : samples_(std::move(samples)), sample_bytes_(compute::bytes_of(samples_.type)) {
   for (const int64_t size : samples_.shape) sample_bytes_ *= static_cast<uint64_t>(size);
 }
 

@@ -29,11 +29,6 @@ struct Samples {
   int64_t label_count = 0;
 };
 
-// Where a source wants its samples kept: `cache`.
-inline StorageKind storage_kind(const spec::DataSource& source) {
-  return source.cache ? StorageKind::memory : StorageKind::temporary_file;
-}
-
 class MemoryDataset : public Dataset {
  public:
   explicit MemoryDataset(Samples samples);

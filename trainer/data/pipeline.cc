@@ -4,15 +4,17 @@
 
 namespace muster::data {
 
-Pipeline::Pipeline(Batcher batcher, size_t ahead)
+Pipeline::Pipeline(Batcher batcher, size_t ahead, int threads)
     : batcher_(std::move(batcher)), batches_per_epoch_(batcher_.shards().batches_per_epoch()) {
   slots_.reserve(ahead + 1);
   for (size_t i = 0; i <= ahead; ++i) {
-    slots_.push_back({{},
-                      BatchBuffer(batcher_.dataset(), batcher_.shards().most_rows(),
-                                  BatchBuffer::Features::copied)});
+    slots_.push_back({BatchBuffer(batcher_.dataset(), batcher_.shards().most_rows(),
+                                  BatchBuffer::Features::copied),
+                      {},
+                      State::empty,
+                      nullptr});
   }
-  thread_ = std::thread([this] { run(); });
+  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
 }
 
 Pipeline::~Pipeline() {
@@ -21,60 +23,73 @@ Pipeline::~Pipeline() {
     stop_ = true;
   }
   room_.notify_one();
-  thread_.join();
+  for (std::thread& thread : threads_) thread.join();
 }
 
 void Pipeline::aim_at(const Cursor& wanted) {
   next_ = wanted;
-  ready_ = 0;
+  claimed_ = 0;
   aimed_ = true;
   ++aims_;
-  failure_ = nullptr;
 }
 
 const compute::Batch& Pipeline::take(const Cursor& wanted) {
   std::unique_lock lock(mutex_);
   taken_ = false;
-  const Cursor& foreseen = ready_ > 0 ? slots_[head_].at : next_;
+  const Cursor& foreseen = claimed_ > 0 ? slot(0).at : next_;
   if (!aimed_ || foreseen != wanted) aim_at(wanted);
   // A wake-up for several batches costs no more than one for each would.
-  if (idle_ && ready_ <= slots_.size() / 2) room_.notify_one();
-  filled_.wait(lock, [&] { return ready_ > 0 || failure_; });
-  if (ready_ == 0) std::rethrow_exception(failure_);
-  const compute::Batch& batch = slots_[head_].buffer.batch();
+  if (idle_ && claimed_ <= slots_.size() / 2) room_.notify_one();
+  filled_.wait(lock, [&] { return claimed_ > 0 && slot(0).state == State::ready; });
+  if (slot(0).failure) {
+    aimed_ = false;
+    std::rethrow_exception(slot(0).failure);
+  }
+  const compute::Batch& batch = slot(0).buffer.batch();
   head_ = (head_ + 1) % slots_.size();
-  --ready_;
+  --claimed_;
   taken_ = true;
   return batch;
 }
 
+// A slot that is still being filled for an earlier aim is waited for.
+bool Pipeline::has_room() const {
+  return aimed_ && claimed_ + (taken_ ? 1 : 0) < slots_.size() &&
+         slots_[(head_ + claimed_) % slots_.size()].state != State::being_filled;
+}
+
 void Pipeline::run() {
-  std::unique_lock lock(mutex_);
   for (;;) {
+    // One thread at a time waits for room and plans, so that plans are made in the order of the
+    // batches.
+    std::unique_lock planning(planning_);
+    std::unique_lock lock(mutex_);
     idle_ = true;
-    room_.wait(lock, [&] { return stop_ || (has_room() && !failure_); });
+    room_.wait(lock, [&] { return stop_ || has_room(); });
     idle_ = false;
     if (stop_) return;
-    const Cursor cursor = next_;
+    Slot& mine = slot(claimed_++);
+    mine.at = next_;
+    mine.state = State::being_filled;
+    next_ = mine.at.next(batches_per_epoch_);
     const uint64_t aim = aims_;
-    Slot& slot = slots_[(head_ + ready_) % slots_.size()];
     lock.unlock();
-    std::exception_ptr failure;
-    try {
-      batcher_.will_need(cursor.epoch, cursor.batch());
-      batcher_.fill(slot.buffer, cursor.epoch, cursor.batch());
-    } catch (...) {
-      failure = std::current_exception();
-    }
+    mine.failure = fill(mine, planning);
     lock.lock();
-    if (aim != aims_) continue;
-    failure_ = failure;
-    if (!failure) {
-      slot.at = cursor;
-      next_ = cursor.next(batches_per_epoch_);
-      ++ready_;
-    }
-    if (ready_ == 1 || failure) filled_.notify_one();
+    mine.state = aim == aims_ ? State::ready : State::empty;
+    if (mine.state == State::empty) room_.notify_one();
+    filled_.notify_one();
+  }
+}
+
+std::exception_ptr Pipeline::fill(Slot& slot, std::unique_lock<std::mutex>& planning) {
+  try {
+    batcher_.plan(slot.buffer, slot.at.epoch, slot.at.batch());
+    planning.unlock();
+    batcher_.load(slot.buffer);
+    return nullptr;
+  } catch (...) {
+    return std::current_exception();
   }
 }
 

@@ -13,14 +13,15 @@
 
 namespace muster::data {
 
-// Batches copied ahead of their reader by a thread of its own, for data that do not lie in memory.
-// What it gives depends on what is asked for alone; how fast, on how well the next cursor was
-// foreseen: after one that Cursor::next does not lead to it begins anew. One reader. Allocates
-// nothing after construction.
+// Batches made ahead of their reader by threads of their own, for data that do not lie ready in
+// memory. What it gives depends on what is asked for alone; how fast, on how well the next cursor
+// was foreseen: after one that Cursor::next does not lead to it begins anew. One reader. Allocates
+// nothing after the first batches.
 class Pipeline {
  public:
-  // Holds `ahead` batches (at least 1) besides the one being read. The batcher is its own.
-  Pipeline(Batcher batcher, size_t ahead);
+  // Holds `ahead` batches (at least 1) besides the one being read. The batcher is its own. Each of
+  // the threads (at least 1) makes whole batches.
+  Pipeline(Batcher batcher, size_t ahead, int threads = 1);
   ~Pipeline();
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
@@ -29,31 +30,36 @@ class Pipeline {
   const compute::Batch& take(const Cursor& wanted);
 
  private:
+  enum class State { empty, being_filled, ready };
   struct Slot {
-    Cursor at;
     BatchBuffer buffer;
+    Cursor at;
+    State state = State::empty;
+    std::exception_ptr failure;  // where it is ready
   };
 
   void run();
-  bool has_room() const { return aimed_ && ready_ + (taken_ ? 1 : 0) < slots_.size(); }
+  bool has_room() const;
   void aim_at(const Cursor& wanted);
+  std::exception_ptr fill(Slot& slot, std::unique_lock<std::mutex>& planning);
+  Slot& slot(size_t after_head) { return slots_[(head_ + after_head) % slots_.size()]; }
 
-  Batcher batcher_;  // of the thread
+  std::mutex planning_;  // taken before mutex_
+  Batcher batcher_;      // its plans under planning_
   const uint64_t batches_per_epoch_;
-  std::vector<Slot> slots_;  // a ring: the ready ones from head_ on, the one taken before it
 
   std::mutex mutex_;
   std::condition_variable room_, filled_;
+  std::vector<Slot> slots_;  // a ring: the claimed ones from head_ on, the one taken before it
   size_t head_ = 0;
-  size_t ready_ = 0;
+  size_t claimed_ = 0;  // being filled or ready
   bool taken_ = false;
   bool aimed_ = false;
-  bool idle_ = false;  // the thread waits for room
-  Cursor next_;        // of the slot behind the ready ones
+  bool idle_ = false;  // a thread waits for room
+  Cursor next_;        // of the slot behind the claimed ones
   uint64_t aims_ = 0;  // what is filled for an earlier one is dropped
   bool stop_ = false;
-  std::exception_ptr failure_;
-  std::thread thread_;  // last: it uses the rest
+  std::vector<std::thread> threads_;  // last: they use the rest
 };
 
 }  // namespace muster::data

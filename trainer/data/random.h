@@ -17,6 +17,7 @@ enum class Stream : uint64_t {
   synthetic_spread,
   synthetic_presence,
   shard_seed,
+  augmentation,  // and those after it, one an epoch
 };
 
 // SplitMix64's sequence from a key, by position, so that sample i needs no sample before it. `bits`

@@ -9,27 +9,28 @@
 namespace muster::data {
 namespace {
 
-Samples read_idx(const spec::DataSource& source) {
-  const IdxIndex index = read_idx_index(source);
-  return read_idx_parts(source, index, selected_parts(source, index));
+Samples read(const spec::IdxSource& idx, const Selection& selection, StorageKind storage) {
+  const IdxIndex index = read_idx_index(idx);
+  return read_idx_parts(idx, index, selected_parts(idx, index, selection), storage);
+}
+Samples read(const spec::LinearSource& linear, const Selection& selection, StorageKind storage) {
+  return make_linear(linear, selection, storage);
+}
+Samples read(const spec::ClassesSource& classes, const Selection& selection, StorageKind storage) {
+  return make_classes(classes, selection, storage);
 }
 
-Samples read_source(const spec::DataSource& source) {
-  switch (source.kind) {
-    case spec::SourceKind::idx:
-      return read_idx(source);
-    case spec::SourceKind::synthetic_linear:
-      return make_linear(source);
-    case spec::SourceKind::synthetic_classes:
-      return make_classes(source);
-  }
-  throw Invalid("data source of a kind that this build does not know");
+// Where a source wants its samples kept: `cache`.
+StorageKind storage_of(const spec::DataSource& source) {
+  return source.cache ? StorageKind::memory : StorageKind::temporary_file;
 }
 
 }  // namespace
 
 std::unique_ptr<Dataset> open_dataset(const spec::DataSource& source) {
-  return std::make_unique<MemoryDataset>(read_source(source));
+  return std::make_unique<MemoryDataset>(std::visit(
+      [&](const auto& kind) { return read(kind, Selection::of(source), storage_of(source)); },
+      source.kind));
 }
 
 TrainingData open_training_data(const spec::DataSource& source, const Replicas& replicas,
@@ -39,8 +40,9 @@ TrainingData open_training_data(const spec::DataSource& source, const Replicas& 
     const uint64_t size = samples->size();
     return {std::move(samples), Shards::by_record(size, rule)};
   }
-  const IdxIndex index = read_idx_index(source);
-  const std::vector<FilePart> parts = selected_parts(source, index);
+  const spec::IdxSource& idx = std::get<spec::IdxSource>(source.kind);  // as the checks want it
+  const IdxIndex index = read_idx_index(idx);
+  const std::vector<FilePart> parts = selected_parts(idx, index, Selection::of(source));
   const auto of = static_cast<size_t>(replicas.of);
   if (parts.size() < of) {
     throw Invalid(
@@ -55,7 +57,8 @@ TrainingData open_training_data(const spec::DataSource& source, const Replicas& 
   for (const Shards::Held& one : shards.held()) {
     for (size_t i = one.shard; i < parts.size(); i += of) held.push_back(parts[i]);
   }
-  return {std::make_unique<MemoryDataset>(read_idx_parts(source, index, held)), std::move(shards)};
+  return {std::make_unique<MemoryDataset>(read_idx_parts(idx, index, held, storage_of(source))),
+          std::move(shards)};
 }
 
 void require_labels_below(const Dataset& dataset, int64_t classes) {

@@ -7,16 +7,15 @@
 
 #include "common/error.h"
 #include "trainer/data/random.h"
-#include "trainer/data/selection.h"
 
 namespace muster::data {
 namespace {
 
 constexpr uint64_t kMostBytes = uint64_t{8} << 30;
 
-Samples allocate(const spec::DataSource& source, const char* kind, std::vector<int64_t> shape) {
-  const Selected part = select(Selection::of(source),
-                               static_cast<uint64_t>(std::max<int64_t>(source.samples, 0)), kind);
+Samples allocate(const char* kind, int64_t all, std::vector<int64_t> shape,
+                 const Selection& selection, StorageKind storage) {
+  const Selected part = select(selection, static_cast<uint64_t>(std::max<int64_t>(all, 0)), kind);
   uint64_t floats = part.count;
   for (const int64_t size : shape) {
     if (size < 1 || static_cast<uint64_t>(size) > kMostBytes / sizeof(float) / floats) {
@@ -29,7 +28,7 @@ Samples allocate(const spec::DataSource& source, const char* kind, std::vector<i
   samples.origins = {{0, kind, part.first}};
   samples.count = part.count;
   samples.shape = std::move(shape);
-  samples.features = Storage(floats * sizeof(float), storage_kind(source));
+  samples.features = Storage(floats * sizeof(float), storage);
   return samples;
 }
 
@@ -41,8 +40,9 @@ float quantised(double value) {
 
 }  // namespace
 
-Samples make_linear(const spec::DataSource& source) {
-  Samples samples = allocate(source, "syntheticLinear", {1});
+Samples make_linear(const spec::LinearSource& source, const Selection& selection,
+                    StorageKind storage) {
+  Samples samples = allocate("syntheticLinear", source.samples, {1}, selection, storage);
   samples.label_count = 1;
   samples.targets.resize(samples.count);
   const uint64_t first = samples.origins.front().first;
@@ -59,12 +59,13 @@ Samples make_linear(const spec::DataSource& source) {
   return samples;
 }
 
-Samples make_classes(const spec::DataSource& source) {
+Samples make_classes(const spec::ClassesSource& source, const Selection& selection,
+                     StorageKind storage) {
   if (source.classes < 1) {
     throw Invalid(
         fmt::format("syntheticClasses: expected classes of at least 1, found {}", source.classes));
   }
-  Samples samples = allocate(source, "syntheticClasses", source.shape);
+  Samples samples = allocate("syntheticClasses", source.samples, source.shape, selection, storage);
   samples.label_count = source.classes;
   uint64_t width = 1;
   for (const int64_t size : samples.shape) width *= static_cast<uint64_t>(size);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "trainer/data/memory_dataset.h"
+#include "trainer/data/selection.h"
 
 namespace muster::data {
 
@@ -9,11 +10,13 @@ namespace muster::data {
 // `samples` or `shape` ask for more than 8 GiB, or skip and take leave nothing.
 
 // y = slope x + intercept + noise n, with x and n from a unit normal; one feature, one target.
-Samples make_linear(const spec::DataSource& source);
+Samples make_linear(const spec::LinearSource& source, const Selection& selection,
+                    StorageKind storage);
 
 // `classes` Gaussian blobs: a centre from a unit normal for each class, samples of deviation 1
 // around it; labels are drawn evenly. A share of 1 - density of the features is zero; the others
 // are multiples of 1/256 and never zero.
-Samples make_classes(const spec::DataSource& source);
+Samples make_classes(const spec::ClassesSource& source, const Selection& selection,
+                     StorageKind storage);
 
 }  // namespace muster::data

@@ -14,14 +14,17 @@ constexpr uint64_t kMostAhead = 1024;  // batches copied
 Feed::Feed(const data::Dataset& dataset, const data::Shards& shards, const Options& options)
     : options_(options),
       rows_(static_cast<uint64_t>(shards.most_rows())),
-      in_memory_(dataset.in_memory()),
-      batcher_(dataset, shards, options.shuffle, options.seed),
-      buffer_(dataset, shards.most_rows()) {
-  if (in_memory_ || !options.in_turn) return;
+      ready_(dataset.in_memory() && options.augment.empty()),
+      batcher_(dataset, shards, options.shuffle, options.seed, options.augment),
+      buffer_(dataset, shards.most_rows(),
+              options.augment.empty() ? data::BatchBuffer::Features::in_place
+                                      : data::BatchBuffer::Features::copied) {
+  if (ready_ || !options.in_turn) return;
   const auto prefetch = static_cast<uint64_t>(options.prefetch);
   const uint64_t ahead = prefetch == 0 ? kPiecesAhead * static_cast<uint64_t>(options.accumulation)
                                        : data::quotient_up(prefetch, rows_);
-  pipeline_ = std::make_unique<data::Pipeline>(std::move(batcher_), std::min(ahead, kMostAhead));
+  pipeline_ = std::make_unique<data::Pipeline>(std::move(batcher_), std::min(ahead, kMostAhead),
+                                               options.augment.empty() ? 1 : options.threads);
 }
 
 const compute::Batch& Feed::batch(const Work& work, int i) {
@@ -37,7 +40,7 @@ const compute::Batch& Feed::next(const Work& work, int i) {
   data::Cursor at = work.at;
   at.taken += static_cast<uint64_t>(i);
   if (pipeline_) return pipeline_->take(at);
-  if (!in_memory_) batcher_.will_need(at.epoch, at.batch() + pieces_ahead(work) * at.share.stride);
+  if (!ready_) batcher_.will_need(at.epoch, at.batch() + pieces_ahead(work) * at.share.stride);
   return batcher_.fill(buffer_, at.epoch, at.batch());
 }
 

@@ -10,9 +10,9 @@
 
 namespace muster::loop {
 
-// The batches of pieces of work, for one thread. Of data in memory a batch points at them; others
-// are copied ahead by a thread of the feed's own (data::Pipeline). Which batches it gives is
-// decided by the work alone. Allocates nothing after construction.
+// The batches of pieces of work, for one thread. Of data that lie ready in memory a batch points at
+// them; others are made ahead by threads of the feed's own (data::Pipeline). Which batches it gives
+// is decided by the work alone. Allocates nothing after construction.
 class Feed {
  public:
   struct Options {
@@ -24,6 +24,8 @@ class Feed {
     // Whether work comes as Work::at foresees; else (asynchronous training, where that is a
     // guess) nothing is copied ahead and the system only asked to fetch what may be next.
     bool in_turn = true;
+    std::vector<spec::StageKind> augment = {};
+    int threads = 1;  // of the feed's own, at most; copies alone are the work of one
   };
 
   // The data set must outlive it.
@@ -44,8 +46,8 @@ class Feed {
   uint64_t pieces_ahead(const Work& work) const;
 
   const Options options_;
-  const uint64_t rows_;  // of a batch
-  const bool in_memory_;
+  const uint64_t rows_;    // of a batch
+  const bool ready_;       // the samples: in memory and used as they are
   data::Batcher batcher_;  // moved to the pipeline where there is one
   data::BatchBuffer buffer_;
   std::unique_ptr<data::Pipeline> pipeline_;  // null: batches from here

@@ -92,7 +92,7 @@ void check_dataset(const data::Dataset& dataset, const std::string& name,
   if (!width)
     throw Invalid("data." + name + ": expected samples with " + compute::kCountable + ", found " +
                   compute::to_string(dataset.sample_shape()));
-  if (model.input_shape.empty()) model.input_shape = {*width};
+  if (model.input_shape.empty()) model.input_shape = dataset.sample_shape();
   if (compute::element_count(model.input_shape) != width)
     throw Invalid("data." + name + ": model \"" + model.name + "\" expects samples of " +
                   compute::to_string(model.input_shape) + ", found " +
@@ -100,13 +100,16 @@ void check_dataset(const data::Dataset& dataset, const std::string& name,
   check_labels(dataset, name, model);
 }
 
-Feed::Options feed_options(const spec::TrainingSpec& spec, bool distributed) {
+// `threads`: that the device has; 0 for as many as it likes.
+Feed::Options feed_options(const spec::TrainingSpec& spec, bool distributed, int threads) {
   Feed::Options options;
   options.shuffle = spec.data.train.shuffle;
   options.seed = spec.seed;
   options.prefetch = spec.data.train.prefetch;
   options.accumulation = spec.gradient_accumulation;
   options.in_turn = spec.policy == spec::SyncPolicy::sync || !distributed;
+  options.augment = spec.data.train.augment;
+  options.threads = threads > 0 ? threads : cpu_budget();
   return options;
 }
 
@@ -195,7 +198,7 @@ compute::EngineOptions engine_options(const spec::TrainingSpec& spec, const Thre
   options.max_rows = spec.batch_size;
   options.threads = threads.threads;
   options.seed = spec.seed;
-  options.exclusive = threads.exclusive;
+  options.exclusive = threads.exclusive && spec.data.train.augment.empty();
   if (spec.devices == 1) return options;
   const int all = threads.threads > 0 ? threads.threads : cpu_budget();
   options.threads = std::max(1, all / spec.devices);
@@ -220,7 +223,8 @@ Assembly assemble(Training training, int members, bool distributed, const Thread
   assembly.workload = std::make_unique<Workload>(spec, data.shards, replicas, distributed);
   const compute::EngineOptions options = engine_options(spec, threads);
   const auto make_feed = [&] {
-    return std::make_unique<Feed>(*assembly.train, data.shards, feed_options(spec, distributed));
+    return std::make_unique<Feed>(*assembly.train, data.shards,
+                                  feed_options(spec, distributed, options.threads));
   };
   const auto devices = compute::choose_devices(spec.device, spec.devices);
   const auto make_engine = [&](const compute::Device& device) {

@@ -130,16 +130,20 @@ class Checker {
     const std::string relative = "data." + part;
     const Json& source = member(member(training_, "data"), part);
     if (!source.is_object()) return;
-    if (!check_one_of(relative, source, {"idx", "syntheticLinear", "syntheticClasses"}, true)) {
-      return;
+    std::vector<std::string> kinds;
+    const SourceWords* kind = nullptr;
+    for (const SourceWords& words : source_words()) {
+      kinds.emplace_back(words.name);
+      if (given(source, words.name)) kind = &words;
     }
+    if (!check_one_of(relative, source, kinds, true)) return;
     check_files(member(source, "idx"), relative + ".idx");
     check_features(source, relative + ".syntheticClasses.shape");
-    const bool has_targets = given(source, "syntheticLinear");
     const auto* loss = this->loss();
-    if (!loss || has_targets == (loss->labels == compute::LabelKind::floats)) return;
-    report(relative, (has_targets ? "classes" : "numbers as targets") + for_loss(*loss),
-           has_targets ? "syntheticLinear, which has numbers" : "a source with classes");
+    if (!loss || kind->has_classes == (loss->labels == compute::LabelKind::classes)) return;
+    report(relative, (kind->has_classes ? "numbers as targets" : "classes") + for_loss(*loss),
+           kind->has_classes ? "a source with classes"
+                             : std::string(kind->name) + ", which has numbers");
   }
 
   void check_files(const Json& idx, const std::string& relative) {

@@ -12,15 +12,6 @@
 
 namespace muster::spec {
 
-// What is known of the samples of a source.
-struct DataFacts {
-  uint64_t samples = 0;               // in the source, before skip, take and split
-  std::vector<int64_t> sample_shape;  // {28, 28}
-  int64_t label_count = 0;            // classes (IDX: the largest label + 1), or floats of a target
-  std::string largest_label;          // IDX: "label 9 of sample 4 of FILE"
-  std::string malformed;              // why files cannot be read; then nothing else is known
-};
-
 // What a check may ask of a source's files: `part` is train, validation or test. Nothing where they
 // are not here. Not asked of synthetic sources, which the manifest says all of.
 using LookUp =

@@ -61,17 +61,6 @@ compute::LayerKind to_layer_kind(const std::string& kind, const Json& fields) {
   return compute::Concatenate{};
 }
 
-void read_synthetic(const Json& value, DataSource& source) {
-  source.samples = integer_or(value, "samples", 0);
-  source.seed = static_cast<uint64_t>(integer_or(value, "seed", 1));
-  source.slope = number_or(value, "slope", source.slope);
-  source.intercept = number_or(value, "intercept", source.intercept);
-  source.noise = number_or(value, "noise", source.noise);
-  for (const Json& axis : member(value, "shape")) source.shape.push_back(axis.get<int64_t>());
-  source.classes = integer_or(value, "classes", 0);
-  source.density = number_or(value, "density", 1.0);
-}
-
 DataSpec to_data(const Json& training) {
   const Json& value = member(training, "data");
   DataSpec data;
@@ -160,32 +149,10 @@ void read_synchronization(const Json& value, TrainingSpec& spec) {
       string_or(value, "wire", "float32") == "bfloat16" ? WireType::bfloat16 : WireType::float32;
 }
 
-void read_files(const Json& idx, DataSource& source) {
-  const auto read = [&](const Json& files) {
-    source.files.push_back({string_or(files, "images", ""), string_or(files, "labels", "")});
-  };
-  const Json& list = member(idx, "files");
-  source.listed = list.is_array();
-  if (!source.listed) return read(idx);
-  for (const Json& files : list) read(files);
-}
-
 }  // namespace
 
 const char* name_of(WireType type) {
   return type == WireType::bfloat16 ? "bfloat16" : "float32";
-}
-
-DataSource below(const std::filesystem::path& folder, DataSource source) {
-  for (IdxFiles& files : source.files) {
-    files.images = folder / files.images;
-    if (!files.labels.empty()) files.labels = folder / files.labels;
-  }
-  return source;
-}
-
-std::string file_field(const DataSource& source, size_t file, const char* field) {
-  return source.listed ? "files[" + std::to_string(file) + "]." + field : field;
 }
 
 compute::LossKind to_loss(const Json& model) {
@@ -214,33 +181,6 @@ compute::ModelSpec to_model(const Json& value) {
     model.layers.push_back(std::move(layer));
   }
   return model;
-}
-
-DataSource to_source(const Json& value, bool shuffle) {
-  DataSource source;
-  if (const Json& idx = member(value, "idx"); idx.is_object()) {
-    source.kind = SourceKind::idx;
-    read_files(idx, source);
-    source.scale = static_cast<float>(number_or(idx, "scale", 1.0 / 255.0));
-  } else if (const Json& linear = member(value, "syntheticLinear"); linear.is_object()) {
-    source.kind = SourceKind::synthetic_linear;
-    read_synthetic(linear, source);
-  } else {
-    source.kind = SourceKind::synthetic_classes;
-    read_synthetic(member(value, "syntheticClasses"), source);
-  }
-  source.skip = integer_or(value, "skip", 0);
-  source.take = integer_or(value, "take", -1);
-  if (const Json& split = member(value, "split"); split.is_object()) {
-    source.split_fraction = number_or(split, "fraction", 0.5);
-    source.split_part =
-        string_or(split, "part", "first") == "rest" ? SplitPart::rest : SplitPart::first;
-  }
-  source.shard = string_or(value, "shard", "record") == "file" ? ShardBy::file : ShardBy::record;
-  source.shuffle = bool_or(value, "shuffle", shuffle);
-  source.cache = bool_or(value, "cache", true);
-  source.prefetch = integer_or(value, "prefetch", 0);
-  return source;
 }
 
 TrainingSpec to_training_spec(const Json& training) {

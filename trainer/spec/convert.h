@@ -8,6 +8,5 @@ namespace muster::spec {
 // Precondition: no problems in the value.
 compute::ModelSpec to_model(const Json& model);
 compute::LossKind to_loss(const Json& model);
-DataSource to_source(const Json& source, bool shuffle);
 
 }  // namespace muster::spec

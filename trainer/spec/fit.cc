@@ -16,25 +16,6 @@ namespace {
 
 constexpr const char* kParts[] = {"train", "validation", "test"};
 
-// Of a synthetic source; nothing of files.
-std::optional<DataFacts> facts_by_manifest(const DataSource& source) {
-  DataFacts facts;
-  facts.samples = static_cast<uint64_t>(source.samples);
-  switch (source.kind) {
-    case SourceKind::idx:
-      return std::nullopt;
-    case SourceKind::synthetic_linear:
-      facts.sample_shape = {1};
-      facts.label_count = 1;
-      break;
-    case SourceKind::synthetic_classes:
-      facts.sample_shape = source.shape;
-      facts.label_count = source.classes;
-      break;
-  }
-  return facts;
-}
-
 class Fit {
  public:
   Fit(const std::string& path, const Json& training, Problems& problems, const LookUp& look_up)
@@ -67,14 +48,13 @@ class Fit {
     return path_.empty() ? relative : path_ + "." + relative;
   }
 
-  static std::string path_in(const std::string& part, const Found& found, const char* of_files,
-                             const char* of_classes) {
-    const std::string relative = "data." + part;
-    if (found.source.kind == SourceKind::idx) {
-      return relative + ".idx." + (found.source.listed ? "files" : of_files);
-    }
-    if (found.source.kind == SourceKind::synthetic_linear) return relative + ".syntheticLinear";
-    return relative + ".syntheticClasses." + of_classes;
+  // `field`: one of the source's words.
+  static std::string path_in(const std::string& part, const Found& found,
+                             const char* SourceWords::*field) {
+    const SourceWords& words = words_of(found.source);
+    const IdxSource* idx = found.source.idx();
+    const std::string own = idx != nullptr && idx->listed ? "files" : words.*field;
+    return "data." + part + "." + words.name + (own.empty() ? "" : "." + own);
   }
 
   void open(const std::string& part) {
@@ -115,19 +95,30 @@ class Fit {
   void check_shape(const std::string& part, const Found& found) {
     const std::vector<int64_t>& shape = found.facts.sample_shape;
     const std::optional<int64_t> width = compute::element_count(shape);
-    const std::string shape_path = at(path_in(part, found, "images", "shape"));
+    const std::string shape_path = at(path_in(part, found, &SourceWords::shape));
     if (!width) {
       problems_.report(shape_path, compute::kCountable, compute::to_string(shape));
       return;
     }
+    if (part == "train") check_stages(found.source.augment, shape);
     if (part == "train" && model_.label_count == 0) model_.label_count = found.facts.label_count;
     if (wanted_.empty()) wanted_ = model_.input_shape;
     if (part == "train" && wanted_.empty()) {
       wanted_ = shape;
-      model_.input_shape = {*width};
+      model_.input_shape = shape;
       from_train_ = true;
     }
     if (!wanted_.empty()) compare(shape_path, shape, *width);
+  }
+
+  void check_stages(const std::vector<StageKind>& stages, const std::vector<int64_t>& shape) {
+    for (size_t i = 0; i < stages.size(); ++i) {
+      const auto misfit = misfit_of(stages[i], shape);
+      if (!misfit) continue;
+      const std::string field = misfit->field.empty() ? "" : "." + misfit->field;
+      problems_.report(at(child_path("data.train.augment", i) + field), misfit->expected,
+                       misfit->found);
+    }
   }
 
   void compare(const std::string& path, const std::vector<int64_t>& shape, int64_t width) {
@@ -150,7 +141,7 @@ class Fit {
     const int64_t outputs = model_.label_count, labels = found.facts.label_count;
     if (outputs == 0 || labels <= outputs) return;
     problems_.report(
-        at(path_in(part, found, "labels", "classes")),
+        at(path_in(part, found, &SourceWords::labels)),
         fmt::format("at most {} classes, one for each output of the model", outputs),
         found.facts.largest_label.empty() ? std::to_string(labels) : found.facts.largest_label);
   }

@@ -1,5 +1,6 @@
 #include "embedded/data_source_schema_text.h"
 #include "embedded/layer_schema_text.h"
+#include "embedded/stage_schema_text.h"
 #include "embedded/training_schema_text.h"
 #include "trainer/compute/loss.h"
 #include "trainer/spec/metric.h"
@@ -70,6 +71,15 @@ Json train_source_schema() {
        "takes "
        "batches in turn. file: each of the n that compute a step's batches together reads files of "
        "its own, every n-th; only synchronously and in a group that is not elastic."}};
+  schema["properties"]["augment"] = {
+      {"type", "array"},
+      {"minItems", 1},
+      {"maxItems", 16},
+      {"nullable", true},
+      {"description",
+       "What is done to an image each time it is trained on, stage after stage; decided by the "
+       "seed, the epoch and the place in the epoch alone. Nothing if left out."},
+      {"items", Document::parse(stage_schema_text, "stage.schema.yaml").value()}};
   schema["x-kubernetes-validations"].push_back(
       {{"rule", "!has(self.shard) || self.shard == 'record' || has(self.idx)"},
        {"message", "expected record, for only idx has files"},

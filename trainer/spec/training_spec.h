@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "common/schema.h"
 #include "trainer/compute/models/model_spec.h"
 #include "trainer/compute/optimizer.h"
+#include "trainer/spec/data_source.h"
 
 namespace muster::spec {
 
@@ -17,45 +17,11 @@ namespace muster::spec {
 // (training.schema.yaml, embedded) is the one place that knows fields, bounds, defaults and
 // descriptions; the operator splices it into the TrainingJob's.
 
-enum class SourceKind { idx, synthetic_linear, synthetic_classes };
-enum class SplitPart { first, rest };
-// Who of a group trains on which samples: everybody takes batches of one order of all, or has files
-// of its own.
-enum class ShardBy { record, file };
-
 // What gradients and parameters are rounded to on their way between members and parameter servers.
 enum class WireType { float32, bfloat16 };
 const char* name_of(WireType type);
 
 enum class SyncPolicy { sync, async, bounded_staleness };
-
-// Relative to the trainer's working directory; gzip or plain.
-struct IdxFiles {
-  std::filesystem::path images;
-  std::filesystem::path labels;  // empty: there are none
-};
-
-struct DataSource {
-  SourceKind kind = SourceKind::idx;
-  std::vector<IdxFiles> files;  // idx; samples are numbered through them
-  bool listed = false;          // the files: as a list, not as images and labels
-  float scale = 1.0f / 255.0f;
-  int64_t samples = 0;  // synthetic
-  double slope = 2, intercept = 10,
-         noise = 0.33;         // synthetic_linear: y = slope x + intercept + noise n
-  std::vector<int64_t> shape;  // synthetic_classes: one sample, Gaussian blobs
-  int64_t classes = 0;
-  double density = 1.0;  // synthetic_classes: share of features that are not zero
-  uint64_t seed = 1;
-  int64_t skip = 0;                         // first samples left out, then
-  int64_t take = -1;                        // how many are used; -1: the rest
-  std::optional<double> split_fraction;     // of what skip and take leave, n samples: the first
-  SplitPart split_part = SplitPart::first;  // floor(fraction n), or those after them
-  ShardBy shard = ShardBy::record;          // train
-  bool shuffle = false;                     // train: true by default
-  bool cache = true;                        // in memory; else in a mapped temporary file
-  int64_t prefetch = 0;  // samples read ahead where they do not all fit; 0: as the trainer likes
-};
 
 struct DataSpec {
   DataSource train;
@@ -120,12 +86,6 @@ struct TrainingSpec {
     return checkpoint.best_only || (early_stopping && early_stopping->restore_best);
   }
 };
-
-// The source with its relative paths below `folder`.
-DataSource below(const std::filesystem::path& folder, DataSource source);
-
-// What stands for a file in messages about `idx`: "images", or of a list "files[3].images".
-std::string file_field(const DataSource& source, size_t file, const char* field);
 
 // The schema as JSON, for splicing and for docs.
 const Json& training_schema();

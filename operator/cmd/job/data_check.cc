@@ -45,7 +45,8 @@ class DataCheck {
  private:
   void check_shards() {
     if (training_.data.train.shard != spec::ShardBy::file) return;
-    const size_t files = training_.data.train.files.size(), replicas = computing_replicas();
+    const spec::IdxSource* idx = training_.data.train.idx();
+    const size_t files = idx == nullptr ? 0 : idx->files.size(), replicas = computing_replicas();
     if (files < replicas)
       report("spec.training.data.train.shard",
              fmt::format("file: expected at least {} files, one for each device of each member, "
@@ -62,17 +63,18 @@ class DataCheck {
 
   void check(const std::string& part, const spec::DataSource& given, const fs::path& folder,
              bool whole) {
-    if (given.kind != spec::SourceKind::idx) return;
     const spec::DataSource source = spec::below(folder, given);
-    if (!seen_.insert(key(part, source)).second) return;
+    const spec::IdxSource* idx = source.idx();
+    if (idx == nullptr) return;
+    if (!seen_.insert(key(part, *idx)).second) return;
     const std::string path = "spec.training.data." + part + ".idx";
     const std::vector<data::UnreadableFile> unreadable = data::unreadable_files(source);
     report_unreadable(path, unreadable);
-    const bool is_trained_on = seen_.contains(key("train", source));
+    const bool is_trained_on = seen_.contains(key("train", *idx));
     if (!unreadable.empty() || !whole || is_trained_on) return;
-    const size_t more = source.files.size() - 1;
+    const size_t more = idx->files.size() - 1;
     print(out_, "reading the {} data to their end: {}{}\n", part,
-          source.files.front().images.string(),
+          idx->files.front().images.string(),
           more == 0 ? "" : fmt::format(" and {} more files", more));
     std::fflush(out_);
     try {
@@ -82,7 +84,7 @@ class DataCheck {
     }
   }
 
-  static std::vector<std::string> key(const std::string& part, const spec::DataSource& source) {
+  static std::vector<std::string> key(const std::string& part, const spec::IdxSource& source) {
     std::vector<std::string> key = {part};
     for (const spec::IdxFiles& files : source.files) {
       key.push_back(files.images.lexically_normal());

@@ -128,14 +128,16 @@ TEST_F(MnistRun, resumed_after_an_interrupt_ends_with_the_same_weights) {
 }
 
 TEST_F(MnistRun, resumed_after_being_killed_ends_with_the_same_weights) {
-  auto whole = run("whole");
+  const std::vector<std::string> augmented = {
+      "spec.training.data.train.augment=[{shift: {pixels: 2}}]"};
+  auto whole = run("whole", augmented);
   EXPECT_EQ(whole->wait(), kSuccess) << whole->output();
 
-  auto first = run("run");
+  auto first = run("run", augmented);
   await_first_checkpoint("run");
   first->signal(SIGKILL);
   EXPECT_EQ(first->wait(), 137);
-  auto second = run("run");
+  auto second = run("run", augmented);
   EXPECT_EQ(second->wait(), kSuccess) << second->output();
   expect_same_training("run", "whole");
 }

@@ -22,7 +22,7 @@ class InputOperation : public Operation {
 
  private:
   static int64_t element_size(const Batch& batch) {
-    return batch.type == ElementType::uint8 ? 1 : static_cast<int64_t>(sizeof(float));
+    return static_cast<int64_t>(bytes_of(batch.type));
   }
 
   void read(const Step& step, Member member) const {

@@ -5,12 +5,12 @@ namespace muster::compute {
 Described describe(const Add&, const LayerSpec&, std::span<const LayerInput> inputs) {
   if (auto misfit = require_several(inputs)) return *misfit;
   for (const LayerInput& input : inputs) {
-    if (input.shape == inputs[0].shape) continue;
+    if (as_features(input.shape) == as_features(inputs[0].shape)) continue;
     return Misfit{-1, "inputs", "inputs of one shape",
                   inputs[0].name + " of " + to_string(inputs[0].shape) + " and " + input.name +
                       " of " + to_string(input.shape)};
   }
-  return LayerShape{inputs[0].shape, {}};
+  return LayerShape{as_features(inputs[0].shape), {}};
 }
 
 }  // namespace muster::compute

@@ -16,7 +16,7 @@ ParameterTensor per_feature(const std::string& name, int64_t features, Segment s
 
 }  // namespace
 
-// Features are the last axis. A frozen layer normalizes by its moving statistics, as Keras does,
+// A frozen layer normalizes by its moving statistics, as Keras does,
 // and those are frozen with it.
 Described describe(const BatchNormalization& normalization, const LayerSpec& layer,
                    std::span<const LayerInput> inputs) {
@@ -28,7 +28,7 @@ Described describe(const BatchNormalization& normalization, const LayerSpec& lay
   if (!(normalization.epsilon > 0.0f)) {
     return Misfit{-1, "epsilon", "a number above 0", std::to_string(normalization.epsilon)};
   }
-  const int64_t features = input.shape.empty() ? 1 : input.shape.back();
+  const int64_t features = as_features(input.shape).back();
   const Segment trained = layer.trainable ? Segment::trainable : Segment::frozen;
   const Segment state = layer.trainable ? Segment::state : Segment::frozen;
   LayerShape shape{input.shape,

@@ -25,6 +25,7 @@ Described describe(const Dense& dense, const LayerSpec& layer, std::span<const L
     bias.weight_decay_multiplier = 0.0f;
     shape.parameters.push_back(bias);
   }
+  shape.multiplications = static_cast<double>(kernel.shape[0]) * static_cast<double>(dense.units);
   return shape;
 }
 

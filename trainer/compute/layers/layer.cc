@@ -12,6 +12,13 @@ std::string to_string(const std::vector<int64_t>& shape) {
   return text + "]";
 }
 
+std::vector<int64_t> as_features(const std::vector<int64_t>& shape) {
+  if (shape.size() >= 3) return shape;
+  int64_t count = 1;
+  for (const int64_t axis : shape) count *= axis;
+  return {count};
+}
+
 std::optional<int64_t> element_count(const std::vector<int64_t>& shape) {
   constexpr int64_t kMost = int64_t{1} << 32;
   int64_t count = 1;

@@ -23,6 +23,7 @@ struct LayerInput {
 struct LayerShape {
   std::vector<int64_t> output;
   std::vector<ParameterTensor> parameters;
+  double multiplications = 0;  // of one sample's way forward
 };
 
 using Described = std::variant<LayerShape, Misfit>;
@@ -45,6 +46,9 @@ Described describe_layer(const LayerSpec& layer, std::span<const LayerInput> inp
 std::optional<int64_t> element_count(const std::vector<int64_t>& shape);
 inline constexpr const char* kCountable = "axes of at least 1, and at most 2^32 elements";
 std::string to_string(const std::vector<int64_t>& shape);
+// A sample as layers see it that tell features apart: with three axes and more (height, width,
+// channels) as it is, so that its features are the last axis; else one vector, in C order.
+std::vector<int64_t> as_features(const std::vector<int64_t>& shape);
 // Of a layer that takes one input, or two and more.
 std::optional<Misfit> require_one(std::span<const LayerInput> inputs);
 std::optional<Misfit> require_several(std::span<const LayerInput> inputs);

@@ -30,13 +30,10 @@ TEST(Examples, DataFilesLieBesideTheManifest) {
     const TrainingJob job = load_training_job(document);
     if (job.training.is_null()) continue;
     const spec::TrainingSpec training = spec::to_training_spec(job.training);
-    if (training.data.train.kind != spec::SourceKind::idx) continue;
-    EXPECT_TRUE(
-        std::filesystem::exists(path.parent_path() / training.data.train.files.at(0).images))
-        << path;
-    EXPECT_TRUE(
-        std::filesystem::exists(path.parent_path() / training.data.train.files.at(0).labels))
-        << path;
+    const spec::IdxSource* idx = training.data.train.idx();
+    if (idx == nullptr) continue;
+    EXPECT_TRUE(std::filesystem::exists(path.parent_path() / idx->files.at(0).images)) << path;
+    EXPECT_TRUE(std::filesystem::exists(path.parent_path() / idx->files.at(0).labels)) << path;
   }
 }
 

@@ -117,8 +117,8 @@ struct Samples {
 
   void read_mnist(size_t count) {
     spec::DataSource source;
-    source.files = {{kSource / "examples/data/mnist/train-images-idx3-ubyte.gz",
-                     kSource / "examples/data/mnist/train-labels-idx1-ubyte.gz"}};
+    source.kind = spec::IdxSource{{{kSource / "examples/data/mnist/train-images-idx3-ubyte.gz",
+                                    kSource / "examples/data/mnist/train-labels-idx1-ubyte.gz"}}};
     source.take = static_cast<int64_t>(count);
     const auto dataset = data::open_dataset(source);
     for (size_t i = 0; i < count; ++i) {

@@ -48,8 +48,7 @@ inline std::string gzip(const std::string& bytes) {
 inline spec::DataSource idx(const std::filesystem::path& images,
                             const std::filesystem::path& labels) {
   spec::DataSource source;
-  source.kind = spec::SourceKind::idx;
-  source.files = {{images, labels}};
+  source.kind = spec::IdxSource{{{images, labels}}};
   return source;
 }
 

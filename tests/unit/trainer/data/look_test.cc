@@ -40,15 +40,17 @@ TEST(UnreadableFiles, AreNoneOfASourceThatIsHereOrSynthetic) {
   const auto images = folder.write("i", "not looked into"), labels = folder.write("l", "");
   EXPECT_TRUE(unreadable_files(idx(images, labels)).empty());
   spec::DataSource synthetic;
-  synthetic.kind = spec::SourceKind::synthetic_linear;
+  synthetic.kind = spec::LinearSource{};
   EXPECT_TRUE(unreadable_files(synthetic).empty());
 }
 
 TEST(UnreadableFiles, OfAListAreNamedByTheirPlace) {
   const TestFolder folder;
   spec::DataSource source = idx(folder.write("i", ""), folder.write("l", ""));
-  source.listed = true;
-  source.files.push_back({source.files[0].images, folder.path() / "none"});
+  std::get<spec::IdxSource>(source.kind).listed = true;
+  std::get<spec::IdxSource>(source.kind)
+      .files.push_back(
+          {std::get<spec::IdxSource>(source.kind).files[0].images, folder.path() / "none"});
   const auto files = unreadable_files(source);
   ASSERT_EQ(files.size(), 1u);
   EXPECT_EQ(files[0].field, "files[1].labels");
@@ -58,7 +60,8 @@ TEST(LookAt, SumsUpSeveralFiles) {
   const TestFolder folder;
   spec::DataSource source =
       idx(folder.write("i0", images_2x3(2)), folder.write("l0", labels_of({3, 8})));
-  source.files.push_back({folder.write("i1", images_2x3(1)), folder.write("l1", labels_of({5}))});
+  std::get<spec::IdxSource>(source.kind)
+      .files.push_back({folder.write("i1", images_2x3(1)), folder.write("l1", labels_of({5}))});
   const auto facts = look_at(source);
   ASSERT_TRUE(facts);
   EXPECT_EQ(facts->samples, 3u);

@@ -107,12 +107,14 @@ TEST(PipelineTest, GivesWhatABatcherGivesWhateverItsTiming) {
        {static_cast<const Dataset*>(&slow), static_cast<const Dataset*>(&fast)}) {
     for (const size_t ahead : {1, 2, 7}) {
       for (const Share& share : {kSecond, kThreeOfFive, kDevice}) {
-        Pipeline pipeline(Batcher(*dataset, shards(), true, 3), ahead);
-        Reader reader(fast);
-        Cursor cursor = cursor_of(share);
-        for (int i = 0; i < 40; ++i, cursor = cursor.next(26)) {
-          if (i % 9 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-          ASSERT_EQ(values(pipeline.take(cursor)), reader.at(cursor)) << i;
+        for (const int threads : {1, 3}) {
+          Pipeline pipeline(Batcher(*dataset, shards(), true, 3), ahead, threads);
+          Reader reader(fast);
+          Cursor cursor = cursor_of(share);
+          for (int i = 0; i < 40; ++i, cursor = cursor.next(26)) {
+            if (i % 9 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+            ASSERT_EQ(values(pipeline.take(cursor)), reader.at(cursor)) << i;
+          }
         }
       }
     }
@@ -121,14 +123,41 @@ TEST(PipelineTest, GivesWhatABatcherGivesWhateverItsTiming) {
 
 TEST(PipelineTest, BeginsAnewAfterAJump) {
   const Slow slow;
-  Pipeline pipeline(Batcher(slow, shards(), true, 3), 3);
-  Reader reader(slow);
-  Cursor cursor = cursor_of(kSecond);
-  for (int i = 0; i < 60; ++i) {
-    if (i % 7 == 3) cursor = cursor_of({}, uint64_t(i) % 4, uint64_t(i) % 26);
-    ASSERT_EQ(values(pipeline.take(cursor)), reader.at(cursor)) << i;
-    if (i % 5 != 2) cursor = cursor.next(26);  // else the same once more
+  for (const int threads : {1, 3}) {
+    Pipeline pipeline(Batcher(slow, shards(), true, 3), 3, threads);
+    Reader reader(slow);
+    Cursor cursor = cursor_of(kSecond);
+    for (int i = 0; i < 60; ++i) {
+      if (i % 7 == 3) cursor = cursor_of({}, uint64_t(i) % 4, uint64_t(i) % 26);
+      ASSERT_EQ(values(pipeline.take(cursor)), reader.at(cursor)) << i;
+      if (i % 5 != 2) cursor = cursor.next(26);  // else the same once more
+    }
   }
+}
+
+// Images that are moved at random: of whatever threads, each as it is for its epoch and place.
+TEST(PipelineTest, CarriesOutStagesAsABatcherDoes) {
+  Samples samples = numbered();
+  samples.shape = {1, 4};
+  samples.count = kSamples / 4;
+  const MemoryDataset dataset(std::move(samples));
+  const Shards shards = Shards::by_record(dataset.size(), {.rows = 4});
+  const std::vector<spec::StageKind> stages = {spec::Flip{0.5}};
+  Batcher batcher(dataset, shards, true, 3, stages);
+  BatchBuffer buffer(dataset, 4, BatchBuffer::Features::copied);
+  int flipped = 0;
+  for (const int threads : {1, 4}) {
+    Pipeline pipeline(Batcher(dataset, shards, true, 3, stages), 3, threads);
+    Cursor cursor;
+    for (int i = 0; i < 30; ++i, cursor = cursor.next(shards.batches_per_epoch())) {
+      const compute::Batch& wanted = batcher.fill(buffer, cursor.epoch, cursor.batch());
+      const std::vector<float> taken = values(pipeline.take(cursor));
+      ASSERT_EQ(taken, values(wanted)) << i;
+      for (const float first : taken) flipped += static_cast<int>(first) % 4 == 3;
+    }
+  }
+  EXPECT_GT(flipped, 40);
+  EXPECT_LT(flipped, 200);
 }
 
 TEST(PipelineTest, LeavesWhatWasTakenUntilTheNextCall) {
@@ -146,7 +175,7 @@ TEST(PipelineTest, LeavesWhatWasTakenUntilTheNextCall) {
 TEST(PipelineTest, EndsWhileItFills) {
   const Slow slow;
   for (int i = 0; i < 20; ++i) {
-    Pipeline pipeline(Batcher(slow, shards(), true, 3), 4);
+    Pipeline pipeline(Batcher(slow, shards(), true, 3), 4, i % 3 + 1);
     if (i % 2 == 0) pipeline.take(cursor_of(kSecond));
   }
 }

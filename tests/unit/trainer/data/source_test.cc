@@ -84,11 +84,13 @@ TEST(IdxSource, NamesBothFilesWhereTheirCountsDiffer) {
 spec::DataSource three_files(const TestFolder& folder) {
   spec::DataSource source =
       idx(folder.write("i0", images_2x3(4)), folder.write("l0", labels_of({10, 11, 12, 13})));
-  source.listed = true;
-  source.files.push_back(
-      {folder.write("i1", gzip(images_2x3(1))), folder.write("l1", labels_of({20}))});
-  source.files.push_back(
-      {folder.write("i2", images_2x3(3)), folder.write("l2", labels_of({30, 31, 32}))});
+  std::get<spec::IdxSource>(source.kind).listed = true;
+  std::get<spec::IdxSource>(source.kind)
+      .files.push_back(
+          {folder.write("i1", gzip(images_2x3(1))), folder.write("l1", labels_of({20}))});
+  std::get<spec::IdxSource>(source.kind)
+      .files.push_back(
+          {folder.write("i2", images_2x3(3)), folder.write("l2", labels_of({30, 31, 32}))});
   return source;
 }
 
@@ -173,7 +175,7 @@ TEST(SharedByFile, NeedsAFileForEachReplica) {
 TEST(SeveralFiles, OfDifferentShapesAreRefusedNamingBoth) {
   const TestFolder folder;
   spec::DataSource source = three_files(folder);
-  source.files[2].images =
+  std::get<spec::IdxSource>(source.kind).files[2].images =
       folder.write("odd", word(0x0803) + word(1) + word(3) + word(2) + std::string(6, ' '));
   EXPECT_THAT(error_of(source), testing::AllOf(HasSubstr("odd: expected samples of [2, 3] as in "),
                                                HasSubstr("i0"), HasSubstr("found [3, 2]")));
@@ -182,7 +184,8 @@ TEST(SeveralFiles, OfDifferentShapesAreRefusedNamingBoth) {
 TEST(SeveralFiles, MustAgreeInTheirCountsByPair) {
   const TestFolder folder;
   spec::DataSource source = three_files(folder);
-  std::swap(source.files[1].labels, source.files[2].labels);  // as many in all
+  std::swap(std::get<spec::IdxSource>(source.kind).files[1].labels,
+            std::get<spec::IdxSource>(source.kind).files[2].labels);  // as many in all
   EXPECT_THAT(error_of(source),
               testing::AllOf(HasSubstr("l2 has 3 labels"), HasSubstr("i1 has 1 images")));
 }
@@ -191,7 +194,8 @@ TEST(SeveralFiles, MayBeTenThousand) {
   const TestFolder folder;
   spec::DataSource source =
       idx(folder.write("i", images_2x3(2)), folder.write("l", labels_of({4, 2})));
-  source.files.resize(10'000, source.files.front());
+  std::get<spec::IdxSource>(source.kind)
+      .files.resize(10'000, std::get<spec::IdxSource>(source.kind).files.front());
   source.skip = 1;
   const auto dataset = open_dataset(source);
   EXPECT_EQ(dataset->size(), 19'999u);
@@ -218,8 +222,7 @@ TEST(Labels, OutOfRangeNamesSampleFileAndClasses) {
 
 spec::DataSource linear(int64_t samples) {
   spec::DataSource source;
-  source.kind = spec::SourceKind::synthetic_linear;
-  source.samples = samples;
+  source.kind = spec::LinearSource{samples};
   return source;
 }
 
@@ -281,17 +284,13 @@ TEST(SyntheticLinear, SampleIsAFunctionOfSeedAndIndex) {
   EXPECT_EQ(some->size(), 10u);
   EXPECT_EQ(value(*some, 3), value(*whole, 43));
   EXPECT_EQ(*some->target(3), *whole->target(43));
-  part.seed = 2;
+  std::get<spec::LinearSource>(part.kind).seed = 2;
   EXPECT_NE(value(*open_dataset(part), 3), value(*whole, 43));
 }
 
 spec::DataSource blobs(int64_t samples, double density) {
   spec::DataSource source;
-  source.kind = spec::SourceKind::synthetic_classes;
-  source.samples = samples;
-  source.shape = {4, 5};
-  source.classes = 3;
-  source.density = density;
+  source.kind = spec::ClassesSource{samples, {4, 5}, 3, density};
   return source;
 }
 
@@ -355,7 +354,7 @@ TEST(Synthetic, RefusesWhatCannotBe) {
   none.take = 7;
   EXPECT_THAT(error_of(none), HasSubstr("from 1 to 6"));
   spec::DataSource classless = blobs(10, 1.0);
-  classless.classes = 0;
+  std::get<spec::ClassesSource>(classless.kind).classes = 0;
   EXPECT_THAT(error_of(classless), HasSubstr("classes of at least 1"));
 }
 

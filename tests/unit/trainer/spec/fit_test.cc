@@ -103,6 +103,14 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"TakePastTheEnd",
              {{"data.train.skip", "40"}, {"data.train.take", "61"}},
              "data.train.take: expected from 1 to 60 (100 samples, 40 skipped), found 61"},
+        Case{"AugmentedVectors",
+             {{"data.train.syntheticClasses.shape", "[6]"}, {"data.train.augment", "[{flip: {}}]"}},
+             "data.train.augment[0]: expected images: samples of height and width, or of height, "
+             "width and channels, found samples of [6]"},
+        Case{"ShiftedOutOfSight",
+             {{"data.train.augment", "[{flip: {}}, {shift: {pixels: 2}}]"}},
+             "data.train.augment[1].shift.pixels: expected fewer pixels than 2, for samples are of "
+             "[2, 3], found 2"},
         Case{"EmptyPart",
              {{"data.train.take", "3"}, {"data.train.split", "{fraction: 0.2}"}},
              "data.train.split: expected a part with at least one of 3 samples, found none in the "
@@ -136,7 +144,7 @@ TEST(Fit, FindsWhatDoesNotDependOnDataThatAreNotKnown) {
 LookUp images(uint64_t samples, std::vector<int64_t> shape, int64_t labels) {
   return [=](const std::string& part, const DataSource& source) -> std::optional<DataFacts> {
     if (part != "train") return std::nullopt;
-    EXPECT_EQ(source.files.at(0).images, "i");
+    EXPECT_EQ(source.idx()->files.at(0).images, "i");
     return DataFacts{samples, shape, labels, "label 9 of sample 4 of l", ""};
   };
 }

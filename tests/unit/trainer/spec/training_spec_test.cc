@@ -103,7 +103,7 @@ TEST(TrainingSpec, DefaultsAreWhatTheDocumentationSays) {
   EXPECT_TRUE(spec.data.train.shuffle);
   EXPECT_TRUE(spec.data.train.cache);
   EXPECT_EQ(spec.data.train.take, -1);
-  EXPECT_FLOAT_EQ(spec.data.train.scale, 1.0f / 255.0f);
+  EXPECT_FLOAT_EQ(spec.data.train.idx()->scale, 1.0f / 255.0f);
   EXPECT_FALSE(spec.data.validation);
   EXPECT_FALSE(spec.strict_determinism);
 }
@@ -117,7 +117,8 @@ TEST(TrainingSpec, ReadsWhatIsWritten) {
       {"data.train",
        "{syntheticClasses: {samples: 100, shape: [2, 3], classes: 3, density: 0.5, "
        "seed: 9}, skip: 5, take: 50, split: {fraction: 0.8, part: rest}, "
-       "shuffle: false, cache: false, prefetch: 7}"},
+       "shuffle: false, cache: false, prefetch: 7, augment: [{shift: {}}, {flip: {probability: "
+       "0.25}}]}"},
       {"data.test", "{syntheticClasses: {samples: 10, shape: [2, 3], classes: 3}}"},
       {"epochs", "null"},
       {"steps", "1e3"},
@@ -145,9 +146,12 @@ TEST(TrainingSpec, ReadsWhatIsWritten) {
   EXPECT_FLOAT_EQ(dense.kernel_initializer.scale, 0.5f);
   EXPECT_FLOAT_EQ(std::get<compute::Dropout>(spec.model.layers[1].kind).rate, 0.25f);
   const DataSource& train = spec.data.train;
-  EXPECT_EQ(train.kind, SourceKind::synthetic_classes);
-  EXPECT_THAT(train.shape, ElementsAre(2, 3));
-  EXPECT_EQ(train.seed, 9u);
+  ASSERT_EQ(train.augment.size(), 2u);
+  EXPECT_EQ(std::get<Shift>(train.augment[0]).pixels, 1);
+  EXPECT_EQ(std::get<Flip>(train.augment[1]).probability, 0.25);
+  const auto& classes = std::get<ClassesSource>(train.kind);
+  EXPECT_THAT(classes.shape, ElementsAre(2, 3));
+  EXPECT_EQ(classes.seed, 9u);
   EXPECT_EQ(train.skip, 5);
   EXPECT_EQ(train.take, 50);
   EXPECT_EQ(train.split_fraction, 0.8);

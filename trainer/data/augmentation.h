@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "trainer/data/dataset.h"
+#include "trainer/data/stages/stage.h"
+
+namespace muster::data {
+
+// The stages of a source's samples, one after the other. What comes out is decided by (seed, epoch,
+// position) and the sample alone.
+class Augmentation {
+ public:
+  Augmentation() = default;  // no stages
+  // Precondition: samples of the data set's shape fit all of them (spec::misfit_of).
+  Augmentation(std::vector<spec::StageKind> stages, uint64_t seed);
+
+  bool empty() const { return stages_.empty(); }
+  // Sample `index`, the `position`-th of the order of `epoch`, as it is used there, to `features`,
+  // which has room for dataset.sample_bytes(). From any thread, with a workspace of its own.
+  void apply(const Dataset& dataset, uint64_t index, uint64_t epoch, uint64_t position,
+             std::byte* features, Sample& workspace) const;
+
+ private:
+  std::vector<spec::StageKind> stages_;
+  uint64_t seed_ = 0;
+};
+
+}  // namespace muster::data

@@ -1,0 +1,46 @@
+#include "trainer/spec/augmentation.h"
+
+#include <algorithm>
+
+#include "trainer/compute/layers/layer.h"
+
+namespace muster::spec {
+
+namespace {
+
+StageKind to_stage(const Json& stage) {
+  if (const Json& shift = member(stage, "shift"); shift.is_object())
+    return Shift{integer_or(shift, "pixels", Shift{}.pixels)};
+  return Flip{number_or(member(stage, "flip"), "probability", Flip{}.probability)};
+}
+
+std::optional<compute::Misfit> misfit(const Shift& shift, const std::vector<int64_t>& shape) {
+  const int64_t smallest = std::min(shape[0], shape[1]);
+  if (shift.pixels < smallest) return std::nullopt;
+  return compute::Misfit{-1, "shift.pixels",
+                         "fewer pixels than " + std::to_string(smallest) + ", for samples are of " +
+                             compute::to_string(shape),
+                         std::to_string(shift.pixels)};
+}
+std::optional<compute::Misfit> misfit(const Flip&, const std::vector<int64_t>&) {
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<compute::Misfit> misfit_of(const StageKind& stage,
+                                         const std::vector<int64_t>& shape) {
+  if (shape.size() != 2 && shape.size() != 3)
+    return compute::Misfit{-1, "",
+                           "images: samples of height and width, or of height, width and channels",
+                           "samples of " + compute::to_string(shape)};
+  return std::visit([&](const auto& kind) { return misfit(kind, shape); }, stage);
+}
+
+std::vector<StageKind> to_stages(const Json& augment) {
+  std::vector<StageKind> stages;
+  for (const Json& stage : augment) stages.push_back(to_stage(stage));
+  return stages;
+}
+
+}  // namespace muster::spec
