@@ -103,8 +103,11 @@ TEST(MusterRunEvaluates, in_the_training_and_ends_it_by_a_metric_that_counts_by_
     return Json::parse(read_text(file))["validation"]["balancedAccuracy"].get<double>();
   };
   for (int epoch = 1; epoch <= summary["epochs"].get<int>(); ++epoch) {
-    if (epoch < best["epoch"]) EXPECT_LT(value_after(epoch), best["value"]);
-    if (epoch > best["epoch"]) EXPECT_LE(value_after(epoch), best["value"]);
+    if (epoch < best["epoch"]) {
+      EXPECT_LT(value_after(epoch), best["value"]);
+    } else {
+      EXPECT_LE(value_after(epoch), best["value"]);
+    }
   }
 }
 
