@@ -69,7 +69,16 @@ int64_t steps_taken(const Json& progress) {
 }
 
 Json results_of(const Json& said) {
-  return fitting("results", tidy(said));
+  Json results = fitting("results", tidy(said));
+  // The schema takes any metric of an evaluation.
+  for (const char* data : {"validation", "test"}) {
+    if (!member(results, data).is_object()) continue;
+    const Json metrics = std::move(results[data]);
+    results[data] = Json::object();
+    for (const auto& [name, value] : metrics.items())
+      if (value.is_number() || name == "error") results[data][name] = value;
+  }
+  return results;
 }
 
 }  // namespace muster::api

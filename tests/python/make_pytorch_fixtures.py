@@ -52,7 +52,7 @@ def batch(case, step):
         return images.astype(np.float32) * np.float32(1 / 255), labels.astype(np.int64)
     x = values(1000, (size, features), 1.0, first * features)
     count = case["label_count"]
-    if case["loss"] == "mean_squared_error":
+    if case["loss"] != "softmax_cross_entropy":
         return x, values(1002, (size, count), 1.0, first * count)
     drawn = mixed(1001, np.arange(first, first + size)) >> np.uint64(40)
     return x, (drawn % np.uint64(count)).astype(np.int64)
@@ -92,6 +92,8 @@ def forward(case, parameters, x):
 def loss_of(case, outputs, labels):
     if case["loss"] == "mean_squared_error":
         return F.mse_loss(outputs, labels)
+    if case["loss"] == "huber":
+        return F.huber_loss(outputs, labels, delta=case["delta"])
     return F.cross_entropy(outputs, labels)
 
 
@@ -201,6 +203,10 @@ def cases():
            "loss": "mean_squared_error", "layers": [dense("line", 1, bias_limit=0.5)],
            "optimizer": {"name": "sgd", "learning_rate": 0.01}, "batch_size": 32,
            "data": {"source": "generated"}}, unit_variance
+    yield {"format": 1, "name": "huber", "input_shape": [12], "label_count": 3, "loss": "huber",
+           "delta": 0.5, "layers": [dense("hidden", 16, "relu"), dense("out", 3, bias_limit=0.5)],
+           "optimizer": {"name": "sgd", "learning_rate": 0.05}, "batch_size": 32,
+           "data": {"source": "generated"}}, glorot
     norm = {"kind": "batchNormalization", "momentum": 0.99, "epsilon": 1e-3}
     yield {"format": 1, "name": "branches", "input_shape": [24], "label_count": 5,
            "loss": "softmax_cross_entropy",

@@ -60,18 +60,19 @@ std::optional<Position> converted(Position position, uint64_t from, uint64_t to)
   return position;
 }
 
-std::optional<spec::Metric> metric_of(const std::optional<spec::EarlyStoppingSpec>& stopping) {
+std::optional<std::string> metric_of(const std::optional<spec::EarlyStoppingSpec>& stopping) {
   return stopping ? std::optional(stopping->metric) : std::nullopt;
 }
 
-// Values of another metric, or on other data, are not to be compared with what follows.
+// Values of another metric or loss, or on other data, are not to be compared with what follows.
 void forget_others(Evaluations& evaluations, const Json& before, const Json& after) {
   const TrainingSpec made_with = spec::to_training_spec(before);
   const TrainingSpec asked_for = spec::to_training_spec(after);
   const auto validation = [](const Json& training) {
     return member(member(training, "data"), "validation");
   };
-  const bool others = !spec::changes(validation(before), validation(after)).empty();
+  const bool others = made_with.model.loss != asked_for.model.loss ||
+                      !spec::changes(validation(before), validation(after)).empty();
   if (others || metric_of(made_with.early_stopping) != metric_of(asked_for.early_stopping)) {
     evaluations.best.reset();
     evaluations.without_improvement = 0;

@@ -30,8 +30,8 @@ struct Batch {
   std::span<const void* const> features;  // rows pointers, each to one sample's elements
   float scale = 1.0f;
   float offset = 0.0f;
-  std::span<const int32_t> labels;        // softmax_cross_entropy: rows classes
-  std::span<const float* const> targets;  // mean_squared_error: rows pointers to label_count floats
+  std::span<const int32_t> labels;        // for a loss that takes classes: rows classes
+  std::span<const float* const> targets;  // for one that takes floats: rows pointers to label_count
   std::span<const uint64_t> positions;    // rows sample positions in the epoch's permutation
   uint64_t epoch = 0;
 };
@@ -89,9 +89,12 @@ class Engine {
   virtual LossSums train(const Batch& batch, const Optimizer& optimizer,
                          const UpdateArguments& update, std::span<Memory* const> slots) = 0;
 
-  // Forward only, no dropout, moving statistics.
-  virtual LossSums evaluate(const Batch& batch) = 0;
-  // Outputs [rows, outputs] after the last activation; softmax probabilities for cross entropy.
+  // Forward only, no dropout, moving statistics. `outputs` receives what the loss meets, [rows,
+  // output_count()]: logits, where the loss takes their softmax. Empty: nobody wants it.
+  virtual LossSums evaluate(const Batch& batch, std::span<float> outputs) = 0;
+  LossSums evaluate(const Batch& batch) { return evaluate(batch, {}); }
+  // Outputs [rows, outputs] after the last activation; softmax probabilities where the loss
+  // takes the softmax.
   virtual void predict(const Batch& batch, std::span<float> outputs) = 0;
   virtual int64_t output_count() const = 0;
 };

@@ -5,6 +5,7 @@
 #include "common/error.h"
 #include "trainer/compute/engine.h"
 #include "trainer/compute/layers/layer.h"
+#include "trainer/compute/loss.h"
 
 namespace muster::compute {
 namespace {
@@ -44,11 +45,11 @@ class Builder {
   Graph build() && {
     return Graph{std::move(values_), std::move(nodes_),  ParameterLayout(std::move(tensors_)),
                  model_.loss,        model_.label_count, last_,
-                 is_classifier()};
+                 softmax_in_loss()};
   }
 
  private:
-  bool is_classifier() const { return model_.loss == Loss::softmax_cross_entropy; }
+  bool softmax_in_loss() const { return describe(model_.loss).takes_softmax; }
 
   void report(int layer, std::string field, std::string expected, std::string found) {
     misfits_.push_back({layer, std::move(field), std::move(expected), std::move(found)});
@@ -57,7 +58,7 @@ class Builder {
   // A softmax of its own node, and none where the loss computes it from logits.
   void add(size_t index) {
     const LayerSpec& layer = model_.layers[index];
-    const bool left_to_loss = index + 1 == model_.layers.size() && is_classifier();
+    const bool left_to_loss = index + 1 == model_.layers.size() && softmax_in_loss();
     LayerSpec lowered = layer;
     if (auto* dense = std::get_if<Dense>(&lowered.kind);
         dense && dense->activation == Activation::softmax) {
@@ -164,15 +165,16 @@ class Builder {
     const Value& output = values_.back();
     if (!known_.back() || model_.label_count == 0 || output.width == model_.label_count) return;
     const bool dense = std::holds_alternative<Dense>(model_.layers.back().kind);
+    const bool classes = describe(model_.loss).labels == LabelKind::classes;
     report(static_cast<int>(model_.layers.size()) - 1, dense ? "units" : "",
            std::to_string(model_.label_count) + " outputs, one for each " +
-               (is_classifier() ? "class" : "number of a target"),
+               (classes ? "class" : "number of a target"),
            std::to_string(output.width));
   }
 
   // Whether the loss's softmax is given probabilities, be some of them dropped.
   bool meets_softmax() const {
-    if (!is_classifier()) return false;
+    if (!softmax_in_loss()) return false;
     for (int value = last_; value > 0;) {
       const Node& node = nodes_[static_cast<size_t>(value) - 1];
       if (is_softmax(node.kind)) return true;

@@ -34,10 +34,10 @@ struct Graph {
   std::vector<Value> values;
   std::vector<Node> nodes;  // topological order
   ParameterLayout layout;
-  Loss loss = Loss::softmax_cross_entropy;
+  LossKind loss;
   int64_t label_count = 0;
-  // What the loss meets: the last node's output. A softmax that ends a cross entropy model is left
-  // to the loss, so this value holds logits there.
+  // What the loss meets: the last node's output. A softmax that ends the model is left to a loss
+  // that takes it itself (loss.h), so this value holds logits there.
   int output = 0;
   // Whether predictions are softmax(values[output]).
   bool softmax_predictions = false;

@@ -4,31 +4,82 @@ namespace muster::compute {
 
 namespace {
 
-// Names of LossSums::terms.
-const std::vector<std::string>& terms_of(Loss loss) {
-  static const std::vector<std::string> classification{"accuracy"}, none;
-  return takes_classes(loss) ? classification : none;
+const LossDescription& description_of(const SoftmaxCrossEntropy&) {
+  static const LossDescription description = {
+      .name = "softmaxCrossEntropy",
+      .labels = LabelKind::classes,
+      .takes_softmax = true,
+      .terms = {{"accuracy", Better::higher}},  // the largest output is the label's
+      .evaluators = {class_recall()},
+  };
+  return description;
+}
+
+const LossDescription& description_of(const MeanSquaredError&) {
+  static const LossDescription description = {.name = "meanSquaredError",
+                                              .labels = LabelKind::floats};
+  return description;
+}
+
+const LossDescription& description_of(const Huber&) {
+  static const LossDescription description = {.name = "huber", .labels = LabelKind::floats};
+  return description;
+}
+
+// The loss and its terms, which the engine sums.
+class LossMetrics : public Accumulator {
+ public:
+  explicit LossMetrics(const LossKind& loss) : loss_(loss) {}
+
+  void add(const EvaluatedRows& rows) override { sums_ += rows.sums; }
+  std::vector<Metric> metrics() const override { return metrics_of(loss_, sums_); }
+
+ private:
+  const LossKind loss_;
+  LossSums sums_;
+};
+
+template <size_t... Index>
+std::vector<LossKind> one_of_each(std::index_sequence<Index...>) {
+  return {LossKind(std::in_place_index<Index>)...};
 }
 
 }  // namespace
 
-bool takes_classes(Loss loss) {
-  return loss == Loss::softmax_cross_entropy;
+const LossDescription& describe(const LossKind& loss) {
+  return std::visit([](const auto& kind) -> const LossDescription& { return description_of(kind); },
+                    loss);
 }
 
-std::vector<Metric> metrics_of(Loss loss, const LossSums& sums) {
+const std::vector<LossKind>& all_losses() {
+  static const auto losses = one_of_each(std::make_index_sequence<std::variant_size_v<LossKind>>());
+  return losses;
+}
+
+std::vector<Metric> metrics_of(const LossKind& loss, const LossSums& sums) {
   const double rows = static_cast<double>(sums.rows);
   std::vector<Metric> metrics{{"loss", sums.weight > 0 ? sums.loss / sums.weight : 0}};
-  const auto& terms = terms_of(loss);
+  const auto& terms = describe(loss).terms;
   for (size_t i = 0; i < terms.size(); ++i)
-    metrics.push_back({terms[i], sums.rows > 0 ? sums.terms[i] / rows : 0});
+    metrics.push_back({terms[i].name, sums.rows > 0 ? sums.terms[i] / rows : 0});
   return metrics;
 }
 
-std::optional<double> metric_of(Loss loss, const LossSums& sums, const std::string& name) {
-  for (const Metric& metric : metrics_of(loss, sums))
-    if (metric.name == name) return metric.value;
-  return std::nullopt;
+std::vector<MetricDefinition> evaluated_metrics(const LossKind& loss) {
+  const LossDescription& description = describe(loss);
+  std::vector<MetricDefinition> metrics{{"loss", Better::lower}};
+  metrics.insert(metrics.end(), description.terms.begin(), description.terms.end());
+  for (const Evaluator& evaluator : description.evaluators)
+    metrics.insert(metrics.end(), evaluator.metrics.begin(), evaluator.metrics.end());
+  return metrics;
+}
+
+std::vector<std::unique_ptr<Accumulator>> make_accumulators(const LossKind& loss, int64_t width) {
+  std::vector<std::unique_ptr<Accumulator>> accumulators;
+  accumulators.push_back(std::make_unique<LossMetrics>(loss));
+  for (const Evaluator& evaluator : describe(loss).evaluators)
+    accumulators.push_back(evaluator.make(width));
+  return accumulators;
 }
 
 }  // namespace muster::compute

@@ -19,7 +19,7 @@ struct LossSums {
   // own kind says.
   double weight = 0;
   int64_t rows = 0;
-  // The loss's further sums, as metrics_of() in loss.h names them.
+  // The loss's further sums, as loss.cc names them.
   std::array<double, kMostTerms> terms{};
 
   LossSums& operator+=(const LossSums& other) {

@@ -26,14 +26,22 @@ Json Evaluation::json() const {
 
 std::optional<Evaluation> evaluate(compute::Engine& engine, const data::Dataset& dataset,
                                    const spec::TrainingSpec& spec, std::stop_token stop) {
-  compute::LossSums sums;
+  const auto accumulators = compute::make_accumulators(spec.model.loss, engine.output_count());
+  std::vector<float> outputs(static_cast<size_t>(spec.batch_size * engine.output_count()));
+  Evaluation evaluation;
   data::Batcher batcher(dataset, spec.batch_size);
   data::BatchBuffer buffer(dataset, spec.batch_size);
-  for (uint64_t batch = 0; batch < batcher.shards().batches_per_epoch(); ++batch) {
+  for (uint64_t number = 0; number < batcher.shards().batches_per_epoch(); ++number) {
     if (stop.stop_requested()) return std::nullopt;
-    sums += engine.evaluate(batcher.fill(buffer, 0, batch));
+    const compute::Batch& batch = batcher.fill(buffer, 0, number);
+    const compute::LossSums sums = engine.evaluate(batch, outputs);
+    evaluation.samples += static_cast<uint64_t>(batch.rows);
+    for (const auto& accumulator : accumulators) accumulator->add({batch, outputs, sums});
   }
-  return Evaluation{static_cast<uint64_t>(sums.rows), compute::metrics_of(spec.model.loss, sums)};
+  for (const auto& accumulator : accumulators)
+    for (compute::Metric& metric : accumulator->metrics())
+      evaluation.metrics.push_back(std::move(metric));
+  return evaluation;
 }
 
 EvaluationData::EvaluationData(Training& training, const std::vector<std::string>& names) {

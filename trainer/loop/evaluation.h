@@ -20,11 +20,11 @@ struct Evaluation {
   std::vector<compute::Metric> metrics;  // "loss" first
   // Precondition: there is one of this name.
   double value(const std::string& metric) const;
-  Json json() const;  // {"loss", "accuracy"}: each metric by its name
+  Json json() const;  // {"loss", "accuracy", ...}: each metric by its name
 };
 
-// By the model's loss, in batches of at most so many rows. Nothing if `stop` was requested before
-// all was seen.
+// By the metrics of the model's loss, in batches of spec.batch_size rows. Nothing if `stop` was
+// requested before all was seen.
 std::optional<Evaluation> evaluate(compute::Engine& engine, const data::Dataset& dataset,
                                    const spec::TrainingSpec& spec, std::stop_token stop = {});
 

@@ -7,6 +7,7 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/log.h"
+#include "common/metric_name.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/checkpoint/resume.h"
 #include "trainer/folder/owner.h"
@@ -212,7 +213,7 @@ Json Leader::evaluate_final(uint64_t step) {
                     validator_ ? validator_->newest() : Json());
   for (const char* name : {"validation", "test"})
     for (const auto& [key, value] : member(json, name).items())
-      recorder_.scalar(std::string(name) + "_" + key, step, value.get<double>());
+      recorder_.scalar(metric_tag(name, key), step, value.get<double>());
   return json;
 }
 
@@ -231,11 +232,10 @@ Json Leader::describe_best(const checkpoint::Position& position) const {
   const bool kept = evaluations.kept && spec.checkpoint.best_only;
   const auto& best = kept ? evaluations.kept : evaluations.best;
   if (!best || (!kept && !spec.early_stopping)) return nullptr;
-  Json json = {
-      {"metric", spec::name_of(kept ? *spec.checkpoint.best_only : spec.early_stopping->metric)},
-      {"value", best->value},
-      {"step", best->step},
-      {"epoch", best->epoch}};
+  Json json = {{"metric", kept ? *spec.checkpoint.best_only : spec.early_stopping->metric},
+               {"value", best->value},
+               {"step", best->step},
+               {"epoch", best->epoch}};
   if (store_ && spec.keeps_best())
     if (const auto found = store_->of_step(best->step)) json["checkpoint"] = path_of(*found);
   return json;
@@ -248,10 +248,8 @@ Json Leader::describe(const checkpoint::Position& position) const {
                  {"trainSeconds", recorder_.train_seconds()},
                  {"examplesPerSecond", recorder_.examples_per_second()},
                  {"stepsPerSecond", recorder_.steps_per_second()}};
-  for (auto [name, value] : compute::metrics_of(assembly_.spec().model.loss, trained)) {
-    name.front() = static_cast<char>(std::toupper(name.front()));
-    result["train" + name] = trained.rows > 0 ? Json(value) : Json();
-  }
+  for (const auto& [name, value] : compute::metrics_of(assembly_.spec().model.loss, trained))
+    result[metric_field("train", name)] = trained.rows > 0 ? Json(value) : Json();
   const Json rate = result["stepsPerSecond"];
   result["secondsPerBatch"] = rate.is_number() ? Json(1.0 / rate.get<double>()) : Json();
   if (assembly_.spec().early_stopping)

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "common/metric_name.h"
+
 namespace muster::loop {
 
 std::string loss_text(double loss) {
@@ -16,7 +18,7 @@ std::string metrics_text(const std::vector<compute::Metric>& metrics) {
     if (name == "loss")
       text += "cost " + loss_text(value);
     else
-      text += fmt::format(", {} {:.4f}", name, value);
+      text += fmt::format(", {} {:.4f}", metric_words(name), value);
   }
   return text;
 }

@@ -138,7 +138,8 @@ Json predict_one(Loaded& loaded, data::Batcher& batcher, data::BatchBuffer& buff
   std::vector<float> outputs(static_cast<size_t>(loaded.engine->output_count()));
   loaded.engine->predict(batcher.fill(buffer, 0, index), outputs);
   Json json = {{"index", index}};
-  if (compute::takes_classes(loaded.training.spec.model.loss)) {
+  const auto& loss = compute::describe(loaded.training.spec.model.loss);
+  if (loss.labels == compute::LabelKind::classes) {
     const auto most = std::max_element(outputs.begin(), outputs.end());
     json["predicted"] = most - outputs.begin();
     json["label"] = loaded.dataset->label(index);

@@ -7,6 +7,7 @@
 
 #include "common/json.h"
 #include "common/log.h"
+#include "common/metric_name.h"
 #include "trainer/loop/loss_text.h"
 
 namespace muster::loop {
@@ -179,7 +180,8 @@ void Recorder::log_line(const checkpoint::Position& position, Clock::time_point 
 void Recorder::write_points(const checkpoint::Position& position, Clock::time_point now) {
   const auto metrics = metrics_of(points_.sums);
   if (events_) {
-    for (const auto& [name, value] : metrics) events_->scalar(name, position.step, value);
+    for (const auto& [name, value] : metrics)
+      events_->scalar(metric_tag("", name), position.step, value);
     events_->scalar("examples_per_second", position.step,
                     static_cast<double>(points_.sums.rows) / seconds(now - points_.begun));
     if (input_wait_) events_->scalar("input_wait_seconds", position.step, input_wait_());
@@ -204,7 +206,7 @@ void Recorder::end_epoch(const checkpoint::Position& position, Clock::time_point
                                  position.step, metrics_text(metrics));
   nlohmann::json fields = {{"epoch", position.epoch}, {"step", position.step}};
   for (const auto& [name, value] : metrics) {
-    if (events_) events_->scalar("epoch_" + name, position.epoch, value);
+    if (events_) events_->scalar(metric_tag("epoch", name), position.epoch, value);
     fields[name] = value;
   }
   if (logged_.steps > 0) text += per_batch_text(seconds(now - logged_.begun), logged_.steps);
@@ -220,9 +222,8 @@ void Recorder::validated(const checkpoint::Position& position, const Json& valid
   progress_.step = position.step;
   progress_.epoch = position.epoch;
   for (const auto& [name, value] : validation.items()) {
-    scalar("validation_" + name, position.step, value.get<double>());
-    progress_.metrics[name == "loss" ? "validationLoss" : "validationAccuracy"] =
-        value.get<double>();
+    scalar(metric_tag("validation", name), position.step, value.get<double>());
+    progress_.metrics[metric_field("validation", name)] = value.get<double>();
   }
   flush();
   publish();

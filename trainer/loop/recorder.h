@@ -26,7 +26,7 @@ class Recorder {
 
   struct Options {
     uint64_t summary_every_steps = 100;
-    compute::Loss loss = compute::Loss::softmax_cross_entropy;
+    compute::LossKind loss;
     const compute::Schedule* schedule = nullptr;
     bool quiet = false;  // no log lines: rank 0 says the same
   };
@@ -57,8 +57,8 @@ class Recorder {
   // After each committed step; `position` is after it, `sums` are the group's.
   void step(const checkpoint::Position& position, const compute::LossSums& sums,
             Clock::time_point now);
-  // Of an evaluation between two steps, at `position`, that came to `validation` ({"loss",
-  // "accuracy"}): the time that it took counts as none of the training's.
+  // Of an evaluation between two steps, at `position`, that came to `validation` (each metric by
+  // its name): the time that it took counts as none of the training's.
   void validated(const checkpoint::Position& position, const Json& validation,
                  Clock::duration took);
   // Says what is left to say and stops the time.

@@ -8,6 +8,7 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/log.h"
+#include "common/metric_name.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/folder/owner.h"
 #include "trainer/group/backoff.h"
@@ -115,8 +116,7 @@ class EvaluatorLoop {
   void publish(const Json& json, uint64_t step) {
     for (const char* name : {"validation", "test"})
       for (const auto& [key, value] : member(json, name).items())
-        if (value.is_number())
-          events_->scalar(std::string(name) + "_" + key, step, value.get<double>());
+        if (value.is_number()) events_->scalar(metric_tag(name, key), step, value.get<double>());
     events_->flush();
   }
 

@@ -3,41 +3,40 @@
 #include <algorithm>
 #include <cmath>
 
+#include "trainer/spec/metric.h"
+
 namespace muster::loop {
 
 namespace {
 
-bool improves(spec::Metric metric, double value, const std::optional<checkpoint::Best>& best,
+bool improves(compute::Better better, double value, const std::optional<checkpoint::Best>& best,
               double min_delta) {
   if (!std::isfinite(value)) return false;
   if (!best) return true;
-  return metric == spec::Metric::validation_loss ? value + min_delta < best->value
-                                                 : value - min_delta > best->value;
+  return better == compute::Better::lower ? value + min_delta < best->value
+                                          : value - min_delta > best->value;
 }
 
 }  // namespace
-
-double value_of(const Evaluation& evaluation, spec::Metric metric) {
-  return evaluation.value(metric == spec::Metric::validation_loss ? "loss" : "accuracy");
-}
 
 checkpoint::Evaluations after(const checkpoint::Position& position, const Evaluation& evaluation,
                               const spec::TrainingSpec& spec) {
   checkpoint::Evaluations result = position.evaluations;
   result.epoch = position.epoch;
-  const auto found = [&](spec::Metric metric) {
-    return checkpoint::Best{value_of(evaluation, metric), position.step, position.epoch};
+  // Whether what the evaluation found is the new `best`.
+  const auto take = [&](const std::string& name, std::optional<checkpoint::Best>& best,
+                        double min_delta) {
+    const compute::MetricDefinition metric = spec::metric_of(spec.model.loss, name);
+    const double value = evaluation.value(metric.name);
+    const bool better = improves(metric.better, value, best, min_delta);
+    if (better) best = {value, position.step, position.epoch};
+    return better;
   };
   if (const auto& rule = spec.early_stopping) {
-    const checkpoint::Best now = found(rule->metric);
-    const bool better = improves(rule->metric, now.value, result.best, rule->min_delta);
-    if (better) result.best = now;
+    const bool better = take(rule->metric, result.best, rule->min_delta);
     result.without_improvement = better ? 0 : result.without_improvement + 1;
   }
-  if (const auto& metric = spec.checkpoint.best_only) {
-    const checkpoint::Best now = found(*metric);
-    if (improves(*metric, now.value, result.kept, 0)) result.kept = now;
-  }
+  if (const auto& metric = spec.checkpoint.best_only) take(*metric, result.kept, 0);
   return result;
 }
 

@@ -13,10 +13,8 @@ namespace muster::loop {
 // EarlyStopping and ModelCheckpoint(save_best_only) have them. A value that is not finite is never
 // an improvement.
 
-// Precondition: accuracy only of a classification.
-double value_of(const Evaluation& evaluation, spec::Metric metric);
-
-// What evaluations have come to after that one, made at `position`.
+// What evaluations have come to after that one, made at `position`. Precondition: it has the
+// metrics by which the spec compares.
 checkpoint::Evaluations after(const checkpoint::Position& position, const Evaluation& evaluation,
                               const spec::TrainingSpec& spec);
 

@@ -68,15 +68,14 @@ void check_files(const Training& training, const std::string& name) {
 
 void check_labels(const data::Dataset& dataset, const std::string& name,
                   compute::ModelSpec& model) {
-  const bool classify = compute::takes_classes(model.loss);
+  const compute::LossDescription& loss = compute::describe(model.loss);
+  const bool classify = loss.labels == compute::LabelKind::classes;
   if (classify != dataset.has_labels() || dataset.label_count() == 0)
-    throw Invalid(
-        "data." + name + ": expected " +
-        (classify ? "class labels for softmaxCrossEntropy" : "float targets for meanSquaredError") +
-        ", found " +
-        (dataset.has_labels()         ? "class labels"
-         : dataset.label_count() == 0 ? "no labels"
-                                      : "float targets"));
+    throw Invalid("data." + name + ": expected " + (classify ? "class labels" : "float targets") +
+                  " for " + loss.name + ", found " +
+                  (dataset.has_labels()         ? "class labels"
+                   : dataset.label_count() == 0 ? "no labels"
+                                                : "float targets"));
   if (model.label_count == 0) model.label_count = dataset.label_count();
   if (classify) {
     data::require_labels_below(dataset, model.label_count);

@@ -49,8 +49,7 @@ void Validator::tell(const checkpoint::Position& position) const {
   log::info(fmt::format(
       "early stopping after epoch {}, at step {}: {} has not improved for {} "
       "evaluations; the best was {}",
-      position.epoch, position.step, spec::name_of(rule->metric),
-      position.evaluations.without_improvement,
+      position.epoch, position.step, rule->metric, position.evaluations.without_improvement,
       best ? fmt::format("{:.6g} after epoch {}, at step {}", best->value, best->epoch, best->step)
            : "never a finite number"));
 }

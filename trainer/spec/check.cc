@@ -5,9 +5,11 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/json.h"
-#include "trainer/compute/models/catalogue.h"
+#include "trainer/compute/loss.h"
+#include "trainer/spec/convert.h"
 #include "trainer/spec/fit.h"
 #include "trainer/spec/layers.h"
+#include "trainer/spec/metric.h"
 
 namespace muster::spec {
 
@@ -15,17 +17,22 @@ namespace {
 
 constexpr int64_t kMaxSampleFeatures = int64_t{1} << 24;
 
-// Fields of `optimizer` that only some rules have.
-struct OptimizerField {
+// A field of an object that only some of the object's kinds have.
+struct KindField {
   const char* field;
-  std::vector<std::string> rules;
+  std::vector<std::string> kinds;
 };
-const std::vector<OptimizerField>& optimizer_fields() {
-  static const std::vector<OptimizerField> fields = {
+const std::vector<KindField>& optimizer_fields() {
+  static const std::vector<KindField> fields = {
       {"momentum", {"sgd", "momentum"}}, {"nesterov", {"sgd", "momentum"}},
       {"beta1", {"adam", "adamw"}},      {"beta2", {"adam", "adamw"}},
       {"epsilon", {"adam", "adamw"}},    {"weightDecay", {"adamw"}},
   };
+  return fields;
+}
+
+const std::vector<KindField>& loss_fields() {
+  static const std::vector<KindField> fields = {{"delta", {"huber"}}};
   return fields;
 }
 
@@ -85,18 +92,38 @@ class Checker {
       report("model.loss", "no loss beside a model's name, which has its own",
              describe(member(model, "loss")));
     }
+    check_loss_options(model);
     check_layers(document_, at("model.layers"), problems_);
     check_one_of("model", model, {"name", "layers"}, true);
   }
 
-  // Nothing where it cannot be told.
-  std::optional<compute::Loss> loss() const {
-    if (!is_sound("model.name") || !is_sound("model.loss")) return std::nullopt;
-    const Json& model = member(training_, "model");
-    if (const auto known = compute::find_model(string_or(model, "name", ""))) return known->loss;
-    return string_or(model, "loss", "softmaxCrossEntropy") == "meanSquaredError"
-               ? compute::Loss::mean_squared_error
-               : compute::Loss::softmax_cross_entropy;
+  void check_loss_options(const Json& model) {
+    const Json& options = member(model, "lossOptions");
+    if (options.is_null()) return;
+    if (given(model, "name")) {
+      report("model.lossOptions",
+             "no lossOptions beside a model's name, which has a loss of its own",
+             describe(options));
+    } else if (const auto* loss = this->loss()) {
+      check_kind("model.lossOptions", options, loss_fields(), loss->name);
+    }
+  }
+
+  // Whether each field belongs to what the object is.
+  void check_kind(const std::string& relative, const Json& object,
+                  const std::vector<KindField>& fields, const std::string& kind) {
+    for (const auto& [field, kinds] : fields) {
+      if (!given(object, field) || std::ranges::find(kinds, kind) != kinds.end()) continue;
+      report(child_path(relative, field),
+             "no such field for " + kind + " (it belongs to " + join(kinds) + ")",
+             describe(member(object, field)));
+    }
+  }
+
+  // Null where it cannot be told.
+  const compute::LossDescription* loss() const {
+    if (!is_sound("model.name") || !is_sound("model.loss")) return nullptr;
+    return &compute::describe(to_loss(member(training_, "model")));
   }
 
   void check_source(const std::string& part) {
@@ -112,11 +139,9 @@ class Checker {
     if (!check_one_of(relative, source, kinds, true)) return;
     check_files(member(source, "idx"), relative + ".idx");
     check_features(source, relative + ".syntheticClasses.shape");
-    const std::optional<compute::Loss> loss = this->loss();
-    if (!loss || kind->has_classes == (*loss == compute::Loss::softmax_cross_entropy)) return;
-    report(relative,
-           kind->has_classes ? "numbers as targets, for the model's loss is meanSquaredError"
-                             : "classes, for the model's loss is softmaxCrossEntropy",
+    const auto* loss = this->loss();
+    if (!loss || kind->has_classes == (loss->labels == compute::LabelKind::classes)) return;
+    report(relative, (kind->has_classes ? "numbers as targets" : "classes") + for_loss(*loss),
            kind->has_classes ? "a source with classes"
                              : std::string(kind->name) + ", which has numbers");
   }
@@ -152,14 +177,7 @@ class Checker {
     const Json& optimizer = member(training_, "optimizer");
     if (!is_sound("optimizer.name")) return;
     const std::string rule = string_or(optimizer, "name", "adam");
-    for (const OptimizerField& entry : optimizer_fields()) {
-      if (!given(optimizer, entry.field)) continue;
-      const auto& rules = entry.rules;
-      if (std::find(rules.begin(), rules.end(), rule) != rules.end()) continue;
-      report(std::string("optimizer.") + entry.field,
-             "no such field for " + rule + " (it belongs to " + join(rules) + ")",
-             describe(member(optimizer, entry.field)));
-    }
+    check_kind("optimizer", optimizer, optimizer_fields(), rule);
     const double momentum = number_or(optimizer, "momentum", rule == "momentum" ? 0.9 : 0.0);
     if (is_sound("optimizer.momentum") && bool_or(optimizer, "nesterov", false) && momentum == 0 &&
         (rule == "sgd" || rule == "momentum")) {
@@ -232,11 +250,17 @@ class Checker {
   }
 
   void check_metric(const Json& value, const std::string& relative) {
-    const std::optional<compute::Loss> loss = this->loss();
-    if (!loss || *loss == compute::Loss::softmax_cross_entropy || !is_sound(relative)) return;
-    if (string_or(value, "metric", "") != "validationAccuracy") return;
-    report(relative, "validationLoss, for the model's loss is meanSquaredError",
+    const auto* loss = this->loss();
+    if (!loss || !value.is_object() || !is_sound(relative)) return;
+    const auto names = metric_names(to_loss(member(training_, "model")));
+    const std::string name = string_or(value, "metric", kDefaultMetric);
+    if (std::ranges::find(names, name) != names.end()) return;
+    report(relative, (names.size() > 1 ? "one of " : "") + join(names) + for_loss(*loss),
            describe(member(value, "metric")));
+  }
+
+  static std::string for_loss(const compute::LossDescription& loss) {
+    return ", for the model's loss is " + loss.name;
   }
 
   const Document& document_;

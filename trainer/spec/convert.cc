@@ -108,10 +108,8 @@ compute::Schedule to_schedule(const Json& training) {
   return schedule;
 }
 
-Metric to_metric(const Json& value) {
-  return string_or(value, "metric", "validationLoss") == "validationAccuracy"
-             ? Metric::validation_accuracy
-             : Metric::validation_loss;
+std::string to_metric(const Json& value) {
+  return string_or(value, "metric", kDefaultMetric);
 }
 
 std::optional<EarlyStoppingSpec> to_early_stopping(const Json& value) {
@@ -157,17 +155,21 @@ const char* name_of(WireType type) {
   return type == WireType::bfloat16 ? "bfloat16" : "float32";
 }
 
-const char* name_of(Metric metric) {
-  return metric == Metric::validation_loss ? "validationLoss" : "validationAccuracy";
+compute::LossKind to_loss(const Json& model) {
+  if (const auto known = compute::find_model(string_or(model, "name", ""))) return known->loss;
+  const std::string name = string_or(model, "loss", "softmaxCrossEntropy");
+  const Json& options = member(model, "lossOptions");
+  if (name == "meanSquaredError") return compute::MeanSquaredError{};
+  if (name == "huber")
+    return compute::Huber{static_cast<float>(number_or(options, "delta", compute::Huber{}.delta))};
+  return compute::SoftmaxCrossEntropy{};
 }
 
 compute::ModelSpec to_model(const Json& value) {
   if (auto known = compute::find_model(string_or(value, "name", ""))) return *known;
   compute::ModelSpec model;
   model.name = "custom";
-  model.loss = string_or(value, "loss", "softmaxCrossEntropy") == "meanSquaredError"
-                   ? compute::Loss::mean_squared_error
-                   : compute::Loss::softmax_cross_entropy;
+  model.loss = to_loss(value);
   const Json& layers = member(value, "layers");
   const std::vector<std::string> names = layer_names(layers);
   for (size_t i = 0; i < layers.size(); ++i) {

@@ -5,6 +5,7 @@
 #include "common/json.h"
 #include "trainer/compute/graph.h"
 #include "trainer/compute/layers/layer.h"
+#include "trainer/compute/loss.h"
 #include "trainer/spec/convert.h"
 #include "trainer/spec/layers.h"
 #include "trainer/spec/selection.h"
@@ -192,15 +193,16 @@ std::string note_of_softmax(const Document& document, const std::string& path,
                             const Json& training) {
   const Json& layers = member(member(training, "model"), "layers");
   if (!layers.is_array() || layers.empty()) return "";
-  const compute::GraphCheck graph = compute::check_graph(to_model(member(training, "model")));
+  const compute::ModelSpec model = to_model(member(training, "model"));
+  const compute::GraphCheck graph = compute::check_graph(model);
+  const std::string& loss = compute::describe(model.loss).name;
   if (!graph.softmax_of_softmax && !graph.ends_in_softmax) return "";
   const std::string last = child_path(child_path(path, "model") + ".layers", layers.size() - 1);
   return document.locate(last) + ": " + last + ": " +
          (graph.softmax_of_softmax
-              ? "the loss softmaxCrossEntropy takes the softmax of what is a softmax already; such "
-                "a model learns slowly"
-              : "this softmax is the one that the loss softmaxCrossEntropy takes; it is computed "
-                "once");
+              ? "the loss " + loss +
+                    " takes the softmax of what is a softmax already; such a model learns slowly"
+              : "this softmax is the one that the loss " + loss + " takes; it is computed once");
 }
 
 std::string note_of_batch(const Document& document, const std::string& path, const Json& training,

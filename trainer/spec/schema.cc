@@ -2,6 +2,8 @@
 #include "embedded/layer_schema_text.h"
 #include "embedded/stage_schema_text.h"
 #include "embedded/training_schema_text.h"
+#include "trainer/compute/loss.h"
+#include "trainer/spec/metric.h"
 #include "trainer/spec/training_spec.h"
 
 namespace muster::spec {
@@ -85,10 +87,24 @@ Json train_source_schema() {
   return schema;
 }
 
+// What is compared, of earlyStopping and of bestOnly.
+Json metric_schema() {
+  return {{"type", "string"},
+          {"enum", all_metric_names()},
+          {"default", kDefaultMetric},
+          {"description",
+           "What is compared: a lower loss is better, and a higher value of anything else. What "
+           "there is depends on the model's loss."}};
+}
+
 Json build_schema() {
   Json schema = Document::parse(training_schema_text, "training.schema.yaml").value();
   Json& properties = schema["properties"];
   properties["model"]["properties"]["layers"]["items"] = layer_schema();
+  Json& losses = properties["model"]["properties"]["loss"]["enum"];
+  for (const auto& loss : compute::all_losses()) losses.push_back(compute::describe(loss).name);
+  properties["earlyStopping"]["properties"]["metric"] = metric_schema();
+  properties["checkpoint"]["properties"]["bestOnly"]["properties"]["metric"] = metric_schema();
   Json& data = properties["data"]["properties"];
   data["train"] = train_source_schema();
   for (const char* name : {"validation", "test"}) {

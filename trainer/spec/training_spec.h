@@ -30,12 +30,11 @@ struct DataSpec {
   bool drop_remainder = false;
 };
 
-// What evaluations within the training are compared by.
-enum class Metric { validation_loss, validation_accuracy };
-const char* name_of(Metric metric);  // as in the manifest
+// What evaluations within the training are compared by if nothing is said; metric.h has the others.
+inline constexpr const char* kDefaultMetric = "validationLoss";
 
 struct EarlyStoppingSpec {
-  Metric metric = Metric::validation_loss;
+  std::string metric = kDefaultMetric;
   uint64_t patience = 0;
   double min_delta = 0;
   bool restore_best = false;
@@ -46,7 +45,7 @@ struct CheckpointSpec {
   std::optional<uint64_t> every_steps;
   std::optional<uint64_t> every_epochs;
   int keep = 5;                            // 1 with best_only
-  std::optional<Metric> best_only;         // by which the best one is known
+  std::optional<std::string> best_only;    // the metric by which the best one is known
   std::optional<double> bytes_per_second;  // at most, of each replica
 };
 

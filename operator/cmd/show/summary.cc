@@ -10,6 +10,7 @@
 #include "common/exit_code.h"
 #include "common/json.h"
 #include "common/json_file.h"
+#include "common/metric_name.h"
 #include "common/results.h"
 #include "operator/cmd/job/job_source.h"
 #include "operator/cmd/job/resume.h"
@@ -90,22 +91,28 @@ Json failure_of(const local::JobDirectory& directory, const api::TrainingJob& jo
   return value;
 }
 
+// Loss and accuracy, which are null where there are none, and each further metric.
+void take_metrics(const char* data, const Json& evaluation, Json& summary) {
+  const Json& metrics = member(evaluation, data);
+  for (const char* name : {"loss", "accuracy"})
+    summary[metric_field(data, name)] = member(metrics, name);
+  if (!metrics.is_object()) return;
+  for (const auto& [name, value] : metrics.items())
+    if (value.is_number()) summary[metric_field(data, name)] = value;
+}
+
 // The members that local jobs and jobs on a cluster have in common.
 Json summarize(const api::TrainingJob& job, const std::vector<ObservedReplica>& replicas,
                const Json& result, const Json& evaluation) {
   const Json& step = member(result, "step");
-  const Json& validation = member(evaluation, "validation");
-  const Json& test = member(evaluation, "test");
   Json summary;
   summary["state"] = state_of(job.status);
   summary["step"] = step.is_null() ? member(job.status.progress, "step") : step;
   for (const char* field : {"epochs", "trainLoss", "trainAccuracy"}) {
     summary[field] = member(result, field);
   }
-  summary["validationLoss"] = member(validation, "loss");
-  summary["validationAccuracy"] = member(validation, "accuracy");
-  summary["testLoss"] = member(test, "loss");
-  summary["testAccuracy"] = member(test, "accuracy");
+  take_metrics("validation", evaluation, summary);
+  take_metrics("test", evaluation, summary);
   summary["notEvaluated"] = not_evaluated(job, replicas, evaluation);
   summary["wallSeconds"] = nullptr;
   for (const char* field : {"trainSeconds", "weightsDigest", "checkpoint", "model",

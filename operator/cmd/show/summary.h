@@ -14,16 +14,17 @@ namespace muster::cmd {
 std::string state_of(const api::JobStatus& status);
 
 // summary.json: {state, step, epochs, trainLoss, trainAccuracy, validationLoss, validationAccuracy,
-// testLoss, testAccuracy, notEvaluated, wallSeconds, trainSeconds, weightsDigest, checkpoint,
-// model, secondsPerBatch, examplesPerSecond, stoppedEarly, best, parameters, failure}, with
-// checkpoint and model as paths below the directory; null where unknown, as are all of a checkpoint
-// where no one can tell which is the newest for one that cannot be read (step is then the last one
-// heard of). A job that succeeded has them from result.json, another one from its newest whole
-// checkpoint (step 0 if it trained and has none), and both from the evaluation of that step.
-// notEvaluated: {"validation": why, "test": why} of a job that succeeded, for data its `training`
-// has and whose evaluation is not there; null where nothing is missing. parameters: those of a
-// model with few (few_parameters). failure: why a job failed, {reason, message, replica, exitCode,
-// log}, the last three of the replica whose end decided that, null where none did.
+// testLoss, testAccuracy, and each further metric of an evaluation as these two, notEvaluated,
+// wallSeconds, trainSeconds, weightsDigest, checkpoint, model, secondsPerBatch, examplesPerSecond,
+// stoppedEarly, best, parameters, failure}, with checkpoint and model as paths below the directory;
+// null where unknown, as are all of a checkpoint where no one can tell which is the newest for one
+// that cannot be read (step is then the last one heard of). A job that succeeded has them from
+// result.json, another one from its newest whole checkpoint (step 0 if it trained and has none),
+// and both from the evaluation of that step. notEvaluated: {"validation": why, "test": why} of a
+// job that succeeded, for data its `training` has and whose evaluation is not there; null where
+// nothing is missing. parameters: those of a model with few (few_parameters). failure: why a job
+// failed, {reason, message, replica, exitCode, log}, the last three of the replica whose end
+// decided that, null where none did.
 Json summary_of(const local::JobDirectory& directory, const api::TrainingJob& job,
                 const std::vector<plan::ObservedReplica>& replicas, double wall_seconds);
 

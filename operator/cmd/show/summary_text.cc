@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "common/json.h"
+#include "common/metric_name.h"
 #include "operator/cmd/show/display.h"
 #include "operator/cmd/show/small_model.h"
 
@@ -12,15 +16,50 @@ namespace muster::cmd {
 
 namespace {
 
-// One row of the summary on screen; nothing for null.
-std::string row(const char* label, const Json& value, const char* format) {
+// What stands in a row of the summary on screen; nothing for null.
+std::string text_of(const Json& value, const char* format) {
   if (value.is_null()) return "";
-  const std::string text = value.is_number_integer() ? grouped(value.get<int64_t>())
-                           : value.is_number()
-                               ? fmt::format(fmt::runtime(format), value.get<double>())
-                           : value.is_string() ? value.get<std::string>()
-                                               : value.dump();
-  return fmt::format("  {:<21}{}\n", label, text);
+  return value.is_number_integer() ? grouped(value.get<int64_t>())
+         : value.is_number()       ? fmt::format(fmt::runtime(format), value.get<double>())
+         : value.is_string()       ? value.get<std::string>()
+                                   : value.dump();
+}
+
+// Rows of a label and a text, the texts below each other.
+class Rows {
+ public:
+  // Nothing for null.
+  void add(std::string label, const Json& value, const char* format = "") {
+    if (!value.is_null()) rows_.emplace_back(std::move(label), text_of(value, format));
+  }
+  std::string text() const {
+    size_t width = kLeastWidth;
+    for (const auto& [label, unused] : rows_) width = std::max(width, label.size() + 2);
+    std::string all;
+    for (const auto& [label, text] : rows_) all += fmt::format("  {:<{}}{}\n", label, width, text);
+    return all;
+  }
+
+ private:
+  static constexpr size_t kLeastWidth = 21;
+  std::vector<std::pair<std::string, std::string>> rows_;
+};
+
+// An API server writes a 1.0 as 1.
+Json real(const Json& value) {
+  return value.is_number() ? Json(value.get<double>()) : Json();
+}
+
+// The fields of the summary that are metrics of an evaluation of these data, the loss not among
+// them.
+std::vector<std::string> metric_fields(const Json& summary, const std::string& data) {
+  std::vector<std::string> fields;
+  for (const auto& [field, value] : summary.items()) {
+    const bool is_metric = field.starts_with(data) && field.size() > data.size() &&
+                           field != metric_field(data, "loss");
+    if (is_metric && value.is_number()) fields.push_back(field);
+  }
+  return fields;
 }
 
 // Says which evaluation was the best if early stopping has ended the training; else null.
@@ -41,37 +80,33 @@ std::string wall_text(double seconds) {
 
 std::string summary_rows(const Json& summary) {
   const auto of = [&](const char* field) -> const Json& { return member(summary, field); };
-  // An API server writes a 1.0 as 1.
-  const auto real = [&](const char* field) {
-    return of(field).is_number() ? Json(of(field).get<double>()) : Json();
-  };
-  const bool accuracy = !of("testAccuracy").is_null() || !of("validationAccuracy").is_null();
-  std::string text = row("steps", of("step"), "{:.0f}");
-  text += row("epochs", of("epochs"), "{:.2f}");
-  text += row("stopped early", stopped_early_text(summary), "");
-  text += row("training loss", real("trainLoss"), "{:.6g}");
-  text += row("training accuracy", real("trainAccuracy"), "{:.4f}");
-  if (!accuracy) text += row("validation loss", real("validationLoss"), "{:.6g}");
-  text += row("validation accuracy", real("validationAccuracy"), "{:.4f}");
-  if (!accuracy) text += row("test loss", real("testLoss"), "{:.6g}");
-  text += row("test accuracy", real("testAccuracy"), "{:.4f}");
-  for (const auto& [data, why] : of("notEvaluated").items()) {
-    text += row((data + " data").c_str(), "not evaluated: " + why.get<std::string>(), "");
+  const std::vector<std::string> data = {"validation", "test"};
+  const bool only_loss = std::ranges::all_of(
+      data, [&](const std::string& name) { return metric_fields(summary, name).empty(); });
+  Rows rows;
+  rows.add("steps", of("step"), "{:.0f}");
+  rows.add("epochs", of("epochs"), "{:.2f}");
+  rows.add("stopped early", stopped_early_text(summary));
+  rows.add("training loss", real(of("trainLoss")), "{:.6g}");
+  rows.add("training accuracy", real(of("trainAccuracy")), "{:.4f}");
+  for (const std::string& name : data) {
+    const std::string loss = metric_field(name, "loss");
+    if (only_loss) rows.add(metric_words(loss), real(member(summary, loss)), "{:.6g}");
+    for (const std::string& field : metric_fields(summary, name))
+      rows.add(metric_words(field), real(summary[field]), "{:.4f}");
   }
+  for (const auto& [name, why] : of("notEvaluated").items())
+    rows.add(name + " data", "not evaluated: " + why.get<std::string>());
   const Json& seconds = of("trainSeconds");
-  text += row("training time",
-              seconds.is_number() ? Json(wall_text(seconds.get<double>())) : Json(), "");
+  rows.add("training time", seconds.is_number() ? Json(wall_text(seconds.get<double>())) : Json());
   const Json& speed = of("examplesPerSecond");
-  text +=
-      row("examples/s", speed.is_number() ? Json(std::llround(speed.get<double>())) : Json(), "");
-  text += row("seconds per batch", real("secondsPerBatch"), "{:.6f}");
-  if (!of("parameters").is_null()) {
-    text += row("parameters", parameters_text(of("parameters")), "");
-  }
-  text += row("weights (SHA-256)", of("weightsDigest"), "");
-  text += row("checkpoint", of("checkpoint"), "");
-  text += row("model", of("model"), "");
-  return text;
+  rows.add("examples/s", speed.is_number() ? Json(std::llround(speed.get<double>())) : Json());
+  rows.add("seconds per batch", real(of("secondsPerBatch")), "{:.6f}");
+  if (!of("parameters").is_null()) rows.add("parameters", parameters_text(of("parameters")));
+  rows.add("weights (SHA-256)", of("weightsDigest"));
+  rows.add("checkpoint", of("checkpoint"));
+  rows.add("model", of("model"));
+  return rows.text();
 }
 
 std::string summary_text(const std::string& name, const Json& summary) {

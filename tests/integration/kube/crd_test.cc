@@ -346,7 +346,7 @@ api::JobStatus status_of_a_run() {
       {{"step", 1200}, {"totalSteps", 3750}, {"loss", "0.0421"}, {"goodput", 1.0}});
   status.results = api::results_of(Json::parse(R"({
       "step": 3750, "epochs": 2, "trainLoss": 0.0421, "trainAccuracy": 1.0, "exportedStep": 3750,
-      "validation": {"loss": 2.0, "accuracy": 0.9751}, "test": {"error": "no such file"},
+      "validation": {"loss": 2.0, "accuracy": 0.9751, "balancedAccuracy": 0.9725}, "test": {"error": "no such file"},
       "weightsDigest": "4be3", "checkpoint": "/muster/c", "model": "/muster/m",
       "trainSeconds": 12.5, "examplesPerSecond": 8000, "secondsPerBatch": 0.001,
       "stoppedEarly": false, "best": {"metric": "validationLoss", "value": 2, "step": 3750,
@@ -419,6 +419,7 @@ TEST_F(TrainingJobs, AreListedWithStateStepsLossAndReplicas) {
   const auto wide = server().kubectl({"get", "tj", "listed", "-o", "wide"});
   EXPECT_THAT(wide.text, HasSubstr("AllReplicasReady"));
   EXPECT_THAT(wide.text, HasSubstr("VALIDATION ACCURACY"));
+  EXPECT_THAT(wide.text, testing::ContainsRegex("BEST BY +BEST .*\n.*validationLoss +2 "));
   for (const char* result : {"0.9751", "12.5", "/muster/c", "/muster/m", "4be3"}) {
     EXPECT_THAT(wide.text, HasSubstr(result));
   }

@@ -13,6 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -55,8 +56,8 @@ TEST(MusterRunEvaluates, what_it_can_and_says_at_once_and_at_the_end_what_it_can
   EXPECT_EQ(run->wait(), kNotEvaluated) << run->output();
   EXPECT_THAT(run->output(),
               AllOf(HasSubstr("warning: evaluator-0: cannot be evaluated with all its data"),
-                    HasSubstr("validation accuracy"),
-                    HasSubstr("test data            not evaluated: "), HasSubstr("no/such/file")));
+                    HasSubstr("validation accuracy"), HasSubstr("validation balanced accuracy"),
+                    ContainsRegex("test data +not evaluated: "), HasSubstr("no/such/file")));
   const Json summary = Json::parse(read_text(job.directory() / "summary.json"));
   EXPECT_EQ(summary["state"], "Succeeded");
   EXPECT_GT(summary["validationAccuracy"], 0.5);
@@ -64,6 +65,62 @@ TEST(MusterRunEvaluates, what_it_can_and_says_at_once_and_at_the_end_what_it_can
   EXPECT_THAT(summary["notEvaluated"]["test"].get<std::string>(), HasSubstr("no/such/file"));
   EXPECT_FALSE(summary["notEvaluated"].contains("validation"));
   EXPECT_EQ(run_mnist(job, sets)->wait(), kNotEvaluated);
+}
+
+// Blobs that overlap, of which no run gets all right.
+constexpr const char* kBlobs = R"(apiVersion: muster.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: blobs}
+spec:
+  training:
+    model: {layers: [{dense: {units: 16, activation: relu}}, {dense: {units: 6}}]}
+    data:
+      train: {syntheticClasses: {samples: 330, shape: [2], classes: 6}}
+      validation: {syntheticClasses: {samples: 130, shape: [2], classes: 6, seed: 2}}
+    epochs: 40
+    optimizer: {learningRate: 0.05}
+    evaluation: {}
+    earlyStopping: {metric: validationBalancedAccuracy, patience: 3, restoreBest: true}
+  replicaSpecs: {chief: {}, worker: {replicas: 1}}
+  strategy: collective
+)";
+
+TEST(MusterRunEvaluates, in_the_training_and_ends_it_by_a_metric_that_counts_by_class) {
+  ScriptJob job(kBlobs);
+  auto run = job.muster({"run", "job.yaml", "--directory", "run"});
+  EXPECT_EQ(run->wait(), kSuccess) << run->output();
+  EXPECT_THAT(run->output(), AllOf(HasSubstr("the best validationBalancedAccuracy, "),
+                                   ContainsRegex("validation balanced accuracy +0\\.[0-9]{4}\n")));
+  const Json summary = Json::parse(read_text(job.directory() / "summary.json"));
+  EXPECT_EQ(summary["stoppedEarly"], true);
+  const Json best = summary["best"];
+  EXPECT_EQ(best["metric"], "validationBalancedAccuracy");
+  EXPECT_EQ(summary["epochs"], best["epoch"].get<int>() + 3);
+  EXPECT_EQ(summary["validationBalancedAccuracy"], best["value"]) << "the best is exported";
+  const auto value_after = [&](int epoch) {
+    const int step = epoch * best["step"].get<int>() / best["epoch"].get<int>();
+    const fs::path file = job.directory() / "evaluations" / (std::to_string(step) + ".json");
+    return Json::parse(read_text(file))["validation"]["balancedAccuracy"].get<double>();
+  };
+  for (int epoch = 1; epoch <= summary["epochs"].get<int>(); ++epoch) {
+    if (epoch < best["epoch"]) {
+      EXPECT_LT(value_after(epoch), best["value"]);
+    } else {
+      EXPECT_LE(value_after(epoch), best["value"]);
+    }
+  }
+}
+
+TEST(MusterRunEvaluates, by_no_metric_that_the_loss_does_not_have) {
+  ScriptJob job(kBlobs);
+  auto run = job.muster({"run", "job.yaml", "--directory", "run", "--set",
+                         "spec.training.earlyStopping.metric=validationMeanPrecision"});
+  EXPECT_EQ(run->wait(), kBadInput);
+  EXPECT_THAT(run->output(),
+              HasSubstr("spec.training.earlyStopping.metric: expected one of validationLoss, "
+                        "validationAccuracy, validationBalancedAccuracy, found "
+                        "\"validationMeanPrecision\""));
+  EXPECT_FALSE(fs::exists(job.directory()));
 }
 
 TEST(MusterRunEvaluates, nothing_where_all_data_are_bad_and_names_them_for_each) {

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "common/error.h"
+#include "trainer/compute/loss.h"
 
 namespace muster::compute::cpu {
 namespace {
@@ -41,7 +42,7 @@ CpuEngine::CpuEngine(Graph graph, const EngineOptions& options, const Kernels& k
     operations_.push_back(std::visit(
         [&](const auto& kind) { return make_operation(kind, node, context_); }, node.kind));
   }
-  loss_ = make_loss(context_);
+  loss_ = std::visit([&](const auto& kind) { return make_loss(kind, context_); }, graph_.loss);
   for (Program* program : {&training_, &evaluation_, &prediction_}) {
     for (const auto& operation : operations_) operation->forward(*program);
   }
@@ -156,7 +157,7 @@ void CpuEngine::check(const Batch& batch, bool with_targets) const {
                   " rows and " + std::to_string(batch.features.size()) + " features");
   }
   if (!with_targets) return;
-  if (graph_.loss == Loss::mean_squared_error) {
+  if (describe(graph_.loss).labels == LabelKind::floats) {
     if (batch.targets.size() >= rows) return;
     throw Invalid("batch: expected a target for each of " + std::to_string(rows) + " rows, found " +
                   std::to_string(batch.targets.size()));
@@ -218,7 +219,14 @@ LossSums CpuEngine::run_training(Step step) {
   step.gradients = gradients_.host_view().data();
   run(training_, step);
   choose_sparsity(step.rows);
-  return loss_->sums(step.rows);
+  return sums(*step.batch);
+}
+
+LossSums CpuEngine::sums(const Batch& batch) const {
+  LossSums sums = loss_->sums(batch.rows);
+  sums.rows = batch.rows;
+  sums.weight = loss_->weight(batch);
+  return sums;
 }
 
 // From what the step just done saw: most data sets do not change their minds, and the bits are the
@@ -262,7 +270,10 @@ LossSums CpuEngine::train(const Batch& batch, const Optimizer& optimizer,
   check_slots(optimizer, slots);
   if (batch.rows == 0) return {};
   UpdateArguments arguments = update;
-  arguments.inverse_rows = arguments.inverse_weight = 1.0f / static_cast<float>(batch.rows);
+  LossSums divisors;
+  divisors.rows = batch.rows;
+  divisors.weight = loss_->weight(batch);
+  arguments.divide_by(divisors);
   const auto& tensors = graph_.layout.tensors();
   for (size_t i = 0; i < tensors.size(); ++i) {
     rules_[i] = make_rule(optimizer.spec(), tensors[i], arguments);
@@ -274,40 +285,49 @@ LossSums CpuEngine::train(const Batch& batch, const Optimizer& optimizer,
   return run_training(step);
 }
 
-LossSums CpuEngine::evaluate(const Batch& batch) {
+LossSums CpuEngine::evaluate(const Batch& batch, std::span<float> outputs) {
   check(batch, true);
+  if (!outputs.empty()) check_room(batch, outputs);
   if (batch.rows == 0) return {};
   Step step;
   step.batch = &batch;
   step.rows = batch.rows;
   step.parameters = parameters_.host_view().data();
   run(evaluation_, step);
-  return loss_->sums(batch.rows);
+  if (!outputs.empty()) copy_outputs(batch.rows, false, outputs);
+  return sums(batch);
+}
+
+void CpuEngine::check_room(const Batch& batch, std::span<const float> outputs) const {
+  const int64_t needed = batch.rows * output_count();
+  if (outputs.size() >= static_cast<size_t>(needed)) return;
+  throw Invalid("outputs: expected room for " + std::to_string(needed) + ", found " +
+                std::to_string(outputs.size()));
+}
+
+void CpuEngine::copy_outputs(int64_t rows, bool softmax, std::span<float> outputs) {
+  const ValueBlocks& value = context_.values[static_cast<size_t>(graph_.output)];
+  for (int64_t row = 0; row < rows; ++row) {
+    const float* y = arena_.floats(value.data) + row * value.stride;
+    float* to = outputs.data() + row * value.width;
+    if (softmax) {
+      context_.kernels.softmax(value.width, y, to, -1);
+    } else {
+      std::copy(y, y + value.width, to);
+    }
+  }
 }
 
 void CpuEngine::predict(const Batch& batch, std::span<float> outputs) {
   check(batch, false);
-  const int64_t width = output_count();
-  if (outputs.size() < static_cast<size_t>(batch.rows * width)) {
-    throw Invalid("predict: expected room for " + std::to_string(batch.rows * width) +
-                  " outputs, found " + std::to_string(outputs.size()));
-  }
+  check_room(batch, outputs);
   if (batch.rows == 0) return;
   Step step;
   step.batch = &batch;
   step.rows = batch.rows;
   step.parameters = parameters_.host_view().data();
   run(prediction_, step);
-  const ValueBlocks& value = context_.values[static_cast<size_t>(graph_.output)];
-  for (int64_t row = 0; row < batch.rows; ++row) {
-    const float* y = arena_.floats(value.data) + row * value.stride;
-    float* to = outputs.data() + row * width;
-    if (graph_.softmax_predictions) {
-      context_.kernels.softmax(width, y, to, -1);
-    } else {
-      std::copy(y, y + width, to);
-    }
-  }
+  copy_outputs(batch.rows, graph_.softmax_predictions, outputs);
 }
 
 std::vector<CpuEngine::PhaseTime> CpuEngine::phase_times() const {

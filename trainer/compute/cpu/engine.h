@@ -31,7 +31,8 @@ class CpuEngine : public Engine {
   LossSums compute_gradients(const Batch& batch, const OnComplete& on_complete) override;
   LossSums train(const Batch& batch, const Optimizer& optimizer, const UpdateArguments& update,
                  std::span<Memory* const> slots) override;
-  LossSums evaluate(const Batch& batch) override;
+  using Engine::evaluate;
+  LossSums evaluate(const Batch& batch, std::span<float> outputs) override;
   void predict(const Batch& batch, std::span<float> outputs) override;
   int64_t output_count() const override;
 
@@ -55,6 +56,9 @@ class CpuEngine : public Engine {
   void check(const Batch& batch, bool with_targets) const;
   void check_slots(const Optimizer& optimizer, std::span<Memory* const> slots) const;
   LossSums run_training(Step step);
+  LossSums sums(const Batch& batch) const;
+  void check_room(const Batch& batch, std::span<const float> outputs) const;
+  void copy_outputs(int64_t rows, bool softmax, std::span<float> outputs);
   void run(const Program& program, const Step& step);
   void choose_sparsity(int64_t rows);
 

@@ -103,13 +103,20 @@ std::unique_ptr<Operation> make_operation(const Concatenate&, const Node& node, 
 // The batch's rows as floats in value 0, and their non-zeros where somebody asks for them.
 std::unique_ptr<Operation> make_input(Context& context);
 
-// Loss of each row and the gradient of values[graph.output].
+// The loss of a batch and the gradient of values[graph.output].
 class LossOperation : public Operation {
  public:
-  // After a run: in row order.
+  // After a run: the sums of the loss and of its terms, in row order. The engine adds the rest.
   virtual LossSums sums(int64_t rows) const = 0;
+  // What the loss and the gradients of this batch are divided by. It is asked before a step, and
+  // must follow from the batch alone.
+  virtual double weight(const Batch& batch) const = 0;
 };
-std::unique_ptr<LossOperation> make_loss(Context& context);
+
+// One file a kind.
+std::unique_ptr<LossOperation> make_loss(const SoftmaxCrossEntropy&, Context& context);
+std::unique_ptr<LossOperation> make_loss(const MeanSquaredError&, Context& context);
+std::unique_ptr<LossOperation> make_loss(const Huber& huber, Context& context);
 
 // Counts what is not zero in the member's columns of an activation, and lists it where the list is
 // active: for the product and, in training, for the weights' gradient.

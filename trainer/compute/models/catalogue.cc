@@ -20,7 +20,7 @@ ModelSpec mnist_mlp() {
           {dense("hidden_1", 256, Activation::relu, glorot),
            dense("hidden_2", 256, Activation::relu, glorot),
            dense("logits", 10, Activation::linear, glorot)},
-          Loss::softmax_cross_entropy};
+          SoftmaxCrossEntropy{}};
 }
 
 ModelSpec mnist_sigmoid() {
@@ -30,7 +30,7 @@ ModelSpec mnist_sigmoid() {
           10,
           {dense("hidden_1", 100, Activation::sigmoid, unit_normal),
            dense("logits", 10, Activation::linear, unit_normal)},
-          Loss::softmax_cross_entropy};
+          SoftmaxCrossEntropy{}};
 }
 
 ModelSpec linear_regression() {
@@ -38,7 +38,7 @@ ModelSpec linear_regression() {
           {1},
           1,
           {dense("linear", 1, Activation::linear, {InitializerKind::zeros, 0.0f})},
-          Loss::mean_squared_error};
+          MeanSquaredError{}};
 }
 
 }  // namespace

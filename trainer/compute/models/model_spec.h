@@ -12,7 +12,6 @@ namespace muster::compute {
 // it.
 
 enum class Activation { linear, relu, sigmoid, softmax };
-enum class Loss { softmax_cross_entropy, mean_squared_error };
 enum class InitializerKind { glorot_uniform, he_normal, normal, uniform, zeros, constant };
 
 struct Initializer {
@@ -55,12 +54,32 @@ struct LayerSpec {
   bool trainable = true;            // false: its parameters go to the frozen segment
 };
 
+// A loss of one row, by the model's output y. All of them have their names, labels and metrics in
+// loss.cc.
+
+// -log of the share that the softmax of y gives to the row's class.
+struct SoftmaxCrossEntropy {
+  bool operator==(const SoftmaxCrossEntropy&) const = default;
+};
+// The mean of (y - target)^2 over the row's targets.
+struct MeanSquaredError {
+  bool operator==(const MeanSquaredError&) const = default;
+};
+// With d = |y - target|, the mean over the row's targets of d^2 / 2 where d <= delta, and of
+// delta (d - delta / 2) where d is larger.
+struct Huber {
+  float delta = 1.0f;  // > 0
+  bool operator==(const Huber&) const = default;
+};
+
+using LossKind = std::variant<SoftmaxCrossEntropy, MeanSquaredError, Huber>;
+
 struct ModelSpec {
   std::string name;                  // "mnist-mlp", or "custom"
   std::vector<int64_t> input_shape;  // one sample; {28, 28}, or flat, {784}
-  int64_t label_count = 0;  // classes (softmax_cross_entropy) or target floats (mean_squared_error)
-  std::vector<LayerSpec> layers;  // the last one's output meets the loss
-  Loss loss = Loss::softmax_cross_entropy;
+  int64_t label_count = 0;           // classes, or floats of a target, as the loss takes them
+  std::vector<LayerSpec> layers;     // the last one's output meets the loss
+  LossKind loss;
 };
 
 }  // namespace muster::compute

@@ -142,6 +142,9 @@ TEST(Results, HaveSixDigitsAndNothingThatIsNotKnown) {
   EXPECT_TRUE(taken["test"]["error"].get<std::string>().ends_with("x last"));
   EXPECT_LE(taken["test"]["error"].get<std::string>().size(), 1024u);
   EXPECT_FALSE(taken.contains("stepsPerSecond"));
+  const Json more = results_of(Json::parse(
+      R"({"validation": {"loss": 1.0, "balancedAccuracy": 0.123456789, "list": [1], "text": "x"}})"));
+  EXPECT_EQ(more["validation"], (Json{{"balancedAccuracy", 0.123457}, {"loss", 1.0}}));
   EXPECT_FALSE(taken.contains("model"));
   EXPECT_EQ(results_of(taken), taken);
 }

@@ -123,7 +123,7 @@ TEST(ResumePosition, OfTicketsCountsWhatOneHolds) {
 }
 
 // Both by the loss at first.
-TEST(ResumePosition, ForgetsWhatEvaluationsFoundByAnotherMetricOrOnOtherData) {
+TEST(ResumePosition, ForgetsWhatEvaluationsFoundByAnotherMetricOrLossOrOnOtherData) {
   const std::string validation = "{syntheticClasses: {samples: 100, shape: [8], classes: 4}}";
   Document document;
   document.value() = training("data.validation", validation);
@@ -140,7 +140,7 @@ TEST(ResumePosition, ForgetsWhatEvaluationsFoundByAnotherMetricOrOnOtherData) {
     changed.set(path, value);
     const Resumption found = resume(manifest, changed.value(), false);
     EXPECT_THAT(found.obstacles, IsEmpty());
-    EXPECT_EQ(found.changed.empty(), std::string(path).find("data.") != 0);
+    EXPECT_EQ(found.changed.empty(), spec::bearing_of(path) != spec::Bearing::course);
     return found.position.evaluations;
   };
   const Evaluations no_best = {1, {}, 0, Best{0.5, 50, 1}};
@@ -149,6 +149,8 @@ TEST(ResumePosition, ForgetsWhatEvaluationsFoundByAnotherMetricOrOnOtherData) {
   EXPECT_EQ(after("earlyStopping", "null"), no_best);
   EXPECT_EQ(after("checkpoint.bestOnly.metric", "validationAccuracy"),
             (Evaluations{1, Best{0.5, 50, 1}, 1, {}}));
+  EXPECT_EQ(after("earlyStopping.metric", "validationBalancedAccuracy"), no_best);
+  EXPECT_EQ(after("model.loss", "meanSquaredError"), (Evaluations{1, {}, 0, {}}));
   EXPECT_EQ(after("data.validation.syntheticClasses.samples", "200"), (Evaluations{1, {}, 0, {}}));
 }
 

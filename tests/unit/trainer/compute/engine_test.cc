@@ -103,6 +103,7 @@ TEST(CpuEngineTest, AllocatesNothingInAStep) {
     run.step(some);
     run.engine->compute_gradients(all);
     run.engine->evaluate(some);
+    run.engine->evaluate(all, outputs);
     run.engine->predict(all, outputs);
   }
   EXPECT_EQ(allocations() - before, 0);
@@ -309,11 +310,30 @@ TEST_P(EngineTest, PredictsProbabilitiesOrPlainOutputs) {
   EXPECT_NEAR(loss, made->evaluate(batch.all()).loss, 1e-4);
 
   const auto plain =
-      engine(model(2, {dense("y", 1, Activation::linear)}, 1, Loss::mean_squared_error), 5);
+      engine(model(2, {dense("y", 1, Activation::linear)}, 1, MeanSquaredError{}), 5);
   put(plain->parameters(), plain->layout().find("y/bias").offset, {3.0f});
   const OwnedBatch other(5, 2, 1);
   plain->predict(other.all(), std::span(outputs).first(5));
   EXPECT_EQ(outputs[4], 3.0f);
+}
+
+// The softmax of what an evaluation gives back is the prediction.
+TEST_P(EngineTest, GivesWhatTheLossMeetsWithAnEvaluation) {
+  const OwnedBatch batch(7, 100, 10);
+  const auto made = engine(small(), 9, 2);
+  initialize(*made);
+  std::vector<float> logits(90, -1.0f), predicted(70);
+  const LossSums with = made->evaluate(batch.all(), logits);
+  EXPECT_EQ(with, made->evaluate(batch.all()));
+  made->predict(batch.all(), predicted);
+  for (size_t row = 0; row < 7; ++row) {
+    const float* y = &logits[row * 10];
+    double sum = 0;
+    for (size_t i = 0; i < 10; ++i) sum += std::exp(double(y[i]));
+    for (size_t i = 0; i < 10; ++i)
+      EXPECT_NEAR(std::exp(double(y[i])) / sum, double(predicted[row * 10 + i]), 1e-6);
+  }
+  EXPECT_EQ(logits[70], -1.0f) << "there are no further rows";
 }
 
 TEST_P(EngineTest, RefusesBatchesThatDoNotFit) {
@@ -329,6 +349,7 @@ TEST_P(EngineTest, RefusesBatchesThatDoNotFit) {
               ::testing::ThrowsMessage<Invalid>(::testing::HasSubstr("found 10")));
   std::vector<float> little(79);
   EXPECT_THROW(made->predict(batch.first(8), little), Invalid);
+  EXPECT_THROW(made->evaluate(batch.first(8), little), Invalid);
 }
 
 TEST(CpuEngineTest, RefusesOptionsItDoesNotHave) {
@@ -416,7 +437,7 @@ std::vector<float> mask(float rate, const std::vector<uint64_t>& positions, uint
                         int threads, const std::string& set) {
   const int64_t width = 200;
   ModelSpec spec = model(width, {layer("drop", Dropout{rate}), dense("y", 1, Activation::linear)},
-                         1, Loss::mean_squared_error);
+                         1, MeanSquaredError{});
   std::get<Dense>(spec.layers[1].kind).use_bias = false;
   OwnedBatch batch(1, width, 1);
   std::fill(batch.values.begin(), batch.values.end(), 1.0f);

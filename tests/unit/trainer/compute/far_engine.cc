@@ -123,8 +123,9 @@ class FarEngine : public Engine {
     }
     return opened([&] { return inner_->train(batch, optimizer, update, inner_slots); });
   }
-  LossSums evaluate(const Batch& batch) override {
-    return opened([&] { return inner_->evaluate(batch); });
+  using Engine::evaluate;
+  LossSums evaluate(const Batch& batch, std::span<float> outputs) override {
+    return opened([&] { return inner_->evaluate(batch, outputs); });
   }
   void predict(const Batch& batch, std::span<float> outputs) override {
     opened([&] {

@@ -16,7 +16,7 @@ struct Case {
 };
 
 std::vector<Case> cases() {
-  const auto mse = Loss::mean_squared_error;
+  const auto mse = MeanSquaredError{};
   const auto relu = Activation::relu, sigmoid = Activation::sigmoid, linear = Activation::linear;
   const auto softmax = Activation::softmax;
   return {
@@ -27,6 +27,8 @@ std::vector<Case> cases() {
        7},
       {"sparse", model(100, {dense("a", 257, relu), dense("b", 10, linear)}, 10), 40, 40, 0.2},
       {"sigmoid", model(19, {dense("a", 33, sigmoid), dense("b", 5, sigmoid)}, 5, mse), 16, 5},
+      {"huber", model(19, {dense("a", 33, sigmoid), dense("b", 5, linear)}, 5, Huber{0.4f}), 16,
+       11},
       {"softmax_end", model(9, {dense("a", 12, relu), dense("b", 4, softmax)}, 4), 8, 8},
       {"softmax_inside", model(9, {dense("a", 21, softmax), dense("b", 4, softmax)}, 4, mse), 8, 8},
       {"activation_layers",

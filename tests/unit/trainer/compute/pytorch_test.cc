@@ -53,13 +53,20 @@ LayerKind kind_of(const Json& json) {
   throw std::runtime_error("a fixture has a layer of kind " + kind);
 }
 
+LossKind loss_of(const Json& json) {
+  const std::string name = json.at("loss");
+  if (name == "mean_squared_error") return MeanSquaredError{};
+  if (name == "huber") return Huber{json.at("delta")};
+  if (name != "softmax_cross_entropy") throw std::runtime_error("a fixture has a loss " + name);
+  return SoftmaxCrossEntropy{};
+}
+
 ModelSpec model_of(const Json& json) {
   ModelSpec spec;
   spec.name = json.at("name");
   spec.input_shape = json.at("input_shape").get<std::vector<int64_t>>();
   spec.label_count = json.at("label_count");
-  spec.loss = json.at("loss") == "mean_squared_error" ? Loss::mean_squared_error
-                                                      : Loss::softmax_cross_entropy;
+  spec.loss = loss_of(json);
   for (const Json& entry : json.at("layers")) {
     LayerSpec layer{entry.at("name"), kind_of(entry), {}, true};
     if (entry.contains("inputs")) layer.inputs = entry["inputs"].get<std::vector<std::string>>();

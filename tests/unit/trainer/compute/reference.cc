@@ -124,14 +124,20 @@ bool ends_in_softmax(const ModelSpec& model) {
   return activation != nullptr && activation->activation == Activation::softmax;
 }
 
+// Of one target.
+double error_of(const LossKind& loss, double d) {
+  const auto* huber = std::get_if<Huber>(&loss);
+  if (!huber) return d * d;
+  const double delta = double(huber->delta);
+  return std::abs(d) <= delta ? d * d / 2 : delta * (std::abs(d) - delta / 2);
+}
+
 double loss_of(const ModelSpec& model, const std::vector<double>& y, const Batch& batch,
                size_t row) {
-  if (model.loss == Loss::mean_squared_error) {
+  if (!std::holds_alternative<SoftmaxCrossEntropy>(model.loss)) {
     double sum = 0;
-    for (size_t i = 0; i < y.size(); ++i) {
-      const double d = y[i] - double(batch.targets[row][i]);
-      sum += d * d / double(y.size());
-    }
+    for (size_t i = 0; i < y.size(); ++i)
+      sum += error_of(model.loss, y[i] - double(batch.targets[row][i])) / double(y.size());
     return sum;
   }
   if (ends_in_softmax(model)) return -std::log(y[size_t(batch.labels[row])]);

@@ -63,7 +63,8 @@ LayerSpec layer(const std::string& name, LayerKind kind, std::vector<std::string
   return {name, kind, std::move(inputs), trainable};
 }
 
-ModelSpec model(int64_t inputs, std::vector<LayerSpec> layers, int64_t labels, Loss loss) {
+ModelSpec model(int64_t inputs, std::vector<LayerSpec> layers, int64_t labels,
+                const LossKind& loss) {
   ModelSpec spec;
   spec.name = "test";
   spec.input_shape = {inputs};

@@ -44,7 +44,7 @@ LayerSpec dense(const std::string& name, int64_t units, Activation activation,
 LayerSpec layer(const std::string& name, LayerKind kind, std::vector<std::string> inputs = {},
                 bool trainable = true);
 ModelSpec model(int64_t inputs, std::vector<LayerSpec> layers, int64_t labels,
-                Loss loss = Loss::softmax_cross_entropy);
+                const LossKind& loss = {});
 // Two branches from the input, batch normalization, an addition, a concatenation and a frozen
 // layer.
 ModelSpec two_branches();

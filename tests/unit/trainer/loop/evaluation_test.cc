@@ -1,6 +1,10 @@
+#include "trainer/loop/evaluation.h"
+
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <fstream>
+#include <map>
 
 #include "common/error.h"
 #include "common/exit_code.h"
@@ -8,6 +12,7 @@
 #include "common/json.h"
 #include "tests/unit/trainer/loop/support.h"
 #include "trainer/checkpoint/store.h"
+#include "trainer/data/batcher.h"
 #include "trainer/loop/roles.h"
 
 namespace muster::loop {
@@ -59,6 +64,51 @@ std::pair<std::string, int> error_of(Action action) {
     return {error.what(), error.exit_code()};
   }
   return {"no error", 0};
+}
+
+// The mean over the classes of the share of their samples that the model predicts to be theirs, by
+// the plainest code.
+double balanced_accuracy(compute::Engine& engine, const data::Dataset& dataset) {
+  data::Batcher batcher(dataset, 1);
+  data::BatchBuffer buffer(dataset, 1);
+  std::map<int32_t, std::pair<double, double>> classes;  // samples, and those found
+  for (uint64_t sample = 0; sample < dataset.size(); ++sample) {
+    std::vector<float> outputs(static_cast<size_t>(engine.output_count()));
+    engine.predict(batcher.fill(buffer, 0, sample), outputs);
+    auto& [all, found] = classes[dataset.label(sample)];
+    ++all;
+    if (std::ranges::max_element(outputs) - outputs.begin() == dataset.label(sample)) ++found;
+  }
+  double sum = 0;
+  for (const auto& [label, counts] : classes) sum += counts.second / counts.first;
+  return sum / static_cast<double>(classes.size());
+}
+
+TEST(EvaluationTest, CountsByClassAndHasTheSameBitsWithAnyNumberOfThreads) {
+  const fs::path folder = fresh_folder("threads");
+  std::vector<Json> found;
+  for (const char* threads : {"1", "2", "3"}) {
+    const fs::path path = with_data(folder, "validation",
+                                    "{syntheticClasses: {samples: 230, shape: [8], classes: 4}}");
+    std::string text = read_file(path);
+    text.replace(text.find("threads: 1"), 10, std::string("threads: ") + threads);
+    write_file_atomically(path, text);
+    Training training = Training::load(path);
+    const EvaluationData data(training, {"validation"});
+    const Assembly assembly = assemble(training, 1, false, {training.spec.threads});
+    compute::HostView parameters(assembly.engine->parameters());
+    compute::initialize_parameters(assembly.engine->layout(), 3, parameters.values());
+    parameters.store();
+    const auto& dataset = *data.parts().at(0).dataset;
+    const auto evaluation = evaluate(*assembly.engine, dataset, assembly.spec());
+    EXPECT_EQ(evaluation->samples, 230u);
+    found.push_back(evaluation->json());
+    EXPECT_DOUBLE_EQ(evaluation->value("balancedAccuracy"),
+                     balanced_accuracy(*assembly.engine, dataset));
+    EXPECT_NE(evaluation->value("balancedAccuracy"), evaluation->value("accuracy"));
+  }
+  EXPECT_EQ(found[0].dump(), found[1].dump());
+  EXPECT_EQ(found[0].dump(), found[2].dump());
 }
 
 TEST(DataToEvaluateWithTest, AreLookedAtBeforeTheTrainingByWhoTrainsAlone) {

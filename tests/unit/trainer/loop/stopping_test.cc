@@ -15,15 +15,16 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr uint64_t kRows = 1 << 20;
 
-spec::TrainingSpec rule_of(spec::Metric metric, uint64_t patience, double min_delta) {
+spec::TrainingSpec rule_of(const std::string& metric, uint64_t patience, double min_delta) {
   spec::TrainingSpec spec;
-  spec.early_stopping = {metric, patience, min_delta, true};
+  spec.early_stopping = spec::EarlyStoppingSpec{metric, patience, min_delta, true};
   spec.checkpoint.best_only = metric;
   return spec;
 }
 
 Evaluation evaluation_of(double value) {
-  return {kRows, {{"loss", value}, {"accuracy", std::isfinite(value) ? value : 0}}};
+  const double finite = std::isfinite(value) ? value : 0;
+  return {kRows, {{"loss", value}, {"accuracy", finite}, {"balancedAccuracy", 1 - finite}}};
 }
 
 struct Course {
@@ -52,9 +53,7 @@ TEST(StoppingTest, EndsAndChoosesAsKerasDoes) {
   const Json fixture = Json::parse(read_file(file));
   int stopped = 0;
   for (const Json& one : fixture["cases"]) {
-    const auto metric = one["metric"] == "validationLoss" ? spec::Metric::validation_loss
-                                                          : spec::Metric::validation_accuracy;
-    const auto spec = rule_of(metric, one["patience"], one["minDelta"]);
+    const auto spec = rule_of(one["metric"], one["patience"], one["minDelta"]);
     const Course course = follow(spec, one["values"].get<std::vector<double>>());
     const auto& evaluations = course.position.evaluations;
     EXPECT_EQ(course.position.epoch, one["epochs"]) << one;
@@ -68,7 +67,7 @@ TEST(StoppingTest, EndsAndChoosesAsKerasDoes) {
 }
 
 TEST(StoppingTest, AValueThatIsNotFiniteIsNoImprovement) {
-  const auto spec = rule_of(spec::Metric::validation_loss, 3, 0);
+  const auto spec = rule_of("validationLoss", 3, 0);
   const Course none = follow(spec, {kNan, kInfinity, kNan, 0.1});
   EXPECT_EQ(none.position.epoch, 3u);
   EXPECT_FALSE(none.position.evaluations.best);
@@ -76,6 +75,23 @@ TEST(StoppingTest, AValueThatIsNotFiniteIsNoImprovement) {
   const Course late = follow(spec, {kNan, kInfinity, 0.5, kNan, 0.4});
   EXPECT_EQ(late.position.evaluations.best->value, 0.4);
   EXPECT_EQ(late.position.evaluations.without_improvement, 0u);
+}
+
+// The balanced accuracy falls here while the accuracy rises.
+TEST(StoppingTest, GoesByTheMetricThatIsNamed) {
+  const std::vector<double> values = {0.25, 0.5, 0.75};
+  struct Case {
+    const char* metric;
+    uint64_t epoch;
+    double value;
+  };
+  for (const Case& one : {Case{"validationLoss", 1, 0.25}, Case{"validationAccuracy", 3, 0.75},
+                          Case{"validationBalancedAccuracy", 1, 0.75}}) {
+    const auto found = follow(rule_of(one.metric, 5, 0), values).position.evaluations;
+    EXPECT_EQ(found.best, (checkpoint::Best{one.value, 10 * one.epoch, one.epoch})) << one.metric;
+    EXPECT_EQ(found.kept, found.best) << one.metric;
+    EXPECT_EQ(found.without_improvement, 3 - one.epoch) << one.metric;
+  }
 }
 
 TEST(StoppingTest, WithoutARuleNothingEndsItAndNothingIsRemembered) {

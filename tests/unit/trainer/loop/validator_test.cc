@@ -261,6 +261,23 @@ TEST(BestOnlyTest, KeepsTheNewestTheBestAndTheFinalOne) {
   EXPECT_FALSE(result.contains("stoppedEarly"));
 }
 
+// By the metric that an evaluation has counted by class; another checkpoint than by the loss.
+TEST(BestOnlyTest, GoesByAnyMetricOfTheEvaluation) {
+  const fs::path folder = fresh_folder("balanced");
+  const Json result = train_alone(
+      folder, overlapping(folder,
+                          "epochs: 12\noptimizer: {learningRate: 0.05}\nevaluation: {}\n"
+                          "checkpoint: {bestOnly: {metric: validationBalancedAccuracy}}\n"));
+  std::vector<double> values;
+  for (uint64_t epoch = 1; epoch <= 12; ++epoch)
+    values.push_back(evaluation_at(folder, 11 * epoch)["validation"]["balancedAccuracy"]);
+  const auto best = std::ranges::max_element(values);
+  EXPECT_EQ(result["best"]["metric"], "validationBalancedAccuracy");
+  EXPECT_EQ(result["best"]["value"], *best);
+  EXPECT_EQ(result["best"]["epoch"], best - values.begin() + 1);
+  EXPECT_EQ(result["validation"]["balancedAccuracy"], values.back());
+}
+
 TEST(EvaluationInTheLoopTest, IsMadeAfterSoManyEpochs) {
   const fs::path folder = fresh_folder("every");
   const Json result =

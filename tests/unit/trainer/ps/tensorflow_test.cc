@@ -28,7 +28,7 @@ compute::ModelSpec model_of(const Json& json) {
   model.name = json.at("name");
   model.input_shape = json.at("input_shape").get<std::vector<int64_t>>();
   model.label_count = json.at("label_count");
-  model.loss = compute::Loss::softmax_cross_entropy;
+  model.loss = compute::SoftmaxCrossEntropy{};
   compute::Dense hidden;
   hidden.units = json.at("hidden");
   hidden.activation = compute::Activation::relu;

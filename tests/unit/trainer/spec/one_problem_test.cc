@@ -65,6 +65,31 @@ INSTANTIATE_TEST_SUITE_P(
                 "1}",
                 "earlyStopping.metric: expected validationLoss, for the model's loss is "
                 "meanSquaredError"},
+        Mistake{"UnknownMetric", kModel,
+                "{idx: {images: i, labels: l}}, validation: {idx: {images: i, labels: l}}",
+                "epochs: 1\nevaluation: {}\nearlyStopping: {metric: accuracy, patience: 1}",
+                "earlyStopping.metric: expected one of validationLoss, validationAccuracy, "
+                "validationBalancedAccuracy, found \"accuracy\""},
+        Mistake{
+            "MetricOfAnotherLoss", "{layers: [{dense: {units: 1}}], loss: huber}",
+            "{syntheticLinear: {samples: 9}}, validation: {syntheticLinear: {samples: 9}}",
+            "epochs: 1\nevaluation: {}\ncheckpoint: {bestOnly: {metric: "
+            "validationBalancedAccuracy}}",
+            "checkpoint.bestOnly.metric: expected validationLoss, for the model's loss is huber"},
+        Mistake{"DeltaOfAnotherLoss",
+                "{layers: [{dense: {units: 1}}], loss: meanSquaredError, lossOptions: {delta: 2}}",
+                "{syntheticLinear: {samples: 9}}", kRest,
+                "model.lossOptions.delta: expected no such field for meanSquaredError (it belongs "
+                "to huber), found 2"},
+        Mistake{"DeltaBesideAName", "{name: linear-regression, lossOptions: {delta: 2}}",
+                "{syntheticLinear: {samples: 9}}", kRest,
+                "model.lossOptions: expected no lossOptions beside a model's name"},
+        Mistake{"DeltaOfNothing",
+                "{layers: [{dense: {units: 1}}], loss: huber, lossOptions: {delta: 0}}",
+                "{syntheticLinear: {samples: 9}}", kRest,
+                "model.lossOptions.delta: expected a number above 0"},
+        Mistake{"ClassesForHuber", "{layers: [{dense: {units: 1}}], loss: huber}", kTrain, kRest,
+                "data.train: expected numbers as targets, for the model's loss is huber"},
         Mistake{"UnknownLoss", "{layers: [{dense: {units: 1}}], loss: mse}",
                 "{syntheticLinear: {samples: 9}}", kRest, "model.loss: expected one of"},
         Mistake{"KindOfLayer",

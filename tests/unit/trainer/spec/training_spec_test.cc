@@ -189,19 +189,33 @@ TEST(TrainingSpec, ReadsWhatIsEvaluatedWithinTheTraining) {
       {"checkpoint", "{everyEpochs: 4, keep: 9, bestOnly: {}}"},
   });
   EXPECT_EQ(spec.evaluate_every_epochs, 2u);
-  EXPECT_EQ(spec.early_stopping->metric, Metric::validation_accuracy);
+  EXPECT_EQ(spec.early_stopping->metric, "validationAccuracy");
   EXPECT_EQ(spec.early_stopping->patience, 3u);
   EXPECT_EQ(spec.early_stopping->min_delta, 0.5);
   EXPECT_TRUE(spec.early_stopping->restore_best);
   EXPECT_EQ(spec.checkpoint.every_epochs, 4u);
-  EXPECT_EQ(spec.checkpoint.best_only, Metric::validation_loss);
+  EXPECT_EQ(spec.checkpoint.best_only, "validationLoss");
   EXPECT_EQ(spec.checkpoint.keep, 1);
   const TrainingSpec least = spec_with(
       {{"data.validation", validation}, {"evaluation", "{}"}, {"earlyStopping", "{patience: 1}"}});
   EXPECT_EQ(least.evaluate_every_epochs, 1u);
-  EXPECT_EQ(least.early_stopping->metric, Metric::validation_loss);
+  EXPECT_EQ(least.early_stopping->metric, "validationLoss");
   EXPECT_EQ(least.early_stopping->min_delta, 0);
   EXPECT_FALSE(least.early_stopping->restore_best);
+}
+
+TEST(TrainingSpec, ReadsALossAndItsSettings) {
+  const auto loss_of = [](const std::string& more) {
+    return spec_with({{"data.train", "{syntheticLinear: {samples: 9}}"},
+                      {"model", "{layers: [{dense: {units: 1}}]" + more + "}"}})
+        .model.loss;
+  };
+  EXPECT_EQ(loss_of(", loss: meanSquaredError"), compute::LossKind(compute::MeanSquaredError{}));
+  EXPECT_EQ(loss_of(", loss: huber"), compute::LossKind(compute::Huber{1.0f}));
+  EXPECT_EQ(loss_of(", loss: huber, lossOptions: {}"), compute::LossKind(compute::Huber{1.0f}));
+  EXPECT_EQ(loss_of(", loss: huber, lossOptions: {delta: 0.25}"),
+            compute::LossKind(compute::Huber{0.25f}));
+  EXPECT_EQ(spec_with({}).model.loss, compute::LossKind(compute::SoftmaxCrossEntropy{}));
 }
 
 // tests/fixtures/keras/README.md says what the file means.

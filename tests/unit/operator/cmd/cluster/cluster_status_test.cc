@@ -95,6 +95,13 @@ TEST(ClusterStatus, shows_what_a_training_has_come_to_as_muster_run_does) {
   EXPECT_EQ(summary_text("mnist", summary),
             "mnist: Succeeded after 2:05\n" + rows.substr(0, rows.size() - 1));
   EXPECT_TRUE(status_json(seen_with(kRunning))["summary"].is_null());
+
+  status.results["test"] = {{"loss", 0.5}, {"balancedAccuracy", 0.5}};
+  const Json of_all = status_json(seen)["summary"];
+  EXPECT_EQ(of_all["testBalancedAccuracy"], 0.5);
+  EXPECT_TRUE(of_all["testAccuracy"].is_null());
+  EXPECT_THAT(summary_rows(of_all), HasSubstr("  validation accuracy     0.9751\n"
+                                              "  test balanced accuracy  0.5000\n"));
 }
 
 TEST(ClusterStatus, says_that_no_operator_looks_at_a_job) {

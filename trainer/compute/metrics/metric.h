@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+namespace muster::compute {
+
+// A number that says how well a model does on some samples.
+struct Metric {
+  std::string name;  // "accuracy"; common/metric_name.h says how it is told
+  double value = 0;
+};
+
+enum class Better { lower, higher };
+
+// A metric as earlyStopping and bestOnly know it.
+struct MetricDefinition {
+  std::string name;
+  Better better = Better::higher;
+};
+
+}  // namespace muster::compute
