@@ -22,9 +22,9 @@ struct OptimizerField {
 };
 const std::vector<OptimizerField>& optimizer_fields() {
   static const std::vector<OptimizerField> fields = {
-      {"momentum", {"sgd", "momentum"}}, {"nesterov", {"sgd", "momentum"}},
-      {"beta1", {"adam", "adamw"}},      {"beta2", {"adam", "adamw"}},
-      {"epsilon", {"adam", "adamw"}},    {"weightDecay", {"adamw"}},
+      {"momentum", {"sgd", "momentum"}},      {"nesterov", {"sgd", "momentum"}},
+      {"beta1", {"adam", "adamw", "lamb"}},   {"beta2", {"adam", "adamw", "lamb"}},
+      {"epsilon", {"adam", "adamw", "lamb"}}, {"weightDecay", {"adamw", "lamb"}},
   };
   return fields;
 }
