@@ -97,6 +97,38 @@ def loss_of(case, outputs, labels):
     return F.cross_entropy(outputs, labels)
 
 
+class Lamb:
+    """Algorithm 2 of You et al., "Large Batch Optimization for Deep Learning: Training BERT in 76 minutes"
+    (ICLR 2020, arXiv:1904.00962v5), line by line with phi(z) = z; torch.optim has none. As everywhere here,
+    only kernels are decayed. A norm of 0 gives the ratio 1, as in the authors' code."""
+
+    param_groups = ()
+
+    def __init__(self, parameters, rate, betas, epsilon, weight_decay):
+        self.rate, self.betas, self.epsilon = rate, betas, epsilon
+        self.tensors = [(p, weight_decay if name.endswith("/kernel") else 0.0,
+                         torch.zeros_like(p), torch.zeros_like(p)) for name, p in parameters.items()]
+        self.t = 0
+
+    def zero_grad(self):
+        for x, *_ in self.tensors:
+            x.grad = None
+
+    @torch.no_grad()
+    def step(self):
+        self.t += 1
+        beta1, beta2 = self.betas
+        for x, weight_decay, m, v in self.tensors:
+            g = x.grad
+            m.copy_(beta1 * m + (1 - beta1) * g)
+            v.copy_(beta2 * v + (1 - beta2) * g * g)
+            r = m / (1 - beta1**self.t) / (torch.sqrt(v / (1 - beta2**self.t)) + self.epsilon)
+            direction = r + weight_decay * x
+            norms = x.norm().item(), direction.norm().item()
+            ratio = norms[0] / norms[1] if norms[0] > 0 and norms[1] > 0 else 1.0
+            x -= self.rate * ratio * direction
+
+
 def optimizer_of(spec, parameters):
     rate = spec["learning_rate"]
     if spec["name"] == "sgd":
@@ -105,6 +137,8 @@ def optimizer_of(spec, parameters):
     betas = (spec["beta1"], spec["beta2"])
     if spec["name"] == "adam":
         return torch.optim.Adam(parameters.values(), lr=rate, betas=betas)
+    if spec["name"] == "lamb":
+        return Lamb(parameters, rate, betas, spec["epsilon"], spec["weight_decay"])
     kernels = [p for name, p in parameters.items() if name.endswith("/kernel")]
     others = [p for name, p in parameters.items() if not name.endswith("/kernel")]
     groups = [{"params": kernels, "weight_decay": spec["weight_decay"]},
@@ -199,6 +233,8 @@ def cases():
     momentum = {"name": "sgd", "learning_rate": 0.05, "momentum": 0.9, "nesterov": True}
     yield mnist("momentum", small, momentum), glorot
     yield mnist("adamw", small, {**ADAM, "name": "adamw", "weight_decay": 0.01}), glorot
+    lamb = {**ADAM, "name": "lamb", "learning_rate": 0.02, "weight_decay": 0.1}
+    yield mnist("lamb", [dense("hidden", 64, "relu", bias_limit=0.1), dense("logits", 10)], lamb), glorot
     yield {"format": 1, "name": "linear-regression", "input_shape": [1], "label_count": 1,
            "loss": "mean_squared_error", "layers": [dense("line", 1, bias_limit=0.5)],
            "optimizer": {"name": "sgd", "learning_rate": 0.01}, "batch_size": 32,

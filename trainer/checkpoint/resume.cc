@@ -37,12 +37,21 @@ std::string tensors_of(const compute::ModelSpec& model) {
   return all;
 }
 
-// What an optimizer keeps for each parameter. By meaning, not by the slots' names: Adam's v is not
-// momentum's.
+// An optimizer's slots are compared by meaning, not by their names: Adam's v is not momentum's.
+std::string meaning_of_slots(const compute::Sgd& sgd) {
+  return sgd.momentum == 0.0f ? "" : "velocity";
+}
+std::string meaning_of_slots(const compute::Adam&) {
+  return "moments";
+}
+std::string meaning_of_slots(const compute::AdamW&) {
+  return "moments";
+}
+std::string meaning_of_slots(const compute::Lamb&) {
+  return "moments";
+}
 std::string kept_by(const compute::OptimizerSpec& optimizer) {
-  const auto* sgd = std::get_if<compute::Sgd>(&optimizer);
-  if (!sgd) return "moments";
-  return sgd->momentum == 0.0f ? "" : "velocity";
+  return std::visit([](const auto& one) { return meaning_of_slots(one); }, optimizer);
 }
 
 uint64_t samples_of_unit(const TrainingSpec& spec, bool distributed) {

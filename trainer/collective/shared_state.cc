@@ -62,6 +62,10 @@ std::atomic_ref<uint64_t> at(uint64_t& word) {
   return std::atomic_ref<uint64_t>(word);
 }
 
+size_t tiles_of(size_t floats) {
+  return (floats + SharedState::kTile - 1) / SharedState::kTile;
+}
+
 size_t whole_pages(size_t bytes) {
   return (bytes + kPage - 1) / kPage * kPage;
 }
@@ -69,15 +73,27 @@ size_t whole_pages(size_t bytes) {
 }  // namespace
 
 size_t SharedState::Shape::first_tile(int member) const {
-  return tiles() * static_cast<size_t>(member) / static_cast<size_t>(members);
+  if (slices.empty())
+    return tiles_of(floats) * static_cast<size_t>(member) / static_cast<size_t>(members);
+  size_t before = 0;
+  for (const compute::Range& slice : std::span(slices).first(static_cast<size_t>(member)))
+    before += tiles_of(slice.size());
+  return before;
 }
 
 compute::Range SharedState::Shape::tile(size_t index) const {
-  return {index * kTile, std::min(floats, (index + 1) * kTile)};
+  compute::Range all{0, floats};
+  for (const compute::Range& slice : slices) {
+    all = slice;
+    if (index < tiles_of(slice.size())) break;
+    index -= tiles_of(slice.size());
+  }
+  const size_t begin = all.begin + index * kTile;
+  return {begin, std::min(all.end, begin + kTile)};
 }
 
 struct SharedState::Header {
-  uint64_t magic, nonce, floats;
+  uint64_t magic, nonce, floats, tensors;
   uint32_t slots, members, replicas, rounded, spins;
   alignas(128) uint64_t word;
   alignas(128) Doorbell bell;
@@ -93,7 +109,8 @@ SharedState::Places::Places(const Shape& shape) {
   const auto members = static_cast<size_t>(shape.members);
   seats = sizeof(Header);
   sums = seats + members * sizeof(Seat);
-  undo = whole_pages(sums + static_cast<size_t>(shape.replicas) * sizeof(compute::LossSums));
+  ratios = sums + static_cast<size_t>(shape.replicas) * sizeof(compute::LossSums);
+  undo = whole_pages(ratios + shape.tensors * sizeof(float));
   undo_size = (1 + shape.slots) * kTile * sizeof(float);  // of one tile; each member has two
   parameters = whole_pages(undo + members * 2 * undo_size);
   buffer_size = whole_pages(shape.floats * sizeof(float));
@@ -117,6 +134,7 @@ std::unique_ptr<SharedState> SharedState::make(const Shape& shape, uint64_t step
   header.magic = kMagic;
   header.nonce = random_number();
   header.floats = shape.floats;
+  header.tensors = shape.tensors;
   header.slots = static_cast<uint32_t>(shape.slots);
   header.members = static_cast<uint32_t>(shape.members);
   header.replicas = static_cast<uint32_t>(shape.replicas);
@@ -138,7 +156,8 @@ std::unique_ptr<SharedState> SharedState::open(const Shape& shape, const Offer& 
   }
   const Header& header = state->header();
   if (header.magic != kMagic || header.nonce != offer.nonce || header.floats != shape.floats ||
-      header.slots != shape.slots || header.members != static_cast<uint32_t>(shape.members) ||
+      header.tensors != shape.tensors || header.slots != shape.slots ||
+      header.members != static_cast<uint32_t>(shape.members) ||
       header.replicas != static_cast<uint32_t>(shape.replicas) ||
       header.rounded != (shape.rounded ? 1u : 0u))
     throw Invalid("it is another group's, or of another generation");
@@ -180,6 +199,10 @@ std::span<float> SharedState::slot(size_t index) const {
 
 std::span<float> SharedState::sum(size_t index) const {
   return buffer(1 + shape_.slots + index);
+}
+
+std::span<float> SharedState::ratios() const {
+  return {reinterpret_cast<float*>(base_ + places_.ratios), shape_.tensors};
 }
 
 float* SharedState::undo(int member, size_t parity) const {

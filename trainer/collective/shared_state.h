@@ -22,7 +22,9 @@ namespace muster::collective {
 //   1. Each member writes its sums and contributes. When all have, the step will be made, whoever
 //      is lost from then on.
 //   2. Each updates its slice of the parameters and slots, tile by tile. When all have, it is done,
-//      and the next one begins.
+//      and the next one begins. An update that needs whole tensors has slices of whole tensors, and
+//      each member leaves their ratios here before its first tile: once that is changed, nobody can
+//      measure them again.
 // All of that is one word, so everybody agrees on it; fence() freezes the word and the members'
 // progress for good: what is begun after that has no effect. Of the tile that a member was at, its
 // old content is kept in the member's undo log. So a survivor can always extract() one whole step,
@@ -35,7 +37,11 @@ class SharedState {
   struct Shape : GroupShape {
     size_t floats = 0;
     size_t slots = 0;
-    size_t tiles() const { return (floats + kTile - 1) / kTile; }
+    // Of an update that needs whole tensors: how many there are, and each member's slice. Else
+    // none: slices are then as many tiles each.
+    size_t tensors = 0;
+    std::vector<compute::Range> slices;
+    size_t tiles() const { return first_tile(members); }
     size_t first_tile(int member) const;  // of the member's slice; of `members`: tiles()
     compute::Range tile(size_t index) const;
   };
@@ -63,6 +69,8 @@ class SharedState {
   std::span<float> slot(size_t index) const;
   // Where the sum under shape().nodes()[index] is to be.
   std::span<float> sum(size_t index) const;
+  // Of each tensor, where an update needs whole ones.
+  std::span<float> ratios() const;
   // Of a logical replica: what its rows came to.
   void set_sums(int replica, const compute::LossSums& sums) const;
   void set_seconds(int member, double seconds) const;
@@ -114,7 +122,7 @@ class SharedState {
   // Bytes from the beginning.
   struct Places {
     explicit Places(const Shape& shape);
-    size_t seats, sums, undo, undo_size, parameters, buffer_size, size;
+    size_t seats, sums, ratios, undo, undo_size, parameters, buffer_size, size;
   };
   SharedState(const Shape& shape, Descriptor memory);
   Header& header() const;

@@ -1,13 +1,18 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "trainer/collective/shared_state.h"
 #include "trainer/compute/optimizer.h"
+#include "trainer/compute/tensor_ratios.h"
 
 namespace muster::collective {
+
+// The memory in which such a group trains by this optimizer.
+SharedState::Shape shape_of(const GroupShape& group, const compute::Optimizer& optimizer);
 
 // Adds up what the members of a SharedState contributed, and updates by it.
 class SliceUpdate {
@@ -17,12 +22,22 @@ class SliceUpdate {
 
   // The member's slice, once all have contributed. False: the state is fenced.
   bool run(uint64_t step, int member, const compute::UpdateArguments& arguments);
+  // The first part of run(): leaves the ratios of the slice's tensors, where the optimizer needs
+  // whole ones. Returns the arguments to update the slice with.
+  compute::UpdateArguments measure(int member, const compute::UpdateArguments& arguments);
   // A fenced state's settled step, wherever it is to be. `arguments` are of the step that leads to
   // it, where that must be completed.
   void extract(std::span<float> parameters, std::span<const std::span<float>> slots,
                const compute::UpdateArguments& arguments);
 
  private:
+  void measure(compute::TensorRatios& measured, const compute::UpdateArguments& arguments,
+               std::span<float> parameters, std::span<const std::span<float>> slots,
+               std::span<float> ratios);
+  std::vector<float> ratios_of(std::span<const size_t> old_tiles,
+                               const compute::UpdateArguments& arguments,
+                               std::span<float> parameters,
+                               std::span<const std::span<float>> slots);
   void update(size_t tile, const compute::UpdateArguments& arguments, std::span<float> parameters,
               std::span<const std::span<float>> slots);
 
@@ -32,6 +47,8 @@ class SliceUpdate {
   std::vector<const float*> sums_;
   std::vector<std::span<float>> slots_;       // of the state
   std::vector<std::span<float>> tile_slots_;  // of a tile
+  std::vector<std::span<const float>> chunk_slots_;
+  std::optional<compute::TensorRatios> measured_;  // of the last slice
 };
 
 }  // namespace muster::collective

@@ -5,6 +5,7 @@
 
 #include "common/error.h"
 #include "trainer/compute/cpu/kernels.h"
+#include "trainer/compute/tensor_ratios.h"
 #include "trainer/compute/update_rule.h"
 #include "trainer/host/instruction_set.h"
 
@@ -42,27 +43,51 @@ UpdateRule rule_of(const AdamW& adam, float rate, float decay_multiplier, uint64
   return rule;
 }
 
-std::vector<std::string> names_of(const OptimizerSpec& spec) {
-  if (const Sgd* sgd = std::get_if<Sgd>(&spec)) {
-    return sgd->momentum == 0.0f ? std::vector<std::string>{} : std::vector<std::string>{"v"};
-  }
+// With the bias corrections in the rate and in epsilon: m and v are Adam's.
+UpdateRule rule_of(const Lamb& lamb, float rate, float decay_multiplier, uint64_t t) {
+  const double root = std::sqrt(1.0 - std::pow(double(lamb.beta2), static_cast<double>(t)));
+  UpdateRule rule =
+      adam_rule(lamb.beta1, lamb.beta2, static_cast<float>(lamb.epsilon * root), rate, t);
+  rule.decay = rate * lamb.weight_decay * decay_multiplier;
+  return rule;
+}
+
+using Names = std::vector<std::string>;
+
+Names names_of(const Sgd& sgd) {
+  return sgd.momentum == 0.0f ? Names{} : Names{"v"};
+}
+Names names_of(const Adam&) {
+  return {"m", "v"};
+}
+Names names_of(const AdamW&) {
+  return {"m", "v"};
+}
+Names names_of(const Lamb&) {
   return {"m", "v"};
 }
 
 class RuleOptimizer : public Optimizer {
  public:
   RuleOptimizer(const OptimizerSpec& spec, const ParameterLayout& layout)
-      : spec_(spec), layout_(layout), names_(names_of(spec)), kernels_(cpu::kernels()) {}
+      : spec_(spec),
+        layout_(layout),
+        names_(std::visit([](const auto& s) { return names_of(s); }, spec)),
+        kernels_(cpu::kernels()) {}
 
   const OptimizerSpec& spec() const override { return spec_; }
   const std::vector<std::string>& slot_names() const override { return names_; }
+  const ParameterLayout& layout() const override { return layout_; }
 
   void apply(Range range, const UpdateArguments& arguments, std::span<float> parameters,
              std::span<const float> gradients,
              std::span<const std::span<float>> slots) const override {
     check(range, parameters.size(), gradients.size(), slots);
+    if (whole_tensors_ && arguments.ratios.empty())
+      return measure_and_apply(range, arguments, parameters, gradients, slots);
     const host::FlushSubnormals flush;
-    for (const ParameterTensor& tensor : layout_.tensors()) {
+    for (size_t i = 0; i < layout_.tensors().size(); ++i) {
+      const ParameterTensor& tensor = layout_.tensors()[i];
       const Range piece{std::max(range.begin, tensor.offset),
                         std::min(range.end, tensor.offset + tensor.count)};
       if (!tensor.tied_to.empty() || piece.begin >= piece.end) continue;
@@ -74,7 +99,8 @@ class RuleOptimizer : public Optimizer {
         continue;
       }
       cpu::Update update;
-      update.rule = make_rule(spec_, tensor, arguments);
+      update.rule =
+          make_rule(spec_, tensor, arguments, whole_tensors_ ? arguments.ratios[i] : 1.0f);
       update.rows = 1;
       update.columns = static_cast<int64_t>(piece.size());
       update.parameters = &parameters[at];
@@ -85,13 +111,42 @@ class RuleOptimizer : public Optimizer {
     }
   }
 
+  Squares measure(size_t tensor, Range piece, const UpdateArguments& arguments,
+                  std::span<const float> parameters, std::span<const float> gradients,
+                  std::span<const std::span<const float>> slots) const override {
+    check(piece, parameters.size(), gradients.size(), slots);
+    const host::FlushSubnormals flush;
+    cpu::Measurement measurement;
+    measurement.direction =
+        make_direction(std::get<Lamb>(spec_), layout_.tensors().at(tensor), arguments);
+    measurement.count = static_cast<int64_t>(piece.size());
+    measurement.parameters = parameters.data();
+    measurement.first = slots[0].data();
+    measurement.second = slots[1].data();
+    measurement.gradients = gradients.data();
+    Squares squares;
+    kernels_.measure(measurement, &squares.parameters, &squares.direction);
+    return squares;
+  }
+
  private:
-  void check(Range range, size_t parameters, size_t gradients,
-             std::span<const std::span<float>> slots) const {
+  void measure_and_apply(Range range, UpdateArguments arguments, std::span<float> parameters,
+                         std::span<const float> gradients,
+                         std::span<const std::span<float>> slots) const {
+    TensorRatios measured(layout_, range);
+    measured.measure_all(*this, arguments, parameters, gradients, slots);
+    std::vector<float> ratios(layout_.tensors().size());
+    measured.write(ratios);
+    arguments.ratios = ratios;
+    apply(range, arguments, parameters, gradients, slots);
+  }
+
+  template <class Slots>
+  void check(Range range, size_t parameters, size_t gradients, const Slots& slots) const {
     bool fits = range.begin <= range.end && range.end <= layout_.size() &&
                 parameters == range.size() && gradients == range.size() &&
                 slots.size() == names_.size();
-    for (const std::span<float>& slot : slots) fits &= slot.size() == range.size();
+    for (const auto& slot : slots) fits &= slot.size() == range.size();
     if (!fits) {
       throw Invalid("optimizer: range [" + std::to_string(range.begin) + ", " +
                     std::to_string(range.end) + ") of a layout of " +
@@ -105,17 +160,46 @@ class RuleOptimizer : public Optimizer {
   OptimizerSpec spec_;
   ParameterLayout layout_;
   std::vector<std::string> names_;
+  const bool whole_tensors_ = compute::needs_whole_tensors(spec_);
   const cpu::Kernels& kernels_;
 };
 
 }  // namespace
 
+bool needs_whole_tensors(const OptimizerSpec& spec) {
+  return std::holds_alternative<Lamb>(spec);
+}
+
+std::vector<Range> shard_ranges(const OptimizerSpec& spec, const ParameterLayout& layout,
+                                int shards) {
+  using Borders = ParameterLayout::Borders;
+  return layout.partition(shards, needs_whole_tensors(spec) ? Borders::tensors : Borders::rows);
+}
+
+Squares& Squares::operator+=(const Squares& other) {
+  parameters += other.parameters;
+  direction += other.direction;
+  return *this;
+}
+
+float Squares::ratio() const {
+  if (parameters == 0.0 || direction == 0.0) return 1.0f;
+  return static_cast<float>(std::sqrt(parameters) / std::sqrt(direction));
+}
+
 UpdateRule make_rule(const OptimizerSpec& spec, const ParameterTensor& tensor,
-                     const UpdateArguments& arguments) {
-  const float rate = arguments.learning_rate * tensor.learning_rate_multiplier;
+                     const UpdateArguments& arguments, float ratio) {
+  const float rate = arguments.learning_rate * tensor.learning_rate_multiplier * ratio;
   UpdateRule rule = std::visit(
       [&](const auto& s) { return rule_of(s, rate, tensor.weight_decay_multiplier, arguments.t); },
       spec);
+  rule.gradient_scale = arguments.inverse_weight;
+  return rule;
+}
+
+UpdateRule make_direction(const Lamb& lamb, const ParameterTensor& tensor,
+                          const UpdateArguments& arguments) {
+  UpdateRule rule = rule_of(lamb, 1.0f, tensor.weight_decay_multiplier, arguments.t);
   rule.gradient_scale = arguments.inverse_weight;
   return rule;
 }

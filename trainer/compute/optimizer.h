@@ -30,7 +30,25 @@ struct AdamW {  // p -= lr weight_decay p, then Adam's update (Loshchilov & Hutt
   float epsilon = 1e-7f;
   float weight_decay = 0.004f;
 };
-using OptimizerSpec = std::variant<Sgd, Adam, AdamW>;
+// With m and v as Adam's: u = m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon)
+// + weight_decay p; p -= lr |p| / |u| u, with the norms of the whole tensor, and lr u where one of
+// them is 0 (You et al. 2020, algorithm 2, its phi being the identity). The decay is the paper's.
+struct Lamb {
+  float beta1 = 0.9f;
+  float beta2 = 0.999f;
+  float epsilon = 1e-7f;
+  float weight_decay = 0.01f;
+};
+using OptimizerSpec = std::variant<Sgd, Adam, AdamW, Lamb>;
+
+// Whether the update of a float depends on others of its tensor. Who updates a part of the
+// parameters must then have whole tensors.
+bool needs_whole_tensors(const OptimizerSpec& spec);
+
+// The ranges that parameter servers, or others who share the work, update: ranges of rows, or of
+// whole tensors where the optimizer needs them.
+std::vector<Range> shard_ranges(const OptimizerSpec& spec, const ParameterLayout& layout,
+                                int shards);
 
 struct UpdateArguments {
   float learning_rate = 0.001f;
@@ -38,11 +56,22 @@ struct UpdateArguments {
   // Gradients are sums, and so is the state's segment of them: multiplied by these.
   float inverse_weight = 1.0f;
   float inverse_rows = 1.0f;
+  // Of an optimizer that needs whole tensors: the factor of the learning rate for each tensor of
+  // the layout, as TensorRatios has measured them. Empty: apply() measures them itself.
+  std::span<const float> ratios;
   // For gradients of the rows that these sums are of.
   void divide_by(const LossSums& sums) {
     inverse_weight = sums.weight > 0 ? 1.0f / static_cast<float>(sums.weight) : 0.0f;
     inverse_rows = 1.0f / static_cast<float>(sums.rows);
   }
+};
+
+// Sums of squares over a piece of a tensor.
+struct Squares {
+  double parameters = 0;
+  double direction = 0;  // u, in which an update moves them
+  Squares& operator+=(const Squares& other);
+  float ratio() const;  // of the norms; 1 where one of them is 0
 };
 
 // An update rule over ranges of the flat buffers. Segments differ: trainable is updated by the
@@ -60,10 +89,20 @@ class Optimizer {
   virtual const std::vector<std::string>& slot_names() const = 0;
 
   // Applies to [range.begin, range.end) of the layout. Each span is the memory of that range alone
-  // (range.size() floats); `slots` has slot_names().size() of them.
+  // (range.size() floats); `slots` has slot_names().size() of them. Throws Invalid for other sizes,
+  // and where the optimizer needs whole tensors, has no ratios and the range cuts one.
   virtual void apply(Range range, const UpdateArguments& arguments, std::span<float> parameters,
                      std::span<const float> gradients,
                      std::span<const std::span<float>> slots) const = 0;
+
+  bool needs_whole_tensors() const { return compute::needs_whole_tensors(spec()); }
+  virtual const ParameterLayout& layout() const = 0;
+  // Of an optimizer that needs whole tensors, before it is applied: what a piece of a trainable
+  // tensor (the index in the layout), of at most TensorRatios::kChunk floats, adds to the squares
+  // of the tensor. Memory as for apply(), which nothing is written to.
+  virtual Squares measure(size_t tensor, Range piece, const UpdateArguments& arguments,
+                          std::span<const float> parameters, std::span<const float> gradients,
+                          std::span<const std::span<const float>> slots) const = 0;
 };
 
 // Learning rate by committed step: of the update with so many before it. Formulas as Keras's

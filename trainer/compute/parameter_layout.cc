@@ -49,11 +49,16 @@ void share_memory(ParameterTensor& tensor, const std::vector<ParameterTensor>& t
   tensor.offset = target->offset;
 }
 
-// The border nearest to `at` that lies on a row of the tensor it falls into.
-size_t row_border(const std::vector<ParameterTensor>& tensors, size_t at) {
+// The border nearest to `at` that lies on a row of the tensor it falls into, or on its beginning or
+// the next one's.
+size_t border_at(const std::vector<ParameterTensor>& tensors, ParameterLayout::Borders borders,
+                 size_t at) {
+  const bool whole = borders == ParameterLayout::Borders::tensors;
   for (const ParameterTensor& tensor : tensors) {
-    if (!tensor.tied_to.empty() || at >= tensor.offset + tensor.count) continue;
+    const size_t next = tensor.offset + round_up(tensor.count, ParameterLayout::kAlignment);
+    if (!tensor.tied_to.empty() || at >= (whole ? next : tensor.offset + tensor.count)) continue;
     if (at <= tensor.offset) return tensor.offset;
+    if (whole) return at - tensor.offset < next - at ? tensor.offset : next;
     const size_t rows = tensor.shape.empty() ? 1 : static_cast<size_t>(tensor.shape[0]);
     const size_t row = tensor.count / rows;
     return tensor.offset + (at - tensor.offset + row / 2) / row * row;
@@ -109,14 +114,14 @@ size_t ParameterLayout::parameter_count() const {
   return count;
 }
 
-std::vector<Range> ParameterLayout::partition(int shards) const {
+std::vector<Range> ParameterLayout::partition(int shards, Borders borders) const {
   if (shards < 1) throw Invalid("expected at least one shard, found " + std::to_string(shards));
   std::vector<Range> ranges(static_cast<size_t>(shards));
   size_t begin = 0;
   for (size_t shard = 0; shard < ranges.size(); ++shard) {
     size_t end = size_;
     if (shard + 1 < ranges.size()) {
-      end = std::max(begin, row_border(tensors_, size_ * (shard + 1) / ranges.size()));
+      end = std::max(begin, border_at(tensors_, borders, size_ * (shard + 1) / ranges.size()));
     }
     ranges[shard] = {begin, end};
     begin = end;

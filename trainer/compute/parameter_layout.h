@@ -54,9 +54,10 @@ class ParameterLayout {
   size_t parameter_count() const;        // without padding
 
   // Cuts the buffer into `shards` contiguous ranges of nearly equal size whose borders lie on rows
-  // (first axis) of tensors, so that every piece of a tensor is [rows, ...]. Some may be empty
-  // where there are fewer rows than shards.
-  std::vector<Range> partition(int shards) const;
+  // (first axis) of tensors, so that every piece of a tensor is [rows, ...]; or on the tensors, so
+  // that none is cut. Some may be empty where there are fewer rows, or tensors, than shards.
+  enum class Borders { rows, tensors };
+  std::vector<Range> partition(int shards, Borders borders = Borders::rows) const;
 
   // SHA-256 over names, shapes, segments and offsets: two replicas with the same fingerprint may
   // exchange buffers.

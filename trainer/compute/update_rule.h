@@ -20,7 +20,13 @@ struct UpdateRule {
   float epsilon = 0.0f;
 };
 
+// `ratio`: a factor of the learning rate, of an optimizer that needs whole tensors.
 UpdateRule make_rule(const OptimizerSpec& spec, const ParameterTensor& tensor,
-                     const UpdateArguments& arguments);
+                     const UpdateArguments& arguments, float ratio = 1.0f);
+
+// The rule that would move by -u: `rate` times Adam's quotient and `decay` times the parameter are
+// u.
+UpdateRule make_direction(const Lamb& lamb, const ParameterTensor& tensor,
+                          const UpdateArguments& arguments);
 
 }  // namespace muster::compute

@@ -29,13 +29,11 @@ bool runs(const GroupView& view, uint64_t generation) {
 }
 
 collective::SharedState::Shape shape_of(const CollectivePlan& plan, const Assembly& assembly) {
-  collective::SharedState::Shape shape;
-  shape.floats = assembly.engine->layout().size();
-  shape.slots = assembly.optimizer->slot_names().size();
+  collective::GroupShape shape;
   shape.members = plan.members_size();
   shape.replicas = static_cast<int>(plan.replicas());
   shape.rounded = assembly.spec().rounded();
-  return shape;
+  return collective::shape_of(shape, *assembly.optimizer);
 }
 
 collective::SharedState::Offer read_offer(const std::string& endpoint) {

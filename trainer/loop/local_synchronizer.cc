@@ -7,13 +7,35 @@
 
 namespace muster::loop {
 
+namespace {
+
+// What each device's thread updates.
+std::vector<compute::Range> shares_of(const Assembly& assembly) {
+  const auto devices = static_cast<int>(assembly.devices().size());
+  const compute::ParameterLayout& layout = assembly.engine->layout();
+  if (assembly.optimizer->needs_whole_tensors())
+    return compute::shard_ranges(assembly.spec().optimizer, layout, devices);
+  const auto size = static_cast<int64_t>(layout.size());
+  constexpr auto kGrain = static_cast<int64_t>(compute::ParameterLayout::kAlignment);
+  std::vector<compute::Range> shares;
+  for (int device = 0; device < devices; ++device) {
+    const host::Member member{device, devices};
+    shares.push_back({static_cast<size_t>(member.begin(size, kGrain)),
+                      static_cast<size_t>(member.end(size, kGrain))});
+  }
+  return shares;
+}
+
+}  // namespace
+
 LocalSynchronizer::Host::Host(const Assembly& assembly)
     : parameters(assembly.engine->layout().size()),
       sum(parameters.size()),
       gradients(assembly.devices(), /*exclusive=*/true, assembly.spec().rounded()),
       arithmetic(assembly.spec().rounded()),
       sums(static_cast<size_t>(gradients.devices())),
-      parts(sums.size()) {}
+      parts(sums.size()),
+      shares(shares_of(assembly)) {}
 
 LocalSynchronizer::LocalSynchronizer(Assembly& assembly, const checkpoint::Store::Found* from,
                                      uint64_t generation)
@@ -90,11 +112,7 @@ Synchronizer::StepResult LocalSynchronizer::step_on_host(compute::UpdateArgument
 void LocalSynchronizer::update_on_host(const compute::UpdateArguments& arguments) {
   const std::span<float> parameters = host_->parameters.host_view();
   host_->gradients.each([&](int device) {
-    const host::Member member{device, host_->gradients.devices()};
-    const auto size = static_cast<int64_t>(parameters.size());
-    constexpr auto kGrain = static_cast<int64_t>(compute::ParameterLayout::kAlignment);
-    const compute::Range range{static_cast<size_t>(member.begin(size, kGrain)),
-                               static_cast<size_t>(member.end(size, kGrain))};
+    const compute::Range range = host_->shares[static_cast<size_t>(device)];
     auto& slots = host_->parts[static_cast<size_t>(device)];
     slots.resize(slots_.size());
     for (size_t i = 0; i < slots.size(); ++i)

@@ -36,6 +36,7 @@ class LocalSynchronizer : public Synchronizer {
     const compute::TreeArithmetic arithmetic;
     std::vector<compute::LossSums> sums;               // of each device
     std::vector<std::vector<std::span<float>>> parts;  // of the slots, of each device
+    const std::vector<compute::Range> shares;          // what each device's thread updates
   };
 
   compute::Memory& parameters();

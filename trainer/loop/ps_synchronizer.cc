@@ -103,9 +103,11 @@ PsSynchronizer::PsSynchronizer(Assembly& assembly, group::Attendance& attendance
       gradients_(*assembly.engine),
       memory_(make_memory(*assembly.engine, setup_)),
       exchange_(
-          assembly.engine->layout().partition(setup_.shards), static_cast<uint32_t>(setup_.rank),
-          assembly.spec().policy, [this](const ps::LinkEnd& end) { return connect(end); },
-          memory_.get(), assembly.spec().backup_workers > 0) {}
+          compute::shard_ranges(assembly.spec().optimizer, assembly.engine->layout(),
+                                setup_.shards),
+          static_cast<uint32_t>(setup_.rank), assembly.spec().policy,
+          [this](const ps::LinkEnd& end) { return connect(end); }, memory_.get(),
+          assembly.spec().backup_workers > 0) {}
 
 std::unique_ptr<ps::ShardLink> PsSynchronizer::connect(const ps::LinkEnd& end) const {
   const auto ps = static_cast<size_t>(end.ps);

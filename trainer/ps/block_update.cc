@@ -25,6 +25,7 @@ constexpr size_t kBlock = 8192;
 struct BlockUpdate::Share {
   std::vector<compute::Floats> sums;  // a block for each level of the tree
   std::vector<std::span<float>> slots;
+  std::vector<std::span<const float>> slots_from;
 };
 
 BlockUpdate::BlockUpdate(const compute::Optimizer& optimizer, int threads, bool rounded)
@@ -33,43 +34,83 @@ BlockUpdate::BlockUpdate(const compute::Optimizer& optimizer, int threads, bool 
       rounding_(rounded ? &arithmetic_ : nullptr),
       shares_(static_cast<size_t>(std::max(1, threads))),
       team_(std::make_unique<host::Team>(std::max(1, threads), /*exclusive=*/false)) {
-  for (Share& share : shares_) share.slots.resize(optimizer.slot_names().size());
+  for (Share& share : shares_) {
+    share.slots.resize(optimizer.slot_names().size());
+    share.slots_from.resize(share.slots.size());
+  }
 }
 
 BlockUpdate::~BlockUpdate() = default;
 BlockUpdate::BlockUpdate(BlockUpdate&&) noexcept = default;
 
 template <class Work>
-void BlockUpdate::each_block(size_t floats, size_t gradients, bool together, const Work& work) {
-  if (floats == 0) return;
+void BlockUpdate::each_share(size_t gradients, bool together, const Work& work) {
   const auto levels = static_cast<size_t>(std::bit_width(gradients));
   for (Share& share : shares_)
     while (share.sums.size() < levels) share.sums.emplace_back(kBlock);
-  const auto run_share = [&](Share& share, const Member& member) {
+  if (!together || shares_.size() == 1) {
+    const host::FlushSubnormals flush;  // as a team does
+    work(shares_[0], Member{0, 1});
+    return;
+  }
+  team_->run([&](Member member) { work(shares_[static_cast<size_t>(member.index)], member); });
+}
+
+template <class Work>
+void BlockUpdate::each_block(size_t floats, size_t gradients, bool together, const Work& work) {
+  if (floats == 0) return;
+  each_share(gradients, together, [&](Share& share, const Member& member) {
     const auto size = static_cast<int64_t>(floats);
     const auto end = static_cast<size_t>(member.end(size, compute::ParameterLayout::kAlignment));
     auto begin = static_cast<size_t>(member.begin(size, compute::ParameterLayout::kAlignment));
     for (; begin < end; begin += kBlock) work(share, Range{begin, std::min(end, begin + kBlock)});
-  };
-  if (!together || shares_.size() == 1) {
-    const host::FlushSubnormals flush;  // as a team does
-    run_share(shares_[0], {0, 1});
-    return;
-  }
-  team_->run([&](Member member) { run_share(shares_[static_cast<size_t>(member.index)], member); });
+  });
 }
 
 void BlockUpdate::run(Range range, const compute::UpdateArguments& arguments,
                       const Buffers& buffers, bool together) {
+  compute::UpdateArguments with_ratios = arguments;
+  if (optimizer_.needs_whole_tensors()) {
+    measure(range, arguments, buffers, together);
+    with_ratios.ratios = ratios_;
+  }
   each_block(range.size(), buffers.gradients.size(), together, [&](Share& share, Range block) {
-    run_block(share, range, block, arguments, buffers);
+    run_block(share, range, block, with_ratios, buffers);
   });
+}
+
+void BlockUpdate::measure(Range range, const compute::UpdateArguments& arguments,
+                          const Buffers& buffers, bool together) {
+  static_assert(compute::TensorRatios::kChunk <= kBlock);
+  if (!measured_ || measured_->range() != range) {
+    measured_.emplace(optimizer_.layout(), range);
+    ratios_.assign(optimizer_.layout().tensors().size(), 1.0f);
+  }
+  each_share(buffers.gradients.size(), together, [&](Share& share, const Member& member) {
+    const auto chunks = static_cast<int64_t>(measured_->chunks());
+    for (int64_t i = member.begin(chunks); i < member.end(chunks); ++i) {
+      const auto index = static_cast<size_t>(i);
+      const Range chunk = measured_->chunk(index);
+      const Range block{chunk.begin - range.begin, chunk.end - range.begin};
+      for (size_t slot = 0; slot < buffers.slots_from.size(); ++slot)
+        share.slots_from[slot] = buffers.slots_from[slot].subspan(block.begin, block.size());
+      measured_->measure(index, optimizer_, arguments,
+                         buffers.from.subspan(block.begin, block.size()),
+                         {summed(share, block, buffers), block.size()}, share.slots_from);
+    }
+  });
+  measured_->write(ratios_);
 }
 
 void BlockUpdate::sum(Gradients gradients, std::span<float> to, bool together) {
   each_block(to.size(), gradients.size(), together, [&](Share& share, Range block) {
     std::copy_n(sum_block(share, block, gradients, 0), block.size(), to.begin() + block.begin);
   });
+}
+
+const float* BlockUpdate::summed(Share& share, Range block, const Buffers& buffers) const {
+  return buffers.sum.empty() ? sum_block(share, block, buffers.gradients, 0)
+                             : buffers.sum.data() + block.begin;
 }
 
 // Where the block's sum is: in the gradients themselves, or in the block of `level`.
@@ -96,9 +137,7 @@ void BlockUpdate::run_block(Share& share, Range range, Range block,
                             const compute::UpdateArguments& arguments,
                             const Buffers& buffers) const {
   const size_t size = block.size();
-  const std::span gradients(buffers.sum.empty() ? sum_block(share, block, buffers.gradients, 0)
-                                                : buffers.sum.data() + block.begin,
-                            size);
+  const std::span gradients(summed(share, block, buffers), size);
   const std::span<float> to = buffers.to.subspan(block.begin, size);
   copy_unless_same(buffers.from.subspan(block.begin, size), to);
   for (size_t slot = 0; slot < buffers.slots.size(); ++slot) {

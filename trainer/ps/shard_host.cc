@@ -86,7 +86,8 @@ void ShardHost::build(const OpenRequest& request) {
   optimizer_ = compute::Optimizer::create(spec_.optimizer, *layout_);
   Shard::Shape shape;
   shape.shard = identity_.shard;
-  shape.range = layout_->partition(identity_.shards).at(identity_.shard);
+  shape.range =
+      compute::shard_ranges(spec_.optimizer, *layout_, identity_.shards).at(identity_.shard);
   shape.policy = spec_.policy;
   shape.shards = identity_.shards;
   shape.backup_workers = static_cast<uint32_t>(spec_.backup_workers);

@@ -24,9 +24,9 @@ struct KindField {
 };
 const std::vector<KindField>& optimizer_fields() {
   static const std::vector<KindField> fields = {
-      {"momentum", {"sgd", "momentum"}}, {"nesterov", {"sgd", "momentum"}},
-      {"beta1", {"adam", "adamw"}},      {"beta2", {"adam", "adamw"}},
-      {"epsilon", {"adam", "adamw"}},    {"weightDecay", {"adamw"}},
+      {"momentum", {"sgd", "momentum"}},      {"nesterov", {"sgd", "momentum"}},
+      {"beta1", {"adam", "adamw", "lamb"}},   {"beta2", {"adam", "adamw", "lamb"}},
+      {"epsilon", {"adam", "adamw", "lamb"}}, {"weightDecay", {"adamw", "lamb"}},
   };
   return fields;
 }

@@ -86,6 +86,9 @@ compute::OptimizerSpec to_optimizer(const Json& value) {
   const float beta1 = number("beta1", defaults.beta1), beta2 = number("beta2", defaults.beta2);
   const float epsilon = number("epsilon", defaults.epsilon);
   if (name == "adam") return compute::Adam{beta1, beta2, epsilon};
+  if (name == "lamb")
+    return compute::Lamb{beta1, beta2, epsilon,
+                         number("weightDecay", compute::Lamb{}.weight_decay)};
   return compute::AdamW{beta1, beta2, epsilon, number("weightDecay", defaults.weight_decay)};
 }
 

@@ -1,6 +1,7 @@
 #include "trainer/compute/cpu/engine.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <new>
 
@@ -274,6 +275,7 @@ LossSums CpuEngine::train(const Batch& batch, const Optimizer& optimizer,
   divisors.rows = batch.rows;
   divisors.weight = loss_->weight(batch);
   arguments.divide_by(divisors);
+  if (optimizer.needs_whole_tensors()) return train_whole(batch, optimizer, arguments, slots);
   const auto& tensors = graph_.layout.tensors();
   for (size_t i = 0; i < tensors.size(); ++i) {
     rules_[i] = make_rule(optimizer.spec(), tensors[i], arguments);
@@ -283,6 +285,19 @@ LossSums CpuEngine::train(const Batch& batch, const Optimizer& optimizer,
   step.rules = rules_.data();
   for (size_t i = 0; i < slots.size(); ++i) step.slots[i] = slots[i]->host_view().data();
   return run_training(step);
+}
+
+// A tensor's update cannot begin before all of its gradient is there: it is no part of the backward
+// pass.
+LossSums CpuEngine::train_whole(const Batch& batch, const Optimizer& optimizer,
+                                const UpdateArguments& arguments, std::span<Memory* const> slots) {
+  if (!whole_update_) whole_update_.emplace(graph_.layout);
+  const LossSums sums = compute_gradients(batch, nullptr);
+  std::array<std::span<float>, 2> views;
+  for (size_t i = 0; i < slots.size(); ++i) views[i] = slots[i]->host_view();
+  whole_update_->run(team_, optimizer, arguments, parameters_.host_view(), gradients_.host_view(),
+                     std::span(views).first(slots.size()));
+  return sums;
 }
 
 LossSums CpuEngine::evaluate(const Batch& batch, std::span<float> outputs) {

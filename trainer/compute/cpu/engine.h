@@ -3,11 +3,13 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "trainer/compute/aligned.h"
 #include "trainer/compute/cpu/operation.h"
+#include "trainer/compute/cpu/whole_update.h"
 #include "trainer/compute/engine.h"
 #include "trainer/compute/graph.h"
 
@@ -59,6 +61,8 @@ class CpuEngine : public Engine {
   LossSums sums(const Batch& batch) const;
   void check_room(const Batch& batch, std::span<const float> outputs) const;
   void copy_outputs(int64_t rows, bool softmax, std::span<float> outputs);
+  LossSums train_whole(const Batch& batch, const Optimizer& optimizer,
+                       const UpdateArguments& arguments, std::span<Memory* const> slots);
   void run(const Program& program, const Step& step);
   void choose_sparsity(int64_t rows);
 
@@ -73,6 +77,7 @@ class CpuEngine : public Engine {
   Floats own_parameters_, own_gradients_;
   HostMemory parameters_, gradients_;  // views of these, or of others' memory
   std::vector<UpdateRule> rules_;
+  std::optional<WholeUpdate> whole_update_;  // once an optimizer has asked for one
   Sparsity sparsity_ = Sparsity::measured;
   bool profiling_ = false;
   std::vector<uint64_t> ticks_;  // [member][phase]

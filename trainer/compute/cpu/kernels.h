@@ -83,6 +83,16 @@ struct Update {
   int64_t gradient_stride = 0;
 };
 
+// A piece of a tensor before its update, and the rule that would move it by -u.
+struct Measurement {
+  UpdateRule direction;
+  int64_t count = 0;
+  const float* parameters = nullptr;
+  const float* first = nullptr;
+  const float* second = nullptr;
+  const float* gradients = nullptr;
+};
+
 // Batch normalization over samples x outer positions of `columns` features: sample r's position o
 // begins at r * sample_stride + o * outer_stride.
 struct Normalization {
@@ -168,6 +178,9 @@ struct Kernels {
   // For each feature the weights' gradient, into the one row s.g, and the update of that row of u
   // (u.columns = s.n; u.rows and u.gradients do not count).
   void (*sparse_update)(const SparseWeightGradient& s, const Update& u);
+  // The sums of squares of the parameters and of u: the same bits for every width of vectors where
+  // multiply and add are fused.
+  void (*measure)(const Measurement& m, double* parameters, double* direction);
   // state = momentum * state + (1 - momentum) * inverse_rows * batch
   void (*update_state)(int64_t n, float momentum, float inverse_rows, float* state,
                        const float* batch);

@@ -79,6 +79,8 @@ INSTANTIATE_TEST_SUITE_P(
              R"(optimizer.name (was "adam", is "sgd"))"},
         Case{"optimizer_of_the_same_slots", "optimizer.name", "adamw", "",
              R"(optimizer.name (was "adam", is "adamw"))"},
+        Case{"optimizer_of_whole_tensors_with_the_same_slots", "optimizer.name", "lamb", "",
+             R"(optimizer.name (was "adam", is "lamb"))"},
         Case{"optimizer_of_other_slots", "optimizer.name", "momentum", "optimizer.name", ""},
         Case{"batch_that_divides", "batchSize", "48", "", "batchSize (was 32, is 48)"},
         Case{"batch_that_does_not", "batchSize", "40", "batchSize", ""}),

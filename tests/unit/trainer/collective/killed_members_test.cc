@@ -82,10 +82,12 @@ class Generation {
 
 // One generation after the other, each of which ends because members are killed, at whatever they
 // are in the middle of: the same bits as if nobody ever had been.
-TEST(KilledMembersTest, TheSurvivorGoesOnFromOneWholeStep) {
+class KilledMembersTest : public ::testing::TestWithParam<compute::OptimizerSpec> {};
+
+TEST_P(KilledMembersTest, TheSurvivorGoesOnFromOneWholeStep) {
   constexpr int kKills = 250;
   std::mt19937 engine(4);
-  const Reference reference(compute::Adam{}, 6 * SharedState::kTile + 200, 4);
+  const Reference reference(GetParam(), 6 * SharedState::kTile + 200, 4);
   Reference::State undisturbed = reference.initial();
   Reference::State state = undisturbed;
   int completed = 0;
@@ -106,6 +108,11 @@ TEST(KilledMembersTest, TheSurvivorGoesOnFromOneWholeStep) {
   EXPECT_GT(state.step, 0u);
   EXPECT_GT(completed, 0) << "no step was torn";
 }
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, KilledMembersTest,
+                         ::testing::Values(compute::OptimizerSpec{compute::Adam{}},
+                                           compute::OptimizerSpec{compute::Lamb{}}),
+                         [](const auto& info) { return testing::name_of(info.param); });
 
 }  // namespace
 }  // namespace muster::collective

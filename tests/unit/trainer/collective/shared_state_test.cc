@@ -165,6 +165,8 @@ class Group {
   }
   void update(uint64_t step, int member, const Place& to) {
     if (to.at == Place::At::nothing || to.at == Place::At::contributed) return;
+    updates_[static_cast<size_t>(member)].measure(
+        member, reference_.arguments(step, handle(member).sums()));
     const size_t first = shape().first_tile(member);
     const size_t count = to.at == Place::At::finished ? tiles(member) : to.tile + 1;
     for (size_t tile = 0; tile < count; ++tile) {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "trainer/collective/slice_update.h"
+
 namespace muster::collective::testing {
 
 namespace {
@@ -63,13 +65,7 @@ Reference::Reference(const compute::OptimizerSpec& optimizer, size_t floats, int
       optimizer_(compute::Optimizer::create(optimizer, layout_)) {}
 
 SharedState::Shape Reference::shape(int members) const {
-  SharedState::Shape shape;
-  shape.members = members;
-  shape.replicas = replicas_;
-  shape.rounded = rounded_;
-  shape.floats = floats();
-  shape.slots = slots();
-  return shape;
+  return shape_of({.members = members, .replicas = replicas_, .rounded = rounded_}, *optimizer_);
 }
 
 Reference::State Reference::empty(uint64_t step) const {
@@ -136,10 +132,11 @@ compute::UpdateArguments Reference::arguments(uint64_t step, const compute::Loss
 std::vector<compute::OptimizerSpec> optimizers() {
   compute::Sgd momentum;
   momentum.momentum = 0.9f;
-  return {compute::Sgd{}, momentum, compute::Adam{}};
+  return {compute::Sgd{}, momentum, compute::Adam{}, compute::Lamb{}};
 }
 
 std::string name_of(const compute::OptimizerSpec& optimizer) {
+  if (std::holds_alternative<compute::Lamb>(optimizer)) return "Lamb";
   const auto* sgd = std::get_if<compute::Sgd>(&optimizer);
   if (!sgd) return "Adam";
   return sgd->momentum == 0 ? "Sgd" : "Momentum";

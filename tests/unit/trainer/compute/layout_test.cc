@@ -85,6 +85,43 @@ TEST(ParameterLayout, CutsIntoShardsAtRowsOfTensors) {
   }
 }
 
+TEST(ParameterLayout, CutsNoTensorWhereTheyMustBeWhole) {
+  const ParameterLayout layout = example();
+  for (int shards : {1, 2, 3, 7, 50}) {
+    const auto ranges = layout.partition(shards, ParameterLayout::Borders::tensors);
+    ASSERT_EQ(ranges.size(), size_t(shards));
+    size_t at = 0;
+    for (const Range& range : ranges) {
+      EXPECT_EQ(range.begin, at);
+      EXPECT_EQ(range.begin % ParameterLayout::kAlignment, 0u);
+      at = range.end;
+      for (const auto& t : layout.tensors())
+        EXPECT_TRUE(at <= t.offset || at >= t.offset + t.count) << t.name;
+    }
+    EXPECT_EQ(at, layout.size());
+  }
+}
+
+TEST(ParameterLayout, WholeTensorsAreSharedAsEvenlyAsTheyAllow) {
+  // In the buffer: c of 64 floats, b of 192, a of 128.
+  const ParameterLayout layout({tensor("a", {128}), tensor("b", {130}), tensor("c", {10})});
+  using Ranges = std::vector<Range>;
+  const auto cut = [&](int shards) {
+    return layout.partition(shards, ParameterLayout::Borders::tensors);
+  };
+  EXPECT_EQ(cut(1), (Ranges{{0, 384}}));
+  EXPECT_EQ(cut(2), (Ranges{{0, 256}, {256, 384}}));
+  EXPECT_EQ(cut(3), (Ranges{{0, 64}, {64, 256}, {256, 384}}));
+  EXPECT_EQ(cut(5), (Ranges{{0, 64}, {64, 64}, {64, 256}, {256, 256}, {256, 384}}));
+}
+
+TEST(ParameterLayout, ShardsOfAnOptimizerAreCutAsItNeeds) {
+  const ParameterLayout layout = example();
+  EXPECT_EQ(shard_ranges(AdamW{}, layout, 7), layout.partition(7));
+  EXPECT_EQ(shard_ranges(Lamb{}, layout, 7),
+            layout.partition(7, ParameterLayout::Borders::tensors));
+}
+
 TEST(ParameterLayout, SharesOfALargeModelAreNearlyEqual) {
   const ParameterLayout layout(
       {tensor("a", {784, 256}), tensor("b", {256, 256}), tensor("c", {256, 10})});

@@ -7,15 +7,17 @@
 
 #include "common/error.h"
 #include "tests/unit/trainer/compute/support.h"
+#include "trainer/compute/tensor_ratios.h"
 
 namespace muster::compute::testing {
 namespace {
 
-// Kernel and bias that are trained, one frozen, one of state, and sizes that no vector divides.
+// Kernel (of several chunks) and bias that are trained, one frozen, one of state, and sizes that no
+// vector divides.
 ParameterLayout layout_of_all() {
   std::vector<ParameterTensor> tensors(4);
   const char* names[] = {"kernel", "bias", "frozen", "state"};
-  const std::vector<int64_t> shapes[] = {{37, 19}, {19}, {23}, {29}};
+  const std::vector<int64_t> shapes[] = {{137, 19}, {19}, {23}, {29}};
   for (size_t i = 0; i < 4; ++i) {
     tensors[i].name = names[i];
     tensors[i].shape = shapes[i];
@@ -49,12 +51,34 @@ void fill_tensors(const ParameterLayout& layout, std::vector<float>& values, uin
   }
 }
 
-void apply(const Optimizer& optimizer, Buffers& buffers, const std::vector<Range>& ranges,
-           uint64_t t) {
+UpdateArguments arguments_of(uint64_t t) {
   UpdateArguments arguments;
   arguments.learning_rate = 0.01f;
   arguments.inverse_rows = arguments.inverse_weight = 0.25f;
   arguments.t = t;
+  return arguments;
+}
+
+// The ratios of the tensors of these ranges, where the optimizer needs them.
+std::vector<float> measured(const Optimizer& optimizer, Buffers& buffers,
+                            const std::vector<Range>& ranges, uint64_t t) {
+  if (!optimizer.needs_whole_tensors()) return {};
+  std::vector<float> ratios(optimizer.layout().tensors().size());
+  for (const Range& range : ranges) {
+    TensorRatios ratios_of_range(optimizer.layout(), range);
+    ratios_of_range.measure_all(optimizer, arguments_of(t),
+                                std::span(buffers.parameters).subspan(range.begin, range.size()),
+                                std::span(buffers.gradients).subspan(range.begin, range.size()),
+                                buffers.slices(range));
+    ratios_of_range.write(ratios);
+  }
+  return ratios;
+}
+
+void apply(const Optimizer& optimizer, Buffers& buffers, const std::vector<Range>& ranges,
+           uint64_t t, std::span<const float> ratios = {}) {
+  UpdateArguments arguments = arguments_of(t);
+  arguments.ratios = ratios;
   for (const Range& range : ranges) {
     const auto slots = buffers.slices(range);
     optimizer.apply(
@@ -64,8 +88,8 @@ void apply(const Optimizer& optimizer, Buffers& buffers, const std::vector<Range
 }
 
 const std::vector<OptimizerSpec>& specs() {
-  static const std::vector<OptimizerSpec> kSpecs = {Sgd{}, Sgd{0.9f, false}, Sgd{0.9f, true},
-                                                    Adam{}, AdamW{}};
+  static const std::vector<OptimizerSpec> kSpecs = {Sgd{},  Sgd{0.9f, false}, Sgd{0.9f, true},
+                                                    Adam{}, AdamW{},          Lamb{}};
   return kSpecs;
 }
 
@@ -91,6 +115,28 @@ void expect_step(const OptimizerSpec& spec, Scalar& s, double g, double rate, do
   s.p -= corrected * s.m / (std::sqrt(s.v) + double(Adam{}.epsilon));
 }
 
+// The same of a whole tensor that Lamb updates.
+void expect_lamb(std::span<Scalar> tensor, const float* sums, double rate, double decay,
+                 uint64_t t) {
+  const Lamb lamb;
+  const double b1 = double(lamb.beta1), b2 = double(lamb.beta2);
+  std::vector<double> direction;
+  double squares = 0, moved = 0;
+  for (size_t i = 0; i < tensor.size(); ++i) {
+    Scalar& s = tensor[i];
+    const double g = double(sums[i]) * 0.25;
+    s.m = b1 * s.m + (1 - b1) * g;
+    s.v = b2 * s.v + (1 - b2) * g * g;
+    const double m = s.m / (1 - std::pow(b1, double(t))), v = s.v / (1 - std::pow(b2, double(t)));
+    direction.push_back(m / (std::sqrt(v) + double(lamb.epsilon)) +
+                        double(lamb.weight_decay) * decay * s.p);
+    squares += s.p * s.p;
+    moved += direction.back() * direction.back();
+  }
+  const double ratio = squares > 0 && moved > 0 ? std::sqrt(squares / moved) : 1;
+  for (size_t i = 0; i < tensor.size(); ++i) tensor[i].p -= rate * ratio * direction[i];
+}
+
 class Rules : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override { setenv("MUSTER_INSTRUCTION_SET", GetParam().c_str(), 1); }
@@ -109,12 +155,16 @@ TEST_P(Rules, FollowTheirFormulas) {
       fill_tensors(layout, buffers.gradients, 10 + t);
       apply(*optimizer, buffers, {{0, layout.size()}}, t);
       for (const auto& tensor : layout.tensors()) {
+        const double rate = double(0.01f) * double(tensor.learning_rate_multiplier);
+        const double decay = double(tensor.weight_decay_multiplier);
+        const bool whole = needs_whole_tensors(spec) && tensor.segment == Segment::trainable;
+        if (whole)
+          expect_lamb(std::span(expected).subspan(tensor.offset, tensor.count),
+                      &buffers.gradients[tensor.offset], rate, decay, t);
         for (size_t i = tensor.offset; i < tensor.offset + tensor.count; ++i) {
           const double g = double(buffers.gradients[i]) * 0.25;
           if (tensor.segment == Segment::trainable) {
-            expect_step(spec, expected[i], g,
-                        double(0.01f) * double(tensor.learning_rate_multiplier),
-                        double(tensor.weight_decay_multiplier), t);
+            if (!whole) expect_step(spec, expected[i], g, rate, decay, t);
           } else if (tensor.segment == Segment::state) {
             expected[i].p = double(0.9f) * expected[i].p + (1 - double(0.9f)) * g;
           }
@@ -136,10 +186,12 @@ TEST_P(Rules, GiveTheSameBitsHoweverTheLayoutIsCut) {
     std::vector<Buffers> pieces(cuts.size(), whole);
     for (uint64_t t = 1; t <= 3; ++t) {
       fill_tensors(layout, whole.gradients, 10 + t);
+      const std::vector<Range> ends = shard_ranges(spec, layout, 3);
+      const std::vector<float> ratios = measured(*optimizer, whole, ends, t);
       apply(*optimizer, whole, {{0, layout.size()}}, t);
       for (size_t c = 0; c < cuts.size(); ++c) {
         pieces[c].gradients = whole.gradients;
-        apply(*optimizer, pieces[c], cuts[c], t);
+        apply(*optimizer, pieces[c], cuts[c], t, ratios);
         EXPECT_EQ(pieces[c].parameters, whole.parameters);
         EXPECT_EQ(pieces[c].slots, whole.slots);
       }
@@ -174,6 +226,37 @@ TEST(Optimizer, RefusesBuffersThatAreNotTheRange) {
   EXPECT_THROW(optimizer->apply({0, 5}, {}, buffers.parameters, buffers.gradients, slots), Invalid);
   EXPECT_THROW(optimizer->apply({0, layout.size()}, {}, buffers.parameters, buffers.gradients, {}),
                Invalid);
+}
+
+TEST(Optimizer, RefusesAPieceOfATensorThatItNeedsWhole) {
+  const ParameterLayout layout = layout_of_all();
+  const ParameterTensor& kernel = layout.find("kernel");
+  const auto optimizer = Optimizer::create(Lamb{}, layout);
+  Buffers buffers(*optimizer, layout.size());
+  for (const Range range : {Range{0, kernel.offset + 1}, Range{kernel.offset + 19, layout.size()}})
+    try {
+      apply(*optimizer, buffers, {range}, 1);
+      FAIL() << "[" << range.begin << ", " << range.end << ") is applied";
+    } catch (const Invalid& error) {
+      EXPECT_NE(std::string(error.what()).find("found a part of \"kernel\""), std::string::npos)
+          << error.what();
+    }
+}
+
+TEST(Optimizer, MeasuresTheSameBitsByAllVectorsThatFuse) {
+  const ParameterLayout layout = layout_of_all();
+  std::vector<std::vector<float>> ratios;
+  for (const std::string& set : instruction_sets()) {
+    if (set == "generic") continue;
+    setenv("MUSTER_INSTRUCTION_SET", set.c_str(), 1);
+    const auto optimizer = Optimizer::create(Lamb{}, layout);
+    Buffers buffers(*optimizer, layout.size());
+    fill_tensors(layout, buffers.parameters, 1);
+    fill_tensors(layout, buffers.gradients, 11);
+    ratios.push_back(measured(*optimizer, buffers, {{0, layout.size()}}, 1));
+  }
+  unsetenv("MUSTER_INSTRUCTION_SET");
+  for (const auto& other : ratios) EXPECT_EQ(other, ratios.front());
 }
 
 struct Rate {

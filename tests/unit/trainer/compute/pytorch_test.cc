@@ -79,6 +79,8 @@ OptimizerSpec optimizer_of(const Json& json) {
   const std::string name = json.at("name");
   if (name == "sgd") return Sgd{json.value("momentum", 0.0f), json.value("nesterov", false)};
   if (name == "adam") return Adam{json.at("beta1"), json.at("beta2"), json.at("epsilon")};
+  if (name == "lamb")
+    return Lamb{json.at("beta1"), json.at("beta2"), json.at("epsilon"), json.at("weight_decay")};
   if (name != "adamw") throw std::runtime_error("a fixture has an optimizer named " + name);
   return AdamW{json.at("beta1"), json.at("beta2"), json.at("epsilon"), json.at("weight_decay")};
 }

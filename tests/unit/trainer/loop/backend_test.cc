@@ -71,7 +71,7 @@ class AloneOnBackends : public testing::TestWithParam<const char*> {};
 
 TEST_P(AloneOnBackends, ComesToTheSameBits) {
   const auto run = [&](bool far) {
-    Told told(std::string("epochs: 2\noptimizer: {name: adam}\n") + GetParam() + "\n", far);
+    Told told(std::string("epochs: 2\noptimizer: ") + GetParam() + "\n", far);
     {
       LocalSynchronizer synchronizer(told.assembly(), nullptr, 1);
       told.train(synchronizer);
@@ -83,8 +83,10 @@ TEST_P(AloneOnBackends, ComesToTheSameBits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Everything, AloneOnBackends,
-                         testing::Values("seed: 2", "devices: 2", "gradientAccumulation: 2",
-                                         "synchronization: {wire: bfloat16}"),
+                         testing::Values("{name: adam}\nseed: 2", "{name: adam}\ndevices: 2",
+                                         "{name: adam}\ngradientAccumulation: 2",
+                                         "{name: adam}\nsynchronization: {wire: bfloat16}",
+                                         "{name: lamb}", "{name: lamb}\ndevices: 2"),
                          [](const auto& info) { return "Case" + std::to_string(info.index); });
 
 TEST(Backends, GoOnFromACheckpointOfEither) {
@@ -154,13 +156,14 @@ class Group {
   std::optional<group::Attendance> attendance_;
 };
 
-class CollectiveOnBackends : public testing::TestWithParam<bool> {};
+class CollectiveOnBackends : public testing::TestWithParam<std::tuple<const char*, bool>> {};
 
 TEST_P(CollectiveOnBackends, ComesToTheSameBits) {
   const auto run = [&](bool far) {
-    Told told("epochs: 2\noptimizer: {name: adam}\n", far, 2);
+    const auto& [optimizer, shared_memory] = GetParam();
+    Told told(std::string("epochs: 2\noptimizer: {name: ") + optimizer + "}\n", far, 2);
     {
-      Group group(GetParam());
+      Group group(shared_memory);
       const auto synchronizer = group.join(told.assembly());
       if (synchronizer->start({})) told.train(*synchronizer);
     }
@@ -170,8 +173,12 @@ TEST_P(CollectiveOnBackends, ComesToTheSameBits) {
   expect_same(run(true), run(false));
 }
 
-INSTANTIATE_TEST_SUITE_P(Everything, CollectiveOnBackends, testing::Bool(),
-                         [](const auto& info) { return info.param ? "Memory" : "Tcp"; });
+INSTANTIATE_TEST_SUITE_P(Everything, CollectiveOnBackends,
+                         testing::Combine(testing::Values("adam", "lamb"), testing::Bool()),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param)) +
+                                  (std::get<1>(info.param) ? "_Memory" : "_Tcp");
+                         });
 
 }  // namespace
 }  // namespace muster::loop

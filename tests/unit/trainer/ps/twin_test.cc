@@ -16,9 +16,10 @@ constexpr size_t kFloats = 3;
 class TwinTest : public testing::Test {
  protected:
   explicit TwinTest(SyncPolicy policy = SyncPolicy::sync, uint32_t members = 2,
-                    bool bfloat16 = false)
+                    bool bfloat16 = false,
+                    const compute::OptimizerSpec& optimizer = compute::Adam{})
       : layout_(layout_of(kFloats)),
-        optimizer_(compute::Optimizer::create(compute::Adam{}, layout_)),
+        optimizer_(compute::Optimizer::create(optimizer, layout_)),
         policy_(policy),
         bfloat16_(bfloat16),
         gradients_(members),
@@ -132,6 +133,21 @@ TEST_F(TwinTest, HasTheSameBitsWhereverItBegan) {
   push_both();
   pump();
   expect_same();
+}
+
+class WholeTensorsTwinTest : public TwinTest {
+ protected:
+  WholeTensorsTwinTest() : TwinTest(SyncPolicy::sync, 2, false, compute::Lamb{}) {}
+};
+
+TEST_F(WholeTensorsTwinTest, HasTheSameBitsWhereverItBegan) {
+  push_both();
+  couple();
+  push_both();
+  push_both();
+  pump();
+  expect_same();
+  EXPECT_EQ(twin_.shard().step(), 3u);
 }
 
 TEST_F(TwinTest, MembersHearOfAStepOnceItsTwinHasIt) {

@@ -175,6 +175,20 @@ TEST(TrainingSpec, ReadsWhatIsWritten) {
   EXPECT_EQ(spec.initialize_from, "old");
 }
 
+TEST(TrainingSpec, ReadsLamb) {
+  const auto defaults = std::get<compute::Lamb>(spec_with({{"optimizer.name", "lamb"}}).optimizer);
+  EXPECT_FLOAT_EQ(defaults.beta1, 0.9f);
+  EXPECT_FLOAT_EQ(defaults.beta2, 0.999f);
+  EXPECT_FLOAT_EQ(defaults.epsilon, 1e-7f);
+  EXPECT_FLOAT_EQ(defaults.weight_decay, 0.01f);
+  const std::string all = "{name: lamb, beta1: 0.8, beta2: 0.7, epsilon: 0.5, weightDecay: 0.25}";
+  const auto given = std::get<compute::Lamb>(spec_with({{"optimizer", all}}).optimizer);
+  EXPECT_FLOAT_EQ(given.beta1, 0.8f);
+  EXPECT_FLOAT_EQ(given.beta2, 0.7f);
+  EXPECT_FLOAT_EQ(given.epsilon, 0.5f);
+  EXPECT_FLOAT_EQ(given.weight_decay, 0.25f);
+}
+
 TEST(TrainingSpec, ReadsWhatIsEvaluatedWithinTheTraining) {
   const TrainingSpec none = spec_with({});
   EXPECT_FALSE(none.evaluate_every_epochs);
@@ -324,6 +338,8 @@ TEST(TrainingSpec, RefusesEachMistakeOnceAndSaysWhere) {
        "optimizer.momentum: expected no such field for adam (it belongs to sgd, momentum)"},
       {{{"optimizer", "{name: sgd, beta1: 0.5}"}}, "no such field for sgd"},
       {{{"optimizer", "{name: adam, weightDecay: 0.5}"}}, "it belongs to adamw"},
+      {{{"optimizer", "{name: lamb, nesterov: true}"}}, "no such field for lamb"},
+      {{{"optimizer", "{name: lamb, beta2: 1}"}}, "optimizer.beta2: expected"},
       {{{"optimizer", "{name: sgd, nesterov: true}"}}, "a momentum above 0 beside nesterov"},
       {{{"optimizer.learningRate", "0"}}, "a number above 0"},
       {{{"learningRateSchedule",

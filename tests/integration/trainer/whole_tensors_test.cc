@@ -1,0 +1,73 @@
+// Jobs whose optimizer needs whole tensors: whoever updates them, the bits are the same.
+
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include "tests/integration/trainer/job.h"
+#include "tests/unit/common/listener.h"
+
+namespace muster::integration {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kLamb[] = "optimizer: {name: lamb, learningRate: 0.01}\n";
+
+// Two logical replicas each time, in one process if there is no worker.
+Json result_of(const std::string& name, const std::string& training, int ps, int workers,
+               const Job::Environment& environment = {}) {
+  Job job(name, training, ps, workers);
+  job.environment = environment;
+  job.start_all();
+  job.expect_success();
+  return job.result();
+}
+
+void expect_same(const Json& result, const Json& expected) {
+  for (const char* field : {"step", "weightsDigest", "trainLoss"})
+    EXPECT_EQ(result[field], expected[field]) << field;
+}
+
+TEST(WholeTensorsTest, WhoeverUpdatesThemTheBitsAreTheSame) {
+  const std::string training = small_training(kLamb);
+  const Json alone = result_of("lamb-alone", training + "devices: 2\n", 0, 0);
+  EXPECT_LT(alone["trainLoss"].get<double>(), 1.0);
+  for (const int ps : {1, 2, 5}) {
+    SCOPED_TRACE(std::to_string(ps) + " parameter servers");
+    expect_same(result_of("lamb-ps-" + std::to_string(ps), training, ps, 1), alone);
+  }
+  expect_same(result_of("lamb-collective", training, 0, 1), alone);
+  expect_same(result_of("lamb-tcp", training, 0, 1, {{"MUSTER_SHARED_MEMORY", "0"}}), alone);
+}
+
+TEST(WholeTensorsTest, LostAndStoppedTheyGoOnWithTheSameBitsOnAnotherNumberOfServers) {
+  const std::string training =
+      long_training(std::string(kLamb) + "checkpoint: {everySteps: 150, keep: 50}\n");
+  const Json undisturbed = result_of("lamb-undisturbed", training, 1, 1);
+  {
+    Job job("lamb-disturbed", training, 2, 1);
+    job.environment = {{"MUSTER_REPLICATION", "2"}};
+    job.start_all();
+    const auto says = [&](const std::string& text) {
+      return eventually([&] { return job.log("chief", 0).find(text) != std::string::npos; });
+    };
+    ASSERT_TRUE(says("2 of 2 shards have a second copy")) << job.log("chief", 0);
+    job.kill("ps", 0);
+    ASSERT_TRUE(says("goes on with its copy of shard 0")) << job.log("chief", 0);
+    job.start("ps", 0);
+    ASSERT_TRUE(job.wait_for_checkpoints(1));
+    const std::vector<Job::Replica> all{{"worker", 0}, {"chief", 0}, {"ps", 0}, {"ps", 1}};
+    for (const auto& [role, index] : all) job.at(role, index).signal(SIGTERM);
+    for (const auto& [role, index] : all)
+      EXPECT_EQ(job.at(role, index).wait(), 143) << job.log(role, index);
+    EXPECT_FALSE(std::filesystem::exists(job.folder() / "result.json"));
+  }
+  Job again("lamb-disturbed", training, 5, 1, false, true);
+  again.start_all();
+  again.expect_success();
+  EXPECT_THAT(again.log("chief", 0), HasSubstr("opened from ckpt-"));
+  expect_same(again.result(), undisturbed);
+}
+
+}  // namespace
+}  // namespace muster::integration

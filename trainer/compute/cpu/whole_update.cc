@@ -1,0 +1,58 @@
+#include "trainer/compute/cpu/whole_update.h"
+
+#include <array>
+
+namespace muster::compute::cpu {
+
+WholeUpdate::WholeUpdate(const ParameterLayout& layout)
+    : measured_(layout, {0, layout.size()}),
+      ratios_(layout.tensors().size()),
+      work_([this](host::Member member) {
+        measure(member);
+        team_->barrier(member);
+        if (member.index == 0) measured_.write(ratios_);
+        team_->barrier(member);
+        apply(member);
+      }) {}
+
+void WholeUpdate::run(host::Team& team, const Optimizer& optimizer,
+                      const UpdateArguments& arguments, std::span<float> parameters,
+                      std::span<const float> gradients, std::span<const std::span<float>> slots) {
+  team_ = &team;
+  optimizer_ = &optimizer;
+  arguments_ = arguments;
+  arguments_.ratios = ratios_;
+  parameters_ = parameters;
+  gradients_ = gradients;
+  slots_ = slots;
+  team.run(work_);
+}
+
+void WholeUpdate::measure(host::Member member) {
+  std::array<std::span<const float>, 2> slots;
+  const auto chunks = static_cast<int64_t>(measured_.chunks());
+  for (int64_t i = member.begin(chunks); i < member.end(chunks); ++i) {
+    const auto index = static_cast<size_t>(i);
+    const Range range = measured_.chunk(index);
+    for (size_t slot = 0; slot < slots_.size(); ++slot)
+      slots[slot] = slots_[slot].subspan(range.begin, range.size());
+    measured_.measure(
+        index, *optimizer_, arguments_, parameters_.subspan(range.begin, range.size()),
+        gradients_.subspan(range.begin, range.size()), std::span(slots).first(slots_.size()));
+  }
+}
+
+void WholeUpdate::apply(host::Member member) {
+  const auto size = static_cast<int64_t>(parameters_.size());
+  constexpr auto kGrain = static_cast<int64_t>(ParameterLayout::kAlignment);
+  const Range range{static_cast<size_t>(member.begin(size, kGrain)),
+                    static_cast<size_t>(member.end(size, kGrain))};
+  std::array<std::span<float>, 2> slots;
+  for (size_t slot = 0; slot < slots_.size(); ++slot)
+    slots[slot] = slots_[slot].subspan(range.begin, range.size());
+  optimizer_->apply(range, arguments_, parameters_.subspan(range.begin, range.size()),
+                    gradients_.subspan(range.begin, range.size()),
+                    std::span(slots).first(slots_.size()));
+}
+
+}  // namespace muster::compute::cpu

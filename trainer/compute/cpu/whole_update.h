@@ -1,0 +1,42 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "trainer/compute/optimizer.h"
+#include "trainer/compute/tensor_ratios.h"
+#include "trainer/host/team.h"
+
+namespace muster::compute::cpu {
+
+// The update of a whole layout, by a team, for an optimizer that needs whole tensors. run()
+// allocates nothing.
+class WholeUpdate {
+ public:
+  explicit WholeUpdate(const ParameterLayout& layout);
+  WholeUpdate(const WholeUpdate&) = delete;
+  WholeUpdate& operator=(const WholeUpdate&) = delete;
+
+  // Buffers of the layout's size. At most two slots, as Optimizer names them.
+  void run(host::Team& team, const Optimizer& optimizer, const UpdateArguments& arguments,
+           std::span<float> parameters, std::span<const float> gradients,
+           std::span<const std::span<float>> slots);
+
+ private:
+  void measure(host::Member member);
+  void apply(host::Member member);
+
+  TensorRatios measured_;
+  std::vector<float> ratios_;
+  // Of the current run.
+  host::Team* team_ = nullptr;
+  const Optimizer* optimizer_ = nullptr;
+  UpdateArguments arguments_;
+  std::span<float> parameters_;
+  std::span<const float> gradients_;
+  std::span<const std::span<float>> slots_;
+  const std::function<void(host::Member)> work_;
+};
+
+}  // namespace muster::compute::cpu
