@@ -18,7 +18,7 @@ std::vector<TensorPiece> pieces_of(const compute::ParameterLayout& layout, compu
   for (const auto& tensor : layout.tensors()) {
     const size_t begin = std::max(range.begin, tensor.range().begin);
     const size_t end = std::min(range.end, tensor.range().end);
-    if (begin >= end || !tensor.tied_to.empty()) continue;
+    if (begin >= end) continue;
     const size_t rows = tensor.shape.empty() ? 1 : static_cast<size_t>(tensor.shape[0]);
     const size_t row = tensor.count / rows;
     if ((begin - tensor.offset) % row != 0 || (end - tensor.offset) % row != 0) {

@@ -65,7 +65,7 @@ class RuleOptimizer : public Optimizer {
     for (const ParameterTensor& tensor : layout_.tensors()) {
       const Range piece{std::max(range.begin, tensor.offset),
                         std::min(range.end, tensor.offset + tensor.count)};
-      if (!tensor.tied_to.empty() || piece.begin >= piece.end) continue;
+      if (piece.begin >= piece.end) continue;
       if (tensor.segment == Segment::frozen) continue;
       const size_t at = piece.begin - range.begin;
       if (tensor.segment == Segment::state) {
@@ -112,7 +112,7 @@ class RuleOptimizer : public Optimizer {
 
 UpdateRule make_rule(const OptimizerSpec& spec, const ParameterTensor& tensor,
                      const UpdateArguments& arguments) {
-  const float rate = arguments.learning_rate * tensor.learning_rate_multiplier;
+  const float rate = arguments.learning_rate;
   UpdateRule rule = std::visit(
       [&](const auto& s) { return rule_of(s, rate, tensor.weight_decay_multiplier, arguments.t); },
       spec);

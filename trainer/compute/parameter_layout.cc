@@ -35,24 +35,10 @@ void check_names(const std::vector<ParameterTensor>& tensors) {
   }
 }
 
-void share_memory(ParameterTensor& tensor, const std::vector<ParameterTensor>& tensors) {
-  auto target = std::find_if(tensors.begin(), tensors.end(),
-                             [&](const ParameterTensor& t) { return t.name == tensor.tied_to; });
-  if (target == tensors.end() || !target->tied_to.empty()) {
-    throw Invalid("parameter \"" + tensor.name + "\" is tied to \"" + tensor.tied_to +
-                  "\", expected a parameter with memory of its own");
-  }
-  if (target->count != tensor.count || target->segment != tensor.segment) {
-    throw Invalid("parameter \"" + tensor.name + "\" is tied to \"" + tensor.tied_to +
-                  "\" of another size or segment");
-  }
-  tensor.offset = target->offset;
-}
-
 // The border nearest to `at` that lies on a row of the tensor it falls into.
 size_t row_border(const std::vector<ParameterTensor>& tensors, size_t at) {
   for (const ParameterTensor& tensor : tensors) {
-    if (!tensor.tied_to.empty() || at >= tensor.offset + tensor.count) continue;
+    if (at >= tensor.offset + tensor.count) continue;
     if (at <= tensor.offset) return tensor.offset;
     const size_t rows = tensor.shape.empty() ? 1 : static_cast<size_t>(tensor.shape[0]);
     const size_t row = tensor.count / rows;
@@ -78,7 +64,6 @@ ParameterLayout::ParameterLayout(std::vector<ParameterTensor> tensors)
       segments_[segment++].end = at;
       segments_[segment].begin = at;
     }
-    if (!tensor.tied_to.empty()) continue;
     tensor.offset = at;
     at += round_up(tensor.count, kAlignment);
   }
@@ -87,9 +72,6 @@ ParameterLayout::ParameterLayout(std::vector<ParameterTensor> tensors)
     if (segment < 2) segments_[segment + 1].begin = at;
   }
   size_ = at;
-  for (ParameterTensor& tensor : tensors_) {
-    if (!tensor.tied_to.empty()) share_memory(tensor, tensors_);
-  }
 }
 
 const ParameterTensor& ParameterLayout::find(const std::string& name) const {
@@ -105,7 +87,7 @@ Range ParameterLayout::segment(Segment segment) const {
 
 size_t ParameterLayout::parameter_count() const {
   size_t count = 0;
-  for (const ParameterTensor& tensor : tensors_) count += tensor.tied_to.empty() ? tensor.count : 0;
+  for (const ParameterTensor& tensor : tensors_) count += tensor.count;
   return count;
 }
 

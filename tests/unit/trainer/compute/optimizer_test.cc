@@ -20,7 +20,6 @@ ParameterLayout layout_of_all() {
     tensors[i].name = names[i];
     tensors[i].shape = shapes[i];
   }
-  tensors[0].learning_rate_multiplier = 0.5f;
   tensors[1].weight_decay_multiplier = 0.0f;
   tensors[2].segment = Segment::frozen;
   tensors[3].segment = Segment::state;
@@ -112,9 +111,8 @@ TEST_P(Rules, FollowTheirFormulas) {
         for (size_t i = tensor.offset; i < tensor.offset + tensor.count; ++i) {
           const double g = double(buffers.gradients[i]) * 0.25;
           if (tensor.segment == Segment::trainable) {
-            expect_step(spec, expected[i], g,
-                        double(0.01f) * double(tensor.learning_rate_multiplier),
-                        double(tensor.weight_decay_multiplier), t);
+            expect_step(spec, expected[i], g, double(0.01f), double(tensor.weight_decay_multiplier),
+                        t);
           } else if (tensor.segment == Segment::state) {
             expected[i].p = double(0.9f) * expected[i].p + (1 - double(0.9f)) * g;
           }
