@@ -1,6 +1,7 @@
+#include "common/problem.h"
+
 #include "common/error.h"
 #include "common/scalar.h"
-#include "common/schema.h"
 #include "common/shorten.h"
 
 namespace muster {

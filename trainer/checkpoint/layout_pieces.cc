@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "common/digest.h"
 #include "common/error.h"
-#include "common/file.h"
 #include "trainer/checkpoint/checkpoint.h"
 
 namespace muster::checkpoint {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <set>
 
+#include "common/digest.h"
 #include "common/error.h"
-#include "common/file.h"
 
 namespace muster::compute {
 namespace {
