@@ -1,9 +1,11 @@
+#include "common/digest.h"
+
 #include <isa-l/crc.h>
 #include <openssl/evp.h>
 
 #include <algorithm>
 
-#include "common/file.h"
+#include "common/error.h"
 
 namespace muster {
 

@@ -1,9 +1,7 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <filesystem>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -46,25 +44,5 @@ void sync_directory(const std::filesystem::path& path);
 
 // mkdir -p. Throws WriteError.
 void create_directories(const std::filesystem::path& path);
-
-// SHA-256 in lower-case hexadecimal, over bytes fed in pieces.
-class Sha256 {
- public:
-  Sha256();
-  ~Sha256();
-  Sha256(const Sha256&) = delete;
-  Sha256& operator=(const Sha256&) = delete;
-  void update(std::span<const std::byte> bytes);
-  std::string finish();
-
- private:
-  void* context_;
-};
-
-// Of all bytes at once.
-std::string sha256(std::string_view bytes);
-
-// CRC-32C (Castagnoli), as TFRecord and our manifests use it. `crc` continues an earlier value.
-uint32_t crc32c(std::span<const std::byte> bytes, uint32_t crc = 0);
 
 }  // namespace muster

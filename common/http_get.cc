@@ -1,3 +1,5 @@
+#include "common/http_get.h"
+
 #include <cpprest/http_client.h>
 #include <pplx/threadpool.h>
 
@@ -7,8 +9,6 @@
 #include <mutex>
 
 #include "common/error.h"
-#include "common/http_server.h"
-#include "common/http_threads.h"
 
 namespace muster {
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -35,10 +34,5 @@ class HttpServer {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
-
-// GET http://address/path. Throws Unavailable on a refused connection, a timeout, a status other
-// than 200, a redirect, or a body of more than `limit` bytes.
-std::string http_get(const std::string& address, const std::string& path,
-                     std::chrono::milliseconds timeout, size_t limit = 64 * 1024);
 
 }  // namespace muster

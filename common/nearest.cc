@@ -1,8 +1,8 @@
+#include "common/nearest.h"
+
 #include <algorithm>
 #include <cctype>
 #include <iterator>
-
-#include "common/schema.h"
 
 namespace muster {
 

@@ -1,6 +1,8 @@
+#include "common/problem.h"
+
 #include "common/error.h"
 #include "common/scalar.h"
-#include "common/schema.h"
+#include "common/shorten.h"
 
 namespace muster {
 
@@ -36,11 +38,7 @@ std::string describe(const Json& value) {
     return value.get<std::string>().substr(0, 80) + " (not a finite number)";
   }
   std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  if (text.size() > 80) {
-    size_t end = 77;
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
-    text = text.substr(0, end) + "...";
-  }
+  if (text.size() > 80) text = text.substr(0, character_border(text, 77)) + "...";
   if (value.is_string()) return text + " (a string)";
   if (value.is_boolean()) return text + " (a boolean)";
   return text + (value.is_number_integer() ? " (an integer)" : " (a number)");

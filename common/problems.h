@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "common/schema.h"
+#include "common/problem.h"
 
 namespace muster {
 

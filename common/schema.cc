@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "common/nearest.h"
+
 namespace muster {
 
 namespace {

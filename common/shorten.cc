@@ -15,13 +15,17 @@ bool is_inside(const std::string& text, size_t at) {
 
 }  // namespace
 
+// A UTF-8 character has at most four bytes: no cut moves by more than three.
+size_t character_border(const std::string& text, size_t at) {
+  for (int i = 0; i < 3 && at > 0 && is_inside(text, at); ++i) --at;
+  return at;
+}
+
 std::string shorten(const std::string& text, size_t most) {
   if (text.size() <= most) return text;
   const size_t kept = most - kGap.size();
-  size_t head = kept / 2;
-  size_t tail = text.size() - (kept - head);
-  // A UTF-8 character has at most four bytes: no cut moves by more than three.
-  for (int i = 0; i < 3 && head > 0 && is_inside(text, head); ++i) --head;
+  const size_t head = character_border(text, kept / 2);
+  size_t tail = text.size() - (kept - kept / 2);
   for (int i = 0; i < 3 && is_inside(text, tail); ++i) ++tail;
   return text.substr(0, head).append(kGap).append(text, tail);
 }

@@ -1,6 +1,7 @@
 #include "common/usage.h"
 
-#include "common/schema.h"
+#include "common/nearest.h"
+#include "common/problem.h"
 
 namespace muster {
 

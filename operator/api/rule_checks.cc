@@ -6,7 +6,7 @@
 #include <map>
 
 #include "common/json.h"
-#include "common/schema.h"
+#include "common/problem.h"
 #include "operator/api/schema.h"
 
 namespace muster::api {

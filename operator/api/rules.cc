@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "common/json.h"
-#include "common/schema.h"
+#include "common/problem.h"
 #include "operator/api/schema.h"
 
 namespace muster::api {

@@ -1,6 +1,7 @@
 #include "operator/api/templates.h"
 
 #include "common/json.h"
+#include "common/nearest.h"
 
 namespace muster::api {
 

@@ -3,7 +3,7 @@
 #include "common/error.h"
 #include "common/file.h"
 #include "common/json.h"
-#include "common/schema.h"
+#include "common/problem.h"
 #include "operator/api/status.h"
 
 namespace muster::local {

@@ -1,7 +1,7 @@
 #include "operator/local/prober.h"
 
 #include "common/error.h"
-#include "common/http_server.h"
+#include "common/http_get.h"
 #include "common/json.h"
 
 namespace muster::local {

@@ -8,8 +8,8 @@
 #include "common/cpu_budget.h"
 #include "common/error.h"
 #include "common/json.h"
+#include "common/problem.h"
 #include "common/process.h"
-#include "common/schema.h"
 #include "operator/api/templates.h"
 #include "operator/plan/environment.h"
 

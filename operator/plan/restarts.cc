@@ -23,7 +23,7 @@ bool is_unwanted(const Draft& draft, const ObservedReplica& replica) {
          (draft.job.suspend && replica.deleting && !replica.ended_first);
 }
 
-bool within_limit(Draft& draft, api::ReplicaRecord& record) {
+bool count_failure(Draft& draft, api::ReplicaRecord& record) {
   const bool evaluates = record.role == Role::evaluator;
   const bool joins = !evaluates && !record.in_round && is_round_open(draft);
   const int used = evaluates ? record.restarts : draft.status.restarts;

@@ -16,7 +16,7 @@ bool is_unwanted(const Draft& draft, const ObservedReplica& replica);
 // together, in a round, use up one restart: the first one opens the round, any other joins it, and
 // one that has failed in it already opens the next. The evaluator has a limit of its own, without
 // rounds.
-bool within_limit(Draft& draft, api::ReplicaRecord& record);
+bool count_failure(Draft& draft, api::ReplicaRecord& record);
 // The round is over once all that have failed in it are ready again, are done or are not wanted.
 void end_round(Draft& draft);
 // `end` and that no restart is left.

@@ -6,6 +6,7 @@
 
 #include "common/error.h"
 #include "trainer/compute/engine.h"
+#include "trainer/compute/graph.h"
 #include "trainer/group/roster.h"
 #include "trainer/ps/shard_host.h"
 

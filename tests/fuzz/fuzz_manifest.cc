@@ -2,8 +2,8 @@
 #include <cstdint>
 #include <string>
 
+#include "common/digest.h"
 #include "common/error.h"
-#include "common/file.h"
 #include "trainer/checkpoint/manifest.h"
 
 using namespace muster;

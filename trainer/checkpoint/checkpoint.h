@@ -23,8 +23,7 @@ namespace muster::checkpoint {
 //   checkpoints/best                        name of the folder that is kept whatever its age
 //   model/model.safetensors                 the final export: whole tensors
 // A tensor cut between shards stands in each file as its rows, with its logical shape and first row
-// in the manifest; any shard count restores any other's. Tied tensors stand once, under the name of
-// the tensor whose memory they share.
+// in the manifest; any shard count restores any other's.
 
 // The pieces of buffers (parameters or one slot) that lie in `range` of the layout; `values` is the
 // memory of that range alone. Padding is left out. `prefix` is "" or "<slot>/". Throws Invalid if

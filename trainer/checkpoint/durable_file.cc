@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/digest.h"
 #include "common/file.h"
 
 namespace muster::checkpoint {

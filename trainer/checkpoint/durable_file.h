@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/digest.h"
 #include "common/error.h"
 #include "trainer/checkpoint/speed_limit.h"
 

@@ -3,8 +3,8 @@
 #include <charconv>
 #include <limits>
 
+#include "common/digest.h"
 #include "common/error.h"
-#include "common/file.h"
 #include "trainer/checkpoint/manifest.h"
 
 namespace muster::checkpoint {

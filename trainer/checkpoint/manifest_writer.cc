@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "common/file.h"
+#include "common/digest.h"
 #include "trainer/checkpoint/manifest.h"
 
 namespace muster::checkpoint {

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 
+#include "common/digest.h"
 #include "common/error.h"
 #include "common/file.h"
 #include "common/log.h"

@@ -125,7 +125,7 @@ void Shards::load(const compute::ParameterLayout& layout, compute::Range range,
   for (const auto& tensor : layout.tensors()) {
     const size_t begin = std::max(range.begin, tensor.range().begin);
     const size_t end = std::min(range.end, tensor.range().end);
-    if (begin >= end || !tensor.tied_to.empty()) continue;
+    if (begin >= end) continue;
     add_copies(prefix + tensor.name, tensor, begin - tensor.offset,
                values.subspan(begin - range.begin, end - begin), copies);
   }
@@ -177,7 +177,6 @@ std::vector<std::string> Shards::load_namesakes(const compute::ParameterLayout& 
   require_shapes(layout);
   std::vector<std::string> others;
   for (const auto& tensor : layout.tensors()) {
-    if (!tensor.tied_to.empty()) continue;
     if (!parts_.contains(tensor.name)) {
       others.push_back(tensor.name);
       continue;

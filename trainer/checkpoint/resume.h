@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "common/schema.h"
+#include "common/problem.h"
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/spec/changes.h"
 

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 
+#include "common/digest.h"
 #include "common/document.h"
 #include "common/error.h"
 #include "common/exit_code.h"

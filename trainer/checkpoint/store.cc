@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "common/digest.h"
 #include "common/error.h"
-#include "common/file.h"
 #include "common/log.h"
 #include "trainer/checkpoint/durable_file.h"
 

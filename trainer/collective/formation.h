@@ -8,18 +8,16 @@
 #include <vector>
 
 #include "proto/muster/rendezvous.pb.h"
+#include "trainer/group/formation.h"
 #include "trainer/group/roster.h"
 
 namespace muster::collective {
 
-// How rank 0 forms the generations of a collective: a state machine without network, storage or
-// clock. Whoever drives it does what next() says and tells it what came of that.
-//
-// A generation is opened on the state of whichever member has got furthest; the others take it from
-// there. Without elasticity it has all members, and one that is lost is waited for. An elastic
-// group goes on with those that are there, and takes in whoever comes; who is leaving is kept while
-// the others are too few.
-class Formation {
+// How rank 0 forms the generations of a collective. A generation is opened on the state of
+// whichever member has got furthest; the others take it from there. Without elasticity it has all
+// members, and one that is lost is waited for. An elastic group goes on with those that are there,
+// and takes in whoever comes; who is leaving is kept while the others are too few.
+class Formation : public group::Formation {
  public:
   using Time = group::Roster::Time;
   // For those that the job began with, and for survivors to come back, before an elastic group
@@ -33,38 +31,16 @@ class Formation {
     int devices = 1;
   };
 
-  enum class Next {
-    claim,     // open a generation on storage, above above(): claimed()
-    fence,     // end what earlier generations publish: fenced()
-    gather,    // members are missing, or have not settled: look()
-    choose,    // the newest whole checkpoint: chosen()
-    announce,  // plan() to the group: announced()
-    assemble,  // members prepare themselves: look()
-    run,       // the generation is complete; tell the group: running()
-    watch,     // it runs: look()
-  };
-  struct Checkpoint {
-    std::string folder;  // below the job's storage
-    PositionMessage position;
-  };
-
   Formation(const Setup& setup, Time now) : setup_(setup), since_(now) {}
 
-  Next next() const { return next_; }
   void look(const group::Roster& roster, Time now);
-
-  uint64_t above() const { return above_; }
-  bool superseded_by(uint64_t newest) const { return generation_ > 0 && newest > generation_; }
-  void claimed(uint64_t generation);
+  void claimed(uint64_t generation) override;
   // The newest generation that has published a checkpoint; 0: none.
   void fenced(uint64_t published);
-  void chosen(const std::optional<Checkpoint>& newest);
+  void chosen(const std::optional<Checkpoint>& newest) override;
   const CollectivePlan& plan() const { return plan_; }
   void announced() { next_ = Next::assemble; }
   void running();
-  void abandon() { next_ = Next::claim; }
-  // Why the generation begins where it does; for the log.
-  const std::string& reason() const { return reason_; }
 
  private:
   bool elastic() const { return setup_.least > 0; }
@@ -77,14 +53,10 @@ class Formation {
 
   const Setup setup_;
   const Time since_;  // we lead
-  Next next_ = Next::claim;
-  uint64_t generation_ = 0;
-  uint64_t above_ = 0;
   uint64_t published_ = 0;
   bool formed_ = false;  // a generation has run under us
   CollectivePlan plan_;
   std::pair<uint64_t, uint64_t> basis_;  // generation and step of what the plan begins with
-  std::string reason_;
 };
 
 }  // namespace muster::collective

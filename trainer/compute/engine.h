@@ -104,7 +104,4 @@ class Engine {
 void initialize_parameters(const ParameterLayout& layout, uint64_t seed,
                            std::span<float> parameters);
 
-// The layout an Engine of this model will have, without building one (a ps needs no arena).
-ParameterLayout make_layout(const ModelSpec& model);
-
 }  // namespace muster::compute

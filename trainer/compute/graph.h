@@ -57,4 +57,7 @@ struct GraphCheck {
 };
 GraphCheck check_graph(const ModelSpec& model);
 
+// The layout an Engine of this model will have, without building one (a ps needs no arena).
+ParameterLayout make_layout(const ModelSpec& model);
+
 }  // namespace muster::compute

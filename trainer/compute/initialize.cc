@@ -81,7 +81,6 @@ void initialize_parameters(const ParameterLayout& layout, uint64_t seed,
   }
   std::fill(parameters.begin(), parameters.end(), 0.0f);
   for (const ParameterTensor& tensor : layout.tensors()) {
-    if (!tensor.tied_to.empty()) continue;
     fill(tensor, combine64(seed, hash_name(tensor.name)),
          parameters.subspan(tensor.offset, tensor.count));
   }

@@ -90,7 +90,7 @@ class RuleOptimizer : public Optimizer {
       const ParameterTensor& tensor = layout_.tensors()[i];
       const Range piece{std::max(range.begin, tensor.offset),
                         std::min(range.end, tensor.offset + tensor.count)};
-      if (!tensor.tied_to.empty() || piece.begin >= piece.end) continue;
+      if (piece.begin >= piece.end) continue;
       if (tensor.segment == Segment::frozen) continue;
       const size_t at = piece.begin - range.begin;
       if (tensor.segment == Segment::state) {
@@ -189,7 +189,7 @@ float Squares::ratio() const {
 
 UpdateRule make_rule(const OptimizerSpec& spec, const ParameterTensor& tensor,
                      const UpdateArguments& arguments, float ratio) {
-  const float rate = arguments.learning_rate * tensor.learning_rate_multiplier * ratio;
+  const float rate = arguments.learning_rate * ratio;
   UpdateRule rule = std::visit(
       [&](const auto& s) { return rule_of(s, rate, tensor.weight_decay_multiplier, arguments.t); },
       spec);

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <set>
 
+#include "common/digest.h"
 #include "common/error.h"
-#include "common/file.h"
 
 namespace muster::compute {
 namespace {
@@ -35,20 +35,6 @@ void check_names(const std::vector<ParameterTensor>& tensors) {
   }
 }
 
-void share_memory(ParameterTensor& tensor, const std::vector<ParameterTensor>& tensors) {
-  auto target = std::find_if(tensors.begin(), tensors.end(),
-                             [&](const ParameterTensor& t) { return t.name == tensor.tied_to; });
-  if (target == tensors.end() || !target->tied_to.empty()) {
-    throw Invalid("parameter \"" + tensor.name + "\" is tied to \"" + tensor.tied_to +
-                  "\", expected a parameter with memory of its own");
-  }
-  if (target->count != tensor.count || target->segment != tensor.segment) {
-    throw Invalid("parameter \"" + tensor.name + "\" is tied to \"" + tensor.tied_to +
-                  "\" of another size or segment");
-  }
-  tensor.offset = target->offset;
-}
-
 // The border nearest to `at` that lies on a row of the tensor it falls into, or on its beginning or
 // the next one's.
 size_t border_at(const std::vector<ParameterTensor>& tensors, ParameterLayout::Borders borders,
@@ -56,7 +42,7 @@ size_t border_at(const std::vector<ParameterTensor>& tensors, ParameterLayout::B
   const bool whole = borders == ParameterLayout::Borders::tensors;
   for (const ParameterTensor& tensor : tensors) {
     const size_t next = tensor.offset + round_up(tensor.count, ParameterLayout::kAlignment);
-    if (!tensor.tied_to.empty() || at >= (whole ? next : tensor.offset + tensor.count)) continue;
+    if (at >= (whole ? next : tensor.offset + tensor.count)) continue;
     if (at <= tensor.offset) return tensor.offset;
     if (whole) return at - tensor.offset < next - at ? tensor.offset : next;
     const size_t rows = tensor.shape.empty() ? 1 : static_cast<size_t>(tensor.shape[0]);
@@ -83,7 +69,6 @@ ParameterLayout::ParameterLayout(std::vector<ParameterTensor> tensors)
       segments_[segment++].end = at;
       segments_[segment].begin = at;
     }
-    if (!tensor.tied_to.empty()) continue;
     tensor.offset = at;
     at += round_up(tensor.count, kAlignment);
   }
@@ -92,9 +77,6 @@ ParameterLayout::ParameterLayout(std::vector<ParameterTensor> tensors)
     if (segment < 2) segments_[segment + 1].begin = at;
   }
   size_ = at;
-  for (ParameterTensor& tensor : tensors_) {
-    if (!tensor.tied_to.empty()) share_memory(tensor, tensors_);
-  }
 }
 
 const ParameterTensor& ParameterLayout::find(const std::string& name) const {
@@ -110,7 +92,7 @@ Range ParameterLayout::segment(Segment segment) const {
 
 size_t ParameterLayout::parameter_count() const {
   size_t count = 0;
-  for (const ParameterTensor& tensor : tensors_) count += tensor.tied_to.empty() ? tensor.count : 0;
+  for (const ParameterTensor& tensor : tensors_) count += tensor.count;
   return count;
 }
 

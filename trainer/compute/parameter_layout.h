@@ -32,10 +32,8 @@ struct ParameterTensor {
   size_t offset = 0;  // in floats, a multiple of 64
   size_t count = 0;   // product of shape
   Initializer initializer;
-  float learning_rate_multiplier = 1.0f;
   float weight_decay_multiplier = 1.0f;  // 0 for biases and normalization
   float state_momentum = 0.0f;  // state segment: new = momentum * old + (1 - momentum) * batch
-  std::string tied_to;          // the tensor whose memory it shares, or empty
 
   Range range() const { return {offset, offset + count}; }
 };

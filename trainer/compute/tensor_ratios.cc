@@ -10,7 +10,7 @@ TensorRatios::TensorRatios(const ParameterLayout& layout, Range range) : range_(
   for (size_t i = 0; i < layout.tensors().size(); ++i) {
     const ParameterTensor& tensor = layout.tensors()[i];
     const Range whole = tensor.range();
-    if (tensor.segment != Segment::trainable || !tensor.tied_to.empty()) continue;
+    if (tensor.segment != Segment::trainable) continue;
     if (whole.end <= range.begin || range.end <= whole.begin) continue;
     if (whole.begin < range.begin || range.end < whole.end) {
       throw Invalid("optimizer: expected whole tensors in the range [" +

@@ -55,11 +55,7 @@ void TreeArithmetic::add(const float* left, const float* right, std::span<float>
 }
 
 TreeSum::TreeSum(std::vector<Subtree> pieces, size_t block, bool rounded)
-    : arithmetic_(rounded),
-      rounded_(rounded),
-      block_(block),
-      result_(rounded ? block : 0),
-      at_(pieces.size()) {
+    : arithmetic_(rounded), block_(block), result_(rounded ? block : 0), at_(pieces.size()) {
   if (!pieces.empty()) plan({0, pieces.back().end}, pieces, 0);
   for (const Floats& sum : sums_) at_.push_back(sum.data());
 }
@@ -83,7 +79,7 @@ const float* TreeSum::sum(std::span<const float* const> buffers, size_t at, size
     arithmetic_.add(at_[addition.left], at_[addition.right],
                     {const_cast<float*>(at_[addition.to]), size});
   const float* const sum = at_[additions_.empty() ? 0 : additions_.back().to];
-  if (!rounded_) return sum;
+  if (!arithmetic_.rounded()) return sum;
   arithmetic_.read(sum, {result_.data(), size});
   return result_.data();
 }

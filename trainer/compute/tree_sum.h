@@ -39,6 +39,7 @@ class TreeArithmetic {
  public:
   explicit TreeArithmetic(bool rounded);
 
+  bool rounded() const { return rounded_; }
   // A sum as it is read: as long as `to`, which may be the same.
   void read(const float* sum, std::span<float> to) const;
   // to = left + right, both as they are read; likewise.
@@ -68,7 +69,6 @@ class TreeSum {
   size_t plan(Subtree node, const std::vector<Subtree>& pieces, size_t level);
 
   const TreeArithmetic arithmetic_;
-  const bool rounded_;
   const size_t block_;
   std::vector<Addition> additions_;
   std::vector<Floats> sums_;

@@ -7,6 +7,7 @@
 #include "trainer/folder/generations.h"
 #include "trainer/folder/owner.h"
 #include "trainer/group/backoff.h"
+#include "trainer/group/position.h"
 
 namespace muster::group {
 
@@ -14,7 +15,7 @@ using std::chrono::milliseconds;
 
 namespace {
 constexpr milliseconds kRemind{30000};
-constexpr milliseconds kHeld{200};
+constexpr milliseconds kGlance{200};
 constexpr milliseconds kLead{2000};  // between looks whether we still have it
 
 class Superseded : public Unavailable {
@@ -23,9 +24,8 @@ class Superseded : public Unavailable {
 };
 }  // namespace
 
-Coordinator::Coordinator(RendezvousServer& rendezvous, std::filesystem::path storage,
-                         std::string job_uid)
-    : rendezvous_(rendezvous), storage_(std::move(storage)), job_uid_(std::move(job_uid)) {}
+Coordinator::Coordinator(RendezvousServer& rendezvous, const checkpoint::Store& store, Setup setup)
+    : rendezvous_(rendezvous), store_(store), setup_(std::move(setup)) {}
 
 Coordinator::~Coordinator() = default;
 
@@ -55,16 +55,73 @@ uint64_t Coordinator::hold() {
   return newest_;
 }
 
-uint64_t Coordinator::open_generation(uint64_t above) {
-  return newest_ = folder::open_generation(storage_, above);
-}
-
 void Coordinator::advance_unless_held() {
   {
     const std::lock_guard lock(advancing_);
     if (!held_) return advance();
   }
-  rendezvous_.wait_for_change(kHeld);
+  rendezvous_.wait_for_change(kGlance);
+}
+
+void Coordinator::advance() {
+  switch (formation().next()) {
+    case Formation::Next::claim:
+      return claim();
+    case Formation::Next::choose:
+      return choose();
+    case Formation::Next::gather:
+    case Formation::Next::assemble:
+    case Formation::Next::watch:
+      return wait();
+    case Formation::Next::fence:
+      store_.fence();
+      [[fallthrough]];
+    default:
+      return act();
+  }
+}
+
+void Coordinator::claim() {
+  require_lead();
+  rendezvous_.update(suspend);
+  newest_ = folder::open_generation(setup_.storage, formation().above());
+  formation().claimed(newest_);
+}
+
+void Coordinator::choose() {
+  const auto newest = store_.to_resume();
+  if (!newest) return formation().chosen(std::nullopt);
+  const std::string folder = newest->directory.filename();
+  lease_ = store_.lease(*newest, "restore");
+  if (!lease_) throw Unavailable(folder + " was pruned");
+  formation().chosen(
+      Formation::Checkpoint{"checkpoints/" + folder, to_message(setup_.resume_at(*newest))});
+}
+
+// Until something changes that the formation looks at.
+void Coordinator::wait() {
+  const Formation::Next before = formation().next();
+  const bool watching = before == Formation::Next::watch;
+  // Those who go home now are not lost.
+  if (rendezvous_.view().phase() == GroupView::FINISHED)
+    return rendezvous_.wait_for_change(kGlance);
+  if (watching && renew_.exchange(false)) return formation().renew();
+  rendezvous_.inspect([&](const Roster& roster) { look(roster); });
+  if (formation().next() == Formation::Next::claim && watching)
+    log::info(change() + ": opening the next generation");
+  if (formation().next() != before) return;
+  glance_at_lead();
+  if (before == Formation::Next::gather || (watching && needs_all())) remind();
+  if (watching) {
+    lease_.reset();
+    watch();
+  }
+  rendezvous_.wait_for_change(kGlance);
+}
+
+void Coordinator::abandon() {
+  lease_.reset();
+  formation().renew();
 }
 
 void suspend(GroupView& view) {
@@ -79,9 +136,9 @@ void step_down(GroupView& view) {
 
 void Coordinator::require_lead() {
   looked_ = Clock::now();
-  const uint64_t newest = folder::newest_generation(storage_);
-  if (!superseded_by(newest)) return;
-  folder::require_no_other_owner(storage_, job_uid_);
+  const uint64_t newest = folder::newest_generation(setup_.storage);
+  if (!formation().superseded_by(newest)) return;
+  folder::require_no_other_owner(setup_.storage, setup_.job_uid);
   throw Superseded("we were taken for lost: generation " + std::to_string(newest) +
                    " of the group is another's");
 }
@@ -112,7 +169,7 @@ void Coordinator::run() {
   while (!closing_) {
     try {
       advance_unless_held();
-      if (!watching()) continue;
+      if (formation().next() != Formation::Next::watch) continue;
       backoff.reset();
       patience_.rest();
     } catch (const Superseded&) {

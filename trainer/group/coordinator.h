@@ -5,10 +5,13 @@
 #include <exception>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
 
+#include "trainer/checkpoint/store.h"
+#include "trainer/group/formation.h"
 #include "trainer/group/rendezvous_server.h"
 #include "trainer/group/storage_patience.h"
 
@@ -19,11 +22,17 @@ namespace muster::group {
 void suspend(GroupView& view);
 void step_down(GroupView& view);
 
-// Rank 0's duty to the group, whatever that trains by: opens a generation and the next one whenever
-// that is needed, for as long as it leads, and tells the group what went wrong for good. On a
-// thread of its own.
+// Rank 0's duty to the group, whatever that trains by: does what a Formation says, for as long as
+// it leads, and tells the group what went wrong for good. On a thread of its own.
 class Coordinator {
  public:
+  struct Setup {
+    std::filesystem::path storage;
+    std::string job_uid;
+    // Where training goes on from a checkpoint. Throws Invalid where it cannot.
+    std::function<checkpoint::Position(const checkpoint::Store::Found&)> resume_at;
+  };
+
   virtual ~Coordinator();
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
@@ -38,43 +47,46 @@ class Coordinator {
 
  protected:
   // The references must outlive it.
-  Coordinator(RendezvousServer& rendezvous, std::filesystem::path storage, std::string job_uid);
+  Coordinator(RendezvousServer& rendezvous, const checkpoint::Store& store, Setup setup);
 
   // Derived classes call these last in their constructor and first in their destructor.
   void start();
-  // `cancel` ends what advance() may be waiting for.
+  // `cancel` ends what act() may be waiting for.
   void stop(const std::function<void()>& cancel = [] {});
 
-  // Does what is next, or waits until something changes. Throws as the storage and the group do.
-  virtual void advance() = 0;
-  // A generation runs, and nothing is to be done.
-  virtual bool watching() const = 0;
-  // What was under way has failed: from the beginning again.
-  virtual void abandon() = 0;
-  // Whether somebody who has opened this generation has taken the lead from us.
-  virtual bool superseded_by(uint64_t newest) const = 0;
+  virtual Formation& formation() = 0;
+  virtual void look(const Roster& roster) = 0;  // the formation does
+  // Does what is next beside claiming, choosing and looking; what earlier generations publish is
+  // fenced off already. Throws as the storage and the group do.
+  virtual void act() = 0;
+  virtual void watch() {}                           // now and then, while a generation runs
+  virtual bool needs_all() const { return false; }  // a generation that runs waits for who is lost
+  virtual std::string change() const = 0;  // why a generation that ran must end; for the log
+  RendezvousServer& rendezvous() { return rendezvous_; }
+  const checkpoint::Store& store() const { return store_; }
 
-  bool take_renewal() { return renew_.exchange(false); }
-  bool closing() const { return closing_; }
+ private:
+  using Clock = std::chrono::steady_clock;
+  void run();
+  void advance_unless_held();
+  void advance();
+  void claim();
+  void choose();
+  void wait();
+  void abandon();
   // Throws where another has taken the lead, and Unavailable where that cannot be seen.
   void require_lead();
   // The same, from time to time; a storage that cannot be read is no reason to begin anew.
   void glance_at_lead();
   // Says who is missing, where that has changed and every half a minute.
   void remind();
-  RendezvousServer& rendezvous() { return rendezvous_; }
-  uint64_t open_generation(uint64_t above);
-
- private:
-  using Clock = std::chrono::steady_clock;
-  void run();
-  void advance_unless_held();
   void fail(int exit_code, const std::string& message);
 
   RendezvousServer& rendezvous_;
-  const std::filesystem::path storage_;
-  const std::string job_uid_;
-  std::string missing_;  // as we said last
+  const checkpoint::Store& store_;
+  const Setup setup_;
+  std::unique_ptr<checkpoint::Store::Lease> lease_;  // on what is being restored
+  std::string missing_;                              // as we said last
   Clock::time_point remind_;
   Clock::time_point looked_;  // whether we still lead
   StoragePatience patience_;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "common/json.h"
-#include "common/schema.h"
+#include "common/problem.h"
 #include "trainer/folder/generations.h"
 #include "trainer/group/address.h"
 #include "trainer/spec/changes.h"

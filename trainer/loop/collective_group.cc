@@ -1,6 +1,4 @@
 #include "trainer/collective/coordinator.h"
-#include "trainer/group/signpost.h"
-#include "trainer/loop/attend.h"
 #include "trainer/loop/collective_synchronizer.h"
 #include "trainer/loop/led_group.h"
 
@@ -14,9 +12,8 @@ class CollectiveGroup : public LedGroup {
   CollectiveGroup(const group::Membership& membership, Assembly& assembly,
                   metrics::Reporter& reporter, std::unique_ptr<checkpoint::Store> store,
                   std::stop_token stop)
-      : hello_(make_hello(membership, assembly)),
-        server_(membership.rendezvous_address(), expected_peers(membership, assembly)),
-        signpost_(membership),
+      : LedGroup(membership, assembly),
+        hello_(make_hello(membership, assembly)),
         leader_(
             membership, assembly, reporter, std::move(store),
             [this](uint64_t) { count_checkpoint(); }, stop),
@@ -27,26 +24,16 @@ class CollectiveGroup : public LedGroup {
     leader_.recorder().also_report([this] { return synchronizer_.metrics(); });
   }
 
-  group::RendezvousServer& server() override { return server_; }
   Leader& leader() override { return leader_; }
   group::Coordinator& coordinator() override { return coordinator_; }
   Synchronizer& synchronizer() override { return synchronizer_; }
   void withdraw() override { synchronizer_.publish_as(coordinator_.hold()); }
 
  private:
-  void count_checkpoint() {
-    server_.update([](GroupView& view) { view.set_checkpoints(view.checkpoints() + 1); });
-  }
-
   collective::Coordinator::Setup setup(const group::Membership& membership,
                                        const Assembly& assembly) {
-    collective::Coordinator::Setup setup;
-    setup.storage = membership.storage;
-    setup.job_uid = membership.uid;
+    auto setup = led(collective::Coordinator::Setup(), membership, leader_);
     setup.group = formation_of(membership, assembly.spec().devices);
-    setup.resume_at = [this](const checkpoint::Store::Found& found) {
-      return leader_.resume_at(found);
-    };
     return setup;
   }
 
@@ -60,8 +47,6 @@ class CollectiveGroup : public LedGroup {
   }
 
   const Hello hello_;
-  group::RendezvousServer server_;
-  group::Signpost signpost_;
   Leader leader_;
   collective::Coordinator coordinator_;
   MemberReport report_;

@@ -2,6 +2,8 @@
 
 #include "trainer/group/coordinator.h"
 #include "trainer/group/rendezvous_server.h"
+#include "trainer/group/signpost.h"
+#include "trainer/loop/attend.h"
 #include "trainer/loop/leader.h"
 #include "trainer/loop/synchronizer.h"
 
@@ -11,12 +13,36 @@ namespace muster::loop {
 class LedGroup {
  public:
   virtual ~LedGroup() = default;
-  virtual group::RendezvousServer& server() = 0;
+  group::RendezvousServer& server() { return server_; }
   virtual Leader& leader() = 0;
   virtual group::Coordinator& coordinator() = 0;
   virtual Synchronizer& synchronizer() = 0;
   // Rank 0 is about to leave, and saves what there is: whoever else leaves now is not missed.
   virtual void withdraw() {}
+
+ protected:
+  LedGroup(const group::Membership& membership, const Assembly& assembly)
+      : server_(membership.rendezvous_address(), expected_peers(membership, assembly)),
+        signpost_(membership) {}
+
+  void count_checkpoint() {
+    server_.update([](GroupView& view) { view.set_checkpoints(view.checkpoints() + 1); });
+  }
+  // `setup` with what every group's coordinator is told.
+  template <class Setup>
+  static Setup led(Setup setup, const group::Membership& membership, Leader& leader) {
+    setup.storage = membership.storage;
+    setup.job_uid = membership.uid;
+    setup.resume_at = [&leader](const checkpoint::Store::Found& found) {
+      return leader.resume_at(found);
+    };
+    return setup;
+  }
+
+  group::RendezvousServer server_;  // destroyed last, as all the rest uses it
+
+ private:
+  group::Signpost signpost_;
 };
 
 // `store` is open_store()'s. The references must outlive it. They throw as what they are made of

@@ -2,8 +2,6 @@
 #include <map>
 
 #include "trainer/group/address.h"
-#include "trainer/group/signpost.h"
-#include "trainer/loop/attend.h"
 #include "trainer/loop/led_group.h"
 #include "trainer/loop/ps_synchronizer.h"
 #include "trainer/ps/coordinator.h"
@@ -32,8 +30,7 @@ class PsGroup : public LedGroup {
  public:
   PsGroup(const group::Membership& membership, Assembly& assembly, metrics::Reporter& reporter,
           std::unique_ptr<checkpoint::Store> store, std::stop_token stop)
-      : server_(membership.rendezvous_address(), expected_peers(membership, assembly)),
-        signpost_(membership),
+      : LedGroup(membership, assembly),
         control_(membership.cluster.ps, membership.uid),
         leader_(
             membership, assembly, reporter, std::move(store),
@@ -51,7 +48,6 @@ class PsGroup : public LedGroup {
       });
   }
 
-  group::RendezvousServer& server() override { return server_; }
   Leader& leader() override { return leader_; }
   group::Coordinator& coordinator() override { return coordinator_; }
   Synchronizer& synchronizer() override { return synchronizer_; }
@@ -76,22 +72,13 @@ class PsGroup : public LedGroup {
     return {{"staleness", static_cast<double>(state.staleness()) / pushes}};
   }
 
-  void count_checkpoint() {
-    server_.update([](GroupView& view) { view.set_checkpoints(view.checkpoints() + 1); });
-  }
-
   ps::Coordinator::Setup setup(const group::Membership& membership, const Assembly& assembly) {
-    ps::Coordinator::Setup setup;
-    setup.storage = membership.storage;
-    setup.job_uid = membership.uid;
+    auto setup = led(ps::Coordinator::Setup(), membership, leader_);
     setup.shards = membership.shards();
     setup.addresses = membership.cluster.ps;
     setup.copies = membership.replication;
     setup.sync = assembly.spec().policy == spec::SyncPolicy::sync;
     setup.request = common_opening(membership, assembly);
-    setup.resume_at = [this](const checkpoint::Store::Found& found) {
-      return leader_.resume_at(found);
-    };
     setup.shard_leaving = [this] { leader_.checkpointer()->request(); };
     return setup;
   }
@@ -109,8 +96,6 @@ class PsGroup : public LedGroup {
     return setup;
   }
 
-  group::RendezvousServer server_;
-  group::Signpost signpost_;
   ps::Control control_;
   Leader leader_;
   ps::Coordinator coordinator_;

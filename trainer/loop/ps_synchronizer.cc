@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "common/digest.h"
 #include "common/doorbell.h"
 #include "common/error.h"
 #include "common/exit_code.h"

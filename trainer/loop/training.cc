@@ -8,9 +8,9 @@
 #include <cstdlib>
 
 #include "common/cpu_budget.h"
+#include "common/digest.h"
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "common/file.h"
 #include "common/problems.h"
 #include "trainer/compute/graph.h"
 #include "trainer/compute/layers/layer.h"

@@ -45,10 +45,6 @@ void Formation::claimed(uint64_t generation) {
   next_ = Next::fence;
 }
 
-void Formation::fenced() {
-  next_ = Next::gather;
-}
-
 void Formation::look(const group::Roster& roster) {
   if (next_ == Next::watch && overtaken(roster)) next_ = Next::claim;
   if (next_ == Next::watch && welcome(roster)) next_ = Next::assign;
@@ -285,10 +281,6 @@ void Formation::announce(GroupView& view) const {
 void Formation::announced() {
   announced_ = request_.generation();
   next_ = Next::watch;
-}
-
-void Formation::failed() {
-  next_ = Next::claim;
 }
 
 }  // namespace muster::ps

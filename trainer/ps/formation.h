@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "proto/muster/parameter_server.pb.h"
-#include "trainer/checkpoint/manifest.h"
+#include "trainer/group/formation.h"
 #include "trainer/group/roster.h"
 #include "trainer/ps/messages.h"
 
@@ -22,34 +22,18 @@ std::vector<int> serving_of(const GroupView& view, int shards);
 // is under way. `copies` is not empty.
 std::optional<uint64_t> common_step(const std::vector<SnapshotReply>& copies, uint64_t least);
 
-// Rank 0's way to a generation, and what makes it open the next: a state machine without files,
-// network or clock. Whoever drives it does what next() says and then calls what that says; an
-// Unavailable on the way is failed().
-//
-// The order fences: a generation is claimed first, by which a rank 0 that was taken for lost learns
-// that it was replaced, and begins to publish no more; then what it has begun is ended; only then
-// does anybody look at what there is. What the shards hold is kept if all of it is of one lineage:
-// since the last generation that loaded something, all have gone through the same commits, and none
-// is more than one ahead of another (sync; asynchronous shards count each for itself).
+// How rank 0 opens generations on parameter servers. What the shards hold is kept if all of it is
+// of one lineage: since the last generation that loaded something, all have gone through the same
+// commits, and none is more than one ahead of another (sync; asynchronous shards count each for
+// itself).
 //
 // With two copies ps i is home to shard i and to the one before it. A copy counts if it serves, or
 // is whole, and if no member has been in a later generation than it was opened in: then it has all
 // that any member has heard of. A ps that is lost while every shard has such a copy elsewhere is
 // not waited for: the next generation is opened on those. One that comes without a copy is named as
 // the twin of the shards it is home to, in the generation that runs.
-class Formation {
+class Formation : public group::Formation {
  public:
-  enum class Next {
-    claim,     // a generation above above(), unless superseded_by() what is claimed: claimed()
-    fence,     // nothing that an earlier generation's writer has begun may be published: fenced()
-    gather,    // shards are missing: look() when the roster changes
-    choose,    // the newest whole checkpoint: chosen()
-    open,      // each of openings(): opened()
-    announce,  // announce() to the group: announced()
-    assign,    // the same again: a ps was named as a twin
-    watch,     // the generation runs: look() when the roster changes
-  };
-
   struct Opening {
     int ps = 0;
     OpenRequest request;
@@ -58,20 +42,10 @@ class Formation {
   // `common`: all that is the same in each opening. `copies`: of each shard, 1 or 2.
   Formation(int shards, bool sync, OpenRequest common, int copies = 1);
 
-  Next next() const { return next_; }
   void look(const group::Roster& roster);
-
-  uint64_t above() const { return above_; }
-  // The newest generation that anybody has claimed: true if that is not us any more. To be asked
-  // before claiming, and from time to time while looking.
-  bool superseded_by(uint64_t newest) const { return generation_ > 0 && newest > generation_; }
-  void claimed(uint64_t generation);
-  void fenced();
-  struct Checkpoint {
-    std::string folder;  // below the job's storage
-    PositionMessage position;
-  };
-  void chosen(const std::optional<Checkpoint>& newest);
+  void claimed(uint64_t generation) override;
+  void fenced() { next_ = Next::gather; }
+  void chosen(const std::optional<Checkpoint>& newest) override;
   // What every opening of this generation says, and each of them.
   const OpenRequest& request() const { return request_; }
   const std::vector<Opening>& openings() const { return openings_; }
@@ -80,13 +54,9 @@ class Formation {
   std::vector<int> serving() const;
   void announce(GroupView& view) const;  // one that has ended stays so
   void announced();
-  void failed();
-  void renew() { next_ = Next::claim; }  // while watching: the next generation is wanted anyway
 
   // The step from which the present generation goes on.
   uint64_t step() const { return step_; }
-  // Why the present generation was opened as it was; for the log.
-  const std::string& reason() const { return reason_; }
 
  private:
   struct Place {
@@ -117,11 +87,8 @@ class Formation {
   const bool sync_;
   const OpenRequest common_;
   const int copies_;
-  Next next_ = Next::claim;
-  uint64_t generation_ = 0;  // ours
-  uint64_t announced_ = 0;   // the last one that the group was told of by us
-  uint64_t since_ = 0;       // copies that were opened in none so late do not count
-  uint64_t above_ = 0;
+  uint64_t announced_ = 0;              // the last generation that the group was told of by us
+  uint64_t since_ = 0;                  // copies that were opened in none so late do not count
   std::vector<uint64_t> incarnations_;  // by ps, those that were there; 0: was not
   std::vector<Place> places_;           // by shard
   std::vector<Copy> opened_;            // what was said when it was opened: reports come later
@@ -130,7 +97,6 @@ class Formation {
   std::vector<Opening> openings_;
   uint64_t step_ = 0;       // from which the group goes on
   EpochSumsMessages sums_;  // of what led to it
-  std::string reason_;
 };
 
 }  // namespace muster::ps

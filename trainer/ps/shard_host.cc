@@ -6,6 +6,7 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "trainer/compute/engine.h"
+#include "trainer/compute/graph.h"
 #include "trainer/folder/generations.h"
 #include "trainer/ps/initial_parameters.h"
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "common/json.h"
+#include "common/nearest.h"
 
 namespace muster::spec {
 

@@ -1,6 +1,6 @@
 #include "trainer/summary/record.h"
 
-#include "common/file.h"
+#include "common/digest.h"
 
 namespace muster::summary {
 namespace {

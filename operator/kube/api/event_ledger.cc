@@ -4,7 +4,7 @@
 #include <cmath>
 #include <span>
 
-#include "common/file.h"
+#include "common/digest.h"
 #include "common/shorten.h"
 
 namespace muster::kube {

@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "common/error.h"
-#include "common/http_server.h"
+#include "common/http_get.h"
 #include "common/json.h"
 #include "operator/api/progress.h"
 

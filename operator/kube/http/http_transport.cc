@@ -9,7 +9,7 @@
 #include <mutex>
 #include <set>
 
-#include "common/http_threads.h"
+#include "common/http_get.h"
 #include "operator/kube/http/exchange.h"
 #include "operator/kube/http/http_clients.h"
 

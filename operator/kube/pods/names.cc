@@ -1,6 +1,6 @@
 #include "operator/kube/pods/names.h"
 
-#include "common/file.h"
+#include "common/digest.h"
 
 namespace muster::kube {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "common/file.h"
+#include "common/digest.h"
 #include "common/json.h"
 #include "operator/api/templates.h"
 #include "operator/kube/api/resource.h"

@@ -17,6 +17,7 @@
 #include "tests/bench/ps/limits.h"
 #include "tests/unit/common/listener.h"
 #include "trainer/compute/engine.h"
+#include "trainer/compute/graph.h"
 #include "trainer/compute/models/catalogue.h"
 #include "trainer/group/grpc_server.h"
 #include "trainer/group/pollers.h"

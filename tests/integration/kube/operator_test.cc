@@ -8,7 +8,7 @@
 #include <string>
 
 #include "common/document.h"
-#include "common/http_server.h"
+#include "common/http_get.h"
 #include "common/json.h"
 #include "tests/integration/kube/api_server.h"
 

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <fstream>
 
+#include "common/digest.h"
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "tests/unit/common/temporary_folder.h"

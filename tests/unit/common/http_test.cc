@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "common/error.h"
+#include "common/http_get.h"
 #include "common/http_server.h"
 #include "tests/unit/common/listener.h"
 

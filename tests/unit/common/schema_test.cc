@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "common/error.h"
+#include "common/nearest.h"
 #include "common/problems.h"
 #include "common/usage.h"
 

@@ -34,5 +34,15 @@ TEST(Shorten, CutsNoCharacterInTwo) {
   EXPECT_NE(cut.find(" ... "), std::string::npos);
 }
 
+TEST(CharacterBorderTest, LiesWithinNoCharacter) {
+  const std::string text =
+      "a\xe2\x82\xac"
+      "b";  // a, a euro sign of three bytes, b
+  const size_t expected[] = {0, 1, 1, 1, 4, 5};
+  for (size_t at = 0; at <= text.size(); ++at)
+    EXPECT_EQ(character_border(text, at), expected[at]) << at;
+  EXPECT_EQ(character_border(std::string(10, '\x80'), 9), 6u);  // no UTF-8: moved by three at most
+}
+
 }  // namespace
 }  // namespace muster

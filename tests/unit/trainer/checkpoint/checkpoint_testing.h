@@ -45,22 +45,19 @@ std::string error_of(const std::function<void()>& action) {
   return "no error";
 }
 
-// A kernel whose rows are longer than the alignment, a scalar, a tied tensor, a frozen and a state
-// one.
+// A kernel whose rows are longer than the alignment, a scalar, a frozen tensor and a state one.
 inline compute::ParameterLayout test_layout() {
   using compute::Segment;
   auto tensor = [](std::string name, std::vector<int64_t> shape,
-                   Segment segment = Segment::trainable, std::string tied_to = "") {
+                   Segment segment = Segment::trainable) {
     compute::ParameterTensor t;
     t.name = std::move(name);
     t.shape = std::move(shape);
     t.segment = segment;
-    t.tied_to = std::move(tied_to);
     return t;
   };
   return compute::ParameterLayout(
       {tensor("hidden/kernel", {7, 70}), tensor("hidden/bias", {70}), tensor("temperature", {}),
-       tensor("tied/kernel", {7, 70}, Segment::trainable, "hidden/kernel"),
        tensor("frozen/kernel", {3, 5}, Segment::frozen), tensor("norm/mean", {5}, Segment::state)});
 }
 
@@ -68,7 +65,6 @@ inline compute::ParameterLayout test_layout() {
 inline std::vector<float> test_values(const compute::ParameterLayout& layout, float first = 1.0f) {
   std::vector<float> values(layout.size(), 0.0f);
   for (const auto& tensor : layout.tensors()) {
-    if (!tensor.tied_to.empty()) continue;
     std::iota(values.begin() + static_cast<std::ptrdiff_t>(tensor.offset),
               values.begin() + static_cast<std::ptrdiff_t>(tensor.offset + tensor.count),
               first + static_cast<float>(tensor.offset));

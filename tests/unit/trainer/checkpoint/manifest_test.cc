@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "common/file.h"
+#include "common/digest.h"
 #include "gmock/gmock.h"
 #include "tests/unit/trainer/checkpoint/checkpoint_testing.h"
 #include "tests/unit/trainer/compute/sums.h"

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <limits>
 
+#include "common/digest.h"
 #include "common/exit_code.h"
 #include "common/file.h"
 #include "gmock/gmock.h"

@@ -56,17 +56,6 @@ TEST(ParameterLayout, RefusesTwoTensorsOfOneName) {
   EXPECT_THAT([] { example().find("none"); }, ThrowsMessage<Invalid>(HasSubstr("\"none\"")));
 }
 
-TEST(ParameterLayout, SharesTheMemoryOfTiedTensors) {
-  ParameterTensor tied = tensor("copy", {20, 10});
-  tied.tied_to = "original";
-  const ParameterLayout layout({tensor("original", {10, 20}), tied});
-  EXPECT_EQ(layout.find("copy").offset, layout.find("original").offset);
-  EXPECT_EQ(layout.size(), 256u);
-  EXPECT_EQ(layout.parameter_count(), 200u);
-  tied.shape = {3};
-  EXPECT_THROW(ParameterLayout({tensor("original", {10, 20}), tied}), Invalid);
-}
-
 TEST(ParameterLayout, CutsIntoShardsAtRowsOfTensors) {
   const ParameterLayout layout = example();
   for (int shards : {1, 2, 3, 7, 50}) {

@@ -22,7 +22,6 @@ ParameterLayout layout_of_all() {
     tensors[i].name = names[i];
     tensors[i].shape = shapes[i];
   }
-  tensors[0].learning_rate_multiplier = 0.5f;
   tensors[1].weight_decay_multiplier = 0.0f;
   tensors[2].segment = Segment::frozen;
   tensors[3].segment = Segment::state;
@@ -155,7 +154,7 @@ TEST_P(Rules, FollowTheirFormulas) {
       fill_tensors(layout, buffers.gradients, 10 + t);
       apply(*optimizer, buffers, {{0, layout.size()}}, t);
       for (const auto& tensor : layout.tensors()) {
-        const double rate = double(0.01f) * double(tensor.learning_rate_multiplier);
+        const double rate = double(0.01f);
         const double decay = double(tensor.weight_decay_multiplier);
         const bool whole = needs_whole_tensors(spec) && tensor.segment == Segment::trainable;
         if (whole)

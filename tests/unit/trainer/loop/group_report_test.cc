@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/http_server.h"
+#include "common/http_get.h"
 #include "tests/unit/common/listener.h"
 #include "trainer/group/attendance.h"
 #include "trainer/group/grpc_server.h"

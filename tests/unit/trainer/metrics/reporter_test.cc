@@ -2,7 +2,7 @@
 #include <thread>
 
 #include "common/error.h"
-#include "common/http_server.h"
+#include "common/http_get.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/common/listener.h"

@@ -9,6 +9,7 @@
 
 #include "tests/unit/common/listener.h"
 #include "trainer/compute/engine.h"
+#include "trainer/compute/graph.h"
 #include "trainer/compute/models/catalogue.h"
 #include "trainer/ps/server.h"
 

@@ -1,5 +1,7 @@
 #include "tests/unit/trainer/collective/protocol/chief_process.h"
 
+#include <cstdlib>
+
 #include "common/error.h"
 #include "trainer/group/coordinator.h"
 #include "trainer/group/position.h"
@@ -167,7 +169,7 @@ void ChiefProcess::coordinate() {
 
 void ChiefProcess::abandon() {
   if (!leased_.empty()) world_.storage().release(std::exchange(leased_, ""));
-  formation_.abandon();
+  formation_.renew();
 }
 
 // As collective::Coordinator does.
@@ -205,6 +207,8 @@ void ChiefProcess::advance() {
       return formation_.announced();
     case Next::run:
       return open();
+    default:
+      std::abort();  // no step of such a formation
   }
 }
 

@@ -1,5 +1,7 @@
 #include "tests/unit/trainer/ps/protocol/chief_process.h"
 
+#include <cstdlib>
+
 #include "tests/unit/trainer/ps/protocol/attendance_client.h"
 #include "trainer/group/coordinator.h"
 #include "trainer/ps/hosted_shard.h"
@@ -115,7 +117,7 @@ void ChiefProcess::coordinate() {
   try {
     advance();
   } catch (const Unavailable&) {
-    formation_.failed();
+    formation_.renew();
     roster_changed_ = true;
   }
   if (formation_.next() == Next::claim && !leased_.empty()) {
@@ -150,6 +152,8 @@ void ChiefProcess::advance() {
       update([&](GroupView& view) { formation_.announce(view); });
       tell("opened the group's generation", formation_.request().generation());
       return formation_.announced();
+    default:
+      std::abort();  // no step of such a formation
   }
 }
 
