@@ -186,7 +186,7 @@ ROWS = [
         "at most 1 s", lambda: disturbance.recovery("worker", 20), [Limit("limit", 1)], pairs=1),
     Row("recovery-ps", "the same of a ps, from a checkpoint", "s", "at most 3 s",
         lambda: disturbance.recovery("ps", 20), [Limit("limit", 3)], pairs=1),
-    Row("recovery-ps-replicated", "the same of one of 2 ps with replication: 2, by its twin", "s",
+    Row("recovery-ps-replicated", "the same of one of 2 ps with replication: 2, by its standby", "s",
         "at most 1 s",
         lambda: disturbance.recovery("ps", 20, "spec.replicaSpecs.ps.replication=2"),
         [Limit("limit", 1)], pairs=1),

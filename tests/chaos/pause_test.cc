@@ -123,7 +123,7 @@ TEST_P(ReplaceTest, WhoWakesUpInAnothersPlacePublishesNothingAndCostsNoBit) {
 INSTANTIATE_TEST_SUITE_P(Roles, ReplaceTest, testing::Values("ps", "chief", "worker"),
                          [](const auto& info) { return std::string(info.param); });
 
-// Its twin goes on, and is the one to say what the shards are when it wakes up.
+// Its standby goes on, and is the one to say what the shards are when it wakes up.
 TEST(ReplaceReplicatedTest, APsThatIsReplacedCostsNoBitAndRestoresNothing) {
   Chance chance;
   Shape shape;

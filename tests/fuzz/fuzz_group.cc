@@ -7,7 +7,7 @@
 #include "common/error.h"
 #include "trainer/compute/engine.h"
 #include "trainer/compute/graph.h"
-#include "trainer/group/roster.h"
+#include "trainer/group/peer_registry.h"
 #include "trainer/ps/shard_host.h"
 
 using namespace muster;
@@ -120,8 +120,8 @@ void drive_host(Script script, uint8_t kind) {
         }
         case 6:
           if (script.size < 2) break;
-          host.name_twin(script.bytes[0], script.bytes[1]);
-          host.greet_twin([](const ps::TwinFeed::Message&) {});
+          host.name_standby(script.bytes[0], script.bytes[1]);
+          host.greet_standby([](const ps::StandbyFeed::Message&) {});
           break;
         default: {
           Push message;
@@ -140,16 +140,16 @@ void drive_host(Script script, uint8_t kind) {
     }
   }
   host.state();
-  host.cut_twin();
+  host.cut_standby();
 }
 
 // Rank 0's list of its group, and peers that say whatever the script says.
-void drive_roster(Script script) {
-  group::Roster::Expected expected{"uid",    "1",         "training", R"({"batchSize": 32})",
+void drive_registry(Script script) {
+  group::PeerRegistry::Expected expected{"uid",    "1",         "training", R"({"batchSize": 32})",
                                    "layout", "2 threads", "avx512",   false,
                                    1,        2,           2};
-  group::Roster roster(expected);
-  group::Roster::Time now{};
+  group::PeerRegistry registry(expected);
+  group::PeerRegistry::Time now{};
   while (script.next()) {
     const uint64_t connection = script.what / 4 % 4;
     now += std::chrono::milliseconds(script.what);
@@ -162,26 +162,26 @@ void drive_roster(Script script) {
         hello.set_layout_fingerprint("layout");
         hello.set_role("worker");
         if (!script.merge_into(hello)) break;
-        roster.admit(connection, hello, now);
-        roster.other_bits(hello);
+        registry.admit(connection, hello, now);
+        registry.other_bits(hello);
         break;
       }
       case 1: {
         PeerMessage message;
-        if (script.merge_into(message)) roster.heard(connection, message, now);
+        if (script.merge_into(message)) registry.heard(connection, message, now);
         break;
       }
       case 2:
-        roster.gone(connection);
+        registry.gone(connection);
         break;
       default:
-        for (const uint64_t silent : roster.overdue(now)) roster.gone(silent);
+        for (const uint64_t silent : registry.overdue(now)) registry.gone(silent);
     }
-    if (roster.members_present() > 3 || roster.shards_present() > 2) __builtin_trap();
-    for (int shard = 0; shard < 2; ++shard) roster.serving(shard);
-    roster.replicated();
-    roster.missing();
-    roster.take_replaced();
+    if (registry.members_present() > 3 || registry.shards_present() > 2) __builtin_trap();
+    for (int shard = 0; shard < 2; ++shard) registry.serving(shard);
+    registry.replicated();
+    registry.missing();
+    registry.take_replaced();
   }
 }
 
@@ -195,6 +195,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   if (bytes[0] % 16 < 12)
     drive_host(script, bytes[0] % 16);
   else
-    drive_roster(script);
+    drive_registry(script);
   return 0;
 }

@@ -148,19 +148,19 @@ void Shards::require_any(const compute::ParameterLayout& layout) const {
 }
 
 void Shards::require_shapes(const compute::ParameterLayout& layout) const {
-  std::vector<std::string> misfits;
+  std::vector<std::string> mismatches;
   for (const auto& tensor : layout.tensors()) {
     const auto found = parts_.find(tensor.name);
     if (found == parts_.end() || found->second.front().shape == tensor.shape) continue;
-    misfits.push_back(fmt::format("{} of [{}] instead of [{}]", tensor.name,
+    mismatches.push_back(fmt::format("{} of [{}] instead of [{}]", tensor.name,
                                   fmt::join(found->second.front().shape, ", "),
                                   fmt::join(tensor.shape, ", ")));
   }
-  if (misfits.empty()) return;
+  if (mismatches.empty()) return;
   throw Invalid(
       fmt::format("{}: expected tensors of the model's shapes, found {}; a layer with "
                   "another name begins with its initializer",
-                  name_, fmt::join(misfits, ", ")));
+                  name_, fmt::join(mismatches, ", ")));
 }
 
 void require_finite(const std::string& file, const std::string& tensor,

@@ -16,8 +16,8 @@ Coordinator::~Coordinator() {
   stop();
 }
 
-void Coordinator::look(const group::Roster& roster) {
-  formation_.look(roster, std::chrono::steady_clock::now());
+void Coordinator::look(const group::PeerRegistry& registry) {
+  formation_.look(registry, std::chrono::steady_clock::now());
 }
 
 void Coordinator::act() {

@@ -19,7 +19,7 @@ class Coordinator : public group::Coordinator {
 
  private:
   group::Formation& formation() override { return formation_; }
-  void look(const group::Roster& roster) override;
+  void look(const group::PeerRegistry& registry) override;
   void act() override;
   // A generation does not end with a member that is away, if the others can wait for it.
   bool needs_all() const override { return !elastic_; }

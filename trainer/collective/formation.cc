@@ -7,12 +7,12 @@ namespace muster::collective {
 
 namespace {
 
-using Members = std::map<int, const group::Roster::Peer*>;
+using Members = std::map<int, const group::PeerRegistry::Peer*>;
 
 // Those that take part. Who is leaving an elastic group does not any more, but for as many as it
 // needs: else it would stand still until somebody comes.
-Members participants(const group::Roster& roster, int least) {
-  const Members all = roster.members();
+Members participants(const group::PeerRegistry& registry, int least) {
+  const Members all = registry.members();
   if (least == 0) return all;
   Members members = all;
   std::erase_if(members, [](const auto& entry) { return entry.second->leaving; });
@@ -51,10 +51,10 @@ void Formation::fenced(uint64_t published) {
   next_ = Next::gather;
 }
 
-void Formation::look(const group::Roster& roster, Time now) {
-  if (next_ == Next::watch && outdated(roster)) next_ = Next::claim;
-  if (next_ == Next::assemble) assemble(roster);
-  if (next_ == Next::gather) gather(roster, now);
+void Formation::look(const group::PeerRegistry& registry, Time now) {
+  if (next_ == Next::watch && outdated(registry)) next_ = Next::claim;
+  if (next_ == Next::assemble) assemble(registry);
+  if (next_ == Next::gather) gather(registry, now);
 }
 
 bool Formation::is_complete(size_t members, Time now) const {
@@ -63,8 +63,8 @@ bool Formation::is_complete(size_t members, Time now) const {
   return count >= setup_.least && (formed_ || count >= setup_.members || now - since_ >= kMuster);
 }
 
-void Formation::gather(const group::Roster& roster, Time now) {
-  const auto members = participants(roster, setup_.least);
+void Formation::gather(const group::PeerRegistry& registry, Time now) {
+  const auto members = participants(registry, setup_.least);
   bool settled = true;
   for (const auto& [rank, peer] : members) {
     const MemberState& state = peer->member;
@@ -75,11 +75,11 @@ void Formation::gather(const group::Roster& roster, Time now) {
   if (above_ >= generation_)
     next_ = Next::claim;
   else
-    decide(roster);
+    decide(registry);
 }
 
-void Formation::decide(const group::Roster& roster) {
-  const auto members = participants(roster, setup_.least);
+void Formation::decide(const group::PeerRegistry& registry) {
+  const auto members = participants(registry, setup_.least);
   const MemberState* best = nullptr;
   std::string host;
   bool one_host = !any_unshared(members);
@@ -130,12 +130,12 @@ void Formation::chosen(const std::optional<Checkpoint>& newest) {
 
 // What a member says of its state is its last word only once it has prepared itself: it may have
 // entered an earlier generation, and gone further there, after it had settled.
-void Formation::assemble(const group::Roster& roster) {
-  if (outdated(roster)) {
+void Formation::assemble(const group::PeerRegistry& registry) {
+  if (outdated(registry)) {
     next_ = Next::claim;
     return;
   }
-  const auto members = roster.members();
+  const auto members = registry.members();
   for (MemberPlace& place : *plan_.mutable_members()) {
     const auto found = members.find(static_cast<int>(place.rank()));
     if (found == members.end() || found->second->member.prepared() != plan_.generation()) return;
@@ -157,8 +157,8 @@ bool Formation::is_planned(int rank) const {
 
 // Whether the group is no longer what the plan says. Without elasticity a member that is away may
 // come back as it was; only another in its place begins with nothing.
-bool Formation::outdated(const group::Roster& roster) const {
-  const auto members = participants(roster, setup_.least);
+bool Formation::outdated(const group::PeerRegistry& registry) const {
+  const auto members = participants(registry, setup_.least);
   for (const MemberPlace& place : plan_.members()) {
     const auto found = members.find(static_cast<int>(place.rank()));
     if (found == members.end()) {

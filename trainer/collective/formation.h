@@ -9,7 +9,7 @@
 
 #include "proto/muster/rendezvous.pb.h"
 #include "trainer/group/formation.h"
-#include "trainer/group/roster.h"
+#include "trainer/group/peer_registry.h"
 
 namespace muster::collective {
 
@@ -19,10 +19,10 @@ namespace muster::collective {
 // and takes in whoever comes; who is leaving is kept while the others are too few.
 class Formation : public group::Formation {
  public:
-  using Time = group::Roster::Time;
+  using Time = group::PeerRegistry::Time;
   // For those that the job began with, and for survivors to come back, before an elastic group
   // begins without them.
-  static constexpr std::chrono::milliseconds kMuster = group::Roster::kSilence;
+  static constexpr std::chrono::milliseconds kMuster = group::PeerRegistry::kSilence;
 
   struct Setup {
     int members = 1;   // that the job began with
@@ -33,7 +33,7 @@ class Formation : public group::Formation {
 
   Formation(const Setup& setup, Time now) : setup_(setup), since_(now) {}
 
-  void look(const group::Roster& roster, Time now);
+  void look(const group::PeerRegistry& registry, Time now);
   void claimed(uint64_t generation) override;
   // The newest generation that has published a checkpoint; 0: none.
   void fenced(uint64_t published);
@@ -44,11 +44,11 @@ class Formation : public group::Formation {
 
  private:
   bool elastic() const { return setup_.least > 0; }
-  void gather(const group::Roster& roster, Time now);
+  void gather(const group::PeerRegistry& registry, Time now);
   bool is_complete(size_t members, Time now) const;
-  void decide(const group::Roster& roster);
-  void assemble(const group::Roster& roster);
-  bool outdated(const group::Roster& roster) const;
+  void decide(const group::PeerRegistry& registry);
+  void assemble(const group::PeerRegistry& registry);
+  bool outdated(const group::PeerRegistry& registry) const;
   bool is_planned(int rank) const;
 
   const Setup setup_;

@@ -30,18 +30,18 @@ class Builder {
     if (!model.layers.empty()) check_loss();
   }
 
-  const std::vector<Misfit>& misfits() const { return misfits_; }
+  const std::vector<Mismatch>& mismatches() const { return mismatches_; }
 
   GraphCheck check() && {
     GraphCheck result;
-    result.misfits = std::move(misfits_);
+    result.mismatches = std::move(mismatches_);
     result.outputs = known_.back() && !nodes_.empty() ? values_.back().width : 0;
     result.ends_in_softmax = fused_;
     result.softmax_of_softmax = meets_softmax();
     return result;
   }
 
-  // Precondition: no misfits, and the data known.
+  // Precondition: no mismatches, and the data known.
   Graph build() && {
     return Graph{std::move(values_), std::move(nodes_),  ParameterLayout(std::move(tensors_)),
                  model_.loss,        model_.label_count, last_,
@@ -52,7 +52,7 @@ class Builder {
   bool softmax_in_loss() const { return describe(model_.loss).takes_softmax; }
 
   void report(int layer, std::string field, std::string expected, std::string found) {
-    misfits_.push_back({layer, std::move(field), std::move(expected), std::move(found)});
+    mismatches_.push_back({layer, std::move(field), std::move(expected), std::move(found)});
   }
 
   // A softmax of its own node, and none where the loss computes it from logits.
@@ -115,8 +115,8 @@ class Builder {
                                                      const std::vector<LayerInput>& inputs,
                                                      Node& node, Value& output) {
     Described described = describe_layer(layer, inputs);
-    if (auto* misfit = std::get_if<Misfit>(&described)) {
-      report(number, misfit->field, misfit->expected, misfit->found);
+    if (auto* mismatch = std::get_if<Mismatch>(&described)) {
+      report(number, mismatch->field, mismatch->expected, mismatch->found);
       return std::nullopt;
     }
     auto& shape = std::get<LayerShape>(described);
@@ -135,8 +135,8 @@ class Builder {
     if (const auto* dense = std::get_if<Dense>(&layer.kind)) return {{dense->units}};
     if (known.size() >= 2) {  // of a layer that joins them
       const Described described = describe_layer(layer, known);
-      if (const auto* misfit = std::get_if<Misfit>(&described)) {
-        report(number, misfit->field, misfit->expected, misfit->found);
+      if (const auto* mismatch = std::get_if<Mismatch>(&described)) {
+        report(number, mismatch->field, mismatch->expected, mismatch->found);
         return std::nullopt;
       }
     }
@@ -193,18 +193,18 @@ class Builder {
   std::vector<Node> nodes_;
   std::vector<ParameterTensor> tensors_;
   std::map<std::string, int> names_;
-  std::vector<Misfit> misfits_;
+  std::vector<Mismatch> mismatches_;
   int last_ = 0;
   bool fused_ = false;
 };
 
-std::string text(const ModelSpec& model, const Misfit& misfit) {
+std::string text(const ModelSpec& model, const Mismatch& mismatch) {
   std::string line = "model \"" + model.name + "\"";
-  if (misfit.layer >= 0) {
-    line = "layer \"" + model.layers[static_cast<size_t>(misfit.layer)].name + "\"";
+  if (mismatch.layer >= 0) {
+    line = "layer \"" + model.layers[static_cast<size_t>(mismatch.layer)].name + "\"";
   }
-  if (!misfit.field.empty()) line += ", " + misfit.field;
-  return line + ": expected " + misfit.expected + ", found " + misfit.found;
+  if (!mismatch.field.empty()) line += ", " + mismatch.field;
+  return line + ": expected " + mismatch.expected + ", found " + mismatch.found;
 }
 
 }  // namespace
@@ -215,8 +215,8 @@ Graph build_graph(const ModelSpec& model) {
   }
   Builder builder(model);
   std::string problems;
-  for (const Misfit& misfit : builder.misfits()) {
-    problems += (problems.empty() ? "" : "\n") + text(model, misfit);
+  for (const Mismatch& mismatch : builder.mismatches()) {
+    problems += (problems.empty() ? "" : "\n") + text(model, mismatch);
   }
   if (!problems.empty()) throw Invalid(problems);
   return std::move(builder).build();

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/compute/misfit.h"
+#include "trainer/compute/mismatch.h"
 #include "trainer/compute/models/model_spec.h"
 #include "trainer/compute/parameter_layout.h"
 
@@ -43,14 +43,14 @@ struct Graph {
   bool softmax_predictions = false;
 };
 
-// Throws Invalid, a line for each misfit that names its layer, where names or shapes do not fit.
+// Throws Invalid, a line for each mismatch that names its layer, where names or shapes do not fit.
 Graph build_graph(const ModelSpec& model);
 
 // What build_graph would say of a model whose data may not be known yet: an empty input_shape and a
 // label_count of 0 are passed over, with all that depends on them. What only follows from another
-// misfit is passed over too.
+// mismatch is passed over too.
 struct GraphCheck {
-  std::vector<Misfit> misfits;      // in the order of the layers
+  std::vector<Mismatch> mismatches;      // in the order of the layers
   int64_t outputs = 0;              // what the loss meets, for one sample; 0: not known
   bool ends_in_softmax = false;     // the last layer's softmax is left to the loss
   bool softmax_of_softmax = false;  // and so is what it is computed from a softmax already

@@ -14,7 +14,7 @@ namespace muster::data {
 class Augmentation {
  public:
   Augmentation() = default;  // no stages
-  // Precondition: samples of the data set's shape fit all of them (spec::misfit_of).
+  // Precondition: samples of the data set's shape fit all of them (spec::mismatch_of).
   Augmentation(std::vector<spec::StageKind> stages, uint64_t seed);
 
   bool empty() const { return stages_.empty(); }

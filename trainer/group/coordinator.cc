@@ -106,7 +106,7 @@ void Coordinator::wait() {
   if (rendezvous_.view().phase() == GroupView::FINISHED)
     return rendezvous_.wait_for_change(kGlance);
   if (watching && renew_.exchange(false)) return formation().renew();
-  rendezvous_.inspect([&](const Roster& roster) { look(roster); });
+  rendezvous_.inspect([&](const PeerRegistry& registry) { look(registry); });
   if (formation().next() == Formation::Next::claim && watching)
     log::info(change() + ": opening the next generation");
   if (formation().next() != before) return;
@@ -156,7 +156,7 @@ void Coordinator::glance_at_lead() {
 
 void Coordinator::remind() {
   std::string missing;
-  rendezvous_.inspect([&](const Roster& roster) { missing = roster.missing(); });
+  rendezvous_.inspect([&](const PeerRegistry& registry) { missing = registry.missing(); });
   const auto now = Clock::now();
   if (missing == missing_ && (missing.empty() || now < remind_)) return;
   missing_ = missing;

@@ -55,7 +55,7 @@ class Coordinator {
   void stop(const std::function<void()>& cancel = [] {});
 
   virtual Formation& formation() = 0;
-  virtual void look(const Roster& roster) = 0;  // the formation does
+  virtual void look(const PeerRegistry& registry) = 0;  // the formation does
   // Does what is next beside claiming, choosing and looking; what earlier generations publish is
   // fenced off already. Throws as the storage and the group do.
   virtual void act() = 0;

@@ -20,14 +20,14 @@ class Formation {
   enum class Next {
     claim,     // a generation above above(), unless superseded_by() what is claimed: claimed()
     fence,     // nothing that an earlier generation's writer has begun may be published: fenced()
-    gather,    // replicas are missing, or have not settled: look() when the roster changes
+    gather,    // replicas are missing, or have not settled: look() when the registry changes
     choose,    // the newest whole checkpoint: chosen()
     open,      // parameter servers: each of openings(): opened()
     announce,  // tell the group: announced()
-    assemble,  // collectives: members prepare themselves: look() when the roster changes
+    assemble,  // collectives: members prepare themselves: look() when the registry changes
     run,       // collectives: the generation is complete; tell the group: running()
-    assign,    // parameter servers: announce again, as a ps was named as a twin: announced()
-    watch,     // the generation runs: look() when the roster changes
+    assign,    // parameter servers: announce again, as a ps was named as a standby: announced()
+    watch,     // the generation runs: look() when the registry changes
   };
   struct Checkpoint {
     std::string folder;  // below the job's storage

@@ -2,7 +2,7 @@
 
 #include "common/error.h"
 #include "trainer/group/address.h"
-#include "trainer/group/roster.h"
+#include "trainer/group/peer_registry.h"
 
 namespace muster::group {
 
@@ -12,7 +12,7 @@ constexpr int kHeaderSlack = 64 << 10;
 // either: whoever sleeps at its end must not keep us from its successor.
 constexpr int kQuietMilliseconds = 2000;
 constexpr int kAnswerMilliseconds = 3000;
-constexpr int kGreetingMilliseconds = static_cast<int>(Roster::kGreeting.count());
+constexpr int kGreetingMilliseconds = static_cast<int>(PeerRegistry::kGreeting.count());
 }  // namespace
 
 std::unique_ptr<grpc::Server> start_server(const std::string& address, grpc::Service& service) {

@@ -32,8 +32,8 @@ struct RendezvousServer::Impl {
     Impl& impl_;
   };
 
-  Impl(Roster::Expected expected, std::chrono::milliseconds time_to_greet)
-      : greeting(time_to_greet), roster(std::move(expected)), service(*this) {}
+  Impl(PeerRegistry::Expected expected, std::chrono::milliseconds time_to_greet)
+      : greeting(time_to_greet), registry(std::move(expected)), service(*this) {}
 
   void send_to_all();
   void close_replaced();
@@ -45,7 +45,7 @@ struct RendezvousServer::Impl {
   uint64_t revision = 0;
   uint64_t seen = 0;
   bool closing = false;
-  Roster roster;
+  PeerRegistry registry;
   GroupView view;
   std::map<uint64_t, Peer*> peers;
   uint64_t next_connection = 1;
@@ -71,18 +71,18 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
     const auto now = Clock::now();
     if (!admitted_) {
       const Hello& hello = incoming_.hello();
-      if (const std::string why = impl_.roster.must_wait(hello); !why.empty()) return put_off(why);
-      const std::string objection = impl_.roster.admit(id_, hello, now);
+      if (const std::string why = impl_.registry.must_wait(hello); !why.empty()) return put_off(why);
+      const std::string objection = impl_.registry.admit(id_, hello, now);
       if (!objection.empty()) return reject(objection);
       admitted_ = true;
       const std::string name = hello.role() + " " + std::to_string(hello.index());
       log::info(name + " joined");
-      if (const std::string text = impl_.roster.other_bits(hello); !text.empty())
+      if (const std::string text = impl_.registry.other_bits(hello); !text.empty())
         log::warning(name + ": " + text + ": results will not be the same to the bit");
       impl_.close_replaced();
     }
-    if (!impl_.roster.heard(id_, incoming_, now)) {
-      if (const Roster::Peer* peer = impl_.roster.find(id_))
+    if (!impl_.registry.heard(id_, incoming_, now)) {
+      if (const PeerRegistry::Peer* peer = impl_.registry.find(id_))
         log::warning(peer->hello.role() + " " + std::to_string(peer->hello.index()) +
                      " says a state that cannot be, in " +
                      std::to_string(incoming_.ByteSizeLong()) + " bytes: it may not attend");
@@ -105,7 +105,7 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
     {
       const std::lock_guard lock(impl_.mutex);
       note_loss();
-      impl_.roster.gone(id_);
+      impl_.registry.gone(id_);
       impl_.peers.erase(id_);
       note_change();
     }
@@ -133,7 +133,7 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
   void leave() {
     if (std::exchange(finished_, true)) return;
     note_loss();
-    impl_.roster.gone(id_);
+    impl_.registry.gone(id_);
     note_change();
     since_ = Clock::now();
     Finish(grpc::Status::OK);
@@ -161,7 +161,7 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
     StartWrite(&outgoing_);
   }
   void note_loss() {
-    const Roster::Peer* peer = impl_.roster.find(id_);
+    const PeerRegistry::Peer* peer = impl_.registry.find(id_);
     if (peer && !impl_.closing)
       log::info(peer->hello.role() + " " + std::to_string(peer->hello.index()) + " left");
   }
@@ -193,7 +193,7 @@ void RendezvousServer::Impl::send_to_all() {
 }
 
 void RendezvousServer::Impl::close_replaced() {
-  for (const uint64_t id : roster.take_replaced())
+  for (const uint64_t id : registry.take_replaced())
     if (const auto found = peers.find(id); found != peers.end()) found->second->cancel();
 }
 
@@ -202,17 +202,17 @@ void RendezvousServer::Impl::tick() {
   auto heartbeat = Clock::now();
   while (!closing) {
     changed.wait_for(lock, kTick, [&] { return closing; });
-    for (const uint64_t id : roster.overdue(Clock::now()))
+    for (const uint64_t id : registry.overdue(Clock::now()))
       if (const auto found = peers.find(id); found != peers.end()) found->second->cancel();
     for (const auto& [id, peer] : peers)
       if (peer->is_overdue(Clock::now())) peer->cancel();
-    if (Clock::now() - heartbeat < Roster::kHeartbeat) continue;
+    if (Clock::now() - heartbeat < PeerRegistry::kHeartbeat) continue;
     heartbeat = Clock::now();
     send_to_all();
   }
 }
 
-RendezvousServer::RendezvousServer(const std::string& address, Roster::Expected expected,
+RendezvousServer::RendezvousServer(const std::string& address, PeerRegistry::Expected expected,
                                    std::chrono::milliseconds greeting)
     : impl_(std::make_unique<Impl>(std::move(expected), greeting)) {
   impl_->server = start_server(address, impl_->service);
@@ -241,9 +241,9 @@ RendezvousServer::~RendezvousServer() {
   impl_->changed.wait(lock, [&] { return impl_->peers.empty(); });
 }
 
-void RendezvousServer::inspect(const std::function<void(const Roster&)>& read) const {
+void RendezvousServer::inspect(const std::function<void(const PeerRegistry&)>& read) const {
   const std::lock_guard lock(impl_->mutex);
-  read(impl_->roster);
+  read(impl_->registry);
 }
 
 void RendezvousServer::wait_for_change(std::chrono::milliseconds wait) {

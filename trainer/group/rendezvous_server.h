@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "trainer/group/roster.h"
+#include "trainer/group/peer_registry.h"
 
 namespace grpc {
 class Channel;
@@ -19,15 +19,15 @@ class RendezvousServer {
  public:
   // Listens at once. Throws Unavailable naming the address if it cannot be bound. `greeting`: so
   // long has a stream for its first message.
-  RendezvousServer(const std::string& address, Roster::Expected expected,
-                   std::chrono::milliseconds greeting = Roster::kGreeting);
+  RendezvousServer(const std::string& address, PeerRegistry::Expected expected,
+                   std::chrono::milliseconds greeting = PeerRegistry::kGreeting);
   ~RendezvousServer();
   RendezvousServer(const RendezvousServer&) = delete;
   RendezvousServer& operator=(const RendezvousServer&) = delete;
 
-  // Runs `read` on the roster, under its lock.
-  void inspect(const std::function<void(const Roster&)>& read) const;
-  // Waits until the roster changes, or for at most `wait`.
+  // Runs `read` on the registry, under its lock.
+  void inspect(const std::function<void(const PeerRegistry&)>& read) const;
+  // Waits until the registry changes, or for at most `wait`.
   void wait_for_change(std::chrono::milliseconds wait);
   // Changes the view and sends it to everybody.
   void update(const std::function<void(GroupView&)>& change);

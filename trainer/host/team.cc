@@ -24,7 +24,7 @@ void Gate::raise() {
   if (sleepers_.load(std::memory_order_seq_cst) > 0) futex_wake_all(&count_, FutexScope::process);
 }
 
-// Unequal would do, but for a member that has passed this barrier and come to the next.
+// Unequal would do, but for a thread that has passed this barrier and come to the next.
 void Gate::await(uint32_t old, int64_t spins) {
   const auto past = [old](uint32_t now) { return static_cast<int32_t>(now - old) > 0; };
   for (int64_t i = 0; i < spins; ++i) {
@@ -64,31 +64,31 @@ void Team::dismiss() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void Team::run(const std::function<void(Member)>& work) {
+void Team::run(const std::function<void(TeamThread)>& work) {
   const FlushSubnormals flush;
   if (count() > 1) {
     work_ = &work;
     round_.raise();
   }
-  const Member caller{0, count()};
+  const TeamThread caller{0, count()};
   work(caller);
   barrier(caller);
 }
 
 void Team::serve(int index) {
   const FlushSubnormals flush;
-  const Member member{index, count()};
+  const TeamThread thread{index, count()};
   for (uint32_t round = Gate::kFirst;; ++round) {
     round_.await(round, idle_spins_);
     if (stop_) return;
-    (*work_)(member);
-    barrier(member);
+    (*work_)(thread);
+    barrier(thread);
   }
 }
 
-void Team::barrier(Member member) {
-  if (member.count == 1) return;
-  Seat& own = seats_[static_cast<size_t>(member.index)];
+void Team::barrier(TeamThread thread) {
+  if (thread.count == 1) return;
+  Seat& own = seats_[static_cast<size_t>(thread.index)];
   const uint32_t before = own.passed++;
   own.arrived.raise();
   for (Seat& seat : seats_) seat.arrived.await(before, barrier_spins_);

@@ -9,8 +9,8 @@
 
 namespace muster::host {
 
-// A member's place in the team. Member 0 is the caller.
-struct Member {
+// A thread's place in the team. TeamThread 0 is the caller.
+struct TeamThread {
   int index = 0;
   int count = 1;
 
@@ -45,7 +45,7 @@ class alignas(128) Gate {
 };
 
 // A fixed team of threads that run one function together. `exclusive`, nobody else wants the cores:
-// members spin for some 50 us at barriers and for a millisecond between runs before they sleep;
+// threads spin for some 50 us at barriers and for a millisecond between runs before they sleep;
 // else for some microseconds at barriers and not at all between runs.
 class Team {
  public:
@@ -57,15 +57,15 @@ class Team {
 
   int count() const { return static_cast<int>(seats_.size()); }
 
-  // Runs work(member) on every member, the caller being member 0; returns when all are done. `work`
+  // Runs work(thread) on every thread, the caller being thread 0; returns when all are done. `work`
   // must not throw.
-  void run(const std::function<void(Member)>& work);
+  void run(const std::function<void(TeamThread)>& work);
 
-  // Within run(): waits until every member has come here; what they wrote before is visible after.
-  void barrier(Member member);
+  // Within run(): waits until every thread has come here; what they wrote before is visible after.
+  void barrier(TeamThread thread);
 
  private:
-  // Of one member, who alone writes it.
+  // Of one thread, who alone writes it.
   struct Seat {
     Gate arrived;
     uint32_t passed = Gate::kFirst;  // barriers
@@ -76,7 +76,7 @@ class Team {
 
   std::vector<Seat> seats_;
   Gate round_;
-  const std::function<void(Member)>* work_ = nullptr;
+  const std::function<void(TeamThread)>* work_ = nullptr;
   bool stop_ = false;
   int64_t idle_spins_;
   int64_t barrier_spins_;

@@ -68,9 +68,9 @@ Hello make_hello(const group::Membership& membership, const Assembly& assembly) 
   return hello;
 }
 
-group::Roster::Expected expected_peers(const group::Membership& membership,
+group::PeerRegistry::Expected expected_peers(const group::Membership& membership,
                                        const Assembly& assembly) {
-  group::Roster::Expected expected;
+  group::PeerRegistry::Expected expected;
   expected.job_uid = membership.uid;
   expected.version = group::version();
   expected.training_fingerprint = assembly.training.fingerprint;

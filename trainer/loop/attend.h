@@ -3,9 +3,9 @@
 #include <memory>
 
 #include "trainer/collective/formation.h"
-#include "trainer/group/attendance.h"
+#include "trainer/group/rendezvous_client.h"
 #include "trainer/group/membership.h"
-#include "trainer/group/roster.h"
+#include "trainer/group/peer_registry.h"
 #include "trainer/loop/ps_synchronizer.h"
 #include "trainer/loop/training.h"
 
@@ -16,7 +16,7 @@ Hello make_hello(const group::Membership& membership, const Assembly& assembly);
 Hello make_hello(const group::Membership& membership, const Training& training);
 
 // What rank 0 expects of those who join.
-group::Roster::Expected expected_peers(const group::Membership& membership,
+group::PeerRegistry::Expected expected_peers(const group::Membership& membership,
                                        const Assembly& assembly);
 
 // How a collective's generations are formed, of members with so many devices each.

@@ -18,9 +18,9 @@ class CollectiveGroup : public LedGroup {
             membership, assembly, reporter, std::move(store),
             [this](uint64_t) { count_checkpoint(); }, stop),
         coordinator_(server_, *leader_.store(), setup(membership, assembly)),
-        attendance_(server_.local_channel(), "ourselves", hello_,
+        client_(server_.local_channel(), "ourselves", hello_,
                     [this](PeerMessage& message) { report_.fill(message); }),
-        synchronizer_(assembly, attendance_, report_, synchronizer_setup(membership)) {
+        synchronizer_(assembly, client_, report_, synchronizer_setup(membership)) {
     leader_.recorder().also_report([this] { return synchronizer_.metrics(); });
   }
 
@@ -50,7 +50,7 @@ class CollectiveGroup : public LedGroup {
   Leader leader_;
   collective::Coordinator coordinator_;
   MemberReport report_;
-  group::Attendance attendance_;
+  group::RendezvousClient client_;
   CollectiveSynchronizer synchronizer_;
 };
 

@@ -72,10 +72,10 @@ void MemberReport::fill(PeerMessage& message) const {
   message.set_leaving(leaving_);
 }
 
-CollectiveSynchronizer::CollectiveSynchronizer(Assembly& assembly, group::Attendance& attendance,
+CollectiveSynchronizer::CollectiveSynchronizer(Assembly& assembly, group::RendezvousClient& client,
                                                MemberReport& report, Setup setup)
     : assembly_(assembly),
-      attendance_(attendance),
+      client_(client),
       report_(report),
       setup_(std::move(setup)),
       gradients_(assembly.devices(), /*exclusive=*/false, assembly.spec().rounded()) {}
@@ -99,13 +99,13 @@ bool CollectiveSynchronizer::is_news(const GroupView& view) const {
 }
 
 bool CollectiveSynchronizer::is_over() const {
-  return !runs(attendance_.require_view(setup_.patience), generation_) ||
+  return !runs(client_.require_view(setup_.patience), generation_) ||
          setup_.finished_without_us();
 }
 
 // Looks only at what has come since the last time.
 bool CollectiveSynchronizer::is_current() {
-  const uint64_t revision = attendance_.revision();
+  const uint64_t revision = client_.revision();
   return std::exchange(revision_, revision) == revision || !is_over();
 }
 
@@ -118,7 +118,7 @@ bool CollectiveSynchronizer::start(std::stop_token stop) {
       finished_ = true;
       return true;
     }
-    const GroupView view = attendance_.wait(news, stop, kGlance, setup_.patience);
+    const GroupView view = client_.wait(news, stop, kGlance, setup_.patience);
     if (setup_.rethrow_failure) setup_.rethrow_failure();
     if (stop.stop_requested()) return false;
     if (!is_news(view)) continue;
@@ -148,7 +148,7 @@ void CollectiveSynchronizer::settle() {
     *state.mutable_position() = group::to_message(position());
     state.set_settled(true);
   });
-  attendance_.report_now();
+  client_.report_now();
 }
 
 // A step is made. What rank 0 has evaluated before it is known from there on.
@@ -221,14 +221,14 @@ void CollectiveSynchronizer::prepare(const CollectivePlan& plan, int place) {
     state.set_prepared(prepared_);
     state.set_endpoint(endpoint);
   });
-  attendance_.report_now();
+  client_.report_now();
 }
 
 // The group is to open another generation: we cannot be part of this one.
 void CollectiveSynchronizer::fail(uint64_t generation) {
   failed_ = generation;
   report_.change([&](MemberState& state) { state.set_failed(generation); });
-  attendance_.report_now();
+  client_.report_now();
 }
 
 // Whoever brings the state makes the memory.
@@ -273,7 +273,7 @@ bool CollectiveSynchronizer::join_memory(const CollectivePlan& plan, int place) 
   } catch (const Invalid& error) {
     log::info("the memory of rank " + std::to_string(source.rank()) +
               " cannot be used: " + error.what());
-    if (runs(attendance_.view(), plan.generation()) &&
+    if (runs(client_.view(), plan.generation()) &&
         std::exchange(refused_, source.incarnation()) == source.incarnation())
       report_.change([&](MemberState& mine) { mine.set_unshared(source.incarnation()); });
     return false;
@@ -291,7 +291,7 @@ bool CollectiveSynchronizer::join_wire(const CollectivePlan& plan, int place) {
   const auto over = [&] {
     const uint64_t now = wire_->moved();
     if (std::exchange(moved, now) != now) until = Clock::now() + kConnect;
-    return !runs(attendance_.require_view(setup_.patience), plan.generation()) ||
+    return !runs(client_.require_view(setup_.patience), plan.generation()) ||
            Clock::now() > until;
   };
   const collective::Session::Watch watch{stop_, over};
@@ -333,12 +333,12 @@ bool CollectiveSynchronizer::enter(const CollectivePlan& plan, int place) {
   note_ = note_of(position().evaluations);
   std::vector<int> ranks;
   for (const MemberPlace& member : plan.members()) ranks.push_back(static_cast<int>(member.rank()));
-  paces_ = Paces(ranks);
+  step_times_ = StepTimes(ranks);
   report_.change([&](MemberState& state) {
     state.set_generation(generation_);
     state.set_settled(false);
   });
-  attendance_.report_now();
+  client_.report_now();
   return true;
 }
 
@@ -370,7 +370,7 @@ Synchronizer::StepResult CollectiveSynchronizer::step() {
   if (made.outcome == collective::Session::Outcome::ok) {
     gradients_.load(session_->parameters());
     take(made.sums, made.note);
-    paces_.add(*session_);
+    step_times_.add(*session_);
     return result;
   }
   const bool stopped = made.outcome == collective::Session::Outcome::interrupted;
@@ -386,7 +386,7 @@ void CollectiveSynchronizer::evaluated(const checkpoint::Evaluations& evaluation
 }
 
 std::map<std::string, double> CollectiveSynchronizer::metrics() const {
-  return paces_.metrics();
+  return step_times_.metrics();
 }
 
 std::unique_ptr<Snapshot> CollectiveSynchronizer::snapshot() {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "trainer/collective/wire_session.h"
-#include "trainer/group/attendance.h"
+#include "trainer/group/rendezvous_client.h"
 #include "trainer/group/membership.h"
-#include "trainer/loop/paces.h"
+#include "trainer/loop/step_times.h"
 #include "trainer/loop/replica_gradients.h"
 #include "trainer/loop/synchronizer.h"
 #include "trainer/loop/training.h"
@@ -43,11 +43,11 @@ class CollectiveSynchronizer : public Synchronizer {
     // The others: whether training is over though the rendezvous, which would say so, has gone.
     std::function<bool()> finished_without_us = [] { return false; };
     // How long we bear with a rendezvous that does not answer.
-    std::chrono::milliseconds patience = group::Attendance::kPatience;
+    std::chrono::milliseconds patience = group::RendezvousClient::kPatience;
   };
 
-  // The references must outlive it. `report` is what `attendance` reports.
-  CollectiveSynchronizer(Assembly& assembly, group::Attendance& attendance, MemberReport& report,
+  // The references must outlive it. `report` is what `client` reports.
+  CollectiveSynchronizer(Assembly& assembly, group::RendezvousClient& client, MemberReport& report,
                          Setup setup);
   ~CollectiveSynchronizer() override;
 
@@ -66,7 +66,7 @@ class CollectiveSynchronizer : public Synchronizer {
   // What we have belongs to this generation, which is our own and has not run, if that is newer.
   void publish_as(uint64_t generation) { publishing_ = generation; }
 
-  // Of who the group waits for: see Paces.
+  // Of who the group waits for: see StepTimes.
   std::map<std::string, double> metrics() const;
 
  private:
@@ -92,7 +92,7 @@ class CollectiveSynchronizer : public Synchronizer {
                                      const compute::LossSums& sums) const;
 
   Assembly& assembly_;
-  group::Attendance& attendance_;
+  group::RendezvousClient& client_;
   MemberReport& report_;
   const Setup setup_;
   ReplicaGradients gradients_;
@@ -113,7 +113,7 @@ class CollectiveSynchronizer : public Synchronizer {
   compute::LossSums last_sums_;
   collective::Note last_note_;
   collective::Note note_;  // what position() knows of evaluations
-  Paces paces_;
+  StepTimes step_times_;
   bool finished_ = false;
   std::stop_token stop_;
   std::vector<ReplicaGradients::Target> targets_;  // of session_

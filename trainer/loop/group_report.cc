@@ -29,8 +29,8 @@ GroupReport::~GroupReport() {
 
 Json GroupReport::describe() const {
   Json report = {{"missing", Json::array()}, {"restartsInPlace", Json::array()}};
-  server_.inspect([&](const group::Roster& roster) {
-    for (std::string& name : roster.missing_replicas())
+  server_.inspect([&](const group::PeerRegistry& registry) {
+    for (std::string& name : registry.missing_replicas())
       report["missing"].push_back(std::move(name));
   });
   const std::lock_guard lock(mutex_);
@@ -40,8 +40,8 @@ Json GroupReport::describe() const {
 
 void GroupReport::note_progress(Recorder::Clock::time_point now) {
   std::map<std::string, Json> returned;
-  server_.inspect([&](const group::Roster& roster) {
-    for (const group::Roster::Peer* peer : roster.peers()) {
+  server_.inspect([&](const group::PeerRegistry& registry) {
+    for (const group::PeerRegistry::Peer* peer : registry.peers()) {
       const Hello& hello = peer->hello;
       if (hello.restarts() == 0) continue;
       const std::string name = hello.role() + "-" + std::to_string(hello.index());

@@ -2,7 +2,7 @@
 
 #include "trainer/group/coordinator.h"
 #include "trainer/group/rendezvous_server.h"
-#include "trainer/group/signpost.h"
+#include "trainer/group/leader_address_file.h"
 #include "trainer/loop/attend.h"
 #include "trainer/loop/leader.h"
 #include "trainer/loop/synchronizer.h"
@@ -23,7 +23,7 @@ class LedGroup {
  protected:
   LedGroup(const group::Membership& membership, const Assembly& assembly)
       : server_(membership.rendezvous_address(), expected_peers(membership, assembly)),
-        signpost_(membership) {}
+        address_file_(membership) {}
 
   void count_checkpoint() {
     server_.update([](GroupView& view) { view.set_checkpoints(view.checkpoints() + 1); });
@@ -42,7 +42,7 @@ class LedGroup {
   group::RendezvousServer server_;  // destroyed last, as all the rest uses it
 
  private:
-  group::Signpost signpost_;
+  group::LeaderAddressFile address_file_;
 };
 
 // `store` is open_store()'s. The references must outlive it. They throw as what they are made of

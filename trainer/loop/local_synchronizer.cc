@@ -19,7 +19,7 @@ std::vector<compute::Range> shares_of(const Assembly& assembly) {
   constexpr auto kGrain = static_cast<int64_t>(compute::ParameterLayout::kAlignment);
   std::vector<compute::Range> shares;
   for (int device = 0; device < devices; ++device) {
-    const host::Member member{device, devices};
+    const host::TeamThread member{device, devices};
     shares.push_back({static_cast<size_t>(member.begin(size, kGrain)),
                       static_cast<size_t>(member.end(size, kGrain))});
   }

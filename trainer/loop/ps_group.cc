@@ -36,8 +36,8 @@ class PsGroup : public LedGroup {
             membership, assembly, reporter, std::move(store),
             [this](uint64_t) { count_checkpoint(); }, stop),
         coordinator_(server_, control_, *leader_.store(), setup(membership, assembly)),
-        attendance_(server_.local_channel(), "ourselves", make_hello(membership, assembly), {}),
-        synchronizer_(assembly, attendance_, synchronizer_setup(membership, assembly)) {
+        client_(server_.local_channel(), "ourselves", make_hello(membership, assembly), {}),
+        synchronizer_(assembly, client_, synchronizer_setup(membership, assembly)) {
     const spec::TrainingSpec& spec = assembly.spec();
     if (spec.policy != spec::SyncPolicy::sync || spec.backup_workers > 0 ||
         membership.replication > 1)
@@ -55,15 +55,15 @@ class PsGroup : public LedGroup {
  private:
   double shards_replicated() {
     int count = 0;
-    server_.inspect([&](const group::Roster& roster) { count = roster.replicated(); });
+    server_.inspect([&](const group::PeerRegistry& registry) { count = registry.replicated(); });
     return count;
   }
 
   // What shard 0 said last of how far from each other members have been.
   std::map<std::string, double> of_synchronization(const spec::TrainingSpec& spec) {
     ShardState state;
-    server_.inspect([&](const group::Roster& roster) {
-      if (const ShardState* const shard = roster.serving(0)) state = *shard;
+    server_.inspect([&](const group::PeerRegistry& registry) {
+      if (const ShardState* const shard = registry.serving(0)) state = *shard;
     });
     if (spec.policy == spec::SyncPolicy::sync && spec.backup_workers == 0) return {};
     if (spec.policy == spec::SyncPolicy::sync)
@@ -99,7 +99,7 @@ class PsGroup : public LedGroup {
   ps::Control control_;
   Leader leader_;
   ps::Coordinator coordinator_;
-  group::Attendance attendance_;
+  group::RendezvousClient client_;
   PsSynchronizer synchronizer_;
 };
 

@@ -94,9 +94,9 @@ std::unique_ptr<ps::MemberMemory> make_memory(const compute::Engine& engine,
 
 }  // namespace
 
-PsSynchronizer::PsSynchronizer(Assembly& assembly, group::Attendance& attendance, Setup setup)
+PsSynchronizer::PsSynchronizer(Assembly& assembly, group::RendezvousClient& client, Setup setup)
     : assembly_(assembly),
-      attendance_(attendance),
+      client_(client),
       setup_(std::move(setup)),
       sync_(assembly.spec().policy == spec::SyncPolicy::sync),
       parameters_(assembly.engine->layout().size()),
@@ -121,7 +121,7 @@ std::unique_ptr<ps::ShardLink> PsSynchronizer::connect(const ps::LinkEnd& end) c
 
 ps::Exchange::Watch PsSynchronizer::watch() const {
   return {stop_, [this] {
-            const GroupView view = attendance_.require_view(group::Attendance::kPatience);
+            const GroupView view = client_.require_view(group::RendezvousClient::kPatience);
             return ps::left_behind(view, generation_) || setup_.finished_without_us();
           }};
 }
@@ -131,7 +131,7 @@ std::optional<GroupView> PsSynchronizer::wait_for_generation() const {
   const auto formed = [](const GroupView& view) { return view.phase() != GroupView::FORMING; };
   for (;;) {
     if (setup_.finished_without_us()) return std::nullopt;
-    const GroupView view = attendance_.wait(formed, stop_, kGlance, group::Attendance::kPatience);
+    const GroupView view = client_.wait(formed, stop_, kGlance, group::RendezvousClient::kPatience);
     if (setup_.rethrow_failure) setup_.rethrow_failure();
     if (stop_.stop_requested() || formed(view)) return view;
   }

@@ -3,7 +3,7 @@
 #include <functional>
 #include <memory>
 
-#include "trainer/group/attendance.h"
+#include "trainer/group/rendezvous_client.h"
 #include "trainer/loop/gradient_sum.h"
 #include "trainer/loop/synchronizer.h"
 #include "trainer/loop/training.h"
@@ -31,7 +31,7 @@ class PsSynchronizer : public Synchronizer {
   };
 
   // The references must outlive it.
-  PsSynchronizer(Assembly& assembly, group::Attendance& attendance, Setup setup);
+  PsSynchronizer(Assembly& assembly, group::RendezvousClient& client, Setup setup);
 
   // Waits for a generation as long as it takes while the rendezvous answers. Throws Invalid where
   // the group has failed or rejects us, Unavailable where the rendezvous is gone for good.
@@ -50,7 +50,7 @@ class PsSynchronizer : public Synchronizer {
   void go_on(const ps::Exchange::Result& result);
 
   Assembly& assembly_;
-  group::Attendance& attendance_;
+  group::RendezvousClient& client_;
   const Setup setup_;
   const bool sync_;
   compute::Floats parameters_;

@@ -27,7 +27,7 @@ ReplicaGradients::ReplicaGradients(std::vector<FedEngine> devices, bool exclusiv
 void ReplicaGradients::each(const std::function<void(int)>& work) {
   if (!team_) return work(0);
   failures_.assign(devices_.size(), nullptr);
-  team_->run([&](host::Member member) {
+  team_->run([&](host::TeamThread member) {
     try {
       work(member.index);
     } catch (...) {

@@ -30,7 +30,7 @@ void linger(LedGroup& group, milliseconds least = {}) {
   const auto accompanied = [&] {
     int members = 0;
     group.server().inspect(
-        [&](const group::Roster& roster) { members = roster.members_present(); });
+        [&](const group::PeerRegistry& registry) { members = registry.members_present(); });
     return members > 1;
   };
   while (lasted() < kGoodbye && (lasted() < least || accompanied()))

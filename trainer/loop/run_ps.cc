@@ -9,13 +9,13 @@
 #include "common/json_file.h"
 #include "common/log.h"
 #include "trainer/group/address.h"
-#include "trainer/group/signpost.h"
+#include "trainer/group/leader_address_file.h"
 #include "trainer/group/storage_patience.h"
 #include "trainer/loop/attend.h"
 #include "trainer/loop/roles.h"
 #include "trainer/metrics/progress.h"
 #include "trainer/ps/server.h"
-#include "trainer/ps/twin_link.h"
+#include "trainer/ps/standby_link.h"
 
 namespace muster::loop {
 
@@ -84,18 +84,18 @@ class Homes {
 };
 
 // Ways to the second copies of what is served here.
-class TwinLinks {
+class StandbyLinks {
  public:
-  TwinLinks(const Homes& homes, const group::Membership& membership) {
+  StandbyLinks(const Homes& homes, const group::Membership& membership) {
     if (membership.replication == 1) return;
-    for (ps::ShardHost* host : homes.all()) links_.push_back(std::make_unique<ps::TwinLink>(*host));
+    for (ps::ShardHost* host : homes.all()) links_.push_back(std::make_unique<ps::StandbyLink>(*host));
   }
   void look(const GroupView& view) {
     for (const auto& link : links_) link->look(view);
   }
 
  private:
-  std::vector<std::unique_ptr<ps::TwinLink>> links_;
+  std::vector<std::unique_ptr<ps::StandbyLink>> links_;
 };
 
 // What rank 0 decides by: it hears of a change at once.
@@ -104,7 +104,7 @@ std::string standing(const std::vector<ShardState>& states) {
   for (const ShardState& state : states)
     for (const uint64_t part :
          {state.generation(), uint64_t{state.serving()}, uint64_t{state.whole()}, state.coupling(),
-          uint64_t{state.twin_lost()}})
+          uint64_t{state.standby_lost()}})
       text += std::to_string(part) + " ";
   return text;
 }
@@ -112,7 +112,7 @@ std::string standing(const std::vector<ShardState>& states) {
 std::string places_in(const GroupView& view) {
   std::string text = std::to_string(view.generation());
   for (const ShardPlace& place : view.places())
-    text += " " + std::to_string(place.ps()) + " " + std::to_string(place.twin_incarnation());
+    text += " " + std::to_string(place.ps()) + " " + std::to_string(place.standby_incarnation());
   return text;
 }
 
@@ -149,13 +149,13 @@ void report(metrics::Reporter& reporter, const Homes& homes, ps::Shard::Counts& 
 }
 
 // Asked to stop: what we hold is of use until rank 0 has saved it.
-bool may_leave(const group::Attendance& attendance, const Homes& homes,
+bool may_leave(const group::RendezvousClient& client, const Homes& homes,
                uint64_t checkpoints_before) {
-  const GroupView view = attendance.view();
+  const GroupView view = client.view();
   if (homes.empty() || view.stopping()) return true;
   if (view.phase() == GroupView::FINISHED || view.phase() == GroupView::FAILED) return true;
   if (view.checkpoints() > checkpoints_before) return true;
-  return !attendance.connected() && attendance.silence() > kAlone;
+  return !client.connected() && client.silence() > kAlone;
 }
 
 }  // namespace
@@ -176,8 +176,8 @@ int run_ps(const group::Membership& membership, std::stop_token stop) {
                              membership.restarts);
   const Homes homes(membership, training.spec, identity);
   ps::Server server(membership.own_address(), homes.all());
-  TwinLinks twins(homes, membership);
-  group::Attendance attendance(group::ways_to_rendezvous(membership),
+  StandbyLinks standbys(homes, membership);
+  group::RendezvousClient client(group::ways_to_rendezvous(membership),
                                membership.rendezvous_address(), hello, [&](PeerMessage& message) {
                                  for (const ShardState& state : homes.states())
                                    *message.add_shards() = state;
@@ -189,26 +189,26 @@ int run_ps(const group::Membership& membership, std::stop_token stop) {
   std::string seen;
   while (!stop.stop_requested()) {
     const GroupView view =
-        attendance.wait([&](const GroupView& newest) { return places_in(newest) != seen; }, stop,
+        client.wait([&](const GroupView& newest) { return places_in(newest) != seen; }, stop,
                         kGlance, kForever);
     seen = places_in(view);
-    twins.look(view);
+    standbys.look(view);
     if (std::string now = standing(homes.states()); std::exchange(stands, now) != now)
-      attendance.report_now();
+      client.report_now();
     report(reporter, homes, counted);
   }
   // Whoever ended the job is done with us, and nothing has gone wrong. Rank 0 of a training that
   // was finished before opens no rendezvous, but says in the results whose they are.
   const Json result = read_json_or_null(membership.storage / "result.json");
-  if (attendance.view().phase() == GroupView::FINISHED ||
+  if (client.view().phase() == GroupView::FINISHED ||
       (!membership.uid.empty() && string_or(result, "jobUid", "") == membership.uid))
     return kSuccess;
-  const uint64_t checkpoints = attendance.view().checkpoints();
+  const uint64_t checkpoints = client.view().checkpoints();
   const auto never = [](const GroupView&) { return false; };
-  attendance.report_now();
+  client.report_now();
   const auto until = Clock::now() + patience;
-  while (Clock::now() < until && !may_leave(attendance, homes, checkpoints)) {
-    attendance.wait(never, {}, milliseconds(50), kForever);
+  while (Clock::now() < until && !may_leave(client, homes, checkpoints)) {
+    client.wait(never, {}, milliseconds(50), kForever);
     report(reporter, homes, counted);
   }
   return kTerminated;

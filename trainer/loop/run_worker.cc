@@ -2,9 +2,9 @@
 #include "common/exit_code.h"
 #include "common/log.h"
 #include "trainer/folder/owner.h"
-#include "trainer/group/signpost.h"
+#include "trainer/group/leader_address_file.h"
 #include "trainer/loop/attend.h"
-#include "trainer/loop/departure.h"
+#include "trainer/loop/graceful_leave.h"
 #include "trainer/loop/leader.h"
 #include "trainer/loop/patient_reader.h"
 #include "trainer/loop/roles.h"
@@ -54,7 +54,7 @@ class FinalCheckpoint {
 
 // All our steps are committed: until rank 0 has saved them they may have to be repeated.
 // A collective needs us for its next generation even before that is open.
-Verdict wait_for_the_end(const group::Attendance& attendance,
+Verdict wait_for_the_end(const group::RendezvousClient& client,
                          const std::function<bool()>& finished_without_us, uint64_t generation,
                          bool collective, std::stop_token stop) {
   const auto decided = [&](const GroupView& view) {
@@ -63,7 +63,7 @@ Verdict wait_for_the_end(const group::Attendance& attendance,
            (view.phase() == GroupView::FORMING && collective);
   };
   for (;;) {
-    const GroupView view = attendance.wait(decided, stop, kLook, group::Attendance::kPatience);
+    const GroupView view = client.wait(decided, stop, kLook, group::RendezvousClient::kPatience);
     if (view.phase() == GroupView::FINISHED) return Verdict::finished;
     if (decided(view)) return Verdict::again;
     if (stop.stop_requested()) return Verdict::interrupted;
@@ -94,23 +94,23 @@ int run_worker(const group::Membership& membership, std::stop_token stop) {
   }
   const Hello hello = make_hello(membership, assembly);
   MemberReport report;
-  group::Attendance attendance(group::ways_to_rendezvous(membership),
+  group::RendezvousClient client(group::ways_to_rendezvous(membership),
                                membership.rendezvous_address(), hello, [&](PeerMessage& message) {
                                  if (membership.collective()) report.fill(message);
                                });
   // Rank 0 may have left before we came, or before its last word reached us.
-  const auto finished_without_us = [&] { return !attendance.connected() && final.is_there(); };
+  const auto finished_without_us = [&] { return !client.connected() && final.is_there(); };
   const auto synchronizer = make_synchronizer(
-      {membership, assembly, attendance, report, hello.incarnation(), finished_without_us});
-  std::optional<Departure> departure;
+      {membership, assembly, client, report, hello.incarnation(), finished_without_us});
+  std::optional<GracefulLeave> departure;
   if (membership.elastic)
-    stop = departure.emplace(attendance, report, hello.incarnation(), stop).token();
+    stop = departure.emplace(client, report, hello.incarnation(), stop).token();
   Recorder recorder(quiet_recorder(assembly.spec()), reporter, nullptr);
   for (;;) {
     const Ending ending = train(*synchronizer, assembly, recorder, nullptr, nullptr, stop);
     if (ending == Ending::interrupted) return kTerminated;
     recorder.set_state("finishing");
-    switch (wait_for_the_end(attendance, finished_without_us, synchronizer->generation(),
+    switch (wait_for_the_end(client, finished_without_us, synchronizer->generation(),
                              membership.collective(), stop)) {
       case Verdict::finished:
         recorder.set_state("done");

@@ -13,7 +13,7 @@ std::unique_ptr<Synchronizer> make_collective(const MemberSetup& member) {
   setup.storage = member.membership.storage;
   setup.host = member.membership.reachable_host();
   setup.finished_without_us = member.finished_without_us;
-  return std::make_unique<CollectiveSynchronizer>(member.assembly, member.attendance, member.report,
+  return std::make_unique<CollectiveSynchronizer>(member.assembly, member.client, member.report,
                                                   setup);
 }
 
@@ -26,7 +26,7 @@ std::unique_ptr<Synchronizer> make_ps(const MemberSetup& member) {
   setup.connect = make_connect(membership, member.assembly.engine->layout().fingerprint(),
                                member.assembly.spec().wire);
   setup.finished_without_us = member.finished_without_us;
-  return std::make_unique<PsSynchronizer>(member.assembly, member.attendance, setup);
+  return std::make_unique<PsSynchronizer>(member.assembly, member.client, setup);
 }
 
 }  // namespace

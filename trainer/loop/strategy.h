@@ -18,12 +18,12 @@ std::unique_ptr<LedGroup> make_group(const group::Membership& membership, Assemb
                                      std::unique_ptr<checkpoint::Store> store,
                                      std::stop_token stop);
 
-// What any other member needs beside its attendance.
+// What any other member needs beside its client.
 struct MemberSetup {
   const group::Membership& membership;
   Assembly& assembly;
-  group::Attendance& attendance;
-  MemberReport& report;      // what `attendance` reports
+  group::RendezvousClient& client;
+  MemberReport& report;      // what `client` reports
   uint64_t incarnation = 0;  // as the member's Hello says
   // Whether training is over though the rendezvous, which would say so, has gone.
   std::function<bool()> finished_without_us;

@@ -13,7 +13,7 @@
 namespace muster::ps {
 
 using compute::Range;
-using host::Member;
+using host::TeamThread;
 
 namespace {
 
@@ -50,16 +50,16 @@ void BlockUpdate::each_share(size_t gradients, bool together, const Work& work) 
     while (share.sums.size() < levels) share.sums.emplace_back(kBlock);
   if (!together || shares_.size() == 1) {
     const host::FlushSubnormals flush;  // as a team does
-    work(shares_[0], Member{0, 1});
+    work(shares_[0], TeamThread{0, 1});
     return;
   }
-  team_->run([&](Member member) { work(shares_[static_cast<size_t>(member.index)], member); });
+  team_->run([&](TeamThread member) { work(shares_[static_cast<size_t>(member.index)], member); });
 }
 
 template <class Work>
 void BlockUpdate::each_block(size_t floats, size_t gradients, bool together, const Work& work) {
   if (floats == 0) return;
-  each_share(gradients, together, [&](Share& share, const Member& member) {
+  each_share(gradients, together, [&](Share& share, const TeamThread& member) {
     const auto size = static_cast<int64_t>(floats);
     const auto end = static_cast<size_t>(member.end(size, compute::ParameterLayout::kAlignment));
     auto begin = static_cast<size_t>(member.begin(size, compute::ParameterLayout::kAlignment));
@@ -86,7 +86,7 @@ void BlockUpdate::measure(Range range, const compute::UpdateArguments& arguments
     measured_.emplace(optimizer_.layout(), range);
     ratios_.assign(optimizer_.layout().tensors().size(), 1.0f);
   }
-  each_share(buffers.gradients.size(), together, [&](Share& share, const Member& member) {
+  each_share(buffers.gradients.size(), together, [&](Share& share, const TeamThread& member) {
     const auto chunks = static_cast<int64_t>(measured_->chunks());
     for (int64_t i = member.begin(chunks); i < member.end(chunks); ++i) {
       const auto index = static_cast<size_t>(i);

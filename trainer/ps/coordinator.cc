@@ -40,9 +40,9 @@ void Coordinator::act() {
 }
 
 void Coordinator::locate() {
-  rendezvous().inspect([&](const group::Roster& roster) {
+  rendezvous().inspect([&](const group::PeerRegistry& registry) {
     for (size_t ps = 0; ps < addresses_.size(); ++ps)
-      if (const auto* peer = roster.ps(static_cast<int>(ps)))
+      if (const auto* peer = registry.ps(static_cast<int>(ps)))
         addresses_[ps] = peer->hello.address();
   });
   control_.locate(addresses_);
@@ -71,7 +71,7 @@ void Coordinator::watch() {
 void Coordinator::tell_copies() {
   if (setup_.copies < 2 || setup_.shards < 2) return;
   int replicated = 0;
-  rendezvous().inspect([&](const group::Roster& roster) { replicated = roster.replicated(); });
+  rendezvous().inspect([&](const group::PeerRegistry& registry) { replicated = registry.replicated(); });
   const int before = std::exchange(replicated_, replicated);
   if (before == replicated) return;
   const std::string text = std::to_string(replicated) + " of " + std::to_string(setup_.shards) +
@@ -85,7 +85,7 @@ void Coordinator::tell_copies() {
 
 void Coordinator::listen_to_leaving() {
   bool leaving = false;
-  rendezvous().inspect([&](const group::Roster& roster) { leaving = roster.shard_leaving(); });
+  rendezvous().inspect([&](const group::PeerRegistry& registry) { leaving = registry.shard_leaving(); });
   if (leaving && !asked_ && setup_.shard_leaving) setup_.shard_leaving();
   asked_ = leaving;
 }

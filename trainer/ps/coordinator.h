@@ -31,7 +31,7 @@ class Coordinator : public group::Coordinator {
 
  private:
   group::Formation& formation() override { return formation_; }
-  void look(const group::Roster& roster) override { formation_.look(roster); }
+  void look(const group::PeerRegistry& registry) override { formation_.look(registry); }
   void act() override;
   void watch() override;
   std::string change() const override { return "a shard came back, was lost or was taken"; }

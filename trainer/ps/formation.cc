@@ -45,17 +45,17 @@ void Formation::claimed(uint64_t generation) {
   next_ = Next::fence;
 }
 
-void Formation::look(const group::Roster& roster) {
-  if (next_ == Next::watch && overtaken(roster)) next_ = Next::claim;
-  if (next_ == Next::watch && welcome(roster)) next_ = Next::assign;
-  if (next_ == Next::gather) gather(roster);
+void Formation::look(const group::PeerRegistry& registry) {
+  if (next_ == Next::watch && overtaken(registry)) next_ = Next::claim;
+  if (next_ == Next::watch && welcome(registry)) next_ = Next::assign;
+  if (next_ == Next::gather) gather(registry);
 }
 
-void Formation::gather(const group::Roster& roster) {
+void Formation::gather(const group::PeerRegistry& registry) {
   bool all_here = true;
   since_ = announced_;
   for (int ps = 0; ps < shards_; ++ps) {
-    const group::Roster::Peer* const peer = roster.ps(ps);
+    const group::PeerRegistry::Peer* const peer = registry.ps(ps);
     incarnations_[static_cast<size_t>(ps)] = peer ? peer->hello.incarnation() : 0;
     all_here &= peer != nullptr;
     if (!peer) continue;
@@ -70,32 +70,32 @@ void Formation::gather(const group::Roster& roster) {
   if (above_ >= generation_)
     next_ = Next::claim;
   else
-    decide(roster, all_here);
+    decide(registry, all_here);
 }
 
 // A shard has come back without its state, or somebody was lost whose shards have another copy. One
 // that only lost its stream to us, or is on its way back, may hold what it held: if there is no
 // other copy, we wait.
-bool Formation::overtaken(const group::Roster& roster) const {
+bool Formation::overtaken(const group::PeerRegistry& registry) const {
   for (int ps = 0; ps < shards_; ++ps) {
     const uint64_t known = incarnations_[static_cast<size_t>(ps)];
     if (known == 0) continue;
-    const group::Roster::Peer* const peer = roster.ps(ps);
+    const group::PeerRegistry::Peer* const peer = registry.ps(ps);
     if (!peer) {
-      if (copies_ > 1 && is_covered(roster, ps)) return true;
+      if (copies_ > 1 && is_covered(registry, ps)) return true;
       continue;
     }
     if (peer->hello.incarnation() != known) return true;
     for (const ShardState& state : peer->shards)
-      if (state.generation() == announced_ && state.twin_lost()) return true;
+      if (state.generation() == announced_ && state.standby_lost()) return true;
   }
   return false;
 }
 
-bool Formation::is_covered(const group::Roster& roster, int lost) const {
+bool Formation::is_covered(const group::PeerRegistry& registry, int lost) const {
   for (int shard = 0; shard < shards_; ++shard) {
     if (places_[static_cast<size_t>(shard)].ps != lost) continue;
-    const std::vector<Copy> copies = copies_of(roster, shard);
+    const std::vector<Copy> copies = copies_of(registry, shard);
     if (std::none_of(copies.begin(), copies.end(), [&](const Copy& copy) {
           return copy.state.generation() >= announced_ &&
                  (copy.state.serving() || copy.state.whole());
@@ -109,13 +109,13 @@ int Formation::other_home(int shard, int ps) const {
   return ps == shard ? (shard + 1) % shards_ : shard;
 }
 
-std::vector<Formation::Copy> Formation::copies_of(const group::Roster& roster, int shard) const {
+std::vector<Formation::Copy> Formation::copies_of(const group::PeerRegistry& registry, int shard) const {
   std::vector<Copy> copies;
   for (int ps = shard; static_cast<int>(copies.size()) < copies_ && ps < shard + copies_; ++ps) {
     const int home = ps % shards_;
-    const ShardState* const state = roster.held(home, shard);
+    const ShardState* const state = registry.held(home, shard);
     if (!state) continue;
-    Copy copy{home, roster.ps(home)->hello.incarnation(), *state};
+    Copy copy{home, registry.ps(home)->hello.incarnation(), *state};
     for (const Copy& opened : opened_)
       if (opened.incarnation == copy.incarnation &&
           static_cast<int>(opened.state.shard()) == shard &&
@@ -131,13 +131,13 @@ bool Formation::counts(const ShardState& state, uint64_t lineage) const {
          (state.serving() || state.whole());
 }
 
-void Formation::decide(const group::Roster& roster, bool all_here) {
+void Formation::decide(const group::PeerRegistry& registry, bool all_here) {
   std::set<uint64_t, std::greater<>> lineages;
   for (int shard = 0; shard < shards_; ++shard)
-    for (const Copy& copy : copies_of(roster, shard)) lineages.insert(copy.state.lineage());
+    for (const Copy& copy : copies_of(registry, shard)) lineages.insert(copy.state.lineage());
   lineages.erase(0);
   for (const uint64_t lineage : lineages)
-    if (!torn_ && keep(roster, lineage)) {
+    if (!torn_ && keep(registry, lineage)) {
       next_ = Next::open;
       return;
     }
@@ -147,12 +147,12 @@ void Formation::decide(const group::Roster& roster, bool all_here) {
 }
 
 // Places every shard where a copy of this lineage is; false where one has none.
-bool Formation::keep(const group::Roster& roster, uint64_t lineage) {
+bool Formation::keep(const group::PeerRegistry& registry, uint64_t lineage) {
   std::vector<Place> places;
   std::string moved;
   PositionMessage base;
   for (int shard = 0; shard < shards_; ++shard) {
-    std::vector<Copy> copies = copies_of(roster, shard);
+    std::vector<Copy> copies = copies_of(registry, shard);
     std::erase_if(copies, [&](const Copy& copy) { return !counts(copy.state, lineage); });
     if (copies.empty()) return false;
     std::stable_sort(copies.begin(), copies.end(), [](const Copy& a, const Copy& b) {
@@ -162,10 +162,10 @@ bool Formation::keep(const group::Roster& roster, uint64_t lineage) {
     const ShardState& first = copies[0].state;
     Place place;
     place.ps = copies[0].ps;
-    if (copies.size() > 1 && first.serving() && !first.twin_lost() && first.coupling() != 0 &&
+    if (copies.size() > 1 && first.serving() && !first.standby_lost() && first.coupling() != 0 &&
         !copies[1].state.serving() && copies[1].state.coupling() == first.coupling()) {
-      place.twin = copies[1].ps;
-      place.twin_incarnation = incarnations_[static_cast<size_t>(place.twin)];
+      place.standby = copies[1].ps;
+      place.standby_incarnation = incarnations_[static_cast<size_t>(place.standby)];
       place.coupling = first.coupling();
     }
     if (!first.serving())
@@ -198,7 +198,7 @@ void Formation::chosen(const std::optional<Checkpoint>& newest) {
   next_ = Next::open;
 }
 
-// The openings that the places come to, and who is to be the twin of what has none.
+// The openings that the places come to, and who is to be the standby of what has none.
 void Formation::prepare() {
   openings_.clear();
   for (int shard = 0; shard < shards_; ++shard) {
@@ -209,33 +209,33 @@ void Formation::prepare() {
     openings_.push_back({place.ps, request});
     if (place.coupling == 0) continue;
     request.set_follow(true);
-    openings_.push_back({place.twin, request});
+    openings_.push_back({place.standby, request});
   }
-  name_twins();
+  name_standbys();
 }
 
-bool Formation::name_twins() {
+bool Formation::name_standbys() {
   if (copies_ == 1) return false;
   bool named = false;
   for (int shard = 0; shard < shards_; ++shard) {
     Place& place = places_[static_cast<size_t>(shard)];
-    if (place.twin_incarnation != 0) continue;
-    place.twin = other_home(shard, place.ps);
-    place.twin_incarnation = incarnations_[static_cast<size_t>(place.twin)];
-    named |= place.twin_incarnation != 0;
+    if (place.standby_incarnation != 0) continue;
+    place.standby = other_home(shard, place.ps);
+    place.standby_incarnation = incarnations_[static_cast<size_t>(place.standby)];
+    named |= place.standby_incarnation != 0;
   }
   return named;
 }
 
 // Who was not there when the generation was opened, and is now.
-bool Formation::welcome(const group::Roster& roster) {
+bool Formation::welcome(const group::PeerRegistry& registry) {
   if (copies_ == 1) return false;
   for (int ps = 0; ps < shards_; ++ps) {
     uint64_t& known = incarnations_[static_cast<size_t>(ps)];
-    if (const auto* const peer = roster.ps(ps); peer && known == 0)
+    if (const auto* const peer = registry.ps(ps); peer && known == 0)
       known = peer->hello.incarnation();
   }
-  return name_twins();
+  return name_standbys();
 }
 
 std::vector<int> Formation::serving() const {
@@ -273,8 +273,8 @@ void Formation::announce(GroupView& view) const {
   for (const Place& place : places_) {
     ShardPlace& message = *view.add_places();
     message.set_ps(static_cast<uint32_t>(place.ps));
-    message.set_twin(static_cast<uint32_t>(place.twin));
-    message.set_twin_incarnation(place.twin_incarnation);
+    message.set_standby(static_cast<uint32_t>(place.standby));
+    message.set_standby_incarnation(place.standby_incarnation);
   }
 }
 

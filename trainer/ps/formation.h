@@ -7,7 +7,7 @@
 
 #include "proto/muster/parameter_server.pb.h"
 #include "trainer/group/formation.h"
-#include "trainer/group/roster.h"
+#include "trainer/group/peer_registry.h"
 #include "trainer/ps/messages.h"
 
 namespace muster::ps {
@@ -31,7 +31,7 @@ std::optional<uint64_t> common_step(const std::vector<SnapshotReply>& copies, ui
 // is whole, and if no member has been in a later generation than it was opened in: then it has all
 // that any member has heard of. A ps that is lost while every shard has such a copy elsewhere is
 // not waited for: the next generation is opened on those. One that comes without a copy is named as
-// the twin of the shards it is home to, in the generation that runs.
+// the standby of the shards it is home to, in the generation that runs.
 class Formation : public group::Formation {
  public:
   struct Opening {
@@ -42,7 +42,7 @@ class Formation : public group::Formation {
   // `common`: all that is the same in each opening. `copies`: of each shard, 1 or 2.
   Formation(int shards, bool sync, OpenRequest common, int copies = 1);
 
-  void look(const group::Roster& roster);
+  void look(const group::PeerRegistry& registry);
   void claimed(uint64_t generation) override;
   void fenced() { next_ = Next::gather; }
   void chosen(const std::optional<Checkpoint>& newest) override;
@@ -61,9 +61,9 @@ class Formation : public group::Formation {
  private:
   struct Place {
     int ps = 0;
-    int twin = 0;
-    uint64_t twin_incarnation = 0;  // 0: none
-    uint64_t coupling = 0;          // with the twin; 0: it is no copy yet
+    int standby = 0;
+    uint64_t standby_incarnation = 0;  // 0: none
+    uint64_t coupling = 0;          // with the standby; 0: it is no copy yet
   };
   struct Copy {
     int ps = 0;
@@ -71,17 +71,17 @@ class Formation : public group::Formation {
     ShardState state;
   };
 
-  void gather(const group::Roster& roster);
-  bool overtaken(const group::Roster& roster) const;
-  bool is_covered(const group::Roster& roster, int lost) const;
-  void decide(const group::Roster& roster, bool all_here);
-  bool keep(const group::Roster& roster, uint64_t lineage);
-  std::vector<Copy> copies_of(const group::Roster& roster, int shard) const;
+  void gather(const group::PeerRegistry& registry);
+  bool overtaken(const group::PeerRegistry& registry) const;
+  bool is_covered(const group::PeerRegistry& registry, int lost) const;
+  void decide(const group::PeerRegistry& registry, bool all_here);
+  bool keep(const group::PeerRegistry& registry, uint64_t lineage);
+  std::vector<Copy> copies_of(const group::PeerRegistry& registry, int shard) const;
   bool counts(const ShardState& state, uint64_t lineage) const;
   int other_home(int shard, int ps) const;
   void prepare();
-  bool name_twins();
-  bool welcome(const group::Roster& roster);
+  bool name_standbys();
+  bool welcome(const group::PeerRegistry& registry);
 
   const int shards_;
   const bool sync_;

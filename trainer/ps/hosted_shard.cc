@@ -51,7 +51,7 @@ Tickets HostedShard::kept(const OpenRequest& request) const {
                       " began, found what generation " + std::to_string(lineage_) + " began");
   if (!shard_.serving() && !whole_)
     throw Unavailable("expected a whole copy to keep, found one on its way to be whole");
-  const bool together = shard_.log().mode() == TwinLog::Mode::together;
+  const bool together = shard_.log().mode() == StandbyLog::Mode::together;
   const uint64_t coupling = shard_.serving() ? (together ? feed_.coupling() : 0) : followed_;
   if (request.follow() == shard_.serving() && (request.follow() || request.coupling() != 0))
     throw Unavailable("expected the other of the two copies");
@@ -63,11 +63,11 @@ Tickets HostedShard::kept(const OpenRequest& request) const {
   return tickets;
 }
 
-void HostedShard::name_twin(uint64_t generation, uint64_t incarnation) {
+void HostedShard::name_standby(uint64_t generation, uint64_t incarnation) {
   if (generation == shard_.generation() && shard_.serving()) feed_.name(incarnation);
 }
 
-std::optional<TwinFeed::Message> HostedShard::next_forward() {
+std::optional<StandbyFeed::Message> HostedShard::next_forward() {
   auto message = feed_.next(shard_);
   if (message && message->header.has_state()) {
     *message->header.mutable_state()->mutable_base() = to_message(base_);
@@ -176,13 +176,13 @@ ShardState HostedShard::state() const {
   ShardState state;
   state.set_shard(static_cast<uint32_t>(shard_.shape().shard));
   if (shard_.generation() == 0) return state;
-  const bool together = shard_.log().mode() == TwinLog::Mode::together;
+  const bool together = shard_.log().mode() == StandbyLog::Mode::together;
   state.set_serving(shard_.serving());
   state.set_whole(!shard_.serving() && whole_);
   state.set_used(shard_.used());
   state.set_coupling(!shard_.serving() ? followed_ : together ? feed_.coupling() : 0);
-  state.set_replicated(shard_.serving() && together && feed_.twin_is_whole());
-  state.set_twin_lost(shard_.serving() && together && feed_.lost());
+  state.set_replicated(shard_.serving() && together && feed_.standby_is_whole());
+  state.set_standby_lost(shard_.serving() && together && feed_.lost());
   state.set_generation(shard_.generation());
   state.set_step(shard_.step());
   *state.mutable_base() = to_message(base_);

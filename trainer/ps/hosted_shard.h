@@ -9,7 +9,7 @@
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/ps/messages.h"
 #include "trainer/ps/shard.h"
-#include "trainer/ps/twin_feed.h"
+#include "trainer/ps/standby_feed.h"
 
 namespace muster::ps {
 
@@ -53,17 +53,17 @@ class HostedShard {
   Acknowledgement follow(const ForwardHello& greeting, const Forward& message,
                          std::span<const float> values, Shard::Answers& answers);
 
-  // To the second copy, where this one serves: as TwinFeed has them.
-  const TwinFeed& feed() const { return feed_; }
+  // To the second copy, where this one serves: as StandbyFeed has them.
+  const StandbyFeed& feed() const { return feed_; }
   // What a view says of where the copy is to be.
-  void name_twin(uint64_t generation, uint64_t incarnation);
-  TwinFeed::Message greet() { return feed_.greet(opening_); }
-  std::optional<TwinFeed::Message> next_forward();
+  void name_standby(uint64_t generation, uint64_t incarnation);
+  StandbyFeed::Message greet() { return feed_.greet(opening_); }
+  std::optional<StandbyFeed::Message> next_forward();
   bool acknowledged(const Acknowledgement& reply, Shard::Answers& answers) {
     return feed_.acknowledged(reply, shard_, answers);
   }
   void cut(Shard::Answers& answers) { feed_.cut(shard_, answers); }
-  void lose_twin() { feed_.lose(); }
+  void lose_standby() { feed_.lose(); }
 
   ShardState state() const;
   Shard& shard() { return shard_; }
@@ -77,7 +77,7 @@ class HostedShard {
 
   Shard shard_;
   std::optional<Copy> kept_;
-  TwinFeed feed_;
+  StandbyFeed feed_;
   uint64_t process_;
   OpenRequest opening_;
   uint64_t followed_ = 0;  // the coupling that made us a second copy

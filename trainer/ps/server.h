@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "trainer/group/roster.h"
+#include "trainer/group/peer_registry.h"
 #include "trainer/ps/shard_host.h"
 
 namespace muster::ps {
@@ -17,7 +17,7 @@ class Server {
   // Throws Unavailable naming the address if it cannot be bound. `hosts`, one for each shard that
   // may be here, must outlive the server. `greeting`: so long has a stream for its first message.
   Server(const std::string& address, const std::vector<ShardHost*>& hosts,
-         std::chrono::milliseconds greeting = group::Roster::kGreeting);
+         std::chrono::milliseconds greeting = group::PeerRegistry::kGreeting);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;

@@ -137,14 +137,14 @@ ShardPolicy::Answer ShardPolicy::make_answer(uint64_t session, uint64_t sequence
   return answer;
 }
 
-// With a twin the sum is made first, so that it is under way while it is applied here.
+// With a standby the sum is made first, so that it is under way while it is applied here.
 bool Shard::apply(const ForwardUpdate& update, BlockUpdate::Gradients gradients,
                   std::span<const std::span<float>> copies) {
   BlockUpdate::Buffers buffers;
   buffers.gradients = gradients;
   buffers.copies = copies;
-  if (log_.mode() != TwinLog::Mode::off) {
-    TwinLog::Update& entry = log_.add(shape_.range.size());
+  if (log_.mode() != StandbyLog::Mode::off) {
+    StandbyLog::Update& entry = log_.add(shape_.range.size());
     entry.header = update;
     update_.sum(gradients, entry.gradients.values(), lockstep_);
     buffers.sum = entry.gradients.values();

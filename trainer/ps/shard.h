@@ -10,7 +10,7 @@
 #include "trainer/ps/block_update.h"
 #include "trainer/ps/messages.h"
 #include "trainer/ps/tickets.h"
-#include "trainer/ps/twin_log.h"
+#include "trainer/ps/standby_log.h"
 #include "trainer/ps/versions.h"
 
 namespace muster::ps {
@@ -24,7 +24,7 @@ class ShardPolicy;
 // The shard holds parameters, slots and sums, updates them, and logs the updates. Its policy
 // decides when there is an update, of which pushes, and who is answered when.
 //
-// Another process may hold a second copy, a twin: each update goes to its log(), as the sum of its
+// Another process may hold a second copy, a standby: each update goes to its log(), as the sum of its
 // gradients and what else it changes, and follow() takes the copy there the same step, by the same
 // arithmetic. Answers that show an update wait until it is settled.
 class Shard {
@@ -110,10 +110,10 @@ class Shard {
   // tickets are handed out again.
   void detach(uint64_t session, Answers& answers);
 
-  // The updates that the twin has not acknowledged. After a change of it: settle(), which answers
+  // The updates that the standby has not acknowledged. After a change of it: settle(), which answers
   // those for whom it has become due.
-  TwinLog& log() { return log_; }
-  const TwinLog& log() const { return log_; }
+  StandbyLog& log() { return log_; }
+  const StandbyLog& log() const { return log_; }
   bool settled() const { return log_.settles(step_); }  // anybody may be told of the last update
   void settle(Answers& answers);
 
@@ -180,7 +180,7 @@ class Shard {
   checkpoint::EpochSums sums_;
   checkpoint::EpochSums sums_before_;
   Tickets tickets_;
-  TwinLog log_;
+  StandbyLog log_;
   Counts counts_;
 };
 

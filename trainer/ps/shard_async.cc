@@ -105,7 +105,7 @@ class Asynchronous final : public ShardPolicy {
 
   void note_done(uint64_t ticket) {
     tickets().done(ticket);
-    if (shard().log().mode() != TwinLog::Mode::off) done_.push_back(ticket);
+    if (shard().log().mode() != StandbyLog::Mode::off) done_.push_back(ticket);
   }
 
   // The session begins beside the slowest, and takes the place of the one that had its rank.

@@ -229,12 +229,12 @@ std::string ShardHost::objection(const ExchangeHello& hello) const {
 void ShardHost::deliver_locked() {
   if (deliver_ && hosted_ && !answers_.empty()) deliver_(hosted_->shard(), answers_);
   answers_.clear();
-  feed_twin_locked();
+  feed_standby_locked();
 }
 
-void ShardHost::feed_twin_locked() {
-  if (!send_to_twin_ || !hosted_) return;
-  while (const auto message = hosted_->next_forward()) send_to_twin_(*message);
+void ShardHost::feed_standby_locked() {
+  if (!send_to_standby_ || !hosted_) return;
+  while (const auto message = hosted_->next_forward()) send_to_standby_(*message);
 }
 
 bool ShardHost::push(uint64_t session, const PushHeader& header, const Shard::Buffers& buffers) {
@@ -253,23 +253,23 @@ bool ShardHost::pull(uint64_t session, const PushHeader& header) {
   return true;
 }
 
-void ShardHost::name_twin(uint64_t generation, uint64_t incarnation) {
+void ShardHost::name_standby(uint64_t generation, uint64_t incarnation) {
   const std::lock_guard lock(mutex_);
-  if (hosted_) hosted_->name_twin(generation, incarnation);
+  if (hosted_) hosted_->name_standby(generation, incarnation);
 }
 
-ShardHost::Twin ShardHost::twin() const {
+ShardHost::Standby ShardHost::standby() const {
   const std::lock_guard lock(mutex_);
   if (!hosted_) return {};
-  return {hosted_->feed().twin(), hosted_->feed().session()};
+  return {hosted_->feed().standby(), hosted_->feed().session()};
 }
 
-void ShardHost::greet_twin(SendToTwin send) {
+void ShardHost::greet_standby(SendToStandby send) {
   const std::lock_guard lock(mutex_);
   if (!hosted_) return;
-  send_to_twin_ = std::move(send);
-  hosted_->shard().log().on_added([this] { feed_twin_locked(); });
-  send_to_twin_(hosted_->greet());
+  send_to_standby_ = std::move(send);
+  hosted_->shard().log().on_added([this] { feed_standby_locked(); });
+  send_to_standby_(hosted_->greet());
 }
 
 bool ShardHost::acknowledged(const Acknowledgement& reply) {
@@ -279,16 +279,16 @@ bool ShardHost::acknowledged(const Acknowledgement& reply) {
   return of_use;
 }
 
-void ShardHost::cut_twin() {
+void ShardHost::cut_standby() {
   const std::lock_guard lock(mutex_);
-  send_to_twin_ = {};
+  send_to_standby_ = {};
   if (hosted_) hosted_->cut(answers_);
   deliver_locked();
 }
 
-void ShardHost::lose_twin() {
+void ShardHost::lose_standby() {
   const std::lock_guard lock(mutex_);
-  if (hosted_) hosted_->lose_twin();
+  if (hosted_) hosted_->lose_standby();
 }
 
 Acknowledgement ShardHost::follow(const ForwardHello& greeting, const Forward& message,

@@ -69,19 +69,19 @@ class ShardHost {
   bool pull(uint64_t session, const PushHeader& header);
   void detach(uint64_t session);
 
-  // The way to the second copy of what is served here: as TwinFeed has it.
-  using SendToTwin = std::function<void(const TwinFeed::Message&)>;
-  struct Twin {
+  // The way to the second copy of what is served here: as StandbyFeed has it.
+  using SendToStandby = std::function<void(const StandbyFeed::Message&)>;
+  struct Standby {
     uint64_t incarnation = 0;  // 0: nobody
     uint64_t session = 0;
   };
-  void name_twin(uint64_t generation, uint64_t incarnation);
-  Twin twin() const;
+  void name_standby(uint64_t generation, uint64_t incarnation);
+  Standby standby() const;
   // A stream is open: what is to be sent on it goes to `send`, under the lock, until it is cut.
-  void greet_twin(SendToTwin send);
+  void greet_standby(SendToStandby send);
   bool acknowledged(const Acknowledgement& reply);
-  void cut_twin();
-  void lose_twin();
+  void cut_standby();
+  void lose_standby();
 
   // What comes from the feed of the process that serves the shard, on a stream that began with
   // `greeting`.
@@ -97,7 +97,7 @@ class ShardHost {
   Shard::Content restored(const OpenRequest& request) const;
   void deliver_locked();
   HostedShard::Copy to_write(const WriteRequest& request);
-  void feed_twin_locked();
+  void feed_standby_locked();
 
   spec::TrainingSpec spec_;
   const HostIdentity identity_;
@@ -109,7 +109,7 @@ class ShardHost {
   std::unique_ptr<compute::Optimizer> optimizer_;
   std::optional<HostedShard> hosted_;
   Shard::Answers answers_;
-  SendToTwin send_to_twin_;
+  SendToStandby send_to_standby_;
   HurryRequest hurried_;  // the last one
   checkpoint::SpeedLimit limit_;
 };

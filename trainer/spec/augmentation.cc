@@ -14,27 +14,27 @@ StageKind to_stage(const Json& stage) {
   return Flip{number_or(member(stage, "flip"), "probability", Flip{}.probability)};
 }
 
-std::optional<compute::Misfit> misfit(const Shift& shift, const std::vector<int64_t>& shape) {
+std::optional<compute::Mismatch> mismatch(const Shift& shift, const std::vector<int64_t>& shape) {
   const int64_t smallest = std::min(shape[0], shape[1]);
   if (shift.pixels < smallest) return std::nullopt;
-  return compute::Misfit{-1, "shift.pixels",
+  return compute::Mismatch{-1, "shift.pixels",
                          "fewer pixels than " + std::to_string(smallest) + ", for samples are of " +
                              compute::to_string(shape),
                          std::to_string(shift.pixels)};
 }
-std::optional<compute::Misfit> misfit(const Flip&, const std::vector<int64_t>&) {
+std::optional<compute::Mismatch> mismatch(const Flip&, const std::vector<int64_t>&) {
   return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<compute::Misfit> misfit_of(const StageKind& stage,
+std::optional<compute::Mismatch> mismatch_of(const StageKind& stage,
                                          const std::vector<int64_t>& shape) {
   if (shape.size() != 2 && shape.size() != 3)
-    return compute::Misfit{-1, "",
+    return compute::Mismatch{-1, "",
                            "images: samples of height and width, or of height, width and channels",
                            "samples of " + compute::to_string(shape)};
-  return std::visit([&](const auto& kind) { return misfit(kind, shape); }, stage);
+  return std::visit([&](const auto& kind) { return mismatch(kind, shape); }, stage);
 }
 
 std::vector<StageKind> to_stages(const Json& augment) {

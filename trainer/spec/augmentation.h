@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/json.h"
-#include "trainer/compute/misfit.h"
+#include "trainer/compute/mismatch.h"
 
 namespace muster::spec {
 
@@ -26,8 +26,8 @@ struct Flip {
 using StageKind = std::variant<Shift, Flip>;
 
 // Why samples of this shape cannot go through the stage, with the field to name ("shift.pixels");
-// nothing where they can. Misfit::layer is of no meaning here.
-std::optional<compute::Misfit> misfit_of(const StageKind& stage, const std::vector<int64_t>& shape);
+// nothing where they can. Mismatch::layer is of no meaning here.
+std::optional<compute::Mismatch> mismatch_of(const StageKind& stage, const std::vector<int64_t>& shape);
 
 // Converts a list that the schema has checked.
 std::vector<StageKind> to_stages(const Json& augment);

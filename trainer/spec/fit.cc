@@ -32,7 +32,7 @@ class Fit {
     model_ = to_model(member(training_, "model"));
     for (const auto& [part, found] : found_) check_shape(part, found);
     const compute::GraphCheck graph = compute::check_graph(model_);
-    for (const compute::Misfit& misfit : graph.misfits) report(misfit);
+    for (const compute::Mismatch& mismatch : graph.mismatches) report(mismatch);
     if (model_.label_count == 0) model_.label_count = graph.outputs;
     for (const auto& [part, found] : found_) check_labels(part, found);
   }
@@ -113,11 +113,11 @@ class Fit {
 
   void check_stages(const std::vector<StageKind>& stages, const std::vector<int64_t>& shape) {
     for (size_t i = 0; i < stages.size(); ++i) {
-      const auto misfit = misfit_of(stages[i], shape);
-      if (!misfit) continue;
-      const std::string field = misfit->field.empty() ? "" : "." + misfit->field;
-      problems_.report(at(child_path("data.train.augment", i) + field), misfit->expected,
-                       misfit->found);
+      const auto mismatch = mismatch_of(stages[i], shape);
+      if (!mismatch) continue;
+      const std::string field = mismatch->field.empty() ? "" : "." + mismatch->field;
+      problems_.report(at(child_path("data.train.augment", i) + field), mismatch->expected,
+                       mismatch->found);
     }
   }
 
@@ -146,16 +146,16 @@ class Fit {
         found.facts.largest_label.empty() ? std::to_string(labels) : found.facts.largest_label);
   }
 
-  void report(const compute::Misfit& misfit) {
+  void report(const compute::Mismatch& mismatch) {
     std::string path = at("model");
-    if (misfit.layer >= 0) {
-      const auto index = static_cast<size_t>(misfit.layer);
+    if (mismatch.layer >= 0) {
+      const auto index = static_cast<size_t>(mismatch.layer);
       const Json& layers = member(member(training_, "model"), "layers");
       path = child_path(path + ".layers", index);
       if (index < layers.size()) path = child_path(path, layer_kind(layers[index]));
-      if (!misfit.field.empty()) path += "." + misfit.field;
+      if (!mismatch.field.empty()) path += "." + mismatch.field;
     }
-    problems_.report(path, misfit.expected, misfit.found);
+    problems_.report(path, mismatch.expected, mismatch.found);
   }
 
   const std::string& path_;

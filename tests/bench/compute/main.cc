@@ -202,7 +202,7 @@ void probe(int threads) {
   host::Team team(threads, true);
   constexpr int kBarriers = 2000;
   std::vector<double> each;
-  const std::function<void(host::Member)> work = [&](host::Member member) {
+  const std::function<void(host::TeamThread)> work = [&](host::TeamThread member) {
     for (int i = 0; i < kBarriers; ++i) team.barrier(member);
   };
   for (int repeat = 0; repeat < 9; ++repeat) {

@@ -90,10 +90,10 @@ TEST(Validate, gives_place_and_path_in_json) {
       Json::parse(say("a: [1\n", {"validate", "job.yaml", "-o", "json"}).output)[0]["problems"][0];
   EXPECT_THAT(malformed["where"].get<std::string>(), MatchesRegex("job.yaml:[0-9]+:[0-9]+"));
   EXPECT_EQ(malformed["expected"], "',' or the closing ']' of the list that begins on line 1");
-  const Json misfit =
+  const Json mismatch =
       Json::parse(say(kJob, {"validate", "job.yaml", "-o", "json"}).output)[0]["problems"][0];
-  EXPECT_EQ(misfit["where"], "job.yaml:10");
-  EXPECT_EQ(misfit["path"], "spec.training.model.layers[2].add.inputs");
+  EXPECT_EQ(mismatch["where"], "job.yaml:10");
+  EXPECT_EQ(mismatch["path"], "spec.training.model.layers[2].add.inputs");
 }
 
 TEST(Validate, looks_at_data_files_that_are_here_and_says_where_they_are_not) {

@@ -181,7 +181,7 @@ class ReplicationTest : public testing::TestWithParam<Replicated> {};
 
 // Each ps in turn, the second when the first one's successor has copies of both shards. The
 // checkpoints are there to be restored from by mistake.
-TEST_P(ReplicationTest, ALostPsIsReplacedByItsTwinWithNoStepRepeated) {
+TEST_P(ReplicationTest, ALostPsIsReplacedByItsStandbyWithNoStepRepeated) {
   Job job(std::string("replicated-") + GetParam().name,
           long_training("checkpoint: {everySteps: 150, keep: 50}\n"), 2, 1);
   job.environment = {{"MUSTER_REPLICATION", "2"}, {"MUSTER_SHARED_MEMORY", GetParam().environment}};
@@ -206,7 +206,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, ReplicationTest,
                          testing::Values(Replicated{"shared", "1"}, Replicated{"grpc", "0"}),
                          [](const auto& info) { return std::string(info.param.name); });
 
-TEST(GroupTest, AsyncMembersTrainOnEveryBatchWhereAPsIsLostThatHasATwin) {
+TEST(GroupTest, AsyncMembersTrainOnEveryBatchWhereAPsIsLostThatHasAStandby) {
   Job job("async-replicated",
           long_training("synchronization: {policy: async}\ncheckpoint: {everySteps: 200}\n"), 2, 2);
   job.environment = {{"MUSTER_REPLICATION", "2"}};

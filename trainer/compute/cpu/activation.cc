@@ -16,11 +16,11 @@ class ActivationOperation : public Operation {
 
   void forward(Program& program) override {
     program.add(name_ + " forward", {reads(in_.data, share_), writes(out_.data, share_)},
-                [this](const Step& step, Member member) {
+                [this](const Step& step, TeamThread thread) {
                   if (share_ == Share::rows) {
-                    softmax_forward(step, member);
+                    softmax_forward(step, thread);
                   } else {
-                    forward_columns(step, member);
+                    forward_columns(step, thread);
                   }
                 });
   }
@@ -31,11 +31,11 @@ class ActivationOperation : public Operation {
     program.add(
         name_ + " backward",
         {reads(out_.data, share_), reads(out_.gradient, share_), writes(in_.gradient, share_)},
-        [this, accumulate](const Step& step, Member member) {
+        [this, accumulate](const Step& step, TeamThread thread) {
           if (share_ == Share::rows) {
-            softmax_backward(step, member, accumulate);
+            softmax_backward(step, thread, accumulate);
           } else {
-            backward_columns(step, member, accumulate);
+            backward_columns(step, thread, accumulate);
           }
         });
   }
@@ -45,20 +45,20 @@ class ActivationOperation : public Operation {
     return context_.arena.floats(block) + row * out_.stride + column;
   }
 
-  void forward_columns(const Step& step, Member member) const {
+  void forward_columns(const Step& step, TeamThread thread) const {
     const Kernels& k = context_.kernels;
-    const int64_t begin = member.begin(out_.width, kLine);
-    const int64_t n = member.end(out_.width, kLine) - begin;
+    const int64_t begin = thread.begin(out_.width, kLine);
+    const int64_t n = thread.end(out_.width, kLine) - begin;
     float* y = at(out_.data, 0, begin);
     k.copy(step.rows, n, at(in_.data, 0, begin), in_.stride, y, out_.stride, false);
     if (activation_ == Activation::relu) k.bias_relu(step.rows, n, y, out_.stride, nullptr);
     if (activation_ == Activation::sigmoid) k.bias_sigmoid(step.rows, n, y, out_.stride, nullptr);
   }
 
-  void backward_columns(const Step& step, Member member, bool accumulate) const {
+  void backward_columns(const Step& step, TeamThread thread, bool accumulate) const {
     const Kernels& k = context_.kernels;
-    const int64_t begin = member.begin(out_.width, kLine);
-    const int64_t n = member.end(out_.width, kLine) - begin;
+    const int64_t begin = thread.begin(out_.width, kLine);
+    const int64_t n = thread.end(out_.width, kLine) - begin;
     const float* y = at(out_.data, 0, begin);
     const float* dy = at(out_.gradient, 0, begin);
     float* dx = at(in_.gradient, 0, begin);
@@ -72,14 +72,14 @@ class ActivationOperation : public Operation {
     }
   }
 
-  void softmax_forward(const Step& step, Member member) const {
-    for (int64_t row = member.begin(step.rows); row < member.end(step.rows); ++row) {
+  void softmax_forward(const Step& step, TeamThread thread) const {
+    for (int64_t row = thread.begin(step.rows); row < thread.end(step.rows); ++row) {
       context_.kernels.softmax(out_.width, at(in_.data, row, 0), at(out_.data, row, 0), -1);
     }
   }
 
-  void softmax_backward(const Step& step, Member member, bool accumulate) const {
-    for (int64_t row = member.begin(step.rows); row < member.end(step.rows); ++row) {
+  void softmax_backward(const Step& step, TeamThread thread, bool accumulate) const {
+    for (int64_t row = thread.begin(step.rows); row < thread.end(step.rows); ++row) {
       context_.kernels.softmax_gradient(out_.width, at(out_.data, row, 0),
                                         at(out_.gradient, row, 0), at(in_.gradient, row, 0),
                                         accumulate);

@@ -15,9 +15,9 @@ class AddOperation : public Operation {
   void forward(Program& program) override {
     std::vector<Access> accesses{writes(out_.data, Share::columns)};
     for (const ValueBlocks* in : in_) accesses.push_back(reads(in->data, Share::columns));
-    program.add(name_ + " forward", accesses, [this](const Step& step, Member member) {
+    program.add(name_ + " forward", accesses, [this](const Step& step, TeamThread thread) {
       for (size_t i = 0; i < in_.size(); ++i) {
-        add(step, member, in_[i]->data, *in_[i], out_.data, out_, i > 0);
+        add(step, thread, in_[i]->data, *in_[i], out_.data, out_, i > 0);
       }
     });
   }
@@ -28,17 +28,17 @@ class AddOperation : public Operation {
       const bool accumulate = context_.claim_gradient(*in);
       program.add(name_ + " backward",
                   {reads(out_.gradient, Share::columns), writes(in->gradient, Share::columns)},
-                  [this, in, accumulate](const Step& step, Member member) {
-                    add(step, member, out_.gradient, out_, in->gradient, *in, accumulate);
+                  [this, in, accumulate](const Step& step, TeamThread thread) {
+                    add(step, thread, out_.gradient, out_, in->gradient, *in, accumulate);
                   });
     }
   }
 
  private:
-  void add(const Step& step, Member member, Block from, const ValueBlocks& from_value, Block to,
+  void add(const Step& step, TeamThread thread, Block from, const ValueBlocks& from_value, Block to,
            const ValueBlocks& to_value, bool accumulate) const {
-    const int64_t begin = member.begin(out_.width, kLine);
-    context_.kernels.copy(step.rows, member.end(out_.width, kLine) - begin,
+    const int64_t begin = thread.begin(out_.width, kLine);
+    context_.kernels.copy(step.rows, thread.end(out_.width, kLine) - begin,
                           context_.arena.floats(from) + begin, from_value.stride,
                           context_.arena.floats(to) + begin, to_value.stride, accumulate);
   }

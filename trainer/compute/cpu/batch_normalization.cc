@@ -20,7 +20,7 @@ class BatchNormalizationOperation : public Operation {
     const auto& tensor = context.graph.layout.tensors()[static_cast<size_t>(tensors_[kGamma])];
     features_ = static_cast<int64_t>(tensor.count);
     outer_ = out_.width / features_;
-    // A member owns features; those are columns of the value where there is one position only.
+    // A thread owns features; those are columns of the value where there is one position only.
     share_ = outer_ == 1 ? Share::columns : Share::all;
     mean_ = context.arena.add(features_ * 4);
     inverse_ = context.arena.add(features_ * 4);
@@ -28,7 +28,7 @@ class BatchNormalizationOperation : public Operation {
 
   void forward(Program& program) override {
     program.add(name_ + " forward", {reads(in_.data, share_), writes(out_.data, share_)},
-                [this](const Step& step, Member member) { run_forward(step, member); });
+                [this](const Step& step, TeamThread thread) { run_forward(step, thread); });
   }
 
   void backward(Program& program) override {
@@ -36,8 +36,8 @@ class BatchNormalizationOperation : public Operation {
     std::vector<Access> accesses{reads(in_.data, share_), reads(out_.gradient, share_)};
     if (in_.needs_gradient) accesses.push_back(writes(in_.gradient, share_));
     const bool accumulate = in_.needs_gradient && context_.claim_gradient(in_);
-    program.add(name_ + " backward", accesses, [this, accumulate](const Step& step, Member member) {
-      run_backward(step, member, accumulate);
+    program.add(name_ + " backward", accesses, [this, accumulate](const Step& step, TeamThread thread) {
+      run_backward(step, thread, accumulate);
     });
   }
 
@@ -48,12 +48,12 @@ class BatchNormalizationOperation : public Operation {
     return step.parameters + offsets_[which] + begin;
   }
 
-  Normalization arguments(const Step& step, Member member) const {
-    const int64_t begin = member.begin(features_, kLine);
+  Normalization arguments(const Step& step, TeamThread thread) const {
+    const int64_t begin = thread.begin(features_, kLine);
     Normalization n;
     n.samples = step.rows;
     n.outer = outer_;
-    n.columns = member.end(features_, kLine) - begin;
+    n.columns = thread.end(features_, kLine) - begin;
     n.sample_stride = out_.stride;
     n.outer_stride = features_;
     n.x = context_.arena.floats(in_.data) + begin;
@@ -65,10 +65,10 @@ class BatchNormalizationOperation : public Operation {
     return n;
   }
 
-  void run_forward(const Step& step, Member member) const {
+  void run_forward(const Step& step, TeamThread thread) const {
     const Kernels& k = context_.kernels;
-    const int64_t begin = member.begin(features_, kLine);
-    const Normalization n = arguments(step, member);
+    const int64_t begin = thread.begin(features_, kLine);
+    const Normalization n = arguments(step, thread);
     if (n.columns == 0) return;
     const float* variance = parameter(step, kVariance, begin);
     if (step.training && trainable_) {
@@ -103,9 +103,9 @@ class BatchNormalizationOperation : public Operation {
                                   step.parameters + offsets_[kVariance] + begin, variance);
   }
 
-  void run_backward(const Step& step, Member member, bool accumulate) const {
-    const int64_t begin = member.begin(features_, kLine);
-    Normalization n = arguments(step, member);
+  void run_backward(const Step& step, TeamThread thread, bool accumulate) const {
+    const int64_t begin = thread.begin(features_, kLine);
+    Normalization n = arguments(step, thread);
     if (n.columns == 0) return;
     n.dy = context_.arena.floats(out_.gradient) + begin;
     n.dx = in_.needs_gradient ? context_.arena.floats(in_.gradient) + begin : nullptr;

@@ -28,8 +28,8 @@ class ConcatenateOperation : public Operation {
     for (const Piece& piece : pieces_) {
       program.add(name_ + " forward",
                   {reads(piece.value->data, Share::rows), writes(out_.data, Share::rows)},
-                  [this, &piece](const Step& step, Member member) {
-                    const int64_t row = member.begin(step.rows), end = member.end(step.rows);
+                  [this, &piece](const Step& step, TeamThread thread) {
+                    const int64_t row = thread.begin(step.rows), end = thread.end(step.rows);
                     for (int64_t o = 0; o < outer_; ++o) {
                       context_.kernels.copy(end - row, piece.width,
                                             inside(piece, piece.value->data, row, o),
@@ -46,8 +46,8 @@ class ConcatenateOperation : public Operation {
       const bool accumulate = context_.claim_gradient(*piece.value);
       program.add(name_ + " backward",
                   {reads(out_.gradient, Share::rows), writes(piece.value->gradient, Share::rows)},
-                  [this, &piece, accumulate](const Step& step, Member member) {
-                    const int64_t row = member.begin(step.rows), end = member.end(step.rows);
+                  [this, &piece, accumulate](const Step& step, TeamThread thread) {
+                    const int64_t row = thread.begin(step.rows), end = thread.end(step.rows);
                     for (int64_t o = 0; o < outer_; ++o) {
                       context_.kernels.copy(end - row, piece.width,
                                             outside(piece, out_.gradient, row, o), out_.stride,

@@ -30,25 +30,25 @@ void update_piece(const Context& context, const Step& step, int64_t tensor, int6
 namespace {
 
 int64_t list_nonzeros(const Context& context, const ValueBlocks& value, const Step& step,
-                      Member member) {
+                      TeamThread thread) {
   const SparseValue& sparse = *value.sparse;
   ListNonzeros list;
   list.rows = step.rows;
-  list.begin = member.begin(value.width, kLine);
-  list.end = member.end(value.width, kLine);
-  list.x = context.own_columns(value.data, value, member);
+  list.begin = thread.begin(value.width, kLine);
+  list.end = thread.end(value.width, kLine);
+  list.x = context.own_columns(value.data, value, thread);
   list.ldx = value.stride;
-  list.list = sparse.of(context.arena, member);
+  list.list = sparse.of(context.arena, thread);
   list.words = sparse.words;
   if (step.training) list.masks = reinterpret_cast<uint32_t*>(context.arena.integers(sparse.masks));
   return context.kernels.list_nonzeros(list);
 }
 
 int64_t count_nonzeros(const Context& context, const ValueBlocks& value, const Step& step,
-                       Member member) {
-  const int64_t begin = member.begin(value.width, kLine);
-  const int64_t columns = member.end(value.width, kLine) - begin;
-  const float* x = context.own_columns(value.data, value, member) + begin;
+                       TeamThread thread) {
+  const int64_t begin = thread.begin(value.width, kLine);
+  const int64_t columns = thread.end(value.width, kLine) - begin;
+  const float* x = context.own_columns(value.data, value, thread) + begin;
   int64_t count = 0;
   for (int64_t row = 0; row < step.rows; ++row) {
     count += context.kernels.count_nonzero(columns, x + row * value.stride);
@@ -59,10 +59,10 @@ int64_t count_nonzeros(const Context& context, const ValueBlocks& value, const S
 }  // namespace
 
 void find_nonzeros(const Context& context, const ValueBlocks& value, const Step& step,
-                   Member member) {
-  const int64_t count = value.sparse->active ? list_nonzeros(context, value, step, member)
-                                             : count_nonzeros(context, value, step, member);
-  context.arena.integers(value.sparse->nonzeros)[member.index * kLine] =
+                   TeamThread thread) {
+  const int64_t count = value.sparse->active ? list_nonzeros(context, value, step, thread)
+                                             : count_nonzeros(context, value, step, thread);
+  context.arena.integers(value.sparse->nonzeros)[thread.index * kLine] =
       static_cast<int32_t>(count);
 }
 

@@ -5,10 +5,10 @@
 namespace muster::compute::cpu {
 namespace {
 
-// A member owns the kernel's rows of its share of the input's columns, and their slots: one stretch
-// of memory that forward, gradients and update read and write in order, and no other member
+// A thread owns the kernel's rows of its share of the input's columns, and their slots: one stretch
+// of memory that forward, gradients and update read and write in order, and no other thread
 // touches. (Owning columns costs as little exchange, but hardware prefetching then runs on into the
-// other member's columns and pulls them over.) The forward product is a sum of the members' parts;
+// other thread's columns and pulls them over.) The forward product is a sum of the threads' parts;
 // the gradient of the output is what all of them read.
 class DenseOperation : public Operation {
  public:
@@ -42,19 +42,19 @@ class DenseOperation : public Operation {
   void forward(Program& program) override {
     std::vector<Access> accesses{reads(in_.data, Share::columns)};
     if (in_.sparse) accesses.push_back(reads(in_.sparse->values, Share::columns));
-    // Alone, a member writes the output itself.
+    // Alone, a thread writes the output itself.
     accesses.push_back(part_ ? writes(part_, Share::own) : writes(out_.data, share_));
     program.add(name_ + " product", accesses,
-                [this](const Step& step, Member member) { multiply(step, member); });
+                [this](const Step& step, TeamThread thread) { multiply(step, thread); });
     accesses = {writes(out_.data, share_)};
     if (part_) accesses.push_back(reads(part_, Share::all));
     if (out_.sparse) {
       accesses.push_back(writes(out_.sparse->values, Share::columns));
       accesses.push_back(writes(out_.sparse->masks, Share::columns));
     }
-    program.add(name_ + " activation", accesses, [this](const Step& step, Member member) {
-      finish(step, cut(step, member), member);
-      if (out_.sparse) find_nonzeros(context_, out_, step, member);
+    program.add(name_ + " activation", accesses, [this](const Step& step, TeamThread thread) {
+      finish(step, cut(step, thread), thread);
+      if (out_.sparse) find_nonzeros(context_, out_, step, thread);
     });
   }
 
@@ -62,23 +62,23 @@ class DenseOperation : public Operation {
     if (!out_.needs_gradient) return;
     std::vector<Access> accesses{reads(out_.data, share_), writes(out_.gradient, share_)};
     if (in_.needs_gradient) accesses.push_back(writes(transposed_, share_));
-    program.add(name_ + " output gradient", accesses, [this](const Step& step, Member member) {
-      output_gradient(cut(step, member), member);
+    program.add(name_ + " output gradient", accesses, [this](const Step& step, TeamThread thread) {
+      output_gradient(cut(step, thread), thread);
     });
     if (in_.needs_gradient) {
       const bool accumulate = context_.claim_gradient(in_);
       program.add(name_ + " input gradient",
                   {reads(transposed_, Share::all), writes(in_.gradient, Share::columns)},
-                  [this, accumulate](const Step& step, Member member) {
-                    input_gradient(step, member, accumulate);
+                  [this, accumulate](const Step& step, TeamThread thread) {
+                    input_gradient(step, thread, accumulate);
                   });
     }
     if (!trainable_) return;
     accesses = {reads(in_.data, Share::columns), reads(out_.gradient, Share::all)};
     if (in_.sparse) accesses.push_back(reads(in_.sparse->masks, Share::columns));
-    program.add(name_ + " weight gradient", accesses, [this](const Step& step, Member member) {
-      bias_gradient(step, member.begin(units_, kLine), member.end(units_, kLine), member);
-      weight_gradient(step, member.begin(features_, kLine), member.end(features_, kLine), member);
+    program.add(name_ + " weight gradient", accesses, [this](const Step& step, TeamThread thread) {
+      bias_gradient(step, thread.begin(units_, kLine), thread.end(units_, kLine), thread);
+      weight_gradient(step, thread.begin(features_, kLine), thread.end(features_, kLine), thread);
     });
   }
 
@@ -105,14 +105,14 @@ class DenseOperation : public Operation {
     int64_t begin, end, column, columns;
   };
 
-  // A member's share of the output.
-  Cut cut(const Step& step, Member member) const {
+  // A thread's share of the output.
+  Cut cut(const Step& step, TeamThread thread) const {
     if (share_ == Share::rows) {
-      const int64_t row = member.begin(step.rows);
-      return {row, member.end(step.rows) - row, 0, units_};
+      const int64_t row = thread.begin(step.rows);
+      return {row, thread.end(step.rows) - row, 0, units_};
     }
-    const int64_t column = member.begin(units_, kLine);
-    return {0, step.rows, column, member.end(units_, kLine) - column};
+    const int64_t column = thread.begin(units_, kLine);
+    return {0, step.rows, column, thread.end(units_, kLine) - column};
   }
 
   int64_t row_floats() const { return round_up(units_, kLine); }
@@ -120,26 +120,26 @@ class DenseOperation : public Operation {
   int64_t dy_floats() const { return round_up(units_, 2 * kLine) + kLine; }
   int64_t part_floats() const { return context_.max_rows * row_floats(); }
 
-  // The part of x W that the member's features make.
-  void multiply(const Step& step, Member member) const {
-    const int64_t begin = member.begin(features_, kLine), end = member.end(features_, kLine);
+  // The part of x W that the thread's features make.
+  void multiply(const Step& step, TeamThread thread) const {
+    const int64_t begin = thread.begin(features_, kLine), end = thread.end(features_, kLine);
     float* y =
-        part_ ? context_.own(part_, part_floats(), member) : context_.arena.floats(out_.data);
+        part_ ? context_.own(part_, part_floats(), thread) : context_.arena.floats(out_.data);
     const int64_t ldy = part_ ? row_floats() : out_.stride;
     const float* w = step.parameters + kernel_offset_;
     if (in_.sparse && in_.sparse->active) {
       const SparseValue& sparse = *in_.sparse;
       kernels_.sparse_forward({step.rows, units_, (end - begin + kSlot - 1) / kSlot,
-                               sparse.of(context_.arena, member), w, units_, y, ldy});
+                               sparse.of(context_.arena, thread), w, units_, y, ldy});
     } else {
-      const float* x = context_.own_columns(in_.data, in_, member) + begin;
+      const float* x = context_.own_columns(in_.data, in_, thread) + begin;
       kernels_.gemm(
           {step.rows, units_, end - begin, x, in_.stride, 1, w + begin * units_, units_, y, ldy});
     }
   }
 
-  void finish(const Step& step, const Cut& c, Member member) const {
-    float* y = context_.own_columns(out_.data, out_, member) + c.row * out_.stride + c.column;
+  void finish(const Step& step, const Cut& c, TeamThread thread) const {
+    float* y = context_.own_columns(out_.data, out_, thread) + c.row * out_.stride + c.column;
     if (part_) {
       kernels_.sum_parts(c.rows, c.columns, context_.threads, Context::own_stride(part_floats()),
                          context_.arena.floats(part_) + c.row * row_floats() + c.column,
@@ -157,10 +157,10 @@ class DenseOperation : public Operation {
   }
 
   // dy *= activation'(y) in place, and dy transposed.
-  void output_gradient(const Cut& c, Member member) const {
+  void output_gradient(const Cut& c, TeamThread thread) const {
     const int64_t at = c.row * out_.stride + c.column;
-    const float* y = context_.own_columns(out_.data, out_, member) + at;
-    float* dy = context_.own_columns(out_.gradient, out_, member) + at;
+    const float* y = context_.own_columns(out_.data, out_, thread) + at;
+    float* dy = context_.own_columns(out_.gradient, out_, thread) + at;
     if (activation_ == Activation::relu) {
       kernels_.relu_gradient(c.rows, c.columns, y, out_.stride, dy, dy, false);
     } else if (activation_ == Activation::sigmoid) {
@@ -171,33 +171,33 @@ class DenseOperation : public Operation {
     kernels_.transpose(c.rows, c.columns, dy, out_.stride, to, row_stride_);
   }
 
-  // dx^T = W dy^T for the member's features: samples are the vectors, so nothing large is
+  // dx^T = W dy^T for the thread's features: samples are the vectors, so nothing large is
   // transposed.
-  void input_gradient(const Step& step, Member member, bool accumulate) const {
-    const int64_t begin = member.begin(features_, kLine), end = member.end(features_, kLine);
-    float* product = context_.own(product_, round_up(features_, kLine) * row_stride_, member);
+  void input_gradient(const Step& step, TeamThread thread, bool accumulate) const {
+    const int64_t begin = thread.begin(features_, kLine), end = thread.end(features_, kLine);
+    float* product = context_.own(product_, round_up(features_, kLine) * row_stride_, thread);
     kernels_.gemm({end - begin, round_up(step.rows, kernels_.lanes), units_,
                    step.parameters + kernel_offset_ + begin * units_, units_, 1,
                    context_.arena.floats(transposed_), row_stride_, product, row_stride_});
     kernels_.transpose_back(step.rows, end - begin, product, row_stride_,
-                            context_.own_columns(in_.gradient, in_, member) + begin, in_.stride,
+                            context_.own_columns(in_.gradient, in_, thread) + begin, in_.stride,
                             accumulate);
   }
 
-  void bias_gradient(const Step& step, int64_t begin, int64_t end, Member member) const {
+  void bias_gradient(const Step& step, int64_t begin, int64_t end, TeamThread thread) const {
     if (bias_ < 0 || begin == end) return;
     kernels_.sum_rows(step.rows, end - begin,
-                      context_.own_columns(out_.gradient, out_, member) + begin, out_.stride,
+                      context_.own_columns(out_.gradient, out_, thread) + begin, out_.stride,
                       step.gradients + bias_offset_ + begin);
     update_piece(context_, step, bias_, begin, end);
   }
 
-  // The output's gradient, all of its columns side by side: every member reads them many times.
-  const float* gather(const Step& step, Member member) const {
+  // The output's gradient, all of its columns side by side: every thread reads them many times.
+  const float* gather(const Step& step, TeamThread thread) const {
     if (!gathered_) return context_.arena.floats(out_.gradient);
-    float* all = context_.own(gathered_, context_.max_rows * dy_floats(), member);
-    for (int m = 0; m < member.count; ++m) {
-      const Member other{m, member.count};
+    float* all = context_.own(gathered_, context_.max_rows * dy_floats(), thread);
+    for (int m = 0; m < thread.count; ++m) {
+      const TeamThread other{m, thread.count};
       const int64_t begin = other.begin(units_, kLine);
       kernels_.copy(step.rows, other.end(units_, kLine) - begin,
                     context_.own_columns(out_.gradient, out_, other) + begin, out_.stride,
@@ -206,8 +206,8 @@ class DenseOperation : public Operation {
     return all;
   }
 
-  void weight_gradient(const Step& step, int64_t begin, int64_t end, Member member) const {
-    const Factors factors{context_.own_columns(in_.data, in_, member), gather(step, member),
+  void weight_gradient(const Step& step, int64_t begin, int64_t end, TeamThread thread) const {
+    const Factors factors{context_.own_columns(in_.data, in_, thread), gather(step, thread),
                           gathered_ ? dy_floats() : out_.stride};
     if (step.rules == nullptr) {
       weight_product(step, factors, {begin, end, 0, units_},
@@ -218,14 +218,14 @@ class DenseOperation : public Operation {
       for (int64_t c = 0; c < units_; c += kPieceColumns) {
         update_kernel(step, factors,
                       {f, std::min(f + kPieceRows, end), c, std::min(kPieceColumns, units_ - c)},
-                      member);
+                      thread);
       }
     }
   }
 
   void update_kernel(const Step& step, const Factors& factors, const Piece& piece,
-                     Member member) const {
-    float* g = context_.own(scratch_, kScratch, member);
+                     TeamThread thread) const {
+    float* g = context_.own(scratch_, kScratch, thread);
     if (units_ % kLine != 0) {
       update_ragged(step, factors, piece, g);
     } else if (in_.sparse && in_.sparse->active) {
@@ -321,11 +321,11 @@ class DenseOperation : public Operation {
   const int64_t row_stride_;
   const int64_t kernel_, bias_;  // positions in the layout
   int64_t kernel_offset_ = 0, bias_offset_ = 0;
-  Block part_;        // each member's part of the output: [rows, row_floats()]
-  Block scratch_;     // each member's kernel gradient on its way into the update
+  Block part_;        // each thread's part of the output: [rows, row_floats()]
+  Block scratch_;     // each thread's kernel gradient on its way into the update
   Block transposed_;  // dy^T: [units, row_stride]
-  Block gathered_;    // each member's copy of dy, where it lies in planes: [rows, dy_floats()]
-  Block product_;     // each member's dx^T: [features, row_stride]
+  Block gathered_;    // each thread's copy of dy, where it lies in planes: [rows, dy_floats()]
+  Block product_;     // each thread's dx^T: [features, row_stride]
 };
 
 }  // namespace

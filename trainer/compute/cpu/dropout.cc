@@ -21,8 +21,8 @@ class DropoutOperation : public Operation {
   void forward(Program& program) override {
     program.add(name_ + " forward",
                 {reads(in_.data, Share::columns), writes(out_.data, Share::columns)},
-                [this](const Step& step, Member member) {
-                  apply(step, member, in_.data, out_.data, false);
+                [this](const Step& step, TeamThread thread) {
+                  apply(step, thread, in_.data, out_.data, false);
                 });
   }
 
@@ -31,15 +31,15 @@ class DropoutOperation : public Operation {
     const bool accumulate = context_.claim_gradient(in_);
     program.add(name_ + " backward",
                 {reads(out_.gradient, Share::columns), writes(in_.gradient, Share::columns)},
-                [this, accumulate](const Step& step, Member member) {
-                  apply(step, member, out_.gradient, in_.gradient, accumulate);
+                [this, accumulate](const Step& step, TeamThread thread) {
+                  apply(step, thread, out_.gradient, in_.gradient, accumulate);
                 });
   }
 
  private:
-  void apply(const Step& step, Member member, Block from, Block to, bool accumulate) const {
-    const int64_t begin = member.begin(out_.width, kLine);
-    const int64_t n = member.end(out_.width, kLine) - begin;
+  void apply(const Step& step, TeamThread thread, Block from, Block to, bool accumulate) const {
+    const int64_t begin = thread.begin(out_.width, kLine);
+    const int64_t n = thread.end(out_.width, kLine) - begin;
     const float* in = context_.arena.floats(from) + begin;
     float* out = context_.arena.floats(to) + begin;
     if (!step.training) {

@@ -31,10 +31,10 @@ CpuEngine::CpuEngine(Graph graph, const EngineOptions& options, const Kernels& k
       parameters_(std::span<float>(own_parameters_)),
       gradients_(std::span<float>(own_gradients_)),
       rules_(sized(graph_.layout.tensors().size())),
-      work_([this](Member member) {
+      work_([this](TeamThread thread) {
         uint64_t* ticks =
-            profiling_ ? &ticks_[static_cast<size_t>(member.index) * training_.size()] : nullptr;
-        program_->run(step_, member, team_, ticks);
+            profiling_ ? &ticks_[static_cast<size_t>(thread.index) * training_.size()] : nullptr;
+        program_->run(step_, thread, team_, ticks);
       }),
       team_(options.threads, options.exclusive) {
   add_values();

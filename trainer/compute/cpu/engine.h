@@ -38,7 +38,7 @@ class CpuEngine : public Engine {
   void predict(const Batch& batch, std::span<float> outputs) override;
   int64_t output_count() const override;
 
-  // Time stamp ticks of each phase of the last training step, slowest member, once profiling is on.
+  // Time stamp ticks of each phase of the last training step, slowest thread, once profiling is on.
   struct PhaseTime {
     std::string name;
     uint64_t ticks = 0;
@@ -52,7 +52,7 @@ class CpuEngine : public Engine {
  private:
   void add_backward();
   void add_values();
-  int64_t widest_share(int64_t width) const;  // of a member, in columns
+  int64_t widest_share(int64_t width) const;  // of a thread, in columns
   std::vector<bool> in_planes() const;        // which values
   void add_sparse(ValueBlocks& value);
   void check(const Batch& batch, bool with_targets) const;
@@ -73,17 +73,17 @@ class CpuEngine : public Engine {
   std::vector<std::unique_ptr<Operation>> operations_;  // the input first
   std::unique_ptr<LossOperation> loss_;
   Program training_, evaluation_, prediction_;
-  std::vector<std::atomic<int>> arrivals_;  // of members, at the end of each phase of training_
+  std::vector<std::atomic<int>> arrivals_;  // of threads, at the end of each phase of training_
   Floats own_parameters_, own_gradients_;
   HostMemory parameters_, gradients_;  // views of these, or of others' memory
   std::vector<UpdateRule> rules_;
   std::optional<WholeUpdate> whole_update_;  // once an optimizer has asked for one
   Sparsity sparsity_ = Sparsity::measured;
   bool profiling_ = false;
-  std::vector<uint64_t> ticks_;  // [member][phase]
+  std::vector<uint64_t> ticks_;  // [thread][phase]
   Step step_;
   const Program* program_ = nullptr;
-  std::function<void(Member)> work_;
+  std::function<void(TeamThread)> work_;
   Team team_;
 };
 

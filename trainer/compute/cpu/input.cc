@@ -3,7 +3,7 @@
 namespace muster::compute::cpu {
 namespace {
 
-// Each member converts its columns of every row straight from the data set's memory, and lists what
+// Each thread converts its columns of every row straight from the data set's memory, and lists what
 // is not zero on the way: dense layers want the same columns again.
 class InputOperation : public Operation {
  public:
@@ -15,7 +15,7 @@ class InputOperation : public Operation {
       accesses.push_back(writes(out_.sparse->values, Share::columns));
       accesses.push_back(writes(out_.sparse->masks, Share::columns));
     }
-    program.add("input", accesses, [this](const Step& step, Member member) { read(step, member); });
+    program.add("input", accesses, [this](const Step& step, TeamThread thread) { read(step, thread); });
   }
 
   void backward(Program&) override {}
@@ -25,14 +25,14 @@ class InputOperation : public Operation {
     return static_cast<int64_t>(bytes_of(batch.type));
   }
 
-  void read(const Step& step, Member member) const {
-    const int64_t begin = member.begin(out_.width, kLine), end = member.end(out_.width, kLine);
+  void read(const Step& step, TeamThread thread) const {
+    const int64_t begin = thread.begin(out_.width, kLine), end = thread.end(out_.width, kLine);
     prefetch(step, begin, end);
-    float* x = context_.own_columns(out_.data, out_, member);
+    float* x = context_.own_columns(out_.data, out_, thread);
     for (int64_t row = 0; row < step.rows; ++row) {
       convert(*step.batch, row, begin, end - begin, x + row * out_.stride + begin);
     }
-    if (out_.sparse) find_nonzeros(context_, out_, step, member);
+    if (out_.sparse) find_nonzeros(context_, out_, step, thread);
   }
 
   // Samples lie anywhere in memory: asking for all of them first hides most of the waiting.

@@ -11,36 +11,36 @@
 
 namespace muster::compute::cpu {
 
-// Rows of an activation start on cache lines; members own columns in whole lines.
+// Rows of an activation start on cache lines; threads own columns in whole lines.
 constexpr int64_t kLine = 16;
 inline int64_t round_up(int64_t n, int64_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
 }
 
 // The list of what is not zero in an activation, kept where a product with it may be cheaper
-// without the zeros: each member lists its share of the columns.
+// without the zeros: each thread lists its share of the columns.
 struct SparseValue {
-  Block counts, indices, values;  // each member's part, `*_stride` apart
+  Block counts, indices, values;  // each thread's part, `*_stride` apart
   int64_t counts_stride = 0, entries_stride = 0;
   Block masks;
   int64_t words = 0;
-  Block nonzeros;       // one count a member, kLine int32 apart
+  Block nonzeros;       // one count a thread, kLine int32 apart
   bool active = false;  // decided between steps
 
-  NonzeroList of(const Arena& arena, Member member) const {
-    return {arena.integers(counts) + member.index * counts_stride,
-            arena.integers(indices) + member.index * entries_stride,
-            arena.floats(values) + member.index * entries_stride};
+  NonzeroList of(const Arena& arena, TeamThread thread) const {
+    return {arena.integers(counts) + thread.index * counts_stride,
+            arena.integers(indices) + thread.index * entries_stride,
+            arena.floats(values) + thread.index * entries_stride};
   }
 };
 
 // An activation and its gradient in the arena: [max_rows, stride], `width` columns of which are
-// used. In planes, each member's columns lie together in pages of their own: hardware prefetching
-// that runs on from one member's columns would pull over lines which another is about to write.
+// used. In planes, each thread's columns lie together in pages of their own: hardware prefetching
+// that runs on from one thread's columns would pull over lines which another is about to write.
 struct ValueBlocks {
   int64_t width = 0;
   int64_t stride = 0;  // floats from row to row, of the whole or of a plane
-  int64_t plane = 0;   // floats from member to member; 0: not in planes
+  int64_t plane = 0;   // floats from thread to thread; 0: not in planes
   bool needs_gradient = false;
   bool gradient_written = false;  // while the backward program is built: a second writer adds
   Block data, gradient;
@@ -57,18 +57,18 @@ struct Context {
   uint64_t seed = 1;
   std::vector<ValueBlocks> values;
 
-  // Blocks of `floats` for each member; member i's part begins at i * own_stride(floats).
+  // Blocks of `floats` for each thread; thread i's part begins at i * own_stride(floats).
   Block add_own(int64_t floats) { return arena.add(own_stride(floats) * threads * 4); }
   static int64_t own_stride(int64_t floats) { return round_up(floats, 2 * kLine) + 2 * kLine; }
-  // A member's part of what add_own(floats) gave.
-  float* own(Block block, int64_t floats, Member member) const {
-    return arena.floats(block) + member.index * own_stride(floats);
+  // A thread's part of what add_own(floats) gave.
+  float* own(Block block, int64_t floats, TeamThread thread) const {
+    return arena.floats(block) + thread.index * own_stride(floats);
   }
-  // Where (row, column) of a member's own columns is [row * value.stride + column]. Of any column,
+  // Where (row, column) of a thread's own columns is [row * value.stride + column]. Of any column,
   // where the value is not in planes.
-  float* own_columns(Block block, const ValueBlocks& value, Member member) const {
+  float* own_columns(Block block, const ValueBlocks& value, TeamThread thread) const {
     const int64_t shift =
-        value.plane == 0 ? 0 : member.index * value.plane - member.begin(value.width, kLine);
+        value.plane == 0 ? 0 : thread.index * value.plane - thread.begin(value.width, kLine);
     return arena.floats(block) + shift;
   }
   // Position in layout().tensors().
@@ -118,10 +118,10 @@ std::unique_ptr<LossOperation> make_loss(const SoftmaxCrossEntropy&, Context& co
 std::unique_ptr<LossOperation> make_loss(const MeanSquaredError&, Context& context);
 std::unique_ptr<LossOperation> make_loss(const Huber& huber, Context& context);
 
-// Counts what is not zero in the member's columns of an activation, and lists it where the list is
+// Counts what is not zero in the thread's columns of an activation, and lists it where the list is
 // active: for the product and, in training, for the weights' gradient.
 void find_nonzeros(const Context& context, const ValueBlocks& value, const Step& step,
-                   Member member);
+                   TeamThread thread);
 
 // Updates a contiguous piece of a tensor from step.gradients, where the step trains.
 void update_piece(const Context& context, const Step& step, int64_t tensor, int64_t begin,

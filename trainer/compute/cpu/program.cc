@@ -61,20 +61,20 @@ void Program::add(std::string name, std::vector<Access> accesses, Work work) {
   phases_.push_back({std::move(name), std::move(work), barrier});
 }
 
-void Program::run(const Step& step, Member member, Team& team, uint64_t* ticks) const {
+void Program::run(const Step& step, TeamThread thread, Team& team, uint64_t* ticks) const {
   uint64_t before = ticks == nullptr ? 0 : ticks_now();
   for (size_t i = 0; i < phases_.size(); ++i) {
-    if (phases_[i].barrier) team.barrier(member);
+    if (phases_[i].barrier) team.barrier(thread);
     if (ticks != nullptr) before = ticks_now();
-    phases_[i].work(step, member);
+    phases_[i].work(step, thread);
     if (ticks != nullptr) ticks[i] = ticks_now() - before;
-    if (step.on_complete != nullptr && phases_[i].complete > 0) tell(step, member, i);
+    if (step.on_complete != nullptr && phases_[i].complete > 0) tell(step, thread, i);
   }
 }
 
-// The last member to come here does.
-void Program::tell(const Step& step, Member member, size_t phase) const {
-  if (step.arrivals[phase].fetch_add(1) + 1 < member.count) return;
+// The last thread to come here does.
+void Program::tell(const Step& step, TeamThread thread, size_t phase) const {
+  if (step.arrivals[phase].fetch_add(1) + 1 < thread.count) return;
   step.arrivals[phase] = 0;
   (*step.on_complete)(phases_[phase].complete);
 }

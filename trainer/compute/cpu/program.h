@@ -13,7 +13,7 @@
 
 namespace muster::compute::cpu {
 
-using host::Member;
+using host::TeamThread;
 using host::Team;
 
 // What one run of a program works on.
@@ -28,7 +28,7 @@ struct Step {
   const UpdateRule* rules = nullptr;
   float* slots[2] = {nullptr, nullptr};
   // Of compute_gradients(), where somebody follows it: whom to tell, and for each phase how many
-  // members are through with it.
+  // threads are through with it.
   const Engine::OnComplete* on_complete = nullptr;
   std::atomic<int>* arrivals = nullptr;
 };
@@ -65,7 +65,7 @@ class Arena {
   char* begin_ = nullptr;  // the first page of it
 };
 
-// Which part of a block a member touches in a phase: its share of the columns (of the value that
+// Which part of a block a thread touches in a phase: its share of the columns (of the value that
 // the block belongs to), its share of the rows, a part of its own, or anything.
 enum class Share { columns, rows, own, all };
 
@@ -81,16 +81,16 @@ inline Access writes(Block block, Share share) {
   return {block, share, true};
 }
 
-using Work = std::function<void(const Step&, Member)>;
+using Work = std::function<void(const Step&, TeamThread)>;
 
-// A list of phases that every member runs in order. A barrier stands before a phase only where it
-// touches what another member may have touched since the last one.
+// A list of phases that every thread runs in order. A barrier stands before a phase only where it
+// touches what another thread may have touched since the last one.
 class Program {
  public:
   void add(std::string name, std::vector<Access> accesses, Work work);
-  // When all members are through with the last phase added, gradients [0, end) are complete.
+  // When all threads are through with the last phase added, gradients [0, end) are complete.
   void completes(size_t end) { phases_.back().complete = end; }
-  void run(const Step& step, Member member, Team& team, uint64_t* ticks) const;
+  void run(const Step& step, TeamThread thread, Team& team, uint64_t* ticks) const;
 
   size_t size() const { return phases_.size(); }
   const std::string& name(size_t phase) const { return phases_[phase].name; }
@@ -102,7 +102,7 @@ class Program {
     bool barrier = false;
     size_t complete = 0;  // floats of the gradients; 0: as many as before
   };
-  void tell(const Step& step, Member member, size_t phase) const;
+  void tell(const Step& step, TeamThread thread, size_t phase) const;
 
   std::vector<Phase> phases_;
   std::vector<Access> open_;  // since the last barrier

@@ -17,9 +17,9 @@ void RowLoss::forward(Program& program) {
       name_,
       {reads(out_.data, Share::rows), writes(out_.gradient, Share::rows),
        writes(losses_, Share::rows)},
-      [this](const Step& step, Member member) {
+      [this](const Step& step, TeamThread thread) {
         const auto count = static_cast<size_t>(term_count_);
-        for (int64_t row = member.begin(step.rows); row < member.end(step.rows); ++row) {
+        for (int64_t row = thread.begin(step.rows); row < thread.end(step.rows); ++row) {
           const float* y = context_.arena.floats(out_.data) + row * out_.stride;
           float* dy = context_.arena.floats(out_.gradient) + row * out_.stride;
           float* terms = context_.arena.floats(terms_) + row * term_count_;

@@ -7,12 +7,12 @@ namespace muster::compute::cpu {
 WholeUpdate::WholeUpdate(const ParameterLayout& layout)
     : measured_(layout, {0, layout.size()}),
       ratios_(layout.tensors().size()),
-      work_([this](host::Member member) {
-        measure(member);
-        team_->barrier(member);
-        if (member.index == 0) measured_.write(ratios_);
-        team_->barrier(member);
-        apply(member);
+      work_([this](host::TeamThread thread) {
+        measure(thread);
+        team_->barrier(thread);
+        if (thread.index == 0) measured_.write(ratios_);
+        team_->barrier(thread);
+        apply(thread);
       }) {}
 
 void WholeUpdate::run(host::Team& team, const Optimizer& optimizer,
@@ -28,10 +28,10 @@ void WholeUpdate::run(host::Team& team, const Optimizer& optimizer,
   team.run(work_);
 }
 
-void WholeUpdate::measure(host::Member member) {
+void WholeUpdate::measure(host::TeamThread thread) {
   std::array<std::span<const float>, 2> slots;
   const auto chunks = static_cast<int64_t>(measured_.chunks());
-  for (int64_t i = member.begin(chunks); i < member.end(chunks); ++i) {
+  for (int64_t i = thread.begin(chunks); i < thread.end(chunks); ++i) {
     const auto index = static_cast<size_t>(i);
     const Range range = measured_.chunk(index);
     for (size_t slot = 0; slot < slots_.size(); ++slot)
@@ -42,11 +42,11 @@ void WholeUpdate::measure(host::Member member) {
   }
 }
 
-void WholeUpdate::apply(host::Member member) {
+void WholeUpdate::apply(host::TeamThread thread) {
   const auto size = static_cast<int64_t>(parameters_.size());
   constexpr auto kGrain = static_cast<int64_t>(ParameterLayout::kAlignment);
-  const Range range{static_cast<size_t>(member.begin(size, kGrain)),
-                    static_cast<size_t>(member.end(size, kGrain))};
+  const Range range{static_cast<size_t>(thread.begin(size, kGrain)),
+                    static_cast<size_t>(thread.end(size, kGrain))};
   std::array<std::span<float>, 2> slots;
   for (size_t slot = 0; slot < slots_.size(); ++slot)
     slots[slot] = slots_[slot].subspan(range.begin, range.size());

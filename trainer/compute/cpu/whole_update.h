@@ -24,8 +24,8 @@ class WholeUpdate {
            std::span<const std::span<float>> slots);
 
  private:
-  void measure(host::Member member);
-  void apply(host::Member member);
+  void measure(host::TeamThread thread);
+  void apply(host::TeamThread thread);
 
   TensorRatios measured_;
   std::vector<float> ratios_;
@@ -36,7 +36,7 @@ class WholeUpdate {
   std::span<float> parameters_;
   std::span<const float> gradients_;
   std::span<const std::span<float>> slots_;
-  const std::function<void(host::Member)> work_;
+  const std::function<void(host::TeamThread)> work_;
 };
 
 }  // namespace muster::compute::cpu

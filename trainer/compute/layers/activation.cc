@@ -3,7 +3,7 @@
 namespace muster::compute {
 
 Described describe(const ActivationLayer&, const LayerSpec&, std::span<const LayerInput> inputs) {
-  if (auto misfit = require_one(inputs)) return *misfit;
+  if (auto mismatch = require_one(inputs)) return *mismatch;
   return LayerShape{inputs[0].shape, {}};
 }
 

@@ -20,13 +20,13 @@ ParameterTensor per_feature(const std::string& name, int64_t features, Segment s
 // and those are frozen with it.
 Described describe(const BatchNormalization& normalization, const LayerSpec& layer,
                    std::span<const LayerInput> inputs) {
-  if (auto misfit = require_one(inputs)) return *misfit;
+  if (auto mismatch = require_one(inputs)) return *mismatch;
   const LayerInput& input = inputs[0];
   if (!(normalization.momentum >= 0.0f && normalization.momentum <= 1.0f)) {
-    return Misfit{-1, "momentum", "a momentum in [0, 1]", std::to_string(normalization.momentum)};
+    return Mismatch{-1, "momentum", "a momentum in [0, 1]", std::to_string(normalization.momentum)};
   }
   if (!(normalization.epsilon > 0.0f)) {
-    return Misfit{-1, "epsilon", "a number above 0", std::to_string(normalization.epsilon)};
+    return Mismatch{-1, "epsilon", "a number above 0", std::to_string(normalization.epsilon)};
   }
   const int64_t features = as_features(input.shape).back();
   const Segment trained = layer.trainable ? Segment::trainable : Segment::frozen;

@@ -4,14 +4,14 @@ namespace muster::compute {
 
 // A sample of any shape is taken as one vector, in C order.
 Described describe(const Dense& dense, const LayerSpec& layer, std::span<const LayerInput> inputs) {
-  if (auto misfit = require_one(inputs)) return *misfit;
-  if (dense.units < 1) return Misfit{-1, "units", "at least 1 unit", std::to_string(dense.units)};
+  if (auto mismatch = require_one(inputs)) return *mismatch;
+  if (dense.units < 1) return Mismatch{-1, "units", "at least 1 unit", std::to_string(dense.units)};
   const Segment segment = layer.trainable ? Segment::trainable : Segment::frozen;
   ParameterTensor kernel;
   kernel.name = layer.name + "/kernel";
   kernel.shape = {*element_count(inputs[0].shape), dense.units};
   if (!element_count(kernel.shape)) {
-    return Misfit{-1, "units", "at most 2^32 weights", "a kernel of " + to_string(kernel.shape)};
+    return Mismatch{-1, "units", "at most 2^32 weights", "a kernel of " + to_string(kernel.shape)};
   }
   kernel.segment = segment;
   kernel.initializer = dense.kernel_initializer;

@@ -3,9 +3,9 @@
 namespace muster::compute {
 
 Described describe(const Dropout& dropout, const LayerSpec&, std::span<const LayerInput> inputs) {
-  if (auto misfit = require_one(inputs)) return *misfit;
+  if (auto mismatch = require_one(inputs)) return *mismatch;
   if (!(dropout.rate >= 0.0f && dropout.rate < 1.0f)) {
-    return Misfit{-1, "rate", "a rate in [0, 1)", std::to_string(dropout.rate)};
+    return Mismatch{-1, "rate", "a rate in [0, 1)", std::to_string(dropout.rate)};
   }
   return LayerShape{inputs[0].shape, {}};
 }

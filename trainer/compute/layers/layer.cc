@@ -29,14 +29,14 @@ std::optional<int64_t> element_count(const std::vector<int64_t>& shape) {
   return count;
 }
 
-std::optional<Misfit> require_one(std::span<const LayerInput> inputs) {
+std::optional<Mismatch> require_one(std::span<const LayerInput> inputs) {
   if (inputs.size() == 1) return std::nullopt;
-  return Misfit{-1, "inputs", "one input", std::to_string(inputs.size())};
+  return Mismatch{-1, "inputs", "one input", std::to_string(inputs.size())};
 }
 
-std::optional<Misfit> require_several(std::span<const LayerInput> inputs) {
+std::optional<Mismatch> require_several(std::span<const LayerInput> inputs) {
   if (inputs.size() >= 2) return std::nullopt;
-  return Misfit{-1, "inputs", "two inputs or more", std::to_string(inputs.size())};
+  return Mismatch{-1, "inputs", "two inputs or more", std::to_string(inputs.size())};
 }
 
 }  // namespace muster::compute

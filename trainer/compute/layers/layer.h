@@ -6,14 +6,14 @@
 #include <variant>
 #include <vector>
 
-#include "trainer/compute/misfit.h"
+#include "trainer/compute/mismatch.h"
 #include "trainer/compute/models/model_spec.h"
 #include "trainer/compute/parameter_layout.h"
 
 namespace muster::compute {
 
 // What a layer is before any backend: its output's shape and its parameters; or why its inputs or
-// its settings do not fit, where Misfit::layer is left to the caller. One file a kind.
+// its settings do not fit, where Mismatch::layer is left to the caller. One file a kind.
 
 struct LayerInput {
   std::string name;  // as the layer refers to it
@@ -26,7 +26,7 @@ struct LayerShape {
   double multiplications = 0;  // of one sample's way forward
 };
 
-using Described = std::variant<LayerShape, Misfit>;
+using Described = std::variant<LayerShape, Mismatch>;
 
 Described describe(const Dense&, const LayerSpec& layer, std::span<const LayerInput> inputs);
 Described describe(const ActivationLayer&, const LayerSpec& layer,
@@ -50,7 +50,7 @@ std::string to_string(const std::vector<int64_t>& shape);
 // channels) as it is, so that its features are the last axis; else one vector, in C order.
 std::vector<int64_t> as_features(const std::vector<int64_t>& shape);
 // Of a layer that takes one input, or two and more.
-std::optional<Misfit> require_one(std::span<const LayerInput> inputs);
-std::optional<Misfit> require_several(std::span<const LayerInput> inputs);
+std::optional<Mismatch> require_one(std::span<const LayerInput> inputs);
+std::optional<Mismatch> require_several(std::span<const LayerInput> inputs);
 
 }  // namespace muster::compute

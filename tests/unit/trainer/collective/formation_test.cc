@@ -37,10 +37,10 @@ class FormationTest : public ::testing::Test {
   }
 
   // Rank 0 and so on; nobody where nothing is said.
-  static group::Roster roster_of(const std::vector<std::optional<Said>>& members) {
-    group::Roster::Expected expected;
+  static group::PeerRegistry registry_of(const std::vector<std::optional<Said>>& members) {
+    group::PeerRegistry::Expected expected;
     expected.workers = expected.most_workers = 10;
-    group::Roster roster(expected);
+    group::PeerRegistry registry(expected);
     for (size_t rank = 0; rank < members.size(); ++rank) {
       if (!members[rank]) continue;
       const Said& said = *members[rank];
@@ -59,14 +59,14 @@ class FormationTest : public ::testing::Test {
       state.set_unshared(said.unshared);
       state.set_failed(said.failed);
       message.set_leaving(said.leaving);
-      EXPECT_EQ(roster.admit(rank + 1, hello, kBegin), "");
-      EXPECT_TRUE(roster.heard(rank + 1, message, kBegin));
+      EXPECT_EQ(registry.admit(rank + 1, hello, kBegin), "");
+      EXPECT_TRUE(registry.heard(rank + 1, message, kBegin));
     }
-    return roster;
+    return registry;
   }
 
   // Claims the generation and looks at who is there.
-  static Formation gathered(const Formation::Setup& setup, const group::Roster& roster,
+  static Formation gathered(const Formation::Setup& setup, const group::PeerRegistry& registry,
                             uint64_t published = 0) {
     Formation formation(setup, kBegin);
     EXPECT_EQ(formation.next(), Next::claim);
@@ -74,12 +74,12 @@ class FormationTest : public ::testing::Test {
     EXPECT_EQ(formation.next(), Next::fence);
     formation.fenced(published);
     EXPECT_EQ(formation.next(), Next::gather);
-    formation.look(roster, kBegin);
+    formation.look(registry, kBegin);
     return formation;
   }
   // And goes on to where members are to prepare themselves.
-  static Formation announced(const Formation::Setup& setup, const group::Roster& roster) {
-    Formation formation = gathered(setup, roster);
+  static Formation announced(const Formation::Setup& setup, const group::PeerRegistry& registry) {
+    Formation formation = gathered(setup, registry);
     if (formation.next() == Next::choose) formation.chosen(std::nullopt);
     EXPECT_EQ(formation.next(), Next::announce);
     formation.announced();
@@ -87,10 +87,10 @@ class FormationTest : public ::testing::Test {
   }
   static Formation running(const Formation::Setup& setup,
                            std::vector<std::optional<Said>> members) {
-    Formation formation = announced(setup, roster_of(members));
+    Formation formation = announced(setup, registry_of(members));
     for (auto& member : members)
       if (member) member->prepared = kGeneration;
-    formation.look(roster_of(members), kBegin);
+    formation.look(registry_of(members), kBegin);
     EXPECT_EQ(formation.next(), Next::run);
     formation.running();
     EXPECT_EQ(formation.next(), Next::watch);
@@ -99,14 +99,14 @@ class FormationTest : public ::testing::Test {
 };
 
 TEST_F(FormationTest, WaitsForAllMembersAndUntilTheyHaveSettled) {
-  EXPECT_EQ(gathered(setup(2), roster_of({Said{}})).next(), Next::gather);
-  EXPECT_EQ(gathered(setup(2), roster_of({Said{}, Said{8, 5, false}})).next(), Next::gather);
-  EXPECT_EQ(gathered(setup(2), roster_of({Said{}, Said{8, 5}})).next(), Next::announce);
+  EXPECT_EQ(gathered(setup(2), registry_of({Said{}})).next(), Next::gather);
+  EXPECT_EQ(gathered(setup(2), registry_of({Said{}, Said{8, 5, false}})).next(), Next::gather);
+  EXPECT_EQ(gathered(setup(2), registry_of({Said{}, Said{8, 5}})).next(), Next::announce);
 }
 
 TEST_F(FormationTest, GoesOnWithWhatTheOneHoldsThatHasGotFurthest) {
   const Formation formation =
-      gathered(setup(4), roster_of({Said{7, 90}, Said{8, 5}, Said{8, 6}, Said{8, 6}}));
+      gathered(setup(4), registry_of({Said{7, 90}, Said{8, 5}, Said{8, 6}, Said{8, 6}}));
   const CollectivePlan& plan = formation.plan();
   EXPECT_EQ(plan.generation(), kGeneration);
   EXPECT_EQ(plan.content(), CollectivePlan::KEEP);
@@ -120,9 +120,9 @@ TEST_F(FormationTest, GoesOnWithWhatTheOneHoldsThatHasGotFurthest) {
 }
 
 TEST_F(FormationTest, ALaterCheckpointIsTakenBeforeWhatAnyMemberHolds) {
-  const auto roster = roster_of({Said{}, Said{4, 50}});
-  EXPECT_EQ(gathered(setup(2), roster, /*published=*/4).next(), Next::announce);
-  Formation formation = gathered(setup(2), roster, /*published=*/5);
+  const auto registry = registry_of({Said{}, Said{4, 50}});
+  EXPECT_EQ(gathered(setup(2), registry, /*published=*/4).next(), Next::announce);
+  Formation formation = gathered(setup(2), registry, /*published=*/5);
   ASSERT_EQ(formation.next(), Next::choose);
   Formation::Checkpoint checkpoint{"checkpoints/ckpt-60-g5", {}};
   checkpoint.position.set_step(60);
@@ -134,7 +134,7 @@ TEST_F(FormationTest, ALaterCheckpointIsTakenBeforeWhatAnyMemberHolds) {
 }
 
 TEST_F(FormationTest, WhereNobodyHoldsAnythingItBeginsAnew) {
-  Formation formation = gathered(setup(2), roster_of({Said{}, Said{}}));
+  Formation formation = gathered(setup(2), registry_of({Said{}, Said{}}));
   ASSERT_EQ(formation.next(), Next::choose);
   formation.chosen(std::nullopt);
   EXPECT_EQ(formation.plan().content(), CollectivePlan::INITIALIZE);
@@ -142,8 +142,8 @@ TEST_F(FormationTest, WhereNobodyHoldsAnythingItBeginsAnew) {
 
 TEST_F(FormationTest, MemoryIsSharedOnOneHostOnly) {
   EXPECT_FALSE(
-      gathered(setup(2), roster_of({Said{8, 5}, Said{8, 5, true, 0, "b"}})).plan().shared_memory());
-  EXPECT_FALSE(gathered(setup(2), roster_of({Said{8, 5, true, 0, ""}, Said{8, 5, true, 0, ""}}))
+      gathered(setup(2), registry_of({Said{8, 5}, Said{8, 5, true, 0, "b"}})).plan().shared_memory());
+  EXPECT_FALSE(gathered(setup(2), registry_of({Said{8, 5, true, 0, ""}, Said{8, 5, true, 0, ""}}))
                    .plan()
                    .shared_memory());
 }
@@ -154,14 +154,14 @@ TEST_F(FormationTest, MemoryIsNotSharedWithAMemberWhoseMemoryIsHidden) {
   other.incarnation = 2;
   Said unshared;
   unshared.unshared = 2;
-  EXPECT_FALSE(gathered(setup(2), roster_of({other, unshared})).plan().shared_memory());
-  EXPECT_TRUE(gathered(setup(2), roster_of({Said{8, 5}, unshared})).plan().shared_memory());
+  EXPECT_FALSE(gathered(setup(2), registry_of({other, unshared})).plan().shared_memory());
+  EXPECT_TRUE(gathered(setup(2), registry_of({Said{8, 5}, unshared})).plan().shared_memory());
 }
 
 TEST_F(FormationTest, AGenerationThatAMemberKnowsOfIsNotOpenedAgain) {
-  EXPECT_EQ(gathered(setup(2), roster_of({Said{}, Said{kGeneration, 5}})).next(), Next::claim);
+  EXPECT_EQ(gathered(setup(2), registry_of({Said{}, Said{kGeneration, 5}})).next(), Next::claim);
   const Formation formation =
-      gathered(setup(2), roster_of({Said{}, Said{8, 5, true, kGeneration + 3}}));
+      gathered(setup(2), registry_of({Said{}, Said{8, 5, true, kGeneration + 3}}));
   EXPECT_EQ(formation.next(), Next::claim);
   EXPECT_EQ(formation.above(), kGeneration + 3);
 }
@@ -170,12 +170,12 @@ TEST_F(FormationTest, AGenerationThatAMemberKnowsOfIsNotOpenedAgain) {
 TEST_F(FormationTest, RunsWhenAllHavePrepared) {
   for (const char* host : {"a", "b"}) {
     const auto said = [&](uint64_t prepared) { return Said{8, 5, true, prepared, host}; };
-    Formation formation = announced(setup(2), roster_of({Said{8, 5}, said(8)}));
-    formation.look(roster_of({Said{8, 5, true, kGeneration}, said(8)}), kBegin);
+    Formation formation = announced(setup(2), registry_of({Said{8, 5}, said(8)}));
+    formation.look(registry_of({Said{8, 5, true, kGeneration}, said(8)}), kBegin);
     EXPECT_EQ(formation.next(), Next::assemble);
-    formation.look(roster_of({Said{8, 5}, said(kGeneration)}), kBegin);
+    formation.look(registry_of({Said{8, 5}, said(kGeneration)}), kBegin);
     EXPECT_EQ(formation.next(), Next::assemble);
-    formation.look(roster_of({Said{8, 5, true, kGeneration}, said(kGeneration)}), kBegin);
+    formation.look(registry_of({Said{8, 5, true, kGeneration}, said(kGeneration)}), kBegin);
     EXPECT_EQ(formation.next(), Next::run);
     EXPECT_EQ(formation.plan().members(1).endpoint(), "endpoint 1");
   }
@@ -184,13 +184,13 @@ TEST_F(FormationTest, RunsWhenAllHavePrepared) {
 // It had entered a generation after it had last said where it stands.
 TEST_F(FormationTest, AMemberThatHasGoneFurtherThanWasKnownBeginsTheNextOne) {
   for (const Said& known : {Said{}, Said{7, 5}, Said{8, 5}}) {
-    Formation formation = announced(setup(2), roster_of({Said{}, known}));
-    formation.look(roster_of({Said{0, 0, true, kGeneration}, Said{8, 6, true, kGeneration}}),
+    Formation formation = announced(setup(2), registry_of({Said{}, known}));
+    formation.look(registry_of({Said{0, 0, true, kGeneration}, Said{8, 6, true, kGeneration}}),
                    kBegin);
     ASSERT_EQ(formation.next(), Next::claim);
     formation.claimed(kGeneration + 1);
     formation.fenced(0);
-    formation.look(roster_of({Said{0, 0, true, kGeneration}, Said{8, 6, true, kGeneration}}),
+    formation.look(registry_of({Said{0, 0, true, kGeneration}, Said{8, 6, true, kGeneration}}),
                    kBegin);
     EXPECT_EQ(formation.plan().content(), CollectivePlan::KEEP);
     EXPECT_EQ(formation.plan().position().step(), 6u);
@@ -200,53 +200,53 @@ TEST_F(FormationTest, AMemberThatHasGoneFurtherThanWasKnownBeginsTheNextOne) {
 TEST_F(FormationTest, WhoeverCannotEnterBeginsTheNextOne) {
   Said failed{8, 5};
   failed.failed = kGeneration;
-  Formation formation = announced(setup(2), roster_of({Said{8, 5}, Said{8, 5}}));
-  formation.look(roster_of({Said{8, 5}, failed}), kBegin);
+  Formation formation = announced(setup(2), registry_of({Said{8, 5}, Said{8, 5}}));
+  formation.look(registry_of({Said{8, 5}, failed}), kBegin);
   EXPECT_EQ(formation.next(), Next::claim);
   Formation shared = running(setup(2), {Said{8, 5}, Said{8, 5}});
-  shared.look(roster_of({Said{8, 5}, failed}), kBegin);
+  shared.look(registry_of({Said{8, 5}, failed}), kBegin);
   EXPECT_EQ(shared.next(), Next::claim);
 }
 
 TEST_F(FormationTest, WhoIsAwayMayComeBackAsItWas) {
   Formation formation = running(setup(2), {Said{8, 5}, Said{8, 5}});
-  formation.look(roster_of({Said{8, 5}}), kBegin);
+  formation.look(registry_of({Said{8, 5}}), kBegin);
   EXPECT_EQ(formation.next(), Next::watch);
-  formation.look(roster_of({Said{8, 5}, Said{kGeneration, 5, false}}), kBegin);
+  formation.look(registry_of({Said{8, 5}, Said{kGeneration, 5, false}}), kBegin);
   EXPECT_EQ(formation.next(), Next::watch);
-  formation.look(roster_of({Said{8, 5}, Said{kGeneration, 7, true}}), kBegin);
+  formation.look(registry_of({Said{8, 5}, Said{kGeneration, 7, true}}), kBegin);
   EXPECT_EQ(formation.next(), Next::claim);
   Said other;
   other.incarnation = 2;
   Formation replaced = running(setup(2), {Said{8, 5}, Said{8, 5}});
-  replaced.look(roster_of({Said{8, 5}, other}), kBegin);
+  replaced.look(registry_of({Said{8, 5}, other}), kBegin);
   EXPECT_EQ(replaced.next(), Next::claim);
 }
 
 TEST_F(FormationTest, AnElasticGroupGoesOnWithoutWhoIsLostAndTakesInWhoComes) {
   Formation grown = running(setup(2, 1, 4), {Said{8, 5}, Said{8, 5}});
   EXPECT_EQ(grown.plan().replicas(), 4u);
-  grown.look(roster_of({Said{8, 5}, Said{8, 5}, Said{}}), kBegin);
+  grown.look(registry_of({Said{8, 5}, Said{8, 5}, Said{}}), kBegin);
   EXPECT_EQ(grown.next(), Next::claim);
   Formation formation = running(setup(2, 1, 4), {Said{8, 5}, Said{8, 5}});
-  formation.look(roster_of({Said{8, 5}}), kBegin);
+  formation.look(registry_of({Said{8, 5}}), kBegin);
   ASSERT_EQ(formation.next(), Next::claim);
   formation.claimed(kGeneration + 1);
   formation.fenced(0);
-  formation.look(roster_of({Said{kGeneration, 6}}), kBegin);
+  formation.look(registry_of({Said{kGeneration, 6}}), kBegin);
   EXPECT_EQ(formation.next(), Next::announce);
   EXPECT_EQ(formation.plan().members_size(), 1);
   EXPECT_EQ(formation.plan().position().step(), 6u);
 }
 
 TEST_F(FormationTest, AnElasticGroupBeginsWithoutSomebodyOnlyAfterAWhile) {
-  const auto roster = roster_of({Said{}, Said{}});
-  Formation formation = gathered(setup(3, 2), roster);
+  const auto registry = registry_of({Said{}, Said{}});
+  Formation formation = gathered(setup(3, 2), registry);
   EXPECT_EQ(formation.next(), Next::gather);
-  formation.look(roster, kBegin + Formation::kMuster);
+  formation.look(registry, kBegin + Formation::kMuster);
   EXPECT_EQ(formation.next(), Next::choose);
-  Formation alone = gathered(setup(3, 2), roster_of({Said{}}));
-  alone.look(roster_of({Said{}}), kBegin + 10 * Formation::kMuster);
+  Formation alone = gathered(setup(3, 2), registry_of({Said{}}));
+  alone.look(registry_of({Said{}}), kBegin + 10 * Formation::kMuster);
   EXPECT_EQ(alone.next(), Next::gather) << "they are fewer than the least";
 }
 
@@ -254,11 +254,11 @@ TEST_F(FormationTest, WhoIsLeavingAnElasticGroupTakesNoPartAnyMore) {
   Said leaving{kGeneration, 6, false};
   leaving.leaving = true;
   Formation formation = running(setup(2, 1), {Said{8, 5}, Said{8, 5}});
-  formation.look(roster_of({Said{kGeneration, 6, false}, leaving}), kBegin);
+  formation.look(registry_of({Said{kGeneration, 6, false}, leaving}), kBegin);
   ASSERT_EQ(formation.next(), Next::claim);
   formation.claimed(kGeneration + 1);
   formation.fenced(0);
-  formation.look(roster_of({Said{kGeneration, 6}, leaving}), kBegin);
+  formation.look(registry_of({Said{kGeneration, 6}, leaving}), kBegin);
   EXPECT_EQ(formation.next(), Next::announce);
   EXPECT_EQ(formation.plan().members_size(), 1);
 }
@@ -269,19 +269,19 @@ TEST_F(FormationTest, WhoIsLeavingIsKeptWhileTheOthersAreTooFew) {
   leaving.leaving = true;
   const Said staying{kGeneration, 6, false};
   Formation formation = running(setup(2, 2), {Said{8, 5}, Said{8, 5}});
-  formation.look(roster_of({staying, leaving}), kBegin);
+  formation.look(registry_of({staying, leaving}), kBegin);
   EXPECT_EQ(formation.next(), Next::watch);
-  formation.look(roster_of({staying, leaving, Said{}}), kBegin);
+  formation.look(registry_of({staying, leaving, Said{}}), kBegin);
   ASSERT_EQ(formation.next(), Next::claim);
   formation.claimed(kGeneration + 1);
   formation.fenced(0);
   leaving.settled = true;
-  formation.look(roster_of({Said{kGeneration, 6}, leaving, Said{}}), kBegin);
+  formation.look(registry_of({Said{kGeneration, 6}, leaving, Said{}}), kBegin);
   ASSERT_EQ(formation.next(), Next::announce);
   ASSERT_EQ(formation.plan().members_size(), 2);
   EXPECT_EQ(formation.plan().members(1).rank(), 2u);
   Formation gone = running(setup(2, 2), {Said{8, 5}, Said{8, 5}});
-  gone.look(roster_of({staying}), kBegin);
+  gone.look(registry_of({staying}), kBegin);
   EXPECT_EQ(gone.next(), Next::claim);
 }
 

@@ -192,16 +192,16 @@ TEST(CheckGraph, PassesOverWhatFollowsAndWhatIsNotKnown) {
              layer("d", Dropout{0.5f}), layer("t", Add{}, {"d", "a"}), dense("y", 3, relu)},
             3);
   const GraphCheck check = check_graph(sum);
-  ASSERT_EQ(check.misfits.size(), 1u);
-  EXPECT_EQ(check.misfits[0].layer, 2);
-  EXPECT_EQ(check.misfits[0].field, "inputs");
+  ASSERT_EQ(check.mismatches.size(), 1u);
+  EXPECT_EQ(check.mismatches[0].layer, 2);
+  EXPECT_EQ(check.mismatches[0].field, "inputs");
   EXPECT_EQ(check.outputs, 3);
   ModelSpec open = sum;
   open.input_shape.clear();
   open.label_count = 0;
-  EXPECT_EQ(check_graph(open).misfits.size(), 1u);
+  EXPECT_EQ(check_graph(open).mismatches.size(), 1u);
   open.layers = {layer("d", Dropout{0.5f}), layer("s", Add{}, {"input", "d"})};
-  EXPECT_TRUE(check_graph(open).misfits.empty());
+  EXPECT_TRUE(check_graph(open).mismatches.empty());
   EXPECT_EQ(check_graph(open).outputs, 0);
 }
 

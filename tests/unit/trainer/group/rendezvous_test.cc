@@ -8,10 +8,10 @@
 #include "proto/muster/rendezvous.grpc.pb.h"
 #include "tests/unit/common/listener.h"
 #include "trainer/folder/generations.h"
-#include "trainer/group/attendance.h"
+#include "trainer/group/rendezvous_client.h"
 #include "trainer/group/grpc_server.h"
 #include "trainer/group/rendezvous_server.h"
-#include "trainer/group/roster.h"
+#include "trainer/group/peer_registry.h"
 
 namespace muster::group {
 namespace {
@@ -19,8 +19,8 @@ namespace {
 using std::chrono::milliseconds;
 using testing::HasSubstr;
 
-Roster::Expected expected() {
-  Roster::Expected expected;
+PeerRegistry::Expected expected() {
+  PeerRegistry::Expected expected;
   expected.job_uid = "u";
   expected.version = "1";
   expected.training_fingerprint = "t";
@@ -45,20 +45,20 @@ Hello hello(const std::string& role, uint32_t index, uint32_t attempt = 0) {
   return hello;
 }
 
-const Roster::Time kStart{};
+const PeerRegistry::Time kStart{};
 
-TEST(RosterTest, KnowsWhoIsMissing) {
-  Roster roster(expected());
-  EXPECT_EQ(roster.missing(), "ps 0, chief 0, worker 0, worker 1");
-  EXPECT_EQ(roster.admit(1, hello("master", 0), kStart), "");
-  EXPECT_EQ(roster.admit(2, hello("ps", 0), kStart), "");
-  EXPECT_EQ(roster.admit(3, hello("worker", 1), kStart), "");
-  EXPECT_EQ(roster.missing(), "worker 0");
-  EXPECT_EQ(roster.missing_replicas(), std::vector<std::string>{"worker-0"});
-  EXPECT_EQ(roster.members_present(), 2);
+TEST(PeerRegistryTest, KnowsWhoIsMissing) {
+  PeerRegistry registry(expected());
+  EXPECT_EQ(registry.missing(), "ps 0, chief 0, worker 0, worker 1");
+  EXPECT_EQ(registry.admit(1, hello("master", 0), kStart), "");
+  EXPECT_EQ(registry.admit(2, hello("ps", 0), kStart), "");
+  EXPECT_EQ(registry.admit(3, hello("worker", 1), kStart), "");
+  EXPECT_EQ(registry.missing(), "worker 0");
+  EXPECT_EQ(registry.missing_replicas(), std::vector<std::string>{"worker-0"});
+  EXPECT_EQ(registry.members_present(), 2);
 }
 
-TEST(RosterTest, NamesWhyAPeerMayNotJoin) {
+TEST(PeerRegistryTest, NamesWhyAPeerMayNotJoin) {
   struct Case {
     std::function<void(Hello&)> change;
     std::string names;
@@ -87,45 +87,45 @@ TEST(RosterTest, NamesWhyAPeerMayNotJoin) {
        },
        "expected host:port as the address of a ps, found \"nowhere\""}};
   for (const Case& one : cases) {
-    Roster roster(expected());
+    PeerRegistry registry(expected());
     Hello bad = hello("worker", 0);
     one.change(bad);
-    EXPECT_THAT(roster.admit(1, bad, kStart), HasSubstr(one.names));
-    EXPECT_EQ(roster.members_present(), 0);
+    EXPECT_THAT(registry.admit(1, bad, kStart), HasSubstr(one.names));
+    EXPECT_EQ(registry.members_present(), 0);
   }
 }
 
 // Of what decides the bits: a warning's text, or (determinism: strict) a reason to stay away.
-TEST(RosterTest, WhoWouldComputeOtherBitsIsNamed) {
-  Roster::Expected alike = expected();
+TEST(PeerRegistryTest, WhoWouldComputeOtherBitsIsNamed) {
+  PeerRegistry::Expected alike = expected();
   alike.determinism = "avx512; 1 threads";
   alike.determinism_of_ps = "avx512";
-  Roster::Expected strict = alike;
+  PeerRegistry::Expected strict = alike;
   strict.strict_determinism = true;
   for (const std::string role : {"worker", "ps"}) {
     Hello same = hello(role, 0);
     same.set_determinism(role == "ps" ? "avx512" : "avx512; 1 threads");
     Hello other = same;
     other.set_determinism("avx512; 2 threads");
-    EXPECT_EQ(Roster(strict).admit(1, same, kStart), "");
-    EXPECT_EQ(Roster(alike).other_bits(same), "");
+    EXPECT_EQ(PeerRegistry(strict).admit(1, same, kStart), "");
+    EXPECT_EQ(PeerRegistry(alike).other_bits(same), "");
     const std::string text = "expected what decides its results' bits to be \"" +
                              same.determinism() + "\", found \"avx512; 2 threads\"";
-    EXPECT_EQ(Roster(strict).admit(1, other, kStart), "determinism: strict: " + text);
-    EXPECT_EQ(Roster(alike).admit(1, other, kStart), "");
-    EXPECT_EQ(Roster(alike).other_bits(other), text);
-    EXPECT_EQ(Roster(expected()).other_bits(other), "");
+    EXPECT_EQ(PeerRegistry(strict).admit(1, other, kStart), "determinism: strict: " + text);
+    EXPECT_EQ(PeerRegistry(alike).admit(1, other, kStart), "");
+    EXPECT_EQ(PeerRegistry(alike).other_bits(other), text);
+    EXPECT_EQ(PeerRegistry(expected()).other_bits(other), "");
   }
 }
 
-TEST(RosterTest, ASuccessorTakesThePlaceAndALatecomerDoesNot) {
-  Roster roster(expected());
-  roster.admit(1, hello("worker", 0, 0), kStart);
-  EXPECT_EQ(roster.admit(2, hello("worker", 0, 1), kStart), "");
-  EXPECT_THAT(roster.take_replaced(), testing::ElementsAre(1));
-  EXPECT_FALSE(roster.heard(1, {}, kStart));
-  EXPECT_THAT(roster.admit(3, hello("worker", 0, 0), kStart), HasSubstr("attempt 1"));
-  EXPECT_EQ(roster.members_present(), 1);
+TEST(PeerRegistryTest, ASuccessorTakesThePlaceAndALatecomerDoesNot) {
+  PeerRegistry registry(expected());
+  registry.admit(1, hello("worker", 0, 0), kStart);
+  EXPECT_EQ(registry.admit(2, hello("worker", 0, 1), kStart), "");
+  EXPECT_THAT(registry.take_replaced(), testing::ElementsAre(1));
+  EXPECT_FALSE(registry.heard(1, {}, kStart));
+  EXPECT_THAT(registry.admit(3, hello("worker", 0, 0), kStart), HasSubstr("attempt 1"));
+  EXPECT_EQ(registry.members_present(), 1);
 }
 
 Hello process(uint64_t incarnation, uint64_t started = 0, uint32_t attempt = 0) {
@@ -137,21 +137,21 @@ Hello process(uint64_t incarnation, uint64_t started = 0, uint32_t attempt = 0) 
 
 // Lets `comers` come one after the other, by connections 1, 2, ... Returns the connections that
 // attend in the end, then those that were rejected ("!") and those that have to wait ("?").
-std::string attends(Roster& roster, const std::vector<Hello>& comers) {
+std::string attends(PeerRegistry& registry, const std::vector<Hello>& comers) {
   std::string refused;
   for (size_t i = 0; i < comers.size(); ++i) {
-    const bool waits = !roster.must_wait(comers[i]).empty();
-    const bool rejected = !waits && !roster.admit(i + 1, comers[i], kStart).empty();
+    const bool waits = !registry.must_wait(comers[i]).empty();
+    const bool rejected = !waits && !registry.admit(i + 1, comers[i], kStart).empty();
     if (waits || rejected) refused += " " + std::to_string(i + 1) + (waits ? "?" : "!");
   }
   std::string there;
   for (size_t i = 0; i < comers.size(); ++i) {
-    if (roster.find(i + 1)) there += std::to_string(i + 1);
+    if (registry.find(i + 1)) there += std::to_string(i + 1);
   }
   return there + refused;
 }
 
-TEST(RosterTest, TwoLiveProcessesOfOneAttemptDoNotThrowEachOtherOut) {
+TEST(PeerRegistryTest, TwoLiveProcessesOfOneAttemptDoNotThrowEachOtherOut) {
   struct {
     const char* name;
     std::vector<Hello> comers;
@@ -170,71 +170,71 @@ TEST(RosterTest, TwoLiveProcessesOfOneAttemptDoNotThrowEachOtherOut) {
       {"a later attempt, whatever its clock says", {process(1, 2000), process(2, 1000, 1)}, "2"},
   };
   for (const auto& test : cases) {
-    Roster roster(expected());
-    EXPECT_EQ(attends(roster, test.comers), test.attends) << test.name;
+    PeerRegistry registry(expected());
+    EXPECT_EQ(attends(registry, test.comers), test.attends) << test.name;
   }
 }
 
-TEST(RosterTest, WhoHasLostItsPlaceMayTakeItOnceItIsFree) {
-  Roster roster(expected());
-  EXPECT_EQ(attends(roster, {process(1, 1000), process(2, 2000)}), "2");
-  roster.gone(2);
-  EXPECT_EQ(roster.must_wait(process(1, 1000)), "");
-  EXPECT_EQ(roster.admit(3, process(1, 1000), kStart), "");
+TEST(PeerRegistryTest, WhoHasLostItsPlaceMayTakeItOnceItIsFree) {
+  PeerRegistry registry(expected());
+  EXPECT_EQ(attends(registry, {process(1, 1000), process(2, 2000)}), "2");
+  registry.gone(2);
+  EXPECT_EQ(registry.must_wait(process(1, 1000)), "");
+  EXPECT_EQ(registry.admit(3, process(1, 1000), kStart), "");
 }
 
-TEST(RosterTest, NobodyIsOfAGenerationThatIsNone) {
-  Roster roster(expected());
-  EXPECT_EQ(roster.admit(1, hello("ps", 0), kStart), "");
+TEST(PeerRegistryTest, NobodyIsOfAGenerationThatIsNone) {
+  PeerRegistry registry(expected());
+  EXPECT_EQ(registry.admit(1, hello("ps", 0), kStart), "");
   PeerMessage message;
   message.add_shards()->set_generation(folder::kLastGeneration - 1);
-  EXPECT_TRUE(roster.heard(1, message, kStart));
+  EXPECT_TRUE(registry.heard(1, message, kStart));
   for (const uint64_t none : {folder::kLastGeneration, ~uint64_t{0}}) {
     message.mutable_shards(0)->set_generation(none);
-    EXPECT_FALSE(roster.heard(1, message, kStart));
+    EXPECT_FALSE(registry.heard(1, message, kStart));
     PeerMessage member;
     member.mutable_member()->set_generation(none);
-    EXPECT_FALSE(roster.heard(1, member, kStart));
+    EXPECT_FALSE(registry.heard(1, member, kStart));
     member.mutable_member()->set_generation(0);
     member.mutable_member()->set_prepared(none);
-    EXPECT_FALSE(roster.heard(1, member, kStart));
+    EXPECT_FALSE(registry.heard(1, member, kStart));
   }
-  EXPECT_EQ(roster.held(0, 0)->generation(), folder::kLastGeneration - 1);
+  EXPECT_EQ(registry.held(0, 0)->generation(), folder::kLastGeneration - 1);
 }
 
 // What would be told to all others has its bounds.
-TEST(RosterTest, NobodySaysMoreThanAViewCanHold) {
-  Roster roster(expected());
-  EXPECT_EQ(roster.admit(1, hello("worker", 0), kStart), "");
+TEST(PeerRegistryTest, NobodySaysMoreThanAViewCanHold) {
+  PeerRegistry registry(expected());
+  EXPECT_EQ(registry.admit(1, hello("worker", 0), kStart), "");
   PeerMessage message;
   MemberState& state = *message.mutable_member();
-  state.set_endpoint(std::string(Roster::kMostEndpoint, 'x'));
-  EXPECT_TRUE(roster.heard(1, message, kStart));
-  state.set_endpoint(std::string(Roster::kMostEndpoint + 1, 'x'));
-  EXPECT_FALSE(roster.heard(1, message, kStart));
+  state.set_endpoint(std::string(PeerRegistry::kMostEndpoint, 'x'));
+  EXPECT_TRUE(registry.heard(1, message, kStart));
+  state.set_endpoint(std::string(PeerRegistry::kMostEndpoint + 1, 'x'));
+  EXPECT_FALSE(registry.heard(1, message, kStart));
   state.clear_endpoint();
   for (int i = 0; i < 20000; ++i) state.mutable_position()->add_sums()->set_epoch(1000);
-  EXPECT_FALSE(roster.heard(1, message, kStart));
+  EXPECT_FALSE(registry.heard(1, message, kStart));
   PeerMessage shards;
   *shards.add_shards()->mutable_base() = state.position();
-  EXPECT_FALSE(roster.heard(1, shards, kStart));
+  EXPECT_FALSE(registry.heard(1, shards, kStart));
 }
 
-TEST(RosterTest, SilenceForThreeHeartbeatsIsLoss) {
-  Roster roster(expected());
-  roster.admit(1, hello("worker", 0), kStart);
-  EXPECT_TRUE(roster.overdue(kStart + milliseconds(2900)).empty());
-  EXPECT_THAT(roster.overdue(kStart + milliseconds(3100)), testing::ElementsAre(1));
-  roster.heard(1, {}, kStart + milliseconds(3000));
-  EXPECT_TRUE(roster.overdue(kStart + milliseconds(3100)).empty());
+TEST(PeerRegistryTest, SilenceForThreeHeartbeatsIsLoss) {
+  PeerRegistry registry(expected());
+  registry.admit(1, hello("worker", 0), kStart);
+  EXPECT_TRUE(registry.overdue(kStart + milliseconds(2900)).empty());
+  EXPECT_THAT(registry.overdue(kStart + milliseconds(3100)), testing::ElementsAre(1));
+  registry.heard(1, {}, kStart + milliseconds(3000));
+  EXPECT_TRUE(registry.overdue(kStart + milliseconds(3100)).empty());
 }
 
 class RendezvousTest : public testing::Test {
  protected:
   const std::string address_ = free_address();
-  std::unique_ptr<Attendance> attend(const Hello& hello) {
-    return std::make_unique<Attendance>(make_channel(address_), address_, hello,
-                                        Attendance::Report());
+  std::unique_ptr<RendezvousClient> attend(const Hello& hello) {
+    return std::make_unique<RendezvousClient>(make_channel(address_), address_, hello,
+                                        RendezvousClient::Report());
   }
   static bool running(const GroupView& view) { return view.phase() == GroupView::RUNNING; }
 };
@@ -312,12 +312,12 @@ TEST_F(RendezvousTest, WhoWasPutOffIsToldWhenNobodyAnswersAnyMore) {
   younger->wait(running, {}, milliseconds(10000), milliseconds(60000));
   const auto channel = make_channel(address_);
   std::atomic<bool> last_reached{false};
-  const Attendance elder(
+  const RendezvousClient elder(
       [&](bool reached) {
         last_reached = reached;
-        return Attendance::Way{channel};
+        return RendezvousClient::Way{channel};
       },
-      address_, process(1, 1000), Attendance::Report());
+      address_, process(1, 1000), RendezvousClient::Report());
   const auto complaint_with = [&](const std::string& words) {
     std::string complaint;
     for (int look = 0; look < 100 && complaint.find(words) == std::string::npos; ++look) {
@@ -379,7 +379,7 @@ class SilentReaderTest : public RendezvousTest {
   void await_members(int members) {
     const auto present = [&] {
       int count = 0;
-      server_.inspect([&](const Roster& roster) { count = roster.members_present(); });
+      server_.inspect([&](const PeerRegistry& registry) { count = registry.members_present(); });
       return count;
     };
     for (int look = 0; look < 100 && present() != members; ++look)

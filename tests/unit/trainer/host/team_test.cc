@@ -12,15 +12,15 @@
 namespace muster::host {
 namespace {
 
-TEST(Member, SharesCoverEverythingOnceInWholeGrains) {
+TEST(TeamThread, SharesCoverEverythingOnceInWholeGrains) {
   for (int64_t n : {0, 1, 15, 16, 17, 100, 784}) {
     for (int count : {1, 2, 3, 7}) {
       int64_t at = 0;
       for (int i = 0; i < count; ++i) {
-        const Member member{i, count};
-        EXPECT_EQ(member.begin(n, 16), at);
+        const TeamThread thread{i, count};
+        EXPECT_EQ(thread.begin(n, 16), at);
         EXPECT_TRUE(at % 16 == 0 || at == n);
-        at = member.end(n, 16);
+        at = thread.end(n, 16);
       }
       EXPECT_EQ(at, n);
     }
@@ -34,13 +34,13 @@ TEST(Team, WhatAMemberWroteBeforeABarrierIsSeenAfterItHoweverManyThereWere) {
     std::vector<int64_t> written(3);
     std::vector<int64_t> wrong(3);
     for (int run = 0; run < 2000; ++run) {
-      team.run([&](Member member) {
-        const size_t own = static_cast<size_t>(member.index);
+      team.run([&](TeamThread thread) {
+        const size_t own = static_cast<size_t>(thread.index);
         for (int64_t turn = 1; turn <= 2; ++turn) {
           written[own] = 2 * run + turn;
-          team.barrier(member);
+          team.barrier(thread);
           for (const int64_t value : written) wrong[own] += value != 2 * run + turn;
-          team.barrier(member);
+          team.barrier(thread);
         }
       });
     }
@@ -54,14 +54,14 @@ TEST(Team, AMemberThatComesLateIsWaitedFor) {
   int late = 0;
   std::vector<int> seen(2);
   for (int run = 1; run <= 3; ++run) {
-    team.run([&](Member member) {
-      if (member.index == 1) {
+    team.run([&](TeamThread thread) {
+      if (thread.index == 1) {
         // Far beyond any spin.
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
         late = run;
       }
-      team.barrier(member);
-      seen[static_cast<size_t>(member.index)] = late;
+      team.barrier(thread);
+      seen[static_cast<size_t>(thread.index)] = late;
     });
     EXPECT_EQ(seen, std::vector<int>(2, run));
   }
@@ -70,9 +70,9 @@ TEST(Team, AMemberThatComesLateIsWaitedFor) {
 TEST(Team, AloneTheCallerDoesAllTheWork) {
   Team team(1, true);
   int runs = 0;
-  team.run([&](Member member) {
-    team.barrier(member);
-    runs += member.count;
+  team.run([&](TeamThread thread) {
+    team.barrier(thread);
+    runs += thread.count;
   });
   EXPECT_EQ(runs, 1);
 }

@@ -131,7 +131,7 @@ class Group {
     hello.set_job_uid("u");
     hello.set_role("chief");
     hello.set_incarnation(kOurs);
-    attendance_.emplace(server_.local_channel(), "ourselves", hello,
+    client_.emplace(server_.local_channel(), "ourselves", hello,
                         [this](PeerMessage& message) { report_.fill(message); });
   }
 
@@ -139,13 +139,13 @@ class Group {
     CollectiveSynchronizer::Setup setup;
     setup.incarnation = kOurs;
     setup.host = "127.0.0.1";
-    return std::make_unique<CollectiveSynchronizer>(assembly, *attendance_, report_, setup);
+    return std::make_unique<CollectiveSynchronizer>(assembly, *client_, report_, setup);
   }
 
  private:
   static constexpr uint64_t kOurs = 11;
-  static group::Roster::Expected expected() {
-    group::Roster::Expected expected;
+  static group::PeerRegistry::Expected expected() {
+    group::PeerRegistry::Expected expected;
     expected.job_uid = "u";
     expected.shards = 0;
     return expected;
@@ -153,7 +153,7 @@ class Group {
 
   group::RendezvousServer server_{free_address(), expected()};
   MemberReport report_;
-  std::optional<group::Attendance> attendance_;
+  std::optional<group::RendezvousClient> client_;
 };
 
 class CollectiveOnBackends : public testing::TestWithParam<std::tuple<const char*, bool>> {};

@@ -38,8 +38,8 @@ class Rendezvous {
   // What the worker says of itself, once `ready` holds for it.
   MemberState await(const std::function<bool(const MemberState&)>& ready) {
     MemberState state;
-    const auto look = [&](const group::Roster& roster) {
-      const auto members = roster.members();
+    const auto look = [&](const group::PeerRegistry& registry) {
+      const auto members = registry.members();
       if (members.contains(1)) state = members.at(1)->member;
     };
     for (;;) {
@@ -51,8 +51,8 @@ class Rendezvous {
   void go() { server_.reset(); }
 
  private:
-  static group::Roster::Expected expected() {
-    group::Roster::Expected expected;
+  static group::PeerRegistry::Expected expected() {
+    group::PeerRegistry::Expected expected;
     expected.job_uid = "u";
     expected.workers = expected.most_workers = 1;
     expected.shards = 0;
@@ -119,9 +119,9 @@ class CollectiveSynchronizerTest : public testing::Test {
   Assembly assembly_ = assemble(
       Training::load(write_training(fresh_folder("worker"), "epochs: 2\n")), 2, false, {1, false});
   MemberReport report_;
-  group::Attendance attendance_{group::make_channel(rendezvous_.address()), "rank 0", hello(),
+  group::RendezvousClient client_{group::make_channel(rendezvous_.address()), "rank 0", hello(),
                                 [this](PeerMessage& message) { report_.fill(message); }};
-  CollectiveSynchronizer synchronizer_{assembly_, attendance_, report_, setup()};
+  CollectiveSynchronizer synchronizer_{assembly_, client_, report_, setup()};
 };
 
 TEST_F(CollectiveSynchronizerTest, GivesUpWaitingForOthersOfARendezvousThatIsGone) {
@@ -129,7 +129,7 @@ TEST_F(CollectiveSynchronizerTest, GivesUpWaitingForOthersOfARendezvousThatIsGon
   rendezvous_.open(plan(1, state->offer()));
   CollectiveSynchronizer::Setup impatient = setup();
   impatient.patience = milliseconds(3000);
-  CollectiveSynchronizer synchronizer(assembly_, attendance_, report_, impatient);
+  CollectiveSynchronizer synchronizer(assembly_, client_, report_, impatient);
   ASSERT_TRUE(synchronizer.start({}));
   rendezvous_.go();
   EXPECT_THROW(synchronizer.step(), Unavailable);
@@ -167,7 +167,7 @@ TEST_F(CollectiveSynchronizerTest, APlanThatCannotBeIsAnErrorOfTheProtocol) {
     CollectivePlan impossible = plan(++generation, state->offer());
     one.change(impossible);
     rendezvous_.open(impossible);
-    attendance_.wait([&](const GroupView& view) { return view.generation() == generation; }, {},
+    client_.wait([&](const GroupView& view) { return view.generation() == generation; }, {},
                      milliseconds(60000), milliseconds(60000));
     try {
       synchronizer_.start({});

@@ -4,7 +4,7 @@
 
 #include "common/http_get.h"
 #include "tests/unit/common/listener.h"
-#include "trainer/group/attendance.h"
+#include "trainer/group/rendezvous_client.h"
 #include "trainer/group/grpc_server.h"
 
 namespace muster::loop {
@@ -15,14 +15,14 @@ using std::chrono::milliseconds;
 // Rank 0 of a group of a ps and a worker.
 class GroupReportTest : public testing::Test {
  protected:
-  static group::Roster::Expected expected() {
-    group::Roster::Expected expected;
+  static group::PeerRegistry::Expected expected() {
+    group::PeerRegistry::Expected expected;
     expected.chiefs = 0;
     expected.workers = 1;
     expected.shards = 1;
     return expected;
   }
-  group::Attendance worker(uint32_t restarts, uint32_t last_exit_code) {
+  group::RendezvousClient worker(uint32_t restarts, uint32_t last_exit_code) {
     Hello hello;
     hello.set_role("worker");
     hello.set_attempt(2);
@@ -42,7 +42,7 @@ class GroupReportTest : public testing::Test {
   void wait_for_members(int count) {
     for (int members = -1; members != count;) {
       server_.wait_for_change(milliseconds(50));
-      server_.inspect([&](const group::Roster& roster) { members = roster.members_present(); });
+      server_.inspect([&](const group::PeerRegistry& registry) { members = registry.members_present(); });
     }
   }
 
@@ -57,7 +57,7 @@ class GroupReportTest : public testing::Test {
 TEST_F(GroupReportTest, NamesWhoIsMissingInProgress) {
   const GroupReport report(reporter_, server_, recorder_);
   EXPECT_EQ(progress()["missing"], (Json{"ps-0", "worker-0"}));
-  const group::Attendance there = worker(0, 0);
+  const group::RendezvousClient there = worker(0, 0);
   wait_for_members(1);
   EXPECT_EQ(progress()["missing"], Json::array({"ps-0"}));
   EXPECT_EQ(progress()["restartsInPlace"], Json::array());
@@ -66,7 +66,7 @@ TEST_F(GroupReportTest, NamesWhoIsMissingInProgress) {
 TEST_F(GroupReportTest, TellsOfARestartInPlaceOnceTrainingHasGoneOn) {
   const GroupReport report(reporter_, server_, recorder_);
   recorder_.begin(position_, 100, 1);
-  const group::Attendance there = worker(3, 137);
+  const group::RendezvousClient there = worker(3, 137);
   wait_for_members(1);
   EXPECT_EQ(progress()["restartsInPlace"], Json::array());
   commit_step();

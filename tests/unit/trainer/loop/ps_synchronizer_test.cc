@@ -75,13 +75,13 @@ class Group {
       view.set_generation(1);
       view.add_ps_addresses("127.0.0.1:1");
     });
-    attendance_.emplace(server_.local_channel(), "ourselves", hello(), group::Attendance::Report{});
+    client_.emplace(server_.local_channel(), "ourselves", hello(), group::RendezvousClient::Report{});
   }
-  group::Attendance& attendance() { return *attendance_; }
+  group::RendezvousClient& client() { return *client_; }
 
  private:
-  static group::Roster::Expected expected() {
-    group::Roster::Expected expected;
+  static group::PeerRegistry::Expected expected() {
+    group::PeerRegistry::Expected expected;
     expected.job_uid = "u";
     return expected;
   }
@@ -92,7 +92,7 @@ class Group {
     return hello;
   }
   group::RendezvousServer server_;
-  std::optional<group::Attendance> attendance_;
+  std::optional<group::RendezvousClient> client_;
 };
 
 // Of the member's engine the shard learns nothing: the memory of the second is out of its reach.
@@ -111,7 +111,7 @@ TEST_P(PsSynchronizerTest, WhatAStreamTakesWithItIsMissingInNoEpochsSums) {
   setup.connect = [&](const ps::LinkEnd&, const std::string&) {
     return std::make_unique<Link>(shard, losses);
   };
-  PsSynchronizer synchronizer(assembly, group.attendance(), setup);
+  PsSynchronizer synchronizer(assembly, group.client(), setup);
   ASSERT_TRUE(synchronizer.start({}));
   int rejoined = 0;
   while (synchronizer.has_next()) {

@@ -29,10 +29,10 @@ ShardState state_of(const Holding& holding, size_t shard) {
   return state;
 }
 
-group::Roster roster_of(const std::vector<Holding>& shards) {
-  group::Roster::Expected expected;
+group::PeerRegistry registry_of(const std::vector<Holding>& shards) {
+  group::PeerRegistry::Expected expected;
   expected.shards = static_cast<int>(shards.size());
-  group::Roster roster(expected);
+  group::PeerRegistry registry(expected);
   for (size_t i = 0; i < shards.size(); ++i) {
     PeerMessage message;
     message.mutable_hello()->set_role("ps");
@@ -40,10 +40,10 @@ group::Roster roster_of(const std::vector<Holding>& shards) {
     message.mutable_hello()->set_index(static_cast<uint32_t>(i));
     message.mutable_hello()->set_incarnation(shards[i].incarnation);
     *message.add_shards() = state_of(shards[i], i);
-    EXPECT_EQ(roster.admit(i + 1, message.hello(), {}), "");
-    EXPECT_TRUE(roster.heard(i + 1, message, {}));
+    EXPECT_EQ(registry.admit(i + 1, message.hello(), {}), "");
+    EXPECT_TRUE(registry.heard(i + 1, message, {}));
   }
-  return roster;
+  return registry;
 }
 
 std::vector<OpenReply> replies_of(const std::vector<Holding>& shards) {
@@ -60,7 +60,7 @@ Formation formed(const std::vector<Holding>& shards, bool sync = true) {
   EXPECT_EQ(formation.next(), Next::fence);
   formation.fenced();
   EXPECT_EQ(formation.next(), Next::gather);
-  formation.look(roster_of(shards));
+  formation.look(registry_of(shards));
   return formation;
 }
 
@@ -140,7 +140,7 @@ TEST(FormationTest, WhatTurnsOutToBeTornIsRestored) {
   EXPECT_EQ(formation.next(), Next::claim);
   formation.claimed(10);
   formation.fenced();
-  formation.look(roster_of(shards));
+  formation.look(registry_of(shards));
   EXPECT_EQ(formation.next(), Next::choose);
 }
 
@@ -162,7 +162,7 @@ class WatchingTest : public testing::Test {
     formation_.announced();
   }
   Next after(const std::vector<Holding>& shards) {
-    formation_.look(roster_of(shards));
+    formation_.look(registry_of(shards));
     return formation_.next();
   }
   Formation formation_;
@@ -189,7 +189,7 @@ TEST_F(WatchingTest, NoGenerationIsAnnouncedOnceTheJobHasEnded) {
 }
 
 // What two ps say of two shards with two copies each, ps 1 of both and, where it is there, ps 0.
-struct Twins {
+struct Standbys {
   bool ps_0 = true;
   bool whole = true;  // the copies that are not served
   uint64_t generation = 9;
@@ -197,40 +197,40 @@ struct Twins {
   uint64_t incarnation_0 = 1;
 };
 
-group::Roster roster_of(const Twins& twins) {
-  group::Roster::Expected expected;
+group::PeerRegistry registry_of(const Standbys& standbys) {
+  group::PeerRegistry::Expected expected;
   expected.shards = 2;
-  group::Roster roster(expected);
-  for (uint32_t ps = twins.ps_0 ? 0 : 1; ps < 2; ++ps) {
+  group::PeerRegistry registry(expected);
+  for (uint32_t ps = standbys.ps_0 ? 0 : 1; ps < 2; ++ps) {
     PeerMessage message;
     message.mutable_hello()->set_role("ps");
     message.mutable_hello()->set_address("10.0.0.1:2222");
     message.mutable_hello()->set_index(ps);
-    message.mutable_hello()->set_incarnation(ps == 0 ? twins.incarnation_0 : 11);
-    const bool fresh = ps == 0 && twins.incarnation_0 != 1;
+    message.mutable_hello()->set_incarnation(ps == 0 ? standbys.incarnation_0 : 11);
+    const bool fresh = ps == 0 && standbys.incarnation_0 != 1;
     for (uint32_t shard = 0; shard < 2 && !fresh; ++shard) {
-      ShardState state = state_of({twins.generation, 1, 40}, shard);
+      ShardState state = state_of({standbys.generation, 1, 40}, shard);
       state.set_serving(shard == ps);
-      state.set_whole(shard != ps && twins.whole);
-      state.set_coupling(twins.coupling);
+      state.set_whole(shard != ps && standbys.whole);
+      state.set_coupling(standbys.coupling);
       *message.add_shards() = state;
     }
-    EXPECT_EQ(roster.admit(ps + 1, message.hello(), {}), "");
-    EXPECT_TRUE(roster.heard(ps + 1, message, {}));
+    EXPECT_EQ(registry.admit(ps + 1, message.hello(), {}), "");
+    EXPECT_TRUE(registry.heard(ps + 1, message, {}));
   }
-  return roster;
+  return registry;
 }
 
-class TwinsTest : public testing::Test {
+class StandbysTest : public testing::Test {
  protected:
-  TwinsTest() {
-    open(9, roster_of(Twins{true, true, 8}));
+  StandbysTest() {
+    open(9, registry_of(Standbys{true, true, 8}));
     formation_.announced();
   }
-  void open(uint64_t generation, const group::Roster& roster) {
+  void open(uint64_t generation, const group::PeerRegistry& registry) {
     formation_.claimed(generation);
     formation_.fenced();
-    formation_.look(roster);
+    formation_.look(registry);
     if (formation_.next() != Next::open) return;
     std::vector<OpenReply> replies;
     for (const Formation::Opening& opening : formation_.openings()) {
@@ -246,11 +246,11 @@ class TwinsTest : public testing::Test {
 };
 
 // Whatever the serving side takes it for: rank 0 would not open a generation on it.
-TEST(RosterTest, ASecondCopyCountsByItsOwnWord) {
-  EXPECT_EQ(roster_of(Twins{}).replicated(), 2);
-  EXPECT_EQ(roster_of(Twins{true, false}).replicated(), 0);
-  EXPECT_EQ(roster_of(Twins{false}).replicated(), 0);
-  group::Roster roster = roster_of(Twins{});
+TEST(PeerRegistryTest, ASecondCopyCountsByItsOwnWord) {
+  EXPECT_EQ(registry_of(Standbys{}).replicated(), 2);
+  EXPECT_EQ(registry_of(Standbys{true, false}).replicated(), 0);
+  EXPECT_EQ(registry_of(Standbys{false}).replicated(), 0);
+  group::PeerRegistry registry = registry_of(Standbys{});
   PeerMessage message;
   for (uint32_t shard = 0; shard < 2; ++shard) {
     ShardState& state = *message.add_shards();
@@ -259,11 +259,11 @@ TEST(RosterTest, ASecondCopyCountsByItsOwnWord) {
     state.set_whole(shard == 0);
     state.set_coupling(6);  // the copies of shard 0 are not of one coupling, nor those of shard 1
   }
-  EXPECT_TRUE(roster.heard(2, message, {}));
-  EXPECT_EQ(roster.replicated(), 0);
+  EXPECT_TRUE(registry.heard(2, message, {}));
+  EXPECT_EQ(registry.replicated(), 0);
 }
 
-TEST_F(TwinsTest, CopiesThatAreCoupledStayAsTheyAre) {
+TEST_F(StandbysTest, CopiesThatAreCoupledStayAsTheyAre) {
   EXPECT_EQ(formation_.next(), Next::watch);
   ASSERT_EQ(formation_.openings().size(), 4u);
   EXPECT_EQ(formation_.serving(), (std::vector<int>{0, 1}));
@@ -272,10 +272,10 @@ TEST_F(TwinsTest, CopiesThatAreCoupledStayAsTheyAre) {
   EXPECT_EQ(formation_.openings()[1].request.coupling(), 5u);
 }
 
-TEST_F(TwinsTest, WhoIsLostIsNotWaitedForWhereItsTwinHasAWholeCopy) {
-  formation_.look(roster_of(Twins{false, true}));
+TEST_F(StandbysTest, WhoIsLostIsNotWaitedForWhereItsStandbyHasAWholeCopy) {
+  formation_.look(registry_of(Standbys{false, true}));
   ASSERT_EQ(formation_.next(), Next::claim);
-  open(10, roster_of(Twins{false, true}));
+  open(10, registry_of(Standbys{false, true}));
   EXPECT_EQ(formation_.next(), Next::announce);
   EXPECT_EQ(formation_.request().content(), OpenRequest::KEEP);
   EXPECT_EQ(formation_.serving(), (std::vector<int>{1, 1}));
@@ -283,44 +283,44 @@ TEST_F(TwinsTest, WhoIsLostIsNotWaitedForWhereItsTwinHasAWholeCopy) {
   EXPECT_THAT(formation_.reason(), testing::HasSubstr("ps 1 goes on with its copy of shard 0"));
 }
 
-TEST_F(TwinsTest, WhoIsLostIsWaitedForWhereThereIsNoWholeCopy) {
-  formation_.look(roster_of(Twins{false, false}));
+TEST_F(StandbysTest, WhoIsLostIsWaitedForWhereThereIsNoWholeCopy) {
+  formation_.look(registry_of(Standbys{false, false}));
   EXPECT_EQ(formation_.next(), Next::watch);
 }
 
-TEST_F(TwinsTest, WhoComesBackEmptyIsToBeTheTwinOfBoth) {
-  formation_.look(roster_of(Twins{false, true}));
-  open(10, roster_of(Twins{false, true}));
+TEST_F(StandbysTest, WhoComesBackEmptyIsToBeTheStandbyOfBoth) {
+  formation_.look(registry_of(Standbys{false, true}));
+  open(10, registry_of(Standbys{false, true}));
   formation_.announced();
-  formation_.look(roster_of(Twins{true, true, 10, 0, /*incarnation=*/2}));
+  formation_.look(registry_of(Standbys{true, true, 10, 0, /*incarnation=*/2}));
   ASSERT_EQ(formation_.next(), Next::assign);
   GroupView view;
   formation_.announce(view);
   ASSERT_EQ(view.places_size(), 2);
   for (const ShardPlace& place : view.places()) {
     EXPECT_EQ(place.ps(), 1u);
-    EXPECT_EQ(place.twin(), 0u);
-    EXPECT_EQ(place.twin_incarnation(), 2u);
+    EXPECT_EQ(place.standby(), 0u);
+    EXPECT_EQ(place.standby_incarnation(), 2u);
   }
   EXPECT_EQ(view.generation(), 10u);
 }
 
 // Members have been in a generation that it slept through.
-TEST_F(TwinsTest, ACopyThatWasLeftBehindDoesNotCount) {
-  formation_.look(roster_of(Twins{false, true}));
+TEST_F(StandbysTest, ACopyThatWasLeftBehindDoesNotCount) {
+  formation_.look(registry_of(Standbys{false, true}));
   formation_.claimed(10);
   formation_.fenced();
-  formation_.look(roster_of(Twins{false, true, 8}));
+  formation_.look(registry_of(Standbys{false, true, 8}));
   EXPECT_EQ(formation_.next(), Next::open) << "its report is older than what it said when opened";
   Formation other(2, true, {}, 2);
   other.claimed(10);
   other.fenced();
-  group::Roster roster = roster_of(Twins{true, true, 8});
+  group::PeerRegistry registry = registry_of(Standbys{true, true, 8});
   PeerMessage message;
   *message.add_shards() = state_of({9, 1, 44}, 1);
   message.mutable_shards(0)->set_used(true);
-  EXPECT_TRUE(roster.heard(2, message, {}));
-  other.look(roster);
+  EXPECT_TRUE(registry.heard(2, message, {}));
+  other.look(registry);
   EXPECT_EQ(other.next(), Next::choose);
 }
 
@@ -329,7 +329,7 @@ TEST(FormationTest, WhoHasNotComeYetIsNoLoss) {
   Formation formation(2, true, {}, /*copies=*/2);
   formation.claimed(9);
   formation.fenced();
-  formation.look(roster_of(Twins{false, true}));
+  formation.look(registry_of(Standbys{false, true}));
   EXPECT_EQ(formation.next(), Next::gather);
 }
 

@@ -265,12 +265,12 @@ TEST(TransportTest, AStreamThatDoesNotSayWhoItIsFromIsEnded) {
   Reply reply;
   ASSERT_TRUE(greeted->Read(&reply));
   const auto member = stub->Exchange(&contexts[1]);
-  const auto twin = stub->Follow(&contexts[2]);
+  const auto standby = stub->Follow(&contexts[2]);
   Acknowledgement acknowledgement;
   EXPECT_FALSE(member->Read(&reply));
-  EXPECT_FALSE(twin->Read(&acknowledgement));
+  EXPECT_FALSE(standby->Read(&acknowledgement));
   EXPECT_TRUE(member->Finish().ok());
-  EXPECT_TRUE(twin->Finish().ok());
+  EXPECT_TRUE(standby->Finish().ok());
   push.clear_hello();
   push.set_sequence(1);
   greeted->Write(push);

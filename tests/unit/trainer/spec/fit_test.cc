@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(
               {"model.layers[3]", "{dense: {units: 3}}"}},
              "model.layers[2].add.inputs: expected inputs of one shape, found a of [5] and b of "
              "[4]"},
-        Case{"TwoMisfitsEachOnce",
+        Case{"TwoMismatchesEachOnce",
              {{"model.layers[2]", "{add: {name: c, inputs: [a, b]}}"},
               {"model.layers[3]", "{add: {name: d, inputs: [b, c]}}"},
               {"model.layers[4]", "{dense: {units: 3}}"}},

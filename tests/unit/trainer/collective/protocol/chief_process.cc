@@ -12,8 +12,8 @@ using Next = Formation::Next;
 
 namespace {
 
-group::Roster::Expected expected(const Setting& setting) {
-  group::Roster::Expected expected;
+group::PeerRegistry::Expected expected(const Setting& setting) {
+  group::PeerRegistry::Expected expected;
   expected.chiefs = 1;
   expected.workers = setting.members - 1;
   expected.most_workers = setting.elastic() ? setting.most - 1 : setting.members - 1;
@@ -33,7 +33,7 @@ Formation::Setup setup(const Setting& setting) {
 
 ChiefProcess::ChiefProcess(World& world, int id, int rank, int attempt)
     : Process(world, id, rank, attempt),
-      roster_(expected(world.setting())),
+      registry_(expected(world.setting())),
       formation_(setup(world.setting()), {}),
       member_(world, *this, id, rank),
       saver_(world, id) {}
@@ -50,7 +50,7 @@ bool ChiefProcess::ready(int thread) const {
       return training();
     case kSaving:
       return !saver_.idle();
-    case kAttendance:
+    case kRendezvous:
       return member_.ready_to_attend();
     case kWatching:
       return member_.ready_to_watch();
@@ -58,7 +58,7 @@ bool ChiefProcess::ready(int thread) const {
       return silent_stream() >= 0;
     case kMuster:
       return !mustered_ && world_.setting().elastic() && formation_.next() == Next::gather &&
-             !roster_changed_ && world_.all_attend(id_);
+             !registry_changed_ && world_.all_attend(id_);
   }
   return false;
 }
@@ -71,20 +71,20 @@ void ChiefProcess::act(int thread) {
       return train();
     case kSaving:
       return saver_.act();
-    case kAttendance:
+    case kRendezvous:
       return member_.attend();
     case kWatching:
       return member_.watch();
     case kSilence: {
       const int stream = silent_stream();
-      roster_.gone(static_cast<uint64_t>(stream));
+      registry_.gone(static_cast<uint64_t>(stream));
       peers_.erase(stream);
-      roster_changed_ = true;
+      registry_changed_ = true;
       return world_.network().close(stream, Side::server);
     }
     case kMuster:
       mustered_ = true;
-      roster_changed_ = true;
+      registry_changed_ = true;
       return;
   }
 }
@@ -107,26 +107,26 @@ void ChiefProcess::receive(int stream, Side side, Message message) {
 // As RendezvousServer does.
 void ChiefProcess::attend(int stream, const Message& message) {
   const auto connection = static_cast<uint64_t>(stream);
-  roster_changed_ = true;
+  registry_changed_ = true;
   if (std::holds_alternative<End>(message)) {
-    roster_.gone(connection);
+    registry_.gone(connection);
     peers_.erase(stream);
     return;
   }
   const auto& peer = std::get<PeerMessage>(message);
   GroupMessage reply;
   if (peer.has_hello()) {
-    reply.set_rejected(roster_.admit(connection, peer.hello(), {}));
+    reply.set_rejected(registry_.admit(connection, peer.hello(), {}));
     if (!reply.rejected().empty()) {
       world_.network().send(stream, Side::server, reply);
       return world_.network().close(stream, Side::server);
     }
     peers_.insert(stream);
-    for (const uint64_t replaced : roster_.take_replaced())
+    for (const uint64_t replaced : registry_.take_replaced())
       if (peers_.erase(static_cast<int>(replaced)) > 0)
         world_.network().close(static_cast<int>(replaced), Side::server);
   }
-  if (!roster_.heard(connection, peer, {})) return world_.network().close(stream, Side::server);
+  if (!registry_.heard(connection, peer, {})) return world_.network().close(stream, Side::server);
   *reply.mutable_view() = view_;
   world_.network().send(stream, Side::server, reply);
 }
@@ -143,7 +143,7 @@ bool ChiefProcess::coordinating() const {
     case Next::gather:
     case Next::assemble:
     case Next::watch:
-      return roster_changed_ || (renew_ && formation_.next() == Next::watch) ||
+      return registry_changed_ || (renew_ && formation_.next() == Next::watch) ||
              formation_.superseded_by(world_.storage().newest_generation());
     default:
       return true;
@@ -164,7 +164,7 @@ void ChiefProcess::coordinate() {
   } catch (const Unavailable&) {
     abandon();
   }
-  if (formation_.next() == Next::claim) roster_changed_ = true;
+  if (formation_.next() == Next::claim) registry_changed_ = true;
 }
 
 void ChiefProcess::abandon() {
@@ -176,7 +176,7 @@ void ChiefProcess::abandon() {
 void ChiefProcess::advance() {
   switch (formation_.next()) {
     case Next::claim:
-      roster_changed_ = true;
+      registry_changed_ = true;
       update(group::suspend);
       return formation_.claimed(world_.storage().open_generation(formation_.above()));
     case Next::fence: {
@@ -190,12 +190,12 @@ void ChiefProcess::advance() {
       [[fallthrough]];
     case Next::gather:
     case Next::assemble: {
-      roster_changed_ = false;
+      registry_changed_ = false;
       const Formation::Time now =
           mustered_ ? Formation::Time(Formation::kMuster) : Formation::Time();
       const Next before = formation_.next();
-      formation_.look(roster_, now);
-      roster_changed_ |= formation_.next() != before;
+      formation_.look(registry_, now);
+      registry_changed_ |= formation_.next() != before;
       return;
     }
     case Next::choose:
@@ -203,7 +203,7 @@ void ChiefProcess::advance() {
     case Next::announce:
       update([&](GroupView& view) { *view.mutable_collective() = formation_.plan(); });
       tell("announces generation", formation_.plan().generation());
-      roster_changed_ = true;
+      registry_changed_ = true;
       return formation_.announced();
     case Next::run:
       return open();
@@ -235,7 +235,7 @@ void ChiefProcess::open() {
   });
   tell("opened the group's generation", plan.generation());
   formation_.running();
-  roster_changed_ = true;
+  registry_changed_ = true;
 }
 
 bool ChiefProcess::training() const {

@@ -5,7 +5,7 @@
 #include "tests/unit/trainer/collective/protocol/member.h"
 #include "tests/unit/trainer/collective/protocol/saver.h"
 #include "trainer/collective/formation.h"
-#include "trainer/group/roster.h"
+#include "trainer/group/peer_registry.h"
 
 namespace muster::collective::protocol {
 
@@ -27,7 +27,7 @@ class ChiefProcess : public Process {
     kCoordinating,
     kTraining,
     kSaving,
-    kAttendance,
+    kRendezvous,
     kWatching,
     kSilence,  // looks for members that have not been heard of for too long
     kMuster,   // has waited for long enough for members to come
@@ -49,9 +49,9 @@ class ChiefProcess : public Process {
   void end();
 
   GroupView view_;
-  group::Roster roster_;
+  group::PeerRegistry registry_;
   std::set<int> peers_;  // streams that were admitted
-  bool roster_changed_ = true;
+  bool registry_changed_ = true;
   bool leads_ = false;  // was looked at just now
   bool mustered_ = false;
   bool renew_ = false;

@@ -13,7 +13,7 @@ Member::Member(World& world, Process& process, int id, int rank)
       process_(process),
       id_(id),
       rank_(rank),
-      attendance_(world, process, id, rank) {}
+      client_(world, process, id, rank) {}
 
 int Member::place_in(const CollectivePlan& plan) const {
   for (int place = 0; place < plan.members_size(); ++place)
@@ -303,7 +303,7 @@ WireEnd* Member::wire(uint64_t generation) {
 }
 
 bool Member::receive(int stream, Side side, const Message& message) {
-  if (attendance_.owns(stream, side)) return attendance_.receive(message);
+  if (client_.owns(stream, side)) return client_.receive(message);
   wire_receive(stream, side, message);
   return true;
 }

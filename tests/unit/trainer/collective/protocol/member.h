@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "tests/unit/trainer/collective/protocol/attendance_client.h"
+#include "tests/unit/trainer/collective/protocol/simulated_client.h"
 #include "tests/unit/trainer/collective/protocol/simulated_session.h"
 
 namespace muster::collective::protocol {
@@ -30,8 +30,8 @@ class Member {
   // From the beginning: what was under way is over.
   void start();
 
-  bool ready_to_attend() const { return attendance_.ready(); }
-  void attend() { attendance_.act(report_, leaving_); }
+  bool ready_to_attend() const { return client_.ready(); }
+  void attend() { client_.act(report_, leaving_); }
   // False where the rendezvous rejects this process.
   bool receive(int stream, Side side, const Message& message);
   void leave();
@@ -42,13 +42,13 @@ class Member {
   bool leaving() const { return leaving_; }
   // A generation runs, or is about to, that is without us.
   bool left_out() const;
-  const AttendanceClient& attendance() const { return attendance_; }
+  const SimulatedClient& client() const { return client_; }
   uint64_t generation() const { return generation_; }
   const checkpoint::Position& position() const { return position_; }
   State copy();
 
  private:
-  const GroupView& view() const { return attendance_.view(); }
+  const GroupView& view() const { return client_.view(); }
   int place_in(const CollectivePlan& plan) const;
   bool is_news() const;
   bool is_over(uint64_t generation) const;
@@ -63,13 +63,13 @@ class Member {
   void entered(const CollectivePlan& plan, std::unique_ptr<SimulatedSession> session);
   WireEnd* wire(uint64_t generation);
   void wire_receive(int stream, Side side, const Message& message);
-  void report() { attendance_.report_now(); }
+  void report() { client_.report_now(); }
 
   World& world_;
   Process& process_;
   const int id_;
   const int rank_;
-  AttendanceClient attendance_;
+  SimulatedClient client_;
   MemberState report_;
   bool leaving_ = false;
   At at_ = At::outside;

@@ -14,17 +14,17 @@ std::pair<uint64_t, uint64_t> WorkerProcess::held() const {
 // Rank 0 may have left before its last word reached us, or the group goes on without us.
 bool WorkerProcess::may_end() const {
   if (member_.at() == Member::At::finished || member_.left_out()) return true;
-  return !member_.attendance().connected() && world_.storage().final() != nullptr;
+  return !member_.client().connected() && world_.storage().final() != nullptr;
 }
 
 bool WorkerProcess::ready(int thread) const {
-  if (thread == kAttendance) return member_.ready_to_attend();
+  if (thread == kRendezvous) return member_.ready_to_attend();
   if (thread == kWatching) return member_.ready_to_watch();
   return may_end() || member_.ready();
 }
 
 void WorkerProcess::act(int thread) {
-  if (thread == kAttendance) return member_.attend();
+  if (thread == kRendezvous) return member_.attend();
   if (thread == kWatching) return member_.watch();
   if (may_end()) return finish(true);
   try {

@@ -13,10 +13,10 @@ class WorkerProcess : public Process {
   void receive(int stream, Side side, Message message) override;
   std::pair<uint64_t, uint64_t> held() const override;
   void leave() override { member_.leave(); }
-  bool attends(int chief) const override { return member_.attendance().attends(chief); }
+  bool attends(int chief) const override { return member_.client().attends(chief); }
 
  private:
-  enum Thread { kAttendance, kTraining, kWatching };
+  enum Thread { kRendezvous, kTraining, kWatching };
   bool may_end() const;
 
   Member member_;

@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "tests/unit/trainer/ps/protocol/attendance_client.h"
+#include "tests/unit/trainer/ps/protocol/simulated_client.h"
 #include "trainer/group/coordinator.h"
 #include "trainer/ps/hosted_shard.h"
 
@@ -13,8 +13,8 @@ using Next = Formation::Next;
 
 namespace {
 
-group::Roster::Expected expected(const Setting& setting) {
-  group::Roster::Expected expected;
+group::PeerRegistry::Expected expected(const Setting& setting) {
+  group::PeerRegistry::Expected expected;
   expected.chiefs = 1;
   expected.workers = setting.members - 1;
   expected.shards = setting.shards;
@@ -33,7 +33,7 @@ OpenRequest common(World& world) {
 
 ChiefProcess::ChiefProcess(World& world, int id, Place place, int attempt)
     : Process(world, id, place, attempt),
-      roster_(expected(world.setting())),
+      registry_(expected(world.setting())),
       formation_(world.setting().shards, world.setting().sync, common(world),
                  world.setting().copies),
       opening_(world, id),
@@ -62,9 +62,9 @@ void ChiefProcess::receive(int stream, Message message) {
 // As RendezvousServer does.
 void ChiefProcess::attend(int stream, const Message& message) {
   const auto connection = static_cast<uint64_t>(stream);
-  roster_changed_ = true;
+  registry_changed_ = true;
   if (std::holds_alternative<End>(message)) {
-    roster_.gone(connection);
+    registry_.gone(connection);
     peers_.erase(stream);
     return;
   }
@@ -72,17 +72,17 @@ void ChiefProcess::attend(int stream, const Message& message) {
   if (!peer) return;  // the answer to a call that was given up
   GroupMessage reply;
   if (peer->has_hello()) {
-    reply.set_rejected(roster_.admit(connection, peer->hello(), {}));
+    reply.set_rejected(registry_.admit(connection, peer->hello(), {}));
     if (!reply.rejected().empty()) {
       world_.network().send(stream, Side::server, reply);
       return world_.network().close(stream, Side::server);
     }
     peers_.insert(stream);
-    for (const uint64_t replaced : roster_.take_replaced())
+    for (const uint64_t replaced : registry_.take_replaced())
       if (peers_.erase(static_cast<int>(replaced)) > 0)
         world_.network().close(static_cast<int>(replaced), Side::server);
   }
-  if (!roster_.heard(connection, *peer, {})) return world_.network().close(stream, Side::server);
+  if (!registry_.heard(connection, *peer, {})) return world_.network().close(stream, Side::server);
   *reply.mutable_view() = view_;
   world_.network().send(stream, Side::server, reply);
 }
@@ -98,7 +98,7 @@ bool ChiefProcess::coordinating() const {
   switch (formation_.next()) {
     case Next::gather:
     case Next::watch:
-      return roster_changed_ || formation_.superseded_by(world_.storage().newest_generation());
+      return registry_changed_ || formation_.superseded_by(world_.storage().newest_generation());
     case Next::open:
       return !opening_.active() || opening_.answered();
     default:
@@ -118,7 +118,7 @@ void ChiefProcess::coordinate() {
     advance();
   } catch (const Unavailable&) {
     formation_.renew();
-    roster_changed_ = true;
+    registry_changed_ = true;
   }
   if (formation_.next() == Next::claim && !leased_.empty()) {
     world_.storage().release(leased_);
@@ -131,10 +131,10 @@ void ChiefProcess::advance() {
   switch (formation_.next()) {
     case Next::gather:
     case Next::watch:
-      roster_changed_ = false;
-      return formation_.look(roster_);
+      registry_changed_ = false;
+      return formation_.look(registry_);
     case Next::claim:
-      roster_changed_ = true;
+      registry_changed_ = true;
       update(group::suspend);
       formation_.claimed(world_.storage().open_generation(formation_.above()));
       return;
@@ -177,7 +177,7 @@ void ChiefProcess::open() {
     }
     return opening_.start(requests, to);
   }
-  roster_changed_ = true;
+  registry_changed_ = true;
   formation_.opened(opening_.take<OpenReply>());
 }
 

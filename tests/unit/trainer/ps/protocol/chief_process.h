@@ -4,7 +4,7 @@
 
 #include "tests/unit/trainer/ps/protocol/member.h"
 #include "tests/unit/trainer/ps/protocol/saver.h"
-#include "trainer/group/roster.h"
+#include "trainer/group/peer_registry.h"
 #include "trainer/ps/formation.h"
 
 namespace muster::ps::protocol {
@@ -40,9 +40,9 @@ class ChiefProcess : public Process {
   void save_or_end();
 
   GroupView view_;
-  group::Roster roster_;
+  group::PeerRegistry registry_;
   std::set<int> peers_;  // streams that were admitted
-  bool roster_changed_ = true;
+  bool registry_changed_ = true;
   bool leads_ = false;  // was looked at just now
 
   Formation formation_;

@@ -23,7 +23,7 @@ enum class Fault : char {
   fail = 'f',    // the next operation on the storage fails
   lose = 'l',    // the storage loses its last rename
   quit = 'q',    // a worker without which the group can do dies, or stops, for good
-  part = 't',    // a ps has had no stream to a twin for too long
+  part = 't',    // a ps has had no stream to a standby for too long
 };
 constexpr Fault kFaults[] = {Fault::pick, Fault::kill,   Fault::oust, Fault::pause,  Fault::wake,
                              Fault::cut,  Fault::repeat, Fault::hold, Fault::expire, Fault::fail,

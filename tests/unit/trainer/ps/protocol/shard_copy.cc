@@ -84,9 +84,9 @@ void ShardCopy::deliver() {
 }
 
 void ShardCopy::pump() {
-  if (twin_stream_ < 0 || twin_session_ != hosted_.feed().session()) return;
+  if (standby_stream_ < 0 || standby_session_ != hosted_.feed().session()) return;
   while (auto message = hosted_.next_forward())
-    world_.network().send(twin_stream_, Side::client,
+    world_.network().send(standby_stream_, Side::client,
                           ForwardMessage{message->header, std::move(message->values)});
 }
 
@@ -119,7 +119,7 @@ void ShardCopy::follow(int stream, const ForwardMessage& message) {
 void ShardCopy::acknowledged(const Acknowledgement& reply) {
   const uint64_t greeted = std::exchange(greeted_, 0);
   if (!hosted_.acknowledged(reply, answers_)) {
-    drop_twin();
+    drop_standby();
     refused_ = greeted;
   }
   deliver();
@@ -127,8 +127,8 @@ void ShardCopy::acknowledged(const Acknowledgement& reply) {
 
 void ShardCopy::end(int stream) {
   feeds_.erase(stream);
-  if (stream == twin_stream_) {
-    drop_twin();
+  if (stream == standby_stream_) {
+    drop_standby();
     return deliver();
   }
   if (!sessions_.contains(stream)) return;
@@ -139,50 +139,50 @@ void ShardCopy::end(int stream) {
   sessions_.erase(stream);
 }
 
-void ShardCopy::drop_twin() {
+void ShardCopy::drop_standby() {
   hosted_.cut(answers_);
-  world_.network().close(std::exchange(twin_stream_, -1), Side::client);
+  world_.network().close(std::exchange(standby_stream_, -1), Side::client);
 }
 
 void ShardCopy::look(const GroupView& view) {
   refused_ = 0;
   if (shard_ >= view.places_size()) return;
   const ShardPlace& place = view.places(shard_);
-  if (place.twin_incarnation() == 0) return;
-  twin_ps_ = static_cast<int>(place.twin());
-  hosted_.name_twin(view.generation(), place.twin_incarnation());
+  if (place.standby_incarnation() == 0) return;
+  standby_ps_ = static_cast<int>(place.standby());
+  hosted_.name_standby(view.generation(), place.standby_incarnation());
 }
 
-// TwinLink tries again however often. Here only what may end otherwise is tried: the same greeting
+// StandbyLink tries again however often. Here only what may end otherwise is tried: the same greeting
 // would be refused again until rank 0 has said something new.
-bool ShardCopy::wants_twin() const {
-  const bool current = twin_session_ == hosted_.feed().session();
-  if (twin_stream_ >= 0) return !current || world_.is_silent(twin_process_);
-  return hosted_.feed().twin() != 0 && refused_ != hosted_.shard().generation() &&
-         world_.process_at({Place::Role::ps, twin_ps_}) >= 0;
+bool ShardCopy::wants_standby() const {
+  const bool current = standby_session_ == hosted_.feed().session();
+  if (standby_stream_ >= 0) return !current || world_.is_silent(standby_process_);
+  return hosted_.feed().standby() != 0 && refused_ != hosted_.shard().generation() &&
+         world_.process_at({Place::Role::ps, standby_ps_}) >= 0;
 }
 
-void ShardCopy::reach_twin() {
-  if (twin_stream_ >= 0) {
-    drop_twin();
+void ShardCopy::reach_standby() {
+  if (standby_stream_ >= 0) {
+    drop_standby();
     return deliver();
   }
-  twin_session_ = hosted_.feed().session();
-  twin_process_ = world_.process_at({Place::Role::ps, twin_ps_});
-  twin_stream_ = world_.network().connect(id_, twin_process_);
-  const TwinFeed::Message greeting = hosted_.greet();
+  standby_session_ = hosted_.feed().session();
+  standby_process_ = world_.process_at({Place::Role::ps, standby_ps_});
+  standby_stream_ = world_.network().connect(id_, standby_process_);
+  const StandbyFeed::Message greeting = hosted_.greet();
   greeted_ = greeting.header.hello().opening().generation();
-  world_.network().send(twin_stream_, Side::client, ForwardMessage{greeting.header, {}});
+  world_.network().send(standby_stream_, Side::client, ForwardMessage{greeting.header, {}});
 }
 
-// As TwinLink says it, whose patience is over at once.
-void ShardCopy::lose_twin() {
-  if (hosted_.feed().twin() == 0) return;
-  if (twin_stream_ >= 0) drop_twin();
-  hosted_.lose_twin();
+// As StandbyLink says it, whose patience is over at once.
+void ShardCopy::lose_standby() {
+  if (hosted_.feed().standby() == 0) return;
+  if (standby_stream_ >= 0) drop_standby();
+  hosted_.lose_standby();
   deliver();
-  if (hosted_.state().twin_lost())
-    world_.tell(id_, "lost its twin at step", hosted_.shard().step());
+  if (hosted_.state().standby_lost())
+    world_.tell(id_, "lost its standby at step", hosted_.shard().step());
 }
 
 Message ShardCopy::open(const OpenRequest& request) {

@@ -9,7 +9,7 @@
 namespace muster::ps::protocol {
 
 // A ps's copy of a shard: a HostedShard behind streams, as ShardHost, ExchangeStreams,
-// FollowStreams and TwinLink put it there.
+// FollowStreams and StandbyLink put it there.
 class ShardCopy {
  public:
   // `owner`: the process that it is in.
@@ -27,12 +27,12 @@ class ShardCopy {
   void end(int stream);
 
   void look(const GroupView& view);
-  // There is a twin to reach, or a stream that leads to nobody any more.
-  bool wants_twin() const;
-  void reach_twin();
-  bool is_twin_stream(int stream) const { return stream == twin_stream_; }
-  // Its stream to the twin breaks, and is down for too long; if it has one.
-  void lose_twin();
+  // There is a standby to reach, or a stream that leads to nobody any more.
+  bool wants_standby() const;
+  void reach_standby();
+  bool is_standby_stream(int stream) const { return stream == standby_stream_; }
+  // Its stream to the standby breaks, and is down for too long; if it has one.
+  void lose_standby();
 
   const HostedShard& hosted() const { return hosted_; }
 
@@ -50,7 +50,7 @@ class ShardCopy {
   void check();
   void start_clock(int stream);
   void check_bound(int stream);
-  void drop_twin();
+  void drop_standby();
   Shard::Content load(const OpenRequest& request);
 
   World& world_;
@@ -61,11 +61,11 @@ class ShardCopy {
   std::map<int, Session> sessions_;    // by stream
   std::map<int, ForwardHello> feeds_;  // by stream: those that came from other ps
   Shard::Answers answers_;
-  int twin_stream_ = -1;
-  int twin_ps_ = 0;
-  int twin_process_ = -1;
-  uint64_t twin_session_ = 0;
-  // Generations, or 0: of the greeting that the twin has not answered yet, and of the last one that
+  int standby_stream_ = -1;
+  int standby_ps_ = 0;
+  int standby_process_ = -1;
+  uint64_t standby_session_ = 0;
+  // Generations, or 0: of the greeting that the standby has not answered yet, and of the last one that
   // it refused, if we have not heard of the group since.
   uint64_t greeted_ = 0;
   uint64_t refused_ = 0;

@@ -12,7 +12,7 @@ namespace {
 bool worth_a_report(const ShardState& now, const ShardState& then) {
   const auto key = [](const ShardState& state) {
     return std::tuple(state.step(), state.generation(), state.serving(), state.whole(),
-                      state.used(), state.coupling(), state.twin_lost());
+                      state.used(), state.coupling(), state.standby_lost());
   };
   return key(now) != key(then);
 }
@@ -20,7 +20,7 @@ bool worth_a_report(const ShardState& now, const ShardState& then) {
 }  // namespace
 
 ShardProcess::ShardProcess(World& world, int id, Place place, int attempt)
-    : Process(world, id, place, attempt), attendance_(world, *this, id) {
+    : Process(world, id, place, attempt), client_(world, *this, id) {
   const int shards = world.setting().shards;
   for (int i = 0; i < world.setting().copies; ++i)
     copies_.push_back(
@@ -46,25 +46,25 @@ std::vector<ShardState> ShardProcess::states() const {
 }
 
 bool ShardProcess::ready(int thread) const {
-  if (thread > 0) return copies_[static_cast<size_t>(thread) - 1]->wants_twin();
-  if (attendance_.wants_connection()) return true;
+  if (thread > 0) return copies_[static_cast<size_t>(thread) - 1]->wants_standby();
+  if (client_.wants_connection()) return true;
   const std::vector<ShardState> now = states();
-  return attendance_.is_open() &&
+  return client_.is_open() &&
          !std::equal(now.begin(), now.end(), reported_.begin(), reported_.end(),
                      [](const auto& a, const auto& b) { return !worth_a_report(a, b); });
 }
 
 void ShardProcess::act(int thread) {
-  if (thread > 0) return copies_[static_cast<size_t>(thread) - 1]->reach_twin();
+  if (thread > 0) return copies_[static_cast<size_t>(thread) - 1]->reach_standby();
   reported_ = states();
-  if (attendance_.wants_connection()) return attendance_.connect(reported_);
-  attendance_.report(reported_);
+  if (client_.wants_connection()) return client_.connect(reported_);
+  client_.report(reported_);
 }
 
 void ShardProcess::receive(int stream, Message message) {
-  if (attendance_.owns(stream)) {
-    if (!attendance_.receive(message)) return finish(false);
-    for (const auto& copy : copies_) copy->look(attendance_.view());
+  if (client_.owns(stream)) {
+    if (!client_.receive(message)) return finish(false);
+    for (const auto& copy : copies_) copy->look(client_.view());
     return;
   }
   if (auto* push = std::get_if<PushMessage>(&message)) {
@@ -77,7 +77,7 @@ void ShardProcess::receive(int stream, Message message) {
         copy->follow(stream, *forward);
   } else if (const auto* reply = std::get_if<Acknowledgement>(&message)) {
     for (const auto& copy : copies_)
-      if (copy->is_twin_stream(stream)) copy->acknowledged(*reply);
+      if (copy->is_standby_stream(stream)) copy->acknowledged(*reply);
   } else if (std::holds_alternative<End>(message)) {
     for (const auto& copy : copies_) copy->end(stream);
   } else {

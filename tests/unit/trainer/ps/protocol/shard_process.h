@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "tests/unit/trainer/ps/protocol/attendance_client.h"
+#include "tests/unit/trainer/ps/protocol/simulated_client.h"
 #include "tests/unit/trainer/ps/protocol/shard_copy.h"
 
 namespace muster::ps::protocol {
@@ -19,15 +19,15 @@ class ShardProcess : public Process {
 
   // Null where it is not home to the shard.
   const HostedShard* hosted(int shard) const;
-  // The n-th of its copies has not reached its twin for too long.
-  void lose_twin(int n) { copies_[static_cast<size_t>(n)]->lose_twin(); }
+  // The n-th of its copies has not reached its standby for too long.
+  void lose_standby(int n) { copies_[static_cast<size_t>(n)]->lose_standby(); }
 
  private:
   ShardCopy* copy_of(uint32_t shard);
   Message answer(Message& request);
   std::vector<ShardState> states() const;
 
-  AttendanceClient attendance_;
+  SimulatedClient client_;
   std::vector<std::unique_ptr<ShardCopy>> copies_;
   std::vector<ShardState> reported_;
 };

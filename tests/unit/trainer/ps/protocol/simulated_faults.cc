@@ -95,7 +95,7 @@ void SimulatedJob::quit(int argument) {
 void SimulatedJob::part(int ps, int copy) {
   const int process = process_at({Place::Role::ps, ps});
   if (process < 0 || paused_[static_cast<size_t>(process)]) return;
-  dynamic_cast<ShardProcess&>(*processes_[static_cast<size_t>(process)]).lose_twin(copy);
+  dynamic_cast<ShardProcess&>(*processes_[static_cast<size_t>(process)]).lose_standby(copy);
 }
 
 void SimulatedJob::disturb_stream(const Deviation& deviation) {

@@ -206,7 +206,7 @@ void SimulatedJob::tell(int process, const char* what, uint64_t number) {
   outcome_.loads += std::string_view(what).starts_with("loads");
   outcome_.left_out += std::string_view(what).starts_with("left somebody");
   outcome_.held_back += std::string_view(what).starts_with("held somebody");
-  outcome_.parted += std::string_view(what).starts_with("lost its twin");
+  outcome_.parted += std::string_view(what).starts_with("lost its standby");
   if (std::string_view(what).starts_with("opened the")) {
     ++outcome_.generations;
     storage_.opened(number);

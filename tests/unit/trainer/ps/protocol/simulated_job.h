@@ -20,7 +20,7 @@ struct Outcome {
   int checkpoints = 0;
   int left_out = 0;    // steps without somebody
   int held_back = 0;   // answers that waited for the slowest
-  int parted = 0;      // times that a shard's whole twin was lost to it
+  int parted = 0;      // times that a shard's whole standby was lost to it
   int loads = 0;       // generations that began with a checkpoint, or from the beginning
   int covered_at = 0;  // the first event before which every shard had a whole second copy
 

@@ -4,29 +4,29 @@ namespace muster::ps::protocol {
 
 WorkerProcess::WorkerProcess(World& world, int id, Place place, int attempt)
     : Process(world, id, place, attempt),
-      attendance_(world, *this, id),
+      client_(world, *this, id),
       member_(world, id, static_cast<uint32_t>(place.index) + 1) {}
 
 // All steps are committed and saved; rank 0 may have left before its last word reached us.
 bool WorkerProcess::may_end() const {
-  if (attendance_.view().phase() == GroupView::FINISHED) return true;
-  return !attendance_.connected() && world_.storage().final() != nullptr;
+  if (client_.view().phase() == GroupView::FINISHED) return true;
+  return !client_.connected() && world_.storage().final() != nullptr;
 }
 
 bool WorkerProcess::ready(int thread) const {
-  if (thread == kAttendance) return attendance_.wants_connection();
-  return may_end() || member_.ready(attendance_.view());
+  if (thread == kRendezvous) return client_.wants_connection();
+  return may_end() || member_.ready(client_.view());
 }
 
 void WorkerProcess::act(int thread) {
-  if (thread == kAttendance) return attendance_.connect({});
+  if (thread == kRendezvous) return client_.connect({});
   if (may_end()) return finish(true);
-  member_.act(attendance_.view());
+  member_.act(client_.view());
 }
 
 void WorkerProcess::receive(int stream, Message message) {
-  if (attendance_.owns(stream)) {
-    if (!attendance_.receive(message)) finish(false);
+  if (client_.owns(stream)) {
+    if (!client_.receive(message)) finish(false);
     return;
   }
   member_.receive(stream, message);

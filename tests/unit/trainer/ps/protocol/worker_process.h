@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tests/unit/trainer/ps/protocol/attendance_client.h"
+#include "tests/unit/trainer/ps/protocol/simulated_client.h"
 #include "tests/unit/trainer/ps/protocol/member.h"
 
 namespace muster::ps::protocol {
@@ -14,10 +14,10 @@ class WorkerProcess : public Process {
   void receive(int stream, Message message) override;
 
  private:
-  enum Thread { kAttendance, kTraining };
+  enum Thread { kRendezvous, kTraining };
   bool may_end() const;
 
-  AttendanceClient attendance_;
+  SimulatedClient client_;
   Member member_;
 };
 

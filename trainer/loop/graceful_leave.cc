@@ -1,4 +1,4 @@
-#include "trainer/loop/departure.h"
+#include "trainer/loop/graceful_leave.h"
 
 #include <algorithm>
 
@@ -24,18 +24,18 @@ bool lets_go(const GroupView& view, uint64_t incarnation) {
 
 }  // namespace
 
-Departure::Departure(group::Attendance& attendance, MemberReport& report, uint64_t incarnation,
+GracefulLeave::GracefulLeave(group::RendezvousClient& client, MemberReport& report, uint64_t incarnation,
                      std::stop_token stop)
-    : attendance_(attendance), report_(report) {
+    : client_(client), report_(report) {
   thread_ = std::thread([this, stop = std::move(stop), incarnation] { run(stop, incarnation); });
 }
 
-Departure::~Departure() {
+GracefulLeave::~GracefulLeave() {
   ended_.request_stop();
   thread_.join();
 }
 
-void Departure::run(const std::stop_token& stop, uint64_t incarnation) {
+void GracefulLeave::run(const std::stop_token& stop, uint64_t incarnation) {
   std::mutex mutex;
   std::condition_variable_any asked;
   {
@@ -49,9 +49,9 @@ void Departure::run(const std::stop_token& stop, uint64_t incarnation) {
   if (ended_.stop_requested()) return;
   log::info("we leave as soon as the group can go on without us");
   report_.leave();
-  attendance_.report_now();
+  client_.report_now();
   const auto until = std::chrono::steady_clock::now() + kPatience;
-  while (!lets_go(attendance_.view(), incarnation) && !ended_.stop_requested() &&
+  while (!lets_go(client_.view(), incarnation) && !ended_.stop_requested() &&
          std::chrono::steady_clock::now() < until)
     std::this_thread::sleep_for(kGlance);
   trained_.request_stop();

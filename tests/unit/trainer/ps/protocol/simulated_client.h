@@ -7,10 +7,10 @@ namespace muster::ps::protocol {
 // What every replica says of itself.
 Hello hello_of(const Process& process, int id);
 
-// A replica's stream to the rendezvous, as group::Attendance keeps it.
-class AttendanceClient {
+// A replica's stream to the rendezvous, as group::RendezvousClient keeps it.
+class SimulatedClient {
  public:
-  AttendanceClient(World& world, const Process& process, int id)
+  SimulatedClient(World& world, const Process& process, int id)
       : world_(world), process_(process), id_(id) {}
 
   // There is no stream, or one that has fallen silent, and somebody to open another to.

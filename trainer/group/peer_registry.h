@@ -17,7 +17,7 @@ namespace muster::group {
 // the first, if it is the younger one: of a later attempt, or of the same attempt and first heard
 // of later. A process that has lost its place in this way never takes it back: otherwise two live
 // processes would replace each other for ever.
-class Roster {
+class PeerRegistry {
  public:
   using Time = std::chrono::steady_clock::time_point;
   static constexpr std::chrono::milliseconds kHeartbeat{1000};
@@ -56,7 +56,7 @@ class Roster {
     Time lost;  // when the process before it ended, if it was restarted in place
   };
 
-  explicit Roster(Expected expected) : expected_(std::move(expected)) {}
+  explicit PeerRegistry(Expected expected) : expected_(std::move(expected)) {}
 
   // Why the peer may not join yet, or empty. It has to wait if another process of its attempt,
   // which was heard of before it, has its place and says that it began later. The clocks of the two
@@ -101,7 +101,7 @@ class Roster {
   std::string objection(const Hello& hello) const;
   bool came_before(uint64_t incarnation, uint64_t other) const;
   void remember(uint64_t incarnation);
-  bool has_whole_twin(const ShardState& serving) const;
+  bool has_whole_standby(const ShardState& serving) const;
   const Peer* place(const std::string& role, int index) const;
   std::vector<std::pair<std::string, int>> places_empty() const;
   Expected expected_;

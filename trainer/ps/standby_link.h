@@ -9,13 +9,13 @@ namespace muster::ps {
 // Keeps a stream from a shard that is served here to the process that is to hold its second copy,
 // where the group's view names one; opens it again, with back-off, when it breaks. Runs on a thread
 // of its own.
-class TwinLink {
+class StandbyLink {
  public:
   // `host` must outlive it.
-  explicit TwinLink(ShardHost& host);
-  ~TwinLink();
-  TwinLink(const TwinLink&) = delete;
-  TwinLink& operator=(const TwinLink&) = delete;
+  explicit StandbyLink(ShardHost& host);
+  ~StandbyLink();
+  StandbyLink(const StandbyLink&) = delete;
+  StandbyLink& operator=(const StandbyLink&) = delete;
 
   // The newest view of the group.
   void look(const GroupView& view);

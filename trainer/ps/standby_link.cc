@@ -1,4 +1,4 @@
-#include "trainer/ps/twin_link.h"
+#include "trainer/ps/standby_link.h"
 
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
@@ -11,7 +11,7 @@
 #include "common/log.h"
 #include "trainer/group/backoff.h"
 #include "trainer/group/grpc_server.h"
-#include "trainer/group/roster.h"
+#include "trainer/group/peer_registry.h"
 #include "trainer/ps/send_queue.h"
 #include "trainer/ps/wire.h"
 
@@ -26,13 +26,13 @@ constexpr char kMethod[] = "/muster.ParameterServer/Follow";
 constexpr milliseconds kGlance{200};
 
 // One stream, from its opening to its end.
-class TwinStream : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+class StandbyStream : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   using OnReply = std::function<bool(const Acknowledgement&)>;
 
   // `on_reply` says whether the stream is of further use; `on_broken` is called once it is not.
   // Both without any lock of ours.
-  TwinStream(const std::string& address, OnReply on_reply, std::function<void()> on_broken)
+  StandbyStream(const std::string& address, OnReply on_reply, std::function<void()> on_broken)
       : stub_(group::make_channel(address)),
         on_reply_(std::move(on_reply)),
         on_broken_(std::move(on_broken)) {
@@ -43,14 +43,14 @@ class TwinStream : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteB
     StartCall();
   }
 
-  ~TwinStream() override {
+  ~StandbyStream() override {
     context_.TryCancel();
     RemoveHold();
     std::unique_lock lock(mutex_);
     done_changed_.wait(lock, [&] { return done_; });
   }
 
-  void send(const TwinFeed::Message& message) {
+  void send(const StandbyFeed::Message& message) {
     Forward header = message.header;
     size_t floats = 0;
     for (const Lendable::Loan& loan : message.values) floats += loan->size();
@@ -130,11 +130,11 @@ class TwinStream : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteB
 
 }  // namespace
 
-struct TwinLink::Impl {
+struct StandbyLink::Impl {
   explicit Impl(ShardHost& shard_host) : host(shard_host) {}
 
   void run();
-  void connect(const ShardHost::Twin& twin, const std::string& address);
+  void connect(const ShardHost::Standby& standby, const std::string& address);
   void disconnect();
   void nudge();
   void keep();
@@ -146,53 +146,53 @@ struct TwinLink::Impl {
   bool closing = false;
   std::string address;  // of the ps that the view names
   // Of our thread:
-  std::unique_ptr<TwinStream> stream;
-  ShardHost::Twin connected;
+  std::unique_ptr<StandbyStream> stream;
+  ShardHost::Standby connected;
   Clock::time_point lost = Clock::now();  // since when there is no stream
   Clock::time_point again;                // when to try next
   group::Backoff backoff{milliseconds(20), milliseconds(500)};
   std::thread thread;
 };
 
-void TwinLink::Impl::nudge() {
+void StandbyLink::Impl::nudge() {
   const std::lock_guard lock(mutex);
   nudged = true;
   changed.notify_all();
 }
 
-void TwinLink::Impl::connect(const ShardHost::Twin& twin, const std::string& to) {
-  connected = twin;
-  stream = std::make_unique<TwinStream>(
+void StandbyLink::Impl::connect(const ShardHost::Standby& standby, const std::string& to) {
+  connected = standby;
+  stream = std::make_unique<StandbyStream>(
       to, [this](const Acknowledgement& reply) { return host.acknowledged(reply); },
       [this] { nudge(); });
-  host.greet_twin([this](const TwinFeed::Message& message) { stream->send(message); });
+  host.greet_standby([this](const StandbyFeed::Message& message) { stream->send(message); });
 }
 
-void TwinLink::Impl::disconnect() {
-  host.cut_twin();
+void StandbyLink::Impl::disconnect() {
+  host.cut_standby();
   stream.reset();
   lost = Clock::now();
   again = lost + backoff.next();
 }
 
-// A stream to whoever is to be the twin now, and to nobody else.
-void TwinLink::Impl::keep() {
-  const ShardHost::Twin twin = host.twin();
+// A stream to whoever is to be the standby now, and to nobody else.
+void StandbyLink::Impl::keep() {
+  const ShardHost::Standby standby = host.standby();
   const auto now = Clock::now();
-  const bool current = twin.session == connected.session;
+  const bool current = standby.session == connected.session;
   if (stream && (stream->broken() || !current)) disconnect();
   if (!current) backoff.reset();
-  if (stream || twin.incarnation == 0) return;
-  if (now - lost > group::Roster::kSilence) host.lose_twin();
+  if (stream || standby.incarnation == 0) return;
+  if (now - lost > group::PeerRegistry::kSilence) host.lose_standby();
   std::string to;
   {
     const std::lock_guard lock(mutex);
     to = address;
   }
-  if (!to.empty() && (!current || now >= again)) connect(twin, to);
+  if (!to.empty() && (!current || now >= again)) connect(standby, to);
 }
 
-void TwinLink::Impl::run() {
+void StandbyLink::Impl::run() {
   std::unique_lock lock(mutex);
   while (!closing) {
     lock.unlock();
@@ -205,11 +205,11 @@ void TwinLink::Impl::run() {
   disconnect();
 }
 
-TwinLink::TwinLink(ShardHost& host) : impl_(std::make_unique<Impl>(host)) {
+StandbyLink::StandbyLink(ShardHost& host) : impl_(std::make_unique<Impl>(host)) {
   impl_->thread = std::thread([this] { impl_->run(); });
 }
 
-TwinLink::~TwinLink() {
+StandbyLink::~StandbyLink() {
   {
     const std::lock_guard lock(impl_->mutex);
     impl_->closing = true;
@@ -218,16 +218,16 @@ TwinLink::~TwinLink() {
   impl_->thread.join();
 }
 
-void TwinLink::look(const GroupView& view) {
+void StandbyLink::look(const GroupView& view) {
   if (impl_->host.shard() >= view.places_size()) return;
   const ShardPlace& place = view.places(impl_->host.shard());
-  if (place.twin_incarnation() == 0) return;
-  if (place.twin() >= static_cast<uint32_t>(view.ps_addresses_size())) return;
+  if (place.standby_incarnation() == 0) return;
+  if (place.standby() >= static_cast<uint32_t>(view.ps_addresses_size())) return;
   {
     const std::lock_guard lock(impl_->mutex);
-    impl_->address = view.ps_addresses(static_cast<int>(place.twin()));
+    impl_->address = view.ps_addresses(static_cast<int>(place.standby()));
   }
-  impl_->host.name_twin(view.generation(), place.twin_incarnation());
+  impl_->host.name_standby(view.generation(), place.standby_incarnation());
   impl_->nudge();
 }
 

@@ -1,17 +1,17 @@
-#include "tests/unit/trainer/collective/protocol/attendance_client.h"
+#include "tests/unit/trainer/collective/protocol/simulated_client.h"
 
 namespace muster::collective::protocol {
 
-bool AttendanceClient::wants_connection() const {
+bool SimulatedClient::wants_connection() const {
   if (stream_ >= 0) return world_.is_silent(server_);
   return chief() >= 0;
 }
 
-bool AttendanceClient::ready() const {
+bool SimulatedClient::ready() const {
   return wants_connection() || (nudged_ && stream_ >= 0);
 }
 
-void AttendanceClient::act(const MemberState& state, bool leaving) {
+void SimulatedClient::act(const MemberState& state, bool leaving) {
   PeerMessage message;
   *message.mutable_member() = state;
   message.set_leaving(leaving);
@@ -26,7 +26,7 @@ void AttendanceClient::act(const MemberState& state, bool leaving) {
   world_.network().send(stream_, Side::client, message);
 }
 
-bool AttendanceClient::receive(const Message& message) {
+bool SimulatedClient::receive(const Message& message) {
   if (std::holds_alternative<End>(message)) {
     stream_ = -1;
     connected_ = false;
@@ -39,7 +39,7 @@ bool AttendanceClient::receive(const Message& message) {
   return true;
 }
 
-bool AttendanceClient::attends(int chief) const {
+bool SimulatedClient::attends(int chief) const {
   if (stream_ < 0 || server_ != chief) return false;
   const auto found = world_.network().streams().find(stream_);
   if (found == world_.network().streams().end()) return false;

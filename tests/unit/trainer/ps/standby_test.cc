@@ -13,9 +13,9 @@ namespace {
 constexpr size_t kFloats = 3;
 
 // Two processes that hold a shard each, the first serving it, and the stream between them.
-class TwinTest : public testing::Test {
+class StandbyTest : public testing::Test {
  protected:
-  explicit TwinTest(SyncPolicy policy = SyncPolicy::sync, uint32_t members = 2,
+  explicit StandbyTest(SyncPolicy policy = SyncPolicy::sync, uint32_t members = 2,
                     bool bfloat16 = false,
                     const compute::OptimizerSpec& optimizer = compute::Adam{})
       : layout_(layout_of(kFloats)),
@@ -24,7 +24,7 @@ class TwinTest : public testing::Test {
         bfloat16_(bfloat16),
         gradients_(members),
         serving_(shard(), 1),
-        twin_(shard(), 2) {
+        standby_(shard(), 2) {
     open(serving_, 1, OpenRequest::INITIALIZE, 0, false);
   }
   Shard shard() const {
@@ -56,13 +56,13 @@ class TwinTest : public testing::Test {
   }
   // One that was cut before is open again.
   void connect() {
-    serving_.name_twin(serving_.shard().generation(), 2);
-    const TwinFeed::Message greeting = serving_.greet();
+    serving_.name_standby(serving_.shard().generation(), 2);
+    const StandbyFeed::Message greeting = serving_.greet();
     greeting_ = greeting.header.hello();
     deliver(greeting);
   }
-  void deliver(const TwinFeed::Message& message) {
-    reply_ = twin_.follow(greeting_, message.header, joined(message.values), answers_);
+  void deliver(const StandbyFeed::Message& message) {
+    reply_ = standby_.follow(greeting_, message.header, joined(message.values), answers_);
     of_use_ = serving_.acknowledged(reply_, answers_);
   }
   void pump() {
@@ -71,7 +71,7 @@ class TwinTest : public testing::Test {
   void couple() {
     connect();
     pump();
-    ASSERT_TRUE(twin_.state().whole());
+    ASSERT_TRUE(standby_.state().whole());
     ASSERT_TRUE(serving_.state().replicated());
   }
   void push(HostedShard& shard, uint32_t rank, uint64_t sequence, uint64_t ticket = 0) {
@@ -97,7 +97,7 @@ class TwinTest : public testing::Test {
       push(shard, static_cast<uint32_t>(rank), sequence_);
   }
   void push_both() { push_all(serving_); }
-  void expect_same() { expect_same(serving_.shard(), twin_.shard()); }
+  void expect_same() { expect_same(serving_.shard(), standby_.shard()); }
   void expect_same(const Shard& a, const Shard& b) {
     EXPECT_EQ(a.step(), b.step());
     EXPECT_EQ(a.optimizer_t(), b.optimizer_t());
@@ -117,7 +117,7 @@ class TwinTest : public testing::Test {
   const bool bfloat16_;
   std::vector<std::vector<float>> gradients_;
   HostedShard serving_;
-  HostedShard twin_;
+  HostedShard standby_;
   ForwardHello greeting_;
   Acknowledgement reply_;
   bool of_use_ = false;
@@ -125,7 +125,7 @@ class TwinTest : public testing::Test {
   uint64_t sequence_ = 0;
 };
 
-TEST_F(TwinTest, HasTheSameBitsWhereverItBegan) {
+TEST_F(StandbyTest, HasTheSameBitsWhereverItBegan) {
   push_both();
   push_both();
   couple();
@@ -135,22 +135,22 @@ TEST_F(TwinTest, HasTheSameBitsWhereverItBegan) {
   expect_same();
 }
 
-class WholeTensorsTwinTest : public TwinTest {
+class WholeTensorsStandbyTest : public StandbyTest {
  protected:
-  WholeTensorsTwinTest() : TwinTest(SyncPolicy::sync, 2, false, compute::Lamb{}) {}
+  WholeTensorsStandbyTest() : StandbyTest(SyncPolicy::sync, 2, false, compute::Lamb{}) {}
 };
 
-TEST_F(WholeTensorsTwinTest, HasTheSameBitsWhereverItBegan) {
+TEST_F(WholeTensorsStandbyTest, HasTheSameBitsWhereverItBegan) {
   push_both();
   couple();
   push_both();
   push_both();
   pump();
   expect_same();
-  EXPECT_EQ(twin_.shard().step(), 3u);
+  EXPECT_EQ(standby_.shard().step(), 3u);
 }
 
-TEST_F(TwinTest, MembersHearOfAStepOnceItsTwinHasIt) {
+TEST_F(StandbyTest, MembersHearOfAStepOnceItsStandbyHasIt) {
   couple();
   answers_.clear();
   push_both();
@@ -166,7 +166,7 @@ TEST_F(TwinTest, MembersHearOfAStepOnceItsTwinHasIt) {
   EXPECT_EQ(answers_.size(), 3u);
 }
 
-TEST_F(TwinTest, OneThatIsOnItsWayKeepsNobodyWaiting) {
+TEST_F(StandbyTest, OneThatIsOnItsWayKeepsNobodyWaiting) {
   connect();
   const auto state = serving_.next_forward();
   answers_.clear();
@@ -175,11 +175,11 @@ TEST_F(TwinTest, OneThatIsOnItsWayKeepsNobodyWaiting) {
   deliver(*state);
   pump();
   expect_same();
-  EXPECT_TRUE(twin_.state().whole());
+  EXPECT_TRUE(standby_.state().whole());
 }
 
 // The shard goes on meanwhile, elsewhere.
-TEST_F(TwinTest, WhatItIsSentStaysAsItWasWhereItLies) {
+TEST_F(StandbyTest, WhatItIsSentStaysAsItWasWhereItLies) {
   push_both();
   connect();
   const auto state = serving_.next_forward();
@@ -204,10 +204,10 @@ TEST_F(TwinTest, WhatItIsSentStaysAsItWasWhereItLies) {
   expect_same();
 }
 
-TEST_F(TwinTest, OneThatIsFarBehindDoes) {
+TEST_F(StandbyTest, OneThatIsFarBehindDoes) {
   connect();
   const auto state = serving_.next_forward();
-  for (uint64_t step = 0; step < TwinLog::kMostBehind; ++step) push_both();
+  for (uint64_t step = 0; step < StandbyLog::kMostBehind; ++step) push_both();
   answers_.clear();
   push_both();
   EXPECT_TRUE(answers_.empty());
@@ -217,17 +217,17 @@ TEST_F(TwinTest, OneThatIsFarBehindDoes) {
   expect_same();
 }
 
-TEST_F(TwinTest, AStepCountsWhereItIsMade) {
+TEST_F(StandbyTest, AStepCountsWhereItIsMade) {
   couple();
   push_both();
   pump();
   expect_same();
   EXPECT_EQ(serving_.shard().counts().commits, 1u);
-  EXPECT_EQ(twin_.shard().counts().commits, 0u);
+  EXPECT_EQ(standby_.shard().counts().commits, 0u);
 }
 
 // Else a ps that is lost meanwhile is thought to have a copy, and has none that counts.
-TEST_F(TwinTest, ItIsSaidToBeThereOnceItKnowsThatItIsWhole) {
+TEST_F(StandbyTest, ItIsSaidToBeThereOnceItKnowsThatItIsWhole) {
   connect();
   deliver(*serving_.next_forward());
   ASSERT_NE(serving_.state().coupling(), 0u);
@@ -239,7 +239,7 @@ TEST_F(TwinTest, ItIsSaidToBeThereOnceItKnowsThatItIsWhole) {
   EXPECT_TRUE(serving_.state().replicated());
 }
 
-TEST_F(TwinTest, AStreamThatBreaksLosesNothing) {
+TEST_F(StandbyTest, AStreamThatBreaksLosesNothing) {
   couple();
   push_both();
   ASSERT_TRUE(serving_.next_forward());  // and it is lost
@@ -253,14 +253,14 @@ TEST_F(TwinTest, AStreamThatBreaksLosesNothing) {
   expect_same();
 }
 
-TEST_F(TwinTest, AWholeTwinIsDroppedByAGenerationOnly) {
+TEST_F(StandbyTest, AWholeStandbyIsDroppedByAGenerationOnly) {
   couple();
   serving_.cut(answers_);
   answers_.clear();
   push_both();
   EXPECT_TRUE(answers_.empty());
-  serving_.lose_twin();
-  EXPECT_TRUE(serving_.state().twin_lost());
+  serving_.lose_standby();
+  EXPECT_TRUE(serving_.state().standby_lost());
   open(serving_, 2, OpenRequest::KEEP, 0, false);
   EXPECT_EQ(answers_.size(), 2u);  // superseded
   answers_.clear();
@@ -268,14 +268,14 @@ TEST_F(TwinTest, AWholeTwinIsDroppedByAGenerationOnly) {
   EXPECT_EQ(answers_.size(), 2u);
 }
 
-TEST_F(TwinTest, GoesOnInItsPlace) {
+TEST_F(StandbyTest, GoesOnInItsPlace) {
   couple();
   const uint64_t coupling = serving_.state().coupling();
   push_both();
   pump();
-  open(twin_, 2, OpenRequest::KEEP, 0, false);
-  EXPECT_TRUE(twin_.state().serving());
-  EXPECT_EQ(twin_.state().step(), 1u);
+  open(standby_, 2, OpenRequest::KEEP, 0, false);
+  EXPECT_TRUE(standby_.state().serving());
+  EXPECT_EQ(standby_.state().step(), 1u);
   // Who served it before goes on, and is not heard.
   push_both();
   answers_.clear();
@@ -285,35 +285,35 @@ TEST_F(TwinTest, GoesOnInItsPlace) {
   EXPECT_TRUE(answers_.empty());
   // Nor is it what anybody takes it for.
   EXPECT_THROW(open(serving_, 2, OpenRequest::KEEP, coupling, true), Unavailable);
-  EXPECT_THROW(open(twin_, 3, OpenRequest::KEEP, coupling, false), Unavailable);
+  EXPECT_THROW(open(standby_, 3, OpenRequest::KEEP, coupling, false), Unavailable);
 }
 
-TEST_F(TwinTest, CopiesStayCoupledThroughGenerations) {
+TEST_F(StandbyTest, CopiesStayCoupledThroughGenerations) {
   couple();
   const uint64_t coupling = serving_.state().coupling();
   open(serving_, 2, OpenRequest::KEEP, coupling, false);
-  open(twin_, 2, OpenRequest::KEEP, coupling, true);
+  open(standby_, 2, OpenRequest::KEEP, coupling, true);
   push_both();
   pump();
-  EXPECT_TRUE(twin_.state().whole());
+  EXPECT_TRUE(standby_.state().whole());
   expect_same();
 }
 
-TEST_F(TwinTest, WhoWasGreetedInAGenerationThatIsOverIsGreetedAgain) {
+TEST_F(StandbyTest, WhoWasGreetedInAGenerationThatIsOverIsGreetedAgain) {
   couple();
   const uint64_t coupling = serving_.state().coupling();
   serving_.cut(answers_);
-  const TwinFeed::Message late = serving_.greet();
+  const StandbyFeed::Message late = serving_.greet();
   greeting_ = late.header.hello();
   open(serving_, 2, OpenRequest::KEEP, coupling, false);
-  open(twin_, 2, OpenRequest::KEEP, coupling, true);
+  open(standby_, 2, OpenRequest::KEEP, coupling, true);
   push_both();
   deliver(late);
   EXPECT_EQ(reply_.status(), Acknowledgement::SUPERSEDED);
   EXPECT_FALSE(of_use_);
   serving_.cut(answers_);
   EXPECT_TRUE(answers_.empty());
-  EXPECT_FALSE(serving_.state().twin_lost());
+  EXPECT_FALSE(serving_.state().standby_lost());
   connect();
   EXPECT_TRUE(reply_.resumes());
   pump();
@@ -321,40 +321,40 @@ TEST_F(TwinTest, WhoWasGreetedInAGenerationThatIsOverIsGreetedAgain) {
   expect_same();
 }
 
-TEST_F(TwinTest, IsOpenedByNobodyWhileItIsNotWhole) {
+TEST_F(StandbyTest, IsOpenedByNobodyWhileItIsNotWhole) {
   connect();
   deliver(*serving_.next_forward());
-  EXPECT_FALSE(twin_.state().whole());
-  EXPECT_THROW(open(twin_, 2, OpenRequest::KEEP, 0, false), Unavailable);
+  EXPECT_FALSE(standby_.state().whole());
+  EXPECT_THROW(open(standby_, 2, OpenRequest::KEEP, 0, false), Unavailable);
 }
 
-TEST_F(TwinTest, RefusesWhatIsNonsense) {
+TEST_F(StandbyTest, RefusesWhatIsNonsense) {
   couple();
   Forward message;
   message.set_coupling(serving_.state().coupling());
   message.mutable_update()->set_step(7);
   const std::vector<float> values(kFloats);
-  EXPECT_EQ(twin_.follow(greeting_, message, values, answers_).status(), Acknowledgement::REJECTED);
+  EXPECT_EQ(standby_.follow(greeting_, message, values, answers_).status(), Acknowledgement::REJECTED);
   message.mutable_update()->set_step(0);
-  EXPECT_EQ(twin_.follow(greeting_, message, {}, answers_).status(), Acknowledgement::REJECTED);
+  EXPECT_EQ(standby_.follow(greeting_, message, {}, answers_).status(), Acknowledgement::REJECTED);
   ForwardHello newer = greeting_;
   newer.mutable_opening()->set_generation(5);
   message.clear_update();
   message.mutable_state()->set_step(3);
-  EXPECT_EQ(twin_.follow(newer, message, values, answers_).status(), Acknowledgement::REJECTED);
+  EXPECT_EQ(standby_.follow(newer, message, values, answers_).status(), Acknowledgement::REJECTED);
   expect_same();
   newer.set_incarnation(77);
-  EXPECT_EQ(twin_.follow(newer, message, values, answers_).status(), Acknowledgement::SUPERSEDED);
+  EXPECT_EQ(standby_.follow(newer, message, values, answers_).status(), Acknowledgement::SUPERSEDED);
 }
 
-TEST_F(TwinTest, RefusesSumsThatNobodyCanHaveComeTo) {
+TEST_F(StandbyTest, RefusesSumsThatNobodyCanHaveComeTo) {
   couple();
   const std::vector<float> values(kFloats);
   Forward message;
   message.set_coupling(serving_.state().coupling());
   for (const int64_t rows : {int64_t{-1}, std::numeric_limits<int64_t>::max()}) {
     message.mutable_update()->mutable_sums()->set_rows(rows);
-    EXPECT_EQ(twin_.follow(greeting_, message, values, answers_).status(),
+    EXPECT_EQ(standby_.follow(greeting_, message, values, answers_).status(),
               Acknowledgement::REJECTED);
   }
   const std::vector<float> whole(kFloats * 3);
@@ -370,14 +370,14 @@ TEST_F(TwinTest, RefusesSumsThatNobodyCanHaveComeTo) {
     EpochSumsMessage& sums = *place(*message.mutable_state());
     sums.set_rows(3);
     sums.set_weight(-1);
-    EXPECT_EQ(twin_.follow(newer, message, whole, answers_).status(), Acknowledgement::REJECTED);
+    EXPECT_EQ(standby_.follow(newer, message, whole, answers_).status(), Acknowledgement::REJECTED);
   }
   expect_same();
   message.mutable_state()->Clear();
-  EXPECT_EQ(twin_.follow(newer, message, whole, answers_).status(), Acknowledgement::OK);
+  EXPECT_EQ(standby_.follow(newer, message, whole, answers_).status(), Acknowledgement::OK);
 }
 
-TEST_F(TwinTest, AnAcknowledgementGoesNoFurtherThanWhatWasSent) {
+TEST_F(StandbyTest, AnAcknowledgementGoesNoFurtherThanWhatWasSent) {
   connect();
   deliver(*serving_.next_forward());
   for (int step = 0; step < 3; ++step) push_both();
@@ -391,10 +391,10 @@ TEST_F(TwinTest, AnAcknowledgementGoesNoFurtherThanWhatWasSent) {
   EXPECT_EQ(next->header.update().step(), 1u);
 }
 
-class SummedTwinTest : public TwinTest {
+class SummedStandbyTest : public StandbyTest {
  protected:
-  explicit SummedTwinTest(bool bfloat16 = false)
-      : TwinTest(SyncPolicy::sync, 4, bfloat16), alone_(shard(), 3) {
+  explicit SummedStandbyTest(bool bfloat16 = false)
+      : StandbyTest(SyncPolicy::sync, 4, bfloat16), alone_(shard(), 3) {
     open(alone_, 1, OpenRequest::INITIALIZE, 0, false);
   }
   void expect_as_alone() {
@@ -410,35 +410,35 @@ class SummedTwinTest : public TwinTest {
   HostedShard alone_;
 };
 
-TEST_F(SummedTwinTest, HasTheBitsOfAShardWithoutOne) {
+TEST_F(SummedStandbyTest, HasTheBitsOfAShardWithoutOne) {
   expect_as_alone();
 }
 
-class RoundedTwinTest : public SummedTwinTest {
+class RoundedStandbyTest : public SummedStandbyTest {
  protected:
-  RoundedTwinTest() : SummedTwinTest(true) {}
+  RoundedStandbyTest() : SummedStandbyTest(true) {}
 };
 
-TEST_F(RoundedTwinTest, RoundsNoSum) {
+TEST_F(RoundedStandbyTest, RoundsNoSum) {
   expect_as_alone();
 }
 
-class AsynchronousTwinTest : public TwinTest {
+class AsynchronousStandbyTest : public StandbyTest {
  protected:
-  AsynchronousTwinTest() : TwinTest(SyncPolicy::async) {}
+  AsynchronousStandbyTest() : StandbyTest(SyncPolicy::async) {}
 };
 
-TEST_F(AsynchronousTwinTest, RefusesMoreWorkThanAnybodyCanHaveHandedOut) {
+TEST_F(AsynchronousStandbyTest, RefusesMoreWorkThanAnybodyCanHaveHandedOut) {
   couple();
   Forward message;
   message.set_coupling(serving_.state().coupling());
   message.mutable_update()->set_next_ticket(11);  // of 10
   const std::vector<float> values(kFloats);
-  EXPECT_EQ(twin_.follow(greeting_, message, values, answers_).status(), Acknowledgement::REJECTED);
+  EXPECT_EQ(standby_.follow(greeting_, message, values, answers_).status(), Acknowledgement::REJECTED);
   expect_same();
 }
 
-TEST_F(AsynchronousTwinTest, KnowsWhichWorkIsDone) {
+TEST_F(AsynchronousStandbyTest, KnowsWhichWorkIsDone) {
   for (const uint32_t rank : {0u, 1u}) {
     PushHeader pull;
     pull.generation = 1;
@@ -456,8 +456,8 @@ TEST_F(AsynchronousTwinTest, KnowsWhichWorkIsDone) {
   EXPECT_EQ(answers_.size(), 2u);
   expect_same();
   // Of a push that one shard has others may not: only what its member has asked beyond is done.
-  EXPECT_THAT(twin_.shard().tickets().outstanding(), testing::IsSupersetOf({1, 2}));
-  EXPECT_THAT(twin_.shard().tickets().outstanding(), testing::Not(testing::Contains(0)));
+  EXPECT_THAT(standby_.shard().tickets().outstanding(), testing::IsSupersetOf({1, 2}));
+  EXPECT_THAT(standby_.shard().tickets().outstanding(), testing::Not(testing::Contains(0)));
 }
 
 }  // namespace

@@ -10,10 +10,10 @@ namespace muster::loop {
 
 // How long each member of a collective computes for a step, smoothed: the group is as quick as the
 // slowest.
-class Paces {
+class StepTimes {
  public:
   // `ranks`: of the members, in their order.
-  explicit Paces(std::vector<int> ranks = {}) : ranks_(std::move(ranks)), seconds_(ranks_.size()) {}
+  explicit StepTimes(std::vector<int> ranks = {}) : ranks_(std::move(ranks)), seconds_(ranks_.size()) {}
 
   // What the session knows of the step just made.
   void add(const collective::Session& session);

@@ -1,4 +1,4 @@
-#include "trainer/group/roster.h"
+#include "trainer/group/peer_registry.h"
 
 #include <algorithm>
 
@@ -19,7 +19,7 @@ std::string differs(const std::string& what, const std::string& expected,
 }
 
 // Which fields of the training differ, where both are known.
-std::string training_differs(const Roster::Expected& expected, const Hello& hello) {
+std::string training_differs(const PeerRegistry::Expected& expected, const Hello& hello) {
   const std::string text =
       differs("training fingerprint", expected.training_fingerprint, hello.training_fingerprint());
   if (text.empty()) return "";
@@ -55,18 +55,18 @@ std::string name_of(const Hello& hello) {
 
 // There must be another generation after it.
 bool is_possible(const ShardState& state) {
-  return state.generation() < folder::kLastGeneration && state.ByteSizeLong() <= Roster::kMostState;
+  return state.generation() < folder::kLastGeneration && state.ByteSizeLong() <= PeerRegistry::kMostState;
 }
 
 bool is_possible(const MemberState& state) {
   return std::max(state.generation(), state.prepared()) < folder::kLastGeneration &&
-         state.endpoint().size() <= Roster::kMostEndpoint &&
-         state.ByteSizeLong() <= Roster::kMostState;
+         state.endpoint().size() <= PeerRegistry::kMostEndpoint &&
+         state.ByteSizeLong() <= PeerRegistry::kMostState;
 }
 
 }  // namespace
 
-std::string Roster::objection(const Hello& hello) const {
+std::string PeerRegistry::objection(const Hello& hello) const {
   if (auto text = differs("job uid", expected_.job_uid, hello.job_uid()); !text.empty())
     return text;
   if (auto text = differs("version", expected_.version, hello.version()); !text.empty())
@@ -91,14 +91,14 @@ std::string Roster::objection(const Hello& hello) const {
   return text.empty() ? "" : "determinism: strict: " + text;
 }
 
-std::string Roster::other_bits(const Hello& hello) const {
+std::string PeerRegistry::other_bits(const Hello& hello) const {
   const bool is_ps = hello.role() == "ps";
   const std::string& expected = is_ps ? expected_.determinism_of_ps : expected_.determinism;
   if (expected.empty()) return "";
   return differs("what decides its results' bits to be", expected, hello.determinism());
 }
 
-std::string Roster::must_wait(const Hello& hello) const {
+std::string PeerRegistry::must_wait(const Hello& hello) const {
   const Peer* const other = place(hello.role(), static_cast<int>(hello.index()));
   if (!other || other->hello.attempt() != hello.attempt() ||
       other->hello.incarnation() == hello.incarnation() || !objection(hello).empty() ||
@@ -111,18 +111,18 @@ std::string Roster::must_wait(const Hello& hello) const {
          " ms before the one that attends, by the clocks of the two";
 }
 
-bool Roster::came_before(uint64_t incarnation, uint64_t other) const {
+bool PeerRegistry::came_before(uint64_t incarnation, uint64_t other) const {
   const auto first = std::ranges::find(incarnations_, incarnation);
   return first != incarnations_.end() && first < std::ranges::find(incarnations_, other);
 }
 
-void Roster::remember(uint64_t incarnation) {
+void PeerRegistry::remember(uint64_t incarnation) {
   if (std::ranges::find(incarnations_, incarnation) != incarnations_.end()) return;
   incarnations_.push_back(incarnation);
   if (incarnations_.size() > kMostRemembered) incarnations_.pop_front();
 }
 
-std::string Roster::admit(uint64_t connection, const Hello& hello, Time now) {
+std::string PeerRegistry::admit(uint64_t connection, const Hello& hello, Time now) {
   if (auto text = objection(hello); !text.empty()) return text;
   for (auto it = peers_.begin(); it != peers_.end(); ++it) {
     const Hello& other = it->second.hello;
@@ -145,7 +145,7 @@ std::string Roster::admit(uint64_t connection, const Hello& hello, Time now) {
   return "";
 }
 
-bool Roster::heard(uint64_t connection, const PeerMessage& message, Time now) {
+bool PeerRegistry::heard(uint64_t connection, const PeerMessage& message, Time now) {
   const auto found = peers_.find(connection);
   if (found == peers_.end() || !is_possible(message.member()) ||
       !std::ranges::all_of(message.shards(), [](const ShardState& s) { return is_possible(s); }))
@@ -158,32 +158,32 @@ bool Roster::heard(uint64_t connection, const PeerMessage& message, Time now) {
   return true;
 }
 
-void Roster::gone(uint64_t connection) {
+void PeerRegistry::gone(uint64_t connection) {
   peers_.erase(connection);
 }
 
-std::vector<uint64_t> Roster::overdue(Time now) const {
+std::vector<uint64_t> PeerRegistry::overdue(Time now) const {
   std::vector<uint64_t> connections;
   for (const auto& [connection, peer] : peers_)
     if (now - peer.heard > kSilence) connections.push_back(connection);
   return connections;
 }
 
-std::vector<uint64_t> Roster::take_replaced() {
+std::vector<uint64_t> PeerRegistry::take_replaced() {
   return std::exchange(replaced_, {});
 }
 
-const Roster::Peer* Roster::place(const std::string& role, int index) const {
+const PeerRegistry::Peer* PeerRegistry::place(const std::string& role, int index) const {
   for (const auto& [connection, peer] : peers_)
     if (same_place(peer.hello, role, index)) return &peer;
   return nullptr;
 }
 
-const Roster::Peer* Roster::ps(int index) const {
+const PeerRegistry::Peer* PeerRegistry::ps(int index) const {
   return place("ps", index);
 }
 
-const ShardState* Roster::held(int index, int shard) const {
+const ShardState* PeerRegistry::held(int index, int shard) const {
   const Peer* const peer = ps(index);
   if (!peer) return nullptr;
   for (const ShardState& state : peer->shards)
@@ -191,7 +191,7 @@ const ShardState* Roster::held(int index, int shard) const {
   return nullptr;
 }
 
-const ShardState* Roster::serving(int shard) const {
+const ShardState* PeerRegistry::serving(int shard) const {
   const ShardState* newest = nullptr;
   for (int index = 0; index < expected_.shards; ++index) {
     const ShardState* const state = held(index, shard);
@@ -203,7 +203,7 @@ const ShardState* Roster::serving(int shard) const {
 
 // A coupling ends with the first generation that opens without one of the two: reports of different
 // generations that name the same one are of two that are together still.
-bool Roster::has_whole_twin(const ShardState& serving) const {
+bool PeerRegistry::has_whole_standby(const ShardState& serving) const {
   if (serving.coupling() == 0) return false;
   for (int index = 0; index < expected_.shards; ++index) {
     const ShardState* const other = held(index, static_cast<int>(serving.shard()));
@@ -213,31 +213,31 @@ bool Roster::has_whole_twin(const ShardState& serving) const {
   return false;
 }
 
-int Roster::replicated() const {
+int PeerRegistry::replicated() const {
   int count = 0;
   for (int shard = 0; shard < expected_.shards; ++shard) {
     const ShardState* const state = serving(shard);
-    count += state && has_whole_twin(*state);
+    count += state && has_whole_standby(*state);
   }
   return count;
 }
 
-const Roster::Peer* Roster::find(uint64_t connection) const {
+const PeerRegistry::Peer* PeerRegistry::find(uint64_t connection) const {
   const auto found = peers_.find(connection);
   return found == peers_.end() ? nullptr : &found->second;
 }
 
-int Roster::shards_present() const {
+int PeerRegistry::shards_present() const {
   int count = 0;
   for (const auto& [connection, peer] : peers_) count += peer.hello.role() == "ps";
   return count;
 }
 
-int Roster::members_present() const {
+int PeerRegistry::members_present() const {
   return static_cast<int>(peers_.size()) - shards_present();
 }
 
-std::map<int, const Roster::Peer*> Roster::members() const {
+std::map<int, const PeerRegistry::Peer*> PeerRegistry::members() const {
   std::map<int, const Peer*> members;
   for (const auto& [connection, peer] : peers_) {
     if (peer.hello.role() == "ps") continue;
@@ -247,7 +247,7 @@ std::map<int, const Roster::Peer*> Roster::members() const {
   return members;
 }
 
-std::vector<std::pair<std::string, int>> Roster::places_empty() const {
+std::vector<std::pair<std::string, int>> PeerRegistry::places_empty() const {
   std::vector<std::pair<std::string, int>> empty;
   const auto add = [&](const std::string& role, int places) {
     for (int i = 0; i < places; ++i)
@@ -259,27 +259,27 @@ std::vector<std::pair<std::string, int>> Roster::places_empty() const {
   return empty;
 }
 
-std::string Roster::missing() const {
+std::string PeerRegistry::missing() const {
   std::string text;
   for (const auto& [role, index] : places_empty())
     text += (text.empty() ? "" : ", ") + role + " " + std::to_string(index);
   return text;
 }
 
-std::vector<std::string> Roster::missing_replicas() const {
+std::vector<std::string> PeerRegistry::missing_replicas() const {
   std::vector<std::string> names;
   for (const auto& [role, index] : places_empty())
     names.push_back(role + "-" + std::to_string(index));
   return names;
 }
 
-std::vector<const Roster::Peer*> Roster::peers() const {
+std::vector<const PeerRegistry::Peer*> PeerRegistry::peers() const {
   std::vector<const Peer*> peers;
   for (const auto& [connection, peer] : peers_) peers.push_back(&peer);
   return peers;
 }
 
-bool Roster::shard_leaving() const {
+bool PeerRegistry::shard_leaving() const {
   for (const auto& [connection, peer] : peers_)
     if (peer.leaving && peer.hello.role() == "ps") return true;
   return false;

@@ -5,7 +5,7 @@
 #include <stop_token>
 #include <thread>
 
-#include "trainer/group/attendance.h"
+#include "trainer/group/rendezvous_client.h"
 #include "trainer/loop/collective_synchronizer.h"
 
 namespace muster::loop {
@@ -13,14 +13,14 @@ namespace muster::loop {
 // How a member leaves an elastic group: when it is asked to stop it says so and trains on until the
 // group's next generation is without it, which begins between two steps. A group that would be too
 // small keeps it until another comes, for at most ten seconds.
-class Departure {
+class GracefulLeave {
  public:
   // `stop` asks. The references must outlive it.
-  Departure(group::Attendance& attendance, MemberReport& report, uint64_t incarnation,
+  GracefulLeave(group::RendezvousClient& client, MemberReport& report, uint64_t incarnation,
             std::stop_token stop);
-  ~Departure();
-  Departure(const Departure&) = delete;
-  Departure& operator=(const Departure&) = delete;
+  ~GracefulLeave();
+  GracefulLeave(const GracefulLeave&) = delete;
+  GracefulLeave& operator=(const GracefulLeave&) = delete;
 
   // Stops whoever trains: the group does without us, or does not answer.
   std::stop_token token() const { return trained_.get_token(); }
@@ -28,7 +28,7 @@ class Departure {
  private:
   void run(const std::stop_token& stop, uint64_t incarnation);
 
-  group::Attendance& attendance_;
+  group::RendezvousClient& client_;
   MemberReport& report_;
   std::stop_source trained_;
   std::stop_source ended_;

@@ -17,7 +17,7 @@ namespace muster::group {
 
 // One replica's place in the group: keeps a stream to the rendezvous for as long as it lives, opens
 // it again with back-off when it breaks, sends a heartbeat a second. Thread-safe.
-class Attendance {
+class RendezvousClient {
  public:
   using Report = std::function<void(PeerMessage&)>;  // adds a shard's state; called on our thread
   // A way to the rendezvous, for one attempt. A doubtful one may lead to another job's by now,
@@ -33,11 +33,11 @@ class Attendance {
   static constexpr std::chrono::milliseconds kPatience = std::chrono::minutes(10);
 
   // `peer` names the rendezvous in messages.
-  Attendance(std::shared_ptr<grpc::Channel> channel, std::string peer, Hello hello, Report report);
-  Attendance(Ways ways, std::string peer, Hello hello, Report report);
-  ~Attendance();
-  Attendance(const Attendance&) = delete;
-  Attendance& operator=(const Attendance&) = delete;
+  RendezvousClient(std::shared_ptr<grpc::Channel> channel, std::string peer, Hello hello, Report report);
+  RendezvousClient(Ways ways, std::string peer, Hello hello, Report report);
+  ~RendezvousClient();
+  RendezvousClient(const RendezvousClient&) = delete;
+  RendezvousClient& operator=(const RendezvousClient&) = delete;
 
   // The newest view; a default one (generation 0, forming) before the first.
   GroupView view() const;

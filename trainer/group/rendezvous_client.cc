@@ -1,4 +1,4 @@
-#include "trainer/group/attendance.h"
+#include "trainer/group/rendezvous_client.h"
 
 #include <atomic>
 #include <condition_variable>
@@ -11,18 +11,18 @@
 #include "proto/muster/rendezvous.grpc.pb.h"
 #include "trainer/group/backoff.h"
 #include "trainer/group/grpc_server.h"
-#include "trainer/group/roster.h"
+#include "trainer/group/peer_registry.h"
 
 namespace muster::group {
 
 using Clock = std::chrono::steady_clock;
 
 // One attempt: a stream from its opening to its end.
-class AttendanceStream : public grpc::ClientBidiReactor<PeerMessage, GroupMessage> {
+class RendezvousStream : public grpc::ClientBidiReactor<PeerMessage, GroupMessage> {
  public:
   using OnView = std::function<void(const GroupMessage&)>;
 
-  AttendanceStream(const std::shared_ptr<grpc::Channel>& channel, PeerMessage first, OnView on_view,
+  RendezvousStream(const std::shared_ptr<grpc::Channel>& channel, PeerMessage first, OnView on_view,
                    std::function<void()> on_nudge)
       : stub_(Rendezvous::NewStub(channel)),
         on_view_(std::move(on_view)),
@@ -104,7 +104,7 @@ class AttendanceStream : public grpc::ClientBidiReactor<PeerMessage, GroupMessag
   bool done_ = false;
 };
 
-struct Attendance::Impl {
+struct RendezvousClient::Impl {
   void run();
   bool attend(const Way& way);
   void receive(const GroupMessage& message, bool doubtful);
@@ -130,7 +130,7 @@ struct Attendance::Impl {
   std::thread thread;
 };
 
-void Attendance::Impl::receive(const GroupMessage& message, bool doubtful) {
+void RendezvousClient::Impl::receive(const GroupMessage& message, bool doubtful) {
   if (doubtful && !message.rejected().empty())
     return log::info("that was not our rendezvous: " + message.rejected());
   const std::lock_guard lock(mutex);
@@ -155,14 +155,14 @@ void Attendance::Impl::receive(const GroupMessage& message, bool doubtful) {
   changed.notify_all();
 }
 
-void Attendance::Impl::nudge() {
+void RendezvousClient::Impl::nudge() {
   const std::lock_guard lock(mutex);
   nudged = true;
   changed.notify_all();
 }
 
 // Holds one stream until it breaks, falls silent or we close. Whether it led to the rendezvous.
-bool Attendance::Impl::attend(const Way& way) {
+bool RendezvousClient::Impl::attend(const Way& way) {
   PeerMessage first;
   *first.mutable_hello() = hello;
   if (report) report(first);
@@ -171,16 +171,16 @@ bool Attendance::Impl::attend(const Way& way) {
     const std::lock_guard lock(mutex);
     answered = false;
   }
-  AttendanceStream stream(
+  RendezvousStream stream(
       way.channel, first,
       [this, &way](const GroupMessage& message) { receive(message, way.doubtful); },
       [this] { nudge(); });
   std::unique_lock lock(mutex);
   while (!closing && rejected.empty()) {
-    changed.wait_for(lock, Roster::kHeartbeat,
+    changed.wait_for(lock, PeerRegistry::kHeartbeat,
                      [&] { return closing || nudged || !rejected.empty(); });
     nudged = false;
-    if (stream.broken() || Clock::now() - std::max(heard, opened) > Roster::kSilence) break;
+    if (stream.broken() || Clock::now() - std::max(heard, opened) > PeerRegistry::kSilence) break;
     lock.unlock();
     PeerMessage heartbeat;
     if (report) report(heartbeat);
@@ -195,7 +195,7 @@ bool Attendance::Impl::attend(const Way& way) {
   return reached;
 }
 
-void Attendance::Impl::run() {
+void RendezvousClient::Impl::run() {
   for (bool reached = false;;) {
     reached = attend(ways(reached));
     std::unique_lock lock(mutex);
@@ -206,12 +206,12 @@ void Attendance::Impl::run() {
   }
 }
 
-Attendance::Attendance(std::shared_ptr<grpc::Channel> channel, std::string peer, Hello hello,
+RendezvousClient::RendezvousClient(std::shared_ptr<grpc::Channel> channel, std::string peer, Hello hello,
                        Report report)
-    : Attendance([channel = std::move(channel)](bool) { return Way{channel}; }, std::move(peer),
+    : RendezvousClient([channel = std::move(channel)](bool) { return Way{channel}; }, std::move(peer),
                  std::move(hello), std::move(report)) {}
 
-Attendance::Attendance(Ways ways, std::string peer, Hello hello, Report report)
+RendezvousClient::RendezvousClient(Ways ways, std::string peer, Hello hello, Report report)
     : impl_(std::make_unique<Impl>()) {
   impl_->peer = std::move(peer);
   impl_->hello = std::move(hello);
@@ -220,7 +220,7 @@ Attendance::Attendance(Ways ways, std::string peer, Hello hello, Report report)
   impl_->thread = std::thread([this] { impl_->run(); });
 }
 
-Attendance::~Attendance() {
+RendezvousClient::~RendezvousClient() {
   {
     const std::lock_guard lock(impl_->mutex);
     impl_->closing = true;
@@ -229,34 +229,34 @@ Attendance::~Attendance() {
   impl_->thread.join();
 }
 
-GroupView Attendance::view() const {
+GroupView RendezvousClient::view() const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->view;
 }
 
-GroupView Attendance::require_view(std::chrono::milliseconds patience) const {
+GroupView RendezvousClient::require_view(std::chrono::milliseconds patience) const {
   return wait([](const GroupView&) { return true; }, {}, {}, patience);
 }
 
-uint64_t Attendance::revision() const {
+uint64_t RendezvousClient::revision() const {
   return impl_->revision.load(std::memory_order_relaxed);
 }
 
-bool Attendance::connected() const {
+bool RendezvousClient::connected() const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->is_connected;
 }
 
-std::chrono::milliseconds Attendance::silence() const {
+std::chrono::milliseconds RendezvousClient::silence() const {
   const std::lock_guard lock(impl_->mutex);
   return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - impl_->heard);
 }
 
-void Attendance::report_now() {
+void RendezvousClient::report_now() {
   impl_->nudge();
 }
 
-GroupView Attendance::wait(const std::function<bool(const GroupView&)>& ready, std::stop_token stop,
+GroupView RendezvousClient::wait(const std::function<bool(const GroupView&)>& ready, std::stop_token stop,
                            std::chrono::milliseconds wait,
                            std::chrono::milliseconds patience) const {
   std::unique_lock lock(impl_->mutex);

@@ -1,23 +1,23 @@
-#include "trainer/ps/twin_log.h"
+#include "trainer/ps/standby_log.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace muster::ps {
 
-void TwinLog::start(uint64_t step) {
+void StandbyLog::start(uint64_t step) {
   updates_.clear();
   acknowledged_ = step;
   mode_ = Mode::behind;
 }
 
-void TwinLog::stop() {
+void StandbyLog::stop() {
   updates_.clear();
   spare_.clear();
   mode_ = Mode::off;
 }
 
-TwinLog::Update& TwinLog::add(size_t floats) {
+StandbyLog::Update& StandbyLog::add(size_t floats) {
   const auto spare = std::ranges::find_if_not(
       spare_, [](const Update& update) { return update.gradients.is_lent(); });
   if (spare == spare_.end()) {
@@ -30,19 +30,19 @@ TwinLog::Update& TwinLog::add(size_t floats) {
   return updates_.back();
 }
 
-const TwinLog::Update* TwinLog::find(uint64_t step) const {
+const StandbyLog::Update* StandbyLog::find(uint64_t step) const {
   if (step < acknowledged_ || step - acknowledged_ >= updates_.size()) return nullptr;
   return &updates_[step - acknowledged_];
 }
 
-void TwinLog::acknowledge(uint64_t step) {
+void StandbyLog::acknowledge(uint64_t step) {
   for (; acknowledged_ < step && !updates_.empty(); ++acknowledged_) {
     spare_.push_back(std::move(updates_.front()));
     updates_.pop_front();
   }
 }
 
-bool TwinLog::settles(uint64_t step) const {
+bool StandbyLog::settles(uint64_t step) const {
   if (mode_ == Mode::off) return true;
   return step - acknowledged_ <= (mode_ == Mode::together ? 0 : kMostBehind);
 }

@@ -11,10 +11,10 @@
 
 namespace muster::ps {
 
-// The updates of a shard that its second copy, its twin, has not acknowledged, in order. Off: there
-// is no twin. Behind: the twin is on its way to be one, and the shard goes on meanwhile, though no
-// more than kMostBehind updates. Together: nobody hears of an update before the twin has it.
-class TwinLog {
+// The updates of a shard that its second copy, its standby, has not acknowledged, in order. Off: there
+// is no standby. Behind: the standby is on its way to be one, and the shard goes on meanwhile, though no
+// more than kMostBehind updates. Together: nobody hears of an update before the standby has it.
+class StandbyLog {
  public:
   static constexpr uint64_t kMostBehind = 16;  // so much memory: as many times the shard's floats
 
@@ -25,7 +25,7 @@ class TwinLog {
 
   enum class Mode { off, behind, together };
   Mode mode() const { return mode_; }
-  // The twin is given what there is at `step`: what follows is kept for it.
+  // The standby is given what there is at `step`: what follows is kept for it.
   void start(uint64_t step);
   void join() { mode_ = Mode::together; }
   void stop();

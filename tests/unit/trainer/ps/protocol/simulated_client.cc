@@ -1,4 +1,4 @@
-#include "tests/unit/trainer/ps/protocol/attendance_client.h"
+#include "tests/unit/trainer/ps/protocol/simulated_client.h"
 
 namespace muster::ps::protocol {
 
@@ -22,12 +22,12 @@ Hello hello_of(const Process& process, int id) {
   return hello;
 }
 
-bool AttendanceClient::wants_connection() const {
+bool SimulatedClient::wants_connection() const {
   if (stream_ >= 0) return world_.is_silent(server_);
   return world_.process_at(kChief) >= 0;
 }
 
-void AttendanceClient::connect(const std::vector<ShardState>& shards) {
+void SimulatedClient::connect(const std::vector<ShardState>& shards) {
   if (stream_ >= 0) world_.network().close(stream_, SimulatedNetwork::Side::client);
   connected_ = false;
   server_ = world_.process_at(kChief);
@@ -38,13 +38,13 @@ void AttendanceClient::connect(const std::vector<ShardState>& shards) {
   world_.network().send(stream_, SimulatedNetwork::Side::client, first);
 }
 
-void AttendanceClient::report(const std::vector<ShardState>& shards) {
+void SimulatedClient::report(const std::vector<ShardState>& shards) {
   PeerMessage message;
   message.mutable_shards()->Add(shards.begin(), shards.end());
   world_.network().send(stream_, SimulatedNetwork::Side::client, message);
 }
 
-bool AttendanceClient::receive(const Message& message) {
+bool SimulatedClient::receive(const Message& message) {
   if (std::holds_alternative<End>(message)) {
     stream_ = -1;
     connected_ = false;

@@ -1,4 +1,4 @@
-#include "trainer/group/signpost.h"
+#include "trainer/group/leader_address_file.h"
 
 #include <grpcpp/grpcpp.h>
 
@@ -32,19 +32,19 @@ class Ways {
         job_uid_(membership.uid),
         name_(membership.rendezvous_address()) {}
 
-  Attendance::Way next(bool reached) {
+  RendezvousClient::Way next(bool reached) {
     if (!by_name_) return take_name();
-    const auto posting = Signpost::read(storage_, job_uid_);
-    const bool again = posted_ && reached;
-    if (!posting || (posting == tried_ && !again)) return take_name();
-    tried_ = posting;
-    posted_ = true;
-    return {make_channel(posting->address), /*doubtful=*/true};
+    const auto entry = LeaderAddressFile::read(storage_, job_uid_);
+    const bool again = written_ && reached;
+    if (!entry || (entry == tried_ && !again)) return take_name();
+    tried_ = entry;
+    written_ = true;
+    return {make_channel(entry->address), /*doubtful=*/true};
   }
 
  private:
-  Attendance::Way take_name() {
-    posted_ = false;
+  RendezvousClient::Way take_name() {
+    written_ = false;
     const auto now = Clock::now();
     if (!by_name_) {
       by_name_ = make_channel(name_);
@@ -61,42 +61,42 @@ class Ways {
   const std::string name_;
   std::shared_ptr<grpc::Channel> by_name_;
   Clock::time_point asked_;
-  std::optional<Signpost::Posting> tried_;
-  bool posted_ = false;  // the last way was by what the signpost says
+  std::optional<LeaderAddressFile::Entry> tried_;
+  bool written_ = false;  // the last way was by what the address file says
 };
 
 }  // namespace
 
-Signpost::Signpost(const Membership& membership)
+LeaderAddressFile::LeaderAddressFile(const Membership& membership)
     : storage_(membership.storage), job_uid_(membership.uid) {
   const std::string address = membership.reachable_address();
   if (address == membership.own_address()) return;
-  posted_ = Posting{address, std::to_string(random_number())};
-  const Json posting = {
-      {"jobUid", job_uid_}, {"address", posted_->address}, {"process", posted_->process}};
+  written_ = Entry{address, std::to_string(random_number())};
+  const Json entry = {
+      {"jobUid", job_uid_}, {"address", written_->address}, {"process", written_->process}};
   try {
-    write_file_atomically(storage_ / kFile, posting.dump() + "\n");
+    write_file_atomically(storage_ / kFile, entry.dump() + "\n");
   } catch (const WriteError& error) {
     log::info(std::string("peers find this rendezvous by DNS alone: ") + error.what());
   }
 }
 
-Signpost::~Signpost() {
-  if (!posted_ || read(storage_, job_uid_) != posted_) return;
+LeaderAddressFile::~LeaderAddressFile() {
+  if (!written_ || read(storage_, job_uid_) != written_) return;
   std::error_code ignored;
   std::filesystem::remove(storage_ / kFile, ignored);
 }
 
-std::optional<Signpost::Posting> Signpost::read(const std::filesystem::path& storage,
+std::optional<LeaderAddressFile::Entry> LeaderAddressFile::read(const std::filesystem::path& storage,
                                                 const std::string& job_uid) {
   const std::filesystem::path path = storage / kFile;
   std::error_code error;
   const uintmax_t bytes = std::filesystem::file_size(path, error);
   if (error || bytes > kMostBytes) return std::nullopt;
   try {
-    const Json posting = parse_or_null(read_file(path));
-    if (!posting.is_object() || string_or(posting, "jobUid", "") != job_uid) return std::nullopt;
-    Posting result{string_or(posting, "address", ""), string_or(posting, "process", "")};
+    const Json entry = parse_or_null(read_file(path));
+    if (!entry.is_object() || string_or(entry, "jobUid", "") != job_uid) return std::nullopt;
+    Entry result{string_or(entry, "address", ""), string_or(entry, "process", "")};
     if (!is_address(result.address)) return std::nullopt;
     return result;
   } catch (const std::runtime_error&) {
@@ -104,7 +104,7 @@ std::optional<Signpost::Posting> Signpost::read(const std::filesystem::path& sto
   }
 }
 
-Attendance::Ways ways_to_rendezvous(const Membership& membership) {
+RendezvousClient::Ways ways_to_rendezvous(const Membership& membership) {
   return [ways = std::make_shared<Ways>(membership)](bool reached) { return ways->next(reached); };
 }
 

@@ -4,10 +4,10 @@
 
 namespace muster::collective::protocol {
 
-// A member's stream to the rendezvous, as group::Attendance keeps it.
-class AttendanceClient {
+// A member's stream to the rendezvous, as group::RendezvousClient keeps it.
+class SimulatedClient {
  public:
-  AttendanceClient(World& world, const Process& process, int id, int rank)
+  SimulatedClient(World& world, const Process& process, int id, int rank)
       : world_(world), process_(process), id_(id), rank_(rank) {}
 
   // There is no stream, or one that has fallen silent, and somebody to open another to; or

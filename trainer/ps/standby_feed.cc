@@ -1,4 +1,4 @@
-#include "trainer/ps/twin_feed.h"
+#include "trainer/ps/standby_feed.h"
 
 #include <algorithm>
 #include <utility>
@@ -6,35 +6,35 @@
 namespace muster::ps {
 
 namespace {
-constexpr uint64_t kNear = 2;  // updates that members may wait for when the twin joins
+constexpr uint64_t kNear = 2;  // updates that members may wait for when the standby joins
 }
 
-void TwinFeed::open(uint64_t coupling, Shard& shard) {
+void StandbyFeed::open(uint64_t coupling, Shard& shard) {
   lost_ = false;
   if (coupling != 0) return;
   shard.log().stop();
-  twin_ = coupling_ = 0;
+  standby_ = coupling_ = 0;
   ++session_;
   phase_ = Phase::idle;
   state_.reset();
 }
 
-void TwinFeed::name(uint64_t incarnation) {
-  if (coupling_ != 0 || twin_ == incarnation) return;
-  twin_ = incarnation;
+void StandbyFeed::name(uint64_t incarnation) {
+  if (coupling_ != 0 || standby_ == incarnation) return;
+  standby_ = incarnation;
   ++session_;
 }
 
-TwinFeed::Message TwinFeed::greet(const OpenRequest& opening) {
+StandbyFeed::Message StandbyFeed::greet(const OpenRequest& opening) {
   phase_ = Phase::greeted;
   Message message;
   message.header.set_coupling(coupling_);
   *message.header.mutable_hello()->mutable_opening() = opening;
-  message.header.mutable_hello()->set_incarnation(twin_);
+  message.header.mutable_hello()->set_incarnation(standby_);
   return message;
 }
 
-std::optional<TwinFeed::Message> TwinFeed::next(const Shard& shard) {
+std::optional<StandbyFeed::Message> StandbyFeed::next(const Shard& shard) {
   if (phase_ != Phase::flowing) return std::nullopt;
   Message message;
   message.header.set_coupling(coupling_);
@@ -44,7 +44,7 @@ std::optional<TwinFeed::Message> TwinFeed::next(const Shard& shard) {
     state_.reset();
     return message;
   }
-  if (const TwinLog::Update* update = shard.log().find(cursor_)) {
+  if (const StandbyLog::Update* update = shard.log().find(cursor_)) {
     ++cursor_;
     *message.header.mutable_update() = update->header;
     message.values.push_back(update->gradients.lend());
@@ -56,14 +56,14 @@ std::optional<TwinFeed::Message> TwinFeed::next(const Shard& shard) {
   return message;
 }
 
-bool TwinFeed::acknowledged(const Acknowledgement& reply, Shard& shard, Shard::Answers& answers) {
+bool StandbyFeed::acknowledged(const Acknowledgement& reply, Shard& shard, Shard::Answers& answers) {
   if (reply.status() != Acknowledgement::OK) return false;
   if (phase_ == Phase::greeted) {
     if (!begin(reply, shard)) return false;
   } else {
     shard.log().acknowledge(std::min(reply.step(), cursor_));
-    twin_is_whole_ = reply.whole();
-    if (shard.log().mode() == TwinLog::Mode::behind &&
+    standby_is_whole_ = reply.whole();
+    if (shard.log().mode() == StandbyLog::Mode::behind &&
         shard.step() - shard.log().acknowledged() <= kNear) {
       shard.log().join();
       tell_whole_ = true;
@@ -73,9 +73,9 @@ bool TwinFeed::acknowledged(const Acknowledgement& reply, Shard& shard, Shard::A
   return true;
 }
 
-bool TwinFeed::begin(const Acknowledgement& reply, Shard& shard) {
+bool StandbyFeed::begin(const Acknowledgement& reply, Shard& shard) {
   lost_ = false;
-  if (shard.log().mode() == TwinLog::Mode::together) {
+  if (shard.log().mode() == StandbyLog::Mode::together) {
     // It was told that it is whole, or is about to be: what has become of it, rank 0 must say.
     lost_ = !reply.resumes() || reply.step() < shard.log().acknowledged() || reply.step() > cursor_;
     if (lost_) return false;
@@ -87,16 +87,16 @@ bool TwinFeed::begin(const Acknowledgement& reply, Shard& shard) {
     shard.log().start(shard.step());
     state_ = shard.state();
     cursor_ = shard.step();
-    tell_whole_ = twin_is_whole_ = false;
+    tell_whole_ = standby_is_whole_ = false;
   }
   phase_ = Phase::flowing;
   return true;
 }
 
-void TwinFeed::cut(Shard& shard, Shard::Answers& answers) {
+void StandbyFeed::cut(Shard& shard, Shard::Answers& answers) {
   phase_ = Phase::idle;
   state_.reset();
-  if (shard.log().mode() != TwinLog::Mode::behind) return;
+  if (shard.log().mode() != StandbyLog::Mode::behind) return;
   shard.log().stop();
   coupling_ = 0;
   shard.settle(answers);

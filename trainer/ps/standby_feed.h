@@ -10,16 +10,16 @@
 namespace muster::ps {
 
 // The serving side of a shard's two copies: what goes to the process that holds the other one, its
-// twin, and when that has what it takes. A state machine without network or clock: whoever drives
-// it holds a stream to the twin while there is one, sends what next() returns, and says what came
+// standby, and when that has what it takes. A state machine without network or clock: whoever drives
+// it holds a stream to the standby while there is one, sends what next() returns, and says what came
 // back.
 //
-// greet ──▶ the twin has what this coupling gave it ──────────▶ updates from there on, together
+// greet ──▶ the standby has what this coupling gave it ──────────▶ updates from there on, together
 //       └─▶ it has nothing, or something else ──▶ the state ──▶ updates, behind ──▶ together
 //
-// Only a generation that opens without the twin ends being together: whoever opened it knows then
+// Only a generation that opens without the standby ends being together: whoever opened it knows then
 // that the other copy is none. While behind, the end of the stream does.
-class TwinFeed {
+class StandbyFeed {
  public:
   struct Message {
     Forward header;
@@ -27,18 +27,18 @@ class TwinFeed {
   };
 
   // `process`: a number that no other process has; couplings are named after it.
-  explicit TwinFeed(uint64_t process) : process_(process) {}
+  explicit StandbyFeed(uint64_t process) : process_(process) {}
 
-  // A generation opens: the coupling stays, or (0) there is no twin.
+  // A generation opens: the coupling stays, or (0) there is no standby.
   void open(uint64_t coupling, Shard& shard);
   // The process that is to hold a copy, by its incarnation.
   void name(uint64_t incarnation);
-  uint64_t twin() const { return twin_; }  // 0: nobody
+  uint64_t standby() const { return standby_; }  // 0: nobody
   uint64_t coupling() const { return coupling_; }
   // Another number whenever a stream that is open is of no use any more.
   uint64_t session() const { return session_; }
 
-  // A stream to the twin is open: the first message on it.
+  // A stream to the standby is open: the first message on it.
   Message greet(const OpenRequest& opening);
   // What is to be sent now, in this order.
   std::optional<Message> next(const Shard& shard);
@@ -47,8 +47,8 @@ class TwinFeed {
   // The stream has ended.
   void cut(Shard& shard, Shard::Answers& answers);
 
-  // While it is together: the twin has said that it knows that it is whole.
-  bool twin_is_whole() const { return twin_is_whole_; }
+  // While it is together: the standby has said that it knows that it is whole.
+  bool standby_is_whole() const { return standby_is_whole_; }
 
   // There has been no stream for too long.
   void lose() { lost_ = true; }
@@ -59,7 +59,7 @@ class TwinFeed {
   bool begin(const Acknowledgement& reply, Shard& shard);
 
   uint64_t process_;
-  uint64_t twin_ = 0;
+  uint64_t standby_ = 0;
   uint64_t session_ = 0;
   uint64_t couplings_ = 0;  // made so far
   uint64_t coupling_ = 0;
@@ -67,7 +67,7 @@ class TwinFeed {
   std::optional<Shard::State> state_;  // to be sent
   uint64_t cursor_ = 0;                // the next update to send
   bool tell_whole_ = false;
-  bool twin_is_whole_ = false;
+  bool standby_is_whole_ = false;
   bool lost_ = false;
 };
 

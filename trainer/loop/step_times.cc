@@ -1,4 +1,4 @@
-#include "trainer/loop/paces.h"
+#include "trainer/loop/step_times.h"
 
 #include <algorithm>
 
@@ -8,14 +8,14 @@ namespace {
 constexpr double kNewest = 0.02;  // its weight: some fifty steps count
 }
 
-void Paces::add(const collective::Session& session) {
+void StepTimes::add(const collective::Session& session) {
   for (size_t i = 0; i < seconds_.size(); ++i) {
     const double seconds = session.seconds(static_cast<int>(i));
     seconds_[i] = seconds_[i] > 0 ? seconds_[i] + kNewest * (seconds - seconds_[i]) : seconds;
   }
 }
 
-std::map<std::string, double> Paces::metrics() const {
+std::map<std::string, double> StepTimes::metrics() const {
   if (seconds_.size() < 2) return {};
   const auto slowest = std::max_element(seconds_.begin(), seconds_.end());
   std::vector<double> sorted = seconds_;
