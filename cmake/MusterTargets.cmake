@@ -60,15 +60,20 @@ set(CMAKE_OPTIMIZE_DEPENDENCIES ON)
 set(MUSTER_JSON_HEADERS <nlohmann/json.hpp> <algorithm> <chrono> <filesystem> <functional> <map> <memory> <mutex>
                         <optional> <sstream> <string> <string_view> <thread> <unordered_map> <vector>)
 
-# muster_library(NAME [dependency...]): every .cc of the current folder (not of its subfolders).
+# muster_library(NAME [dependency...] [FOLDERS folder...]): every .cc of the current folder and of the folders named.
 function(muster_library name)
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  cmake_parse_arguments(PARSE_ARGV 1 library "" "" FOLDERS)
+  set(patterns ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  foreach(folder ${library_FOLDERS})
+    list(APPEND patterns ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cc)
+  endforeach()
+  file(GLOB sources CONFIGURE_DEPENDS ${patterns})
   if(sources)
     add_library(${name} STATIC ${sources})
-    target_link_libraries(${name} PUBLIC muster_options ${ARGN})
+    target_link_libraries(${name} PUBLIC muster_options ${library_UNPARSED_ARGUMENTS})
   else()
     add_library(${name} INTERFACE)
-    target_link_libraries(${name} INTERFACE muster_options ${ARGN})
+    target_link_libraries(${name} INTERFACE muster_options ${library_UNPARSED_ARGUMENTS})
   endif()
 endfunction()
 

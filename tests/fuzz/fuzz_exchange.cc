@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "common/error.h"
-#include "trainer/ps/shard.h"
-#include "trainer/ps/shared_memory.h"
-#include "trainer/ps/wire.h"
+#include "trainer/ps/shard/shard.h"
+#include "trainer/ps/transport/shared_memory.h"
+#include "trainer/ps/transport/wire.h"
 
 using namespace muster;
 

@@ -8,7 +8,7 @@
 #include "trainer/compute/engine.h"
 #include "trainer/compute/graph.h"
 #include "trainer/group/peer_registry.h"
-#include "trainer/ps/shard_host.h"
+#include "trainer/ps/serving/shard_host.h"
 
 using namespace muster;
 
@@ -146,8 +146,8 @@ void drive_host(Script script, uint8_t kind) {
 // Rank 0's list of its group, and peers that say whatever the script says.
 void drive_registry(Script script) {
   group::PeerRegistry::Expected expected{"uid",    "1",         "training", R"({"batchSize": 32})",
-                                   "layout", "2 threads", "avx512",   false,
-                                   1,        2,           2};
+                                         "layout", "2 threads", "avx512",   false,
+                                         1,        2,           2};
   group::PeerRegistry registry(expected);
   group::PeerRegistry::Time now{};
   while (script.next()) {

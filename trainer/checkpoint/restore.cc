@@ -153,8 +153,8 @@ void Shards::require_shapes(const compute::ParameterLayout& layout) const {
     const auto found = parts_.find(tensor.name);
     if (found == parts_.end() || found->second.front().shape == tensor.shape) continue;
     mismatches.push_back(fmt::format("{} of [{}] instead of [{}]", tensor.name,
-                                  fmt::join(found->second.front().shape, ", "),
-                                  fmt::join(tensor.shape, ", ")));
+                                     fmt::join(found->second.front().shape, ", "),
+                                     fmt::join(tensor.shape, ", ")));
   }
   if (mismatches.empty()) return;
   throw Invalid(

@@ -15,7 +15,7 @@
 #include "trainer/cmd/output.h"
 #include "trainer/group/address.h"
 #include "trainer/loop/guard.h"
-#include "trainer/loop/roles.h"
+#include "trainer/loop/roles/roles.h"
 
 namespace muster::cmd {
 

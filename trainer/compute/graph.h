@@ -50,10 +50,10 @@ Graph build_graph(const ModelSpec& model);
 // label_count of 0 are passed over, with all that depends on them. What only follows from another
 // mismatch is passed over too.
 struct GraphCheck {
-  std::vector<Mismatch> mismatches;      // in the order of the layers
-  int64_t outputs = 0;              // what the loss meets, for one sample; 0: not known
-  bool ends_in_softmax = false;     // the last layer's softmax is left to the loss
-  bool softmax_of_softmax = false;  // and so is what it is computed from a softmax already
+  std::vector<Mismatch> mismatches;  // in the order of the layers
+  int64_t outputs = 0;               // what the loss meets, for one sample; 0: not known
+  bool ends_in_softmax = false;      // the last layer's softmax is left to the loss
+  bool softmax_of_softmax = false;   // and so is what it is computed from a softmax already
 };
 GraphCheck check_graph(const ModelSpec& model);
 

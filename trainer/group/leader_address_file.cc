@@ -87,8 +87,8 @@ LeaderAddressFile::~LeaderAddressFile() {
   std::filesystem::remove(storage_ / kFile, ignored);
 }
 
-std::optional<LeaderAddressFile::Entry> LeaderAddressFile::read(const std::filesystem::path& storage,
-                                                const std::string& job_uid) {
+std::optional<LeaderAddressFile::Entry> LeaderAddressFile::read(
+    const std::filesystem::path& storage, const std::string& job_uid) {
   const std::filesystem::path path = storage / kFile;
   std::error_code error;
   const uintmax_t bytes = std::filesystem::file_size(path, error);

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "trainer/group/rendezvous_client.h"
 #include "trainer/group/membership.h"
+#include "trainer/group/rendezvous_client.h"
 
 namespace muster::group {
 
@@ -28,7 +28,7 @@ class LeaderAddressFile {
 
   // What a job's rank 0 has left, if it can be read; it may be gone, or have been killed.
   static std::optional<Entry> read(const std::filesystem::path& storage,
-                                     const std::string& job_uid);
+                                   const std::string& job_uid);
 
  private:
   const std::filesystem::path storage_;

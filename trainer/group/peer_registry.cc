@@ -55,7 +55,8 @@ std::string name_of(const Hello& hello) {
 
 // There must be another generation after it.
 bool is_possible(const ShardState& state) {
-  return state.generation() < folder::kLastGeneration && state.ByteSizeLong() <= PeerRegistry::kMostState;
+  return state.generation() < folder::kLastGeneration &&
+         state.ByteSizeLong() <= PeerRegistry::kMostState;
 }
 
 bool is_possible(const MemberState& state) {

@@ -206,10 +206,10 @@ void RendezvousClient::Impl::run() {
   }
 }
 
-RendezvousClient::RendezvousClient(std::shared_ptr<grpc::Channel> channel, std::string peer, Hello hello,
-                       Report report)
-    : RendezvousClient([channel = std::move(channel)](bool) { return Way{channel}; }, std::move(peer),
-                 std::move(hello), std::move(report)) {}
+RendezvousClient::RendezvousClient(std::shared_ptr<grpc::Channel> channel, std::string peer,
+                                   Hello hello, Report report)
+    : RendezvousClient([channel = std::move(channel)](bool) { return Way{channel}; },
+                       std::move(peer), std::move(hello), std::move(report)) {}
 
 RendezvousClient::RendezvousClient(Ways ways, std::string peer, Hello hello, Report report)
     : impl_(std::make_unique<Impl>()) {
@@ -256,9 +256,9 @@ void RendezvousClient::report_now() {
   impl_->nudge();
 }
 
-GroupView RendezvousClient::wait(const std::function<bool(const GroupView&)>& ready, std::stop_token stop,
-                           std::chrono::milliseconds wait,
-                           std::chrono::milliseconds patience) const {
+GroupView RendezvousClient::wait(const std::function<bool(const GroupView&)>& ready,
+                                 std::stop_token stop, std::chrono::milliseconds wait,
+                                 std::chrono::milliseconds patience) const {
   std::unique_lock lock(impl_->mutex);
   impl_->changed.wait_for(lock, stop, wait,
                           [&] { return !impl_->rejected.empty() || ready(impl_->view); });

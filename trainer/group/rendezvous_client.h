@@ -33,7 +33,8 @@ class RendezvousClient {
   static constexpr std::chrono::milliseconds kPatience = std::chrono::minutes(10);
 
   // `peer` names the rendezvous in messages.
-  RendezvousClient(std::shared_ptr<grpc::Channel> channel, std::string peer, Hello hello, Report report);
+  RendezvousClient(std::shared_ptr<grpc::Channel> channel, std::string peer, Hello hello,
+                   Report report);
   RendezvousClient(Ways ways, std::string peer, Hello hello, Report report);
   ~RendezvousClient();
   RendezvousClient(const RendezvousClient&) = delete;

@@ -71,7 +71,8 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
     const auto now = Clock::now();
     if (!admitted_) {
       const Hello& hello = incoming_.hello();
-      if (const std::string why = impl_.registry.must_wait(hello); !why.empty()) return put_off(why);
+      if (const std::string why = impl_.registry.must_wait(hello); !why.empty())
+        return put_off(why);
       const std::string objection = impl_.registry.admit(id_, hello, now);
       if (!objection.empty()) return reject(objection);
       admitted_ = true;

@@ -14,7 +14,7 @@
 #include "common/error.h"
 #include "trainer/checkpoint/store.h"
 #include "trainer/folder/generations.h"
-#include "trainer/loop/synchronizer.h"
+#include "trainer/loop/synchronizers/synchronizer.h"
 #include "trainer/spec/training_spec.h"
 
 namespace muster::loop {

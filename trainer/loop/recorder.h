@@ -10,7 +10,7 @@
 #include "common/document.h"
 #include "trainer/compute/loss.h"
 #include "trainer/compute/optimizer.h"
-#include "trainer/loop/workload.h"
+#include "trainer/loop/batches/workload.h"
 #include "trainer/metrics/progress.h"
 #include "trainer/summary/event_writer.h"
 

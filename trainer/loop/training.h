@@ -10,9 +10,9 @@
 #include "trainer/compute/aligned.h"
 #include "trainer/data/dataset.h"
 #include "trainer/group/membership.h"
-#include "trainer/loop/feed.h"
-#include "trainer/loop/replica_gradients.h"
-#include "trainer/loop/workload.h"
+#include "trainer/loop/batches/feed.h"
+#include "trainer/loop/batches/replica_gradients.h"
+#include "trainer/loop/batches/workload.h"
 #include "trainer/spec/training_spec.h"
 
 namespace muster::loop {

@@ -3,10 +3,10 @@
 #include <stop_token>
 
 #include "trainer/loop/checkpointer.h"
+#include "trainer/loop/evaluation/validator.h"
 #include "trainer/loop/recorder.h"
-#include "trainer/loop/synchronizer.h"
+#include "trainer/loop/synchronizers/synchronizer.h"
 #include "trainer/loop/training.h"
-#include "trainer/loop/validator.h"
 
 namespace muster::loop {
 

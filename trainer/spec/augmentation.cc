@@ -18,9 +18,9 @@ std::optional<compute::Mismatch> mismatch(const Shift& shift, const std::vector<
   const int64_t smallest = std::min(shape[0], shape[1]);
   if (shift.pixels < smallest) return std::nullopt;
   return compute::Mismatch{-1, "shift.pixels",
-                         "fewer pixels than " + std::to_string(smallest) + ", for samples are of " +
-                             compute::to_string(shape),
-                         std::to_string(shift.pixels)};
+                           "fewer pixels than " + std::to_string(smallest) +
+                               ", for samples are of " + compute::to_string(shape),
+                           std::to_string(shift.pixels)};
 }
 std::optional<compute::Mismatch> mismatch(const Flip&, const std::vector<int64_t>&) {
   return std::nullopt;
@@ -29,11 +29,11 @@ std::optional<compute::Mismatch> mismatch(const Flip&, const std::vector<int64_t
 }  // namespace
 
 std::optional<compute::Mismatch> mismatch_of(const StageKind& stage,
-                                         const std::vector<int64_t>& shape) {
+                                             const std::vector<int64_t>& shape) {
   if (shape.size() != 2 && shape.size() != 3)
-    return compute::Mismatch{-1, "",
-                           "images: samples of height and width, or of height, width and channels",
-                           "samples of " + compute::to_string(shape)};
+    return compute::Mismatch{
+        -1, "", "images: samples of height and width, or of height, width and channels",
+        "samples of " + compute::to_string(shape)};
   return std::visit([&](const auto& kind) { return mismatch(kind, shape); }, stage);
 }
 

@@ -27,7 +27,8 @@ using StageKind = std::variant<Shift, Flip>;
 
 // Why samples of this shape cannot go through the stage, with the field to name ("shift.pixels");
 // nothing where they can. Mismatch::layer is of no meaning here.
-std::optional<compute::Mismatch> mismatch_of(const StageKind& stage, const std::vector<int64_t>& shape);
+std::optional<compute::Mismatch> mismatch_of(const StageKind& stage,
+                                             const std::vector<int64_t>& shape);
 
 // Converts a list that the schema has checked.
 std::vector<StageKind> to_stages(const Json& augment);

@@ -21,9 +21,9 @@
 #include "trainer/compute/models/catalogue.h"
 #include "trainer/group/grpc_server.h"
 #include "trainer/group/pollers.h"
-#include "trainer/ps/control.h"
-#include "trainer/ps/server.h"
-#include "trainer/ps/shm_link.h"
+#include "trainer/ps/group/control.h"
+#include "trainer/ps/member/shm_link.h"
+#include "trainer/ps/serving/server.h"
 
 namespace muster::bench {
 namespace {

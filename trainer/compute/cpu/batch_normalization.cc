@@ -36,9 +36,10 @@ class BatchNormalizationOperation : public Operation {
     std::vector<Access> accesses{reads(in_.data, share_), reads(out_.gradient, share_)};
     if (in_.needs_gradient) accesses.push_back(writes(in_.gradient, share_));
     const bool accumulate = in_.needs_gradient && context_.claim_gradient(in_);
-    program.add(name_ + " backward", accesses, [this, accumulate](const Step& step, TeamThread thread) {
-      run_backward(step, thread, accumulate);
-    });
+    program.add(name_ + " backward", accesses,
+                [this, accumulate](const Step& step, TeamThread thread) {
+                  run_backward(step, thread, accumulate);
+                });
   }
 
  private:

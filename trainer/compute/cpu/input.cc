@@ -15,7 +15,8 @@ class InputOperation : public Operation {
       accesses.push_back(writes(out_.sparse->values, Share::columns));
       accesses.push_back(writes(out_.sparse->masks, Share::columns));
     }
-    program.add("input", accesses, [this](const Step& step, TeamThread thread) { read(step, thread); });
+    program.add("input", accesses,
+                [this](const Step& step, TeamThread thread) { read(step, thread); });
   }
 
   void backward(Program&) override {}

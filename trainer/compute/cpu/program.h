@@ -13,8 +13,8 @@
 
 namespace muster::compute::cpu {
 
-using host::TeamThread;
 using host::Team;
+using host::TeamThread;
 
 // What one run of a program works on.
 struct Step {

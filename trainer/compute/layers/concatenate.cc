@@ -12,8 +12,8 @@ Described describe(const Concatenate&, const LayerSpec&, std::span<const LayerIn
     if (other.size() != shape.size() ||
         !std::equal(shape.begin(), shape.end() - 1, other.begin())) {
       return Mismatch{-1, "inputs", "inputs that differ in their last axis only",
-                    inputs[0].name + " of " + to_string(inputs[0].shape) + " and " +
-                        inputs[i].name + " of " + to_string(inputs[i].shape)};
+                      inputs[0].name + " of " + to_string(inputs[0].shape) + " and " +
+                          inputs[i].name + " of " + to_string(inputs[i].shape)};
     }
     shape.back() += other.back();
   }

@@ -141,8 +141,9 @@ TEST_F(FormationTest, WhereNobodyHoldsAnythingItBeginsAnew) {
 }
 
 TEST_F(FormationTest, MemoryIsSharedOnOneHostOnly) {
-  EXPECT_FALSE(
-      gathered(setup(2), registry_of({Said{8, 5}, Said{8, 5, true, 0, "b"}})).plan().shared_memory());
+  EXPECT_FALSE(gathered(setup(2), registry_of({Said{8, 5}, Said{8, 5, true, 0, "b"}}))
+                   .plan()
+                   .shared_memory());
   EXPECT_FALSE(gathered(setup(2), registry_of({Said{8, 5, true, 0, ""}, Said{8, 5, true, 0, ""}}))
                    .plan()
                    .shared_memory());

@@ -45,8 +45,8 @@ class LeaderAddressTest : public testing::Test {
     hello.set_job_uid("u");
     hello.set_role("worker");
     const Membership worker = member(Role::worker);
-    return std::make_unique<RendezvousClient>(ways_to_rendezvous(worker), worker.rendezvous_address(),
-                                        hello, RendezvousClient::Report());
+    return std::make_unique<RendezvousClient>(
+        ways_to_rendezvous(worker), worker.rendezvous_address(), hello, RendezvousClient::Report());
   }
   static bool joins(const RendezvousClient& client, milliseconds wait = milliseconds(20000)) {
     const auto running = [](const GroupView& view) { return view.phase() == GroupView::RUNNING; };

@@ -8,10 +8,10 @@
 #include "proto/muster/rendezvous.grpc.pb.h"
 #include "tests/unit/common/listener.h"
 #include "trainer/folder/generations.h"
-#include "trainer/group/rendezvous_client.h"
 #include "trainer/group/grpc_server.h"
-#include "trainer/group/rendezvous_server.h"
 #include "trainer/group/peer_registry.h"
+#include "trainer/group/rendezvous_client.h"
+#include "trainer/group/rendezvous_server.h"
 
 namespace muster::group {
 namespace {
@@ -234,7 +234,7 @@ class RendezvousTest : public testing::Test {
   const std::string address_ = free_address();
   std::unique_ptr<RendezvousClient> attend(const Hello& hello) {
     return std::make_unique<RendezvousClient>(make_channel(address_), address_, hello,
-                                        RendezvousClient::Report());
+                                              RendezvousClient::Report());
   }
   static bool running(const GroupView& view) { return view.phase() == GroupView::RUNNING; }
 };

@@ -9,11 +9,11 @@
 #include "common/log.h"
 #include "tests/unit/trainer/loop/support.h"
 #include "trainer/checkpoint/checkpoint.h"
-#include "trainer/loop/leader.h"
-#include "trainer/loop/local_synchronizer.h"
-#include "trainer/loop/roles.h"
+#include "trainer/loop/roles/leader.h"
+#include "trainer/loop/roles/roles.h"
+#include "trainer/loop/synchronizers/local_synchronizer.h"
 #include "trainer/loop/training_loop.h"
-#include "trainer/ps/initial_parameters.h"
+#include "trainer/ps/serving/initial_parameters.h"
 
 namespace muster::loop {
 namespace {

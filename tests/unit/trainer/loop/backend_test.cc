@@ -10,9 +10,9 @@
 #include "tests/unit/trainer/loop/support.h"
 #include "trainer/group/grpc_server.h"
 #include "trainer/group/rendezvous_server.h"
-#include "trainer/loop/collective_synchronizer.h"
-#include "trainer/loop/evaluation.h"
-#include "trainer/loop/local_synchronizer.h"
+#include "trainer/loop/evaluation/evaluation.h"
+#include "trainer/loop/synchronizers/collective_synchronizer.h"
+#include "trainer/loop/synchronizers/local_synchronizer.h"
 
 namespace muster::loop {
 namespace {
@@ -132,7 +132,7 @@ class Group {
     hello.set_role("chief");
     hello.set_incarnation(kOurs);
     client_.emplace(server_.local_channel(), "ourselves", hello,
-                        [this](PeerMessage& message) { report_.fill(message); });
+                    [this](PeerMessage& message) { report_.fill(message); });
   }
 
   std::unique_ptr<CollectiveSynchronizer> join(Assembly& assembly) {

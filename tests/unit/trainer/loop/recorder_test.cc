@@ -11,7 +11,7 @@
 #include "tests/unit/trainer/loop/support.h"
 #include "trainer/folder/generations.h"
 #include "trainer/loop/checkpointer.h"
-#include "trainer/loop/local_synchronizer.h"
+#include "trainer/loop/synchronizers/local_synchronizer.h"
 
 namespace muster::loop {
 namespace {

@@ -12,8 +12,8 @@
 #include "proto/muster/parameter_server.grpc.pb.h"
 #include "tests/unit/trainer/ps/shards.h"
 #include "trainer/group/grpc_server.h"
-#include "trainer/ps/follow_streams.h"
-#include "trainer/ps/shm_link.h"
+#include "trainer/ps/member/shm_link.h"
+#include "trainer/ps/serving/follow_streams.h"
 
 namespace muster::ps {
 namespace {

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "tests/unit/trainer/ps/one_tensor.h"
-#include "trainer/ps/shard.h"
+#include "trainer/ps/shard/shard.h"
 
 namespace muster::ps {
 namespace {

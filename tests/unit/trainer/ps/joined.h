@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "trainer/ps/versions.h"
+#include "trainer/ps/shard/versions.h"
 
 namespace muster::ps {
 

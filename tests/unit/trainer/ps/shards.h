@@ -11,7 +11,7 @@
 #include "trainer/compute/engine.h"
 #include "trainer/compute/graph.h"
 #include "trainer/compute/models/catalogue.h"
-#include "trainer/ps/server.h"
+#include "trainer/ps/serving/server.h"
 
 namespace muster::ps {
 

@@ -5,7 +5,7 @@
 
 #include "tests/unit/trainer/ps/joined.h"
 #include "tests/unit/trainer/ps/one_tensor.h"
-#include "trainer/ps/hosted_shard.h"
+#include "trainer/ps/shard/hosted_shard.h"
 
 namespace muster::ps {
 namespace {
@@ -16,8 +16,8 @@ constexpr size_t kFloats = 3;
 class StandbyTest : public testing::Test {
  protected:
   explicit StandbyTest(SyncPolicy policy = SyncPolicy::sync, uint32_t members = 2,
-                    bool bfloat16 = false,
-                    const compute::OptimizerSpec& optimizer = compute::Adam{})
+                       bool bfloat16 = false,
+                       const compute::OptimizerSpec& optimizer = compute::Adam{})
       : layout_(layout_of(kFloats)),
         optimizer_(compute::Optimizer::create(optimizer, layout_)),
         policy_(policy),
@@ -334,7 +334,8 @@ TEST_F(StandbyTest, RefusesWhatIsNonsense) {
   message.set_coupling(serving_.state().coupling());
   message.mutable_update()->set_step(7);
   const std::vector<float> values(kFloats);
-  EXPECT_EQ(standby_.follow(greeting_, message, values, answers_).status(), Acknowledgement::REJECTED);
+  EXPECT_EQ(standby_.follow(greeting_, message, values, answers_).status(),
+            Acknowledgement::REJECTED);
   message.mutable_update()->set_step(0);
   EXPECT_EQ(standby_.follow(greeting_, message, {}, answers_).status(), Acknowledgement::REJECTED);
   ForwardHello newer = greeting_;
@@ -344,7 +345,8 @@ TEST_F(StandbyTest, RefusesWhatIsNonsense) {
   EXPECT_EQ(standby_.follow(newer, message, values, answers_).status(), Acknowledgement::REJECTED);
   expect_same();
   newer.set_incarnation(77);
-  EXPECT_EQ(standby_.follow(newer, message, values, answers_).status(), Acknowledgement::SUPERSEDED);
+  EXPECT_EQ(standby_.follow(newer, message, values, answers_).status(),
+            Acknowledgement::SUPERSEDED);
 }
 
 TEST_F(StandbyTest, RefusesSumsThatNobodyCanHaveComeTo) {
@@ -434,7 +436,8 @@ TEST_F(AsynchronousStandbyTest, RefusesMoreWorkThanAnybodyCanHaveHandedOut) {
   message.set_coupling(serving_.state().coupling());
   message.mutable_update()->set_next_ticket(11);  // of 10
   const std::vector<float> values(kFloats);
-  EXPECT_EQ(standby_.follow(greeting_, message, values, answers_).status(), Acknowledgement::REJECTED);
+  EXPECT_EQ(standby_.follow(greeting_, message, values, answers_).status(),
+            Acknowledgement::REJECTED);
   expect_same();
 }
 

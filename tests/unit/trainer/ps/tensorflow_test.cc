@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "trainer/compute/engine.h"
-#include "trainer/ps/shard.h"
+#include "trainer/ps/shard/shard.h"
 
 namespace muster::ps {
 namespace {

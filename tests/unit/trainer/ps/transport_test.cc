@@ -13,8 +13,8 @@
 #include "proto/muster/parameter_server.grpc.pb.h"
 #include "tests/unit/trainer/ps/shards.h"
 #include "trainer/group/grpc_server.h"
-#include "trainer/ps/control.h"
-#include "trainer/ps/shm_link.h"
+#include "trainer/ps/group/control.h"
+#include "trainer/ps/member/shm_link.h"
 
 namespace muster::ps {
 namespace {

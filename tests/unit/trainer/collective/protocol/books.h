@@ -10,7 +10,7 @@
 #include "tests/unit/trainer/ps/protocol/simulated_storage.h"
 #include "trainer/collective/shared_state.h"
 #include "trainer/compute/optimizer.h"
-#include "trainer/loop/workload.h"
+#include "trainer/loop/batches/workload.h"
 
 namespace muster::collective::protocol {
 

@@ -9,11 +9,7 @@
 namespace muster::collective::protocol {
 
 Member::Member(World& world, Process& process, int id, int rank)
-    : world_(world),
-      process_(process),
-      id_(id),
-      rank_(rank),
-      client_(world, process, id, rank) {}
+    : world_(world), process_(process), id_(id), rank_(rank), client_(world, process, id, rank) {}
 
 int Member::place_in(const CollectivePlan& plan) const {
   for (int place = 0; place < plan.members_size(); ++place)

@@ -9,7 +9,7 @@
 #include "tests/unit/trainer/ps/protocol/schedule.h"
 #include "tests/unit/trainer/ps/protocol/simulated_storage.h"
 #include "trainer/compute/optimizer.h"
-#include "trainer/ps/shard.h"
+#include "trainer/ps/shard/shard.h"
 
 namespace muster::ps::protocol {
 

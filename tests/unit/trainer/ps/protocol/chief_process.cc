@@ -4,7 +4,7 @@
 
 #include "tests/unit/trainer/ps/protocol/simulated_client.h"
 #include "trainer/group/coordinator.h"
-#include "trainer/ps/hosted_shard.h"
+#include "trainer/ps/shard/hosted_shard.h"
 
 namespace muster::ps::protocol {
 

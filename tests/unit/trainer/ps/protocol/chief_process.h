@@ -5,7 +5,7 @@
 #include "tests/unit/trainer/ps/protocol/member.h"
 #include "tests/unit/trainer/ps/protocol/saver.h"
 #include "trainer/group/peer_registry.h"
-#include "trainer/ps/formation.h"
+#include "trainer/ps/group/formation.h"
 
 namespace muster::ps::protocol {
 

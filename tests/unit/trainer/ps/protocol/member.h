@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "tests/unit/trainer/ps/protocol/process.h"
-#include "trainer/ps/exchange.h"
+#include "trainer/ps/member/exchange.h"
 
 namespace muster::ps::protocol {
 

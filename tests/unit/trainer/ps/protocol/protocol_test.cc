@@ -102,8 +102,8 @@ INSTANTIATE_TEST_SUITE_P(SmallJobs, OneFaultTest,
 
 class OnePsLostTest : public testing::TestWithParam<Setting> {};
 
-// Whatever it is in the middle of: its standby goes on, with no step lost and none repeated. And the
-// other way round where it is the standby that cannot be reached.
+// Whatever it is in the middle of: its standby goes on, with no step lost and none repeated. And
+// the other way round where it is the standby that cannot be reached.
 TEST_P(OnePsLostTest, NeverGoesBackToACheckpoint) {
   const Outcome undisturbed = SimulatedJob({GetParam(), {}}, false).run();
   ASSERT_GT(undisturbed.covered_at, 0);

@@ -153,8 +153,8 @@ void ShardCopy::look(const GroupView& view) {
   hosted_.name_standby(view.generation(), place.standby_incarnation());
 }
 
-// StandbyLink tries again however often. Here only what may end otherwise is tried: the same greeting
-// would be refused again until rank 0 has said something new.
+// StandbyLink tries again however often. Here only what may end otherwise is tried: the same
+// greeting would be refused again until rank 0 has said something new.
 bool ShardCopy::wants_standby() const {
   const bool current = standby_session_ == hosted_.feed().session();
   if (standby_stream_ >= 0) return !current || world_.is_silent(standby_process_);

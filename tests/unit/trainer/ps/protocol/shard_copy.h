@@ -4,7 +4,7 @@
 #include <set>
 
 #include "tests/unit/trainer/ps/protocol/process.h"
-#include "trainer/ps/hosted_shard.h"
+#include "trainer/ps/shard/hosted_shard.h"
 
 namespace muster::ps::protocol {
 
@@ -65,8 +65,8 @@ class ShardCopy {
   int standby_ps_ = 0;
   int standby_process_ = -1;
   uint64_t standby_session_ = 0;
-  // Generations, or 0: of the greeting that the standby has not answered yet, and of the last one that
-  // it refused, if we have not heard of the group since.
+  // Generations, or 0: of the greeting that the standby has not answered yet, and of the last one
+  // that it refused, if we have not heard of the group since.
   uint64_t greeted_ = 0;
   uint64_t refused_ = 0;
   // Bounded staleness, shard 0: by stream, how many pushes each has behind it, and who computes.

@@ -3,8 +3,8 @@
 #include <memory>
 #include <vector>
 
-#include "tests/unit/trainer/ps/protocol/simulated_client.h"
 #include "tests/unit/trainer/ps/protocol/shard_copy.h"
+#include "tests/unit/trainer/ps/protocol/simulated_client.h"
 
 namespace muster::ps::protocol {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "proto/muster/parameter_server.pb.h"
-#include "trainer/ps/messages.h"
-#include "trainer/ps/versions.h"
+#include "trainer/ps/shard/messages.h"
+#include "trainer/ps/shard/versions.h"
 
 namespace muster::ps::protocol {
 

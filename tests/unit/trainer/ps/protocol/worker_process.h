@@ -1,7 +1,7 @@
 #pragma once
 
-#include "tests/unit/trainer/ps/protocol/simulated_client.h"
 #include "tests/unit/trainer/ps/protocol/member.h"
+#include "tests/unit/trainer/ps/protocol/simulated_client.h"
 
 namespace muster::ps::protocol {
 

@@ -1,0 +1,176 @@
+#include "trainer/loop/batches/feed.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "tests/unit/trainer/compute/support.h"
+#include "tests/unit/trainer/loop/support.h"
+#include "trainer/data/memory_dataset.h"
+
+namespace muster::loop {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr uint64_t kSamples = 22;
+
+data::Samples numbered() {
+  data::Samples samples;
+  samples.origins = {{0, "numbers", 0}};
+  samples.count = kSamples;
+  samples.shape = {1};
+  samples.features = data::Storage(kSamples * sizeof(float), data::StorageKind::temporary_file);
+  std::iota(samples.features.floats().begin(), samples.features.floats().end(), 0.0f);
+  return samples;
+}
+
+// Samples in a file, which keep what they were asked to fetch.
+class Fetched : public data::MemoryDataset {
+ public:
+  Fetched() : MemoryDataset(numbered()) {}
+  void will_need(uint64_t index) const override {
+    MemoryDataset::will_need(index);
+    fetched.push_back(index);
+  }
+  mutable std::vector<uint64_t> fetched;
+};
+
+// Whose work comes in no order that could be foreseen.
+Feed::Options out_of_turn(int64_t prefetch) {
+  return {.shuffle = false, .prefetch = prefetch, .in_turn = false};
+}
+
+data::Shards in_twos() {
+  return data::Shards::by_record(kSamples, {.rows = 2});
+}
+
+// Of one of three members, each of which takes two batches of two samples at a time.
+Work second_member() {
+  Work work;
+  work.at.share = {.stride = 6, .first = 2, .batches = 2};
+  return work;
+}
+
+std::vector<float> values(const compute::Batch& batch) {
+  std::vector<float> result;
+  for (const void* sample : batch.features) result.push_back(*static_cast<const float*>(sample));
+  return result;
+}
+
+TEST(FeedTest, AsksForTheSamplesOfTheMembersLaterWork) {
+  Fetched dataset;
+  Feed feed(dataset, in_twos(), out_of_turn(3));
+  EXPECT_THAT(values(feed.batch(second_member(), 0)), ElementsAre(4, 5));
+  EXPECT_THAT(dataset.fetched, ElementsAre(16, 17));
+  EXPECT_THAT(values(feed.batch(second_member(), 1)), ElementsAre(6, 7));
+  EXPECT_THAT(dataset.fetched, ElementsAre(16, 17, 18, 19));
+}
+
+TEST(FeedTest, AsksForNothingBeyondTheEpoch) {
+  Fetched dataset;
+  for (const int64_t prefetch : {0, 5, 1'000'000}) {
+    Feed feed(dataset, in_twos(), out_of_turn(prefetch));
+    EXPECT_THAT(values(feed.batch(second_member(), 0)), ElementsAre(4, 5));
+  }
+  EXPECT_THAT(dataset.fetched, IsEmpty());
+}
+
+TEST(FeedTest, AsksForFourPiecesOfWorkWhereItMayChoose) {
+  Fetched dataset;
+  Feed feed(dataset, in_twos(), out_of_turn(0));
+  EXPECT_THAT(values(feed.batch({})), ElementsAre(0, 1));
+  EXPECT_THAT(dataset.fetched, ElementsAre(8, 9));
+}
+
+// The members' parts of an epoch's steps, whether the data lie in memory, are read as they are
+// asked for or copied ahead.
+TEST(FeedTest, GivesTheSameBatchesHoweverItReadsThem) {
+  data::Samples samples = numbered();
+  samples.features = data::Storage(kSamples * sizeof(float));
+  std::iota(samples.features.floats().begin(), samples.features.floats().end(), 0.0f);
+  const data::MemoryDataset in_memory(std::move(samples)), in_a_file(numbered());
+  spec::TrainingSpec spec;
+  spec.batch_size = 2;
+  spec.gradient_accumulation = 2;
+  spec.epochs = 3;
+  const Workload workload(spec, kSamples, 3, true);
+  for (int rank = 0; rank < 3; ++rank) {
+    Feed pointers(in_memory, in_twos(), {});
+    Feed on_demand(in_a_file, in_twos(), {.in_turn = false});
+    Feed ahead(in_a_file, in_twos(), {.prefetch = 5, .accumulation = 2});
+    for (checkpoint::Position at; !workload.finished(at); workload.advance(at)) {
+      const Work work = workload.part_of(at, rank);
+      for (int i = 0; i < work.batches(); ++i) {
+        const std::vector<float> expected = values(pointers.batch(work, i));
+        EXPECT_EQ(values(on_demand.batch(work, i)), expected);
+        EXPECT_EQ(values(ahead.batch(work, i)), expected);
+      }
+    }
+    EXPECT_GT(ahead.waited_seconds(), 0.0);
+  }
+}
+
+// Whichever replicas it computes, and to the end of epochs whose last step is not full.
+TEST(FeedTest, ReadsNothingThatIsNotAskedFor) {
+  spec::TrainingSpec spec;
+  spec.batch_size = 2;
+  spec.epochs = 6;
+  constexpr int kAhead = 6;  // samples
+  struct Case {
+    int replicas;
+    Turn turn;
+  };
+  for (const auto& [replicas, turn] :
+       {Case{1, {}}, Case{3, {.first = 1}}, Case{3, {.count = 3}},
+        Case{4, {.first = 1, .count = 3}}, Case{7, {.first = 3, .count = 2, .distance = 3}},
+        Case{7, {.first = 6}}})
+    for (const int accumulation : {1, 2, 3}) {
+      spec.gradient_accumulation = accumulation;
+      const Workload workload(spec, kSamples, replicas, true);
+      const CountedDataset dataset(numbered());
+      uint64_t rows = 0;
+      {
+        Feed feed(dataset, in_twos(), {.prefetch = kAhead});
+        for (checkpoint::Position at; !workload.finished(at); workload.advance(at)) {
+          Turn due = turn;
+          for (due.taken = 0; due.taken < due.count; ++due.taken)
+            for (int i = 0; i < accumulation; ++i)
+              rows += static_cast<uint64_t>(feed.batch(workload.part_of(at, due), i).rows);
+        }
+      }
+      EXPECT_LE(dataset.read(), rows + kAhead)
+          << turn.count << " of " << replicas << " replicas, accumulation " << accumulation;
+    }
+}
+
+TEST(FeedTest, CopiesAtMostSoMuchAheadAsIsSensible) {
+  const data::MemoryDataset in_a_file(numbered());
+  Feed feed(in_a_file, data::Shards::by_record(kSamples, {.rows = 1}), {.prefetch = 1'048'576});
+  EXPECT_EQ(feed.batch({}).rows, 1);
+}
+
+TEST(FeedTest, AllocatesNothingOnceItIsMade) {
+  data::Samples samples = numbered();
+  samples.features = data::Storage(kSamples * sizeof(float));
+  const data::MemoryDataset in_memory(std::move(samples)), in_a_file(numbered());
+  Feed pointers(in_memory, in_twos(), {});
+  Feed on_demand(in_a_file, in_twos(), {.in_turn = false});
+  Feed ahead(in_a_file, in_twos(), {});
+  Work work;
+  const auto read_epoch = [&] {
+    for (work.at.step = 0; work.at.step < 11; ++work.at.step) {
+      for (Feed* feed : {&pointers, &on_demand, &ahead}) feed->batch(work);
+    }
+    ++work.at.epoch;
+  };
+  read_epoch();
+  const int64_t before = compute::testing::allocations();
+  for (int i = 0; i < 5; ++i) read_epoch();
+  EXPECT_EQ(compute::testing::allocations() - before, 0);
+}
+
+}  // namespace
+}  // namespace muster::loop

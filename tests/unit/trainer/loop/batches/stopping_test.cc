@@ -1,0 +1,103 @@
+#include "trainer/loop/batches/stopping.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "common/file.h"
+
+namespace muster::loop {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr uint64_t kRows = 1 << 20;
+
+spec::TrainingSpec rule_of(const std::string& metric, uint64_t patience, double min_delta) {
+  spec::TrainingSpec spec;
+  spec.early_stopping = spec::EarlyStoppingSpec{metric, patience, min_delta, true};
+  spec.checkpoint.best_only = metric;
+  return spec;
+}
+
+Evaluation evaluation_of(double value) {
+  const double finite = std::isfinite(value) ? value : 0;
+  return {kRows, {{"loss", value}, {"accuracy", finite}, {"balancedAccuracy", 1 - finite}}};
+}
+
+struct Course {
+  checkpoint::Position position;
+  std::vector<uint64_t> saved;
+};
+
+// An epoch of ten steps before each value, until early stopping ends it.
+Course follow(const spec::TrainingSpec& spec, const std::vector<double>& values) {
+  Course course;
+  checkpoint::Position& position = course.position;
+  for (const double value : values) {
+    ++position.epoch;
+    position.step += 10;
+    position.evaluations = after(position, evaluation_of(value), spec);
+    const auto& kept = position.evaluations.kept;
+    if (kept && kept->epoch == position.epoch) course.saved.push_back(position.epoch);
+    if (is_stopped(position.evaluations, spec.early_stopping)) break;
+  }
+  return course;
+}
+
+TEST(StoppingTest, EndsAndChoosesAsKerasDoes) {
+  const auto file =
+      std::filesystem::path(MUSTER_SOURCE_DIR) / "tests/fixtures/keras/early-stopping.json";
+  const Json fixture = Json::parse(read_file(file));
+  int stopped = 0;
+  for (const Json& one : fixture["cases"]) {
+    const auto spec = rule_of(one["metric"], one["patience"], one["minDelta"]);
+    const Course course = follow(spec, one["values"].get<std::vector<double>>());
+    const auto& evaluations = course.position.evaluations;
+    EXPECT_EQ(course.position.epoch, one["epochs"]) << one;
+    EXPECT_EQ(is_stopped(evaluations, spec.early_stopping), one["stopped"]) << one;
+    EXPECT_EQ(evaluations.best->epoch, one["restored"]) << one;
+    EXPECT_EQ(evaluations.best->step, 10 * evaluations.best->epoch);
+    EXPECT_EQ(course.saved, one["saved"].get<std::vector<uint64_t>>()) << one;
+    stopped += one["stopped"] ? 1 : 0;
+  }
+  EXPECT_GT(stopped, 10);
+}
+
+TEST(StoppingTest, AValueThatIsNotFiniteIsNoImprovement) {
+  const auto spec = rule_of("validationLoss", 3, 0);
+  const Course none = follow(spec, {kNan, kInfinity, kNan, 0.1});
+  EXPECT_EQ(none.position.epoch, 3u);
+  EXPECT_FALSE(none.position.evaluations.best);
+  EXPECT_FALSE(none.position.evaluations.kept);
+  const Course late = follow(spec, {kNan, kInfinity, 0.5, kNan, 0.4});
+  EXPECT_EQ(late.position.evaluations.best->value, 0.4);
+  EXPECT_EQ(late.position.evaluations.without_improvement, 0u);
+}
+
+// The balanced accuracy falls here while the accuracy rises.
+TEST(StoppingTest, GoesByTheMetricThatIsNamed) {
+  const std::vector<double> values = {0.25, 0.5, 0.75};
+  struct Case {
+    const char* metric;
+    uint64_t epoch;
+    double value;
+  };
+  for (const Case& one : {Case{"validationLoss", 1, 0.25}, Case{"validationAccuracy", 3, 0.75},
+                          Case{"validationBalancedAccuracy", 1, 0.75}}) {
+    const auto found = follow(rule_of(one.metric, 5, 0), values).position.evaluations;
+    EXPECT_EQ(found.best, (checkpoint::Best{one.value, 10 * one.epoch, one.epoch})) << one.metric;
+    EXPECT_EQ(found.kept, found.best) << one.metric;
+    EXPECT_EQ(found.without_improvement, 3 - one.epoch) << one.metric;
+  }
+}
+
+TEST(StoppingTest, WithoutARuleNothingEndsItAndNothingIsRemembered) {
+  const Course course = follow({}, {1.0, 2.0, 3.0, 4.0});
+  EXPECT_EQ(course.position.evaluations, (checkpoint::Evaluations{4, {}, 0, {}}));
+}
+
+}  // namespace
+}  // namespace muster::loop

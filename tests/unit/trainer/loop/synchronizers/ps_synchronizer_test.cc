@@ -1,0 +1,142 @@
+#include "trainer/loop/synchronizers/ps_synchronizer.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tests/unit/common/listener.h"
+#include "tests/unit/trainer/compute/far_engine.h"
+#include "tests/unit/trainer/loop/support.h"
+#include "trainer/group/grpc_server.h"
+#include "trainer/group/rendezvous_server.h"
+#include "trainer/ps/shard/shard.h"
+
+namespace muster::loop {
+namespace {
+
+// A shard of all parameters, for one member.
+ps::Shard make_shard(const Assembly& assembly) {
+  const size_t floats = assembly.engine->layout().size();
+  ps::Shard::Shape shape;
+  shape.range = {0, floats};
+  ps::Shard shard(shape, *assembly.optimizer, assembly.spec().schedule);
+  ps::Shard::Content content;
+  content.parameters.assign(floats, 0.0f);
+  content.slots.assign(assembly.optimizer->slot_names().size(), compute::Floats(floats));
+  shard.load(std::move(content));
+  ps::Shard::Answers answers;
+  const Workload& workload = *assembly.workload;
+  shard.begin(1, 1, ps::Tickets(0, workload.total_tickets(), {}, workload.tickets_per_epoch()),
+              answers);
+  return shard;
+}
+
+// What a stream that breaks takes with it, by the step pushed.
+struct Losses {
+  std::set<uint64_t> pushes;
+  std::set<uint64_t> answers;
+};
+
+// A way to the shard of this process.
+class Link : public ps::ShardLink {
+ public:
+  Link(ps::Shard& shard, Losses& losses) : shard_(shard), losses_(losses) {}
+
+  void send(const ps::PushHeader& header, std::span<const float> gradients,
+            std::span<float> parameters) override {
+    state_ = State::broken;
+    if (!header.pull && losses_.pushes.erase(header.step) > 0) return;
+    ps::Shard::Answers answers;
+    if (header.pull)
+      shard_.pull(1, header, answers);
+    else
+      shard_.push(1, header, {gradients, {}}, answers);
+    if (!header.pull && losses_.answers.erase(header.step) > 0) return;
+    reply_ = answers.at(0).header;
+    std::copy(shard_.parameters().begin(), shard_.parameters().end(), parameters.begin());
+    state_ = State::answered;
+  }
+  State state() override { return state_; }
+  ps::ReplyHeader reply() const override { return reply_; }
+
+ private:
+  ps::Shard& shard_;
+  Losses& losses_;
+  State state_ = State::idle;
+  ps::ReplyHeader reply_;
+};
+
+// A rendezvous whose only member this process is, in its first generation.
+class Group {
+ public:
+  Group() : server_(free_address(), expected()) {
+    server_.update([](GroupView& view) {
+      view.set_phase(GroupView::RUNNING);
+      view.set_generation(1);
+      view.add_ps_addresses("127.0.0.1:1");
+    });
+    client_.emplace(server_.local_channel(), "ourselves", hello(),
+                    group::RendezvousClient::Report{});
+  }
+  group::RendezvousClient& client() { return *client_; }
+
+ private:
+  static group::PeerRegistry::Expected expected() {
+    group::PeerRegistry::Expected expected;
+    expected.job_uid = "u";
+    return expected;
+  }
+  static Hello hello() {
+    Hello hello;
+    hello.set_job_uid("u");
+    hello.set_role("chief");
+    return hello;
+  }
+  group::RendezvousServer server_;
+  std::optional<group::RendezvousClient> client_;
+};
+
+// Of the member's engine the shard learns nothing: the memory of the second is out of its reach.
+class PsSynchronizerTest : public testing::TestWithParam<bool> {};
+
+TEST_P(PsSynchronizerTest, WhatAStreamTakesWithItIsMissingInNoEpochsSums) {
+  const auto path = write_training(fresh_folder("sums"), "epochs: 2\n");
+  Assembly assembly =
+      assemble(Training::load(path), 1, true, {1, false}, 0,
+               GetParam() ? compute::testing::make_far_engine : compute::Engine::create);
+  ps::Shard shard = make_shard(assembly);
+  const uint64_t last = assembly.workload->steps_per_epoch() - 1;  // of the first epoch
+  Losses losses{{1, last + 1}, {0, 3, 4, last, 2 * last}};
+  Group group;
+  PsSynchronizer::Setup setup;
+  setup.connect = [&](const ps::LinkEnd&, const std::string&) {
+    return std::make_unique<Link>(shard, losses);
+  };
+  PsSynchronizer synchronizer(assembly, group.client(), setup);
+  ASSERT_TRUE(synchronizer.start({}));
+  int rejoined = 0;
+  while (synchronizer.has_next()) {
+    const auto result = synchronizer.step();
+    if (result.state == Synchronizer::State::ok) continue;
+    ASSERT_EQ(result.state, Synchronizer::State::rejoin);
+    ASSERT_TRUE(synchronizer.start({}));
+    ++rejoined;
+  }
+  EXPECT_EQ(rejoined, 7);
+  for (const uint64_t epoch : {0, 1}) {
+    const auto sums = synchronizer.position().sums.of(epoch);
+    EXPECT_EQ(sums.rows, 330) << epoch;
+    EXPECT_EQ(sums.loss, shard.sums().of(epoch).loss) << epoch;
+    EXPECT_EQ(sums.terms, shard.sums().of(epoch).terms) << epoch;
+  }
+  const double loss = synchronizer.position().sums.of(1).loss;
+  static std::optional<double> first;
+  EXPECT_EQ(loss, first.value_or(loss));
+  first = loss;
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, PsSynchronizerTest, testing::Bool(),
+                         [](const auto& info) { return info.param ? "Far" : "Cpu"; });
+
+}  // namespace
+}  // namespace muster::loop

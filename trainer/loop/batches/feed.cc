@@ -1,0 +1,52 @@
+#include "trainer/loop/batches/feed.h"
+
+#include <algorithm>
+
+namespace muster::loop {
+
+namespace {
+
+constexpr uint64_t kPiecesAhead = 4;
+constexpr uint64_t kMostAhead = 1024;  // batches copied
+
+}  // namespace
+
+Feed::Feed(const data::Dataset& dataset, const data::Shards& shards, const Options& options)
+    : options_(options),
+      rows_(static_cast<uint64_t>(shards.most_rows())),
+      ready_(dataset.in_memory() && options.augment.empty()),
+      batcher_(dataset, shards, options.shuffle, options.seed, options.augment),
+      buffer_(dataset, shards.most_rows(),
+              options.augment.empty() ? data::BatchBuffer::Features::in_place
+                                      : data::BatchBuffer::Features::copied) {
+  if (ready_ || !options.in_turn) return;
+  const auto prefetch = static_cast<uint64_t>(options.prefetch);
+  const uint64_t ahead = prefetch == 0 ? kPiecesAhead * static_cast<uint64_t>(options.accumulation)
+                                       : data::quotient_up(prefetch, rows_);
+  pipeline_ = std::make_unique<data::Pipeline>(std::move(batcher_), std::min(ahead, kMostAhead),
+                                               options.augment.empty() ? 1 : options.threads);
+}
+
+const compute::Batch& Feed::batch(const Work& work, int i) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
+  const compute::Batch& batch = next(work, i);
+  const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin);
+  waited_.store(waited_.load(kRelaxed) + took.count(), kRelaxed);
+  return batch;
+}
+
+const compute::Batch& Feed::next(const Work& work, int i) {
+  data::Cursor at = work.at;
+  at.taken += static_cast<uint64_t>(i);
+  if (pipeline_) return pipeline_->take(at);
+  if (!ready_) batcher_.will_need(at.epoch, at.batch() + pieces_ahead(work) * at.share.stride);
+  return batcher_.fill(buffer_, at.epoch, at.batch());
+}
+
+uint64_t Feed::pieces_ahead(const Work& work) const {
+  if (options_.prefetch == 0) return kPiecesAhead;
+  return data::quotient_up(static_cast<uint64_t>(options_.prefetch), work.at.share.batches * rows_);
+}
+
+}  // namespace muster::loop

@@ -1,0 +1,21 @@
+#include "trainer/loop/batches/gradient_sum.h"
+
+#include <algorithm>
+
+namespace muster::loop {
+
+compute::LossSums GradientSum::compute(const Work& work, Feed& feed, std::span<float> sum,
+                                       const compute::Engine::OnComplete& on_complete) {
+  if (work.batches() == 1) return engine_.compute_gradients(feed.batch(work), sum, on_complete);
+  compute::LossSums sums = engine_.compute_gradients(feed.batch(work), sum);
+  one_.resize(sum.size());
+  for (int i = 1; i < work.batches(); ++i) {
+    const compute::Batch& batch = feed.batch(work, i);
+    if (batch.rows == 0) continue;  // taken all the same: the feed foresaw it
+    sums += engine_.compute_gradients(batch, one_);
+    std::transform(sum.begin(), sum.end(), one_.begin(), sum.begin(), std::plus<>());
+  }
+  return sums;
+}
+
+}  // namespace muster::loop

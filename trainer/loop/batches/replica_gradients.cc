@@ -1,0 +1,107 @@
+#include "trainer/loop/batches/replica_gradients.h"
+
+#include <algorithm>
+
+namespace muster::loop {
+
+namespace {
+
+// Whether the two are the sides of a node at or below `top`.
+bool joins(compute::Subtree top, compute::Subtree left, compute::Subtree right) {
+  for (compute::Subtree node = top; node.size() > 1;) {
+    if (node.first() == left && node.second() == right) return true;
+    node = right.begin < node.first().end ? node.first() : node.second();
+  }
+  return false;
+}
+
+}  // namespace
+
+ReplicaGradients::ReplicaGradients(std::vector<FedEngine> devices, bool exclusive, bool rounded)
+    : devices_(std::move(devices)), arithmetic_(rounded), wave_(devices_.size()) {
+  for (const FedEngine& device : devices_) gradients_.emplace_back(device.engine);
+  if (devices_.size() > 1)
+    team_ = std::make_unique<host::Team>(static_cast<int>(devices_.size()), exclusive);
+}
+
+void ReplicaGradients::each(const std::function<void(int)>& work) {
+  if (!team_) return work(0);
+  failures_.assign(devices_.size(), nullptr);
+  team_->run([&](host::TeamThread member) {
+    try {
+      work(member.index);
+    } catch (...) {
+      failures_[static_cast<size_t>(member.index)] = std::current_exception();
+    }
+  });
+  for (const std::exception_ptr& failure : failures_)
+    if (failure) std::rethrow_exception(failure);
+}
+
+std::span<float> ReplicaGradients::take() {
+  if (free_.empty()) {
+    buffers_.emplace_back(devices_.front().engine.layout().size());
+    return buffers_.back();
+  }
+  const std::span<float> buffer = free_.back();
+  free_.pop_back();
+  return buffer;
+}
+
+// Joins what is complete; what all under `top` has come to is no partial sum any more.
+void ReplicaGradients::push(compute::Subtree top, int replica, std::span<float> sum) {
+  Partial last{{replica, replica + 1}, sum};
+  while (!partials_.empty() && joins(top, partials_.back().node, last.node)) {
+    const Partial left = partials_.back();
+    partials_.pop_back();
+    arithmetic_.add(left.sum.data(), last.sum.data(), left.sum);
+    free_.push_back(last.sum);
+    last = {{left.node.begin, last.node.end}, left.sum};
+  }
+  if (last.node != top) partials_.push_back(last);
+}
+
+void ReplicaGradients::load(std::span<float> parameters) {
+  for (GradientSum& gradients : gradients_) gradients.load(parameters);
+}
+
+void ReplicaGradients::release() {
+  for (GradientSum& gradients : gradients_) gradients.release();
+}
+
+void ReplicaGradients::compute(std::span<const Target> targets, const WorkOf& work_of,
+                               std::span<compute::LossSums> sums,
+                               const compute::Engine::OnComplete& on_complete) {
+  static const compute::Engine::OnComplete nobody;
+  if (targets.empty()) return;
+  const int begin = targets.front().node.begin;
+  const int end = targets.back().node.end;
+  const bool last_alone = targets.back().node.size() == 1 && (end - begin - 1) % devices() == 0;
+  auto target = targets.begin();
+  partials_.clear();
+  for (int first = begin; first < end; first += devices()) {
+    const int count = std::min(devices(), end - first);
+    for (int i = 0; i < count; ++i) {
+      if (first + i == target->node.end) ++target;
+      wave_[static_cast<size_t>(i)] = {target->node,
+                                       first + i == target->node.begin ? target->sum : take()};
+    }
+    const auto& told = last_alone && first == end - 1 ? on_complete : nobody;
+    each([&](int i) {
+      if (i >= count) return;
+      const auto at = static_cast<size_t>(i);
+      const Turn turn{.first = begin + i,
+                      .count = data::quotient_up(end - begin - i, devices()),
+                      .distance = devices(),
+                      .taken = (first - begin) / devices()};
+      sums[static_cast<size_t>(first + i - begin)] =
+          gradients_[at].compute(work_of(turn), devices_[at].feed, wave_[at].sum, told);
+    });
+    for (int i = 0; i < count; ++i) {
+      const Target& computed = wave_[static_cast<size_t>(i)];
+      push(computed.node, first + i, computed.sum);
+    }
+  }
+}
+
+}  // namespace muster::loop

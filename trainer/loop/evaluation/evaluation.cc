@@ -1,0 +1,126 @@
+#include "trainer/loop/evaluation/evaluation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "common/error.h"
+#include "common/file.h"
+#include "common/log.h"
+#include "trainer/data/batcher.h"
+#include "trainer/loop/loss_text.h"
+
+namespace muster::loop {
+
+double Evaluation::value(const std::string& metric) const {
+  return std::ranges::find(metrics, metric, &compute::Metric::name)->value;
+}
+
+Json Evaluation::json() const {
+  Json json = Json::object();
+  for (const auto& [name, value] : metrics) json[name] = value;
+  return json;
+}
+
+std::optional<Evaluation> evaluate(compute::Engine& engine, const data::Dataset& dataset,
+                                   const spec::TrainingSpec& spec, std::stop_token stop) {
+  const auto accumulators = compute::make_accumulators(spec.model.loss, engine.output_count());
+  std::vector<float> outputs(static_cast<size_t>(spec.batch_size * engine.output_count()));
+  Evaluation evaluation;
+  data::Batcher batcher(dataset, spec.batch_size);
+  data::BatchBuffer buffer(dataset, spec.batch_size);
+  for (uint64_t number = 0; number < batcher.shards().batches_per_epoch(); ++number) {
+    if (stop.stop_requested()) return std::nullopt;
+    const compute::Batch& batch = batcher.fill(buffer, 0, number);
+    const compute::LossSums sums = engine.evaluate(batch, outputs);
+    evaluation.samples += static_cast<uint64_t>(batch.rows);
+    for (const auto& accumulator : accumulators) accumulator->add({batch, outputs, sums});
+  }
+  for (const auto& accumulator : accumulators)
+    for (compute::Metric& metric : accumulator->metrics())
+      evaluation.metrics.push_back(std::move(metric));
+  return evaluation;
+}
+
+EvaluationData::EvaluationData(Training& training, const std::vector<std::string>& names) {
+  const auto add = [&](const char* name, const std::optional<spec::DataSource>& source) {
+    if (!source || std::ranges::find(names, name) == names.end()) return;
+    Part part{name, nullptr, ""};
+    try {
+      compute::ModelSpec model = training.spec.model;
+      part.dataset = open_for(training, name, model);
+      training.spec.model = std::move(model);
+    } catch (const Invalid& error) {
+      part.problem = error.what();
+    }
+    parts_.push_back(std::move(part));
+  };
+  add("validation", training.spec.data.validation);
+  add("test", training.spec.data.test);
+}
+
+std::string EvaluationData::problems() const {
+  std::string text;
+  for (const Part& part : parts_) {
+    if (part.problem.empty()) continue;
+    text += (text.empty() ? "" : "; ") + part.name + " data: " + part.problem;
+  }
+  return text;
+}
+
+bool EvaluationData::any_usable() const {
+  return std::ranges::any_of(parts_, [](const Part& part) { return part.dataset != nullptr; });
+}
+
+void EvaluationData::require_all() const {
+  if (const std::string text = problems(); !text.empty()) throw Invalid(text);
+}
+
+namespace {
+
+std::optional<Evaluation> evaluate_part(compute::Engine& engine, const spec::TrainingSpec& spec,
+                                        const EvaluationData::Part& part, uint64_t step,
+                                        std::stop_token stop) {
+  auto result = evaluate(engine, *part.dataset, spec, stop);
+  if (result)
+    log::info(fmt::format("{} at step {}: {}", part.name, step, metrics_text(result->metrics)),
+              result->json());
+  return result;
+}
+
+}  // namespace
+
+std::optional<Evaluation> evaluate_validation(compute::Engine& engine, const Training& training,
+                                              const EvaluationData& data, uint64_t step,
+                                              std::stop_token stop) {
+  const auto part = std::ranges::find(data.parts(), "validation", &EvaluationData::Part::name);
+  return evaluate_part(engine, training.spec, *part, step, stop);
+}
+
+void write_evaluation(const std::filesystem::path& storage, const Json& evaluation) {
+  if (storage.empty()) return;
+  muster::create_directories(storage / "evaluations");
+  write_file_atomically(storage / "evaluations" / (evaluation["step"].dump() + ".json"),
+                        evaluation.dump(2) + "\n");
+}
+
+Json evaluate_step(compute::Engine& engine, const Training& training, const EvaluationData& data,
+                   const std::filesystem::path& storage, uint64_t step, bool final,
+                   const Json& known) {
+  Json json = {{"step", step}, {"final", final}};
+  for (const EvaluationData::Part& part : data.parts()) {
+    if (part.name == "test" && !final) continue;
+    if (known.contains(part.name) && known["step"] == step)
+      json[part.name] = known[part.name];
+    else if (part.dataset)
+      json[part.name] = evaluate_part(engine, training.spec, part, step, {})->json();
+    else
+      json[part.name] = {{"error", part.problem}};
+  }
+  if (json.size() > 2) write_evaluation(storage, json);
+  return json;
+}
+
+}  // namespace muster::loop

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <filesystem>
+#include <stop_token>
+
+#include "trainer/loop/checkpointer.h"
+#include "trainer/loop/evaluation/evaluation.h"
+#include "trainer/loop/recorder.h"
+#include "trainer/loop/synchronizers/synchronizer.h"
+#include "trainer/loop/training.h"
+
+namespace muster::loop {
+
+// Evaluation within the training: rank 0 evaluates what its engine holds between two steps, after
+// every `evaluation.everyEpochs` epochs. Early stopping and checkpoint.bestOnly go by it. The other
+// members wait for rank 0's part of the next step.
+class Validator {
+ public:
+  // `storage`: below it evaluations/<step>.json is written, unless empty. `checkpointer` may be
+  // null. The references must outlive it.
+  Validator(Assembly& assembly, const EvaluationData& data, std::filesystem::path storage,
+            Recorder& recorder, Checkpointer* checkpointer);
+
+  // Costs a step a few comparisons.
+  bool due(const checkpoint::Position& position) const {
+    return position.next_batch == 0 && position.epoch > position.evaluations.epoch &&
+           position.epoch % every_epochs_ == 0;
+  }
+  // Evaluates, tells, and takes a checkpoint of what is the best so far, where that is to be kept
+  // and is not the final one anyway. False if asked to stop meanwhile: nothing has come of it then,
+  // and it is due again.
+  bool run(Synchronizer& synchronizer, std::stop_token stop);
+
+  // The newest evaluation of this process, as evaluate_step() gives it; null: there was none.
+  const Json& newest() const { return newest_; }
+
+ private:
+  void write(const Json& evaluation);
+  void tell(const checkpoint::Position& position) const;
+  void keep_best(Synchronizer& synchronizer, const checkpoint::Position& before);
+
+  Assembly& assembly_;
+  const EvaluationData& data_;
+  const std::filesystem::path storage_;
+  Recorder& recorder_;
+  Checkpointer* const checkpointer_;
+  const uint64_t every_epochs_;
+  Json newest_;
+};
+
+}  // namespace muster::loop

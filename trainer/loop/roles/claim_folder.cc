@@ -1,0 +1,58 @@
+#include "trainer/loop/roles/claim_folder.h"
+
+#include "common/error.h"
+#include "common/log.h"
+#include "trainer/checkpoint/store.h"
+#include "trainer/group/storage_patience.h"
+#include "trainer/loop/roles/attend.h"
+
+namespace muster::loop {
+
+namespace {
+
+// How many logical replicas compute a step; 0 where as many as the group has.
+int replicas_of(const group::Membership& membership, int devices) {
+  if (membership.elastic) return formation_of(membership, devices).replicas;
+  return std::max(1, membership.members()) * devices;
+}
+
+// The job that the newest checkpoint with a whole manifest names; nothing without any.
+std::optional<folder::Owner> owner_by_checkpoints(const std::filesystem::path& storage) {
+  const std::filesystem::path folder = storage / "checkpoints";
+  for (const checkpoint::FolderName& name : checkpoint::Store(folder, 1).list()) {
+    try {
+      const auto manifest = checkpoint::Store::read_manifest(folder / name.text());
+      folder::Owner owner;
+      owner.uid = manifest.job_uid;
+      owner.job = owner.uid.empty() ? group::Membership().job : owner.uid;
+      owner.training = manifest.training;
+      return owner;
+    } catch (const Invalid& error) {
+      log::info(error.what());
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::unique_ptr<folder::Claim> claim_folder(const group::Membership& membership,
+                                            const Training& training, metrics::Reporter& reporter,
+                                            const std::stop_token& stop) {
+  folder::ClaimRequest request;
+  request.storage = membership.storage;
+  request.adopt = membership.adopt;
+  request.job.name_space = membership.name_space;
+  request.job.job = membership.job;
+  request.job.uid = membership.uid;
+  request.job.exchange = membership.distributed() ? "parameterServers" : "collective";
+  request.job.replicas = replicas_of(membership, training.spec.devices);
+  request.job.training = training.json;
+  request.owner_by_contents = [&] { return owner_by_checkpoints(membership.storage); };
+  request.say = [&](const std::string& text) { reporter.resumed(text); };
+  auto claim = group::patiently(stop, [&] { return folder::Claim::take(request, stop); });
+  reporter.resumed("");
+  return claim;
+}
+
+}  // namespace muster::loop

@@ -1,0 +1,60 @@
+#include "trainer/loop/roles/graceful_leave.h"
+
+#include <algorithm>
+
+#include "common/log.h"
+
+namespace muster::loop {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr milliseconds kGlance{20};
+constexpr milliseconds kPatience{10000};  // with a group that needs us, or does not answer
+
+bool lets_go(const GroupView& view, uint64_t incarnation) {
+  if (view.phase() == GroupView::FINISHED || view.phase() == GroupView::FAILED || view.stopping())
+    return true;
+  return view.has_collective() &&
+         std::ranges::none_of(view.collective().members(), [&](const MemberPlace& place) {
+           return place.incarnation() == incarnation;
+         });
+}
+
+}  // namespace
+
+GracefulLeave::GracefulLeave(group::RendezvousClient& client, MemberReport& report,
+                             uint64_t incarnation, std::stop_token stop)
+    : client_(client), report_(report) {
+  thread_ = std::thread([this, stop = std::move(stop), incarnation] { run(stop, incarnation); });
+}
+
+GracefulLeave::~GracefulLeave() {
+  ended_.request_stop();
+  thread_.join();
+}
+
+void GracefulLeave::run(const std::stop_token& stop, uint64_t incarnation) {
+  std::mutex mutex;
+  std::condition_variable_any asked;
+  {
+    const std::stop_callback wake(stop, [&] {
+      const std::lock_guard lock(mutex);
+      asked.notify_all();
+    });
+    std::unique_lock lock(mutex);
+    asked.wait(lock, ended_.get_token(), [&] { return stop.stop_requested(); });
+  }
+  if (ended_.stop_requested()) return;
+  log::info("we leave as soon as the group can go on without us");
+  report_.leave();
+  client_.report_now();
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  while (!lets_go(client_.view(), incarnation) && !ended_.stop_requested() &&
+         std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(kGlance);
+  trained_.request_stop();
+}
+
+}  // namespace muster::loop

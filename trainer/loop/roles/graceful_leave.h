@@ -1,0 +1,38 @@
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+
+#include "trainer/group/rendezvous_client.h"
+#include "trainer/loop/synchronizers/collective_synchronizer.h"
+
+namespace muster::loop {
+
+// How a member leaves an elastic group: when it is asked to stop it says so and trains on until the
+// group's next generation is without it, which begins between two steps. A group that would be too
+// small keeps it until another comes, for at most ten seconds.
+class GracefulLeave {
+ public:
+  // `stop` asks. The references must outlive it.
+  GracefulLeave(group::RendezvousClient& client, MemberReport& report, uint64_t incarnation,
+                std::stop_token stop);
+  ~GracefulLeave();
+  GracefulLeave(const GracefulLeave&) = delete;
+  GracefulLeave& operator=(const GracefulLeave&) = delete;
+
+  // Stops whoever trains: the group does without us, or does not answer.
+  std::stop_token token() const { return trained_.get_token(); }
+
+ private:
+  void run(const std::stop_token& stop, uint64_t incarnation);
+
+  group::RendezvousClient& client_;
+  MemberReport& report_;
+  std::stop_source trained_;
+  std::stop_source ended_;
+  std::thread thread_;
+};
+
+}  // namespace muster::loop

@@ -1,0 +1,67 @@
+#include "trainer/loop/roles/group_report.h"
+
+#include <algorithm>
+#include <array>
+
+#include "common/json.h"
+
+namespace muster::loop {
+
+namespace {
+
+double seconds(Recorder::Clock::duration duration) {
+  return std::max(0.0, std::chrono::duration<double>(duration).count());
+}
+
+}  // namespace
+
+GroupReport::GroupReport(metrics::Reporter& reporter, group::RendezvousServer& server,
+                         Recorder& recorder)
+    : reporter_(reporter), server_(server), recorder_(recorder) {
+  recorder_.on_progress([this](Recorder::Clock::time_point now) { note_progress(now); });
+  reporter_.also_say([this] { return describe(); });
+}
+
+GroupReport::~GroupReport() {
+  reporter_.also_say({});
+  recorder_.on_progress({});
+}
+
+Json GroupReport::describe() const {
+  Json report = {{"missing", Json::array()}, {"restartsInPlace", Json::array()}};
+  server_.inspect([&](const group::PeerRegistry& registry) {
+    for (std::string& name : registry.missing_replicas())
+      report["missing"].push_back(std::move(name));
+  });
+  const std::lock_guard lock(mutex_);
+  for (const auto& [name, restart] : restarts_) report["restartsInPlace"].push_back(restart);
+  return report;
+}
+
+void GroupReport::note_progress(Recorder::Clock::time_point now) {
+  std::map<std::string, Json> returned;
+  server_.inspect([&](const group::PeerRegistry& registry) {
+    for (const group::PeerRegistry::Peer* peer : registry.peers()) {
+      const Hello& hello = peer->hello;
+      if (hello.restarts() == 0) continue;
+      const std::string name = hello.role() + "-" + std::to_string(hello.index());
+      returned[name] = {{"replica", name},
+                        {"attempt", hello.attempt()},
+                        {"restarts", hello.restarts()},
+                        {"exitCode", hello.last_exit_code()},
+                        {"seconds", seconds(now - peer->lost)}};
+    }
+  });
+  const auto same = [](const Json& one, const Json& other) {
+    return std::ranges::all_of(std::array{"attempt", "restarts"}, [&](const char* field) {
+      return member(one, field) == member(other, field);
+    });
+  };
+  const std::lock_guard lock(mutex_);
+  for (auto& [name, restart] : returned) {
+    Json& known = restarts_[name];
+    if (!same(known, restart)) known = std::move(restart);
+  }
+}
+
+}  // namespace muster::loop

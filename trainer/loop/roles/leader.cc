@@ -1,0 +1,302 @@
+#include "trainer/loop/roles/leader.h"
+
+#include <nlohmann/json.hpp>
+
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "common/file.h"
+#include "common/json.h"
+#include "common/log.h"
+#include "common/metric_name.h"
+#include "trainer/checkpoint/checkpoint.h"
+#include "trainer/checkpoint/resume.h"
+#include "trainer/folder/owner.h"
+#include "trainer/group/storage_patience.h"
+#include "trainer/loop/batches/stopping.h"
+
+namespace muster::loop {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr size_t kMostNamed = 10;  // fields that have changed
+
+Recorder::Options recorder_options(const spec::TrainingSpec& spec) {
+  Recorder::Options options;
+  options.summary_every_steps = spec.summary_every_steps;
+  options.loss = spec.model.loss;
+  options.schedule = &spec.schedule;
+  return options;
+}
+
+std::optional<EvaluationData> open_evaluation(const group::Membership& membership,
+                                              Training& training) {
+  std::vector<std::string> names;
+  if (training.spec.evaluate_every_epochs || !membership.has_evaluator())
+    names.emplace_back("validation");
+  if (!membership.has_evaluator()) names.emplace_back("test");
+  if (names.empty()) return std::nullopt;
+  EvaluationData data(training, names);
+  data.require_all();
+  return data;
+}
+
+void require_place_for_best(const group::Membership& membership, const spec::TrainingSpec& spec) {
+  if (!spec.keeps_best() || !membership.storage.empty()) return;
+  throw Invalid(
+      std::string(spec.checkpoint.best_only ? "checkpoint.bestOnly" : "earlyStopping.restoreBest") +
+          ": expected a storage folder (--storage), where the best checkpoint is kept, found none",
+      kBadConfig);
+}
+
+std::unique_ptr<summary::EventWriter> open_events(const group::Membership& membership,
+                                                  std::stop_token stop) {
+  if (membership.storage.empty()) return nullptr;
+  const fs::path folder = membership.storage / "events" /
+                          (membership.role_name + "-" + std::to_string(membership.index));
+  group::patiently(stop, [&] { group::require_writable(folder); });
+  return std::make_unique<summary::EventWriter>(folder);
+}
+
+// Below the job's folder.
+std::string path_of(const checkpoint::Store::Found& found) {
+  return (fs::path("checkpoints") / found.directory.filename()).string();
+}
+
+Checkpointer::Options checkpointer_options(const group::Membership& membership,
+                                           const Assembly& assembly) {
+  Checkpointer::Options options;
+  options.storage = membership.storage;
+  options.job_uid = membership.uid;
+  options.when = assembly.spec().checkpoint;
+  options.manifest.job_uid = membership.uid;
+  options.manifest.model = assembly.spec().model.name;
+  options.manifest.layout_fingerprint = assembly.engine->layout().fingerprint();
+  options.manifest.fingerprint = assembly.determinism_fingerprint();
+  options.manifest.training = assembly.training.json;
+  return options;
+}
+
+}  // namespace
+
+bool is_finished(const std::optional<checkpoint::Store::Found>& newest, const Workload& workload) {
+  return newest && newest->manifest.final && workload.finished(newest->manifest.position);
+}
+
+void require_same_training(const checkpoint::Store::Found& final,
+                           const group::Membership& membership, const Training& training) {
+  const bool same_job = !membership.uid.empty() && final.manifest.job_uid == membership.uid;
+  const auto changes = spec::changes_of_weights(final.manifest.training, training.json);
+  if (same_job || changes.empty()) return;
+  throw Invalid("expected the training that has finished in " + membership.storage.string() +
+                    ", found one that differs in " + spec::list_changes(changes, kMostNamed) +
+                    ": nothing is left to train. Give it more epochs or steps, or another folder, "
+                    "where initializeFrom takes the weights",
+                kBadInput);
+}
+
+std::unique_ptr<checkpoint::Store> open_store(const group::Membership& membership,
+                                              const Assembly& assembly) {
+  if (membership.storage.empty()) return nullptr;
+  return std::make_unique<checkpoint::Store>(membership.storage / "checkpoints",
+                                             assembly.spec().checkpoint.keep);
+}
+
+Leader::Leader(const group::Membership& membership, Assembly& assembly, metrics::Reporter& reporter,
+               std::unique_ptr<checkpoint::Store> store,
+               std::function<void(uint64_t step)> published, std::stop_token stop)
+    : membership_(membership),
+      assembly_(assembly),
+      reporter_(reporter),
+      data_(open_evaluation(membership, assembly.training)),
+      recorder_(recorder_options(assembly.spec()), reporter, open_events(membership, stop)),
+      store_(std::move(store)) {
+  require_place_for_best(membership, assembly.spec());
+  if (store_) open_checkpointer(std::move(published), stop);
+  if (assembly.spec().evaluate_every_epochs)
+    validator_.emplace(assembly, *data_, membership.storage, recorder_, checkpointer_.get());
+}
+
+void Leader::open_checkpointer(std::function<void(uint64_t step)> published, std::stop_token stop) {
+  group::patiently(stop, [&] { group::require_writable(membership_.storage / "checkpoints"); });
+  auto options = checkpointer_options(membership_, assembly_);
+  options.published = [this, published = std::move(published)](uint64_t step, double seconds) {
+    recorder_.checkpoint_published(step, seconds);
+    if (published) published(step);
+  };
+  options.failed = [this] { recorder_.checkpoint_failed(); };
+  checkpointer_ = std::make_unique<Checkpointer>(*store_, std::move(options));
+}
+
+checkpoint::Store::Found to_export(const checkpoint::Store& store,
+                                   const checkpoint::Store::Found& final,
+                                   const spec::TrainingSpec& spec) {
+  const auto& best = final.manifest.position.evaluations.best;
+  if (!spec.early_stopping || !spec.early_stopping->restore_best || !best) return final;
+  if (best->step == final.manifest.position.step) return final;
+  if (auto found = store.of_step(best->step)) return *found;
+  log::warning("restoreBest: the best checkpoint, of step " + std::to_string(best->step) +
+               ", is not there or damaged: the last weights are taken");
+  return final;
+}
+
+checkpoint::Position Leader::resume_at(const checkpoint::Store::Found& found) const {
+  const std::string name = found.directory.filename().string();
+  const checkpoint::Resumption resumption =
+      checkpoint::resume(found.manifest, assembly_.training.json, membership_.distributed());
+  require_no_problems(
+      checkpoint::problems_of(resumption, name, "",
+                              [&](const std::string&) { return membership_.training.string(); }),
+      kBadInput);
+  check_layout(found);
+  say_resumption(found.manifest.job_uid, name, resumption.changed);
+  check_determinism(found);
+  return assembly_.workload->settled(resumption.position);
+}
+
+// `muster run` has warned of changes, with the lines of its manifest.
+void Leader::say_resumption(const std::string& trained_by, const std::string& name,
+                            const std::vector<spec::Change>& changed) const {
+  std::string text;
+  if (trained_by != membership_.uid)
+    text =
+        "training goes on from " + name + ", which " +
+        (trained_by.empty() ? "a training by itself" : "an earlier job (uid " + trained_by + ")") +
+        " has left";
+  if (!changed.empty())
+    text += (text.empty() ? "" : "; ") + ("what follows " + name) + " is trained with " +
+            spec::list_changes(changed, kMostNamed);
+  if (text.empty()) return;
+  log::info(text);
+  reporter_.resumed(text);
+}
+
+void Leader::check_layout(const checkpoint::Store::Found& found) const {
+  const std::string ours = assembly_.engine->layout().fingerprint();
+  const std::string& theirs = found.manifest.layout_fingerprint;
+  if (theirs == ours) return;
+  throw Invalid(found.directory.string() + ": expected a checkpoint of this model (layout " +
+                ours.substr(0, 12) + "), found one of \"" + found.manifest.model + "\" (layout " +
+                theirs.substr(0, 12) + "): take another directory, or initializeFrom");
+}
+
+void Leader::check_determinism(const checkpoint::Store::Found& found) const {
+  const std::string ours = assembly_.determinism_fingerprint();
+  if (found.manifest.fingerprint.empty() || found.manifest.fingerprint == ours) return;
+  const std::string text = found.directory.filename().string() + " was made by \"" +
+                           found.manifest.fingerprint + "\", this is \"" + ours +
+                           "\": results will not be the same to the bit";
+  if (assembly_.spec().strict_determinism) throw Invalid("determinism: strict: " + text);
+  log::warning(text);
+}
+
+void Leader::save(Synchronizer& synchronizer) {
+  if (!checkpointer_ || synchronizer.generation() == 0) return;
+  try {
+    checkpointer_->take_now(synchronizer, recorder_.state(synchronizer.position()), false);
+  } catch (const Unavailable& error) {
+    log::warning(std::string("nothing was saved before leaving: ") + error.what());
+  }
+}
+
+std::optional<checkpoint::Store::Found> Leader::save_final(Synchronizer& synchronizer) {
+  recorder_.set_state("finishing");
+  if (!checkpointer_) return std::nullopt;
+  return checkpointer_->take_now(synchronizer, recorder_.state(synchronizer.position()), true);
+}
+
+Json Leader::evaluate_final(uint64_t step) {
+  recorder_.set_state("evaluating");
+  const Json json =
+      evaluate_step(*assembly_.engine, assembly_.training, *data_, membership_.storage, step, true,
+                    validator_ ? validator_->newest() : Json());
+  for (const char* name : {"validation", "test"})
+    for (const auto& [key, value] : member(json, name).items())
+      recorder_.scalar(metric_tag(name, key), step, value.get<double>());
+  return json;
+}
+
+Json Leader::conclude_again(const checkpoint::Store::Found& final) {
+  const checkpoint::Position& position = final.manifest.position;
+  recorder_.restore(final.manifest.metrics);
+  recorder_.begin(position, position.step, final.manifest.generation);
+  recorder_.set_state("finishing");
+  return conclude(final, position);
+}
+
+// What evaluations have found to be the best, of which checkpoint; null where there were none.
+Json Leader::describe_best(const checkpoint::Position& position) const {
+  const spec::TrainingSpec& spec = assembly_.spec();
+  const checkpoint::Evaluations& evaluations = position.evaluations;
+  const bool kept = evaluations.kept && spec.checkpoint.best_only;
+  const auto& best = kept ? evaluations.kept : evaluations.best;
+  if (!best || (!kept && !spec.early_stopping)) return nullptr;
+  Json json = {{"metric", kept ? *spec.checkpoint.best_only : spec.early_stopping->metric},
+               {"value", best->value},
+               {"step", best->step},
+               {"epoch", best->epoch}};
+  if (store_ && spec.keeps_best())
+    if (const auto found = store_->of_step(best->step)) json["checkpoint"] = path_of(*found);
+  return json;
+}
+
+Json Leader::describe(const checkpoint::Position& position) const {
+  const compute::LossSums trained = position.sums.last_whole(position.epoch);
+  Json result = {{"step", position.step},
+                 {"epochs", position.epoch},
+                 {"trainSeconds", recorder_.train_seconds()},
+                 {"examplesPerSecond", recorder_.examples_per_second()},
+                 {"stepsPerSecond", recorder_.steps_per_second()}};
+  for (const auto& [name, value] : compute::metrics_of(assembly_.spec().model.loss, trained))
+    result[metric_field("train", name)] = trained.rows > 0 ? Json(value) : Json();
+  const Json rate = result["stepsPerSecond"];
+  result["secondsPerBatch"] = rate.is_number() ? Json(1.0 / rate.get<double>()) : Json();
+  if (assembly_.spec().early_stopping)
+    result["stoppedEarly"] = is_stopped(position.evaluations, assembly_.spec().early_stopping);
+  if (const Json best = describe_best(position); !best.is_null()) result["best"] = best;
+  return result;
+}
+
+Json Leader::conclude(const std::optional<checkpoint::Store::Found>& final,
+                      const checkpoint::Position& position) {
+  const compute::ParameterLayout& layout = assembly_.engine->layout();
+  assembly_.engine->use_own();
+  compute::HostView view(assembly_.engine->parameters());
+  const std::span<float> parameters = view.values();
+  Json result = describe(position);
+  uint64_t exported = position.step;
+  if (final) {
+    const checkpoint::Store::Found source = to_export(*store_, *final, assembly_.spec());
+    exported = source.manifest.position.step;
+    if (exported != position.step)
+      log::info("the best weights are exported, those of step " + std::to_string(exported));
+    checkpoint::Store::load(source, layout, {0, layout.size()}, parameters, "");
+    view.store();
+    folder::require_no_other_owner(membership_.storage, membership_.uid);
+    result["checkpoint"] = path_of(*final);
+    result["model"] = fs::relative(checkpoint::export_model(membership_.storage, layout, parameters,
+                                                            assembly_.training.json),
+                                   membership_.storage)
+                          .string();
+  }
+  result["exportedStep"] = exported;
+  if (final && final->manifest.job_uid != membership_.uid) result["alreadyFinished"] = true;
+  result["weightsDigest"] = checkpoint::weights_digest(layout, parameters);
+  if (!membership_.has_evaluator()) {
+    const Json evaluation = evaluate_final(exported);
+    for (const char* name : {"validation", "test"})
+      if (evaluation.contains(name)) result[name] = evaluation[name];
+  }
+  if (!membership_.storage.empty()) {
+    folder::require_no_other_owner(membership_.storage, membership_.uid);
+    Json written = result;
+    written["jobUid"] = membership_.uid;
+    write_file_atomically(membership_.storage / "result.json", written.dump(2) + "\n");
+  }
+  recorder_.set_state("done");
+  recorder_.flush();
+  return result;
+}
+
+}  // namespace muster::loop

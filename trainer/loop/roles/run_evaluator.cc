@@ -1,0 +1,178 @@
+#include <condition_variable>
+#include <limits>
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "common/file.h"
+#include "common/json.h"
+#include "common/log.h"
+#include "common/metric_name.h"
+#include "trainer/checkpoint/checkpoint.h"
+#include "trainer/folder/owner.h"
+#include "trainer/group/backoff.h"
+#include "trainer/loop/evaluation/evaluation.h"
+#include "trainer/loop/evaluation/patient_reader.h"
+#include "trainer/loop/roles/leader.h"
+#include "trainer/loop/roles/roles.h"
+#include "trainer/metrics/progress.h"
+#include "trainer/spec/changes.h"
+#include "trainer/summary/event_writer.h"
+
+namespace muster::loop {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+// For a model whose input and labels the data have decided.
+std::unique_ptr<compute::Engine> make_engine(const Training& training) {
+  const auto threads = ThreadChoice::from_environment(training.spec.threads);
+  compute::EngineOptions options;
+  options.device = compute::choose_devices(training.spec.device, 1).front();
+  options.max_rows = training.spec.batch_size;
+  options.threads = threads.threads;
+  options.exclusive = false;  // it evaluates beside the training
+  return compute::Engine::create(training.spec.model, options);
+}
+
+class EvaluatorLoop {
+ public:
+  // `data` are of `training`; at least one part can be used.
+  EvaluatorLoop(const group::Membership& membership, const Training& training,
+                const EvaluationData& data)
+      : membership_(membership),
+        training_(training),
+        data_(data),
+        engine_(make_engine(training_)),
+        store_(membership.storage / "checkpoints", training_.spec.checkpoint.keep),
+        reporter_(membership.http_address, membership.role_name, membership.index,
+                  membership.restarts) {}
+
+  // True once the final checkpoint of this training is evaluated, false if asked to stop.
+  bool run(std::stop_token stop) {
+    const auto folder = membership_.storage / "events" /
+                        (membership_.role_name + "-" + std::to_string(membership_.index));
+    group::patiently(stop, [&] { group::require_writable(folder); });
+    events_ = std::make_unique<summary::EventWriter>(folder);
+    group::Backoff backoff(milliseconds(100), milliseconds(1000));
+    set_state("waiting", 0);
+    while (!stop.stop_requested()) {
+      Look seen = Look::nothing_new;
+      reader_.attempt([&] { seen = look(); });
+      if (seen == Look::done) return true;
+      if (seen == Look::went_on)
+        backoff.reset();
+      else
+        pause(stop, backoff.next());
+    }
+    return false;
+  }
+
+ private:
+  enum class Look { nothing_new, went_on, done };
+
+  Look look() {
+    // Until our rank 0 has claimed the folder, its checkpoints may be those of another job.
+    if (!folder::is_owned_by(membership_.storage, membership_.uid)) return Look::nothing_new;
+    const auto found = store_.newest();
+    if (!found || found->directory == last_) return Look::nothing_new;
+    return evaluate_one(*found) ? Look::done : Look::went_on;
+  }
+
+  // True if that was the final one of this training.
+  bool evaluate_one(const checkpoint::Store::Found& found) {
+    const bool final = found.manifest.final &&
+                       spec::changes_of_weights(found.manifest.training, training_.json).empty();
+    if (!evaluate(final ? to_export(store_, found, training_.spec) : found, final)) return false;
+    last_ = found.directory;
+    return final;
+  }
+
+  // False where it was pruned meanwhile: there is a newer one.
+  bool evaluate(const checkpoint::Store::Found& found, bool final) {
+    const auto& manifest = found.manifest;
+    const uint64_t step = manifest.position.step;
+    const auto& layout = engine_->layout();
+    if (manifest.layout_fingerprint != layout.fingerprint())
+      throw Invalid(found.directory.string() + ": expected a checkpoint of this model, found \"" +
+                    manifest.model + "\"");
+    {
+      const auto lease = store_.lease(found, membership_.role_name);
+      if (!lease) return false;
+      compute::HostView parameters(engine_->parameters());
+      checkpoint::Store::load(found, layout, {0, layout.size()}, parameters.values(), "");
+      parameters.store();
+    }
+    set_state("evaluating", step);
+    const Json json = evaluate_step(*engine_, training_, data_, membership_.storage, step, final);
+    publish(json, step);
+    keep_best(found, json);
+    set_state(final ? "done" : "waiting", step);
+    return true;
+  }
+
+  void publish(const Json& json, uint64_t step) {
+    for (const char* name : {"validation", "test"})
+      for (const auto& [key, value] : member(json, name).items())
+        if (value.is_number()) events_->scalar(metric_tag(name, key), step, value.get<double>());
+    events_->flush();
+  }
+
+  void keep_best(const checkpoint::Store::Found& found, const Json& json) {
+    const double loss = number_or(member(json, "validation"), "loss", best_loss_);
+    if (!(loss < best_loss_)) return;
+    best_loss_ = loss;
+    try {
+      store_.mark_best(found);
+    } catch (const Unavailable& error) {
+      log::warning(error.what());
+    }
+  }
+
+  void set_state(const std::string& state, uint64_t step) {
+    metrics::Progress progress;
+    progress.state = state;
+    progress.step = step;
+    reporter_.update(progress);
+  }
+
+  static void pause(std::stop_token stop, milliseconds wait) {
+    std::mutex mutex;
+    std::condition_variable_any changed;
+    std::unique_lock lock(mutex);
+    changed.wait_for(lock, stop, wait, [] { return false; });
+  }
+
+  const group::Membership& membership_;
+  const Training& training_;
+  const EvaluationData& data_;
+  std::unique_ptr<compute::Engine> engine_;
+  checkpoint::Store store_;
+  PatientReader reader_;
+  metrics::Reporter reporter_;
+  std::unique_ptr<summary::EventWriter> events_;
+  std::filesystem::path last_;
+  double best_loss_ = std::numeric_limits<double>::infinity();
+};
+
+}  // namespace
+
+int run_evaluator(const group::Membership& membership, std::stop_token stop) {
+  Training training = Training::load(membership.training);
+  take_label_count_from_layers(training.spec.model);
+  const EvaluationData data(training);
+  if (data.parts().empty()) {
+    log::info("the job has neither validation nor test data: nothing to evaluate");
+    return kSuccess;
+  }
+  if (!data.any_usable()) data.require_all();
+  if (const std::string problems = data.problems(); !problems.empty())
+    log::warning("cannot be evaluated with all its data: " + problems);
+  if (!EvaluatorLoop(membership, training, data).run(stop)) return kTerminated;
+  data.require_all();  // what could be evaluated is; what could not is how we end
+  return kSuccess;
+}
+
+}  // namespace muster::loop

@@ -1,0 +1,124 @@
+#include <optional>
+#include <thread>
+
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "common/file.h"
+#include "common/log.h"
+#include "trainer/group/storage_patience.h"
+#include "trainer/loop/roles/attend.h"
+#include "trainer/loop/roles/claim_folder.h"
+#include "trainer/loop/roles/group_report.h"
+#include "trainer/loop/roles/roles.h"
+#include "trainer/loop/roles/strategy.h"
+#include "trainer/loop/training_loop.h"
+
+namespace muster::loop {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr milliseconds kGoodbye{5000};
+constexpr milliseconds kReturn{2000};  // in which a member that lives has attended again
+
+// So that those who attend, and those who come within `least`, hear the last word before we are
+// gone.
+void linger(LedGroup& group, milliseconds least = {}) {
+  const auto begun = std::chrono::steady_clock::now();
+  const auto lasted = [&] { return std::chrono::steady_clock::now() - begun; };
+  const auto accompanied = [&] {
+    int members = 0;
+    group.server().inspect(
+        [&](const group::PeerRegistry& registry) { members = registry.members_present(); });
+    return members > 1;
+  };
+  while (lasted() < kGoodbye && (lasted() < least || accompanied()))
+    group.server().wait_for_change(milliseconds(50));
+}
+
+void end_in_failure(LedGroup& group, const Invalid& error) {
+  group.server().update([&](GroupView& view) {
+    view.set_phase(GroupView::FAILED);
+    view.set_exit_code(static_cast<uint32_t>(error.exit_code()));
+    view.set_message(error.what());
+  });
+  linger(group, kReturn);
+}
+
+int leave(LedGroup& group) {
+  group.withdraw();
+  group.leader().save(group.synchronizer());
+  group.server().update([](GroupView& view) { view.set_stopping(true); });
+  return kTerminated;
+}
+
+// Trains to the end, through as many generations as it takes; a storage that is full takes none.
+int lead(LedGroup& group, Assembly& assembly, const folder::Claim& claim) {
+  const std::stop_token stop = claim.token();
+  group::Backoff backoff;
+  std::optional<checkpoint::Store::Found> final;
+  for (;;) {
+    const Ending ending = train(group.synchronizer(), assembly, group.leader().recorder(),
+                                group.leader().checkpointer(), group.leader().validator(), stop);
+    if (ending == Ending::interrupted) {
+      claim.require_held();
+      return leave(group);
+    }
+    try {
+      group::patiently(stop, [&] {
+        group.coordinator().rethrow_failure();
+        if (!final) final = group.leader().save_final(group.synchronizer());
+        group.leader().conclude(final, final->manifest.position);
+      });
+    } catch (const WriteError&) {
+      if (!stop.stop_requested()) throw;
+      continue;
+    } catch (const NameTaken& error) {
+      log::info(std::string("the end needs another generation: ") + error.what());
+      group.coordinator().renew();
+      continue;
+    } catch (const Unavailable& error) {
+      log::warning(std::string("the end must wait: ") + error.what());
+      std::this_thread::sleep_for(backoff.next());
+      continue;
+    }
+    group.server().update([](GroupView& view) { view.set_phase(GroupView::FINISHED); });
+    linger(group);
+    return kSuccess;
+  }
+}
+
+}  // namespace
+
+int run_leader(const group::Membership& membership, std::stop_token stop) {
+  Training training = Training::load(membership.training);
+  const auto threads = ThreadChoice::from_environment(training.spec.threads);
+  metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index,
+                             membership.restarts);
+  const auto claim = claim_folder(membership, training, reporter, stop);
+  if (!claim) return kTerminated;
+  stop = claim->token();
+  Assembly assembly = assemble_member(std::move(training), membership, threads);
+  auto store = open_store(membership, assembly);
+  // Where all are damaged, what the shards hold is as good: the coordinator refuses if they do not.
+  const auto newest = store->newest();
+  if (is_finished(newest, *assembly.workload)) {
+    require_same_training(*newest, membership, assembly.training);
+    log::info("training was finished before");
+    Leader leader(membership, assembly, reporter, std::move(store), {}, stop);
+    group::patiently(stop, [&] { return leader.conclude_again(*newest); });
+    return kSuccess;
+  }
+  const auto group = make_group(membership, assembly, reporter, std::move(store), stop);
+  if (newest) group->leader().recorder().restore(newest->manifest.metrics);
+  const GroupReport report(reporter, group->server(), group->leader().recorder());
+  try {
+    return lead(*group, assembly, *claim);
+  } catch (const Invalid& error) {
+    end_in_failure(*group, error);
+    throw;
+  }
+}
+
+}  // namespace muster::loop

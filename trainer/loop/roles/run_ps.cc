@@ -1,0 +1,218 @@
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <memory>
+
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "common/json.h"
+#include "common/json_file.h"
+#include "common/log.h"
+#include "trainer/group/address.h"
+#include "trainer/group/leader_address_file.h"
+#include "trainer/group/storage_patience.h"
+#include "trainer/loop/roles/attend.h"
+#include "trainer/loop/roles/roles.h"
+#include "trainer/metrics/progress.h"
+#include "trainer/ps/serving/server.h"
+#include "trainer/ps/serving/standby_link.h"
+
+namespace muster::loop {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+constexpr milliseconds kGlance{250};
+constexpr milliseconds kAlone{5000};
+constexpr milliseconds kForever = std::chrono::hours(24 * 3650);
+constexpr int kDefaultGrace = 120;
+constexpr seconds kReserve{5};
+
+// How long a ps may go on after SIGTERM: MUSTER_GRACE_SECONDS less a reserve.
+seconds grace() {
+  int number = kDefaultGrace;
+  if (const char* text = std::getenv("MUSTER_GRACE_SECONDS"); text && *text) {
+    const std::string_view value(text);
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (error != std::errc() || end != value.data() + value.size() || number < 0)
+      throw Invalid("MUSTER_GRACE_SECONDS: expected seconds, found \"" + std::string(value) + "\"",
+                    kBadConfig);
+  }
+  return std::max(seconds(1), seconds(number) - kReserve);
+}
+
+// The shards that a ps is home to: its own, and the one that it may hold the second copy of.
+class Homes {
+ public:
+  Homes(const group::Membership& membership, const spec::TrainingSpec& spec,
+        ps::HostIdentity identity) {
+    const int shards = membership.shards();
+    if (membership.replication > 1 && spec.backup_workers > 0)
+      throw Invalid("MUSTER_REPLICATION: expected 1 with backup workers, found " +
+                        std::to_string(membership.replication),
+                    kBadConfig);
+    for (int i = 0; i < std::min(membership.replication, shards); ++i) {
+      identity.shard = (membership.index - i + shards) % shards;
+      hosts_.push_back(std::make_unique<ps::ShardHost>(spec, identity));
+    }
+  }
+  std::vector<ps::ShardHost*> all() const {
+    std::vector<ps::ShardHost*> all;
+    for (const auto& host : hosts_) all.push_back(host.get());
+    return all;
+  }
+  std::vector<ShardState> states() const {
+    std::vector<ShardState> states;
+    for (const auto& host : hosts_) states.push_back(host->state());
+    return states;
+  }
+  ps::Shard::Counts counts() const {
+    ps::Shard::Counts counts;
+    for (const auto& host : hosts_) counts += host->counts();
+    return counts;
+  }
+  bool empty() const {
+    return std::ranges::all_of(hosts_,
+                               [](const auto& host) { return host->state().generation() == 0; });
+  }
+
+ private:
+  std::vector<std::unique_ptr<ps::ShardHost>> hosts_;
+};
+
+// Ways to the second copies of what is served here.
+class StandbyLinks {
+ public:
+  StandbyLinks(const Homes& homes, const group::Membership& membership) {
+    if (membership.replication == 1) return;
+    for (ps::ShardHost* host : homes.all())
+      links_.push_back(std::make_unique<ps::StandbyLink>(*host));
+  }
+  void look(const GroupView& view) {
+    for (const auto& link : links_) link->look(view);
+  }
+
+ private:
+  std::vector<std::unique_ptr<ps::StandbyLink>> links_;
+};
+
+// What rank 0 decides by: it hears of a change at once.
+std::string standing(const std::vector<ShardState>& states) {
+  std::string text;
+  for (const ShardState& state : states)
+    for (const uint64_t part :
+         {state.generation(), uint64_t{state.serving()}, uint64_t{state.whole()}, state.coupling(),
+          uint64_t{state.standby_lost()}})
+      text += std::to_string(part) + " ";
+  return text;
+}
+
+std::string places_in(const GroupView& view) {
+  std::string text = std::to_string(view.generation());
+  for (const ShardPlace& place : view.places())
+    text += " " + std::to_string(place.ps()) + " " + std::to_string(place.standby_incarnation());
+  return text;
+}
+
+void report(metrics::Reporter& reporter, const Homes& homes, ps::Shard::Counts& counted) {
+  metrics::Progress progress;
+  progress.state = homes.empty() ? "waiting" : "serving";
+  int serving = 0;
+  int replicated = 0;
+  int second = 0;
+  for (const ShardState& state : homes.states()) {
+    progress.step = std::max(progress.step, state.step());
+    progress.generation = std::max(progress.generation, state.generation());
+    serving += state.serving();
+    replicated += state.replicated();
+    second += state.whole();
+  }
+  reporter.update(progress);
+  reporter.gauge("shards_serving", serving);
+  reporter.gauge("shards_replicated", replicated);
+  reporter.gauge("second_copies", second);
+  const ps::Shard::Counts now = homes.counts();
+  const auto count = [&](const char* name, uint64_t& before, uint64_t after) {
+    if (after > before) reporter.count(name, static_cast<double>(after - before));
+    before = after;
+  };
+  count("commits", counted.commits, now.commits);
+  count("pushes_duplicate", counted.duplicates, now.duplicates);
+  count("pushes_stale", counted.stale, now.stale);
+  count("pushes_superseded", counted.superseded, now.superseded);
+  count("members_left_out", counted.left_out, now.left_out);
+  count("members_held_back", counted.held_back, now.held_back);
+  count("staleness", counted.staleness, now.staleness);
+  if (now.pushes > 0) reporter.gauge("staleness_max", static_cast<double>(now.most_staleness));
+}
+
+// Asked to stop: what we hold is of use until rank 0 has saved it.
+bool may_leave(const group::RendezvousClient& client, const Homes& homes,
+               uint64_t checkpoints_before) {
+  const GroupView view = client.view();
+  if (homes.empty() || view.stopping()) return true;
+  if (view.phase() == GroupView::FINISHED || view.phase() == GroupView::FAILED) return true;
+  if (view.checkpoints() > checkpoints_before) return true;
+  return !client.connected() && client.silence() > kAlone;
+}
+
+}  // namespace
+
+int run_ps(const group::Membership& membership, std::stop_token stop) {
+  const Training training = Training::load(membership.training);
+  const Hello hello = make_hello(membership, training);
+  ps::HostIdentity identity;
+  identity.job_uid = membership.uid;
+  identity.version = group::version();
+  identity.training_fingerprint = training.fingerprint;
+  identity.storage = membership.storage;
+  identity.shards = membership.shards();
+  identity.incarnation = hello.incarnation();
+  const seconds patience = grace();
+  group::patiently(stop, [&] { group::require_writable(membership.storage); });
+  metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index,
+                             membership.restarts);
+  const Homes homes(membership, training.spec, identity);
+  ps::Server server(membership.own_address(), homes.all());
+  StandbyLinks standbys(homes, membership);
+  group::RendezvousClient client(group::ways_to_rendezvous(membership),
+                                 membership.rendezvous_address(), hello, [&](PeerMessage& message) {
+                                   for (const ShardState& state : homes.states())
+                                     *message.add_shards() = state;
+                                   message.set_leaving(stop.stop_requested());
+                                 });
+  log::info("serving at " + membership.own_address());
+  ps::Shard::Counts counted;
+  std::string stands;
+  std::string seen;
+  while (!stop.stop_requested()) {
+    const GroupView view =
+        client.wait([&](const GroupView& newest) { return places_in(newest) != seen; }, stop,
+                    kGlance, kForever);
+    seen = places_in(view);
+    standbys.look(view);
+    if (std::string now = standing(homes.states()); std::exchange(stands, now) != now)
+      client.report_now();
+    report(reporter, homes, counted);
+  }
+  // Whoever ended the job is done with us, and nothing has gone wrong. Rank 0 of a training that
+  // was finished before opens no rendezvous, but says in the results whose they are.
+  const Json result = read_json_or_null(membership.storage / "result.json");
+  if (client.view().phase() == GroupView::FINISHED ||
+      (!membership.uid.empty() && string_or(result, "jobUid", "") == membership.uid))
+    return kSuccess;
+  const uint64_t checkpoints = client.view().checkpoints();
+  const auto never = [](const GroupView&) { return false; };
+  client.report_now();
+  const auto until = Clock::now() + patience;
+  while (Clock::now() < until && !may_leave(client, homes, checkpoints)) {
+    client.wait(never, {}, milliseconds(50), kForever);
+    report(reporter, homes, counted);
+  }
+  return kTerminated;
+}
+
+}  // namespace muster::loop

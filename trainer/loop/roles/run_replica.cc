@@ -1,0 +1,26 @@
+#include "common/cpu_budget.h"
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "trainer/group/pollers.h"
+#include "trainer/loop/roles/roles.h"
+
+namespace muster::loop {
+
+int run_replica(const group::Membership& membership, std::stop_token stop) {
+  if (membership.training.empty())
+    throw Invalid("MUSTER_TRAINING: expected the path of a training.yaml, found nothing",
+                  kBadConfig);
+  if (membership.role == group::Role::evaluator) {
+    if (membership.storage.empty())
+      throw Invalid("MUSTER_STORAGE: expected the job's folder on shared storage, found nothing",
+                    kBadConfig);
+    return run_evaluator(membership, stop);
+  }
+  if (!membership.distributed() && !membership.collective())
+    return run_alone(membership, stop, nullptr);
+  const group::Pollers pollers(cpu_budget() / 2);
+  if (membership.role == group::Role::ps) return run_ps(membership, stop);
+  return membership.is_leader() ? run_leader(membership, stop) : run_worker(membership, stop);
+}
+
+}  // namespace muster::loop

@@ -1,0 +1,125 @@
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "common/log.h"
+#include "trainer/folder/owner.h"
+#include "trainer/group/leader_address_file.h"
+#include "trainer/loop/evaluation/patient_reader.h"
+#include "trainer/loop/roles/attend.h"
+#include "trainer/loop/roles/graceful_leave.h"
+#include "trainer/loop/roles/leader.h"
+#include "trainer/loop/roles/roles.h"
+#include "trainer/loop/roles/strategy.h"
+#include "trainer/loop/training_loop.h"
+
+namespace muster::loop {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr milliseconds kLook{2000};
+
+enum class Verdict { finished, again, interrupted };
+
+// Whether training is finished, as far as the checkpoints can be read: looks at most once in kLook.
+// Without a word of what is damaged: rank 0 tells.
+class FinalCheckpoint {
+ public:
+  FinalCheckpoint(const group::Membership& membership, const Workload& workload)
+      : membership_(membership),
+        store_(membership.storage / "checkpoints", 1),
+        workload_(workload) {}
+
+  bool is_there() {
+    const auto now = Clock::now();
+    if (found_ || now < next_look_) return found_;
+    next_look_ = now + kLook;
+    reader_.attempt([&] {
+      found_ = folder::is_owned_by(membership_.storage, membership_.uid) &&
+               is_finished(store_.search().newest, workload_);
+    });
+    return found_;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  const group::Membership& membership_;
+  checkpoint::Store store_;
+  const Workload& workload_;
+  PatientReader reader_;
+  bool found_ = false;
+  Clock::time_point next_look_;
+};
+
+// All our steps are committed: until rank 0 has saved them they may have to be repeated.
+// A collective needs us for its next generation even before that is open.
+Verdict wait_for_the_end(const group::RendezvousClient& client,
+                         const std::function<bool()>& finished_without_us, uint64_t generation,
+                         bool collective, std::stop_token stop) {
+  const auto decided = [&](const GroupView& view) {
+    return view.phase() == GroupView::FINISHED || view.phase() == GroupView::FAILED ||
+           (view.phase() == GroupView::RUNNING && view.generation() != generation) ||
+           (view.phase() == GroupView::FORMING && collective);
+  };
+  for (;;) {
+    const GroupView view = client.wait(decided, stop, kLook, group::RendezvousClient::kPatience);
+    if (view.phase() == GroupView::FINISHED) return Verdict::finished;
+    if (decided(view)) return Verdict::again;
+    if (stop.stop_requested()) return Verdict::interrupted;
+    if (finished_without_us()) return Verdict::finished;
+  }
+}
+
+Recorder::Options quiet_recorder(const spec::TrainingSpec& spec) {
+  Recorder::Options options;
+  options.summary_every_steps = spec.summary_every_steps;
+  options.loss = spec.model.loss;
+  options.quiet = true;
+  return options;
+}
+
+}  // namespace
+
+int run_worker(const group::Membership& membership, std::stop_token stop) {
+  Training training = Training::load(membership.training);
+  const auto threads = ThreadChoice::from_environment(training.spec.threads);
+  Assembly assembly = assemble_member(std::move(training), membership, threads);
+  metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index,
+                             membership.restarts);
+  FinalCheckpoint final(membership, *assembly.workload);
+  if (final.is_there()) {
+    log::info("training was finished before");
+    return kSuccess;
+  }
+  const Hello hello = make_hello(membership, assembly);
+  MemberReport report;
+  group::RendezvousClient client(group::ways_to_rendezvous(membership),
+                                 membership.rendezvous_address(), hello, [&](PeerMessage& message) {
+                                   if (membership.collective()) report.fill(message);
+                                 });
+  // Rank 0 may have left before we came, or before its last word reached us.
+  const auto finished_without_us = [&] { return !client.connected() && final.is_there(); };
+  const auto synchronizer = make_synchronizer(
+      {membership, assembly, client, report, hello.incarnation(), finished_without_us});
+  std::optional<GracefulLeave> leave;
+  if (membership.elastic) stop = leave.emplace(client, report, hello.incarnation(), stop).token();
+  Recorder recorder(quiet_recorder(assembly.spec()), reporter, nullptr);
+  for (;;) {
+    const Ending ending = train(*synchronizer, assembly, recorder, nullptr, nullptr, stop);
+    if (ending == Ending::interrupted) return kTerminated;
+    recorder.set_state("finishing");
+    switch (wait_for_the_end(client, finished_without_us, synchronizer->generation(),
+                             membership.collective(), stop)) {
+      case Verdict::finished:
+        recorder.set_state("done");
+        return kSuccess;
+      case Verdict::interrupted:
+        return kTerminated;
+      case Verdict::again:
+        break;
+    }
+  }
+}
+
+}  // namespace muster::loop

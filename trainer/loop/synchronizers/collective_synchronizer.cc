@@ -1,0 +1,400 @@
+#include "trainer/loop/synchronizers/collective_synchronizer.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "common/doorbell.h"
+#include "common/error.h"
+#include "common/log.h"
+#include "proto/muster/parameter_server.pb.h"
+#include "trainer/checkpoint/checkpoint.h"
+#include "trainer/collective/plan.h"
+#include "trainer/collective/shared_session.h"
+#include "trainer/group/position.h"
+#include "trainer/loop/synchronizers/state_snapshot.h"
+#include "trainer/ps/serving/initial_parameters.h"
+
+namespace muster::loop {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr milliseconds kGlance{200};
+constexpr milliseconds kConnect{30000};  // or for the next bytes of the state
+
+bool runs(const GroupView& view, uint64_t generation) {
+  return view.phase() == GroupView::RUNNING && view.generation() == generation;
+}
+
+collective::SharedState::Shape shape_of(const CollectivePlan& plan, const Assembly& assembly) {
+  collective::GroupShape shape;
+  shape.members = plan.members_size();
+  shape.replicas = static_cast<int>(plan.replicas());
+  shape.rounded = assembly.spec().rounded();
+  return collective::shape_of(shape, *assembly.optimizer);
+}
+
+collective::SharedState::Offer read_offer(const std::string& endpoint) {
+  SharedMemoryOffer offer;
+  if (!offer.ParseFromString(endpoint)) throw Invalid("it is no offer of memory");
+  return {offer.pid(), offer.fd(), offer.nonce()};
+}
+
+std::string to_text(const collective::SharedState::Offer& offer) {
+  SharedMemoryOffer message;
+  message.set_pid(offer.pid);
+  message.set_fd(offer.fd);
+  message.set_nonce(offer.nonce);
+  return message.SerializeAsString();
+}
+
+collective::Note note_of(const checkpoint::Evaluations& evaluations) {
+  return collective::Note::from(group::to_message(evaluations).SerializeAsString());
+}
+
+}  // namespace
+
+void MemberReport::change(const std::function<void(MemberState&)>& change) {
+  const std::lock_guard lock(mutex_);
+  change(state_);
+}
+
+void MemberReport::leave() {
+  const std::lock_guard lock(mutex_);
+  leaving_ = true;
+}
+
+void MemberReport::fill(PeerMessage& message) const {
+  const std::lock_guard lock(mutex_);
+  *message.mutable_member() = state_;
+  message.set_leaving(leaving_);
+}
+
+CollectiveSynchronizer::CollectiveSynchronizer(Assembly& assembly, group::RendezvousClient& client,
+                                               MemberReport& report, Setup setup)
+    : assembly_(assembly),
+      client_(client),
+      report_(report),
+      setup_(std::move(setup)),
+      gradients_(assembly.devices(), /*exclusive=*/false, assembly.spec().rounded()) {}
+
+// The memory of the session goes with it.
+CollectiveSynchronizer::~CollectiveSynchronizer() {
+  gradients_.release();
+}
+
+int CollectiveSynchronizer::place_in(const CollectivePlan& plan) const {
+  for (int place = 0; place < plan.members_size(); ++place)
+    if (plan.members(place).incarnation() == setup_.incarnation) return place;
+  return -1;
+}
+
+bool CollectiveSynchronizer::is_news(const GroupView& view) const {
+  if (view.phase() == GroupView::FINISHED || view.phase() == GroupView::FAILED) return true;
+  const CollectivePlan& plan = view.collective();
+  if (plan.generation() <= std::max(generation_, failed_) || place_in(plan) < 0) return false;
+  return plan.generation() != prepared_ || runs(view, prepared_);
+}
+
+bool CollectiveSynchronizer::is_over() const {
+  return !runs(client_.require_view(setup_.patience), generation_) || setup_.finished_without_us();
+}
+
+// Looks only at what has come since the last time.
+bool CollectiveSynchronizer::is_current() {
+  const uint64_t revision = client_.revision();
+  return std::exchange(revision_, revision) == revision || !is_over();
+}
+
+bool CollectiveSynchronizer::start(std::stop_token stop) {
+  stop_ = stop;
+  settle();
+  const auto news = [this](const GroupView& view) { return is_news(view); };
+  for (;;) {
+    if (setup_.finished_without_us()) {
+      finished_ = true;
+      return true;
+    }
+    const GroupView view = client_.wait(news, stop, kGlance, setup_.patience);
+    if (setup_.rethrow_failure) setup_.rethrow_failure();
+    if (stop.stop_requested()) return false;
+    if (!is_news(view)) continue;
+    if (view.phase() == GroupView::FAILED)
+      throw Invalid("the group has failed: " + view.message(), static_cast<int>(view.exit_code()));
+    finished_ = view.phase() == GroupView::FINISHED;
+    if (finished_) return true;
+    const CollectivePlan& plan = view.collective();
+    collective::require_possible(plan);
+    if (plan.generation() != prepared_) prepare(plan, place_in(plan));
+    if (runs(view, prepared_) && plan.generation() == prepared_ && enter(plan, place_in(plan)))
+      return true;
+  }
+}
+
+// We take no further part in the generation we are in; where it leaves us is reported.
+void CollectiveSynchronizer::settle() {
+  if (!session_ || settled_) return;
+  const collective::Session::Settled settled = session_->settle();
+  if (settled.step == position().step + 1) {
+    const bool known = settled.sums.rows > 0;  // else we had them before we left
+    take(known ? settled.sums : last_sums_, known ? settled.note : last_note_);
+  }
+  settled_ = true;
+  report_.change([&](MemberState& state) {
+    state.set_generation(generation_);
+    *state.mutable_position() = group::to_message(position());
+    state.set_settled(true);
+  });
+  client_.report_now();
+}
+
+// A step is made. What rank 0 has evaluated before it is known from there on.
+void CollectiveSynchronizer::take(const compute::LossSums& sums, const collective::Note& note) {
+  mutable_position().sums.add(position().epoch, sums);
+  if (note.size > 0 && note != note_) {
+    EvaluationsMessage evaluations;
+    if (evaluations.ParseFromString(note.text()))
+      mutable_position().evaluations = group::from_message(evaluations);
+    note_ = note;
+  }
+  assembly_.workload->advance(mutable_position());
+}
+
+compute::UpdateArguments CollectiveSynchronizer::arguments(uint64_t step, uint64_t t,
+                                                           const compute::LossSums& sums) const {
+  compute::UpdateArguments arguments;
+  arguments.learning_rate = static_cast<float>(assembly_.spec().schedule.at(step));
+  arguments.t = t;
+  arguments.divide_by(sums);
+  return arguments;
+}
+
+void CollectiveSynchronizer::fill(const CollectivePlan& plan, std::span<float> parameters,
+                                  std::span<const std::span<float>> slots) {
+  const compute::ParameterLayout& layout = assembly_.engine->layout();
+  if (plan.content() == CollectivePlan::INITIALIZE)
+    return ps::fill_initial_parameters(assembly_.spec(), layout, parameters);
+  if (plan.content() == CollectivePlan::RESTORE) {
+    checkpoint::Store::Found found;
+    found.directory = setup_.storage / plan.checkpoint();
+    found.manifest = checkpoint::Store::read_manifest(found.directory);
+    checkpoint::Store::load(found, layout, {0, layout.size()}, parameters, "");
+    const auto& names = assembly_.optimizer->slot_names();
+    for (size_t i = 0; i < names.size(); ++i)
+      checkpoint::Store::load(found, layout, {0, layout.size()}, slots[i], names[i] + "/");
+    return;
+  }
+  copy_state(parameters, slots);
+}
+
+void CollectiveSynchronizer::copy_state(std::span<float> parameters,
+                                        std::span<const std::span<float>> slots) {
+  session_->copy(parameters, slots, [this](const compute::LossSums& sums) {
+    return arguments(position().step - 1, position().optimizer_t, sums);
+  });
+}
+
+// Whether we are to bring a state that we have not: rank 0 has not heard yet of the steps that we
+// made since we last said where we stand.
+bool CollectiveSynchronizer::is_outdated(const CollectivePlan& plan, int place) const {
+  if (plan.content() != CollectivePlan::KEEP) return false;
+  if (place != static_cast<int>(plan.source()) && !plan.members(place).has_state()) return false;
+  return !session_ || plan.position().step() != position().step;
+}
+
+void CollectiveSynchronizer::prepare(const CollectivePlan& plan, int place) {
+  next_.reset();
+  wire_.reset();
+  if (is_outdated(plan, place)) {
+    log::info("generation " + std::to_string(plan.generation()) + " is to begin with step " +
+              std::to_string(plan.position().step()) + ": we have step " +
+              std::to_string(position().step));
+    return fail(plan.generation());
+  }
+  const std::string endpoint =
+      plan.shared_memory() ? prepare_memory(plan, place) : prepare_wire(plan, place);
+  prepared_ = plan.generation();
+  report_.change([&](MemberState& state) {
+    state.set_prepared(prepared_);
+    state.set_endpoint(endpoint);
+  });
+  client_.report_now();
+}
+
+// The group is to open another generation: we cannot be part of this one.
+void CollectiveSynchronizer::fail(uint64_t generation) {
+  failed_ = generation;
+  report_.change([&](MemberState& state) { state.set_failed(generation); });
+  client_.report_now();
+}
+
+// Whoever brings the state makes the memory.
+std::string CollectiveSynchronizer::prepare_memory(const CollectivePlan& plan, int place) {
+  if (place != static_cast<int>(plan.source())) return "";
+  const int threads = plan.members_size() * assembly_.threads();
+  auto state = collective::SharedState::make(shape_of(plan, assembly_), plan.position().step(),
+                                             worthwhile_spins(threads));
+  std::vector<std::span<float>> slots;
+  for (size_t i = 0; i < state->shape().slots; ++i) slots.push_back(state->slot(i));
+  fill(plan, state->parameters(), slots);
+  const std::string endpoint = to_text(state->offer());
+  next_ =
+      std::make_unique<collective::SharedSession>(std::move(state), place, *assembly_.optimizer);
+  return endpoint;
+}
+
+collective::WireSession::State CollectiveSynchronizer::empty_state() const {
+  return collective::WireSession::State(1 + assembly_.optimizer->slot_names().size(),
+                                        compute::Floats(assembly_.engine->layout().size()));
+}
+
+std::string CollectiveSynchronizer::prepare_wire(const CollectivePlan& plan, int place) {
+  wire_ = std::make_unique<collective::WireGroup>(shape_of(plan, assembly_), place,
+                                                  assembly_.engine->layout().size(), setup_.host);
+  wire_state_ = empty_state();
+  const std::vector<std::span<float>> slots(wire_state_.begin() + 1, wire_state_.end());
+  if (place == static_cast<int>(plan.source()) || plan.members(place).has_state())
+    fill(plan, wire_state_[0], slots);
+  return wire_->endpoint();
+}
+
+// Whose memory is not there may have gone since the plan was made. Only whose memory is refused
+// again, before any other generation was entered, is taken to hide it from us.
+bool CollectiveSynchronizer::join_memory(const CollectivePlan& plan, int place) {
+  if (next_) return true;
+  const auto shape = shape_of(plan, assembly_);
+  const MemberPlace& source = plan.members(static_cast<int>(plan.source()));
+  std::unique_ptr<collective::SharedState> state;
+  try {
+    state = collective::SharedState::open(shape, read_offer(source.endpoint()));
+  } catch (const Invalid& error) {
+    log::info("the memory of rank " + std::to_string(source.rank()) +
+              " cannot be used: " + error.what());
+    if (runs(client_.view(), plan.generation()) &&
+        std::exchange(refused_, source.incarnation()) == source.incarnation())
+      report_.change([&](MemberState& mine) { mine.set_unshared(source.incarnation()); });
+    return false;
+  }
+  refused_ = 0;
+  next_ =
+      std::make_unique<collective::SharedSession>(std::move(state), place, *assembly_.optimizer);
+  return true;
+}
+
+bool CollectiveSynchronizer::join_wire(const CollectivePlan& plan, int place) {
+  // Each byte that comes or goes is another's worth of patience: a state may be large.
+  auto until = Clock::now() + kConnect;
+  uint64_t moved = 0;
+  const auto over = [&] {
+    const uint64_t now = wire_->moved();
+    if (std::exchange(moved, now) != now) until = Clock::now() + kConnect;
+    return !runs(client_.require_view(setup_.patience), plan.generation()) || Clock::now() > until;
+  };
+  const collective::Session::Watch watch{stop_, over};
+  std::vector<std::string> endpoints;
+  std::vector<bool> targets;
+  for (const MemberPlace& member : plan.members()) {
+    endpoints.push_back(member.endpoint());
+    targets.push_back(!member.has_state() && targets.size() != plan.source());
+  }
+  const std::vector<std::span<float>> buffers(wire_state_.begin(), wire_state_.end());
+  try {
+    wire_->connect(endpoints, watch);
+    wire_->broadcast(static_cast<int>(plan.source()), targets, buffers, watch);
+  } catch (const collective::WireGroup::Broken& error) {
+    log::info("generation " + std::to_string(plan.generation()) +
+              " could not be entered: " + error.what());
+    return false;
+  }
+  next_ = std::make_unique<collective::WireSession>(std::move(wire_), shape_of(plan, assembly_),
+                                                    place, std::move(wire_state_),
+                                                    plan.position().step(), *assembly_.optimizer);
+  refused_ = 0;
+  return true;
+}
+
+// False where we cannot be part of it: the group learns of that.
+bool CollectiveSynchronizer::enter(const CollectivePlan& plan, int place) {
+  const uint64_t generation = plan.generation();
+  if (plan.shared_memory() ? !join_memory(plan, place) : !join_wire(plan, place)) {
+    fail(generation);
+    return false;
+  }
+  gradients_.load(next_->parameters());
+  session_ = std::move(next_);
+  generation_ = generation;
+  settled_ = false;
+  mutable_position() = group::from_message(plan.position());
+  assembly_.workload->resize(static_cast<int>(plan.replicas()));
+  note_ = note_of(position().evaluations);
+  std::vector<int> ranks;
+  for (const MemberPlace& member : plan.members()) ranks.push_back(static_cast<int>(member.rank()));
+  step_times_ = StepTimes(ranks);
+  report_.change([&](MemberState& state) {
+    state.set_generation(generation_);
+    state.set_settled(false);
+  });
+  client_.report_now();
+  return true;
+}
+
+Synchronizer::StepResult CollectiveSynchronizer::step() {
+  if (!is_current()) {
+    settle();
+    return {State::rejoin, {}};
+  }
+  const auto begun = Clock::now();
+  const Workload& workload = *assembly_.workload;
+  const auto nodes = session_->nodes();
+  sums_.resize(nodes.empty() ? 0 : static_cast<size_t>(nodes.back().end - nodes.front().begin));
+  targets_.clear();
+  for (size_t i = 0; i < nodes.size(); ++i) targets_.push_back({nodes[i], session_->gradients(i)});
+  gradients_.compute(
+      targets_, [&](const Turn& turn) { return workload.part_of(position(), turn); }, sums_,
+      on_complete_);
+  const auto update = [this](const compute::LossSums& all) {
+    return arguments(position().step, position().optimizer_t + 1, all);
+  };
+  collective::Contribution contribution(sums_);
+  contribution.seconds = std::chrono::duration<double>(Clock::now() - begun).count();
+  contribution.note = note_;
+  const auto made =
+      session_->step(position().step, contribution, update, {stop_, [this] { return is_over(); }});
+  StepResult result;
+  result.sums = last_sums_ = made.sums;
+  last_note_ = made.note;
+  if (made.outcome == collective::Session::Outcome::ok) {
+    gradients_.load(session_->parameters());
+    take(made.sums, made.note);
+    step_times_.add(*session_);
+    return result;
+  }
+  const bool stopped = made.outcome == collective::Session::Outcome::interrupted;
+  result.state = stopped ? State::interrupted : State::rejoin;
+  settle();
+  return result;
+}
+
+// The other members learn of it by the note of the next step, if there is one.
+void CollectiveSynchronizer::evaluated(const checkpoint::Evaluations& evaluations) {
+  Synchronizer::evaluated(evaluations);
+  note_ = note_of(evaluations);
+}
+
+std::map<std::string, double> CollectiveSynchronizer::metrics() const {
+  return step_times_.metrics();
+}
+
+std::unique_ptr<Snapshot> CollectiveSynchronizer::snapshot() {
+  const compute::ParameterLayout& layout = assembly_.engine->layout();
+  const auto& names = assembly_.optimizer->slot_names();
+  assembly_.copies.resize(1 + names.size());
+  for (compute::Floats& copy : assembly_.copies) copy.resize(layout.size());
+  std::vector<std::span<float>> slots(assembly_.copies.begin() + 1, assembly_.copies.end());
+  copy_state(assembly_.copies[0], slots);
+  return std::make_unique<StateSnapshot>(layout, names, assembly_.copies, position());
+}
+
+}  // namespace muster::loop

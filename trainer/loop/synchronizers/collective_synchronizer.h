@@ -1,0 +1,123 @@
+#pragma once
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "trainer/collective/wire_session.h"
+#include "trainer/group/membership.h"
+#include "trainer/group/rendezvous_client.h"
+#include "trainer/loop/batches/replica_gradients.h"
+#include "trainer/loop/synchronizers/step_times.h"
+#include "trainer/loop/synchronizers/synchronizer.h"
+#include "trainer/loop/training.h"
+
+namespace muster::loop {
+
+// What a member says of its state with each heartbeat. Thread-safe.
+class MemberReport {
+ public:
+  void change(const std::function<void(MemberState&)>& change);
+  void leave();  // asks an elastic group to go on without us
+  void fill(PeerMessage& message) const;
+
+ private:
+  mutable std::mutex mutex_;
+  MemberState state_;
+  bool leaving_ = false;
+};
+
+// A member of a collective: all hold the same parameters, gradients are summed over all of them.
+class CollectiveSynchronizer : public Synchronizer {
+ public:
+  struct Setup {
+    uint64_t incarnation = 0;  // as our Hello says
+    std::filesystem::path storage;
+    std::string host;  // an address or a name of ours, where other members can connect to
+    std::function<void()> rethrow_failure;  // rank 0: what its coordinator met
+    // The others: whether training is over though the rendezvous, which would say so, has gone.
+    std::function<bool()> finished_without_us = [] { return false; };
+    // How long we bear with a rendezvous that does not answer.
+    std::chrono::milliseconds patience = group::RendezvousClient::kPatience;
+  };
+
+  // The references must outlive it. `report` is what `client` reports.
+  CollectiveSynchronizer(Assembly& assembly, group::RendezvousClient& client, MemberReport& report,
+                         Setup setup);
+  ~CollectiveSynchronizer() override;
+
+  // Waits for a generation as long as it takes while the rendezvous answers. Throws Invalid where
+  // the group has failed or rejects us, Unavailable where the rendezvous is gone for good; so does
+  // step() where it waits for other members.
+  bool start(std::stop_token stop) override;
+  bool has_next() override { return !finished_ && !assembly_.workload->finished(position()); }
+  StepResult step() override;
+  uint64_t generation() const override {
+    return generation_ == 0 ? 0 : std::max(generation_, publishing_);
+  }
+  void evaluated(const checkpoint::Evaluations& evaluations) override;
+  std::unique_ptr<Snapshot> snapshot() override;
+
+  // What we have belongs to this generation, which is our own and has not run, if that is newer.
+  void publish_as(uint64_t generation) { publishing_ = generation; }
+
+  // Of who the group waits for: see StepTimes.
+  std::map<std::string, double> metrics() const;
+
+ private:
+  bool is_news(const GroupView& view) const;
+  int place_in(const CollectivePlan& plan) const;  // -1: none
+  void settle();
+  void take(const compute::LossSums& sums, const collective::Note& note);
+  bool is_outdated(const CollectivePlan& plan, int place) const;
+  void prepare(const CollectivePlan& plan, int place);
+  void fail(uint64_t generation);
+  std::string prepare_memory(const CollectivePlan& plan, int place);
+  std::string prepare_wire(const CollectivePlan& plan, int place);
+  void fill(const CollectivePlan& plan, std::span<float> parameters,
+            std::span<const std::span<float>> slots);
+  bool enter(const CollectivePlan& plan, int place);
+  bool join_memory(const CollectivePlan& plan, int place);
+  bool join_wire(const CollectivePlan& plan, int place);
+  collective::WireSession::State empty_state() const;
+  void copy_state(std::span<float> parameters, std::span<const std::span<float>> slots);
+  bool is_over() const;
+  bool is_current();
+  compute::UpdateArguments arguments(uint64_t step, uint64_t t,
+                                     const compute::LossSums& sums) const;
+
+  Assembly& assembly_;
+  group::RendezvousClient& client_;
+  MemberReport& report_;
+  const Setup setup_;
+  ReplicaGradients gradients_;
+  const compute::Engine::OnComplete on_complete_ = [this](size_t end) { session_->complete(end); };
+  std::unique_ptr<collective::Session> session_;
+  // Of prepared_: by memory, where we bring the state; by TCP.
+  std::unique_ptr<collective::Session> next_;
+  std::unique_ptr<collective::WireGroup> wire_;
+  collective::WireSession::State wire_state_;
+  uint64_t generation_ = 0;  // of session_
+  uint64_t publishing_ = 0;
+  uint64_t prepared_ = 0;
+  uint64_t revision_ = 0;  // of the view that we looked at last
+  uint64_t failed_ = 0;    // that we could not be part of
+  uint64_t refused_ = 0;   // the incarnation whose memory we could not use the last time
+  bool settled_ = false;
+  // Of a step that we may have left before it was done.
+  compute::LossSums last_sums_;
+  collective::Note last_note_;
+  collective::Note note_;  // what position() knows of evaluations
+  StepTimes step_times_;
+  bool finished_ = false;
+  std::stop_token stop_;
+  std::vector<ReplicaGradients::Target> targets_;  // of session_
+  std::vector<compute::LossSums> sums_;            // of each of our logical replicas
+};
+
+}  // namespace muster::loop

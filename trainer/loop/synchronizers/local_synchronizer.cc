@@ -1,0 +1,145 @@
+#include "trainer/loop/synchronizers/local_synchronizer.h"
+
+#include <future>
+
+#include "trainer/loop/synchronizers/state_snapshot.h"
+#include "trainer/ps/serving/initial_parameters.h"
+
+namespace muster::loop {
+
+namespace {
+
+// What each device's thread updates.
+std::vector<compute::Range> shares_of(const Assembly& assembly) {
+  const auto devices = static_cast<int>(assembly.devices().size());
+  const compute::ParameterLayout& layout = assembly.engine->layout();
+  if (assembly.optimizer->needs_whole_tensors())
+    return compute::shard_ranges(assembly.spec().optimizer, layout, devices);
+  const auto size = static_cast<int64_t>(layout.size());
+  constexpr auto kGrain = static_cast<int64_t>(compute::ParameterLayout::kAlignment);
+  std::vector<compute::Range> shares;
+  for (int device = 0; device < devices; ++device) {
+    const host::TeamThread member{device, devices};
+    shares.push_back({static_cast<size_t>(member.begin(size, kGrain)),
+                      static_cast<size_t>(member.end(size, kGrain))});
+  }
+  return shares;
+}
+
+}  // namespace
+
+LocalSynchronizer::Host::Host(const Assembly& assembly)
+    : parameters(assembly.engine->layout().size()),
+      sum(parameters.size()),
+      gradients(assembly.devices(), /*exclusive=*/true, assembly.spec().rounded()),
+      arithmetic(assembly.spec().rounded()),
+      sums(static_cast<size_t>(gradients.devices())),
+      parts(sums.size()),
+      shares(shares_of(assembly)) {}
+
+LocalSynchronizer::LocalSynchronizer(Assembly& assembly, const checkpoint::Store::Found* from,
+                                     uint64_t generation)
+    : assembly_(assembly), generation_(generation) {
+  const spec::TrainingSpec& spec = assembly.spec();
+  if (spec.gradient_accumulation > 1 || assembly.devices().size() > 1 || spec.rounded())
+    host_.emplace(assembly);
+  const size_t floats = assembly.engine->layout().size();
+  const size_t slots = assembly.optimizer->slot_names().size();
+  for (size_t i = 0; i < slots; ++i) {
+    slots_.push_back(host_ ? std::make_unique<compute::HostMemory>(floats)
+                           : assembly.engine->allocate());
+    slot_views_.push_back(slots_.back().get());
+  }
+  if (spec.saves_on_the_way()) assembly_.copies.assign(1 + slots, compute::Floats(floats));
+  fill(from);
+  if (host_) host_->gradients.load(host_->parameters.host_view());
+}
+
+compute::Memory& LocalSynchronizer::parameters() {
+  return host_ ? host_->parameters : assembly_.engine->parameters();
+}
+
+void LocalSynchronizer::fill(const checkpoint::Store::Found* from) {
+  const compute::ParameterLayout& layout = assembly_.engine->layout();
+  const compute::Range whole{0, layout.size()};
+  compute::HostView weights(parameters());
+  if (!from) {
+    ps::fill_initial_parameters(assembly_.spec(), layout, weights.values());
+    return weights.store();
+  }
+  checkpoint::Store::load(*from, layout, whole, weights.values(), "");
+  weights.store();
+  const auto& names = assembly_.optimizer->slot_names();
+  for (size_t i = 0; i < names.size(); ++i) {
+    compute::HostView slot(*slots_[i]);
+    checkpoint::Store::load(*from, layout, whole, slot.values(), names[i] + "/");
+    slot.store();
+  }
+  mutable_position() = from->manifest.position;
+}
+
+Synchronizer::StepResult LocalSynchronizer::step() {
+  const Work work = assembly_.workload->part_of(position(), 0);
+  compute::UpdateArguments arguments;
+  arguments.learning_rate = static_cast<float>(assembly_.spec().schedule.at(position().step));
+  arguments.t = position().optimizer_t + 1;
+  StepResult result;
+  if (host_)
+    result = step_on_host(arguments);
+  else
+    result.sums = assembly_.engine->train(assembly_.feed->batch(work), *assembly_.optimizer,
+                                          arguments, slot_views_);
+  mutable_position().sums.add(work.epoch(), result.sums);
+  assembly_.workload->advance(mutable_position());
+  return result;
+}
+
+Synchronizer::StepResult LocalSynchronizer::step_on_host(compute::UpdateArguments arguments) {
+  const ReplicaGradients::Target all_devices{{0, host_->gradients.devices()}, host_->sum};
+  host_->gradients.compute(
+      {&all_devices, 1},
+      [this](const Turn& turn) { return assembly_.workload->part_of(position(), turn); },
+      host_->sums);
+  StepResult result;
+  for (const compute::LossSums& sums : host_->sums) result.sums += sums;
+  arguments.divide_by(result.sums);
+  update_on_host(arguments);
+  host_->gradients.load(host_->parameters.host_view());
+  return result;
+}
+
+// Each device's thread has its share of the parameters.
+void LocalSynchronizer::update_on_host(const compute::UpdateArguments& arguments) {
+  const std::span<float> parameters = host_->parameters.host_view();
+  host_->gradients.each([&](int device) {
+    const compute::Range range = host_->shares[static_cast<size_t>(device)];
+    auto& slots = host_->parts[static_cast<size_t>(device)];
+    slots.resize(slots_.size());
+    for (size_t i = 0; i < slots.size(); ++i)
+      slots[i] = slots_[i]->host_view().subspan(range.begin, range.size());
+    const std::span<float> sum = std::span(host_->sum).subspan(range.begin, range.size());
+    host_->arithmetic.read(sum.data(), sum);
+    assembly_.optimizer->apply(range, arguments, parameters.subspan(range.begin, range.size()), sum,
+                               slots);
+  });
+}
+
+// A buffer's copy is the work of a thread of its own: one alone does not fill the memory's
+// bandwidth.
+std::unique_ptr<Snapshot> LocalSynchronizer::snapshot() {
+  const auto copy = [](const compute::Memory& from, compute::Floats& to) {
+    to.resize(from.size());
+    from.read({0, from.size()}, to).wait();
+  };
+  assembly_.copies.resize(1 + slots_.size());
+  std::vector<std::future<void>> copying;
+  for (size_t i = 0; i < slots_.size(); ++i)
+    copying.push_back(std::async(copy, std::cref(*slots_[i]), std::ref(assembly_.copies[1 + i])));
+  copy(parameters(), assembly_.copies[0]);
+  for (auto& one : copying) one.get();
+  const compute::ParameterLayout& layout = assembly_.engine->layout();
+  return std::make_unique<StateSnapshot>(layout, assembly_.optimizer->slot_names(),
+                                         assembly_.copies, position());
+}
+
+}  // namespace muster::loop

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "trainer/loop/batches/replica_gradients.h"
+#include "trainer/loop/synchronizers/synchronizer.h"
+#include "trainer/loop/training.h"
+
+namespace muster::loop {
+
+// A process by itself. One device trains in place, with parameters and slots in its own memory;
+// where several devices or batches make a step, their gradients are added up by the host, which
+// then has the state. Its bits are those of a collective of one member. A step allocates nothing
+// and takes no lock.
+class LocalSynchronizer : public Synchronizer {
+ public:
+  // `from`: the checkpoint to go on from; without one, the initializers. Throws as Store::load
+  // does.
+  LocalSynchronizer(Assembly& assembly, const checkpoint::Store::Found* from, uint64_t generation);
+
+  bool start(std::stop_token) override { return true; }
+  bool has_next() override { return !assembly_.workload->finished(position()); }
+  StepResult step() override;
+  uint64_t generation() const override { return generation_; }
+  std::unique_ptr<Snapshot> snapshot() override;
+
+ private:
+  // What the host needs to make the updates.
+  struct Host {
+    explicit Host(const Assembly& assembly);
+    compute::HostMemory parameters;
+    compute::Floats sum;  // of gradients
+    ReplicaGradients gradients;
+    const compute::TreeArithmetic arithmetic;
+    std::vector<compute::LossSums> sums;               // of each device
+    std::vector<std::vector<std::span<float>>> parts;  // of the slots, of each device
+    const std::vector<compute::Range> shares;          // what each device's thread updates
+  };
+
+  compute::Memory& parameters();
+  void fill(const checkpoint::Store::Found* from);
+  StepResult step_on_host(compute::UpdateArguments arguments);
+  void update_on_host(const compute::UpdateArguments& arguments);
+
+  Assembly& assembly_;
+  std::vector<std::unique_ptr<compute::Memory>> slots_;
+  std::vector<compute::Memory*> slot_views_;
+  std::optional<Host> host_;  // else the engine makes the updates
+  uint64_t generation_;
+};
+
+}  // namespace muster::loop

@@ -1,0 +1,281 @@
+#include "trainer/loop/synchronizers/ps_synchronizer.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "common/digest.h"
+#include "common/doorbell.h"
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "common/log.h"
+#include "trainer/checkpoint/manifest.h"
+#include "trainer/group/backoff.h"
+#include "trainer/group/membership.h"
+#include "trainer/ps/group/formation.h"
+#include "trainer/ps/shard/hosted_shard.h"
+
+namespace muster::loop {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr milliseconds kGlance{200};
+constexpr milliseconds kSnapshot{10000};
+constexpr milliseconds kAgreement{2000};
+constexpr milliseconds kLastCommit{500};
+constexpr milliseconds kWrite{600000};
+constexpr milliseconds kHurry{2000};
+
+class PsSnapshot : public Snapshot {
+ public:
+  // `bytes`: at most, of all shards together.
+  PsSnapshot(ps::Control& control, uint64_t bytes, uint64_t generation,
+             checkpoint::Position position, std::vector<uint64_t> shard_steps)
+      : control_(control),
+        bytes_(bytes),
+        generation_(generation),
+        position_(std::move(position)),
+        shard_steps_(std::move(shard_steps)) {}
+
+  const checkpoint::Position& position() const override { return position_; }
+
+  void write(const std::filesystem::path& directory, checkpoint::Manifest& manifest,
+             double bytes_per_second) override {
+    WriteRequest request;
+    request.set_bytes_per_second(bytes_per_second);
+    request.set_generation(generation_);
+    request.set_directory("checkpoints/" + directory.filename().string());
+    auto deadline = kWrite;
+    if (bytes_per_second > 0)
+      deadline +=
+          milliseconds(static_cast<int64_t>(1e3 * static_cast<double>(bytes_) / bytes_per_second));
+    const auto replies = control_.write(request, shard_steps_, deadline);
+    for (const WriteReply& reply : replies)
+      for (const WrittenFile& file : reply.files())
+        manifest.files.push_back({file.name(), file.bytes(), file.crc32c()});
+    manifest.position = position_;
+    manifest.shard_steps = shard_steps_;
+  }
+
+  // A shard that does not hear of it goes on as it was told.
+  void hurry() override {
+    try {
+      control_.hurry(generation_, shard_steps_, kHurry);
+    } catch (const std::runtime_error& error) {
+      log::info(std::string("a checkpoint is not written faster: ") + error.what());
+    }
+  }
+
+ private:
+  ps::Control& control_;
+  const uint64_t bytes_;
+  const uint64_t generation_;
+  const checkpoint::Position position_;
+  const std::vector<uint64_t> shard_steps_;
+};
+
+std::unique_ptr<ps::MemberMemory> make_memory(const compute::Engine& engine,
+                                              const PsSynchronizer::Setup& setup) {
+  if (!group::shared_memory_wanted()) {
+    log::info("exchange through gRPC: MUSTER_SHARED_MEMORY is 0");
+    return nullptr;
+  }
+  try {
+    return std::make_unique<ps::MemberMemory>(
+        ps::SegmentShape{engine.layout().size(), static_cast<size_t>(setup.shards)},
+        worthwhile_spins(setup.members * engine.threads() + setup.shards));
+  } catch (const Unavailable& error) {
+    log::warning(std::string("exchange through gRPC: ") + error.what());
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+PsSynchronizer::PsSynchronizer(Assembly& assembly, group::RendezvousClient& client, Setup setup)
+    : assembly_(assembly),
+      client_(client),
+      setup_(std::move(setup)),
+      sync_(assembly.spec().policy == spec::SyncPolicy::sync),
+      parameters_(assembly.engine->layout().size()),
+      sum_(parameters_.size()),
+      gradients_(*assembly.engine),
+      memory_(make_memory(*assembly.engine, setup_)),
+      exchange_(
+          compute::shard_ranges(assembly.spec().optimizer, assembly.engine->layout(),
+                                setup_.shards),
+          static_cast<uint32_t>(setup_.rank), assembly.spec().policy,
+          [this](const ps::LinkEnd& end) { return connect(end); }, memory_.get(),
+          assembly.spec().backup_workers > 0) {}
+
+std::unique_ptr<ps::ShardLink> PsSynchronizer::connect(const ps::LinkEnd& end) const {
+  const auto ps = static_cast<size_t>(end.ps);
+  if (ps >= addresses_.size())
+    throw Invalid("the rendezvous: expected the address of ps " + std::to_string(ps) + ", found " +
+                      std::to_string(addresses_.size()) + " addresses",
+                  kProtocol);
+  return setup_.connect(end, addresses_[ps]);
+}
+
+ps::Exchange::Watch PsSynchronizer::watch() const {
+  return {stop_, [this] {
+            const GroupView view = client_.require_view(group::RendezvousClient::kPatience);
+            return ps::left_behind(view, generation_) || setup_.finished_without_us();
+          }};
+}
+
+// Nothing if training is finished without us.
+std::optional<GroupView> PsSynchronizer::wait_for_generation() const {
+  const auto formed = [](const GroupView& view) { return view.phase() != GroupView::FORMING; };
+  for (;;) {
+    if (setup_.finished_without_us()) return std::nullopt;
+    const GroupView view = client_.wait(formed, stop_, kGlance, group::RendezvousClient::kPatience);
+    if (setup_.rethrow_failure) setup_.rethrow_failure();
+    if (stop_.stop_requested() || formed(view)) return view;
+  }
+}
+
+bool PsSynchronizer::start(std::stop_token stop) {
+  stop_ = stop;
+  group::Backoff backoff(milliseconds(20), milliseconds(500));
+  while (!stop.stop_requested()) {
+    const std::optional<GroupView> view = wait_for_generation();
+    if (stop.stop_requested()) return false;
+    if (view && view->phase() == GroupView::FAILED)
+      throw Invalid("the group has failed: " + view->message(),
+                    static_cast<int>(view->exit_code()));
+    finished_ = !view || view->phase() == GroupView::FINISHED;
+    if (finished_) return true;
+    generation_ = view->generation();
+    under_way_ = false;
+    addresses_.assign(view->ps_addresses().begin(), view->ps_addresses().end());
+    exchange_.connect(generation_, ps::serving_of(*view, setup_.shards));
+    const auto result = exchange_.align(parameters_, watch());
+    gradients_.load(parameters_);
+    if (result.outcome == ps::Exchange::Outcome::interrupted) return false;
+    if (result.outcome == ps::Exchange::Outcome::ok) {
+      settle(*view, result);
+      return true;
+    }
+    exchange_.close();
+    std::this_thread::sleep_for(backoff.next());
+  }
+  return false;
+}
+
+// We hold the parameters of result.step; the generation's steps count from its base.
+void PsSynchronizer::settle(const GroupView& view, const ps::Exchange::Result& result) {
+  checkpoint::Position& position = mutable_position();
+  const bool again = view.generation() == position_generation_;
+  checkpoint::EpochSums sums = again ? position.sums : ps::from_messages(view.sums());
+  const uint64_t step = again ? position.step : view.step();  // what they are of
+  position_generation_ = view.generation();
+  position = ps::from_message(view.base());
+  if (!sync_) {
+    position.epoch = std::max(position.epoch, sums.newest().number);
+    position.sums = sums;
+    return go_on(result);
+  }
+  uint64_t epoch = position.epoch;
+  while (position.step < result.step) {
+    epoch = position.epoch;
+    assembly_.workload->advance(position);
+  }
+  // Our push was taken and only its answer lost; or, with backup workers, the others have brought
+  // a step of ours to all shards that one of them had made before.
+  if (result.step == step + 1) sums.add(epoch, result.sums);
+  position.sums = sums;
+}
+
+// Async: what is to be done next.
+void PsSynchronizer::go_on(const ps::Exchange::Result& result) {
+  checkpoint::Position& position = mutable_position();
+  position.step = result.step;
+  position.sums.add(position.epoch, result.sums);
+  ticket_ = result.ticket;
+  finished_ = result.finished;
+  if (finished_) position.epoch = assembly_.workload->whole_epochs();
+}
+
+bool PsSynchronizer::has_next() {
+  const Workload& workload = *assembly_.workload;
+  if (finished_) return false;
+  if (sync_) {
+    if (workload.finished(position())) return false;
+    work_ = workload.part_of(position(), setup_.rank);
+    return true;
+  }
+  if (!ticket_) return false;
+  work_ = workload.ticket(*ticket_);
+  mutable_position().epoch = work_.epoch();
+  return true;
+}
+
+Synchronizer::StepResult PsSynchronizer::step() {
+  const compute::LossSums sums = gradients_.compute(work_, *assembly_.feed, sum_);
+  auto exchanged = exchange_.step(position().step, work_.ticket, sums, sum_, parameters_, watch());
+  if (exchanged.outcome == ps::Exchange::Outcome::interrupted) await_last_commit(exchanged);
+  gradients_.load(parameters_);
+  StepResult result;
+  result.sums = exchanged.sums;
+  switch (exchanged.outcome) {
+    case ps::Exchange::Outcome::ok:
+      break;
+    case ps::Exchange::Outcome::interrupted:
+      result.state = State::interrupted;
+      return result;
+    default:
+      result.state = State::rejoin;
+      return result;
+  }
+  if (!sync_) {
+    go_on(exchanged);
+    return result;
+  }
+  mutable_position().sums.add(work_.epoch(), result.sums);
+  while (position().step < exchanged.step) assembly_.workload->advance(mutable_position());
+  return result;
+}
+
+// Whoever leaves while a step is under way would miss its loss, which the checkpoint that rank 0
+// leaves behind contains if all others have pushed.
+void PsSynchronizer::await_last_commit(ps::Exchange::Result& exchanged) {
+  if (!sync_ || setup_.rank != 0) return;
+  const auto until = Clock::now() + kLastCommit;
+  const auto late = exchange_.wait({{}, [&] { return Clock::now() >= until; }});
+  if (late.outcome == ps::Exchange::Outcome::ok) exchanged = late;
+  under_way_ = late.outcome == ps::Exchange::Outcome::superseded;
+}
+
+std::unique_ptr<Snapshot> PsSynchronizer::snapshot() {
+  const uint64_t bytes = sizeof(float) * assembly_.engine->layout().size() *
+                         (1 + assembly_.optimizer->slot_names().size());
+  const auto until = Clock::now() + kAgreement;
+  for (;;) {
+    const auto replies = setup_.control->snapshot(generation_, /*shard_0_first=*/!sync_, kSnapshot);
+    std::vector<uint64_t> steps;
+    for (const SnapshotReply& reply : replies) steps.push_back(reply.state().step());
+    if (!sync_)
+      return std::make_unique<PsSnapshot>(*setup_.control, bytes, generation_,
+                                          ps::from_message(replies[0].position()), steps);
+    if (const auto step = ps::common_step(replies, position().step)) {
+      checkpoint::Position common = position();
+      while (common.step < *step) assembly_.workload->advance(common);
+      common.sums = ps::from_messages(replies[0].position().sums());
+      return std::make_unique<PsSnapshot>(*setup_.control, bytes, generation_, common, steps);
+    }
+    // Only when we were stopped within a step: its commit is under way, and with backup workers
+    // it takes us to bring it to the other shards.
+    if (under_way_ && exchange_.poll()) under_way_ = false;
+    if (Clock::now() >= until) {
+      const auto [lowest, highest] = std::minmax_element(steps.begin(), steps.end());
+      throw Unavailable("the shards do not agree on a step: from " + std::to_string(*lowest) +
+                        " to " + std::to_string(*highest));
+    }
+    std::this_thread::sleep_for(milliseconds(20));
+  }
+}
+
+}  // namespace muster::loop

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "trainer/group/rendezvous_client.h"
+#include "trainer/loop/batches/gradient_sum.h"
+#include "trainer/loop/synchronizers/synchronizer.h"
+#include "trainer/loop/training.h"
+#include "trainer/ps/group/control.h"
+#include "trainer/ps/member/exchange.h"
+
+namespace muster::loop {
+
+// A member of a parameter-server job: gradients go to the shards, parameters come back.
+class PsSynchronizer : public Synchronizer {
+ public:
+  // A link to a shard, at the address of the ps that serves it.
+  using Connect =
+      std::function<std::unique_ptr<ps::ShardLink>(const ps::LinkEnd&, const std::string& address)>;
+  struct Setup {
+    int rank = 0;
+    int members = 1;
+    int shards = 1;
+    Connect connect;
+    ps::Control* control = nullptr;         // rank 0
+    std::function<void()> rethrow_failure;  // rank 0: what its coordinator met
+    // The others: whether training is over though the rendezvous, which would say so, has gone.
+    // Asked a few times a second.
+    std::function<bool()> finished_without_us = [] { return false; };
+  };
+
+  // The references must outlive it.
+  PsSynchronizer(Assembly& assembly, group::RendezvousClient& client, Setup setup);
+
+  // Waits for a generation as long as it takes while the rendezvous answers. Throws Invalid where
+  // the group has failed or rejects us, Unavailable where the rendezvous is gone for good.
+  bool start(std::stop_token stop) override;
+  bool has_next() override;
+  StepResult step() override;
+  uint64_t generation() const override { return generation_; }
+  std::unique_ptr<Snapshot> snapshot() override;
+
+ private:
+  ps::Exchange::Watch watch() const;
+  std::optional<GroupView> wait_for_generation() const;
+  std::unique_ptr<ps::ShardLink> connect(const ps::LinkEnd& end) const;
+  void await_last_commit(ps::Exchange::Result& exchanged);
+  void settle(const GroupView& view, const ps::Exchange::Result& result);
+  void go_on(const ps::Exchange::Result& result);
+
+  Assembly& assembly_;
+  group::RendezvousClient& client_;
+  const Setup setup_;
+  const bool sync_;
+  compute::Floats parameters_;
+  compute::Floats sum_;  // of gradients
+  GradientSum gradients_;
+  const std::unique_ptr<ps::MemberMemory>
+      memory_;                          // to share with shards of this host; may be null
+  std::vector<std::string> addresses_;  // of each ps, in the generation
+  ps::Exchange exchange_;
+  std::stop_token stop_;
+  Work work_;  // of the next step
+  uint64_t generation_ = 0;
+  uint64_t position_generation_ = 0;  // that position() is of
+  std::optional<uint64_t> ticket_;
+  bool finished_ = false;
+  bool under_way_ = false;  // the step that we were stopped in
+};
+
+}  // namespace muster::loop

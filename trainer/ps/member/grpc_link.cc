@@ -1,0 +1,210 @@
+#include "trainer/ps/member/grpc_link.h"
+
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+
+#include <condition_variable>
+#include <future>
+#include <mutex>
+
+#include "trainer/ps/transport/send_queue.h"
+
+namespace muster::ps {
+
+namespace {
+
+constexpr char kMethod[] = "/muster.ParameterServer/Exchange";
+
+// Memory that gRPC may be sending from: it cannot be told to stop, only be waited for.
+class Sending {
+ public:
+  grpc::Slice slice(std::span<const float> values) {
+    if (values.empty()) return {};
+    return {const_cast<float*>(values.data()), values.size_bytes(),
+            [](void* lease) { delete static_cast<Lease*>(lease); }, new Lease(lease_)};
+  }
+  // Until none of it is; no slice can be had any more.
+  void wait() {
+    lease_.reset();
+    ended_.wait();
+  }
+
+ private:
+  struct End {
+    std::promise<void> promise;
+    ~End() { promise.set_value(); }
+  };
+  using Lease = std::shared_ptr<End>;
+
+  Lease lease_ = std::make_shared<End>();
+  const std::future<void> ended_ = lease_->promise.get_future();
+};
+
+class StreamLink : public GrpcLink,
+                   private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  StreamLink(std::shared_ptr<grpc::Channel> channel, const LinkHello& hello, Bell& bell)
+      : stub_(std::in_place, std::move(channel)), hello_(hello), bell_(bell) {
+    const std::lock_guard lock(mutex_);
+    stub_->PrepareBidiStreamingCall(&*context_, kMethod, grpc::StubOptions(), this);
+    AddHold();  // sends come from the member's thread
+    StartRead(&incoming_);
+    StartCall();
+  }
+
+  ~StreamLink() override {
+    context_->TryCancel();
+    RemoveHold();
+    {
+      std::unique_lock lock(mutex_);
+      done_changed_.wait(lock, [&] { return done_; });
+    }
+    // What is left of a push is still on its way to the socket: with the channel its connection
+    // ends, at the latest when the system finds that the peer takes nothing (group::make_channel).
+    outgoing_.clear();
+    context_.reset();
+    stub_.reset();
+    sending_.wait();
+  }
+
+  void send(const PushHeader& header, std::span<const float> gradients,
+            std::span<float> parameters) override {
+    const std::lock_guard lock(mutex_);
+    sequence_ = header.sequence;
+    parameters_ = parameters;
+    received_ = 0;
+    state_ = broken_ ? State::broken : State::waiting;
+    if (broken_) return;
+    Push message = to_message(header);
+    if (!greeted_) greet(message);
+    size_t begin = 0;
+    do {
+      const size_t count = std::min(gradients.size() - begin, kChunkFloats);
+      message.set_offset(begin);
+      outgoing_.push(encode(message, slice_of(gradients.subspan(begin, count))));
+      begin += count;
+    } while (begin < gradients.size());
+    write_next();
+  }
+
+  State state() override {
+    const std::lock_guard lock(mutex_);
+    return state_;
+  }
+  ReplyHeader reply() const override {
+    const std::lock_guard lock(mutex_);
+    return reply_;
+  }
+  Decision decision() const override {
+    const std::lock_guard lock(mutex_);
+    return decision_;
+  }
+  bool ended() const override {
+    const std::lock_guard lock(mutex_);
+    return broken_;
+  }
+
+ private:
+  void OnReadDone(bool ok) override {
+    if (ok && receive()) {
+      StartRead(&incoming_);
+    } else {
+      fail();
+    }
+    bell_.ring();
+  }
+
+  void OnWriteDone(bool ok) override {
+    {
+      const std::lock_guard lock(mutex_);
+      outgoing_.written();
+      if (ok) return write_next();
+    }
+    fail();
+    bell_.ring();
+  }
+
+  void OnDone(const grpc::Status&) override {
+    const std::lock_guard lock(mutex_);
+    done_ = true;
+    done_changed_.notify_all();
+  }
+
+  grpc::Slice slice_of(std::span<const float> values) {
+    return hello_.wire == WireType::bfloat16 ? to_bfloat16(values) : sending_.slice(values);
+  }
+
+  void greet(Push& message) {
+    greeted_ = true;
+    message.mutable_hello()->set_job_uid(hello_.job_uid);
+    message.mutable_hello()->set_version(hello_.version);
+    message.mutable_hello()->set_layout_fingerprint(hello_.layout_fingerprint);
+    message.mutable_hello()->set_wire(spec::name_of(hello_.wire));
+    message.mutable_hello()->set_shard(static_cast<uint32_t>(hello_.shard));
+    if (hello_.shared_memory)
+      *message.mutable_hello()->mutable_shared_memory() = *hello_.shared_memory;
+  }
+
+  void write_next() {
+    if (broken_) return;
+    if (const grpc::ByteBuffer* message = outgoing_.next()) StartWrite(message);
+  }
+
+  // One chunk of a reply; the last one completes it. False for what is no reply to our request.
+  bool receive() {
+    const std::lock_guard lock(mutex_);
+    const auto decoded = decode_reply(incoming_, hello_.wire);
+    if (!decoded) return false;
+    const Reply& message = decoded->header;
+    if (state_ != State::waiting || (message.sequence() != sequence_ && message.sequence() != 0))
+      return true;
+    if (message.status() == Reply::OK) {
+      if (message.offset() != received_ || decoded->count > parameters_.size() - received_)
+        return false;
+      copy_floats(incoming_, decoded->at_byte, parameters_.subspan(received_, decoded->count),
+                  hello_.wire);
+      received_ += decoded->count;
+      if (received_ < parameters_.size()) return true;
+    }
+    reply_ = from_message(message);
+    if (message.shared_memory() != Reply::NOT_DECIDED)
+      decision_ = {message.shared_memory(), message.shared_memory_refusal()};
+    state_ = State::answered;
+    return true;
+  }
+
+  // After a rejection the stream's end is expected: the answer stands.
+  void fail() {
+    const std::lock_guard lock(mutex_);
+    broken_ = true;
+    if (state_ != State::answered) state_ = State::broken;
+  }
+
+  std::optional<grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer>> stub_;
+  const LinkHello hello_;
+  Bell& bell_;
+  std::optional<grpc::ClientContext> context_{std::in_place};
+  mutable std::mutex mutex_;
+  std::condition_variable done_changed_;
+  grpc::ByteBuffer incoming_;
+  Sending sending_;
+  SendQueue outgoing_;
+  std::span<float> parameters_;
+  size_t received_ = 0;
+  uint64_t sequence_ = 0;
+  ReplyHeader reply_;
+  Decision decision_;
+  State state_ = State::idle;
+  bool greeted_ = false;
+  bool broken_ = false;
+  bool done_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<GrpcLink> make_grpc_link(std::shared_ptr<grpc::Channel> channel,
+                                         const LinkHello& hello, Bell& bell) {
+  return std::make_unique<StreamLink>(std::move(channel), hello, bell);
+}
+
+}  // namespace muster::ps

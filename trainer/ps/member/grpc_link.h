@@ -1,0 +1,44 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "proto/muster/parameter_server.pb.h"
+#include "trainer/ps/transport/shard_link.h"
+#include "trainer/ps/transport/wire.h"
+
+namespace grpc {
+class Channel;
+}
+
+namespace muster::ps {
+
+// Who we are, as the first message of a stream says.
+struct LinkHello {
+  std::string job_uid;
+  std::string version;
+  std::string layout_fingerprint;
+  std::optional<SharedMemoryOffer> shared_memory;
+  WireType wire = WireType::float32;
+  int shard = 0;
+};
+
+// A link over one bidirectional gRPC stream.
+class GrpcLink : public ShardLink {
+ public:
+  // What the shard said to the offer, in the first reply that it decided it for.
+  struct Decision {
+    Reply::SharedMemory shared_memory = Reply::NOT_DECIDED;
+    std::string refusal;
+  };
+  virtual Decision decision() const = 0;
+  // The stream has ended, whatever was answered before.
+  virtual bool ended() const = 0;
+};
+
+// Rings `bell` at every change; `bell` must outlive it.
+std::unique_ptr<GrpcLink> make_grpc_link(std::shared_ptr<grpc::Channel> channel,
+                                         const LinkHello& hello, Bell& bell);
+
+}  // namespace muster::ps

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include "trainer/ps/serving/shard_host.h"
+
+namespace muster::ps {
+
+class FollowStream;
+
+// The streams by which other ps keep second copies of their shards here.
+class FollowStreams {
+ public:
+  // `hosts` of the shards that may be here; outlive it.
+  explicit FollowStreams(std::vector<ShardHost*> hosts) : hosts_(std::move(hosts)) {
+    const std::lock_guard lock(mutex_);  // ThreadSanitizer does not see what gRPC orders
+  }
+  ~FollowStreams();
+
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* open(
+      grpc::CallbackServerContext* context);
+  // Ends all streams.
+  void close();
+  // Ends those that were opened before then and have not said who they are from.
+  void close_mute(std::chrono::steady_clock::time_point opened_before);
+
+ private:
+  friend class FollowStream;
+
+  const std::vector<ShardHost*> hosts_;
+  std::mutex mutex_;
+  std::condition_variable empty_;
+  std::set<FollowStream*> streams_;
+};
+
+}  // namespace muster::ps

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "trainer/group/peer_registry.h"
+#include "trainer/ps/serving/shard_host.h"
+
+namespace muster::ps {
+
+// A ps's gRPC server: streams of members onto the hosts' data path, those of other ps whose shards
+// have their second copy here, and rank 0's control calls: openings one after the other on a thread
+// of their own, writings on another, snapshots at once.
+class Server {
+ public:
+  // Throws Unavailable naming the address if it cannot be bound. `hosts`, one for each shard that
+  // may be here, must outlive the server. `greeting`: so long has a stream for its first message.
+  Server(const std::string& address, const std::vector<ShardHost*>& hosts,
+         std::chrono::milliseconds greeting = group::PeerRegistry::kGreeting);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace muster::ps

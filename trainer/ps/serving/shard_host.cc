@@ -1,0 +1,328 @@
+#include "trainer/ps/serving/shard_host.h"
+
+#include <algorithm>
+
+#include "common/cpu_budget.h"
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "trainer/compute/engine.h"
+#include "trainer/compute/graph.h"
+#include "trainer/folder/generations.h"
+#include "trainer/ps/serving/initial_parameters.h"
+
+namespace muster::ps {
+
+namespace fs = std::filesystem;
+using compute::Range;
+
+ShardHost::ShardHost(spec::TrainingSpec spec, HostIdentity identity)
+    : spec_(std::move(spec)), identity_(std::move(identity)) {}
+
+void ShardHost::on_answers(Deliver deliver) {
+  deliver_ = std::move(deliver);
+}
+
+namespace {
+
+void require_same(const std::string& what, const std::string& expected, const std::string& found) {
+  if (expected != found)
+    throw Invalid("expected " + what + " \"" + expected + "\", found \"" + found + "\"", kProtocol);
+}
+
+// Room for a whole layout, to cut our range from.
+compute::Floats cut(const std::vector<float>& whole, Range range) {
+  return {whole.begin() + static_cast<ptrdiff_t>(range.begin),
+          whole.begin() + static_cast<ptrdiff_t>(range.end)};
+}
+
+// To apply an update with. The other shards may be on this machine too, and apply at the same time.
+int update_threads(size_t floats, int shards) {
+  constexpr size_t kWorthAThread = 64 << 10;
+  const size_t worth = std::min<size_t>(floats / kWorthAThread, 64);
+  return std::clamp(static_cast<int>(worth), 1, std::max(1, cpu_budget() / std::max(1, shards)));
+}
+
+// A folder below the storage, as rank 0 names it.
+fs::path below(const fs::path& storage, const std::string& relative) {
+  const fs::path path = fs::path(relative).lexically_normal();
+  if (relative.empty() || path.is_absolute() || *path.begin() == "..")
+    throw Invalid("expected a folder below the job's storage, found \"" + relative + "\"",
+                  kProtocol);
+  return storage / path;
+}
+
+}  // namespace
+
+void ShardHost::check(const OpenRequest& request) const {
+  require_same("job uid", identity_.job_uid, request.job_uid());
+  require_same("version", identity_.version, request.version());
+  require_same("training fingerprint", identity_.training_fingerprint,
+               request.training_fingerprint());
+  if (layout_)
+    require_same("layout fingerprint", layout_fingerprint_, request.layout_fingerprint());
+  if (request.members() == 0 || request.members() > Tickets::kMostAtOnce)
+    throw Invalid("expected at least one member, found " + std::to_string(request.members()),
+                  kProtocol);
+  if (spec_.backup_workers > 0 && request.members() > kMostContributors)
+    throw Invalid("expected at most " + std::to_string(kMostContributors) +
+                      " members with backup workers, found " + std::to_string(request.members()),
+                  kProtocol);
+  if (static_cast<int>(request.shard()) != identity_.shard)
+    throw Invalid("expected shard " + std::to_string(identity_.shard) + ", found " +
+                      std::to_string(request.shard()),
+                  kProtocol);
+  if (request.generation() == 0 || request.generation() > folder::kLastGeneration)
+    throw Invalid("expected a generation, found " + std::to_string(request.generation()),
+                  kProtocol);
+}
+
+// The first opening tells us the data's shape, and with it the layout.
+void ShardHost::build(const OpenRequest& request) {
+  spec_.model.input_shape.assign(request.input_shape().begin(), request.input_shape().end());
+  spec_.model.label_count = request.label_count();
+  compute::ParameterLayout layout = compute::make_layout(spec_.model);
+  require_same("layout fingerprint", layout.fingerprint(), request.layout_fingerprint());
+  layout_.emplace(std::move(layout));
+  layout_fingerprint_ = request.layout_fingerprint();
+  optimizer_ = compute::Optimizer::create(spec_.optimizer, *layout_);
+  Shard::Shape shape;
+  shape.shard = identity_.shard;
+  shape.range =
+      compute::shard_ranges(spec_.optimizer, *layout_, identity_.shards).at(identity_.shard);
+  shape.policy = spec_.policy;
+  shape.shards = identity_.shards;
+  shape.backup_workers = static_cast<uint32_t>(spec_.backup_workers);
+  shape.max_staleness = static_cast<uint64_t>(spec_.max_staleness);
+  shape.bfloat16 = spec_.wire == WireType::bfloat16;
+  hosted_.emplace(Shard(shape, *optimizer_, spec_.schedule,
+                        update_threads(shape.range.size(), identity_.shards)),
+                  identity_.incarnation);
+}
+
+Shard::Content ShardHost::initial(const OpenRequest& request) const {
+  std::vector<float> whole(layout_->size());
+  fill_initial_parameters(spec_, *layout_, whole);
+  const Range range = hosted_->shard().shape().range;
+  Shard::Content content;
+  content.parameters = cut(whole, range);
+  content.slots.assign(optimizer_->slot_names().size(), compute::Floats(range.size()));
+  content.step = request.position().step();
+  content.optimizer_t = request.position().optimizer_t();
+  return content;
+}
+
+Shard::Content ShardHost::restored(const OpenRequest& request) const {
+  const Range range = hosted_->shard().shape().range;
+  checkpoint::Store::Found found;
+  found.directory = below(identity_.storage, request.checkpoint());
+  found.manifest = checkpoint::Store::read_manifest(found.directory);
+  Shard::Content content;
+  content.parameters.resize(range.size());
+  checkpoint::Store::load(found, *layout_, range, content.parameters, "");
+  for (const std::string& slot : optimizer_->slot_names()) {
+    content.slots.emplace_back(range.size(), 0.0f);
+    checkpoint::Store::load(found, *layout_, range, content.slots.back(), slot + "/");
+  }
+  content.step = request.position().step();
+  content.optimizer_t = request.position().optimizer_t();
+  return content;
+}
+
+ShardState ShardHost::open(const OpenRequest& request) {
+  std::unique_lock lock(mutex_);
+  check(request);
+  if (!hosted_) build(request);
+  Shard::Content content;
+  if (hosted_->loads(request)) {
+    lock.unlock();  // whoever waits for it in a callback keeps gRPC's thread from all its streams
+    content = request.content() == OpenRequest::RESTORE ? restored(request) : initial(request);
+    lock.lock();
+  }
+  const auto load = [&](const OpenRequest&) { return std::move(content); };
+  const ShardState state = hosted_->open(request, load, answers_);
+  deliver_locked();
+  return state;
+}
+
+SnapshotReply ShardHost::snapshot(const SnapshotRequest& request) {
+  const std::lock_guard lock(mutex_);
+  if (!hosted_) throw Unavailable("expected a shard to copy, found it empty");
+  return hosted_->snapshot(request);
+}
+
+HostedShard::Copy ShardHost::to_write(const WriteRequest& request) {
+  const std::lock_guard lock(mutex_);
+  if (!hosted_) throw Unavailable("expected a snapshot to write, found an empty shard");
+  const bool hurried =
+      hurried_.generation() == request.generation() && hurried_.step() == request.step();
+  limit_.set(hurried ? 0 : request.bytes_per_second());
+  return hosted_->to_write(request);
+}
+
+void ShardHost::hurry(const HurryRequest& request) {
+  const std::lock_guard lock(mutex_);
+  hurried_ = request;
+  limit_.lift();
+}
+
+WriteReply ShardHost::write(const WriteRequest& request) {
+  const fs::path directory = below(identity_.storage, request.directory());
+  const HostedShard::Copy copy = to_write(request);
+  checkpoint::State state{*layout_,
+                          hosted_->shard().shape().range,
+                          *copy.image.parameters,
+                          {},
+                          optimizer_->slot_names()};
+  for (const auto& slot : copy.image.slots) state.slots.emplace_back(*slot);
+  WriteReply reply;
+  for (const auto& entry :
+       checkpoint::write_state(directory, state, identity_.shard, identity_.shards, limit_)) {
+    WrittenFile* file = reply.add_files();
+    file->set_name(entry.name);
+    file->set_bytes(entry.bytes);
+    file->set_crc32c(entry.crc32c);
+  }
+  return reply;
+}
+
+ShardState ShardHost::state() const {
+  const std::lock_guard lock(mutex_);
+  return hosted_ ? hosted_->state() : ShardState();
+}
+
+Shard::Counts ShardHost::counts() const {
+  const std::lock_guard lock(mutex_);
+  return hosted_ ? hosted_->shard().counts() : Shard::Counts{};
+}
+
+std::optional<size_t> ShardHost::size() const {
+  const std::lock_guard lock(mutex_);
+  if (!hosted_) return std::nullopt;
+  return hosted_->shard().shape().range.size();
+}
+
+std::optional<MemberMailbox::Place> ShardHost::place() const {
+  const std::lock_guard lock(mutex_);
+  if (!hosted_) return std::nullopt;
+  MemberMailbox::Place place;
+  place.shape = {layout_->size(), static_cast<size_t>(identity_.shards)};
+  place.shard = static_cast<size_t>(identity_.shard);
+  place.range = hosted_->shard().shape().range;
+  place.bfloat16 = spec_.wire == WireType::bfloat16;
+  return place;
+}
+
+std::string ShardHost::objection(const ExchangeHello& hello) const {
+  const std::lock_guard lock(mutex_);
+  try {
+    require_same("job uid", identity_.job_uid, hello.job_uid());
+    require_same("version", identity_.version, hello.version());
+    require_same("floats sent as", spec::name_of(spec_.wire), hello.wire());
+    if (layout_)
+      require_same("layout fingerprint", layout_fingerprint_, hello.layout_fingerprint());
+  } catch (const Invalid& error) {
+    return error.what();
+  }
+  return "";
+}
+
+void ShardHost::deliver_locked() {
+  if (deliver_ && hosted_ && !answers_.empty()) deliver_(hosted_->shard(), answers_);
+  answers_.clear();
+  feed_standby_locked();
+}
+
+void ShardHost::feed_standby_locked() {
+  if (!send_to_standby_ || !hosted_) return;
+  while (const auto message = hosted_->next_forward()) send_to_standby_(*message);
+}
+
+bool ShardHost::push(uint64_t session, const PushHeader& header, const Shard::Buffers& buffers) {
+  const std::lock_guard lock(mutex_);
+  if (!hosted_ || buffers.gradients.size() != hosted_->shard().shape().range.size()) return false;
+  hosted_->shard().push(session, header, buffers, answers_);
+  deliver_locked();
+  return true;
+}
+
+bool ShardHost::pull(uint64_t session, const PushHeader& header) {
+  const std::lock_guard lock(mutex_);
+  if (!hosted_) return false;
+  hosted_->shard().pull(session, header, answers_);
+  deliver_locked();
+  return true;
+}
+
+void ShardHost::name_standby(uint64_t generation, uint64_t incarnation) {
+  const std::lock_guard lock(mutex_);
+  if (hosted_) hosted_->name_standby(generation, incarnation);
+}
+
+ShardHost::Standby ShardHost::standby() const {
+  const std::lock_guard lock(mutex_);
+  if (!hosted_) return {};
+  return {hosted_->feed().standby(), hosted_->feed().session()};
+}
+
+void ShardHost::greet_standby(SendToStandby send) {
+  const std::lock_guard lock(mutex_);
+  if (!hosted_) return;
+  send_to_standby_ = std::move(send);
+  hosted_->shard().log().on_added([this] { feed_standby_locked(); });
+  send_to_standby_(hosted_->greet());
+}
+
+bool ShardHost::acknowledged(const Acknowledgement& reply) {
+  const std::lock_guard lock(mutex_);
+  const bool of_use = hosted_ && hosted_->acknowledged(reply, answers_);
+  deliver_locked();
+  return of_use;
+}
+
+void ShardHost::cut_standby() {
+  const std::lock_guard lock(mutex_);
+  send_to_standby_ = {};
+  if (hosted_) hosted_->cut(answers_);
+  deliver_locked();
+}
+
+void ShardHost::lose_standby() {
+  const std::lock_guard lock(mutex_);
+  if (hosted_) hosted_->lose_standby();
+}
+
+Acknowledgement ShardHost::follow(const ForwardHello& greeting, const Forward& message,
+                                  std::span<const float> values) {
+  const auto reject = [](const char* why) {
+    Acknowledgement reply;
+    reply.set_status(Acknowledgement::REJECTED);
+    reply.set_message(why);
+    return reply;
+  };
+  const std::lock_guard lock(mutex_);
+  try {
+    if (message.has_hello()) check(greeting.opening());
+    if (!hosted_) build(greeting.opening());
+    const Acknowledgement reply = hosted_->follow(greeting, message, values, answers_);
+    deliver_locked();
+    return reply;
+  } catch (const Invalid& error) {
+    return reject(error.what());
+  } catch (const Unavailable& error) {  // no threads: whoever sends it comes again
+    return reject(error.what());
+  }
+}
+
+size_t ShardHost::most_forwarded() const {
+  const std::lock_guard lock(mutex_);
+  if (!hosted_) return 0;
+  return hosted_->shard().shape().range.size() * (2 + optimizer_->slot_names().size());
+}
+
+void ShardHost::detach(uint64_t session) {
+  const std::lock_guard lock(mutex_);
+  if (hosted_) hosted_->shard().detach(session, answers_);
+  deliver_locked();
+}
+
+}  // namespace muster::ps

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proto/muster/parameter_server.pb.h"
+#include "trainer/checkpoint/checkpoint.h"
+#include "trainer/ps/shard/hosted_shard.h"
+#include "trainer/ps/transport/member_mailbox.h"
+#include "trainer/ps/transport/wire.h"
+#include "trainer/spec/training_spec.h"
+
+namespace muster::ps {
+
+// What a ps is told at start, before it holds anything.
+struct HostIdentity {
+  std::string job_uid;
+  std::string version;
+  std::string training_fingerprint;
+  std::filesystem::path storage;
+  int shard = 0;
+  int shards = 1;
+  uint64_t incarnation = 0;  // of this process, as its Hello says
+};
+
+// A ps's copy of a shard with what surrounds it: opening from a checkpoint or the initializers,
+// snapshots, files. Thread-safe. Whatever carries the messages calls it.
+class ShardHost {
+ public:
+  // Called, under the lock, with answers that have become due.
+  using Deliver = std::function<void(const Shard&, const Shard::Answers&)>;
+
+  ShardHost(spec::TrainingSpec spec, HostIdentity identity);
+
+  void on_answers(Deliver deliver);
+  bool is_of(std::string_view job_uid) const { return job_uid == identity_.job_uid; }
+
+  // Throws Invalid with kProtocol for a peer of another job, version, training or layout, and as
+  // Store::load does.
+  ShardState open(const OpenRequest& request);
+  // Throws Unavailable where the generation is not the current one.
+  SnapshotReply snapshot(const SnapshotRequest& request);
+  // Throws WriteError; Invalid (kDiverged) for values that are not finite.
+  WriteReply write(const WriteRequest& request);
+  // What is being written, or the snapshot that is meant once it is, is no more to be written
+  // slowly.
+  void hurry(const HurryRequest& request);
+
+  int shard() const { return identity_.shard; }
+  ShardState state() const;
+  Shard::Counts counts() const;
+  WireType wire() const { return spec_.wire; }
+  // Floats of the shard, once it has been opened.
+  std::optional<size_t> size() const;
+  // Where the shard's part of a member's memory is; likewise.
+  std::optional<MemberMailbox::Place> place() const;
+  // Why a member that says this may not push here, or empty.
+  std::string objection(const ExchangeHello& hello) const;
+
+  // The data path: what Shard does, and delivery of the answers. False if nothing was ever opened.
+  bool push(uint64_t session, const PushHeader& header, const Shard::Buffers& buffers);
+  bool pull(uint64_t session, const PushHeader& header);
+  void detach(uint64_t session);
+
+  // The way to the second copy of what is served here: as StandbyFeed has it.
+  using SendToStandby = std::function<void(const StandbyFeed::Message&)>;
+  struct Standby {
+    uint64_t incarnation = 0;  // 0: nobody
+    uint64_t session = 0;
+  };
+  void name_standby(uint64_t generation, uint64_t incarnation);
+  Standby standby() const;
+  // A stream is open: what is to be sent on it goes to `send`, under the lock, until it is cut.
+  void greet_standby(SendToStandby send);
+  bool acknowledged(const Acknowledgement& reply);
+  void cut_standby();
+  void lose_standby();
+
+  // What comes from the feed of the process that serves the shard, on a stream that began with
+  // `greeting`.
+  Acknowledgement follow(const ForwardHello& greeting, const Forward& message,
+                         std::span<const float> values);
+  // Floats of the longest message that such a stream brings.
+  size_t most_forwarded() const;
+
+ private:
+  void check(const OpenRequest& request) const;
+  void build(const OpenRequest& request);
+  Shard::Content initial(const OpenRequest& request) const;
+  Shard::Content restored(const OpenRequest& request) const;
+  void deliver_locked();
+  HostedShard::Copy to_write(const WriteRequest& request);
+  void feed_standby_locked();
+
+  spec::TrainingSpec spec_;
+  const HostIdentity identity_;
+  Deliver deliver_;
+
+  mutable std::mutex mutex_;
+  std::optional<compute::ParameterLayout> layout_;
+  std::string layout_fingerprint_;
+  std::unique_ptr<compute::Optimizer> optimizer_;
+  std::optional<HostedShard> hosted_;
+  Shard::Answers answers_;
+  SendToStandby send_to_standby_;
+  HurryRequest hurried_;  // the last one
+  checkpoint::SpeedLimit limit_;
+};
+
+}  // namespace muster::ps

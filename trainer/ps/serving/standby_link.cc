@@ -1,0 +1,234 @@
+#include "trainer/ps/serving/standby_link.h"
+
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "common/log.h"
+#include "trainer/group/backoff.h"
+#include "trainer/group/grpc_server.h"
+#include "trainer/group/peer_registry.h"
+#include "trainer/ps/transport/send_queue.h"
+#include "trainer/ps/transport/wire.h"
+
+namespace muster::ps {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr char kMethod[] = "/muster.ParameterServer/Follow";
+constexpr milliseconds kGlance{200};
+
+// One stream, from its opening to its end.
+class StandbyStream : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  using OnReply = std::function<bool(const Acknowledgement&)>;
+
+  // `on_reply` says whether the stream is of further use; `on_broken` is called once it is not.
+  // Both without any lock of ours.
+  StandbyStream(const std::string& address, OnReply on_reply, std::function<void()> on_broken)
+      : stub_(group::make_channel(address)),
+        on_reply_(std::move(on_reply)),
+        on_broken_(std::move(on_broken)) {
+    const std::lock_guard lock(mutex_);
+    stub_.PrepareBidiStreamingCall(&context_, kMethod, grpc::StubOptions(), this);
+    AddHold();  // messages come from the shard's threads
+    StartRead(&incoming_);
+    StartCall();
+  }
+
+  ~StandbyStream() override {
+    context_.TryCancel();
+    RemoveHold();
+    std::unique_lock lock(mutex_);
+    done_changed_.wait(lock, [&] { return done_; });
+  }
+
+  void send(const StandbyFeed::Message& message) {
+    Forward header = message.header;
+    size_t floats = 0;
+    for (const Lendable::Loan& loan : message.values) floats += loan->size();
+    header.set_floats(floats);
+    const std::lock_guard lock(mutex_);
+    if (broken_) return;
+    if (floats == 0) outgoing_.push(encode(header, grpc::Slice()));
+    for (const Lendable::Loan& loan : message.values) push_locked(header, slice_of(loan));
+    write_next_locked();
+  }
+
+  bool broken() const {
+    const std::lock_guard lock(mutex_);
+    return broken_;
+  }
+
+ private:
+  void OnReadDone(bool ok) override {
+    if (ok) {
+      const auto reply = decode_acknowledgement(incoming_);
+      if (reply && reply->status() == Acknowledgement::REJECTED)
+        log::warning("a second copy was rejected: " + reply->message());
+      if (reply && on_reply_(*reply)) return StartRead(&incoming_);
+    }
+    fail();
+  }
+
+  void OnWriteDone(bool ok) override {
+    {
+      const std::lock_guard lock(mutex_);
+      outgoing_.written();
+      if (ok) return write_next_locked();
+    }
+    fail();
+  }
+
+  void OnDone(const grpc::Status&) override {
+    const std::lock_guard lock(mutex_);
+    done_ = true;
+    done_changed_.notify_all();
+  }
+
+  // In chunks, from the header's offset on, which moves beyond them.
+  void push_locked(Forward& header, const grpc::Slice& values) {
+    constexpr size_t kChunk = kChunkFloats * sizeof(float);
+    for (size_t begin = 0; begin < values.size(); begin += kChunk) {
+      const size_t end = std::min(values.size(), begin + kChunk);
+      outgoing_.push(encode(header, values.sub(begin, end)));
+      header.set_offset(header.offset() + (end - begin) / sizeof(float));
+    }
+  }
+
+  void write_next_locked() {
+    if (broken_) return;
+    if (const grpc::ByteBuffer* message = outgoing_.next()) StartWrite(message);
+  }
+
+  void fail() {
+    {
+      const std::lock_guard lock(mutex_);
+      broken_ = true;
+    }
+    on_broken_();
+  }
+
+  grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer> stub_;
+  const OnReply on_reply_;
+  const std::function<void()> on_broken_;
+  grpc::ClientContext context_;
+  mutable std::mutex mutex_;
+  std::condition_variable done_changed_;
+  grpc::ByteBuffer incoming_;
+  SendQueue outgoing_;
+  bool broken_ = false;
+  bool done_ = false;
+};
+
+}  // namespace
+
+struct StandbyLink::Impl {
+  explicit Impl(ShardHost& shard_host) : host(shard_host) {}
+
+  void run();
+  void connect(const ShardHost::Standby& standby, const std::string& address);
+  void disconnect();
+  void nudge();
+  void keep();
+
+  ShardHost& host;
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool nudged = false;
+  bool closing = false;
+  std::string address;  // of the ps that the view names
+  // Of our thread:
+  std::unique_ptr<StandbyStream> stream;
+  ShardHost::Standby connected;
+  Clock::time_point lost = Clock::now();  // since when there is no stream
+  Clock::time_point again;                // when to try next
+  group::Backoff backoff{milliseconds(20), milliseconds(500)};
+  std::thread thread;
+};
+
+void StandbyLink::Impl::nudge() {
+  const std::lock_guard lock(mutex);
+  nudged = true;
+  changed.notify_all();
+}
+
+void StandbyLink::Impl::connect(const ShardHost::Standby& standby, const std::string& to) {
+  connected = standby;
+  stream = std::make_unique<StandbyStream>(
+      to, [this](const Acknowledgement& reply) { return host.acknowledged(reply); },
+      [this] { nudge(); });
+  host.greet_standby([this](const StandbyFeed::Message& message) { stream->send(message); });
+}
+
+void StandbyLink::Impl::disconnect() {
+  host.cut_standby();
+  stream.reset();
+  lost = Clock::now();
+  again = lost + backoff.next();
+}
+
+// A stream to whoever is to be the standby now, and to nobody else.
+void StandbyLink::Impl::keep() {
+  const ShardHost::Standby standby = host.standby();
+  const auto now = Clock::now();
+  const bool current = standby.session == connected.session;
+  if (stream && (stream->broken() || !current)) disconnect();
+  if (!current) backoff.reset();
+  if (stream || standby.incarnation == 0) return;
+  if (now - lost > group::PeerRegistry::kSilence) host.lose_standby();
+  std::string to;
+  {
+    const std::lock_guard lock(mutex);
+    to = address;
+  }
+  if (!to.empty() && (!current || now >= again)) connect(standby, to);
+}
+
+void StandbyLink::Impl::run() {
+  std::unique_lock lock(mutex);
+  while (!closing) {
+    lock.unlock();
+    keep();
+    lock.lock();
+    changed.wait_for(lock, kGlance, [&] { return closing || nudged; });
+    nudged = false;
+  }
+  lock.unlock();
+  disconnect();
+}
+
+StandbyLink::StandbyLink(ShardHost& host) : impl_(std::make_unique<Impl>(host)) {
+  impl_->thread = std::thread([this] { impl_->run(); });
+}
+
+StandbyLink::~StandbyLink() {
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->closing = true;
+    impl_->changed.notify_all();
+  }
+  impl_->thread.join();
+}
+
+void StandbyLink::look(const GroupView& view) {
+  if (impl_->host.shard() >= view.places_size()) return;
+  const ShardPlace& place = view.places(impl_->host.shard());
+  if (place.standby_incarnation() == 0) return;
+  if (place.standby() >= static_cast<uint32_t>(view.ps_addresses_size())) return;
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->address = view.ps_addresses(static_cast<int>(place.standby()));
+  }
+  impl_->host.name_standby(view.generation(), place.standby_incarnation());
+  impl_->nudge();
+}
+
+}  // namespace muster::ps

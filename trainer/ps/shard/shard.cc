@@ -1,0 +1,247 @@
+#include "trainer/ps/shard/shard.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "trainer/ps/shard/copy.h"
+#include "trainer/ps/shard/shard_policy.h"
+
+namespace muster::ps {
+
+namespace {
+
+// In the order of SyncPolicy.
+constexpr std::array kMakers{make_sync, make_async, make_bounded_staleness};
+
+bool all_plausible(const EpochSumsMessages& messages) {
+  return std::ranges::all_of(
+      messages, [](const EpochSumsMessage& message) { return get_sums(message).plausible(); });
+}
+
+}  // namespace
+
+Shard::Counts& Shard::Counts::operator+=(const Counts& other) {
+  commits += other.commits;
+  duplicates += other.duplicates;
+  stale += other.stale;
+  superseded += other.superseded;
+  left_out += other.left_out;
+  pushes += other.pushes;
+  staleness += other.staleness;
+  most_staleness = std::max(most_staleness, other.most_staleness);
+  held_back += other.held_back;
+  return *this;
+}
+
+Shard::Shard(Shape shape, const compute::Optimizer& optimizer, const compute::Schedule& schedule,
+             int threads)
+    : shape_(shape),
+      update_(optimizer, threads, shape.bfloat16),
+      schedule_(schedule),
+      slot_count_(optimizer.slot_names().size()),
+      policy_(kMakers.at(static_cast<size_t>(shape.policy))()),
+      lockstep_(policy_->lockstep()) {}
+
+Shard::~Shard() = default;
+Shard::Shard(Shard&&) noexcept = default;
+
+// The policy learns where the shard is, which may have moved since the last call.
+ShardPolicy& Shard::policy() {
+  policy_->shard_ = this;
+  return *policy_;
+}
+
+void Shard::load(Content content) {
+  versions_.load(std::move(content.parameters), lockstep_ ? 2 : 1);
+  slots_.clear();
+  for (auto& slot : content.slots) slots_.emplace_back().load(std::move(slot), 1);
+  step_ = content.step;
+  optimizer_t_ = content.optimizer_t;
+  committed_ = {};
+  sums_ = sums_before_ = content.sums;
+  policy().forget();
+}
+
+void Shard::begin(uint64_t generation, int members, Tickets tickets, Answers& answers,
+                  bool serving) {
+  generation_ = generation;
+  members_ = static_cast<size_t>(members);
+  serving_ = serving;
+  used_ = false;
+  tickets_ = std::move(tickets);
+  policy().begin(members, answers);
+}
+
+std::vector<std::span<const float>> Shard::slots() const {
+  std::vector<std::span<const float>> slots;
+  for (const Versions& slot : slots_) slots.push_back(slot.current());
+  return slots;
+}
+
+Shard::Image Shard::image() const {
+  Image image{versions_.lend_current(), {}};
+  for (const Versions& slot : slots_) image.slots.push_back(slot.lend_current());
+  return image;
+}
+
+// Whether the request is of a member of this generation; if not, it is answered.
+bool Shard::admits(uint64_t session, const PushHeader& header, Answers& answers) {
+  const bool ours = generation_ > 0 && header.generation == generation_ && serving_;
+  if (ours && header.rank < members_) return used_ = true;
+  policy().supersede(session, header.sequence, answers);
+  if (ours) {
+    answers.back().header.status = Status::rejected;
+    answers.back().header.message = "expected a rank below " + std::to_string(members_) +
+                                    ", found " + std::to_string(header.rank);
+  } else {
+    ++counts_.superseded;
+  }
+  return false;
+}
+
+void Shard::push(uint64_t session, const PushHeader& header, const Buffers& buffers,
+                 Answers& answers) {
+  if (admits(session, header, answers)) policy().push(session, header, buffers, answers);
+}
+
+void Shard::pull(uint64_t session, const PushHeader& header, Answers& answers) {
+  if (admits(session, header, answers)) policy().pull(session, header, answers);
+}
+
+void Shard::detach(uint64_t session, Answers& answers) {
+  policy().detach(session, answers);
+}
+
+void Shard::settle(Answers& answers) {
+  if (settled()) policy().settle(answers);
+}
+
+void ShardPolicy::supersede(uint64_t session, uint64_t sequence, Answers& answers) const {
+  Answer& answer = answers.emplace_back();
+  answer.session = session;
+  answer.header.status = Status::superseded;
+  answer.header.sequence = sequence;
+  answer.header.generation = shard().generation();
+}
+
+ShardPolicy::Answer ShardPolicy::make_answer(uint64_t session, uint64_t sequence,
+                                             const compute::LossSums& sums) const {
+  Answer answer;
+  answer.session = session;
+  answer.header.generation = shard().generation();
+  answer.header.step = shard().step();
+  answer.header.sequence = sequence;
+  answer.header.sums = sums;
+  answer.values = Answer::Values::current;
+  return answer;
+}
+
+// With a standby the sum is made first, so that it is under way while it is applied here.
+bool Shard::apply(const ForwardUpdate& update, BlockUpdate::Gradients gradients,
+                  std::span<const std::span<float>> copies) {
+  BlockUpdate::Buffers buffers;
+  buffers.gradients = gradients;
+  buffers.copies = copies;
+  if (log_.mode() != StandbyLog::Mode::off) {
+    StandbyLog::Update& entry = log_.add(shape_.range.size());
+    entry.header = update;
+    update_.sum(gradients, entry.gradients.values(), lockstep_);
+    buffers.sum = entry.gradients.values();
+    log_.added();
+  }
+  return take_step(update, buffers);
+}
+
+// Takes one step, here or where this is a copy. `buffers` lack what is the shard's own.
+bool Shard::take_step(const ForwardUpdate& update, BlockUpdate::Buffers buffers) {
+  const compute::LossSums sums = get_sums(update.sums());
+  if (lockstep_) {
+    committed_ = sums;
+    sums_before_ = sums_;
+  }
+  buffers.from = versions_.current();
+  buffers.to = lockstep_ ? versions_.advance() : versions_.change();
+  sums_.add(tickets_.epoch_of(update.ticket()), sums);
+  ++step_;
+  counts_.commits += serving_;  // a second copy takes steps that are counted where they are made
+  if (sums.rows <= 0) {
+    copy_unless_same(buffers.from, buffers.to);
+    return false;
+  }
+  compute::UpdateArguments arguments;
+  arguments.learning_rate = static_cast<float>(schedule_.at(update.schedule_step()));
+  arguments.t = ++optimizer_t_;
+  arguments.divide_by(sums);
+  slots_before_.clear();
+  slot_views_.clear();
+  for (Versions& slot : slots_) {
+    slots_before_.push_back(slot.current());
+    slot_views_.push_back(slot.change());
+  }
+  buffers.slots_from = slots_before_;
+  buffers.slots = slot_views_;
+  update_.run(shape_.range, arguments, buffers, lockstep_);
+  return true;
+}
+
+Shard::State Shard::state() const {
+  State state;
+  ForwardState& header = state.header;
+  header.set_step(step_);
+  header.set_optimizer_t(optimizer_t_);
+  header.set_has_previous(!versions_.previous().empty());
+  to_messages(sums_, *header.mutable_sums());
+  to_messages(sums_before_, *header.mutable_sums_before());
+  set_sums(*header.mutable_committed(), committed_);
+  header.set_next_ticket(tickets_.next());
+  for (const uint64_t ticket : tickets_.outstanding()) header.add_outstanding(ticket);
+  state.values.push_back(versions_.lend_current());
+  if (header.has_previous()) state.values.push_back(versions_.lend_previous());
+  for (const Versions& slot : slots_) state.values.push_back(slot.lend_current());
+  return state;
+}
+
+bool Shard::adopt(const ForwardState& header, std::span<const float> values) {
+  const size_t size = shape_.range.size();
+  if (values.size() != size * (1 + header.has_previous() + slot_count_)) return false;
+  if (!all_plausible(header.sums()) || !all_plausible(header.sums_before()) ||
+      !get_sums(header.committed()).plausible())
+    return false;
+  const auto take = [&] {
+    const auto first = values.first(size);
+    values = values.subspan(size);
+    return first;
+  };
+  const auto floats = [](std::span<const float> from) {
+    return compute::Floats(from.begin(), from.end());
+  };
+  const std::span<const float> newest = take();
+  const std::span<const float> before = header.has_previous() ? take() : newest;
+  Content content;
+  content.parameters = floats(before);
+  for (size_t slot = 0; slot < slot_count_; ++slot) content.slots.push_back(floats(take()));
+  content.step = header.step();
+  content.optimizer_t = header.optimizer_t();
+  content.sums = from_messages(header.sums());
+  load(std::move(content));
+  if (header.has_previous() && step_ > 0) std::ranges::copy(newest, versions_.advance().begin());
+  sums_before_ = from_messages(header.sums_before());
+  committed_ = get_sums(header.committed());
+  return true;
+}
+
+bool Shard::follow(const ForwardUpdate& update, std::span<const float> gradients) {
+  if (update.step() < step_) return true;
+  if (update.step() > step_ || gradients.size() != shape_.range.size()) return false;
+  if (!get_sums(update.sums()).plausible() || !tickets_.may_follow(update.next_ticket()))
+    return false;
+  BlockUpdate::Buffers buffers;
+  buffers.sum = gradients;
+  take_step(update, buffers);
+  tickets_.follow(update.next_ticket());
+  for (const uint64_t ticket : update.done()) tickets_.done(ticket);
+  return true;
+}
+
+}  // namespace muster::ps

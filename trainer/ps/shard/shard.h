@@ -1,0 +1,187 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "trainer/checkpoint/epoch_sums.h"
+#include "trainer/compute/optimizer.h"
+#include "trainer/ps/shard/block_update.h"
+#include "trainer/ps/shard/messages.h"
+#include "trainer/ps/shard/standby_log.h"
+#include "trainer/ps/shard/tickets.h"
+#include "trainer/ps/shard/versions.h"
+
+namespace muster::ps {
+
+class ShardPolicy;
+
+// One shard of the parameters and what may happen to it: a state machine without network, clock or
+// threads. Members reach it through sessions (a stream, or memory shared with it); a call returns
+// the answers that have become due, for whichever sessions.
+//
+// The shard holds parameters, slots and sums, updates them, and logs the updates. Its policy
+// decides when there is an update, of which pushes, and who is answered when.
+//
+// Another process may hold a second copy, a standby: each update goes to its log(), as the sum of
+// its gradients and what else it changes, and follow() takes the copy there the same step, by the
+// same arithmetic. Answers that show an update wait until it is settled.
+class Shard {
+ public:
+  struct Shape {
+    int shard = 0;
+    compute::Range range;
+    SyncPolicy policy = SyncPolicy::sync;
+    int shards = 1;
+    uint32_t backup_workers = 0;  // sync
+    uint64_t max_staleness = 0;   // bounded_staleness
+    // Gradients count as rounded to bfloat16, and parameters are to reach members so: what the
+    // shard delivers is. Its own stay float32.
+    bool bfloat16 = false;
+  };
+
+  // What a generation starts from. `parameters` and each slot are range.size() floats.
+  struct Content {
+    compute::Floats parameters;
+    std::vector<compute::Floats> slots;
+    uint64_t step = 0;
+    uint64_t optimizer_t = 0;
+    checkpoint::EpochSums sums;  // of what led there
+  };
+
+  struct Answer {
+    uint64_t session = 0;
+    ReplyHeader header;
+    // Which parameters go with it; `delivered`: those of Buffers::parameters, where they are
+    // already.
+    enum class Values { none, current, previous, delivered } values = Values::none;
+  };
+  using Answers = std::vector<Answer>;
+
+  // All that a copy needs to go on from here; the values as ForwardState has them, one after the
+  // other, to be read where they are for as long as it takes.
+  struct State {
+    ForwardState header;
+    std::vector<Lendable::Loan> values;
+  };
+
+  struct Counts {
+    uint64_t commits = 0;
+    uint64_t duplicates = 0;
+    uint64_t stale = 0;       // pushes of an earlier step, which were dropped
+    uint64_t superseded = 0;  // requests of another generation, which were dropped
+    uint64_t left_out = 0;    // members that a step was committed without (backup workers)
+    uint64_t pushes = 0;      // pushes that were each applied by itself
+    // The number of updates between the parameters that such a push was computed on and its
+    // application: the sum over all pushes, and the greatest.
+    uint64_t staleness = 0;
+    uint64_t most_staleness = 0;
+    uint64_t held_back = 0;  // pushes whose member was too far ahead for more work
+
+    Counts& operator+=(const Counts& other);
+  };
+
+  // A session's memory, range.size() floats each. The shard reads the one and writes the other, if
+  // any, until the push is answered or the session detached; nobody else changes them.
+  struct Buffers {
+    std::span<const float> gradients;
+    std::span<float> parameters;  // the new ones, written within the update; or empty
+  };
+
+  // `threads`: to apply an update with, where all members wait for it. References must outlive the
+  // shard. Throws Unavailable where the system gives no threads.
+  Shard(Shape shape, const compute::Optimizer& optimizer, const compute::Schedule& schedule,
+        int threads = 1);
+  ~Shard();
+  Shard(Shard&&) noexcept;
+
+  // Takes over `content`. Not served before begin().
+  void load(Content content);
+  // Opens a generation of `members` on what it holds. Whoever still waits is answered `superseded`,
+  // and so is whoever comes while it is not `serving`.
+  void begin(uint64_t generation, int members, Tickets tickets, Answers& answers,
+             bool serving = true);
+
+  // A member's gradient sums.
+  void push(uint64_t session, const PushHeader& header, const Buffers& buffers, Answers& answers);
+  void pull(uint64_t session, const PushHeader& header, Answers& answers);
+  // The session is lost. In lockstep what it pushed stays (copied: its memory goes); otherwise its
+  // tickets are handed out again.
+  void detach(uint64_t session, Answers& answers);
+
+  // The updates that the standby has not acknowledged. After a change of it: settle(), which
+  // answers those for whom it has become due.
+  StandbyLog& log() { return log_; }
+  const StandbyLog& log() const { return log_; }
+  bool settled() const { return log_.settles(step_); }  // anybody may be told of the last update
+  void settle(Answers& answers);
+
+  State state() const;
+  // Takes over a copy's state; false, and nothing is changed, where it does not fit the shard.
+  bool adopt(const ForwardState& header, std::span<const float> values);
+  // Takes the step that the serving copy took; false where it is not the next one. A step that has
+  // been taken already changes nothing.
+  bool follow(const ForwardUpdate& update, std::span<const float> gradients);
+
+  uint64_t generation() const { return generation_; }  // 0: holds nothing
+  bool serving() const { return serving_; }
+  bool used() const { return used_; }  // a member has come in this generation
+  // Members take each step together. All wait for an update then, so that all threads make it, and
+  // the parameters and sums before it are kept.
+  bool lockstep() const { return lockstep_; }
+  uint64_t step() const { return step_; }
+  uint64_t optimizer_t() const { return optimizer_t_; }
+  const Tickets& tickets() const { return tickets_; }
+  // The sums of what led to step(), and in lockstep to the step before, and of the last step alone.
+  const checkpoint::EpochSums& sums() const { return sums_; }
+  const checkpoint::EpochSums& sums_before() const { return sums_before_; }
+  const compute::LossSums& committed() const { return committed_; }
+  const Counts& counts() const { return counts_; }
+  const Shape& shape() const { return shape_; }
+  std::span<const float> parameters() const { return versions_.current(); }
+  std::span<const float> previous() const { return versions_.previous(); }
+  // The same, to be read where they are for as long as it takes.
+  const Versions& versions() const { return versions_; }
+  std::vector<std::span<const float>> slots() const;
+  // What it holds at this step, to be read where it is for as long as it takes.
+  struct Image {
+    Versions::Loan parameters;
+    std::vector<Versions::Loan> slots;
+  };
+  Image image() const;
+
+ private:
+  friend class ShardPolicy;
+
+  ShardPolicy& policy();
+  bool admits(uint64_t session, const PushHeader& header, Answers& answers);
+  bool apply(const ForwardUpdate& update, BlockUpdate::Gradients gradients,
+             std::span<const std::span<float>> copies);
+  bool take_step(const ForwardUpdate& update, BlockUpdate::Buffers buffers);
+
+  Shape shape_;
+  BlockUpdate update_;
+  const compute::Schedule& schedule_;
+  size_t slot_count_;
+  std::unique_ptr<ShardPolicy> policy_;
+  bool lockstep_;
+  uint64_t generation_ = 0;
+  size_t members_ = 0;
+  bool serving_ = true;
+  bool used_ = false;
+  uint64_t step_ = 0;
+  uint64_t optimizer_t_ = 0;
+  Versions versions_;  // a previous one: in lockstep, after a step
+  std::vector<Versions> slots_;
+  std::vector<std::span<const float>> slots_before_;
+  std::vector<std::span<float>> slot_views_;
+  compute::LossSums committed_;
+  checkpoint::EpochSums sums_;
+  checkpoint::EpochSums sums_before_;
+  Tickets tickets_;
+  StandbyLog log_;
+  Counts counts_;
+};
+
+}  // namespace muster::ps

@@ -1,0 +1,70 @@
+#include "trainer/ps/transport/member_mailbox.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "trainer/ps/shard/copy.h"
+
+namespace muster::ps {
+
+namespace {
+
+// A member that overwrites the count could make us miss stop()'s ring: look now and then.
+constexpr std::chrono::milliseconds kGlance{500};
+constexpr uint32_t kMostSpins = 10000;
+
+}  // namespace
+
+MemberMailbox::MemberMailbox(const SharedMemoryOffer& offer, const Place& place)
+    : memory_(offer, place.shape),
+      place_(place),
+      mailbox_(memory_.view().mailbox(place.shard)),
+      rounding_(place.bfloat16 ? &host::arithmetic() : nullptr),
+      spins_(std::min(memory_.view().header().spins, kMostSpins)) {}
+
+MemberMailbox::~MemberMailbox() {
+  stop();
+}
+
+void MemberMailbox::start(Receive receive) {
+  thread_ = std::thread([this, receive = std::move(receive)] { run(receive); });
+}
+
+void MemberMailbox::stop() {
+  if (!thread_.joinable()) return;
+  stopping_ = true;
+  ring(mailbox_.requests);
+  thread_.join();
+}
+
+void MemberMailbox::run(const Receive& receive) {
+  uint32_t taken = 0;
+  while (!stopping_) {
+    const uint32_t requests = rung(mailbox_.requests);
+    if (requests == taken) {
+      wait_for_ring(mailbox_.requests, taken, kGlance, spins_);
+      continue;
+    }
+    if (stopping_) return;
+    const RequestBlock block = mailbox_.request;
+    const auto header = requests == ++taken ? from_block(block) : std::nullopt;
+    if (!receive(header) || !header) return;
+  }
+}
+
+void MemberMailbox::answer(const ReplyHeader& header, std::span<const float> values) {
+  const std::span<float> to = parameters();
+  if (values.size() == to.size()) give(values, to, rounding_);
+  mailbox_.reply = to_block(header);
+  std::atomic_ref<uint32_t>(mailbox_.answered).store(++answers_, std::memory_order_release);
+  ring(memory_.view().header().bell);
+}
+
+std::span<const float> MemberMailbox::gradients() const {
+  return memory_.view().gradients().subspan(place_.range.begin, place_.range.size());
+}
+std::span<float> MemberMailbox::parameters() const {
+  return memory_.view().parameters().subspan(place_.range.begin, place_.range.size());
+}
+
+}  // namespace muster::ps

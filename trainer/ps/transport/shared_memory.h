@@ -1,0 +1,51 @@
+#pragma once
+
+#include "common/descriptor.h"
+#include "proto/muster/parameter_server.pb.h"
+#include "trainer/ps/transport/segment.h"
+
+namespace muster::ps {
+
+// A member's shared memory: anonymous, so that nothing is left of it once its last process is gone,
+// however that ends. It always lies at the same address, and each connection has a segment of its
+// own: a shard that was declared lost, and goes on writing, does so where nobody looks any more,
+// and a push that is still pending stays as it was.
+class MemberMemory {
+ public:
+  // Throws Unavailable where the system has none to give.
+  MemberMemory(SegmentShape shape, uint32_t spins);
+  ~MemberMemory();
+  MemberMemory(const MemberMemory&) = delete;
+  MemberMemory& operator=(const MemberMemory&) = delete;
+
+  // Another segment in the old one's place, all zeros. Throws Unavailable.
+  void renew();
+  SharedMemoryOffer offer() const;
+  const SegmentView& view() const { return view_; }
+
+ private:
+  void fill_header();
+
+  SegmentView view_;
+  const uint32_t spins_;
+  uint64_t nonce_ = 0;
+  Descriptor descriptor_;
+};
+
+// What a member offered, mapped by a shard. That it can be opened and has the nonce proves that
+// both are on one host.
+class OfferedMemory {
+ public:
+  // Throws Invalid saying why it cannot be: another host, or not a segment of this shape.
+  OfferedMemory(const SharedMemoryOffer& offer, SegmentShape shape);
+  ~OfferedMemory();
+  OfferedMemory(const OfferedMemory&) = delete;
+  OfferedMemory& operator=(const OfferedMemory&) = delete;
+
+  const SegmentView& view() const { return view_; }
+
+ private:
+  SegmentView view_;
+};
+
+}  // namespace muster::ps

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/slice.h>
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "proto/muster/parameter_server.pb.h"
+#include "trainer/ps/shard/messages.h"
+#include "trainer/ps/shard/versions.h"
+#include "trainer/spec/training_spec.h"
+
+namespace muster::ps {
+
+// Push and Reply on the wire: a protobuf message whose last field is the floats, so that they are
+// moved as raw bytes: aliased when sent (as bfloat16: converted into memory of their own), copied
+// once when received.
+using spec::WireType;
+
+// Bytes of a float.
+constexpr size_t width_of(WireType wire) {
+  return wire == WireType::bfloat16 ? 2 : sizeof(float);
+}
+
+// Header and floats within 1 MiB: a chunk is copied from where it was received while the caches
+// have it. Smaller ones cost more wake-ups than they save.
+constexpr size_t kChunkFloats = (1 << 20) / sizeof(float) - 1024;
+
+// A message: its header's bytes, then `values` (aliased; may be empty).
+grpc::ByteBuffer encode(const google::protobuf::MessageLite& header, const grpc::Slice& values);
+
+Push to_message(const PushHeader& header);
+PushHeader from_message(const Push& message);
+Reply to_message(const ReplyHeader& header);
+ReplyHeader from_message(const Reply& message);
+
+// A received message, half read: the header first, then the floats to wherever they belong.
+template <class Message>
+struct Decoded {
+  Message header;
+  size_t count = 0;    // floats that follow
+  size_t at_byte = 0;  // where they begin
+};
+
+// Nothing if the bytes are not such a message.
+std::optional<Decoded<Push>> decode_push(grpc::ByteBuffer& buffer, WireType wire);
+std::optional<Decoded<Reply>> decode_reply(grpc::ByteBuffer& buffer, WireType wire);
+std::optional<Decoded<Forward>> decode_forward(grpc::ByteBuffer& buffer);
+std::optional<Acknowledgement> decode_acknowledgement(grpc::ByteBuffer& buffer);
+// Copies the floats that begin at `at_byte`; `to` has exactly `count` of them.
+void copy_floats(grpc::ByteBuffer& buffer, size_t at_byte, std::span<float> to, WireType wire);
+
+grpc::Slice to_bfloat16(std::span<const float> values);
+// What is lent, for as long as gRPC reads it.
+grpc::Slice slice_of(Lendable::Loan loan);
+
+}  // namespace muster::ps
