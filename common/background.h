@@ -8,12 +8,12 @@
 
 namespace muster {
 
-// The calling thread takes, from now on, little of the CPUs that others want.
+// Makes the calling thread leave the CPUs, from now on, to other threads that want them.
 void give_way();
 
-// Runs `work` on a thread that gives way to all others, and waits for it. For what nobody waits for
-// but who calls; `work` must take no lock that others would wait for. Throws what `work` does, and
-// Unavailable where the system gives no thread.
+// Runs `work` on a thread that gives way to all others, and waits for it. Meant for work that only
+// the caller waits for; `work` must take no lock that other threads would wait for. Throws what
+// `work` throws, and Unavailable where the system gives no thread.
 template <class Work>
 std::invoke_result_t<Work> in_background(Work work) {
   std::future<std::invoke_result_t<Work>> result;

@@ -17,7 +17,7 @@ int affinity() {
   return std::max(1, CPU_COUNT(&set));
 }
 
-// Whole CPUs of a quota and a period in microseconds; 0: no limit.
+// Returns the whole CPUs of a quota and a period in microseconds; 0: no limit.
 int whole_cpus(double quota, double period) {
   if (quota <= 0 || period <= 0) return 0;
   return std::max(1, static_cast<int>(quota / period));
@@ -39,8 +39,8 @@ int quota_v1(const std::string& folder) {
   return whole_cpus(quota, period);
 }
 
-// The smallest quota from this group up to the root. Within a container the path may belong to the
-// host's view and not exist; the root then is the container's own group.
+// Returns the smallest quota from this group up to the root. Within a container the path may belong
+// to the host's view and not exist; the root then is the container's own group.
 template <typename Quota>
 int smallest(const std::string& root, std::string path, Quota quota) {
   int least = 0;

@@ -25,7 +25,8 @@ class Descriptor {
   void reset() {
     if (fd_ >= 0) ::close(release());
   }
-  // For writers, whose last error may come only now: false with errno.
+  // Closes the descriptor. Returns false, with errno, on an error: a writer may see its last error
+  // only here.
   bool close_checked() { return ::close(release()) == 0; }
 
  private:

@@ -22,7 +22,7 @@ class Sha256 {
   void* context_;
 };
 
-// Of all bytes at once.
+// Returns the digest of all `bytes` in one call.
 std::string sha256(std::string_view bytes);
 
 // CRC-32C (Castagnoli), as TFRecord and our manifests use it. `crc` continues an earlier value.

@@ -29,7 +29,8 @@ void require_text(std::string_view text, const std::string& source) {
                       " at offset " + std::to_string(bad));
 }
 
-// Where a parser's complaint stands: of what never ends it names no place but the first.
+// Returns the place of a parser's complaint. For something that is still open at the end of the
+// text the parser names only the first place; then this returns the end.
 YAML::Mark place_of(const YAML::Exception& error, std::string_view text) {
   YAML::Mark mark = error.mark;
   const bool is_first = mark.line <= 0 && mark.column <= 0;
@@ -40,7 +41,7 @@ YAML::Mark place_of(const YAML::Exception& error, std::string_view text) {
   return mark;
 }
 
-// Where in the text a mark stands, as far as its line has bytes.
+// Returns the offset of a mark in the text, at most the end of the mark's line.
 size_t byte_of(std::string_view text, const YAML::Mark& mark) {
   size_t begin = 0;
   for (int line = mark.line; line > 0 && begin < text.size(); --line) {

@@ -15,7 +15,7 @@ namespace muster {
 
 using Json = nlohmann::ordered_json;
 
-// A text that is no document; what() is "job.yaml:3:7: expected ..., found ...".
+// The error for a text that is no document; what() is "job.yaml:3:7: expected ..., found ...".
 class Malformed : public Invalid {
  public:
   Malformed(std::string where, std::string expected, std::string found);
@@ -31,19 +31,19 @@ class Malformed : public Invalid {
 
 // A YAML (or JSON) text as a JSON value that remembers where each part stood. Scalars are typed by
 // YAML 1.2's core schema: 12 is an integer, "12" a string, null/~ null, true/false a boolean.
-// Numbers that JSON has none for (.inf, .nan, 1e999) stay text, which no field of a number takes.
+// Numbers that JSON cannot represent (.inf, .nan, 1e999) stay text, which no numeric field accepts.
 // An alias (*name) is a copy of its anchor's value (&name); the field << of an object merges
 // another object, or a list of them, into it, and must not bring fields that stand before it.
 // Limits, so that hostile input stays cheap: UTF-8 text of 4 MiB, 64 levels, 100,000 values, keys
 // of 1,024 bytes; each anchor and each alias counts as if its value were written out once more;
-// tags (but !!str) are refused.
+// tags (except !!str) are refused.
 class Document {
  public:
   // `source` names the text in errors ("job.yaml"). Throws Malformed on malformed YAML, duplicate
   // keys, several documents in one text, or a limit passed. An empty text is null.
   static Document parse(std::string_view text, std::string source);
   static Document load(const std::filesystem::path& path);
-  // A value that comes from no text; it has no lines.
+  // Makes a document from a value that comes from no text; it has no lines.
   static Document of(Json value, std::string source);
 
   const Json& value() const { return value_; }
@@ -52,11 +52,12 @@ class Document {
   // Name of the text, as errors give it.
   const std::string& source() const { return source_; }
 
-  // "job.yaml:12" for a dotted path such as "spec.training.layers[2].dense.units": its own line, or
-  // that of the nearest parent which has one; "job.yaml (--set)" for a value that set() brought.
+  // Returns "job.yaml:12" for a dotted path such as "spec.training.layers[2].dense.units": the
+  // value's own line, or the line of the nearest parent that has one; "job.yaml (--set)" for a
+  // value that set() brought.
   std::string locate(std::string_view path) const;
 
-  // The line of locate(), counted from 1; 0 where it names none.
+  // The line that locate() names, counted from 1; 0 where it names none.
   int line(std::string_view path) const;
 
   // The value at `path`, or nullptr.
@@ -69,8 +70,8 @@ class Document {
   void set(std::string_view path, std::string_view text);
 
  private:
-  // Lines of a value and what is in it, by key ("[2]" for an entry of a list). Within the copy that
-  // an alias is, they are the anchor's.
+  // The lines of a value and of what is in it, by key ("[2]" for an entry of a list). Within the
+  // copy that an alias makes, they are the lines of the anchor's value.
   struct Lines {
     std::string key;
     int line = 0;  // 1-based; 0: not from the text

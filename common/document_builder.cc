@@ -15,7 +15,7 @@ constexpr size_t kMaxKeyBytes = 1024;
 constexpr size_t kMaxCopiedBytes = size_t{4} << 20;
 
 // yaml-cpp turns the escapes \N and \_ into single bytes that are no UTF-8. Control characters are
-// welcome here: they were escaped.
+// allowed here, because they were escaped.
 bool is_utf8(std::string_view text) {
   for (;;) {
     const size_t bad = find_bad_text(text);
@@ -160,7 +160,7 @@ void Document::Builder::pop() {
   Level level = std::move(stack_.back());
   stack_.pop_back();
   for (Part& field : level.merged) {
-    // The first of several that bring a field wins.
+    // If several objects bring the same field, the first one wins.
     if (!level.seen.insert(field.lines.key).second) continue;
     level.part.value.get_ref<Json::object_t&>().emplace_back(field.lines.key,
                                                              std::move(field.value));
@@ -209,7 +209,7 @@ void Document::Builder::place(Part part) {
     if (level.merges) return merge(level, std::move(part));
     part.lines.key = level.key;
     part.lines.line = level.key_mark.line + 1;
-    // Not operator[], which searches: keys are known to be new.
+    // This does not use operator[], which searches: the keys are known to be new.
     level.part.value.get_ref<Json::object_t&>().emplace_back(level.key, std::move(part.value));
   }
   level.part.lines.children.push_back(std::move(part.lines));

@@ -12,12 +12,12 @@
 
 namespace muster {
 
-// "job.yaml:3:7"
+// Returns the place as text, such as "job.yaml:3:7".
 std::string place_in(const std::string& source, const YAML::Mark& mark);
 
 // Builds a document's value and lines from yaml-cpp's events. Containers are assembled on an
 // explicit stack and moved into their parent when they end. An alias is a copy of its anchor's
-// value, in which the lines are those of the anchor's. Throws Malformed.
+// value and keeps the lines of the anchor's value. Throws Malformed.
 class Document::Builder : public YAML::EventHandler {
  public:
   explicit Builder(Document& document) : document_(document) {}

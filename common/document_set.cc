@@ -8,7 +8,7 @@ namespace muster {
 
 namespace {
 
-// "[12]" as 12. Precondition: split_path made it.
+// Returns "[12]" as 12. Precondition: split_path made it.
 size_t index_of(const std::string& step) {
   size_t index = 0;
   std::from_chars(step.data() + 1, step.data() + step.size() - 1, index);
@@ -23,7 +23,7 @@ bool is_index(const std::string& step) {
   throw Invalid("cannot set " + std::string(path) + ": " + reason);
 }
 
-// The member or entry `step` of `value`, made if need be.
+// Returns the member or entry `step` of `value`, and makes it if need be.
 Json& descend(Json& value, const std::string& step, std::string_view path) {
   if (is_index(step) && !value.is_object()) {
     const size_t index = index_of(step);

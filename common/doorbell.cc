@@ -21,8 +21,8 @@ uint32_t rung(const Doorbell& bell) {
   return at(bell.count).load(std::memory_order_acquire);
 }
 
-// Sequentially consistent, here and where a sleeper looks again: either it sees the new count, or
-// it is seen here.
+// The accesses here and before a sleep are sequentially consistent: either the sleeper sees the new
+// count, or this function sees the sleeper.
 void ring(Doorbell& bell) {
   at(bell.count).fetch_add(1, std::memory_order_seq_cst);
   if (at(bell.sleepers).load(std::memory_order_seq_cst) > 0)

@@ -8,14 +8,14 @@ namespace muster {
 // Errors are of two kinds, and the kind travels with the exception. Messages name what was
 // expected, what was found and where (file and line, field path, or peer).
 
-// A peer, a disk or a resource that may be back later: retry with back-off.
+// The error of a peer, a disk or a resource that may be back later: retry with back-off.
 class Unavailable : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Input that no retry will mend: tell the user. `exit_code` is what the process ends with if nobody
-// catches it (see exit_code.h).
+// The error of input that no retry will mend: tell the user. The process exits with `exit_code` if
+// no code catches it (see exit_code.h).
 class Invalid : public std::runtime_error {
  public:
   explicit Invalid(const std::string& message, int exit_code = 65)

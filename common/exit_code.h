@@ -2,10 +2,10 @@
 
 namespace muster {
 
-// How a Muster process ends; documented for users in docs/exit-codes.md. The numbers follow
-// sysexits.h where it has a word for the case, and timeout(1). `permanent` codes are not worth a
-// restart: the operator's default failure policy fails the job on them when the replica runs
-// muster-trainer.
+// The exit codes of Muster's processes; documented for users in docs/exit-codes.md. The numbers
+// follow sysexits.h where it has a word for the case, and timeout(1). A restart does not help after
+// a `permanent` code: the operator's default failure policy fails the job on it when the replica
+// runs muster-trainer.
 enum ExitCode : int {
   kSuccess = 0,
   kUsage = 64,         // permanent: the command line is wrong
@@ -24,8 +24,8 @@ enum ExitCode : int {
 // True for the codes above that are marked permanent.
 bool is_permanent(int exit_code);
 
-// The code's meaning in a few words, for people: "terminated (SIGKILL)" for 128 + signal, and so
-// on.
+// Returns the code's meaning in a few words, for people: "terminated (SIGKILL)" for 128 + signal,
+// and so on.
 const char* describe_exit_code(int exit_code);
 
 }  // namespace muster

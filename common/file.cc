@@ -62,7 +62,7 @@ void write_all(int fd, std::string_view bytes, const fs::path& path) {
   }
 }
 
-// A file that goes away again unless it was renamed to where it belongs.
+// A file that is removed again unless it was renamed to its final path.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const fs::path& target) {

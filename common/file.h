@@ -13,26 +13,27 @@ namespace muster {
 // Unavailable for an I/O error.
 std::string read_file(const std::filesystem::path& path);
 
-// Whether there is anything at `path`. Throws Unavailable where that cannot be told, for lack of
-// permission or an I/O error: what nobody may look at is not absent.
+// Whether there is anything at `path`. Throws Unavailable if that cannot be found out, for lack of
+// permission or an I/O error: a path that nobody may look at is not absent.
 bool is_there(const std::filesystem::path& path);
 
-// A write that failed (ENOSPC, EACCES, EROFS, ...): path and the system's words. A process that it
-// ends exits with kCannotWrite.
+// The error of a write that failed (ENOSPC, EACCES, EROFS, ...), with the path and the system's
+// words. A process that ends because of it exits with kCannotWrite.
 class WriteError : public Unavailable {
  public:
   explicit WriteError(const std::string& message, bool lasting = false)
       : Unavailable(message), lasting_(lasting) {}
   // "<what>: <the system's words for errno `error`>".
   WriteError(const std::string& what, int error);
-  // No wait will mend it here: a matter of rights, or of where the path leads.
+  // True where no wait will help: permissions are missing, or the path leads to a wrong place.
   bool lasting() const { return lasting_; }
 
  private:
   bool lasting_;
 };
 
-// How long who must write waits for a full disk, or a file server that fails.
+// The time for which a writer that cannot go on without its write waits for a full disk, or for a
+// file server that fails.
 constexpr std::chrono::minutes kStoragePatience{10};
 
 // Replaces `path` by `bytes` so that a reader sees the old file or the new one, never a part: a

@@ -13,10 +13,10 @@ namespace muster {
 // Sleeping until a word changes, as futex(2) says. Not std::atomic's wait and notify: libstdc++
 // yields before it sleeps, and on a busy machine each yield gives away a whole time slice.
 
-// Who touches the word: this process, or others that map it too (which is slower).
+// The users of the word: this process only, or also others that map it (which is slower).
 enum class FutexScope { process, shared };
 
-// While the word is `equals`, at most until `timeout` (nothing: for ever); may return early.
+// Sleeps while the word is `equals`, at most until `timeout` (nullptr: for ever); may return early.
 inline void futex_wait(const void* word, uint32_t equals, FutexScope scope,
                        const timespec* timeout = nullptr) {
   const int operation = scope == FutexScope::process ? FUTEX_WAIT_PRIVATE : FUTEX_WAIT;
@@ -28,7 +28,7 @@ inline void futex_wake_all(const void* word, FutexScope scope) {
   syscall(SYS_futex, word, operation, INT_MAX, nullptr, nullptr, 0);
 }
 
-// Between two looks at a word that another core is about to write.
+// Called between two looks at a word that another core is about to write.
 inline void spin_pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();

@@ -2,9 +2,9 @@
 
 namespace muster {
 
-// For a process in which megabytes come and go with every message: what is freed stays with the
-// process, up to half a gigabyte, instead of being unmapped, and mapped and cleared again page by
-// page. Call it first in main.
+// Keeps freed memory in the process, up to half a gigabyte, instead of unmapping it and later
+// mapping and clearing it again page by page. Meant for a process that allocates and frees
+// megabytes with every message. Call it first in main.
 void keep_freed_memory();
 
 }  // namespace muster

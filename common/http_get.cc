@@ -25,7 +25,7 @@ struct Answer {
   std::array<uint8_t, 16 * 1024> piece;
 };
 
-// Reads the body piece by piece until its end or `most` bytes, whatever the peer goes on sending.
+// Reads the body piece by piece until its end or `most` bytes, however much the peer sends.
 pplx::task<void> read_body(Answer& answer) {
   const size_t room = answer.most - answer.body.size();
   if (room == 0) return pplx::task_from_result();

@@ -6,12 +6,12 @@
 
 namespace muster {
 
-// Gives cpprestsdk a pool of `threads`, once a process, before its first use: its default of forty
-// doubles the CPU a request costs. Call before anything of cpprestsdk; the first call decides.
+// Gives cpprestsdk a pool of `threads` threads, once per process: its default of forty doubles the
+// CPU time of a request. Call it before any other use of cpprestsdk; the first call decides.
 void initialize_http_threads(size_t threads = 2);
 
-// GET http://address/path. Throws Unavailable on a refused connection, a timeout, a status other
-// than 200, a redirect, or a body of more than `limit` bytes.
+// Sends GET http://address/path and returns the body. Throws Unavailable on a refused connection, a
+// timeout, a status other than 200, a redirect, or a body of more than `limit` bytes.
 std::string http_get(const std::string& address, const std::string& path,
                      std::chrono::milliseconds timeout, size_t limit = 64 * 1024);
 

@@ -22,7 +22,8 @@ namespace http = beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-// What a peer may send, a head, and how long it may take.
+// Limits for a peer: the size of its head, the bytes of a body that are dropped, and the time it
+// has.
 constexpr uint32_t kMostHead = 8 * 1024;
 constexpr size_t kMostDropped = 1024 * 1024;
 constexpr std::chrono::seconds kPatience(10);

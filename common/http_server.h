@@ -26,7 +26,7 @@ class HttpServer {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  // Exact path, e.g. "/metrics". Before start().
+  // Answers `path`, an exact path such as "/metrics", with `handler`. Call it before start().
   void handle(const std::string& path, Handler handler);
   void start();
 

@@ -7,17 +7,18 @@
 
 namespace muster {
 
-// Reading JSON that may or may not have been checked: nothing here throws.
+// Functions that read JSON which may be unchecked: none of them throws.
 
-// The value of a text that anybody may have written; null if the text is no JSON, or is nested
-// deeper than 64 levels: copying and dumping a value recurse, and would overflow the stack.
+// Parses a text from any source. Returns null if the text is no JSON, or is nested deeper than 64
+// levels: copying and dumping a value recurse, and would overflow the stack.
 Json parse_or_null(std::string_view text);
 
-// value[key], or null where `value` is no object or has no such member; so calls can be nested.
+// Returns value[key], or null where `value` is no object or has no such member; calls can be
+// nested.
 const Json& member(const Json& value, std::string_view key);
 
-// value[key] if it is of the kind asked for, else `fallback`. Numbers that are integral are
-// integers; ones outside int64 are not.
+// Returns value[key] if it is of the kind asked for, else `fallback`. Integral numbers count as
+// integers, but not those outside int64.
 std::string string_or(const Json& value, std::string_view key, std::string fallback);
 int64_t integer_or(const Json& value, std::string_view key, int64_t fallback);
 double number_or(const Json& value, std::string_view key, double fallback);

@@ -6,7 +6,8 @@
 
 namespace muster {
 
-// A JSON file, or null if it does not exist, cannot be read or is not whole (parse_or_null).
+// Reads a JSON file. Returns null if it does not exist, cannot be read or is not whole
+// (parse_or_null).
 Json read_json_or_null(const std::filesystem::path& path);
 
 }  // namespace muster

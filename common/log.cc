@@ -22,7 +22,7 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-// Between message and fields in a spdlog payload. JSON escapes it, so the last one is ours.
+// Separates message and fields in a spdlog payload. JSON escapes it, so the last one is ours.
 constexpr char kSeparator = '\x1f';
 
 std::string dump(const auto& value) {
@@ -59,7 +59,7 @@ void append(spdlog::memory_buf_t& out, std::string_view text) {
   out.append(text.data(), text.data() + text.size());
 }
 
-// One line stays one line, and nobody's input moves the reader's cursor.
+// Makes a text safe: one line stays one line, and no input moves the reader's cursor.
 std::string printable(std::string_view text) {
   std::string result;
   for (const char c : text) {
@@ -84,7 +84,7 @@ void append_fields(const ordered_json& fields, spdlog::memory_buf_t& out) {
   }
 }
 
-// Appends what follows the level in a line of text: name, message and fields.
+// Appends the part of a line of text that follows the level: name, message and fields.
 void append_event(std::string_view name, std::string_view message, const ordered_json& fields,
                   spdlog::memory_buf_t& out) {
   append(out, " ");
@@ -96,7 +96,7 @@ void append_event(std::string_view name, std::string_view message, const ordered
   append_fields(fields, out);
 }
 
-// "2026-01-02T03:04:05.250Z", as JsonFormatter writes it.
+// Reads "2026-01-02T03:04:05.250Z", as JsonFormatter writes it.
 std::optional<std::time_t> time_of(const std::string& text) {
   std::tm utc{};
   int length = 0;

@@ -7,13 +7,13 @@ namespace muster::log {
 
 enum class Level { debug, info, warning, error };
 
-// One line an event on standard error: text on a terminal, one JSON object a line elsewhere
-// ({"time", "level", "message", fields...}). MUSTER_LOG_FORMAT=text|json and
+// Starts logging to standard error, one line per event: text on a terminal, elsewhere one JSON
+// object per line ({"time", "level", "message", fields...}). MUSTER_LOG_FORMAT=text|json and
 // MUSTER_LOG_LEVEL=debug|info|warning|error override. Built on spdlog. Thread-safe. Call once in
 // main; `name` is the replica or program ("mnist-worker-0"), shown in each line.
 void initialize(std::string_view name);
 
-// `fields` is a JSON object of what a reader may want to filter by; printed as key=value in text.
+// `fields` is a JSON object of values that a reader may filter by; text prints them as key=value.
 void write(Level level, std::string_view message, const nlohmann::json& fields);
 void debug(std::string_view message);
 void info(std::string_view message);

@@ -19,7 +19,7 @@ struct Translation {
   const char* found;
 };
 
-// What people meet first. The parser tells what it met, not what was meant: so does this.
+// The most frequent mistakes. The parser says what it met, not what was meant; so do these texts.
 constexpr Translation kTranslations[] = {
     {"illegal map value", "one value for a field",
      "another ':'; put a text that has ': ' in it between quotes, and fields of an object below "
@@ -72,7 +72,7 @@ struct Bracket {
   int line;
 };
 
-// Past the closing quote of what is quoted at `at`, or `text`'s end.
+// Returns the offset after the closing quote of the quoted text at `at`, or the end of `text`.
 size_t past_quoted(std::string_view text, size_t at) {
   const char quote = text[at];
   for (++at; at < text.size() && text[at] != quote; ++at) {
@@ -81,8 +81,8 @@ size_t past_quoted(std::string_view text, size_t at) {
   return at;
 }
 
-// The innermost list or object in brackets that is open at the end of `text`. Only what begins a
-// value opens one outside of brackets: in `a: b[` it is a character like any other.
+// Returns the innermost list or object in brackets that is open at the end of `text`. Outside of
+// brackets only the beginning of a value opens one: in `a: b[` it is a character like any other.
 std::optional<Bracket> open_at_the_end_of(std::string_view text) {
   std::vector<Bracket> open;
   int line = 1;

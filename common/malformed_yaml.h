@@ -5,15 +5,15 @@
 
 namespace muster {
 
-// What a YAML parser complains of, as expected and found.
+// A YAML parser's complaint: what it expected and what it found.
 struct Complaint {
   std::string expected;
   std::string found;
 };
 
-// A message of yaml-cpp about place `at` (a byte of it) of `text` in words for people who write
-// manifests. Where a bracket is missing, the parser stands where it noticed: the words say where
-// what is not closed begins.
+// Translates a message of yaml-cpp about byte `at` of `text` into words for people who write
+// manifests. Where a bracket is missing, the parser only reports the place where it noticed this;
+// the words say where the unclosed part begins.
 Complaint in_plain_words(std::string_view message, std::string_view text, size_t at);
 
 }  // namespace muster

@@ -17,7 +17,7 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-// Insertions, deletions, substitutions and swaps of neighbours (optimal string alignment).
+// Counts insertions, deletions, substitutions and swaps of neighbours (optimal string alignment).
 size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<std::vector<size_t>> cost(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) cost[i][0] = i;
@@ -34,7 +34,7 @@ size_t edit_distance(const std::string& a, const std::string& b) {
   return cost[a.size()][b.size()];
 }
 
-// Whether `candidate` has `word` as its beginning, or from the beginning of one of its words:
+// Whether `word` stands in `candidate` at its beginning, or at the beginning of one of its words:
 // crossEntropy of softmaxCrossEntropy, sigmoid of mnist-sigmoid.
 bool has_part(const std::string& candidate, const std::string& word) {
   const std::string text = lower(candidate);

@@ -6,11 +6,11 @@
 
 namespace muster {
 
-// The nearest of `candidates` to `word` if it is near enough to be a slip of the keyboard, else "".
+// Returns the nearest of `candidates` to `word` if it is near enough to be a typing error, else "".
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
-// "did you mean X?" for nearest(), else for the candidates that have `word` as a part, such as
-// softmax of softmaxCrossEntropy ("did you mean X or Y?"), or "".
+// Returns "did you mean X?" for nearest(), else for the candidates that have `word` as a part, such
+// as softmax of softmaxCrossEntropy ("did you mean X or Y?"), or "".
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace muster

@@ -23,7 +23,7 @@ int finish_output(const std::string& program, int exit_code) {
   const int error = std::fflush(stdout) == 0 ? 0 : errno;
   const bool failed = error != 0 || std::ferror(stdout) != 0;
   if (!failed || has_lost_its_reader(STDOUT_FILENO)) return exit_code;
-  // Of what failed before, the system has forgotten why.
+  // The system no longer knows the reason of an earlier failure.
   const std::string why = error != 0 ? ": " + std::generic_category().message(error) : "";
   std::fprintf(stderr, "%s: cannot write standard output%s\n", program.c_str(), why.c_str());
   return exit_code == kSuccess ? kCannotWrite : exit_code;

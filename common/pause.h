@@ -5,7 +5,7 @@
 
 namespace muster {
 
-// Sleeps, but for no longer than until `stop`. False: asked to stop.
+// Sleeps for `time`, but ends early at `stop`. Returns false if it was asked to stop.
 bool pause_for(std::chrono::milliseconds time, const std::stop_token& stop);
 
 }  // namespace muster

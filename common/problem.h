@@ -7,7 +7,8 @@
 
 namespace muster {
 
-// One thing wrong with a document, for `muster validate` and for every reader of a manifest.
+// One thing that is wrong with a document, for `muster validate` and for every reader of a
+// manifest.
 struct Problem {
   std::string path;        // "spec.training.layers[2].dense.units"
   std::string where;       // "job.yaml:12"
@@ -22,18 +23,19 @@ struct Problem {
   std::string text() const;
 };
 
-// A problem at `path` of `document`, for checks beyond a schema; `found` describes the value there.
+// Makes a problem at `path` of `document`, for checks beyond a schema; `found` describes the value
+// there.
 Problem make_problem(const Document& document, const std::string& path, std::string expected,
                      std::string found, std::string hint = "");
 
-// A value as Problem::found shows it: `"many" (a string)`, `12 (an integer)`, `a list of 2
-// entries`.
+// Describes a value as Problem::found shows it: `"many" (a string)`, `12 (an integer)`, `a list of
+// 2 entries`.
 std::string describe(const Json& value);
 
-// "a, b, c".
+// Joins the words: "a, b, c".
 std::string join(const std::vector<std::string>& words);
 
-// Throws Invalid with every problem, a line each, if there are any.
+// Throws Invalid with every problem, one per line, if there are any.
 void require_no_problems(const std::vector<Problem>& problems, int exit_code);
 
 }  // namespace muster

@@ -7,9 +7,9 @@
 
 namespace muster {
 
-// The problems of one document, as one check after another finds them. One mistake shall be one
-// problem: a check that reads what has a problem already could only report what follows from that,
-// and asks first.
+// The problems of one document, collected from one check after another. One mistake is to be
+// reported as one problem: a check that reads a value with a problem could only report consequences
+// of that problem, so it first asks is_sound() or is_whole().
 class Problems {
  public:
   explicit Problems(const Document& document) : document_(document) {}
@@ -18,15 +18,15 @@ class Problems {
               std::string hint = "");
   void add(std::vector<Problem> problems);
 
-  // Whether the value at `path`, or that there is none, can be taken as meant: nothing at or above
-  // it has a problem, nor is there an unknown field that was probably meant as one of these.
+  // Whether the value at `path`, or its absence, can be taken as meant: nothing at or above it has
+  // a problem, and there is no unknown field that was probably meant as one of these.
   bool is_sound(const std::string& path) const;
-  // is_sound, and nothing within it has a problem either.
+  // Whether is_sound(), and nothing within the value has a problem either.
   bool is_whole(const std::string& path) const;
 
   bool empty() const { return problems_.empty(); }
 
-  // By line; those without one last.
+  // Returns the problems sorted by line; those without a line come last.
   std::vector<Problem> sorted() const;
 
  private:

@@ -34,7 +34,7 @@ std::vector<std::string> flags_of(const CLI::Option& option) {
   return flags;
 }
 
-// "text json" of an option that is checked by CLI::IsMember, whose type is "TEXT:{text,json}".
+// Returns "text json" for an option of type "TEXT:{text,json}", which CLI::IsMember checks.
 std::string choices_of(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   const size_t begin = type.find('{');
@@ -53,7 +53,7 @@ std::string all_flags(const CLI::App& app) {
   return fmt::format("{}", fmt::join(flags, " "));
 }
 
-// These words may stand where no option does: commands, or the choices of a positional.
+// Returns the words that may stand where no option does: commands, or the choices of a positional.
 std::string all_words(const CLI::App& app) {
   std::vector<std::string> words;
   for (const CLI::App* command : commands_of(app)) words.push_back(command->get_name());
@@ -72,7 +72,7 @@ std::string completion_of_words(const CLI::App& app, const std::string& command)
                      options);
 }
 
-// Nothing is offered for a free value, so that bash completes it as a file's name.
+// Offers nothing for a free value, so that bash completes it as a file name.
 std::string completion_of_values(const CLI::App& app, const std::string& command) {
   std::string text;
   for (const CLI::Option* option : options_of(app, false)) {

@@ -4,7 +4,7 @@
 
 namespace muster {
 
-// 64 bits of the system's randomness: for names and nonces, not for training.
+// Returns 64 bits of the system's randomness: for names and nonces, not for training.
 uint64_t random_number();
 
 }  // namespace muster

@@ -6,20 +6,20 @@
 
 namespace muster {
 
-// Reads the results of a training from the files that it leaves in the job's folder
-// (docs/architecture.md). Nothing here throws: a file that cannot be read is as good as absent.
+// These functions read the results of a training from the files in the job's folder
+// (docs/architecture.md). None of them throws: a file that cannot be read counts as absent.
 
-// The evaluation (evaluations/<step>.json) of the weights that the training of `result`
+// Returns the evaluation (evaluations/<step>.json) of the weights that the training of `result`
 // (result.json) has exported; null if there is none.
 Json evaluation_of(const std::filesystem::path& folder, const Json& result);
 
-// The content of result.json with absolute paths, "exportedStep", and "validation" and "test" of
-// the final evaluation if there is one; null without a result.json.
+// Returns the content of result.json with absolute paths, "exportedStep", and "validation" and
+// "test" of the final evaluation if there is one; null without a result.json.
 Json read_results(const std::filesystem::path& folder);
 
-// The results that an evaluator knows: "exportedStep", "validation" and "test" of the final
+// Returns the results that an evaluator knows: "exportedStep", "validation" and "test" of the final
 // evaluation that was written last; null if there is none. An evaluator may end before the leader
-// has written result.json, so this does not read it.
+// has written result.json, so this function does not read that file.
 Json read_final_evaluation(const std::filesystem::path& folder);
 
 }  // namespace muster

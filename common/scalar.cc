@@ -40,7 +40,7 @@ bool is_number(std::string_view text, bool& integral) {
   return at == text.size();
 }
 
-// Null where not even a float holds it.
+// Returns null if not even a float can hold the integer.
 Json integer(std::string_view digits, int base) {
   const char* end = digits.data() + digits.size();
   int64_t value = 0;
@@ -62,7 +62,7 @@ Json integer(std::string_view digits, int base) {
   return std::isfinite(huge) ? Json(huge) : Json();
 }
 
-// The digits of 0x1f or 0o17, and their base; 0 for other text.
+// Returns the digits of 0x1f or 0o17, and their base; 0 for other text.
 std::pair<std::string_view, int> based_digits(std::string_view text) {
   if (text.size() < 3 || text[0] != '0' || (text[1] != 'x' && text[1] != 'o')) return {text, 0};
   const bool hex = text[1] == 'x';
@@ -80,7 +80,7 @@ bool is_not_finite(const std::string& text) {
   return unsigned_text == ".inf" || unsigned_text == ".Inf" || unsigned_text == ".INF";
 }
 
-// The text itself where it is no number; null for a number that JSON has none for.
+// Returns the text itself if it is no number; null for a number that JSON cannot represent.
 Json number(const std::string& text) {
   if (is_not_finite(text)) return nullptr;
   if (const auto [digits, base] = based_digits(text); base != 0) return integer(digits, base);
@@ -90,7 +90,7 @@ Json number(const std::string& text) {
   if (integral) return integer(digits, 10);
   double value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  // Out of range is too large or too small; the latter is as good as zero.
+  // A result out of range is too large or too small; a number that is too small is as good as zero.
   if (error == std::errc::result_out_of_range) value = std::strtod(text.c_str(), nullptr);
   if (!std::isfinite(value)) return nullptr;
   return value;

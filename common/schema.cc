@@ -39,7 +39,7 @@ std::string number_bounds(const Json& schema) {
   return text;
 }
 
-// " of 1 to 5 entries", " with exactly 1 field", or "" where the schema does not bound them.
+// Returns " of 1 to 5 entries", " with exactly 1 field", or "" if the schema sets no bounds.
 std::string size_bounds(const Json& schema, const char* low_name, const char* high_name,
                         const std::string& link, const std::string& one, const std::string& many) {
   const size_t low = schema.value(low_name, size_t{0});
@@ -61,7 +61,7 @@ std::vector<std::string> words_of(const Json& values) {
   return words;
 }
 
-// What `schema` asks for, in words.
+// Describes in words what `schema` asks for.
 std::string expectation(const Json& schema) {
   if (schema.contains("enum")) return "one of " + join(words_of(schema["enum"]));
   if (flag(schema, "x-kubernetes-int-or-string")) return "an integer or a string";
@@ -113,7 +113,7 @@ bool within(const Json& schema, const char* low, const char* high, size_t size) 
          (!schema.contains(high) || size <= schema[high].get<size_t>());
 }
 
-// The number as its reader keeps it: `format: float` is a float32.
+// Returns the number as its reader keeps it: `format: float` is a float32.
 Json kept(const Json& schema, const Json& value) {
   if (schema.value("format", "") != "float") return value;
   const auto number = value.get<double>();
@@ -138,12 +138,12 @@ bool number_fits(const Json& schema, const Json& value) {
   const Json number = kept(schema, value);
   if (!within_bounds(schema, number)) return false;
   if (number.is_number_float() && !std::isfinite(number.get<double>())) return false;
-  // What does not say int64 by its bounds must still fit there.
+  // An integer without a `maximum` must fit into int64.
   return !value.is_number_unsigned() || kind_of(schema) == "number" || schema.contains("maximum") ||
          value.get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
 }
 
-// What was found in place of what `schema` asks for, in words.
+// Describes in words what was found in place of what `schema` asks for.
 std::string found_in_place(const Json& schema, const Json& value) {
   if (value.is_object() && !value.empty() && kind_of(schema) == "object") {
     std::vector<std::string> names;

@@ -16,8 +16,8 @@ namespace muster {
 // nearest known name as hint, and that name is not reported as missing. Fills in `default`s in
 // place, as the API server does: also for a null where none is allowed. Other nulls that are not
 // `nullable` are problems; an integral number such as 5.0 becomes an integer where the schema asks
-// for one. Reports every problem, not the first, up to kMaxProblems. Nothing at `path`: nothing to
-// check. Precondition: the schema itself is well-formed (a test checks ours).
+// for one. Reports every problem, not only the first, up to kMaxProblems. If there is nothing at
+// `path`, nothing is checked. Precondition: the schema itself is well-formed (a test checks ours).
 inline constexpr size_t kMaxProblems = 100;
 std::vector<Problem> apply_schema(const Json& schema, Document& document,
                                   const std::string& path = "");

@@ -8,20 +8,21 @@
 
 namespace muster {
 
-// Memory that processes of one host share: anonymous, so that nothing is left of it once the last
-// one is gone, however that ends; all of it there, so that touching it cannot fail later; sealed
-// against any change of its size.
+// Memory that processes of one host share. It is anonymous, so that nothing is left of it once the
+// last process is gone, however that process ends. It is fully allocated, so that access cannot
+// fail later, and sealed against any change of its size.
 
-// `name` tells what it is for. Throws Unavailable where the system has none to give.
+// Makes shared memory. `name` tells its purpose. Throws Unavailable where the system has none to
+// give.
 Descriptor make_shared_memory(const std::string& name, size_t size);
 
-// That of descriptor `fd` in process `pid`, which was made by this name and is of this size. Looks
-// what it is before opening it: of a stranger's numbers, some are devices. Throws Invalid saying
-// why it cannot be used: another host, hidden from this process, or not that memory.
+// Opens the shared memory of descriptor `fd` in process `pid`, which must have this name and size.
+// Checks the name before opening, since a stranger's numbers may refer to a device. Throws Invalid
+// saying why it cannot be used: another host, hidden from this process, or not that memory.
 Descriptor open_shared_memory(const std::string& name, uint32_t pid, uint32_t fd, size_t size);
 
-// The whole of it, mapped and populated; `at`: in place of a mapping of the same size. Throws
-// Unavailable.
+// Maps and populates the whole memory; if `at` is set, in place of a mapping of the same size
+// there. Throws Unavailable.
 std::byte* map_shared_memory(const Descriptor& memory, size_t size, std::byte* at = nullptr);
 
 }  // namespace muster

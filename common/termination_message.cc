@@ -30,7 +30,7 @@ std::string last_line(const std::string& text) {
 
 std::string TerminationMessage::text() const {
   std::string text = json_text(*this, message);
-  // A byte takes up to six: as many as the message must lose are looked for from there.
+  // A byte takes up to six bytes in JSON, so the length of the message that fits is searched for.
   for (size_t kept = std::min(message.size(), kMost); text.size() > kMost; kept = kept * 7 / 8) {
     if (kept < kLeastOfMessage && !results.is_null())
       return TerminationMessage{restarts, message, progress, {}}.text();

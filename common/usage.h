@@ -5,8 +5,8 @@
 
 namespace muster {
 
-// "expected one of the commands run, stop, found "rnu"; did you mean run?" for the first of the
-// words that a command line has too many, unless it is an option; "" where there is none.
+// Returns "expected one of the commands run, stop, found "rnu"; did you mean run?" for the first
+// surplus word of a command line, unless it is an option; "" if there is no surplus word.
 std::string unknown_command(const std::vector<std::string>& words,
                             const std::vector<std::string>& commands);
 

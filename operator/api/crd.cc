@@ -10,17 +10,17 @@ namespace muster::api {
 
 namespace {
 
-// Kubernetes asks the rules of a field about its default as it stands, before what is within has
-// got defaults of its own.
+// Fills in the defaults within a default: Kubernetes checks the rules of a field on its default as
+// written, before the fields within it have got their own defaults.
 void fill_default(Json& schema) {
   Document filled = Document::parse("{}", "default");
   apply_schema(schema, filled);
   schema["default"] = std::move(filled.value());
 }
 
-// Kubernetes takes a null for a field that is left out, unless it is `nullable`: only where null
-// and the default are two things may that stay. Lists are replaced whole unless they say more. The
-// API server knows only the part of a rule that is CEL.
+// Kubernetes takes a null for a field that is left out, unless the field is `nullable`: so
+// `nullable` stays only where there is a default, which differs from null. Lists are replaced as a
+// whole unless they say otherwise. The API server knows only the CEL part of a rule.
 void make_structural(Json& schema) {
   if (const auto rules = schema.find("x-kubernetes-validations"); rules != schema.end()) {
     for (Json& rule : *rules) {
@@ -40,7 +40,8 @@ void make_structural(Json& schema) {
   }
 }
 
-// What the API server itself knows of every object: all but the limits of a name.
+// Removes what the API server itself checks for every object: everything except the limits of a
+// name.
 void leave_to_kubernetes(Json& schema) {
   Json& properties = schema["properties"];
   for (const char* name : {"apiVersion", "kind"}) properties[name].erase("enum");

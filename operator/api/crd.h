@@ -4,9 +4,9 @@
 
 namespace muster::api {
 
-// The CustomResourceDefinition of TrainingJob, apiextensions.k8s.io/v1: training_job_schema() as
-// Kubernetes takes a structural schema, with its rules in CEL and in the words of `muster
-// validate`. Needs Kubernetes 1.29 or newer.
+// Returns the CustomResourceDefinition of TrainingJob, apiextensions.k8s.io/v1:
+// training_job_schema() as a structural schema of Kubernetes, with its rules in CEL and in the
+// words of `muster validate`. Needs Kubernetes 1.29 or newer.
 //
 // Where the two differ, the API server is the more lenient: it takes a null for a field that is
 // left out, and does not look at

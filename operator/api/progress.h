@@ -6,12 +6,12 @@
 
 namespace muster::api {
 
-// What status.progress takes of a replica's answer to /progress: the fields that the schema has,
-// where they are as it says and their numbers between -2^63 and 2^63. The rest, and all of what is
-// no object, is left out: an image of a user's own may answer anything, and must not make a status
-// that the API server refuses, or gives back as a number that not everybody can read. Null
-// where nothing is left. Members come sorted by name, as the API server gives them back: a status
-// that was written and one that was read are then the same.
+// Returns the part of a replica's answer to /progress that status.progress takes: the fields that
+// the schema has, if they match it and their numbers lie between -2^63 and 2^63. The rest is left
+// out, and so is an answer that is no object: a user's own image may answer anything, and must not
+// make a status that the API server refuses, or returns with a number that not every reader can
+// parse. Returns null if nothing is left. Members are sorted by name, as the API server returns
+// them: a status that was written and one that was read are then equal.
 Json progress_of(const Json& answer);
 
 // The number of steps in status.progress that this job itself has made: stepsHere, or where the

@@ -22,7 +22,7 @@ int64_t count(const Json& replica_specs, const char* role) {
   return spec.is_object() ? std::max<int64_t>(0, integer_or(spec, "replicas", 1)) : 0;
 }
 
-// Replicas that compute gradients.
+// Counts the replicas that compute gradients.
 int64_t members(const Json& replica_specs) {
   return count(replica_specs, "chief") + count(replica_specs, "master") +
          count(replica_specs, "worker");
@@ -36,7 +36,7 @@ int64_t all_replicas(const Json& replica_specs) {
   return members(replica_specs) + count(replica_specs, "ps") + count(replica_specs, "evaluator");
 }
 
-// Of a gang that does not say.
+// Returns how many replicas a gang places together if its manifest does not say.
 int64_t placed_together(const Json& self) {
   const Json& roles = replica_specs(self);
   const Json& elastic = member(self, "elastic");
@@ -44,7 +44,7 @@ int64_t placed_together(const Json& self) {
   return count(roles, "chief") + count(roles, "master") + integer_or(elastic, "minReplicas", 1);
 }
 
-// A job that has begun goes on: a version of Muster that did not refuse the path has started it.
+// A job that has begun is not refused: an older version of Muster has started it with this path.
 std::string system_folder(const Json& self) {
   if (member(member(self, "status"), "startTime").is_string()) return "";
   const std::string path = string_or(member(member(self, "spec"), "storage"), "mountPath", "");
@@ -202,7 +202,7 @@ std::string more_than_all(const Json& self) {
   return minimum <= all ? "" : std::to_string(minimum) + " of " + std::to_string(all) + " replicas";
 }
 
-// The scheduler waits for all of a gang, and a role for the one before it.
+// The scheduler waits for all of a gang, but a role waits for the one before it.
 std::string gang_in_order(const Json& self) {
   const Json& policy = member(self, "schedulingPolicy");
   if (string_or(member(self, "startupPolicy"), "order", "Any") != "InOrder") return "";
@@ -217,7 +217,7 @@ std::string gang_in_order(const Json& self) {
   return std::to_string(together) + " replicas, of which " + std::to_string(first) + " start first";
 }
 
-// check_templates() says of which container.
+// check_templates() does this check, because it can name the container.
 std::string left_to_templates(const Json& /*self*/) {
   return "";
 }

@@ -27,8 +27,8 @@ Rule to_rule(const Json& rule, const std::string& path) {
           rule.value("reads", std::vector<std::string>())};
 }
 
-// Those without a check that are not about changes are found by other code: check_templates(), and
-// spec::check_training().
+// Collects the rules that have a check or are about changes. The others are checked by other code:
+// check_templates() and spec::check_training().
 void collect(const Json& schema, const std::string& path, std::vector<Rule>& rules) {
   for (const auto& [name, property] : member(schema, "properties").items()) {
     collect(property, below(path, name), rules);
@@ -55,7 +55,7 @@ const std::vector<Rule>& rules() {
 }
 
 void check_rules(const Document& document, Problems& problems) {
-  // Rules are about different things: what one finds keeps no other from being told.
+  // Rules are about different things: a finding of one rule must not hide a finding of another.
   std::vector<Problem> found_by_rules;
   for (const Rule& rule : rules()) {
     const Json* self = document.find(rule.path);

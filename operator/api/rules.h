@@ -8,8 +8,8 @@
 
 namespace muster::api {
 
-// A rule says of a TrainingJob what a schema cannot say and CEL can. The rules stand in
-// trainingjob.schema.yaml, each at the object that it is about.
+// A rule states a condition on a TrainingJob that a schema cannot express and CEL can. The rules
+// stand in trainingjob.schema.yaml, each at the object that it is about.
 struct Rule {
   std::string path;      // of the object it is about: "spec.replicaSpecs"
   std::string cel;       // true where all is well; `self` is that object
@@ -18,14 +18,14 @@ struct Rule {
   // The check of rule_checks.h for `cel`. Null for a rule about changes (oldSelf), which a manifest
   // alone cannot break.
   RuleCheck found;
-  // The fields below `path` that `found` reads; "x.*" for x and all within. Where one of them has
-  // a problem, that is the mistake, and what the rule would say follows from it.
+  // The fields below `path` that `found` reads; "x.*" for x and all within. If one of them has a
+  // problem, that problem is the mistake, and a violation of the rule would only follow from it.
   std::vector<std::string> reads;
 };
 const std::vector<Rule>& rules();
 
-// Adds what `document` breaks of rules(); what only follows from problems that are there is left
-// out.
+// Adds a problem for each of rules() that `document` breaks, but none that only follows from a
+// problem that is already there.
 void check_rules(const Document& document, Problems& problems);
 
 }  // namespace muster::api

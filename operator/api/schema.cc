@@ -27,7 +27,7 @@ Json replica_schema(const std::string& role) {
   return schema;
 }
 
-// A rule's CEL with x-rule-parts in the places where it names them.
+// Returns a rule's CEL, with the x-rule-parts that it names put in their places.
 std::string expand(const std::string& text, const Json& parts, const std::string& argument = "") {
   static const RE2 kReference(R"((.*?)\$(\w+)(?:\(([^()]*)\))?)");
   std::string result, before, name, given;

@@ -4,7 +4,8 @@
 
 namespace muster::api {
 
-// The whole schema as JSON (spec, status, with `training` spliced in): CRD and docs come from it.
+// Returns the whole schema as JSON (spec, status, with `training` spliced in): CRD and docs are
+// made from it.
 const Json& training_job_schema();
 
 }  // namespace muster::api

@@ -48,7 +48,8 @@ ReplicaStatus to_replica_status(const Json& value) {
           count(value, "failed"), count(value, "restarts")};
 }
 
-// What is as it starts is left out: a status is written often, and most replicas never fail.
+// Fields with their initial values are left out: a status is written often, and most replicas never
+// fail.
 Json to_json(const ReplicaRecord& record) {
   Json value = {{"role", name_of(record.role)}, {"index", record.index}};
   if (record.attempt != 0) value["attempt"] = record.attempt;

@@ -11,7 +11,7 @@ const Json& containers_of(const Json& pod_template) {
   return member(member(pod_template, "spec"), "containers");
 }
 
-// Fields of a container whose misspelling nobody would notice before Kubernetes does.
+// The known fields of a container: otherwise only Kubernetes would notice a misspelt one.
 const std::vector<std::string>& container_fields() {
   static const std::vector<std::string> fields = {
       "name",          "image",           "command",
@@ -34,7 +34,7 @@ class Checker {
   void run() {
     const Json* spec = document_.find("spec");
     if (spec == nullptr) return;
-    // Where it was probably meant to be there, nothing is said of its absence.
+    // A `training` block that was probably meant to be there counts as present.
     const bool training =
         !member(*spec, "training").is_null() || !problems_.is_sound("spec.training");
     const Json& roles = member(*spec, "replicaSpecs");

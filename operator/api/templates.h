@@ -6,14 +6,14 @@
 
 namespace muster::api {
 
-// Adds what is wrong in the pod templates of a TrainingJob; what only follows from problems that
-// are there is left out.
+// Adds the problems of a TrainingJob's pod templates, but none that only follows from a problem
+// that is already there.
 void check_templates(const Document& document, Problems& problems);
 
-// TF_CONFIG and MUSTER_*, which Muster sets.
+// Whether `variable` is one that Muster sets: TF_CONFIG and MUSTER_*.
 bool is_reserved(const std::string& variable);
 
-// The container that counts (named trainer, else tensorflow, else the only one) of a
+// Returns the container that counts (named trainer, else tensorflow, else the only one) of a
 // PodTemplateSpec, or null.
 const Json& counting_container(const Json& pod_template);
 

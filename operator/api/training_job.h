@@ -26,7 +26,7 @@ enum class StartupOrder { any, in_order };
 enum class ElasticBatch { global, per_replica };
 enum class CleanPodPolicy { running, all, none };  // what is removed when the job has finished
 
-// spec.managedBy of a job that Muster acts on.
+// The value of spec.managedBy for a job that Muster acts on.
 inline constexpr const char* kManagedByMuster = "muster.dev/operator";
 
 struct ReplicaSpec {
@@ -51,7 +51,7 @@ struct RunPolicy {
   int64_t evaluator_timeout_seconds = 600;
 };
 
-// The number of workers may change while the job runs.
+// Limits of an elastic job, which may change its number of workers while it runs.
 struct Elastic {
   int min_replicas = 1;  // workers, as in the manifest; a chief is beside them
   int max_replicas = 1;
@@ -73,7 +73,8 @@ struct ReplicaStatus {  // per role, shown
   bool operator==(const ReplicaStatus&) const = default;
 };
 
-// What must be remembered about one replica index for its restarts to be counted once each.
+// The state of one replica index that must be remembered so that each of its restarts is counted
+// once.
 struct ReplicaRecord {
   Role role = Role::worker;
   int index = 0;
@@ -151,26 +152,28 @@ struct TrainingJob {
   JobStatus status;
 };
 
-// "ps", "chief", "worker", "evaluator".
+// Returns "ps", "chief", "worker" or "evaluator".
 const char* name_of(Role role);
-// For one of these, or "master"; nothing for another name.
+// Reads a name that name_of() returns, or "master"; returns nothing for another name.
 std::optional<Role> role_of(const std::string& name);
-// As the job's manifest calls it: "master" where it said so.
+// Returns the role's name in the job's manifest: "master" for the chief if the manifest says so.
 std::string role_name(const TrainingJob& job, Role role);
 
-// The job's folder below the mount path of its storage; "." for the mount path itself. The manifest
-// decides, or else the choice that was made when the job was first seen.
+// Returns the job's folder below the mount path of its storage; "." for the mount path itself. The
+// manifest decides, or else the choice that was made when the job was first seen.
 std::string folder_of(const TrainingJob& job);
 
-// Whether workers come and go while the others run on, each with the TF_CONFIG it began with.
+// Whether workers come and go while the others keep running, each with the TF_CONFIG it began with.
 bool workers_may_change(const TrainingJob& job);
 
-// Of all roles together.
+// Returns the number of replicas of all roles together.
 int replicas_of(const TrainingJob& job);
-// How many of a role there are, or may come to be: of an elastic job's workers its maxReplicas.
+// Returns the largest number of replicas a role can have: for workers of an elastic job,
+// maxReplicas.
 int most_replicas(const TrainingJob& job, Role role);
 
-// Precondition: validate() (validate.h) found nothing. Reads status too, if there is one.
+// Converts a manifest. Precondition: validate() (validate.h) found nothing. Also reads the status,
+// if any.
 TrainingJob to_training_job(const Json& value);
 
 }  // namespace muster::api

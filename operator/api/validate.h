@@ -7,19 +7,19 @@
 
 namespace muster::api {
 
-// Schema + defaults (in place) + the rules a schema cannot say, the same that the CRD states in
-// CEL. Every problem at once.
+// Checks the schema, fills in defaults (in place), and checks the rules that a schema cannot
+// express, which the CRD states in CEL. Returns every problem at once.
 std::vector<Problem> validate(Document& document);
 
-// validate() also looks at the data files that are on this machine. `muster`
-// calls this one, because it starts the job here.
+// Does the same, and also checks the data files that are on this machine. `muster` calls this one,
+// because it starts the job here.
 std::vector<Problem> validate(Document& document, const spec::LookUp& look_up);
 
-// validate() with what only a cluster asks for: replicas that train together
-// share a volume. `muster run` gives them its directory.
+// Does the same as validate(document), and also checks what only a cluster requires: replicas that
+// train together share a volume. `muster run` gives them its directory instead.
 std::vector<Problem> validate_for_cluster(Document& document);
 
-// Load a manifest, apply `--set path=value`s, validate, convert. Throws Invalid with every problem.
+// Validates a manifest and converts it. Throws Invalid with every problem.
 TrainingJob load_training_job(Document& document);
 
 }  // namespace muster::api

@@ -10,23 +10,24 @@
 
 namespace muster::cluster {
 
-// Where replicas live: Kubernetes, or this machine. The controller knows nothing else of either.
+// The place where replicas live: Kubernetes, or this machine. The controller sees both only through
+// this interface.
 class Cluster {
  public:
   virtual ~Cluster() = default;
 
   virtual api::Time now() const = 0;
 
-  // The job with its status, or nothing if it is gone.
+  // Returns the job with its status, or nothing if it is gone.
   virtual std::optional<api::TrainingJob> get(const std::string& key) = 0;
   virtual plan::Observed observe(const api::TrainingJob& job) = 0;
 
-  // One write; throws Unavailable where it conflicts or fails, and then nothing else is done. False
-  // if it is put off, which only a status may be from which nothing follows: the job is woken in
-  // time, and events wait with it.
+  // Writes the status in one write; throws Unavailable if that conflicts or fails, and then nothing
+  // else is done. Returns false if the write is put off, which is allowed only for a status that no
+  // action depends on: the job is then woken in time, and its events wait too.
   virtual bool publish_status(const api::TrainingJob& job, const api::JobStatus& status) = 0;
 
-  // Safe when late or repeated. Of several replicas, several may be under way at a time; where one
+  // These actions are safe when late or repeated. Several replicas may be handled at a time; if one
   // fails, which throws, some of the others may have been done and the rest are not begun.
   virtual void create(const api::TrainingJob& job,
                       std::span<const plan::CreateReplica> replicas) = 0;

@@ -34,7 +34,7 @@ Exit codes: 0 done, 64 wrong command line, 65 malformed input, 69 try again late
 trained but not evaluated, 124 the deadline has passed, 129, 130 and 143 interrupted. A failed job ends
 with its failed replica's code.)";
 
-// The options of all commands, and what is to be done once they are read.
+// The options of all commands, and the actions that follow once they are read.
 class Program {
  public:
   Program() : app_("Muster trains one TrainingJob: on this machine, or on Kubernetes.", "muster") {
@@ -156,7 +156,7 @@ class Program {
     command->add_option("DIR", directory_, "The job's directory, as runs/mnist-mlp")->required();
   }
 
-  // What status and logs are asked about, here or on a cluster.
+  // Adds the argument that names the job of status and logs, here or on a cluster.
   void add_job(CLI::App* command) {
     command
         ->add_option("JOB", job_,
@@ -199,8 +199,8 @@ class Program {
 
   bool is_local() const { return !cluster_.given() && is_local_job(job_); }
 
-  // With `job_` taken for a job of the cluster: where there is none to ask, it may have been meant
-  // as a directory.
+  // Runs `command` with `job_` as the name of a job of the cluster. If no cluster can be asked, the
+  // error also says that there is no such directory.
   int with_named(const std::function<int(const ClusterAccess&)>& command) const {
     bool asked = false;
     try {
@@ -356,7 +356,7 @@ class Program {
     return kSuccess;
   }
 
-  // Its options are muster-trainer's, --help too.
+  // Adds a command that has muster-trainer's options, including --help.
   void add_trainer_command(const char* name, const char* what, const char* example) {
     CLI::App* command = add(name, what, example);
     command->set_help_flag();

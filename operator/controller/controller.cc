@@ -42,8 +42,8 @@ Monitor::Result Controller::look_at(const std::string& key) {
   return Monitor::Result::error;
 }
 
-// What was done shows in the next view, which the cluster's events bring about: no pass follows
-// from our own writes.
+// No pass follows from our own writes: their results show in the next view, which the cluster's
+// events bring about.
 bool Controller::reconcile(const std::string& key) {
   const std::optional<api::TrainingJob> job = cluster_.get(key);
   if (!job) return false;

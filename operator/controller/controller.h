@@ -10,7 +10,7 @@
 
 namespace muster::controller {
 
-// Looks on at a controller's passes, for metrics. Called by the threads that call it.
+// Observes a controller's passes, for metrics. Called on the threads that call the controller.
 class Monitor {
  public:
   virtual ~Monitor() = default;
@@ -19,14 +19,14 @@ class Monitor {
   virtual void ended(const std::string& key, Result result) = 0;
 };
 
-// Makes jobs what their plan says, on any Cluster: fetch -> plan -> one status write -> act. Acts
-// only when woken, by a cluster's events or by a time that a plan named; what wakes it and what
-// waits for it is the caller's, so that it serves a watch of Kubernetes and a poll() of processes
+// Drives each job to what its plan says, on any Cluster: fetch -> plan -> one status write -> act.
+// It acts only when woken, by a cluster's events or by a time that a plan named. The caller waits
+// and calls wake(), so that the controller serves a watch of Kubernetes and a poll() of processes
 // alike.
 class Controller {
  public:
-  // A pass that did not succeed. It is tried again after a back-off of its own; the longest one
-  // where it was Invalid, which hardly passes by itself, if the job is not woken before.
+  // A pass that did not succeed. It is tried again after the key's back-off, or after the longest
+  // one if the error was Invalid, which seldom goes away by itself; earlier if the job is woken.
   struct Trouble {
     std::string key;
     std::string message;
@@ -40,21 +40,21 @@ class Controller {
              Monitor* monitor = nullptr)
       : cluster_(cluster), report_(std::move(report)), monitor_(monitor), queue_(back_off) {}
 
-  // The job should be looked at, now or at a time to come. Thread-safe.
+  // Asks to look at the job, now or at a time to come. Thread-safe.
   void wake(const std::string& key);
   void wake(const std::string& key, api::Time at);
 
-  // Looks at every job that is due, until `stop`, and returns when the next one is, if any is
-  // known. Several threads may call it if the Cluster allows that; a job is looked at by one of
-  // them at a time.
+  // Looks at every job that is due, until `stop`, and returns when the next one is due, if any is
+  // known. Several threads may call it if the Cluster allows that; only one of them at a time looks
+  // at a job.
   std::optional<api::Time> work(const std::stop_token& stop = {});
 
-  // Jobs that are due and that nobody looks at yet.
+  // Returns the number of jobs that are due and that no thread looks at yet.
   int waiting() const { return queue_.due(cluster_.now()); }
 
  private:
   Monitor::Result look_at(const std::string& key);
-  // True if it is to be looked at again at a time that it has put in the queue.
+  // Returns true if the job is to be looked at again at a time that is already in the queue.
   bool reconcile(const std::string& key);
 
   cluster::Cluster& cluster_;

@@ -56,7 +56,7 @@ void WorkQueue::release(const std::string& key) {
 void WorkQueue::failed(const std::string& key, api::Time now) {
   const std::lock_guard lock(mutex_);
   release(key);
-  // What was added meanwhile waits too: it would meet the same trouble.
+  // A key that was added meanwhile waits too: its pass would meet the same trouble.
   set_due(key, now + back_off_.after(++failures_[key]));
 }
 

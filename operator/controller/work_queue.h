@@ -12,7 +12,7 @@
 
 namespace muster::controller {
 
-// Delay before the n-th retry in a row: first, 2 first, 4 first, ... up to longest.
+// The delay before the n-th retry in a row: first, 2 first, 4 first, ... up to longest.
 struct BackOff {
   std::chrono::milliseconds first{100};
   std::chrono::milliseconds longest{30'000};
@@ -20,33 +20,33 @@ struct BackOff {
 };
 
 // Keys (jobs) that are to be looked at, each at a time of its own. A key is in the queue once
-// however often it is added, and is given to one taker at a time: added while taken, it is given
-// again after done(). Has no clock and never blocks. Thread-safe.
+// however often it is added, and is given to one taker at a time: a key added while it is taken is
+// given again after done(). Has no clock and never blocks. Thread-safe.
 class WorkQueue {
  public:
   explicit WorkQueue(BackOff back_off = {}) : back_off_(back_off) {}
 
-  // An earlier time wins over a later one that is known already.
+  // Adds the key, or moves it forward if `at` is earlier than the time at which it already waits.
   void add(const std::string& key, api::Time at);
-  // The key that is due for longest, or nothing; `since`, where given: since when. done() must
-  // follow.
+  // Takes the key that has been due for longest, or returns nothing; sets `since`, if given, to the
+  // time at which it was due. The caller must call done() after it.
   std::optional<std::string> take(api::Time now, api::Time* since = nullptr);
   void done(const std::string& key);
-  // done(), and the key comes again after its back-off.
+  // Does what done() does, and the key comes again after its back-off, not sooner.
   void failed(const std::string& key, api::Time now);
-  // done(), and the key comes again after the longest back-off, or when it is added.
+  // Does what done() does; the key comes again after the longest back-off, or when it is added.
   void refused(const std::string& key, api::Time now);
-  // Ends a row of failures.
+  // Forgets the key's failures in a row.
   void succeeded(const std::string& key);
 
   int failures(const std::string& key) const;
-  // How many keys are due that nobody has taken.
+  // Returns the number of keys that are due and not taken.
   int due(api::Time now) const;
-  // When the next key is due that nobody has taken.
+  // Returns when the next key that is not taken is due.
   std::optional<api::Time> next() const;
 
  private:
-  // All with mutex_.
+  // The caller holds mutex_ for all of these.
   void add_locked(const std::string& key, api::Time at);
   void set_due(const std::string& key, api::Time at);
   void drop_due(const std::string& key);

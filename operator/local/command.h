@@ -11,11 +11,11 @@ namespace muster::local {
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
-// Kubernetes' expansion: $(NAME) becomes the variable's value, $$ a dollar; an unknown $(NAME)
-// stays.
+// Expands variables as Kubernetes does: $(NAME) becomes the variable's value, $$ a dollar; an
+// unknown $(NAME) stays.
 std::string expand(const std::string& text, const Variables& variables);
 
-// What the container that counts of a pod template says to run, as far as a process of this machine
+// The command of the container that counts in a pod template, as far as a process of this machine
 // can follow it.
 struct ContainerCommand {
   std::vector<std::string> command;  // expanded; empty: the image's own
@@ -23,7 +23,7 @@ struct ContainerCommand {
   Variables variables;              // ours, then the user's, which win but for reserved names
   std::string working_directory;    // empty: not said
   std::chrono::seconds grace{120};  // terminationGracePeriodSeconds
-  // Variables that have no value here, and why: "DB_PASSWORD (secretKeyRef)".
+  // The variables that have no value here, and why: "DB_PASSWORD (secretKeyRef)".
   std::vector<std::string> left_out;
 };
 ContainerCommand container_command(const Json& pod_template, const Variables& ours);

@@ -57,7 +57,7 @@ Guard::Guard(const JobDirectory& directory, const RunLock& lock, const std::stri
   try {
     end_leftovers(directory, mark);
   } catch (const std::exception&) {
-    // Nobody is left to tell; the next `muster run` tries again.
+    // There is nobody left to tell; the next `muster run` tries again.
   }
   ::_exit(0);
 }

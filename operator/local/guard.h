@@ -6,13 +6,13 @@
 
 namespace muster::local {
 
-// A process of its own that outlives this one for as long as it takes to end_leftovers(): whatever
-// way this one ends, kill -9 included, no replica stays. It shares `lock`, so that no other `muster
-// run` begins before that is done. Construct it before any thread.
+// A separate process that outlives this one until it has called end_leftovers(): however this
+// process ends, kill -9 included, no replica stays. It shares `lock`, so that no other `muster run`
+// begins before that is done. Construct it before any thread.
 class Guard {
  public:
   Guard(const JobDirectory& directory, const RunLock& lock, const std::string& mark);
-  // Lets it do its work, and waits.
+  // Lets the guard do its work, and waits for it.
   ~Guard();
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;

@@ -12,10 +12,10 @@
 
 namespace muster::local {
 
-// "chief-0", or "master-0" where the job says so: the name of a replica's files and log.
+// Returns the name of a replica's files and log: "chief-0", or "master-0" if the job says so.
 std::string replica_name(const api::TrainingJob& job, api::Role role, int index);
 
-// Where things stand in a job's directory (docs/architecture.md).
+// The paths in a job's directory (docs/architecture.md).
 class JobDirectory {
  public:
   explicit JobDirectory(std::filesystem::path root);
@@ -42,7 +42,7 @@ class JobDirectory {
   std::filesystem::path root_;
 };
 
-// What job.json remembers between runs.
+// The content of job.json, which is kept between runs.
 struct JobState {
   std::string name;
   std::string uid;
@@ -56,7 +56,8 @@ struct JobState {
   std::optional<int> workers;  // as many as the job was scaled to; the manifest's where left out
 };
 
-// Nothing if there is none yet. Throws Invalid, naming file and field, if it is damaged.
+// Returns nothing if there is no job.json yet. Throws Invalid, naming file and field, if it is
+// damaged.
 std::optional<JobState> load_state(const JobDirectory& directory);
 // Throws WriteError.
 void save_state(const JobDirectory& directory, const JobState& state);

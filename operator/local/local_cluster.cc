@@ -34,7 +34,7 @@ void append_line(const fs::path& path, const std::string& line) {
   if (!file) throw WriteError("cannot write " + path.string());
 }
 
-// Local time, as the trainer's logs have it: "2026-11-21 12:34:56".
+// Returns local time, in the form of the trainer's logs: "2026-11-21 12:34:56".
 std::string wall_clock_text() {
   const std::time_t now = std::time(nullptr);
   std::tm local{};
@@ -235,7 +235,8 @@ void LocalCluster::remove_one(const plan::RemoveReplica& wanted) {
 
 void LocalCluster::emit(const api::TrainingJob&, const plan::Event& event) {
   on_event_(event);
-  // A record for later, and not worth a job: what must not be lost is in the status.
+  // The file is a record for later. Its failure does not fail the job: the status has all that
+  // matters.
   std::ofstream file(setting_.directory.events(), std::ios::app);
   file << wall_clock_text() << (event.kind == plan::Event::Kind::warning ? " warning " : " info ")
        << event.reason << ": " << event.message << std::endl;

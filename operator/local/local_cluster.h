@@ -23,17 +23,17 @@ struct SilentReplica {
   std::chrono::seconds since;
 };
 
-// A Cluster of one job, whose replicas are processes of this machine. One thread constructs it,
-// calls everything but wake(), and outlives it: the replicas die with that thread. Whoever
-// constructs it holds the directory's RunLock and has called end_leftovers().
+// A Cluster of one job, with processes of this machine as replicas. One thread constructs it, calls
+// everything but wake(), and outlives it: the replicas die with that thread. The caller of the
+// constructor holds the directory's RunLock and has called end_leftovers().
 class LocalCluster final : public cluster::Cluster {
  public:
   static constexpr std::chrono::seconds kSilent{10};
   using EventSink = std::function<void(const plan::Event&)>;
 
-  // `job` is what the manifest says now, with state's uid and status. Replicas that `state` has as
-  // running were lost with the `muster run` that died. Throws WriteError, or Unavailable where no
-  // port is free.
+  // `job` is the present content of the manifest, with state's uid and status. Replicas that are
+  // running according to `state` were lost with the `muster run` that died. Throws WriteError, or
+  // Unavailable if no port is free.
   LocalCluster(api::TrainingJob job, JobState state, Setting setting, EventSink on_event);
   ~LocalCluster() override;
 
@@ -41,37 +41,39 @@ class LocalCluster final : public cluster::Cluster {
   std::optional<api::TrainingJob> get(const std::string& key) override;
   plan::Observed observe(const api::TrainingJob& job) override;
   bool publish_status(const api::TrainingJob& job, const api::JobStatus& status) override;
-  // One after the other, in their order.
+  // Creates the replicas one after the other, in their order.
   void create(const api::TrainingJob& job, std::span<const plan::CreateReplica> replicas) override;
   void remove(const api::TrainingJob& job, std::span<const plan::RemoveReplica> replicas) override;
   void emit(const api::TrainingJob& job, const plan::Event& event) override;
-  // The directory is the user's: nothing is deleted.
+  // Deletes nothing: the directory is the user's.
   void remove_job(const api::TrainingJob& job) override;
 
-  // Waits until `until`, or for as long as it takes where there is none. True if something happened
-  // that the controller should look at: a process ended, a replica became ready, wake(). Returns
-  // early, with false, when `descriptor` is readable. Sends SIGKILL to replicas whose grace is
-  // over.
+  // Waits until `until`, or without limit if it is nothing. Returns true if something happened that
+  // the controller should look at: a process ended, a replica became ready, wake(). Returns early,
+  // with false, when `descriptor` is readable. Sends SIGKILL to replicas that are past their grace
+  // period.
   bool wait(std::optional<api::Time> until, int descriptor);
   // Thread-safe.
   void wake();
 
-  // From now on get() says spec.suspend, whatever the manifest does: how `muster run` is
-  // interrupted.
+  // Makes get() return spec.suspend from now on, whatever the manifest says: this is how `muster
+  // run` is interrupted.
   void suspend();
-  // From now on get() says so many workers. Precondition: the job has workers, and may have as
-  // many.
+  // Makes get() return so many workers from now on. Precondition: the job has workers, and may have
+  // as many.
   void scale(int workers);
-  // SIGKILL to every replica.
+  // Sends SIGKILL to every replica.
   void kill_all();
-  // Those that were ready and have not answered for kSilent or longer: stopped, or stuck.
+  // Returns the replicas that were ready and have not answered for kSilent or longer: stopped, or
+  // stuck.
   std::vector<SilentReplica> silent_replicas() const;
 
   const api::TrainingJob& job() const { return job_; }
-  // The chief's newest /progress (without a chief, worker 0's), or null. More than status.progress.
+  // Returns the chief's newest /progress (without a chief, worker 0's), or null. It has more fields
+  // than status.progress.
   Json progress() const { return prober_.progress(); }
   double wall_seconds() const;
-  // All that are in view.
+  // Returns all replicas that are in view.
   std::vector<plan::ObservedReplica> replicas() const;
 
  private:
@@ -108,8 +110,7 @@ class LocalCluster final : public cluster::Cluster {
   Prober prober_;
 };
 
-// The last line of a log that is not blank, of what stands in it from `begin` on; "" if there is
-// none.
+// Returns the last line of a log, from offset `begin` on, that is not blank; "" if there is none.
 std::string last_line_of(const std::filesystem::path& log, uintmax_t begin);
 
 }  // namespace muster::local

@@ -93,14 +93,14 @@ void Prober::ask(const std::string& uid, const Target& target) {
   if (targets_.contains(uid)) progress_ = std::move(answer);
 }
 
-// True if that makes it ready.
+// Returns true if the answer makes the replica ready.
 bool Prober::note_answer(const std::string& uid, Clock::time_point asked, bool answered) {
   const std::lock_guard lock(mutex_);
   const auto found = targets_.find(uid);
   if (found == targets_.end()) return false;
   Target& target = found->second;
   const bool becomes_ready = answered && !target.ready;
-  // A ready one that does not answer costs all our patience: the others must not wait for it often.
+  // A silent replica that was ready costs the full timeout: the others must not wait for it often.
   const bool often = !target.ready || (target.progress && answered);
   target.ask_again = asked + (often ? Clock::duration::zero() : kHealthPeriod);
   if (answered) {

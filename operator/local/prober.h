@@ -14,7 +14,7 @@
 namespace muster::local {
 
 // Asks replicas over HTTP, on a thread of its own, whether they are ready and how far they have
-// come. Never in the way of anybody: each answer is awaited for a short while only, and nothing
+// come. It delays nothing else: each answer is awaited for a short while only, and no other thread
 // waits for it.
 class Prober {
  public:
@@ -25,15 +25,15 @@ class Prober {
   Prober& operator=(const Prober&) = delete;
 
   // Begins to ask http://address/healthz: four times a second until it answers, then every few
-  // seconds, so that one that falls silent is noticed; where `progress`, /progress four times a
-  // second instead. `uid` tells one attempt from the next.
+  // seconds, to notice if it falls silent; with `progress`, asks /progress four times a second
+  // instead. `uid` distinguishes one attempt from the next.
   void watch(const std::string& uid, const std::string& address, bool progress);
   void forget(const std::string& uid);
 
   bool is_ready(const std::string& uid) const;
-  // How long a replica that was ready has not answered; 0 for any other.
+  // Returns how long a replica that was ready has not answered; 0 for any other.
   std::chrono::steady_clock::duration silence(const std::string& uid) const;
-  // The newest answer of the replica watched with `progress`; null before the first.
+  // Returns the newest answer of the replica watched with `progress`; null before the first.
   Json progress() const;
 
  private:

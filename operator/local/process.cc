@@ -77,7 +77,8 @@ Descriptor open_log(const fs::path& path) {
   return log;
 }
 
-// The group's leader has ended but is not reaped yet, so that its number is still its own.
+// Kills the rest of the group before the leader is reaped: until then the group's number is its
+// own.
 std::optional<int> reap(pid_t pid, bool block) {
   siginfo_t info{};
   int result;

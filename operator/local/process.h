@@ -10,7 +10,7 @@
 
 namespace muster::local {
 
-// What a process starts with.
+// The command and the surroundings with which a process starts.
 struct Launch {
   std::vector<std::string> command;  // not empty; command[0] without a slash is looked up in PATH
   std::vector<std::string> environment;  // NAME=value, the whole of it
@@ -20,8 +20,8 @@ struct Launch {
 };
 
 // A child process that leads a process group of its own. It never outlives its parent: the kernel
-// kills it when the thread that constructed this object ends, which therefore must be one that
-// stays until all children are gone.
+// kills it when the thread that constructed this object ends. That thread must therefore stay until
+// all children are gone.
 class Process {
  public:
   // Throws Unavailable if no process can be made, WriteError if log or pid file cannot be written.
@@ -33,12 +33,12 @@ class Process {
   Process& operator=(Process&&) = delete;
 
   pid_t pid() const { return identity_.pid; }
-  // Readable when the process has ended.
+  // Returns a descriptor that becomes readable when the process has ended.
   int descriptor() const { return pidfd_.get(); }
-  // Sends to the whole group.
+  // Sends the signal to the whole group.
   void signal(int number) const;
-  // Its exit code (128 + n for signal n) once it has ended; then whatever it left in its group is
-  // killed, and its pid file removed. Does not block.
+  // Returns the exit code (128 + n for signal n) once the process has ended; then kills what is
+  // left of its group and removes its pid file. Does not block.
   std::optional<int> collect();
 
  private:

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A process may end while its files are read: what came until then is all there is.
+// A process may end while its files are read: then the result is what was read until then.
 std::string read_proc(const fs::path& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   std::string text;

@@ -9,30 +9,30 @@
 
 namespace muster::local {
 
-// One process of this machine, told apart from a later one that was given the same number.
+// One process of this machine, distinguished from a later process with the same number.
 struct ProcessIdentity {
   pid_t pid = 0;
   uint64_t start_time = 0;  // clock ticks since boot: field 22 of /proc/<pid>/stat
   std::string boot;         // /proc/sys/kernel/random/boot_id
 
-  // "1234 567890 2c1f...": the pid first, for people and for `kill`.
+  // Returns "1234 567890 2c1f...": the pid first, for people and for `kill`.
   std::string text() const;
-  // Nothing if `text` is not of that form.
+  // Returns nothing if `text` is not of that form.
   static std::optional<ProcessIdentity> parse(const std::string& text);
-  // Nothing if there is no such process.
+  // Returns nothing if there is no such process.
   static std::optional<ProcessIdentity> of(pid_t pid);
   bool operator==(const ProcessIdentity&) const = default;
 };
 
-// True while that very process runs; a zombie has ended.
+// Returns true while exactly this process runs; a zombie has ended.
 bool is_alive(const ProcessIdentity& process);
 
-// True while a process of this group runs; zombies have ended.
+// Returns true while a process of this group runs; zombies have ended.
 bool is_group_alive(pid_t group);
 
-// SIGKILLs what is left of the group that `leader` led: the whole group while the leader is alive,
-// else those members whose environment holds `mark` ("NAME=value"), for the number may be a
-// stranger's by now. Returns how many processes were there.
+// Sends SIGKILL to what is left of the group that `leader` led: to the whole group while the leader
+// is alive, else to those members that have `mark` ("NAME=value") in their environment, since the
+// group number may belong to other processes by now. Returns how many processes were there.
 int kill_group(const ProcessIdentity& leader, const std::string& mark);
 
 }  // namespace muster::local

@@ -62,7 +62,7 @@ std::string http_port_name(const std::string& name) {
   return name + "/http";
 }
 
-// The field of the container that counts.
+// Returns the path of the container that counts.
 std::string container_path(const Json& pod_template, const std::string& role_name) {
   const std::string path = "spec.replicaSpecs." + role_name + ".template.spec.containers";
   const Json& container = api::counting_container(pod_template);

@@ -33,7 +33,7 @@ void pause_briefly() {
   ::poll(nullptr, 0, 20);
 }
 
-// True once the lock is ours, false while somebody else has it.
+// Returns true once the lock is ours, false while another process has it.
 bool try_lock(int file, const fs::path& path) {
   while (::flock(file, LOCK_EX | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK) return false;
@@ -101,7 +101,7 @@ int end_leftovers(const JobDirectory& directory, const std::string& mark) {
     const std::optional<ProcessIdentity> leader = identity_in(pid_file);
     if (!leader) continue;
     ended += kill_group(*leader, mark);
-    // SIGKILL is sent; only the kernel takes its time.
+    // SIGKILL is sent; only the kernel still needs time.
     while (kill_group(*leader, mark) > 0) pause_briefly();
     fs::remove(pid_file, error);
   }

@@ -6,18 +6,18 @@
 
 namespace muster::local {
 
-// How `muster scale` asks the `muster run` of a directory for another number of workers: by
-// scale.json, which is there until the run has taken it. That the job has been scaled shows in
-// job.json (JobState::workers).
+// `muster scale` asks the `muster run` of a directory for another number of workers through
+// scale.json, which exists until the run has taken it. job.json shows that the job has been scaled
+// (JobState::workers).
 
-// Replaces a request that is there. Throws WriteError.
+// Writes a request, in place of an earlier one. Throws WriteError.
 void request_scale(const JobDirectory& directory, int workers);
 
-// Takes away what request there is, if any.
+// Removes the request, if there is one.
 void drop_scale_request(const JobDirectory& directory);
 
-// The workers that are asked for, if any are, taking the request away. What is no request is taken
-// away too.
+// Returns the requested number of workers, if there is a request, and removes the request. A file
+// that is no request is removed too.
 std::optional<int> take_scale_request(const JobDirectory& directory);
 
 }  // namespace muster::local

@@ -7,7 +7,7 @@ namespace muster::local {
 
 namespace {
 
-// Plain style only where no reader of YAML 1.1 or 1.2 could take the text for anything else.
+// Whether a text can be plain: no reader of YAML 1.1 or 1.2 could take it for anything else.
 bool is_plain(std::string_view text) {
   static constexpr std::string_view kWords[] = {"null", "true", "false", "yes", "no", "on",
                                                 "off",  "y",    "n",     "nan", "inf"};

@@ -6,7 +6,7 @@
 
 namespace muster::local {
 
-// A block-style YAML text that Document::parse reads back as `value`.
+// Returns a block-style YAML text that Document::parse reads back as `value`.
 std::string to_yaml(const Json& value);
 
 }  // namespace muster::local

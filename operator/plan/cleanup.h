@@ -4,7 +4,7 @@
 
 namespace muster::plan {
 
-// Whether an ended replica should go from view. By cleanPodPolicy:
+// Whether an ended replica should go from view, by cleanPodPolicy:
 // - Running: attempts that a later one has replaced go; the last one of each index stays, with its
 //   logs;
 // - All: the same, and when the job has finished everything goes;

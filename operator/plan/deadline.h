@@ -4,11 +4,11 @@
 
 namespace muster::plan {
 
-// FailureTarget DeadlineExceeded when the job was active for activeDeadlineSeconds since startTime.
-// Suspended and decided jobs have no deadline.
+// Sets FailureTarget DeadlineExceeded when the job was active for activeDeadlineSeconds since
+// startTime. Suspended and decided jobs have no deadline.
 void enforce_deadline(Draft& draft);
 
-// The job is removed ttlSecondsAfterFinished after completionTime.
+// Removes the job ttlSecondsAfterFinished after completionTime.
 void enforce_time_to_live(Draft& draft);
 
 }  // namespace muster::plan

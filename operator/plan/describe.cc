@@ -15,8 +15,8 @@ namespace {
 constexpr size_t kLongestLine = 768;
 constexpr size_t kLongestExplanation = 512;
 
-// Length of the well-formed UTF-8 sequence at `at` (RFC 3629, table of section 4), 0 if there is
-// none.
+// Returns the length of the well-formed UTF-8 sequence at `at` (RFC 3629, table of section 4), 0 if
+// there is none.
 size_t sequence_length(const std::string& text, size_t at) {
   auto byte = [&](size_t i) {
     return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u;
@@ -54,7 +54,7 @@ bool is_control(char letter) {
   return static_cast<unsigned char>(letter) < 0x20 || letter == 0x7F;
 }
 
-// A reason as people say it: "was <...>".
+// Returns a reason in people's words, to follow "was".
 std::string words_for(const std::string& reason) {
   if (reason == api::kRunnerLost) return "lost with the `muster run` that had started it";
   if (reason == "NodeLost") return "lost with its node";

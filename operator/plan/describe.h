@@ -6,32 +6,34 @@
 
 namespace muster::plan {
 
-// "worker-1".
+// Returns a replica's name, such as "worker-1".
 std::string describe(const api::TrainingJob& job, Role role, int index);
 
-// How a replica ended, for messages: `worker-1 ended with exit code 65 (malformed input): "last
-// line"`.
+// Describes the end of a replica, for messages: `worker-1 ended with exit code 65 (malformed
+// input): "last line"`.
 std::string describe_end(const api::TrainingJob& job, const ObservedReplica& replica);
 
-// That it was restarted in place since this was last looked at: `worker-1 was restarted in place
-// 2 times, last after exit code 137 (terminated (SIGKILL)); training went on 2.1 s after that`.
+// Describes the restarts in place since the last look at a replica: `worker-1 was restarted in
+// place 2 times, last after exit code 137 (terminated (SIGKILL)); training went on 2.1 s after
+// that`.
 std::string describe_in_place(const api::TrainingJob& job, const ObservedReplica& replica,
                               int times);
 
-// The part of describe_end from ": " on: the last line of its log, where that may be the cause. ""
-// for one that was ended from outside (SIGKILL, SIGTERM, SIGINT, SIGHUP): what it said last is not
-// why.
+// Returns the part of describe_end from ": " on: the last line of the replica's log, if that may be
+// the cause; "" for a replica that was ended from outside (SIGKILL, SIGTERM, SIGINT, SIGHUP),
+// because its last line is not the cause.
 std::string quote_of(const ObservedReplica& replica);
 
-// Why one that lives is not ready, where the cluster says it: "Unschedulable: 0/3 nodes are
-// available: ...", with at most 512 bytes of its words, made safe as clean_line() has it; else "".
+// Returns why a living replica is not ready, if the cluster says it: "Unschedulable: 0/3 nodes are
+// available: ...", with at most 512 bytes of the cluster's words, made safe as by clean_line();
+// else "".
 std::string describe_obstacle(const ObservedReplica& replica);
 
-// A line of a replica's log made safe for a status: at most 768 bytes, cut in the middle
-// (common/shorten.h), valid UTF-8, no control characters; what is not is replaced by '?'.
+// Makes a line of a replica's log safe for a status: at most 768 bytes, cut in the middle
+// (common/shorten.h), valid UTF-8, no control characters; bad bytes are replaced by '?'.
 std::string clean_line(const std::string& line);
 
-// A message made safe for a condition: at most `most` bytes, cut in the middle, valid UTF-8. A
+// Makes a message safe for a condition: at most `most` bytes, cut in the middle, valid UTF-8. A
 // server that refuses something may quote all of it, and a status with a message that is too long
 // is refused itself.
 inline constexpr size_t kLongestMessage = 4096;

@@ -7,7 +7,7 @@
 namespace muster::plan {
 namespace {
 
-// In the ending, an evaluator that waits for its back-off.
+// Whether, in the ending, an evaluator waits for its back-off.
 bool evaluator_waits(const Draft& draft) {
   for (int index = 0; index < draft.desired(Role::evaluator); ++index) {
     if (evaluator_may_start(draft, index)) return true;
@@ -15,8 +15,8 @@ bool evaluator_waits(const Draft& draft) {
   return false;
 }
 
-// Decides the condition Accepted if it is Unknown still: no pod will be created any more, which
-// would show whether the job can be run.
+// Decides the condition Accepted if it is still Unknown: no further pod will be created that would
+// show whether the job can be run.
 void settle_acceptance(Draft& draft) {
   const api::Condition* accepted = draft.status.find("Accepted");
   if (accepted == nullptr || accepted->reason != "Unknown") return;

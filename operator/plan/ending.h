@@ -4,8 +4,8 @@
 
 namespace muster::plan {
 
-// When nothing lives and nothing is to be created: a decided job gets Succeeded or Failed, Finished
-// and completionTime; one that should be suspended, Suspended.
+// Acts when nothing lives and nothing is to be created: a decided job gets Succeeded or Failed,
+// Finished and completionTime; a job that should be suspended gets Suspended.
 void conclude(Draft& draft);
 
 }  // namespace muster::plan

@@ -20,7 +20,7 @@ namespace {
 using api::FailureAction;
 using api::ReplicaRecord;
 
-// Alive, but only by name: restarted over and over by its host.
+// Whether the replica only seems to live: its host restarts it over and over.
 bool is_crash_looping(const ObservedReplica& replica) {
   return is_live(replica) && !replica.deleting && replica.reason == "CrashLoopBackOff";
 }
@@ -43,8 +43,8 @@ bool is_accounted_for(const Draft& draft, const ObservedReplica& replica) {
   return draft.is_superseded(replica) || record.succeeded || record.failed;
 }
 
-// Whether a program of the user's was asked to leave although it should go on: its exit code 0 then
-// is judged as a failure.
+// Whether a user's own program was asked to leave although it should continue: its exit code 0 is
+// then judged as a failure.
 bool is_cut_short(const Draft& draft, const ObservedReplica& replica) {
   return draft.job.training.is_null() && left_on_request(replica) && !is_unwanted(draft, replica) &&
          !is_scaled_away(draft, replica);
@@ -99,8 +99,8 @@ void judge_failure(Draft& draft, const ObservedReplica& replica) {
   }
 }
 
-// The end of a replica after the job was decided: it is only recorded, and only the evaluator may
-// run again.
+// Accounts for the end of a replica after the job was decided: it is only recorded, and only the
+// evaluator may run again.
 void account_late_failure(Draft& draft, const ObservedReplica& replica) {
   if (replica.role == Role::evaluator && evaluator_may_run(draft, replica.index)) {
     return judge_failure(draft, replica);

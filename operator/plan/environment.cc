@@ -29,7 +29,7 @@ Json replicas_by_role(const api::TrainingJob& job) {
   return replicas;
 }
 
-// The bounds of a group that may change, as its manifest has them.
+// Returns the bounds of a group that may change, as its manifest has them.
 Json elastic_group(const api::Elastic& elastic) {
   const bool global = elastic.batch == api::ElasticBatch::global;
   return {{"minReplicas", elastic.min_replicas},

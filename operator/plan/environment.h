@@ -9,8 +9,8 @@
 
 namespace muster::plan {
 
-// What one replica runs with. TF_CONFIG has no evaluator in `cluster` and is unset (null, and not
-// among the variables) for a job of one replica, unless its workers may change and be more.
+// The environment of one replica. TF_CONFIG has no evaluator in `cluster` and is unset (null, and
+// not among the variables) for a job of one replica, unless its workers may change and become more.
 struct ReplicaEnvironment {
   Json tf_config;  // null where unset
   std::vector<std::pair<std::string, std::string>>

@@ -6,7 +6,7 @@
 
 namespace muster::plan {
 
-// What the end of one replica means for the job: the failure policy.
+// The decision of the failure policy on the end of one replica.
 struct Verdict {
   api::FailureAction action = api::FailureAction::restart_replica;
   bool counts = true;  // against backoffLimit
@@ -19,16 +19,16 @@ struct Verdict {
 // name.
 bool left_as_asked(const ObservedReplica& replica);
 
-// The first of these that has an opinion decides:
-// 1. It left as asked (left_as_asked): restarted, not counted, whatever the exit code; no rule is
-//    asked. (restartPolicy Never still fails the job: the replica will not be there.)
-// 2. The first failure rule that matches: each of its onExitCodes, onReasons and roles, where
-//    given, must hold. `ignore` restarts the replica without counting, with the same back-off as
-//    any restart, so that a crash loop that is ignored stays a slow one.
+// Decides by the first of these rules that applies:
+// 1. It left as asked (left_as_asked): restarted, not counted, whatever the exit code; no failure
+//    rule is asked. (restartPolicy Never still fails the job: the replica will not be there.)
+// 2. The first failure rule that matches: each of its onExitCodes, onReasons and roles, if given,
+//    must hold. `ignore` restarts the replica without counting, with the same back-off as any
+//    restart, so that a crash loop that is ignored stays a slow one.
 // 3. restartPolicy Never: the job fails.
 // 4. A disruption: restarted, not counted.
 // 5. With `training`, a permanent exit code (common/exit_code.h): the job fails.
-// 6. Restarted and counted.
+// 6. Otherwise: restarted and counted.
 //
 // An evaluator never fails or restarts the job: for it, fail_job means that it is given up, and
 // restart_job that it alone is restarted.

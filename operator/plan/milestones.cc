@@ -5,7 +5,7 @@
 namespace muster::plan {
 namespace {
 
-// "5 replicas: ps 1, chief 1, worker 2, evaluator 1".
+// Returns a text such as "5 replicas: ps 1, chief 1, worker 2, evaluator 1".
 std::string describe_replicas(const Draft& draft) {
   std::string by_role;
   for (const auto& [role, spec] : draft.job.replicas) {

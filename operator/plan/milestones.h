@@ -4,8 +4,8 @@
 
 namespace muster::plan {
 
-// Events of what goes well, for those who read a job's story: that its replicas are started, and
-// that all of them are ready. Ends, restarts and suspensions are told where they are decided.
+// Writes the events of a job's good progress, for readers of its history: its replicas are started,
+// and all of them are ready. Ends, restarts and suspensions are reported where they are decided.
 void note_milestones(Draft& draft);
 
 }  // namespace muster::plan

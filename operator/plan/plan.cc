@@ -15,7 +15,7 @@
 namespace muster::plan {
 namespace {
 
-// A finished job changes no more, whatever is in view: latecomers leave, and are never judged.
+// Plans for a finished job, which changes no more: latecomers leave, and are never judged.
 void plan_after_the_end(Draft& draft) {
   adopt_records(draft);
   remove_replicas(draft);
@@ -25,7 +25,7 @@ void plan_after_the_end(Draft& draft) {
   enforce_time_to_live(draft);
 }
 
-// A job that is older than the choice keeps the folder that it has.
+// Chooses the job's folder. A job that is older than this choice keeps the folder that it has.
 void choose_folder(Draft& draft) {
   const bool is_new = draft.job.status.conditions.empty();
   if (is_new && !draft.job.training.is_null()) draft.status.storage_folder = folder_of(draft.job);

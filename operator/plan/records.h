@@ -10,12 +10,12 @@ namespace muster::plan {
 // nothing is done.
 void adopt_records(Draft& draft);
 
-// The current attempt is over: the next one may be created.
+// Ends the current attempt in the record, so that the next one may be created.
 void next_attempt(api::ReplicaRecord& record);
 
-// Lists in counted_uids the ended replicas in view: all are accounted for by now. Those that have
-// gone from view are dropped with the next change of the status; a write for that alone is not
-// worth it.
+// Lists in counted_uids the ended replicas in view: all are accounted for by now. Replicas that
+// have gone from view are dropped with the next change of the status, because they alone are not
+// worth a write.
 void list_counted(Draft& draft);
 
 }  // namespace muster::plan

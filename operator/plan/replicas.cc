@@ -23,7 +23,7 @@ bool any_member_live(const Draft& draft, bool of_old_run_only) {
   });
 }
 
-// An evaluator that lives, or that may be started (again) before its time is up.
+// Whether an evaluator lives, or may be started (again) before its time is up.
 bool evaluator_is_due(const Draft& draft) {
   for (int index = 0; index < draft.desired(Role::evaluator); ++index) {
     if (evaluator_may_start(draft, index)) return true;
@@ -59,7 +59,7 @@ bool must_leave_ending(const Draft& draft, const ObservedReplica& replica) {
   return !may_linger || draft.now >= farewell;
 }
 
-// A plan differs once the next of these has passed.
+// Notes the times in the ending from which the plan differs.
 void look_again_in_ending(Draft& draft) {
   for (const ObservedReplica& replica : draft.observed.replicas) {
     if (!is_live(replica) || replica.deleting) continue;

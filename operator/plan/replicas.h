@@ -4,21 +4,22 @@
 
 namespace muster::plan {
 
-// Which replicas to create: those that are wanted, whose record says neither succeeded nor failed,
-// whose back-off is over and of whose index nothing lives. After a RestartJob or resuming nothing
-// is created until all of the old run has gone. In the ending only the evaluator is, until it has
-// evaluated.
+// Creates the replicas that are wanted, are neither succeeded nor failed in their record, have
+// their back-off over, and have no living attempt of their index. After a RestartJob or resuming
+// nothing is created until all of the old run has gone. In the ending only the evaluator is
+// created, until it has evaluated.
 void create_replicas(Draft& draft);
 
-// Whether a replica that lives should be asked to leave now. ps leave last: in the ending when
-// members and evaluators have gone; when suspending, failing or restarting everybody, when the
-// members have.
+// Whether a living replica should be asked to leave now. ps leave last: in the ending when members
+// and evaluators have gone; when suspending, failing or restarting all replicas, when the members
+// have gone.
 bool must_leave(const Draft& draft, const ObservedReplica& replica);
 
-// Asks those to leave that must, and forgets ended ones that cleanup (cleanup.h) does not keep.
+// Asks the replicas to leave that must, and forgets ended ones that cleanup (cleanup.h) does not
+// keep.
 void remove_replicas(Draft& draft);
 
-// Whether a replica that the job wants, and that is not done, is not in view.
+// Whether a replica that the job wants, and that is not done, is missing from the view.
 bool lacks_replicas(const api::TrainingJob& job, const Observed& observed);
 
 }  // namespace muster::plan

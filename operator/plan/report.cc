@@ -49,7 +49,7 @@ Readiness report_replicas(Draft& draft) {
   return readiness;
 }
 
-// The reason why the first replica that is not ready is not, if the cluster says it: "worker-1:
+// Returns why the first replica that is not ready is not, if the cluster says it: "worker-1:
 // Unschedulable: 0/3 nodes are available: ...".
 std::string first_obstacle(const Draft& draft) {
   for (const api::ReplicaRecord& record : draft.status.records) {
@@ -66,7 +66,7 @@ std::string first_obstacle(const Draft& draft) {
   return "";
 }
 
-// "quota compute holds the job up", and with its words: "...: requested: pods=1, ...".
+// Returns "quota compute holds the job up", and with its words "...: requested: pods=1, ...".
 std::string describe_quota(const std::string& quota, bool with_words) {
   const size_t end = std::min(quota.find(':'), quota.size());
   return "quota " + clean_line(quota.substr(0, end)) + " holds the job up" +
@@ -133,7 +133,7 @@ void report_running(Draft& draft, const Readiness& readiness) {
 
 void report_restarting(Draft& draft) {
   const api::Condition running = *draft.status.find("Running");
-  // An elastic group may run on while one of it is replaced.
+  // An elastic group may continue while one of its replicas is replaced.
   if (draft.stage() == Stage::active && draft.restart_reason_and_message && !running.status) {
     const auto& [reason, message] = *draft.restart_reason_and_message;
     return draft.set("Restarting", true, reason, message);

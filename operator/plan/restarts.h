@@ -6,10 +6,10 @@
 
 namespace muster::plan {
 
-// The consequences that all restarts share: those after a replica's end (ends.h), of the trainer in
-// its container (in_place.h), and of the whole group when its size changes (scaling.h).
+// The consequences that all restarts share: after a replica's end (ends.h), of the trainer in its
+// container (in_place.h), and of the whole group when its size changes (scaling.h).
 
-// Nobody should run under this index now, or not from that run.
+// Whether no replica should run under this index now, or none from that run.
 bool is_unwanted(const Draft& draft, const ObservedReplica& replica);
 
 // Counts one more failure if the limit allows it, and returns whether it does. Replicas that fail
@@ -17,17 +17,18 @@ bool is_unwanted(const Draft& draft, const ObservedReplica& replica);
 // one that has failed in it already opens the next. The evaluator has a limit of its own, without
 // rounds.
 bool count_failure(Draft& draft, api::ReplicaRecord& record);
-// The round is over once all that have failed in it are ready again, are done or are not wanted.
+// Ends the round once all replicas that have failed in it are ready again, are done or are not
+// wanted.
 void end_round(Draft& draft);
-// `end` and that no restart is left.
+// Returns `end` and the addition that no restart is left.
 std::string limit_used_up(const Draft& draft, const std::string& end);
 
-// The replica has failed for good, and with it the job, unless it is an evaluator.
+// Marks the replica as failed for good, and fails the job with it, unless it is an evaluator.
 void give_up(Draft& draft, api::ReplicaRecord& record, const std::string& reason,
              const std::string& message);
 
-// Begins a new run, for RestartJob or because the group has changed (scaling.h). All successes so
-// far become void.
+// Begins a new run, for RestartJob or because the group has changed (scaling.h). All earlier
+// successes become void.
 void restart_everybody(Draft& draft);
 
 }  // namespace muster::plan

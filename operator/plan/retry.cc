@@ -21,7 +21,7 @@ api::JobStatus retry(const api::TrainingJob& job) {
     next_attempt(record);  // also where the last one was stopped unjudged: its number is used up
     record.failures_in_row = 0;
     record.not_before = {};
-    // The evaluator has no limit but its own count's.
+    // The only limit of the evaluator is its own count.
     if (record.role == api::Role::evaluator) record.restarts = 0;
   }
   return status;

@@ -29,7 +29,7 @@ int count_in(const Group& group, Role role) {
   return found == group.end() ? 0 : found->second;
 }
 
-// "worker from 2 to 3".
+// Returns a text such as "worker from 2 to 3".
 std::string describe_change(const Draft& draft, const Group& before, const Group& now) {
   std::string text;
   for (const Role role : api::kRoles) {
@@ -47,7 +47,7 @@ bool only_workers_change(Group before, Group now) {
   return before == now;
 }
 
-// Those that have ended well count as ready: others may yet have to end.
+// Counts replicas that have ended well as ready: others may yet have to end.
 int ready_or_done(const Draft& draft, Role role) {
   const auto found = draft.status.replica_statuses.find(role);
   if (found == draft.status.replica_statuses.end()) return 0;

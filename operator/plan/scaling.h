@@ -4,16 +4,17 @@
 
 namespace muster::plan {
 
-// The number of replicas changes while the job runs. An elastic job goes on with the workers it
-// has, and so do the user's own programs with enableDynamicWorker. Others are restarted all
-// together, for TF_CONFIG would name another group in old replicas than in new ones.
+// These functions handle a change of the number of replicas while the job runs. An elastic job
+// continues with the workers it has, and so do the user's own programs with enableDynamicWorker.
+// Other jobs restart all replicas together, because TF_CONFIG would name another group in old
+// replicas than in new ones.
 
 // Notes which group TF_CONFIG names. If that has changed, writes an event and restarts the replicas
-// that must be restarted. Nobody is restarted if the job has not begun or is being resumed, or has
-// `training`: then such a change is allowed only while nobody runs.
+// that must be restarted. Restarts none if the job has not begun or is being resumed, or has
+// `training`: then such a change is allowed only while nothing runs.
 void follow_scaling(Draft& draft);
 
-// Marks each worker that lives and whose index is not wanted any more as on its way out
+// Marks each living worker of an index that is not wanted any more as on its way out
 // (ReplicaRecord::replacing). From then on it leaves, however often the job is scaled meanwhile,
 // and its end decides and counts nothing; an index that is wanted again gets its next attempt after
 // that end.

@@ -4,8 +4,8 @@
 
 namespace muster::plan {
 
-// startupPolicy InOrder: whether every replica of the roles before this one is ready (or has
-// succeeded), so that this one's may be created. Always true with order Any.
+// Whether replicas of the role may be created. With startupPolicy InOrder, every replica of the
+// roles before it must be ready (or have succeeded). Always true with order Any.
 bool may_start(const Draft& draft, Role role);
 
 }  // namespace muster::plan

@@ -6,7 +6,7 @@ namespace muster::plan {
 
 // Follows spec.suspend, unless the job is decided. Suspending: condition Suspended is false with
 // reason Suspending until nothing lives any more, then true (conclude(), ending.h). Resuming, also
-// before that: raises the run, so that whatever still lives from before leaves, and resets
+// before that: raises the run, so that replicas that still live from before leave, and resets
 // startTime.
 void follow_suspend(Draft& draft);
 

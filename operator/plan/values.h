@@ -8,7 +8,7 @@
 
 namespace muster::plan {
 
-// The values between a cluster and the plan: a cluster makes Observed, and carries out a Plan.
+// The values between a cluster and the plan: a cluster returns Observed, and carries out a Plan.
 
 using api::Role;
 using api::Time;
@@ -17,15 +17,16 @@ enum class Phase { pending, running, succeeded, failed };
 
 // A replica (a process or a pod) as the cluster sees it.
 //
-// What it is: (role, index, attempt) alone. Attempts are never reused within a job, and an index
-// gets its next attempt only after the end of the one before was seen, so creating the same attempt
-// again is always harmless (it exists already, or it is gone) and no view, however old, makes two
-// of one index. A cluster names replicas by these three; `run` is a label on them.
+// Its identity is (role, index, attempt) alone. Attempts are never reused within a job, and an
+// index gets its next attempt only after the end of the one before was seen. So it is always
+// harmless to create the same attempt again (it exists already, or it is gone), and no view,
+// however old, leads to two replicas of one index. A cluster names replicas by these three; `run`
+// is a label on them.
 //
-// `failed` with reason NodeLost is how a cluster reports a replica on a node it has given up: the
-// plan replaces it without waiting for the node. A replica that lives and whose reason is
-// CrashLoopBackOff is counted as failed and replaced. One that `failed` without having started is
-// no failure if it was asked to leave.
+// A cluster reports a replica on a node that it has given up as `failed` with reason NodeLost: the
+// plan replaces it without waiting for the node. A living replica with reason CrashLoopBackOff is
+// counted as failed and replaced. A replica that `failed` without having started is no failure if
+// it was asked to leave.
 struct ObservedReplica {
   Role role = Role::worker;
   int index = 0;
@@ -42,7 +43,7 @@ struct ObservedReplica {
                        // ImagePullBackOff, ...
   std::string explanation;  // what the cluster says of the reason of one that lives
   std::string last_line;    // of its log, for messages
-  // If it was restarted in place: from the end of its last process until training went on.
+  // If it was restarted in place: the time from the end of its last process until training went on.
   std::optional<double> outage_seconds;
   std::optional<Time> started, finished;
   bool operator==(const ObservedReplica&) const = default;
@@ -57,13 +58,14 @@ inline bool left_on_request(const ObservedReplica& replica) {
   return !is_live(replica) && replica.deleting && !replica.ended_first;
 }
 
-// The replica whose /progress and results are the job's: the chief, else worker 0.
+// Whether the job takes its /progress and results from this replica: the chief, else worker 0.
 inline bool leads(const api::TrainingJob& job, Role role, int index) {
   const bool has_chief = job.replicas.contains(Role::chief);
   return index == 0 && role == (has_chief ? Role::chief : Role::worker);
 }
 
-// A view may lag behind what was done, but is not older than the one that job.status was made from.
+// The cluster's view. It may lag behind what was done, but is not older than the view that
+// job.status was made from.
 struct Observed {
   std::vector<ObservedReplica> replicas;
   Json progress;  // the chief's, or null
@@ -71,7 +73,7 @@ struct Observed {
   bool final_checkpoint_evaluated = false;
   std::optional<std::string> name_conflict;  // a foreign object that holds one of our names
   std::optional<std::string> invalid_template;
-  // Replicas are created all the same.
+  // This does not stop the creation of replicas.
   std::optional<std::string> unchecked;  // why it is not known whether the cluster can create what
                                          // the job lacks: replicas, or what they need beside them
   std::optional<std::string> quota;      // which quota forbids to create it, and its words:

@@ -32,13 +32,13 @@ void DurableFile::open() {
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
   descriptor_ = ::open(path_.c_str(), kFlags | O_DIRECT, 0666);
   if (descriptor_ < 0 && errno == EINVAL) {
-    // Some systems find out that they cannot only when the file is there.
+    // Some systems notice only after creating the file that they cannot do direct writes.
     (void)::unlink(path_.c_str());
     direct_ = false;
     descriptor_ = ::open(path_.c_str(), kFlags, 0666);
   }
   if (descriptor_ >= 0) return;
-  finished_ = true;  // what is there is not ours to remove
+  finished_ = true;  // the existing file is not ours to remove
   fail("cannot create");
 }
 
@@ -98,7 +98,7 @@ InputFile::InputFile(std::filesystem::path path) : path_(std::move(path)) {
     if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENAMETOOLONG ||
         errno == ENXIO || errno == EISDIR)
       throw Invalid(message);
-    throw Unavailable(message);  // storage has many ways to fail, and says nothing of the file then
+    throw Unavailable(message);  // the storage may fail in many ways that say nothing of the file
   }
   struct stat status {};
   if (::fstat(descriptor_, &status) != 0) {

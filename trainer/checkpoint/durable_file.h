@@ -13,20 +13,20 @@
 
 namespace muster::checkpoint {
 
-// A new file that is on the disk, whole, once finish() returned; removed again if it never does.
-// Past the page cache where the file system can: to fill that with what nobody reads soon costs
-// more CPU than all the rest, and memory that others need. Throws WriteError, also where `path`
-// exists.
+// A new file. It is on the disk, whole, once finish() has returned; without that it is removed
+// again. It bypasses the page cache if the file system can: filling the cache with bytes that
+// nobody reads soon costs more CPU than all the rest, and memory that others need. Throws
+// WriteError, also if `path` exists.
 class DurableFile {
  public:
-  // `limit`, which outlives it: sleeps so as not to write faster; null: never.
+  // `limit` must outlive the file. Writing sleeps so as not to exceed it; null: there is no limit.
   explicit DurableFile(std::filesystem::path path, SpeedLimit* limit = nullptr);
   ~DurableFile();
   DurableFile(const DurableFile&) = delete;
   DurableFile& operator=(const DurableFile&) = delete;
 
   void write(std::span<const std::byte> bytes);
-  // fsync, and close with its result looked at: NFS reports a full disk only there.
+  // Does fsync and close, and checks the result of both: NFS reports a full disk only there.
   void finish();
 
   uint64_t bytes() const { return bytes_; }
@@ -44,23 +44,23 @@ class DurableFile {
   int descriptor_ = -1;
   bool direct_ = true;
   std::vector<std::byte> memory_;
-  std::span<std::byte> block_;  // in memory_, as direct writes want it
-  size_t filled_ = 0;           // bytes of it
+  std::span<std::byte> block_;  // a part of memory_, aligned for direct writes
+  size_t filled_ = 0;           // bytes of block_
   bool finished_ = false;
   uint64_t bytes_ = 0;
   uint32_t crc_ = 0;
 };
 
-// A file that is there and that we may not read: no damage of it, whatever else may be wrong.
+// Thrown for a file that exists but that we may not read. The file need not be damaged.
 class Forbidden : public Invalid {
  public:
   using Invalid::Invalid;
 };
 
-// An open regular file, read by position. Not mapped: a file that another host removes or cuts is
-// an error here, not a signal. Throws Invalid naming the path if it does not exist or is not a
-// regular file or ends too early (Forbidden where permission is what lacks), Unavailable for an I/O
-// error.
+// An open regular file, read by position. It is not mapped, so that a file that another host
+// removes or cuts is an error here, not a signal. Throws Invalid naming the path if it does not
+// exist, is not a regular file or ends too early (Forbidden if permission is missing), and
+// Unavailable for an I/O error.
 class InputFile {
  public:
   explicit InputFile(std::filesystem::path path);
@@ -72,7 +72,7 @@ class InputFile {
   const std::filesystem::path& path() const { return path_; }
   void read_at(uint64_t offset, std::span<std::byte> out) const;
   uint32_t crc32c() const;
-  // The whole file; one of more than `most` bytes is Invalid.
+  // Returns the whole file. Throws Invalid if it has more than `most` bytes.
   std::string text(uint64_t most) const;
 
  private:

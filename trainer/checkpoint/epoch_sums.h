@@ -7,8 +7,8 @@
 
 namespace muster::checkpoint {
 
-// What was trained on, summed by epoch: of the newest epoch and of the one before it that any rows
-// were of. (Asynchronously an epoch's last batches are done after the next one's first.)
+// The sums of the training losses by epoch: of the newest epoch and of the one before it that has
+// rows. (In asynchronous training an epoch's last batches are done after the next one's first.)
 class EpochSums {
  public:
   struct Epoch {
@@ -16,15 +16,15 @@ class EpochSums {
     compute::LossSums sums;
   };
 
-  // Rows of an epoch before those two are forgotten.
+  // Adds the sums of some rows. Rows of an epoch before those two are ignored.
   void add(uint64_t epoch, const compute::LossSums& sums);
-  // No rows where none are known.
+  // Returns the sums of the epoch; they have no rows if none are known.
   compute::LossSums of(uint64_t epoch) const;
-  // Of a training that stands in `epoch`: those of the last whole epoch, else of what was trained
-  // on of the first one; no rows where that is not known.
+  // Returns the sums of the last whole epoch of a training that stands in `epoch`; if they are not
+  // known, those of `epoch` itself so far; no rows if neither is known.
   compute::LossSums last_whole(uint64_t epoch) const;
   const Epoch& newest() const { return newest_; }
-  // Those that any rows were of, in order.
+  // Returns the epochs that have rows, in order.
   std::vector<Epoch> known() const;
 
  private:

@@ -13,8 +13,8 @@ struct Best {
   bool operator==(const Best&) const = default;
 };
 
-// What evaluations within the training have come to: a part of Position, so that a training that
-// was interrupted ends where an undisturbed one does, with the same weights.
+// The results of evaluations within the training. They are a part of Position, so that a training
+// that was interrupted ends where an undisturbed one does, with the same weights.
 struct Evaluations {
   uint64_t epoch = 0;                // passes over the data before the newest one; 0: none yet
   std::optional<Best> best;          // by earlyStopping: improvements beyond minDelta

@@ -14,18 +14,18 @@
 
 namespace muster::checkpoint {
 
-// Where training stands, besides the tensors.
+// The point that training has reached, without the tensors.
 struct Position {
   uint64_t step = 0;  // committed updates
   uint64_t epoch = 0;
   uint64_t next_batch = 0;  // in the epoch: sync: group batches; async: tickets handed out and done
   uint64_t optimizer_t = 0;
   std::vector<uint64_t> outstanding;  // async: tickets not done
-  EpochSums sums;                     // of what led here
+  EpochSums sums;                     // of the training so far
   Evaluations evaluations;            // within the training
 };
 
-// The rows of a tensor that stand in one file, where that is not the whole tensor.
+// The rows of a tensor that lie in one file, if that is not the whole tensor.
 struct Slice {
   std::string file;
   std::string tensor;
@@ -49,12 +49,12 @@ struct Manifest {
   Json training;              // the training spec it was made with
 };
 
-// manifest.json: the fields above in camelCase, and last "crc32c", over the text before that field,
-// so that a flipped bit in the manifest itself is seen too.
+// Returns the text of manifest.json: the fields above in camelCase, and last "crc32c", a checksum
+// of the text before that field, so that a flipped bit in the manifest itself is detected too.
 std::string to_text(const Manifest& manifest);
 
-// Throws Invalid naming `source` and the field: no JSON, another version, a wrong type, a checksum
-// that does not match, a file name that leaves the folder.
+// Parses the text of manifest.json. Throws Invalid naming `source` and the field: no JSON, another
+// version, a wrong type, a checksum that does not match, a file name that leaves the folder.
 Manifest parse_manifest(std::string_view text, const std::string& source);
 
 // "ckpt-<step>-g<generation>": the name of a published folder.
@@ -62,12 +62,12 @@ struct FolderName {
   uint64_t step = 0;
   uint64_t generation = 0;
   std::string text() const;
-  // Only what text() writes; anything else is no checkpoint.
+  // Accepts only names that text() writes; any other folder is no checkpoint.
   static std::optional<FolderName> parse(std::string_view name);
   bool operator==(const FolderName&) const = default;
 };
 
-// "model-00000-of-00002.safetensors"; kind is "model" or "optimizer".
+// Returns "model-00000-of-00002.safetensors"; kind is "model" or "optimizer".
 std::string shard_file_name(std::string_view kind, int shard, int shards);
 
 }  // namespace muster::checkpoint

@@ -72,7 +72,7 @@ class Fields {
         fmt::format("{}: expected {}, found {}", where, expected,
                     found.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 100)));
   }
-  // null stands for one that JSON cannot write.
+  // null stands for a number that JSON cannot express.
   static double real_of(const Json& value, const std::string& where) {
     if (value.is_null()) return std::numeric_limits<double>::quiet_NaN();
     if (!value.is_number()) fail(where, "a number", value);
@@ -105,7 +105,7 @@ EpochSums parse_sums(const std::vector<Fields>& list) {
     compute::LossSums of_epoch;
     of_epoch.loss = epoch.real("loss");
     of_epoch.rows = static_cast<int64_t>(epoch.number("rows"));
-    if (epoch.has("correct")) {  // of an earlier version of Muster, whose losses had one more sum
+    if (epoch.has("correct")) {  // an earlier version of Muster: its losses had one more sum
       of_epoch.weight = static_cast<double>(of_epoch.rows);
       of_epoch.terms[0] = epoch.real("correct");
     } else {

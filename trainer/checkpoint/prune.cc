@@ -26,7 +26,8 @@ std::string best_name(const fs::path& directory) {
   }
 }
 
-// Out of sight first, so that no reader meets half a checkpoint; back again if a reader was faster.
+// Renames the folder first, so that no reader sees half a checkpoint, and renames it back if a
+// reader has got a lease before that.
 void remove_checkpoint(const fs::path& checkpoint) {
   fs::path hidden = checkpoint;
   hidden += ".tmp-" + unique_name();
@@ -71,8 +72,8 @@ std::vector<Temporary> temporaries(const fs::path& directory) {
   return found;
 }
 
-// Under another name first: who writes there still shall not publish half of it. The error is that
-// of the renaming.
+// Renames the folder first, so that a writer that still uses it cannot publish half of it. Returns
+// the error of the renaming.
 std::error_code remove_temporary(const fs::path& path) {
   const std::string name = path.filename().string();
   fs::path doomed = path;
@@ -99,7 +100,7 @@ int64_t seconds_of(system_clock::time_point time) {
 
 }  // namespace
 
-// By what costs little to see; the sums of its files only a search compares.
+// Checks only what is cheap: the manifest and the sizes. A search compares the checksums.
 bool Store::is_damaged(const fs::path& checkpoint) const {
   {
     const std::lock_guard lock(damaged_mutex_);

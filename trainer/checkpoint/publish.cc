@@ -26,8 +26,8 @@ struct Contents {
   Json index;
 };
 
-// Hugging Face's index of the model's files. A tensor cut between files is mapped to the one with
-// its first rows; "slices" in the metadata lists them all.
+// Hugging Face's index of the model's files. It maps a tensor that is cut between files to the file
+// with its first rows; "slices" in the metadata lists all of them.
 class IndexBuilder {
  public:
   void add(const std::string& file, const SafetensorsHeader& header,
@@ -131,7 +131,7 @@ bool Store::published(uint64_t step, uint64_t generation) const {
   return fs::exists(directory_ / FolderName{step, generation}.text(), ignored);
 }
 
-// TensorFlow's CheckpointState in protobuf's text format; paths are relative to the file.
+// Writes TensorFlow's CheckpointState in protobuf's text format; paths are relative to the file.
 void Store::write_state() const {
   const std::vector<FolderName> names = list();
   if (names.empty()) return;

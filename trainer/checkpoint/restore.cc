@@ -32,7 +32,8 @@ struct Copy {
   std::span<float> to;
 };
 
-// Which file holds which rows of which tensor; no values are read before everything fits.
+// Knows which file holds which rows of which tensor. It reads no values before every shape has been
+// checked.
 class Shards {
  public:
   explicit Shards(std::string name) : name_(std::move(name)) {}
@@ -40,7 +41,8 @@ class Shards {
   void add(const fs::path& path, const std::vector<Slice>* manifest_slices);
   void load(const compute::ParameterLayout& layout, compute::Range range, std::span<float> values,
             const std::string& prefix) const;
-  // Of the layout's tensors, those that have a namesake here; returns the names of the others.
+  // Loads those of the layout's tensors that have the same name here; returns the names of the
+  // others.
   std::vector<std::string> load_namesakes(const compute::ParameterLayout& layout,
                                           std::span<float> values) const;
 

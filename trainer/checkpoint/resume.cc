@@ -12,7 +12,8 @@ namespace {
 
 using spec::TrainingSpec;
 
-// What decides names and shapes of a model's tensors, the data apart.
+// Collects the settings of a model that decide its tensors' names and shapes, without those that
+// the data decide.
 struct Tensors {
   std::string text;
   void operator()(const compute::Dense& dense) {
@@ -60,7 +61,7 @@ uint64_t samples_of_unit(const TrainingSpec& spec, bool distributed) {
   return tickets ? batch * static_cast<uint64_t>(spec.gradient_accumulation) : batch;
 }
 
-// Nothing where it comes to no whole number.
+// Returns the position in batches of `to` samples; nothing if that is no whole number of them.
 std::optional<Position> converted(Position position, uint64_t from, uint64_t to) {
   if (from == to) return position;
   const uint64_t samples = position.next_batch * from;
@@ -73,7 +74,8 @@ std::optional<std::string> metric_of(const std::optional<spec::EarlyStoppingSpec
   return stopping ? std::optional(stopping->metric) : std::nullopt;
 }
 
-// Values of another metric or loss, or on other data, are not to be compared with what follows.
+// Drops results of evaluations that were made with another metric, another loss or other data:
+// later results cannot be compared with them.
 void forget_others(Evaluations& evaluations, const Json& before, const Json& after) {
   const TrainingSpec made_with = spec::to_training_spec(before);
   const TrainingSpec asked_for = spec::to_training_spec(after);

@@ -33,16 +33,16 @@ struct TensorPiece {           // rows [first_row, first_row + rows) of a tensor
   bool whole() const { return first_row == 0 && (shape.empty() || rows == shape[0]); }
 };
 
-// Writes `pieces` as one safetensors file (F32), fsynced; `path` must not exist. A piece that is
-// not whole stands as a tensor of its rows, and in __metadata__ as "slice:<name>":
-// {"shape": [...], "first_row": n}. Returns its entry. Throws WriteError (then there is no file),
-// and Invalid with kDiverged, naming tensor and element, where a value is not finite: such a
-// checkpoint is never to be published. `limit`: not faster than that; null: as fast as may be.
+// Writes `pieces` as one safetensors file (F32) with fsync; `path` must not exist. A piece that is
+// not whole is written as a tensor of its rows, with an entry "slice:<name>" in __metadata__:
+// {"shape": [...], "first_row": n}. Returns the file's entry. Throws WriteError (then there is no
+// file), and Invalid with kDiverged, naming tensor and element, if a value is not finite: such a
+// checkpoint must never be published. `limit` bounds the speed; null: there is no limit.
 FileEntry write_safetensors(const std::filesystem::path& path, std::span<const TensorPiece> pieces,
                             const std::map<std::string, std::string>& metadata,
                             SpeedLimit* limit = nullptr);
 
-// What the JSON of a file says, checked.
+// The checked content of a file's JSON.
 struct SafetensorsHeader {
   struct Tensor {
     std::string name;
@@ -57,11 +57,11 @@ struct SafetensorsHeader {
   static constexpr uint64_t kMostJson = 100'000'000;
 
   // Checks the JSON of a file of `file_bytes`. Throws Invalid naming `file`, tensor and byte: JSON
-  // errors, keys twice, a dtype other than F32, ranges that overlap, leave holes, pass the end or
-  // do not fit the shape.
+  // errors, duplicate keys, a dtype other than F32, ranges that overlap, leave holes, pass the end
+  // or do not fit the shape.
   static SafetensorsHeader parse(std::string_view json, uint64_t file_bytes,
                                  const std::string& file);
-  // Reads and parses. Throws Invalid, besides the above, for a length beyond the file.
+  // Reads and parses the header. Throws Invalid also for a length beyond the file.
   static SafetensorsHeader read(const class InputFile& file);
 };
 

@@ -15,7 +15,7 @@ namespace {
 
 using SortedJson = nlohmann::json;  // logarithmic look-up: a hostile header has many keys
 
-// Refuses what nlohmann's parser would let pass: keys twice, deep nesting.
+// Refuses JSON that nlohmann's parser would accept: duplicate keys, deep nesting.
 class StrictKeys {
  public:
   explicit StrictKeys(const std::string& file) : file_(file) {}
@@ -57,7 +57,7 @@ bool are_unsigned(const SortedJson& array) {
          });
 }
 
-// Bytes of F32 of this shape, at most `most`; `most` + 1 if there are more.
+// Returns the bytes of F32 values of this shape, at most `most`; `most` + 1 if there are more.
 uint64_t bytes_of(const std::vector<int64_t>& shape, uint64_t most) {
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
   uint64_t bytes = sizeof(float);

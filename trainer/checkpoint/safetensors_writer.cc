@@ -20,7 +20,7 @@ static_assert(std::endian::native == std::endian::little,
 
 constexpr size_t kPart = 16 << 10;  // floats: they are still in cache when they are written
 
-// Without a branch a float, so that it takes a few of them at a time.
+// Has no branch for each float, so that the compiler can process several floats at a time.
 bool all_finite(std::span<const float> values) {
   constexpr uint32_t kExponent = 0x7f800000;
   uint32_t found = 0;

@@ -8,8 +8,8 @@
 
 namespace muster::checkpoint {
 
-// The slices a file's own __metadata__ records, as write_safetensors() put them there. Throws
-// Invalid naming file and tensor where one is malformed.
+// Returns the slices that a file's own __metadata__ records, as write_safetensors() wrote them.
+// Throws Invalid naming file and tensor if one is malformed.
 std::vector<Slice> slices_of(const SafetensorsHeader& header, const std::string& file_name);
 
 }  // namespace muster::checkpoint

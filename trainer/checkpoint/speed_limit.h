@@ -7,7 +7,8 @@
 
 namespace muster::checkpoint {
 
-// How fast a checkpoint's files are written, each; whoever waits for them lifts it. Thread-safe.
+// The speed limit of each file of a checkpoint that is being written. A caller that waits for the
+// files lifts it. Thread-safe.
 class SpeedLimit {
  public:
   using Clock = std::chrono::steady_clock;
@@ -16,7 +17,7 @@ class SpeedLimit {
 
   void set(double bytes_per_second);  // 0: as fast as may be
   void lift() { set(0); }
-  // Until so many bytes may have been written since `begun`.
+  // Blocks until so many bytes may have been written since `begun`.
   void wait(Clock::time_point begun, uint64_t bytes);
 
  private:

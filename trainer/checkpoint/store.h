@@ -17,40 +17,40 @@
 
 namespace muster::checkpoint {
 
-// A job's checkpoints on shared storage. Publishing follows write, fsync, rename, fsync; a reader
-// trusts only a manifest whose files have the sizes and checksums it names.
+// A job's checkpoints on shared storage. Publishing is write, fsync, rename, fsync. A reader trusts
+// only a manifest whose files have the sizes and checksums in it.
 class Store {
  public:
-  // `directory` is the job's "checkpoints" folder; begin() makes it if it is missing. `keep` counts
-  // the newest checkpoints that pruning leaves, at least 1.
+  // `directory` is the job's "checkpoints" folder; begin() makes it if it is missing. `keep`, at
+  // least 1, is the number of newest checkpoints that pruning leaves.
   Store(std::filesystem::path directory, int keep);
 
-  // A fresh "ckpt-<step>.tmp-<unique>" for shards to write into. Removes leftovers of writers dead
-  // for more than an hour. Throws WriteError.
+  // Makes a new folder "ckpt-<step>.tmp-<unique>" that shards write into. Removes leftovers of
+  // writers that have been dead for more than an hour. Throws WriteError.
   std::filesystem::path begin(uint64_t step);
-  // Checks that every file of the manifest is there with its size; index, manifest, fsync, rename
-  // to its final name, CheckpointState, pruning of the oldest beyond `keep` that nobody leases (the
-  // final one, the one marked as the best and those that the newest's position.evaluations name are
-  // kept; one that is known to be damaged is neither counted nor removed: a damaged manifest or
-  // size, or found to be damaged by a search of this store). Returns the folder. Throws WriteError,
-  // and Invalid where that step was published before in that generation or a file is not what the
-  // manifest says. A WriteError of the fsync after the rename: it is published, though perhaps not
-  // for long. What goes wrong after that is logged.
+  // Checks that every file of the manifest is there with its size; writes index and manifest; does
+  // fsync, renames the folder to its final name, writes CheckpointState, and prunes the oldest
+  // beyond `keep` that have no lease. Kept are the final one, the one marked as the best and those
+  // that the newest's position.evaluations name. A checkpoint known to be damaged (by its manifest
+  // or a size, or found by a search of this store) is neither counted nor removed. Returns the
+  // folder. Throws WriteError, and Invalid if that step was published before in that generation or
+  // a file differs from the manifest. If the fsync after the rename fails with a WriteError, the
+  // checkpoint is published, though perhaps not durably. Later errors are only logged.
   std::filesystem::path publish(const std::filesystem::path& temporary, const Manifest& manifest);
   void discard(const std::filesystem::path& temporary) noexcept;
   bool published(uint64_t step, uint64_t generation) const;
   // Removes temporary folders begun longer ago than `age`.
   void remove_leftovers(std::chrono::seconds age) const noexcept;
-  // Ends whatever has been begun: none of it will be published. By the owner of a new generation,
-  // after which writers of earlier ones begin nothing any more. Throws Unavailable.
+  // Ends every checkpoint that has been begun: none of them will be published. Called by the owner
+  // of a new generation; writers of earlier ones begin nothing after that. Throws Unavailable.
   void fence() const;
 
   struct Found {
     std::filesystem::path directory;
     Manifest manifest;
   };
-  // Names of all published folders, newest first: highest generation, then step. Nothing is
-  // verified.
+  // Returns the names of all published folders, newest first: highest generation, then step.
+  // Nothing is verified.
   std::vector<FolderName> list() const;
   struct Damaged {
     std::filesystem::path directory;
@@ -58,40 +58,40 @@ class Store {
   };
   struct Search {
     std::optional<Found> newest;   // whole
-    std::vector<Damaged> damaged;  // all that are newer
-    // `newest`. Throws Invalid where there are only damaged ones, naming each, with its reason and
-    // what can be done: who goes on without says nothing of what is lost.
+    std::vector<Damaged> damaged;  // all damaged ones that are newer
+    // Returns `newest`. Throws Invalid if there are only damaged ones, naming each, with its reason
+    // and what can be done: a training that began anew would hide what is lost.
     const std::optional<Found>& or_refuse() const;
   };
-  // The newest whole checkpoint, every byte of it verified. Says nothing. Throws Unavailable where
-  // something cannot be read: nobody knows then whether it is whole.
+  // Finds the newest whole checkpoint, with every byte of it verified. Logs nothing. Throws
+  // Unavailable if something cannot be read: then it is not known whether it is whole.
   Search search() const;
-  // The same; one that is damaged is passed over with a warning, once, that names it and the
-  // reason.
+  // Returns the newest whole checkpoint of search(). Logs a warning, once, for each damaged one
+  // that is skipped, with its name and the reason.
   std::optional<Found> newest() const;
-  // The same, for training to go on from. Throws as or_refuse() does.
+  // Returns newest() for training to resume from. Throws as or_refuse() does.
   std::optional<Found> to_resume() const;
-  // The newest whole one of that step. Throws Unavailable as search() does.
+  // Returns the newest whole checkpoint of that step. Throws Unavailable as search() does.
   std::optional<Found> of_step(uint64_t step) const;
-  // Throws Invalid, also where the manifest is of another step or generation than the folder's
-  // name.
+  // Reads the manifest. Throws Invalid, also if it is of another step or generation than the
+  // folder's name.
   static Manifest read_manifest(const std::filesystem::path& directory);
-  // Checks sizes and checksums of every file. Throws Invalid naming the file.
+  // Checks sizes and checksums of all files. Throws Invalid naming the file.
   static void verify(const Found& found);
 
-  // Keeps this one from being pruned until another is marked. Throws WriteError.
+  // Protects this checkpoint from pruning until another is marked. Throws WriteError.
   void mark_best(const Found& found);
 
-  // Keeps a checkpoint from being pruned while it lives: a file "lease-<reader>-<unique>" with an
-  // expiry ten minutes ahead that is renewed; a lease of a dead reader lapses. Null where the
-  // checkpoint is no longer there, pruned meanwhile: newest() finds another. Throws WriteError
-  // where the folder cannot be written.
+  // Protects a checkpoint from pruning while it lives, by a file "lease-<reader>-<unique>" that
+  // expires ten minutes ahead and is renewed; the lease of a dead reader lapses. Null if the
+  // checkpoint was pruned meanwhile: newest() finds another. Throws WriteError if the folder cannot
+  // be written.
   class Lease;
   std::unique_ptr<Lease> lease(const Found& found, const std::string& reader) const;
 
   // Fills `values` (memory of `range` alone) with "<prefix><tensor>" for every tensor of the layout
-  // in range, from whatever shards the checkpoint has; padding becomes zero. Throws Invalid naming
-  // the tensor that is missing or has another shape; `values` is then as it was.
+  // in range, from any number of shards; padding becomes zero. Throws Invalid naming the tensor
+  // that is missing or has another shape; `values` is then unchanged.
   static void load(const Found& found, const compute::ParameterLayout& layout, compute::Range range,
                    std::span<float> values, const std::string& prefix);
 
@@ -105,7 +105,7 @@ class Store {
   std::filesystem::path directory_;
   int keep_;
   mutable std::mutex damaged_mutex_;
-  mutable std::set<std::filesystem::path> damaged_;  // that a search has found
+  mutable std::set<std::filesystem::path> damaged_;  // found by a search
   mutable std::set<std::filesystem::path> told_;
 };
 
@@ -116,11 +116,11 @@ class Store::Lease {
   ~Lease();
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
-  // Writes only when a good part of the term is over: may be called at every batch. Throws
+  // Writes only if a good part of the term is over, so it may be called at every batch. Throws
   // WriteError.
   void renew();
 
-  // True if any lease in a checkpoint's folder has not lapsed.
+  // Returns true if any lease in a checkpoint's folder has not lapsed.
   static bool any_active(const std::filesystem::path& checkpoint);
 
  private:

@@ -7,11 +7,11 @@
 
 namespace muster::checkpoint {
 
-// "<seconds since 1970>-<random>": unique among writers, and tells the age of what a dead writer
-// left behind without asking a file server for its clock.
+// Returns "<seconds since 1970>-<random>". It is unique among writers, and it tells the age of a
+// dead writer's leftovers without asking a file server for its clock.
 std::string unique_name();
 
-// When unique_name() made this; nothing for any other text.
+// Returns the time at which unique_name() made this name; nothing for any other text.
 std::optional<std::chrono::system_clock::time_point> time_of(std::string_view unique_name);
 
 }  // namespace muster::checkpoint

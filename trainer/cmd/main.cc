@@ -84,14 +84,14 @@ CLI::App* add_checkpoint_command(CLI::App& app, const std::string& name, const s
   return command;
 }
 
-// Commands for people: text, whatever standard error is, unless JSON is asked for.
+// Commands for people log text, even if standard error is no terminal, unless JSON is asked for.
 bool wants_json_log() {
   const char* format = std::getenv("MUSTER_LOG_FORMAT");
   return format != nullptr && std::string_view(format) == "json";
 }
 
 int run(int argc, char** argv) {
-  // "muster" for those who typed that: it becomes this program.
+  // The name is "muster" for users who typed that: it becomes this program.
   const std::string program = std::filesystem::path(argv[0]).filename();
   Options options;
   CLI::App app("Trains as one replica of a TrainingJob, by TF_CONFIG and the MUSTER_* environment.",
@@ -161,8 +161,8 @@ int run(int argc, char** argv) {
       tell);
 }
 
-// Connections of strangers must not use up what those of the group need; gRPC does not listen again
-// after it was refused a descriptor.
+// Raises the limit of descriptors. Connections of strangers must not use up those of the group, and
+// gRPC does not listen again after a descriptor was refused.
 void allow_all_descriptors() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -176,7 +176,7 @@ void allow_all_descriptors() {
 
 int main(int argc, char** argv) {
   muster::keep_freed_memory();
-  setenv("GRPC_VERBOSITY", "NONE", 0);  // what matters of it is in our own messages
+  setenv("GRPC_VERBOSITY", "NONE", 0);  // our own messages have what matters
   muster::cmd::allow_all_descriptors();
   const std::string program = std::filesystem::path(argv[0]).filename();
   return muster::finish_output(program, muster::cmd::run(argc, argv));

@@ -6,10 +6,11 @@
 
 namespace muster::cmd {
 
-// "key: value", a line each, for people; what stands in an object as "key of it: value".
+// Returns a line "key: value" for each field, for people; fields of an inner object as "key of it:
+// value".
 std::string fields_text(const Json& object);
 
-// What predict_checkpoint() returns: a line a sample.
+// Returns the result of predict_checkpoint() as text, one line for each sample.
 std::string predictions_text(const Json& predictions);
 
 }  // namespace muster::cmd

@@ -28,7 +28,7 @@ std::string variable(const char* name, const char* fallback) {
   return value == nullptr || *value == '\0' ? fallback : value;
 }
 
-// As the trainer's own lines have it.
+// Returns the same name as in the trainer's own log lines.
 std::string log_name() {
   return variable("MUSTER_JOB", "standalone") + "-" + variable("MUSTER_ROLE", "chief") + "-" +
          variable("MUSTER_INDEX", "0");

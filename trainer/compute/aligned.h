@@ -22,7 +22,7 @@ struct CacheLineAllocator {
   friend bool operator==(const CacheLineAllocator&, const CacheLineAllocator&) { return true; }
 };
 
-// What kernels read and write: parameters, gradients, optimizer slots.
+// The buffers that kernels read and write: parameters, gradients, optimizer slots.
 using Floats = std::vector<float, CacheLineAllocator<float>>;
 
 }  // namespace muster::compute

@@ -7,7 +7,7 @@ namespace muster::compute {
 
 enum class DeviceKind { cpu, cuda };
 
-// What an engine computes on. Several CPU devices of a process share its cores.
+// A device that an engine computes on. Several CPU devices of a process share its cores.
 struct Device {
   DeviceKind kind = DeviceKind::cpu;
   int ordinal = 0;  // from 0, among the process's devices of this kind
@@ -17,11 +17,12 @@ struct Device {
 const char* name_of(DeviceKind kind);         // "cpu"
 std::string to_string(const Device& device);  // "cpu:0"
 
-// What a training may ask for in this build: "auto", and each kind that there is an engine for.
+// Returns the devices that a training may ask for in this build: "auto", and each kind that has an
+// engine.
 const std::vector<std::string>& device_choices();
 
-// The first `count` devices of the kind that `wanted` names. Throws Invalid where that is none
-// of device_choices().
+// Returns the first `count` devices of the kind that `wanted` names. Throws Invalid if `wanted` is
+// not one of device_choices().
 std::vector<Device> choose_devices(const std::string& wanted, int count);
 
 }  // namespace muster::compute

@@ -22,8 +22,8 @@ inline size_t bytes_of(ElementType type) {
   return type == ElementType::uint8 ? 1 : sizeof(float);
 }
 
-// The rows of one (micro)batch, by pointer: nothing is gathered before the device does it. Value of
-// a feature: element * scale + offset.
+// The rows of one (micro)batch, by pointer: nothing is gathered before the device does it. The
+// value of a feature is element * scale + offset.
 struct Batch {
   int64_t rows = 0;  // 0 is legal: gradients and sums are zero
   ElementType type = ElementType::float32;
@@ -44,8 +44,9 @@ struct EngineOptions {
   bool exclusive = true;  // nobody else wants these cores: team members spin between steps
 };
 
-// A model on a device: its static graph, its arena, its flat buffers, which may be where the host
-// cannot address them. Built once; a step allocates nothing. Not thread-safe: one caller.
+// A model on a device: its static graph, its arena and its flat buffers, which may lie where the
+// host cannot address them. It is built once; a step allocates nothing. Not thread-safe: it has one
+// caller.
 class Engine {
  public:
   // Throws Invalid, naming the layer, where shapes do not fit.
@@ -55,45 +56,49 @@ class Engine {
   virtual const ParameterLayout& layout() const = 0;
   virtual Device device() const = 0;
   virtual int threads() const = 0;
-  // "avx512/2" and so on: what decides the bits of a result besides the build.
+  // Returns the properties that decide the bits of a result besides the build: "avx512/2" and so
+  // on.
   virtual std::string instruction_set() const = 0;
 
   // The flat buffers, layout().size() floats each.
   virtual Memory& parameters() = 0;
   virtual Memory& gradients() = 0;
-  // Another one on this device, all zeros.
+  // Allocates another flat buffer on this device, all zeros.
   virtual std::unique_ptr<Memory> allocate() const = 0;
 
-  // Other memory for the flat buffers, of layout().size() floats each: memory of this device, which
-  // on the CPU must lie on cache lines, as memory from Floats does. Its content counts from here
-  // on, and it must live as long as it is used; a view need not outlive the call. No gradients:
-  // the engine's own. Throws Invalid for memory of another size or device.
+  // Makes the engine use other memory for its flat buffers, of layout().size() floats each. It must
+  // be memory of this device; on the CPU it must be aligned to cache lines, as memory from Floats
+  // is. Its content is valid from this call on, and it must live as long as it is used; a view need
+  // not outlive the call. With null `gradients` the engine uses its own. Throws Invalid for memory
+  // of another size or device.
   virtual void use(Memory& parameters, Memory* gradients) = 0;
-  // Our own memory again; the parameters are what they were in the other.
+  // Makes the engine use its own memory again; it copies the parameters from the other memory.
   virtual void use_own() = 0;
 
-  // Told during a backward pass that gradients [0, end) are what they will be, by any of the
-  // device's threads, which waits meanwhile: it must be quick and not throw. A smaller `end` may be
-  // told after a larger one; that all of them are is said by compute_gradients()'s return.
+  // Called during a backward pass when gradients [0, end) have their final values, by any of the
+  // device's threads. That thread waits for the call, so it must be quick, and it must not throw. A
+  // smaller `end` may be passed after a larger one. There is no call for all gradients: the return
+  // of compute_gradients() means that.
   using OnComplete = std::function<void(size_t end)>;
 
-  // Forward and backward: overwrites gradients() with sums over the batch's rows, without dividing.
-  // The state segment of gradients() receives rows x the batch's statistics.
+  // Runs forward and backward: overwrites gradients() with sums over the batch's rows, without
+  // dividing. The state segment of gradients() receives rows x the batch's statistics.
   virtual LossSums compute_gradients(const Batch& batch, const OnComplete& on_complete) = 0;
   LossSums compute_gradients(const Batch& batch) { return compute_gradients(batch, nullptr); }
 
-  // compute_gradients, then the optimizer over everything, in one go on the device's threads;
-  // the batch's own sums divide, not those that `update` names. `slots` are as Optimizer names
-  // them, from allocate(). What gradients() holds afterwards is not defined: a gradient is used up
-  // while it is in cache. 0 rows: nothing is updated.
+  // Does compute_gradients and then the optimizer's update of everything, in one go on the device's
+  // threads. The batch's own sums divide, not those that `update` names. `slots` come from
+  // allocate(), in the order of Optimizer::slot_names(). The content of gradients() is undefined
+  // afterwards: a gradient is used while it is in cache. With 0 rows nothing is updated.
   virtual LossSums train(const Batch& batch, const Optimizer& optimizer,
                          const UpdateArguments& update, std::span<Memory* const> slots) = 0;
 
-  // Forward only, no dropout, moving statistics. `outputs` receives what the loss meets, [rows,
-  // output_count()]: logits, where the loss takes their softmax. Empty: nobody wants it.
+  // Runs forward only, without dropout, with the moving statistics. `outputs` receives the values
+  // that the loss is computed from, [rows, output_count()]: logits, where the loss takes their
+  // softmax. `outputs` may be empty: then it is not written.
   virtual LossSums evaluate(const Batch& batch, std::span<float> outputs) = 0;
   LossSums evaluate(const Batch& batch) { return evaluate(batch, {}); }
-  // Outputs [rows, outputs] after the last activation; softmax probabilities where the loss
+  // Writes the outputs [rows, outputs] after the last activation; softmax probabilities if the loss
   // takes the softmax.
   virtual void predict(const Batch& batch, std::span<float> outputs) = 0;
   virtual int64_t output_count() const = 0;

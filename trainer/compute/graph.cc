@@ -15,8 +15,8 @@ bool is_softmax(const LayerKind& kind) {
   return activation != nullptr && activation->activation == Activation::softmax;
 }
 
-// Adds layer after layer, and goes on after one that does not fit: what is computed from its output
-// is not known then.
+// Adds layer after layer, and continues after one that does not fit: then the values computed from
+// its output are not known.
 class Builder {
  public:
   explicit Builder(const ModelSpec& model) : model_(model) {
@@ -41,7 +41,7 @@ class Builder {
     return result;
   }
 
-  // Precondition: no mismatches, and the data known.
+  // Precondition: there are no mismatches, and the data are known.
   Graph build() && {
     return Graph{std::move(values_), std::move(nodes_),  ParameterLayout(std::move(tensors_)),
                  model_.loss,        model_.label_count, last_,
@@ -55,7 +55,7 @@ class Builder {
     mismatches_.push_back({layer, std::move(field), std::move(expected), std::move(found)});
   }
 
-  // A softmax of its own node, and none where the loss computes it from logits.
+  // Adds a softmax as a node of its own, or none if the loss computes it from logits.
   void add(size_t index) {
     const LayerSpec& layer = model_.layers[index];
     const bool left_to_loss = index + 1 == model_.layers.size() && softmax_in_loss();
@@ -110,7 +110,7 @@ class Builder {
     nodes_.push_back(std::move(node));
   }
 
-  // The shape of the output; the parameters go where they belong.
+  // Returns the shape of the output, and registers the layer's parameters.
   std::optional<std::vector<int64_t>> describe_whole(int number, const LayerSpec& layer,
                                                      const std::vector<LayerInput>& inputs,
                                                      Node& node, Value& output) {
@@ -129,11 +129,12 @@ class Builder {
     return std::move(shape.output);
   }
 
-  // What is known of the output where not all inputs are.
+  // Returns the shape of the output as far as it follows from the known inputs, if not all are
+  // known.
   std::optional<std::vector<int64_t>> describe_part(int number, const LayerSpec& layer,
                                                     const std::vector<LayerInput>& known) {
     if (const auto* dense = std::get_if<Dense>(&layer.kind)) return {{dense->units}};
-    if (known.size() >= 2) {  // of a layer that joins them
+    if (known.size() >= 2) {  // a layer that joins its inputs
       const Described described = describe_layer(layer, known);
       if (const auto* mismatch = std::get_if<Mismatch>(&described)) {
         report(number, mismatch->field, mismatch->expected, mismatch->found);
@@ -145,7 +146,7 @@ class Builder {
     return std::nullopt;
   }
 
-  // Values; -1 for a name that is not known.
+  // Returns the input values; -1 for a name that is not known.
   std::vector<int> resolve(int number, const LayerSpec& layer) {
     if (layer.inputs.empty()) return {last_};
     std::vector<int> inputs;
@@ -172,7 +173,7 @@ class Builder {
            std::to_string(output.width));
   }
 
-  // Whether the loss's softmax is given probabilities, be some of them dropped.
+  // Whether the input of the loss's softmax is a softmax already, perhaps with some values dropped.
   bool meets_softmax() const {
     if (!softmax_in_loss()) return false;
     for (int value = last_; value > 0;) {

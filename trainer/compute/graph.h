@@ -27,7 +27,7 @@ struct Node {
   std::vector<int> inputs;              // values
   int output = 0;                       // a value
   std::vector<std::string> parameters;  // names in the layout, in the order the layer declares them
-  double multiplications = 0;           // of one sample's way forward
+  double multiplications = 0;           // in the forward pass of one sample
 };
 
 struct Graph {
@@ -36,28 +36,30 @@ struct Graph {
   ParameterLayout layout;
   LossKind loss;
   int64_t label_count = 0;
-  // What the loss meets: the last node's output. A softmax that ends the model is left to a loss
-  // that takes it itself (loss.h), so this value holds logits there.
+  // The value that the loss is computed from: the last node's output. If the loss takes the softmax
+  // itself (loss.h), it replaces a softmax that ends the model, and this value holds logits.
   int output = 0;
   // Whether predictions are softmax(values[output]).
   bool softmax_predictions = false;
 };
 
-// Throws Invalid, a line for each mismatch that names its layer, where names or shapes do not fit.
+// Builds the graph. Throws Invalid if names or shapes do not fit, with a line for each mismatch
+// that names its layer.
 Graph build_graph(const ModelSpec& model);
 
-// What build_graph would say of a model whose data may not be known yet: an empty input_shape and a
-// label_count of 0 are passed over, with all that depends on them. What only follows from another
-// mismatch is passed over too.
+// The mismatches that build_graph would report, for a model whose data may not be known yet. An
+// empty input_shape and a label_count of 0 are skipped, with all checks that depend on them. A
+// mismatch that only follows from another one is not reported.
 struct GraphCheck {
   std::vector<Mismatch> mismatches;  // in the order of the layers
-  int64_t outputs = 0;               // what the loss meets, for one sample; 0: not known
+  int64_t outputs = 0;               // the loss's inputs for one sample; 0: not known
   bool ends_in_softmax = false;      // the last layer's softmax is left to the loss
-  bool softmax_of_softmax = false;   // and so is what it is computed from a softmax already
+  bool softmax_of_softmax = false;   // the loss's softmax gets the output of a softmax
 };
 GraphCheck check_graph(const ModelSpec& model);
 
-// The layout an Engine of this model will have, without building one (a ps needs no arena).
+// Returns the layout that an Engine of this model will have, without building one (a ps needs no
+// arena).
 ParameterLayout make_layout(const ModelSpec& model);
 
 }  // namespace muster::compute

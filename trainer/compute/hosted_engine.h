@@ -6,12 +6,12 @@
 
 namespace muster::compute {
 
-// An engine for a group that has parameters and gradients in memory of the host. Where the engine
-// can address that, it computes in it and nothing is copied; else parameters are copied to its
-// device and gradients from there. The engine has its own memory again when this object goes.
+// An engine for a group that keeps parameters and gradients in host memory. If the engine can
+// address that memory, it computes there and nothing is copied; else parameters are copied to its
+// device and gradients back. The destructor gives the engine its own memory again.
 class HostedEngine {
  public:
-  // The engine must outlive it.
+  // The engine must outlive this object.
   explicit HostedEngine(Engine& engine);
   ~HostedEngine();
   HostedEngine(const HostedEngine&) = delete;
@@ -19,13 +19,14 @@ class HostedEngine {
 
   Engine& engine() { return engine_; }
 
-  // The parameters to compute with, layout().size() floats, which must live until others are
-  // loaded. To be called again after each change of them.
+  // Sets the parameters to compute with, layout().size() floats, which must live until others are
+  // loaded. The caller must call it again after each change of them.
   void load(std::span<float> parameters);
-  // The engine has its own memory again, with the parameters that were loaded last.
+  // Gives the engine its own memory again, with the parameters that were loaded last.
   void release();
 
-  // As Engine::compute_gradients, into `gradients`: layout().size() floats, whose padding is zero.
+  // Does the same as Engine::compute_gradients, but writes the result to `gradients`:
+  // layout().size() floats, whose padding is zero.
   LossSums compute_gradients(const Batch& batch, std::span<float> gradients,
                              const Engine::OnComplete& on_complete = {});
 

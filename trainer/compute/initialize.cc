@@ -12,7 +12,8 @@ struct Fans {
   double in = 1, out = 1;
 };
 
-// Keras's rule: the last axis is out, the one before in, the rest a receptive field.
+// Follows Keras's rule: the last axis is fan-out, the one before it fan-in, the others are a
+// receptive field.
 Fans fans(const std::vector<int64_t>& shape) {
   if (shape.empty()) return {};
   if (shape.size() == 1) return {double(shape[0]), double(shape[0])};
@@ -28,7 +29,7 @@ double normal(uint64_t key, uint64_t element, uint64_t attempt) {
   return normal_of(u, v);
 }
 
-// Within two standard deviations, as Keras's truncated normal.
+// Returns a normal number within two standard deviations, like Keras's truncated normal.
 double truncated_normal(uint64_t key, uint64_t element) {
   for (uint64_t attempt = 0;; ++attempt) {
     const double value = normal(key, element, attempt);

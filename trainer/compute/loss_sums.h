@@ -8,18 +8,18 @@
 
 namespace muster::compute {
 
-// What the loss of some rows comes to: sums in float64, in a fixed order. Peers and files say some
-// of them: a count that is added up never comes to more than kMostRows.
+// The sums of the loss over some rows, in float64 and in a fixed order. Some of them come from
+// peers and files, so a count that is added up is limited to kMostRows.
 struct LossSums {
   static constexpr int64_t kMostRows = int64_t{1} << 40;
   static constexpr size_t kMostTerms = 5;
 
   double loss = 0;
-  // What the loss and the gradients are divided by: as many as there are rows, or as a loss of its
-  // own kind says.
+  // The number by which the loss and the gradients are divided: the number of rows, unless the kind
+  // of loss defines another weight.
   double weight = 0;
   int64_t rows = 0;
-  // The loss's further sums, as loss.cc names them.
+  // The further sums of the loss, in the order of its terms in loss.cc.
   std::array<double, kMostTerms> terms{};
 
   LossSums& operator+=(const LossSums& other) {
@@ -30,7 +30,7 @@ struct LossSums {
     return *this;
   }
   bool operator==(const LossSums&) const = default;
-  // Whether anybody can have come to them.
+  // Whether real rows can have these counts; used to check the sums of peers.
   bool plausible() const {
     return 0 <= rows && rows <= kMostRows && weight >= 0 &&
            weight <= static_cast<double>(kMostRows);

@@ -10,12 +10,12 @@
 
 namespace muster::compute {
 
-// Says when a device has done what it was asked for.
+// Tells when a device has finished the work that it was asked for.
 class Completion {
  public:
-  Completion() = default;  // it has
+  Completion() = default;  // the work is finished
   explicit Completion(std::function<void()> wait) : wait_(std::move(wait)) {}
-  // Returns when it has. Throws what the device met.
+  // Returns when the work is finished. Throws the device's error if it failed.
   void wait() {
     if (wait_) std::exchange(wait_, nullptr)();
   }
@@ -33,16 +33,15 @@ class Memory {
   Memory& operator=(const Memory&) = delete;
 
   virtual size_t size() const = 0;  // in floats
-  // Copies floats [range.begin, range.end) to or from memory of the host, range.size() floats.
-  // Until the completion was waited for, nobody may change either memory, nor rely on what was
-  // copied.
+  // Copy floats [range.begin, range.end) to or from host memory of range.size() floats. Until the
+  // caller has waited for the completion, nobody may change either memory or rely on the copy.
   virtual Completion read(Range range, std::span<float> to) const = 0;
   virtual Completion write(Range range, std::span<const float> from) = 0;
-  // The memory itself where the host can address it; else empty.
+  // Returns the memory itself if the host can address it; else an empty span.
   virtual std::span<float> host_view() = 0;
 };
 
-// Memory of the host: its own, or a view of another's, which must outlive it.
+// Host memory: its own, or a view of other memory, which must outlive it.
 class HostMemory : public Memory {
  public:
   explicit HostMemory(size_t floats) : own_(floats), floats_(own_) {}
@@ -60,14 +59,14 @@ class HostMemory : public Memory {
   std::span<float> floats_;
 };
 
-// All of a memory as the host has it: the memory itself, or a copy where the host cannot address
-// it. Fetched when made.
+// The whole content of a memory for the host: the memory itself, or a copy if the host cannot
+// address it. The constructor fetches it.
 class HostView {
  public:
   explicit HostView(Memory& memory);
 
   std::span<float> values() { return values_; }
-  // Brings changed values to the memory.
+  // Writes changed values back to the memory.
   void store();
 
  private:

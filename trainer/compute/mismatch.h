@@ -4,8 +4,8 @@
 
 namespace muster::compute {
 
-// Why a model cannot be built, in terms of its spec, so that who read the spec from a file can say
-// where it stands there.
+// The reason why a model cannot be built, in terms of its spec. A caller that read the spec from a
+// file can then name the place in the file.
 struct Mismatch {
   int layer = -1;        // of ModelSpec::layers; -1: the model as a whole
   std::string field;     // of the layer, as model_spec.h names it: "units", "inputs[1]"; or empty

@@ -43,7 +43,7 @@ UpdateRule rule_of(const AdamW& adam, float rate, float decay_multiplier, uint64
   return rule;
 }
 
-// With the bias corrections in the rate and in epsilon: m and v are Adam's.
+// Puts the bias corrections into the rate and epsilon, so that m and v are Adam's.
 UpdateRule rule_of(const Lamb& lamb, float rate, float decay_multiplier, uint64_t t) {
   const double root = std::sqrt(1.0 - std::pow(double(lamb.beta2), static_cast<double>(t)));
   UpdateRule rule =

@@ -12,7 +12,7 @@
 
 namespace muster::compute {
 
-// Defaults are Keras's. t is the number of updates including this one, g the mean gradient.
+// The defaults are Keras's. t is the number of updates including this one, g the mean gradient.
 struct Sgd {  // v = momentum v - lr g; p += v (nesterov: p += momentum v - lr g); momentum 0: no
               // slot
   float momentum = 0.0f;
@@ -30,9 +30,9 @@ struct AdamW {  // p -= lr weight_decay p, then Adam's update (Loshchilov & Hutt
   float epsilon = 1e-7f;
   float weight_decay = 0.004f;
 };
-// With m and v as Adam's: u = m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon)
-// + weight_decay p; p -= lr |p| / |u| u, with the norms of the whole tensor, and lr u where one of
-// them is 0 (You et al. 2020, algorithm 2, its phi being the identity). The decay is the paper's.
+// u = m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon) + weight_decay p, with m and v as in
+// Adam; p -= lr |p| / |u| u, with the norms of the whole tensor, or p -= lr u if one of the norms
+// is 0 (You et al. 2020, algorithm 2, with the identity as phi). The decay is the paper's.
 struct Lamb {
   float beta1 = 0.9f;
   float beta2 = 0.999f;
@@ -41,25 +41,26 @@ struct Lamb {
 };
 using OptimizerSpec = std::variant<Sgd, Adam, AdamW, Lamb>;
 
-// Whether the update of a float depends on others of its tensor. Who updates a part of the
-// parameters must then have whole tensors.
+// Whether the update of a float depends on other floats of its tensor. Then a process that updates
+// a part of the parameters must have whole tensors.
 bool needs_whole_tensors(const OptimizerSpec& spec);
 
-// The ranges that parameter servers, or others who share the work, update: ranges of rows, or of
-// whole tensors where the optimizer needs them.
+// Returns the ranges that parameter servers, or others who share the work, update: ranges of rows,
+// or of whole tensors if the optimizer needs them.
 std::vector<Range> shard_ranges(const OptimizerSpec& spec, const ParameterLayout& layout,
                                 int shards);
 
 struct UpdateArguments {
   float learning_rate = 0.001f;
   uint64_t t = 1;  // 1-based count of updates (Adam's t)
-  // Gradients are sums, and so is the state's segment of them: multiplied by these.
+  // The factors for the gradients, which are sums, and for their state segment.
   float inverse_weight = 1.0f;
   float inverse_rows = 1.0f;
-  // Of an optimizer that needs whole tensors: the factor of the learning rate for each tensor of
-  // the layout, as TensorRatios has measured them. Empty: apply() measures them itself.
+  // Used only by an optimizer that needs whole tensors: the factor of the learning rate for each
+  // tensor of the layout, from TensorRatios::write(). If it is empty, apply() measures the ratios
+  // itself.
   std::span<const float> ratios;
-  // For gradients of the rows that these sums are of.
+  // Sets the factors for gradients over the rows of `sums`.
   void divide_by(const LossSums& sums) {
     inverse_weight = sums.weight > 0 ? 1.0f / static_cast<float>(sums.weight) : 0.0f;
     inverse_rows = 1.0f / static_cast<float>(sums.rows);
@@ -69,14 +70,14 @@ struct UpdateArguments {
 // Sums of squares over a piece of a tensor.
 struct Squares {
   double parameters = 0;
-  double direction = 0;  // u, in which an update moves them
+  double direction = 0;  // of u, the direction of the update
   Squares& operator+=(const Squares& other);
   float ratio() const;  // of the norms; 1 where one of them is 0
 };
 
-// An update rule over ranges of the flat buffers. Segments differ: trainable is updated by the
-// rule, frozen is left alone, state follows `state_momentum`. Thread-safe for disjoint ranges: no
-// state but the slots, which the caller owns.
+// An update rule over ranges of the flat buffers. Trainable parameters are updated by the rule,
+// frozen ones are left alone, and state follows `state_momentum`. Thread-safe for disjoint ranges:
+// there is no state except the slots, which the caller owns.
 class Optimizer {
  public:
   static std::unique_ptr<Optimizer> create(const OptimizerSpec& spec,
@@ -85,28 +86,30 @@ class Optimizer {
 
   virtual const OptimizerSpec& spec() const = 0;
 
-  // Names of the slots ("m", "v"), each a buffer like the parameters, zero at start.
+  // Returns the names of the slots ("m", "v"). Each slot is a buffer like the parameters, zero at
+  // start.
   virtual const std::vector<std::string>& slot_names() const = 0;
 
-  // Applies to [range.begin, range.end) of the layout. Each span is the memory of that range alone
+  // Updates [range.begin, range.end) of the layout. Each span is the memory of that range alone
   // (range.size() floats); `slots` has slot_names().size() of them. Throws Invalid for other sizes,
-  // and where the optimizer needs whole tensors, has no ratios and the range cuts one.
+  // and if the optimizer needs whole tensors, has no ratios and the range cuts a tensor.
   virtual void apply(Range range, const UpdateArguments& arguments, std::span<float> parameters,
                      std::span<const float> gradients,
                      std::span<const std::span<float>> slots) const = 0;
 
   bool needs_whole_tensors() const { return compute::needs_whole_tensors(spec()); }
   virtual const ParameterLayout& layout() const = 0;
-  // Of an optimizer that needs whole tensors, before it is applied: what a piece of a trainable
-  // tensor (the index in the layout), of at most TensorRatios::kChunk floats, adds to the squares
-  // of the tensor. Memory as for apply(), which nothing is written to.
+  // Used only by an optimizer that needs whole tensors, before it is applied. Returns the squares
+  // that a piece of a trainable tensor adds to those of the tensor; `tensor` is its index in the
+  // layout, and the piece has at most TensorRatios::kChunk floats. The memory is as for apply();
+  // none of it is written.
   virtual Squares measure(size_t tensor, Range piece, const UpdateArguments& arguments,
                           std::span<const float> parameters, std::span<const float> gradients,
                           std::span<const std::span<const float>> slots) const = 0;
 };
 
-// Learning rate by committed step: of the update with so many before it. Formulas as Keras's
-// schedules.
+// The learning rate of the update that has `step` updates before it. The formulas are those of
+// Keras's schedules.
 struct Constant {};
 struct Piecewise {  // values[i] while step <= boundaries[i], values.back() after
   std::vector<uint64_t> boundaries;
@@ -124,8 +127,8 @@ struct Cosine {  // lr * ((1 - alpha) * (1 + cos(pi min(step, n) / n)) / 2 + alp
 struct Schedule {
   double learning_rate = 0.001;
   std::variant<Constant, Piecewise, Exponential, Cosine> shape;
-  // First steps: linear, lr * (step + 1) / warmup_steps; the shape starts after. Keras has the rate
-  // of the step before, so that its first update changes nothing.
+  // For the first steps the rate is linear, lr * (step + 1) / warmup_steps; the shape starts after
+  // them. Keras takes the rate of the step before, so that its first update changes nothing.
   uint64_t warmup_steps = 0;
   double at(uint64_t step) const;
 };

@@ -35,8 +35,8 @@ void check_names(const std::vector<ParameterTensor>& tensors) {
   }
 }
 
-// The border nearest to `at` that lies on a row of the tensor it falls into, or on its beginning or
-// the next one's.
+// Returns the border nearest to `at` on a row of the tensor that `at` falls into, or on the
+// beginning of this tensor or of the next one.
 size_t border_at(const std::vector<ParameterTensor>& tensors, ParameterLayout::Borders borders,
                  size_t at) {
   const bool whole = borders == ParameterLayout::Borders::tensors;

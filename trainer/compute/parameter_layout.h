@@ -9,12 +9,12 @@
 
 namespace muster::compute {
 
-// Where every parameter of a model lies in one flat float32 buffer. Gradients and each optimizer
-// slot are buffers of the same layout. Order: reverse-layer (the last layer's parameters first), so
-// that a prefix is complete early in the backward pass; three segments one after the other:
-// trainable, frozen, state. Tensors start at multiples of 64 floats (256 bytes); the padding
-// between is zero and stays zero. A ps shard, a collective's bucket and an optimizer's launch are
-// ranges of it.
+// The place of every parameter of a model in one flat float32 buffer. Gradients and each optimizer
+// slot are buffers of the same layout. The order is reverse-layer (the last layer's parameters
+// first), so that a prefix is complete early in the backward pass. There are three segments, one
+// after the other: trainable, frozen, state. Tensors start at multiples of 64 floats (256 bytes);
+// the padding between them is zero and stays zero. A ps shard, a collective's bucket and an
+// optimizer's launch are ranges of it.
 
 enum class Segment { trainable, frozen, state };
 
@@ -42,7 +42,8 @@ class ParameterLayout {
  public:
   static constexpr size_t kAlignment = 64;  // floats
 
-  // Assigns offsets to `tensors`, given in forward layer order. Throws Invalid on a duplicate name.
+  // Assigns offsets to `tensors`, which are given in forward layer order. Throws Invalid on a
+  // duplicate name.
   explicit ParameterLayout(std::vector<ParameterTensor> tensors);
 
   const std::vector<ParameterTensor>& tensors() const { return tensors_; }  // in buffer order
@@ -51,14 +52,14 @@ class ParameterLayout {
   size_t size() const { return size_; }  // floats, padding included: the length of every buffer
   size_t parameter_count() const;        // without padding
 
-  // Cuts the buffer into `shards` contiguous ranges of nearly equal size whose borders lie on rows
-  // (first axis) of tensors, so that every piece of a tensor is [rows, ...]; or on the tensors, so
-  // that none is cut. Some may be empty where there are fewer rows, or tensors, than shards.
+  // Cuts the buffer into `shards` contiguous ranges of nearly equal size. Their borders lie on rows
+  // (first axis) of tensors, so that every piece of a tensor is [rows, ...]; or on whole tensors,
+  // so that none is cut. Some ranges may be empty if there are fewer rows, or tensors, than shards.
   enum class Borders { rows, tensors };
   std::vector<Range> partition(int shards, Borders borders = Borders::rows) const;
 
-  // SHA-256 over names, shapes, segments and offsets: two replicas with the same fingerprint may
-  // exchange buffers.
+  // Returns the SHA-256 of names, shapes, segments and offsets. Two replicas with the same
+  // fingerprint may exchange buffers.
   std::string fingerprint() const;
 
  private:

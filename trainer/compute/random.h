@@ -30,13 +30,13 @@ constexpr uint64_t hash_name(std::string_view name) {
   return hash;
 }
 
-// [0, 1) with 53 bits.
+// Returns a number in [0, 1) with 53 random bits.
 constexpr double unit_uniform(uint64_t bits) {
   return static_cast<double>(bits >> 11) * 0x1p-53;
 }
 
-// Box and Muller: of mean 0 and deviation 1, from u in (0, 1] and v in [0, 1). By the C library's
-// logarithm and cosine.
+// Returns a normal number of mean 0 and deviation 1 (Box and Muller). u is in (0, 1], v in [0, 1).
+// Uses the C library's logarithm and cosine.
 inline double normal_of(double u, double v) {
   return std::sqrt(-2.0 * std::log(u)) * std::cos(2.0 * std::numbers::pi * v);
 }

@@ -60,8 +60,8 @@ TreeSum::TreeSum(std::vector<Subtree> pieces, size_t block, bool rounded)
   for (const Floats& sum : sums_) at_.push_back(sum.data());
 }
 
-// Where the node's sum will be. Blocks are by level: a right side's is written after its left
-// side's was, and must leave that.
+// Returns the index of the node's sum. There is one block for each level: the right side's sum is
+// written after the left side's and must not overwrite it.
 size_t TreeSum::plan(Subtree node, const std::vector<Subtree>& pieces, size_t level) {
   const auto found = std::find(pieces.begin(), pieces.end(), node);
   if (found != pieces.end()) return static_cast<size_t>(found - pieces.begin());

@@ -12,16 +12,16 @@ struct Arithmetic;
 
 namespace muster::compute {
 
-// Addition of floats depends on its order. Here it is that of one binary tree, fixed by the number
-// of its leaves alone: a node of n > 1 leaves is the sum of its first half, as many as the largest
-// power of two below n, and of the rest. Whoever holds some of the leaves may add up what lies
-// under one node beforehand: the sum of all has the same bits.
+// The sum of floats depends on the order of the additions. Here the order is that of one binary
+// tree, which follows from the number of leaves alone: a node of n > 1 leaves is the sum of its
+// first half, as many leaves as the largest power of two below n, and of the rest. So any process
+// may add up the leaves under one node beforehand: the total has the same bits.
 //
-// Where sums are `rounded`, every leaf and the sum at every node, the last one included, is rounded
-// to bfloat16 (to the nearest, ties to even) by whoever reads it. So it may have been rounded
-// already, to be sent in two bytes, and where it was makes no difference to the bits either.
+// If sums are `rounded`, every leaf and the sum at every node, the last one included, is rounded to
+// bfloat16 (to the nearest, ties to even) by its reader. So a sum may have been rounded already, to
+// be sent in two bytes; the place of the rounding does not change the bits either.
 
-// A node, by the leaves under it.
+// A node, given by the leaves under it.
 struct Subtree {
   int begin = 0;
   int end = 0;
@@ -31,18 +31,18 @@ struct Subtree {
   bool operator==(const Subtree&) const = default;
 };
 
-// The fewest nodes of the tree over `leaves` that are together [begin, end), in order.
+// Returns the fewest nodes of the tree over `leaves` that together are [begin, end), in order.
 std::vector<Subtree> cover(int leaves, int begin, int end);
 
-// What is done at each node, to any range of the buffers.
+// The arithmetic of one node, on any range of the buffers.
 class TreeArithmetic {
  public:
   explicit TreeArithmetic(bool rounded);
 
   bool rounded() const { return rounded_; }
-  // A sum as it is read: as long as `to`, which may be the same.
+  // Writes the sum to `to`, rounded where sums are; as many floats as `to` has. `sum` may be `to`.
   void read(const float* sum, std::span<float> to) const;
-  // to = left + right, both as they are read; likewise.
+  // to = left + right, rounding both first where sums are rounded; either may be `to`.
   void add(const float* left, const float* right, std::span<float> to) const;
 
  private:
@@ -50,19 +50,21 @@ class TreeArithmetic {
   const bool rounded_;
 };
 
-// Adds up blocks of buffers that are each the sum under one node, rounded yet or not.
+// Adds up blocks of buffers. Each buffer is the sum under one node, whether rounded yet or not.
 class TreeSum {
  public:
-  // `pieces`: in order, all leaves together (as cover() gives them); `block`: most floats at once.
+  // `pieces` are in order and together all leaves (as cover() returns them). `block` is the largest
+  // number of floats for one call of sum().
   TreeSum(std::vector<Subtree> pieces, size_t block, bool rounded = false);
 
   size_t block() const { return block_; }
-  // The sum of floats [at, at + size) of each piece's buffer: a pointer into the only buffer, or to
-  // memory of our own, valid until the next call. Where sums are rounded it is.
+  // Returns the sum of floats [at, at + size) of each piece's buffer: a pointer into the only
+  // buffer, or into our own memory, valid until the next call. It is rounded where sums are.
   const float* sum(std::span<const float* const> buffers, size_t at, size_t size);
 
  private:
-  // to = left + right; the index of a buffer, or (from pieces.size() on) of a block of our own.
+  // to = left + right; each is the index of a buffer, or (from pieces.size() on) of a block of our
+  // own.
   struct Addition {
     size_t left, right, to;
   };
@@ -72,8 +74,8 @@ class TreeSum {
   const size_t block_;
   std::vector<Addition> additions_;
   std::vector<Floats> sums_;
-  Floats result_;                 // where it is rounded
-  std::vector<const float*> at_;  // of each index
+  Floats result_;                 // the rounded sum
+  std::vector<const float*> at_;  // by index, as in Addition
 };
 
 }  // namespace muster::compute

@@ -8,8 +8,8 @@ namespace muster::compute {
 
 enum class Rule : int32_t { sgd, momentum, nesterov, adam };
 
-// An optimizer's formula for one tensor and one update with every scalar worked out, for any
-// backend's inner loop; see optimizer.h for the formulas.
+// An optimizer's formula for one tensor and one update, with every scalar worked out, for the inner
+// loop of any backend; see optimizer.h for the formulas.
 struct UpdateRule {
   Rule rule = Rule::sgd;
   float gradient_scale = 1.0f;  // 1 / rows
@@ -20,12 +20,12 @@ struct UpdateRule {
   float epsilon = 0.0f;
 };
 
-// `ratio`: a factor of the learning rate, of an optimizer that needs whole tensors.
+// `ratio` is a factor of the learning rate; only an optimizer that needs whole tensors has one.
 UpdateRule make_rule(const OptimizerSpec& spec, const ParameterTensor& tensor,
                      const UpdateArguments& arguments, float ratio = 1.0f);
 
-// The rule that would move by -u: `rate` times Adam's quotient and `decay` times the parameter are
-// u.
+// Returns the rule that would move the parameters by -u: u is `rate` times Adam's quotient plus
+// `decay` times the parameter.
 UpdateRule make_direction(const Lamb& lamb, const ParameterTensor& tensor,
                           const UpdateArguments& arguments);
 

@@ -9,17 +9,18 @@
 
 namespace muster::data {
 
-// The stages of a source's samples, one after the other. What comes out is decided by (seed, epoch,
-// position) and the sample alone.
+// The stages of a source's samples, one after the other. The result depends only on (seed, epoch,
+// position) and the sample.
 class Augmentation {
  public:
   Augmentation() = default;  // no stages
-  // Precondition: samples of the data set's shape fit all of them (spec::mismatch_of).
+  // Precondition: samples of the data set's shape fit all stages (spec::mismatch_of).
   Augmentation(std::vector<spec::StageKind> stages, uint64_t seed);
 
   bool empty() const { return stages_.empty(); }
-  // Sample `index`, the `position`-th of the order of `epoch`, as it is used there, to `features`,
-  // which has room for dataset.sample_bytes(). From any thread, with a workspace of its own.
+  // Writes sample `index`, the `position`-th of the order of `epoch`, as it is used there, to
+  // `features`, which must have room for dataset.sample_bytes(). Any thread may call it, with a
+  // workspace of its own.
   void apply(const Dataset& dataset, uint64_t index, uint64_t epoch, uint64_t position,
              std::byte* features, Sample& workspace) const;
 

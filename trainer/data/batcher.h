@@ -11,13 +11,14 @@
 
 namespace muster::data {
 
-// One epoch's order: a permutation of [0, size) that is a function of (seed, epoch) only, the same
-// on every platform, or the identity without shuffling. Not thread-safe. 4 bytes a sample.
+// The order of one epoch: a permutation of [0, size) that is a function of (seed, epoch) only, the
+// same on every platform; the identity without shuffling. Not thread-safe. Needs 4 bytes for each
+// sample.
 class EpochOrder {
  public:
   // Throws Invalid for 2^32 samples or more.
   EpochOrder(uint64_t size, bool shuffle, uint64_t seed);
-  // Sample at `position` < size() of `epoch`. Keeps the last epoch's permutation.
+  // Returns the sample at `position` < size() of `epoch`. Keeps the last epoch's permutation.
   uint64_t at(uint64_t epoch, uint64_t position);
   uint64_t size() const { return size_; }
 
@@ -30,10 +31,11 @@ class EpochOrder {
   std::vector<uint32_t> order_;
 };
 
-// The seed of the order of one of several shards; of the first, the seed itself.
+// Returns the seed for the order of one of several shards; for the first shard it is the seed
+// itself.
 uint64_t shard_seed(uint64_t seed, size_t shard);
 
-// A compute::Batch and what it points at, allocated once.
+// A compute::Batch and the memory that it points to, allocated once.
 class BatchBuffer {
  public:
   enum class Features {
@@ -67,25 +69,27 @@ class BatchBuffer {
 // construction.
 class Batcher {
  public:
-  // The data set must outlive it. With stages its buffers must hold the features.
+  // The data set must outlive this object. With stages, the buffers must hold the features.
   Batcher(const Dataset& dataset, Shards shards, bool shuffle, uint64_t seed,
           std::vector<spec::StageKind> stages = {});
-  // All samples as they come.
+  // Makes batches of all samples in their order in the data set.
   Batcher(const Dataset& dataset, int64_t rows);
 
   const Shards& shards() const { return shards_; }
   const Dataset& dataset() const { return dataset_; }
-  // Batch `number` of `epoch`; no rows beyond the epoch's end. positions: through all batches of
-  // the epoch, the same whoever fills them. Throws as Shards::place does.
+  // Fills the buffer with batch `number` of `epoch`; it has no rows beyond the epoch's end. Its
+  // positions count through all batches of the epoch and do not depend on who fills them. Throws as
+  // Shards::place does.
   const compute::Batch& fill(BatchBuffer& buffer, uint64_t epoch, uint64_t number) {
     plan(buffer, epoch, number);
     return load(buffer);
   }
-  // fill() in two parts: which samples, and then the samples themselves, which other threads may do
-  // meanwhile with other buffers. What a disk must give first is asked for before any is read.
+  // The two parts of fill(): plan() chooses the samples, load() gets them. Other threads may call
+  // load() meanwhile with other buffers. Samples that may lie on a disk are all requested before
+  // the first is read.
   void plan(BatchBuffer& buffer, uint64_t epoch, uint64_t number);
   const compute::Batch& load(BatchBuffer& buffer) const;
-  // Its samples are soon wanted.
+  // Announces that the samples of this batch will soon be read.
   void will_need(uint64_t epoch, uint64_t number);
 
  private:

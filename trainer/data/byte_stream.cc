@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kChunk = 64 * 1024;
 
-// What zlib says, in words for who has not read its source.
+// Returns zlib's message, in words for readers who do not know its source.
 std::string_view complaint_of(const z_stream& stream) {
   const std::string_view said = stream.msg == nullptr ? "bad data" : stream.msg;
   if (said == "incorrect data check")
@@ -28,7 +28,7 @@ std::string_view complaint_of(const z_stream& stream) {
 
 struct ByteStream::Inflater {
   Inflater() : input(kChunk) {
-    // 16: a gzip wrapper, nothing else.
+    // 16 means a gzip wrapper and nothing else.
     if (inflateInit2(&stream, 16 + MAX_WBITS) != Z_OK) throw Unavailable("no memory for zlib");
   }
   ~Inflater() { inflateEnd(&stream); }

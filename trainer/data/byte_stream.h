@@ -9,9 +9,9 @@
 
 namespace muster::data {
 
-// The bytes of a file, unpacked on the way if it begins like gzip (RFC 1952), whatever its name.
-// Members of a gzip file that follow one another are one stream. Throws Invalid naming file and
-// byte on damaged gzip data, or on anything after its end that is no gzip member.
+// The bytes of a file, unpacked on the way if they begin like gzip (RFC 1952), whatever the file's
+// name. Members of a gzip file that follow one another are one stream. Throws Invalid naming file
+// and byte on damaged gzip data, or if something that is no gzip member follows its end.
 class ByteStream {
  public:
   // `size` is the file's own length. `file` must outlive the stream.
@@ -20,22 +20,23 @@ class ByteStream {
   ByteStream(const ByteStream&) = delete;
   ByteStream& operator=(const ByteStream&) = delete;
 
-  // Fills `out` as far as there are bytes; less than its size only at the end.
+  // Fills `out`; returns less than its size only at the end of the stream.
   size_t read(std::span<std::byte> out);
 
-  // Drops up to `count` bytes; returns how many there were.
+  // Skips up to `count` bytes; returns how many there were.
   uint64_t skip(uint64_t count);
 
   const std::string& name() const { return name_; }
   bool gzipped() const { return inflater_ != nullptr; }
-  // The file ended in the middle of a gzip member: what was read is not all, even where it is all
-  // that was wanted.
+  // Returns true if the file ended in the middle of a gzip member. Then the bytes read are not all,
+  // even if they are all that was wanted.
   bool is_cut() const;
-  // Of the unpacked stream.
+  // The position in the unpacked stream.
   uint64_t position() const { return position_; }
-  // Of the file itself.
+  // The size of the file itself.
   uint64_t file_bytes() const { return size_; }
-  // No honest file unpacks to more than this: its size, or 1032 times that (deflate's limit).
+  // The largest size to which a valid file can unpack: its size, or 1032 times that (deflate's
+  // limit).
   uint64_t most_bytes() const;
 
  private:

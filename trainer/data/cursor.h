@@ -4,24 +4,24 @@
 
 namespace muster::data {
 
-// What one of several readers takes of each step of an epoch's batches: `pieces` times `batches`
+// The batches that one of several readers takes in each step of an epoch: `pieces` times `batches`
 // consecutive ones.
 struct Share {
   uint64_t stride = 1;    // batches of a step, of all readers together
-  uint64_t first = 0;     // of ours, counted from the step's first
+  uint64_t first = 0;     // our first batch, counted from the step's first
   uint64_t batches = 1;   // of a piece
   uint64_t pieces = 1;    // at least 1
   uint64_t distance = 1;  // from a piece's first batch to the next piece's
   bool operator==(const Share&) const = default;
 };
 
-// Where a reader of batches stands. After its share of a step comes that of the next one, and so on
-// to the epoch's end, which an epoch's last step may go beyond.
+// The position of a reader of batches. After its share of a step comes its share of the next step,
+// and so on to the epoch's end. An epoch's last step may go beyond that end.
 struct Cursor {
   uint64_t epoch = 0;
-  uint64_t step = 0;  // its first batch, anybody's
+  uint64_t step = 0;  // the step's first batch, whoever takes it
   Share share;
-  uint64_t taken = 0;  // batches of the share, of this step
+  uint64_t taken = 0;  // batches of the share taken in this step
 
   uint64_t batch() const {
     return step + share.first + taken / share.batches * share.distance + taken % share.batches;

@@ -16,24 +16,27 @@ class Dataset {
  public:
   virtual ~Dataset() = default;
   virtual uint64_t size() const = 0;
-  // {28, 28} for MNIST: as the file says, not flattened.
+  // Returns {28, 28} for MNIST: the shape in the file, not flattened.
   virtual const std::vector<int64_t>& sample_shape() const = 0;
-  // Classes for labelled data (IDX: the largest label of the whole file + 1, so that a part of a
-  // file has the count of all), floats per target for regression, 0 for images without labels.
+  // Returns the number of classes for labelled data (IDX: the largest label of the whole file + 1,
+  // so that a part of a file has the same count), floats per target for regression, 0 for images
+  // without labels.
   virtual int64_t label_count() const = 0;
   virtual bool has_labels() const = 0;  // class labels, not float targets
   virtual compute::ElementType element_type() const = 0;
   virtual float scale() const = 0;
   virtual float offset() const = 0;
   virtual uint64_t sample_bytes() const = 0;  // of one sample's features
-  // Whether they lie in the process's memory; else looking at them may wait for a disk.
+  // Whether the samples lie in the process's memory; else reading them may wait for a disk.
   virtual bool in_memory() const = 0;
   virtual const void* features(uint64_t index) const = 0;
   virtual int32_t label(uint64_t index) const = 0;
   virtual const float* target(uint64_t index) const = 0;  // nullptr where there are none
-  // Sample `index` is soon wanted: where it may lie on a disk, it is fetched meanwhile.
+  // Announces that sample `index` will soon be read: if it may lie on a disk, it is fetched
+  // meanwhile.
   virtual void will_need(uint64_t index) const = 0;
-  // For messages: "sample 12 of train-labels.gz", counted as the file counts.
+  // Returns the sample's name for messages, "sample 12 of train-labels.gz", with the file's
+  // numbering.
   virtual std::string describe(uint64_t index) const = 0;
 };
 
@@ -41,23 +44,23 @@ class Dataset {
 // label does not fit the model. Does nothing for data without class labels.
 void require_labels_below(const Dataset& dataset, int64_t classes);
 
-// Reads a source whole, after skip, take and split: IDX plain or gzip, told apart by their first
-// bytes, kept as the unsigned bytes they are; synthetic, generated once and kept as float32. So the
-// data are decoded once a process: with `cache` in its memory, without in an unlinked temporary
-// file that is mapped, whose pages the system may drop when memory is short. IDX labels may be
-// absent (an empty path), for prediction. Throws Invalid naming file and byte where something is
-// missing, truncated, mislabelled or out of range.
+// Reads the samples of a source that skip, take and split leave. IDX may be plain or gzip, told
+// apart by the first bytes, and is kept as unsigned bytes; synthetic data are generated once and
+// kept as float32. So data are decoded once in each process. With `cache` they lie in its memory;
+// without, in an unlinked temporary file that is mapped, whose pages the system may drop when
+// memory is short. IDX labels may be absent (an empty path), for prediction. Throws Invalid naming
+// file and byte if something is missing, truncated, mislabelled or out of range.
 std::unique_ptr<Dataset> open_dataset(const spec::DataSource& source);
 
 struct TrainingData {
   std::unique_ptr<Dataset> samples;
-  Shards shards;  // `samples` are those held
+  Shards shards;  // of which `samples` has the held ones
 };
 
-// The same of the samples that these replicas train on, as the source's `shard` says: by record all
-// of them; by file those of the replicas' own files, of which there must be one for each of all
-// replicas that has samples left by skip, take and split. Of others' files only headers and labels
-// are read.
+// Opens the samples that these replicas train on, as the source's `shard` says: by record, all
+// samples; by file, those of the replicas' own files. By file, each of all replicas must have a
+// file with samples left by skip, take and split. Of the other replicas' files only headers and
+// labels are read.
 TrainingData open_training_data(const spec::DataSource& source, const Replicas& replicas,
                                 const BatchRule& rule);
 

@@ -24,7 +24,7 @@ const char* unpacked(const ByteStream& stream) {
   return stream.gzipped() ? " unpacked" : "";
 }
 
-// Of a stream that ended before it should: where its file stops, if that is known to be the reason.
+// Returns where the file of a stream that ended too early stops, if that is known to be the reason.
 std::string where_cut(const ByteStream& stream) {
   if (!stream.is_cut()) return "";
   return fmt::format("; the gzip file of {} bytes ends in the middle", stream.file_bytes());
@@ -104,7 +104,7 @@ void check_magic(const std::string& name, uint32_t magic, bool labels) {
   throw_truncated(stream, header, std::to_string(stream.position()) + where_cut(stream));
 }
 
-// Before anything is allocated for what the header promises.
+// Checks the size that the header promises before memory is allocated for it.
 void require_room(const ByteStream& stream, const Header& header) {
   if (header.total() <= stream.most_bytes()) return;
   throw_truncated(stream, header,

@@ -14,7 +14,7 @@ namespace muster::data {
 // one read), the number of dimensions, each dimension as a big-endian u32, then the elements in C
 // order. http://yann.lecun.com/exdb/mnist
 
-// What the header of images says.
+// The content of the header of images.
 struct IdxShape {
   uint64_t samples = 0;
   std::vector<int64_t> sample;
@@ -26,25 +26,24 @@ struct IdxLabels {
   int largest = 0;
 };
 
-// Reads no further than the header. Throws Invalid naming file, byte, expected and found: no IDX,
-// labels where images are meant, another element type, dimensions that the file cannot hold.
+// Reads the header of images and no further. Throws Invalid naming file, byte, expected and found:
+// no IDX, labels instead of images, another element type, dimensions that the file cannot hold.
 IdxShape read_idx_shape(ByteStream& stream);
 
-// Throws Invalid where there is not one label for each image.
+// Throws Invalid unless there is one label for each image.
 void require_as_many(const IdxLabels& labels, const std::string& labels_name, uint64_t images,
                      const std::string& images_name);
 
-// Reads images to their end; `pixels` gets those of sample `first` and the following, as many as it
-// holds. Precondition: the file has them, by its header, read_idx_shape's `shape`. Throws Invalid
-// as above, for truncation and bytes too many, and where the header has changed meanwhile.
+// Reads images to their end; `pixels` receives sample `first` and the following ones, as many as it
+// holds. Precondition: by its header, read_idx_shape's `shape`, the file has them. Throws Invalid
+// as above, for truncation and extra bytes, and if the header has changed meanwhile.
 void read_idx_images(ByteStream& stream, const IdxShape& shape, uint64_t first,
                      std::span<std::byte> pixels);
 
 // Reads images to their end and keeps none. Throws as above.
 void skip_idx_images(ByteStream& stream);
 
-// Reads labels to their end. Throws as above. Memory is allocated only for what the file's size
-// makes possible.
+// Reads labels to their end. Throws as above. Allocates no more memory than the file's size allows.
 IdxLabels read_idx_labels(ByteStream& stream);
 
 }  // namespace muster::data

@@ -11,7 +11,7 @@
 namespace muster::data {
 namespace {
 
-// For messages about all files together.
+// Returns a name for messages about all files together.
 std::string name_of(const spec::IdxSource& source) {
   const std::string first = source.files.front().images.string();
   const size_t more = source.files.size() - 1;

@@ -16,28 +16,28 @@ struct IdxIndex {
   uint64_t total() const;
 };
 
-// Reads the headers of the images. Throws Invalid as read_idx_shape does, and naming both files
-// where two have samples of different shapes.
+// Reads the headers of the images. Throws Invalid as read_idx_shape does, and naming both files if
+// two have samples of different shapes.
 IdxIndex read_idx_index(const spec::IdxSource& source);
 
-// The labels of one of its files; `images`: how many it must have. Throws Invalid.
+// Reads the labels of one of the source's files, which must have `images` of them. Throws Invalid.
 IdxLabels read_labels_of(const spec::IdxFiles& files, uint64_t images);
 
-// Consecutive samples of one file.
+// A range of consecutive samples of one file.
 struct FilePart {
   size_t file = 0;
   uint64_t first = 0;  // of the file
   uint64_t count = 0;  // at least 1
 };
 
-// What the selection leaves, by file; files of which nothing is left are not among them. Throws
+// Returns the samples that the selection leaves, by file; files without any are left out. Throws
 // Invalid as select() does.
 std::vector<FilePart> selected_parts(const spec::IdxSource& source, const IdxIndex& index,
                                      const Selection& selection);
 
-// Reads these parts, one after the other, and the labels of all files, for the largest of them is
-// that of the source; where the first file has no labels, none has. Files are read to their ends.
-// Throws Invalid naming file and byte.
+// Reads these parts, one after the other, and the labels of all files, since the source's largest
+// label is that of all of them. If the first file has no labels, no file has. Files are read to
+// their ends. Throws Invalid naming file and byte.
 Samples read_idx_parts(const spec::IdxSource& source, const IdxIndex& index,
                        const std::vector<FilePart>& parts, StorageKind storage);
 

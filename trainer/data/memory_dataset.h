@@ -8,17 +8,17 @@
 
 namespace muster::data {
 
-// Where a stretch of samples comes from, for messages.
+// The origin of consecutive samples, for messages.
 struct Origin {
   uint64_t begin = 0;  // sample of the data set
   std::string name;    // of the file that holds the labels, or the source's kind
-  uint64_t first = 0;  // what the file counts that sample as
+  uint64_t first = 0;  // the file's number of that sample
 };
 
-// What a source reads or makes. `bytes` or `floats` holds the features, count * product(shape) of
-// them; labels has count entries or none, targets count * label_count or none.
+// The samples that a source reads or generates. `features` holds count * product(shape) elements;
+// labels has count entries or none, targets count * label_count or none.
 struct Samples {
-  std::vector<Origin> origins;  // in order, the first of sample 0
+  std::vector<Origin> origins;  // in order; the first begins at sample 0
   uint64_t count = 0;
   std::vector<int64_t> shape;  // of one sample
   compute::ElementType type = compute::ElementType::float32;

@@ -38,7 +38,7 @@ const compute::Batch& Pipeline::take(const Cursor& wanted) {
   taken_ = false;
   const Cursor& foreseen = claimed_ > 0 ? slot(0).at : next_;
   if (!aimed_ || foreseen != wanted) aim_at(wanted);
-  // A wake-up for several batches costs no more than one for each would.
+  // Wakes a thread only when there is room for several batches: a wake-up for each would cost more.
   if (idle_ && claimed_ <= slots_.size() / 2) room_.notify_one();
   filled_.wait(lock, [&] { return claimed_ > 0 && slot(0).state == State::ready; });
   if (slot(0).failure) {
@@ -52,7 +52,7 @@ const compute::Batch& Pipeline::take(const Cursor& wanted) {
   return batch;
 }
 
-// A slot that is still being filled for an earlier aim is waited for.
+// Returns whether a slot is free. A slot that is still being filled for an earlier aim is not.
 bool Pipeline::has_room() const {
   return aimed_ && claimed_ + (taken_ ? 1 : 0) < slots_.size() &&
          slots_[(head_ + claimed_) % slots_.size()].state != State::being_filled;

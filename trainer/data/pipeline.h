@@ -13,20 +13,21 @@
 
 namespace muster::data {
 
-// Batches made ahead of their reader by threads of their own, for data that do not lie ready in
-// memory. What it gives depends on what is asked for alone; how fast, on how well the next cursor
-// was foreseen: after one that Cursor::next does not lead to it begins anew. One reader. Allocates
-// nothing after the first batches.
+// Batches that threads of its own make ahead of their reader, for data that do not lie ready in
+// memory. Its batches depend only on the cursors that are asked for. Its speed depends on the
+// prediction of the next cursor: after one that Cursor::next does not return, it begins anew. It
+// has one reader. Allocates nothing after the first batches.
 class Pipeline {
  public:
-  // Holds `ahead` batches (at least 1) besides the one being read. The batcher is its own. Each of
-  // the threads (at least 1) makes whole batches.
+  // Holds `ahead` batches (at least 1) besides the one being read. The pipeline owns the batcher.
+  // Each of the threads (at least 1) makes whole batches.
   Pipeline(Batcher batcher, size_t ahead, int threads = 1);
   ~Pipeline();
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
 
-  // Waits until it is there; valid until the next call. Throws what the batcher throws.
+  // Waits until the batch is there, and returns it; it is valid until the next call. Throws what
+  // the batcher throws.
   const compute::Batch& take(const Cursor& wanted);
 
  private:
@@ -35,7 +36,7 @@ class Pipeline {
     BatchBuffer buffer;
     Cursor at;
     State state = State::empty;
-    std::exception_ptr failure;  // where it is ready
+    std::exception_ptr failure;  // set if the filling failed
   };
 
   void run();
@@ -45,7 +46,7 @@ class Pipeline {
   Slot& slot(size_t after_head) { return slots_[(head_ + after_head) % slots_.size()]; }
 
   std::mutex planning_;  // taken before mutex_
-  Batcher batcher_;      // its plans under planning_
+  Batcher batcher_;      // planning_ guards its plans
   const uint64_t batches_per_epoch_;
 
   std::mutex mutex_;
@@ -56,8 +57,8 @@ class Pipeline {
   bool taken_ = false;
   bool aimed_ = false;
   bool idle_ = false;  // a thread waits for room
-  Cursor next_;        // of the slot behind the claimed ones
-  uint64_t aims_ = 0;  // what is filled for an earlier one is dropped
+  Cursor next_;        // for the slot behind the claimed ones
+  uint64_t aims_ = 0;  // batches filled for an earlier aim are dropped
   bool stop_ = false;
   std::vector<std::thread> threads_;  // last: they use the rest
 };

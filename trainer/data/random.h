@@ -6,8 +6,8 @@
 
 namespace muster::data {
 
-// What draws by a seed, each in a sequence of its own: one seed for data and for training shares
-// nothing between them.
+// The users of a seed. Each draws from a sequence of its own, so that one seed for data and for
+// training has no shared numbers.
 enum class Stream : uint64_t {
   epoch_order = 0,  // and those after it, one an epoch: far fewer than 2^63
   synthetic_input = uint64_t{1} << 63,
@@ -21,10 +21,10 @@ enum class Stream : uint64_t {
 };
 
 // SplitMix64's sequence from a key, by position, so that sample i needs no sample before it. `bits`
-// and `below` give the same value on every platform; `normal` uses the C library.
+// and `below` return the same value on every platform; `normal` uses the C library.
 class CounterRandom {
  public:
-  // `part`: of a stream that has several.
+  // `part` selects a part of a stream that has several.
   CounterRandom(uint64_t seed, Stream stream, uint64_t part = 0)
       : CounterRandom(seed, static_cast<uint64_t>(stream) + part) {}
 
@@ -32,15 +32,15 @@ class CounterRandom {
     return compute::mix64(key_ + (counter - 1) * compute::kGolden64);
   }
 
-  // In [0, bound), bound > 0; the bias is below bound / 2^64.
+  // Returns a number in [0, bound), bound > 0; the bias is below bound / 2^64.
   uint64_t below(uint64_t counter, uint64_t bound) const {
     return static_cast<uint64_t>((static_cast<unsigned __int128>(bits(counter)) * bound) >> 64);
   }
 
-  // In (0, 1].
+  // Returns a number in (0, 1].
   double uniform(uint64_t counter) const { return compute::unit_uniform(bits(counter)) + 0x1p-53; }
 
-  // Of mean 0 and deviation 1.
+  // Returns a normal number of mean 0 and deviation 1.
   double normal(uint64_t counter) const {
     const uint64_t b = bits(counter);
     const double u = (static_cast<double>(b >> 32) + 1.0) * 0x1p-32;

@@ -12,8 +12,8 @@ constexpr Integer quotient_up(Integer a, Integer b) {
   return (a + b - 1) / b;
 }
 
-// Of the `of` logical replicas that compute a step's batches together, those that a process
-// computes: `count` from `first` on.
+// The logical replicas that a process computes: `count` from `first` on. `of` logical replicas
+// compute a step's batches together.
 struct Replicas {
   int first = 0;
   int count = 1;
@@ -26,18 +26,18 @@ struct BatchRule {
   bool drop_remainder = false;
 };
 
-// What each batch of an epoch holds, from sizes alone. Batches are numbered through the logical
-// replicas, `accumulation` of each in turn. An epoch has one shard of samples for all of them (by
-// record), or one for each (by file): then it ends with the batches of the one that has most, and
-// the others' are empty meanwhile, so that each sample comes up exactly once.
+// The samples of each batch of an epoch, from sizes alone. Batches are numbered through the logical
+// replicas, `accumulation` of each in turn. An epoch has one shard of samples for all replicas (by
+// record), or one for each (by file). By file, it ends with the batches of the largest shard, and
+// the batches of the others are empty meanwhile, so that each sample is used exactly once.
 class Shards {
  public:
   static Shards by_record(uint64_t samples, const BatchRule& rule);
-  // Replica r has files r, r + of, r + 2 of and so on; one file for each at least.
+  // Replica r has files r, r + of, r + 2 of and so on; at least one file for each replica.
   static Shards by_file(const std::vector<uint64_t>& samples_of_files, const Replicas& replicas,
                         const BatchRule& rule);
 
-  // One beyond the last that has rows; 0 where none has.
+  // Returns the number after the last batch that has rows; 0 if none has.
   uint64_t batches_per_epoch() const { return batches_per_epoch_; }
   uint64_t samples() const;  // of all shards
 
@@ -45,7 +45,7 @@ class Shards {
   struct Held {
     size_t shard = 0;      // of all
     uint64_t begin = 0;    // its first sample in the process's data set
-    uint64_t samples = 0;  // which each epoch has in another order
+    uint64_t samples = 0;  // each epoch has them in another order
   };
   const std::vector<Held>& held() const { return held_; }
 

@@ -20,7 +20,7 @@ Samples read(const spec::ClassesSource& classes, const Selection& selection, Sto
   return make_classes(classes, selection, storage);
 }
 
-// Where a source wants its samples kept: `cache`.
+// Returns where a source's samples are kept, by its field `cache`.
 StorageKind storage_of(const spec::DataSource& source) {
   return source.cache ? StorageKind::memory : StorageKind::temporary_file;
 }
@@ -40,7 +40,7 @@ TrainingData open_training_data(const spec::DataSource& source, const Replicas& 
     const uint64_t size = samples->size();
     return {std::move(samples), Shards::by_record(size, rule)};
   }
-  const spec::IdxSource& idx = std::get<spec::IdxSource>(source.kind);  // as the checks want it
+  const spec::IdxSource& idx = std::get<spec::IdxSource>(source.kind);  // the checks ensure it
   const IdxIndex index = read_idx_index(idx);
   const std::vector<FilePart> parts = selected_parts(idx, index, Selection::of(source));
   const auto of = static_cast<size_t>(replicas.of);

@@ -11,8 +11,7 @@ namespace muster::data {
 // A file of a data source, open to be read once.
 class SourceFile {
  public:
-  // Throws Invalid, "FILE: expected `what`, found no such file", where no regular file can be
-  // opened.
+  // Throws Invalid, "FILE: expected `what`, found no such file", if no regular file can be opened.
   SourceFile(const std::filesystem::path& path, const char* what);
   SourceFile(const SourceFile&) = delete;
   SourceFile& operator=(const SourceFile&) = delete;

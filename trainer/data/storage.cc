@@ -22,7 +22,7 @@ std::filesystem::path temporary_folder() {
   return folder && *folder ? folder : "/tmp";
 }
 
-// Has no name any more when it returns.
+// Returns an open temporary file that has no name any more.
 int open_unlinked(const std::filesystem::path& folder, size_t bytes) {
   std::string name = folder / "muster-data-XXXXXX";
   const int file = ::mkostemp(name.data(), O_CLOEXEC);
@@ -61,7 +61,7 @@ Storage::Storage(size_t bytes, StorageKind kind) : size_(bytes), kind_(kind) {
     throw Unavailable(
         fmt::format("cannot have {} bytes for samples: {}", bytes, std::strerror(errno)));
   }
-  // Samples are read at random: fewer, larger pages miss the TLB less. Only advice.
+  // Samples are read at random, and fewer, larger pages miss the TLB less. This is only advice.
   if (kind == StorageKind::memory) ::madvise(data, bytes, MADV_HUGEPAGE);
   data_ = static_cast<std::byte*>(data);
 }

@@ -11,10 +11,10 @@ enum class StorageKind {
                    // cache and may leave memory for the disk
 };
 
-// Zeroed bytes at a page's border, as long as the object lives. Pages cost nothing before they are
-// written, so that a header which promises too much does not either; a temporary file's space is
-// taken at once, so that a full disk is an error here and no signal later. Throws Unavailable for
-// memory, WriteError for the file.
+// Zeroed bytes, aligned to pages, that live as long as the object. Memory pages cost nothing before
+// they are written, so a header that promises too much costs nothing either. A temporary file's
+// space is allocated at once, so that a full disk is an error here and not a signal later. Throws
+// Unavailable for memory, WriteError for the file.
 class Storage {
  public:
   Storage() = default;
@@ -26,9 +26,9 @@ class Storage {
   std::span<std::byte> bytes() { return {data_, size_}; }
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   StorageKind kind() const { return kind_; }
-  // Has the system read a part that it has given to the disk, without waiting for it.
+  // Asks the system to read a part that it has moved to the disk, without waiting for it.
   void will_need(size_t begin, size_t bytes) const;
-  // The bytes as floats.
+  // Returns the bytes as floats.
   std::span<float> floats() { return {reinterpret_cast<float*>(data_), size_ / sizeof(float)}; }
 
  private:

@@ -23,7 +23,7 @@ namespace {
 
 constexpr char kFile[] = "lease";
 
-// The content of the file; nothing if there is no such file.
+// Returns the content of the file; nothing if there is no such file.
 std::optional<std::string> read(const fs::path& path) {
   if (!is_there(path)) return std::nullopt;
   try {
@@ -79,7 +79,7 @@ void Lease::write() {
   failed_ = !written;
 }
 
-// Another one may hold the lock: a rank 0 of the same job that was taken for lost.
+// Another process may hold the lock: a rank 0 of the same job that was taken for lost.
 void Lease::lock() {
   locked_ = Descriptor(::open(path_.c_str(), O_RDWR | O_CLOEXEC));
   if (locked_ && ::flock(locked_.get(), LOCK_EX | LOCK_NB) != 0) locked_.reset();

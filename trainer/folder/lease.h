@@ -11,31 +11,31 @@
 
 namespace muster::folder {
 
-// How a lease is renewed and judged. No two clocks are ever compared: who wants the folder looks
-// whether the lease changes, for as long as its own clock says.
+// The times for renewing and judging a lease. No two clocks are ever compared: a process that wants
+// the folder checks whether the lease changes, for a time by its own clock.
 struct LeasePace {
   std::chrono::milliseconds renewal{2000};
-  // A lease that does not change for this long is that of a process that is gone.
+  // A lease that does not change for this long belongs to a process that has gone.
   std::chrono::milliseconds silence{15000};
   std::chrono::milliseconds glance{250};  // between looks at another's lease
-  // How long an earlier job of the same name may take to leave.
+  // The time that an earlier job of the same name has for leaving.
   std::chrono::milliseconds patience{std::chrono::minutes(10)};
 };
 
-// Whether a process of this machine holds the lease, or of any machine where the file server knows
-// locks: at once, but false says nothing of other machines. Throws Unavailable where it cannot be
-// looked at.
+// Returns whether a process of this machine holds the lease, or of any machine if the file server
+// knows locks. The answer comes at once, but false says nothing of other machines. Throws
+// Unavailable if the lease cannot be looked at.
 bool is_locked(const std::filesystem::path& storage);
 
-// The file "lease" in a job's folder: says that the job's rank 0 lives, while this object does. It
-// is renewed, and locked for as long.
+// The file "lease" in a job's folder. It says that the job's rank 0 lives; it is renewed and locked
+// while this object lives.
 class Lease {
  public:
-  // Renews it on a thread of its own, with `watch` before each renewal; `watch` may throw nothing.
-  // A lease that cannot be written is tried again, and said once in the log.
+  // Renews the lease on a thread of its own and calls `watch` before each renewal; `watch` must not
+  // throw. If the lease cannot be written, that is logged once, and it is tried again.
   Lease(const std::filesystem::path& storage, std::chrono::milliseconds renewal,
         std::function<void()> watch);
-  // Takes the file away where it is still ours.
+  // Removes the file if it is still ours.
   ~Lease();
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
@@ -57,12 +57,12 @@ class Lease {
 
 enum class Holder { none, alive, undecided };
 
-// Looks whether somebody holds a folder. Each look() is one glance; the answer is `undecided` until
-// the lease has changed, or has been silent for long enough.
+// Checks whether somebody holds a folder. Each look() is one glance; the answer is `undecided`
+// until the lease has changed, or has been silent for long enough.
 class LeaseWatch {
  public:
   LeaseWatch(const std::filesystem::path& storage, std::chrono::milliseconds silence);
-  // Throws Unavailable where it cannot be read.
+  // Throws Unavailable if the lease cannot be read.
   Holder look();
 
  private:

@@ -31,7 +31,7 @@ Json parse(const fs::path& path) {
                 ". Where the folder is this job's, move the file away");
 }
 
-// Before owner.json stood in the folder itself, each generation had one.
+// Earlier versions had an owner.json in the folder of each generation.
 std::optional<fs::path> file_of(const fs::path& storage) {
   if (is_there(storage / kFile)) return storage / kFile;
   const uint64_t newest = newest_generation(storage);
@@ -70,7 +70,7 @@ std::string text_of(const Owner& owner) {
   return json.dump(2) + "\n";
 }
 
-// File servers that know no hard links.
+// Returns true for the errors of file servers that do not support hard links.
 bool cannot_link(int error) {
   return error == EPERM || error == ENOTSUP || error == EOPNOTSUPP || error == ENOSYS ||
          error == EMLINK;

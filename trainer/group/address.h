@@ -5,20 +5,21 @@
 
 namespace muster::group {
 
-// True for "host:port" with a name or IPv4 address (or "[IPv6]:port") and a port of 1..65535.
+// Returns true for "host:port" with a name or IPv4 address (or "[IPv6]:port") and a port of
+// 1..65535.
 bool is_address(std::string_view text);
 
-// Where to listen for peers that reach us as `address`: itself where the host is an IP address or
-// localhost; every interface where it is a name, which may not resolve yet.
+// Returns the address to listen on for peers that reach us as `address`: `address` itself if its
+// host is an IP address or localhost; every interface if it is a name, which may not resolve yet.
 std::string listening_address(const std::string& address);
 
-// `address` with the IP address `ip`, of either family, in place of its host.
+// Returns `address` with the IP address `ip`, of either family, in place of its host.
 std::string address_at(const std::string& address, const std::string& ip);
 
-// True for an IPv4 or IPv6 address, without brackets or a port.
+// Returns true for an IPv4 or IPv6 address, without brackets or a port.
 bool is_ip(const std::string& text);
 
-// Version of Muster, compared between peers.
+// Returns the version of Muster, which is compared between peers.
 std::string version();
 
 }  // namespace muster::group

@@ -5,7 +5,7 @@
 
 namespace muster::group {
 
-// Waits between attempts: doubling from `first` to `most`.
+// The waiting times between attempts: they double from `first` to `most`.
 class Backoff {
  public:
   explicit Backoff(std::chrono::milliseconds first = std::chrono::milliseconds(50),

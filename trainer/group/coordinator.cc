@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 namespace {
 constexpr milliseconds kRemind{30000};
 constexpr milliseconds kGlance{200};
-constexpr milliseconds kLead{2000};  // between looks whether we still have it
+constexpr milliseconds kLead{2000};  // between checks that we still lead
 
 class Superseded : public Unavailable {
  public:
@@ -98,11 +98,11 @@ void Coordinator::choose() {
       Formation::Checkpoint{"checkpoints/" + folder, to_message(setup_.resume_at(*newest))});
 }
 
-// Until something changes that the formation looks at.
+// Waits until something changes that the formation looks at.
 void Coordinator::wait() {
   const Formation::Next before = formation().next();
   const bool watching = before == Formation::Next::watch;
-  // Those who go home now are not lost.
+  // Peers that leave now are not lost.
   if (rendezvous_.view().phase() == GroupView::FINISHED)
     return rendezvous_.wait_for_change(kGlance);
   if (watching && renew_.exchange(false)) return formation().renew();
@@ -182,7 +182,7 @@ void Coordinator::run() {
     } catch (const WriteError& error) {
       abandon();
       if (patience_.wait(error)) continue;
-      // Ours alone to report: where we run next may be able to write.
+      // Only this process reports it: where it runs next, the storage may be writable.
       const std::lock_guard lock(mutex_);
       failure_ = std::current_exception();
       return;

@@ -17,19 +17,20 @@
 
 namespace muster::group {
 
-// What a group is told while there is no generation, and when there will be none from us: so that
-// whoever attends looks for our successor.
+// Set the group's view while there is no generation, and when we shall open no more: then its peers
+// look for our successor.
 void suspend(GroupView& view);
 void step_down(GroupView& view);
 
-// Rank 0's duty to the group, whatever that trains by: does what a Formation says, for as long as
-// it leads, and tells the group what went wrong for good. On a thread of its own.
+// Rank 0's duty to the group, however the group trains: executes the steps of a Formation for as
+// long as it leads, and tells the group about permanent errors. It runs on a thread of its own.
 class Coordinator {
  public:
   struct Setup {
     std::filesystem::path storage;
     std::string job_uid;
-    // Where training goes on from a checkpoint. Throws Invalid where it cannot.
+    // Returns the position at which training resumes from a checkpoint. Throws Invalid if it
+    // cannot.
     std::function<checkpoint::Position(const checkpoint::Store::Found&)> resume_at;
   };
 
@@ -37,16 +38,18 @@ class Coordinator {
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
 
-  // Asks for the next generation, on what the group holds; it waits for that. Thread-safe.
+  // Asks for the next generation, built on the state that the group holds; the group waits until
+  // then. Thread-safe.
   void renew();
-  // Opens no generation any more; the newest of ours. What is published from here on is of that.
+  // Opens no more generations from now on. Returns our newest one; all later publishing belongs to
+  // it.
   uint64_t hold();
-  // What went wrong for good, if anything did: the group's phase is FAILED then, unless that is
-  // for us alone (Unavailable).
+  // Throws the permanent error, if there was one. The group's phase is FAILED then, unless the
+  // error concerns only us (Unavailable).
   void rethrow_failure() const;
 
  protected:
-  // The references must outlive it.
+  // The references must outlive this object.
   Coordinator(RendezvousServer& rendezvous, const checkpoint::Store& store, Setup setup);
 
   // Derived classes call these last in their constructor and first in their destructor.
@@ -55,9 +58,9 @@ class Coordinator {
   void stop(const std::function<void()>& cancel = [] {});
 
   virtual Formation& formation() = 0;
-  virtual void look(const PeerRegistry& registry) = 0;  // the formation does
-  // Does what is next beside claiming, choosing and looking; what earlier generations publish is
-  // fenced off already. Throws as the storage and the group do.
+  virtual void look(const PeerRegistry& registry) = 0;  // calls the formation's look()
+  // Does the next step, unless it is claiming, choosing or looking; publishing of earlier
+  // generations is fenced off already. Throws as the storage and the group do.
   virtual void act() = 0;
   virtual void watch() {}                           // now and then, while a generation runs
   virtual bool needs_all() const { return false; }  // a generation that runs waits for who is lost
@@ -74,25 +77,26 @@ class Coordinator {
   void choose();
   void wait();
   void abandon();
-  // Throws where another has taken the lead, and Unavailable where that cannot be seen.
+  // Throws if another process has taken the lead, and Unavailable if that cannot be seen.
   void require_lead();
-  // The same, from time to time; a storage that cannot be read is no reason to begin anew.
+  // Does the same from time to time, but ignores a storage that cannot be read: that is no reason
+  // for a new generation.
   void glance_at_lead();
-  // Says who is missing, where that has changed and every half a minute.
+  // Logs who is missing, whenever that changes and every half a minute.
   void remind();
   void fail(int exit_code, const std::string& message);
 
   RendezvousServer& rendezvous_;
   const checkpoint::Store& store_;
   const Setup setup_;
-  std::unique_ptr<checkpoint::Store::Lease> lease_;  // on what is being restored
-  std::string missing_;                              // as we said last
+  std::unique_ptr<checkpoint::Store::Lease> lease_;  // on the checkpoint being restored
+  std::string missing_;                              // as logged last
   Clock::time_point remind_;
-  Clock::time_point looked_;  // whether we still lead
+  Clock::time_point looked_;  // the last check that we still lead
   StoragePatience patience_;
   std::mutex advancing_;
-  bool held_ = false;    // guarded by advancing_, as is
-  uint64_t newest_ = 0;  // opened by us
+  bool held_ = false;    // guarded by advancing_
+  uint64_t newest_ = 0;  // opened by us; guarded by advancing_
   std::atomic<bool> renew_{false};
   std::atomic<bool> closing_{false};
   mutable std::mutex mutex_;

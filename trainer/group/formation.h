@@ -8,15 +8,16 @@
 
 namespace muster::group {
 
-// Rank 0's way to a generation, and what makes it open the next: a state machine without files,
-// network or clock. Whoever drives it does what next() says and then calls what that says; an
-// Unavailable on the way means renew().
+// Rank 0's steps to a generation, and its decision to open the next: a state machine without files,
+// network or clock. The caller does the step that next() names and then calls the function that the
+// step names; after an Unavailable it calls renew().
 //
-// The order fences: a generation is claimed first, by which a rank 0 that was taken for lost learns
-// that it was replaced, and begins to publish no more; then what it has begun is ended; only then
-// does anybody look at what there is.
+// The order of the steps fences. A generation is claimed first. By that, a rank 0 that was taken
+// for lost learns that it was replaced, and publishes nothing new. Then the publishing that it has
+// begun is ended. Only then does anybody look at the checkpoints.
 class Formation {
  public:
+  // Each comment names a step, and after its last colon the function to call when it is done.
   enum class Next {
     claim,     // a generation above above(), unless superseded_by() what is claimed: claimed()
     fence,     // nothing that an earlier generation's writer has begun may be published: fenced()
@@ -38,14 +39,14 @@ class Formation {
 
   Next next() const { return next_; }
   uint64_t above() const { return above_; }
-  // The newest generation that anybody has claimed: true if that is not us any more. To be asked
-  // before claiming, and from time to time while looking.
+  // Returns whether another process owns `newest`, the newest generation claimed. The caller asks
+  // this before claiming, and from time to time while looking.
   bool superseded_by(uint64_t newest) const { return generation_ > 0 && newest > generation_; }
   virtual void claimed(uint64_t generation) = 0;
   virtual void chosen(const std::optional<Checkpoint>& newest) = 0;
-  // The next generation is wanted, or what was under way has failed.
+  // Called if the next generation is wanted, or if the step under way has failed.
   void renew() { next_ = Next::claim; }
-  // Why the present generation begins where it does; for the log.
+  // Returns why the present generation begins where it does; for the log.
   const std::string& reason() const { return reason_; }
 
  protected:

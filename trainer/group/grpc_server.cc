@@ -8,8 +8,8 @@ namespace muster::group {
 
 namespace {
 constexpr int kHeaderSlack = 64 << 10;
-// A connection over which nothing comes for so long is asked, and cut when nothing comes then
-// either: whoever sleeps at its end must not keep us from its successor.
+// A connection that is quiet for so long is pinged, and cut if no answer comes: a process that
+// sleeps at its other end must not keep us from its successor.
 constexpr int kQuietMilliseconds = 2000;
 constexpr int kAnswerMilliseconds = 3000;
 constexpr int kGreetingMilliseconds = static_cast<int>(PeerRegistry::kGreeting.count());
@@ -22,7 +22,7 @@ std::unique_ptr<grpc::Server> start_server(const std::string& address, grpc::Ser
   builder.RegisterService(&service);
   builder.SetMaxReceiveMessageSize(kMaximumMessage + kHeaderSlack);
   builder.SetMaxSendMessageSize(kMaximumMessage + kHeaderSlack);
-  // gRPC shares ports by default: two jobs would answer in turn.
+  // gRPC shares ports by default. Then two jobs would answer in turn.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kQuietMilliseconds);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kAnswerMilliseconds);
@@ -41,10 +41,11 @@ std::shared_ptr<grpc::Channel> make_channel(const std::string& address) {
   arguments.SetMaxSendMessageSize(kMaximumMessage + kHeaderSlack);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  // How long a connection may take to be made: a peer without a CPU for a while is not a lost one.
+  // The time limit for making a connection: a peer without a CPU for a while is not a lost one.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kQuietMilliseconds);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
-  // A peer that comes back in a new pod has a new address; gRPC would ask for it every 30 s.
+  // A peer that comes back in a new pod has a new address. By default gRPC asks for it only every
+  // 30 s.
   arguments.SetInt(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, 1000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kQuietMilliseconds);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kAnswerMilliseconds);

@@ -9,11 +9,11 @@ namespace muster::group {
 
 constexpr int kMaximumMessage = 4 << 20;  // bytes of one gRPC message, both ways
 
-// A gRPC server of one service at `address` (see listening_address), its limits set. Throws
-// Unavailable naming the address if it cannot be bound.
+// Starts a gRPC server of one service at `address` (see listening_address), with its limits set.
+// Throws Unavailable naming the address if it cannot be bound.
 std::unique_ptr<grpc::Server> start_server(const std::string& address, grpc::Service& service);
 
-// A channel to a peer: connects by itself, again and again.
+// Returns a channel to a peer. It connects by itself, again and again.
 std::shared_ptr<grpc::Channel> make_channel(const std::string& address);
 
 }  // namespace muster::group

@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr char kFile[] = "rendezvous.json";
 constexpr uintmax_t kMostBytes = 4096;
-// Between questions to DNS: gRPC itself would ask ever less often, up to every two minutes.
+// The time between queries to DNS: gRPC itself would ask ever less often, up to every two minutes.
 constexpr std::chrono::seconds kAskAgain{1};
 
 class Ways {
@@ -62,7 +62,7 @@ class Ways {
   std::shared_ptr<grpc::Channel> by_name_;
   Clock::time_point asked_;
   std::optional<LeaderAddressFile::Entry> tried_;
-  bool written_ = false;  // the last way was by what the address file says
+  bool written_ = false;  // the last way was by the address file
 };
 
 }  // namespace

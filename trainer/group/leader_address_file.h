@@ -9,10 +9,10 @@
 
 namespace muster::group {
 
-// Rank 0's address by IP, on the job's storage for as long as it listens. Its name is in DNS only
-// about a second after its pod has begun, and who asks before that is told so by a cache for up to
-// half a minute. Where rank 0 knows no IP but what TF_CONFIG says, nothing is left. A storage that
-// cannot be written leaves peers with DNS.
+// Rank 0's address by IP, in a file on the job's storage for as long as rank 0 listens. Its name is
+// in DNS only about a second after its pod has begun, and a cache answers an earlier query with
+// "unknown" for up to half a minute. If rank 0 knows no other IP than TF_CONFIG has, no file is
+// written. If the storage cannot be written, peers have only DNS.
 class LeaderAddressFile {
  public:
   struct Entry {
@@ -26,7 +26,8 @@ class LeaderAddressFile {
   LeaderAddressFile(const LeaderAddressFile&) = delete;
   LeaderAddressFile& operator=(const LeaderAddressFile&) = delete;
 
-  // What a job's rank 0 has left, if it can be read; it may be gone, or have been killed.
+  // Returns the entry that a job's rank 0 has written, if it can be read. That process may have
+  // gone or been killed.
   static std::optional<Entry> read(const std::filesystem::path& storage,
                                    const std::string& job_uid);
 
@@ -36,8 +37,8 @@ class LeaderAddressFile {
   std::optional<Entry> written_;
 };
 
-// First by the rendezvous' name; then by what its address file says, once, and again where that led
-// there; else by the name.
+// Returns the ways to the rendezvous: first by its name; then by each new entry of its address
+// file, once, and again if that way reached it; else by the name.
 RendezvousClient::Ways ways_to_rendezvous(const Membership& membership);
 
 }  // namespace muster::group

@@ -44,7 +44,7 @@ bool shared_memory_wanted() {
                 kBadConfig);
 }
 
-// Memory is reached through /proc, so by whoever sees the same processes.
+// Memory is reached through /proc, so only processes that see the same processes can map it.
 std::string shared_memory_host() {
   if (!shared_memory_wanted()) return "";
   std::error_code error;
@@ -89,7 +89,7 @@ int number_of(const Environment& environment, const std::string& name, int fallb
   return number;
 }
 
-// MUSTER_ROLE and MUSTER_INDEX repeat what TF_CONFIG says; where both are there they must agree.
+// MUSTER_ROLE and MUSTER_INDEX repeat parts of TF_CONFIG; if both are set they must agree.
 void check_agreement(const Environment& environment, const Membership& membership) {
   const std::string role = value_of(environment, "MUSTER_ROLE");
   if (!role.empty() && role != membership.role_name)

@@ -18,7 +18,7 @@ std::string differs(const std::string& what, const std::string& expected,
   return "expected " + what + " \"" + expected + "\", found \"" + found + "\"";
 }
 
-// Which fields of the training differ, where both are known.
+// Returns which fields of the training differ, if both trainings are known.
 std::string training_differs(const PeerRegistry::Expected& expected, const Hello& hello) {
   const std::string text =
       differs("training fingerprint", expected.training_fingerprint, hello.training_fingerprint());
@@ -53,7 +53,7 @@ std::string name_of(const Hello& hello) {
          std::to_string(hello.attempt());
 }
 
-// There must be another generation after it.
+// A generation is possible only if another one can follow it.
 bool is_possible(const ShardState& state) {
   return state.generation() < folder::kLastGeneration &&
          state.ByteSizeLong() <= PeerRegistry::kMostState;
@@ -141,7 +141,7 @@ std::string PeerRegistry::admit(uint64_t connection, const Hello& hello, Time no
   }
   const Time lost = now - std::chrono::milliseconds(hello.outage_milliseconds());
   Peer& peer = peers_[connection] = {hello, {}, {}, false, now, lost};
-  peer.hello.clear_training();  // was of use for an objection only
+  peer.hello.clear_training();  // needed only for an objection
   remember(hello.incarnation());
   return "";
 }
@@ -202,8 +202,8 @@ const ShardState* PeerRegistry::serving(int shard) const {
   return newest;
 }
 
-// A coupling ends with the first generation that opens without one of the two: reports of different
-// generations that name the same one are of two that are together still.
+// A coupling ends with the first generation that opens without one of the two copies. So if reports
+// of different generations name the same coupling, the two copies are still together.
 bool PeerRegistry::has_whole_standby(const ShardState& serving) const {
   if (serving.coupling() == 0) return false;
   for (int index = 0; index < expected_.shards; ++index) {

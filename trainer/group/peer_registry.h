@@ -12,21 +12,21 @@
 
 namespace muster::group {
 
-// Who attends a group, as rank 0 knows it: a state machine without network or clock. Each peer
-// comes by a connection of its own; a second process of the same role and index takes the place of
-// the first, if it is the younger one: of a later attempt, or of the same attempt and first heard
-// of later. A process that has lost its place in this way never takes it back: otherwise two live
-// processes would replace each other for ever.
+// The peers of a group, as rank 0 knows them: a state machine without network or clock. Each peer
+// comes by a connection of its own. A second process of the same role and index replaces the first
+// if it is younger: if its attempt is later, or if the attempt is the same and it was first heard
+// of later. A process that has been replaced in this way never takes its place back: otherwise two
+// live processes would replace each other for ever.
 class PeerRegistry {
  public:
   using Time = std::chrono::steady_clock::time_point;
   static constexpr std::chrono::milliseconds kHeartbeat{1000};
   static constexpr std::chrono::milliseconds kSilence = 3 * kHeartbeat;  // then a peer is lost
-  // For a connection to say that it is one, and for a stream to say who it is from; for whoever may
-  // not attend, or no more, to read why: else it ends.
+  // The time that a connection has for its handshake, and a stream for its first message. A peer
+  // that is rejected or replaced has as long to read why. After that the stream is ended.
   static constexpr std::chrono::milliseconds kGreeting{20000};
-  // Bytes that a peer may say of its state. The group's view has an endpoint of each member: those
-  // of as many as there may be stay below the limit of a message.
+  // The limits of a peer's state, in bytes. The group's view has an endpoint for each member: with
+  // as many members as there may be, it stays below the limit of a message.
   static constexpr size_t kMostState = 64 << 10;
   static constexpr size_t kMostEndpoint = 512;
   static constexpr size_t kMostDeterminism = 512;
@@ -36,9 +36,10 @@ class PeerRegistry {
     std::string job_uid;
     std::string version;
     std::string training_fingerprint;
-    std::string training;  // the block as JSON; "": then only that something differs can be said
+    std::string training;  // the block as JSON; "": differences are not named
     std::string layout_fingerprint;
-    // What decides the bits that a member computes, and a ps; "": no two have to compute the same.
+    // The properties that decide the bits that a member computes, and a ps; "": their bits may
+    // differ.
     std::string determinism;
     std::string determinism_of_ps;
     bool strict_determinism = false;  // whoever differs may not join
@@ -49,8 +50,8 @@ class PeerRegistry {
   };
   struct Peer {
     Hello hello;
-    std::vector<ShardState> shards;  // of a ps: what it holds
-    MemberState member;              // of a collective, likewise
+    std::vector<ShardState> shards;  // the state of a ps's shards
+    MemberState member;              // the state of a collective's member
     bool leaving = false;
     Time heard;
     Time lost;  // when the process before it ended, if it was restarted in place
@@ -58,42 +59,43 @@ class PeerRegistry {
 
   explicit PeerRegistry(Expected expected) : expected_(std::move(expected)) {}
 
-  // Why the peer may not join yet, or empty. It has to wait if another process of its attempt,
-  // which was heard of before it, has its place and says that it began later. The clocks of the two
-  // may differ, so that it is not certain which one is younger: the peer asks again until the place
-  // is free.
+  // Returns why the peer may not join yet, or empty. It has to wait if another process of its
+  // attempt, which was heard of before it, has its place and says that it began later. The clocks
+  // of the two may differ, so that it is not certain which one is younger: the peer asks again
+  // until the place is free.
   std::string must_wait(const Hello& hello) const;
-  // Why the peer may not join (naming what was expected and found), or empty: it has joined.
+  // Returns why the peer may not join (what was expected and found), or empty: then it has joined.
   std::string admit(uint64_t connection, const Hello& hello, Time now);
-  // Why the peer's part would have other bits if it were computed by rank 0's like, or empty.
+  // Returns why the peer's results may differ in their bits from those of rank 0's kind, or empty.
   std::string other_bits(const Hello& hello) const;
-  // False if the connection attends no more: its place was taken; or must not: it says what cannot
-  // be.
+  // Returns false if the connection must end: another process has taken its place, or the message
+  // is impossible.
   bool heard(uint64_t connection, const PeerMessage& message, Time now);
   void gone(uint64_t connection);
-  // Connections that have been silent for kSilence.
+  // Returns the connections that have been silent for kSilence.
   std::vector<uint64_t> overdue(Time now) const;
-  // Connections whose place was taken since the last call: their streams are to be closed.
+  // Returns the connections that were replaced since the last call: their streams are to be closed.
   std::vector<uint64_t> take_replaced();
 
   const Peer* ps(int index) const;
-  // What a ps holds of a shard; null: it has not come, or said nothing of it.
+  // Returns the state of a shard on a ps; null if the ps is not there or has not reported the
+  // shard.
   const ShardState* held(int ps, int shard) const;
-  // The copy that serves; of the newest generation where two say so.
+  // Returns the copy that serves; if two say so, that of the newest generation.
   const ShardState* serving(int shard) const;
-  // Shards whose second copy, by its own word, has all that any member has heard of: it would be
-  // taken in place of the one that serves.
+  // Returns the number of shards whose second copy says that it has all that any member has heard
+  // of: it could replace the copy that serves.
   int replicated() const;
   const Peer* find(uint64_t connection) const;
   int shards_present() const;
   int members_present() const;
-  // Those that are there, by rank.
+  // Returns the members that are there, by rank.
   std::map<int, const Peer*> members() const;
-  // The places that nobody has taken, as a text ("ps 1, worker 0") and as the operator names the
-  // replicas ("ps-1", "worker-0").
+  // Return the places that nobody has taken: as a text ("ps 1, worker 0"), and with the operator's
+  // names of the replicas ("ps-1", "worker-0").
   std::string missing() const;
   std::vector<std::string> missing_replicas() const;
-  // All peers that attend.
+  // Returns all peers that attend.
   std::vector<const Peer*> peers() const;
   bool shard_leaving() const;
 

@@ -10,7 +10,7 @@
 
 namespace muster::group {
 
-// One thread: in the answer to a call that fails at once, for want of credentials.
+// Holds one thread in the callback of a call that fails at once, since it has no credentials.
 class Pollers::Held {
  public:
   Held() {

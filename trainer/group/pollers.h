@@ -5,12 +5,12 @@
 
 namespace muster::group {
 
-// Of the threads in which gRPC waits for the network and calls back, leaves `most` at work for as
-// long as it lives. gRPC has one for every two CPUs of the machine, and two at least; with each
-// message one hands the waiting over to another, which where we have fewer CPUs than that costs
-// more than the message. The others are held in callbacks that do not return. So a callback must
-// never wait for another one, as is the rule anyway. One object a process; whatever uses gRPC
-// comes after it and goes before it.
+// Limits gRPC's polling threads, which wait for the network and run callbacks, to `most` while this
+// object lives. gRPC has one for every two CPUs of the machine, and at least two. With each message
+// one thread hands the waiting over to another; on fewer CPUs than threads that costs more than the
+// message. The other threads are held in callbacks that do not return. So a callback must never
+// wait for another one, as is the rule anyway. One object for each process; it must be made before
+// everything that uses gRPC and destroyed after it.
 class Pollers {
  public:
   explicit Pollers(int most);

@@ -8,9 +8,9 @@
 
 namespace muster::group {
 
-// Where training stands, as peers tell each other; see rendezvous.proto.
+// Conversions of training positions to and from the messages of rendezvous.proto.
 
-// The sums of any message that has them, without terms that are zero at the end.
+// Copy the sums to and from any message that has them, without terms that are zero at the end.
 template <class Message>
 void set_sums(Message& message, const compute::LossSums& sums) {
   message.set_rows(sums.rows);

@@ -31,7 +31,7 @@ class RendezvousStream : public grpc::ClientBidiReactor<PeerMessage, GroupMessag
     const std::lock_guard lock(mutex_);
     context_.set_wait_for_ready(false);
     stub_->async()->Attend(&context_, this);
-    // Writes come from our thread, not from a reaction: the hold keeps OnDone away until release().
+    // We write from our own thread, not from a reaction: the hold delays OnDone until release().
     AddHold();
     writing_ = true;
     StartWrite(&outgoing_);
@@ -81,7 +81,7 @@ class RendezvousStream : public grpc::ClientBidiReactor<PeerMessage, GroupMessag
     StartWrite(&outgoing_);
   }
 
-  // Ends the stream and waits until gRPC is through with it.
+  // Ends the stream and waits until gRPC has finished with it.
   void close() {
     context_.TryCancel();
     RemoveHold();
@@ -121,7 +121,7 @@ struct RendezvousClient::Impl {
   bool is_connected = false;
   bool said_waiting = false;
   std::string rejected;
-  bool answered = false;  // the rendezvous has, in this attempt
+  bool answered = false;  // the rendezvous has answered in this attempt
   std::string put_off;    // its last answer, if that was that we may not join yet
   GroupView view;
   std::atomic<uint64_t> revision{0};
@@ -161,7 +161,8 @@ void RendezvousClient::Impl::nudge() {
   changed.notify_all();
 }
 
-// Holds one stream until it breaks, falls silent or we close. Whether it led to the rendezvous.
+// Holds one stream until it breaks, falls silent or we close. Returns whether it led to the
+// rendezvous.
 bool RendezvousClient::Impl::attend(const Way& way) {
   PeerMessage first;
   *first.mutable_hello() = hello;

@@ -15,21 +15,21 @@ class Channel;
 
 namespace muster::group {
 
-// One replica's place in the group: keeps a stream to the rendezvous for as long as it lives, opens
-// it again with back-off when it breaks, sends a heartbeat a second. Thread-safe.
+// One replica's place in the group. It keeps a stream to the rendezvous for as long as it lives,
+// opens it again with back-off when it breaks, and sends a heartbeat every second. Thread-safe.
 class RendezvousClient {
  public:
   using Report = std::function<void(PeerMessage&)>;  // adds a shard's state; called on our thread
-  // A way to the rendezvous, for one attempt. A doubtful one may lead to another job's by now,
-  // whose rejection means nothing.
+  // A way to the rendezvous, for one attempt. A doubtful way may lead to another job's rendezvous
+  // by now, so its rejection is ignored.
   struct Way {
     std::shared_ptr<grpc::Channel> channel;
     bool doubtful = false;
   };
-  // The way to take now, called on our thread before each attempt. `reached`: the last way led to
+  // Returns the next way; called on our thread before each attempt. `reached`: the last way led to
   // the rendezvous.
   using Ways = std::function<Way(bool reached)>;
-  // How long a member bears with a rendezvous that does not answer.
+  // The time for which a member tolerates a rendezvous that does not answer.
   static constexpr std::chrono::milliseconds kPatience = std::chrono::minutes(10);
 
   // `peer` names the rendezvous in messages.
@@ -40,21 +40,21 @@ class RendezvousClient {
   RendezvousClient(const RendezvousClient&) = delete;
   RendezvousClient& operator=(const RendezvousClient&) = delete;
 
-  // The newest view; a default one (generation 0, forming) before the first.
+  // Returns the newest view; before the first one, a default view (generation 0, forming).
   GroupView view() const;
-  // The same, for who waits for others: throws as wait() does.
+  // Returns view() for a caller that waits for others; throws as wait() does.
   GroupView require_view(std::chrono::milliseconds patience) const;
-  // Counts the views that have come: cheap to ask in every step.
+  // Returns the number of views received: cheap enough to ask in every step.
   uint64_t revision() const;
   bool connected() const;
-  // Since when the rendezvous has not been heard of.
+  // Returns how long the rendezvous has been silent.
   std::chrono::milliseconds silence() const;
-  // Sends a heartbeat now: something changed.
+  // Sends a heartbeat now, because something has changed.
   void report_now();
 
   // Waits until `ready` holds for the view, `stop` is requested, or `wait` is over; returns the
-  // view. Throws Invalid (kProtocol) with the rendezvous' words if it rejected us; Unavailable if
-  // it has been silent for longer than `patience`.
+  // view. Throws Invalid (kProtocol) with the reason that the rendezvous gave if it rejected us;
+  // Unavailable if it has been silent for longer than `patience`.
   GroupView wait(const std::function<bool(const GroupView&)>& ready, std::stop_token stop,
                  std::chrono::milliseconds wait, std::chrono::milliseconds patience) const;
 

@@ -17,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 namespace {
 constexpr std::chrono::milliseconds kTick{250};
 constexpr std::chrono::milliseconds kShutdown{1000};
-constexpr size_t kMostLogged = 2000;  // bytes of what a stranger had us say
+constexpr size_t kMostLogged = 2000;  // bytes of a text from a stranger
 }  // namespace
 
 struct RendezvousServer::Impl {
@@ -55,7 +55,7 @@ struct RendezvousServer::Impl {
   std::thread ticker;
 };
 
-// One stream. Everything in it is guarded by Impl::mutex; gRPC deletes nothing, OnDone does.
+// One stream. Impl::mutex guards everything in it. gRPC does not delete it; OnDone does.
 class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage, GroupMessage> {
  public:
   Peer(Impl& impl, grpc::CallbackServerContext* context) : impl_(impl), context_(context) {
@@ -126,7 +126,7 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
 
   bool is_writing() const { return writing_ && !finished_; }
   void cancel() { context_->TryCancel(); }
-  // It has not said who it is from, or not read that it ends, for too long.
+  // Whether the peer has taken too long to say who it is, or to read that the stream ends.
   bool is_overdue(Clock::time_point now) const {
     return (!admitted_ || finished_) && now - since_ > impl_.greeting;
   }
@@ -173,7 +173,7 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
 
   Impl& impl_;
   grpc::CallbackServerContext* context_;
-  Clock::time_point since_ = Clock::now();  // it attends, or has been told that it does not
+  Clock::time_point since_ = Clock::now();  // when it came, or when we ended it
   uint64_t id_ = 0;
   PeerMessage incoming_;
   GroupMessage outgoing_;

@@ -13,12 +13,12 @@ class Channel;
 
 namespace muster::group {
 
-// Rank 0's side of the rendezvous: peers attend by a gRPC stream each; what the group is to know
-// goes to all of them at every change and once a second. Thread-safe.
+// Rank 0's side of the rendezvous: peers attend by one gRPC stream each, and the group's view is
+// sent to all of them at every change and once a second. Thread-safe.
 class RendezvousServer {
  public:
-  // Listens at once. Throws Unavailable naming the address if it cannot be bound. `greeting`: so
-  // long has a stream for its first message.
+  // Listens at once. Throws Unavailable naming the address if it cannot be bound. `greeting` is the
+  // time that a stream has for its first message.
   RendezvousServer(const std::string& address, PeerRegistry::Expected expected,
                    std::chrono::milliseconds greeting = PeerRegistry::kGreeting);
   ~RendezvousServer();
@@ -33,7 +33,7 @@ class RendezvousServer {
   void update(const std::function<void(GroupView&)>& change);
   GroupView view() const;
 
-  // A channel to this server that leaves the process by no network.
+  // Returns a channel to this server that stays within the process and uses no network.
   std::shared_ptr<grpc::Channel> local_channel();
 
  private:

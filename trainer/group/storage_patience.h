@@ -9,16 +9,17 @@
 
 namespace muster::group {
 
-// For what must be written before anything goes on: a full disk, or a file server that fails, is
-// waited for. Who waits says so by name when it begins, twice a minute, and when it is over.
+// Waits for the storage, for writes that must succeed before anything goes on: a full disk, or a
+// file server that fails, may recover. Logs the error when it begins to wait, twice a minute, and
+// when it is over.
 class StoragePatience {
  public:
   explicit StoragePatience(std::chrono::milliseconds most = kStoragePatience) : most_(most) {}
 
-  // Waits a while, then the write may be tried again. False where it will not be mended by waiting,
-  // the patience is over, or `stop` was requested.
+  // Waits a while, then the write may be tried again. Returns false if waiting cannot help, the
+  // patience is over, or `stop` was requested.
   bool wait(const WriteError& error, std::stop_token stop = {});
-  // It could be written.
+  // Called after a successful write: ends the waiting.
   void rest();
 
  private:
@@ -30,7 +31,8 @@ class StoragePatience {
   Clock::time_point told_;
 };
 
-// Does `work`, and does it again while StoragePatience waits. Throws what it threw last.
+// Calls `work`, again and again while it throws WriteError and StoragePatience waits. Throws its
+// last error.
 template <class Work>
 auto patiently(std::stop_token stop, Work work) {
   StoragePatience patience;
@@ -50,7 +52,7 @@ auto patiently(std::stop_token stop, Work work) {
   }
 }
 
-// Makes a folder that this process must be able to write in. Throws WriteError naming it.
+// Makes a folder and checks that this process can write in it. Throws WriteError naming it.
 void require_writable(const std::filesystem::path& folder);
 
 }  // namespace muster::group

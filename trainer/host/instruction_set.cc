@@ -51,7 +51,8 @@ InstructionSet instruction_set() {
 }
 
 #if defined(__x86_64__)
-// Bits 15 and 6 of the control register: flush results, take operands as zero.
+// Sets bits 15 and 6 of the control register: flush subnormal results, and take subnormal operands
+// as zero.
 FlushSubnormals::FlushSubnormals() : saved_(_mm_getcsr()) {
   _mm_setcsr(saved_ | 0x8040u);
 }

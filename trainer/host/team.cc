@@ -10,21 +10,22 @@
 namespace muster::host {
 namespace {
 
-// Counted in pauses of 40 to 140 cycles: reading a clock would cost more than most waits.
+// These are counts of pauses of 40 to 140 cycles: reading a clock would cost more than most waits.
 constexpr int64_t kMillisecond = 30'000;
 constexpr int64_t kFiftyMicroseconds = 2'000;
 constexpr int64_t kShort = 200;
 
 }  // namespace
 
-// Sequentially consistent, here and where a sleeper looks again: either it sees the new count, or
-// its own entry in sleepers_ is seen here.
+// The accesses are sequentially consistent, here and where a sleeper looks again: either the
+// sleeper sees the new count, or its entry in sleepers_ is seen here.
 void Gate::raise() {
   count_.fetch_add(1, std::memory_order_seq_cst);
   if (sleepers_.load(std::memory_order_seq_cst) > 0) futex_wake_all(&count_, FutexScope::process);
 }
 
-// Unequal would do, but for a thread that has passed this barrier and come to the next.
+// A test for an unequal count would suffice, except for a thread that has passed this barrier and
+// come to the next.
 void Gate::await(uint32_t old, int64_t spins) {
   const auto past = [old](uint32_t now) { return static_cast<int32_t>(now - old) > 0; };
   for (int64_t i = 0; i < spins; ++i) {

@@ -14,7 +14,7 @@ struct TeamThread {
   int index = 0;
   int count = 1;
 
-  // Share of n things, in whole multiples of `grain` but for the last.
+  // The share of n things, in whole multiples of `grain` except for the last.
   int64_t begin(int64_t n, int64_t grain = 1) const { return border(n, grain, index); }
   int64_t end(int64_t n, int64_t grain = 1) const { return border(n, grain, index + 1); }
 
@@ -26,17 +26,18 @@ struct TeamThread {
   }
 };
 
-// A count that only rises, modulo 2^32, and that others wait for. In a cache line of its own.
+// A count that only rises, modulo 2^32, and that other threads wait for. It lies in a cache line of
+// its own.
 class alignas(128) Gate {
  public:
-  // A long training passes 2^32 many times; beginning a thousand before it, every user and every
-  // test does.
+  // The count begins a thousand before 2^32, so that every user and every test passes that border,
+  // as a long training does many times.
   static constexpr uint32_t kFirst = ~uint32_t{0} - 1000;
 
-  // Releases what the caller wrote to whoever waited for it. One caller.
+  // Makes the caller's writes visible to the threads that wait for the count. It has one caller.
   void raise();
-  // Until the count has passed `old` by one or two: spins so many times, then sleeps, for whoever
-  // keeps it waiting longer has lost its core and may need this one.
+  // Blocks until the count has passed `old` by one or two. Spins so many times, then sleeps: a
+  // thread that makes us wait longer has lost its core and may need this one.
   void await(uint32_t old, int64_t spins);
 
  private:
@@ -44,12 +45,12 @@ class alignas(128) Gate {
   std::atomic<uint32_t> sleepers_{0};
 };
 
-// A fixed team of threads that run one function together. `exclusive`, nobody else wants the cores:
-// threads spin for some 50 us at barriers and for a millisecond between runs before they sleep;
-// else for some microseconds at barriers and not at all between runs.
+// A fixed team of threads that run one function together. With `exclusive`, nobody else wants the
+// cores: threads spin for some 50 us at barriers and for a millisecond between runs before they
+// sleep; otherwise for some microseconds at barriers and not at all between runs.
 class Team {
  public:
-  // Throws Unavailable where the system gives no more threads.
+  // Throws Unavailable if the system gives no more threads.
   Team(int count, bool exclusive);
   ~Team();
   Team(const Team&) = delete;
@@ -57,15 +58,16 @@ class Team {
 
   int count() const { return static_cast<int>(seats_.size()); }
 
-  // Runs work(thread) on every thread, the caller being thread 0; returns when all are done. `work`
-  // must not throw.
+  // Runs work(thread) on every thread, with the caller as thread 0; returns when all are done.
+  // `work` must not throw.
   void run(const std::function<void(TeamThread)>& work);
 
-  // Within run(): waits until every thread has come here; what they wrote before is visible after.
+  // Called within run(): waits until every thread has come here. What the threads wrote before it
+  // is visible after it.
   void barrier(TeamThread thread);
 
  private:
-  // Of one thread, who alone writes it.
+  // The barrier state of one thread; only that thread writes it.
   struct Seat {
     Gate arrived;
     uint32_t passed = Gate::kFirst;  // barriers

@@ -5,10 +5,12 @@
 
 namespace muster::metrics {
 
-// "muster_trainer_<name><ending>": letters, digits and _ as Prometheus wants them, the ending once.
+// Returns "muster_trainer_<name><ending>": only letters, digits and _ as Prometheus requires, and
+// the ending once.
 std::string metric_name(std::string_view name, std::string_view ending);
 
-// One line for people; a name that is not listed (docs/metrics.md lists the same) is its own help.
+// Returns one line of help for people; a name that is not listed (docs/metrics.md has the same
+// list) is its own help.
 std::string help_of(const std::string& full_name);
 
 }  // namespace muster::metrics

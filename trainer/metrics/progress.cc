@@ -18,7 +18,7 @@ std::string number_text(double value) {
 }
 
 std::string rfc3339(double unix_seconds) {
-  // Up to the year 9999, as RFC 3339 has it.
+  // Limits the time to the year 9999, as in RFC 3339.
   const double seconds = std::clamp(unix_seconds, 0.0, 253402300799.0);
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}Z", fmt::gmtime(static_cast<std::time_t>(seconds)));
 }

@@ -14,12 +14,12 @@
 namespace muster::metrics {
 
 // The answer of /progress, except for `restarts` and `resumed`. The operator copies the chief's
-// into status.progress. Field names are the API's: {role, index, state, step, totalSteps, epoch,
-// loss, metrics {accuracy}, examplesPerSecond, inputWaitSeconds, etaSeconds, lastCheckpointStep,
-// lastCheckpointTime, goodput, generation}. loss is a string, since JSON has no NaN: "0.25", "NaN",
-// "+Inf", "-Inf". Absent: loss before the first report, etaSeconds while unknown,
-// lastCheckpointStep and lastCheckpointTime (RFC 3339) before the first checkpoint, any other
-// number that is not finite. Rank 0 of a group adds what loop/group_report.h says.
+// into status.progress. The field names are the API's: {role, index, state, step, totalSteps,
+// epoch, loss, metrics {accuracy}, examplesPerSecond, inputWaitSeconds, etaSeconds,
+// lastCheckpointStep, lastCheckpointTime, goodput, generation}. loss is a string, since JSON has no
+// NaN: "0.25", "NaN", "+Inf", "-Inf". Absent are: loss before the first report, etaSeconds while
+// unknown, lastCheckpointStep and lastCheckpointTime (RFC 3339) before the first checkpoint, any
+// other number that is not finite. Rank 0 of a group adds the fields of loop/group_report.h.
 struct Progress {
   std::string state =
       "starting";  // starting | waiting | training | evaluating | serving | finishing | done
@@ -39,11 +39,12 @@ struct Progress {
   Json json(const std::string& role, int index) const;
 };
 
-// Seconds counted by size where that must cost next to nothing, for Reporter::observe. Not
-// thread-safe.
+// A histogram of times in seconds, for Reporter::observe, where counting must cost next to nothing.
+// Not thread-safe.
 class Durations {
  public:
-  // Upper ends of the buckets, the same for every histogram: 10 us to 5 minutes, and beyond.
+  // The upper ends of the buckets, the same for every histogram: from 10 us to 5 minutes. A last
+  // bucket has all longer times.
   static constexpr std::array<double, 16> kBounds = {
       1e-5, 3e-5, 1e-4, 3e-4, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300};
 
@@ -61,38 +62,38 @@ class Durations {
   double sum_ = 0;
 };
 
-// /metrics (Prometheus), /healthz and /progress of one replica, on `address` ("host:port"; empty:
-// nothing is served, everything else works). Names and meanings: docs/metrics.md. Updates are cheap
-// and thread-safe; the training loop calls update() at most a few times a second.
+// Serves /metrics (Prometheus), /healthz and /progress of one replica on `address` ("host:port"; if
+// it is empty, nothing is served and everything else works). Names and meanings: docs/metrics.md.
+// Updates are cheap and thread-safe; the training loop calls update() at most a few times a second.
 class Reporter {
  public:
-  // `restarts`: of this replica in place, in this container; /progress has it beside what update()
-  // sets. Throws Unavailable, naming the address, if it cannot be bound.
+  // `restarts` counts the restarts of this replica in place, in this container; /progress has it
+  // beside the fields of update(). Throws Unavailable, naming the address, if it cannot be bound.
   Reporter(const std::string& address, std::string role, int index, int restarts = 0);
   ~Reporter();
   Reporter(const Reporter&) = delete;
   Reporter& operator=(const Reporter&) = delete;
 
   void update(const Progress& progress);
-  // Sets `resumed` of /progress: a sentence that says what training goes on from, where the user
-  // may not expect it.
+  // Sets `resumed` of /progress: a sentence that says what training resumes from, if the user may
+  // not expect it.
   void resumed(const std::string& sentence);
   Progress snapshot() const;
   // Adds to each answer of /progress the members of the object that `more` returns; an empty `more`
-  // adds nothing. Replaces the function of an earlier call, which is not called any more once this
+  // adds nothing. Replaces the function of an earlier call, which is no longer called once this
   // call has returned.
   void also_say(std::function<Json()> more);
 
-  // Counters and gauges under "muster_trainer_<name>". The unit's ending is put to the name where
-  // it is not there: counters end in _total, histograms in _seconds. Letters, digits and _ only;
-  // anything else becomes _.
+  // Update a counter or gauge "muster_trainer_<name>". The unit's ending is added if the name does
+  // not have it: counters end in _total, histograms in _seconds. Any character except letters,
+  // digits and _ becomes _.
   void count(const std::string& name, double amount = 1);  // amount >= 0
   void gauge(const std::string& name, double value);
-  // Into a histogram with the buckets of Durations.
+  // Add to a histogram with the buckets of Durations.
   void observe(const std::string& name, double seconds);
   void observe(const std::string& name, const Durations& durations);
 
-  // What /metrics answers.
+  // Returns the answer of /metrics.
   std::string metrics_text() const;
 
  private:

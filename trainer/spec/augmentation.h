@@ -10,11 +10,11 @@
 
 namespace muster::spec {
 
-// Stages that a sample of the training goes through at each use, as plain values; trainer/data
-// carries them out. A sample is an image: {height, width} or {height, width, channels}.
+// The stages that a sample of the training goes through at each use, as plain values; trainer/data
+// implements them. A sample is an image: {height, width} or {height, width, channels}.
 
-// Moves the image by whole pixels, along each axis by -pixels to pixels, all equally likely. What
-// moves in is zero.
+// Moves the image by whole pixels, along each axis by -pixels to pixels, all equally likely. Pixels
+// that move in are zero.
 struct Shift {
   int64_t pixels = 1;
 };
@@ -25,8 +25,8 @@ struct Flip {
 
 using StageKind = std::variant<Shift, Flip>;
 
-// Why samples of this shape cannot go through the stage, with the field to name ("shift.pixels");
-// nothing where they can. Mismatch::layer is of no meaning here.
+// Returns why samples of this shape cannot go through the stage, with the field to name
+// ("shift.pixels"); nothing if they can. Mismatch::layer has no meaning here.
 std::optional<compute::Mismatch> mismatch_of(const StageKind& stage,
                                              const std::vector<int64_t>& shape);
 

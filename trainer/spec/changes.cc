@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kLongestValue = 60;
 
-// docs/getting-started.md says the same in a table.
+// docs/getting-started.md has the same in a table.
 struct FieldBearing {
   std::string_view path;
   Bearing bearing;
@@ -102,7 +102,7 @@ std::optional<Json> with_defaults(const Json& training) {
 
 std::vector<Change> changes_of_weights(const Json& before, const Json& after) {
   std::vector<Change> found = changes(with_defaults(before).value_or(before), after);
-  // Nothing else goes by what evaluations within a training come to.
+  // Results of evaluations within a training influence the weights only through earlyStopping.
   const bool evaluations_decide =
       !member(before, "earlyStopping").is_null() || !member(after, "earlyStopping").is_null();
   std::erase_if(found, [&](const Change& change) {

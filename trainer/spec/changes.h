@@ -9,17 +9,17 @@
 
 namespace muster::spec {
 
-// A field of one `training` block that has another value in a second one.
+// A field of one `training` block that has another value in a second block.
 struct Change {
   std::string path;    // below the block: "optimizer.learningRate"; of a list that grew or shrank,
                        // "model.layers[2]"
   Json before, after;  // null where there is none
 
-  // "was 0.1, is 0.01"; long values are cut.
+  // Returns "was 0.1, is 0.01"; long values are cut.
   std::string text() const;
 };
 
-// How far a field of a `training` block bears on the weights that a training comes to.
+// The influence of a field of a `training` block on the weights of the training.
 enum class Bearing {
   none,   // the weights are the same with any value
   end,    // when training ends, or in which arithmetic: what was trained so far stays valid
@@ -27,22 +27,22 @@ enum class Bearing {
 };
 Bearing bearing_of(const std::string& path);
 
-// Whether `path` is the field `parent`, or one within it.
+// Returns whether `path` is the field `parent`, or a field within it.
 bool is_below(std::string_view path, std::string_view parent);
 
-// Every leaf that differs, in the order of `after`, then those that are gone. A field that is null
-// is the same as one that is left out, as the schema has it. Any JSON may be compared.
+// Returns every leaf that differs, in the order of `after`, then the removed ones. A field that is
+// null is the same as a missing one, as in the schema. Any JSON may be compared.
 std::vector<Change> changes(const Json& before, const Json& after);
 
-// Those of changes() that bear on the weights. Both are whole blocks; `before` may be one that an
-// earlier version of Muster wrote: fields that it did not know count as their defaults.
+// Returns those of changes() that influence the weights. Both are whole blocks. `before` may come
+// from an earlier version of Muster: fields that it did not know have their defaults.
 std::vector<Change> changes_of_weights(const Json& before, const Json& after);
 
-// `training` with the defaults of all fields that it leaves out; nothing where it is of a version
-// of Muster whose fields are not ours.
+// Returns `training` with the defaults of all fields that it leaves out; nothing if it does not fit
+// our schema, since another version of Muster has written it.
 std::optional<Json> with_defaults(const Json& training);
 
-// "batchSize (was 32, is 64), seed (was 1, is 2) and 3 more"; at most `most` by name.
+// Returns "batchSize (was 32, is 64), seed (was 1, is 2) and 3 more"; names at most `most` changes.
 std::string list_changes(const std::vector<Change>& changes, size_t most = 3);
 
 }  // namespace muster::spec

@@ -56,7 +56,8 @@ class Checker {
     check_evaluation();
   }
 
-  // Of the block itself: to be called last, for after it nothing in the block is sound.
+  // Checks the block itself. It is called last, since nothing in the block counts as sound after
+  // it.
   void check_length() { check_one_of("", training_, {"epochs", "steps"}, true); }
 
  private:
@@ -109,7 +110,7 @@ class Checker {
     }
   }
 
-  // Whether each field belongs to what the object is.
+  // Checks that each field belongs to the object's kind.
   void check_kind(const std::string& relative, const Json& object,
                   const std::vector<KindField>& fields, const std::string& kind) {
     for (const auto& [field, kinds] : fields) {
@@ -120,7 +121,7 @@ class Checker {
     }
   }
 
-  // Null where it cannot be told.
+  // Returns null if the loss cannot be told.
   const compute::LossDescription* loss() const {
     if (!is_sound("model.name") || !is_sound("model.loss")) return nullptr;
     return &compute::describe(to_loss(member(training_, "model")));
@@ -269,7 +270,7 @@ class Checker {
   Problems& problems_;
 };
 
-// A manifest where its `training` block alone was asked for.
+// Whether the value is a whole manifest, where only its `training` block was expected.
 bool is_whole_job(const Json& value) {
   return string_or(value, "kind", "") == "TrainingJob" ||
          string_or(value, "apiVersion", "").starts_with("muster.dev/");

@@ -4,7 +4,7 @@
 
 namespace muster::spec {
 
-// The parts of to_training_spec that checks need before the whole is known to be sound.
+// The parts of to_training_spec that checks need before the whole block is known to be sound.
 // Precondition: no problems in the value.
 compute::ModelSpec to_model(const Json& model);
 compute::LossKind to_loss(const Json& model);

@@ -12,16 +12,16 @@
 
 namespace muster::spec {
 
-// Where samples come from, as the manifest says. A kind of source is a struct of SourceKind; what
-// else is known of it stands in the functions below and in trainer/data.
+// The source of samples, as the manifest describes it. A kind of source is a struct of SourceKind;
+// all other knowledge of it is in the functions below and in trainer/data.
 
-// Relative to the trainer's working directory; gzip or plain.
+// The paths are relative to the trainer's working directory; the files may be gzip or plain.
 struct IdxFiles {
   std::filesystem::path images;
   std::filesystem::path labels;  // empty: there are none
 };
 
-// Samples are numbered through the files.
+// An IDX source. Its samples are numbered through the files.
 struct IdxSource {
   std::vector<IdxFiles> files;
   bool listed = false;  // in the manifest: as a list, not as images and labels
@@ -47,8 +47,8 @@ struct ClassesSource {
 using SourceKind = std::variant<IdxSource, LinearSource, ClassesSource>;
 
 enum class SplitPart { first, rest };
-// Who of a group trains on which samples: everybody takes batches of one order of all, or has files
-// of its own.
+// The distribution of samples over a group: all replicas take batches of one order of all samples,
+// or each replica has files of its own.
 enum class ShardBy { record, file };
 
 struct DataSource {
@@ -61,13 +61,13 @@ struct DataSource {
   ShardBy shard = ShardBy::record;          // train
   bool shuffle = false;                     // train: true by default
   bool cache = true;                        // in memory; else in a mapped temporary file
-  int64_t prefetch = 0;  // samples read ahead where they do not all fit; 0: as the trainer likes
+  int64_t prefetch = 0;  // samples read ahead if not all fit; 0: the trainer chooses
 
-  // Null for a source of another kind.
+  // Returns null for a source of another kind.
   const IdxSource* idx() const { return std::get_if<IdxSource>(&kind); }
 };
 
-// What is known of the samples of a source.
+// The known facts of a source's samples.
 struct DataFacts {
   uint64_t samples = 0;               // in the source, before skip, take and split
   std::vector<int64_t> sample_shape;  // {28, 28}
@@ -76,27 +76,27 @@ struct DataFacts {
   std::string malformed;              // why files cannot be read; then nothing else is known
 };
 
-// The manifest's words for a kind, and its fields that a problem of the samples is told at.
+// The manifest's words for a kind, and the fields that a problem with the samples is reported at.
 struct SourceWords {
   const char* name;    // "idx"
   const char* shape;   // the field that decides the shape of a sample
   const char* labels;  // the field that decides which labels there are; "" for the source itself
   bool has_classes;    // else numbers
 };
-// Of all kinds, in the order of SourceKind.
+// Returns the words of all kinds, in the order of SourceKind.
 const std::vector<SourceWords>& source_words();
 const SourceWords& words_of(const DataSource& source);
 
-// What the manifest alone says of the samples; nothing where files decide.
+// Returns the facts that the manifest alone gives; nothing if files decide.
 std::optional<DataFacts> facts_by_manifest(const DataSource& source);
 
-// The source with its relative paths below `folder`.
+// Returns the source with its relative paths placed below `folder`.
 DataSource below(const std::filesystem::path& folder, DataSource source);
 
-// What stands for a file in messages about `idx`: "images", or of a list "files[3].images".
+// Returns the name of a file in messages about `idx`: "images", or "files[3].images" for a list.
 std::string file_field(const IdxSource& source, size_t file, const char* field);
 
-// Converts a value of the schema's that has been checked; `shuffle`: where it says nothing.
+// Converts a checked value of the schema. `shuffle` is the default for that field.
 DataSource to_source(const Json& source, bool shuffle);
 
 }  // namespace muster::spec

@@ -21,7 +21,7 @@ class Fit {
   Fit(const std::string& path, const Json& training, Problems& problems, const LookUp& look_up)
       : path_(path), training_(training), problems_(problems), look_up_(look_up) {}
 
-  // As far as run() has found them out.
+  // The results of run(), as far as it has found them out.
   const compute::ModelSpec& model() const { return model_; }
   const std::optional<uint64_t>& train_samples() const { return train_samples_; }
 
@@ -38,7 +38,7 @@ class Fit {
   }
 
  private:
-  // A source of which something is known.
+  // A source with known facts.
   struct Found {
     DataSource source;
     DataFacts facts;
@@ -48,7 +48,7 @@ class Fit {
     return path_.empty() ? relative : path_ + "." + relative;
   }
 
-  // `field`: one of the source's words.
+  // `field` is one of the fields of SourceWords.
   static std::string path_in(const std::string& part, const Found& found,
                              const char* SourceWords::*field) {
     const SourceWords& words = words_of(found.source);
@@ -91,7 +91,7 @@ class Fit {
                      std::to_string(batch));
   }
 
-  // The training data decide what the model leaves open.
+  // The training data decide the values that the model leaves open.
   void check_shape(const std::string& part, const Found& found) {
     const std::vector<int64_t>& shape = found.facts.sample_shape;
     const std::optional<int64_t> width = compute::element_count(shape);

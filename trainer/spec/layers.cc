@@ -48,7 +48,7 @@ class Checker {
     return kind.empty() ? entry : child_path(entry, kind);
   }
 
-  // Whether the name that others know it by can be told.
+  // Whether the name by which other layers refer to it is known.
   bool is_named(size_t index) const {
     return problems_.is_sound(child_path(path_of(index), "name"));
   }
@@ -110,7 +110,7 @@ class Checker {
   const std::vector<std::string> names_;
   Problems& problems_;
   bool all_named_ = true;
-  bool all_linked_ = true;  // every input is the output it was meant to be
+  bool all_linked_ = true;  // every input refers to the intended output
   std::set<std::string> earlier_;
   std::set<std::string> used_;
 };

@@ -7,16 +7,18 @@
 
 namespace muster::spec {
 
-// The only field's name of an entry of model.layers ("dense"), or "" for something else.
+// Returns the name of the only field of an entry of model.layers ("dense"), or "" for anything
+// else.
 std::string layer_kind(const Json& entry);
 
-// The name of every layer: its own, or kind and number ("dense_2", "batch_normalization_1"), where
-// the number counts layers of the kind and passes over names that are taken.
+// Returns the name of every layer: its own, or kind and number ("dense_2",
+// "batch_normalization_1"). The number counts the layers of the kind and skips names that are
+// taken.
 std::vector<std::string> layer_names(const Json& layers);
 
 // Reports problems of model.layers at `path` ("spec.training.model.layers"): names that are taken,
-// inputs that are no earlier layers, outputs nobody uses, initializers' scales. Tolerates a value
-// that failed its schema.
+// inputs that are no earlier layers, outputs that nobody uses, initializers' scales. Tolerates a
+// value that failed its schema.
 void check_layers(const Document& document, const std::string& path, Problems& problems);
 
 }  // namespace muster::spec

@@ -87,7 +87,7 @@ Json train_source_schema() {
   return schema;
 }
 
-// What is compared, of earlyStopping and of bestOnly.
+// The schema of the field `metric` of earlyStopping and of bestOnly.
 Json metric_schema() {
   return {{"type", "string"},
           {"enum", all_metric_names()},

@@ -9,8 +9,8 @@
 
 namespace muster::spec {
 
-// Which samples of a source are wanted: the first `skip` are left out, then `take` (-1: the rest),
-// and of these, n samples, the first floor(fraction n) or those after them.
+// The wanted samples of a source: the first `skip` are left out, then `take` are taken (-1: the
+// rest), and of these n samples the first floor(fraction n) or those after them.
 struct Selection {
   int64_t skip = 0;
   int64_t take = -1;
@@ -25,14 +25,14 @@ struct Selected {
   uint64_t count = 0;  // at least 1
 };
 
-// Why nothing can be selected.
+// The reason why nothing can be selected.
 struct Unselectable {
   std::string field;     // "skip", "take" or "split"
   std::string expected;  // "from 1 to 60, for there are 100 samples and 40 are skipped"
   std::string found;
 };
 
-// Applied to a source of `samples` samples.
+// Applies the selection to a source of `samples` samples.
 std::variant<Selected, Unselectable> select(const Selection& selection, uint64_t samples);
 
 }  // namespace muster::spec

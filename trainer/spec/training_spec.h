@@ -17,7 +17,8 @@ namespace muster::spec {
 // (training.schema.yaml, embedded) is the one place that knows fields, bounds, defaults and
 // descriptions; the operator splices it into the TrainingJob's.
 
-// What gradients and parameters are rounded to on their way between members and parameter servers.
+// The type that gradients and parameters are rounded to on their way between members and parameter
+// servers.
 enum class WireType { float32, bfloat16 };
 const char* name_of(WireType type);
 
@@ -30,7 +31,8 @@ struct DataSpec {
   bool drop_remainder = false;
 };
 
-// What evaluations within the training are compared by if nothing is said; metric.h has the others.
+// The default metric by which evaluations within the training are compared; metric.h has the
+// others.
 inline constexpr const char* kDefaultMetric = "validationLoss";
 
 struct EarlyStoppingSpec {
@@ -74,14 +76,14 @@ struct TrainingSpec {
   uint64_t seed = 1;
   bool strict_determinism = false;
 
-  // Whether a collective's gradients and their sums are (compute/tree_sum.h).
+  // Whether a collective's gradients and their sums are rounded (compute/tree_sum.h).
   bool rounded() const { return wire == WireType::bfloat16; }
-  // Whether there are checkpoints before the final one that nobody has asked for.
+  // Whether training saves checkpoints before the final one without being asked.
   bool saves_on_the_way() const {
     return checkpoint.every_steps || checkpoint.every_seconds || checkpoint.every_epochs ||
            keeps_best();
   }
-  // Whether a checkpoint that evaluation finds to be the best is kept as such.
+  // Whether the checkpoint that evaluation finds to be the best is kept as such.
   bool keeps_best() const {
     return checkpoint.best_only || (early_stopping && early_stopping->restore_best);
   }

@@ -9,9 +9,10 @@
 
 namespace muster::summary {
 
-// A TensorBoard event file with native scalars. Format: TFRecord framing around tensorflow.Event.
-// A new file at each start, named "events.out.tfevents.<seconds>.<host>.<pid>.<uid>".
-// An error of the disk is logged once and never stops training. Thread-safe.
+// A TensorBoard event file with native scalars. Its format is TFRecord framing around
+// tensorflow.Event. Each start makes a new file,
+// "events.out.tfevents.<seconds>.<host>.<pid>.<uid>". A disk error is logged once and never stops
+// training. Thread-safe.
 class EventWriter {
  public:
   explicit EventWriter(const std::filesystem::path& directory,
@@ -20,11 +21,11 @@ class EventWriter {
   EventWriter(const EventWriter&) = delete;
   EventWriter& operator=(const EventWriter&) = delete;
 
-  // What is not finite is written as it is: TensorBoard marks it. Written to the file when
-  // `flush_every` has passed since the last time, at flush() and at the end.
+  // Adds a scalar. Values that are not finite are written unchanged: TensorBoard marks them. The
+  // file is written when `flush_every` has passed since the last time, at flush() and at the end.
   void scalar(const std::string& tag, uint64_t step, double value);
   void flush();
-  // Empty where the file could not be opened.
+  // Returns the file's path; empty if it could not be opened.
   const std::filesystem::path& path() const { return path_; }
 
  private:

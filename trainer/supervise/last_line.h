@@ -5,13 +5,14 @@
 
 namespace muster::supervise {
 
-// The last line that is not blank of a text that comes in pieces; of a long one its beginning.
+// The last line that is not blank of a text that comes in pieces; at most the first kMost bytes of
+// it.
 class LastLine {
  public:
   static constexpr size_t kMost = 4096;
 
   void add(std::string_view piece);
-  // Of what has come so far; a line need not be at its end.
+  // Returns the last line of the text so far; the line need not be complete.
   const std::string& text() const { return current_.empty() ? last_ : current_; }
 
  private:

@@ -5,9 +5,9 @@
 
 namespace muster::supervise {
 
-// How many processes of this container the kernel has killed for want of memory so far: oom_kill of
-// memory.events (cgroup v2) or memory/memory.oom_control (v1) below `cgroup`. 0 where neither can
-// be read.
+// Returns how many processes of this container the kernel has killed because memory was short:
+// oom_kill of memory.events (cgroup v2) or memory/memory.oom_control (v1) below `cgroup`. Returns 0
+// if neither can be read.
 uint64_t oom_kills(const std::filesystem::path& cgroup = "/sys/fs/cgroup");
 
 }  // namespace muster::supervise

@@ -5,19 +5,20 @@
 
 namespace muster::supervise {
 
-// Whether a trainer that has ended is started again in place, or its container ends and leaves it
-// to the operator. A state machine without a clock.
+// Decides whether a trainer that has ended is started again in place, or its container ends and
+// leaves it to the operator. A state machine without a clock.
 class RestartRule {
  public:
   using Time = std::chrono::steady_clock::time_point;
-  static constexpr std::chrono::minutes kWindow{10};  // for this long a restart counts
+  static constexpr std::chrono::minutes kWindow{10};  // a restart counts for this long
 
-  // At most `limit` restarts within kWindow; 0: none.
+  // Allows at most `limit` restarts within kWindow; 0: none.
   explicit RestartRule(int limit) : limit_(limit) {}
 
-  // Restarted are all ends but these: success; exit codes that a restart cannot mend (common/
-  // exit_code.h) or that say that there is no such program; and those of one that was killed for
-  // want of memory, whose container ends so that everybody sees why. True: one more is counted.
+  // Returns whether the trainer is restarted, and counts the restart. Not restarted are: success;
+  // exit codes that a restart cannot help (common/exit_code.h) or that mean that there is no such
+  // program; and a process that was killed because memory was short: its container ends so that
+  // everybody sees why.
   bool restarts(int exit_code, bool out_of_memory, Time now);
   int limit() const { return limit_; }
   int total() const { return total_; }

@@ -93,14 +93,14 @@ void write_all(int to, const char* bytes, size_t size) {
   }
 }
 
-// When it was last changed, in RFC 3339.
+// Returns the time of the file's last change, in RFC 3339.
 std::optional<std::string> time_of(const std::filesystem::path& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return std::nullopt;
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}Z", fmt::gmtime(status.st_mtime));
 }
 
-// The progress at the end of a training, taken from its results; null if they have no step.
+// Returns the progress at the end of a training, taken from its results; null if they have no step.
 Json final_progress(const Json& results) {
   const int64_t step = integer_or(results, "step", -1);
   if (step < 0) return {};
@@ -226,7 +226,8 @@ void Supervisor::reap() {
   }
 }
 
-// Killed already, and ours since their parents have ended.
+// Reaps the processes of the group. They have been killed, and they are our children since their
+// parents have ended.
 void Supervisor::clear_group() {
   const auto until = std::chrono::steady_clock::now() + kGroupTakesAtMost;
   while (::waitpid(-child_, nullptr, WNOHANG) >= 0 && std::chrono::steady_clock::now() < until)
@@ -265,7 +266,7 @@ void Supervisor::leave_message(const End& end) const {
   if (!file) return;  // not in a pod
   TerminationMessage message{rule_.total(), message_of(last_line_.text()), {}};
   if (options_.folder.empty()) {
-    // Without a folder there are no results to read.
+    // There are no results without a folder.
   } else if (options_.evaluates) {
     message.results = read_final_evaluation(options_.folder);
   } else if (end.exit_code == kSuccess) {

@@ -14,30 +14,31 @@ namespace muster::supervise {
 struct Options {
   std::vector<std::string> command;  // not empty; command[0] without a slash is looked up in PATH
   int restarts = 3;                  // in place within RestartRule::kWindow, at most
-  // Written where it is there, as the kubelet makes it: after every end, so that the count survives
-  // even the supervisor's.
+  // Written if it exists, since the kubelet makes it: after every end, so that the count survives
+  // even an end of the supervisor.
   std::filesystem::path termination_log = "/dev/termination-log";
-  // The job's folder, where its leader and its evaluator leave their results; empty: there is none.
+  // The job's folder, where its leader and its evaluator write their results; empty: there is none.
   std::filesystem::path folder;
   bool evaluates = false;  // the command is an evaluator: its results count with any exit code
 };
 
-// Takes the options from MUSTER_RESTARTS_IN_PLACE, MUSTER_TERMINATION_LOG, MUSTER_STORAGE and
-// MUSTER_ROLE, where they are set. Throws Invalid (kBadConfig) naming the variable.
+// Returns the options from MUSTER_RESTARTS_IN_PLACE, MUSTER_TERMINATION_LOG, MUSTER_STORAGE and
+// MUSTER_ROLE, if they are set. Throws Invalid (kBadConfig) naming the variable.
 Options options_from_environment(std::vector<std::string> command);
 
-// PID 1 of a container (or any other process): runs a command as its child and starts it again, at
-// once, when it ends as RestartRule has it, with MUSTER_RESTARTS in its environment counting how
-// often. MUSTER_ATTEMPT stays: it is the pod's, and a pod that replaces this one must not come with
-// a lower one. Signals are handed on to the child's process group; after SIGTERM, SIGINT or SIGQUIT
-// nothing is restarted. What the child leaves in its group is killed before anything else happens,
-// and every orphan is reaped. Standard error passes through, for its last line.
+// PID 1 of a container (or any other process). It runs a command as its child. If RestartRule
+// allows it, it starts the command again at once when it ends, with the number of restarts in
+// MUSTER_RESTARTS. MUSTER_ATTEMPT stays: it is the pod's, and a pod that replaces this one must not
+// come with a lower one. Signals are forwarded to the child's process group; after SIGTERM, SIGINT
+// or SIGQUIT nothing is restarted. Whatever the child leaves in its group is killed before anything
+// else happens, and every orphan is reaped. Standard error passes through, for its last line.
 //
-// Of one thread, and needs the process to itself: it blocks its signals and reaps all children.
+// It has one thread and needs the process to itself: it blocks the process's signals and reaps all
+// children.
 class Supervisor {
  public:
   explicit Supervisor(Options options);
-  // Returns what the container is to end with: the last child's exit code, 128 + n for signal n.
+  // Returns the exit code for the container: the last child's exit code, or 128 + n for signal n.
   // Throws Unavailable if a process cannot be started.
   int run();
 
@@ -53,7 +54,7 @@ class Supervisor {
   void clear_group();
   void pass_on();
   void leave_message(const End& end) const;
-  bool is_restarted(const End& end);  // says so, too
+  bool is_restarted(const End& end);  // logs the decision, too
 
   Options options_;
   RestartRule rule_;

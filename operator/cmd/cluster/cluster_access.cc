@@ -15,7 +15,7 @@ namespace muster::cmd {
 
 namespace {
 
-// The API server lists conflicts and causes a line each.
+// The API server lists conflicts and causes on lines of their own.
 std::string one_line(std::string text) {
   for (size_t at = 0; (at = text.find('\n', at)) != std::string::npos;) text.replace(at, 1, " ");
   return text;

@@ -11,7 +11,7 @@
 
 namespace muster::cmd {
 
-// What every command that asks a cluster takes.
+// The options of every command that talks to a cluster.
 struct ClusterFlags {
   std::filesystem::path kubeconfig;  // empty: as kube::find_config finds one
   std::string context;               // empty: the kubeconfig's current one
@@ -20,11 +20,11 @@ struct ClusterFlags {
   bool given() const { return !kubeconfig.empty() || !context.empty() || !name_space.empty(); }
 };
 
-// One API server, and the namespace that names of jobs are of. Calls block, each with a deadline,
-// and throw what kube::Client throws.
+// One API server, and the namespace in which job names are looked up. Calls block, each with a
+// deadline, and throw what kube::Client throws.
 class ClusterAccess {
  public:
-  // `server` is for messages. `transport` must outlive this.
+  // `server` is the name used in messages. `transport` must outlive this object.
   ClusterAccess(kube::Transport& transport, std::string server, std::string name_space)
       : transport_(transport),
         client_(transport),
@@ -35,18 +35,20 @@ class ClusterAccess {
   kube::Transport& transport() const { return transport_; }
   const std::string& name_space() const { return name_space_; }
 
-  // The same server, of which another namespace is meant.
+  // Returns access to the same server with another namespace.
   ClusterAccess in(const std::string& name_space) const {
     return {transport_, server_, name_space};
   }
 
-  // The TrainingJob as the server keeps it. Throws Invalid where there is none of this name.
+  // Returns the TrainingJob as the server keeps it. Throws Invalid if there is none of this name.
   Json job(const std::string& name) const;
   [[noreturn]] void throw_no_such_job(const std::string& name) const;
-  // Pods of a job as api::TrainingJob has it: of this UID, not of another of the same name.
+  // Returns the pods of exactly this job: those with its UID, not those of another job of the same
+  // name.
   std::vector<kube::Pod> pods_of(const api::TrainingJob& job) const;
 
-  // A refusal, or that no answer came, in one line for the user; `what` is the error's own text.
+  // Explains in one line for the user a refusal or a missing answer; `what` is the error's own
+  // text.
   std::string explain(const kube::ApiStatus& status, const std::string& what) const;
 
  private:
@@ -56,23 +58,24 @@ class ClusterAccess {
   const std::string name_space_;
 };
 
-// No answer, or none that says anything of what was asked: the next one may be better.
+// Whether a later call may succeed: there was no answer, or none that says anything about the
+// request.
 bool may_pass(const kube::ApiStatus& status);
 
-// Runs `command` on the cluster that `flags` name. Throws Invalid or Unavailable, in one line. Once
-// in a process.
+// Runs `command` on the cluster that `flags` name. Throws Invalid or Unavailable, in one line. Call
+// it once per process.
 int with_cluster(const ClusterFlags& flags,
                  const std::function<int(const ClusterAccess&)>& command);
 
-// An object of the cluster as C++ values, status too. Throws Invalid for one that this version
-// cannot read.
+// Converts an object of the cluster, with its status, to C++ values. Throws Invalid for one that
+// this version cannot read.
 api::TrainingJob to_job(const Json& object);
 
-// "trainingjob.muster.dev/mnist", as kubectl names it.
+// Returns the name that kubectl uses: "trainingjob.muster.dev/mnist".
 std::string object_name(const std::string& job);
 
-// Whether `argument` of status and logs is a job's directory on this machine: a path, with a slash,
-// or a directory here that holds a job. Else it is the name of a job of the cluster.
+// Whether `argument` of status and logs is a job's directory on this machine: a path with a slash,
+// or a directory here that holds a job. Otherwise it is the name of a job of the cluster.
 bool is_local_job(const std::string& argument);
 
 }  // namespace muster::cmd

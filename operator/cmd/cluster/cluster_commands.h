@@ -8,8 +8,8 @@
 
 namespace muster::cmd {
 
-// The commands of `muster` on a cluster. As those of commands.h: each returns the exit code of the
-// process, and prints what it has found to stdout.
+// The commands of `muster` on a cluster. Like those of commands.h, each returns the exit code of
+// the process and prints its results to stdout.
 
 struct SubmitOptions {
   std::vector<std::filesystem::path> files;
@@ -18,12 +18,12 @@ struct SubmitOptions {
   bool wait = false;
   WaitOptions waiting;
 };
-// The manifests as the user wrote them. Throws Invalid with every problem, as `muster validate`
-// names them; data files are the cluster's, and not looked for here.
+// Returns the manifests as the user wrote them. Throws Invalid with every problem, named as `muster
+// validate` names it; data files are on the cluster and are not checked here.
 std::vector<Json> checked_manifests(const SubmitOptions& options);
-// Applies each (server-side apply as `muster`): "trainingjob.muster.dev/mnist created", configured
-// or unchanged. `name_space` is the one the user has asked for, or empty. With `wait` ends as
-// wait_until_finished does, with the first code that is not 0.
+// Applies each manifest (server-side apply as `muster`) and prints "trainingjob.muster.dev/mnist
+// created", configured or unchanged. `name_space` is the one that the user asked for, or empty.
+// With `wait`, ends as wait_until_finished does, with the first code that is not 0.
 int submit_jobs(const ClusterAccess& cluster, const std::vector<Json>& manifests,
                 const std::string& name_space, const SubmitOptions& options);
 
@@ -32,7 +32,7 @@ int show_cluster_status(const ClusterAccess& cluster, const std::string& name,
                         const std::string& output);
 int list_jobs(const ClusterAccess& cluster, bool all_namespaces, const std::string& output);
 
-// `wait`: until job and pods are gone.
+// Deletes the job; with `wait`, returns only when the job and its pods are gone.
 int delete_job(const ClusterAccess& cluster, const std::string& name, bool wait,
                const WaitOptions& waiting);
 

@@ -15,33 +15,33 @@
 
 namespace muster::cmd {
 
-// "worker-1" of a pod with our labels, "" of any other.
+// Returns "worker-1" for a pod with our labels, "" for any other.
 std::string replica_of(const api::TrainingJob& job, const kube::Pod& pod);
 
-// Whether the container that counts has started, so that there is a log.
+// Whether the container that counts has started, so that it has a log.
 bool has_log(const kube::Pod& pod);
 
-// The logs of pods that come and go, each followed by a thread of its own; lines come as they are
-// written.
+// Follows the logs of pods that come and go, each on a thread of its own; lines are passed on as
+// they are written.
 class LogFollowers {
  public:
-  // One call at a time, on any thread; not after this has gone.
+  // Called for each line, by one thread at a time, but on any thread; never after the destructor.
   using OnLine = std::function<void(const std::string& replica, const PodLogLine& line)>;
   LogFollowers(kube::Transport& transport, int tail, std::chrono::milliseconds pause,
                OnLine on_line)
       : transport_(transport), tail_(tail), pause_(pause), on_line_(std::move(on_line)) {}
 
-  // Ends what is under way.
+  // Ends all reading that is under way.
   ~LogFollowers();
   LogFollowers(const LogFollowers&) = delete;
   LogFollowers& operator=(const LogFollowers&) = delete;
 
-  // A pod of `replica` as it is now: followed from the first time on, read to its end when it has
-  // ended.
+  // Tells the current state of a pod of `replica`: it is followed from the first call on, and read
+  // to its end when it has ended.
   void see(const std::string& replica, const kube::Pod& pod, bool ended);
-  // Of these UIDs alone there still are pods.
+  // Stops following every pod except those with these UIDs.
   void keep(const std::set<std::string>& uids);
-  // Reads all to their ends. Precondition: nothing that is followed writes any more.
+  // Reads all logs to their ends. Precondition: no followed pod writes any more.
   void finish();
 
   bool empty() const { return followers_.empty(); }

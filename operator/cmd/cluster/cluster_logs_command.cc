@@ -27,7 +27,7 @@ bool is_wanted(const std::vector<std::string>& wanted, const std::string& replic
   return std::ranges::any_of(wanted, [&](const std::string& one) { return means(one, replica); });
 }
 
-// Those of the job, and those that were scaled away and still have pods.
+// Returns the replicas of the job, and those that were scaled away and still have pods.
 std::set<std::string> known_names(const Seen& seen) {
   std::set<std::string> names;
   for (const auto& [role, spec] : seen.job.replicas) {
@@ -74,7 +74,7 @@ void print_line(const LogPrinter& printer, const std::string& replica, const Pod
   print(stdout, "{}\n", printer.line(replica, line.text, seconds));
 }
 
-// "Pending; worker-0: Unschedulable".
+// Returns why there is no log, such as "Pending; worker-0: Unschedulable".
 std::string why_nothing(const Seen& seen) {
   std::string text = api::state_word(seen.job.status);
   for (const kube::Pod& pod : seen.pods) {

@@ -87,7 +87,8 @@ Json summary_json(const ClusterJob& seen) {
   return summary_of(seen.job, replicas);
 }
 
-// "Unschedulable: 0/3 nodes are available: ...": why it does not run; "" where nothing is said.
+// Returns why a replica does not run: "Unschedulable: 0/3 nodes are available: ..."; "" if it is
+// not known.
 std::string reason_of(const Replica& replica) {
   if (!replica.seen || replica.record.succeeded) return "";
   if (replica.seen->phase != Phase::failed) return plan::describe_obstacle(*replica.seen);
@@ -125,7 +126,7 @@ std::string or_dash(const std::string& text) {
   return text.empty() ? "-" : text;
 }
 
-// Left-aligned, two spaces between columns.
+// Returns a left-aligned table with two spaces between columns.
 std::string table(const std::vector<std::vector<std::string>>& rows, const char* indent) {
   std::vector<size_t> widths;
   for (const std::vector<std::string>& row : rows) {

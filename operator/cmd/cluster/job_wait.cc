@@ -20,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// With an API server that does not answer.
+// The longest time for which an API server that does not answer is waited for.
 constexpr auto kPatience = std::chrono::minutes(5);
 
 bool is_over(const WaitOptions& options, Clock::time_point begin) {
@@ -41,7 +41,7 @@ bool is_refused(const api::TrainingJob& job) {
          job.status.observed_generation >= job.generation;
 }
 
-// Pods may be gone by now: how replicas ended is in the records, too.
+// Pods may be gone by now, so this uses the records, which also say how replicas ended.
 int recorded_exit_code(const api::TrainingJob& job, const Json& summary) {
   std::vector<plan::ObservedReplica> ended;
   for (const api::ReplicaRecord& record : job.status.records) {
@@ -56,7 +56,7 @@ int recorded_exit_code(const api::TrainingJob& job, const Json& summary) {
   return exit_code_of(job, ended, summary);
 }
 
-// One of the jobs that are waited for.
+// A job that is waited for.
 struct Watched {
   kube::ObjectName name;
   std::string state;  // as it was told last
@@ -66,7 +66,7 @@ struct Watched {
   std::optional<int> code;  // once there is nothing to wait for any more
 };
 
-// Polls jobs, over times when the API server does not answer.
+// Polls jobs, also across times when the API server does not answer.
 class Watch {
  public:
   Watch(const ClusterAccess& cluster, const std::vector<kube::ObjectName>& jobs,
@@ -143,7 +143,7 @@ class Watch {
     end(watched, recorded_exit_code(job, summary));
   }
 
-  // The replicas whose pods are still there; none if the API server does not say.
+  // Returns the replicas that still have a pod; none if the API server does not answer.
   std::vector<plan::ObservedReplica> replicas_of(const api::TrainingJob& job) const {
     std::vector<plan::ObservedReplica> replicas;
     try {

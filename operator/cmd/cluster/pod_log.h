@@ -18,19 +18,20 @@ struct PodLogLine {
   std::string text;
 };
 
-// The log of a pod's container that counts, read through the API server, each line once however
-// often the connection breaks.
+// The log of the container that counts in a pod, read through the API server, each line once
+// however often the connection breaks.
 class PodLog {
  public:
-  // `transport` must outlive this.
+  // `transport` must outlive this object.
   PodLog(kube::Transport& transport, const kube::Pod& pod);
 
   using OnLine = std::function<void(const PodLogLine&)>;
-  // What has been written since the last call, or its last `tail` lines where that is not
-  // negative. Throws Unavailable where it cannot be read; a pod that is gone has no more lines.
+  // Reads what has been written since the last call, the first time only the last `tail` lines
+  // unless `tail` is negative. Throws Unavailable if it cannot be read; a pod that is gone has no
+  // more lines.
   void read(int tail, const OnLine& on_line);
-  // The same, and what comes, until the container ends, the connection breaks or `stop`. Returns
-  // why it cannot be read, or "".
+  // Reads like read(), and then follows the log until the container ends, the connection breaks or
+  // `stop`. Returns why the log cannot be read, or "".
   std::string follow(int tail, const OnLine& on_line, const std::stop_token& stop);
 
  private:
@@ -44,8 +45,8 @@ class PodLog {
   std::optional<int64_t> last_;  // time of the last line
 };
 
-// "2026-01-02T03:04:05.123456789+01:00", as nodes write the times of log lines; nothing for other
-// text.
+// Reads times such as "2026-01-02T03:04:05.123456789+01:00", which nodes write before log lines;
+// returns nothing for other text.
 std::optional<int64_t> log_time(std::string_view text);
 
 }  // namespace muster::cmd

@@ -41,7 +41,7 @@ void complete_lists(Json& written, const Json& with_defaults) {
   }
 }
 
-// The manifest as the user wrote it. Defaults are left to the server, except within lists.
+// Returns the manifest as the user wrote it. Defaults are left to the server, except within lists.
 Json checked_manifest(const std::filesystem::path& file, const std::vector<std::string>& sets) {
   Document document = load_manifest(file, sets);
   Json manifest = document.value();
@@ -69,7 +69,8 @@ std::vector<Json> checked_manifests(const SubmitOptions& options) {
 
 namespace {
 
-// The manifest's own, which must not be another than the one asked for.
+// Returns the manifest's own namespace, which must not differ from the one asked for, or the
+// cluster's.
 std::string name_space_of(const Json& manifest, const ClusterAccess& cluster,
                           const std::string& asked) {
   std::string own = string_or(member(manifest, "metadata"), "namespace", "");
@@ -87,7 +88,7 @@ std::string version_of(const Json& object) {
   return string_or(member(object, "metadata"), "resourceVersion", "");
 }
 
-// Whether the API server has refused to change what may change only while the job is suspended.
+// Whether the API server has refused a change that is allowed only while the job is suspended.
 bool needs_suspension(const kube::ApiStatus& status) {
   return std::ranges::any_of(member(status.details, "causes"), [](const Json& cause) {
     const std::string message = string_or(cause, "message", "");
@@ -98,8 +99,8 @@ bool needs_suspension(const kube::ApiStatus& status) {
   });
 }
 
-// "spec.training.batchSize (was 32, is 64)": how `manifest` differs from the job that is there, in
-// what may change only while that is suspended.
+// Returns the differences between the present job and `manifest` that are allowed only while the
+// job is suspended: "spec.training.batchSize (was 32, is 64)".
 std::string refused_changes(const Json& before, const Json& manifest) {
   constexpr size_t kMost = 5;
   Document document = Document::parse("{}", "");
@@ -142,7 +143,8 @@ Json apply(const ClusterAccess& cluster, const kube::ObjectName& name, const Jso
   }
 }
 
-// "created", ...; the object's namespace goes where it is still missing.
+// Applies a manifest in the namespace `name_space`, and prints "created", "configured" or
+// "unchanged".
 void submit(const ClusterAccess& cluster, Json manifest, const std::string& name_space,
             bool force) {
   const std::string name = string_or(member(manifest, "metadata"), "name", "");

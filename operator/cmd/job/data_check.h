@@ -6,13 +6,13 @@
 
 namespace muster::cmd {
 
-// Before anything is started: whether the data that muster-trainer's replicas will read on this
-// machine can be read, each from the folder its replica runs in. Throws Invalid with a line for
-// each file that is not there or cannot be opened. Evaluation data are also read to their ends,
-// for an evaluator that finds them damaged fails no job; of training data that is left to those who
-// train, who read all before the first step and end the job. As reading takes its time, `out` is
-// told of it in a line before. What a command of the user's own
-// reads is not asked: it may still make it.
+// Checks, before anything is started, that the data which muster-trainer's replicas will read on
+// this machine can be read, each from the folder in which its replica runs. Throws Invalid with a
+// line for each file that is not there or cannot be opened. Evaluation data are also read to their
+// ends, because an evaluator that finds them damaged fails no job; damage in training data is left
+// to the replicas that train, which read all before the first step and end the job. As reading
+// takes its time, a line on `out` announces it. Files that a command of the user's own reads are
+// not checked: the command may still make them.
 void require_data(const JobSource& source, FILE* out);
 
 }  // namespace muster::cmd

@@ -6,10 +6,11 @@
 
 namespace muster::cmd {
 
-// Of a job that would begin at step 0, before anything is started: whether what its initializeFrom
-// names is there, whole, and fits the model. Throws Invalid naming field, line and file. Returns
-// what of the model is not in it, as a sentence, or "". As long as reading the file takes. Asks
-// nothing where nobody here reads it: what a command of the user's own does is not known.
+// Checks, for a job that would begin at step 0 and before anything is started, that the file which
+// its initializeFrom names is there, whole, and fits the model. Throws Invalid naming field, line
+// and file. Returns a sentence on the parts of the model that are not in it, or "". Takes as long
+// as reading the file. Checks nothing if no muster-trainer here reads the file: what a user's own
+// command does is not known.
 std::string check_initial_weights(const JobSource& source);
 
 }  // namespace muster::cmd

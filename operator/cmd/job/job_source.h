@@ -12,13 +12,14 @@
 
 namespace muster::cmd {
 
-// Looks at the data files of a manifest as its replicas would find them on this machine.
+// Returns the look-up that finds the data files of a manifest as its replicas on this machine
+// would.
 spec::LookUp look_here(const std::filesystem::path& manifest);
 
-// The manifest with --set applied, not yet validated. Throws Invalid.
+// Returns the manifest with --set applied, not yet validated. Throws Invalid.
 Document load_manifest(const std::filesystem::path& manifest, const std::vector<std::string>& sets);
 
-// The user asks to run this.
+// The user's request to run a job.
 struct RunOptions {
   std::filesystem::path manifest;
   std::vector<std::string> sets;    // path=value
@@ -33,27 +34,28 @@ struct JobSource {
   local::Setting setting;
   std::vector<std::string> notes;  // what is probably not meant, a line each
 };
-// Throws Invalid with every problem of the manifest.
+// Loads the job. Throws Invalid with every problem of the manifest.
 JobSource load_job(const RunOptions& options);
 
-// MUSTER_TRAINER, else muster-trainer beside this program, else on PATH; empty if there is none.
+// Returns MUSTER_TRAINER, else muster-trainer beside this program, else on PATH; empty if there is
+// none.
 std::filesystem::path find_trainer();
-// Throws Invalid where there is none.
+// Returns find_trainer(); throws Invalid if there is none.
 std::filesystem::path require_trainer();
 
 bool has_role(const api::TrainingJob& job, api::Role role);
-// The role whose first replica leads the training.
+// Returns the role of which the first replica leads the training.
 api::Role leader_of(const api::TrainingJob& job);
-// The folder that relative paths of a role start at; nothing where the job has no such role, or it
-// does not run muster-trainer here.
+// Returns the folder from which relative paths of a role count; nothing if the job has no such
+// role, or the role does not run muster-trainer here.
 std::optional<std::filesystem::path> trainer_folder(const JobSource& source, api::Role role);
 
-// False of a job that is suspended or whose end is decided: nothing is started any more that would
-// read its data.
+// False for a job that is suspended or has its end decided: then no more replicas are started that
+// would read its data.
 bool starts_replicas(const api::TrainingJob& job);
 
-// "--directory" as a user would repeat it: relative to here where that is shorter and cannot be
-// taken for anything else.
+// Returns a path as a user would repeat it after --directory: relative to the working directory if
+// that is shorter and cannot be mistaken for anything else.
 std::string shown(const std::filesystem::path& path);
 
 }  // namespace muster::cmd

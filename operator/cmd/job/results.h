@@ -5,9 +5,9 @@
 
 namespace muster::cmd {
 
-// Whether checkpoint and model that the summary of a job that succeeded names are there and whole:
-// it may have been long ago, or before a stop that came after its last step. Throws Invalid naming
-// each that is not.
+// Checks that checkpoint and model in the summary of a job that succeeded are there and whole: the
+// job may have ended long ago, or been stopped after its last step. Throws Invalid naming each that
+// is not.
 void require_results(const local::JobDirectory& directory, const Json& summary);
 
 }  // namespace muster::cmd

@@ -38,7 +38,7 @@ checkpoint::Resumption resumption_from(const checkpoint::Store::Found& found,
   return checkpoint::resume(found.manifest, job.training, job.replicas.contains(api::Role::ps));
 }
 
-// What is to be done before a retry can do better.
+// Returns the rest of the sentence on a retry: what must change before it can do better.
 const char* to_be_mended(int exit_code) {
   switch (exit_code) {
     case kCannotWrite:
@@ -62,7 +62,7 @@ checkpoint::Store::Search search_checkpoints(const local::JobDirectory& director
 
 namespace {
 
-// The manifest that the directory was last run with; nothing if it never was.
+// Returns the manifest that the directory was last run with; nothing if it never was.
 std::optional<Document> last_run(const JobSource& source) {
   const fs::path manifest = source.setting.directory.manifest();
   if (!is_there(manifest)) return std::nullopt;
@@ -72,13 +72,13 @@ std::optional<Document> last_run(const JobSource& source) {
   return before;
 }
 
-// What was in use, whatever the manifest says by now.
+// Returns the `training` block that was last in use, whatever the manifest says by now.
 Json last_training(const JobSource& source) {
   const auto before = last_run(source);
   return before ? member(member(before->value(), "spec"), "training") : source.job.training;
 }
 
-// The setting by which every step's learning rate is a tenth of what it was.
+// Returns the setting that makes every step's learning rate a tenth of what it was.
 std::string smaller_rate(const Json& training) {
   const Json& values =
       member(member(member(training, "learningRateSchedule"), "piecewise"), "values");
@@ -92,7 +92,8 @@ std::string smaller_rate(const Json& training) {
                      fmt::join(smaller, ", "));
 }
 
-// Where a retry of a job that trains would go on from, as the beginning of a sentence.
+// Returns the beginning of a sentence that says where a retry of a training job would continue
+// from.
 std::string where_from(const local::JobDirectory& directory) {
   try {
     const auto search = search_checkpoints(directory);
@@ -118,7 +119,7 @@ std::vector<spec::Change> changes_since_last_run(const JobSource& source) {
 
 namespace {
 
-// Of a job without a checkpoint.
+// Checks a job without a checkpoint, and returns notes for the user.
 std::vector<std::string> check_beginning(const JobSource& source) {
   std::vector<std::string> notes;
   if (!source.job.status.conditions.empty()) {  // it was run before
@@ -181,7 +182,8 @@ std::string retry_warning(const JobSource& source, int exit_code) {
 
 namespace {
 
-// Whether the learning rate of a run that diverged says anything of what the manifest now asks for.
+// Whether the manifest has changed settings of the optimizer other than optimizer.learningRate
+// since the run that diverged: then that run's learning rate says nothing about them.
 bool updates_otherwise(const JobSource& source) {
   const auto changed = changes_since_last_run(source);
   return std::ranges::any_of(changed, [](const spec::Change& change) {

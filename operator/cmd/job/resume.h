@@ -10,11 +10,11 @@
 
 namespace muster::cmd {
 
-// The newest whole checkpoint of a job's directory, and what is damaged of newer ones, of which the
-// chief tells. Throws Unavailable where something cannot be read.
+// Finds the newest whole checkpoint of a job's directory, and any damaged newer ones, which the
+// chief reports too. Throws Unavailable if something cannot be read.
 checkpoint::Store::Search search_checkpoints(const local::JobDirectory& directory);
 
-// What the manifest says otherwise than the one that the directory was last run with.
+// Returns the changes of the manifest since the directory was last run.
 std::vector<spec::Change> changes_since_last_run(const JobSource& source);
 
 // Checks whether the job may go on from what is in its directory, with the manifest as it is now,
@@ -25,14 +25,16 @@ std::vector<spec::Change> changes_since_last_run(const JobSource& source);
 // everything else that has changed or that the user may not expect.
 std::vector<std::string> check_resume(const JobSource& source);
 
-// Why a job that failed and ended with `exit_code` should not be retried as it is, or "".
+// Returns why a job that failed and ended with `exit_code` should not be retried as it is, or "".
 std::string retry_warning(const JobSource& source, int exit_code);
 
-// How to go on with a failed job: what is to be mended, where it goes on from, and the command.
-// Where its checkpoints are all damaged or cannot be read, that comes first. Throws nothing for it.
+// Returns how to go on with a failed job: what to fix, the position it continues from, and the
+// command. If its checkpoints are all damaged or cannot be read, that comes first and is not
+// thrown.
 std::string how_to_retry(const JobSource& source, const RunOptions& options, int exit_code);
 
-// "muster run job.yaml --set a=b --directory run", and more arguments, as a shell takes it.
+// Returns "muster run job.yaml --set a=b --directory run", and `more` arguments, quoted for a
+// shell.
 std::string run_command(const RunOptions& options, const local::JobDirectory& directory,
                         const std::vector<std::string>& more = {});
 

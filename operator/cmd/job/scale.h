@@ -5,21 +5,21 @@
 
 namespace muster::cmd {
 
-// Throws Invalid, saying what was expected, for a job that cannot be scaled to so many workers: one
-// without workers, one with spec.training that is neither elastic nor suspended, one whose end is
-// decided, or a number out of its limits.
+// Throws Invalid, saying what was expected, if a job cannot be scaled to so many workers: it has no
+// workers, it has spec.training and is neither elastic nor suspended, its end is decided, or the
+// number is out of its limits.
 void require_scalable(const api::TrainingJob& job, int workers);
-// Checks the same for a job in a directory, whose manifest must also be valid with so many workers:
-// no API server checks that.
+// Checks the same for a job in a directory. Its manifest must also be valid with so many workers,
+// because no API server checks that.
 void require_scalable_here(const local::JobDirectory& directory, const api::TrainingJob& job,
                            int workers);
 
 // Precondition: the job has workers.
 int workers_of(const api::TrainingJob& job);
-// "3 workers".
+// Returns a text such as "3 workers".
 std::string workers_text(int workers);
-// "scaled to 3 workers", and what that means for the replicas of a job that runs. `job` is as it
-// was before.
+// Returns "scaled to 3 workers", and what that means for the replicas of a job that runs. `job` is
+// its state before the change.
 std::string scaled_text(const api::TrainingJob& job, int workers);
 
 }  // namespace muster::cmd

@@ -7,13 +7,13 @@
 
 namespace muster::cmd {
 
-// A job as its directory tells, whether it runs or not.
+// A job as stored in its directory, whether it runs or not.
 struct StoredJob {
   local::JobDirectory directory;
   local::JobState state;
   api::TrainingJob job;  // with its status
 };
-// Throws Invalid if `directory` holds no job.
+// Loads the job. Throws Invalid if `directory` holds no job.
 StoredJob load_stored_job(const std::filesystem::path& directory);
 
 }  // namespace muster::cmd

@@ -16,7 +16,8 @@ Json problem_json(const Problem& problem) {
           {"found", problem.found}, {"hint", problem.hint},   {"text", problem.text()}};
 }
 
-// The manifest's problems; `notes` gets a line for what is no problem and worth knowing.
+// Returns the manifest's problems; `notes` gets a line for each thing worth knowing that is no
+// problem.
 std::vector<Problem> check_document(Document& document, const std::filesystem::path& file,
                                     std::vector<std::string>& notes) {
   const spec::LookUp here = look_here(file);
@@ -89,7 +90,8 @@ Json render_replica(const JobSource& source, api::Role role, int index,
   return value;
 }
 
-// Those of the directory where the job has run, else ones to show.
+// Returns the ports of the directory if the job has run there, else ports that only serve as
+// examples.
 std::map<std::string, int> ports_to_show(const JobSource& source, bool& chosen) {
   constexpr int kFirst = 20000;
   std::map<std::string, int> ports;

@@ -9,14 +9,14 @@
 namespace muster::cmd {
 
 // The commands of `muster`. Each returns the exit code of the process, and throws Invalid or
-// Unavailable, which main() tells the user. Results go to stdout; `json` makes them JSON.
+// Unavailable, which main() shows to the user. Results go to stdout; `json` makes them JSON.
 
 int run_job(const RunOptions& options);
 
 int validate_manifests(const std::vector<std::filesystem::path>& files,
                        const std::vector<std::string>& sets, bool json);
 
-// What `muster run` would start: each replica's command, environment and training.yaml.
+// Prints what `muster run` would start: each replica's command, environment and training.yaml.
 int render_job(const RunOptions& options);
 
 // `output` is text, json or yaml.
@@ -31,18 +31,19 @@ struct LogOptions {
 };
 int show_logs(const LogOptions& options);
 
-// Makes the `muster run` of the directory go on with so many workers, and waits until it knows.
+// Makes the `muster run` of the directory use so many workers, and waits until it has read the
+// request.
 int scale_local_job(const std::filesystem::path& directory, int workers);
 
-// SIGTERM to the `muster run` of the directory, and waits for it to leave. `now`: at once, without
-// a checkpoint.
+// Sends SIGTERM to the `muster run` of the directory, and waits until it exits. With `now` it stops
+// at once, without a checkpoint.
 int stop_job(const std::filesystem::path& directory, bool now);
 
-// The CustomResourceDefinition of TrainingJob, as YAML or JSON.
+// Prints the CustomResourceDefinition of TrainingJob, as YAML or JSON.
 int print_definition(bool json);
 
-// Becomes `muster-trainer <command> <arguments>`. Where its --checkpoint is a job's directory or
-// lies in one, relative paths of the data are read as the job read them.
+// Replaces this process by `muster-trainer <command> <arguments>`. If its --checkpoint is a job's
+// directory or lies in one, relative paths of the data are read as the job read them.
 int exec_trainer(const std::string& command, std::vector<std::string> arguments);
 
 }  // namespace muster::cmd

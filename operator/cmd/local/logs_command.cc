@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kFollowMilliseconds = 200;
 
-// Those that have a log and, while the job runs, those that will have one.
+// Returns the names that have a log and, while the job runs, those that will have one.
 std::set<std::string> known_names(const local::JobDirectory& directory) {
   std::set<std::string> names = logged_names(directory.logs());
   if (!local::RunLock::holder(directory)) return names;
@@ -57,7 +57,7 @@ int show_logs(const LogOptions& options) {
   LogMerger merger(directory.logs(), options.replicas);
   LogPrinter printer(options.json, takes_colour(stdout));
   for (bool last = false;;) {
-    // What is written before the runner was seen to be gone is read after.
+    // The runner is looked at before the read, so that the last read gets all that it has written.
     last = !options.follow || !local::RunLock::holder(directory);
     const std::vector<MergedLine> lines = merger.read(options.tail, last);
     printer.know(merger.names());

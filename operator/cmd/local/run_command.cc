@@ -45,7 +45,7 @@ constexpr auto kLogPeriod = std::chrono::milliseconds(500);
 constexpr size_t kMostChanges = 5;                  // by name
 constexpr auto kRemind = std::chrono::seconds(30);  // of what is tried again and again
 
-// A random (version 4) UUID.
+// Returns a random (version 4) UUID.
 std::string new_uid() {
   const uint64_t high = (random_number() & ~0xf000ULL) | 0x4000ULL;
   const uint64_t low = (random_number() >> 2) | 0x8000000000000000ULL;
@@ -53,7 +53,8 @@ std::string new_uid() {
                      high & 0xffff, low >> 48, low & 0xffffffffffffULL);
 }
 
-// SIGINT, SIGTERM and SIGHUP as something to poll; threads made from now on leave them alone too.
+// Returns SIGINT, SIGTERM and SIGHUP as a descriptor to poll; threads made from now on do not get
+// them.
 Descriptor watch_signals() {
   sigset_t set;
   sigemptyset(&set);
@@ -69,7 +70,7 @@ std::optional<int> read_signal(const Descriptor& signals) {
   return static_cast<int>(info.ssi_signo);
 }
 
-// The state of an earlier run of the same directory, or a new one; `job` gets what it remembers.
+// Returns the state of an earlier run of the same directory, or a new one; `job` gets its values.
 JobState adopt_state(JobSource& source) {
   const JobDirectory& directory = source.setting.directory;
   api::TrainingJob& job = source.job;
@@ -134,12 +135,13 @@ class Run {
   const api::JobStatus& status() const { return cluster_.job().status; }
 
   bool is_over() const {
-    // Suspended is true from an earlier run too, until the first plan.
+    // Suspended may still be true from an earlier run, until the first plan.
     const bool suspended = cluster_.job().suspend && status().is_true("Suspended");
     return given_up_ || status().is_true("Finished") || suspended;
   }
 
-  // It is ending anyway: a replica that is killed might be started again, to end well.
+  // Whether the job is ending anyway: a replica that is killed then might be started again, to end
+  // well.
   bool is_decided() const {
     return status().is_true("SuccessCriteriaMet") || status().is_true("FailureTarget");
   }
@@ -151,7 +153,7 @@ class Run {
   }
 
   void interrupt(int number) {
-    // Of both at once, as `muster stop --now` sends them, SIGTERM is what it was ended by.
+    // If both signals come at once, as `muster stop --now` sends them, SIGTERM counts.
     if (signal_ == 0 || number == SIGTERM) signal_ = number;
     ++interruptions_;
     if (interruptions_ == 1) {
@@ -201,7 +203,8 @@ class Run {
     why_ = why;
   }
 
-  // What decides is told once, the end by conclude(), and how it goes by the line of progress.
+  // Shows an event, unless conclude() reports it (the end) or the line of progress does (the
+  // course). The event of the decision is shown with its cause.
   void show(const plan::Event& event) {
     const char* const kTold[] = {"Started", "Running", "Succeeded", "Failed"};
     if (std::ranges::find(kTold, event.reason) != std::end(kTold)) return;
@@ -212,7 +215,8 @@ class Run {
                     "the job fails " + cause_text(cluster_.job(), cluster_.replicas())});
   }
 
-  // A member that is stopped or stuck holds up all others without a word.
+  // Warns of a replica that does not answer: a stopped or stuck member holds up all others
+  // silently.
   void tell_silence() {
     std::set<std::string> silent;
     for (const local::SilentReplica& replica : cluster_.silent_replicas()) {
@@ -226,7 +230,7 @@ class Run {
     silent_ = std::move(silent);
   }
 
-  // What replicas warn of stands in their logs, where nobody looks while all goes well.
+  // Shows the warnings of replicas, which stand in logs that nobody reads while all goes well.
   void show_warnings() {
     if (cluster_.now() < next_logs_) return;
     next_logs_ = cluster_.now() + kLogPeriod;
@@ -259,7 +263,7 @@ class Run {
     return code;
   }
 
-  // Waits for a disk that is full as long as replicas do, or until somebody interrupts it.
+  // Writes the summary. Waits for a full disk as long as replicas do, or until an interruption.
   void write_summary(const std::string& text) {
     const auto until = Clock::now() + kStoragePatience;
     for (bool told = false;; told = true) {
@@ -273,7 +277,7 @@ class Run {
     }
   }
 
-  // What the user may want to do next, if anything.
+  // Returns a hint on what the user may want to do next, or "".
   std::string next_words(int code) const {
     if (status().is_true("Failed")) return how_to_retry(source_, options_, code);
     if (!status().is_true("Suspended")) return "";
@@ -302,7 +306,7 @@ class Run {
   Clock::time_point trouble_told_;
 };
 
-// The job has finished in an earlier run: says so, once more.
+// Says once more that the job has finished, in an earlier run.
 int show_finished(const JobSource& source, const JobState& state, const RunOptions& options) {
   const JobDirectory& directory = source.setting.directory;
   const Json summary = summary_of(directory, source.job, state.replicas, state.wall_seconds);
@@ -331,14 +335,14 @@ int show_finished(const JobSource& source, const JobState& state, const RunOptio
       shown(directory.root()), spec::list_changes(changed, kMostChanges)));
 }
 
-// What can be found out before anything is started or written: data, the checkpoint to go on from,
-// the weights to begin with. Adds to `notes`.
+// Checks what can be checked before anything is started or written: data, the checkpoint to
+// continue from, the weights to begin with. Adds to `notes`.
 void look_ahead(const JobSource& source, FILE* out, std::vector<std::string>& notes) {
   if (starts_replicas(source.job)) require_data(source, out);
   for (std::string& note : check_resume(source)) notes.push_back(std::move(note));
 }
 
-// A failed job made one that goes on. Returns what there is to say against it, or "".
+// Makes a failed job continue. Returns a warning against that, or "".
 std::string retry_failed(JobSource& source, JobState& state) {
   const int code = exit_code_of(source.job, state.replicas, Json());
   std::string warning = retry_warning(source, code);
@@ -357,8 +361,9 @@ int run_job(const RunOptions& options) {
   notes.insert(notes.end(), source.notes.begin(), source.notes.end());
   const JobDirectory directory = source.setting.directory;
   FILE* out = options.json ? stderr : stdout;
-  // What has a directory may have finished in it, or be run by another one: that is known with the
-  // lock held. For what has none, none is made in vain.
+  // A directory that exists may hold a finished job, or another run may use it: this is known only
+  // with the lock held, so the checks come later. For a new one they come first, so that it is not
+  // made in vain.
   const bool is_new = !is_there(directory.root());
   if (is_new) look_ahead(source, out, notes);
   muster::create_directories(directory.replicas());

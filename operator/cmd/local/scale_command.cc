@@ -18,8 +18,8 @@ namespace {
 constexpr auto kRunTakesAtMost = std::chrono::seconds(10);
 constexpr int kPollMilliseconds = 20;
 
-// The request is asked of the run that holds the lock: one that dies takes nothing any more, nor
-// does one that is stopped.
+// Waits until the run that holds the lock has taken the request. If it does not, because it has
+// died or is stopped, removes the request and throws Unavailable.
 void wait_until_scaled(const local::JobDirectory& directory, int workers) {
   const auto until = std::chrono::steady_clock::now() + kRunTakesAtMost;
   while (workers_of(load_stored_job(directory.root()).job) != workers) {

@@ -76,7 +76,7 @@ Json replica_json(const StoredJob& stored, const api::ReplicaRecord& record, boo
   return value;
 }
 
-// Nothing runs under this index any more, nor should it.
+// Whether nothing runs under this index any more, nor should.
 bool is_scaled_away(const StoredJob& stored, const api::ReplicaRecord& record) {
   const auto spec = stored.job.replicas.find(record.role);
   const int wanted = spec == stored.job.replicas.end() ? 0 : spec->second.replicas;

@@ -22,7 +22,7 @@ namespace {
 
 constexpr auto kGuardTakesAtMost = std::chrono::seconds(10);
 
-// A run that was killed leaves its replicas to its guard.
+// Waits for the guard of a run that was killed, because the guard ends its replicas.
 void wait_for_guard(const local::JobDirectory& directory) {
   if (local::RunLock::wait_until_free(directory, kGuardTakesAtMost)) return;
   throw Unavailable(shown(directory.root()) + ": expected its replicas to end within " +
@@ -40,7 +40,8 @@ int stop_job(const std::filesystem::path& path, bool now) {
     return kSuccess;
   }
   const Descriptor watch(static_cast<int>(::syscall(SYS_pidfd_open, runner->pid, 0)));
-  // Only if the number is still its own, now that the descriptor holds it, is it signalled.
+  // The signal is sent only if the number still belongs to the runner, now that the descriptor
+  // holds it.
   if (watch && local::is_alive(*runner)) {
     const auto send = [&](int number) {
       return ::syscall(SYS_pidfd_send_signal, watch.get(), number, nullptr, 0) == 0;

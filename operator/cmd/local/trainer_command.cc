@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kCheckpoint = "--checkpoint";
 
-// The value of --checkpoint in `arguments`, wherever it stands.
+// Returns the value of --checkpoint in `arguments`, wherever it stands.
 std::string* checkpoint_in(std::vector<std::string>& arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& argument = arguments[i];
@@ -30,7 +30,7 @@ std::string* checkpoint_in(std::vector<std::string>& arguments) {
   return nullptr;
 }
 
-// The job's directory that `path` is or lies in.
+// Returns the job's directory that is `path` or contains it.
 std::optional<local::JobDirectory> enclosing_job(fs::path path) {
   for (; path.has_relative_path(); path = path.parent_path()) {
     const local::JobDirectory directory(path);

@@ -115,8 +115,8 @@ void settle_lease(Flags& flags, const kube::Config& config) {
   lease.every = lease.duration / 7;
 }
 
-// SIGTERM and SIGINT, which all threads have blocked, as a stop. What is under way may still end;
-// but a server that does not answer must not keep us from giving up the lease.
+// Turns SIGTERM and SIGINT, which all threads have blocked, into a stop. Calls under way may still
+// end; but a server that does not answer must not keep us from giving up the lease.
 void await_signal(const std::stop_token& end, std::stop_source& stop, kube::HttpTransport& calls) {
   sigset_t signals;
   sigemptyset(&signals);

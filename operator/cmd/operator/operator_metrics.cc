@@ -114,7 +114,8 @@ void OperatorMetrics::update(int waiting_jobs, const std::map<std::string, int>&
   depth_.Set(waiting_jobs);
   for (const auto& [state, jobs] : jobs_by_state) jobs_.Add({{"state", state}}).Set(jobs);
   const std::lock_guard lock(mutex_);
-  // What was added is what has been taken and what waits. A job may be between the two just now.
+  // The keys added are the keys taken and the keys that wait. At this moment a job may be in
+  // between.
   adds_.Increment(std::max(0.0, static_cast<double>(taken_) + waiting_jobs - adds_.Value()));
   double sum = 0, longest = 0;
   for (const auto& [key, begun] : under_way_) {

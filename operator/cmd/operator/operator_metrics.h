@@ -15,10 +15,10 @@
 
 namespace muster::cmd {
 
-// What muster-operator answers at /metrics, beside rest_client_requests_total, which the transport
-// counts in the same registry: workqueue_* and controller_runtime_reconcile_* under the names that
-// dashboards of every Kubernetes controller know, and what is Muster's own. docs/metrics.md lists
-// them. Thread-safe.
+// The metrics that muster-operator serves at /metrics, beside rest_client_requests_total, which the
+// transport counts in the same registry: workqueue_* and controller_runtime_reconcile_* under the
+// names that dashboards of every Kubernetes controller know, and Muster's own. docs/metrics.md
+// lists them. Thread-safe.
 class OperatorMetrics final : public controller::Monitor, public kube::Watcher {
  public:
   explicit OperatorMetrics(prometheus::Registry& registry);
@@ -29,7 +29,8 @@ class OperatorMetrics final : public controller::Monitor, public kube::Watcher {
   void took_first_step(std::chrono::milliseconds since_creation) override;
 
   void set_leading(bool leads) { leading_.Set(leads ? 1 : 0); }
-  // What is, rather than what happened; before the registry is read.
+  // Sets the metrics of the current state, in contrast to counts of events; call it before the
+  // registry is read.
   void update(int waiting_jobs, const std::map<std::string, int>& jobs_by_state);
 
  private:

@@ -128,7 +128,7 @@ bool OperatorProcess::wait_to_lead(const std::stop_token& stop) {
   return false;
 }
 
-// What changes from now on wakes its job; what changed before is among what is in view.
+// Wakes all jobs in view, for earlier changes are in it; each change from now on wakes its job.
 void OperatorProcess::begin_to_act() {
   if (!options_.elects_leader) metrics_.set_leading(true);
   acts_ = true;
@@ -145,7 +145,7 @@ void OperatorProcess::work(const std::stop_token& stop) {
 
 bool OperatorProcess::run(const std::stop_token& stop) {
   const std::stop_callback ends(stop, [this] { lost_.request_stop(); });
-  // Declared in the order in which they are needed; they end in the reverse one.
+  // They are declared in the order in which they are needed, and end in the reverse order.
   std::vector<std::jthread> mirrors;
   for (const auto& reflector : reflectors_) {
     mirrors.emplace_back([&](const std::stop_token& end) { reflector->run(end); });

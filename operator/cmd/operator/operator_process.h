@@ -34,7 +34,7 @@ class Bell {
  public:
   uint64_t rung() const;
   void ring();
-  // Until it has rung more often than `seen`, `until`, or `stop`.
+  // Waits until it has rung more often than `seen`, the time is `until`, or `stop`.
   void wait(uint64_t seen, std::optional<api::Time> until, const std::stop_token& stop);
 
  private:
@@ -43,24 +43,25 @@ class Bell {
   uint64_t rung_ = 0;
 };
 
-// muster-operator, but for its command line and its connections: mirrors of jobs, pods and
-// services, leader election, and while it leads, threads that look at jobs. A process that has lost
-// its lease is over: what it knows may be old, and a new one is quickly there.
+// Everything of muster-operator except its command line and its connections: mirrors of jobs, pods
+// and services, leader election, and, while it leads, threads that look at jobs. A process that has
+// lost its lease must end: its knowledge may be old, and a new process starts quickly.
 class OperatorProcess {
  public:
-  // Ways to the same server. Renewals of the lease must not wait behind other calls: of those there
-  // may be many, and each may take long.
+  // Connections to one server. Renewals of the lease have their own, because they must not wait
+  // behind other calls, which may be many and slow.
   struct Transports {
     kube::Transport& calls;
     kube::Transport& lease;
   };
-  // What `transports` refers to and `registry` (where they count their requests) outlive it.
+  // The transports and `registry` (where they count their requests) must outlive this object.
   OperatorProcess(Transports transports, prometheus::Registry& registry, OperatorOptions options);
   ~OperatorProcess();
   OperatorProcess(const OperatorProcess&) = delete;
   OperatorProcess& operator=(const OperatorProcess&) = delete;
 
-  // Until `stop`, after which the lease is given up; or until it has lost the lease: then false.
+  // Runs until `stop`, then gives up the lease and returns true; returns false if it has lost the
+  // lease.
   bool run(const std::stop_token& stop);
 
   std::string metrics_text();

@@ -17,13 +17,13 @@ using kube::Client;
 
 constexpr std::chrono::milliseconds kGlance(50);
 
-// Time for all that is to be done.
+// The time that the whole command has.
 class Allowance {
  public:
   Allowance(const ReleaseOptions& options, const std::stop_token& stop)
       : pause_(options.pause), until_(Clock::now() + options.timeout), stop_(stop) {}
 
-  // Until `what`, which throws Unavailable where it does not succeed now, has; or throws that.
+  // Calls `what` again while it throws Unavailable; throws that error when the time is over.
   template <class What>
   auto retry(const What& what) const {
     for (;;) {
@@ -35,7 +35,7 @@ class Allowance {
       }
     }
   }
-  // False: the time is over.
+  // Returns false if the time is over.
   bool pause(std::chrono::milliseconds time) const {
     return Clock::now() + time < until_ && pause_for(time, stop_);
   }
@@ -46,7 +46,7 @@ class Allowance {
   const std::stop_token stop_;
 };
 
-// Returns what selects the pods of the Deployment; "" where there is no such Deployment.
+// Returns the selector of the Deployment's pods; "" if there is no such Deployment.
 std::string scale_down(const Client& client, const kube::ObjectName& deployment) {
   kube::WriteOptions options;
   options.subresource = "scale";
@@ -74,7 +74,7 @@ void expect_no_pods(const Client& client, const std::string& name_space,
                     selector + ", the first " + name_space + "/" + first);
 }
 
-// The operators' lease, as one of them would have it.
+// The operators' lease, held as an operator would hold it.
 class HeldLease {
  public:
   HeldLease(kube::Transport& transport, const kube::LeaseSettings& settings)
@@ -101,8 +101,8 @@ class HeldLease {
   std::jthread thread_;
 };
 
-// Nobody needs the lease any more. It harms nobody either, so that a failure is only told of; and
-// somebody who holds it all the same keeps it.
+// Removes the lease, which nobody needs any more. A lease that stays does no harm, so that a
+// failure is only reported; a process that holds the lease all the same keeps it.
 void remove_lease(const Client& client, const kube::LeaseSettings& settings) {
   const kube::ObjectName name{settings.name_space, settings.name};
   try {

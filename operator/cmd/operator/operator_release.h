@@ -19,12 +19,13 @@ struct ReleaseOptions {
   std::chrono::milliseconds pause{1'000};      // before what has failed is tried again
 };
 
-// muster-operator release-pods: takes the tracking finalizer off the pods of all jobs, so that they
-// can be deleted when there is no operator any more. No operator may run meanwhile, since it would
-// make further pods. So their Deployment is scaled down, and their lease is taken and held; if they
-// have no lease, this waits for their end. The lease of operators that were scaled down is deleted
-// at the end. Throws Unavailable where that, or a pod's release, has not succeeded in time or
-// before `stop`; then it can be run again. What transports it takes: see OperatorProcess.
+// Implements muster-operator release-pods: takes the tracking finalizer off the pods of all jobs,
+// so that they can be deleted when there is no operator any more. No operator may run meanwhile,
+// since it would make further pods. So their Deployment is scaled down, and their lease is taken
+// and held; if they have no lease, this function waits for their end. The lease of operators that
+// were scaled down is deleted at the end. Throws Unavailable if that, or a pod's release, has not
+// succeeded in time or before `stop`; then it can be run again. OperatorProcess describes the
+// transports.
 void release_pods(kube::Transport& calls, kube::Transport& lease, const ReleaseOptions& options,
                   const std::stop_token& stop);
 

@@ -23,7 +23,7 @@ using Clock = std::chrono::system_clock;
 constexpr auto kLivePeriod = std::chrono::milliseconds(250);
 constexpr auto kPlainPeriod = std::chrono::seconds(5);
 
-// Less the last column: what stands in it makes some terminals begin a new line.
+// Returns the width without the last column: text in it makes some terminals begin a new line.
 size_t width_of(FILE* out) {
   winsize size{};
   const bool known = ::ioctl(::fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
@@ -34,7 +34,7 @@ std::string clock_text() {
   return fmt::format("{:%H:%M:%S}", fmt::localtime(Clock::to_time_t(Clock::now())));
 }
 
-// The loss travels as a string, for JSON has no NaN.
+// The loss is a string, because JSON has no NaN.
 std::string loss_text(const Json& progress) {
   const Json& loss = member(progress, "loss");
   if (loss.is_number()) return fmt::format("{:.6g}", loss.get<double>());

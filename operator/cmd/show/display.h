@@ -12,24 +12,25 @@
 
 namespace muster::cmd {
 
-// "0:07", "12:34", "1:02:03".
+// Returns "0:07", "12:34", "1:02:03".
 std::string duration_text(double seconds);
-// 1234567 as "1,234,567".
+// Returns 1234567 as "1,234,567".
 std::string grouped(int64_t number);
-// How far a job has come, on one line: by /progress where there is one, else by its replicas. Where
-// it would be wider than `width` columns, it does without the fields that are missed least, whole.
+// Returns the job's progress on one line: from /progress if there is one, else from its replicas.
+// If the line would be wider than `width` columns, whole fields are left out, the least important
+// first.
 std::string progress_line(const api::TrainingJob& job, const Json& progress,
                           size_t width = std::string::npos);
 
-// The conditions that hold, a line each, and that the job is not accepted; a decision and what it
-// has led to say the same, and share one.
+// Returns a line for each condition that holds, and one if the job is not accepted; a decision and
+// its consequence say the same, and share a line.
 std::string conditions_text(const api::JobStatus& status);
 
-// On standard output as JSON or, where `output` is "yaml", as YAML.
+// Prints on standard output as JSON or, if `output` is "yaml", as YAML.
 void print_value(const Json& value, const std::string& output);
 
-// What `muster run` shows while a job runs: events as lines, and progress as one live line on a
-// terminal or as a line every few seconds elsewhere.
+// Shows on screen how a job runs, for `muster run`: events as lines, and progress as one live line
+// on a terminal or as a line every few seconds elsewhere.
 class Display {
  public:
   explicit Display(FILE* out);
@@ -37,16 +38,16 @@ class Display {
   Display(const Display&) = delete;
   Display& operator=(const Display&) = delete;
 
-  // Text of one or more lines, above the live line; nothing for "".
+  // Prints a text of one or more lines above the live line; nothing for "".
   void print(const std::string& text);
   void event(const plan::Event& event);
-  // Draws again if it is time and there is news.
+  // Draws the live line again if it is time and there is news.
   void update(const api::TrainingJob& job, const Json& progress);
-  // This one shows the caller's line, which `line_of` makes for at most `width` columns.
+  // Does the same with the caller's line, which `line_of` makes for at most `width` columns.
   void update(const std::function<std::string(size_t width)>& line_of);
-  // Takes the live line away.
+  // Removes the live line.
   void clear();
-  // When update() next has something to do.
+  // Returns when update() next has something to do.
   std::chrono::system_clock::time_point next() const { return next_; }
 
  private:

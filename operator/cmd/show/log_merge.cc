@@ -38,7 +38,7 @@ std::optional<int64_t> day_at(const std::string& line, size_t at) {
   return std::chrono::sys_days(date).time_since_epoch().count();
 }
 
-// Where a line of ours, "--- worker-0 attempt 1, 2026-11-21 12:34:56 ---", has its date.
+// Returns where the date is in a line of ours, "--- worker-0 attempt 1, 2026-11-21 12:34:56 ---".
 size_t date_position(const std::string& line) {
   if (!line.starts_with("--- ")) return 0;
   const size_t comma = line.rfind(", ");
@@ -103,7 +103,7 @@ void LogFile::place(const std::string& line) {
   if (!clock) return;
   if (day) day_ = *day;
   int64_t second = day_ * kDay + *clock;
-  // Clocks without a date begin anew at midnight; a step back of less is of another clock.
+  // A clock without a date begins anew at midnight; a smaller step back comes from another clock.
   if (!day && second < second_ - kDay / 2) second = ++day_ * kDay + *clock;
   second_ = std::max(second_, second);
 }

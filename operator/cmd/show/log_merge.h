@@ -15,16 +15,17 @@ struct LogLine {
   std::string text;
 };
 
-// A log that grows. Lines are placed in time by what they begin with: "12:34:56", or
-// "2026-11-21 12:34:56" also within a line of ours that begins with "--- "; a line without belongs
-// to the one before it.
+// A log that grows. The time of a line is read from its beginning: "12:34:56", or "2026-11-21
+// 12:34:56", also within a line of ours that begins with "--- "; a line without a time belongs to
+// the line before it.
 class LogFile {
  public:
   explicit LogFile(std::filesystem::path path) : path_(std::move(path)) {}
 
-  // Leaves out what has been written so far.
+  // Skips what has been written so far.
   void skip();
-  // The whole lines since the last call; `even_unfinished`: and what follows them.
+  // Returns the whole lines since the last call; with `even_unfinished`, also the text that follows
+  // them.
   std::vector<LogLine> read(bool even_unfinished);
 
  private:
@@ -36,14 +37,14 @@ class LogFile {
   int64_t second_ = 0;
 };
 
-// Whose logs stand in `folder`: replicas, and "muster" for what happened to the job. None where
-// there is no such folder; throws Unavailable where it cannot be read.
+// Returns the names of the logs in `folder`: replicas, and "muster" for the job's own log. None if
+// there is no such folder; throws Unavailable if it cannot be read.
 std::set<std::string> logged_names(const std::filesystem::path& folder);
 
-// When a line was written, in seconds since 1970; nothing where its log has no date.
+// Returns when a line was written, in seconds since 1970; nothing if its log has no date.
 std::optional<int64_t> written(const LogLine& line);
 
-// Whether `asked`, a replica ("worker-1") or a role ("worker"), means the replica.
+// Whether `asked`, a replica ("worker-1") or a role ("worker"), stands for `replica`.
 bool means(const std::string& asked, const std::string& replica);
 
 struct MergedLine {
@@ -51,17 +52,18 @@ struct MergedLine {
   LogLine line;
 };
 
-// Several logs as one, in the order of time.
+// Merges several logs into one, in the order of time.
 class LogMerger {
  public:
-  // Logs of `folder`; with `wanted`, those of these replicas ("worker-1") or roles ("worker").
+  // Reads the logs of `folder`; with `wanted`, those of these replicas ("worker-1") or roles
+  // ("worker").
   LogMerger(std::filesystem::path folder, std::vector<std::string> wanted)
       : folder_(std::move(folder)), wanted_(std::move(wanted)) {}
 
   // Returns the new lines; the first time only the last `tail` lines of each log, unless `tail` is
   // negative.
   std::vector<MergedLine> read(int tail, bool even_unfinished);
-  // The names of the replicas that have a log so far.
+  // Returns the names of the replicas that have a log so far.
   std::set<std::string> names() const;
 
  private:

@@ -9,31 +9,30 @@
 namespace muster::cmd {
 
 // A line of text as muster-trainer logs it: "12:34:56 warning mnist-chief-0: the message". The
-// fields that it may end with stay in the message. The same with a date before it, as the job's own
-// log has it, whose names are reasons of events.
+// fields that may follow stay in the message. A line of the job's own log has a date before it, and
+// as its name the reason of an event.
 struct TextLogLine {
   std::string level, name, message;
 };
 std::optional<TextLogLine> parse_log_text(const std::string& line);
 
-// Whether what is written there may have colours: to a terminal, unless NO_COLOR (no-color.org) is
-// set.
+// Whether `out` may get colours: it is a terminal, and NO_COLOR (no-color.org) is not set.
 bool takes_colour(FILE* out);
 
-// Shows lines of replicas' logs in one way, whether they come from files or from a cluster.
+// Formats lines of replicas' logs in one way, whether they come from files or from a cluster.
 //
-// Text: "worker-1 | 12:34:56 info mnist-worker-1: the message"; what a replica has logged as JSON
-// becomes text, and each role has its colour. JSON: an object a line, for programs: "replica", and
-// the fields of a line that is JSON, or as many of "time", "level", "name" and "message" as are
+// As text: "worker-1 | 12:34:56 info mnist-worker-1: the message"; JSON that a replica has logged
+// becomes text, and each role has its colour. As JSON: an object per line, for programs: "replica",
+// and the fields of a line that is JSON, or as many of "time", "level", "name" and "message" as are
 // known.
 class LogPrinter {
  public:
   LogPrinter(bool json, bool coloured) : json_(json), coloured_(coloured) {}
 
-  // Names of replicas fill the width of the longest that is known.
+  // Makes the column of names as wide as the longest known name.
   void know(const std::set<std::string>& names);
 
-  // `seconds` since 1970: when it was written, where that is known.
+  // `seconds` is when the line was written, counted from 1970, if that is known.
   std::string line(const std::string& replica, const std::string& text,
                    std::optional<int64_t> seconds) const;
 

@@ -7,9 +7,9 @@
 
 namespace muster::cmd {
 
-// Which data of its `training` a job that succeeded was not evaluated on, and why: {"test": "..."};
-// null where nothing is missing. `evaluation` is that of the final checkpoint, as the trainer wrote
-// it.
+// Returns the data of the `training` on which a job that succeeded was not evaluated, and why:
+// {"test": "..."}; null if nothing is missing. `evaluation` is the evaluation of the final
+// checkpoint, as the trainer wrote it.
 Json not_evaluated(const api::TrainingJob& job, const std::vector<plan::ObservedReplica>& replicas,
                    const Json& evaluation);
 

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// More than the header of so small a model takes, its `training` included.
+// This is more than the header of such a small model takes, including its `training`.
 constexpr uintmax_t kMostBytes = 256 * 1024;
 
 }  // namespace

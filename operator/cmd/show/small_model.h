@@ -7,13 +7,13 @@
 
 namespace muster::cmd {
 
-// The parameters of an exported model that has so few (kFew) that a person can look at them, by
-// tensor: {"linear/bias": [10.0], "linear/kernel": [2.0]}, in C order. Null for a larger model, and
-// where there is no such file, or it is damaged or cannot be read.
+// Returns the parameters of an exported model with so few of them (kFew) that a person can look at
+// them, by tensor: {"linear/bias": [10.0], "linear/kernel": [2.0]}, in C order. Null for a larger
+// model, and if the file does not exist, is damaged or cannot be read.
 inline constexpr size_t kFew = 16;
 Json few_parameters(const std::filesystem::path& model);
 
-// "linear/bias 10.0012, linear/kernel 1.99965"; more than one number as "[1, 2]".
+// Returns "linear/bias 10.0012, linear/kernel 1.99965"; several numbers of a tensor as "[1, 2]".
 std::string parameters_text(const Json& parameters);
 
 }  // namespace muster::cmd

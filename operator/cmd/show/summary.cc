@@ -54,8 +54,8 @@ const api::ReplicaRecord* record_of(const api::JobStatus& status, const Observed
   return found == status.records.end() ? nullptr : &*found;
 }
 
-// What result.json says of a job that succeeded, and the same, as far as it goes, of one that has
-// come as far as its newest checkpoint.
+// Returns result.json of a job that succeeded; for another job that trains, the same fields as far
+// as its newest checkpoint has them.
 Json result_of(const local::JobDirectory& directory, const api::TrainingJob& job) {
   if (job.status.is_true("Succeeded")) return read_json_or_null(directory.result());
   if (job.training.is_null()) return nullptr;
@@ -101,7 +101,7 @@ void take_metrics(const char* data, const Json& evaluation, Json& summary) {
     if (value.is_number()) summary[metric_field(data, name)] = value;
 }
 
-// The members that local jobs and jobs on a cluster have in common.
+// Returns the members that local jobs and jobs on a cluster have in common.
 Json summarize(const api::TrainingJob& job, const std::vector<ObservedReplica>& replicas,
                const Json& result, const Json& evaluation) {
   const Json& step = member(result, "step");
@@ -171,7 +171,7 @@ std::optional<Failure> deciding_failure(const api::TrainingJob& job,
     const std::string name = local::replica_name(job, replica.role, replica.index);
     const api::ReplicaRecord* record = record_of(job.status, replica);
     if (record == nullptr || !record->failed || !replica.finished) continue;
-    // The message of the decision begins with the name of the one it is about.
+    // The message of the decision begins with the name of the replica that it is about.
     if (target->message.starts_with(name + " ")) return Failure{name, replica.exit_code};
     if (first == nullptr || replica.finished < first->finished) first = &replica;
   }
@@ -199,7 +199,7 @@ std::string log_end_text(const api::TrainingJob& job, const std::vector<Observed
   const fs::path log = directory.log(failure->name);
   std::string text;
   for (const std::string& line : last_lines(log, kLogLines)) {
-    // What earlier attempts said was told when they ended.
+    // The lines of earlier attempts were shown when those ended.
     if (line.starts_with("--- " + failure->name + " attempt ")) text.clear();
     text += "\n    " + line;
   }

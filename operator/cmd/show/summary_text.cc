@@ -16,7 +16,7 @@ namespace muster::cmd {
 
 namespace {
 
-// What stands in a row of the summary on screen; nothing for null.
+// Returns the text of a value in a row of the summary; "" for null.
 std::string text_of(const Json& value, const char* format) {
   if (value.is_null()) return "";
   return value.is_number_integer() ? grouped(value.get<int64_t>())
@@ -25,10 +25,10 @@ std::string text_of(const Json& value, const char* format) {
                                    : value.dump();
 }
 
-// Rows of a label and a text, the texts below each other.
+// Rows of a label and a text, with the texts aligned.
 class Rows {
  public:
-  // Nothing for null.
+  // Adds a row; nothing for null.
   void add(std::string label, const Json& value, const char* format = "") {
     if (!value.is_null()) rows_.emplace_back(std::move(label), text_of(value, format));
   }
@@ -50,8 +50,8 @@ Json real(const Json& value) {
   return value.is_number() ? Json(value.get<double>()) : Json();
 }
 
-// The fields of the summary that are metrics of an evaluation of these data, the loss not among
-// them.
+// Returns the fields of the summary that are metrics of an evaluation of these data, without the
+// loss.
 std::vector<std::string> metric_fields(const Json& summary, const std::string& data) {
   std::vector<std::string> fields;
   for (const auto& [field, value] : summary.items()) {

@@ -6,13 +6,13 @@
 
 namespace muster::cmd {
 
-// A summary (summary.h) for people, of a run here and of a job on a cluster alike. What is null is
-// left out.
+// Summaries (summary.h) as text for people, alike for a run here and for a job on a cluster. Null
+// values are left out.
 
-// A line for each thing that is known, with its newline; "" where nothing is.
+// Returns a line for each known value, with its newline; "" if nothing is known.
 std::string summary_rows(const Json& summary);
 
-// "mnist: Succeeded after 12.3 s", and summary_rows(); no newline at its end.
+// Returns "mnist: Succeeded after 12.3 s", and summary_rows(); no newline at its end.
 std::string summary_text(const std::string& name, const Json& summary);
 
 }  // namespace muster::cmd

@@ -10,17 +10,18 @@
 
 namespace muster::cmd {
 
-// What a log line of muster-trainer warns of, in text or JSON, with its fields in text; "" if it is
-// no warning. (What a replica ends with is an error, and told by the event of its end.)
+// Returns the warning in a log line of muster-trainer, in text or JSON; a text keeps its fields; ""
+// if the line is no warning. (A replica ends with an error, which the event of its end reports.)
 std::string warning_in(const std::string& line);
 
 // The warnings that replicas write into their logs, for `muster run` to show.
 class Warnings {
  public:
-  // What stands in the logs of `folder` already is of earlier runs, and left out.
+  // Skips what is already in the logs of `folder`: it comes from earlier runs.
   explicit Warnings(std::filesystem::path folder);
 
-  // Those since the last call, as "chief-0: ..."; what one replica says and another repeats, once.
+  // Returns the warnings since the last call, as "chief-0: ..."; a warning that several replicas
+  // log comes once.
   std::vector<std::string> read();
 
  private:

@@ -17,7 +17,7 @@ bool lasts(int code) {
 
 }  // namespace
 
-// Of a proxy, a load balancer, another server.
+// The body may come from a proxy, a load balancer or another server.
 std::string quoted(const std::string& body) {
   std::string text = body.substr(0, kMostQuoted);
   for (char& letter : text) {

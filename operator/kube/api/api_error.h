@@ -10,7 +10,7 @@
 
 namespace muster::kube {
 
-// What the API server said, from its Status object where it sent one.
+// The API server's words on a failure, from its Status object if it sent one.
 struct ApiStatus {
   int code = 0;         // HTTP; 0: no answer
   std::string reason;   // "NotFound", "AlreadyExists", "Conflict", "Expired", ...; "" if none
@@ -19,13 +19,13 @@ struct ApiStatus {
   std::optional<std::chrono::seconds> retry_after;
   bool sent = true;  // the server may have seen the request
 
-  // The object is not there; a 404 without this reason says that the kind is not.
+  // Whether the object is not there; a 404 without this reason says that its kind is not.
   bool not_found() const { return code == 404 && reason == "NotFound"; }
   bool already_exists() const { return code == 409 && reason == "AlreadyExists"; }
   bool conflict() const { return code == 409 && reason != "AlreadyExists"; }
 };
 
-// What both kinds of error of the API have; catch it to look at the status, whatever the kind.
+// The common base of both errors of the API; catch it to look at the status of either.
 class ApiError {
  public:
   explicit ApiError(ApiStatus status) : status_(std::move(status)) {}
@@ -36,28 +36,28 @@ class ApiError {
   ApiStatus status_;
 };
 
-// May succeed later: no answer, one that came mangled, 401, 403 (quota, a role to be granted), 404,
-// 408, 409, 410, 429, 5xx.
+// An error that may go away: no answer, a damaged answer, 401, 403 (quota, a role to be granted),
+// 404, 408, 409, 410, 429, 5xx.
 class ApiUnavailable : public Unavailable, public ApiError {
  public:
   ApiUnavailable(const std::string& what, ApiStatus status)
       : Unavailable(what), ApiError(std::move(status)) {}
 };
 
-// The request itself is wrong: 400, 405, 413, 415, 422, a redirect.
+// An error of the request itself: 400, 405, 413, 415, 422, a redirect.
 class ApiInvalid : public Invalid, public ApiError {
  public:
   ApiInvalid(const std::string& what, ApiStatus status)
       : Invalid(what), ApiError(std::move(status)) {}
 };
 
-// The beginning of a text that is no Status object, on one line, for messages.
+// Returns the beginning of a text that is no Status object, on one line, for messages.
 std::string quoted(const std::string& body);
 
-// From an answer that is no success.
+// Reads the status from an answer that is no success.
 ApiStatus status_of(const Response& response);
 
-// Throws the kind that `status` is of; what() is "POST /api/v1/...: 422 Invalid: <message>".
+// Throws the error that fits `status`; what() is "POST /api/v1/...: 422 Invalid: <message>".
 [[noreturn]] void throw_api_error(const Request& request, const ApiStatus& status);
 
 }  // namespace muster::kube

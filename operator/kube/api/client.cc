@@ -12,12 +12,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Not processed, and the server says when to come again.
+// Whether the request was not processed, and the server says when to come again.
 bool is_put_off(const Response& response) {
   return (response.status == 429 || response.status == 503) && response.retry_after;
 }
 
-// A log line in a message may be no UTF-8.
+// A log line in a message may not be valid UTF-8.
 std::string text_of(const Json& body) {
   return body.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -55,7 +55,7 @@ const char* content_type_of(PatchKind kind) {
   return "";
 }
 
-// Merge and apply patches are parts of the object, a JSON patch is a list of operations.
+// Merge and apply patches are parts of the object; a JSON patch is a list of operations.
 void add_preconditions(PatchKind kind, const Preconditions& preconditions, Json& patch) {
   const auto add = [&](const char* field, const std::string& value, size_t place) {
     if (value.empty()) return place;
@@ -71,9 +71,8 @@ void add_preconditions(PatchKind kind, const Preconditions& preconditions, Json&
   add("resourceVersion", preconditions.resource_version, add("uid", preconditions.uid, 0));
 }
 
-// The API server says that a precondition does not hold in three ways: 409; 422 because of a uid
-// that cannot be changed; and, of the tests in a JSON patch, 422 without a field that would be to
-// blame.
+// The API server reports a failed precondition in three ways: 409; 422 because of a uid that cannot
+// be changed; and, for the tests in a JSON patch, 422 without a field to blame.
 bool is_failed_precondition(const ApiStatus& status, PatchKind kind) {
   if (status.code != 422) return false;
   const Json& causes = member(status.details, "causes");
@@ -107,7 +106,7 @@ Json Answer::json() const {
   throw ApiUnavailable(call + ": " + status.message, status);
 }
 
-// Whatever answers in the server's place, a proxy for example, answers with something else.
+// Throws unless the answer is an object: a proxy, for example, may answer in the server's place.
 Answer Client::answer(const Request& request) const {
   Response response = call(request);
   if (response.status < 200 || response.status > 299) {

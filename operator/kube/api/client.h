@@ -18,7 +18,7 @@ struct ObjectName {
   std::string key() const { return name_space + "/" + name; }
 };
 
-// What must hold of the object at the time of the write; an empty one is not asked for.
+// Conditions on the object at the time of the write; an empty field is not checked.
 struct Preconditions {
   std::string uid;
   std::string resource_version;
@@ -40,16 +40,17 @@ struct ListOptions {
   int limit = 500;  // of a page; 0: all at once
 };
 
-// An object as the server has sent it. Who writes reads little of the answer, or nothing.
+// An object as the server sent it. It stays text, because callers that write read little or nothing
+// of it.
 struct Answer {
   std::string call;   // for messages: "POST /api/v1/..."
   std::string text;   // for decode_object()
   Json json() const;  // throws ApiUnavailable if it came mangled
 };
 
-// The verbs of the API over a Transport, on whole objects as JSON. Blocks; every call ends by its
-// deadline, in which 429 and 503 with Retry-After are waited for and tried again. Throws ApiInvalid
-// or ApiUnavailable (api_error.h). Thread-safe.
+// The verbs of the API over a Transport, on whole objects as JSON. Calls block, and each ends by
+// its deadline; until then 429 and 503 with Retry-After are waited for and tried again. Throws
+// ApiInvalid or ApiUnavailable (api_error.h). Thread-safe.
 class Client {
  public:
   struct Settings {
@@ -60,31 +61,32 @@ class Client {
       : transport_(transport), settings_(settings) {}
   explicit Client(Transport& transport) : Client(transport, Settings{}) {}
 
-  // Nothing where there is no such object; a kind that the server does not know is ApiUnavailable.
-  // Live: never from a cache.
+  // Returns nothing if there is no such object; a kind that the server does not know is
+  // ApiUnavailable. Always asks the server, never a cache.
   std::optional<Json> get(const Resource& resource, const ObjectName& object) const;
 
-  // Every item, a page at a time; an empty namespace means all of them. For objects kept in view
-  // use a Reflector instead.
+  // Passes on every item, a page at a time; an empty namespace means all of them. For objects kept
+  // in view use a Reflector instead.
   using OnPage = std::function<void(std::vector<Json> items)>;
   void list_pages(const Resource& resource, const std::string& name_space,
                   const ListOptions& options, const OnPage& on_page) const;
-  // The same, all together.
+  // Returns all items of list_pages() together.
   std::vector<Json> list(const Resource& resource, const std::string& name_space,
                          const ListOptions& options) const;
 
-  // All answer with the object as the server keeps it (as it would, in a dry run).
-  // metadata.namespace is read from the body. A create that finds the name taken throws
-  // ApiUnavailable with already_exists(): the caller looks whose it is. That also follows a create
-  // of ours whose answer was lost.
+  // Creates the object. All writes return the object as the server keeps it (as it would, in a dry
+  // run). metadata.namespace is read from the body. If the name is taken, throws ApiUnavailable
+  // with already_exists(), also if a create of ours took it and its answer was lost: the caller
+  // must check the owner.
   Answer create(const Resource& resource, const Json& object,
                 const WriteOptions& options = {}) const;
-  // PUT: metadata.resourceVersion, where the body has it, must be the newest (else conflict()).
+  // Replaces the object (PUT): metadata.resourceVersion, if the body has it, must be the newest
+  // (else conflict()).
   Answer update(const Resource& resource, const Json& object,
                 const WriteOptions& options = {}) const;
-  // A precondition that does not hold is a conflict(), whatever the kind of the patch. Merge and
-  // apply patches get preconditions as metadata.{uid, resourceVersion}, JSON patches as `test`
-  // operations before the others.
+  // Patches the object. A precondition that does not hold is a conflict(), whatever the kind of the
+  // patch. Merge and apply patches get preconditions as metadata.{uid, resourceVersion}, JSON
+  // patches as `test` operations before the others.
   Answer patch(const Resource& resource, const ObjectName& object, PatchKind kind, Json patch,
                const Preconditions& preconditions = {}, const WriteOptions& options = {}) const;
 
@@ -94,7 +96,7 @@ class Client {
     std::string propagation = "Background";
     bool dry_run = false;
   };
-  // False where there was no such object. Another uid or version is a conflict().
+  // Deletes the object. Returns false if there was none. Another uid or version is a conflict().
   bool remove(const Resource& resource, const ObjectName& object,
               const RemoveOptions& options) const;
 

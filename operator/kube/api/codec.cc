@@ -16,7 +16,7 @@ namespace {
 
 using Element = simdjson::dom::element;
 
-// Null, which Go writes for what is empty, reads as left out everywhere.
+// A null, which Go writes for an empty value, reads as left out everywhere.
 
 std::string text(Element value) {
   if (value.is_null()) return {};
@@ -175,7 +175,7 @@ void read(Element value, Service& service) {
   });
 }
 
-// `fields` as JSON, but for the one that is called `without`.
+// Returns `fields` as JSON, without the field called `without`.
 std::string text_of(simdjson::dom::object fields, std::string_view without,
                     const std::function<std::string(std::string_view, Element)>& text_of_field) {
   std::string text = "{";
@@ -192,7 +192,7 @@ void read(Element value, WholeObject& object) {
   object.text = text_of(value, "", [&](std::string_view key, Element one) {
     if (key != "metadata") return simdjson::minify(one);
     object.meta = read_meta(one);
-    // managedFields are as long as the rest.
+    // managedFields are as long as the rest of the object.
     return one.is_object() ? text_of(one, "managedFields", as_it_is) : simdjson::minify(one);
   });
 }
@@ -205,7 +205,7 @@ ApiStatus read_status(std::string_view json) {
   return status_of(response);
 }
 
-// Of its text, quotes and all.
+// Reads the event type from its JSON text, which includes the quotes.
 EventType event_type(std::string_view text) {
   if (text == R"("ADDED")") return EventType::added;
   if (text == R"("MODIFIED")") return EventType::modified;
@@ -228,7 +228,7 @@ std::vector<JsonPart> parts(std::string_view json, const std::string& expected) 
 // Reads one text after the other.
 class Decoder {
  public:
-  // What `use` makes of the value that `json` is.
+  // Returns the result of `use` on the value in `json`; throws Unavailable if it cannot be read.
   template <class Use>
   auto decode(std::string_view json, const char* expected, const Use& use) {
     try {
@@ -248,7 +248,7 @@ class Decoder {
     });
   }
 
-  // Of an object that cannot be read as a whole.
+  // Returns the metadata of an object that cannot be read as a whole.
   ObjectMeta meta_of_object(std::string_view json) {
     for (const JsonPart& part : parts(json, "an object")) {
       if (part.key == "metadata") return decode(part.text, "an object's metadata", read_meta);
@@ -281,7 +281,7 @@ void read_item(Decoder& decoder, std::string_view json, ListPage<T>& page) {
     const ObjectMeta meta = decoder.meta_of_object(json);
     if (!meta.name.empty()) page.unread.back().key = meta.key();
   } catch (const Unavailable&) {
-    // Nobody can say whose it is.
+    // The object's name cannot be read either.
   }
 }
 

@@ -9,11 +9,11 @@
 
 namespace muster::kube {
 
-// Reads what the API server sends, in one pass (simdjson), into the structs of objects.h. T is Pod,
+// Reads the API server's answers in one pass (simdjson) into the structs of objects.h. T is Pod,
 // Service or WholeObject. Text that is no JSON, or not of the shape of the API, throws Unavailable:
-// it was cut off or mangled on its way, and may be whole the next time. But an object among others
-// that cannot be read (nested too deep, or not of its kind's shape) would be in their way for ever:
-// it is left out, and named.
+// it was cut off or damaged on its way, and may be whole the next time. In a list, an object that
+// cannot be read (nested too deep, or not of its kind's shape) is left out and named: otherwise it
+// would block the others for ever.
 
 struct Unread {
   std::string key;  // "<namespace>/<name>"; empty: not even that can be read
@@ -42,7 +42,7 @@ struct WatchEvent {
 template <class T>
 WatchEvent<T> decode_event(std::string_view line);
 
-// One object, as a write answers it.
+// Reads one object, as a write returns it.
 template <class T>
 T decode_object(std::string_view text);
 

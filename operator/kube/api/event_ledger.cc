@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kLongestMessage = 1'024;
 constexpr int kMostTries = 3;
 
-// "<object>.<hash>": what is the same has the same name, whichever process says it.
+// Returns "<object>.<hash>": equal events have equal names, whichever process writes them.
 std::string name_of(const EventSubject& subject, const EventText& text) {
   Sha256 hash;
   for (const std::string& part : {subject.uid, subject.kind, subject.name, text.reason,
@@ -58,7 +58,7 @@ void EventLedger::wait_until(const std::string& key, Entry& entry, Time due) {
   waiting_.emplace(due, key);
 }
 
-// The one that has not happened for longest; those that wait to be written stay.
+// Forgets the event that has not happened for longest; events that wait to be written stay.
 void EventLedger::forget_one() {
   auto oldest = entries_.end();
   for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {

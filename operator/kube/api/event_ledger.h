@@ -11,7 +11,7 @@
 
 namespace muster::kube {
 
-// What an Event is about.
+// The object that an Event is about.
 struct EventSubject {
   std::string api_version;
   std::string kind;
@@ -34,8 +34,8 @@ struct EventLimits {
   double per_second = 5, burst = 25;  // writes, all together
 };
 
-// Which Event objects to write, when and with what count: one object for each (subject, reason,
-// message), however often it happens. Has no clock and does no I/O.
+// Decides which Event objects to write, when and with what count: one object for each (subject,
+// reason, message), however often it happens. Has no clock and does no I/O.
 class EventLedger {
  public:
   struct Write {
@@ -48,15 +48,15 @@ class EventLedger {
   };
 
   explicit EventLedger(EventLimits limits = {}) : limits_(limits) {}
-  // Of what was recorded: it waits to be written; it is counted with what waits already; it is
-  // dropped, since too many wait.
+  // The result of record(): the event waits to be written; or it is counted with one that waits
+  // already; or it is dropped, since too many wait.
   enum class Recorded { waits, counted, dropped };
   Recorded record(const EventSubject& subject, EventText text, Time now);
-  // The next one that is due, if the rate allows one now.
+  // Returns the next write that is due, if the rate allows one now.
   std::optional<Write> take(Time now);
-  // A write that take() gave did not succeed: it comes again, three times in all.
+  // Reports that a write from take() did not succeed: it comes again, three times in all.
   void failed(const Write& write, Time now);
-  // When take() may have one; nothing: not before another record().
+  // Returns when take() may return a write; nothing: not before another record().
   std::optional<Time> next() const;
 
  private:

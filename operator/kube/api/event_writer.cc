@@ -77,7 +77,7 @@ void EventWriter::run(const std::stop_token& stop) {
     }
     std::unique_lock lock(mutex_);
     const std::optional<Time> next = ledger_.next();
-    // Woken by any emit(), for it may be due earlier.
+    // Any emit() wakes this thread, because its Event may be due earlier.
     const auto earlier = [&] { return ledger_.next() != next; };
     if (next) {
       changed_.wait_until(lock, stop, *next, earlier);
@@ -109,7 +109,8 @@ void EventWriter::try_to_write(const EventLedger::Write& write) {
   }
 }
 
-// Usually there is none yet; else (it happened again, or to a process before us) its count goes on.
+// Usually the object does not exist yet; else (it happened again, or to an earlier process) its
+// count is raised.
 void EventWriter::write(const EventLedger::Write& write) const {
   const ObjectName name{write.subject.name_space, write.name};
   if (write.first_time) {

@@ -11,15 +11,16 @@
 
 namespace muster::kube {
 
-// Writes Events in the background. Nothing waits for them, and one that cannot be written is tried
-// a few times and then dropped: an Event is a courtesy.
+// Writes Events in the background. No caller waits for them, and an Event that cannot be written is
+// tried a few times and then dropped: nothing depends on it.
 class EventWriter {
  public:
   EventWriter(Transport& transport, std::string component, EventLimits limits = {});
 
-  // Says it in the log, too: once for what is written together. Never blocks. Thread-safe.
+  // Queues the Event and logs it too: once for Events that are written together. Never blocks.
+  // Thread-safe.
   void emit(const EventSubject& subject, const EventText& text);
-  // Until `stop`; what is due by then is still written, within two seconds.
+  // Runs until `stop`; Events that are due by then are still written, within two seconds.
   void run(const std::stop_token& stop);
   uint64_t dropped() const;
 
@@ -37,7 +38,7 @@ class EventWriter {
   uint64_t dropped_ = 0;
 };
 
-// The Event object that a first write makes.
+// Returns the Event object that a first write creates.
 Json to_json(const EventLedger::Write& write, const std::string& component);
 
 }  // namespace muster::kube

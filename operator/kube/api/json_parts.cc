@@ -12,7 +12,8 @@ namespace {
 
 constexpr const char* kBlanks = " \t\r\n";
 
-// Index of what follows the string whose opening quote is at `at`; the size where it does not end.
+// Returns the index after the string that begins with the quote at `at`; the size if it does not
+// end.
 size_t end_of_string(std::string_view json, size_t at) {
   for (++at; (at = json.find_first_of("\"\\", at)) < json.size(); at += 2) {
     if (json[at] == '"') return at + 1;
@@ -50,7 +51,7 @@ class Reader {
                       std::to_string(json_.size()));
   }
 
-  // What is next but for blanks; 0 at the end.
+  // Returns the next character that is no blank; 0 at the end.
   char next() {
     at_ = std::min(json_.find_first_not_of(kBlanks, at_), json_.size());
     return at_ < json_.size() ? json_[at_] : '\0';
@@ -70,7 +71,7 @@ class Reader {
     return name;
   }
 
-  // Up to the comma or bracket that is not of its own.
+  // Reads up to the first comma or bracket that does not belong to the value.
   std::string_view value() {
     next();
     const size_t begin = at_;

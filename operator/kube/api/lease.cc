@@ -101,7 +101,7 @@ void LeaderElection::step() {
     if (action != LeaseAction::wait) write(action);
     return;
   } catch (const ApiUnavailable& error) {
-    // Somebody else was quicker, which the next look will show.
+    // Another process was faster; the next look will show it.
     if (error.status().code != 409) log::warning(std::string("leader election: ") + error.what());
   } catch (const Invalid& error) {
     log::error(std::string("leader election: ") + error.what());

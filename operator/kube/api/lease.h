@@ -13,9 +13,9 @@
 
 namespace muster::kube {
 
-// Leader election by a coordination.k8s.io Lease, as every Kubernetes controller does it.
+// Leader election by a coordination.k8s.io Lease, in the way of every Kubernetes controller.
 
-// Time since the machine's boot, its sleeps included; never set by anybody.
+// The time since the machine's boot, including its sleeps; nobody can set it.
 using BootTime = std::chrono::duration<int64_t, std::nano>;
 BootTime boot_time();
 
@@ -40,27 +40,29 @@ struct LeaseSettings {
 };
 
 // The record as it was last read, and when this process first saw it so. Expiry is counted from
-// there by this machine's clock: the times in the record are another's, and are never compared.
+// that time by this machine's clock: the times in the record come from another clock and are never
+// compared.
 struct SeenLease {
   std::optional<LeaseRecord> record;  // nothing: no such object
   BootTime since{};
 };
 
 enum class LeaseAction { create, take, renew, wait };
-// What to do about a lease. Pure.
+// Decides what to do about a lease. Pure.
 LeaseAction decide(const SeenLease& seen, const std::string& identity, BootTime now);
-// The record that `action` (create, take, renew) writes.
+// Returns the record that `action` (create, take, renew) writes.
 LeaseRecord next_record(const SeenLease& seen, LeaseAction action, const LeaseSettings& settings,
                         Time now);
 
 Json to_json(const LeaseRecord& record, const LeaseSettings& settings);
 LeaseRecord to_lease_record(const Json& object);
 
-// Takes and keeps the lease, over a transport that others should not keep busy. leads() turns false
-// by itself, by the clock, before anybody else can take it: ask before each write.
+// Takes and keeps the lease, over a transport that other calls should not keep busy. leads() turns
+// false by itself, by the clock, before another process can take the lease: ask it before each
+// write.
 class LeaderElection {
  public:
-  // Told on run()'s thread: `true` when the lease was got, `false` when it was lost.
+  // Called on run()'s thread: with `true` when the lease was taken, with `false` when it was lost.
   using OnChange = std::function<void(bool leads)>;
   using Clock = std::function<BootTime()>;
   // Waits, or returns false at once when asked to stop.
@@ -70,11 +72,11 @@ class LeaderElection {
   LeaderElection(Transport& transport, LeaseSettings settings, OnChange on_change, Clock clock,
                  Wait wait);
 
-  // Until `stop`; then the lease is given up, so that the next one need not wait.
+  // Runs until `stop`; then gives up the lease, so that the next leader need not wait.
   void run(const std::stop_token& stop);
 
   bool leads() const { return clock_() < BootTime(leads_until_); }
-  // Who does, as far as is known; empty: nobody.
+  // Returns the leader as far as it is known; empty: none.
   std::string leader() const;
 
  private:

@@ -12,7 +12,7 @@ namespace muster::kube {
 
 using api::Time;
 
-// Objects as they are kept in view: what decisions need of them and nothing more.
+// Objects as they are kept in view: only the fields that decisions need.
 
 struct ObjectMeta {
   std::string name;
@@ -26,7 +26,7 @@ struct ObjectMeta {
   std::map<std::string, std::string> labels;
   std::vector<std::string> finalizers;
   std::string owner_uid;  // of the controller among the owners; "" if none
-  // "<namespace>/<name>".
+  // Returns "<namespace>/<name>".
   std::string key() const { return name_space + "/" + name; }
   std::string label(const std::string& key) const;  // "" where there is none
 };
@@ -41,7 +41,7 @@ struct ContainerStatus {
   std::string message;           // its end: a terminated container's last words
   std::optional<int> exit_code;  // of `terminated`
   std::optional<Time> started, finished;
-  // How it ended before it was restarted last.
+  // The end of the container before its last restart.
   std::optional<int> last_exit_code;
   std::string last_message;
 };
@@ -72,8 +72,8 @@ struct Service {
   ObjectMeta meta;
 };
 
-// An object kept whole, but for metadata.managedFields: a TrainingJob. As text, for there may be
-// thousands, and a Json takes several times as much.
+// An object kept whole, except metadata.managedFields: a TrainingJob. It is kept as text, because
+// there may be thousands, and a Json takes several times as much memory.
 struct WholeObject {
   ObjectMeta meta;
   std::string text;

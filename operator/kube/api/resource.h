@@ -13,8 +13,8 @@ struct Resource {
 
   std::string api_version() const { return group.empty() ? version : group + "/" + version; }
 
-  // "/apis/<group>/<version>/namespaces/<namespace>/<plural>/<name>/<subresource>"; what is empty
-  // is left out, an empty namespace being all of them. Names are percent-encoded.
+  // Returns "/apis/<group>/<version>/namespaces/<namespace>/<plural>/<name>/<subresource>"; empty
+  // parts are left out, and an empty namespace means all of them. Names are percent-encoded.
   std::string path(const std::string& name_space, const std::string& name = {},
                    const std::string& subresource = {}) const;
 };

@@ -29,14 +29,15 @@ ApiStatus refusal(const StreamEnd& end) {
   return status_of(response);
 }
 
-// The server has begun to answer and did not come to an end, or could not: as when it is too much.
+// Whether the answer may be too large: the server has begun it without an end, or could not make
+// it.
 bool may_be_too_much(const Response& response) {
   if (response.status == 0)
     return response.phase == Phase::answering || response.phase == Phase::reading;
   return response.status == 413 || response.status == 500 || response.status == 504;
 }
 
-// The place to go on from is forgotten by the server, or was never one of its own.
+// Whether the server has forgotten the place to continue from, or the place was never its own.
 bool is_expired(const ApiStatus& status) {
   return status.code == 410 || status.reason == "Expired" || status.reason == "Gone";
 }
@@ -76,8 +77,8 @@ bool Reflector::wait_synced(const std::stop_token& stop) const {
   return synced_;
 }
 
-// Doubles with each failure in a row; up to half of it again by chance, so that clients whom one
-// restart of the server has cut off do not come back all at once.
+// Returns a pause that doubles with each failure in a row, and up to half of it more by chance, so
+// that clients that one restart of the server has cut off do not all come back at once.
 milliseconds Reflector::pause_after(const Outcome& outcome) {
   milliseconds pause = settings_.first_pause;
   for (int i = 0; i < failures_ && pause < settings_.longest_pause; ++i) pause *= 2;
@@ -133,7 +134,7 @@ Reflector::Outcome Reflector::list(const std::stop_token& stop) {
 Reflector::Outcome Reflector::list_failure(const std::string& what, const Response& response,
                                            bool first_page) {
   const ApiStatus status = status_of(response);
-  // Pages that expire while they are read would do so again: at once, then.
+  // Pages that expire while they are read would do so again: then the list is read in one answer.
   if (is_expired(status) && !first_page) whole_list_ = true;
   if (may_be_too_much(response)) ask_for_less();
   return failure(what + describe(status), status.retry_after);
@@ -178,17 +179,18 @@ Reflector::Outcome Reflector::watch(const std::stop_token& stop) {
         },
         stop);
   } catch (const Unavailable& unreadable) {
-    // What this event said is lost unless everything is asked for again.
+    // The content of this event is lost unless the whole list is asked for again.
     return relist(failure(what + unreadable.what()), came);
   }
   if (!error && end.reason == StreamEnd::Reason::refused) error = refusal(end);
   if (error) {
     Outcome outcome = failure(what + describe(*error), error->retry_after);
-    // A server that has forgotten the place is there: what came before its answer is over.
+    // A server that says it has forgotten the place works again: earlier failures no longer count.
     return is_expired(*error) ? relist(outcome, true) : progress(outcome, came);
   }
   if (end.reason == StreamEnd::Reason::closed) {
-    // As it should; but a server that closes at once and says nothing is not asked all the time.
+    // This is a normal end; but a server that closes at once and silently must not be asked all the
+    // time.
     const bool lasted = std::chrono::steady_clock::now() - began > std::chrono::seconds(1);
     Outcome outcome;
     outcome.progress = came || lasted;

@@ -13,9 +13,9 @@
 
 namespace muster::kube {
 
-// Keeps a Mirror like the API server: a list in pages, then watches from where it ended, with
-// bookmarks; a new list when the server has forgotten that place (410), and pauses with jitter
-// between failures. Survives restarts of the server and connections that die silently.
+// Keeps a Mirror equal to the API server: lists in pages, then watches from where the list ended,
+// with bookmarks; lists again when the server has forgotten that place (410), and pauses with
+// jitter between failures. Survives restarts of the server and connections that die silently.
 class Reflector {
  public:
   struct Settings {
@@ -23,31 +23,32 @@ class Reflector {
     std::string name_space;      // empty: all
     std::string label_selector;  // "muster.dev/job"
     int page = 500;              // objects, or as many fewer as an answer can hold
-    // A watch is asked to end after a time between these two, so that the load of many spreads.
+    // Each watch is asked to end after a time between these two, so that the load of many watches
+    // spreads.
     std::chrono::seconds shortest_watch{300}, longest_watch{600};
     std::chrono::milliseconds first_pause{100}, longest_pause{10'000};
     std::chrono::milliseconds longest_retry_after{60'000};  // of what a server asks for
   };
-  // What became of a round that did not end as it should: "list of pods: 403 Forbidden: ..."; or,
-  // with no pause, what was passed over since it cannot be read.
+  // Called after a round that did not end as it should: "list of pods: 403 Forbidden: ..."; or,
+  // with no pause, for objects that were left out because they cannot be read.
   using Report = std::function<void(const std::string& trouble, std::chrono::milliseconds pause)>;
-  // Waits, or returns false at once when asked to stop. A test's does not wait.
+  // Waits, or returns false at once when asked to stop. A test may pass one that does not wait.
   using Wait = std::function<bool(std::chrono::milliseconds, const std::stop_token&)>;
 
   Reflector(Transport& transport, Mirror& mirror, Settings settings, Report report);
   Reflector(Transport& transport, Mirror& mirror, Settings settings, Report report, Wait wait,
             std::function<uint64_t()> random);
 
-  // Until `stop`, or until the transport is shut down. On a thread of the caller's.
+  // Runs on the caller's thread until `stop`, or until the transport is shut down.
   void run(const std::stop_token& stop);
 
-  // A first list is complete: what is in the mirror is what the server had.
+  // Whether a first list is complete: the mirror holds what the server had.
   bool synced() const { return synced_; }
-  // Blocks until synced() or `stop`; false: stopped.
+  // Blocks until synced() or `stop`; returns false if stopped.
   bool wait_synced(const std::stop_token& stop) const;
 
  private:
-  // Why a list or a watch ended, and so what is next.
+  // Why a list or a watch ended, and therefore what comes next.
   struct Outcome {
     bool progress = false;  // something came: pauses begin anew
     bool relist = false;

@@ -96,7 +96,7 @@ void Store<T>::tell(const T* before, const T* after) const {
   if (on_change_) on_change_(before, after);
 }
 
-// Unless what is there is of the same version, or newer.
+// Does nothing if the object in the store has the same version or a newer one.
 template <class T>
 void Store<T>::put(T object) {
   std::optional<T> before;

@@ -13,7 +13,7 @@
 
 namespace muster::kube {
 
-// What a Reflector fills: it moves the texts, this knows what is in them.
+// The target of a Reflector: the Reflector moves texts, and the Mirror reads their content.
 class Mirror {
  public:
   virtual ~Mirror() = default;
@@ -23,7 +23,7 @@ class Mirror {
     std::string next;
     std::vector<std::string> unread;  // objects that cannot be read, and why: they stay as they are
   };
-  // A list begins, goes on page by page, and takes the place of what was there at its end.
+  // These begin a list, add one page after the other, and at the end replace what was there.
   virtual void begin_list() = 0;
   virtual Page add_page(std::string_view text) = 0;
   virtual void end_list() = 0;
@@ -37,30 +37,31 @@ class Mirror {
   virtual Seen apply(std::string_view line) = 0;
 };
 
-// Objects of one kind in view, by "<namespace>/<name>" and by one label (the job's). T is Pod,
-// Service or WholeObject. What it gives are copies. Thread-safe.
+// The objects of one kind in view, by "<namespace>/<name>" and by one label (the job's). T is Pod,
+// Service or WholeObject. Returns copies. Thread-safe.
 template <class T>
 class Store final : public Mirror {
  public:
-  // Called after a change, on the thread that made it, without a lock: before is null for what is
-  // new, after for what is gone. Must not throw or block. An object that a list shows unchanged (by
-  // resourceVersion) is no change; so is an event of a version that refresh() has brought.
+  // Called after a change, on the thread that made it, without a lock: `before` is null for a new
+  // object, `after` for one that is gone. Must not throw or block. An object that a list shows
+  // unchanged (by resourceVersion) is no change; neither is an event of a version that refresh()
+  // has brought.
   using OnChange = std::function<void(const T* before, const T* after)>;
 
-  // `index_label`: objects are found by its value; empty: by key only.
+  // `index_label` is the label by which find() looks; if empty, objects are found by key only.
   explicit Store(std::string index_label = {}, OnChange on_change = {})
       : index_label_(std::move(index_label)), on_change_(std::move(on_change)) {}
 
   std::optional<T> get(const std::string& key) const;
-  // Those of a namespace whose label has this value, by name.
+  // Returns the objects of a namespace that have this label value, sorted by name.
   std::vector<T> find(const std::string& name_space, const std::string& label_value) const;
   std::vector<std::string> keys() const;
-  // "<namespace>/<value>" of the labels that objects have.
+  // Returns "<namespace>/<value>" for each label value that objects have.
   std::vector<std::string> labelled() const;
   size_t size() const;
 
-  // What a write of ours has answered: taken over, without on_change, unless what is in view is
-  // newer or another object (uid) or has gone.
+  // Takes over the answer to a write of ours, without on_change, unless the object in view is
+  // newer, is another one (uid) or has gone.
   void refresh(T object);
 
   void begin_list() override;
@@ -81,13 +82,13 @@ class Store final : public Mirror {
   mutable std::mutex mutex_;
   std::map<std::string, T> objects_;
   std::map<std::string, std::set<std::string>> index_;  // "<namespace>/<label value>" -> keys
-  // Of a list that has not ended; the Reflector's thread only.
+  // Objects of a list that has not ended; used by the Reflector's thread only.
   std::map<std::string, T> listed_;
   std::set<std::string> unread_;  // keys of what is there and cannot be read
 };
 
-// Of two resourceVersions (decimal numbers of any length), is `a` the older one? Others count as
-// equal.
+// Whether `a` is the older of two resourceVersions (decimal numbers of any length). Other texts
+// count as equal.
 bool is_older(std::string_view a, std::string_view b);
 
 }  // namespace muster::kube

@@ -15,7 +15,8 @@ Resource pod_groups(const Json& group) {
   return {version.substr(0, slash), version.substr(slash + 1), "podgroups", "PodGroup"};
 }
 
-// The owner is a job of this name that is no more: the garbage collector will take the object away.
+// Whether the object's owner is a deleted job of this name: the garbage collector will then delete
+// it.
 bool is_left_by_predecessor(const Json& object, const api::TrainingJob& job) {
   for (const Json& owner : member(member(object, "metadata"), "ownerReferences")) {
     if (string_or(owner, "kind", "") == training_jobs().kind &&
@@ -45,8 +46,8 @@ void Belongings::ensure(const api::TrainingJob& job, Time seen_since) {
   }
 }
 
-// False where there is nothing to do. They are noted before they are made: if the Service goes
-// meanwhile, that takes the note away again.
+// Returns false if there is nothing to do. The objects are noted before they are made: if the
+// Service goes meanwhile, lost_service() removes the note again.
 bool Belongings::begin(const std::string& job_uid, const Json& group_spec, Time seen_since) {
   const std::lock_guard lock(mutex_);
   const auto known = seen_.find(job_uid);
@@ -59,7 +60,7 @@ bool Belongings::begin(const std::string& job_uid, const Json& group_spec, Time 
   return true;
 }
 
-// A server that was not reached has refused nothing.
+// Notes a refusal. A server that was not reached has refused nothing.
 void Belongings::lack(const std::string& job_uid, const ApiStatus& status, const std::string& why) {
   const std::lock_guard lock(mutex_);
   seen_.erase(job_uid);
@@ -104,7 +105,7 @@ void Belongings::make_group(const api::TrainingJob& job, const Json& group) {
                 {uid_of(*there), ""});
 }
 
-// The object of this job that was there already; nothing if this call has made it.
+// Returns the object of this job if it was there already; nothing if this call has made it.
 std::optional<Json> Belongings::make_object(const api::TrainingJob& job, const Resource& resource,
                                             const Json& object) {
   try {

@@ -12,8 +12,8 @@
 
 namespace muster::kube {
 
-// The Service and the PodGroup of each job: they are made before its pods, and made again where
-// somebody has deleted them. Thread-safe.
+// Creates the Service and the PodGroup of each job before its pods, and again if somebody has
+// deleted them. Thread-safe.
 class Belongings {
  public:
   using Now = std::function<Time()>;
@@ -21,13 +21,14 @@ class Belongings {
              Now now)
       : client_(client), services_(services), conflicts_(conflicts), now_(std::move(now)) {}
 
-  // Makes what is not there. Does nothing where both were seen: the Service at any time, for a
-  // watch tells when it goes; the PodGroup, of which no watch tells, at `seen_since` or later.
-  // Throws Unavailable; where the server has refused them, without asking it again.
+  // Creates the objects that are not there. Does nothing if both were seen: the Service at any
+  // time, because a watch tells when it goes; the PodGroup, which no watch covers, at `seen_since`
+  // or later. Throws Unavailable; if the server has refused the objects, it throws without asking
+  // again.
   void ensure(const api::TrainingJob& job, Time seen_since);
-  // Whether the server has refused them. From now on it is asked again.
+  // Whether the server has refused them. After this call it is asked again.
   bool take_refusal(const std::string& job_uid);
-  // The Service has gone from the view.
+  // Tells that the Service has gone from the view.
   void lost_service(const std::string& job_uid);
   void forget(const std::string& job_uid);
 

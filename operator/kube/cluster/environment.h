@@ -11,8 +11,8 @@
 
 namespace muster::kube {
 
-// A watcher is told what happens to jobs, to count it in metrics, for example. The threads that
-// call KubeCluster call it.
+// A watcher is told about changes of jobs, for example to count them in metrics. It is called on
+// the threads that call KubeCluster.
 class Watcher {
  public:
   virtual ~Watcher() = default;
@@ -20,16 +20,17 @@ class Watcher {
   virtual void took_first_step(std::chrono::milliseconds since_creation) = 0;
 };
 
-// A KubeCluster needs this of the outside.
+// The functions that a KubeCluster needs from its surroundings.
 struct Environment {
   std::function<api::Time()> now;
-  // A job should be looked at, at the latest then. Thread-safe; may be called while KubeCluster is.
+  // Asks to look at a job, at the latest at this time. Thread-safe; may be called while KubeCluster
+  // is being called.
   std::function<void(const std::string& key, api::Time at)> wake;
   std::function<void(const EventSubject& subject, EventText text)> emit;
-  // Whether this process may write. Asked before each call that does (leader_transport.h).
-  // Thread-safe.
+  // Returns whether this process may write. Asked before each call that writes
+  // (leader_transport.h). Thread-safe.
   std::function<bool()> leads;
-  // Null where nobody looks on.
+  // Null if there is no watcher.
   Watcher* watcher = nullptr;
   ProgressPoller::Ask ask_progress;  // empty: over HTTP
   NodeLeases::Clock boot_time;       // empty: this machine's

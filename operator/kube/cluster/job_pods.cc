@@ -14,7 +14,7 @@ namespace muster::kube {
 
 namespace {
 
-// Those in the Service that one of `replicas` takes the place of, by its number among these.
+// Returns the pods in the Service that one of `replicas` replaces, by the number of that replica.
 std::multimap<size_t, const Pod*> superseded(const std::vector<Pod>& pods,
                                              std::span<const plan::CreateReplica> replicas) {
   std::map<std::pair<api::Role, int>, size_t> places;
@@ -121,7 +121,8 @@ void JobPods::let_go_orphans(const std::string& name_space, const std::string& n
     return !is_tracked(pod) || (!live_uid.empty() && pod.meta.owner_uid == live_uid);
   });
   if (orphans.empty()) return;
-  // A view that has their job not yet, or the one before it, is no reason.
+  // A view that has their job not yet, or the one before it, is no reason to let go: ask the
+  // server.
   const auto job = client_.get(training_jobs(), {name_space, name});
   const std::string uid = job ? uid_of(*job) : "";
   for (const Pod& pod : orphans) {

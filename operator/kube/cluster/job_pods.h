@@ -15,39 +15,40 @@
 namespace muster::kube {
 
 // Knows the pods of each job, and creates, removes and lets go of several at a time. Every function
-// that writes throws Unavailable where the write does not succeed now. Thread-safe.
+// that writes throws Unavailable if the write does not succeed now. Thread-safe.
 class JobPods {
  public:
   using Now = std::function<Time()>;
-  // `at_a_time`: pods of a job that are created, removed or let go. All references must outlive it.
+  // `at_a_time` is the number of a job's pods that are written at once. All references must outlive
+  // it.
   JobPods(const Client& client, Store<Pod>& store, NameConflicts& conflicts, PodSettings settings,
           size_t at_a_time, Now now);
 
-  // Returns the pods that are in view, with what our own writes have told us of them.
+  // Returns the pods in view, completed with our own writes to them.
   std::vector<Pod> of(const api::TrainingJob& job);
   // Whether this change of the view says more than our own writes have told us.
   bool is_news(const Pod* before, const Pod* after) { return own_writes_.is_news(before, after); }
-  // Whether the job's pods can be created (template_checks.h). `whole` is the job as the API server
-  // has it.
+  // Checks whether the job's pods can be created (template_checks.h). `whole` is the job as the API
+  // server has it.
   Acceptance check(const api::TrainingJob& job, const Json& whole);
-  // Whether the last check or creation did not say that the job's pods can be created.
+  // Whether the last check or creation failed to show that the job's pods can be created.
   bool has_trouble(const std::string& job_uid) { return checks_.has_trouble(job_uid); }
   void forget(const std::string& job_uid) { checks_.forget(job_uid); }
 
   // Creates a pod for each replica, and takes the pods that they replace out of the Service. Begins
-  // no more of them once `wanted` says no.
+  // no more of them once `wanted` returns false.
   void create(const api::TrainingJob& job, std::span<const plan::CreateReplica> replicas,
               const std::function<bool()>& wanted);
   void remove(const api::TrainingJob& job, std::span<const plan::RemoveReplica> replicas);
 
-  // To let a pod go is to take the tracking finalizer off it.
+  // Lets go of a pod: takes the tracking finalizer off it.
   void let_go(const Pod& pod) { writer_.untrack(pod); }
-  // Lets go those of `pods` that have ended and are counted in `status`. Stops containers that go
-  // on beside the replica, because they would never end.
+  // Lets go of those of `pods` that have ended and are counted in `status`. Stops containers that
+  // continue beside the replica, because they would never end.
   void let_go_counted(const api::TrainingJob& job, const api::JobStatus& status,
                       const std::vector<Pod>& pods);
-  // Lets go the pods of jobs of this name that have gone, because nobody counts their ends any
-  // more. `live_uid` is the UID of the job of this name that is in view, or "".
+  // Lets go of the pods of deleted jobs of this name, because nobody counts their ends any more.
+  // `live_uid` is the UID of the job of this name that is in view, or "".
   void let_go_orphans(const std::string& name_space, const std::string& name,
                       const std::string& live_uid);
 

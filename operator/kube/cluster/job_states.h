@@ -8,12 +8,12 @@
 
 namespace muster::kube {
 
-// How many jobs of ours there are by state (api/overview.h). Thread-safe.
+// Counts our jobs by state (api/overview.h). Thread-safe.
 class JobStates {
  public:
   void note(const std::string& job_uid, const api::JobStatus& status);
   void forget(const std::string& job_uid);
-  // A state in which no job is any more stays, with 0.
+  // Returns the counts. A state that no job has any more stays, with 0.
   std::map<std::string, int> counts();
 
  private:

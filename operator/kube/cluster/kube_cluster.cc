@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kAskAgainAboutConflict = 10s;
 constexpr auto kAskAgainAboutRefusal = 10s;
-// How old what is known of a PodGroup may be where pods are created: we are not told when it goes.
+// The largest age of our knowledge of a PodGroup when pods are created: nothing tells when it goes.
 constexpr auto kGroupTrusted = 10s;
 constexpr auto kFirstLook = 2s;  // at pods that were created
 
@@ -79,7 +79,8 @@ void KubeCluster::pod_changed(const Pod* before, const Pod* after) {
   environment_.wake(meta.name_space + "/" + meta.label(kJobLabel), now());
 }
 
-// Waits to be let go, and the last pass was not about its job: none may follow but for this pod.
+// Whether the pod waits to be let go and the last pass was not about its job: only this pod may
+// cause another pass.
 bool KubeCluster::is_orphan(const Pod& pod) {
   if (!is_tracked(pod)) return false;
   const std::lock_guard lock(mutex_);
@@ -159,8 +160,8 @@ plan::Observed KubeCluster::observe(const api::TrainingJob& job) {
   return observed;
 }
 
-// Somebody may have deleted them; and where they were refused it is tried here whether they still
-// are. The job is told, and goes on with what it has.
+// Makes the Service and PodGroup again if somebody has deleted them, and tries again if the server
+// had refused them. The job is told of a failure, and continues with the objects that it has.
 void KubeCluster::keep_belongings(const api::TrainingJob& job, plan::Observed& observed) {
   const bool needed = belongings_.take_refusal(job.uid) && !job.suspend;
   if (!needed && std::ranges::none_of(observed.replicas, plan::is_live)) return;
@@ -241,9 +242,9 @@ void KubeCluster::write_status(const api::TrainingJob& job, const api::JobStatus
   states_.note(job.uid, status);
 }
 
-// For those who look on: what this status has that the one before had not.
+// Reports what this status has that the one before had not, as an event and to the watcher.
 void KubeCluster::count(const api::TrainingJob& job, const api::JobStatus& status) {
-  // The step alone may be another job's, from whose checkpoint this one goes on.
+  // The step alone may come from another job, if this one continues from that job's checkpoint.
   const bool first_step =
       api::steps_taken(job.status.progress) == 0 && integer_or(status.progress, "stepsHere", 0) > 0;
   if (first_step) {
@@ -268,11 +269,11 @@ void KubeCluster::create(const api::TrainingJob& job,
                          std::span<const plan::CreateReplica> replicas) {
   belongings_.ensure(job, now() - kGroupTrusted);
   job_pods_.create(job, replicas, [&] { return is_wanted(job); });
-  // Nothing changes in the status of a pod that hangs.
+  // The job is woken because the status of a pod that hangs does not change.
   if (!replicas.empty()) environment_.wake(key_of(job), now() + kFirstLook);
 }
 
-// Whether the view still has it, and nobody has asked for its end.
+// Whether the view still has the job, and nobody has asked to delete it.
 bool KubeCluster::is_wanted(const api::TrainingJob& job) const {
   const std::optional<WholeObject> object = jobs_.get(key_of(job));
   return object && object->meta.uid == job.uid && !object->meta.deleted;

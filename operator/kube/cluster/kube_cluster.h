@@ -19,15 +19,15 @@
 
 namespace muster::kube {
 
-// A Cluster over the Kubernetes API, of all the jobs in view. A key is "<namespace>/<name>".
+// A Cluster over the Kubernetes API, for all jobs in view. A key is "<namespace>/<name>".
 //
-// It looks at mirrors (store.h) that Reflectors fill, completed by its own writes; what a job asks
-// for is written by Client, several pods of a job at a time and else one call after the other.
-// Several threads may call it, each for another job. What it does is safe when late: names follow
-// from the job, creations carry the owner, deletions UID and version, status its version.
+// It reads mirrors (store.h) that Reflectors fill, completed by its own writes, and writes through
+// Client: several pods of a job at a time, everything else one call after the other. Several
+// threads may call it, each for another job. Its writes are safe when late: names follow from the
+// job, creations carry the owner, deletions UID and version, status its version.
 //
 // Wakes a job when something in view has changed that it does not know already: its own writes do
-// not count, unless they leave a pod to be let go whose job has gone.
+// not count, unless they leave a pod to let go of after its job has gone.
 class KubeCluster final : public cluster::Cluster {
  public:
   struct Settings {
@@ -37,18 +37,19 @@ class KubeCluster final : public cluster::Cluster {
   };
   KubeCluster(Transport& transport, Settings settings, Environment environment);
 
-  // Reflectors fill these: TrainingJobs, and pods and services with the label muster.dev/job.
+  // Reflectors fill these stores: TrainingJobs, and pods and services with the label
+  // muster.dev/job.
   Store<WholeObject>& jobs() { return jobs_; }
   Store<Pod>& pods() { return pods_; }
   Store<Service>& services() { return services_; }
-  // Keys of the jobs in view, and of those that have gone and left pods behind.
+  // Returns the keys of the jobs in view, and of jobs that have gone and left pods behind.
   std::set<std::string> keys() const;
   std::map<std::string, int> jobs_by_state() { return states_.counts(); }
-  // Until `stop`: see ProgressPoller::run.
+  // Runs until `stop`: see ProgressPoller::run.
   void poll_progress(const std::stop_token& stop) { observer_.poll_progress(stop); }
 
   api::Time now() const override { return environment_.now(); }
-  // Nothing, too, for what is there of a job that has gone: its pods are let go.
+  // Returns nothing for a job that has gone, and lets go of the pods that it left.
   std::optional<api::TrainingJob> get(const std::string& key) override;
   plan::Observed observe(const api::TrainingJob& job) override;
   bool publish_status(const api::TrainingJob& job, const api::JobStatus& status) override;

@@ -9,16 +9,16 @@
 
 namespace muster::kube {
 
-// Whether nodes answer, asked of the API server when somebody has reason to doubt it. Thread-safe.
+// Asks the API server whether nodes answer, when there is reason to doubt it. Thread-safe.
 class LostNodes {
  public:
   static constexpr std::chrono::seconds kKept{5};
 
   explicit LostNodes(const Client& client) : client_(client) {}
 
-  // Whether the pod (is_suspect() of observe.h) will never be heard of again, for its node is gone
-  // or does not answer. Where we may not look at nodes (a Role of one namespace): if it
-  // seems_lost(), or once its grace is over.
+  // Whether the pod (is_suspect() of observe.h) will never be heard of again, because its node is
+  // gone or does not answer. If we may not look at nodes (a Role of one namespace): if it
+  // seems_lost(), or once its grace period is over.
   bool has_lost(const Pod& pod, Time now);
 
  private:

@@ -10,12 +10,12 @@
 
 namespace muster::kube {
 
-// Names that jobs need and that objects of others hold. Thread-safe.
+// Names that our jobs need and that other owners' objects hold. Thread-safe.
 class NameConflicts {
  public:
   explicit NameConflicts(const Client& client) : client_(client) {}
 
-  // Remembers it and throws Unavailable. `found` describes the owner of the object.
+  // Remembers the conflict and throws Unavailable. `found` describes the owner of the object.
   [[noreturn]] void report(const api::TrainingJob& job, const Resource& resource,
                            const ObjectName& name, const std::string& found);
   // Describes the owner of the object that holds a name of the job, if it still does. Asks the API

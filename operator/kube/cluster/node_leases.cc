@@ -29,7 +29,7 @@ std::optional<std::string> NodeLeases::ask(const std::string& node) const {
   return std::nullopt;
 }
 
-// The end of the silence is looked for at once when it may have come.
+// The end of the silence is checked as soon as it may have come.
 BootTime NodeLeases::due(const Seen& seen) {
   const BootTime next = seen.asked + kEvery, end = seen.since + kSilence;
   return end > seen.asked ? std::min(next, end) : next;

@@ -11,9 +11,9 @@
 
 namespace muster::kube {
 
-// Whether the kubelets of nodes renew their Leases (namespace kube-node-lease), which a kubelet
-// does every ten seconds. Only this machine's clock decides, by when this process has seen a Lease
-// change: the time that is written in a Lease comes from the clock of another machine. Ask only
+// Tells whether the kubelets of nodes renew their Leases (namespace kube-node-lease), which a
+// kubelet does every ten seconds. Only this machine's clock decides, by when this process has seen
+// a Lease change: the time written in a Lease comes from the clock of another machine. Ask only
 // about nodes that there is a reason to doubt. Thread-safe.
 class NodeLeases {
  public:
@@ -23,9 +23,10 @@ class NodeLeases {
 
   NodeLeases(const Client& client, Clock clock) : client_(client), clock_(std::move(clock)) {}
 
-  // Whether the Lease was not renewed for kSilence, during which the API server has answered us. A
-  // request that fails, and too long a time without one, begin the observation anew. False if there
-  // is no Lease or we may not read it. `again`: after how long to ask about the node again.
+  // Whether the Lease was not renewed for kSilence, while the API server answered us. A failed
+  // request, or too long a time without a request, restarts the observation. Returns false if there
+  // is no Lease or we may not read it. `again` is set to the delay after which to ask about the
+  // node again.
   bool is_silent(const std::string& node, std::chrono::milliseconds& again);
 
  private:

@@ -8,7 +8,7 @@ namespace muster::kube {
 
 namespace {
 
-// As a pod is before anybody has done anything with it.
+// Whether the pod is as it was created, so that nobody has done anything with it yet.
 bool is_untouched(const Pod& pod) {
   const auto replica = observe(pod);
   return replica && replica->phase == plan::Phase::pending && !replica->deleting &&
@@ -77,12 +77,13 @@ bool OwnWrites::is_news(const Pod* before, const Pod* after) {
   if (after != nullptr) return !is_known_change(*before, *after);
   removals_.erase(before->meta.uid);
   creations_.erase(before->meta.key());
-  // Of one that had ended and is not tracked any more all is counted.
+  // A pod that had ended and is not tracked any more is completely counted: that it goes is no
+  // news.
   const auto replica = observe(*before);
   return is_tracked(*before) || !replica || is_live(*replica);
 }
 
-// Of many jobs there are many writes: all are looked at once a second.
+// Many jobs make many writes, so all writes are checked only once a second.
 void OwnWrites::let_go_lost(Time now) {
   if (now >= looked_ && now - looked_ < std::chrono::seconds(1)) return;
   looked_ = now;

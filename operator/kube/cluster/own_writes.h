@@ -10,27 +10,28 @@
 
 namespace muster::kube {
 
-// Writes of ours to pods that the view does not show yet. With them it lags behind others, but
-// never behind ourselves: nothing is created or removed twice because a watch is slow, and nobody
-// looks again at a job whose pods did what we asked. Thread-safe. Has no clock: what a lost event
-// would leave here for ever is let go after kPatience, when asking twice does no harm.
+// Our own writes to pods that the view does not show yet. With them the view may lag behind others,
+// but never behind ourselves: nothing is created or removed twice because a watch is slow, and a
+// job is not looked at again because its pods did what we asked. Thread-safe. Has no clock: an
+// entry that a lost event would leave here for ever is dropped after kPatience, when asking twice
+// does no harm.
 class OwnWrites {
  public:
   static constexpr std::chrono::seconds kPatience{60};
 
-  // Before a pod is created, and after: it is shown until the view does so itself. In between it
-  // may have come, and even gone.
+  // Called before a pod is created, and after: from then on complete() shows it until the view does
+  // so itself. Between the two calls the pod may have come into view, and even gone.
   void creating(const std::string& key);
   void created(const Pod& pod, Time now);
   void not_created(const std::string& key);
-  // Before the pod with this UID is asked to leave; and that it could not be asked.
+  // Called before the pod with this UID is asked to leave; and if it could not be asked.
   void removed(const std::string& uid, Time now);
   void not_removed(const std::string& uid);
 
-  // A change of the view. False: there is nothing in it that we did not know.
+  // Whether a change of the view contains anything that we did not know.
   bool is_news(const Pod* before, const Pod* after);
 
-  // What is in view of one job's pods, with what we know of it.
+  // Returns the pods of one job that are in view, completed with our own writes.
   std::vector<Pod> complete(std::vector<Pod> in_view, const std::string& job_uid, Time now);
 
  private:

@@ -10,7 +10,7 @@ namespace muster::kube {
 
 namespace {
 
-// All of [begin, end) at once; the first is done by the calling thread.
+// Runs all of [begin, end) at once; the calling thread runs the first.
 void run_batch(size_t begin, size_t end, const std::function<void(size_t)>& work) {
   std::vector<std::exception_ptr> errors(end - begin);
   const auto run = [&](size_t i) {
@@ -26,7 +26,7 @@ void run_batch(size_t begin, size_t end, const std::function<void(size_t)>& work
     try {
       for (; i < end; ++i) threads.emplace_back(run, i);
     } catch (const std::system_error&) {
-      // No more threads: the calling one does the rest.
+      // There are no more threads: the calling one does the rest.
       for (; i < end; ++i) run(i);
     }
     run(begin);

@@ -27,7 +27,7 @@ Time time_of(const Json& event) {
   return newest;
 }
 
-// Replaces identities by "...": each attempt to make a sandbox has another one, for the same cause.
+// Replaces identities by "...": they differ in each attempt to make a sandbox, for the same cause.
 std::string without_identities(const std::string& text) {
   std::string result;
   for (size_t at = 0; at < text.size();) {

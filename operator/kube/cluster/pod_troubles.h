@@ -11,9 +11,9 @@
 
 namespace muster::kube {
 
-// Why pods that stay pending do so, where only their events say it: a volume that cannot be
-// mounted, a sandbox that cannot be made. The API server is asked for the events of one pod, not
-// before the pod has been pending for a while, seldom for one pod, and not often for all of them.
+// Finds out why pods stay pending, where only their events say it: a volume that cannot be mounted,
+// a sandbox that cannot be made. The API server is asked for the events of one pod, not before the
+// pod has been pending for a while, seldom for the same pod, and at a limited rate for all of them.
 // Thread-safe.
 class PodTroubles {
  public:
@@ -32,8 +32,8 @@ class PodTroubles {
   explicit PodTroubles(const Client& client) : PodTroubles(client, Settings{}) {}
   PodTroubles(const Client& client, Settings settings) : client_(client), settings_(settings) {}
 
-  // Returns why a pod is pending whose status does not say so, as far as it is known. `again`: when
-  // to look at it again. A request that fails changes nothing.
+  // Returns, as far as it is known, why a pod is pending if its status does not say so. `again` is
+  // set to when to look at it again. A request that fails changes nothing.
   Trouble look(const Pod& pod, Time now, Time& again);
 
  private:
@@ -51,14 +51,14 @@ class PodTroubles {
   Time next_{};                        // question about any pod
 };
 
-// The trouble in the newest of a pod's events; none if that event is of type Normal.
+// Returns the trouble in the newest of a pod's events; none if that event is of type Normal.
 PodTroubles::Trouble newest_trouble(const std::vector<Json>& events);
 
-// "compute: requested: pods=1, used: ...": the name of the quota that has made the API server
-// refuse a creation, and its words; nothing where another reason has.
+// Returns the name of the quota that made the API server refuse a creation, and its words:
+// "compute: requested: pods=1, used: ..."; nothing if the refusal has another reason.
 std::optional<std::string> quota_in(const std::string& refusal);
 
-// A refusal without the name of the object that was refused, so that the same cause gives the same
+// Returns a refusal without the name of the refused object, so that the same cause gives the same
 // words for each of a job's pods.
 std::string without_object_name(const std::string& refusal);
 

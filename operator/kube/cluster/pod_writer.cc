@@ -63,8 +63,8 @@ std::optional<std::string> PodWriter::look_who_is_there(const Json& pod) {
   return std::nullopt;
 }
 
-// That the pod has gone, and that its name is another's by now, is as good as done. One that has
-// only changed is shown as it is, for the next look.
+// Calls `call`. A pod that has gone, also if its name is another's by now, counts as done. If the
+// pod has only changed, takes over its present state for the next look, and throws.
 void PodWriter::write(const Pod& pod, const std::function<void()>& call) {
   try {
     return call();

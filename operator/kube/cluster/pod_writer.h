@@ -8,24 +8,25 @@
 
 namespace muster::kube {
 
-// Every write of pods. Each is harmless when late or repeated, asks for the very pod that was
-// looked at, and is known (in the store or as an own write) before it shows in the view. All throw
-// Unavailable where they do not succeed now.
+// Makes every write of pods. Each is harmless when late or repeated, addresses exactly the pod that
+// was looked at, and is known (in the store or as an own write) before it shows in the view. All
+// throw Unavailable if they do not succeed now.
 class PodWriter {
  public:
   using Now = std::function<Time()>;
   PodWriter(const Client& client, Store<Pod>& store, OwnWrites& own_writes, Now now)
       : client_(client), store_(store), own_writes_(own_writes), now_(std::move(now)) {}
 
-  // Nothing if the pod is there now, by us or by somebody who was ahead of us with the same; else
-  // whose it is. Throws ApiInvalid too.
+  // Returns nothing if the pod is there now, created by us or by a process that was faster with the
+  // same pod; else describes the owner of the object with its name. Also throws ApiInvalid.
   std::optional<std::string> create(const Json& pod);
-  // Of the next three, one that has gone needs nothing any more, nor if its name is another's now.
-  // Asks it to leave, or deletes one that has ended. Not if it has changed since it was looked at.
+  // The next three functions succeed if the pod has gone, also if another pod has its name now.
+  // remove() asks a pod to leave, or deletes one that has ended. It fails if the pod has changed
+  // since it was looked at.
   void remove(const Pod& pod);
-  // Takes the tracking finalizer off, if it is there.
+  // Takes the tracking finalizer off the pod, if it is there.
   void untrack(const Pod& pod);
-  // Takes it out of the Service, so that its successor is the only one of its name.
+  // Takes the pod out of the Service, so that its successor is the only one of its name.
   void retire(const Pod& pod);
 
  private:
@@ -39,7 +40,7 @@ class PodWriter {
   const Now now_;
 };
 
-// JSON patch that takes the tracking finalizer off a pod that has it.
+// Returns the JSON patch that takes the tracking finalizer off a pod that has it.
 Json untracking_patch(const Pod& pod);
 
 }  // namespace muster::kube

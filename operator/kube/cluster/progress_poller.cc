@@ -94,8 +94,8 @@ ProgressPoller::Group ProgressPoller::group(const std::string& job) const {
   return found == targets_.end() ? Group() : found->second.group;
 }
 
-// Who is due first. Of those that are due, one that is silent, which may keep us for a second, is
-// asked when nobody else is to be.
+// Returns the target that is due first. Among several that are due, silent ones, which may block
+// for a second each, come last.
 ProgressPoller::Targets::iterator ProgressPoller::first(Clock::time_point now) {
   const auto turn = [now](const Target& target) {
     const bool due = target.due <= now;
@@ -110,7 +110,7 @@ ProgressPoller::Targets::iterator ProgressPoller::first(Clock::time_point now) {
   return first;
 }
 
-// The one that is due, when it is.
+// Waits until a target is due and returns its question; returns nothing at `stop`.
 std::optional<ProgressPoller::Question> ProgressPoller::next(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
@@ -120,7 +120,7 @@ std::optional<ProgressPoller::Question> ProgressPoller::next(const std::stop_tok
     if (next == targets_.end()) {
       changed_.wait(lock, stop, is_other);
     } else if (next->second.due > now) {
-      // A copy: it is read again after the wait, when the target may be gone.
+      // wait_until reads `due` again after the wait, when the target may be gone: hence this copy.
       const Clock::time_point due = next->second.due;
       changed_.wait_until(lock, stop, due, is_other);
     } else {
@@ -131,7 +131,7 @@ std::optional<ProgressPoller::Question> ProgressPoller::next(const std::stop_tok
   return std::nullopt;
 }
 
-// True if that is news.
+// Returns true if the answer is news.
 bool ProgressPoller::keep(const Question& question, const std::optional<std::string>& answer) {
   Json said;
   if (answer) said = parse_or_null(*answer);
@@ -155,7 +155,7 @@ bool ProgressPoller::keep(const Question& question, const std::optional<std::str
   return is_other;
 }
 
-// True if that is news.
+// Returns true if the progress is news.
 bool ProgressPoller::keep_progress(Target& target, Json progress, Clock::time_point now) const {
   const bool began = api::steps_taken(progress) > 0;
   const bool begins = began && api::steps_taken(target.progress) == 0;
@@ -176,7 +176,7 @@ void ProgressPoller::run(const std::stop_token& stop) {
     try {
       answer = ask_(question->address);
     } catch (const Unavailable&) {
-      // Not there yet, busy, or gone: asked again.
+      // The replica is not there yet, busy, or gone: it is asked again.
     }
     if (keep(*question, answer)) on_news_(question->job);
   }

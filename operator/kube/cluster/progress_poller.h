@@ -15,12 +15,12 @@
 
 namespace muster::kube {
 
-// Asks the leading replica of each job how far it has come: GET http://<pod IP>:<port>/progress. In
-// nobody's way: each answer is waited for one second, may be 64 KiB and no redirect, and one that
-// does not come changes nothing but that the next is asked for later, and after those that answer.
+// Asks the leading replica of each job for its progress: GET http://<pod IP>:<port>/progress. It
+// delays nothing else: an answer may take one second and 64 KiB and be no redirect, and if none
+// comes, the only effect is that the replica is asked again later, after those that answer.
 //
-// The leading replica is asked more often than progress is reported: the replicas that it misses
-// must be known sooner.
+// The leading replica is asked more often than progress is reported, because the missing replicas
+// that it names must be known sooner.
 class ProgressPoller {
  public:
   using Clock = std::chrono::steady_clock;
@@ -30,7 +30,7 @@ class ProgressPoller {
     std::chrono::milliseconds longest_pause{60'000};    // of one that does not answer
     std::chrono::milliseconds between_news{10'000};     // of progress, once it trains
   };
-  // Throws Unavailable where no answer came.
+  // Asks one replica. Throws Unavailable if no answer came.
   using Ask = std::function<std::string(const std::string& address)>;
   using OnNews = std::function<void(const std::string& job)>;
   // The leading replica's view of the other replicas, for a job that runs muster-trainer.
@@ -49,24 +49,27 @@ class ProgressPoller {
     bool operator==(const Group&) const = default;
   };
 
-  // `on_news` when a job's progress has changed, on a thread of run().
+  // `on_news` is called on a thread of run() when a job's progress has changed.
   ProgressPoller(Settings settings, OnNews on_news, Ask ask);
   ProgressPoller(Settings settings, OnNews on_news);
 
-  // The pod with this UID, at "host:port", speaks for the job. Nothing changes where it did before.
+  // Makes the pod with this UID, at "host:port", speak for the job. Changes nothing if it already
+  // does.
   void watch(const std::string& job, const std::string& pod_uid, const std::string& address);
-  // Nobody speaks for it now; what was said last stays.
+  // No pod speaks for the job now; the last answer stays.
   void rest(const std::string& job);
-  // Nobody will, and this was the last word.
+  // No pod will speak for the job any more, and `progress` is its last progress.
   void conclude(const std::string& job, Json progress);
   void forget(const std::string& job);
 
-  // What status.progress may hold of the last answer (api/progress.h); null before the first.
+  // Returns the part of the last answer that status.progress may hold (api/progress.h); null before
+  // the first answer.
   Json progress(const std::string& job) const;
-  // Taken from the last answer of the replica that speaks for the job now; empty before the first.
+  // Returns the group in the last answer of the replica that speaks for the job now; empty before
+  // the first.
   Group group(const std::string& job) const;
 
-  // Until `stop`. Any number of threads may be in it.
+  // Runs until `stop`. Any number of threads may call it.
   void run(const std::stop_token& stop);
 
  private:

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kPage = 200;
 
-// Why it is still tracked; "" where it is not, or has gone.
+// Returns why the pod is still tracked; "" if it is not, or has gone.
 std::string release(const Client& client, const Pod& pod) {
   const ObjectName name{pod.meta.name_space, pod.meta.name};
   try {

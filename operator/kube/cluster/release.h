@@ -13,9 +13,9 @@ struct Release {
 };
 
 // Takes the tracking finalizer off the pods of all jobs of a namespace (empty: of all namespaces),
-// so that they can be deleted though no operator is there to count their ends. Their other
-// finalizers stay. One pass, page by page, `at_a_time` of them at a time. Throws ApiUnavailable or
-// ApiInvalid where the pods cannot be listed.
+// so that they can be deleted although no operator is there to count their ends. Their other
+// finalizers stay. Makes one pass, page by page, with `at_a_time` pods at a time. Throws
+// ApiUnavailable or ApiInvalid if the pods cannot be listed.
 Release release_pods(const Client& client, const std::string& name_space, int at_a_time);
 
 }  // namespace muster::kube

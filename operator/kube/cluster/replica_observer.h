@@ -15,24 +15,25 @@
 
 namespace muster::kube {
 
-// Tells the state of a job's replicas by the status of its pods. Where that does not say enough, it
+// Finds the state of a job's replicas from the status of its pods. If that does not say enough, it
 // asks others: the leading replica, nodes and their Leases, and the events of pods. Thread-safe.
 class ReplicaObserver {
  public:
-  // Wakes a job when it should be looked at again. Both must outlive the observer.
+  // Uses `environment` to wake a job that should be looked at again. Both must outlive the
+  // observer.
   ReplicaObserver(const Client& client, const Environment& environment);
 
   std::vector<plan::ObservedReplica> observe(const api::TrainingJob& job,
                                              const std::vector<Pod>& pods);
   // Returns what status.progress should be now.
   Json progress_of(const api::TrainingJob& job) const;
-  // Until `stop`: see ProgressPoller::run.
+  // Runs until `stop`: see ProgressPoller::run.
   void poll_progress(const std::stop_token& stop) { poller_.run(stop); }
   void forget_job(const std::string& key) { poller_.forget(key); }
   void forget_pod(const std::string& uid);
 
  private:
-  // The state of a job with `training` by the words of its leading replica; empty for other jobs.
+  // The state of a job with `training` as its leading replica reports it; empty for other jobs.
   struct View {
     ProgressPoller::Group group;
     std::string silent_node;  // where the leading replica runs, if it does not answer

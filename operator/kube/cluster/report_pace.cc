@@ -45,8 +45,8 @@ bool is_start(const api::TrainingJob& job, const api::JobStatus& after) {
 ReportPace::ReportPace(double per_second, std::chrono::milliseconds of_a_job)
     : between_(static_cast<int64_t>(1000 / per_second)), of_a_job_(of_a_job) {}
 
-// The turns of those that wait are apart already; who comes then and finds somebody else was
-// quicker comes again as soon as one may.
+// The turns of waiting reports are apart already. A report that finds at its turn that another one
+// was faster gets the next possible time.
 api::Time ReportPace::turn(const std::string& job_uid, api::Time now) {
   const std::lock_guard lock(mutex_);
   Job& job = jobs_[job_uid];

@@ -9,28 +9,30 @@
 
 namespace muster::kube {
 
-// A status is a report where nothing follows from it: progress, the cause, counts of replicas, and
-// what the Running condition says while it stays as it is. Everything else (decisions, counts that
-// restarts are limited by, attempts) must be written before anything is done.
+// Whether the change of a status is a report, on which no action depends: progress, the cause,
+// counts of replicas, and the Running condition's texts while it stays as it is. Everything else
+// (decisions, counts that restarts are limited by, attempts) must be written before any action.
 bool is_report(const api::JobStatus& before, const api::JobStatus& after);
 
-// `after` would be the job's first status, and says no more than that it is accepted and that its
-// replicas are on their way. Without it the next plan is the same, with the same folder, and many
-// new jobs get their pods sooner if this may wait as a report. It may not where a deadline counts
-// from its startTime.
+// Whether `after` would be the job's first status, and says no more than that the job is accepted
+// and its replicas are on their way. Without it the next plan is the same, with the same folder,
+// and many new jobs get their pods sooner if this may wait as a report. It may not wait if a
+// deadline counts from its startTime.
 bool is_start(const api::TrainingJob& job, const api::JobStatus& after);
 
-// When reports may be written: so many a second over all jobs, and each job not too often, nor at
-// once: what it reports first, replicas on their way up, is soon told by the Running condition.
+// Decides when reports may be written: so many a second over all jobs, and each job not too often,
+// nor at once: its first report (replicas starting up) is soon replaced by the Running condition.
 // Thread-safe, without a clock.
 class ReportPace {
  public:
   explicit ReportPace(double per_second = 20,
                       std::chrono::milliseconds of_a_job = std::chrono::milliseconds(2000));
 
-  // Not later than `now`: write it now. Else the time to come again at.
+  // Returns a time not later than `now` if the report may be written now, else the time to ask
+  // again.
   api::Time turn(const std::string& job_uid, api::Time now);
-  // A status of the job was written, whatever it said: nothing waits for its turn.
+  // Tells that a status of the job was written, whatever it said: nothing waits for its turn any
+  // more.
   void wrote(const std::string& job_uid, api::Time now);
   void forget(const std::string& job_uid);
 

@@ -39,8 +39,8 @@ std::chrono::milliseconds kept(const Acceptance& acceptance) {
   return acceptance.unchecked ? std::chrono::milliseconds(kKeptUnchecked) : kKeptValid;
 }
 
-// The rules of `muster submit`, but for metadata and status, which are the server's; of the status
-// a rule may ask whether the job has begun.
+// Checks the rules of `muster submit`, except metadata and status, which are the server's. Of the
+// status a rule can see only whether the job has begun.
 Acceptance validate(const api::TrainingJob& job, const Json& whole) {
   Json manifest = {{"apiVersion", "muster.dev/v1alpha1"},
                    {"kind", "TrainingJob"},

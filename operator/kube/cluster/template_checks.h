@@ -12,7 +12,7 @@
 
 namespace muster::kube {
 
-// Whether a job can be run, beyond what the CRD has checked.
+// Whether a job can be run, beyond the CRD's own checks.
 struct Acceptance {
   std::optional<std::string> invalid;    // it never will, as it is
   std::optional<std::string> unchecked;  // nobody could say
@@ -20,32 +20,32 @@ struct Acceptance {
   bool operator==(const Acceptance&) const = default;
 };
 
-// What the API server's refusal of a pod says of its template: 400, 422 and a 403 of Pod Security
-// make it invalid; a taken name does not; everything else (quota, other webhooks, 429, 5xx) leaves
-// it unchecked, as does a webhook that knows no dry run.
+// Judges the template by the API server's refusal of a pod: 400, 422 and a 403 of Pod Security make
+// it invalid; a taken name does not; everything else (quota, other webhooks, 429, 5xx) leaves it
+// unchecked, as does a webhook that knows no dry run.
 Acceptance judge_refusal(const ApiStatus& status);
 
-// Checks of jobs: the rules of `muster submit`, then one dry run for each distinct pod template
-// (pods.h: template_key), remembered for as long as the answer is likely to hold. Thread-safe; of
-// several who ask for one template at once one asks the server.
+// Checks jobs: the rules of `muster submit`, then one dry run for each distinct pod template
+// (pods.h: template_key), remembered for as long as the answer is likely to hold. Thread-safe; if
+// several threads ask for one template at once, only one of them asks the server.
 class TemplateChecks {
  public:
-  // Creates the pod in a dry run; throws ApiInvalid or ApiUnavailable where it is refused.
+  // Creates the pod in a dry run; throws ApiInvalid or ApiUnavailable if it is refused.
   using DryRun = std::function<void(const Json& pod)>;
   using PodOf = std::function<Json(api::Role role)>;
 
   explicit TemplateChecks(DryRun dry_run) : dry_run_(std::move(dry_run)) {}
 
-  // `whole` is the object as the API server has it. Once for each generation of a job, unless
-  // `again` has come.
+  // Checks a job once for each generation, and again once `again` has come. `whole` is the object
+  // as the API server has it.
   Acceptance check(const api::TrainingJob& job, const Json& whole, const PodOf& pod_of,
                    api::Time now);
-  // A real creation was refused: that says more than a dry run, and older ones of this template are
-  // void. Or it went well.
+  // Learn from a real creation that was refused, or that succeeded. A refusal says more than a dry
+  // run: older dry runs of this template become void.
   void learn_refusal(const api::TrainingJob& job, const Json& pod, Acceptance refusal,
                      api::Time now);
   void learn_success(const api::TrainingJob& job);
-  // What is known of a job is not that all is well.
+  // Whether the job's last result is anything other than success.
   bool has_trouble(const std::string& job_uid);
   void forget(const std::string& job_uid);
 

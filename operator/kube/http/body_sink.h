@@ -6,16 +6,17 @@
 
 namespace muster::kube {
 
-// Where cpprestsdk writes the body of an answer: every piece is handed on as it comes, and the next
-// is read when the task that `on_piece` gave is done. A task that fails ends the answer.
+// The stream to which cpprestsdk writes the body of an answer: each piece is passed on as it comes,
+// and the next is read when the task that `on_piece` returned is done. A task that fails ends the
+// answer.
 class BodySink final : public concurrency::streams::details::streambuf_state_manager<uint8_t> {
  public:
   using OnPiece = std::function<pplx::task<size_t>(const uint8_t* data, size_t size)>;
   explicit BodySink(OnPiece on_piece)
       : streambuf_state_manager(std::ios_base::out), on_piece_(std::move(on_piece)) {}
 
-  // Those of the base wait for a task: for ever, where one thread runs them all and is the one that
-  // waits.
+  // The base class's versions wait for a task: if the only thread that runs tasks is the one that
+  // waits, they wait for ever.
   pplx::task<void> close(std::ios_base::openmode) override {
     m_stream_can_write = false;
     return pplx::task_from_result();
@@ -53,7 +54,7 @@ class BodySink final : public concurrency::streams::details::streambuf_state_man
   uint8_t* _alloc(size_t) override { return nullptr; }
   void _commit(size_t) override {}
 
-  // Nothing is ever read from it.
+  // The stream is never read.
   pplx::task<int_type> _bumpc() override { return end(); }
   int_type _sbumpc() override { return traits::eof(); }
   pplx::task<int_type> _getc() override { return end(); }

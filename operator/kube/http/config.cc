@@ -18,7 +18,7 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// Of a kubeconfig: what is found where, and errors that say so.
+// A kubeconfig, with functions that find its parts and throw errors that say where they are.
 class Kubeconfig {
  public:
   explicit Kubeconfig(const std::filesystem::path& path)
@@ -30,7 +30,7 @@ class Kubeconfig {
     throw Invalid(document_.locate(path) + ": " + path + ": " + why);
   }
 
-  // The entry of the list `list` with this name, and its path.
+  // Returns the entry of the list `list` with this name, and its path.
   std::pair<const Json*, std::string> named(const std::string& list, const std::string& item,
                                             const std::string& name) const {
     const Json& entries = member(value(), list);
@@ -41,7 +41,7 @@ class Kubeconfig {
     fail(list, "expected an entry named '" + name + "', found none");
   }
 
-  // `<field>-data` (base64) or the file `<field>`.
+  // Reads `<field>-data` (base64) or the file `<field>`.
   PemSource source(const Json& object, const std::string& path, const std::string& field) const {
     PemSource source;
     const std::string data = string_or(object, field + "-data", "");

@@ -12,7 +12,7 @@ struct PemSource {
   bool empty() const { return text.empty() && file.empty(); }
 };
 
-// How to reach an API server, and as whom.
+// The address of an API server, and the identity to use there.
 struct Config {
   std::string server;           // "https://host:port[/prefix]"
   std::string tls_server_name;  // to expect in its certificate instead of the host; may be empty
@@ -22,17 +22,18 @@ struct Config {
   std::string name_space = "default";
 };
 
-// A kubeconfig's current context, or `context`. Relative paths count from its folder. Throws
-// Invalid, naming file and field, for what is missing and for what Muster cannot do: exec and
+// Reads a kubeconfig's current context, or `context`. Relative paths count from its folder. Throws
+// Invalid, naming file and field, if something is missing or not supported by Muster: exec and
 // auth-provider plug-ins, proxy-url, username and password, insecure-skip-tls-verify,
 // impersonation.
 Config load_kubeconfig(const std::filesystem::path& path, const std::string& context = {});
 
-// A pod's service account, in the folder `account`. Throws Invalid where this is no pod.
+// Reads a pod's service account in the folder `account`. Throws Invalid if this is no pod.
 Config in_cluster_config(
     const std::filesystem::path& account = "/var/run/secrets/kubernetes.io/serviceaccount");
 
-// `kubeconfig` if given, else $KUBECONFIG, else in a pod its service account, else ~/.kube/config.
+// Reads `kubeconfig` if given, else $KUBECONFIG, else in a pod its service account, else
+// ~/.kube/config.
 Config find_config(const std::filesystem::path& kubeconfig = {}, const std::string& context = {});
 
 }  // namespace muster::kube

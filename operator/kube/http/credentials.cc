@@ -14,7 +14,7 @@ std::string content(const PemSource& source) {
   return source.file.empty() ? source.text : read_file(source.file);
 }
 
-// One line without anything that could end a header of HTTP.
+// Returns one line without anything that could end an HTTP header.
 std::string token_of(const PemSource& source) {
   std::string token = content(source);
   const char* const blanks = " \t\r\n";

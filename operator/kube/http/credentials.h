@@ -9,10 +9,9 @@
 
 namespace muster::kube {
 
-// Token and certificates of a Config as they are now: files are read again when they are older than
-// `reread`, or when the server has refused what was read (401). A file that cannot be read, or
-// holds half of a pair, leaves what was read before in force; the very first time it throws.
-// Thread-safe.
+// The current token and certificates of a Config: files are read again when they are older than
+// `reread`, or when the server has refused their content (401). If a file cannot be read, or holds
+// half of a pair, what was read before stays in force; the very first time it throws. Thread-safe.
 class Credentials {
  public:
   using Clock = std::function<std::chrono::steady_clock::time_point()>;
@@ -31,7 +30,7 @@ class Credentials {
   };
   Current current();
 
-  // The server did not know us: read everything again the next time.
+  // Tells that the server refused the credentials: everything is read again the next time.
   void refused();
 
   const Config& config() const { return config_; }

@@ -37,7 +37,7 @@ void Exchange::begin(http::client::http_client& client, http::http_request reque
     const std::lock_guard lock(self->mutex_);
     self->state_.sent = true;
   });
-  // Every task's failure has to be looked at, or it ends the process: the last one looks.
+  // The failure of every task must be looked at, or it ends the process: the last task does that.
   client.request(request, cancellation_.get_token())
       .then([self](const http::http_response& response) {
         self->on_head(response);
@@ -130,7 +130,7 @@ Exchange::Wait Exchange::next(Clock::time_point until, std::string_view& piece) 
   return result;
 }
 
-// The piece has been used, or will not be.
+// Called when the piece has been used, or will not be.
 void Exchange::let_go() {
   if (!piece_taken_) return;
   piece_taken_->set(piece_.size());
@@ -147,8 +147,8 @@ void Exchange::abort() {
   if (!ended_) close_connection();
 }
 
-// On the thread that reads and writes: closing a connection in the middle of a step of TLS on
-// another would not be safe.
+// Runs on the thread that reads and writes: it would not be safe to close a connection in the
+// middle of a step of TLS on another thread.
 void Exchange::close_connection() {
   crossplat::threadpool::shared_instance().service().post(
       [self = shared_from_this()] { self->cancellation_.cancel(); });

@@ -15,13 +15,13 @@
 
 namespace muster::kube {
 
-// A pooled connection that the server has closed: nothing was sent on it.
+// The error for a pooled connection that the server has closed: nothing was sent on it.
 struct StaleConnection : std::runtime_error {
   StaleConnection() : std::runtime_error("the connection was closed by the server") {}
 };
 
-// One request on its way. Belongs to who waits for it and to the tasks of cpprestsdk, which may
-// take longer to end than anybody waits.
+// One request on its way. It is shared by the caller that waits for it and by the tasks of
+// cpprestsdk, which may end later than the caller waits.
 class Exchange : public std::enable_shared_from_this<Exchange> {
  public:
   using Clock = std::chrono::steady_clock;
@@ -30,22 +30,22 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   Exchange(bool by_piece, size_t largest, std::function<void()> on_end)
       : by_piece_(by_piece), largest_(largest), on_end_(std::move(on_end)) {}
 
-  // Once.
+  // Sends the request. Call it once.
   void begin(web::http::client::http_client& client, web::http::http_request request);
 
   enum class Wait { ready, timed_out, aborted };
-  // For the head, or an end without one.
+  // Waits for the head, or for an end without one.
   Wait wait_head(Clock::time_point until);
   Wait wait_end(Clock::time_point until);
-  // For a piece of the body; ready with an empty one: the end. The piece is there until the next
-  // call, and nothing more is read from the server meanwhile.
+  // Waits for a piece of the body; `ready` with an empty piece is the end. The piece is valid until
+  // the next call, and nothing more is read from the server meanwhile.
   Wait next(Clock::time_point until, std::string_view& piece);
 
-  // Nobody waits any more: waits end, and the connection is closed if the answer is not whole.
-  // Thread-safe, may be called again.
+  // Ends all waits, and closes the connection if the answer is not whole. Thread-safe, may be
+  // called again.
   void abort();
 
-  // What is known so far; whole after an end. The body is moved out.
+  // The answer so far; whole after an end. The body is moved out.
   struct State {
     int status = 0;
     std::optional<std::chrono::seconds> retry_after;

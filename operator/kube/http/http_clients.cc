@@ -20,8 +20,8 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 
-// cpprestsdk's own patience: with what nobody waits for any more, for deadlines of ours come
-// before.
+// The timeout of cpprestsdk itself. It ends only calls that nobody waits for any more, because our
+// own deadlines come earlier.
 constexpr std::chrono::seconds kPatience(600);
 
 void refuse_stale(tcp::socket& socket) {

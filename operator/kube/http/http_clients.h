@@ -9,11 +9,11 @@
 
 namespace muster::kube {
 
-// cpprestsdk's clients, each with a pool of connections of its own, as the credentials are now: new
-// certificates make new clients, and the old ones go with the last call that is under way.
+// cpprestsdk's clients, each with its own pool of connections, for the present credentials: new
+// certificates make new clients, and old clients go with the last call that uses them.
 class HttpClients {
  public:
-  // Throws Invalid for a server that is no URL of HTTP, or certificates that are none.
+  // Throws Invalid if the server is no HTTP URL, or the certificates are not valid.
   explicit HttpClients(Credentials& credentials);
 
   struct Pair {
@@ -23,7 +23,7 @@ class HttpClients {
   };
   Pair current();
 
-  // "host:port" of the server.
+  // Returns "host:port" of the server.
   const std::string& host() const { return host_; }
 
  private:

@@ -46,7 +46,8 @@ Phase phase_of(const Exchange::State& state, bool whole) {
   return state.sent ? Phase::answering : Phase::connecting;
 }
 
-// What cpprestsdk says misleads at times (refused is "No route to host"); how far it came does not.
+// cpprestsdk's messages mislead at times (refused is "No route to host"); the phase it reached does
+// not.
 std::string describe(const Exchange::State& state, const std::string& host) {
   switch (phase_of(state, false)) {
     case Phase::connecting:
@@ -74,12 +75,12 @@ StreamEnd ended(StreamEnd::Reason reason, int status, std::string error = {}) {
   return end;
 }
 
-// Lines of a stream, put together of its pieces.
+// Puts the lines of a stream together from its pieces.
 class Lines {
  public:
   explicit Lines(size_t longest) : longest_(longest) {}
 
-  // False: a line is longer than it may be.
+  // Returns false if a line is longer than it may be.
   bool feed(std::string_view piece, const Transport::OnLine& on_line) {
     for (size_t end; (end = piece.find('\n')) != std::string_view::npos;) {
       const std::string_view part = piece.substr(0, end);
@@ -234,9 +235,9 @@ Response HttpTransport::Impl::attempt(const Request& request, Clock::time_point 
   return response;
 }
 
-// After a restart of the server every connection in the pool is dead: each is found so without
-// anything being sent, and the next one tried. One more try is for a connection that died while we
-// looked.
+// Tries the call again where nothing of it was sent. After a restart of the server every connection
+// in the pool is dead: each is found dead first, and the next one is tried. One more try is for a
+// connection that died in the meantime.
 Response HttpTransport::Impl::attempts(const Request& request, Clock::time_point until) {
   int spare = 1;
   for (int tries = 0;; ++tries) {
@@ -266,7 +267,7 @@ Response HttpTransport::Impl::send(const Request& request) {
   return response;
 }
 
-// `closed` where there is a head of status 200.
+// Returns `closed` if there is a head of status 200.
 StreamEnd HttpTransport::Impl::read_head(Exchange& exchange, const Request& request, bool& stale) {
   using Reason = StreamEnd::Reason;
   const Clock::time_point until = Clock::now() + request.deadline;
@@ -320,7 +321,8 @@ StreamEnd HttpTransport::Impl::stream(const Request& request, const OnLine& on_l
   for (int tries = 0;; ++tries) {
     const ExchangePtr exchange = begin(request, /*streamed=*/true);
     if (!exchange) return ended(StreamEnd::Reason::cancelled, 0);
-    // Whatever way this is left, the connection is not kept busy by a stream nobody reads.
+    // However this block is left, the connection must not be kept busy by a stream that nobody
+    // reads.
     struct AtEnd {
       Exchange& exchange;
       ~AtEnd() { exchange.abort(); }

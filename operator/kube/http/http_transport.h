@@ -9,10 +9,11 @@
 
 namespace muster::kube {
 
-// Before anything else in main, once: the threads that all HTTP of the process shares.
+// Starts the threads that all HTTP of the process shares. Call it once, before anything else in
+// main.
 void initialize_transport();
 
-// Transport by cpprestsdk, over TLS. What it takes care of is told where it does.
+// Transport by cpprestsdk, over TLS. The .cc file explains its workarounds where they are.
 class HttpTransport final : public Transport {
  public:
   struct Settings {
@@ -23,7 +24,7 @@ class HttpTransport final : public Transport {
   };
   // Counts calls as rest_client_requests_total{code, method, host} in `registry`.
   HttpTransport(Credentials& credentials, prometheus::Registry& registry, Settings settings);
-  // Ends what is under way. No call may begin any more.
+  // Ends the calls under way. No call may begin any more.
   ~HttpTransport() override;
   HttpTransport(const HttpTransport&) = delete;
   HttpTransport& operator=(const HttpTransport&) = delete;
@@ -32,7 +33,7 @@ class HttpTransport final : public Transport {
   StreamEnd stream(const Request& request, const OnLine& on_line,
                    const std::stop_token& cancel) override;
 
-  // From now on every call fails at once, and those under way end. Thread-safe.
+  // Makes every call from now on fail at once, and ends those under way. Thread-safe.
   void shut_down();
   std::stop_token down() const override;
 

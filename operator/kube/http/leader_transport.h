@@ -6,11 +6,11 @@
 
 namespace muster::kube {
 
-// What only the leader may write by: a call that is no GET is asked for leadership each time it is
-// tried, and not sent without.
+// The transport for everything that only the leader may write: each time a call other than GET is
+// tried, it first asks `leads`, and is not sent if that returns false.
 class LeaderTransport final : public Transport {
  public:
-  // `transport` must outlive it.
+  // `transport` must outlive this object.
   LeaderTransport(Transport& transport, std::function<bool()> leads)
       : transport_(transport), leads_(std::move(leads)) {}
 

@@ -30,7 +30,7 @@ Bio open(const std::string& text) {
   return bio;
 }
 
-// Every certificate of a bundle; other blocks are skipped.
+// Calls `take` with every certificate of a bundle; other blocks are skipped.
 template <class Take>
 void each_certificate(const std::string& text, const std::string& what, const Take& take) {
   const Bio bio = open(text);
@@ -57,7 +57,7 @@ TlsMaterial::TlsMaterial(const Credentials::Tls& pem)
     : authorities_(X509_STORE_new(), X509_STORE_free), key_(nullptr, EVP_PKEY_free) {
   if (!authorities_) fail("no memory");
   if (pem.authority.empty()) {
-    // By the built-in paths: initialize_transport() has turned off those of the environment.
+    // These are the built-in paths: initialize_transport() has turned off those of the environment.
     X509_STORE_load_file(authorities_.get(), X509_get_default_cert_file());
     X509_STORE_load_path(authorities_.get(), X509_get_default_cert_dir());
     ERR_clear_error();

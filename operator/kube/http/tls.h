@@ -13,11 +13,11 @@ namespace muster::kube {
 // the system's bundle of authorities costs 20 ms.
 class TlsMaterial {
  public:
-  // Without an authority: the system's. Throws Invalid, saying which part of what is no PEM, or
-  // that key and certificate do not belong together.
+  // Uses the system's authorities if `pem` has none. Throws Invalid, saying which part of what is
+  // no PEM, or that key and certificate do not belong together.
   explicit TlsMaterial(const Credentials::Tls& pem);
 
-  // Nothing but the authorities here is trusted on connections of `context`. Throws Unavailable.
+  // Makes connections of `context` trust only the authorities here. Throws Unavailable.
   void apply(SSL_CTX* context) const;
 
  private:

@@ -12,7 +12,7 @@
 namespace muster::kube {
 
 enum class Method { get, post, put, patch, remove };
-// "GET", "POST", "PUT", "PATCH", "DELETE".
+// Returns "GET", "POST", "PUT", "PATCH" or "DELETE".
 const char* name_of(Method method);
 
 struct Request {
@@ -21,11 +21,12 @@ struct Request {
   std::vector<std::pair<std::string, std::string>> query;  // plain; encoded by the transport
   std::string content_type;                                // of the body
   std::string body;
-  // For the whole call, waiting for a free connection included. Of a stream: until its head.
+  // The time for the whole call, including the wait for a free connection; for a stream, until its
+  // head.
   std::chrono::milliseconds deadline{30'000};
 };
 
-// How far a call came.
+// The point that a call reached.
 enum class Phase {
   waiting,     // for its turn: nothing was tried
   connecting,  // no connection, or no TLS on it
@@ -44,7 +45,7 @@ struct Response {
   std::string error;  // why no answer came
 };
 
-// How a stream ended, and what had been before.
+// The end of a stream, and what came before it.
 struct StreamEnd {
   enum class Reason {
     closed,     // by the server, cleanly, after status 200
@@ -60,24 +61,25 @@ struct StreamEnd {
   std::string error;  // of `silent` and `lost`
 };
 
-// HTTP to one API server. Nothing here knows of Kubernetes objects, nothing above of connections.
-// Thread-safe; what fails is a value, never an exception.
+// HTTP to one API server. This layer knows nothing of Kubernetes objects, and the layers above know
+// nothing of connections. Thread-safe; failures are returned as values, never thrown.
 class Transport {
  public:
   virtual ~Transport() = default;
 
   // Blocks until the answer is whole, the deadline has passed or the transport is shut down. A
-  // request is tried again only while nothing of it was sent (a connection found dead).
+  // request is tried again only while nothing of it was sent (its connection was found closed).
   virtual Response send(const Request& request) = 0;
 
-  // Blocks; gives each line of the answer, without its end, to `on_line` on the calling thread: the
-  // next ones wait meanwhile, in the server. An exception of `on_line` ends the stream and goes to
-  // the caller.
+  // Blocks; passes each line of the answer, without its end, to `on_line` on the calling thread:
+  // the next lines wait in the server meanwhile. An exception of `on_line` ends the stream and goes
+  // to the caller.
   using OnLine = std::function<void(std::string_view line)>;
   virtual StreamEnd stream(const Request& request, const OnLine& on_line,
                            const std::stop_token& cancel) = 0;
 
-  // Requested when it is shut down, from when on no call succeeds: nobody need pause for one.
+  // Returns a token that is requested at shut-down: from then on no call succeeds, so there is no
+  // point in a pause before a retry.
   virtual std::stop_token down() const = 0;
 };
 

@@ -18,12 +18,13 @@ bool is_scheduler_plugins(const api::TrainingJob& job) {
   return has_gang(job, "scheduler-plugins");
 }
 
-// policy[from] as object[to], where it is given.
+// Copies policy[from] to object[to], if it is given.
 void copy(const Json& policy, const char* from, Json& object, const char* to) {
   if (const Json& value = member(policy, from); !value.is_null()) object[to] = value;
 }
 
-// What is worth placing: of an elastic job as much of the group as can train.
+// Returns how many replicas are worth placing: for an elastic job the smallest group that can
+// train.
 int least_together(const api::TrainingJob& job) {
   if (!job.elastic) return api::replicas_of(job);
   return api::most_replicas(job, api::Role::chief) + job.elastic->min_replicas;

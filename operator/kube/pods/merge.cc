@@ -9,7 +9,8 @@ namespace muster::kube {
 
 namespace {
 
-// How a list's entries are told apart, and whether two of one name are merged or the user's taken.
+// A list of entries with a key. If both sides have an entry of one key, the two are merged, or the
+// user's one replaces the default.
 struct KeyedList {
   std::string_view field;
   const char* key;
@@ -26,7 +27,7 @@ constexpr KeyedList kKeyedLists[] = {
     {"ports", "containerPort", false},
 };
 
-// Each holds one of several members that exclude each other.
+// These objects hold one of several members that exclude each other, so they are taken as a whole.
 constexpr std::string_view kWhole[] = {"readinessProbe", "livenessProbe", "startupProbe",
                                        "lifecycle", "affinity"};
 
@@ -51,7 +52,8 @@ Json merge_keyed(Json defaults, const Json& users, const KeyedList& list) {
   return defaults;
 }
 
-// Of no key: every taint. Of no effect: whatever it does.
+// Whether `toleration` covers the taint of `other`. No key means every taint, no effect every
+// effect.
 bool is_about(const Json& toleration, const Json& other) {
   const std::string key = string_or(toleration, "key", "");
   const std::string effect = string_or(toleration, "effect", "");

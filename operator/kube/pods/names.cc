@@ -6,7 +6,7 @@ namespace muster::kube {
 
 namespace {
 
-// Without vowels, and without what looks like another: no name is ever a word.
+// The letters have no vowels, so that no name is ever a word, and none that looks like another.
 constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
 constexpr size_t kSuffix = 5;
 

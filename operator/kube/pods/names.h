@@ -22,22 +22,22 @@ inline constexpr const char* kTrackingFinalizer = "muster.dev/tracking";
 inline constexpr int kPeerPort = 2222;
 inline constexpr int kHttpPort = 8080;  // /metrics, /healthz, /progress
 
-// "default/mnist": its key in mirrors, and in messages.
+// Returns the job's key in mirrors and messages: "default/mnist".
 std::string key_of(const api::TrainingJob& job);
 
-// "mnist-worker-0": host name of every attempt.
+// Returns the host name that all attempts of a replica share: "mnist-worker-0".
 std::string host_name(const api::TrainingJob& job, api::Role role, int index);
 
-// "mnist-worker-0-x7k2p": the last part follows from the job's UID and the attempt, so that a
-// creation that is repeated or late finds its name taken. At most 63 characters.
+// Returns "mnist-worker-0-x7k2p": the last part follows from the job's UID and the attempt, so that
+// a repeated or late creation finds its name taken. At most 63 characters.
 std::string pod_name(const api::TrainingJob& job, api::Role role, int index, int attempt);
 
-// "mnist-worker-0.mnist.default.svc:2222", with the cluster's domain behind it unless that is
-// empty.
+// Returns "mnist-worker-0.mnist.default.svc:2222", with the cluster's domain after "svc" unless it
+// is empty.
 std::string peer_address(const api::TrainingJob& job, api::Role role, int index,
                          const std::string& cluster_domain);
 
-// Pods, Services and PodGroups of a job; with a role: its pods.
+// Selects the Pods, Services and PodGroups of a job; with a role: its pods.
 std::string label_selector(const api::TrainingJob& job);
 std::string label_selector(const api::TrainingJob& job, api::Role role);
 

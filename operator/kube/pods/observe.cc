@@ -18,8 +18,8 @@ namespace {
 using plan::ObservedReplica;
 using State = ContainerStatus::State;
 
-// How much later than a pod's end the request to end it may seem to be: times are in whole seconds,
-// and the end has the time of the node's clock, the request that of the API server's clock.
+// The time by which the request to end a pod may seem to be later than its end: times are in whole
+// seconds, and the end has the time of the node's clock, the request that of the API server's.
 constexpr std::chrono::seconds kSlack(1);
 
 std::optional<int> number_of(const std::string& text) {
@@ -50,7 +50,7 @@ const ContainerStatus* deciding_status(const Pod& pod) {
   return found == pod.container_statuses.end() ? nullptr : &*found;
 }
 
-// Terminated, and the kubelet will not start it again.
+// Whether the container is terminated and the kubelet will not start it again.
 bool is_final(const Pod& pod, const ContainerStatus& status) {
   if (status.state != State::terminated) return false;
   const bool restarted = pod.restart_policy != "Never" && status.exit_code != 0;
@@ -62,7 +62,8 @@ bool is_true(const Pod& pod, const char* type) {
   return condition != nullptr && condition->status;
 }
 
-// Said by the node controller: a kubelet that lives says it of the containers too.
+// Whether the node controller has called the pod not ready: a living kubelet says it of containers
+// too.
 bool is_called_not_ready(const Pod& pod) {
   const PodCondition* ready = pod.condition("Ready");
   return ready != nullptr && !ready->status && is_true(pod, "ContainersReady");
@@ -84,7 +85,7 @@ std::string reason_of_disruption(const std::string& of_condition, const std::str
   return "Evicted";
 }
 
-// This stays the time of the request, also if somebody shortens the grace period later.
+// Returns when the pod was asked to leave, also if somebody shortens the grace period later.
 std::optional<Time> asked_to_leave(const Pod& pod) {
   if (!pod.meta.deleted) return std::nullopt;
   return *pod.meta.deleted - pod.meta.grace;
@@ -95,19 +96,19 @@ bool ended_before(const ContainerStatus& status, const std::optional<Time>& time
          *status.finished + kSlack < *time;
 }
 
-// What came from outside and is nobody's fault, or "".
+// Returns the reason of an end that came from outside and is nobody's fault, or "".
 std::string disruption_of(const Pod& pod, const ContainerStatus* status, bool node_lost) {
   if (node_lost) return "NodeLost";
   const PodCondition* condition = disruption(pod);
   if (condition != nullptr) {
-    // One that had ended by itself before was not disrupted.
+    // A replica that had ended by itself before was not disrupted.
     const bool over = status != nullptr && ended_before(*status, condition->last_transition);
     return over ? "" : reason_of_disruption(condition->reason, pod.reason);
   }
   for (const char* reason : {"Evicted", "NodeLost", "Preempting"}) {
     if (pod.reason == reason) return reason_of_disruption("", reason);
   }
-  // The kubelet of a node that shuts down.
+  // These reasons are given by the kubelet of a node that shuts down.
   return pod.reason == "Terminated" || pod.reason == "NodeShutdown" ? "Evicted" : "";
 }
 
@@ -119,7 +120,7 @@ const ContainerStatus* failed_init_container(const Pod& pod) {
   return found == pod.init_container_statuses.end() ? nullptr : &*found;
 }
 
-// Kubernetes' own words where they say more than that it ended.
+// Returns Kubernetes' own reason if it says more than that the replica ended.
 std::string reason_of_end(const Pod& pod, const ContainerStatus* status) {
   if (status != nullptr && status->state == State::terminated) {
     const bool says_nothing = status->reason == "Error" || status->reason == "Completed";
@@ -137,12 +138,12 @@ struct Obstacle {
 Obstacle obstacle_in(const ContainerStatus& status) {
   if (status.state != State::waiting) return {};
   if (status.reason == "ContainerCreating" || status.reason == "PodInitializing") return {};
-  // The two alternate, and mean the same.
+  // The two reasons alternate, and mean the same.
   const bool pulling = status.reason == "ErrImagePull";
   return {pulling ? "ImagePullBackOff" : status.reason, status.message};
 }
 
-// Why a pod that lives does not run.
+// Returns why a pod that lives does not run.
 Obstacle obstacle_of(const Pod& pod, const ContainerStatus* status) {
   const PodCondition* scheduled = pod.condition("PodScheduled");
   if (scheduled != nullptr && !scheduled->status && !scheduled->reason.empty()) {

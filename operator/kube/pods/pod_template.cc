@@ -33,7 +33,7 @@ Json variable(const std::string& name, const std::string& value) {
   return {{"name", name}, {"value", value}};
 }
 
-// Programs of the user's own find the mount; only the trainer makes folders.
+// Only the trainer makes folders; a user's own program gets the mount itself.
 std::string storage_of(const api::TrainingJob& job) {
   const std::string folder = job.training.is_null() ? "." : api::folder_of(job);
   if (folder == ".") return job.storage_mount_path;
@@ -64,8 +64,8 @@ Json environment_of(const api::TrainingJob& job, const plan::CreateReplica& repl
   return list;
 }
 
-// The job's volume; where it has none, and training needs a place to write to, one of the pod's
-// own.
+// Adds the job's volume; if it has none, and training needs a place to write to, a volume of the
+// pod's own.
 void add_storage(const api::TrainingJob& job, Json& spec, Json& container) {
   Json volume = {{"name", kStorageVolume}};
   if (job.storage_volume.is_object()) {
@@ -108,14 +108,14 @@ void restrict(Json& spec, Json& container) {
   spec["enableServiceLinks"] = false;
 }
 
-// A program of the user's own answers no probes.
+// A user's own program answers no probes.
 bool runs_trainer(const api::TrainingJob& job, api::Role role) {
   const Json& container = api::counting_container(job.replicas.at(role).pod_template);
   const Json& command = member(container, "command");
   return command.is_null() || command.empty();
 }
 
-// What a replica of muster-trainer has beyond one of any image.
+// Adds the parts that only a replica of muster-trainer has.
 void add_trainer(const PodSettings& settings, bool runs_trainer, Json& spec, Json& container) {
   container["image"] = settings.trainer_image;
   if (!settings.image_pull_policy.empty()) {

@@ -8,19 +8,19 @@ namespace muster::kube {
 
 inline constexpr const char* kDefaultContainer = "trainer";
 
-// The PodSpec that a role's template is merged over. `container` is the name of the container that
-// counts.
+// Returns the PodSpec over which a role's template is merged. `container` is the name of the
+// container that counts.
 //
 // With `training`: the trainer image; ports for peers and HTTP; ready when /healthz answers; user,
-// group and fsGroup 65532, no privileges, a read-only root with /tmp; no service-account token;
-// 120 s of grace; training.yaml, projected from the pod's annotation.
-// Any image: TF_CONFIG and MUSTER_*; the job's storage; 30 s on a node that does not answer; the
-// tail of the log as the termination message of an error.
+// group and fsGroup 65532, no privileges, a read-only root with /tmp; no service-account token; a
+// grace period of 120 s; training.yaml, projected from the pod's annotation.
+// With any image: TF_CONFIG and MUSTER_*; the job's storage; 30 s on a node that does not answer;
+// the tail of the log as the termination message of an error.
 Json default_pod_spec(const api::TrainingJob& job, const plan::CreateReplica& replica,
                       const std::string& container, const PodSettings& settings);
 
-// "Never", unless the template asks for restarts by the kubelet and the role allows them: then
-// "OnFailure". (With "Always" a replica would never have ended.)
+// Returns "Never", unless the template asks for restarts by the kubelet and the role allows them:
+// then "OnFailure". (With "Always" a replica would never end.)
 std::string restart_policy_of(const api::TrainingJob& job, api::Role role, const Json& users_spec);
 
 }  // namespace muster::kube

@@ -40,7 +40,7 @@ Json labels_of(const api::TrainingJob& job, const plan::CreateReplica& replica,
           {kContainerLabel, container}};
 }
 
-// Only what may be of a template's metadata: labels and annotations.
+// Returns a pod's metadata; from the template's metadata it takes only labels and annotations.
 Json metadata_of(const api::TrainingJob& job, const plan::CreateReplica& replica,
                  const std::string& container, const Json& of_template) {
   Json labels = member(of_template, "labels");

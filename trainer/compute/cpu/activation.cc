@@ -11,7 +11,7 @@ class ActivationOperation : public Operation {
         in_(context.values[static_cast<size_t>(node.inputs[0])]),
         out_(context.values[static_cast<size_t>(node.output)]),
         activation_(layer.activation),
-        // A softmax looks at whole rows.
+        // A softmax needs whole rows.
         share_(activation_ == Activation::softmax ? Share::rows : Share::columns) {}
 
   void forward(Program& program) override {

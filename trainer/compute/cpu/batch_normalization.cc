@@ -20,7 +20,7 @@ class BatchNormalizationOperation : public Operation {
     const auto& tensor = context.graph.layout.tensors()[static_cast<size_t>(tensors_[kGamma])];
     features_ = static_cast<int64_t>(tensor.count);
     outer_ = out_.width / features_;
-    // A thread owns features; those are columns of the value where there is one position only.
+    // A thread owns features. They are columns of the value if there is only one position.
     share_ = outer_ == 1 ? Share::columns : Share::all;
     mean_ = context.arena.add(features_ * 4);
     inverse_ = context.arena.add(features_ * 4);
@@ -84,9 +84,8 @@ class BatchNormalizationOperation : public Operation {
     k.normalize(n);
   }
 
-  // rows x mean and rows x variance, the latter corrected for the mean's own freedom (Bessel): what
-  // the moving statistics estimate is the population's. The optimizer divides by all replicas'
-  // rows.
+  // Keeps rows x mean and rows x variance. The variance has Bessel's correction, because the moving
+  // statistics estimate that of the population. The optimizer divides by all replicas' rows.
   void keep_statistics(const Step& step, int64_t begin, const Normalization& n) const {
     const float rows = static_cast<float>(step.rows);
     const float count = static_cast<float>(step.rows * outer_);

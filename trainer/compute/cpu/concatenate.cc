@@ -3,8 +3,8 @@
 namespace muster::compute::cpu {
 namespace {
 
-// Along the last axis; the axes before it are `outer` pieces of a row. Split by rows, as the
-// inputs' columns lie elsewhere in the output.
+// Concatenates along the last axis; the axes before it are `outer` pieces of a row. The threads
+// share the rows, as the inputs' columns lie elsewhere in the output.
 class ConcatenateOperation : public Operation {
  public:
   ConcatenateOperation(const Node& node, Context& context)

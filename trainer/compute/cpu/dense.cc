@@ -5,11 +5,11 @@
 namespace muster::compute::cpu {
 namespace {
 
-// A thread owns the kernel's rows of its share of the input's columns, and their slots: one stretch
-// of memory that forward, gradients and update read and write in order, and no other thread
-// touches. (Owning columns costs as little exchange, but hardware prefetching then runs on into the
-// other thread's columns and pulls them over.) The forward product is a sum of the threads' parts;
-// the gradient of the output is what all of them read.
+// A thread owns the kernel's rows of its share of the input's columns, and their slots. They are
+// one stretch of memory that forward, gradients and update read and write in order, and that no
+// other thread touches. (Owning columns needs as little exchange, but then hardware prefetching
+// runs on into the other thread's columns and pulls them over.) The forward product is a sum of the
+// threads' parts; all threads read the whole gradient of the output.
 class DenseOperation : public Operation {
  public:
   DenseOperation(const Dense& dense, const Node& node, Context& context)
@@ -22,7 +22,8 @@ class DenseOperation : public Operation {
         trainable_(node.trainable),
         units_(dense.units),
         features_(in_.width),
-        // Too few columns for everybody: what goes by columns of the output goes by rows instead.
+        // If there are too few columns for all threads, work on the output is shared by rows and
+        // not by columns.
         share_(units_ < kLine * context.threads ? Share::rows : Share::columns),
         row_stride_(round_up(context.max_rows, kLine)),
         kernel_(context.tensor_index(node.parameters[0])),
@@ -42,7 +43,7 @@ class DenseOperation : public Operation {
   void forward(Program& program) override {
     std::vector<Access> accesses{reads(in_.data, Share::columns)};
     if (in_.sparse) accesses.push_back(reads(in_.sparse->values, Share::columns));
-    // Alone, a thread writes the output itself.
+    // A single thread writes the output itself.
     accesses.push_back(part_ ? writes(part_, Share::own) : writes(out_.data, share_));
     program.add(name_ + " product", accesses,
                 [this](const Step& step, TeamThread thread) { multiply(step, thread); });
@@ -83,8 +84,8 @@ class DenseOperation : public Operation {
   }
 
  private:
-  // Of a kernel updated at a time: columns of dy that stay in the first-level cache for as many
-  // rows as their pages stay in the translation buffer.
+  // The piece of a kernel that is updated at a time: as many columns of dy as stay in the
+  // first-level cache, and as many rows as their pages stay in the translation buffer.
   static constexpr int64_t kPieceRows = 64;
   static constexpr int64_t kPieceColumns = 256;
   static constexpr int64_t kScratch = 16 * kPieceColumns;  // floats of a kernel's gradient
@@ -93,7 +94,7 @@ class DenseOperation : public Operation {
     int64_t row, rows, column, columns;
   };
 
-  // Of a kernel's gradient.
+  // The factors of a kernel's gradient.
   struct Factors {
     const float* x;   // own columns
     const float* dy;  // all columns
@@ -105,7 +106,7 @@ class DenseOperation : public Operation {
     int64_t begin, end, column, columns;
   };
 
-  // A thread's share of the output.
+  // Returns a thread's share of the output.
   Cut cut(const Step& step, TeamThread thread) const {
     if (share_ == Share::rows) {
       const int64_t row = thread.begin(step.rows);
@@ -116,11 +117,12 @@ class DenseOperation : public Operation {
   }
 
   int64_t row_floats() const { return round_up(units_, kLine); }
-  // Not a power of two: rows of dy would fight for the same sets of the first-level cache.
+  // The row length of dy. It is not a power of two: else rows of dy would fight for the same sets
+  // of the first-level cache.
   int64_t dy_floats() const { return round_up(units_, 2 * kLine) + kLine; }
   int64_t part_floats() const { return context_.max_rows * row_floats(); }
 
-  // The part of x W that the thread's features make.
+  // Computes the part of x W that comes from the thread's features.
   void multiply(const Step& step, TeamThread thread) const {
     const int64_t begin = thread.begin(features_, kLine), end = thread.end(features_, kLine);
     float* y =
@@ -156,7 +158,7 @@ class DenseOperation : public Operation {
     }
   }
 
-  // dy *= activation'(y) in place, and dy transposed.
+  // Computes dy *= activation'(y) in place, and transposes dy.
   void output_gradient(const Cut& c, TeamThread thread) const {
     const int64_t at = c.row * out_.stride + c.column;
     const float* y = context_.own_columns(out_.data, out_, thread) + at;
@@ -171,8 +173,8 @@ class DenseOperation : public Operation {
     kernels_.transpose(c.rows, c.columns, dy, out_.stride, to, row_stride_);
   }
 
-  // dx^T = W dy^T for the thread's features: samples are the vectors, so nothing large is
-  // transposed.
+  // Computes dx^T = W dy^T for the thread's features. The vectors run over samples, so nothing
+  // large is transposed.
   void input_gradient(const Step& step, TeamThread thread, bool accumulate) const {
     const int64_t begin = thread.begin(features_, kLine), end = thread.end(features_, kLine);
     float* product = context_.own(product_, round_up(features_, kLine) * row_stride_, thread);
@@ -192,7 +194,8 @@ class DenseOperation : public Operation {
     update_piece(context_, step, bias_, begin, end);
   }
 
-  // The output's gradient, all of its columns side by side: every thread reads them many times.
+  // Returns the output's gradient with all of its columns side by side: every thread reads them
+  // many times.
   const float* gather(const Step& step, TeamThread thread) const {
     if (!gathered_) return context_.arena.floats(out_.gradient);
     float* all = context_.own(gathered_, context_.max_rows * dy_floats(), thread);
@@ -236,8 +239,8 @@ class DenseOperation : public Operation {
     }
   }
 
-  // Neighbouring rows share vectors here: some rows' gradient first, then their update in one
-  // stretch.
+  // Neighbouring rows share vectors here, so it computes the gradient of some rows first and then
+  // updates them in one stretch.
   void update_ragged(const Step& step, const Factors& factors, const Piece& piece, float* g) const {
     const bool whole = piece.columns == units_;
     const int64_t ldg = whole ? units_ : round_up(piece.columns, kLine);
@@ -286,7 +289,7 @@ class DenseOperation : public Operation {
             ldg};
   }
 
-  // x^T dy, into `g`.
+  // Computes x^T dy into `g`.
   void weight_product(const Step& step, const Factors& factors, const Piece& piece, float* g,
                       int64_t ldg) const {
     if (in_.sparse && in_.sparse->active) {

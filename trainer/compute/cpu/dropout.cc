@@ -6,7 +6,7 @@
 namespace muster::compute::cpu {
 namespace {
 
-// The mask is not kept: the backward pass computes it again.
+// The mask is not stored: the backward pass computes it again.
 class DropoutOperation : public Operation {
  public:
   DropoutOperation(const Dropout& dropout, const Node& node, Context& context)

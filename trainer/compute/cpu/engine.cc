@@ -11,9 +11,9 @@
 namespace muster::compute::cpu {
 namespace {
 
-// A product with fewer columns is over before a list of zeros has paid.
+// A product with fewer columns is finished before a list of its zeros could save time.
 constexpr int64_t kWorthListing = 64;
-// The share of values that are not zero below which leaving zeros out wins.
+// The share of nonzero values below which it is faster to skip zeros.
 constexpr double kSparseBelow = 0.6;
 
 std::vector<UpdateRule> sized(size_t n) {
@@ -55,11 +55,10 @@ CpuEngine::CpuEngine(Graph graph, const EngineOptions& options, const Kernels& k
   ticks_.resize(training_.size() * static_cast<size_t>(options.threads));
 }
 
-// Of the trainable parameters, those of the operations that come last in the backward pass lie
-// last.
+// The trainable parameters of the operations that come last in the backward pass lie last.
 void CpuEngine::add_backward() {
   const ParameterLayout& layout = graph_.layout;
-  // Where the first parameter lies of the nodes before each one.
+  // first[i]: the lowest offset of the parameters of the nodes before node i.
   std::vector<size_t> first{layout.segment(Segment::trainable).end};
   for (const Node& node : graph_.nodes) {
     size_t least = first.back();
@@ -96,7 +95,7 @@ void CpuEngine::add_values() {
     if (value.needs_gradient || static_cast<int>(i) == graph_.output) blocks.gradient = add();
     context_.values.push_back(std::move(blocks));
   }
-  // Dense layers leave out the zeros of the input and of what a rectifier put out.
+  // Dense layers skip the zeros of the input and of the outputs of rectifiers.
   std::vector<bool> listed(graph_.values.size());
   listed[0] = true;
   for (const Node& node : graph_.nodes) {
@@ -114,7 +113,7 @@ int64_t CpuEngine::widest_share(int64_t width) const {
   return (round_up(width, kLine) / kLine + context_.threads - 1) / context_.threads * kLine;
 }
 
-// What only dense layers and the input touch, by columns.
+// Returns which values lie in planes: those that only dense layers and the input touch, by columns.
 std::vector<bool> CpuEngine::in_planes() const {
   std::vector<bool> apart;
   for (const Value& value : graph_.values)
@@ -230,8 +229,8 @@ LossSums CpuEngine::sums(const Batch& batch) const {
   return sums;
 }
 
-// From what the step just done saw: most data sets do not change their minds, and the bits are the
-// same.
+// Chooses by the values of the step just done: in most data sets the density hardly changes, and
+// the bits are the same with either choice.
 void CpuEngine::choose_sparsity(int64_t rows) {
   for (ValueBlocks& value : context_.values) {
     if (!value.sparse) continue;
@@ -287,8 +286,8 @@ LossSums CpuEngine::train(const Batch& batch, const Optimizer& optimizer,
   return run_training(step);
 }
 
-// A tensor's update cannot begin before all of its gradient is there: it is no part of the backward
-// pass.
+// A tensor's update cannot begin before its whole gradient is complete, so it is not part of the
+// backward pass.
 LossSums CpuEngine::train_whole(const Batch& batch, const Optimizer& optimizer,
                                 const UpdateArguments& arguments, std::span<Memory* const> slots) {
   if (!whole_update_) whole_update_.emplace(graph_.layout);

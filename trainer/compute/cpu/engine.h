@@ -15,7 +15,7 @@
 
 namespace muster::compute::cpu {
 
-// The engine on the CPU; see engine.h. What it adds is for benchmarks and tests.
+// The engine on the CPU; see engine.h. Its additional functions are for benchmarks and tests.
 class CpuEngine : public Engine {
  public:
   CpuEngine(Graph graph, const EngineOptions& options, const Kernels& kernels);
@@ -38,21 +38,22 @@ class CpuEngine : public Engine {
   void predict(const Batch& batch, std::span<float> outputs) override;
   int64_t output_count() const override;
 
-  // Time stamp ticks of each phase of the last training step, slowest thread, once profiling is on.
+  // The time stamp ticks that the slowest thread spent in each phase of the last training step;
+  // counted while profiling is on.
   struct PhaseTime {
     std::string name;
     uint64_t ticks = 0;
   };
   void profile(bool on) { profiling_ = on; }
   std::vector<PhaseTime> phase_times() const;
-  // Leaves the choice between dense and sparse products to the caller; both give the same bits.
+  // Lets the caller choose between dense and sparse products; both give the same bits.
   enum class Sparsity { measured, always, never };
   void set_sparsity(Sparsity sparsity);
 
  private:
   void add_backward();
   void add_values();
-  int64_t widest_share(int64_t width) const;  // of a thread, in columns
+  int64_t widest_share(int64_t width) const;  // the widest thread's, in columns
   std::vector<bool> in_planes() const;        // which values
   void add_sparse(ValueBlocks& value);
   void check(const Batch& batch, bool with_targets) const;
@@ -87,7 +88,7 @@ class CpuEngine : public Engine {
   Team team_;
 };
 
-// Threads that a step of this model is worth, given as many CPUs.
+// Returns the number of threads that are worth their cost for a step of this model, up to `cpus`.
 int worthwhile_threads(const Graph& graph, int64_t rows, int cpus);
 
 }  // namespace muster::compute::cpu

@@ -12,10 +12,11 @@ namespace muster::compute::cpu {
 
 // The inner loops, compiled once for each instruction set from the same source (kernels/*.inc) and
 // chosen when an engine is built. Matrices are row-major float32 with a leading dimension in
-// floats. No function allocates; none reads or writes outside the columns it is told.
+// floats. No function allocates; none reads or writes outside the columns that it is given.
 
-// c[i, j] = sum over p of a[i * a_row + p * a_column] * b[p * ldb + j], with one accumulator an
-// output and p ascending: the same bits as the sparse kernels, which leave out zero terms.
+// c[i, j] = sum over p of a[i * a_row + p * a_column] * b[p * ldb + j], with one accumulator for
+// each output and p ascending. So it has the same bits as the sparse kernels, which skip zero
+// terms.
 struct Gemm {
   int64_t m = 0, n = 0, k = 0;
   const float* a = nullptr;
@@ -26,8 +27,9 @@ struct Gemm {
   int64_t ldc = 0;
 };
 
-// What is not zero in some columns of an activation: counts[block * rows + row] pairs of a feature
-// and its value for each block of kSlot columns and each row, one after the other without gaps.
+// The nonzero elements of some columns of an activation. counts[block * rows + row] is the number
+// of (feature, value) pairs of a row in a block of kSlot columns; the pairs of all blocks and rows
+// lie one after the other without gaps.
 constexpr int64_t kSlot = 32;
 constexpr int64_t kSlack = 32;  // entries beyond the last: compressing stores whole vectors
 
@@ -71,7 +73,7 @@ struct SparseWeightGradient {
   int64_t ldg = 0;
 };
 
-// rows x columns of parameters, slots and gradients; slots and parameters share the stride.
+// `rows` x `columns` of parameters, slots and gradients. Slots and parameters have the same stride.
 struct Update {
   UpdateRule rule;
   int64_t rows = 0, columns = 0;
@@ -138,11 +140,12 @@ struct Kernels {
   // out[c] = sum over rows of in[r, c], rows ascending.
   void (*sum_rows)(int64_t rows, int64_t columns, const float* in, int64_t ldi, float* out);
 
-  // In place: y = activation(y + bias); bias may be null. relu and sigmoid and linear.
+  // y = activation(y + bias), in place; bias may be null. The activations are linear, relu,
+  // sigmoid.
   void (*bias_linear)(int64_t rows, int64_t columns, float* y, int64_t ldy, const float* bias);
   void (*bias_relu)(int64_t rows, int64_t columns, float* y, int64_t ldy, const float* bias);
   void (*bias_sigmoid)(int64_t rows, int64_t columns, float* y, int64_t ldy, const float* bias);
-  // dx (+)= dy * activation'(y), y the activation's output. dx may be dy.
+  // dx (+)= dy * activation'(y), where y is the activation's output. dx may be dy.
   void (*relu_gradient)(int64_t rows, int64_t columns, const float* y, int64_t ldy, const float* dy,
                         float* dx, bool accumulate);
   void (*sigmoid_gradient)(int64_t rows, int64_t columns, const float* y, int64_t ldy,
@@ -150,48 +153,50 @@ struct Kernels {
   // out (+)= in
   void (*copy)(int64_t rows, int64_t columns, const float* in, int64_t ldi, float* out, int64_t ldo,
                bool accumulate);
-  // One row: out (+)= in * scale where a hash of (key, feature) is at least `threshold` of 2^24,
-  // else 0; features count from first.
+  // For one row: out (+)= in * scale where a hash of (key, feature) is at least `threshold` of
+  // 2^24, else 0. The features are counted from `first`.
   void (*dropout)(int64_t n, const float* in, float* out, uint64_t key, int64_t first,
                   uint32_t threshold, float scale, bool accumulate);
-  // mean and variance (biased) over samples and positions; the variance goes to inverse_deviation.
+  // Computes mean and variance (biased) over samples and positions; the variance goes to
+  // inverse_deviation.
   void (*statistics)(const Normalization&);
   // out = 1 / sqrt(variance + epsilon)
   void (*inverse_deviation)(int64_t n, const float* variance, float epsilon, float* out);
   void (*normalize)(const Normalization&);
-  // dgamma and dbeta, and dx where it is wanted, through the batch's statistics.
+  // Computes dgamma and dbeta, and dx where it is wanted, through the batch's statistics.
   void (*normalize_gradient)(const Normalization&);
-  // dx (+)= dy * gamma * inverse_deviation: the statistics are constants.
+  // dx (+)= dy * gamma * inverse_deviation: the statistics count as constants.
   void (*scale_gradient)(const Normalization&);
-  // One row: out = softmax(x); returns the cross entropy -log(out[label]), 0 where label < 0. A NaN
-  // in x makes both NaN.
+  // For one row: out = softmax(x); returns the cross entropy -log(out[label]), 0 where label < 0. A
+  // NaN in x makes both NaN.
   float (*softmax)(int64_t n, const float* x, float* out, int64_t label);
-  // dx (+)= y * (dy - sum(y * dy)) of one row.
+  // dx (+)= y * (dy - sum(y * dy)), for one row.
   void (*softmax_gradient)(int64_t n, const float* y, const float* dy, float* dx, bool accumulate);
-  // gradient = 2 (y - target) / n of one row; returns the mean of the squares.
+  // gradient = 2 (y - target) / n, for one row; returns the mean of the squares.
   float (*squared_error)(int64_t n, const float* y, const float* target, float* gradient);
 
   void (*update)(const Update&);
-  // The update of u's rows and columns (as many as g's, and whole vectors of them) by the gradient
-  // g makes; g.c does not count.
+  // Updates the rows and columns of u (as many as g has, in whole vectors) by the gradient that g
+  // computes; g.c is ignored.
   void (*gemm_update)(const Gemm& g, const Update& u);
-  // For each feature the weights' gradient, into the one row s.g, and the update of that row of u
-  // (u.columns = s.n; u.rows and u.gradients do not count).
+  // Computes the weights' gradient of each feature, into the one row s.g, and updates that row of u
+  // with it (u.columns = s.n; u.rows and u.gradients are ignored).
   void (*sparse_update)(const SparseWeightGradient& s, const Update& u);
-  // The sums of squares of the parameters and of u: the same bits for every width of vectors where
-  // multiply and add are fused.
+  // Computes the sums of squares of the parameters and of u. They have the same bits for every
+  // vector width, provided that multiply and add are fused.
   void (*measure)(const Measurement& m, double* parameters, double* direction);
   // state = momentum * state + (1 - momentum) * inverse_rows * batch
   void (*update_state)(int64_t n, float momentum, float inverse_rows, float* state,
                        const float* batch);
 };
 
-// The compiled variants, which any CPU can name but not run.
+// The compiled variants. Any CPU may call these functions, but it can run only the kernels of the
+// instruction sets that it has.
 const Kernels& generic_kernels();
 const Kernels& avx2_kernels();
 const Kernels& avx512_kernels();
 
-// By the instructions of host::instruction_set(), or of a set that this CPU has.
+// Return the kernels for host::instruction_set(), or for `set`, which this CPU must have.
 const Kernels& kernels();
 const Kernels& kernels(host::InstructionSet set);
 

@@ -17,8 +17,8 @@ inline int64_t round_up(int64_t n, int64_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
 }
 
-// The list of what is not zero in an activation, kept where a product with it may be cheaper
-// without the zeros: each thread lists its share of the columns.
+// The list of the nonzero elements of an activation. It is kept where a product with the activation
+// may be cheaper without the zeros. Each thread lists its share of the columns.
 struct SparseValue {
   Block counts, indices, values;  // each thread's part, `*_stride` apart
   int64_t counts_stride = 0, entries_stride = 0;
@@ -34,9 +34,10 @@ struct SparseValue {
   }
 };
 
-// An activation and its gradient in the arena: [max_rows, stride], `width` columns of which are
-// used. In planes, each thread's columns lie together in pages of their own: hardware prefetching
-// that runs on from one thread's columns would pull over lines which another is about to write.
+// An activation and its gradient in the arena: [max_rows, stride], of which `width` columns are
+// used. In planes, each thread's columns lie together in pages of their own. Otherwise hardware
+// prefetching would run on from one thread's columns into lines that another thread is about to
+// write.
 struct ValueBlocks {
   int64_t width = 0;
   int64_t stride = 0;  // floats from row to row, of the whole or of a plane
@@ -47,7 +48,7 @@ struct ValueBlocks {
   std::unique_ptr<SparseValue> sparse;
 };
 
-// What the operations of one engine share.
+// The state that all operations of one engine share.
 struct Context {
   const Graph& graph;
   const Kernels& kernels;
@@ -57,23 +58,23 @@ struct Context {
   uint64_t seed = 1;
   std::vector<ValueBlocks> values;
 
-  // Blocks of `floats` for each thread; thread i's part begins at i * own_stride(floats).
+  // Adds a block of `floats` for each thread; thread i's part begins at i * own_stride(floats).
   Block add_own(int64_t floats) { return arena.add(own_stride(floats) * threads * 4); }
   static int64_t own_stride(int64_t floats) { return round_up(floats, 2 * kLine) + 2 * kLine; }
-  // A thread's part of what add_own(floats) gave.
+  // Returns the thread's part of a block that add_own(floats) returned.
   float* own(Block block, int64_t floats, TeamThread thread) const {
     return arena.floats(block) + thread.index * own_stride(floats);
   }
-  // Where (row, column) of a thread's own columns is [row * value.stride + column]. Of any column,
-  // where the value is not in planes.
+  // Returns the pointer p for which p[row * value.stride + column] is an element of the thread's
+  // own columns; of any column, if the value is not in planes.
   float* own_columns(Block block, const ValueBlocks& value, TeamThread thread) const {
     const int64_t shift =
         value.plane == 0 ? 0 : thread.index * value.plane - thread.begin(value.width, kLine);
     return arena.floats(block) + shift;
   }
-  // Position in layout().tensors().
+  // Returns the position in layout().tensors().
   int64_t tensor_index(const std::string& name) const;
-  // Whether the next writer of this gradient must add to it.
+  // Returns whether the next writer of this gradient must add to it, and marks it as written.
   bool claim_gradient(ValueBlocks& value) {
     const bool accumulate = value.gradient_written;
     value.gradient_written = true;
@@ -81,8 +82,8 @@ struct Context {
   }
 };
 
-// A node on this backend. Adds its phases to a program; phases refer to the operation, which
-// outlives the programs.
+// A node of the graph on this backend. It adds its phases to a program. The phases refer to the
+// operation, which outlives the programs.
 class Operation {
  public:
   virtual ~Operation() = default;
@@ -100,16 +101,18 @@ std::unique_ptr<Operation> make_operation(const BatchNormalization&, const Node&
 std::unique_ptr<Operation> make_operation(const Add&, const Node& node, Context& context);
 std::unique_ptr<Operation> make_operation(const Concatenate&, const Node& node, Context& context);
 
-// The batch's rows as floats in value 0, and their non-zeros where somebody asks for them.
+// Makes the operation that writes the batch's rows as floats to value 0, and lists their nonzero
+// elements where another operation needs that list.
 std::unique_ptr<Operation> make_input(Context& context);
 
-// The loss of a batch and the gradient of values[graph.output].
+// Computes the loss of a batch and the gradient of values[graph.output].
 class LossOperation : public Operation {
  public:
-  // After a run: the sums of the loss and of its terms, in row order. The engine adds the rest.
+  // Returns, after a run, the sums of the loss and of its terms, added in row order. The engine
+  // adds the other fields.
   virtual LossSums sums(int64_t rows) const = 0;
-  // What the loss and the gradients of this batch are divided by. It is asked before a step, and
-  // must follow from the batch alone.
+  // Returns the number by which the loss and the gradients of this batch are divided. It is called
+  // before a step, and its result must follow from the batch alone.
   virtual double weight(const Batch& batch) const = 0;
 };
 
@@ -118,12 +121,12 @@ std::unique_ptr<LossOperation> make_loss(const SoftmaxCrossEntropy&, Context& co
 std::unique_ptr<LossOperation> make_loss(const MeanSquaredError&, Context& context);
 std::unique_ptr<LossOperation> make_loss(const Huber& huber, Context& context);
 
-// Counts what is not zero in the thread's columns of an activation, and lists it where the list is
-// active: for the product and, in training, for the weights' gradient.
+// Counts the nonzero elements in the thread's columns of an activation, and lists them if the list
+// is active: for the product and, in training, for the weights' gradient.
 void find_nonzeros(const Context& context, const ValueBlocks& value, const Step& step,
                    TeamThread thread);
 
-// Updates a contiguous piece of a tensor from step.gradients, where the step trains.
+// Updates a contiguous piece of a tensor from step.gradients, if the step trains.
 void update_piece(const Context& context, const Step& step, int64_t tensor, int64_t begin,
                   int64_t end);
 

@@ -72,7 +72,7 @@ void Program::run(const Step& step, TeamThread thread, Team& team, uint64_t* tic
   }
 }
 
-// The last thread to come here does.
+// Calls on_complete on the last thread that comes here.
 void Program::tell(const Step& step, TeamThread thread, size_t phase) const {
   if (step.arrivals[phase].fetch_add(1) + 1 < thread.count) return;
   step.arrivals[phase] = 0;

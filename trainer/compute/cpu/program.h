@@ -16,33 +16,33 @@ namespace muster::compute::cpu {
 using host::Team;
 using host::TeamThread;
 
-// What one run of a program works on.
+// The data that one run of a program works on.
 struct Step {
   const Batch* batch = nullptr;
   int64_t rows = 0;
   bool training = false;
   float* parameters = nullptr;
   float* gradients = nullptr;
-  // Of train(): the rule of each tensor of the layout, and the slots; null where gradients are
-  // wanted.
+  // Set only by train(): the rule of each tensor of the layout, and the slots. Null where only
+  // gradients are wanted.
   const UpdateRule* rules = nullptr;
   float* slots[2] = {nullptr, nullptr};
-  // Of compute_gradients(), where somebody follows it: whom to tell, and for each phase how many
-  // threads are through with it.
+  // Set only by compute_gradients() with a callback: the callback, and for each phase the number of
+  // threads that have finished it.
   const Engine::OnComplete* on_complete = nullptr;
   std::atomic<int>* arrivals = nullptr;
 };
 
-// A block of the arena. A handle: its memory exists once the program is built.
+// A handle of a block of the arena. Its memory exists once the program is built.
 struct Block {
   int id = -1;
   explicit operator bool() const { return id >= 0; }
 };
 
-// Blocks of one allocation, zero at start, aligned to cache lines or to pages. Of a large one
-// (of M_MMAP_THRESHOLD and more: mapped, not cleared) what nobody has written to takes neither
-// memory nor time: rows beyond those of any batch, and what only training needs where there is
-// none.
+// Blocks of one allocation, zero at start, aligned to cache lines or to pages. A large allocation
+// (M_MMAP_THRESHOLD and more) is mapped, not cleared. There, memory that nobody has written costs
+// neither space nor time: rows beyond those of any batch, and the blocks that only training needs
+// when there is no training.
 class Arena {
  public:
   static constexpr int64_t kPage = 4096;
@@ -65,7 +65,7 @@ class Arena {
   char* begin_ = nullptr;  // the first page of it
 };
 
-// Which part of a block a thread touches in a phase: its share of the columns (of the value that
+// The part of a block that a thread touches in a phase: its share of the columns (of the value that
 // the block belongs to), its share of the rows, a part of its own, or anything.
 enum class Share { columns, rows, own, all };
 
@@ -83,12 +83,13 @@ inline Access writes(Block block, Share share) {
 
 using Work = std::function<void(const Step&, TeamThread)>;
 
-// A list of phases that every thread runs in order. A barrier stands before a phase only where it
-// touches what another thread may have touched since the last one.
+// A list of phases that every thread runs in order. There is a barrier before a phase only if the
+// phase touches data that another thread may have touched since the last barrier.
 class Program {
  public:
   void add(std::string name, std::vector<Access> accesses, Work work);
-  // When all threads are through with the last phase added, gradients [0, end) are complete.
+  // Declares that gradients [0, end) are complete when all threads have finished the last phase
+  // added.
   void completes(size_t end) { phases_.back().complete = end; }
   void run(const Step& step, TeamThread thread, Team& team, uint64_t* ticks) const;
 

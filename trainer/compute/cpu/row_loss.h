@@ -7,11 +7,12 @@
 
 namespace muster::compute::cpu {
 
-// A loss that goes row by row and is divided by the rows. What a row comes to is kept, and the rows
-// are summed in order afterwards, so that the sums do not depend on the number of threads.
+// A loss that is computed row by row and divided by the number of rows. The results of each row are
+// kept, and the rows are summed in order afterwards, so that the sums do not depend on the number
+// of threads.
 class RowLoss : public LossOperation {
  public:
-  // `terms`: how many sums the loss has besides itself.
+  // `terms` is the number of sums that the loss has besides itself.
   RowLoss(Context& context, std::string name, int64_t terms);
 
   void forward(Program& program) override;
@@ -20,7 +21,8 @@ class RowLoss : public LossOperation {
   double weight(const Batch& batch) const override { return static_cast<double>(batch.rows); }
 
  protected:
-  // The row's loss; dy receives its gradient, and `terms` what the row adds to each term.
+  // Returns the row's loss. `dy` receives its gradient, and `terms` the amounts that the row adds
+  // to each term.
   virtual float one(const Batch& batch, int64_t row, const float* y, float* dy,
                     std::span<float> terms) const = 0;
 

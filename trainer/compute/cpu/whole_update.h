@@ -10,7 +10,7 @@
 
 namespace muster::compute::cpu {
 
-// The update of a whole layout, by a team, for an optimizer that needs whole tensors. run()
+// Updates a whole layout, on a team's threads, for an optimizer that needs whole tensors. run()
 // allocates nothing.
 class WholeUpdate {
  public:
@@ -18,7 +18,8 @@ class WholeUpdate {
   WholeUpdate(const WholeUpdate&) = delete;
   WholeUpdate& operator=(const WholeUpdate&) = delete;
 
-  // Buffers of the layout's size. At most two slots, as Optimizer names them.
+  // The buffers have the layout's size. There are at most two slots, in the order of
+  // Optimizer::slot_names().
   void run(host::Team& team, const Optimizer& optimizer, const UpdateArguments& arguments,
            std::span<float> parameters, std::span<const float> gradients,
            std::span<const std::span<float>> slots);
@@ -29,7 +30,7 @@ class WholeUpdate {
 
   TensorRatios measured_;
   std::vector<float> ratios_;
-  // Of the current run.
+  // The arguments of the current run.
   host::Team* team_ = nullptr;
   const Optimizer* optimizer_ = nullptr;
   UpdateArguments arguments_;

@@ -12,8 +12,9 @@
 
 namespace muster::compute {
 
-// What a layer is before any backend: its output's shape and its parameters; or why its inputs or
-// its settings do not fit, where Mismatch::layer is left to the caller. One file a kind.
+// The description of a layer for every backend: its output's shape and its parameters; or a
+// Mismatch, if its inputs or settings do not fit. The caller fills in Mismatch::layer. Each kind
+// has one file.
 
 struct LayerInput {
   std::string name;  // as the layer refers to it
@@ -23,7 +24,7 @@ struct LayerInput {
 struct LayerShape {
   std::vector<int64_t> output;
   std::vector<ParameterTensor> parameters;
-  double multiplications = 0;  // of one sample's way forward
+  double multiplications = 0;  // in the forward pass of one sample
 };
 
 using Described = std::variant<LayerShape, Mismatch>;
@@ -39,17 +40,19 @@ Described describe(const Concatenate&, const LayerSpec& layer, std::span<const L
 
 Described describe_layer(const LayerSpec& layer, std::span<const LayerInput> inputs);
 
-// Shared by the above.
+// These functions are shared by the above.
 
-// Product of the axes; nothing where one is below 1 or there are more than 2^32 elements: far above
-// what fits in memory, far below what overflows once multiplied by rows and bytes.
+// Returns the product of the axes; nothing if an axis is below 1 or there are more than 2^32
+// elements. That limit is far above the size of memory, and far below an overflow after a
+// multiplication by rows and bytes.
 std::optional<int64_t> element_count(const std::vector<int64_t>& shape);
 inline constexpr const char* kCountable = "axes of at least 1, and at most 2^32 elements";
 std::string to_string(const std::vector<int64_t>& shape);
-// A sample as layers see it that tell features apart: with three axes and more (height, width,
-// channels) as it is, so that its features are the last axis; else one vector, in C order.
+// Returns the shape of a sample for layers that tell features apart. With three axes and more
+// (height, width, channels) it is unchanged, so that the features are the last axis; else it is one
+// vector, in C order.
 std::vector<int64_t> as_features(const std::vector<int64_t>& shape);
-// Of a layer that takes one input, or two and more.
+// Return a mismatch if a layer that takes one input, or two and more, has another number of them.
 std::optional<Mismatch> require_one(std::span<const LayerInput> inputs);
 std::optional<Mismatch> require_several(std::span<const LayerInput> inputs);
 

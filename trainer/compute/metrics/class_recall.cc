@@ -34,7 +34,7 @@ class ClassRecall : public Accumulator {
  private:
   struct Count {
     int64_t rows = 0;
-    int64_t found = 0;  // those that the model takes for what they are
+    int64_t found = 0;  // rows that the model classifies correctly
   };
   std::vector<Count> classes_;
 };

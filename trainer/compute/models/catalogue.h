@@ -18,7 +18,7 @@ namespace muster::compute {
 // linear-regression  one dense unit, mean squared error; zeros
 std::vector<std::string> model_names();
 
-// Nothing for a name that is not in the catalogue.
+// Returns nothing if the catalogue does not have the name.
 std::optional<ModelSpec> find_model(std::string_view name);
 
 }  // namespace muster::compute

@@ -30,13 +30,14 @@ struct Dense {
 struct ActivationLayer {
   Activation activation = Activation::relu;
 };
-// Inverted dropout: kept with probability 1 - rate and scaled by 1 / (1 - rate); identity outside
-// training. The mask is a function of (seed, epoch, sample position, layer, feature) only.
+// Inverted dropout: an element is kept with probability 1 - rate and scaled by 1 / (1 - rate); the
+// layer is the identity outside training. The mask is a function of (seed, epoch, sample position,
+// layer, feature) only.
 struct Dropout {
   float rate = 0.5f;
 };
-// Over the batch, for each feature. gamma and beta are trained; the moving mean and variance live
-// in the state segment.
+// Normalizes each feature over the batch. gamma and beta are trained; the moving mean and variance
+// lie in the state segment.
 struct BatchNormalization {
   float momentum = 0.99f;
   float epsilon = 1e-3f;
@@ -57,7 +58,7 @@ struct LayerSpec {
 // A loss of one row, by the model's output y. All of them have their names, labels and metrics in
 // loss.cc.
 
-// -log of the share that the softmax of y gives to the row's class.
+// -log of the probability that the softmax of y gives to the row's class.
 struct SoftmaxCrossEntropy {
   bool operator==(const SoftmaxCrossEntropy&) const = default;
 };
@@ -65,8 +66,8 @@ struct SoftmaxCrossEntropy {
 struct MeanSquaredError {
   bool operator==(const MeanSquaredError&) const = default;
 };
-// With d = |y - target|, the mean over the row's targets of d^2 / 2 where d <= delta, and of
-// delta (d - delta / 2) where d is larger.
+// The mean over the row's targets of d^2 / 2 if d <= delta, and of delta (d - delta / 2) if d is
+// larger. d is |y - target|.
 struct Huber {
   float delta = 1.0f;  // > 0
   bool operator==(const Huber&) const = default;
@@ -78,7 +79,7 @@ struct ModelSpec {
   std::string name;                  // "mnist-mlp", or "custom"
   std::vector<int64_t> input_shape;  // one sample; {28, 28}, or flat, {784}
   int64_t label_count = 0;           // classes, or floats of a target, as the loss takes them
-  std::vector<LayerSpec> layers;     // the last one's output meets the loss
+  std::vector<LayerSpec> layers;     // the loss takes the last one's output
   LossKind loss;
 };
 

@@ -26,10 +26,10 @@ struct Sample {
   }
 };
 
-// Random numbers for one use of one sample: the same whoever draws them, and when.
+// The random numbers for one use of one sample. They do not depend on who draws them, or when.
 class Draws {
  public:
-  // The `position`-th sample of an epoch's order.
+  // The draws for the `position`-th sample of an epoch's order.
   Draws(uint64_t seed, uint64_t epoch, uint64_t position)
       : random_(seed, Stream::augmentation, epoch), counter_(position << 16) {}
 

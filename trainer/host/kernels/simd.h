@@ -48,7 +48,7 @@ inline V fnma(V a, V b, V c) {
 inline V square_root(V a) {
   return _mm512_sqrt_ps(a);
 }
-// Of two, the second where either is NaN.
+// maximum and minimum return b if either is NaN.
 inline V maximum(V a, V b) {
   return _mm512_max_ps(a, b);
 }
@@ -71,12 +71,12 @@ inline V from_bytes(const uint8_t* p) {
 inline V round_nearest(V a) {
   return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
-// 2^a for integral a in the normal range.
+// Returns 2^a for integral a in the normal range.
 inline V power_of_two(V a) {
   const __m512i i = _mm512_add_epi32(_mm512_cvtps_epi32(a), _mm512_set1_epi32(127));
   return _mm512_castsi512_ps(_mm512_slli_epi32(i, 23));
 }
-// bits of the lanes, where a is not zero.
+// Returns `bits`, with `bit` set in the lanes in which a is not zero.
 inline Bits or_nonzero(Bits bits, V a, uint32_t bit) {
   const __mmask16 mask = _mm512_cmp_ps_mask(a, zero(), _CMP_NEQ_UQ);
   return _mm512_mask_or_epi32(bits, mask, bits, _mm512_set1_epi32(static_cast<int>(bit)));
@@ -84,7 +84,7 @@ inline Bits or_nonzero(Bits bits, V a, uint32_t bit) {
 inline void store_bits(uint32_t* p, Bits bits) {
   _mm512_storeu_si512(p, bits);
 }
-// 1 / a to a few percent, from the exponent and mantissa as integers.
+// Returns 1 / a to a few percent, from the exponent and mantissa as integers.
 inline V rough_reciprocal(V a) {
   return _mm512_castsi512_ps(
       _mm512_sub_epi32(_mm512_set1_epi32(0x7EF311C7), _mm512_castps_si512(a)));
@@ -168,7 +168,7 @@ inline V rough_reciprocal(V a) {
 
 #else
 
-// Four lanes in plain C++ with GCC's vectors: any architecture.
+// Four lanes in plain C++ with GCC's vectors, for any architecture.
 typedef float V __attribute__((vector_size(16)));
 typedef int32_t VI __attribute__((vector_size(16)));
 using Part = int64_t;
@@ -250,7 +250,7 @@ inline V rough_reciprocal(V a) {
 
 #endif
 
-// In place of a Part: all lanes. What takes either is compiled for both.
+// Stands for all lanes in place of a Part. Functions that take either are compiled for both.
 struct Whole {};
 inline V load(const float* p, Whole) {
   return load(p);
@@ -270,7 +270,7 @@ inline void for_vectors(int64_t rows, int64_t columns, Function function) {
   }
 }
 
-// Lanes summed in a fixed order: halves folded onto each other.
+// Returns the sum of the lanes in a fixed order: halves folded onto each other.
 inline float sum_lanes(V v) {
   float lane[kLanes];
   store(lane, v);

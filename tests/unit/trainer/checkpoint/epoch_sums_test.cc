@@ -28,14 +28,14 @@ TEST(LastWholeEpoch, OfTheFirstEpochIsWhatThereIs) {
   EXPECT_EQ(epochs.last_whole(0), sums(3, 2));
 }
 
-// As after a checkpoint that did not say its sums.
+// This happens after a checkpoint that did not have the sums.
 TEST(LastWholeEpoch, IsTheOneUnderWayWhereNoneIsKnown) {
   EpochSums epochs;
   epochs.add(4, sums(1, 2));
   EXPECT_EQ(epochs.last_whole(4), sums(1, 2));
 }
 
-// Each of them may be what a peer says.
+// Each of these sums may come from a peer.
 TEST(EpochSumsTest, NeverComeToMoreThanTheyMaySay) {
   EpochSums epochs;
   for (int i = 0; i < 3; ++i) epochs.add(0, sums(1, compute::LossSums::kMostRows));

@@ -118,7 +118,7 @@ std::string with_field(const BadField& bad) {
   return text + fmt::format("\"crc32c\": {}\n}}\n", crc32c(std::as_bytes(std::span(text))));
 }
 
-// Before losses had further sums and a weight of their own.
+// Earlier versions had no further sums and no weight of a loss.
 TEST(Manifest, ReadsSumsOfAnEarlierVersion) {
   const Json sums = {{{"epoch", 1}, {"loss", 1.25}, {"correct", 3}, {"rows", 32}}};
   const Manifest read = parse_manifest(with_field({"", "/position/sums", sums, ""}), "m");

@@ -39,7 +39,8 @@ TEST(Pieces, RefuseACutInsideARow) {
   EXPECT_THROW(pieces_of(layout, {0, 10}, values, ""), Invalid);
 }
 
-// Any shard count restores any other's: written by `first`, read by `second` servers.
+// Any number of shards restores a checkpoint of any other: `first` servers write it, `second`
+// servers read it.
 class Repartition : public testing::TestWithParam<std::pair<int, int>> {};
 
 TEST_P(Repartition, RestoresEveryRange) {
@@ -139,7 +140,8 @@ TEST_F(RestoreTest, ExportReplacesTheOneBefore) {
   EXPECT_EQ(std::distance(fs::directory_iterator(file.parent_path()), {}), 1);
 }
 
-// Of the values in layout order without padding; the number was computed with Python's hashlib.
+// The expected digest was computed with Python's hashlib from the values in layout order, without
+// padding.
 TEST(WeightsDigest, CoversTensorsInLayoutOrderWithoutPadding) {
   const compute::ParameterLayout layout({tensor("a", {2}), tensor("b", {3})});  // b comes first
   std::vector<float> values(layout.size(), 0.0f);

@@ -124,7 +124,7 @@ TEST(ResumePosition, OfTicketsCountsWhatOneHolds) {
   EXPECT_THAT(obstacles(resume(manifest, after, true)), ElementsAre("gradientAccumulation"));
 }
 
-// Both by the loss at first.
+// At first, both earlyStopping and bestOnly go by the loss.
 TEST(ResumePosition, ForgetsWhatEvaluationsFoundByAnotherMetricOrLossOrOnOtherData) {
   const std::string validation = "{syntheticClasses: {samples: 100, shape: [8], classes: 4}}";
   Document document;

@@ -21,7 +21,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// A file with this JSON (padded) and `data` bytes after it.
+// Returns a file with this JSON (padded) and `data` bytes after it.
 std::string file_of(std::string json, size_t data) {
   json.resize((json.size() + 7) / 8 * 8, ' ');
   const uint64_t length = json.size();
@@ -70,7 +70,7 @@ TEST(Safetensors, WritesAFileWithoutTensors) {
   EXPECT_THAT(SafetensorsFile(folder.path() / "f").tensors(), IsEmpty());
 }
 
-// Longer than what goes to the disk at once, and of a length that no device writes.
+// The file is longer than one write to the disk, and its length is no multiple of a device's block.
 TEST(Safetensors, ReadsBackAFileOfSeveralBlocks) {
   const TestFolder folder;
   std::vector<float> values(777'777);

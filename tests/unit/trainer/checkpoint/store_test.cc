@@ -101,7 +101,7 @@ TEST_F(StoreTest, RefusesAManifestThatItsFilesDoNotFit) {
   EXPECT_FALSE(fs::exists(temporary));
 }
 
-// What a crash or a bad disk can do to the newest checkpoint.
+// The damage that a crash or a bad disk can do to the newest checkpoint.
 class DamagedNewest : public StoreTest,
                       public testing::WithParamInterface<
                           std::pair<const char*, std::function<void(const fs::path&)>>> {};
@@ -174,7 +174,7 @@ TEST_F(StoreTest, SearchesWithoutAWord) {
   EXPECT_EQ(search.damaged[0].directory.filename(), "ckpt-200-g1");
 }
 
-// As somebody whom the files' permissions bind.
+// While it lives, the process runs as a user whom the files' permissions bind.
 class Unprivileged {
  public:
   Unprivileged() : before_(geteuid()) {
@@ -190,7 +190,7 @@ class Unprivileged {
   const uid_t before_;
 };
 
-// Nobody knows then whether there is a whole one.
+// If a checkpoint may not be read, nobody knows whether there is a whole one.
 TEST_F(StoreTest, WhatMayNotBeReadIsNeitherMissingNorDamaged) {
   Store store(directory_, 5);
   publish_step(store, 100);
@@ -300,7 +300,7 @@ TEST_F(StoreTest, GivesNoLeaseOnAPrunedCheckpoint) {
   EXPECT_TRUE(fs::is_empty(found->directory));
 }
 
-// Not to be confused with one that is gone: no retry with a newer one would help.
+// This is not the same as a checkpoint that has gone: no retry with a newer one would help.
 TEST_F(StoreTest, SaysThatALeaseCannotBeWritten) {
   Store store(directory_, 1);
   publish_step(store, 100);
@@ -332,7 +332,8 @@ TEST_F(StoreTest, ClearsWhatADeadWriterLeftLongAgo) {
   EXPECT_FALSE(fs::exists(mine));
 }
 
-// A chief that slept while the owner of a later generation cleared its half-written checkpoint.
+// The case of a chief that slept while the owner of a later generation cleared its half-written
+// checkpoint.
 TEST_F(StoreTest, PublishesNothingFromAFolderThatWasCleared) {
   Store store(directory_, 1);
   const fs::path temporary = store.begin(7);

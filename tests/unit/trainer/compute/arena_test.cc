@@ -8,7 +8,7 @@
 namespace muster::compute::cpu {
 namespace {
 
-// Memory of this process that is really there, in bytes.
+// Returns the resident memory of this process, in bytes.
 int64_t resident() {
   int64_t pages = 0;
   std::ifstream file("/proc/self/statm");
@@ -27,7 +27,7 @@ TEST(Arena, IsZeroAndAlignedToPagesWhereThatIsAskedFor) {
   EXPECT_EQ(arena.floats(last)[24], 0.0f);
 }
 
-// A batch may be as large as its data allow and more: nobody waits for rows that never come.
+// The largest batch may be much larger than any real one: rows that never come must cost nothing.
 TEST(Arena, TakesMemoryOnlyWhereItIsWritten) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "ThreadSanitizer's shadow of the arena is resident too";

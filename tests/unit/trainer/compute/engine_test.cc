@@ -45,7 +45,7 @@ struct Trained {
     update.t = ++t;
     return engine->train(batch, *optimizer, update, slots);
   }
-  // compute_gradients, then apply over the ranges one by one, by the host.
+  // Does compute_gradients, and then applies the optimizer to the ranges one by one, on the host.
   LossSums step_by_ranges(const Batch& batch, const std::vector<Range>& ranges) {
     const LossSums sums = engine->compute_gradients(batch);
     UpdateArguments update;
@@ -80,7 +80,7 @@ struct Trained {
   uint64_t t = 0;
 };
 
-// Shared by all engines.
+// All engines share these tests.
 class EngineTest : public ::testing::TestWithParam<Backend> {
  protected:
   static std::unique_ptr<Engine> engine(const ModelSpec& spec, int64_t max_rows, int threads = 1) {
@@ -204,7 +204,7 @@ TEST_P(EngineTest, HandsTheStateSegmentTheBatchsStatistics) {
   }
 }
 
-// What it says to be complete is not written again.
+// Gradients reported as complete are not written again.
 TEST_P(EngineTest, SaysHowManyGradientsAreComplete) {
   for (const ModelSpec& spec : {small(), two_branches()}) {
     for (const int threads : {1, 3}) {
@@ -321,7 +321,7 @@ TEST_P(EngineTest, PredictsProbabilitiesOrPlainOutputs) {
   EXPECT_EQ(outputs[4], 3.0f);
 }
 
-// The softmax of what an evaluation gives back is the prediction.
+// The prediction is the softmax of the outputs that an evaluation returns.
 TEST_P(EngineTest, GivesWhatTheLossMeetsWithAnEvaluation) {
   const OwnedBatch batch(7, 100, 10);
   const auto made = engine(small(), 9, 2);
@@ -436,7 +436,7 @@ TEST_P(EngineTest, ComputesForTheHostWithoutShowingWhereItsMemoryIs) {
   EXPECT_EQ(values(made->parameters()), end);
 }
 
-// One dropout of ones: what comes out is the mask.
+// Applies one dropout to ones, so that the output is the mask.
 std::vector<float> mask(float rate, const std::vector<uint64_t>& positions, uint64_t epoch,
                         int threads, const std::string& set) {
   const int64_t width = 200;

@@ -57,7 +57,7 @@ std::vector<Case> cases() {
 
 class Gradient : public ::testing::TestWithParam<std::tuple<std::string, int>> {};
 
-// Central differences of the float64 reference, at some seven places of each tensor.
+// Compares with central differences of the float64 reference, at some seven places of each tensor.
 void compare(const ModelSpec& spec, cpu::CpuEngine& engine, const Batch& batch) {
   std::vector<double> parameters = to_double(values(engine.parameters()));
   const double expected = reference_loss(spec, engine.layout(), parameters, batch, true);

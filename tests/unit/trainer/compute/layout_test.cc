@@ -92,7 +92,7 @@ TEST(ParameterLayout, CutsNoTensorWhereTheyMustBeWhole) {
 }
 
 TEST(ParameterLayout, WholeTensorsAreSharedAsEvenlyAsTheyAllow) {
-  // In the buffer: c of 64 floats, b of 192, a of 128.
+  // The buffer holds c with 64 floats, b with 192 and a with 128, in this order.
   const ParameterLayout layout({tensor("a", {128}), tensor("b", {130}), tensor("c", {10})});
   using Ranges = std::vector<Range>;
   const auto cut = [&](int shards) {

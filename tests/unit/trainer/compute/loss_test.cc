@@ -44,7 +44,7 @@ TEST(Losses, HaveNamesOfTheirOwnAndRoomForTheirTerms) {
   EXPECT_EQ(names, (std::set<std::string>{"huber", "meanSquaredError", "softmaxCrossEntropy"}));
 }
 
-// What is fed is a row of the label 0 whose outputs are all the same.
+// The evaluators get one row of label 0 with equal outputs.
 TEST(Losses, AreEvaluatedByTheMetricsThatTheySay) {
   const std::vector<int32_t> labels = {0};
   const std::vector<float> target = {0}, outputs = {0, 0};
@@ -74,7 +74,7 @@ TEST(Losses, AreEvaluatedByTheMetricsThatTheySay) {
   }
 }
 
-// 0.5 within delta, and 3 and -3 beyond it: the gradient is no larger for them.
+// The errors are 0.5, within delta, and 3 and -3, beyond it: their gradient is no larger.
 TEST(HuberLoss, GrowsEvenlyBeyondDelta) {
   const auto made =
       engine(Backend::cpu, model(1, {dense("y", 3, Activation::linear)}, 3, Huber{2}), 1);

@@ -12,8 +12,8 @@
 namespace muster::compute::testing {
 namespace {
 
-// Kernel (of several chunks) and bias that are trained, one frozen, one of state, and sizes that no
-// vector divides.
+// Returns a layout with a trained kernel (of several chunks), a trained bias, a frozen tensor and a
+// state tensor, of sizes that no vector divides.
 ParameterLayout layout_of_all() {
   std::vector<ParameterTensor> tensors(4);
   const char* names[] = {"kernel", "bias", "frozen", "state"};
@@ -58,7 +58,7 @@ UpdateArguments arguments_of(uint64_t t) {
   return arguments;
 }
 
-// The ratios of the tensors of these ranges, where the optimizer needs them.
+// Returns the ratios of the tensors of these ranges, if the optimizer needs them.
 std::vector<float> measured(const Optimizer& optimizer, Buffers& buffers,
                             const std::vector<Range>& ranges, uint64_t t) {
   if (!optimizer.needs_whole_tensors()) return {};
@@ -96,7 +96,7 @@ struct Scalar {
   double p, m = 0, v = 0;
 };
 
-// optimizer.h's formulas in float64.
+// Updates a scalar by optimizer.h's formulas in float64.
 void expect_step(const OptimizerSpec& spec, Scalar& s, double g, double rate, double decay,
                  uint64_t t) {
   if (const Sgd* sgd = std::get_if<Sgd>(&spec)) {
@@ -114,7 +114,7 @@ void expect_step(const OptimizerSpec& spec, Scalar& s, double g, double rate, do
   s.p -= corrected * s.m / (std::sqrt(s.v) + double(Adam{}.epsilon));
 }
 
-// The same of a whole tensor that Lamb updates.
+// Updates a whole tensor by Lamb's formula in float64.
 void expect_lamb(std::span<Scalar> tensor, const float* sums, double rate, double decay,
                  uint64_t t) {
   const Lamb lamb;

@@ -1,4 +1,4 @@
-// Replays what PyTorch computed; tests/fixtures/pytorch/README.md says what the files mean.
+// Replays PyTorch's computations; tests/fixtures/pytorch/README.md describes the files.
 
 #include <gtest/gtest.h>
 
@@ -165,7 +165,8 @@ void compare_gradients(const Json& json, Engine& engine, const Batch& batch) {
     double squares = 0;
     for (float x : g) squares += std::pow(double(x) / double(batch.rows), 2);
     const double norm = entry.at("norm");
-    // A gradient that is zero but for rounding (of a bias before a normalization) has no figures.
+    // A gradient that is zero except for rounding (of a bias before a normalization) has no
+    // significant digits.
     EXPECT_NEAR(std::sqrt(squares), norm, 1e-5 * norm + 1e-7) << tensor.name;
     const auto first = entry.at("first").get<std::vector<double>>();
     for (size_t i = 0; i < first.size(); ++i) {
@@ -177,7 +178,7 @@ void compare_gradients(const Json& json, Engine& engine, const Batch& batch) {
 
 constexpr const char* kFar = "far";
 
-// The instruction sets of this CPU, and the engine with memory of its own.
+// Returns the names of this CPU's instruction sets and of the engine with memory of its own.
 std::vector<std::string> sets_and_far() {
   std::vector<std::string> names = instruction_sets();
   names.push_back(kFar);

@@ -124,7 +124,7 @@ bool ends_in_softmax(const ModelSpec& model) {
   return activation != nullptr && activation->activation == Activation::softmax;
 }
 
-// Of one target.
+// Returns the loss of one target.
 double error_of(const LossKind& loss, double d) {
   const auto* huber = std::get_if<Huber>(&loss);
   if (!huber) return d * d;

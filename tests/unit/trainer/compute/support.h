@@ -15,19 +15,20 @@ namespace muster::compute::testing {
 uint64_t fixture_bits(uint64_t number, uint64_t element);
 float fixture_value(uint64_t number, uint64_t element, float limit);
 
-// Allocations by this program so far, on any thread.
+// Returns the number of allocations by this program so far, on any thread.
 int64_t allocations();
 
-// A batch with memory of its own. Features are fixture values, `density` of them not zero.
+// A batch with memory of its own. The features are fixture values; a share of `density` of them is
+// not zero.
 struct OwnedBatch {
   OwnedBatch(int64_t rows, int64_t features, int64_t labels, double density = 1.0,
              uint64_t number = 7);
   OwnedBatch(const OwnedBatch&) = delete;
 
-  // The first `rows` of it.
+  // Returns a batch of the first `rows` of it.
   Batch first(int64_t rows) const;
   Batch all() const { return first(static_cast<int64_t>(labels.size())); }
-  // Rows [begin, begin + rows).
+  // Returns a batch of rows [begin, begin + rows).
   Batch part(int64_t begin, int64_t rows) const;
 
   int64_t width, target_width;
@@ -49,7 +50,7 @@ ModelSpec model(int64_t inputs, std::vector<LayerSpec> layers, int64_t labels,
 // layer.
 ModelSpec two_branches();
 
-// What shared cases run on: every engine gives the same numbers.
+// The engines that shared cases run on; all of them give the same numbers.
 enum class Backend { cpu, far };
 std::string name_of(Backend backend);
 std::unique_ptr<Engine> engine(Backend backend, const ModelSpec& model, int64_t max_rows,
@@ -57,17 +58,18 @@ std::unique_ptr<Engine> engine(Backend backend, const ModelSpec& model, int64_t 
 std::unique_ptr<cpu::CpuEngine> cpu_engine(const ModelSpec& model, int64_t max_rows,
                                            int threads = 1,
                                            const std::string& instruction_set = "");
-// With parameters from initialize_parameters, biases moved off zero.
+// Sets the parameters by initialize_parameters, and then moves the biases off zero.
 void initialize(Engine& engine, uint64_t seed = 1);
 
-// A copy of all of it; changes of some of it.
+// values() returns a copy of the whole memory; put() writes a part of it.
 std::vector<float> values(const Memory& memory);
 void put(Memory& memory, size_t at, std::vector<float> values);
 
 std::vector<std::string> instruction_sets();  // those this CPU has
 
-// Sum of losses over the batch in float64, by the plainest code: the reference everything is held
-// to. No dropout. Training: batch normalization uses the batch's statistics.
+// Returns the sum of losses over the batch in float64, computed by the plainest code. It is the
+// reference for all engines. There is no dropout. In training, batch normalization uses the batch's
+// statistics.
 double reference_loss(const ModelSpec& model, const ParameterLayout& layout,
                       const std::vector<double>& parameters, const Batch& batch, bool training);
 std::vector<double> to_double(std::span<const float> values);

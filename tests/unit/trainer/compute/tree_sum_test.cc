@@ -18,7 +18,7 @@ constexpr int kMostLeaves = 17;
 
 using Buffers = std::vector<std::vector<float>>;
 
-// Of magnitudes so far apart that every other order of adding them up has other bits.
+// The magnitudes are so far apart that every other order of the additions has other bits.
 Buffers random_buffers(int count, size_t floats) {
   std::mt19937 engine(static_cast<unsigned>(count));
   std::uniform_real_distribution<float> mantissa(-1, 1);
@@ -29,15 +29,15 @@ Buffers random_buffers(int count, size_t floats) {
   return buffers;
 }
 
-// To the nearest of the numbers with eight digits, of which the even one where two are as near: as
-// C++ rounds a float to an integer unless told otherwise.
+// Rounds to the nearest number with eight binary digits, and to the even one if two are equally
+// near. std::nearbyint does so by default.
 float bfloat16(float value) {
   int exponent = 0;
   const float mantissa = std::frexp(value, &exponent);
   return std::ldexp(std::nearbyint(std::ldexp(mantissa, 8)), exponent - 8);
 }
 
-// What the header says, as plainly as can be.
+// Computes the sum as the header describes it, as plainly as possible.
 float plain_sum(const Buffers& leaves, size_t at, int begin, int end, bool rounded) {
   const auto kept = [rounded](float value) { return rounded ? bfloat16(value) : value; };
   if (end - begin == 1) return kept(leaves[static_cast<size_t>(begin)][at]);
@@ -96,7 +96,7 @@ TEST(TreeSumTest, ACoverIsTheFewestNodesThatAreTheRangeTogether) {
           if (i == 0) continue;
           ASSERT_EQ(found[i].begin, found[i - 1].end);
         }
-        // The fewest: none of them lies under a node that is wholly in the range.
+        // They are the fewest if none of them lies under another node that is wholly in the range.
         for (const Subtree& node : nodes) {
           if (node.begin < begin || end < node.end) continue;
           ASSERT_EQ(std::ranges::count_if(found,
@@ -115,7 +115,7 @@ TEST(TreeSumTest, NothingIsCoveredByNoNodes) {
   EXPECT_THAT(cover(5, 0, 5), ElementsAre(Subtree{0, 5}));
 }
 
-// In blocks, with a tail, from pieces that the leaves are added up to beforehand.
+// Adds up in blocks, with a tail, from pieces whose leaves were added up beforehand.
 std::vector<float> sum_of_pieces(const std::vector<Subtree>& pieces, const Buffers& leaves,
                                  size_t block, bool rounded = false) {
   Buffers sums;
@@ -173,7 +173,7 @@ TEST_P(EitherTreeSumTest, AnyCutWillDo) {
   }
 }
 
-// Also of pieces that have not been rounded yet.
+// Pieces that have not been rounded yet give the same sum.
 TEST(TreeSumTest, WhatIsRoundedIsSoByWhoeverReadsIt) {
   const Buffers leaves = random_buffers(5, 3000);
   const auto expected = plain_sum(leaves, 0, 5, true);
@@ -188,7 +188,7 @@ TEST(TreeSumTest, WhatIsRoundedIsSoByWhoeverReadsIt) {
             bits(plain_sum(leaves, 0, 1, true)));
 }
 
-// By ranges, and in place.
+// Adds by ranges, and in place.
 TEST(TreeArithmeticTest, IsTheSameForEachFloatWhateverIsAddedUpAtOnce) {
   constexpr size_t kFloats = 5000;
   for (const bool rounded : {false, true}) {
@@ -209,7 +209,7 @@ TEST(TreeArithmeticTest, IsTheSameForEachFloatWhateverIsAddedUpAtOnce) {
   }
 }
 
-// So that the tests above could fail.
+// This shows that the tests above could fail.
 TEST(TreeSumTest, AnotherOrderHasOtherBits) {
   const Buffers leaves = random_buffers(kMostLeaves, 40);
   std::vector<float> sum(40);

@@ -60,13 +60,13 @@ class LeaderAddressTest : public testing::Test {
     post(R"({"jobUid": ")" + uid + R"(", "address": ")" + at(port) + R"(", "process": "1"})");
   }
 
-  const fs::path storage_ = fs::path(testing::TempDir()) / "address file";
+  const fs::path storage_ = fs::path(testing::TempDir()) / "address_file";
   const int port_ = free_port();
 };
 
 TEST_F(LeaderAddressTest, StandsAsLongAsRankZeroListens) {
   {
-    const LeaderAddressFile address file(member(Role::chief));
+    const LeaderAddressFile file(member(Role::chief));
     const auto entry = LeaderAddressFile::read(storage_, "u");
     ASSERT_TRUE(entry);
     EXPECT_EQ(entry->address, at(port_));
@@ -89,7 +89,7 @@ TEST_F(LeaderAddressTest, WhoLeavesTakesDownNobodyElses) {
 TEST_F(LeaderAddressTest, NeedsNoStorageThatCanBeWritten) {
   Membership chief = member(Role::chief);
   chief.storage /= "not there";
-  const LeaderAddressFile address file(chief);
+  const LeaderAddressFile file(chief);
   EXPECT_FALSE(LeaderAddressFile::read(chief.storage, "u"));
 }
 
@@ -111,7 +111,7 @@ TEST_F(LeaderAddressTest, LeadsThereWhereTheNameDoesNot) {
   const auto peer = attend();
   EXPECT_FALSE(joins(*peer, milliseconds(300)));
   const auto server = serve(port_);
-  const LeaderAddressFile address file(member(Role::chief));
+  const LeaderAddressFile file(member(Role::chief));
   EXPECT_TRUE(joins(*peer));
 }
 
@@ -120,7 +120,7 @@ TEST_F(LeaderAddressTest, OneThatNobodyTookDownKeepsNobodyFromTheNext) {
   const auto peer = attend();
   EXPECT_FALSE(joins(*peer, milliseconds(300)));
   const auto server = serve(port_);
-  const LeaderAddressFile address file(member(Role::chief));
+  const LeaderAddressFile file(member(Role::chief));
   EXPECT_TRUE(joins(*peer));
 }
 
@@ -131,13 +131,13 @@ TEST_F(LeaderAddressTest, AnotherJobAtItsAddressIsNoReasonToGiveUp) {
   const auto peer = attend();
   EXPECT_FALSE(joins(*peer, milliseconds(1000)));
   const auto server = serve(port_);
-  const LeaderAddressFile address file(member(Role::chief));
+  const LeaderAddressFile file(member(Role::chief));
   EXPECT_TRUE(joins(*peer));
 }
 
 TEST_F(LeaderAddressTest, LeadsThereAgainAfterABreak) {
   const auto peer = attend();
-  const LeaderAddressFile address file(member(Role::chief));
+  const LeaderAddressFile file(member(Role::chief));
   for (int restart = 0; restart < 2; ++restart) {
     const auto server = serve(port_);
     EXPECT_TRUE(joins(*peer)) << restart;

@@ -55,7 +55,7 @@ Exchange::Outcome come_and_go(const Shards& shards, bool shared_memory) {
   return exchange.align(parameters, {{}, [] { return false; }}).outcome;
 }
 
-// On a machine that has no CPU for it a connection may take too long: a member tries again.
+// A connection may take too long on a machine without a free CPU: the member then tries again.
 void surely_come_and_go(const Shards& shards, bool shared_memory) {
   auto outcome = Exchange::Outcome::broken;
   for (int i = 0; i < 5 && outcome == Exchange::Outcome::broken; ++i)
@@ -63,7 +63,7 @@ void surely_come_and_go(const Shards& shards, bool shared_memory) {
   ASSERT_EQ(outcome, Exchange::Outcome::ok);
 }
 
-// What is left when everything that has ended is gone.
+// Returns the usage once everything that has ended is gone.
 Usage settled(const Usage& expected) {
   Usage now = usage();
   for (int i = 0;
@@ -77,7 +77,7 @@ Usage settled(const Usage& expected) {
 class ChurnTest : public testing::TestWithParam<bool> {};
 
 TEST_P(ChurnTest, AThousandMembersLeaveNothingBehind) {
-  testing::internal::CaptureStdout();  // each says how it exchanges
+  testing::internal::CaptureStdout();  // each logs how it exchanges
   Shards shards(spec::SyncPolicy::sync, 1, 2);
   for (int i = 0; i < 50; ++i) surely_come_and_go(shards, GetParam());
   const Usage before = settled(usage());
@@ -93,7 +93,7 @@ TEST_P(ChurnTest, AThousandMembersLeaveNothingBehind) {
 INSTANTIATE_TEST_SUITE_P(Ways, ChurnTest, testing::Bool(),
                          [](const auto& info) { return info.param ? "shared_memory" : "grpc"; });
 
-// Writes message after message and never reads what it is answered.
+// Writes message after message and never reads the answers.
 class Talker : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   using Message = std::function<grpc::ByteBuffer(int)>;  // the first is 1
@@ -115,7 +115,7 @@ class Talker : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer
     const std::lock_guard lock(mutex_);
     return begun_;
   }
-  // Until the peer takes no more.
+  // Waits until the peer takes no more messages.
   void wait_until_it_rests() {
     for (int before = -1; before != begun() && begun() < messages_;) {
       before = begun();
@@ -177,7 +177,7 @@ TEST(BackpressureTest, AMemberThatDoesNotReadIsNotReadFrom) {
   EXPECT_LE(shards.host(0).counts().pushes, 20u);
 }
 
-// Keeps second copies, behind a channel that buffers nothing: what is not read is not written.
+// Keeps second copies, behind a channel without buffers: a message that is not read is not written.
 class Followers : public ParameterServer::WithRawCallbackMethod_Follow<ParameterServer::Service> {
  public:
   explicit Followers(ShardHost& host)
@@ -216,7 +216,7 @@ TEST(BackpressureTest, APsThatDoesNotReadItsAcknowledgementsIsNotReadFrom) {
     message.set_floats(state.size());
     return encode(message, slice_of(state));
   };
-  testing::internal::CaptureStdout();  // each state that is taken over is told
+  testing::internal::CaptureStdout();  // each state taken over is logged
   Talker talker(followers.channel(), "Follow", forward, kMessages);
   talker.wait_until_it_rests();
   const std::string log = testing::internal::GetCapturedStdout();

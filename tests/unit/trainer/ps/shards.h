@@ -26,7 +26,7 @@ inline spec::TrainingSpec training(spec::SyncPolicy policy) {
 // Shards of a small model behind real servers in this process.
 class Shards {
  public:
-  // `inputs`: of a sample; what there is of parameters goes by it.
+  // `inputs` is the size of a sample; it decides the number of parameters.
   Shards(spec::SyncPolicy policy, int shards, int members, WireType wire = WireType::float32,
          int inputs = 20)
       : wire_(wire), inputs_(inputs) {
@@ -45,7 +45,7 @@ class Shards {
       hosts_.back()->open(opening(shard, members));
     }
   }
-  // What rank 0 opens the first generation with.
+  // Returns the request with which rank 0 opens the first generation.
   OpenRequest opening(int shard, int members) const {
     OpenRequest request;
     request.set_job_uid("uid");

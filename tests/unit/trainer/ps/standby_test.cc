@@ -12,7 +12,8 @@ namespace {
 
 constexpr size_t kFloats = 3;
 
-// Two processes that hold a shard each, the first serving it, and the stream between them.
+// Two processes that each hold a copy of a shard, the first serving it, and the stream between
+// them.
 class StandbyTest : public testing::Test {
  protected:
   explicit StandbyTest(SyncPolicy policy = SyncPolicy::sync, uint32_t members = 2,
@@ -54,7 +55,7 @@ class StandbyTest : public testing::Test {
     };
     shard.open(request, load, answers_);
   }
-  // One that was cut before is open again.
+  // Opens the stream, also again after it was cut.
   void connect() {
     serving_.name_standby(serving_.shard().generation(), 2);
     const StandbyFeed::Message greeting = serving_.greet();
@@ -84,7 +85,7 @@ class StandbyTest : public testing::Test {
     header.sums.rows = 2;
     header.sums.weight = static_cast<double>(header.sums.rows);
     header.sums.loss = 0.25 + rank;
-    // The last depends on who is added to whom.
+    // The last float's sum depends on the order of addition.
     gradients_[rank] = {0.1f + static_cast<float>(rank), -0.3f,
                         rank % 2 == 1 ? 1.0f
                         : rank == 0   ? 1e8f
@@ -155,7 +156,7 @@ TEST_F(StandbyTest, MembersHearOfAStepOnceItsStandbyHasIt) {
   answers_.clear();
   push_both();
   EXPECT_TRUE(answers_.empty());
-  // Nor does who comes anew, nor is the next step made.
+  // A member that comes anew gets no answer either, and the next step is not made.
   PushHeader pull;
   pull.generation = 1;
   pull.sequence = 9;
@@ -178,7 +179,7 @@ TEST_F(StandbyTest, OneThatIsOnItsWayKeepsNobodyWaiting) {
   EXPECT_TRUE(standby_.state().whole());
 }
 
-// The shard goes on meanwhile, elsewhere.
+// The shard goes on meanwhile, in other memory.
 TEST_F(StandbyTest, WhatItIsSentStaysAsItWasWhereItLies) {
   push_both();
   connect();
@@ -226,7 +227,8 @@ TEST_F(StandbyTest, AStepCountsWhereItIsMade) {
   EXPECT_EQ(standby_.shard().counts().commits, 0u);
 }
 
-// Else a ps that is lost meanwhile is thought to have a copy, and has none that counts.
+// Otherwise a ps lost before that would be thought to have another copy, although that does not
+// count.
 TEST_F(StandbyTest, ItIsSaidToBeThereOnceItKnowsThatItIsWhole) {
   connect();
   deliver(*serving_.next_forward());
@@ -276,14 +278,14 @@ TEST_F(StandbyTest, GoesOnInItsPlace) {
   open(standby_, 2, OpenRequest::KEEP, 0, false);
   EXPECT_TRUE(standby_.state().serving());
   EXPECT_EQ(standby_.state().step(), 1u);
-  // Who served it before goes on, and is not heard.
+  // The process that served it before goes on, and is refused.
   push_both();
   answers_.clear();
   pump();
   EXPECT_EQ(reply_.status(), Acknowledgement::SUPERSEDED);
   EXPECT_FALSE(of_use_);
   EXPECT_TRUE(answers_.empty());
-  // Nor is it what anybody takes it for.
+  // Nor can a generation be opened on either copy that expects the old coupling.
   EXPECT_THROW(open(serving_, 2, OpenRequest::KEEP, coupling, true), Unavailable);
   EXPECT_THROW(open(standby_, 3, OpenRequest::KEEP, coupling, false), Unavailable);
 }
@@ -458,7 +460,8 @@ TEST_F(AsynchronousStandbyTest, KnowsWhichWorkIsDone) {
   pump();
   EXPECT_EQ(answers_.size(), 2u);
   expect_same();
-  // Of a push that one shard has others may not: only what its member has asked beyond is done.
+  // Other shards may not have a push that one shard has: a ticket is done only once its member has
+  // asked for work after it.
   EXPECT_THAT(standby_.shard().tickets().outstanding(), testing::IsSupersetOf({1, 2}));
   EXPECT_THAT(standby_.shard().tickets().outstanding(), testing::Not(testing::Contains(0)));
 }

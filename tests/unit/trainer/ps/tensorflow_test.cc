@@ -55,7 +55,7 @@ class Replay {
     for (Member& member : members_) member.parameters = initial;
   }
 
-  // One update after the other, each compared with TensorFlow's.
+  // Makes one update after the other and compares each with TensorFlow's.
   void run() {
     for (const Json& entry : json_.at("order")) {
       if (!sync_) {
@@ -179,7 +179,7 @@ class Replay {
     member.ticket = answer.header.ticket.value_or(0);
   }
 
-  // async: takes parameters and computes, or pushes.
+  // Async: takes parameters and computes, or pushes.
   void turn(uint32_t rank) {
     Member& member = members_[rank];
     member.holds = !member.holds;

@@ -58,7 +58,7 @@ class Member {
     for (float& gradient : gradients()) gradient = number(random);
     return take(exchange_->step(step_, ticket_, sums(), gradients(), parameters(), watch()));
   }
-  // A step whose end is not waited for yet.
+  // Begins a step without waiting for its end.
   void begin_step() {
     std::fill(gradients().begin(), gradients().end(), 0.5f);
     stop_ = {};
@@ -193,7 +193,7 @@ TEST(TransportTest, AMemberThatRejoinsIsOutOfReachOfItsOldPush) {
   first.give_up();
   ASSERT_TRUE(first.join());
   const std::vector<float> before = first.values();
-  std::ranges::fill(first.gradients(), 77.0f);  // computes anew
+  std::ranges::fill(first.gradients(), 77.0f);  // the member computes anew
   second.begin_step();
   EXPECT_EQ(second.end_step().outcome, Exchange::Outcome::ok);
   EXPECT_NE(second.values(), before);
@@ -218,7 +218,7 @@ TEST(TransportTest, BothEndsMustSendTheSame) {
   }
 }
 
-// Whether what a ps sends to a second copy is answered.
+// Returns whether messages that a ps sends to a second copy are answered.
 bool is_heard(const Shards& shards, const std::string& job_uid) {
   const auto stub = ParameterServer::NewStub(group::make_channel(shards.address(0)));
   grpc::ClientContext context;
@@ -315,7 +315,7 @@ TEST(TransportTest, AMemberThatTalksOutOfTurnIsCutOffThoughItsMemoryIsWaitedFor)
                              testing::HasSubstr("127.0.0.1")));
 }
 
-// Rank 0's call to write what the shard was at, at a speed that would take weeks.
+// Rank 0's call to write the shard's state at a speed that would take weeks.
 class SlowWriteTest : public testing::Test {
  protected:
   SlowWriteTest() : folder_(std::filesystem::path(testing::TempDir()) / "slow-write") {
@@ -366,14 +366,15 @@ TEST_F(SlowWriteTest, APsThatEndsDoesNotBeginWhatWaits) {
   auto first = write("first");
   ASSERT_TRUE(has_begun("first"));
   auto second = write("second");
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // else it finds nobody: as well
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // else it finds no ps: fine too
   shards_.shut_down(0);
   EXPECT_FALSE(second.get());
   first.get();
   EXPECT_TRUE(std::filesystem::is_empty(folder_ / "second"));
 }
 
-// Stacks that no address space holds make every new thread fail, as a limit on threads does.
+// Makes every new thread fail, as a limit on threads does, by stacks too large for any address
+// space.
 class NoThreads {
  public:
   NoThreads() {
@@ -390,8 +391,8 @@ class NoThreads {
   pthread_attr_t usual_;
 };
 
-// Whoever sends it comes again. A shard of this size is updated with two threads, where there are
-// CPUs for them.
+// The sender tries again later. A shard of this size is updated with two threads, if there are CPUs
+// for them.
 TEST(TransportTest, ASecondCopyThatThereAreNoThreadsForIsRefused) {
   constexpr int kPixels = 784;
   const Shards shards(spec::SyncPolicy::sync, 1, 1, WireType::float32, kPixels);
@@ -487,7 +488,7 @@ TEST(TransportTest, ALinkWhosePeerTakesNothingCanBeClosed) {
     std::this_thread::sleep_for(4 * kLongEnough);
     EXPECT_EQ(link->state(), ShardLink::State::waiting);
   }
-  std::ranges::fill(gradients, 1.0f);  // nobody reads it any more: ours again
+  std::ranges::fill(gradients, 1.0f);  // no longer read by anybody
 }
 
 TEST(TransportTest, AShardThatGoesBreaksTheLink) {

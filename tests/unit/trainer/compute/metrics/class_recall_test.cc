@@ -15,7 +15,7 @@ struct Row {
   std::vector<float> outputs;
 };
 
-// Fed in batches of `batch` rows.
+// Returns the metric of the rows, added in batches of `batch` rows.
 double balanced_accuracy(const std::vector<Row>& rows, size_t batch) {
   const auto accumulator = class_recall().make(3);
   for (size_t begin = 0; begin < rows.size(); begin += batch) {
@@ -48,7 +48,7 @@ TEST(ClassRecall, IsTheMeanOverTheClassesThatThereAre) {
       {"nothing", {}, 0},
       {"one class", {zero, zero}, 1},
       {"as many of each", {zero, one, one_for_zero, zero}, 0.75},
-      // The accuracy is 0.8: it does not see that one of the classes is never found.
+      // The accuracy is 0.8: it does not show that one of the classes is never found.
       {"most are of one class", {zero, zero, zero, zero, two_for_zero}, 0.5},
       {"three classes",
        {zero, one, one_for_zero, one_for_zero, one_for_zero, two_for_zero},

@@ -52,7 +52,7 @@ std::vector<OpenReply> replies_of(const std::vector<Holding>& shards) {
   return replies;
 }
 
-// Claims generation 9 and looks at what the shards hold.
+// Returns a formation that has claimed generation 9 and looked at the shards' reports.
 Formation formed(const std::vector<Holding>& shards, bool sync = true) {
   Formation formation(static_cast<int>(shards.size()), sync, {});
   EXPECT_EQ(formation.next(), Next::claim);
@@ -105,7 +105,7 @@ TEST(FormationTest, StartsFromTheNewestCheckpointOrFromTheBeginning) {
   EXPECT_EQ(first.request().content(), OpenRequest::INITIALIZE);
 }
 
-// Somebody emptied the storage.
+// The storage has been emptied, so it does not know the shards' generations.
 TEST(FormationTest, ClaimsAboveWhatTheShardsHold) {
   const Formation formation = formed({{12, 1, 40}, {11, 1, 40}});
   EXPECT_EQ(formation.next(), Next::claim);
@@ -188,7 +188,8 @@ TEST_F(WatchingTest, NoGenerationIsAnnouncedOnceTheJobHasEnded) {
   EXPECT_EQ(view.phase(), GroupView::FINISHED);
 }
 
-// What two ps say of two shards with two copies each, ps 1 of both and, where it is there, ps 0.
+// The reports of two ps on two shards with two copies each: those of ps 1 on both shards and, if it
+// is present, those of ps 0.
 struct Standbys {
   bool ps_0 = true;
   bool whole = true;  // the copies that are not served
@@ -245,7 +246,8 @@ class StandbysTest : public testing::Test {
   Formation formation_{2, true, {}, /*copies=*/2};
 };
 
-// Whatever the serving side takes it for: rank 0 would not open a generation on it.
+// The serving side's opinion of the copy does not count: rank 0 opens no generation on a copy that
+// does not report itself whole.
 TEST(PeerRegistryTest, ASecondCopyCountsByItsOwnWord) {
   EXPECT_EQ(registry_of(Standbys{}).replicated(), 2);
   EXPECT_EQ(registry_of(Standbys{true, false}).replicated(), 0);
@@ -305,7 +307,7 @@ TEST_F(StandbysTest, WhoComesBackEmptyIsToBeTheStandbyOfBoth) {
   EXPECT_EQ(view.generation(), 10u);
 }
 
-// Members have been in a generation that it slept through.
+// Members have been in a generation that the copy missed.
 TEST_F(StandbysTest, ACopyThatWasLeftBehindDoesNotCount) {
   formation_.look(registry_of(Standbys{false, true}));
   formation_.claimed(10);
@@ -324,7 +326,7 @@ TEST_F(StandbysTest, ACopyThatWasLeftBehindDoesNotCount) {
   EXPECT_EQ(other.next(), Next::choose);
 }
 
-// A new rank 0 does not know who was there.
+// A new rank 0 does not know which ps were present before.
 TEST(FormationTest, WhoHasNotComeYetIsNoLoss) {
   Formation formation(2, true, {}, /*copies=*/2);
   formation.claimed(9);
@@ -400,7 +402,7 @@ TEST_F(HostedShardTest, KeepsOnlyTheLineageThatIsMeant) {
   EXPECT_EQ(hosted_.state().generation(), 2u);
 }
 
-// So that a chief that comes back knows the losses of steps that only the shards remember.
+// From this a chief that comes back learns the losses of steps that only the shards remember.
 TEST_F(HostedShardTest, TellsWhatTheStepsSinceTheCheckpointWereTrainedOn) {
   checkpoint::Position position;
   position.sums.add(0, compute::testing::classified(0.5, 0, 7));

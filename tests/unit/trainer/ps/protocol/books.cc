@@ -109,12 +109,12 @@ std::vector<float> Books::gradient(uint32_t rank, uint64_t step, uint64_t ticket
   return gradient;
 }
 
-// sync: so few that every job has several.
+// Sync: so few tickets that every job has several epochs.
 uint64_t Books::tickets_per_epoch() const {
   return setting_.sync ? 2 : total();
 }
 
-// Rows: together a power of two, so that the mean is exact.
+// The members' rows add up to a power of two, so that the mean is exact.
 compute::LossSums Books::sums(uint32_t rank, uint64_t step, uint64_t ticket) const {
   compute::LossSums sums;
   sums.loss = static_cast<double>(setting_.sync ? 1 + rank * 16 + step : 1 + ticket * ticket);
@@ -146,7 +146,7 @@ void Books::run_undisturbed() {
   }
 }
 
-// By a bit a rank: rank 0 always does.
+// `contributors` has one bit for each rank. Rank 0 always contributes.
 bool Books::may_contribute(unsigned contributors) const {
   return (contributors & 1) != 0 &&
          std::popcount(contributors) + setting_.backups >= setting_.members;
@@ -193,7 +193,7 @@ bool Books::holds(const Moment& moment, const Held& held) const {
   return true;
 }
 
-// All of it is of one moment.
+// Checks that everything held is of one moment.
 void Books::check_held(const std::string& who, uint64_t step, std::span<const Held> all) const {
   if (step >= moments_.size())
     throw Violation(who + " is at step " + std::to_string(step) + ", beyond the last");
@@ -223,7 +223,7 @@ void Books::check_shard(const std::string& who, uint64_t step, const Held& held)
   if (held.shard == 0 && held.sums) check_applied_sums(who, held);
 }
 
-// async: a checkpoint has only shard 0's sums, of what that one has applied.
+// Async: a checkpoint has only shard 0's sums, those of the pushes that shard 0 has applied.
 void Books::check_applied_sums(const std::string& who, const Held& held) const {
   checkpoint::EpochSums expected;
   for (size_t ticket = 0; ticket < held.parameters.size(); ++ticket)

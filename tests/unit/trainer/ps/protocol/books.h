@@ -13,14 +13,15 @@
 
 namespace muster::ps::protocol {
 
-// The work of a simulated job, and what it must come to. All numbers are exact in float32.
+// The work of a simulated job and its expected results. All numbers are exact in float32.
 //
-// sync: a gradient is a function of rank, step and every bit of the parameters that it was computed
-// on, so that a push lost, counted twice or computed on parameters of several steps shows in all
-// that follows; and so with the loss that it reports. With backup workers there are as many right
-// results as there are choices of who is passed over; one must hold for all shards. async: ticket t
-// adds 1 to parameter t of every shard: they count how often each batch was applied, and shard 0's
-// sums are of as many.
+// Sync: a gradient is a function of rank, step and every bit of the parameters that it was computed
+// on. So a push that is lost, counted twice or computed on parameters of several steps shows in all
+// later numbers, and likewise a loss that it reports. With backup workers each choice of the
+// members left out gives another right result; all shards must have the same one.
+//
+// Async: ticket t adds 1 to parameter t of every shard. The parameters count how often each batch
+// was applied, and shard 0's sums count as many.
 class Books {
  public:
   explicit Books(const Setting& setting);
@@ -42,13 +43,14 @@ class Books {
     const checkpoint::EpochSums* sums = nullptr;  // null: not known
   };
 
-  // Each throws Violation where something is not what the undisturbed job had. `who` names it.
+  // Each throws Violation if something differs from the undisturbed job. `who` names the process in
+  // the message.
   void check_parameters(const std::string& who, uint64_t step, std::span<const float> parameters,
                         const checkpoint::EpochSums* sums) const;
   void check_shard(const std::string& who, uint64_t step, const Held& held) const;
   void check_folder(const SimulatedStorage::Folder& folder) const;
   void check_applied(const SimulatedStorage::Folder& final, bool exactly_once) const;
-  // async: a batch is about to be pushed.
+  // Async: called when a batch is about to be pushed.
   void count_push(uint64_t ticket) { ++pushes_.at(ticket); }
 
   uint64_t total() const { return static_cast<uint64_t>(setting_.steps); }

@@ -59,7 +59,7 @@ void ChiefProcess::receive(int stream, Message message) {
   attend(stream, message);
 }
 
-// As RendezvousServer does.
+// Does what RendezvousServer does.
 void ChiefProcess::attend(int stream, const Message& message) {
   const auto connection = static_cast<uint64_t>(stream);
   registry_changed_ = true;
@@ -111,7 +111,7 @@ void ChiefProcess::coordinate() {
   const bool looks = next == Next::claim || next == Next::gather || next == Next::watch;
   if (looks && !leads_ && formation_.superseded_by(world_.storage().newest_generation()))
     return finish(false);
-  // Whoever has looked may be slow to claim.
+  // A process that has looked may be slow to claim.
   if (next == Next::claim && !std::exchange(leads_, true)) return;
   leads_ = false;
   try {
@@ -126,7 +126,7 @@ void ChiefProcess::coordinate() {
   }
 }
 
-// As ps::Coordinator does.
+// Does what ps::Coordinator does.
 void ChiefProcess::advance() {
   switch (formation_.next()) {
     case Next::gather:
@@ -203,7 +203,7 @@ void ChiefProcess::copy(Copying what) {
   copying_ = what;
   copied_step_ = member_.step();
   copies_.clear();
-  // Asynchronous shards: see SnapshotRequest.
+  // With asynchronous shards, shard 0 is asked first: see SnapshotRequest.
   ask_for_copies(world_.setting().sync ? static_cast<size_t>(world_.setting().shards) : 1);
 }
 
@@ -219,7 +219,7 @@ void ChiefProcess::ask_for_copies(size_t count) {
   copying_calls_.start(requests, to);
 }
 
-// As PsSynchronizer::snapshot() does, whose patience is over at once.
+// Does what PsSynchronizer::snapshot() does, but without its patience.
 void ChiefProcess::copied() {
   const bool last = std::exchange(copying_, Copying::no) == Copying::final;
   try {
@@ -248,7 +248,7 @@ void ChiefProcess::copied() {
 void ChiefProcess::save_or_end() {
   final_ = false;
   if (!world_.storage().final()) {
-    // As Coordinator::renew() does.
+    // This is what Coordinator::renew() does.
     if (saver_.result() == Saver::Result::name_taken && formation_.next() == Next::watch) {
       formation_.renew();
       update(group::suspend);

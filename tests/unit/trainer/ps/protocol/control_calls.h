@@ -15,7 +15,7 @@ class ControlCalls {
   ControlCalls(World& world, int id) : world_(world), id_(id) {}
   ~ControlCalls() { cancel(); }
 
-  // `to`: the ps that each request goes to.
+  // `to` has the ps that each request goes to.
   template <class Request>
   void start(const std::vector<Request>& requests, const std::vector<int>& to) {
     cancel();
@@ -28,7 +28,7 @@ class ControlCalls {
     }
     active_ = true;
   }
-  // False where the stream is not one of ours.
+  // Returns false if the stream is not one of these calls'.
   bool receive(int stream, Message& message) {
     const auto found = calls_.find(stream);
     if (found == calls_.end()) return false;
@@ -39,7 +39,7 @@ class ControlCalls {
   }
   bool active() const { return active_; }
   bool answered() const { return active_ && calls_.empty(); }
-  // Throws Unavailable where a shard refused, or has gone.
+  // Returns the replies. Throws Unavailable if a shard refused, or is gone.
   template <class Reply>
   std::vector<Reply> take() {
     active_ = false;

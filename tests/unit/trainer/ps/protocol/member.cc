@@ -9,7 +9,7 @@ namespace muster::ps::protocol {
 
 using Side = SimulatedNetwork::Side;
 
-// A way to a shard over a simulated stream.
+// A link to a shard over a simulated stream.
 class Member::Link : public ShardLink {
  public:
   Link(Member& member, int stream, int shard) : member_(member), stream_(stream), shard_(shard) {
@@ -146,7 +146,7 @@ void Member::look(const GroupView& view) {
 }
 
 void Member::settle(const Exchange::Result& result, const GroupView& view) {
-  // Rank 0 goes on from the sums that are announced.
+  // Rank 0 continues from the announced sums.
   const bool first = rank_ == 0 && view.generation() == generation_ &&
                      std::exchange(position_generation_, generation_) != generation_;
   step_ = result.step;

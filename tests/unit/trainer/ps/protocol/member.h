@@ -25,13 +25,13 @@ class Member {
 
   bool ready(const GroupView& view) const;
   void act(const GroupView& view);
-  // False where the stream is not one of ours.
+  // Returns false if the stream is not one of this member's.
   bool receive(int stream, const Message& message);
 
   State state() const { return state_; }
   uint64_t generation() const { return generation_; }
   uint64_t step() const { return step_; }
-  // The group has changed: start again.
+  // Called when the group has changed: starts again.
   void leave();
 
  private:

@@ -15,7 +15,7 @@ struct Place {
   std::string text() const;
 };
 
-// What is outside of a process.
+// The surroundings of a process.
 class World {
  public:
   virtual ~World() = default;
@@ -23,15 +23,16 @@ class World {
   virtual SimulatedNetwork& network() = 0;
   virtual SimulatedStorage& storage() = 0;
   virtual Books& books() = 0;
-  // Who answers at a place's address now; -1: nobody.
+  // Returns the process that answers at a place's address now; -1: none.
   virtual int process_at(const Place& place) const = 0;
-  // True if it has stopped and was replaced: its silence is noticed.
+  // Returns true if the process has stopped and was replaced, so that its silence is noticed.
   virtual bool is_silent(int process) const = 0;
-  // For the trace: what has happened, with the number that belongs to it.
+  // Writes to the trace what has happened, with the number that belongs to it.
   virtual void tell(int process, const char* what, uint64_t number) = 0;
 };
 
-// A replica. Its threads each do one thing at a time, between which anything may happen to it.
+// A replica. Each of its threads does one thing at a time; between two of them anything may happen
+// to the process.
 class Process {
  public:
   Process(World& world, int id, Place place, int attempt)
@@ -43,7 +44,7 @@ class Process {
   virtual int threads() const = 0;
   virtual bool ready(int thread) const = 0;
   virtual void act(int thread) = 0;
-  // A message, or End.
+  // Takes a message, or End.
   virtual void receive(int stream, Message message) = 0;
 
   const Place& place() const { return place_; }

@@ -8,9 +8,9 @@
 namespace muster::ps::protocol {
 namespace {
 
-// MUSTER_PROTOCOL_SCHEDULE runs one schedule, and prints what happens in it. MUSTER_PROTOCOL_SEED
-// is the first seed of the random ones, MUSTER_PROTOCOL_SCHEDULES how many there are of them.
-// MUSTER_PROTOCOL_PAIRS: each how manieth pair of faults is tried; 1: all of them (ten minutes).
+// MUSTER_PROTOCOL_SCHEDULE runs one schedule and prints its events. MUSTER_PROTOCOL_SEED is the
+// first seed of the random schedules, MUSTER_PROTOCOL_SCHEDULES their number. With
+// MUSTER_PROTOCOL_PAIRS=n every n-th pair of faults is tried; 1: all of them (ten minutes).
 uint64_t number_from(const char* variable, uint64_t otherwise) {
   const char* text = std::getenv(variable);
   return text ? std::strtoull(text, nullptr, 10) : otherwise;
@@ -25,7 +25,7 @@ std::string violation_of(const Schedule& schedule, bool traced = false) {
   return "";
 }
 
-// The smallest schedule that still fails, to be run again, and what happens in it.
+// Prints the smallest schedule that still fails, to be run again, and its events.
 void report(const Schedule& failing) {
   const Schedule least =
       shrink(failing, [](const Schedule& schedule) { return !violation_of(schedule).empty(); });
@@ -33,7 +33,7 @@ void report(const Schedule& failing) {
                 << violation_of(least, /*traced=*/true);
 }
 
-// False after a violation.
+// Returns false after a violation.
 bool run(const Schedule& schedule, Outcome& total) {
   try {
     total += SimulatedJob(schedule, false).run();
@@ -44,8 +44,8 @@ bool run(const Schedule& schedule, Outcome& total) {
   return true;
 }
 
-// Every fault that a small job can meet, at every moment of its undisturbed run. Arguments beyond
-// what there is at a moment would come to the same again.
+// Returns every fault that a small job can meet, at every moment of its undisturbed run. Greater
+// arguments than a moment has choices would only repeat the same faults.
 std::vector<std::pair<int, Deviation>> all_faults(const Setting& setting, bool only_processes) {
   const Outcome undisturbed = SimulatedJob({setting, {}}, false).run();
   const int seats = setting.shards + setting.members;
@@ -102,8 +102,8 @@ INSTANTIATE_TEST_SUITE_P(SmallJobs, OneFaultTest,
 
 class OnePsLostTest : public testing::TestWithParam<Setting> {};
 
-// Whatever it is in the middle of: its standby goes on, with no step lost and none repeated. And
-// the other way round where it is the standby that cannot be reached.
+// At whatever moment a ps is lost, its standby goes on, with no step lost and none repeated.
+// Likewise the serving ps goes on if its standby cannot be reached.
 TEST_P(OnePsLostTest, NeverGoesBackToACheckpoint) {
   const Outcome undisturbed = SimulatedJob({GetParam(), {}}, false).run();
   ASSERT_GT(undisturbed.covered_at, 0);
@@ -134,8 +134,8 @@ INSTANTIATE_TEST_SUITE_P(SmallJobs, OnePsLostTest,
                            return name;
                          });
 
-// One that is taken for lost while it sleeps, and wakes up at any time after: also when another
-// generation runs, with what it was about to publish.
+// A process is taken for lost while it sleeps, and wakes up at any time after that: also when
+// another generation runs, and with a checkpoint that it was about to publish.
 TEST(Protocol, HoldsWithAProcessThatSleepsThroughItsReplacement) {
   Outcome total;
   const Setting setting{2, 2, 2, 1, true};
@@ -145,9 +145,8 @@ TEST(Protocol, HoldsWithAProcessThatSleepsThroughItsReplacement) {
   EXPECT_GT(total.restarts, 0);
 }
 
-// A ps that sleeps while its stream to rank 0 breaks is left out, and comes back with copies that
-// are of no use: if the one is lost then whose shard it had a copy of, they must not be taken for
-// what was.
+// A ps that sleeps while its stream to rank 0 breaks is left out, and comes back with outdated
+// copies. If the ps whose shard it had copied is lost then, these copies must not be used.
 TEST(Protocol, HoldsWithCopiesThatWereLeftBehind) {
   Outcome total;
   for (const Setting& setting :
@@ -167,7 +166,7 @@ TEST(Protocol, HoldsWithCopiesThatWereLeftBehind) {
   EXPECT_GT(total.restarts, 0);
 }
 
-// A fault while the group recovers from another.
+// A second fault comes while the group recovers from the first.
 TEST(Protocol, HoldsWithTwoProcessesLost) {
   const uint64_t every = number_from("MUSTER_PROTOCOL_PAIRS", 211);
   Outcome total;
@@ -176,7 +175,7 @@ TEST(Protocol, HoldsWithTwoProcessesLost) {
     const auto faults = all_faults(setting, /*only_processes=*/true);
     for (const auto& first : faults)
       for (const auto& second : faults) {
-        // The second may come after what was the end.
+        // The second fault may come after the end of the run with only the first.
         const int later = first.first + 1 + second.first;
         if (++number % every != 0) continue;
         if (!run({setting, {first, {later, second.second}}}, total)) return;
@@ -185,7 +184,7 @@ TEST(Protocol, HoldsWithTwoProcessesLost) {
   EXPECT_GT(total.restarts, 0);
 }
 
-// Rank 0 opens the next generation on what a worker has left that will not come back.
+// Rank 0 opens the next generation on what a worker that will not come back has left.
 TEST(Protocol, HoldsWithAWorkerLostForGoodAndRankZeroLostSoonAfter) {
   constexpr int kWays = 5;  // to quit
   Outcome total;
@@ -194,12 +193,13 @@ TEST(Protocol, HoldsWithAWorkerLostForGoodAndRankZeroLostSoonAfter) {
   const int seats = setting.shards + setting.members;
   for (const auto& [at, fault] : all_faults(setting, /*only_processes=*/false))
     for (int later = 1; fault.fault == Fault::quit && fault.argument < kWays && later < 16; ++later)
-      for (const int seat : {chief, chief + seats})  // what it sent last arrives, or does not
+      for (const int seat : {chief, chief + seats})  // its last messages arrive, or not
         if (!run({setting, {{at, fault}, {at + later, {Fault::kill, seat}}}}, total)) return;
   EXPECT_GT(total.generations, 0);
 }
 
-// Its successor's generation runs when it wakes up, and what it does first is to go on saving.
+// When the old rank 0 wakes up, its successor's generation runs, and its first act is to go on
+// saving.
 TEST(Protocol, HoldsWithARankZeroThatSleepsWhileItPublishes) {
   Outcome total;
   const Setting setting{1, 1, 3, 1, true};
@@ -217,7 +217,7 @@ TEST(Protocol, HoldsWithARankZeroThatSleepsWhileItPublishes) {
   EXPECT_GT(total.generations, 0);
 }
 
-// Schedules that found something, as they were printed.
+// Schedules that have found errors, as they were printed.
 TEST(Protocol, HoldsInTheSchedulesThatItDidNotHoldIn) {
   Outcome total;
   for (const char* text :
@@ -231,15 +231,15 @@ TEST(Protocol, HoldsInTheSchedulesThatItDidNotHoldIn) {
         "sync 1x2x5/1: 0p1 6c31 14h28 20h33 22r53 34o17 70p3",
         // A generation was opened on one shard only.
         "sync 2x2x1/1: 15o2 43k0",
-        // While answers waited for the second copy, one that was ahead was given work before one
+        // While answers waited for the second copy, a member that was ahead got work before one
         // that had just come.
         "bounded-twice 3x3x5/1: 106o28 144k41 195e42",
-        // As the second copy acknowledged a step the next one was made, and sent in its place.
+        // The next step was made while the second copy acknowledged one, and was sent in its place.
         "sync-twice 3x1x2/1: 103s57 162c35 257e57 307p4",
         // Rank 0 slept while backup workers brought its step from one shard to the others.
         "backup2 3x3x1/1: 26o31 169s21 249p2",
         // A greeting reached the second copy after the next generation was announced, and the copy
-        // refused it: nobody tried again with that generation's.
+        // refused it; no greeting of that generation followed.
         "bounded-twice 2x1x1/1: 4p4 40p3 75c11 88h23 166k47 272p2"})
     run(Schedule::parse(text), total);
 }

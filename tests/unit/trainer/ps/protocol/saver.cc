@@ -18,7 +18,7 @@ void Saver::act() {
   } catch (const Unavailable&) {
     calls_.cancel();
     task_.reset();
-    // After the renaming it is published, whatever else fails.
+    // Once renamed, the checkpoint is published, whatever fails afterwards.
     result_ = next_ == Next::prune ? Result::saved : Result::failed;
   }
 }

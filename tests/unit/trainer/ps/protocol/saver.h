@@ -7,8 +7,8 @@
 
 namespace muster::ps::protocol {
 
-// Rank 0's writing of one checkpoint after the other: the order of loop::Checkpointer::save and
-// checkpoint::Store::publish, one operation a turn.
+// Writes one checkpoint after the other, as rank 0 does: in the order of loop::Checkpointer::save
+// and checkpoint::Store::publish, one operation in each turn.
 class Saver {
  public:
   struct Task {

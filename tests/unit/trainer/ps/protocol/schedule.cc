@@ -71,7 +71,7 @@ Schedule random_schedule(uint64_t seed) {
     const Fault fault = kFaults[1 + below(static_cast<int>(std::size(kFaults)) - 1)];
     schedule.deviations[below(horizon)] = {fault, below(64)};
   }
-  // From a fair order to hardly any order at all.
+  // The share of events out of order, in percent: from a fair order to hardly any order at all.
   const int reorder = below(3) * 25;
   for (int at = 0; at < horizon; ++at)
     if (below(100) < reorder) schedule.deviations.try_emplace(at, Deviation{Fault::pick, below(8)});
@@ -86,7 +86,7 @@ Schedule random_schedule(uint64_t seed) {
 
 namespace {
 
-// Leaves out `count` deviations at a time where the rest still fails.
+// Leaves out `count` deviations at a time if the rest still fails.
 bool leave_out(Schedule& failing, size_t count, const std::function<bool(const Schedule&)>& fails) {
   bool shorter = false;
   for (size_t begin = 0; begin < failing.deviations.size();) {

@@ -9,7 +9,7 @@
 
 namespace muster::ps::protocol {
 
-// What may happen to a job at one moment, besides what would have happened next anyway.
+// The faults that may happen to a job at one moment, besides the event that would come next anyway.
 enum class Fault : char {
   pick = 'p',    // something else that could happen goes first
   kill = 'k',    // a process dies; what it sent last arrives, or some of it does not
@@ -34,7 +34,7 @@ struct Deviation {
   int argument = 0;  // which process, stream or event, modulo how many there are
 };
 
-// How many of what there are, and what is wanted of them.
+// The size of a simulated job and its settings.
 struct Setting {
   int shards = 1;
   int members = 2;
@@ -47,18 +47,18 @@ struct Setting {
   int staleness = 0;     // bounded: the most
 };
 
-// "sync", "backup1", "async", "bounded", "bounded1" (the staleness, where it is not 0); with two
-// copies of each shard "sync-twice" and so on.
+// Returns "sync", "backup1", "async", "bounded", "bounded1" (the staleness, if it is not 0); with
+// two copies of each shard "sync-twice" and so on.
 std::string policy_of(const Setting& setting);
 
-// One run: a setting, and deviations from the fair order in which things happen by themselves, by
-// the number of the event that they come before. The same schedule runs the same way.
+// One run: a setting, and deviations from the fair order of events, keyed by the number of the
+// event that they come before. The same schedule always runs the same way.
 struct Schedule {
   Setting setting;
   std::map<int, Deviation> deviations;
 
   // "sync 1x2x3/1: 12k0 17p3": policy, shards, members, steps, steps between checkpoints. Policies
-  // are as policy_of() says them.
+  // are named as by policy_of().
   std::string text() const;
   // Throws std::invalid_argument.
   static Schedule parse(const std::string& text);
@@ -66,7 +66,7 @@ struct Schedule {
 
 Schedule random_schedule(uint64_t seed);
 
-// What is left of a failing schedule when nothing more can be left out.
+// Returns what is left of a failing schedule when nothing more can be left out.
 Schedule shrink(Schedule failing, const std::function<bool(const Schedule&)>& fails);
 
 }  // namespace muster::ps::protocol

@@ -20,7 +20,7 @@ void ShardCopy::exchange(int stream, PushMessage& message) {
   Session& session = sessions_[stream];
   if (session.pending) return;
   session.rank = message.header.rank;
-  // Whose place somebody has taken is waited for no more.
+  // A member whose place another has taken is not waited for any more.
   std::erase_if(computing_, [&](int other) {
     return other != stream && sessions_.at(other).rank == session.rank;
   });
@@ -44,7 +44,7 @@ void ShardCopy::exchange(int stream, PushMessage& message) {
   deliver();
 }
 
-// Who comes begins beside the slowest.
+// A new member begins at the slowest member's clock.
 void ShardCopy::start_clock(int stream) {
   if (clocks_.contains(stream)) return;
   const auto slowest =
@@ -52,7 +52,8 @@ void ShardCopy::start_clock(int stream) {
   clocks_[stream] = slowest == clocks_.end() ? 0 : slowest->second;
 }
 
-// Nobody begins to compute who is further ahead of one that computes than the staleness allows.
+// Checks that no member begins to compute that is further ahead of a computing one than the
+// staleness allows.
 void ShardCopy::check_bound(int stream) {
   computing_.insert(stream);
   for (const int other : computing_)
@@ -153,8 +154,8 @@ void ShardCopy::look(const GroupView& view) {
   hosted_.name_standby(view.generation(), place.standby_incarnation());
 }
 
-// StandbyLink tries again however often. Here only what may end otherwise is tried: the same
-// greeting would be refused again until rank 0 has said something new.
+// StandbyLink tries again without limit. Here a try is made only if its result may differ: the same
+// greeting would be refused again until rank 0 has announced something new.
 bool ShardCopy::wants_standby() const {
   const bool current = standby_session_ == hosted_.feed().session();
   if (standby_stream_ >= 0) return !current || world_.is_silent(standby_process_);
@@ -175,7 +176,7 @@ void ShardCopy::reach_standby() {
   world_.network().send(standby_stream_, Side::client, ForwardMessage{greeting.header, {}});
 }
 
-// As StandbyLink says it, whose patience is over at once.
+// Does what StandbyLink does, but without its patience.
 void ShardCopy::lose_standby() {
   if (hosted_.feed().standby() == 0) return;
   if (standby_stream_ >= 0) drop_standby();

@@ -8,14 +8,14 @@
 
 namespace muster::ps::protocol {
 
-// A ps's copy of a shard: a HostedShard behind streams, as ShardHost, ExchangeStreams,
-// FollowStreams and StandbyLink put it there.
+// A ps's copy of a shard: a HostedShard behind streams, in place of ShardHost, ExchangeStreams,
+// FollowStreams and StandbyLink.
 class ShardCopy {
  public:
-  // `owner`: the process that it is in.
+  // `owner` is the process that holds the copy.
   ShardCopy(World& world, const Process& owner, int id, int shard);
 
-  // A control call's answer. Throws Unavailable.
+  // These return a control call's answer. They throw Unavailable.
   Message open(const OpenRequest& request);
   Message snapshot(const SnapshotRequest& request) { return hosted_.snapshot(request); }
   Message write(const WriteRequest& request);
@@ -23,15 +23,15 @@ class ShardCopy {
   void exchange(int stream, PushMessage& message);
   void follow(int stream, const ForwardMessage& message);
   void acknowledged(const Acknowledgement& reply);
-  // A stream has ended; what is not ours changes nothing.
+  // Called when a stream has ended; another copy's stream changes nothing.
   void end(int stream);
 
   void look(const GroupView& view);
-  // There is a standby to reach, or a stream that leads to nobody any more.
+  // Whether there is a standby to reach, or a stream that leads to no standby any more.
   bool wants_standby() const;
   void reach_standby();
   bool is_standby_stream(int stream) const { return stream == standby_stream_; }
-  // Its stream to the standby breaks, and is down for too long; if it has one.
+  // Breaks the stream to the standby, if there is one, for too long a time.
   void lose_standby();
 
   const HostedShard& hosted() const { return hosted_; }
@@ -65,11 +65,12 @@ class ShardCopy {
   int standby_ps_ = 0;
   int standby_process_ = -1;
   uint64_t standby_session_ = 0;
-  // Generations, or 0: of the greeting that the standby has not answered yet, and of the last one
-  // that it refused, if we have not heard of the group since.
+  // The generations (or 0) of the greeting that the standby has not answered yet, and of the last
+  // one that it refused, if no news of the group has come since.
   uint64_t greeted_ = 0;
   uint64_t refused_ = 0;
-  // Bounded staleness, shard 0: by stream, how many pushes each has behind it, and who computes.
+  // With bounded staleness, on shard 0: the number of pushes made on each stream, and the streams
+  // whose members compute.
   std::map<int, int> clocks_;
   std::set<int> computing_;
   uint64_t left_out_ = 0;

@@ -8,7 +8,7 @@ using Side = SimulatedNetwork::Side;
 
 namespace {
 
-// That rank 0 decides by any of it; counts of pushes do not matter.
+// Returns whether anything has changed by which rank 0 decides; counts of pushes do not matter.
 bool worth_a_report(const ShardState& now, const ShardState& then) {
   const auto key = [](const ShardState& state) {
     return std::tuple(state.step(), state.generation(), state.serving(), state.whole(),
@@ -70,7 +70,8 @@ void ShardProcess::receive(int stream, Message message) {
   if (auto* push = std::get_if<PushMessage>(&message)) {
     copy_of(static_cast<uint32_t>(push->shard))->exchange(stream, *push);
   } else if (const auto* forward = std::get_if<ForwardMessage>(&message)) {
-    // The coupling's first message names the shard; the others come to whoever knows the stream.
+    // The coupling's first message names the shard; the others go to the copy that knows the
+    // stream.
     for (const auto& copy : copies_)
       if (!forward->header.has_hello() ||
           copy.get() == copy_of(forward->header.hello().opening().shard()))

@@ -17,9 +17,9 @@ class ShardProcess : public Process {
   void act(int thread) override;
   void receive(int stream, Message message) override;
 
-  // Null where it is not home to the shard.
+  // Returns null if this ps is not home to the shard.
   const HostedShard* hosted(int shard) const;
-  // The n-th of its copies has not reached its standby for too long.
+  // Makes the n-th of its copies lose its standby, as if unreachable for too long.
   void lose_standby(int n) { copies_[static_cast<size_t>(n)]->lose_standby(); }
 
  private:

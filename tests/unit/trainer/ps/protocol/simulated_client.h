@@ -4,7 +4,7 @@
 
 namespace muster::ps::protocol {
 
-// What every replica says of itself.
+// Returns what every replica says of itself.
 Hello hello_of(const Process& process, int id);
 
 // A replica's stream to the rendezvous, as group::RendezvousClient keeps it.
@@ -13,14 +13,14 @@ class SimulatedClient {
   SimulatedClient(World& world, const Process& process, int id)
       : world_(world), process_(process), id_(id) {}
 
-  // There is no stream, or one that has fallen silent, and somebody to open another to.
+  // Whether there is no stream, or only a silent one, and a process to connect to.
   bool wants_connection() const;
   void connect(const std::vector<ShardState>& shards);
   bool is_open() const { return stream_ >= 0; }
   void report(const std::vector<ShardState>& shards);
 
   bool owns(int stream) const { return stream == stream_; }
-  // False where the rendezvous rejects this process.
+  // Returns false if the rendezvous rejects this process.
   bool receive(const Message& message);
 
   const GroupView& view() const { return view_; }

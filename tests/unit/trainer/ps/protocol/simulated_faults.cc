@@ -49,7 +49,8 @@ void SimulatedJob::deviate(const Deviation& deviation) {
   }
 }
 
-// `losses`: 0: what it sent last arrives; 1: none of it; 2, 3: every other stream's does not.
+// `losses` says what becomes of its last messages: 0: all arrive; 1: none; 2, 3: those of every
+// other stream are lost.
 void SimulatedJob::kill(int number, int losses) {
   const Seat& seat = seats_[static_cast<size_t>(number)];
   if (seat.current < 0) return;
@@ -75,7 +76,7 @@ void SimulatedJob::oust(int number) {
   start(seat);
 }
 
-// One of as many workers as there are backups.
+// Ends one of the workers for good; at most as many may end as there are backups.
 void SimulatedJob::quit(int argument) {
   const int workers = setting().members - 1;
   const auto first = seats_.end() - workers;

@@ -74,7 +74,7 @@ void SimulatedJob::step(int at) {
                                  [&](const Event& event) { return event.key() > cursor_; });
   const auto index = static_cast<size_t>(next - all.begin()) + static_cast<size_t>(skip_);
   const Event& event = all[index % all.size()];
-  // What was passed over comes next.
+  // An event that was passed over comes next.
   if (std::exchange(skip_, 0) == 0) cursor_ = event.key();
   ++outcome_.events;
   happen(event);
@@ -143,7 +143,7 @@ SimulatedJob::Seat* SimulatedJob::seat_of(int process) {
   return nullptr;
 }
 
-// The streams of what has ended were dropped, or end now.
+// Removes a process that has ended; its streams were dropped, or end now.
 void SimulatedJob::bury(int process) {
   processes_[static_cast<size_t>(process)].reset();
   network_.drop(process, [](int) { return false; });
@@ -196,7 +196,7 @@ void SimulatedJob::check_end() const {
   books_.check_folder(*final);
   if (setting().sync && final->position.step != books_.total())
     throw Violation("the job ended at step " + std::to_string(final->position.step));
-  // The next generation hands out again what shard 0 alone is known to have.
+  // The next generation hands out again the tickets that only shard 0 is known to have.
   const bool certain = setting().shards == 1 || outcome_.generations == 1;
   books_.check_applied(*final, !lossy_ && certain);
 }

@@ -11,7 +11,7 @@
 
 namespace muster::ps::protocol {
 
-// What a run came to, so that a test can see that the simulator reaches what it is there for.
+// The counts of a run, so that a test can see that the simulator reaches the cases it is there for.
 struct Outcome {
   int events = 0;
   int faults = 0;
@@ -28,14 +28,14 @@ struct Outcome {
 };
 
 // A parameter-server job: its processes, the network between them and the storage below them, run
-// through one schedule. What goes by itself goes in a fair order: every message arrives, every
-// thread that can goes on, every process that died starts again. When the last deviation has been
-// made, whoever was stopped wakes, and the job must finish.
+// through one schedule. Without deviations events come in a fair order: every message arrives,
+// every thread that can goes on, every process that died starts again. After the last deviation all
+// stopped processes wake, and the job must finish.
 class SimulatedJob : public World {
  public:
   SimulatedJob(const Schedule& schedule, bool traced);
 
-  // Throws Violation, with what led to it if traced.
+  // Throws Violation, with the events before it if traced.
   Outcome run();
   const std::string& trace() const { return trace_; }
 

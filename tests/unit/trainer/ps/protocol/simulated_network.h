@@ -33,8 +33,8 @@ using Message = std::variant<End, PushMessage, ReplyMessage, PeerMessage, GroupM
                              OpenReply, SnapshotRequest, SnapshotReply, WriteRequest, WriteReply,
                              Refusal, ForwardMessage, Acknowledgement>;
 
-// Streams between processes: what is sent on one arrives in order, after any time, or the stream
-// breaks and it does not. A control call is a stream of one request and one answer.
+// Streams between processes: messages on a stream arrive in order, after any time, unless the
+// stream breaks. A control call is a stream of one request and one answer.
 class SimulatedNetwork {
  public:
   enum class Side { client, server };
@@ -50,16 +50,16 @@ class SimulatedNetwork {
     std::deque<Message>& to(Side side) { return inbox[static_cast<int>(side)]; }
   };
 
-  // With no server: the client finds it closed.
+  // Opens a stream. If `server` is no process, the client finds the stream closed.
   int connect(int client, int server, bool call = false);
   void send(int stream, Side from, Message message);
-  // `side` wants no more of it; the other side finds its end, after what was sent before.
+  // Closes a stream for `side`; the other side finds its end, after what was sent before.
   void close(int stream, Side side);
   void cut(int stream);
-  // The process has died: its streams end. What it sent last is lost where `lose` says so.
+  // Ends the streams of a process that has died. What it sent last is lost where `lose` says so.
   void drop(int process, const std::function<bool(int nth)>& lose);
 
-  // Takes the next message out; erases the stream once it is of no use.
+  // Takes the next message out; erases the stream once it is useless.
   Message take(int stream, Side side);
   std::map<int, Stream>& streams() { return streams_; }
 

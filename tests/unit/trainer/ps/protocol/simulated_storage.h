@@ -20,7 +20,7 @@ struct Violation : std::runtime_error {
 };
 
 // The shared storage of a job, as far as the protocol knows it: generations/, checkpoints/ and the
-// temporary folders that become checkpoints. What an operation does is what the functions of
+// temporary folders that become checkpoints. The operations do what the functions of
 // folder/generations.h and checkpoint/store.h do; each is one indivisible step.
 class SimulatedStorage {
  public:
@@ -38,7 +38,7 @@ class SimulatedStorage {
 
   explicit SimulatedStorage(int shards) : shards_(shards) {}
 
-  // Throw Unavailable where the next operation is to fail.
+  // The operations throw Unavailable if the next one is to fail.
   uint64_t open_generation(uint64_t above);
   uint64_t newest_generation() const { return generations_.empty() ? 0 : *generations_.rbegin(); }
   void require_newest(uint64_t generation);
@@ -46,24 +46,26 @@ class SimulatedStorage {
   std::optional<Folder> newest();
   std::string begin();
   void write(const std::string& temporary, int shard, File file);
-  // Throws Unavailable where the temporary folder is gone, Violation where a fence did not hold.
+  // Throws Unavailable if the temporary folder is gone, Violation if a fence did not hold.
   void publish(const std::string& temporary, Folder manifest);
   void prune(int keep);
-  // What stands under a name already, if anything does.
+  // Returns the folder that has this name already; null if there is none.
   const Folder* find(uint64_t step, uint64_t generation);
-  // Throws Unavailable where there is none.
+  // Throws Unavailable if there is none.
   const Folder& checkpoint(const std::string& name);
   static std::string name_of(const Folder& folder);
 
-  // A generation was opened on every shard: nobody may publish for an earlier one any more.
+  // Called when a generation was opened on every shard: nobody may publish for an earlier one any
+  // more.
   void opened(uint64_t generation) { opened_ = std::max(opened_, generation); }
 
   void lease(const std::string& name) { leased_.insert(name); }
   void release(const std::string& name) { leased_.erase(name); }
 
-  // Faults.
+  // The faults of the storage.
   void fail_next() { failing_ = true; }
-  // One that nothing has been done after; the final one is on the disk before anybody ends.
+  // Loses the last rename if no operation has followed it; the final checkpoint's is on the disk
+  // before any process ends.
   void lose_last_rename();
 
   // The final checkpoint, once there is one.

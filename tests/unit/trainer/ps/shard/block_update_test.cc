@@ -13,7 +13,7 @@ namespace {
 using compute::Floats;
 using compute::Range;
 
-// Tensors of several chunks and of less than one, and more shards than tensors in some cases.
+// Returns tensors of several chunks and of less than one; some cases have more shards than tensors.
 compute::ParameterLayout layout() {
   std::vector<compute::ParameterTensor> tensors(4);
   const char* names[] = {"first/kernel", "first/bias", "second/kernel", "frozen"};
@@ -49,7 +49,7 @@ compute::UpdateArguments arguments(uint64_t t) {
   return arguments;
 }
 
-// The gradients of three members in an update.
+// Returns the gradients of three members for an update.
 std::vector<Floats> gradients(const compute::ParameterLayout& layout, uint64_t t) {
   std::vector<Floats> all;
   for (const double pace : {0.3, 0.7, 1.1})
@@ -65,7 +65,7 @@ void advance_whole(const compute::Optimizer& optimizer, State& state, uint64_t t
   optimizer.apply({0, sum.size()}, arguments(t), state.parameters, sum, slots);
 }
 
-// From one memory to another, as a shard that keeps the version before.
+// Updates from one memory to another, like a shard that keeps the previous version.
 void advance(BlockUpdate& update, State& state, Range range, uint64_t t,
              const compute::ParameterLayout& layout, bool sum_first) {
   const std::vector<Floats> all = gradients(layout, t);

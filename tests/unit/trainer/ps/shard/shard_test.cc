@@ -90,7 +90,7 @@ TEST_F(ShardTest, SyncAppliesWhenEveryMemberHasPushedDividedByAllRows) {
   EXPECT_EQ(answers[1].session, 8u);
 }
 
-// 2^24 takes no 1, but 1 + 1.
+// In float32, 2^24 + 1 is 2^24, but 2^24 + (1 + 1) is exact.
 TEST_F(ShardTest, SyncSumsInAFixedTreeWhateverTheOrderOfArrival) {
   constexpr float kBig = 16777216;
   for (const bool reversed : {false, true}) {
@@ -152,7 +152,7 @@ TEST_F(ShardTest, SyncCommitsAStepWithoutAnyRowsAndChangesNothing) {
   EXPECT_THAT(shard.parameters(), ElementsAre(10, 20));
 }
 
-// A process that was taken for lost may be slow only, and its push may come after its successor's.
+// A process that was taken for lost may only be slow, and its push may come after its successor's.
 TEST_F(ShardTest, SyncIgnoresARepeatedPushAndAnswersWhoeverSentOne) {
   Shard shard = make(SyncPolicy::sync, 2);
   push(shard, 1, header(0, 0, 1), {1, 1});
@@ -253,8 +253,8 @@ TEST_F(ShardTest, AsyncAppliesEachPushAtOnceDividedByItsOwnRows) {
   PushHeader second = header(1, 0, 1, 5.0);
   second.ticket = 1;
   const Answers others = push(shard, 2, second, {1, 1});
-  // Member 1 sees what was applied since its last reply: both pushes. No work is left, but ticket 2
-  // is not done: it must wait.
+  // Member 1 sees the pushes applied since its last reply: both. No work is left, but ticket 2 is
+  // not done: the member must wait.
   EXPECT_TRUE(others.empty());
   EXPECT_THAT(shard.parameters(), ElementsAre(8, 18));
   PushHeader third = header(0, 1, 1, 7.0);
@@ -266,7 +266,7 @@ TEST_F(ShardTest, AsyncAppliesEachPushAtOnceDividedByItsOwnRows) {
   EXPECT_DOUBLE_EQ(last[1].header.sums.loss, 3.0 + 5.0 + 7.0);
 }
 
-// Two tickets an epoch: the sums of the third are the next epoch's, whenever it comes.
+// An epoch has two tickets: the sums of the third ticket are the next epoch's, whenever it comes.
 TEST_F(ShardTest, SumsLossesByEpochWhateverTheOrder) {
   const auto push_ticket = [&](Shard& shard, uint64_t ticket, double loss) {
     PushHeader pushed = header(0, shard.step(), 1, loss);
@@ -322,7 +322,7 @@ TEST_F(ShardTest, AsyncOtherShardsFollowTheStepOfShardZero) {
   EXPECT_THAT(shard.parameters(), ElementsAre(8.5, 20));
 }
 
-// With 1 of 3 members as backup: who comes first, apart from rank 0, makes the step.
+// With 1 of 3 members as backup, rank 0 and the first of the others to come make the step.
 class BackupTest : public ShardTest {
  protected:
   Shard make_backed(int members, uint32_t backups, int shard = 0, int shards = 1) {
@@ -366,7 +366,7 @@ TEST_F(BackupTest, AnswersWhoWasPassedOverWithTheNewestAndDropsItsGradients) {
   EXPECT_THAT(shard.parameters(), ElementsAre(8, 18));
   EXPECT_EQ(shard.counts().stale, 1u);
   EXPECT_EQ(shard.counts().left_out, 2u);
-  // Of the step just committed too: it is no duplicate of what contributed.
+  // This holds for the step just committed too: the push is no duplicate of one that contributed.
   push(shard, 1, header(0, 2, 1), {0, 0});
   push(shard, 3, header(2, 2, 1), {0, 0});
   EXPECT_EQ(push(shard, 2, header(1, 2, 1), {9, 9})[0].header.contributors, Contributors(0b101));
@@ -400,7 +400,8 @@ TEST_F(BackupTest, RemembersAcrossGenerationsWhoContributed) {
   EXPECT_EQ(shard.counts().stale, 1u);
 }
 
-// A pull of the parameters after step 0 that says whom shard 0 made it of.
+// A shard other than shard 0. after_step_0() is a pull of the parameters after step 0 that names
+// the contributors chosen by shard 0.
 class FollowingTest : public BackupTest {
  protected:
   static PushHeader after_step_0(uint32_t rank, unsigned long contributors) {
@@ -428,14 +429,14 @@ TEST_F(FollowingTest, OtherShardsHoldPushesUntilToldWhomShardZeroMadeTheStepOf) 
   EXPECT_EQ(answers[0].values, Shard::Answer::Values::current);
   EXPECT_THAT(shard.parameters(), ElementsAre(7, 20));
   EXPECT_EQ(shard.counts().left_out, 1u);
-  // Said again, and asked for by somebody who does not know.
+  // The contributors are named again, and the step is pulled by a member that does not know them.
   EXPECT_EQ(pull(shard, 4, after_step_0(3, 0b1101))[0].header.step, 1u);
   EXPECT_EQ(pull(shard, 2, after_step_0(1, 0))[0].header.step, 1u);
   hold(shard, 2, {50, 50});
   EXPECT_THAT(shard.parameters(), ElementsAre(7, 20));
 }
 
-// Whose push shard 0 has taken has left it with the others before.
+// A member's push that shard 0 has taken was given to the other shards before.
 TEST_F(FollowingTest, NobodyIsWaitedForWhoHasPushedAndDied) {
   Shard shard = make_backed(3, 1, 1, 2);
   Answers answers;
@@ -495,7 +496,7 @@ TEST_F(FollowingTest, RejectsContributorsThatCannotBe) {
   EXPECT_THAT(rejection(0b101), testing::HasSubstr("named before"));
 }
 
-// Two members of which one is fast; clocks in the comments.
+// Two members, one of them fast. The comments give their clocks.
 class BoundedTest : public ShardTest {
  protected:
   Shard make_bounded(uint64_t staleness, int shards = 1) {
@@ -506,7 +507,7 @@ class BoundedTest : public ShardTest {
     shape.max_staleness = staleness;
     return begun(shape, 2, Tickets(0, 100, {}));
   }
-  // The ticket that comes back, or nothing while it has to wait.
+  // Returns the ticket that comes back, or nothing while the member has to wait.
   std::optional<uint64_t> work(Shard& shard, uint64_t session, uint64_t ticket) {
     PushHeader with = header(static_cast<uint32_t>(session - 1), 0, 1);
     with.ticket = ticket;
@@ -533,7 +534,7 @@ TEST_F(BoundedTest, WhoIsTooFarAheadWaitsForTheSlowest) {
   EXPECT_EQ(*answers[0].header.ticket, 4u);
   EXPECT_EQ(answers[1].session, 1u);
   EXPECT_EQ(*answers[1].header.ticket, 5u);
-  // Both answers come with all that was applied.
+  // Both answers have the parameters after all the updates.
   EXPECT_EQ(answers[1].values, Shard::Answer::Values::current);
   EXPECT_EQ(answers[1].header.step, 4u);
   // Staleness of the pushes in their order: 0, 0, 0, 3.
@@ -605,7 +606,7 @@ TEST_F(ShardTest, AsyncOfSeveralShardsHoldsWorkForDoneOnlyWhenItsMemberAsksForMo
   EXPECT_THAT(shard.tickets().outstanding(), ElementsAre(0, 1));
   PushHeader second = header(0, 1, 1, 7.0);
   second.ticket = 1;
-  // Nothing is left: it must ask again, and with that ticket 1 is done.
+  // No work is left: the member must ask again, and with that request ticket 1 is done.
   const Answers answers = push(shard, 1, second, {1, 0});
   ASSERT_EQ(answers.size(), 1u);
   EXPECT_FALSE(answers[0].header.ticket);

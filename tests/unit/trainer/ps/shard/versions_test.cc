@@ -17,7 +17,7 @@ Versions loaded() {
   return versions;
 }
 
-// The next version, all of `value`.
+// Makes the next version, with all floats equal to `value`.
 void advance(Versions& versions, float value) {
   std::ranges::fill(versions.advance(), value);
 }
@@ -82,7 +82,7 @@ TEST(VersionsTest, BuffersAreUsedAgainOnceTheirLoansHaveEnded) {
   EXPECT_EQ(versions.current().data(), lent);
 }
 
-// A checkpoint every few steps makes no buffers after the first.
+// With a checkpoint every few steps, only the first one makes a buffer.
 TEST(VersionsTest, LoansThatComeAgainFindABufferForTheNextVersion) {
   Versions versions = loaded();
   Versions::Loan loan;

@@ -52,7 +52,7 @@ TEST(SharedMemoryTest, PartsDoNotOverlap) {
             view.base + kShape.size());
 }
 
-// A shard that was declared lost goes on writing; a push of before is still pending.
+// A shard that was declared lost goes on writing, while an earlier push is still pending.
 TEST(SharedMemoryTest, RenewedItIsOutOfReachOfWhoHadIt) {
   MemberMemory member(kShape, 0);
   member.view().gradients()[5] = 1;

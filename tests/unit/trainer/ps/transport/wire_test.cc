@@ -68,7 +68,7 @@ TEST(WireTest, TheBytesAreOrdinaryProtobuf) {
   EXPECT_EQ(decode_push(other, WireType::float32)->count, 2u);
 }
 
-// The bytes in pieces of `length`, as a connection may deliver them.
+// Returns the bytes in pieces of `length`, as a connection may deliver them.
 grpc::ByteBuffer in_pieces(const std::string& bytes, size_t length) {
   std::vector<grpc::Slice> slices;
   for (size_t at = 0; at < bytes.size(); at += length)
