@@ -15,14 +15,14 @@ constexpr size_t kMostSilent = 256;
 
 }  // namespace
 
-// Whether any of them has something for us.
+// Returns whether the listener or a connection has something to read.
 bool Admission::await(std::chrono::milliseconds most) {
   std::vector<pollfd> waiting{{listener_.get(), POLLIN, 0}};
   for (const Silent& one : silent_) waiting.push_back({one.socket.get(), POLLIN, 0});
   return poll(waiting.data(), waiting.size(), static_cast<int>(most.count())) > 0;
 }
 
-// Whoever has been silent for longest makes room, once.
+// When the list is full, the connection that has been silent for longest is dropped, one per call.
 void Admission::accept_some() {
   if (silent_.size() == kMostSilent) silent_.pop_front();
   while (silent_.size() < kMostSilent) {

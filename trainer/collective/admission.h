@@ -10,15 +10,16 @@
 
 namespace muster::collective {
 
-// The first bytes of a connection between two members, from the one that has made it.
+// The first bytes of a connection between two members, sent by the one that opened it.
 struct Greeting {
-  uint64_t word;  // of the endpoint that it connects to
+  uint64_t word;  // the word in the endpoint that it connects to
   uint32_t member;
   uint32_t members;
 };
 
-// Takes in connections until they have said whose they are. Whoever says nothing (it may be a port
-// scanner) delays nobody; it is dropped after a while, or for a newer one where they are many.
+// Accepts connections and holds each until its greeting has come. A connection that sends nothing
+// (it may be a port scanner's) delays nobody: it is dropped after a while, or earlier, in favour of
+// a newer one, when there are many.
 class Admission {
  public:
   struct Admitted {
@@ -29,7 +30,7 @@ class Admission {
   // `listener` is non-blocking.
   explicit Admission(Descriptor listener) : listener_(std::move(listener)) {}
 
-  // Who has said it, as soon as somebody has: within `most`.
+  // Returns a connection as soon as its greeting has come; nothing if none comes within `most`.
   std::optional<Admitted> next(std::chrono::milliseconds most);
 
  private:

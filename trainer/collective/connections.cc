@@ -56,16 +56,16 @@ uint16_t port_of(const Descriptor& socket) {
                    : reinterpret_cast<const sockaddr_in&>(address).sin_port);
 }
 
-// What is sent leaves at once.
+// Makes the socket send data at once.
 void hurry(const Descriptor& socket) {
   const int on = 1;
   setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-// Breaks the connection if what is sent is not taken for longer than a lossy link should need: the
+// Breaks the connection if sent data are not taken for longer than a lossy link should need: the
 // kernel would go on asking for a quarter of an hour, ever less often, and so find a link that is
-// mended up to two minutes late. So from here on a member must always read. That a member is lost
-// is for the rendezvous to find, sooner than this.
+// mended up to two minutes late. So from here on a member must always read. The rendezvous finds
+// out about a lost member sooner than this.
 void limit(const Descriptor& socket) {
   const auto most = static_cast<unsigned>(Connections::kUntaken.count());
   setsockopt(socket.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &most, sizeof most);
@@ -117,7 +117,7 @@ void Connections::fail(const Peer& peer, const std::string& why) const {
   throw Broken("the connection to " + peer.name + ": " + why);
 }
 
-// Members connect to those before them, and are connected to by those after them.
+// Each member connects to the members before it and accepts connections from those after it.
 void Connections::connect(const std::vector<std::string>& endpoints,
                           const std::function<bool()>& over) {
   require_open();
@@ -172,7 +172,7 @@ void Connections::dial(int index, const std::string& text, const std::function<b
   peer.socket = std::move(socket);
 }
 
-// Strangers are let go.
+// Keeps the connection of a member of this group; drops any other.
 void Connections::admit(Admission::Admitted& admitted, uint64_t word) {
   const Greeting& greeting = admitted.greeting;
   const auto index = static_cast<int>(greeting.member);
@@ -240,7 +240,7 @@ void Connections::begin_content(int index, Peer& peer) {
   peer.receiving = true;
 }
 
-// The rest of a frame's content, and with it the next frame's beginning.
+// Reads the rest of a frame's content and, in the same call, the beginning of the next frame.
 bool Connections::read_some(int index, Peer& peer) {
   iovec parts[kMostParts];
   const size_t left = std::min(kMostParts - 1, peer.in.size() - peer.next);

@@ -16,12 +16,12 @@
 
 namespace muster::collective {
 
-// TCP connections between each two members of a group, driven by the thread that uses them. What
-// goes over them are frames: a kind, an index, and as many bytes as both sides know it to have; a
-// peer's word for a size is never taken.
+// TCP connections between each two members of a group, driven by the thread that uses them. They
+// carry frames: a kind, an index, and a content of a size that both sides already know; no size is
+// ever taken from a peer.
 //
-// Once a connection has ended, or told something that cannot be, calls throw Broken and all of them
-// are good for nothing any more.
+// Once a connection has ended, or a peer has sent something impossible, calls throw Broken, and
+// none of the connections can be used any more.
 class Connections {
  public:
   class Broken : public Unavailable {
@@ -32,40 +32,43 @@ class Connections {
     uint32_t kind = 0;
     uint32_t index = 0;
   };
-  // Where a frame of `peer` is to be put, in order. Throws Broken for one that cannot be. Called
-  // from progress() and wait().
+  // Returns the memory that receives a frame of `peer`, in order. Throws Broken for an impossible
+  // frame. Called from progress() and wait().
   using Destination = std::function<std::span<const iovec>(int peer, Frame frame)>;
-  // A frame of `peer` is there, all of it.
+  // Called when a frame of `peer` has been received completely.
   using Received = std::function<void(int peer, Frame frame)>;
-  // What is sent and not taken for so long breaks a connection.
+  // A connection breaks when the peer has not taken sent data for so long.
   static constexpr std::chrono::milliseconds kUntaken{10000};
 
-  // We are `member` of `members`, and listen at `host`, an address or a name. Throws Unavailable.
+  // This process is `member` of `members`, and listens at `host`, an address or a name. Throws
+  // Unavailable.
   Connections(int member, int members, const std::string& host);
   Connections(const Connections&) = delete;
   Connections& operator=(const Connections&) = delete;
 
-  // How the others reach us: an address, and a word that only those know who were told of it.
+  // What the others need to reach us: an address, and a word known only to those who were told the
+  // endpoint.
   const std::string& endpoint() const { return endpoint_; }
-  // Connects to all, by their endpoints. `over` is asked some fifty times a second and ends it.
-  // Throws Invalid for what is no endpoint; Broken.
+  // Connects to all members, by their endpoints. `over` is asked some fifty times a second; when it
+  // returns true, the call ends with Broken. Throws Invalid for a malformed endpoint.
   void connect(const std::vector<std::string>& endpoints, const std::function<bool()>& over);
 
   void on_frame(Destination destination, Received received);
-  // The memory must stay as it is until sent().
+  // The memory must stay unchanged until sent() returns true.
   void send(int peer, Frame frame, std::span<const iovec> parts);
-  // Moves what can be moved without waiting.
+  // Sends and receives what is possible without waiting.
   void progress();
-  // Moves until `ready`. Throws Broken also when `over`.
+  // Sends and receives until `ready` returns true. Throws Broken also when `over` returns true.
   void wait(const std::function<bool()>& ready, const std::function<bool()>& over);
   bool sent() const;                         // everything
-  uint64_t moved() const { return moved_; }  // bytes, either way
-  // Has whoever is in wait() look at `ready`, or await_wake() return; from any thread.
+  uint64_t moved() const { return moved_; }  // bytes, sent and received
+  // Makes a thread in wait() ask `ready` again, or await_wake() return. May be called from any
+  // thread.
   void wake();
-  // Comes back when woken, or after `most`. Touches nothing else of this, so that meanwhile another
-  // thread may use it.
+  // Returns when woken, or after `most`. Touches nothing else of this object, so that another
+  // thread may use it meanwhile.
   void await_wake(std::chrono::milliseconds most);
-  // All of them, so that the others learn of it; every call throws Broken after that.
+  // Closes all connections, so that the other members notice; every later call throws Broken.
   void close();
 
  private:
@@ -73,8 +76,8 @@ class Connections {
     Descriptor socket;
     std::string name;
     std::deque<iovec> out;
-    std::deque<Frame> frames;  // sent ones' memory
-    Frame frame;               // that is being received
+    std::deque<Frame> frames;  // headers of frames being sent
+    Frame frame;               // the one being received
     size_t frame_read = 0;     // bytes of it
     std::vector<iovec> in;     // what is left of its content
     size_t next = 0;

@@ -5,7 +5,7 @@
 
 namespace muster::collective {
 
-// Rank 0's duty to a collective.
+// The coordinator of a collective, run by rank 0.
 class Coordinator : public group::Coordinator {
  public:
   struct Setup : group::Coordinator::Setup {
@@ -21,7 +21,7 @@ class Coordinator : public group::Coordinator {
   group::Formation& formation() override { return formation_; }
   void look(const group::PeerRegistry& registry) override;
   void act() override;
-  // A generation does not end with a member that is away, if the others can wait for it.
+  // Without elasticity a running generation waits for a lost member instead of ending.
   bool needs_all() const override { return !elastic_; }
   std::string change() const override { return "a member came, came back or was lost"; }
   void run();

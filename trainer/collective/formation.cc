@@ -9,8 +9,8 @@ namespace {
 
 using Members = std::map<int, const group::PeerRegistry::Peer*>;
 
-// Those that take part. Who is leaving an elastic group does not any more, but for as many as it
-// needs: else it would stand still until somebody comes.
+// Returns the members that take part. A member that is leaving an elastic group takes part only if
+// the group has too few without it: the group would otherwise stand still until another comes.
 Members participants(const group::PeerRegistry& registry, int least) {
   const Members all = registry.members();
   if (least == 0) return all;
@@ -21,7 +21,7 @@ Members participants(const group::PeerRegistry& registry, int least) {
   return members;
 }
 
-// Whether one of them cannot use another's memory.
+// Returns whether one of them cannot use another's memory.
 bool any_unshared(const Members& members) {
   return std::ranges::any_of(members, [&](const auto& entry) {
     const uint64_t other = entry.second->member.unshared();
@@ -99,7 +99,8 @@ void Formation::decide(const group::PeerRegistry& registry) {
   plan_.set_shared_memory(one_host);
   plan_.set_replicas(static_cast<uint32_t>(
       setup_.replicas > 0 ? setup_.replicas : plan_.members_size() * setup_.devices));
-  // Checkpoints of a later generation than any survivor's have left what it holds behind.
+  // If a later generation than any survivor's has published checkpoints, the survivors' states are
+  // outdated.
   if (!best || published_ > best->generation()) {
     plan_.set_source(0);
     basis_ = {published_, 0};
@@ -128,8 +129,8 @@ void Formation::chosen(const std::optional<Checkpoint>& newest) {
   next_ = Next::announce;
 }
 
-// What a member says of its state is its last word only once it has prepared itself: it may have
-// entered an earlier generation, and gone further there, after it had settled.
+// A member's report of its state is final only once it has prepared itself: after it had settled it
+// may have entered an earlier generation and gone further there.
 void Formation::assemble(const group::PeerRegistry& registry) {
   if (outdated(registry)) {
     next_ = Next::claim;
@@ -155,8 +156,8 @@ bool Formation::is_planned(int rank) const {
   });
 }
 
-// Whether the group is no longer what the plan says. Without elasticity a member that is away may
-// come back as it was; only another in its place begins with nothing.
+// Returns whether the group no longer matches the plan. Without elasticity an absent member may
+// come back with its state; only a new process in its place begins without one.
 bool Formation::outdated(const group::PeerRegistry& registry) const {
   const auto members = participants(registry, setup_.least);
   for (const MemberPlace& place : plan_.members()) {

@@ -13,21 +13,21 @@
 
 namespace muster::collective {
 
-// How rank 0 forms the generations of a collective. A generation is opened on the state of
-// whichever member has got furthest; the others take it from there. Without elasticity it has all
-// members, and one that is lost is waited for. An elastic group goes on with those that are there,
-// and takes in whoever comes; who is leaving is kept while the others are too few.
+// How rank 0 forms the generations of a collective. A generation begins with the state of the
+// member that has got furthest; the others copy it from there. Without elasticity a generation has
+// all members, and waits for one that is lost. An elastic group goes on with the members that are
+// present, and takes in new ones; a member that is leaving is kept while the others are too few.
 class Formation : public group::Formation {
  public:
   using Time = group::PeerRegistry::Time;
-  // For those that the job began with, and for survivors to come back, before an elastic group
-  // begins without them.
+  // How long an elastic group waits for the members that the job began with, and for survivors to
+  // come back, before it begins without them.
   static constexpr std::chrono::milliseconds kMuster = group::PeerRegistry::kSilence;
 
   struct Setup {
-    int members = 1;   // that the job began with
-    int least = 0;     // an elastic group's; 0: it has `members`, no more and no fewer
-    int replicas = 0;  // logical; 0: as many as members there are, each with `devices`
+    int members = 1;   // at the start of the job
+    int least = 0;     // an elastic group's minimum; 0: exactly `members`
+    int replicas = 0;  // logical; 0: `devices` for each member
     int devices = 1;
   };
 
@@ -35,7 +35,7 @@ class Formation : public group::Formation {
 
   void look(const group::PeerRegistry& registry, Time now);
   void claimed(uint64_t generation) override;
-  // The newest generation that has published a checkpoint; 0: none.
+  // `published` is the newest generation that has published a checkpoint; 0: none.
   void fenced(uint64_t published);
   void chosen(const std::optional<Checkpoint>& newest) override;
   const CollectivePlan& plan() const { return plan_; }
@@ -52,11 +52,11 @@ class Formation : public group::Formation {
   bool is_planned(int rank) const;
 
   const Setup setup_;
-  const Time since_;  // we lead
+  const Time since_;  // the time at which we became the leader
   uint64_t published_ = 0;
-  bool formed_ = false;  // a generation has run under us
+  bool formed_ = false;  // a generation has run under this leader
   CollectivePlan plan_;
-  std::pair<uint64_t, uint64_t> basis_;  // generation and step of what the plan begins with
+  std::pair<uint64_t, uint64_t> basis_;  // generation and step of the plan's first state
 };
 
 }  // namespace muster::collective

@@ -6,9 +6,10 @@
 
 namespace muster::collective {
 
-// Who computes what: a step's batch is that of `replicas` logical replicas, of which each member
-// has a run of consecutive ones, as many as any other or one fewer. What it contributes are the
-// sums under as few nodes of the replicas' tree as its run allows, rounded or not (tree_sum.h).
+// How a step's work is divided. `replicas` logical replicas compute a step's batch; each member has
+// a run of consecutive replicas, and the runs' lengths differ by at most one. A member contributes
+// the sums under the fewest nodes of the replicas' tree that cover its run, rounded or not
+// (tree_sum.h).
 struct GroupShape {
   static constexpr int kMostMembers = 4095;
   static constexpr int kMostReplicas = 1 << 20;

@@ -8,10 +8,10 @@
 
 namespace muster::collective {
 
-// Of members that share one host's memory: see SharedState.
+// The session of members that share one host's memory: see SharedState.
 class SharedSession : public Session {
  public:
-  // `member` of the state's. The optimizer must outlive it.
+  // `member` is this process's number in the state. The optimizer must outlive the session.
   SharedSession(std::unique_ptr<SharedState> state, int member,
                 const compute::Optimizer& optimizer);
 

@@ -22,7 +22,8 @@ constexpr char kName[] = "muster-collective";
 constexpr uint64_t kMagic = 0x3154534d55545355;
 constexpr size_t kPage = 4096;
 
-// The state's word: fenced, how many have updated their slices and how many have contributed, step.
+// The bits of the state's word: fenced, the number of updated slices, the number of contributions,
+// the step.
 constexpr uint64_t kFenced = 1;
 constexpr int kUpdatedAt = 1;
 constexpr int kContributedAt = 13;
@@ -42,8 +43,8 @@ uint64_t step_word(uint64_t step) {
   return step << kStepAt;
 }
 
-// A member's word: fenced, how many tiles of its slice it has begun (one more than there are: the
-// slice is done), step modulo 2^32.
+// The bits of a member's word: fenced, the number of tiles of its slice it has begun (one more than
+// there are: the slice is done), the step modulo 2^32.
 constexpr int kTilesAt = 1;
 constexpr int kTileStepAt = 32;
 constexpr uint64_t kTiles = 0x7fffffff;
@@ -330,7 +331,7 @@ std::vector<size_t> SharedState::extract(std::span<float> parameters,
     }
   };
   const bool complete = must_complete();
-  const uint64_t step = settled_step() - 1;  // that is to be completed
+  const uint64_t step = settled_step() - 1;  // the step to complete
   std::vector<size_t> old;
   for (int member = 0; member < shape_.members; ++member) {
     const uint64_t word = at(seat(member).word).load(std::memory_order_acquire);

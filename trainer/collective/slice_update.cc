@@ -74,9 +74,9 @@ bool SliceUpdate::run(uint64_t step, int member, const compute::UpdateArguments&
   return state_.finish_slice(step, member);
 }
 
-// To complete a step of which these tiles are not made. Of a slice none of whose tiles is made the
-// ratios are measured, for its member may not have come to that. Else it has left them, and has not
-// begun another step.
+// Returns the ratios to complete a step whose tiles `old_tiles` are not made. If no tile of a slice
+// is made, its ratios are measured here, for its member may not have measured them. Otherwise the
+// member has left them in the state, and has not begun another step.
 std::vector<float> SliceUpdate::ratios_of(std::span<const size_t> old_tiles,
                                           const compute::UpdateArguments& arguments,
                                           std::span<float> parameters,

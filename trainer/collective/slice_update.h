@@ -11,22 +11,23 @@
 
 namespace muster::collective {
 
-// The memory in which such a group trains by this optimizer.
+// Returns the shape of the memory in which `group` trains with `optimizer`.
 SharedState::Shape shape_of(const GroupShape& group, const compute::Optimizer& optimizer);
 
-// Adds up what the members of a SharedState contributed, and updates by it.
+// Adds up the gradients that the members of a SharedState contributed, and makes the update.
 class SliceUpdate {
  public:
-  // The references must outlive it.
+  // The references must outlive this object.
   SliceUpdate(const SharedState& state, const compute::Optimizer& optimizer);
 
-  // The member's slice, once all have contributed. False: the state is fenced.
+  // Updates the member's slice. All members must have contributed. Returns false if the state is
+  // fenced.
   bool run(uint64_t step, int member, const compute::UpdateArguments& arguments);
-  // The first part of run(): leaves the ratios of the slice's tensors, where the optimizer needs
-  // whole ones. Returns the arguments to update the slice with.
+  // The first part of run(): if the optimizer needs whole tensors, writes the ratios of the slice's
+  // tensors to the state. Returns the arguments to update the slice with.
   compute::UpdateArguments measure(int member, const compute::UpdateArguments& arguments);
-  // A fenced state's settled step, wherever it is to be. `arguments` are of the step that leads to
-  // it, where that must be completed.
+  // Writes a fenced state's settled step to `parameters` and `slots`. `arguments` are those of the
+  // step that leads to it; they are used if that step must be completed.
   void extract(std::span<float> parameters, std::span<const std::span<float>> slots,
                const compute::UpdateArguments& arguments);
 

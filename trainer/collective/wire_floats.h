@@ -15,9 +15,9 @@ struct Arithmetic;
 
 namespace muster::collective {
 
-// Floats, and what of them goes over the wire: they themselves, or where they are to be rounded
-// to bfloat16 two bytes for each, in memory beside them. Any two ranges can be used at once that
-// have no float in common.
+// Floats and the bytes that represent them on the wire: the floats themselves or, if they are
+// rounded to bfloat16, two bytes for each in separate memory. Ranges that do not overlap can be
+// used at the same time.
 class WireFloats {
  public:
   // Zeros.
@@ -25,7 +25,7 @@ class WireFloats {
 
   std::span<float> all() { return floats_; }
   std::span<const float> all() const { return floats_; }
-  // What is sent of a range, once packed; or where it is received, to be unpacked.
+  // The bytes of a range on the wire: sent after pack(), or received before unpack().
   iovec bytes(compute::Range range);
   void pack(compute::Range range);
   void unpack(compute::Range range);
@@ -35,7 +35,7 @@ class WireFloats {
 
   const host::Arithmetic* arithmetic_;
   compute::Floats floats_;
-  std::vector<std::byte> packed_;  // empty where floats go as they are
+  std::vector<std::byte> packed_;  // empty if floats are sent unchanged
 };
 
 }  // namespace muster::collective

@@ -8,10 +8,10 @@ namespace muster::collective {
 namespace {
 
 constexpr size_t kBlock = 8192;  // floats that are added up at once
-// Shorter by far than what breaks a connection whose other side does not read.
+// Far shorter than the time after which a connection breaks because a side does not read.
 constexpr std::chrono::milliseconds kAway{300};
 
-// Of a frame. Its index is a bucket; of kState a buffer.
+// The kinds of frames. A frame's index is a bucket; with kState, a buffer.
 enum Kind : uint32_t { kHeader, kNodes, kSum, kState };
 
 iovec bytes_of(std::span<float> floats) {
@@ -58,7 +58,7 @@ void WireGroup::plan_buckets(size_t floats, size_t most) {
   }
 }
 
-// Of a bucket, what `member` adds up.
+// Returns the part of a bucket that `member` adds up.
 compute::Range WireGroup::part(size_t bucket, int member) const {
   const compute::Range whole = buckets_[bucket];
   constexpr size_t kGrain = compute::ParameterLayout::kAlignment;
@@ -70,13 +70,13 @@ compute::Range WireGroup::part(size_t bucket, int member) const {
   return {border(member), border(member + 1)};
 }
 
-// Where our part of a bucket lies in what we receive of others' nodes.
+// Returns where our part of a bucket lies in the buffers for others' nodes.
 compute::Range WireGroup::own_part(size_t bucket) const {
   return {own_at_[bucket], own_at_[bucket] + part(bucket, member_).size()};
 }
 
-// The caller's turn: ahead_ leaves. What cannot be gone on with is closed, for the others to learn
-// of it.
+// Gives the connections to the caller, after ahead_ has let go of them. If `call` throws Broken,
+// the connections are closed, so that the others notice.
 template <class Call>
 auto WireGroup::drive(const Call& call) {
   caller_waits_ = true;
@@ -198,7 +198,7 @@ compute::LossSums WireGroup::read_headers(uint64_t step) {
   return all;
 }
 
-// Our part of it.
+// Adds up our part of the bucket.
 void WireGroup::add_up(size_t bucket) {
   const compute::Range range = part(bucket, member_);
   size_t next = 0;
@@ -218,7 +218,7 @@ void WireGroup::add_up(size_t bucket) {
   sum_.pack(range);
 }
 
-// Until so many frames of that kind have come from each other member.
+// Waits until `expected` frames of that kind have come from each other member.
 void WireGroup::wait(const Session::Watch& watch, size_t Peer::*count, size_t expected) {
   connections_.wait(
       [&] {
@@ -236,8 +236,9 @@ bool WireGroup::is_heard() const {
   return true;
 }
 
-// The next bucket's parts have come from everybody. Who has the last one's sums may go on to the
-// next step, and its header would overwrite what we have not read yet.
+// Returns whether the next bucket's parts have come from all members. The last bucket must also
+// wait until the headers are read: a member that has its sums may go on to the next step, and its
+// header would overwrite the one not read yet.
 bool WireGroup::can_add_up() const {
   if (added_ == contributed_ || (added_ + 1 == buckets_.size() && !read_)) return false;
   for (int other = 0; other < shape_.members; ++other)
@@ -246,7 +247,7 @@ bool WireGroup::can_add_up() const {
   return true;
 }
 
-// Does what can be done without waiting.
+// Contributes and adds up the buckets for which that is possible without waiting.
 void WireGroup::advance() {
   for (const size_t end = complete_buckets(); contributed_ < end; ++contributed_)
     contribute(contributed_);
@@ -266,8 +267,8 @@ void WireGroup::complete(size_t end) {
   if (buckets_.size() > 1 && complete_buckets() > before) connections_.wake();
 }
 
-// Drives from the first complete bucket of a call on, or when the caller has been away for a while,
-// until the caller comes.
+// Moves frames until the caller comes: from the first complete bucket of a call on, or when the
+// caller has been away for a while.
 void WireGroup::run_ahead(const std::stop_token& stop) {
   const std::stop_callback wake(stop, [this] { connections_.wake(); });
   while (!stop.stop_requested()) {
@@ -309,7 +310,7 @@ compute::LossSums WireGroup::all_reduce(uint64_t step, const Contribution& contr
     }
     wait(watch, &Peer::sums_received, buckets_.size());
     connections_.wait([this] { return connections_.sent(); }, over);
-    // What has come of the next step stays counted.
+    // Frames of the next step that have come already stay counted.
     for (Peer& peer : peers_) {
       peer.headers -= std::min<size_t>(peer.headers, 1);
       peer.nodes_received -= std::min(peer.nodes_received, buckets_.size());

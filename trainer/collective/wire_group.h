@@ -20,50 +20,51 @@
 
 namespace muster::collective {
 
-// Members that reach each other by TCP. A buffer's sum is formed in ranges (buckets) from its
-// beginning on: of each, every member adds up a part, in the replicas' tree, and gives it to all
-// others; so what leaves a member is about twice the buffer, however many there are, and all have
-// the same bits. Where the shape's sums are rounded that takes half as many bytes. While the caller
-// computes, a thread of our own moves what is complete of a large buffer; and while it is long
-// away, what the others send.
+// Members that reach each other by TCP. A buffer is summed in ranges (buckets), from its beginning
+// on. Every member adds up one part of each bucket, in the order of the replicas' tree, and sends
+// it to all others. So each member sends about twice the buffer, however many members there are,
+// and all have the same bits; if the shape's sums are rounded, it sends half as many bytes. While
+// the caller computes, a thread of this class sends the complete part of a large buffer; while the
+// caller is away for long, that thread also receives what the others send.
 //
-// One caller. When a peer is gone, or the watch says that it is over, calls throw Broken, and the
-// group is good for nothing any more.
+// For one caller. When a peer is gone, or the watch says that it is over, calls throw Broken, and
+// the group cannot be used any more.
 class WireGroup {
  public:
   using Broken = Connections::Broken;
 
   static constexpr size_t kBucket = 1 << 18;  // floats: 1 MiB
 
-  // We are `member` of the shape's; `host`, an address or a name, is where we listen. `floats`: of
-  // the buffer; `bucket`: of a bucket, at most. Throws Unavailable where nothing can be listened
-  // at.
+  // This process is `member` of the shape's and listens at `host`, an address or a name. `floats`
+  // is the size of the buffer, `bucket` the greatest size of a bucket. Throws Unavailable if it
+  // cannot listen there.
   WireGroup(const GroupShape& shape, int member, size_t floats, const std::string& host,
             size_t bucket = kBucket);
   WireGroup(const WireGroup&) = delete;
   WireGroup& operator=(const WireGroup&) = delete;
 
-  // How the others reach us.
+  // The endpoint by which the others connect to this member.
   const std::string& endpoint() const { return connections_.endpoint(); }
-  // Connects to all of them, by their endpoints. Throws Invalid for what is none, else Broken.
+  // Connects to all of them, by their endpoints. Throws Invalid for a malformed endpoint, else
+  // Broken.
   void connect(const std::vector<std::string>& endpoints, const Session::Watch& watch);
 
   // The member's own nodes' sums, to be written before all_reduce().
   std::span<float> own(size_t node) { return own_[node].all(); }
-  // Floats [0, end) of them are what all_reduce() will find. From any thread.
+  // Says that floats [0, end) of each own() are final. May be called from any thread.
   void complete(size_t end);
   std::span<const float> sum() const { return sum_.all(); }
-  // sum() becomes that of all; returns what all replicas' rows came to. Throws Broken also where a
-  // member is at another step.
+  // Forms sum() over all members; returns the loss sums of all replicas' rows. Throws Broken also
+  // if a member is at another step.
   compute::LossSums all_reduce(uint64_t step, const Contribution& contribution,
                                const Session::Watch& watch);
-  // Of the last call: what the member said of its time, and the first member's note.
+  // The time that the member reported in the last call; note() is the first member's note in it.
   double seconds(int member) const;
-  // Bytes that have come or gone; for the watch of a call.
+  // The number of bytes sent and received; for the watch of a call.
   uint64_t moved() const { return connections_.moved(); }
   Note note() const;
-  // What `source` has in the buffers goes to the members of `targets`. All call it once, with
-  // buffers of the same sizes, before any other exchange.
+  // Copies the content of the buffers from `source` to the members of `targets`. All members call
+  // it once, with buffers of the same sizes, before any other exchange.
   void broadcast(int source, const std::vector<bool>& targets,
                  std::span<const std::span<float>> buffers, const Session::Watch& watch);
 
@@ -107,21 +108,22 @@ class WireGroup {
   std::vector<WireFloats> own_;
   WireFloats sum_;
   compute::TreeSum tree_;
-  std::vector<const float*> nodes_;  // of a bucket's part
+  std::vector<const float*> nodes_;  // those of a bucket's part
   std::vector<std::byte> header_;
   std::vector<Peer> peers_;       // by member
   std::vector<Header> headers_;   // of the last step: the next one's may come at any time
   std::vector<iovec> parts_;      // of a frame that is received, or
   std::vector<iovec> own_parts_;  // sent
-  std::span<const std::span<float>> state_;  // that is being received
-  // Of the call to come or that is under way. Whoever moves frames drives: ahead_ or the caller.
+  std::span<const std::span<float>> state_;  // the state being received
+  // The state of the next call or the one under way. The thread that moves frames, ahead_ or the
+  // caller, holds driving_.
   std::mutex driving_;
   std::atomic<size_t> complete_{0};     // floats of our nodes' sums
   size_t contributed_ = 0, added_ = 0;  // buckets
-  bool read_ = false;                   // headers_ are its
-  std::exception_ptr failure_;          // that ahead_ met
+  bool read_ = false;                   // headers_ are those of this call
+  std::exception_ptr failure_;          // thrown in ahead_
   std::atomic<bool> ahead_drives_{false}, caller_waits_{false};
-  bool stepping_ = false;  // frames of steps are what may come
+  bool stepping_ = false;  // only frames of steps may come now
   Connections connections_;
   std::jthread ahead_;
 };

@@ -8,13 +8,14 @@
 
 namespace muster::collective {
 
-// Of members that reach each other by TCP: each holds the whole state and makes every update.
+// The session of members that reach each other by TCP: each holds the whole state and makes every
+// update.
 class WireSession : public Session {
  public:
   // Parameters, then slots.
   using State = std::vector<compute::Floats>;
 
-  // `group` is connected. `step`: where `state` stands. The optimizer must outlive it.
+  // `group` must be connected. `state` is that of `step`. The optimizer must outlive the session.
   WireSession(std::unique_ptr<WireGroup> group, const GroupShape& shape, int member, State state,
               uint64_t step, const compute::Optimizer& optimizer);
 

@@ -153,7 +153,8 @@ checkpoint::Store::Found Checkpointer::save(Task& task) {
     found.directory = store_.publish(temporary, found.manifest);
   } catch (...) {
     store_.discard(temporary);
-    // The owner of a newer generation ends what we have begun: no fault of the disk's.
+    // Throws if a newer generation exists: its owner may have removed what we began, and then the
+    // disk is not at fault.
     folder::require_newest(options_.storage, task.manifest.generation, options_.job_uid);
     throw;
   }
@@ -179,7 +180,7 @@ void Checkpointer::tell_failure(uint64_t step, const std::string& why) {
   log::warning(text);
 }
 
-// False where another time it may be possible.
+// Returns false if saving may succeed another time.
 bool Checkpointer::try_to_save(Task& task) {
   try {
     save(task);

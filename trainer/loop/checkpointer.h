@@ -19,8 +19,9 @@
 
 namespace muster::loop {
 
-// The final checkpoint would take the name of one that is published already: the same step may be
-// the last one only because of what came after. It needs a generation of its own.
+// The final checkpoint would have the name of one that is published already; this happens when a
+// step turns out to be the last only after its checkpoint was published. The final checkpoint then
+// needs a generation of its own.
 class NameTaken : public Unavailable {
  public:
   using Unavailable::Unavailable;
@@ -36,8 +37,8 @@ class Checkpointer {
     std::filesystem::path storage;
     std::string job_uid;
     spec::CheckpointSpec when;
-    checkpoint::Manifest manifest;  // all that is the same in each of the job's checkpoints
-    // Called on our thread, or on that of take_now().
+    checkpoint::Manifest manifest;  // the fields equal in all of the job's checkpoints
+    // Both are called on the checkpointer's thread, or on the caller's of take_now().
     std::function<void(uint64_t step, double seconds)> published;
     std::function<void()> failed;
   };
@@ -51,31 +52,31 @@ class Checkpointer {
   void begin(const checkpoint::Position& position, Clock::time_point now);
   // True if a checkpoint should be taken at this step and none is being written.
   bool due(const checkpoint::Position& position, Clock::time_point now) const;
-  // Waits for what is being written, from here on as fast as may be. The newest published folder's
-  // name, or "".
+  // Waits for the checkpoint being written, now at full speed. Returns the name of the newest
+  // published folder, or "".
   std::string newest();
-  // Somebody asks for one as soon as may be: also, what is being written is not written slowly any
-  // more. Thread-safe.
+  // Asks for a checkpoint as soon as possible; a checkpoint being written is finished at full
+  // speed. Thread-safe.
   void request();
 
-  // Copies the state and goes on writing it in the background. An error of the disk or of a shard
-  // is logged, as a warning when it is the first in a row and then twice a minute: training goes
-  // on, and the next one may succeed.
+  // Copies the state and writes it in the background. An error of the disk or of a shard is logged,
+  // as a warning when it is the first in a row and then twice a minute: training goes on, and the
+  // next checkpoint may succeed.
   void take(Synchronizer& synchronizer, const Json& metrics);
-  // The same for a state that is the best so far, after what is being written; not due again at
-  // this step. One that cannot be written is tried again instead of the next one that is taken, and
-  // before take_now(), until a better one takes its place: what names it as the best is published
-  // after it.
+  // The same for the best state so far; first waits for the checkpoint being written. No other is
+  // due at this step then. If the best cannot be written, it is tried again instead of the next
+  // checkpoint and before take_now(), until a better one replaces it: a checkpoint that names it as
+  // the best is published only after it.
   void take_best(Synchronizer& synchronizer, const Json& metrics);
-  // Waits for what is being written, likewise, then takes one and waits for it too. Throws what
-  // went wrong: NameTaken, and as Snapshot::write and Store::publish do.
+  // Waits for the checkpoint being written, now at full speed, then takes one and waits for it too.
+  // Throws NameTaken, and what Snapshot::write and Store::publish throw.
   checkpoint::Store::Found take_now(Synchronizer& synchronizer, const Json& metrics, bool final);
 
  private:
   struct Task {
     std::unique_ptr<Snapshot> snapshot;
     checkpoint::Manifest manifest;
-    double bytes_per_second = 0;  // 0: somebody waits for it
+    double bytes_per_second = 0;  // 0: full speed, somebody waits for it
     bool best = false;
   };
   void start(Task task);
@@ -94,14 +95,14 @@ class Checkpointer {
   uint64_t last_epoch_ = 0;
   Clock::time_point last_time_;
   std::atomic<bool> requested_{false};
-  // Of whoever takes or saves one; never both at once.
+  // Used by the thread that takes or saves a checkpoint; never by two at once.
   int failures_ = 0;  // in a row
   Clock::time_point told_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<Task> task_;
-  std::optional<Task> owed_;    // the best, if it could not be written
+  std::optional<Task> owed_;    // the best state, if it could not be written
   Snapshot* saving_ = nullptr;  // in the background
   std::atomic<bool> busy_{false};
   bool closing_ = false;

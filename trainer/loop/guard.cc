@@ -14,7 +14,7 @@
 namespace muster::loop {
 
 int run_guarded(const std::function<int()>& body, const Tell& tell) {
-  // A line is an event: several problems are several.
+  // Each line of the message is an event of its own, so several problems are several events.
   const auto end = [&](const std::string& message, int exit_code) {
     std::istringstream lines(message);
     for (std::string line; std::getline(lines, line);) tell ? tell(line) : log::error(line);

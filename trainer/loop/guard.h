@@ -8,12 +8,12 @@
 namespace muster::loop {
 
 // Runs a program's body: the one place where exceptions become exit codes (common/exit_code.h).
-// `tell` gets what was thrown; left out, it is logged as an error.
+// `tell` gets the message of the exception; without `tell` it is logged as an error.
 using Tell = std::function<void(const std::string& message)>;
 int run_guarded(const std::function<int()>& body, const Tell& tell = {});
 
-// SIGTERM and SIGINT as a stop token. Made before any other thread, so that all of them leave the
-// signals to it. A second signal ends the process at once.
+// SIGTERM and SIGINT as a stop token. It must be made before any other thread, so that all threads
+// leave the signals to it. A second signal ends the process at once.
 class StopSignal {
  public:
   StopSignal();

@@ -7,7 +7,7 @@
 
 namespace muster::loop {
 
-// A loss for people: "0.1234", "inf", or "nan", whatever that one's sign bit.
+// A loss as text for people: "0.1234", "inf", or "nan" (whatever the NaN's sign bit).
 std::string loss_text(double loss);
 
 // The metrics of a loss: "cost 0.1234, accuracy 0.9744".

@@ -27,14 +27,14 @@ double unix_now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-// Two digits at least, however fast a step is.
+// Returns text with at least two digits, however fast a step is.
 std::string per_batch_text(double seconds, uint64_t steps) {
   const double milliseconds = 1e3 * seconds / static_cast<double>(steps);
   return fmt::format(", {} ms per batch", milliseconds < 1.0 ? fmt::format("{:.2g}", milliseconds)
                                                              : fmt::format("{:.2f}", milliseconds));
 }
 
-// Of the epoch so far, or where it has only begun, of the one before.
+// Returns the sums of the epoch so far or, if it has only begun, of the epoch before.
 compute::LossSums newest_sums(const checkpoint::Position& position) {
   const compute::LossSums sums = position.sums.of(position.epoch);
   return sums.rows > 0 || position.epoch == 0 ? sums : position.sums.of(position.epoch - 1);
@@ -96,7 +96,7 @@ void Recorder::begin(const checkpoint::Position& position, uint64_t total_steps,
   publish();
 }
 
-// What earlier processes came to, until there are numbers of our own.
+// Shows the numbers of earlier processes, until there are numbers of our own.
 void Recorder::show_earlier(const checkpoint::Position& position) {
   if (const Json rate = examples_per_second(); rate.is_number())
     progress_.examples_per_second = rate.get<double>();
@@ -195,7 +195,7 @@ void Recorder::write_points(const checkpoint::Position& position, Clock::time_po
   points_.reset(now);
 }
 
-// Says how the epoch before position.epoch was, if any of it is known.
+// Reports the epoch before position.epoch, if anything of it is known.
 void Recorder::end_epoch(const checkpoint::Position& position, Clock::time_point now,
                          const char* when) {
   epochs_told_ = position.epoch;

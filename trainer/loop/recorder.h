@@ -16,10 +16,10 @@
 
 namespace muster::loop {
 
-// What training tells the world while it runs: log lines every few seconds and at an epoch's end,
-// TensorBoard points, /progress. A loss's metrics are means: in a log line over the steps
-// since the line before, or over the epoch; in /progress over those since the report before. A step
-// costs it a few additions; the rest happens a few times a second.
+// Reports a running training: log lines every few seconds and at an epoch's end, TensorBoard
+// points, /progress. A loss's metrics are means: in a log line over the steps since the previous
+// line, or over the epoch; in /progress over the steps since the previous report. A step costs a
+// few additions; the rest happens a few times a second.
 class Recorder {
  public:
   using Clock = std::chrono::steady_clock;
@@ -28,40 +28,41 @@ class Recorder {
     uint64_t summary_every_steps = 100;
     compute::LossKind loss;
     const compute::Schedule* schedule = nullptr;
-    bool quiet = false;  // no log lines: rank 0 says the same
+    bool quiet = false;  // no log lines: rank 0 logs the same
   };
 
-  // `events` may be null: nothing is written then.
+  // `events` may be null; no TensorBoard points are written then.
   Recorder(Options options, metrics::Reporter& reporter,
            std::unique_ptr<summary::EventWriter> events);
 
-  // More of progress's metrics, and points of TensorBoard's: asked for a few times a second.
+  // Returns more metrics for /progress and TensorBoard; called a few times a second.
   using Metrics = std::function<std::map<std::string, double>()>;
   void also_report(Metrics metrics) { more_metrics_ = std::move(metrics); }
 
-  // Called after a step has been committed, at most a few times a second.
+  // Sets a function that is called after a committed step, at most a few times a second.
   void on_progress(std::function<void(Clock::time_point now)> trained) {
     trained_ = std::move(trained);
   }
 
-  // How long training has waited for its input, in seconds, all in all: asked for as rarely.
+  // Sets a function that returns the total time, in seconds, for which training has waited for its
+  // input; called a few times a second.
   void measure_input_wait(std::function<double()> seconds) { input_wait_ = std::move(seconds); }
 
-  // Goes on where an earlier process stopped; `state` is what that one's state() gave.
+  // Continues the numbers of an earlier process; `state` is the result of that process's state().
   void restore(const Json& state);
-  // For a checkpoint at `position`: the metrics of the epoch so far, and what the
-  // numbers of all processes go on from.
+  // Returns the content for a checkpoint at `position`: the metrics of the epoch so far, and the
+  // numbers from which the next process continues.
   Json state(const checkpoint::Position& position) const;
 
   void begin(const checkpoint::Position& position, uint64_t total_steps, uint64_t generation);
-  // After each committed step; `position` is after it, `sums` are the group's.
+  // To be called after each committed step; `position` is after it, `sums` are the group's.
   void step(const checkpoint::Position& position, const compute::LossSums& sums,
             Clock::time_point now);
-  // Of an evaluation between two steps, at `position`, that came to `validation` (each metric by
-  // its name): the time that it took counts as none of the training's.
+  // Reports an evaluation between two steps, at `position`; `validation` has each metric by its
+  // name. The time `took` does not count as training time.
   void validated(const checkpoint::Position& position, const Json& validation,
                  Clock::duration took);
-  // Says what is left to say and stops the time.
+  // Reports what is not reported yet and stops the clock.
   void end(const checkpoint::Position& position);
 
   void checkpoint_published(uint64_t step, double seconds);  // thread-safe
@@ -70,9 +71,9 @@ class Recorder {
   void scalar(const std::string& tag, uint64_t step, double value);
   void flush();
 
-  // Of all processes of this training, as far as the checkpoint this one went on from knows, and of
-  // this one; rates are steps and the time that the same processes took for them, null where none
-  // was taken.
+  // The numbers of this process and of all earlier ones of this training that the checkpoint it
+  // resumed from knows of. Rates are these processes' work divided by their training time; null if
+  // there is none.
   double train_seconds() const;
   Json examples_per_second() const;
   Json steps_per_second() const;
@@ -96,7 +97,7 @@ class Recorder {
   std::function<void(Clock::time_point now)> trained_;
   metrics::Progress progress_;
 
-  // A stretch of steps and when it began.
+  // A run of consecutive steps and the time when it began.
   struct Window {
     compute::LossSums sums;
     uint64_t steps = 0;
@@ -112,10 +113,10 @@ class Recorder {
   Window logged_;                 // since the last log line
   Window points_;                 // since the last TensorBoard point
   metrics::Durations durations_;  // of steps, since the last update of progress
-  Clock::time_point begun_;       // the generation, for us: what the rate of the group's steps
-  uint64_t begun_step_ = 0;       // counts from
+  Clock::time_point begun_;       // when this process began in the generation, and at which
+  uint64_t begun_step_ = 0;       // step: the rate of the group's steps counts from there
   uint64_t epochs_told_ = 0;
-  // By earlier processes.
+  // The totals of earlier processes.
   struct Earlier {
     double seconds = 0;
     int64_t examples = 0;

@@ -23,7 +23,7 @@ namespace muster::loop {
 
 namespace {
 
-// What a job can say and this build cannot do is refused by name, never ignored.
+// Refuses, by name, settings that a job may have and this build does not support; none is ignored.
 void require_available(const Training& training) {
   const auto& devices = compute::device_choices();
   Problems problems(training.document);
@@ -54,7 +54,7 @@ const spec::DataSource& source_of(const spec::DataSpec& data, const std::string&
   return name == "test" ? data.test.value() : data.validation.value();
 }
 
-// By the headers of the files, so that what does not fit is told with its line in the training.
+// Checks the headers of the files, so that a mismatch is reported with its line in the training.
 void check_files(const Training& training, const std::string& name) {
   const auto look_up = [&](const std::string& part, const spec::DataSource& source) {
     auto facts = part == name || part == "train" ? data::look_at(source) : std::nullopt;
@@ -100,7 +100,7 @@ void check_dataset(const data::Dataset& dataset, const std::string& name,
   check_labels(dataset, name, model);
 }
 
-// `threads`: that the device has; 0 for as many as it likes.
+// `threads` is the device's number of threads; 0: the CPU budget.
 Feed::Options feed_options(const spec::TrainingSpec& spec, bool distributed, int threads) {
   Feed::Options options;
   options.shuffle = spec.data.train.shuffle;
@@ -192,7 +192,7 @@ void require_no_evaluation(const spec::TrainingSpec& spec, const std::string& wh
   throw Invalid("evaluation: expected none " + where, kBadConfig);
 }
 
-// Of one of so many devices: its share of what the replica has.
+// Returns the options of one device, with its share of the replica's threads.
 compute::EngineOptions engine_options(const spec::TrainingSpec& spec, const ThreadChoice& threads) {
   compute::EngineOptions options;
   options.max_rows = spec.batch_size;

@@ -12,11 +12,10 @@ namespace muster::loop {
 
 enum class Ending { finished, interrupted };
 
-// Trains until there is no more to do or `stop` is requested, whoever synchronizes. Nothing here
+// Trains until there is no more to do or `stop` is requested, with any synchronizer. Nothing here
 // allocates, locks or waits in a step. `checkpointer` and `validator` may be null (not rank 0, or
-// nothing is saved or evaluated within the training).
-// Throws Invalid (kDiverged) naming the step at which the loss is not finite, and what start() and
-// step() throw.
+// nothing is saved or evaluated within the training). Throws Invalid (kDiverged) naming the step at
+// which the loss is not finite, and what start() and step() throw.
 Ending train(Synchronizer& synchronizer, Assembly& assembly, Recorder& recorder,
              Checkpointer* checkpointer, Validator* validator, std::stop_token stop);
 

@@ -10,19 +10,20 @@
 
 namespace muster::loop {
 
-// The batches of pieces of work, for one thread. Of data that lie ready in memory a batch points at
-// them; others are made ahead by threads of the feed's own (data::Pipeline). Which batches it gives
-// is decided by the work alone. Allocates nothing after construction.
+// Gives one thread the batches of its pieces of work. If the data lie ready in memory, a batch
+// points at them; otherwise threads of the feed's own (data::Pipeline) make the batches ahead. The
+// work alone decides which batches it gives. Allocates nothing after construction.
 class Feed {
  public:
   struct Options {
     bool shuffle = true;
     uint64_t seed = 1;
-    // Samples ahead of the one that is trained on; 0: those of four pieces of work.
+    // The number of samples to prepare ahead; 0: those of four pieces of work.
     int64_t prefetch = 0;
     int accumulation = 1;  // batches of a piece of work
-    // Whether work comes as Work::at foresees; else (asynchronous training, where that is a
-    // guess) nothing is copied ahead and the system only asked to fetch what may be next.
+    // Whether work comes in the order that Work::at foresees. If not (asynchronous training, where
+    // that order is a guess), nothing is copied ahead; the system is only asked to fetch what may
+    // be next.
     bool in_turn = true;
     std::vector<spec::StageKind> augment = {};
     int threads = 1;  // of the feed's own, at most; copies alone are the work of one
@@ -33,10 +34,10 @@ class Feed {
   Feed(const Feed&) = delete;
   Feed& operator=(const Feed&) = delete;
 
-  // The i-th batch of `work`; empty beyond the epoch's last. Valid until the next call.
+  // Returns the i-th batch of `work`; empty beyond the epoch's last. Valid until the next call.
   const compute::Batch& batch(const Work& work, int i = 0);
 
-  // How long batch() has taken since the start. From any thread.
+  // Returns the total time spent in batch(). May be called from any thread.
   double waited_seconds() const { return 1e-9 * static_cast<double>(waited_.load(kRelaxed)); }
 
  private:
@@ -47,10 +48,10 @@ class Feed {
 
   const Options options_;
   const uint64_t rows_;    // of a batch
-  const bool ready_;       // the samples: in memory and used as they are
-  data::Batcher batcher_;  // moved to the pipeline where there is one
+  const bool ready_;       // the samples are in memory and are used unchanged
+  data::Batcher batcher_;  // moved to the pipeline if there is one
   data::BatchBuffer buffer_;
-  std::unique_ptr<data::Pipeline> pipeline_;  // null: batches from here
+  std::unique_ptr<data::Pipeline> pipeline_;  // null: batches are made without it
   std::atomic<int64_t> waited_{0};            // ns
 };
 

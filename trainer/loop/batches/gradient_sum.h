@@ -9,8 +9,8 @@
 
 namespace muster::loop {
 
-// Gradient sums of a piece of work: those of one batch as the engine has them, those of several
-// (gradient accumulation) added up in order.
+// Computes the gradient sums of a piece of work: for one batch, the engine's; for several (gradient
+// accumulation), their sum in order.
 class GradientSum {
  public:
   // The engine must outlive it.
@@ -19,7 +19,8 @@ class GradientSum {
   // The parameters to compute with: see HostedEngine.
   void load(std::span<float> parameters) { engine_.load(parameters); }
   void release() { engine_.release(); }
-  // Into `sum`: layout().size() floats. `on_complete` is told of one batch's only.
+  // Writes the sum to `sum`, which has layout().size() floats. `on_complete` is called only if the
+  // work is a single batch.
   compute::LossSums compute(const Work& work, Feed& feed, std::span<float> sum,
                             const compute::Engine::OnComplete& on_complete = {});
 

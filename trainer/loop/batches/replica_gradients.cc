@@ -6,7 +6,7 @@ namespace muster::loop {
 
 namespace {
 
-// Whether the two are the sides of a node at or below `top`.
+// Returns whether the two are the children of a node at or below `top`.
 bool joins(compute::Subtree top, compute::Subtree left, compute::Subtree right) {
   for (compute::Subtree node = top; node.size() > 1;) {
     if (node.first() == left && node.second() == right) return true;
@@ -48,7 +48,8 @@ std::span<float> ReplicaGradients::take() {
   return buffer;
 }
 
-// Joins what is complete; what all under `top` has come to is no partial sum any more.
+// Joins sums whose siblings are complete. The sum under `top` itself is no longer kept as a partial
+// sum.
 void ReplicaGradients::push(compute::Subtree top, int replica, std::span<float> sum) {
   Partial last{{replica, replica + 1}, sum};
   while (!partials_.empty() && joins(top, partials_.back().node, last.node)) {

@@ -23,7 +23,7 @@ checkpoint::Evaluations after(const checkpoint::Position& position, const Evalua
                               const spec::TrainingSpec& spec) {
   checkpoint::Evaluations result = position.evaluations;
   result.epoch = position.epoch;
-  // Whether what the evaluation found is the new `best`.
+  // Makes the evaluation's value the new `best` if it is better; returns whether it is.
   const auto take = [&](const std::string& name, std::optional<checkpoint::Best>& best,
                         double min_delta) {
     const compute::MetricDefinition metric = spec::metric_of(spec.model.loss, name);

@@ -13,12 +13,12 @@ namespace muster::loop {
 // EarlyStopping and ModelCheckpoint(save_best_only) have them. A value that is not finite is never
 // an improvement.
 
-// What evaluations have come to after that one, made at `position`. Precondition: it has the
-// metrics by which the spec compares.
+// Returns the evaluations' results after `evaluation`, which was made at `position`. Precondition:
+// the evaluation has the metrics by which the spec compares.
 checkpoint::Evaluations after(const checkpoint::Position& position, const Evaluation& evaluation,
                               const spec::TrainingSpec& spec);
 
-// True where early stopping ends the training.
+// Returns true if early stopping ends the training.
 bool is_stopped(const checkpoint::Evaluations& evaluations,
                 const std::optional<spec::EarlyStoppingSpec>& rule);
 

@@ -6,12 +6,12 @@
 
 namespace muster::loop {
 
-// For who looks at shared storage again and again: that it cannot be read for a while is said once,
-// and no reason to end.
+// For code that reads shared storage again and again: if it cannot be read for a while, that is
+// logged once and does not end the process.
 class PatientReader {
  public:
-  // False where `look` threw Unavailable: to be tried again. Of WriteErrors that is said when the
-  // patience with them is over: another place may be able to write.
+  // Returns false if `look` threw Unavailable and is to be tried again. A WriteError is thrown on
+  // once the patience with it is over: a process elsewhere may be able to write.
   bool attempt(const std::function<void()>& look);
 
  private:

@@ -11,24 +11,24 @@
 
 namespace muster::loop {
 
-// Evaluation within the training: rank 0 evaluates what its engine holds between two steps, after
-// every `evaluation.everyEpochs` epochs. Early stopping and checkpoint.bestOnly go by it. The other
-// members wait for rank 0's part of the next step.
+// Evaluation within the training: rank 0 evaluates its engine's parameters between two steps, after
+// every `evaluation.everyEpochs` epochs. Early stopping and checkpoint.bestOnly use the results.
+// The other members wait for rank 0's part of the next step meanwhile.
 class Validator {
  public:
-  // `storage`: below it evaluations/<step>.json is written, unless empty. `checkpointer` may be
-  // null. The references must outlive it.
+  // Writes evaluations/<step>.json below `storage`, unless that is empty. `checkpointer` may be
+  // null. The references must outlive the validator.
   Validator(Assembly& assembly, const EvaluationData& data, std::filesystem::path storage,
             Recorder& recorder, Checkpointer* checkpointer);
 
-  // Costs a step a few comparisons.
+  // Whether to evaluate now. Costs a step a few comparisons.
   bool due(const checkpoint::Position& position) const {
     return position.next_batch == 0 && position.epoch > position.evaluations.epoch &&
            position.epoch % every_epochs_ == 0;
   }
-  // Evaluates, tells, and takes a checkpoint of what is the best so far, where that is to be kept
-  // and is not the final one anyway. False if asked to stop meanwhile: nothing has come of it then,
-  // and it is due again.
+  // Evaluates, reports, and takes a checkpoint if this is the best state so far, the best is to be
+  // kept, and this is not the final checkpoint anyway. Returns false if asked to stop meanwhile:
+  // nothing is recorded then, and the evaluation is due again.
   bool run(Synchronizer& synchronizer, std::stop_token stop);
 
   // The newest evaluation of this process, as evaluate_step() gives it; null: there was none.

@@ -27,12 +27,12 @@ uint32_t milliseconds_since_start() {
   return static_cast<uint32_t>(std::clamp<int64_t>(since.count(), 0, INT32_MAX));
 }
 
-// A ps updates float by float: no matter by how many threads.
+// A ps updates float by float, so its number of threads does not matter.
 std::string determinism_of_ps() {
   return "muster " + group::version() + "; " + host::name_of(host::instruction_set());
 }
 
-// Whether nothing but what computes decides a training's bits.
+// Returns whether only the computation decides a training's bits, and not the order of messages.
 bool has_its_bits(const spec::TrainingSpec& spec) {
   return spec.policy == spec::SyncPolicy::sync && spec.backup_workers == 0;
 }

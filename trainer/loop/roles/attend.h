@@ -11,19 +11,19 @@
 
 namespace muster::loop {
 
-// What a member says of itself when it joins its group; what a ps does.
+// Returns what a member (first function) or a ps (second) says of itself when it joins the group.
 Hello make_hello(const group::Membership& membership, const Assembly& assembly);
 Hello make_hello(const group::Membership& membership, const Training& training);
 
-// What rank 0 expects of those who join.
+// Returns what rank 0 expects of the replicas that join.
 group::PeerRegistry::Expected expected_peers(const group::Membership& membership,
                                              const Assembly& assembly);
 
-// How a collective's generations are formed, of members with so many devices each.
+// Returns how a collective's generations are formed, with `devices` devices for each member.
 collective::Formation::Setup formation_of(const group::Membership& membership, int devices);
 
-// How a member reaches the shards of its job: by memory shared with those of its host, where it has
-// any to share, else by gRPC, whose floats are sent as `wire`.
+// Returns the function that connects a member to its job's shards: through shared memory to shards
+// on its host, if the member has such memory, else by gRPC, which sends floats as `wire`.
 PsSynchronizer::Connect make_connect(const group::Membership& membership,
                                      const std::string& layout_fingerprint, spec::WireType wire);
 

@@ -10,13 +10,13 @@ namespace muster::loop {
 
 namespace {
 
-// How many logical replicas compute a step; 0 where as many as the group has.
+// Returns the number of logical replicas that compute a step; 0 if it follows the group's size.
 int replicas_of(const group::Membership& membership, int devices) {
   if (membership.elastic) return formation_of(membership, devices).replicas;
   return std::max(1, membership.members()) * devices;
 }
 
-// The job that the newest checkpoint with a whole manifest names; nothing without any.
+// Returns the job named by the newest checkpoint with a whole manifest; nothing if there is none.
 std::optional<folder::Owner> owner_by_checkpoints(const std::filesystem::path& storage) {
   const std::filesystem::path folder = storage / "checkpoints";
   for (const checkpoint::FolderName& name : checkpoint::Store(folder, 1).list()) {

@@ -10,9 +10,9 @@
 
 namespace muster::loop {
 
-// The job's hold on its folder, for its rank 0: see folder::Claim::take, and throws as that does; a
-// storage that is full is waited for. Null where `stop` was requested meanwhile. A folder without
-// an owner belongs to the job that its newest checkpoint names. /progress says for whom it waits.
+// Claims the job's folder, for its rank 0: see folder::Claim::take, and throws as that does; waits
+// while the storage is full. Returns null if `stop` was requested meanwhile. A folder without an
+// owner belongs to the job that its newest checkpoint names. /progress says which job it waits for.
 // Precondition: the membership has a storage folder.
 std::unique_ptr<folder::Claim> claim_folder(const group::Membership& membership,
                                             const Training& training, metrics::Reporter& reporter,

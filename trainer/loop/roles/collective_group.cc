@@ -6,7 +6,7 @@ namespace muster::loop {
 
 namespace {
 
-// In the order in which it must be made and unmade.
+// The members are declared in the order in which they must be made.
 class CollectiveGroup : public LedGroup {
  public:
   CollectiveGroup(const group::Membership& membership, Assembly& assembly,

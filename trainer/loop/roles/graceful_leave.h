@@ -10,19 +10,19 @@
 
 namespace muster::loop {
 
-// How a member leaves an elastic group: when it is asked to stop it says so and trains on until the
-// group's next generation is without it, which begins between two steps. A group that would be too
-// small keeps it until another comes, for at most ten seconds.
+// How a member leaves an elastic group: when it is asked to stop, it reports that it is leaving and
+// trains on until the group's next generation, which begins between two steps, is formed without
+// it. A group that would be too small keeps it until another member comes, for at most ten seconds.
 class GracefulLeave {
  public:
-  // `stop` asks. The references must outlive it.
+  // `stop` is the request to leave. The references must outlive this object.
   GracefulLeave(group::RendezvousClient& client, MemberReport& report, uint64_t incarnation,
                 std::stop_token stop);
   ~GracefulLeave();
   GracefulLeave(const GracefulLeave&) = delete;
   GracefulLeave& operator=(const GracefulLeave&) = delete;
 
-  // Stops whoever trains: the group does without us, or does not answer.
+  // Its stop ends the training: the group goes on without this member, or does not answer.
   std::stop_token token() const { return trained_.get_token(); }
 
  private:

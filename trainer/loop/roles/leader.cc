@@ -59,7 +59,7 @@ std::unique_ptr<summary::EventWriter> open_events(const group::Membership& membe
   return std::make_unique<summary::EventWriter>(folder);
 }
 
-// Below the job's folder.
+// Returns the checkpoint's path relative to the job's folder.
 std::string path_of(const checkpoint::Store::Found& found) {
   return (fs::path("checkpoints") / found.directory.filename()).string();
 }
@@ -155,7 +155,7 @@ checkpoint::Position Leader::resume_at(const checkpoint::Store::Found& found) co
   return assembly_.workload->settled(resumption.position);
 }
 
-// `muster run` has warned of changes, with the lines of its manifest.
+// In a job, `muster run` has already warned of changes, with the lines of its manifest.
 void Leader::say_resumption(const std::string& trained_by, const std::string& name,
                             const std::vector<spec::Change>& changed) const {
   std::string text;
@@ -225,7 +225,7 @@ Json Leader::conclude_again(const checkpoint::Store::Found& final) {
   return conclude(final, position);
 }
 
-// What evaluations have found to be the best, of which checkpoint; null where there were none.
+// Returns the best result of the evaluations and its checkpoint; null if there were none.
 Json Leader::describe_best(const checkpoint::Position& position) const {
   const spec::TrainingSpec& spec = assembly_.spec();
   const checkpoint::Evaluations& evaluations = position.evaluations;

@@ -9,7 +9,7 @@
 
 namespace muster::loop {
 
-// Everything that rank 0 has, however the group trains.
+// All objects that rank 0 needs, for either strategy.
 class LedGroup {
  public:
   virtual ~LedGroup() = default;
@@ -17,7 +17,8 @@ class LedGroup {
   virtual Leader& leader() = 0;
   virtual group::Coordinator& coordinator() = 0;
   virtual Synchronizer& synchronizer() = 0;
-  // Rank 0 is about to leave, and saves what there is: whoever else leaves now is not missed.
+  // Called when rank 0 is about to leave and saves its state: other members that leave from here on
+  // cause no new generation.
   virtual void withdraw() {}
 
  protected:
@@ -28,7 +29,7 @@ class LedGroup {
   void count_checkpoint() {
     server_.update([](GroupView& view) { view.set_checkpoints(view.checkpoints() + 1); });
   }
-  // `setup` with what every group's coordinator is told.
+  // Returns `setup` with the fields that every group's coordinator needs.
   template <class Setup>
   static Setup led(Setup setup, const group::Membership& membership, Leader& leader) {
     setup.storage = membership.storage;
@@ -45,8 +46,8 @@ class LedGroup {
   group::LeaderAddressFile address_file_;
 };
 
-// `store` is open_store()'s. The references must outlive it. They throw as what they are made of
-// does.
+// `store` comes from open_store(). The references must outlive the group. Both throw what the
+// constructors of the group's parts throw.
 std::unique_ptr<LedGroup> make_ps_group(const group::Membership& membership, Assembly& assembly,
                                         metrics::Reporter& reporter,
                                         std::unique_ptr<checkpoint::Store> store,

@@ -27,7 +27,8 @@ struct Loaded {
   std::unique_ptr<compute::Engine> engine;
 };
 
-// Those of a job or of a --storage folder, if `where` is one, or a folder of checkpoints itself.
+// Returns the checkpoints/ of `where` if it is a job's or a --storage folder, or `where` if it is a
+// folder of checkpoints itself.
 std::optional<fs::path> checkpoints_in(const fs::path& where) {
   std::error_code error;
   if (fs::is_directory(where / "checkpoints", error)) return where / "checkpoints";
@@ -55,7 +56,7 @@ checkpoint::Store::Found find(const fs::path& where) {
   return found;
 }
 
-// The exported model that `where` is, or is the folder of.
+// Returns the exported model if `where` is one or is its folder.
 std::optional<fs::path> model_at(const fs::path& where) {
   std::error_code error;
   if (where.extension() == ".safetensors" && fs::is_regular_file(where, error)) return where;
@@ -119,7 +120,8 @@ Loaded load_model(const fs::path& file, const std::string& data) {
   return loaded;
 }
 
-// The job may be running: what it prunes while we read is answered by its newest.
+// The job may be running. If it prunes the checkpoint that is read here, its newest is loaded
+// instead.
 Loaded load(const fs::path& where, const std::string& data) {
   if (const auto model = model_at(where)) return load_model(*model, data);
   for (;;) {

@@ -25,7 +25,7 @@ OpenRequest common_opening(const group::Membership& membership, const Assembly& 
   return request;
 }
 
-// In the order in which it must be made and unmade.
+// The members are declared in the order in which they must be made.
 class PsGroup : public LedGroup {
  public:
   PsGroup(const group::Membership& membership, Assembly& assembly, metrics::Reporter& reporter,
@@ -59,7 +59,7 @@ class PsGroup : public LedGroup {
     return count;
   }
 
-  // What shard 0 said last of how far from each other members have been.
+  // Returns what shard 0 last reported of the distance between members.
   std::map<std::string, double> of_synchronization(const spec::TrainingSpec& spec) {
     ShardState state;
     server_.inspect([&](const group::PeerRegistry& registry) {

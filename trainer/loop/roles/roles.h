@@ -13,8 +13,8 @@ namespace muster::loop {
 // What a muster-trainer process does, by its role. Each returns the process's exit code (kSuccess,
 // kTerminated) and throws what ends it otherwise; see run_guarded().
 
-// A process by itself: standalone, or a job of one replica. `result` receives what result.json
-// says.
+// A process by itself: standalone, or a job of one replica. `result` receives the content of
+// result.json.
 int run_alone(const group::Membership& membership, std::stop_token stop, Json* result);
 // Rank 0 of a parameter-server job: trains, and leads the group.
 int run_leader(const group::Membership& membership, std::stop_token stop);
@@ -22,14 +22,14 @@ int run_worker(const group::Membership& membership, std::stop_token stop);
 int run_ps(const group::Membership& membership, std::stop_token stop);
 int run_evaluator(const group::Membership& membership, std::stop_token stop);
 
-// The one of the above that the environment asks for.
+// Runs the role that the environment asks for.
 int run_replica(const group::Membership& membership, std::stop_token stop);
 
-// `muster-trainer evaluate` and `predict`. `where` is a checkpoint's folder, or one that has
-// checkpoints/: a job's directory or a --storage folder; then it is the newest whole one in there,
-// and a damaged one is passed over with a warning. Its manifest says what it is of. `data` is
-// "validation" or "test". Throws Invalid, with kUsage for data the training does not have and for
-// an index that is no sample of them.
+// `muster-trainer evaluate` and `predict`. `where` is a checkpoint's folder, or a folder that has
+// checkpoints/ (a job's directory or a --storage folder); of these the newest undamaged checkpoint
+// is used, and a damaged one is skipped with a warning. The checkpoint's manifest says which
+// training it is of. `data` is "validation" or "test". Throws Invalid, with kUsage for data the
+// training does not have and for an index that is no sample of them.
 Json evaluate_checkpoint(const std::filesystem::path& where, const std::string& data);
 Json predict_checkpoint(const std::filesystem::path& where, const std::string& data,
                         const std::vector<int64_t>& indices);

@@ -17,7 +17,7 @@ struct Ended {
   checkpoint::Position position;
 };
 
-// Nothing if asked to stop.
+// Returns nothing if asked to stop.
 std::optional<Ended> train_alone(const group::Membership& membership, Assembly& assembly,
                                  Leader& leader,
                                  const std::optional<checkpoint::Store::Found>& from,

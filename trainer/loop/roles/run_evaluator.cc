@@ -26,7 +26,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// For a model whose input and labels the data have decided.
+// Makes the engine of a model whose input and labels the data have decided.
 std::unique_ptr<compute::Engine> make_engine(const Training& training) {
   const auto threads = ThreadChoice::from_environment(training.spec.threads);
   compute::EngineOptions options;
@@ -50,7 +50,7 @@ class EvaluatorLoop {
         reporter_(membership.http_address, membership.role_name, membership.index,
                   membership.restarts) {}
 
-  // True once the final checkpoint of this training is evaluated, false if asked to stop.
+  // Returns true once the final checkpoint of this training is evaluated, false if asked to stop.
   bool run(std::stop_token stop) {
     const auto folder = membership_.storage / "events" /
                         (membership_.role_name + "-" + std::to_string(membership_.index));
@@ -81,7 +81,7 @@ class EvaluatorLoop {
     return evaluate_one(*found) ? Look::done : Look::went_on;
   }
 
-  // True if that was the final one of this training.
+  // Returns true if `found` is the final checkpoint of this training.
   bool evaluate_one(const checkpoint::Store::Found& found) {
     const bool final = found.manifest.final &&
                        spec::changes_of_weights(found.manifest.training, training_.json).empty();
@@ -90,7 +90,7 @@ class EvaluatorLoop {
     return final;
   }
 
-  // False where it was pruned meanwhile: there is a newer one.
+  // Returns false if the checkpoint was pruned meanwhile: there is a newer one.
   bool evaluate(const checkpoint::Store::Found& found, bool final) {
     const auto& manifest = found.manifest;
     const uint64_t step = manifest.position.step;
@@ -171,7 +171,7 @@ int run_evaluator(const group::Membership& membership, std::stop_token stop) {
   if (const std::string problems = data.problems(); !problems.empty())
     log::warning("cannot be evaluated with all its data: " + problems);
   if (!EvaluatorLoop(membership, training, data).run(stop)) return kTerminated;
-  data.require_all();  // what could be evaluated is; what could not is how we end
+  data.require_all();  // all usable data are evaluated: now fail for the rest
   return kSuccess;
 }
 

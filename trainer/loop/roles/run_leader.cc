@@ -20,10 +20,10 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr milliseconds kGoodbye{5000};
-constexpr milliseconds kReturn{2000};  // in which a member that lives has attended again
+constexpr milliseconds kReturn{2000};  // in which a live member has reconnected
 
-// So that those who attend, and those who come within `least`, hear the last word before we are
-// gone.
+// Waits so that connected members, and those that come within `least`, get the last view before
+// this process ends.
 void linger(LedGroup& group, milliseconds least = {}) {
   const auto begun = std::chrono::steady_clock::now();
   const auto lasted = [&] { return std::chrono::steady_clock::now() - begun; };
@@ -53,7 +53,7 @@ int leave(LedGroup& group) {
   return kTerminated;
 }
 
-// Trains to the end, through as many generations as it takes; a storage that is full takes none.
+// Trains to the end, through as many generations as needed. A full storage costs no generation.
 int lead(LedGroup& group, Assembly& assembly, const folder::Claim& claim) {
   const std::stop_token stop = claim.token();
   group::Backoff backoff;
@@ -101,7 +101,8 @@ int run_leader(const group::Membership& membership, std::stop_token stop) {
   stop = claim->token();
   Assembly assembly = assemble_member(std::move(training), membership, threads);
   auto store = open_store(membership, assembly);
-  // Where all are damaged, what the shards hold is as good: the coordinator refuses if they do not.
+  // If all checkpoints are damaged, the shards' state is as good; the coordinator refuses if they
+  // have none.
   const auto newest = store->newest();
   if (is_finished(newest, *assembly.workload)) {
     require_same_training(*newest, membership, assembly.training);

@@ -31,7 +31,7 @@ constexpr milliseconds kForever = std::chrono::hours(24 * 3650);
 constexpr int kDefaultGrace = 120;
 constexpr seconds kReserve{5};
 
-// How long a ps may go on after SIGTERM: MUSTER_GRACE_SECONDS less a reserve.
+// Returns how long a ps may go on after SIGTERM: MUSTER_GRACE_SECONDS less a reserve.
 seconds grace() {
   int number = kDefaultGrace;
   if (const char* text = std::getenv("MUSTER_GRACE_SECONDS"); text && *text) {
@@ -44,7 +44,7 @@ seconds grace() {
   return std::max(seconds(1), seconds(number) - kReserve);
 }
 
-// The shards that a ps is home to: its own, and the one that it may hold the second copy of.
+// The shards that a ps is home to: its own, and the shard whose second copy it may hold.
 class Homes {
  public:
   Homes(const group::Membership& membership, const spec::TrainingSpec& spec,
@@ -83,7 +83,7 @@ class Homes {
   std::vector<std::unique_ptr<ps::ShardHost>> hosts_;
 };
 
-// Ways to the second copies of what is served here.
+// The links to the second copies of the shards served here.
 class StandbyLinks {
  public:
   StandbyLinks(const Homes& homes, const group::Membership& membership) {
@@ -99,7 +99,7 @@ class StandbyLinks {
   std::vector<std::unique_ptr<ps::StandbyLink>> links_;
 };
 
-// What rank 0 decides by: it hears of a change at once.
+// Returns the part of the states by which rank 0 decides: a change of it is reported at once.
 std::string standing(const std::vector<ShardState>& states) {
   std::string text;
   for (const ShardState& state : states)
@@ -149,7 +149,8 @@ void report(metrics::Reporter& reporter, const Homes& homes, ps::Shard::Counts& 
   if (now.pushes > 0) reporter.gauge("staleness_max", static_cast<double>(now.most_staleness));
 }
 
-// Asked to stop: what we hold is of use until rank 0 has saved it.
+// Returns whether a ps that was asked to stop may leave: its shards are needed until rank 0 has
+// saved them.
 bool may_leave(const group::RendezvousClient& client, const Homes& homes,
                uint64_t checkpoints_before) {
   const GroupView view = client.view();
@@ -198,8 +199,8 @@ int run_ps(const group::Membership& membership, std::stop_token stop) {
       client.report_now();
     report(reporter, homes, counted);
   }
-  // Whoever ended the job is done with us, and nothing has gone wrong. Rank 0 of a training that
-  // was finished before opens no rendezvous, but says in the results whose they are.
+  // If the job has ended, nothing has gone wrong. When the training was finished before, rank 0
+  // opens no rendezvous; result.json then names its job.
   const Json result = read_json_or_null(membership.storage / "result.json");
   if (client.view().phase() == GroupView::FINISHED ||
       (!membership.uid.empty() && string_or(result, "jobUid", "") == membership.uid))

@@ -21,8 +21,8 @@ constexpr milliseconds kLook{2000};
 
 enum class Verdict { finished, again, interrupted };
 
-// Whether training is finished, as far as the checkpoints can be read: looks at most once in kLook.
-// Without a word of what is damaged: rank 0 tells.
+// Finds out whether training is finished, as far as the checkpoints can be read: looks at most once
+// in kLook. It does not log damaged checkpoints: rank 0 does.
 class FinalCheckpoint {
  public:
   FinalCheckpoint(const group::Membership& membership, const Workload& workload)
@@ -52,8 +52,8 @@ class FinalCheckpoint {
   Clock::time_point next_look_;
 };
 
-// All our steps are committed: until rank 0 has saved them they may have to be repeated.
-// A collective needs us for its next generation even before that is open.
+// Waits after all our steps are committed: they may have to be repeated until rank 0 has saved
+// them. A collective needs us for its next generation even before that is open.
 Verdict wait_for_the_end(const group::RendezvousClient& client,
                          const std::function<bool()>& finished_without_us, uint64_t generation,
                          bool collective, std::stop_token stop) {

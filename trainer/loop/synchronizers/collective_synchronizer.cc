@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr milliseconds kGlance{200};
-constexpr milliseconds kConnect{30000};  // or for the next bytes of the state
+constexpr milliseconds kConnect{30000};  // to connect, or for the state's next bytes
 
 bool runs(const GroupView& view, uint64_t generation) {
   return view.phase() == GroupView::RUNNING && view.generation() == generation;
@@ -80,7 +80,7 @@ CollectiveSynchronizer::CollectiveSynchronizer(Assembly& assembly, group::Rendez
       setup_(std::move(setup)),
       gradients_(assembly.devices(), /*exclusive=*/false, assembly.spec().rounded()) {}
 
-// The memory of the session goes with it.
+// The engines must let go of the session's memory before it is freed.
 CollectiveSynchronizer::~CollectiveSynchronizer() {
   gradients_.release();
 }
@@ -102,7 +102,7 @@ bool CollectiveSynchronizer::is_over() const {
   return !runs(client_.require_view(setup_.patience), generation_) || setup_.finished_without_us();
 }
 
-// Looks only at what has come since the last time.
+// Looks only at views that have come since the last call.
 bool CollectiveSynchronizer::is_current() {
   const uint64_t revision = client_.revision();
   return std::exchange(revision_, revision) == revision || !is_over();
@@ -133,12 +133,12 @@ bool CollectiveSynchronizer::start(std::stop_token stop) {
   }
 }
 
-// We take no further part in the generation we are in; where it leaves us is reported.
+// Ends our part in the current generation and reports where our state stands.
 void CollectiveSynchronizer::settle() {
   if (!session_ || settled_) return;
   const collective::Session::Settled settled = session_->settle();
   if (settled.step == position().step + 1) {
-    const bool known = settled.sums.rows > 0;  // else we had them before we left
+    const bool known = settled.sums.rows > 0;  // otherwise we already had the sums
     take(known ? settled.sums : last_sums_, known ? settled.note : last_note_);
   }
   settled_ = true;
@@ -150,7 +150,8 @@ void CollectiveSynchronizer::settle() {
   client_.report_now();
 }
 
-// A step is made. What rank 0 has evaluated before it is known from there on.
+// Moves the position over a step that was made. Rank 0's evaluation before that step is known from
+// here on.
 void CollectiveSynchronizer::take(const compute::LossSums& sums, const collective::Note& note) {
   mutable_position().sums.add(position().epoch, sums);
   if (note.size > 0 && note != note_) {
@@ -196,8 +197,8 @@ void CollectiveSynchronizer::copy_state(std::span<float> parameters,
   });
 }
 
-// Whether we are to bring a state that we have not: rank 0 has not heard yet of the steps that we
-// made since we last said where we stand.
+// Returns whether the plan expects a state from us that we no longer have: rank 0 does not know yet
+// of the steps that we made since our last report.
 bool CollectiveSynchronizer::is_outdated(const CollectivePlan& plan, int place) const {
   if (plan.content() != CollectivePlan::KEEP) return false;
   if (place != static_cast<int>(plan.source()) && !plan.members(place).has_state()) return false;
@@ -223,14 +224,14 @@ void CollectiveSynchronizer::prepare(const CollectivePlan& plan, int place) {
   client_.report_now();
 }
 
-// The group is to open another generation: we cannot be part of this one.
+// Reports that we cannot be part of this generation, so that the group opens another.
 void CollectiveSynchronizer::fail(uint64_t generation) {
   failed_ = generation;
   report_.change([&](MemberState& state) { state.set_failed(generation); });
   client_.report_now();
 }
 
-// Whoever brings the state makes the memory.
+// The member that brings the state makes the memory.
 std::string CollectiveSynchronizer::prepare_memory(const CollectivePlan& plan, int place) {
   if (place != static_cast<int>(plan.source())) return "";
   const int threads = plan.members_size() * assembly_.threads();
@@ -260,8 +261,9 @@ std::string CollectiveSynchronizer::prepare_wire(const CollectivePlan& plan, int
   return wire_->endpoint();
 }
 
-// Whose memory is not there may have gone since the plan was made. Only whose memory is refused
-// again, before any other generation was entered, is taken to hide it from us.
+// A source whose memory is not there may have ended since the plan was made. Only if the same
+// source's memory is refused again, before we entered any other generation, do we report that we
+// cannot use it.
 bool CollectiveSynchronizer::join_memory(const CollectivePlan& plan, int place) {
   if (next_) return true;
   const auto shape = shape_of(plan, assembly_);
@@ -284,7 +286,7 @@ bool CollectiveSynchronizer::join_memory(const CollectivePlan& plan, int place) 
 }
 
 bool CollectiveSynchronizer::join_wire(const CollectivePlan& plan, int place) {
-  // Each byte that comes or goes is another's worth of patience: a state may be large.
+  // The time limit starts anew whenever bytes have moved, because a state may be large.
   auto until = Clock::now() + kConnect;
   uint64_t moved = 0;
   const auto over = [&] {
@@ -315,7 +317,7 @@ bool CollectiveSynchronizer::join_wire(const CollectivePlan& plan, int place) {
   return true;
 }
 
-// False where we cannot be part of it: the group learns of that.
+// Returns false if we cannot be part of the generation; the group is told.
 bool CollectiveSynchronizer::enter(const CollectivePlan& plan, int place) {
   const uint64_t generation = plan.generation();
   if (plan.shared_memory() ? !join_memory(plan, place) : !join_wire(plan, place)) {

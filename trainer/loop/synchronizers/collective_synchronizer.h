@@ -19,7 +19,7 @@
 
 namespace muster::loop {
 
-// What a member says of its state with each heartbeat. Thread-safe.
+// The state that a member reports with each heartbeat. Thread-safe.
 class MemberReport {
  public:
   void change(const std::function<void(MemberState&)>& change);
@@ -32,17 +32,18 @@ class MemberReport {
   bool leaving_ = false;
 };
 
-// A member of a collective: all hold the same parameters, gradients are summed over all of them.
+// The synchronizer of a collective: all members hold the same parameters, and gradients are summed
+// over all of them.
 class CollectiveSynchronizer : public Synchronizer {
  public:
   struct Setup {
     uint64_t incarnation = 0;  // as our Hello says
     std::filesystem::path storage;
     std::string host;  // an address or a name of ours, where other members can connect to
-    std::function<void()> rethrow_failure;  // rank 0: what its coordinator met
-    // The others: whether training is over though the rendezvous, which would say so, has gone.
+    std::function<void()> rethrow_failure;  // rank 0: throws its coordinator's error
+    // Other ranks: whether training is over although the rendezvous, which would say so, is gone.
     std::function<bool()> finished_without_us = [] { return false; };
-    // How long we bear with a rendezvous that does not answer.
+    // How long a rendezvous may leave us without an answer.
     std::chrono::milliseconds patience = group::RendezvousClient::kPatience;
   };
 
@@ -51,9 +52,9 @@ class CollectiveSynchronizer : public Synchronizer {
                          Setup setup);
   ~CollectiveSynchronizer() override;
 
-  // Waits for a generation as long as it takes while the rendezvous answers. Throws Invalid where
-  // the group has failed or rejects us, Unavailable where the rendezvous is gone for good; so does
-  // step() where it waits for other members.
+  // Waits for a generation as long as it takes while the rendezvous answers. Throws Invalid if the
+  // group has failed or rejects us, Unavailable if the rendezvous is gone for good; so does step()
+  // when it waits for other members.
   bool start(std::stop_token stop) override;
   bool has_next() override { return !finished_ && !assembly_.workload->finished(position()); }
   StepResult step() override;
@@ -63,10 +64,11 @@ class CollectiveSynchronizer : public Synchronizer {
   void evaluated(const checkpoint::Evaluations& evaluations) override;
   std::unique_ptr<Snapshot> snapshot() override;
 
-  // What we have belongs to this generation, which is our own and has not run, if that is newer.
+  // Makes generation() return `generation`, if that is newer than the session's. It is claimed by
+  // this process and has not run.
   void publish_as(uint64_t generation) { publishing_ = generation; }
 
-  // Of who the group waits for: see StepTimes.
+  // The metrics of the member that the group waits for: see StepTimes.
   std::map<std::string, double> metrics() const;
 
  private:
@@ -98,21 +100,22 @@ class CollectiveSynchronizer : public Synchronizer {
   ReplicaGradients gradients_;
   const compute::Engine::OnComplete on_complete_ = [this](size_t end) { session_->complete(end); };
   std::unique_ptr<collective::Session> session_;
-  // Of prepared_: by memory, where we bring the state; by TCP.
+  // What belongs to generation prepared_: the session, if by memory and we bring the state; or the
+  // TCP group.
   std::unique_ptr<collective::Session> next_;
   std::unique_ptr<collective::WireGroup> wire_;
   collective::WireSession::State wire_state_;
   uint64_t generation_ = 0;  // of session_
   uint64_t publishing_ = 0;
   uint64_t prepared_ = 0;
-  uint64_t revision_ = 0;  // of the view that we looked at last
-  uint64_t failed_ = 0;    // that we could not be part of
-  uint64_t refused_ = 0;   // the incarnation whose memory we could not use the last time
+  uint64_t revision_ = 0;  // of the last view seen
+  uint64_t failed_ = 0;    // the last generation that we could not join
+  uint64_t refused_ = 0;   // the incarnation whose memory we last failed to use
   bool settled_ = false;
-  // Of a step that we may have left before it was done.
+  // Those of a step that we may have left before it was done.
   compute::LossSums last_sums_;
   collective::Note last_note_;
-  collective::Note note_;  // what position() knows of evaluations
+  collective::Note note_;  // the evaluations of position()
   StepTimes step_times_;
   bool finished_ = false;
   std::stop_token stop_;

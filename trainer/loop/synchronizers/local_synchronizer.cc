@@ -9,7 +9,7 @@ namespace muster::loop {
 
 namespace {
 
-// What each device's thread updates.
+// Returns the range that each device's thread updates.
 std::vector<compute::Range> shares_of(const Assembly& assembly) {
   const auto devices = static_cast<int>(assembly.devices().size());
   const compute::ParameterLayout& layout = assembly.engine->layout();
@@ -124,8 +124,7 @@ void LocalSynchronizer::update_on_host(const compute::UpdateArguments& arguments
   });
 }
 
-// A buffer's copy is the work of a thread of its own: one alone does not fill the memory's
-// bandwidth.
+// Each buffer is copied by a thread of its own: one thread does not fill the memory's bandwidth.
 std::unique_ptr<Snapshot> LocalSynchronizer::snapshot() {
   const auto copy = [](const compute::Memory& from, compute::Floats& to) {
     to.resize(from.size());

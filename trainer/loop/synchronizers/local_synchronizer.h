@@ -10,14 +10,14 @@
 
 namespace muster::loop {
 
-// A process by itself. One device trains in place, with parameters and slots in its own memory;
-// where several devices or batches make a step, their gradients are added up by the host, which
-// then has the state. Its bits are those of a collective of one member. A step allocates nothing
-// and takes no lock.
+// The synchronizer of a process by itself. One device trains in place, with parameters and slots in
+// its own memory; if several devices or batches make a step, the host adds up their gradients and
+// holds the state. The bits are those of a collective of one member. A step allocates nothing and
+// takes no lock.
 class LocalSynchronizer : public Synchronizer {
  public:
-  // `from`: the checkpoint to go on from; without one, the initializers. Throws as Store::load
-  // does.
+  // `from` is the checkpoint to resume from; if null, training starts from the initializers. Throws
+  // as Store::load does.
   LocalSynchronizer(Assembly& assembly, const checkpoint::Store::Found* from, uint64_t generation);
 
   bool start(std::stop_token) override { return true; }
@@ -27,7 +27,7 @@ class LocalSynchronizer : public Synchronizer {
   std::unique_ptr<Snapshot> snapshot() override;
 
  private:
-  // What the host needs to make the updates.
+  // The host's memory and helpers for making the updates.
   struct Host {
     explicit Host(const Assembly& assembly);
     compute::HostMemory parameters;
@@ -47,7 +47,7 @@ class LocalSynchronizer : public Synchronizer {
   Assembly& assembly_;
   std::vector<std::unique_ptr<compute::Memory>> slots_;
   std::vector<compute::Memory*> slot_views_;
-  std::optional<Host> host_;  // else the engine makes the updates
+  std::optional<Host> host_;  // without it the engine makes the updates
   uint64_t generation_;
 };
 

@@ -30,7 +30,7 @@ constexpr milliseconds kHurry{2000};
 
 class PsSnapshot : public Snapshot {
  public:
-  // `bytes`: at most, of all shards together.
+  // `bytes` is an upper bound for all shards together.
   PsSnapshot(ps::Control& control, uint64_t bytes, uint64_t generation,
              checkpoint::Position position, std::vector<uint64_t> shard_steps)
       : control_(control),
@@ -59,7 +59,7 @@ class PsSnapshot : public Snapshot {
     manifest.shard_steps = shard_steps_;
   }
 
-  // A shard that does not hear of it goes on as it was told.
+  // A shard that the call does not reach goes on at the old speed.
   void hurry() override {
     try {
       control_.hurry(generation_, shard_steps_, kHurry);
@@ -126,7 +126,7 @@ ps::Exchange::Watch PsSynchronizer::watch() const {
           }};
 }
 
-// Nothing if training is finished without us.
+// Returns nothing if training has finished without us.
 std::optional<GroupView> PsSynchronizer::wait_for_generation() const {
   const auto formed = [](const GroupView& view) { return view.phase() != GroupView::FORMING; };
   for (;;) {
@@ -165,12 +165,13 @@ bool PsSynchronizer::start(std::stop_token stop) {
   return false;
 }
 
-// We hold the parameters of result.step; the generation's steps count from its base.
+// Sets the position to that of the parameters we hold, those of result.step; the generation's steps
+// count from its base.
 void PsSynchronizer::settle(const GroupView& view, const ps::Exchange::Result& result) {
   checkpoint::Position& position = mutable_position();
   const bool again = view.generation() == position_generation_;
   checkpoint::EpochSums sums = again ? position.sums : ps::from_messages(view.sums());
-  const uint64_t step = again ? position.step : view.step();  // what they are of
+  const uint64_t step = again ? position.step : view.step();  // the sums' step
   position_generation_ = view.generation();
   position = ps::from_message(view.base());
   if (!sync_) {
@@ -189,7 +190,7 @@ void PsSynchronizer::settle(const GroupView& view, const ps::Exchange::Result& r
   position.sums = sums;
 }
 
-// Async: what is to be done next.
+// Async: sets the next work.
 void PsSynchronizer::go_on(const ps::Exchange::Result& result) {
   checkpoint::Position& position = mutable_position();
   position.step = result.step;
@@ -239,8 +240,8 @@ Synchronizer::StepResult PsSynchronizer::step() {
   return result;
 }
 
-// Whoever leaves while a step is under way would miss its loss, which the checkpoint that rank 0
-// leaves behind contains if all others have pushed.
+// Waits for the commit of the step under way. Without it rank 0 would leave without that step's
+// loss, although its checkpoint contains the step if all others have pushed.
 void PsSynchronizer::await_last_commit(ps::Exchange::Result& exchanged) {
   if (!sync_ || setup_.rank != 0) return;
   const auto until = Clock::now() + kLastCommit;
@@ -266,8 +267,8 @@ std::unique_ptr<Snapshot> PsSynchronizer::snapshot() {
       common.sums = ps::from_messages(replies[0].position().sums());
       return std::make_unique<PsSnapshot>(*setup_.control, bytes, generation_, common, steps);
     }
-    // Only when we were stopped within a step: its commit is under way, and with backup workers
-    // it takes us to bring it to the other shards.
+    // This happens only if we were stopped within a step: its commit is under way, and with backup
+    // workers we must bring it to the other shards.
     if (under_way_ && exchange_.poll()) under_way_ = false;
     if (Clock::now() >= until) {
       const auto [lowest, highest] = std::minmax_element(steps.begin(), steps.end());

@@ -12,10 +12,11 @@
 
 namespace muster::loop {
 
-// A member of a parameter-server job: gradients go to the shards, parameters come back.
+// The synchronizer of a parameter-server job: it sends gradients to the shards and gets parameters
+// back.
 class PsSynchronizer : public Synchronizer {
  public:
-  // A link to a shard, at the address of the ps that serves it.
+  // Makes a link to a shard, at the address of the ps that serves it.
   using Connect =
       std::function<std::unique_ptr<ps::ShardLink>(const ps::LinkEnd&, const std::string& address)>;
   struct Setup {
@@ -24,8 +25,8 @@ class PsSynchronizer : public Synchronizer {
     int shards = 1;
     Connect connect;
     ps::Control* control = nullptr;         // rank 0
-    std::function<void()> rethrow_failure;  // rank 0: what its coordinator met
-    // The others: whether training is over though the rendezvous, which would say so, has gone.
+    std::function<void()> rethrow_failure;  // rank 0: throws its coordinator's error
+    // Other ranks: whether training is over although the rendezvous, which would say so, is gone.
     // Asked a few times a second.
     std::function<bool()> finished_without_us = [] { return false; };
   };
@@ -33,8 +34,8 @@ class PsSynchronizer : public Synchronizer {
   // The references must outlive it.
   PsSynchronizer(Assembly& assembly, group::RendezvousClient& client, Setup setup);
 
-  // Waits for a generation as long as it takes while the rendezvous answers. Throws Invalid where
-  // the group has failed or rejects us, Unavailable where the rendezvous is gone for good.
+  // Waits for a generation as long as it takes while the rendezvous answers. Throws Invalid if the
+  // group has failed or rejects us, Unavailable if the rendezvous is gone for good.
   bool start(std::stop_token stop) override;
   bool has_next() override;
   StepResult step() override;
@@ -57,16 +58,16 @@ class PsSynchronizer : public Synchronizer {
   compute::Floats sum_;  // of gradients
   GradientSum gradients_;
   const std::unique_ptr<ps::MemberMemory>
-      memory_;                          // to share with shards of this host; may be null
+      memory_;                          // shared with the shards of this host; may be null
   std::vector<std::string> addresses_;  // of each ps, in the generation
   ps::Exchange exchange_;
   std::stop_token stop_;
   Work work_;  // of the next step
   uint64_t generation_ = 0;
-  uint64_t position_generation_ = 0;  // that position() is of
+  uint64_t position_generation_ = 0;  // the generation of position()
   std::optional<uint64_t> ticket_;
   bool finished_ = false;
-  bool under_way_ = false;  // the step that we were stopped in
+  bool under_way_ = false;  // the step during which we were stopped
 };
 
 }  // namespace muster::loop

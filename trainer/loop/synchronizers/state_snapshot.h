@@ -11,7 +11,7 @@
 
 namespace muster::loop {
 
-// Of whoever holds the whole state: written as one shard.
+// The snapshot of a synchronizer that holds the whole state: it is written as one shard.
 class StateSnapshot : public Snapshot {
  public:
   // `copies`: parameters, then each slot, of the whole layout; they must outlive it.

@@ -5,7 +5,7 @@
 namespace muster::loop {
 
 namespace {
-constexpr double kNewest = 0.02;  // its weight: some fifty steps count
+constexpr double kNewest = 0.02;  // the newest time's weight: about fifty steps count
 }
 
 void StepTimes::add(const collective::Session& session) {

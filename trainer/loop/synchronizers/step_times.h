@@ -8,18 +8,18 @@
 
 namespace muster::loop {
 
-// How long each member of a collective computes for a step, smoothed: the group is as quick as the
-// slowest.
+// The smoothed time that each member of a collective computes for a step. The slowest member
+// decides the group's speed.
 class StepTimes {
  public:
-  // `ranks`: of the members, in their order.
+  // `ranks` are the members' ranks, in the members' order.
   explicit StepTimes(std::vector<int> ranks = {})
       : ranks_(std::move(ranks)), seconds_(ranks_.size()) {}
 
-  // What the session knows of the step just made.
+  // Adds the times of the step just made.
   void add(const collective::Session& session);
-  // stragglerRank: whose steps take longest; stragglerSlowdown: how many times as long as the
-  // median member's. Nothing of fewer than two members.
+  // stragglerRank is the member with the longest steps; stragglerSlowdown is the ratio of its time
+  // to the median member's. Empty for fewer than two members.
   std::map<std::string, double> metrics() const;
 
  private:

@@ -14,18 +14,19 @@ class Snapshot {
  public:
   virtual ~Snapshot() = default;
   virtual const checkpoint::Position& position() const = 0;
-  // Writes the tensors into `directory` and says so in `manifest` (files, shard_steps, position).
-  // May take long; called from another thread. Each file not faster than `bytes_per_second`; 0: as
-  // fast as may be. Throws WriteError; Unavailable where a shard is lost; Invalid (kDiverged) for
-  // values that are not finite.
+  // Writes the tensors into `directory` and records them in `manifest` (files, shard_steps,
+  // position). May take long; called from another thread. Writes each file at `bytes_per_second` at
+  // most; 0: at full speed. Throws WriteError; Unavailable if a shard is lost; Invalid (kDiverged)
+  // for values that are not finite.
   virtual void write(const std::filesystem::path& directory, checkpoint::Manifest& manifest,
                      double bytes_per_second) = 0;
-  // Somebody waits for it: as fast as may be from here on. From any thread, also before write().
+  // Makes write() go on at full speed. May be called from any thread, also before write().
   virtual void hurry() = 0;
 };
 
-// Where a member's gradients meet the others' and become new parameters: by itself, through
-// parameter servers, by collectives. The loop knows no more of the group than this. One caller.
+// Combines a member's gradients with the others' and makes new parameters of them: by itself,
+// through parameter servers, or by collectives. The training loop knows the group only through this
+// interface. For one caller.
 class Synchronizer {
  public:
   enum class State {
@@ -40,27 +41,26 @@ class Synchronizer {
 
   virtual ~Synchronizer() = default;
 
-  // Takes a place in the group and its parameters. False if `stop` was requested meanwhile. What
-  // step() waits for ends by the same `stop`.
+  // Takes a place in the group and gets its parameters. Returns false if `stop` was requested
+  // meanwhile. The same `stop` ends the waits of step().
   virtual bool start(std::stop_token stop) = 0;
-  // Whether there is another update to compute; not where training is finished.
+  // Whether there is another update to compute; false if training is finished.
   virtual bool has_next() = 0;
-  // Computes it, brings it in and comes back with the parameters after it in the engine.
+  // Computes the next update and contributes it; on return the engine has the parameters after it.
   // Precondition: has_next().
   virtual StepResult step() = 0;
 
-  // Where training stands. Async: epoch and batch are of the last work, and what others trained on
-  // counts as of its epoch; a snapshot knows better.
+  // The position of the training. Async: epoch and batch are those of the last work, and the
+  // others' work counts as of its epoch; a snapshot has the exact numbers.
   virtual const checkpoint::Position& position() const { return position_; }
   virtual uint64_t generation() const = 0;
-  // Of rank 0 only, between two steps: what an evaluation has come to is a part of the position
-  // from here on. Where the workload is finished by it, there is no further update, here and at
-  // every other member.
+  // Makes an evaluation's results a part of the position. Called by rank 0 only, between two steps.
+  // If they finish the workload, there is no further update, here and at every other member.
   virtual void evaluated(const checkpoint::Evaluations& evaluations) {
     position_.evaluations = evaluations;
   }
-  // Of rank 0 only; takes the place of the one before, which must have been written. Throws
-  // Unavailable.
+  // Makes a snapshot, in place of the one before, which must have been written. Called by rank 0
+  // only. Throws Unavailable.
   virtual std::unique_ptr<Snapshot> snapshot() = 0;
 
  protected:

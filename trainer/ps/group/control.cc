@@ -27,7 +27,7 @@ struct Control::Impl {
   std::vector<int> serving;
   std::set<grpc::ClientContext*> open_calls;
 
-  // Holds contexts while their calls are under way.
+  // Keeps the contexts of the calls under way.
   class Open {
    public:
     Open(Impl& impl, std::vector<grpc::ClientContext>& contexts)
@@ -50,7 +50,7 @@ struct Control::Impl {
     const std::lock_guard lock(mutex);
     return stubs.at(static_cast<size_t>(ps));
   }
-  // Which ps each call goes to; the shards', in order.
+  // Returns the ps that each shard's call goes to, in the shards' order.
   std::vector<int> route_of_shards() {
     const std::lock_guard lock(mutex);
     return serving;

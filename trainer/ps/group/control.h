@@ -11,35 +11,36 @@
 
 namespace muster::ps {
 
-// Rank 0's control of all shards: the same call to each at once, where it is served, each with a
-// deadline.
-// Throws Unavailable or Invalid as the shard did, naming it; WriteError where it could not write.
+// Rank 0's control of all shards: sends the same call to all of them at once, each to the ps that
+// serves the shard, with a deadline. Throws Unavailable or Invalid as the shard did, naming it;
+// WriteError if the shard could not write.
 class Control {
  public:
-  // `addresses`: of each ps, which serves the shard of its number until route() says otherwise.
-  // `job_uid` goes with every call: a shard answers no other job's.
+  // `addresses` has one entry for each ps, which serves the shard of its number until route()
+  // changes that. Every call carries `job_uid`: a shard answers only calls of its own job.
   Control(const std::vector<std::string>& addresses, std::string job_uid);
   ~Control();
 
-  // Ends every call under way, and those to come, with Unavailable: we are leaving. Thread-safe.
+  // Ends every call under way, and every later one, with Unavailable: this process is leaving.
+  // Thread-safe.
   void cancel();
 
-  // Where each ps is from here on.
+  // Sets the address of each ps.
   void locate(const std::vector<std::string>& addresses);
-  // Which ps serves each shard from here on.
+  // Sets which ps serves each shard.
   void route(std::vector<int> serving);
 
-  // A reply for each opening.
+  // Returns a reply for each opening.
   std::vector<OpenReply> open(const std::vector<Formation::Opening>& openings,
                               std::chrono::milliseconds deadline);
-  // `shard_0_first`: the others once it has answered (asynchronous shards: SnapshotRequest says
-  // why).
+  // With `shard_0_first` the other shards are called only once shard 0 has answered (for
+  // asynchronous shards: SnapshotRequest says why).
   std::vector<SnapshotReply> snapshot(uint64_t generation, bool shard_0_first,
                                       std::chrono::milliseconds deadline);
-  // `steps`: of each shard's snapshot.
+  // `steps` has the step of each shard's snapshot.
   std::vector<WriteReply> write(const WriteRequest& request, const std::vector<uint64_t>& steps,
                                 std::chrono::milliseconds deadline);
-  // Those snapshots are written as fast as may be from here on. Thread-safe.
+  // Makes the shards write those snapshots at full speed from here on. Thread-safe.
   void hurry(uint64_t generation, const std::vector<uint64_t>& steps,
              std::chrono::milliseconds deadline);
 

@@ -10,7 +10,7 @@ namespace muster::ps {
 namespace {
 constexpr std::chrono::milliseconds kOpening{120000};
 
-// What a generation begins with; for the log.
+// Returns, for the log, what a generation begins with.
 std::string origin_of(const OpenRequest& opened) {
   if (opened.content() == OpenRequest::KEEP) return "what the shards hold";
   if (opened.content() == OpenRequest::INITIALIZE) return "the beginning";

@@ -11,17 +11,17 @@
 
 namespace muster::ps {
 
-// Rank 0's duty to the shards: waits for them, opens a generation on them and does so again
-// whenever one comes back without its state.
+// The coordinator of the shards, run by rank 0: waits for them, opens a generation on them, and
+// opens another whenever a shard comes back without its state.
 class Coordinator : public group::Coordinator {
  public:
   struct Setup : group::Coordinator::Setup {
     int shards = 1;
-    std::vector<std::string> addresses;  // of each ps, until it says so itself
+    std::vector<std::string> addresses;  // of each ps, until it reports its own
     int copies = 1;                      // of each shard
     bool sync = true;
-    OpenRequest request;                  // all that is the same in each opening
-    std::function<void()> shard_leaving;  // a shard waits for a checkpoint
+    OpenRequest request;                  // the fields equal in all openings
+    std::function<void()> shard_leaving;  // called when a shard waits for a checkpoint
   };
 
   // The references must outlive it.
@@ -43,9 +43,9 @@ class Coordinator : public group::Coordinator {
   Control& control_;
   const Setup setup_;
   Formation formation_;
-  std::vector<std::string> addresses_;  // of each ps, as it said last
-  int replicated_ = 0;                  // shards, when we last told
-  bool asked_ = false;                  // for a checkpoint, by a shard that leaves
+  std::vector<std::string> addresses_;  // of each ps, as last reported
+  int replicated_ = 0;                  // number of shards when last reported
+  bool asked_ = false;                  // a leaving shard has asked for a checkpoint
 };
 
 }  // namespace muster::ps

@@ -64,7 +64,8 @@ void Formation::gather(const group::PeerRegistry& registry) {
       if (state.used()) since_ = std::max(since_, state.generation());
     }
   }
-  // Who has not come to us yet is no loss: only whoever has led the group knows one.
+  // A ps that has not come yet does not count as lost: only a leader that has already led the group
+  // can know of a loss.
   if (!all_here && (copies_ == 1 || announced_ == 0)) return;
   // The storage has forgotten generations that the shards know.
   if (above_ >= generation_)
@@ -73,9 +74,9 @@ void Formation::gather(const group::PeerRegistry& registry) {
     decide(registry, all_here);
 }
 
-// A shard has come back without its state, or somebody was lost whose shards have another copy. One
-// that only lost its stream to us, or is on its way back, may hold what it held: if there is no
-// other copy, we wait.
+// Returns whether a shard has come back without its state, or a ps was lost whose shards have
+// another copy. A ps that only lost its stream to us, or is on its way back, may still hold its
+// state: if there is no other copy, we wait.
 bool Formation::overtaken(const group::PeerRegistry& registry) const {
   for (int ps = 0; ps < shards_; ++ps) {
     const uint64_t known = incarnations_[static_cast<size_t>(ps)];
@@ -142,12 +143,12 @@ void Formation::decide(const group::PeerRegistry& registry, bool all_here) {
       next_ = Next::open;
       return;
     }
-  if (!all_here) return;  // who is missing may bring it
+  if (!all_here) return;  // a missing ps may bring it
   reason_ = lineages.empty() ? "the shards are empty" : "a shard has lost its state";
   next_ = Next::choose;
 }
 
-// Places every shard where a copy of this lineage is; false where one has none.
+// Places every shard at a copy of this lineage; returns false if a shard has none.
 bool Formation::keep(const group::PeerRegistry& registry, uint64_t lineage) {
   std::vector<Place> places;
   std::string moved;
@@ -199,7 +200,7 @@ void Formation::chosen(const std::optional<Checkpoint>& newest) {
   next_ = Next::open;
 }
 
-// The openings that the places come to, and who is to be the standby of what has none.
+// Makes the openings for the places, and names standbys for the shards without one.
 void Formation::prepare() {
   openings_.clear();
   for (int shard = 0; shard < shards_; ++shard) {
@@ -228,7 +229,8 @@ bool Formation::name_standbys() {
   return named;
 }
 
-// Who was not there when the generation was opened, and is now.
+// Takes in each ps that was absent when the generation was opened and is present now. Returns true
+// if that names a standby.
 bool Formation::welcome(const group::PeerRegistry& registry) {
   if (copies_ == 1) return false;
   for (int ps = 0; ps < shards_; ++ps) {

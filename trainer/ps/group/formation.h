@@ -12,26 +12,26 @@
 
 namespace muster::ps {
 
-// True where the group of `view` has gone on without a member of `generation`, or has ended.
+// Returns true if the group of `view` has gone on without a member of `generation`, or has ended.
 bool left_behind(const GroupView& view, uint64_t generation);
 
-// Which ps serves each of `shards`, as the view has it.
+// Returns which ps serves each of `shards`, according to the view.
 std::vector<int> serving_of(const GroupView& view, int shards);
 
-// The step at which every shard was copied, at least `least`; nothing where they differ: a commit
-// is under way. `copies` is not empty.
+// Returns the step at which every shard was copied, if it is at least `least`; nothing if the steps
+// differ because a commit is under way. `copies` must not be empty.
 std::optional<uint64_t> common_step(const std::vector<SnapshotReply>& copies, uint64_t least);
 
-// How rank 0 opens generations on parameter servers. What the shards hold is kept if all of it is
-// of one lineage: since the last generation that loaded something, all have gone through the same
+// How rank 0 opens generations on parameter servers. The shards keep their state if all of it is of
+// one lineage: since the last generation that loaded a state, all shards have made the same
 // commits, and none is more than one ahead of another (sync; asynchronous shards count each for
 // itself).
 //
-// With two copies ps i is home to shard i and to the one before it. A copy counts if it serves, or
-// is whole, and if no member has been in a later generation than it was opened in: then it has all
-// that any member has heard of. A ps that is lost while every shard has such a copy elsewhere is
-// not waited for: the next generation is opened on those. One that comes without a copy is named as
-// the standby of the shards it is home to, in the generation that runs.
+// With two copies ps i is home to shard i and to the shard before it. A copy counts if it serves or
+// is whole, and if no member has been in a later generation than the one it was opened in: it then
+// has everything that any member has heard of. If a ps is lost while every shard has such a copy
+// elsewhere, it is not waited for: the next generation is opened on those copies. A ps that comes
+// without a copy is named as the standby of the shards it is home to, in the running generation.
 class Formation : public group::Formation {
  public:
   struct Opening {
@@ -39,23 +39,24 @@ class Formation : public group::Formation {
     OpenRequest request;
   };
 
-  // `common`: all that is the same in each opening. `copies`: of each shard, 1 or 2.
+  // `common` has the fields equal in all openings. `copies` is the number of copies of each shard,
+  // 1 or 2.
   Formation(int shards, bool sync, OpenRequest common, int copies = 1);
 
   void look(const group::PeerRegistry& registry);
   void claimed(uint64_t generation) override;
   void fenced() { next_ = Next::gather; }
   void chosen(const std::optional<Checkpoint>& newest) override;
-  // What every opening of this generation says, and each of them.
+  // The fields common to this generation's openings, and the openings themselves.
   const OpenRequest& request() const { return request_; }
   const std::vector<Opening>& openings() const { return openings_; }
   void opened(const std::vector<OpenReply>& replies);  // of each opening
   // Which ps serves each shard.
   std::vector<int> serving() const;
-  void announce(GroupView& view) const;  // one that has ended stays so
+  void announce(GroupView& view) const;  // an ended view stays ended
   void announced();
 
-  // The step from which the present generation goes on.
+  // Returns the step from which the present generation goes on.
   uint64_t step() const { return step_; }
 
  private:
@@ -63,7 +64,7 @@ class Formation : public group::Formation {
     int ps = 0;
     int standby = 0;
     uint64_t standby_incarnation = 0;  // 0: none
-    uint64_t coupling = 0;             // with the standby; 0: it is no copy yet
+    uint64_t coupling = 0;             // with the standby; 0: that has no copy yet
   };
   struct Copy {
     int ps = 0;
@@ -87,16 +88,16 @@ class Formation : public group::Formation {
   const bool sync_;
   const OpenRequest common_;
   const int copies_;
-  uint64_t announced_ = 0;              // the last generation that the group was told of by us
-  uint64_t since_ = 0;                  // copies that were opened in none so late do not count
-  std::vector<uint64_t> incarnations_;  // by ps, those that were there; 0: was not
+  uint64_t announced_ = 0;              // the last generation that this leader announced
+  uint64_t since_ = 0;                  // copies last opened in an earlier generation do not count
+  std::vector<uint64_t> incarnations_;  // by ps, those present; 0: absent
   std::vector<Place> places_;           // by shard
-  std::vector<Copy> opened_;            // what was said when it was opened: reports come later
-  bool torn_ = false;                   // what the shards hold has turned out not to be of one step
+  std::vector<Copy> opened_;            // states replied to the openings: reports come later
+  bool torn_ = false;                   // the shards' states have turned out not to be of one step
   OpenRequest request_;
   std::vector<Opening> openings_;
   uint64_t step_ = 0;       // from which the group goes on
-  EpochSumsMessages sums_;  // of what led to it
+  EpochSumsMessages sums_;  // of what led to `step_`
 };
 
 }  // namespace muster::ps

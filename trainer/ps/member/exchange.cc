@@ -9,7 +9,7 @@ namespace muster::ps {
 
 namespace {
 
-constexpr std::chrono::milliseconds kGlance{200};  // between looks at what may have superseded us
+constexpr std::chrono::milliseconds kGlance{200};  // between two calls of `superseded`
 
 Exchange::Result ended(Exchange::Outcome outcome) {
   Exchange::Result result;
@@ -102,7 +102,8 @@ std::optional<Exchange::Result> Exchange::poll() {
   return result;
 }
 
-// With backup workers a group does not wait for us while we ask each of its shards for one step.
+// Returns whether, with backup workers, the generation has only moved on to a later step while we
+// asked each shard for one step.
 bool Exchange::moved_on() const {
   if (!backups_) return false;
   return std::all_of(links_.begin(), links_.end(), [&](const auto& link) {
@@ -127,7 +128,7 @@ std::optional<Exchange::Result> Exchange::pushed(Result result) {
     if (result.step <= pushed_step_) return ended(Outcome::superseded);
     return fetch_rest(links_[0]->reply());
   }
-  // Somebody else's group went on without us: our parameters are of several steps.
+  // If the shards are at different steps, the group went on with another member in our place.
   const bool whole = std::all_of(links_.begin(), links_.end(), [&](const auto& link) {
     return link->reply().step == pushed_step_ + 1;
   });
@@ -135,7 +136,7 @@ std::optional<Exchange::Result> Exchange::pushed(Result result) {
   return result;
 }
 
-// We have what shard 0 answered: the others' parameters of that step too.
+// After shard 0's answer `first`: asks the other shards for their parameters of that step.
 std::optional<Exchange::Result> Exchange::fetch_rest(const ReplyHeader& first) {
   if (links_.size() == 1) return read();
   phase_ = Phase::fetching_rest;
@@ -148,7 +149,7 @@ std::optional<Exchange::Result> Exchange::fetch_rest(const ReplyHeader& first) {
   return std::nullopt;
 }
 
-// async: what shard 0 has said of work.
+// Async: handles shard 0's answer about work.
 std::optional<Exchange::Result> Exchange::asked(Result result) {
   if (result.finished || (result.ticket && phase_ != Phase::asking)) return result;
   if (result.ticket) return fetch_rest(links_[0]->reply());
@@ -159,7 +160,7 @@ std::optional<Exchange::Result> Exchange::asked(Result result) {
   return std::nullopt;
 }
 
-// What all shards have answered; the sums and the work are shard 0's.
+// Combines the answers of all shards; the sums and the work are shard 0's.
 Exchange::Result Exchange::read() const {
   Result result;
   for (size_t shard = 0; shard < links_.size(); ++shard) {

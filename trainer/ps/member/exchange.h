@@ -13,24 +13,24 @@
 
 namespace muster::ps {
 
-// Where a link is to lead. The references outlive it.
+// The shard that a link leads to. The references must outlive the link.
 struct LinkEnd {
   int shard = 0;
-  int ps = 0;  // which serves it
+  int ps = 0;  // the one that serves the shard
   compute::Range range;
   Bell& bell;
-  const MemberMemory* memory = nullptr;  // to share with a shard of this host; or none
+  const MemberMemory* memory = nullptr;  // shared with a shard of this host; may be null
 };
 
-// A member's exchange with all shards: what to send and what the replies mean, without knowing what
-// carries them. One caller.
+// A member's exchange with all shards: it decides what to send and interprets the replies, whatever
+// transport carries them. For one caller.
 class Exchange {
  public:
   using Connect = std::function<std::unique_ptr<ShardLink>(const LinkEnd& end)>;
 
   enum class Outcome {
     ok,
-    superseded,   // another generation, or we have fallen behind: join again
+    superseded,   // another generation began, or we fell behind: join again
     broken,       // a shard was lost: join again
     interrupted,  // `stop` was requested
   };
@@ -40,28 +40,28 @@ class Exchange {
     // Committed updates in the parameters; with backup workers perhaps several more than before.
     uint64_t step = 0;
     compute::LossSums sums;          // of all members, as shard 0 has them
-    std::optional<uint64_t> ticket;  // async: the next work
+    std::optional<uint64_t> ticket;  // async: the number of the next work
     bool finished = false;           // async
   };
-  // What ends a wait early; `superseded` is asked a few times a second.
+  // The conditions that end a wait early; `superseded` is asked a few times a second.
   struct Watch {
     std::stop_token stop;
     std::function<bool()> superseded;
   };
 
-  // `memory`: what links may share with shards; outlives the exchange; may be null. `backups`:
-  // whether the shards commit without backup workers.
+  // Links may share `memory` with shards; it must outlive the exchange and may be null. `backups`
+  // says that there are backup workers, without which the shards may commit.
   Exchange(std::vector<compute::Range> ranges, uint32_t rank, SyncPolicy policy, Connect connect,
            MemberMemory* memory = nullptr, bool backups = false);
 
-  // Opens links to all shards for a generation, each at the ps that serves it
-  // (without `serving` the one of its number), dropping what was open, on fresh memory: what lies
-  // in the shared one is lost.
+  // Opens links to all shards for a generation, each to the ps that serves the shard (without
+  // `serving`, the ps of the shard's number). Closes the links that were open, and renews the
+  // shared memory: its content is lost.
   void connect(uint64_t generation, const std::vector<int>& serving = {});
   void close();
 
-  // Fetches the parameters all shards agree on: sync: of the lowest step that any has committed,
-  // which the others still hold. Throws Invalid (kProtocol) where a shard rejects us.
+  // Fetches the parameters that all shards agree on; with sync, those of the lowest step that any
+  // has committed, which the others still hold. Throws Invalid (kProtocol) if a shard rejects us.
   Result align(std::span<float> parameters, const Watch& watch);
 
   // Pushes gradient sums computed on the parameters of `step` and waits for the parameters after
@@ -69,14 +69,14 @@ class Exchange {
   Result step(uint64_t step, uint64_t ticket, const compute::LossSums& sums,
               std::span<const float> gradients, std::span<float> parameters, const Watch& watch);
 
-  // The same without waiting, for whoever drives several members at once: begin one of them, then
-  // poll() whenever a link has changed, until it says what it has come to. The spans must live
-  // until then. Preconditions: connected; nothing else is under way.
+  // The same without waiting, for a caller that drives several members at once: begin one of them,
+  // then poll() whenever a link has changed, until it returns a result. The spans must live until
+  // then. Preconditions: connected; nothing else is under way.
   void begin_align(std::span<float> parameters);
   void begin_step(uint64_t step, uint64_t ticket, const compute::LossSums& sums,
                   std::span<const float> gradients, std::span<float> parameters);
   std::optional<Result> poll();
-  // Waits for what has been begun, or goes on waiting for what was interrupted.
+  // Waits for what has been begun, or goes on waiting after an interruption.
   Result wait(const Watch& watch);
 
  private:
@@ -96,24 +96,24 @@ class Exchange {
 
   const std::vector<compute::Range> ranges_;
   const uint32_t rank_;
-  // The shards hand out work, and shard 0 may have none yet. It is asked again then, which also
-  // says that all shards have what we pushed; who has waited for work fetches the others'
+  // True if the shards hand out work. If shard 0 has none yet, it is asked again, which also tells
+  // it that all shards have our push; a member that has waited for work fetches the others'
   // parameters again.
   const bool asks_;
-  // Shard 0 gets our push once all others hold it, and answers with the parameters of the step that
-  // it is at and whom it was made of: with that the others are asked for theirs, whether our push
-  // is in it or not.
+  // True with backup workers. Shard 0 then gets our push once all other shards hold it, and answers
+  // with the parameters of its step and the members that contributed to that step. With these the
+  // others are asked for their parameters of that step, whether our push is in it or not.
   const bool backups_;
   const Connect connect_;
   MemberMemory* const memory_;
   uint64_t generation_ = 0;
   uint64_t sequence_ = 0;
-  // What is under way.
+  // The request under way.
   enum class Phase {
     aligning,
     handing_over,   // with backup workers: our push to all shards but shard 0
     pushing,        // to all shards, or with backup workers to shard 0
-    fetching,       // left behind: what shard 0 has now
+    fetching,       // left behind: shard 0's current parameters
     fetching_rest,  // the others' parameters, of that step; async: their newest
     asking,         // async: shard 0 for work
   };
@@ -121,7 +121,7 @@ class Exchange {
   PushHeader header_;  // the last one sent
   uint64_t pushed_step_ = 0;
   std::span<const float> gradients_;  // of the push
-  std::span<float> parameters_;       // where its answers go
+  std::span<float> parameters_;       // the memory for its answers
   Bell bell_;                         // outlives the links
   std::vector<std::unique_ptr<ShardLink>> links_;
 };

@@ -15,7 +15,7 @@ namespace {
 
 constexpr char kMethod[] = "/muster.ParameterServer/Exchange";
 
-// Memory that gRPC may be sending from: it cannot be told to stop, only be waited for.
+// Memory that gRPC may be sending from. gRPC cannot be told to stop, only be waited for.
 class Sending {
  public:
   grpc::Slice slice(std::span<const float> values) {
@@ -23,7 +23,7 @@ class Sending {
     return {const_cast<float*>(values.data()), values.size_bytes(),
             [](void* lease) { delete static_cast<Lease*>(lease); }, new Lease(lease_)};
   }
-  // Until none of it is; no slice can be had any more.
+  // Waits until no slice of it is in use; no new slice can be made after this call.
   void wait() {
     lease_.reset();
     ended_.wait();
@@ -59,8 +59,9 @@ class StreamLink : public GrpcLink,
       std::unique_lock lock(mutex_);
       done_changed_.wait(lock, [&] { return done_; });
     }
-    // What is left of a push is still on its way to the socket: with the channel its connection
-    // ends, at the latest when the system finds that the peer takes nothing (group::make_channel).
+    // The rest of a push may still be on its way to the socket. Its connection ends with the
+    // channel, at the latest when the system finds that the peer takes nothing
+    // (group::make_channel).
     outgoing_.clear();
     context_.reset();
     stub_.reset();
@@ -150,7 +151,8 @@ class StreamLink : public GrpcLink,
     if (const grpc::ByteBuffer* message = outgoing_.next()) StartWrite(message);
   }
 
-  // One chunk of a reply; the last one completes it. False for what is no reply to our request.
+  // Takes one chunk of a reply; the last one completes it. Returns false for a message that is no
+  // reply to our request.
   bool receive() {
     const std::lock_guard lock(mutex_);
     const auto decoded = decode_reply(incoming_, hello_.wire);

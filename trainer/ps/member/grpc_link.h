@@ -14,7 +14,7 @@ class Channel;
 
 namespace muster::ps {
 
-// Who we are, as the first message of a stream says.
+// The content of a stream's first message: who the member is.
 struct LinkHello {
   std::string job_uid;
   std::string version;
@@ -27,17 +27,17 @@ struct LinkHello {
 // A link over one bidirectional gRPC stream.
 class GrpcLink : public ShardLink {
  public:
-  // What the shard said to the offer, in the first reply that it decided it for.
+  // The shard's decision on the offer of shared memory, from the first reply that has one.
   struct Decision {
     Reply::SharedMemory shared_memory = Reply::NOT_DECIDED;
     std::string refusal;
   };
   virtual Decision decision() const = 0;
-  // The stream has ended, whatever was answered before.
+  // Whether the stream has ended, whatever was answered before.
   virtual bool ended() const = 0;
 };
 
-// Rings `bell` at every change; `bell` must outlive it.
+// The link rings `bell` at every change; `bell` must outlive the link.
 std::unique_ptr<GrpcLink> make_grpc_link(std::shared_ptr<grpc::Channel> channel,
                                          const LinkHello& hello, Bell& bell);
 

@@ -36,7 +36,7 @@ class ShmLink : public ShardLink {
       if (state == State::answered && !std::exchange(decided_, true)) decide();
       return state;
     }
-    // The reply first: after a rejection the stream's end is expected.
+    // The reply is looked at first: after a rejection the stream's end is expected.
     if (waiting_ && answered() == requests_) take_reply();
     if (!waiting_) return State::answered;
     return stream_->ended() ? State::broken : State::waiting;

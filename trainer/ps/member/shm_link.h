@@ -8,10 +8,10 @@
 
 namespace muster::ps {
 
-// A link through memory shared with a shard of this host (segment.h). `stream` carries the first
-// request with the offer; if the shard accepts, all further ones go through the memory, else
-// through the stream, and the log says why. The stream's end is the link's in either case.
-// `name` is the shard's, for the log; end.memory is not null.
+// Makes a link through memory shared with a shard of this host (segment.h). `stream` carries the
+// first request with the offer. If the shard accepts, all further requests go through the memory,
+// else through the stream, and the log says why. When the stream ends, so does the link in either
+// case. `name` is the shard's, for the log; end.memory must not be null.
 std::unique_ptr<ShardLink> make_shm_link(std::unique_ptr<GrpcLink> stream, const LinkEnd& end,
                                          std::string name);
 

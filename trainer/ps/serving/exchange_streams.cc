@@ -17,7 +17,7 @@ std::span<const float> values_of(const Shard& shard, Shard::Answer::Values value
   return {};
 }
 
-// Of the current or previous parameters, as they are sent.
+// Returns the current or previous parameters in the form in which they are sent.
 grpc::Slice sent(const Shard& shard, Shard::Answer::Values values) {
   if (shard.shape().bfloat16) return to_bfloat16(values_of(shard, values));
   const Versions& versions = shard.versions();
@@ -135,13 +135,13 @@ void ExchangeStream::receive() {
   read_on_locked();
 }
 
-// Who does not take its answers is asked for no more requests.
+// Reads no more requests from a member that does not take its answers.
 void ExchangeStream::read_on_locked() {
   resting_ = !outgoing_.empty();
   if (!resting_ && !finished_) StartRead(&incoming_);
 }
 
-// Why the member may not come, or nothing.
+// Returns the reason why the member is refused, or an empty string.
 std::string ExchangeStream::greet(const ExchangeHello& hello) {
   ShardHost* const host = streams_.host_of(hello.shard());
   if (!host) return "shard " + std::to_string(hello.shard()) + " is not at home here";
@@ -155,7 +155,8 @@ std::string ExchangeStream::greet(const ExchangeHello& hello) {
   return "";
 }
 
-// Memory of this host takes the place of the stream for what follows.
+// Maps the offered memory if it is on this host; it takes the place of the stream for later
+// requests.
 void ExchangeStream::consider(const SharedMemoryOffer& offer) {
   const auto place = host_->place();
   if (!place) return;  // nothing was opened yet: the member will come again
@@ -187,7 +188,7 @@ bool ExchangeStream::receive_from_mailbox(const std::optional<PushHeader>& heade
   return true;
 }
 
-// False if one is being answered still.
+// Returns false if an earlier request is still being answered.
 bool ExchangeStream::begin_request(Request way) {
   const std::lock_guard lock(streams_.mutex_);
   if (pending_ != Request::none) return false;

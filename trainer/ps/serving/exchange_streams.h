@@ -18,18 +18,18 @@ namespace muster::ps {
 
 class ExchangeStream;
 
-// The members' open streams, by session. Guards what is written to them.
+// The members' open streams, by session. Its mutex guards what is written to them.
 class ExchangeStreams {
  public:
-  // `hosts`: of the shards that members may find here; outlive it.
+  // `hosts` has the hosts of the shards that members may find here; they must outlive this object.
   explicit ExchangeStreams(std::vector<ShardHost*> hosts);
   ~ExchangeStreams();
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* open(
       grpc::CallbackServerContext* context);
-  // Ends all streams, once what is being written has been.
+  // Ends all streams, after the writes under way.
   void close();
-  // Ends those that were opened before then and have not said who they are from.
+  // Ends the streams that were opened before `opened_before` and have sent no greeting.
   void close_mute(std::chrono::steady_clock::time_point opened_before);
 
  private:
@@ -45,8 +45,9 @@ class ExchangeStreams {
   std::map<uint64_t, ExchangeStream*> streams_;
 };
 
-// One member's stream, and its shared memory where it offered some of this host. A push is gathered
-// chunk by chunk, then given to the shard whole. One request at a time, whichever way it comes.
+// One member's stream, and the member's shared memory if it offered some of this host. The chunks
+// of a push are gathered, then given to the shard as one. There is one request at a time, through
+// the stream or the memory.
 class ExchangeStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   ExchangeStream(ExchangeStreams& streams, uint64_t session, std::string peer)
@@ -56,10 +57,10 @@ class ExchangeStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::By
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
   void OnDone() override;
-  // Under ExchangeStreams::mutex_.
+  // These functions are called under ExchangeStreams::mutex_.
   enum class Request { none, by_stream, by_mailbox };
   Request pending_locked() const { return pending_; }
-  // `values` are the shard's parameters, shared by all who get them.
+  // `values` are the shard's parameters, shared by all members that get them.
   void reply_locked(const ReplyHeader& header, const grpc::Slice& values);
   void answer_locked(const ReplyHeader& header, std::span<const float> values);
   void leave_locked();
@@ -83,16 +84,17 @@ class ExchangeStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::By
   const uint64_t session_;
   const std::string peer_;  // its address
   const std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
-  ShardHost* host_ = nullptr;  // of the shard that the first message names
-  // What a callback of gRPC finds was written before it, which ThreadSanitizer does not see.
+  ShardHost* host_ = nullptr;  // the host of the shard that the first message names
+  // gRPC orders its callbacks after what was written before them; ThreadSanitizer does not see that
+  // without this lock.
   std::mutex begun_;
   std::mutex receiving_;  // messages come one at a time, but from any thread
   grpc::ByteBuffer incoming_;
-  uint32_t rank_ = 0;  // as the newest message says
+  uint32_t rank_ = 0;  // of the newest message
   std::vector<float> gradients_;
   size_t gathered_ = 0;
   std::unique_ptr<MemberMailbox> mailbox_;
-  // The rest under ExchangeStreams::mutex_.
+  // Guarded by ExchangeStreams::mutex_, as is the rest.
   Request pending_ = Request::none;
   Reply::SharedMemory decision_ = Reply::NOT_DECIDED;
   std::string refusal_;

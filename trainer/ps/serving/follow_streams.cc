@@ -10,7 +10,8 @@ namespace muster::ps {
 
 constexpr size_t kMostUnread = 64;  // acknowledgements
 
-// One stream: messages are gathered chunk by chunk, handed over whole, and acknowledged one by one.
+// One stream: the chunks of a message are gathered and given to the host as one; each message is
+// acknowledged.
 class FollowStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   FollowStream(FollowStreams& streams, std::string peer)
@@ -60,7 +61,7 @@ class FollowStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byte
   }
 
  private:
-  // What is wrong with it, or nothing.
+  // Handles the message received. Returns what is wrong with it, or an empty string.
   std::string receive() {
     auto decoded = decode_forward(incoming_);
     if (!decoded)
@@ -126,7 +127,7 @@ class FollowStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byte
     write_next_locked();
   }
 
-  // Who does not take its acknowledgements is asked for no more messages; who is refused, for none.
+  // Reads no more messages from a peer that does not take its acknowledgements, or that is refused.
   void read_on_locked() {
     resting_ = outgoing_.size() >= kMostUnread;
     if (!resting_ && !closing_ && !finished_) StartRead(&incoming_);

@@ -17,7 +17,7 @@ class FollowStream;
 // The streams by which other ps keep second copies of their shards here.
 class FollowStreams {
  public:
-  // `hosts` of the shards that may be here; outlive it.
+  // `hosts` has the hosts of the shards that may be here; they must outlive this object.
   explicit FollowStreams(std::vector<ShardHost*> hosts) : hosts_(std::move(hosts)) {
     const std::lock_guard lock(mutex_);  // ThreadSanitizer does not see what gRPC orders
   }
@@ -27,7 +27,7 @@ class FollowStreams {
       grpc::CallbackServerContext* context);
   // Ends all streams.
   void close();
-  // Ends those that were opened before then and have not said who they are from.
+  // Ends the streams that were opened before `opened_before` and have sent no greeting.
   void close_mute(std::chrono::steady_clock::time_point opened_before);
 
  private:

@@ -14,7 +14,7 @@ void fill_initial_parameters(const spec::TrainingSpec& spec, const compute::Para
   if (spec.initialize_from.empty()) return;
   const auto others =
       checkpoint::take_weights("initializeFrom", spec.initialize_from, layout, parameters);
-  // `muster run` has said so, with the line of its manifest.
+  // `muster run` has already reported this, with the line of its manifest.
   if (!others.empty())
     log::info(fmt::format("initializeFrom: {} has no {}: they begin with their initializers",
                           spec.initialize_from, fmt::join(others, ", ")));

@@ -7,9 +7,9 @@
 
 namespace muster::ps {
 
-// What a job starts from: the initializers, then training.initializeFrom where there is one
-// (checkpoint::take_weights, which says what it throws). Fills layout.size() floats: a function of
-// the spec and that file only.
+// Writes the parameters that a job starts with: the initializers', then those of
+// training.initializeFrom, if any (throws as checkpoint::take_weights does). Fills layout.size()
+// floats, which depend on the spec and that file only.
 void fill_initial_parameters(const spec::TrainingSpec& spec, const compute::ParameterLayout& layout,
                              std::span<float> parameters);
 

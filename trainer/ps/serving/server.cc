@@ -45,7 +45,8 @@ grpc::Status status_of(const std::function<void()>& work) {
   return grpc::Status::OK;
 }
 
-// Runs what may take long (reading and writing files) away from gRPC's threads, in order.
+// Runs work that may take long (reading and writing files), in order, on a thread that is not
+// gRPC's.
 class Worker {
  public:
   using Work = std::function<void(bool wanted)>;
@@ -55,7 +56,7 @@ class Worker {
     close();
     thread_.join();
   }
-  // What has not begun is not wanted any more.
+  // Tells work that has not begun that it is not wanted any more.
   void close() {
     const std::lock_guard lock(mutex_);
     closing_ = true;
@@ -123,7 +124,7 @@ struct Server::Impl : ControlService {
                 std::to_string(reply->state().step()));
     });
   }
-  // At once, although an earlier one may be being written: rank 0's steps wait for it.
+  // Answers at once, even while an earlier snapshot is written: rank 0's steps wait for it.
   grpc::ServerUnaryReactor* Snapshot(grpc::CallbackServerContext* context,
                                      const SnapshotRequest* request,
                                      SnapshotReply* reply) override {
@@ -141,7 +142,7 @@ struct Server::Impl : ControlService {
     return answer(context, nullptr, [this, request] { host_of(request->shard()).hurry(*request); });
   }
 
-  // By what `work` comes to, on `worker`, if any.
+  // Answers with the status of `work`, which runs on `worker`, if not null.
   template <class Work>
   grpc::ServerUnaryReactor* answer(grpc::CallbackServerContext* context, Worker* worker,
                                    Work work) {
@@ -161,7 +162,7 @@ struct Server::Impl : ControlService {
     return reactor;
   }
 
-  // Ends streams that do not say who they are from.
+  // Ends streams that send no greeting in time.
   void watch(const std::stop_token& stop, std::chrono::milliseconds greeting) {
     std::mutex mutex;
     std::condition_variable_any never;
@@ -176,7 +177,7 @@ struct Server::Impl : ControlService {
   const std::vector<ShardHost*> hosts;
   ExchangeStreams streams;
   FollowStreams followers;
-  Worker opening;  // not behind what is being written for another generation
+  Worker opening;  // its own, so as not to wait for another generation's writes
   Worker writing;
   std::unique_ptr<grpc::Server> server;
   std::jthread watching;

@@ -9,13 +9,14 @@
 
 namespace muster::ps {
 
-// A ps's gRPC server: streams of members onto the hosts' data path, those of other ps whose shards
-// have their second copy here, and rank 0's control calls: openings one after the other on a thread
-// of their own, writings on another, snapshots at once.
+// A ps's gRPC server. It takes members' streams to the hosts' data path, streams of other ps whose
+// shards have their second copy here, and rank 0's control calls: it opens one shard after the
+// other on a thread of its own, writes on another, and takes snapshots at once.
 class Server {
  public:
   // Throws Unavailable naming the address if it cannot be bound. `hosts`, one for each shard that
-  // may be here, must outlive the server. `greeting`: so long has a stream for its first message.
+  // may be here, must outlive the server. `greeting` is the time limit for a stream's first
+  // message.
   Server(const std::string& address, const std::vector<ShardHost*>& hosts,
          std::chrono::milliseconds greeting = group::PeerRegistry::kGreeting);
   ~Server();

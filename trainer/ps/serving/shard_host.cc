@@ -29,20 +29,21 @@ void require_same(const std::string& what, const std::string& expected, const st
     throw Invalid("expected " + what + " \"" + expected + "\", found \"" + found + "\"", kProtocol);
 }
 
-// Room for a whole layout, to cut our range from.
+// Returns a copy of `range` of a buffer that has the whole layout.
 compute::Floats cut(const std::vector<float>& whole, Range range) {
   return {whole.begin() + static_cast<ptrdiff_t>(range.begin),
           whole.begin() + static_cast<ptrdiff_t>(range.end)};
 }
 
-// To apply an update with. The other shards may be on this machine too, and apply at the same time.
+// Returns the number of threads that apply an update. The other shards may be on this machine too,
+// and apply theirs at the same time.
 int update_threads(size_t floats, int shards) {
   constexpr size_t kWorthAThread = 64 << 10;
   const size_t worth = std::min<size_t>(floats / kWorthAThread, 64);
   return std::clamp(static_cast<int>(worth), 1, std::max(1, cpu_budget() / std::max(1, shards)));
 }
 
-// A folder below the storage, as rank 0 names it.
+// Returns a folder below the storage, which rank 0 has named.
 fs::path below(const fs::path& storage, const std::string& relative) {
   const fs::path path = fs::path(relative).lexically_normal();
   if (relative.empty() || path.is_absolute() || *path.begin() == "..")
@@ -134,7 +135,7 @@ ShardState ShardHost::open(const OpenRequest& request) {
   if (!hosted_) build(request);
   Shard::Content content;
   if (hosted_->loads(request)) {
-    lock.unlock();  // whoever waits for it in a callback keeps gRPC's thread from all its streams
+    lock.unlock();  // a callback waiting for it blocks gRPC's thread for all its streams
     content = request.content() == OpenRequest::RESTORE ? restored(request) : initial(request);
     lock.lock();
   }
@@ -308,7 +309,7 @@ Acknowledgement ShardHost::follow(const ForwardHello& greeting, const Forward& m
     return reply;
   } catch (const Invalid& error) {
     return reject(error.what());
-  } catch (const Unavailable& error) {  // no threads: whoever sends it comes again
+  } catch (const Unavailable& error) {  // no threads: the sender tries again
     return reject(error.what());
   }
 }

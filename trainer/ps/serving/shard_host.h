@@ -19,7 +19,7 @@
 
 namespace muster::ps {
 
-// What a ps is told at start, before it holds anything.
+// The settings that a ps has from its start, before it holds any state.
 struct HostIdentity {
   std::string job_uid;
   std::string version;
@@ -30,11 +30,11 @@ struct HostIdentity {
   uint64_t incarnation = 0;  // of this process, as its Hello says
 };
 
-// A ps's copy of a shard with what surrounds it: opening from a checkpoint or the initializers,
-// snapshots, files. Thread-safe. Whatever carries the messages calls it.
+// A ps's copy of a shard with its surroundings: opening from a checkpoint or the initializers,
+// snapshots, files. Thread-safe. Called by the transports that carry the messages.
 class ShardHost {
  public:
-  // Called, under the lock, with answers that have become due.
+  // Called, under the lock, with the answers that have become due.
   using Deliver = std::function<void(const Shard&, const Shard::Answers&)>;
 
   ShardHost(spec::TrainingSpec spec, HostIdentity identity);
@@ -45,31 +45,31 @@ class ShardHost {
   // Throws Invalid with kProtocol for a peer of another job, version, training or layout, and as
   // Store::load does.
   ShardState open(const OpenRequest& request);
-  // Throws Unavailable where the generation is not the current one.
+  // Throws Unavailable if the generation is not the current one.
   SnapshotReply snapshot(const SnapshotRequest& request);
   // Throws WriteError; Invalid (kDiverged) for values that are not finite.
   WriteReply write(const WriteRequest& request);
-  // What is being written, or the snapshot that is meant once it is, is no more to be written
-  // slowly.
+  // Makes the write under way, or the requested snapshot's once it begins, go on at full speed.
   void hurry(const HurryRequest& request);
 
   int shard() const { return identity_.shard; }
   ShardState state() const;
   Shard::Counts counts() const;
   WireType wire() const { return spec_.wire; }
-  // Floats of the shard, once it has been opened.
+  // The shard's number of floats; nothing before it has been opened.
   std::optional<size_t> size() const;
-  // Where the shard's part of a member's memory is; likewise.
+  // The shard's part of a member's memory; nothing before the shard has been opened.
   std::optional<MemberMailbox::Place> place() const;
-  // Why a member that says this may not push here, or empty.
+  // Returns the reason why a member with this greeting may not push here, or an empty string.
   std::string objection(const ExchangeHello& hello) const;
 
-  // The data path: what Shard does, and delivery of the answers. False if nothing was ever opened.
+  // The data path: call the Shard and deliver the answers. push() and pull() return false if no
+  // generation was ever opened.
   bool push(uint64_t session, const PushHeader& header, const Shard::Buffers& buffers);
   bool pull(uint64_t session, const PushHeader& header);
   void detach(uint64_t session);
 
-  // The way to the second copy of what is served here: as StandbyFeed has it.
+  // Sends a message of StandbyFeed to the second copy of the shard served here.
   using SendToStandby = std::function<void(const StandbyFeed::Message&)>;
   struct Standby {
     uint64_t incarnation = 0;  // 0: nobody
@@ -77,17 +77,18 @@ class ShardHost {
   };
   void name_standby(uint64_t generation, uint64_t incarnation);
   Standby standby() const;
-  // A stream is open: what is to be sent on it goes to `send`, under the lock, until it is cut.
+  // Called when a stream to the standby is open: messages for it go to `send`, under the lock,
+  // until cut_standby().
   void greet_standby(SendToStandby send);
   bool acknowledged(const Acknowledgement& reply);
   void cut_standby();
   void lose_standby();
 
-  // What comes from the feed of the process that serves the shard, on a stream that began with
-  // `greeting`.
+  // Takes a message from the feed of the process that serves the shard, on a stream that began with
+  // `greeting`. Returns the reply.
   Acknowledgement follow(const ForwardHello& greeting, const Forward& message,
                          std::span<const float> values);
-  // Floats of the longest message that such a stream brings.
+  // Returns the number of floats of the longest message on such a stream.
   size_t most_forwarded() const;
 
  private:

@@ -30,8 +30,8 @@ class StandbyStream : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::By
  public:
   using OnReply = std::function<bool(const Acknowledgement&)>;
 
-  // `on_reply` says whether the stream is of further use; `on_broken` is called once it is not.
-  // Both without any lock of ours.
+  // `on_reply` returns whether the stream is of further use; `on_broken` is called once it is not.
+  // Both are called without a lock of this class.
   StandbyStream(const std::string& address, OnReply on_reply, std::function<void()> on_broken)
       : stub_(group::make_channel(address)),
         on_reply_(std::move(on_reply)),
@@ -93,7 +93,7 @@ class StandbyStream : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::By
     done_changed_.notify_all();
   }
 
-  // In chunks, from the header's offset on, which moves beyond them.
+  // Queues `values` in chunks, from the header's offset on, and moves that offset past them.
   void push_locked(Forward& header, const grpc::Slice& values) {
     constexpr size_t kChunk = kChunkFloats * sizeof(float);
     for (size_t begin = 0; begin < values.size(); begin += kChunk) {
@@ -145,7 +145,7 @@ struct StandbyLink::Impl {
   bool nudged = false;
   bool closing = false;
   std::string address;  // of the ps that the view names
-  // Of our thread:
+  // Used only by our thread:
   std::unique_ptr<StandbyStream> stream;
   ShardHost::Standby connected;
   Clock::time_point lost = Clock::now();  // since when there is no stream
@@ -175,7 +175,7 @@ void StandbyLink::Impl::disconnect() {
   again = lost + backoff.next();
 }
 
-// A stream to whoever is to be the standby now, and to nobody else.
+// Keeps a stream to the process that is the standby now, and to no other.
 void StandbyLink::Impl::keep() {
   const ShardHost::Standby standby = host.standby();
   const auto now = Clock::now();

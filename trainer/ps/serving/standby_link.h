@@ -7,8 +7,8 @@
 namespace muster::ps {
 
 // Keeps a stream from a shard that is served here to the process that is to hold its second copy,
-// where the group's view names one; opens it again, with back-off, when it breaks. Runs on a thread
-// of its own.
+// if the group's view names one; opens it again, with back-off, when it breaks. Runs on a thread of
+// its own.
 class StandbyLink {
  public:
   // `host` must outlive it.
@@ -17,7 +17,7 @@ class StandbyLink {
   StandbyLink(const StandbyLink&) = delete;
   StandbyLink& operator=(const StandbyLink&) = delete;
 
-  // The newest view of the group.
+  // Takes the newest view of the group.
   void look(const GroupView& view);
 
  private:

@@ -17,7 +17,8 @@ using host::TeamThread;
 
 namespace {
 
-// Floats: of each buffer as much as stays in the second-level cache with all the others.
+// Floats of each buffer: as many as fit into the second-level cache together with the other
+// buffers'.
 constexpr size_t kBlock = 8192;
 
 }  // namespace
@@ -113,7 +114,7 @@ const float* BlockUpdate::summed(Share& share, Range block, const Buffers& buffe
                              : buffers.sum.data() + block.begin;
 }
 
-// Where the block's sum is: in the gradients themselves, or in the block of `level`.
+// Returns the block's sum: in the gradients themselves, or in the buffer of `level`.
 const float* BlockUpdate::sum_block(Share& share, Range block, Gradients gradients,
                                     size_t level) const {
   const auto size = static_cast<int64_t>(block.size());

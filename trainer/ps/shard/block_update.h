@@ -15,34 +15,35 @@ struct Arithmetic;
 
 namespace muster::ps {
 
-// One update of a shard's range, block by block: what is summed, applied and copied meets in the
-// cache. Every float is worked on by itself, in the same order: neither blocks nor threads change a
-// bit. An optimizer that needs whole tensors measures the whole range before any block is applied.
+// One update of a shard's range, block by block, so that a block stays in the cache while it is
+// summed, applied and copied. Every float is computed by itself, in the same order: neither blocks
+// nor threads change a bit. An optimizer that needs whole tensors measures the whole range before
+// any block is applied.
 class BlockUpdate {
  public:
   using Gradients = std::span<const std::span<const float>>;
   struct Buffers {
     std::span<const float> from;  // the parameters before
-    std::span<float> to;          // and after; may be the same memory
-    // Summed in a fixed tree: ((0 + 1) + (2 + 3)) + ((4 + 5) + 6), the same whoever came first.
+    std::span<float> to;          // those after; may be the same memory
+    // Summed in a fixed tree: ((0 + 1) + (2 + 3)) + ((4 + 5) + 6), whatever the order of arrival.
     Gradients gradients;
-    std::span<const float> sum;  // of them, if it has been made already
+    std::span<const float> sum;  // the gradients' sum, if already made
     std::span<const std::span<const float>> slots_from;
-    std::span<const std::span<float>> slots;   // likewise
+    std::span<const std::span<float>> slots;   // slots after; may be the same memory
     std::span<const std::span<float>> copies;  // of the parameters after
   };
 
-  // `rounded`: gradients and copies to bfloat16, as if they had been sent so. Throws Unavailable
-  // where the system gives no threads. `optimizer` must outlive it.
+  // `rounded`: rounds gradients and copies to bfloat16, as if they had been sent so. Throws
+  // Unavailable if the system gives no threads. `optimizer` must outlive it.
   BlockUpdate(const compute::Optimizer& optimizer, int threads, bool rounded = false);
   ~BlockUpdate();
   BlockUpdate(BlockUpdate&&) noexcept;
 
-  // Every buffer has range.size() floats. `together`: with all threads. One caller at a time.
-  // Throws Invalid where the optimizer needs whole tensors and the range cuts one.
+  // Makes the update. Every buffer has range.size() floats. `together`: with all threads. One
+  // caller at a time. Throws Invalid if the optimizer needs whole tensors and the range cuts one.
   void run(compute::Range range, const compute::UpdateArguments& arguments, const Buffers& buffers,
            bool together);
-  // The gradients' sum, as run() makes it.
+  // Writes the gradients' sum to `to`, as run() makes it.
   void sum(Gradients gradients, std::span<float> to, bool together);
 
  private:
@@ -64,7 +65,7 @@ class BlockUpdate {
   const host::Arithmetic* const rounding_;  // null: none
   std::vector<Share> shares_;               // of each thread
   std::unique_ptr<host::Team> team_;
-  // Where the optimizer needs whole tensors: of the last range.
+  // The last range's ratios; used only if the optimizer needs whole tensors.
   std::optional<compute::TensorRatios> measured_;
   std::vector<float> ratios_;
 };

@@ -7,13 +7,13 @@
 
 namespace muster::ps {
 
-// Nothing to do where both are the same shared memory. `to` is as long as `from`.
+// Copies unless both spans are the same shared memory. `to` is as long as `from`.
 inline void copy_unless_same(std::span<const float> from, std::span<float> to) {
   if (!from.empty() && from.data() != to.data())
     std::memcpy(to.data(), from.data(), from.size_bytes());
 }
 
-// Rounds to bfloat16 on the way, where there are kernels to do it.
+// Copies; rounds to bfloat16 if `rounding` is not null.
 inline void give(std::span<const float> from, std::span<float> to,
                  const host::Arithmetic* rounding) {
   if (rounding)

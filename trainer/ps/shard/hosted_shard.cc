@@ -18,7 +18,7 @@ ShardState HostedShard::open(const OpenRequest& request, const Load& load,
   if (request.generation() < current)
     throw Unavailable("generation " + std::to_string(request.generation()) +
                       " was superseded by generation " + std::to_string(current));
-  if (request.generation() == current) return state();  // said again
+  if (request.generation() == current) return state();  // a repeated request
   Tickets tickets;
   if (request.content() == OpenRequest::KEEP) {
     tickets = kept(request);
@@ -43,7 +43,8 @@ ShardState HostedShard::open(const OpenRequest& request, const Load& load,
   return state();
 }
 
-// What is kept, in as far as it is what the request takes it for.
+// Returns the tickets to keep. Throws Unavailable if the shard's content is not what the request
+// expects.
 Tickets HostedShard::kept(const OpenRequest& request) const {
   if (shard_.generation() == 0) throw Unavailable("expected a shard to keep, found it empty");
   if (request.lineage() != lineage_)

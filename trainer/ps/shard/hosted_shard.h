@@ -13,49 +13,53 @@
 
 namespace muster::ps {
 
-// A shard through the generations that open on it: who may open one, what it starts from, where its
-// steps count from, and the copies that checkpoints are written from. A state machine as Shard is:
-// no files, clock or locks.
+// A shard through the generations that open on it: who may open one, which state it starts with,
+// from which position its steps count, and the copies that checkpoints are written from. A state
+// machine as Shard is: no files, clock or locks.
 //
-// It serves members, or is the second copy of a shard that another process serves: that one's
-// feed() gives it its state, then each update.
+// It serves members, or is the second copy of a shard that another process serves; that process's
+// feed() then sends it the state, and each update after that.
 class HostedShard {
  public:
-  // Gets what a generation is to start from (INITIALIZE, RESTORE).
+  // Returns the content that a generation starts with (INITIALIZE, RESTORE).
   using Load = std::function<Shard::Content(const OpenRequest&)>;
 
-  // What the shard held at a step, as it stays whatever is committed, opened or kept meanwhile.
+  // The shard's content at a step. It stays unchanged whatever is committed, opened or kept
+  // meanwhile.
   struct Copy {
     uint64_t generation = 0;
     uint64_t step = 0;
     Shard::Image image;
   };
 
-  // `process`: a number that no other process has, its Hello's incarnation.
+  // `process` is a number that no other process has: the incarnation of its Hello.
   explicit HostedShard(Shard shard, uint64_t process)
       : shard_(std::move(shard)), feed_(process), process_(process) {}
 
-  // Whether open() will call `load`, unless another generation is opened before.
+  // Whether open() will call `load`, unless another generation is opened first.
   bool loads(const OpenRequest& request) const {
     return request.content() != OpenRequest::KEEP && request.generation() > shard_.generation();
   }
-  // Opens a generation; one that is open already stays as it is. Throws Unavailable where a later
-  // one is open, or what is to be kept is not there; and what `load` throws. It is then as before.
+  // Opens a generation; one that is open already stays unchanged. Throws Unavailable if a later one
+  // is open, or the content to keep is not there; and what `load` throws. After an exception
+  // nothing has changed.
   ShardState open(const OpenRequest& request, const Load& load, Shard::Answers& answers);
 
-  // Keeps what the shard holds, in place of what it kept before. Throws Unavailable where the
-  // generation is not the current one.
+  // Keeps a copy of the shard's content, in place of the copy kept before. Throws Unavailable if
+  // the generation is not the current one.
   SnapshotReply snapshot(const SnapshotRequest& request);
-  // What was kept. Throws Unavailable where it is not what is to be written.
+  // Returns the copy kept. Throws Unavailable if it is not the one that the request names.
   const Copy& to_write(const WriteRequest& request) const;
 
-  // What another process's feed sends on a stream that began with `greeting`, and the reply.
+  // Takes a message from another process's feed, on a stream that began with `greeting`. Returns
+  // the reply.
   Acknowledgement follow(const ForwardHello& greeting, const Forward& message,
                          std::span<const float> values, Shard::Answers& answers);
 
-  // To the second copy, where this one serves: as StandbyFeed has them.
+  // The feed to the second copy, used while this copy serves; the functions below call
+  // StandbyFeed's.
   const StandbyFeed& feed() const { return feed_; }
-  // What a view says of where the copy is to be.
+  // Notes the process that is to hold the second copy, as a view of the group names it.
   void name_standby(uint64_t generation, uint64_t incarnation);
   StandbyFeed::Message greet() { return feed_.greet(opening_); }
   std::optional<StandbyFeed::Message> next_forward();
@@ -80,8 +84,8 @@ class HostedShard {
   StandbyFeed feed_;
   uint64_t process_;
   OpenRequest opening_;
-  uint64_t followed_ = 0;  // the coupling that made us a second copy
-  bool whole_ = false;     // and we have all that any member has heard of
+  uint64_t followed_ = 0;  // the coupling that made this a second copy
+  bool whole_ = false;     // it has everything that any member has heard of
   checkpoint::Position base_;
   uint64_t lineage_ = 0;
   uint64_t tickets_per_epoch_ = 0;

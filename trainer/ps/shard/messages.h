@@ -11,13 +11,13 @@
 
 namespace muster::ps {
 
-// What members and shards say to each other, as values: the same whatever carries them. Their
-// meaning is in proto/muster/parameter_server.proto.
+// The messages between members and shards as values, the same for every transport. Their meaning is
+// in proto/muster/parameter_server.proto.
 
-// Metadata of every control call: the job's uid.
+// The metadata key of every control call for the job's uid.
 inline constexpr char kJobUidKey[] = "muster-job-uid-bin";
 
-// With backup workers: the ranks whose pushes a step was made of; empty where that is not known.
+// The ranks whose pushes made a step, with backup workers; empty if not known.
 constexpr size_t kMostContributors = 1024;
 using Contributors = std::bitset<kMostContributors>;
 

@@ -11,7 +11,7 @@ namespace muster::ps {
 
 namespace {
 
-// In the order of SyncPolicy.
+// The makers are in the order of SyncPolicy.
 constexpr std::array kMakers{make_sync, make_async, make_bounded_staleness};
 
 bool all_plausible(const EpochSumsMessages& messages) {
@@ -46,7 +46,7 @@ Shard::Shard(Shape shape, const compute::Optimizer& optimizer, const compute::Sc
 Shard::~Shard() = default;
 Shard::Shard(Shard&&) noexcept = default;
 
-// The policy learns where the shard is, which may have moved since the last call.
+// Tells the policy the address of this object, which may have moved since the last call.
 ShardPolicy& Shard::policy() {
   policy_->shard_ = this;
   return *policy_;
@@ -85,7 +85,7 @@ Shard::Image Shard::image() const {
   return image;
 }
 
-// Whether the request is of a member of this generation; if not, it is answered.
+// Returns whether the request comes from a member of this generation; if not, answers it.
 bool Shard::admits(uint64_t session, const PushHeader& header, Answers& answers) {
   const bool ours = generation_ > 0 && header.generation == generation_ && serving_;
   if (ours && header.rank < members_) return used_ = true;
@@ -137,7 +137,7 @@ ShardPolicy::Answer ShardPolicy::make_answer(uint64_t session, uint64_t sequence
   return answer;
 }
 
-// With a standby the sum is made first, so that it is under way while it is applied here.
+// With a standby the sum is made first, so that it is sent while the update is applied here.
 bool Shard::apply(const ForwardUpdate& update, BlockUpdate::Gradients gradients,
                   std::span<const std::span<float>> copies) {
   BlockUpdate::Buffers buffers;
@@ -153,7 +153,8 @@ bool Shard::apply(const ForwardUpdate& update, BlockUpdate::Gradients gradients,
   return take_step(update, buffers);
 }
 
-// Takes one step, here or where this is a copy. `buffers` lack what is the shard's own.
+// Makes one step, on the serving or the second copy. The shard's own buffers are added to
+// `buffers`.
 bool Shard::take_step(const ForwardUpdate& update, BlockUpdate::Buffers buffers) {
   const compute::LossSums sums = get_sums(update.sums());
   if (lockstep_) {
@@ -164,7 +165,7 @@ bool Shard::take_step(const ForwardUpdate& update, BlockUpdate::Buffers buffers)
   buffers.to = lockstep_ ? versions_.advance() : versions_.change();
   sums_.add(tickets_.epoch_of(update.ticket()), sums);
   ++step_;
-  counts_.commits += serving_;  // a second copy takes steps that are counted where they are made
+  counts_.commits += serving_;  // a second copy's steps are counted by the serving copy
   if (sums.rows <= 0) {
     copy_unless_same(buffers.from, buffers.to);
     return false;

@@ -17,15 +17,15 @@ namespace muster::ps {
 
 class ShardPolicy;
 
-// One shard of the parameters and what may happen to it: a state machine without network, clock or
-// threads. Members reach it through sessions (a stream, or memory shared with it); a call returns
-// the answers that have become due, for whichever sessions.
+// One shard of the parameters and its protocol: a state machine without network, clock or threads.
+// Members reach it through sessions (a stream, or memory shared with it); a call returns the
+// answers that have become due, for any sessions.
 //
 // The shard holds parameters, slots and sums, updates them, and logs the updates. Its policy
 // decides when there is an update, of which pushes, and who is answered when.
 //
-// Another process may hold a second copy, a standby: each update goes to its log(), as the sum of
-// its gradients and what else it changes, and follow() takes the copy there the same step, by the
+// Another process may hold a second copy, a standby: each update is added to log(), as the sum of
+// its gradients and its other changes, and follow() makes the same step on the copy there, by the
 // same arithmetic. Answers that show an update wait until it is settled.
 class Shard {
  public:
@@ -36,31 +36,30 @@ class Shard {
     int shards = 1;
     uint32_t backup_workers = 0;  // sync
     uint64_t max_staleness = 0;   // bounded_staleness
-    // Gradients count as rounded to bfloat16, and parameters are to reach members so: what the
-    // shard delivers is. Its own stay float32.
+    // Gradients are treated as rounded to bfloat16, and parameters that the shard delivers to
+    // members are rounded too. Its own stay float32.
     bool bfloat16 = false;
   };
 
-  // What a generation starts from. `parameters` and each slot are range.size() floats.
+  // The content that a generation starts with. `parameters` and each slot have range.size() floats.
   struct Content {
     compute::Floats parameters;
     std::vector<compute::Floats> slots;
     uint64_t step = 0;
     uint64_t optimizer_t = 0;
-    checkpoint::EpochSums sums;  // of what led there
+    checkpoint::EpochSums sums;  // of the training up to `step`
   };
 
   struct Answer {
     uint64_t session = 0;
     ReplyHeader header;
-    // Which parameters go with it; `delivered`: those of Buffers::parameters, where they are
-    // already.
+    // The parameters that go with it; `delivered`: they are in Buffers::parameters already.
     enum class Values { none, current, previous, delivered } values = Values::none;
   };
   using Answers = std::vector<Answer>;
 
-  // All that a copy needs to go on from here; the values as ForwardState has them, one after the
-  // other, to be read where they are for as long as it takes.
+  // Everything that a copy needs to go on from here. The values are in ForwardState's order, one
+  // after the other; they are lent, and can be read in place for as long as needed.
   struct State {
     ForwardState header;
     std::vector<Lendable::Loan> values;
@@ -82,58 +81,60 @@ class Shard {
     Counts& operator+=(const Counts& other);
   };
 
-  // A session's memory, range.size() floats each. The shard reads the one and writes the other, if
-  // any, until the push is answered or the session detached; nobody else changes them.
+  // A session's memory, range.size() floats each. The shard reads `gradients` and writes
+  // `parameters`, if any, until the push is answered or the session detached; nobody else changes
+  // them meanwhile.
   struct Buffers {
     std::span<const float> gradients;
     std::span<float> parameters;  // the new ones, written within the update; or empty
   };
 
-  // `threads`: to apply an update with, where all members wait for it. References must outlive the
-  // shard. Throws Unavailable where the system gives no threads.
+  // `threads` is the number of threads that apply an update if all members wait for it. References
+  // must outlive the shard. Throws Unavailable if the system gives no threads.
   Shard(Shape shape, const compute::Optimizer& optimizer, const compute::Schedule& schedule,
         int threads = 1);
   ~Shard();
   Shard(Shard&&) noexcept;
 
-  // Takes over `content`. Not served before begin().
+  // Takes over `content`. It is not served before begin().
   void load(Content content);
-  // Opens a generation of `members` on what it holds. Whoever still waits is answered `superseded`,
-  // and so is whoever comes while it is not `serving`.
+  // Opens a generation of `members` on the shard's content. Members that still wait are answered
+  // `superseded`, as are requests that come while the shard is not `serving`.
   void begin(uint64_t generation, int members, Tickets tickets, Answers& answers,
              bool serving = true);
 
   // A member's gradient sums.
   void push(uint64_t session, const PushHeader& header, const Buffers& buffers, Answers& answers);
   void pull(uint64_t session, const PushHeader& header, Answers& answers);
-  // The session is lost. In lockstep what it pushed stays (copied: its memory goes); otherwise its
+  // Ends a session. In lockstep its push stays (copied, as its memory goes away); otherwise its
   // tickets are handed out again.
   void detach(uint64_t session, Answers& answers);
 
-  // The updates that the standby has not acknowledged. After a change of it: settle(), which
-  // answers those for whom it has become due.
+  // The updates that the standby has not acknowledged. After a change of the log call settle(),
+  // which gives the answers that have become due.
   StandbyLog& log() { return log_; }
   const StandbyLog& log() const { return log_; }
-  bool settled() const { return log_.settles(step_); }  // anybody may be told of the last update
+  bool settled() const { return log_.settles(step_); }  // answers may show the last update
   void settle(Answers& answers);
 
   State state() const;
-  // Takes over a copy's state; false, and nothing is changed, where it does not fit the shard.
+  // Takes over a copy's state; returns false and changes nothing if it does not fit the shard.
   bool adopt(const ForwardState& header, std::span<const float> values);
-  // Takes the step that the serving copy took; false where it is not the next one. A step that has
-  // been taken already changes nothing.
+  // Makes the step that the serving copy made; returns false if it is not the next one. A step made
+  // already changes nothing.
   bool follow(const ForwardUpdate& update, std::span<const float> gradients);
 
   uint64_t generation() const { return generation_; }  // 0: holds nothing
   bool serving() const { return serving_; }
   bool used() const { return used_; }  // a member has come in this generation
-  // Members take each step together. All wait for an update then, so that all threads make it, and
-  // the parameters and sums before it are kept.
+  // Whether members make each step together. All then wait for an update, so all threads apply it,
+  // and the parameters and sums before it are kept.
   bool lockstep() const { return lockstep_; }
   uint64_t step() const { return step_; }
   uint64_t optimizer_t() const { return optimizer_t_; }
   const Tickets& tickets() const { return tickets_; }
-  // The sums of what led to step(), and in lockstep to the step before, and of the last step alone.
+  // The sums of the training up to step(), in lockstep those up to the step before, and those of
+  // the last step alone.
   const checkpoint::EpochSums& sums() const { return sums_; }
   const checkpoint::EpochSums& sums_before() const { return sums_before_; }
   const compute::LossSums& committed() const { return committed_; }
@@ -141,10 +142,10 @@ class Shard {
   const Shape& shape() const { return shape_; }
   std::span<const float> parameters() const { return versions_.current(); }
   std::span<const float> previous() const { return versions_.previous(); }
-  // The same, to be read where they are for as long as it takes.
+  // The same parameters as loans, which can be read in place for as long as needed.
   const Versions& versions() const { return versions_; }
   std::vector<std::span<const float>> slots() const;
-  // What it holds at this step, to be read where it is for as long as it takes.
+  // The shard's content at this step, lent: it can be read in place for as long as needed.
   struct Image {
     Versions::Loan parameters;
     std::vector<Versions::Loan> slots;
@@ -172,7 +173,7 @@ class Shard {
   bool used_ = false;
   uint64_t step_ = 0;
   uint64_t optimizer_t_ = 0;
-  Versions versions_;  // a previous one: in lockstep, after a step
+  Versions versions_;  // has a previous version in lockstep, after a step
   std::vector<Versions> slots_;
   std::vector<std::span<const float>> slots_before_;
   std::vector<std::span<float>> slot_views_;

@@ -81,8 +81,8 @@ class Asynchronous final : public ShardPolicy {
   struct Session {
     uint32_t rank = 0;
     uint64_t sequence = 0;         // of its last request
-    uint64_t seen = 0;             // our count when it got its parameters
-    uint64_t clock = 0;            // pushes applied, since the slowest's when it came
+    uint64_t seen = 0;             // the shard's step when it got its parameters
+    uint64_t clock = 0;            // pushes applied, counted from the slowest's at its start
     bool working = false;          // shard 0: holds a ticket, not yet pushed
     std::optional<uint64_t> last;  // shard 0 of several: applied here, perhaps not yet elsewhere
   };
@@ -108,7 +108,8 @@ class Asynchronous final : public ShardPolicy {
     if (shard().log().mode() != StandbyLog::Mode::off) done_.push_back(ticket);
   }
 
-  // The session begins beside the slowest, and takes the place of the one that had its rank.
+  // The session begins at the slowest member's clock, and takes the place of the session that had
+  // its rank.
   void enter(uint64_t id, Session& session, uint32_t rank) {
     session.rank = rank;
     bool alone = true;
@@ -138,7 +139,7 @@ class Asynchronous final : public ShardPolicy {
     answers.push_back(std::move(answer));
   }
 
-  // Gives work, or word that there will be none. Returns false where there is neither yet.
+  // Gives work, or says that there will be none. Returns false if neither is possible yet.
   bool assign(uint64_t id, Session& session, ReplyHeader& header) {
     if (!ahead(session)) header.ticket = tickets().take(id);
     session.working = header.ticket.has_value();
@@ -153,7 +154,8 @@ class Asynchronous final : public ShardPolicy {
            });
   }
 
-  // Answers who waits: work has come back, the slowest has caught up, or all is done.
+  // Answers the requests that wait, if work has come back, the slowest has caught up, or all is
+  // done.
   void serve_waiting(Answers& answers) {
     if (waiting_.empty()) return;
     auto waiting = std::exchange(waiting_, {});

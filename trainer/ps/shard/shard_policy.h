@@ -6,8 +6,9 @@
 
 namespace muster::ps {
 
-// How pushes become updates of a shard, and who is answered when. A policy is a class in a file of
-// its own, with a maker that is declared below and entered in the table of shard.cc.
+// Decides how pushes become updates of a shard, and which requests are answered when. A policy is a
+// class in a file of its own, with a maker that is declared below and entered in the table of
+// shard.cc.
 class ShardPolicy {
  public:
   using Answer = Shard::Answer;
@@ -17,30 +18,31 @@ class ShardPolicy {
   virtual ~ShardPolicy() = default;
   virtual bool lockstep() const { return false; }  // as Shard::lockstep(); never changes
 
-  // The shard has been loaded: what was pushed before is forgotten.
+  // Called when the shard has been loaded: forgets all earlier pushes.
   virtual void forget() {}
-  // A generation with ranks below `members` opens. Whoever still waits is answered `superseded`.
+  // Called when a generation with ranks below `members` opens. Members that still wait are answered
+  // `superseded`.
   virtual void begin(int members, Answers& answers) = 0;
-  // As Shard's, where the shard has admitted the request.
+  // Called by Shard's functions of the same names, once the shard has admitted the request.
   virtual void push(uint64_t session, const PushHeader& header, const Buffers& buffers,
                     Answers& answers) = 0;
   virtual void pull(uint64_t session, const PushHeader& header, Answers& answers) = 0;
   virtual void detach(uint64_t session, Answers& answers) = 0;
-  // The last update is settled.
+  // Called when the last update is settled.
   virtual void settle(Answers& answers) = 0;
 
  protected:
   const Shard& shard() const { return *shard_; }
   Shard::Counts& counts() { return shard_->counts_; }
   Tickets& tickets() { return shard_->tickets_; }
-  // Makes an update of the sum of `gradients`, and writes the parameters after it to each of
-  // `copies` too. Returns false where the parameters stay the same for want of rows, and `copies`
-  // as they are. Every span has as many floats as the shard.
+  // Makes an update with the sum of `gradients`, and writes the parameters after it to each of
+  // `copies` too. Returns false if there are no rows: the parameters and `copies` then stay
+  // unchanged. Every span has as many floats as the shard.
   bool apply(const ForwardUpdate& update, BlockUpdate::Gradients gradients,
              std::span<const std::span<float>> copies) {
     return shard_->apply(update, gradients, copies);
   }
-  // An answer with the current parameters.
+  // Returns an answer with the current parameters.
   Answer make_answer(uint64_t session, uint64_t sequence, const compute::LossSums& sums) const;
   // Answers that the request is of another generation than the shard's.
   void supersede(uint64_t session, uint64_t sequence, Answers& answers) const;

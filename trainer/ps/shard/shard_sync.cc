@@ -9,17 +9,17 @@ namespace {
 
 using compute::LossSums;
 
-// The pushes of one step are summed in a fixed tree over the ranks once all are there, divided by
-// the rows of all and applied. The parameters of the step before stay readable, so that a member
-// that lost its reply, or a shard beside this one that has not committed yet, can still be served.
+// Once all pushes of one step have come, they are summed in a fixed tree over the ranks, divided by
+// the number of all rows and applied. The parameters of the step before stay readable, for members
+// that lost their reply, or that still need them because another shard has not committed yet.
 //
 // With backup workers shard 0 commits without the last of them, though never without rank 0, which
 // takes checkpoints at its step boundary. Its answers name the contributors to the step. The other
-// shards have everybody's pushes before shard 0 has them: they hold them, with an answer at once
-// and without parameters, until any member that wants the parameters after the step says who
-// contributed. So a step is made of the same pushes everywhere, and nobody whose push is in it
-// needs to live until it is committed. A member that was passed over is answered with the newest
-// parameters, and its gradients are lost.
+// shards get each push before shard 0 does: they answer it at once, without parameters, and hold it
+// until any member that wants the parameters after the step says who contributed. So a step is made
+// of the same pushes everywhere, and a member need not live until the step with its push is
+// committed. A member that was left out is answered with the newest parameters, and its gradients
+// are lost.
 class Synchronous final : public ShardPolicy {
  public:
   bool lockstep() const override { return true; }
@@ -116,10 +116,10 @@ class Synchronous final : public ShardPolicy {
   };
   struct Pending {
     bool present = false;
-    std::vector<Waiter> waiters;  // who is answered: a slow process and its successor both
+    std::vector<Waiter> waiters;  // all are answered: a slow process and its successor
     LossSums sums;
     uint64_t ticket = 0;
-    uint64_t owner = 0;  // the session whose memory `gradients` is
+    uint64_t owner = 0;  // the session that owns the memory of `gradients`
     std::span<const float> gradients;
     compute::Floats kept;  // the gradients of an owner that is lost, or of a push that is held
   };
@@ -150,7 +150,7 @@ class Synchronous final : public ShardPolicy {
     return answer;
   }
 
-  // Answers with what shows the last update.
+  // Gives an answer that shows the last update, at once or when that is settled.
   void answer_settled(Answer answer, Answers& answers) {
     (shard().settled() ? answers : held_).push_back(std::move(answer));
   }
@@ -172,8 +172,8 @@ class Synchronous final : public ShardPolicy {
     answer_settled(std::move(answer), answers);
   }
 
-  // Takes in whom shard 0 is said to have made the step of. Returns false, and answers, where that
-  // cannot be.
+  // Takes the contributors from which, according to the request, shard 0 made the step. Returns
+  // false, and answers, if they are impossible.
   bool choose(uint64_t session, const PushHeader& header, Answers& answers) {
     const size_t members = pending_.size();
     const size_t backups = std::min<size_t>(shard().shape().backup_workers, members - 1);
@@ -211,7 +211,7 @@ class Synchronous final : public ShardPolicy {
     if (complete() && shard().settled()) commit(answers);
   }
 
-  // Makes the update of all pushes that are there or chosen, and answers everybody.
+  // Makes the update from all pushes that have come or were chosen, and answers all members.
   void commit(Answers& answers) {
     ForwardUpdate update;
     LossSums sums;
@@ -248,7 +248,7 @@ class Synchronous final : public ShardPolicy {
 
   std::vector<Pending> pending_;  // by rank
   std::vector<Waiter> waiting_;   // for a step that shard 0 has committed already
-  Contributors chosen_;           // by shard 0 for the step, where we follow
+  Contributors chosen_;           // by shard 0 for the step; used if this shard follows it
   Contributors contributed_;      // to the last commit; none without backup workers
   std::vector<std::span<const float>> gradients_;
   std::vector<std::span<float>> copies_;

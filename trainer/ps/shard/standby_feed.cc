@@ -77,7 +77,8 @@ bool StandbyFeed::acknowledged(const Acknowledgement& reply, Shard& shard,
 bool StandbyFeed::begin(const Acknowledgement& reply, Shard& shard) {
   lost_ = false;
   if (shard.log().mode() == StandbyLog::Mode::together) {
-    // It was told that it is whole, or is about to be: what has become of it, rank 0 must say.
+    // The standby was told, or is about to be, that it is whole, so rank 0 must decide what has
+    // become of it.
     lost_ = !reply.resumes() || reply.step() < shard.log().acknowledged() || reply.step() > cursor_;
     if (lost_) return false;
     shard.log().acknowledge(reply.step());

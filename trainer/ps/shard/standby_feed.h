@@ -9,16 +9,17 @@
 
 namespace muster::ps {
 
-// The serving side of a shard's two copies: what goes to the process that holds the other one, its
-// standby, and when that has what it takes. A state machine without network or clock: whoever
-// drives it holds a stream to the standby while there is one, sends what next() returns, and says
-// what came back.
+// The serving side of a shard's two copies: decides what is sent to the process that holds the
+// other copy, the standby, and when that copy is complete. A state machine without network or
+// clock: its driver holds a stream to the standby while there is one, sends what next() returns,
+// and passes on the replies.
 //
 // greet ──▶ the standby has what this coupling gave it ──────────▶ updates from there on, together
 //       └─▶ it has nothing, or something else ──▶ the state ──▶ updates, behind ──▶ together
 //
-// Only a generation that opens without the standby ends being together: whoever opened it knows
-// then that the other copy is none. While behind, the end of the stream does.
+// Once together, only a generation that opens without the standby ends that mode: rank 0, which
+// opened it, then knows that the standby's copy does not count. While behind, the end of the stream
+// ends it.
 class StandbyFeed {
  public:
   struct Message {
@@ -26,31 +27,31 @@ class StandbyFeed {
     std::vector<Lendable::Loan> values;  // one after the other
   };
 
-  // `process`: a number that no other process has; couplings are named after it.
+  // `process` is a number that no other process has; the numbers of couplings are derived from it.
   explicit StandbyFeed(uint64_t process) : process_(process) {}
 
-  // A generation opens: the coupling stays, or (0) there is no standby.
+  // Called when a generation opens: the coupling stays or, if it is 0, there is no standby.
   void open(uint64_t coupling, Shard& shard);
-  // The process that is to hold a copy, by its incarnation.
+  // Names the process that is to hold a copy, by its incarnation.
   void name(uint64_t incarnation);
   uint64_t standby() const { return standby_; }  // 0: nobody
   uint64_t coupling() const { return coupling_; }
-  // Another number whenever a stream that is open is of no use any more.
+  // A number that changes whenever an open stream has become useless.
   uint64_t session() const { return session_; }
 
-  // A stream to the standby is open: the first message on it.
+  // Called when a stream to the standby is open. Returns the first message on it.
   Message greet(const OpenRequest& opening);
-  // What is to be sent now, in this order.
+  // Returns the next message to send, if there is one.
   std::optional<Message> next(const Shard& shard);
-  // False where the stream is of no use any more.
+  // Takes a reply. Returns false if the stream has become useless.
   bool acknowledged(const Acknowledgement& reply, Shard& shard, Shard::Answers& answers);
-  // The stream has ended.
+  // Called when the stream has ended.
   void cut(Shard& shard, Shard::Answers& answers);
 
-  // While it is together: the standby has said that it knows that it is whole.
+  // Whether the standby, while together, has confirmed that it knows that its copy is whole.
   bool standby_is_whole() const { return standby_is_whole_; }
 
-  // There has been no stream for too long.
+  // Called when there has been no stream for too long.
   void lose() { lost_ = true; }
   bool lost() const { return lost_; }
 

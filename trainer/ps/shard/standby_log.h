@@ -11,13 +11,12 @@
 
 namespace muster::ps {
 
-// The updates of a shard that its second copy, its standby, has not acknowledged, in order. Off:
-// there is no standby. Behind: the standby is on its way to be one, and the shard goes on
-// meanwhile, though no more than kMostBehind updates. Together: nobody hears of an update before
-// the standby has it.
+// The updates of a shard that its second copy, its standby, has not acknowledged, in order. Mode
+// off: there is no standby. Behind: the standby is catching up, and the shard goes on meanwhile, at
+// most kMostBehind updates ahead. Together: no member hears of an update before the standby has it.
 class StandbyLog {
  public:
-  static constexpr uint64_t kMostBehind = 16;  // so much memory: as many times the shard's floats
+  static constexpr uint64_t kMostBehind = 16;  // they take as many times the shard's memory
 
   struct Update {
     ForwardUpdate header;
@@ -26,23 +25,24 @@ class StandbyLog {
 
   enum class Mode { off, behind, together };
   Mode mode() const { return mode_; }
-  // The standby is given what there is at `step`: what follows is kept for it.
+  // Called when the standby is given the state of `step`: later updates are kept for it.
   void start(uint64_t step);
   void join() { mode_ = Mode::together; }
   void stop();
 
-  // The next one, to be filled in, with room for so many floats; of the step after the last one's.
+  // Adds the update of the step after the last one's, with room for `floats` floats, for the caller
+  // to fill in.
   Update& add(size_t floats);
-  // It is filled in: `on_added` is called, if anybody listens, before it is applied here.
+  // Called when the update is filled in and before it is applied here: calls `on_added`, if set.
   void added() const {
     if (on_added_) on_added_();
   }
   void on_added(std::function<void()> on_added) { on_added_ = std::move(on_added); }
-  // Null: not made yet, or acknowledged.
+  // Returns null if the update is not made yet, or acknowledged.
   const Update* find(uint64_t step) const;
-  void acknowledge(uint64_t step);  // all before `step`
+  void acknowledge(uint64_t step);  // all updates before `step`
   uint64_t acknowledged() const { return acknowledged_; }
-  // What has led to `step` may be told to anybody.
+  // Whether answers may show the state of `step`.
   bool settles(uint64_t step) const;
 
  private:
@@ -50,7 +50,7 @@ class StandbyLog {
   std::function<void()> on_added_;
   uint64_t acknowledged_ = 0;
   std::deque<Update> updates_;  // the first is of the step `acknowledged_`
-  std::vector<Update> spare_;   // to be filled in again, once nobody reads them
+  std::vector<Update> spare_;   // for reuse once nobody reads them
 };
 
 }  // namespace muster::ps

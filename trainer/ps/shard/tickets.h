@@ -13,17 +13,18 @@ namespace muster::ps {
 class Tickets {
  public:
   Tickets() = default;
-  // `next` is the first number never handed out; `outstanding` were, and are not done. `per_epoch`
-  // 0: all are of one epoch.
+  // `next` is the first number never handed out; `outstanding` tickets were handed out and are not
+  // done. `per_epoch` 0: all are of one epoch.
   Tickets(uint64_t next, uint64_t total, std::vector<uint64_t> outstanding, uint64_t per_epoch = 0);
 
   std::optional<uint64_t> take(uint64_t holder);
   void done(uint64_t ticket);
-  // The holder is lost: its tickets come first again.
+  // Returns the tickets of a lost holder; they are handed out before new ones.
   void release(uint64_t holder);
   void release_all();
-  // What another copy has handed out up to `next` is nobody's here. There are never more of them
-  // than members, of which there are at most kMostAtOnce, nor beyond the last: precondition.
+  // Records that another copy has handed out all tickets below `next`; here they have no holder.
+  // Precondition: may_follow(). There are never more of them than members, of which there are at
+  // most kMostAtOnce, and none beyond the last ticket.
   static constexpr uint64_t kMostAtOnce = uint64_t{1} << 20;
   bool may_follow(uint64_t next) const;
   void follow(uint64_t next);

@@ -25,7 +25,7 @@ Lendable Versions::make() const {
   return Lendable(compute::Floats(current_.values().size()));
 }
 
-// The latest: it may be in cache still.
+// Takes the latest spare that is not lent: it may still be in the cache.
 Lendable Versions::take() {
   const auto found = std::find_if_not(spare_.rbegin(), spare_.rend(),
                                       [](const Lendable& one) { return one.is_lent(); });
@@ -35,7 +35,7 @@ Lendable Versions::take() {
   return taken;
 }
 
-// All but one: loans begin again and again.
+// Frees all unlent spares but one, which the next loans will need.
 void Versions::forget_spares() {
   const auto unlent = std::ranges::find_if_not(spare_, &Lendable::is_lent);
   if (unlent == spare_.end()) return;

@@ -10,8 +10,8 @@
 
 namespace muster::ps {
 
-// Floats that are lent to whoever sends or saves them: read where they lie, in whatever thread, for
-// as long as it takes. Whoever would write to them asks is_lent() before.
+// Floats that can be lent to a reader, which sends or saves them: it reads them in place, in any
+// thread, for as long as needed. A writer must ask is_lent() first.
 class Lendable {
  public:
   using Loan = std::shared_ptr<const compute::Floats>;
@@ -26,8 +26,8 @@ class Lendable {
   std::span<float> values() const {
     return buffer_ ? std::span<float>(buffer_->values) : std::span<float>();
   }
-  Loan lend() const;  // null: there is nothing
-  // Where it is not, what was read by virtue of the last loan was read before.
+  Loan lend() const;  // null if empty
+  // If it returns false, all reads by the last loan happened before this call.
   bool is_lent() const { return buffer_->loans.load(std::memory_order_acquire) > 0; }
 
  private:
@@ -38,15 +38,16 @@ class Lendable {
   std::shared_ptr<Buffer> buffer_;  // loans outlive us
 };
 
-// A shard's parameters, or a slot of theirs, as they are and as they were a step ago. Whoever sends
-// them or saves them reads them where they lie: they are lent to it, and what is lent is not
-// written before the last loan has ended, in whatever thread; the next version goes elsewhere
-// meanwhile. So there are never more than two buffers, one for each loan, and a spare one.
+// A shard's parameters, or one of their slots, now and one step ago. A reader that sends or saves
+// them borrows them and reads them in place. Lent floats are not written before the last loan has
+// ended, in whatever thread; the next version is written to another buffer meanwhile. So there are
+// never more buffers than two, one for each loan, and a spare one.
 class Versions {
  public:
   using Loan = Lendable::Loan;
 
-  // `spares`: made now, so that a step never waits for the system's memory.
+  // `spares` is the number of spare buffers to make now, so that a step never waits for the
+  // system's memory.
   void load(compute::Floats values, int spares = 0);
 
   std::span<const float> current() const { return current_.values(); }
@@ -54,11 +55,12 @@ class Versions {
   Loan lend_current() const { return current_.lend(); }
   Loan lend_previous() const { return previous_.lend(); }
 
-  // Makes the current one the previous one. What is returned is the current one from now on: the
-  // caller writes all of it.
+  // Makes the current version the previous one. Returns the memory of the new current version, all
+  // of which the caller must write.
   std::span<float> advance();
-  // The current one, for the caller to change: in place, or, while that is lent, all of it
-  // elsewhere. What current() returned before can be read until the next call.
+  // Returns the current version for the caller to change: in place or, while that is lent, other
+  // memory, all of which the caller must write. What current() returned before can be read until
+  // the next call.
   std::span<float> change();
 
  private:

@@ -7,15 +7,15 @@
 
 namespace muster::ps {
 
-// Wakes a member that waits for several links at once, from whatever thread or process carries
-// them.
+// Wakes a member that waits for several links at once; rung by the threads or processes that carry
+// the links.
 class Bell {
  public:
   Bell() = default;
   Bell(const Bell&) = delete;
   Bell& operator=(const Bell&) = delete;
 
-  // Rings at `door` from now on (null: at one of its own), spinning so often before it sleeps.
+  // Uses `door` from now on (null: one of its own); a waiter spins `spins` times before it sleeps.
   // Nobody may be waiting.
   void hang(Doorbell* door, uint32_t spins) {
     door_ = door ? door : &own_;
@@ -23,7 +23,8 @@ class Bell {
   }
   void ring() { muster::ring(*door_); }
 
-  // Until `ready`, `stop` or `most`; true if ready.
+  // Waits until `ready` returns true, `stop` is requested or `most` has passed; returns true if
+  // ready.
   template <class Ready>
   bool wait(const std::stop_token& stop, std::chrono::milliseconds most, Ready ready) {
     using Clock = std::chrono::steady_clock;

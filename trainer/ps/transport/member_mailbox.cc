@@ -9,7 +9,8 @@ namespace muster::ps {
 
 namespace {
 
-// A member that overwrites the count could make us miss stop()'s ring: look now and then.
+// A member that overwrites the count could make us miss stop()'s ring, so the mailbox looks now and
+// then.
 constexpr std::chrono::milliseconds kGlance{500};
 constexpr uint32_t kMostSpins = 10000;
 

@@ -14,36 +14,37 @@ struct Arithmetic;
 
 namespace muster::ps {
 
-// A shard's side of a member's shared memory: a thread that waits for the member's requests, and
-// the replies.
+// A shard's side of a member's shared memory: a thread waits for the member's requests, and
+// answer() writes the replies.
 class MemberMailbox {
  public:
-  // Which part of the memory is the shard's.
+  // The shard's part of the memory.
   struct Place {
     SegmentShape shape;
     size_t shard = 0;
     compute::Range range;
-    bool bfloat16 = false;  // parameters are rounded to it
+    bool bfloat16 = false;  // parameters are rounded to bfloat16
   };
 
-  // Throws Invalid saying why it cannot be used.
+  // Throws Invalid with the reason why the offer cannot be used.
   MemberMailbox(const SharedMemoryOffer& offer, const Place& place);
   ~MemberMailbox();
   MemberMailbox(const MemberMailbox&) = delete;
   MemberMailbox& operator=(const MemberMailbox&) = delete;
 
-  // Takes a request, or nothing for what is none; false: nothing more is to be received.
+  // Takes a request, or nothing for a malformed one; returns false if no more are to be received.
   using Receive = std::function<bool(const std::optional<PushHeader>&)>;
-  // `receive` is called with one at a time, from the mailbox's own thread. Once. Throws
-  // std::system_error where the system gives no thread.
+  // Starts the mailbox's own thread, which calls `receive` with one request at a time. To be called
+  // once. Throws std::system_error if the system gives no thread.
   void start(Receive receive);
-  // Waits until nothing is being received any more.
+  // Stops receiving and waits until no request is being received.
   void stop();
 
   // Answers the request; `values` are written to parameters(). One caller at a time.
   void answer(const ReplyHeader& header, std::span<const float> values);
 
-  // Of the shard's range. The member leaves them alone from its request until the answer.
+  // The floats of the shard's range. The member does not touch them from its request until the
+  // answer.
   std::span<const float> gradients() const;
   std::span<float> parameters() const;
 

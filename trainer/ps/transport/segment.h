@@ -10,8 +10,7 @@
 
 namespace muster::ps {
 
-// The memory that a member shares with the shards of its host: what lies where, and what the
-// headers are there.
+// The layout of the memory that a member shares with the shards of its host, and its headers.
 //
 //   SegmentHeader   written by the member before it offers the memory; the bell it waits at
 //   Mailbox[shards] one request and its reply each
@@ -20,8 +19,8 @@ namespace muster::ps {
 //
 // A request: the member writes gradients and `request`, then rings `requests`. Its reply: the shard
 // writes parameters and `reply`, then `answered`, and rings the member's bell. Until then the
-// member leaves gradients and parameters alone; a shard never touches either without a request. So
-// who is killed while it writes has sent nothing.
+// member does not touch gradients and parameters; a shard never touches either without a request.
+// So a process killed while it writes has sent nothing.
 //
 // Neither side trusts the other: sizes come from the layout, never from the memory; headers are
 // copied, then checked; the memory is sealed against being made smaller.
@@ -44,7 +43,7 @@ struct ReplyBlock {
 };
 
 RequestBlock to_block(const PushHeader& header);
-// Nothing where the sums are none that a member could have.
+// Returns nothing if the sums are not plausible for a member.
 std::optional<PushHeader> from_block(const RequestBlock& block);
 ReplyBlock to_block(const ReplyHeader& header);
 ReplyHeader from_block(const ReplyBlock& block);
@@ -52,7 +51,7 @@ ReplyHeader from_block(const ReplyBlock& block);
 struct Mailbox {
   alignas(64) Doorbell requests;
   RequestBlock request;
-  alignas(64) uint32_t answered;  // requests, modulo 2^32
+  alignas(64) uint32_t answered;  // number of requests, modulo 2^32
   ReplyBlock reply;
 };
 
@@ -61,7 +60,7 @@ struct SegmentHeader {
   uint64_t nonce;
   uint64_t floats;
   uint32_t shards;
-  uint32_t spins;  // worth it before sleeping, as the member sees its host
+  uint32_t spins;  // worthwhile before sleeping, as the member sees its host
   alignas(64) Doorbell bell;
 };
 
@@ -76,7 +75,7 @@ struct SegmentShape {
   size_t size() const;  // bytes, whole pages
 };
 
-// A mapping of it, whoever owns that.
+// A mapping of the segment, whoever owns it.
 struct SegmentView {
   std::byte* base = nullptr;
   SegmentShape shape;

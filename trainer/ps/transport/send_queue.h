@@ -6,19 +6,20 @@
 
 namespace muster::ps {
 
-// What one stream has still to send, in order. gRPC writes one message at a time, from where it
-// lies here. Guarded by the stream's lock.
+// The messages that one stream still has to send, in order. gRPC writes one message at a time, from
+// its place in the queue. Guarded by the stream's lock.
 class SendQueue {
  public:
   void push(grpc::ByteBuffer message) { messages_.push_back(std::move(message)); }
 
-  // What StartWrite is to be called with now; null while a write is under way, or for nothing.
+  // Returns the message to call StartWrite with now; null while a write is under way or if there is
+  // none.
   const grpc::ByteBuffer* next() {
     if (writing_ || messages_.empty()) return nullptr;
     writing_ = true;
     return &messages_.front();
   }
-  // OnWriteDone.
+  // Called from OnWriteDone.
   void written() {
     writing_ = false;
     messages_.pop_front();

@@ -6,19 +6,19 @@
 
 namespace muster::ps {
 
-// A member's shared memory: anonymous, so that nothing is left of it once its last process is gone,
-// however that ends. It always lies at the same address, and each connection has a segment of its
-// own: a shard that was declared lost, and goes on writing, does so where nobody looks any more,
-// and a push that is still pending stays as it was.
+// A member's shared memory: anonymous, so that nothing is left of it once its last process has
+// ended, in whatever way. It always has the same address, and each connection has a segment of its
+// own: a shard that was declared lost and goes on writing does so where nobody reads any more, and
+// a push that is still pending stays unchanged.
 class MemberMemory {
  public:
-  // Throws Unavailable where the system has none to give.
+  // Throws Unavailable if the system has no memory to give.
   MemberMemory(SegmentShape shape, uint32_t spins);
   ~MemberMemory();
   MemberMemory(const MemberMemory&) = delete;
   MemberMemory& operator=(const MemberMemory&) = delete;
 
-  // Another segment in the old one's place, all zeros. Throws Unavailable.
+  // Puts another segment, all zeros, in the old one's place. Throws Unavailable.
   void renew();
   SharedMemoryOffer offer() const;
   const SegmentView& view() const { return view_; }
@@ -32,11 +32,12 @@ class MemberMemory {
   Descriptor descriptor_;
 };
 
-// What a member offered, mapped by a shard. That it can be opened and has the nonce proves that
-// both are on one host.
+// The memory that a member offered, mapped by a shard. If it can be opened and has the nonce, both
+// are on one host.
 class OfferedMemory {
  public:
-  // Throws Invalid saying why it cannot be: another host, or not a segment of this shape.
+  // Throws Invalid with the reason why it cannot be mapped: another host, or not a segment of this
+  // shape.
   OfferedMemory(const SharedMemoryOffer& offer, SegmentShape shape);
   ~OfferedMemory();
   OfferedMemory(const OfferedMemory&) = delete;

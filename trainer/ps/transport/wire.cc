@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kValuesField = 15;
 
-// Copies fields up to the floats into `header`, and says where the floats are.
+// Copies the fields before the floats into `header`, and returns where the floats are.
 template <class Message>
 std::optional<Decoded<Message>> decode_any(grpc::ByteBuffer& buffer, WireType wire) {
   grpc::ProtoBufferReader reader(&buffer);
@@ -47,7 +47,7 @@ std::optional<Decoded<Message>> decode_any(grpc::ByteBuffer& buffer, WireType wi
   return decoded;
 }
 
-// One that says how many rows it is of.
+// Decodes a message; returns nothing if its sums or contributors are implausible.
 template <class Message>
 std::optional<Decoded<Message>> decode(grpc::ByteBuffer& buffer, WireType wire) {
   auto decoded = decode_any<Message>(buffer, wire);

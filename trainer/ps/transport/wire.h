@@ -14,21 +14,21 @@
 
 namespace muster::ps {
 
-// Push and Reply on the wire: a protobuf message whose last field is the floats, so that they are
-// moved as raw bytes: aliased when sent (as bfloat16: converted into memory of their own), copied
+// Push and Reply on the wire: a protobuf message with the floats as its last field, so that they
+// are moved as raw bytes: aliased when sent (bfloat16 is converted into separate memory), copied
 // once when received.
 using spec::WireType;
 
-// Bytes of a float.
+// Returns the number of bytes of a float.
 constexpr size_t width_of(WireType wire) {
   return wire == WireType::bfloat16 ? 2 : sizeof(float);
 }
 
-// Header and floats within 1 MiB: a chunk is copied from where it was received while the caches
-// have it. Smaller ones cost more wake-ups than they save.
+// Header and floats together stay within 1 MiB, so that a received chunk is copied while it is in
+// the caches. Smaller chunks cost more in wake-ups than they save.
 constexpr size_t kChunkFloats = (1 << 20) / sizeof(float) - 1024;
 
-// A message: its header's bytes, then `values` (aliased; may be empty).
+// Returns a message: the header's bytes, then `values` (aliased; may be empty).
 grpc::ByteBuffer encode(const google::protobuf::MessageLite& header, const grpc::Slice& values);
 
 Push to_message(const PushHeader& header);
@@ -44,7 +44,7 @@ struct Decoded {
   size_t at_byte = 0;  // where they begin
 };
 
-// Nothing if the bytes are not such a message.
+// These return nothing if the bytes are not such a message.
 std::optional<Decoded<Push>> decode_push(grpc::ByteBuffer& buffer, WireType wire);
 std::optional<Decoded<Reply>> decode_reply(grpc::ByteBuffer& buffer, WireType wire);
 std::optional<Decoded<Forward>> decode_forward(grpc::ByteBuffer& buffer);
@@ -53,7 +53,7 @@ std::optional<Acknowledgement> decode_acknowledgement(grpc::ByteBuffer& buffer);
 void copy_floats(grpc::ByteBuffer& buffer, size_t at_byte, std::span<float> to, WireType wire);
 
 grpc::Slice to_bfloat16(std::span<const float> values);
-// What is lent, for as long as gRPC reads it.
+// Returns a slice of the lent floats; it holds the loan for as long as gRPC reads it.
 grpc::Slice slice_of(Lendable::Loan loan);
 
 }  // namespace muster::ps
