@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 
 namespace muster::compute {
@@ -9,6 +10,9 @@ struct Metric {
   std::string name;  // "accuracy"; common/metric_name.h has the names for users
   double value = 0;
 };
+
+// Returns the value of the metric of this name. Precondition: there is one.
+double value_of(std::span<const Metric> metrics, const std::string& name);
 
 enum class Better { lower, higher };
 

@@ -19,7 +19,8 @@ bool improves(compute::Better better, double value, const std::optional<checkpoi
 
 }  // namespace
 
-checkpoint::Evaluations after(const checkpoint::Position& position, const Evaluation& evaluation,
+checkpoint::Evaluations after(const checkpoint::Position& position,
+                              std::span<const compute::Metric> metrics,
                               const spec::TrainingSpec& spec) {
   checkpoint::Evaluations result = position.evaluations;
   result.epoch = position.epoch;
@@ -27,7 +28,7 @@ checkpoint::Evaluations after(const checkpoint::Position& position, const Evalua
   const auto take = [&](const std::string& name, std::optional<checkpoint::Best>& best,
                         double min_delta) {
     const compute::MetricDefinition metric = spec::metric_of(spec.model.loss, name);
-    const double value = evaluation.value(metric.name);
+    const double value = compute::value_of(metrics, metric.name);
     const bool better = improves(metric.better, value, best, min_delta);
     if (better) best = {value, position.step, position.epoch};
     return better;

@@ -2,9 +2,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "trainer/checkpoint/manifest.h"
-#include "trainer/loop/evaluation/evaluation.h"
+#include "trainer/compute/metrics/metric.h"
 #include "trainer/spec/training_spec.h"
 
 namespace muster::loop {
@@ -13,9 +14,10 @@ namespace muster::loop {
 // EarlyStopping and ModelCheckpoint(save_best_only) have them. A value that is not finite is never
 // an improvement.
 
-// Returns the evaluations' results after `evaluation`, which was made at `position`. Precondition:
-// the evaluation has the metrics by which the spec compares.
-checkpoint::Evaluations after(const checkpoint::Position& position, const Evaluation& evaluation,
+// Returns the evaluations' results after one more that gave `metrics` at `position`. Precondition:
+// `metrics` has those by which the spec compares.
+checkpoint::Evaluations after(const checkpoint::Position& position,
+                              std::span<const compute::Metric> metrics,
                               const spec::TrainingSpec& spec);
 
 // Returns true if early stopping ends the training.

@@ -14,10 +14,6 @@
 
 namespace muster::loop {
 
-double Evaluation::value(const std::string& metric) const {
-  return std::ranges::find(metrics, metric, &compute::Metric::name)->value;
-}
-
 Json Evaluation::json() const {
   Json json = Json::object();
   for (const auto& [name, value] : metrics) json[name] = value;

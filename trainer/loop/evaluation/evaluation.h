@@ -18,9 +18,7 @@ namespace muster::loop {
 struct Evaluation {
   uint64_t samples = 0;
   std::vector<compute::Metric> metrics;  // "loss" first
-  // Precondition: there is a metric of this name.
-  double value(const std::string& metric) const;
-  Json json() const;  // {"loss", "accuracy", ...}: each metric by its name
+  Json json() const;                     // {"loss", "accuracy", ...}: each metric by its name
 };
 
 // Evaluates the metrics of the model's loss, in batches of spec.batch_size rows. Returns nothing if

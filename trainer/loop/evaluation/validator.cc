@@ -27,7 +27,7 @@ bool Validator::run(Synchronizer& synchronizer, std::stop_token stop) {
   if (!evaluation) return false;
   newest_ = {{"step", before.step}, {"final", false}, {"validation", evaluation->json()}};
   write(newest_);
-  synchronizer.evaluated(after(before, *evaluation, assembly_.spec()));
+  synchronizer.evaluated(after(before, evaluation->metrics, assembly_.spec()));
   tell(synchronizer.position());
   recorder_.validated(before, newest_["validation"], Recorder::Clock::now() - begun);
   keep_best(synchronizer, before);

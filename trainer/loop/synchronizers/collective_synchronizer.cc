@@ -8,11 +8,11 @@
 #include "common/log.h"
 #include "proto/muster/parameter_server.pb.h"
 #include "trainer/checkpoint/checkpoint.h"
+#include "trainer/checkpoint/initial_parameters.h"
 #include "trainer/collective/plan.h"
 #include "trainer/collective/shared_session.h"
 #include "trainer/group/position.h"
 #include "trainer/loop/synchronizers/state_snapshot.h"
-#include "trainer/ps/serving/initial_parameters.h"
 
 namespace muster::loop {
 
@@ -176,7 +176,7 @@ void CollectiveSynchronizer::fill(const CollectivePlan& plan, std::span<float> p
                                   std::span<const std::span<float>> slots) {
   const compute::ParameterLayout& layout = assembly_.engine->layout();
   if (plan.content() == CollectivePlan::INITIALIZE)
-    return ps::fill_initial_parameters(assembly_.spec(), layout, parameters);
+    return checkpoint::fill_initial_parameters(assembly_.spec(), layout, parameters);
   if (plan.content() == CollectivePlan::RESTORE) {
     checkpoint::Store::Found found;
     found.directory = setup_.storage / plan.checkpoint();

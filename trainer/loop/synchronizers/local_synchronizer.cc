@@ -2,8 +2,8 @@
 
 #include <future>
 
+#include "trainer/checkpoint/initial_parameters.h"
 #include "trainer/loop/synchronizers/state_snapshot.h"
-#include "trainer/ps/serving/initial_parameters.h"
 
 namespace muster::loop {
 
@@ -64,7 +64,7 @@ void LocalSynchronizer::fill(const checkpoint::Store::Found* from) {
   const compute::Range whole{0, layout.size()};
   compute::HostView weights(parameters());
   if (!from) {
-    ps::fill_initial_parameters(assembly_.spec(), layout, weights.values());
+    checkpoint::fill_initial_parameters(assembly_.spec(), layout, weights.values());
     return weights.store();
   }
   checkpoint::Store::load(*from, layout, whole, weights.values(), "");

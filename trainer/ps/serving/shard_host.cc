@@ -5,10 +5,10 @@
 #include "common/cpu_budget.h"
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "trainer/checkpoint/initial_parameters.h"
 #include "trainer/compute/engine.h"
 #include "trainer/compute/graph.h"
 #include "trainer/folder/generations.h"
-#include "trainer/ps/serving/initial_parameters.h"
 
 namespace muster::ps {
 
@@ -102,7 +102,7 @@ void ShardHost::build(const OpenRequest& request) {
 
 Shard::Content ShardHost::initial(const OpenRequest& request) const {
   std::vector<float> whole(layout_->size());
-  fill_initial_parameters(spec_, *layout_, whole);
+  checkpoint::fill_initial_parameters(spec_, *layout_, whole);
   const Range range = hosted_->shard().shape().range;
   Shard::Content content;
   content.parameters = cut(whole, range);

@@ -9,11 +9,11 @@
 #include "common/log.h"
 #include "tests/unit/trainer/loop/support.h"
 #include "trainer/checkpoint/checkpoint.h"
+#include "trainer/checkpoint/initial_parameters.h"
 #include "trainer/loop/roles/leader.h"
 #include "trainer/loop/roles/roles.h"
 #include "trainer/loop/synchronizers/local_synchronizer.h"
 #include "trainer/loop/training_loop.h"
-#include "trainer/ps/serving/initial_parameters.h"
 
 namespace muster::loop {
 namespace {
@@ -266,7 +266,7 @@ TEST(InitializeFromTest, BeginsWithTheWeightsOfAnotherTraining) {
       1, false, {});
   const auto& layout = assembly.engine->layout();
   std::vector<float> parameters(layout.size());
-  ps::fill_initial_parameters(assembly.spec(), layout, parameters);
+  checkpoint::fill_initial_parameters(assembly.spec(), layout, parameters);
   EXPECT_EQ(checkpoint::weights_digest(layout, parameters), source["weightsDigest"]);
 }
 

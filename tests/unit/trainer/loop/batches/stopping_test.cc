@@ -13,7 +13,6 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr uint64_t kRows = 1 << 20;
 
 spec::TrainingSpec rule_of(const std::string& metric, uint64_t patience, double min_delta) {
   spec::TrainingSpec spec;
@@ -22,9 +21,9 @@ spec::TrainingSpec rule_of(const std::string& metric, uint64_t patience, double 
   return spec;
 }
 
-Evaluation evaluation_of(double value) {
+std::vector<compute::Metric> metrics_of(double value) {
   const double finite = std::isfinite(value) ? value : 0;
-  return {kRows, {{"loss", value}, {"accuracy", finite}, {"balancedAccuracy", 1 - finite}}};
+  return {{"loss", value}, {"accuracy", finite}, {"balancedAccuracy", 1 - finite}};
 }
 
 struct Course {
@@ -39,7 +38,7 @@ Course follow(const spec::TrainingSpec& spec, const std::vector<double>& values)
   for (const double value : values) {
     ++position.epoch;
     position.step += 10;
-    position.evaluations = after(position, evaluation_of(value), spec);
+    position.evaluations = after(position, metrics_of(value), spec);
     const auto& kept = position.evaluations.kept;
     if (kept && kept->epoch == position.epoch) course.saved.push_back(position.epoch);
     if (is_stopped(position.evaluations, spec.early_stopping)) break;
