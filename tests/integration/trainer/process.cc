@@ -61,7 +61,12 @@ Process::~Process() {
 }
 
 void Process::signal(int number) {
-  if (!code_) kill(pid_, number);
+  if (code_) return;
+  kill(pid_, number);
+  // SIGSTOP is carried out by one thread of the process, once it runs: until then others go on.
+  siginfo_t info{};
+  if (number == SIGSTOP)
+    waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WEXITED | WNOWAIT);
 }
 
 bool Process::running() {

@@ -25,6 +25,7 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
+  // If the signal is SIGSTOP, the process has stopped when this returns.
   void signal(int number);
   bool running();
   pid_t pid() const { return pid_; }

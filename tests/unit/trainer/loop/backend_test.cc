@@ -37,7 +37,8 @@ class Told {
       losses.push_back(result.sums.loss);
     }
     const auto& data = *evaluation_.parts().at(0).dataset;
-    losses.push_back(evaluate(*assembly_.engine, data, assembly_.spec())->value("loss"));
+    const auto evaluation = evaluate(*assembly_.engine, data, assembly_.spec());
+    losses.push_back(compute::value_of(evaluation->metrics, "loss"));
     const auto snapshot = synchronizer.snapshot();
     EXPECT_EQ(snapshot->position().step, synchronizer.position().step);
     state.clear();
