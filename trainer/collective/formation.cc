@@ -40,21 +40,21 @@ Progress progress(const MemberState& state) {
 }  // namespace
 
 void Formation::claimed(uint64_t generation) {
-  generation_ = generation;
+  begin(generation);
   plan_ = {};
   plan_.set_generation(generation);
-  next_ = Next::fence;
+  proceed(Next::fence);
 }
 
 void Formation::fenced(uint64_t published) {
   published_ = published;
-  next_ = Next::gather;
+  proceed(Next::gather);
 }
 
 void Formation::look(const group::PeerRegistry& registry, Time now) {
-  if (next_ == Next::watch && outdated(registry)) next_ = Next::claim;
-  if (next_ == Next::assemble) assemble(registry);
-  if (next_ == Next::gather) gather(registry, now);
+  if (next() == Next::watch && outdated(registry)) proceed(Next::claim);
+  if (next() == Next::assemble) assemble(registry);
+  if (next() == Next::gather) gather(registry, now);
 }
 
 bool Formation::is_complete(size_t members, Time now) const {
@@ -68,12 +68,12 @@ void Formation::gather(const group::PeerRegistry& registry, Time now) {
   bool settled = true;
   for (const auto& [rank, peer] : members) {
     const MemberState& state = peer->member;
-    above_ = std::max({above_, state.generation(), state.prepared()});
+    meet(std::max(state.generation(), state.prepared()));
     settled &= state.generation() == 0 || state.settled();
   }
   if (!settled || !is_complete(members.size(), now)) return;
-  if (above_ >= generation_)
-    next_ = Next::claim;
+  if (is_behind())
+    proceed(Next::claim);
   else
     decide(registry);
 }
@@ -104,8 +104,8 @@ void Formation::decide(const group::PeerRegistry& registry) {
   if (!best || published_ > best->generation()) {
     plan_.set_source(0);
     basis_ = {published_, 0};
-    reason_ = best ? "a later checkpoint than what any member holds" : "no member holds any state";
-    next_ = Next::choose;
+    explain(best ? "a later checkpoint than what any member holds" : "no member holds any state");
+    proceed(Next::choose);
     return;
   }
   for (MemberPlace& place : *plan_.mutable_members()) {
@@ -115,9 +115,9 @@ void Formation::decide(const group::PeerRegistry& registry) {
   basis_ = progress(*best);
   plan_.set_content(CollectivePlan::KEEP);
   *plan_.mutable_position() = best->position();
-  reason_ = "what rank " + std::to_string(plan_.members(plan_.source()).rank()) +
-            " holds of generation " + std::to_string(best->generation());
-  next_ = Next::announce;
+  explain("what rank " + std::to_string(plan_.members(plan_.source()).rank()) +
+          " holds of generation " + std::to_string(best->generation()));
+  proceed(Next::announce);
 }
 
 void Formation::chosen(const std::optional<Checkpoint>& newest) {
@@ -126,14 +126,14 @@ void Formation::chosen(const std::optional<Checkpoint>& newest) {
     plan_.set_checkpoint(newest->folder);
     *plan_.mutable_position() = newest->position;
   }
-  next_ = Next::announce;
+  proceed(Next::announce);
 }
 
 // A member's report of its state is final only once it has prepared itself: after it had settled it
 // may have entered an earlier generation and gone further there.
 void Formation::assemble(const group::PeerRegistry& registry) {
   if (outdated(registry)) {
-    next_ = Next::claim;
+    proceed(Next::claim);
     return;
   }
   const auto members = registry.members();
@@ -142,12 +142,12 @@ void Formation::assemble(const group::PeerRegistry& registry) {
     if (found == members.end() || found->second->member.prepared() != plan_.generation()) return;
     const MemberState& state = found->second->member;
     if (progress(state) > basis_) {
-      next_ = Next::claim;
+      proceed(Next::claim);
       return;
     }
     place.set_endpoint(state.endpoint());
   }
-  next_ = Next::run;
+  proceed(Next::run);
 }
 
 bool Formation::is_planned(int rank) const {
@@ -177,7 +177,7 @@ bool Formation::outdated(const group::PeerRegistry& registry) const {
 
 void Formation::running() {
   formed_ = true;
-  next_ = Next::watch;
+  proceed(Next::watch);
 }
 
 }  // namespace muster::collective

@@ -39,7 +39,7 @@ class Formation : public group::Formation {
   void fenced(uint64_t published);
   void chosen(const std::optional<Checkpoint>& newest) override;
   const CollectivePlan& plan() const { return plan_; }
-  void announced() { next_ = Next::assemble; }
+  void announced() { proceed(Next::assemble); }
   void running();
 
  private:

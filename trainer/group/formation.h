@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "proto/muster/rendezvous.pb.h"
 
@@ -50,8 +52,17 @@ class Formation {
   const std::string& reason() const { return reason_; }
 
  protected:
+  void proceed(Next next) { next_ = next; }
+  void begin(uint64_t claimed) { generation_ = claimed; }
+  // Notes a generation that a replica knows.
+  void meet(uint64_t generation) { above_ = std::max(above_, generation); }
+  // Returns whether a replica knows a generation that is not below the claimed one.
+  bool is_behind() const { return above_ >= generation_; }
+  void explain(std::string reason) { reason_ = std::move(reason); }
+
+ private:
   Next next_ = Next::claim;
-  uint64_t generation_ = 0;  // ours
+  uint64_t generation_ = 0;  // the claimed one
   uint64_t above_ = 0;
   std::string reason_;
 };

@@ -17,8 +17,8 @@ class CollectiveGroup : public LedGroup {
         leader_(
             membership, assembly, reporter, std::move(store),
             [this](uint64_t) { count_checkpoint(); }, stop),
-        coordinator_(server_, *leader_.store(), setup(membership, assembly)),
-        client_(server_.local_channel(), "ourselves", hello_,
+        coordinator_(server(), *leader_.store(), setup(membership, assembly)),
+        client_(server().local_channel(), "ourselves", hello_,
                 [this](PeerMessage& message) { report_.fill(message); }),
         synchronizer_(assembly, client_, report_, synchronizer_setup(membership)) {
     leader_.recorder().also_report([this] { return synchronizer_.metrics(); });

@@ -40,9 +40,8 @@ class LedGroup {
     return setup;
   }
 
-  group::RendezvousServer server_;  // destroyed last, as all the rest uses it
-
  private:
+  group::RendezvousServer server_;  // destroyed last, as all the rest uses it
   group::LeaderAddressFile address_file_;
 };
 

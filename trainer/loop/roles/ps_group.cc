@@ -35,8 +35,8 @@ class PsGroup : public LedGroup {
         leader_(
             membership, assembly, reporter, std::move(store),
             [this](uint64_t) { count_checkpoint(); }, stop),
-        coordinator_(server_, control_, *leader_.store(), setup(membership, assembly)),
-        client_(server_.local_channel(), "ourselves", make_hello(membership, assembly), {}),
+        coordinator_(server(), control_, *leader_.store(), setup(membership, assembly)),
+        client_(server().local_channel(), "ourselves", make_hello(membership, assembly), {}),
         synchronizer_(assembly, client_, synchronizer_setup(membership, assembly)) {
     const spec::TrainingSpec& spec = assembly.spec();
     if (spec.policy != spec::SyncPolicy::sync || spec.backup_workers > 0 ||
@@ -55,14 +55,14 @@ class PsGroup : public LedGroup {
  private:
   double shards_replicated() {
     int count = 0;
-    server_.inspect([&](const group::PeerRegistry& registry) { count = registry.replicated(); });
+    server().inspect([&](const group::PeerRegistry& registry) { count = registry.replicated(); });
     return count;
   }
 
   // Returns what shard 0 last reported of the distance between members.
   std::map<std::string, double> of_synchronization(const spec::TrainingSpec& spec) {
     ShardState state;
-    server_.inspect([&](const group::PeerRegistry& registry) {
+    server().inspect([&](const group::PeerRegistry& registry) {
       if (const ShardState* const shard = registry.serving(0)) state = *shard;
     });
     if (spec.policy == spec::SyncPolicy::sync && spec.backup_workers == 0) return {};

@@ -39,16 +39,16 @@ Formation::Formation(int shards, bool sync, OpenRequest common, int copies)
       places_(static_cast<size_t>(shards)) {}
 
 void Formation::claimed(uint64_t generation) {
-  generation_ = generation;
+  begin(generation);
   request_ = common_;
   request_.set_generation(generation);
-  next_ = Next::fence;
+  proceed(Next::fence);
 }
 
 void Formation::look(const group::PeerRegistry& registry) {
-  if (next_ == Next::watch && overtaken(registry)) next_ = Next::claim;
-  if (next_ == Next::watch && welcome(registry)) next_ = Next::assign;
-  if (next_ == Next::gather) gather(registry);
+  if (next() == Next::watch && overtaken(registry)) proceed(Next::claim);
+  if (next() == Next::watch && welcome(registry)) proceed(Next::assign);
+  if (next() == Next::gather) gather(registry);
 }
 
 void Formation::gather(const group::PeerRegistry& registry) {
@@ -60,7 +60,7 @@ void Formation::gather(const group::PeerRegistry& registry) {
     all_here &= peer != nullptr;
     if (!peer) continue;
     for (const ShardState& state : peer->shards) {
-      above_ = std::max(above_, state.generation());
+      meet(state.generation());
       if (state.used()) since_ = std::max(since_, state.generation());
     }
   }
@@ -68,8 +68,8 @@ void Formation::gather(const group::PeerRegistry& registry) {
   // can know of a loss.
   if (!all_here && (copies_ == 1 || announced_ == 0)) return;
   // The storage has forgotten generations that the shards know.
-  if (above_ >= generation_)
-    next_ = Next::claim;
+  if (is_behind())
+    proceed(Next::claim);
   else
     decide(registry, all_here);
 }
@@ -140,12 +140,12 @@ void Formation::decide(const group::PeerRegistry& registry, bool all_here) {
   lineages.erase(0);
   for (const uint64_t lineage : lineages)
     if (!torn_ && keep(registry, lineage)) {
-      next_ = Next::open;
+      proceed(Next::open);
       return;
     }
   if (!all_here) return;  // a missing ps may bring it
-  reason_ = lineages.empty() ? "the shards are empty" : "a shard has lost its state";
-  next_ = Next::choose;
+  explain(lineages.empty() ? "the shards are empty" : "a shard has lost its state");
+  proceed(Next::choose);
 }
 
 // Places every shard at a copy of this lineage; returns false if a shard has none.
@@ -180,8 +180,8 @@ bool Formation::keep(const group::PeerRegistry& registry, uint64_t lineage) {
   request_.set_content(OpenRequest::KEEP);
   request_.set_lineage(lineage);
   *request_.mutable_position() = base;
-  reason_ = "every shard holds its part of what generation " + std::to_string(lineage) + " began" +
-            (moved.empty() ? "" : "; " + moved);
+  explain("every shard holds its part of what generation " + std::to_string(lineage) + " began" +
+          (moved.empty() ? "" : "; " + moved));
   prepare();
   return true;
 }
@@ -197,7 +197,7 @@ void Formation::chosen(const std::optional<Checkpoint>& newest) {
     places_[static_cast<size_t>(shard)].ps = shard;
   }
   prepare();
-  next_ = Next::open;
+  proceed(Next::open);
 }
 
 // Makes the openings for the places, and names standbys for the shards without one.
@@ -262,7 +262,7 @@ void Formation::opened(const std::vector<OpenReply>& replies) {
   torn_ = sync_ && highest - lowest > 1;
   const ShardState& first = replies[0].state();
   sums_ = sync_ && first.step() > lowest ? first.sums_before() : first.sums();
-  next_ = torn_ ? Next::claim : Next::announce;
+  proceed(torn_ ? Next::claim : Next::announce);
 }
 
 void Formation::announce(GroupView& view) const {
@@ -283,7 +283,7 @@ void Formation::announce(GroupView& view) const {
 
 void Formation::announced() {
   announced_ = request_.generation();
-  next_ = Next::watch;
+  proceed(Next::watch);
 }
 
 }  // namespace muster::ps

@@ -45,7 +45,7 @@ class Formation : public group::Formation {
 
   void look(const group::PeerRegistry& registry);
   void claimed(uint64_t generation) override;
-  void fenced() { next_ = Next::gather; }
+  void fenced() { proceed(Next::gather); }
   void chosen(const std::optional<Checkpoint>& newest) override;
   // The fields common to this generation's openings, and the openings themselves.
   const OpenRequest& request() const { return request_; }
