@@ -46,8 +46,8 @@ class Connections {
   Connections(const Connections&) = delete;
   Connections& operator=(const Connections&) = delete;
 
-  // What the others need to reach us: an address, and a word known only to those who were told the
-  // endpoint.
+  // Returns the endpoint by which the others reach us: an address, and a word known only to those
+  // who were told it.
   const std::string& endpoint() const { return endpoint_; }
   // Connects to all members, by their endpoints. `over` is asked some fifty times a second; when it
   // returns true, the call ends with Broken. Throws Invalid for a malformed endpoint.

@@ -47,7 +47,7 @@ class SharedState {
   };
   static constexpr size_t kTile = 1024;  // floats
 
-  // What another process of the host needs to open the memory.
+  // The memory as another process of the host needs to know it to open it.
   struct Offer {
     uint32_t pid = 0;
     uint32_t fd = 0;

@@ -22,8 +22,7 @@ SliceUpdate::SliceUpdate(const SharedState& state, const compute::Optimizer& opt
     : state_(state),
       optimizer_(optimizer),
       tree_(state.shape().nodes(), SharedState::kTile, state.shape().rounded),
-      tile_slots_(state.shape().slots),
-      chunk_slots_(state.shape().slots) {
+      tile_slots_(state.shape().slots) {
   static_assert(compute::TensorRatios::kChunk <= SharedState::kTile);
   const size_t count = state.shape().nodes().size();
   for (size_t i = 0; i < count; ++i) sums_.push_back(state.sum(i).data());
@@ -54,13 +53,10 @@ compute::UpdateArguments SliceUpdate::measure(int member,
 void SliceUpdate::measure(compute::TensorRatios& measured,
                           const compute::UpdateArguments& arguments, std::span<float> parameters,
                           std::span<const std::span<float>> slots, std::span<float> ratios) {
-  for (size_t i = 0; i < measured.chunks(); ++i) {
-    const Range chunk = measured.chunk(i);
-    for (size_t slot = 0; slot < slots.size(); ++slot)
-      chunk_slots_[slot] = slots[slot].subspan(chunk.begin, chunk.size());
-    measured.measure(i, optimizer_, arguments, parameters.subspan(chunk.begin, chunk.size()),
-                     {tree_.sum(sums_, chunk.begin, chunk.size()), chunk.size()}, chunk_slots_);
-  }
+  const auto of_chunk = [&](Range chunk) {
+    return std::span(tree_.sum(sums_, chunk.begin, chunk.size()), chunk.size());
+  };
+  measured.measure({0, measured.chunks()}, optimizer_, arguments, 0, parameters, of_chunk, slots);
   measured.write(ratios);
 }
 

@@ -46,9 +46,8 @@ class SliceUpdate {
   const compute::Optimizer& optimizer_;
   compute::TreeSum tree_;
   std::vector<const float*> sums_;
-  std::vector<std::span<float>> slots_;       // of the state
-  std::vector<std::span<float>> tile_slots_;  // of a tile
-  std::vector<std::span<const float>> chunk_slots_;
+  std::vector<std::span<float>> slots_;            // of the state
+  std::vector<std::span<float>> tile_slots_;       // of a tile
   std::optional<compute::TensorRatios> measured_;  // of the last slice
 };
 

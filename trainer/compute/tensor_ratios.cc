@@ -22,25 +22,13 @@ TensorRatios::TensorRatios(const ParameterLayout& layout, Range range) : range_(
   }
 }
 
-void TensorRatios::measure(size_t index, const Optimizer& optimizer,
-                           const UpdateArguments& arguments, std::span<const float> parameters,
-                           std::span<const float> gradients,
-                           std::span<const std::span<const float>> slots) {
-  Chunk& chunk = chunks_[index];
-  chunk.squares =
-      optimizer.measure(chunk.tensor, chunk.range, arguments, parameters, gradients, slots);
-}
-
 void TensorRatios::measure_all(const Optimizer& optimizer, const UpdateArguments& arguments,
                                std::span<const float> parameters, std::span<const float> gradients,
                                std::span<const std::span<float>> slots) {
-  std::vector<std::span<const float>> pieces(slots.size());
-  for (size_t i = 0; i < chunks_.size(); ++i) {
-    const size_t at = chunks_[i].range.begin - range_.begin, size = chunks_[i].range.size();
-    for (size_t slot = 0; slot < slots.size(); ++slot) pieces[slot] = slots[slot].subspan(at, size);
-    measure(i, optimizer, arguments, parameters.subspan(at, size), gradients.subspan(at, size),
-            pieces);
-  }
+  const auto of_chunk = [&](Range chunk) {
+    return gradients.subspan(chunk.begin - range_.begin, chunk.size());
+  };
+  measure({0, chunks()}, optimizer, arguments, range_.begin, parameters, of_chunk, slots);
 }
 
 void TensorRatios::write(std::span<float> ratios) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -22,11 +23,24 @@ class TensorRatios {
 
   Range range() const { return range_; }
   size_t chunks() const { return chunks_.size(); }
-  Range chunk(size_t index) const { return chunks_[index].range; }
-  // Calls Optimizer::measure for a chunk. Thread-safe for different chunks.
-  void measure(size_t index, const Optimizer& optimizer, const UpdateArguments& arguments,
-               std::span<const float> parameters, std::span<const float> gradients,
-               std::span<const std::span<const float>> slots);
+  // Measures chunks [some.begin, some.end). The memory of `parameters` and of each slot begins at
+  // `origin` in the layout; gradients(chunk) returns the span of the chunk's range. Thread-safe for
+  // different chunks. It allocates nothing.
+  template <class Gradients, class Slots>
+  void measure(Range some, const Optimizer& optimizer, const UpdateArguments& arguments,
+               size_t origin, std::span<const float> parameters, const Gradients& gradients,
+               const Slots& slots) {
+    std::array<std::span<const float>, 2> pieces;  // no optimizer has more slots
+    for (size_t i = some.begin; i < some.end; ++i) {
+      Chunk& chunk = chunks_[i];
+      const size_t at = chunk.range.begin - origin, size = chunk.range.size();
+      for (size_t slot = 0; slot < slots.size(); ++slot)
+        pieces.at(slot) = slots[slot].subspan(at, size);
+      chunk.squares =
+          optimizer.measure(chunk.tensor, chunk.range, arguments, parameters.subspan(at, size),
+                            gradients(chunk.range), std::span(pieces).first(slots.size()));
+    }
+  }
   // Measures all chunks; the spans are the memory of the range.
   void measure_all(const Optimizer& optimizer, const UpdateArguments& arguments,
                    std::span<const float> parameters, std::span<const float> gradients,

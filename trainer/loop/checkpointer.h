@@ -63,8 +63,8 @@ class Checkpointer {
   // as a warning when it is the first in a row and then twice a minute: training goes on, and the
   // next checkpoint may succeed.
   void take(Synchronizer& synchronizer, const Json& metrics);
-  // The same for the best state so far; first waits for the checkpoint being written. No other is
-  // due at this step then. If the best cannot be written, it is tried again instead of the next
+  // Does the same for the best state so far; first waits for the checkpoint being written. No other
+  // is due at this step then. If the best cannot be written, it is tried again instead of the next
   // checkpoint and before take_now(), until a better one replaces it: a checkpoint that names it as
   // the best is published only after it.
   void take_best(Synchronizer& synchronizer, const Json& metrics);

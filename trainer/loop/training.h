@@ -44,7 +44,7 @@ struct ThreadChoice {
 // them.
 std::unique_ptr<data::Dataset> open_for(const Training& training, const std::string& name,
                                         compute::ModelSpec& model);
-// The same for the data that these replicas train on.
+// Does the same for the data that these replicas train on.
 data::TrainingData open_to_train(const Training& training, const data::Replicas& replicas,
                                  compute::ModelSpec& model);
 

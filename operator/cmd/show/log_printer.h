@@ -21,10 +21,10 @@ bool takes_colour(FILE* out);
 
 // Formats lines of replicas' logs in one way, whether they come from files or from a cluster.
 //
-// As text: "worker-1 | 12:34:56 info mnist-worker-1: the message"; JSON that a replica has logged
-// becomes text, and each role has its colour. As JSON: an object per line, for programs: "replica",
-// and the fields of a line that is JSON, or as many of "time", "level", "name" and "message" as are
-// known.
+// A line of text is "worker-1 | 12:34:56 info mnist-worker-1: the message"; JSON that a replica has
+// logged becomes text, and each role has its colour. A line of JSON is an object, for programs: it
+// has "replica", and the fields of a logged line that is JSON, or as many of "time", "level",
+// "name" and "message" as are known.
 class LogPrinter {
  public:
   LogPrinter(bool json, bool coloured) : json_(json), coloured_(coloured) {}

@@ -29,17 +29,11 @@ void WholeUpdate::run(host::Team& team, const Optimizer& optimizer,
 }
 
 void WholeUpdate::measure(host::TeamThread thread) {
-  std::array<std::span<const float>, 2> slots;
   const auto chunks = static_cast<int64_t>(measured_.chunks());
-  for (int64_t i = thread.begin(chunks); i < thread.end(chunks); ++i) {
-    const auto index = static_cast<size_t>(i);
-    const Range range = measured_.chunk(index);
-    for (size_t slot = 0; slot < slots_.size(); ++slot)
-      slots[slot] = slots_[slot].subspan(range.begin, range.size());
-    measured_.measure(
-        index, *optimizer_, arguments_, parameters_.subspan(range.begin, range.size()),
-        gradients_.subspan(range.begin, range.size()), std::span(slots).first(slots_.size()));
-  }
+  const auto of_chunk = [&](Range chunk) { return gradients_.subspan(chunk.begin, chunk.size()); };
+  measured_.measure(
+      {static_cast<size_t>(thread.begin(chunks)), static_cast<size_t>(thread.end(chunks))},
+      *optimizer_, arguments_, 0, parameters_, of_chunk, slots_);
 }
 
 void WholeUpdate::apply(host::TeamThread thread) {

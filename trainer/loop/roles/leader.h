@@ -72,7 +72,7 @@ class Leader {
   // same.
   Json conclude(const std::optional<checkpoint::Store::Found>& final,
                 const checkpoint::Position& position);
-  // The same for a training that was finished before: its final checkpoint has the position.
+  // Does the same for a training that was finished before: its final checkpoint has the position.
   Json conclude_again(const checkpoint::Store::Found& final);
 
  private:

@@ -100,8 +100,8 @@ class CollectiveSynchronizer : public Synchronizer {
   ReplicaGradients gradients_;
   const compute::Engine::OnComplete on_complete_ = [this](size_t end) { session_->complete(end); };
   std::unique_ptr<collective::Session> session_;
-  // What belongs to generation prepared_: the session, if by memory and we bring the state; or the
-  // TCP group.
+  // These belong to generation prepared_: the session, if members share memory and we bring the
+  // state; or the TCP group.
   std::unique_ptr<collective::Session> next_;
   std::unique_ptr<collective::WireGroup> wire_;
   collective::WireSession::State wire_state_;

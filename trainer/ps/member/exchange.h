@@ -69,9 +69,9 @@ class Exchange {
   Result step(uint64_t step, uint64_t ticket, const compute::LossSums& sums,
               std::span<const float> gradients, std::span<float> parameters, const Watch& watch);
 
-  // The same without waiting, for a caller that drives several members at once: begin one of them,
-  // then poll() whenever a link has changed, until it returns a result. The spans must live until
-  // then. Preconditions: connected; nothing else is under way.
+  // These do the same without waiting, for a caller that drives several members at once: begin one
+  // of them, then poll() whenever a link has changed, until it returns a result. The spans must
+  // live until then. Preconditions: connected; nothing else is under way.
   void begin_align(std::span<float> parameters);
   void begin_step(uint64_t step, uint64_t ticket, const compute::LossSums& sums,
                   std::span<const float> gradients, std::span<float> parameters);

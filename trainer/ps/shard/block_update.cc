@@ -26,7 +26,6 @@ constexpr size_t kBlock = 8192;
 struct BlockUpdate::Share {
   std::vector<compute::Floats> sums;  // a block for each level of the tree
   std::vector<std::span<float>> slots;
-  std::vector<std::span<const float>> slots_from;
 };
 
 BlockUpdate::BlockUpdate(const compute::Optimizer& optimizer, int threads, bool rounded)
@@ -35,10 +34,7 @@ BlockUpdate::BlockUpdate(const compute::Optimizer& optimizer, int threads, bool 
       rounding_(rounded ? &arithmetic_ : nullptr),
       shares_(static_cast<size_t>(std::max(1, threads))),
       team_(std::make_unique<host::Team>(std::max(1, threads), /*exclusive=*/false)) {
-  for (Share& share : shares_) {
-    share.slots.resize(optimizer.slot_names().size());
-    share.slots_from.resize(share.slots.size());
-  }
+  for (Share& share : shares_) share.slots.resize(optimizer.slot_names().size());
 }
 
 BlockUpdate::~BlockUpdate() = default;
@@ -89,16 +85,13 @@ void BlockUpdate::measure(Range range, const compute::UpdateArguments& arguments
   }
   each_share(buffers.gradients.size(), together, [&](Share& share, const TeamThread& member) {
     const auto chunks = static_cast<int64_t>(measured_->chunks());
-    for (int64_t i = member.begin(chunks); i < member.end(chunks); ++i) {
-      const auto index = static_cast<size_t>(i);
-      const Range chunk = measured_->chunk(index);
+    const auto of_chunk = [&](Range chunk) {
       const Range block{chunk.begin - range.begin, chunk.end - range.begin};
-      for (size_t slot = 0; slot < buffers.slots_from.size(); ++slot)
-        share.slots_from[slot] = buffers.slots_from[slot].subspan(block.begin, block.size());
-      measured_->measure(index, optimizer_, arguments,
-                         buffers.from.subspan(block.begin, block.size()),
-                         {summed(share, block, buffers), block.size()}, share.slots_from);
-    }
+      return std::span(summed(share, block, buffers), block.size());
+    };
+    measured_->measure(
+        {static_cast<size_t>(member.begin(chunks)), static_cast<size_t>(member.end(chunks))},
+        optimizer_, arguments, range.begin, buffers.from, of_chunk, buffers.slots_from);
   });
   measured_->write(ratios_);
 }

@@ -142,7 +142,7 @@ class Shard {
   const Shape& shape() const { return shape_; }
   std::span<const float> parameters() const { return versions_.current(); }
   std::span<const float> previous() const { return versions_.previous(); }
-  // The same parameters as loans, which can be read in place for as long as needed.
+  // Returns the same parameters as loans, which can be read in place for as long as needed.
   const Versions& versions() const { return versions_; }
   std::vector<std::span<const float>> slots() const;
   // The shard's content at this step, lent: it can be read in place for as long as needed.

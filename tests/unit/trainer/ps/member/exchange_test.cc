@@ -115,15 +115,20 @@ class ExchangeTest : public testing::Test {
   DirectNetwork network_;
 };
 
+compute::LossSums one_row() {
+  compute::LossSums sums;
+  sums.rows = 1;
+  sums.weight = 1;
+  return sums;
+}
+
 TEST_F(ExchangeTest, PushesRangesToTheirShardsAndPullsThemBack) {
   Exchange member = exchange(1);
   member.connect(1);
   std::vector<float> parameters(2);
   EXPECT_EQ(member.align(parameters, watch()).outcome, Exchange::Outcome::ok);
   EXPECT_THAT(parameters, ElementsAre(10, 10));
-  compute::LossSums sums;
-  sums.rows = 1;
-  sums.weight = static_cast<double>(sums.rows);
+  const compute::LossSums sums = one_row();
   const std::vector<float> gradients = {1, 2};
   const auto result = member.step(0, 0, sums, gradients, parameters, watch());
   EXPECT_EQ(result.outcome, Exchange::Outcome::ok);
@@ -150,9 +155,7 @@ TEST_F(ExchangeTest, ASuccessorCompletesAStepThatOneShardHasCommitted) {
   EXPECT_EQ(aligned.outcome, Exchange::Outcome::ok);
   EXPECT_EQ(aligned.step, 0u);
   EXPECT_THAT(parameters, ElementsAre(10, 10));
-  compute::LossSums sums;
-  sums.rows = 1;
-  sums.weight = static_cast<double>(sums.rows);
+  const compute::LossSums sums = one_row();
   const std::vector<float> gradients = {1, 2};
   const auto result = member.step(0, 0, sums, gradients, parameters, watch());
   EXPECT_EQ(result.outcome, Exchange::Outcome::ok);
@@ -170,9 +173,7 @@ TEST_F(ExchangeTest, ALostLinkBreaksTheExchange) {
   Shard::Answers answers;
   second_.begin(1, 2, {}, answers);  // waits for a second member
   network_.link(1, 1)->state_ = ShardLink::State::broken;
-  compute::LossSums sums;
-  sums.rows = 1;
-  sums.weight = static_cast<double>(sums.rows);
+  const compute::LossSums sums = one_row();
   const auto result = member.step(0, 0, sums, gradients, parameters, watch());
   EXPECT_NE(result.outcome, Exchange::Outcome::ok);
 }
