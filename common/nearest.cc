@@ -79,7 +79,10 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
   }
   if (likely.empty() || likely.size() > kMostNamed) return "";
   std::string text;
-  for (const std::string& name : likely) text += (text.empty() ? "" : " or ") + name;
+  for (size_t i = 0; i < likely.size(); ++i) {
+    if (i > 0) text += i + 1 < likely.size() ? ", " : " or ";
+    text += likely[i];
+  }
   return "did you mean " + text + "?";
 }
 

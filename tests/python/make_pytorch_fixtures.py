@@ -62,7 +62,40 @@ def batch(case, step):
 
 
 def activation(name, x):
-    return {"linear": lambda v: v, "relu": F.relu, "sigmoid": torch.sigmoid}[name](x)
+    return {"linear": lambda v: v, "relu": F.relu, "relu6": F.relu6, "sigmoid": torch.sigmoid}[name](x)
+
+
+def padded(layer, x, value=0.0):
+    """[n, height, width, channels] as PyTorch has it, [n, channels, height, width], with TensorFlow's zeros."""
+    x = x.movedim(-1, 1) if x.dim() == 4 else x.unsqueeze(1)
+    if layer["padding"] == "valid":
+        return x
+    edges = []
+    for size, window, stride in zip(x.shape[2:], layer["size"], layer["strides"]):
+        zeros = max(0, (math.ceil(size / stride) - 1) * stride + window - size)
+        edges = [zeros // 2, zeros - zeros // 2, *edges]
+    return F.pad(x, edges, value=value)
+
+
+def convolved(layer, parameters, x):
+    kernel = parameters[layer["name"] + "/kernel"]
+    if layer["kind"] == "conv2d":
+        y = F.conv2d(padded(layer, x), kernel.permute(3, 2, 0, 1), stride=layer["strides"])
+    else:
+        y = F.conv2d(padded(layer, x), kernel.permute(2, 3, 0, 1), stride=layer["strides"],
+                     groups=x.shape[-1])
+    y = y.movedim(1, -1)
+    if layer.get("use_bias", True):
+        y = y + parameters[layer["name"] + "/bias"]
+    return activation(layer["activation"], y)
+
+
+def pooled(layer, x):
+    if layer["kind"] == "maxPool":
+        return F.max_pool2d(padded(layer, x, -math.inf), layer["size"], layer["strides"]).movedim(1, -1)
+    mean = [F.avg_pool2d(padded(layer, v), layer["size"], layer["strides"])
+            for v in (x, torch.ones_like(x))]
+    return (mean[0] / mean[1]).movedim(1, -1)
 
 
 def forward(case, parameters, x):
@@ -70,16 +103,23 @@ def forward(case, parameters, x):
     last = "input"
     for layer in case["layers"]:
         name, inputs = layer["name"], [outputs[i] for i in layer.get("inputs", [last])]
-        if layer["kind"] == "dense":
-            y = inputs[0] @ parameters[name + "/kernel"]
+        if layer["kind"] in ("conv2d", "depthwiseConv2d"):
+            y = convolved(layer, parameters, inputs[0])
+        elif layer["kind"] in ("maxPool", "averagePool"):
+            y = pooled(layer, inputs[0])
+        elif layer["kind"] == "globalAveragePool":
+            y = inputs[0].mean(dim=(1, 2))
+        elif layer["kind"] == "dense":
+            y = inputs[0].flatten(1) @ parameters[name + "/kernel"]
             if layer.get("use_bias", True):
                 y = y + parameters[name + "/bias"]
             y = activation(layer["activation"], y)
         elif layer["kind"] == "activation":
             y = activation(layer["activation"], inputs[0])
         elif layer["kind"] == "batchNormalization":
-            y = F.batch_norm(inputs[0], None, None, parameters[name + "/gamma"],
-                             parameters[name + "/beta"], training=True, eps=layer["epsilon"])
+            y = F.batch_norm(inputs[0].movedim(-1, 1), None, None, parameters[name + "/gamma"],
+                             parameters[name + "/beta"], training=True,
+                             eps=layer["epsilon"]).movedim(1, -1)
         elif layer["kind"] == "add":
             y = sum(inputs)
         else:
@@ -159,7 +199,7 @@ def run(case, dtype):
     losses, gradients = [], {}
     for step in range(STEPS):
         x, labels = (torch.from_numpy(a) for a in batch(case, step))
-        x = x.to(dtype)
+        x = x.to(dtype).reshape(-1, *case["input_shape"])
         labels = labels.to(dtype) if labels.is_floating_point() else labels
         optimizer.zero_grad()
         loss = loss_of(case, forward(case, parameters, x), labels)
@@ -177,24 +217,44 @@ def run(case, dtype):
 
 def parameters_of(case, limits):
     """The parameters' entries in layer order; a kernel's limit is `limits` of (inputs, units)."""
-    widths = {"input": case["input_shape"][0]}
+    shape = case["input_shape"]
+    shapes = {"input": shape if len(shape) != 2 else [*shape, 1]}
     last, entries = "input", []
     for layer in case["layers"]:
         name = layer["name"]
-        inputs = [widths[i] for i in layer.get("inputs", [last])]
-        width = sum(inputs) if layer["kind"] == "concatenate" else inputs[0]
-        if layer["kind"] == "dense":
+        inputs = [shapes[i] for i in layer.get("inputs", [last])]
+        shape = list(inputs[0])
+        if layer["kind"] == "concatenate":
+            shape[-1] = sum(i[-1] for i in inputs)
+        if "size" in layer:
+            same = layer["padding"] == "same"
+            shape[:2] = [math.ceil((n if same else n - size + 1) / stride)
+                         for n, size, stride in zip(shape, layer["size"], layer["strides"])]
+        width = math.prod(shape) if layer["kind"] == "dense" else shape[-1]
+        if layer["kind"] in ("conv2d", "depthwiseConv2d"):
+            filters = layer.get("filters", 1)
+            window = math.prod(layer["size"])
+            entries.append({"name": name + "/kernel", "shape": [*layer["size"], width, filters],
+                            "number": len(entries), "limit": limits(window * width, window * filters)})
+            width = layer.get("filters", width)
+            if layer.get("use_bias", True):
+                entries.append({"name": name + "/bias", "shape": [width],
+                                "number": len(entries), "limit": layer.pop("bias_limit", 0.0)})
+            shape[-1] = width
+        elif layer["kind"] == "globalAveragePool":
+            shape = [width]
+        elif layer["kind"] == "dense":
             units = layer["units"]
             entries.append({"name": name + "/kernel", "shape": [width, units],
                             "number": len(entries), "limit": limits(width, units)})
             if layer.get("use_bias", True):
                 entries.append({"name": name + "/bias", "shape": [units],
                                 "number": len(entries), "limit": layer.pop("bias_limit", 0.0)})
-            width = units
+            shape = [units]
         elif layer["kind"] == "batchNormalization":
             entries.append({"name": name + "/gamma", "shape": [width], "constant": 1.0})
             entries.append({"name": name + "/beta", "shape": [width], "constant": 0.0})
-        widths[name] = width
+        shapes[name] = shape
         last = name
     return entries
 
@@ -205,6 +265,19 @@ def glorot(inputs, units):
 
 def unit_variance(inputs, units):
     return math.sqrt(3)
+
+
+def window(name, kind, size, stride, padding, **more):
+    return {"name": name, "kind": kind, "size": [size, size], "strides": [stride, stride], "padding": padding,
+            **more}
+
+
+def convolution(name, filters, size, stride, padding, function="linear", **more):
+    return window(name, "conv2d", size, stride, padding, filters=filters, activation=function, **more)
+
+
+def depthwise(name, size, stride, padding, function="linear", **more):
+    return window(name, "depthwiseConv2d", size, stride, padding, activation=function, **more)
 
 
 def dense(name, units, function="linear", **more):
@@ -243,7 +316,29 @@ def cases():
            "delta": 0.5, "layers": [dense("hidden", 16, "relu"), dense("out", 3, bias_limit=0.5)],
            "optimizer": {"name": "sgd", "learning_rate": 0.05}, "batch_size": 32,
            "data": {"source": "generated"}}, glorot
+    cnn = [convolution("convolution_1", 8, 3, 1, "valid", "relu"),
+           convolution("convolution_2", 16, 3, 1, "valid", "relu"), window("pool", "maxPool", 2, 2, "valid"),
+           dense("hidden", 32, "relu"), dense("logits", 10)]
+    yield {**mnist("mnist-cnn", cnn, ADAM), "input_shape": [28, 28]}, glorot
     norm = {"kind": "batchNormalization", "momentum": 0.99, "epsilon": 1e-3}
+    relu6 = {"kind": "activation", "activation": "relu6"}
+    # A small MobileNet with what TensorFlow's padding makes of even sizes, and pools.
+    yield {"format": 1, "name": "images", "input_shape": [14, 12, 3], "label_count": 4,
+           "loss": "softmax_cross_entropy",
+           "layers": [
+               convolution("first", 8, 3, 2, "same", use_bias=False),
+               {"name": "first_norm", **norm}, {"name": "first_relu", **relu6},
+               depthwise("depthwise_1", 3, 1, "same", use_bias=False),
+               {"name": "depthwise_1_norm", **norm}, {"name": "depthwise_1_relu", **relu6},
+               convolution("pointwise_1", 12, 1, 1, "same", "relu6", bias_limit=0.1),
+               window("mean", "averagePool", 3, 1, "same"),
+               {"name": "sum", "kind": "add", "inputs": ["mean", "pointwise_1"]},
+               depthwise("depthwise_2", 3, 2, "same", bias_limit=0.1),
+               window("largest", "maxPool", 2, 1, "same"),
+               {"name": "pooled", "kind": "globalAveragePool"},
+               dense("logits", 4)],
+           "optimizer": {**ADAM, "learning_rate": 0.01}, "batch_size": 32,
+           "data": {"source": "generated"}}, glorot
     yield {"format": 1, "name": "branches", "input_shape": [24], "label_count": 5,
            "loss": "softmax_cross_entropy",
            "layers": [

@@ -19,10 +19,22 @@ struct Tensors {
   void operator()(const compute::Dense& dense) {
     text += "dense " + std::to_string(dense.units) + (dense.use_bias ? " bias" : "");
   }
+  void operator()(const compute::Conv2d& layer) {
+    text += "convolution " + std::to_string(layer.filters) + " of " + size_of(layer);
+  }
+  void operator()(const compute::DepthwiseConv2d& layer) {
+    text += "depthwise convolution of " + size_of(layer);
+  }
   void operator()(const compute::BatchNormalization&) { text += "batch normalization"; }
   void operator()(const compute::Add&) { text += "add"; }
   void operator()(const compute::Concatenate&) { text += "concatenate"; }
   void operator()(const auto&) {}
+
+  static std::string size_of(const auto& layer) {
+    const auto& size = layer.window.size;
+    return std::to_string(size[0]) + " x " + std::to_string(size[1]) +
+           (layer.use_bias ? " bias" : "");
+  }
 };
 
 std::string tensors_of(const compute::ModelSpec& model) {

@@ -23,7 +23,7 @@ class Builder {
     if (model.layers.empty()) report(-1, "", "layers", "none");
     const std::optional<int64_t> width = element_count(model.input_shape);
     if (!width) report(-1, "input", kCountable, to_string(model.input_shape));
-    values_.push_back({model.input_shape, width.value_or(0), false});
+    values_.push_back({model.input_shape, width.value_or(0), false, 0});
     known_ = {width && !model.input_shape.empty()};
     names_["input"] = 0;
     for (size_t i = 0; i < model.layers.size(); ++i) add(i);
@@ -105,6 +105,7 @@ class Builder {
     names_[layer.name] = last_;
     if (width) output.shape = std::move(*shape);
     output.width = width.value_or(0);
+    output.memory = is_view(layer.kind) ? memory_of(node.inputs[0]) : node.output;
     values_.push_back(std::move(output));
     known_.push_back(width.has_value());
     nodes_.push_back(std::move(node));
@@ -144,6 +145,14 @@ class Builder {
     if (std::holds_alternative<Add>(layer.kind) && !known.empty())
       return as_features(known[0].shape);
     return std::nullopt;
+  }
+
+  static bool is_view(const LayerKind& kind) {
+    return std::holds_alternative<Flatten>(kind) || std::holds_alternative<Reshape>(kind);
+  }
+
+  int memory_of(int value) const {
+    return value < 0 ? 0 : values_[static_cast<size_t>(value)].memory;
   }
 
   // Returns the input values; -1 for a name that is not known.

@@ -18,6 +18,7 @@ struct Value {
   std::vector<int64_t> shape;
   int64_t width = 0;            // product of shape
   bool needs_gradient = false;  // something trainable lies at or before it
+  int memory = 0;               // the value in whose memory it lies: itself, unless it is reshaped
 };
 
 struct Node {

@@ -19,6 +19,7 @@ std::optional<uint64_t> optional_count(const Json& value, const char* key) {
 
 Activation to_activation(const std::string& name) {
   if (name == "relu") return Activation::relu;
+  if (name == "relu6") return Activation::relu6;
   if (name == "sigmoid") return Activation::sigmoid;
   return name == "softmax" ? Activation::softmax : Activation::linear;
 }
@@ -35,17 +36,60 @@ Initializer to_initializer(const Json& value, Initializer fallback) {
   return fallback;
 }
 
+// Returns two numbers; one in the manifest stands for both.
+std::array<int64_t, 2> to_pair(const Json& value, std::array<int64_t, 2> fallback) {
+  if (!value.is_array() || value.empty()) return fallback;
+  return {value.front().get<int64_t>(), value.back().get<int64_t>()};
+}
+
+// `size`: where the manifest has none. Without strides, a pool's are its size.
+compute::Window to_window(const Json& fields, int64_t size, bool pool) {
+  compute::Window window;
+  window.size = to_pair(member(fields, "size"), {size, size});
+  const std::array<int64_t, 2> one{1, 1};
+  window.strides = to_pair(member(fields, "strides"), pool ? window.size : one);
+  window.padding = string_or(fields, "padding", "valid") == "same" ? compute::Padding::same
+                                                                   : compute::Padding::valid;
+  return window;
+}
+
+// Reads what all layers with a kernel have.
+template <typename Layer>
+Layer with_kernel(Layer layer, const Json& fields) {
+  layer.activation = to_activation(string_or(fields, "activation", "linear"));
+  layer.use_bias = bool_or(fields, "useBias", true);
+  layer.kernel_initializer =
+      to_initializer(member(fields, "kernelInitializer"), layer.kernel_initializer);
+  layer.bias_initializer =
+      to_initializer(member(fields, "biasInitializer"), layer.bias_initializer);
+  return layer;
+}
+
 compute::LayerKind to_layer_kind(const std::string& kind, const Json& fields) {
   if (kind == "dense") {
     compute::Dense dense;
     dense.units = integer_or(fields, "units", 0);
-    dense.activation = to_activation(string_or(fields, "activation", "linear"));
-    dense.use_bias = bool_or(fields, "useBias", true);
-    dense.kernel_initializer =
-        to_initializer(member(fields, "kernelInitializer"), dense.kernel_initializer);
-    dense.bias_initializer =
-        to_initializer(member(fields, "biasInitializer"), dense.bias_initializer);
-    return dense;
+    return with_kernel(dense, fields);
+  }
+  if (kind == "conv2d") {
+    compute::Conv2d convolution;
+    convolution.filters = integer_or(fields, "filters", 0);
+    convolution.window = to_window(fields, 3, false);
+    return with_kernel(convolution, fields);
+  }
+  if (kind == "depthwiseConv2d") {
+    compute::DepthwiseConv2d convolution;
+    convolution.window = to_window(fields, 3, false);
+    return with_kernel(convolution, fields);
+  }
+  if (kind == "maxPool") return compute::MaxPool{to_window(fields, 2, true)};
+  if (kind == "averagePool") return compute::AveragePool{to_window(fields, 2, true)};
+  if (kind == "globalAveragePool") return compute::GlobalAveragePool{};
+  if (kind == "flatten") return compute::Flatten{};
+  if (kind == "reshape") {
+    compute::Reshape reshape;
+    for (const Json& axis : member(fields, "shape")) reshape.shape.push_back(axis);
+    return reshape;
   }
   if (kind == "activation") {
     return compute::ActivationLayer{to_activation(string_or(fields, "function", "linear"))};

@@ -47,8 +47,9 @@ Json layer_schema() {
     } else {
       fields["inputs"]["maxItems"] = 1;
     }
-    if (kind == "dense" || kind == "batchNormalization") fields["trainable"] = trainable;
-    if (kind == "dense") fields["biasInitializer"][kRules] = fields["kernelInitializer"][kRules];
+    const bool weighted = fields.contains("kernelInitializer");
+    if (weighted || kind == "batchNormalization") fields["trainable"] = trainable;
+    if (weighted) fields["biasInitializer"][kRules] = fields["kernelInitializer"][kRules];
   }
   return schema;
 }

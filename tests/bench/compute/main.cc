@@ -15,6 +15,7 @@
 #include "trainer/compute/aligned.h"
 #include "trainer/compute/cpu/engine.h"
 #include "trainer/compute/engine.h"
+#include "trainer/compute/models/catalogue.h"
 #include "trainer/compute/random.h"
 
 namespace muster::compute {
@@ -80,7 +81,7 @@ Samples without_zeros(const Samples& from) {
 
 struct Work {
   std::string name;
-  std::vector<int64_t> units;
+  std::vector<int64_t> units;  // of dense layers; none: the model of this name in the catalogue
   Activation activation;
   int64_t rows;
   OptimizerSpec optimizer;
@@ -89,6 +90,7 @@ struct Work {
 };
 
 ModelSpec model_of(const Work& work) {
+  if (work.units.empty()) return find_model(work.name).value();
   ModelSpec model;
   model.name = work.name;
   model.input_shape = {784};
@@ -202,8 +204,8 @@ void probe(int threads) {
   host::Team team(threads, true);
   constexpr int kBarriers = 2000;
   std::vector<double> each;
-  const std::function<void(host::TeamThread)> work = [&](host::TeamThread member) {
-    for (int i = 0; i < kBarriers; ++i) team.barrier(member);
+  const std::function<void(host::TeamThread)> work = [&](host::TeamThread thread) {
+    for (int i = 0; i < kBarriers; ++i) team.barrier(thread);
   };
   for (int repeat = 0; repeat < 9; ++repeat) {
     const double start = microseconds_now();
@@ -232,6 +234,7 @@ int main_of(const std::vector<std::string>& arguments) {
       {"mlp-sparse", {256, 256, 10}, Activation::relu, 32, Adam{}, &sparse, 400},
       {"mlp-dense", {256, 256, 10}, Activation::relu, 32, Adam{}, &dense, 400},
       {"sigmoid", {100, 10}, Activation::sigmoid, 100, Sgd{}, &sparse, 400},
+      {"mnist-cnn", {}, Activation::relu, 32, Adam{}, &sparse, 20},
       {"wide-4096", {4096, 4096, 10}, Activation::relu, 32, Adam{}, &sparse, 10},
   };
   const double rate = ticks_per_microsecond();

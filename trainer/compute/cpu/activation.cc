@@ -8,8 +8,8 @@ class ActivationOperation : public Operation {
   ActivationOperation(const ActivationLayer& layer, const Node& node, Context& context)
       : name_(node.name),
         context_(context),
-        in_(context.values[static_cast<size_t>(node.inputs[0])]),
-        out_(context.values[static_cast<size_t>(node.output)]),
+        in_(context.value(node.inputs[0])),
+        out_(context.value(node.output)),
         activation_(layer.activation),
         // A softmax needs whole rows.
         share_(activation_ == Activation::softmax ? Share::rows : Share::columns) {}
@@ -51,8 +51,7 @@ class ActivationOperation : public Operation {
     const int64_t n = thread.end(out_.width, kLine) - begin;
     float* y = at(out_.data, 0, begin);
     k.copy(step.rows, n, at(in_.data, 0, begin), in_.stride, y, out_.stride, false);
-    if (activation_ == Activation::relu) k.bias_relu(step.rows, n, y, out_.stride, nullptr);
-    if (activation_ == Activation::sigmoid) k.bias_sigmoid(step.rows, n, y, out_.stride, nullptr);
+    activate(k, activation_, step.rows, n, y, out_.stride, nullptr);
   }
 
   void backward_columns(const Step& step, TeamThread thread, bool accumulate) const {
@@ -62,14 +61,7 @@ class ActivationOperation : public Operation {
     const float* y = at(out_.data, 0, begin);
     const float* dy = at(out_.gradient, 0, begin);
     float* dx = at(in_.gradient, 0, begin);
-    switch (activation_) {
-      case Activation::relu:
-        return k.relu_gradient(step.rows, n, y, out_.stride, dy, dx, accumulate);
-      case Activation::sigmoid:
-        return k.sigmoid_gradient(step.rows, n, y, out_.stride, dy, dx, accumulate);
-      default:
-        return k.copy(step.rows, n, dy, out_.stride, dx, in_.stride, accumulate);
-    }
+    activation_gradient(k, activation_, step.rows, n, y, out_.stride, dy, dx, accumulate);
   }
 
   void softmax_forward(const Step& step, TeamThread thread) const {
@@ -95,6 +87,35 @@ class ActivationOperation : public Operation {
 };
 
 }  // namespace
+
+void activate(const Kernels& kernels, Activation activation, int64_t rows, int64_t columns,
+              float* y, int64_t ldy, const float* bias) {
+  switch (activation) {
+    case Activation::relu:
+      return kernels.bias_relu(rows, columns, y, ldy, bias);
+    case Activation::relu6:
+      return kernels.bias_relu6(rows, columns, y, ldy, bias);
+    case Activation::sigmoid:
+      return kernels.bias_sigmoid(rows, columns, y, ldy, bias);
+    default:
+      return kernels.bias_linear(rows, columns, y, ldy, bias);
+  }
+}
+
+void activation_gradient(const Kernels& kernels, Activation activation, int64_t rows,
+                         int64_t columns, const float* y, int64_t ldy, const float* dy, float* dx,
+                         bool accumulate) {
+  switch (activation) {
+    case Activation::relu:
+      return kernels.relu_gradient(rows, columns, y, ldy, dy, dx, accumulate);
+    case Activation::relu6:
+      return kernels.relu6_gradient(rows, columns, y, ldy, dy, dx, accumulate);
+    case Activation::sigmoid:
+      return kernels.sigmoid_gradient(rows, columns, y, ldy, dy, dx, accumulate);
+    default:
+      return kernels.copy(rows, columns, dy, ldy, dx, ldy, accumulate);
+  }
+}
 
 std::unique_ptr<Operation> make_operation(const ActivationLayer& layer, const Node& node,
                                           Context& context) {

@@ -6,10 +6,8 @@ namespace {
 class AddOperation : public Operation {
  public:
   AddOperation(const Node& node, Context& context)
-      : name_(node.name),
-        context_(context),
-        out_(context.values[static_cast<size_t>(node.output)]) {
-    for (int input : node.inputs) in_.push_back(&context.values[static_cast<size_t>(input)]);
+      : name_(node.name), context_(context), out_(context.value(node.output)) {
+    for (int input : node.inputs) in_.push_back(&context.value(input));
   }
 
   void forward(Program& program) override {

@@ -8,8 +8,8 @@ class BatchNormalizationOperation : public Operation {
   BatchNormalizationOperation(const BatchNormalization& layer, const Node& node, Context& context)
       : name_(node.name),
         context_(context),
-        in_(context.values[static_cast<size_t>(node.inputs[0])]),
-        out_(context.values[static_cast<size_t>(node.output)]),
+        in_(context.value(node.inputs[0])),
+        out_(context.value(node.output)),
         epsilon_(layer.epsilon),
         momentum_(layer.momentum),
         trainable_(node.trainable) {

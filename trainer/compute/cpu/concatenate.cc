@@ -8,16 +8,14 @@ namespace {
 class ConcatenateOperation : public Operation {
  public:
   ConcatenateOperation(const Node& node, Context& context)
-      : name_(node.name),
-        context_(context),
-        out_(context.values[static_cast<size_t>(node.output)]) {
+      : name_(node.name), context_(context), out_(context.value(node.output)) {
     const std::vector<int64_t>& shape =
         context.graph.values[static_cast<size_t>(node.output)].shape;
     last_ = shape.back();
     outer_ = out_.width / last_;
     int64_t at = 0;
     for (int input : node.inputs) {
-      ValueBlocks& value = context.values[static_cast<size_t>(input)];
+      ValueBlocks& value = context.value(input);
       const int64_t width = value.width / outer_;
       pieces_.push_back({&value, width, at});
       at += width;

@@ -16,8 +16,8 @@ class DenseOperation : public Operation {
       : name_(node.name),
         context_(context),
         kernels_(context.kernels),
-        in_(context.values[static_cast<size_t>(node.inputs[0])]),
-        out_(context.values[static_cast<size_t>(node.output)]),
+        in_(context.value(node.inputs[0])),
+        out_(context.value(node.output)),
         activation_(dense.activation),
         trainable_(node.trainable),
         units_(dense.units),
@@ -148,14 +148,7 @@ class DenseOperation : public Operation {
                          row_floats(), y, out_.stride);
     }
     const float* bias = bias_ < 0 ? nullptr : step.parameters + bias_offset_ + c.column;
-    switch (activation_) {
-      case Activation::relu:
-        return kernels_.bias_relu(c.rows, c.columns, y, out_.stride, bias);
-      case Activation::sigmoid:
-        return kernels_.bias_sigmoid(c.rows, c.columns, y, out_.stride, bias);
-      default:
-        return kernels_.bias_linear(c.rows, c.columns, y, out_.stride, bias);
-    }
+    activate(kernels_, activation_, c.rows, c.columns, y, out_.stride, bias);
   }
 
   // Computes dy *= activation'(y) in place, and transposes dy.
@@ -163,10 +156,8 @@ class DenseOperation : public Operation {
     const int64_t at = c.row * out_.stride + c.column;
     const float* y = context_.own_columns(out_.data, out_, thread) + at;
     float* dy = context_.own_columns(out_.gradient, out_, thread) + at;
-    if (activation_ == Activation::relu) {
-      kernels_.relu_gradient(c.rows, c.columns, y, out_.stride, dy, dy, false);
-    } else if (activation_ == Activation::sigmoid) {
-      kernels_.sigmoid_gradient(c.rows, c.columns, y, out_.stride, dy, dy, false);
+    if (activation_ != Activation::linear) {
+      activation_gradient(kernels_, activation_, c.rows, c.columns, y, out_.stride, dy, dy, false);
     }
     if (!in_.needs_gradient) return;
     float* to = context_.arena.floats(transposed_) + c.column * row_stride_ + c.row;

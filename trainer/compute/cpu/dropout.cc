@@ -12,8 +12,8 @@ class DropoutOperation : public Operation {
   DropoutOperation(const Dropout& dropout, const Node& node, Context& context)
       : name_(node.name),
         context_(context),
-        in_(context.values[static_cast<size_t>(node.inputs[0])]),
-        out_(context.values[static_cast<size_t>(node.output)]),
+        in_(context.value(node.inputs[0])),
+        out_(context.value(node.output)),
         layer_(hash_name(node.name)),
         threshold_(static_cast<uint32_t>(std::lround(double(dropout.rate) * 0x1p24))),
         scale_(1.0f / (1.0f - dropout.rate)) {}

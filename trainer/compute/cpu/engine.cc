@@ -76,9 +76,14 @@ void CpuEngine::add_backward() {
 
 void CpuEngine::add_values() {
   const std::vector<bool> apart = in_planes();
+  const int output = graph_.values[static_cast<size_t>(graph_.output)].memory;
   for (size_t i = 0; i < graph_.values.size(); ++i) {
     const Value& value = graph_.values[i];
     ValueBlocks blocks;
+    if (value.memory != static_cast<int>(i)) {
+      context_.values.push_back(std::move(blocks));
+      continue;
+    }
     blocks.width = value.width;
     blocks.stride = round_up(value.width, kLine);
     blocks.needs_gradient = value.needs_gradient;
@@ -92,7 +97,7 @@ void CpuEngine::add_values() {
     };
     blocks.data = add();
     // The loss always writes a gradient, even where nothing is trained.
-    if (value.needs_gradient || static_cast<int>(i) == graph_.output) blocks.gradient = add();
+    if (value.needs_gradient || static_cast<int>(i) == output) blocks.gradient = add();
     context_.values.push_back(std::move(blocks));
   }
   // Dense layers skip the zeros of the input and of the outputs of rectifiers.
@@ -101,9 +106,10 @@ void CpuEngine::add_values() {
   for (const Node& node : graph_.nodes) {
     const Dense* dense = std::get_if<Dense>(&node.kind);
     if (dense == nullptr) continue;
-    ValueBlocks& input = context_.values[static_cast<size_t>(node.inputs[0])];
-    const bool worth = node.inputs[0] == 0 || dense->units >= kWorthListing;
-    if (worth && listed[static_cast<size_t>(node.inputs[0])] && !input.sparse) add_sparse(input);
+    const int from = graph_.values[static_cast<size_t>(node.inputs[0])].memory;
+    ValueBlocks& input = context_.value(from);
+    const bool worth = from == 0 || dense->units >= kWorthListing;
+    if (worth && listed[static_cast<size_t>(from)] && !input.sparse) add_sparse(input);
     listed[static_cast<size_t>(node.output)] =
         dense->activation == Activation::relu && dense->units >= kLine * context_.threads;
   }
@@ -118,11 +124,14 @@ std::vector<bool> CpuEngine::in_planes() const {
   std::vector<bool> apart;
   for (const Value& value : graph_.values)
     apart.push_back(context_.threads > 1 && value.width >= kLine * context_.threads);
-  apart[static_cast<size_t>(graph_.output)] = false;
+  const auto together = [&](int value) {
+    apart[static_cast<size_t>(graph_.values[static_cast<size_t>(value)].memory)] = false;
+  };
+  together(graph_.output);
   for (const Node& node : graph_.nodes) {
     if (std::holds_alternative<Dense>(node.kind)) continue;
-    for (int input : node.inputs) apart[static_cast<size_t>(input)] = false;
-    apart[static_cast<size_t>(node.output)] = false;
+    for (int input : node.inputs) together(input);
+    together(node.output);
   }
   return apart;
 }
@@ -320,7 +329,7 @@ void CpuEngine::check_room(const Batch& batch, std::span<const float> outputs) c
 }
 
 void CpuEngine::copy_outputs(int64_t rows, bool softmax, std::span<float> outputs) {
-  const ValueBlocks& value = context_.values[static_cast<size_t>(graph_.output)];
+  const ValueBlocks& value = context_.value(graph_.output);
   for (int64_t row = 0; row < rows; ++row) {
     const float* y = arena_.floats(value.data) + row * value.stride;
     float* to = outputs.data() + row * value.width;

@@ -7,7 +7,7 @@ namespace {
 // nonzero ones on the way: dense layers use the same columns again.
 class InputOperation : public Operation {
  public:
-  explicit InputOperation(Context& context) : context_(context), out_(context.values[0]) {}
+  explicit InputOperation(Context& context) : context_(context), out_(context.value(0)) {}
 
   void forward(Program& program) override {
     std::vector<Access> accesses{writes(out_.data, Share::columns)};

@@ -25,6 +25,7 @@ struct Gemm {
   int64_t ldb = 0;
   float* c = nullptr;
   int64_t ldc = 0;
+  bool accumulate = false;  // the sums begin with what c holds
 };
 
 // The nonzero elements of some columns of an activation. counts[block * rows + row] is the number
@@ -113,6 +114,48 @@ struct Normalization {
   float* dbeta = nullptr;
 };
 
+// A window's way over one sample's image of [height, width, channels]; see layers/window.h, whose
+// Geometry this is in plain numbers.
+struct Sliding {
+  int64_t height = 0, width = 0, channels = 0;
+  int64_t out_height = 0, out_width = 0;
+  int64_t window_height = 1, window_width = 1;
+  int64_t down = 1, right = 1;  // strides
+  int64_t top = 0, left = 0;    // zeros before the image
+};
+
+// Row i of the matrix holds what the window covers at place begin + i, places counted along the
+// output's rows: [window_height * window_width * channels] floats, zeros where it leaves the image.
+struct Patches {
+  Sliding sliding;
+  int64_t begin = 0, end = 0;
+  float* image = nullptr;
+  float* matrix = nullptr;
+  int64_t ld = 0;
+};
+
+// Each channel by itself: w is [window_height * window_width, channels]. It covers the output's
+// rows [begin, end) of one sample.
+struct Depthwise {
+  Sliding sliding;
+  int64_t begin = 0, end = 0;
+  const float* x = nullptr;
+  const float* w = nullptr;
+  float* y = nullptr;
+  const float* dy = nullptr;
+  float* dx = nullptr;
+  float* dw = nullptr;
+};
+
+struct Pool {
+  Sliding sliding;
+  int64_t begin = 0, end = 0;  // rows of the output
+  const float* x = nullptr;
+  float* y = nullptr;  // max_pool_gradient reads it
+  const float* dy = nullptr;
+  float* dx = nullptr;
+};
+
 struct Kernels {
   const char* name;
   int64_t lanes;
@@ -140,14 +183,34 @@ struct Kernels {
   // out[c] = sum over rows of in[r, c], rows ascending.
   void (*sum_rows)(int64_t rows, int64_t columns, const float* in, int64_t ldi, float* out);
 
-  // y = activation(y + bias), in place; bias may be null. The activations are linear, relu,
-  // sigmoid.
+  // Copies what the window covers out of an image.
+  void (*gather_patches)(const Patches&);
+  // Adds the matrix to the image, to where its elements would have been gathered.
+  void (*scatter_patches)(const Patches&);
+  // y = the convolution of x with w.
+  void (*depthwise)(const Depthwise&);
+  // dx += the gradient that dy gives.
+  void (*depthwise_input_gradient)(const Depthwise&);
+  // dw += the gradient that x and dy give.
+  void (*depthwise_weight_gradient)(const Depthwise&);
+  // Pools over the part of the window that lies in the image. The gradients are added to dx; that
+  // of the largest value goes to the first of several equal ones.
+  void (*max_pool)(const Pool&);
+  void (*max_pool_gradient)(const Pool&);
+  void (*average_pool)(const Pool&);
+  void (*average_pool_gradient)(const Pool&);
+
+  // y = activation(y + bias), in place; bias may be null. The activations are linear, relu, relu6
+  // (at most 6), sigmoid.
   void (*bias_linear)(int64_t rows, int64_t columns, float* y, int64_t ldy, const float* bias);
   void (*bias_relu)(int64_t rows, int64_t columns, float* y, int64_t ldy, const float* bias);
+  void (*bias_relu6)(int64_t rows, int64_t columns, float* y, int64_t ldy, const float* bias);
   void (*bias_sigmoid)(int64_t rows, int64_t columns, float* y, int64_t ldy, const float* bias);
   // dx (+)= dy * activation'(y), where y is the activation's output. dx may be dy.
   void (*relu_gradient)(int64_t rows, int64_t columns, const float* y, int64_t ldy, const float* dy,
                         float* dx, bool accumulate);
+  void (*relu6_gradient)(int64_t rows, int64_t columns, const float* y, int64_t ldy,
+                         const float* dy, float* dx, bool accumulate);
   void (*sigmoid_gradient)(int64_t rows, int64_t columns, const float* y, int64_t ldy,
                            const float* dy, float* dx, bool accumulate);
   // out (+)= in

@@ -56,8 +56,12 @@ struct Context {
   int threads = 1;
   int64_t max_rows = 1;
   uint64_t seed = 1;
-  std::vector<ValueBlocks> values;
+  std::vector<ValueBlocks> values;  // by Value::memory
 
+  // Returns the memory of a value of the graph.
+  ValueBlocks& value(int index) {
+    return values[static_cast<size_t>(graph.values[static_cast<size_t>(index)].memory)];
+  }
   // Adds a block of `floats` for each thread; thread i's part begins at i * own_stride(floats).
   Block add_own(int64_t floats) { return arena.add(own_stride(floats) * threads * 4); }
   static int64_t own_stride(int64_t floats) { return round_up(floats, 2 * kLine) + 2 * kLine; }
@@ -100,6 +104,15 @@ std::unique_ptr<Operation> make_operation(const BatchNormalization&, const Node&
                                           Context& context);
 std::unique_ptr<Operation> make_operation(const Add&, const Node& node, Context& context);
 std::unique_ptr<Operation> make_operation(const Concatenate&, const Node& node, Context& context);
+std::unique_ptr<Operation> make_operation(const Conv2d&, const Node& node, Context& context);
+std::unique_ptr<Operation> make_operation(const DepthwiseConv2d&, const Node& node,
+                                          Context& context);
+std::unique_ptr<Operation> make_operation(const MaxPool&, const Node& node, Context& context);
+std::unique_ptr<Operation> make_operation(const AveragePool&, const Node& node, Context& context);
+std::unique_ptr<Operation> make_operation(const GlobalAveragePool&, const Node& node,
+                                          Context& context);
+std::unique_ptr<Operation> make_operation(const Flatten&, const Node& node, Context& context);
+std::unique_ptr<Operation> make_operation(const Reshape&, const Node& node, Context& context);
 
 // Makes the operation that writes the batch's rows as floats to value 0, and lists their nonzero
 // elements where another operation needs that list.
@@ -125,6 +138,13 @@ std::unique_ptr<LossOperation> make_loss(const Huber& huber, Context& context);
 // is active: for the product and, in training, for the weights' gradient.
 void find_nonzeros(const Context& context, const ValueBlocks& value, const Step& step,
                    TeamThread thread);
+
+// These two apply any activation but softmax to a block, with Kernels::bias_* and *_gradient.
+void activate(const Kernels& kernels, Activation activation, int64_t rows, int64_t columns,
+              float* y, int64_t ldy, const float* bias);
+void activation_gradient(const Kernels& kernels, Activation activation, int64_t rows,
+                         int64_t columns, const float* y, int64_t ldy, const float* dy, float* dx,
+                         bool accumulate);
 
 // Updates a contiguous piece of a tensor from step.gradients, if the step trains.
 void update_piece(const Context& context, const Step& step, int64_t tensor, int64_t begin,

@@ -4,7 +4,7 @@ namespace muster::compute::cpu {
 
 RowLoss::RowLoss(Context& context, std::string name, int64_t terms)
     : context_(context),
-      out_(context.values[static_cast<size_t>(context.graph.output)]),
+      out_(context.value(context.graph.output)),
       term_count_(terms),
       losses_(context.arena.add(context.max_rows * 4)),
       terms_(context.arena.add(context.max_rows * terms * 4)),

@@ -39,4 +39,24 @@ std::optional<Mismatch> require_several(std::span<const LayerInput> inputs) {
   return Mismatch{-1, "inputs", "two inputs or more", std::to_string(inputs.size())};
 }
 
+std::vector<ParameterTensor> kernel_and_bias(const LayerSpec& layer, std::vector<int64_t> kernel,
+                                             const Initializer& initializer,
+                                             std::optional<int64_t> bias,
+                                             const Initializer& bias_initializer) {
+  const Segment segment = layer.trainable ? Segment::trainable : Segment::frozen;
+  std::vector<ParameterTensor> tensors(1);
+  tensors[0].name = layer.name + "/kernel";
+  tensors[0].shape = std::move(kernel);
+  tensors[0].segment = segment;
+  tensors[0].initializer = initializer;
+  if (!bias) return tensors;
+  ParameterTensor& last = tensors.emplace_back();
+  last.name = layer.name + "/bias";
+  last.shape = {*bias};
+  last.segment = segment;
+  last.initializer = bias_initializer;
+  last.weight_decay_multiplier = 0.0f;
+  return tensors;
+}
+
 }  // namespace muster::compute

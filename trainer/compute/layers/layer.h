@@ -37,6 +37,15 @@ Described describe(const BatchNormalization&, const LayerSpec& layer,
                    std::span<const LayerInput> inputs);
 Described describe(const Add&, const LayerSpec& layer, std::span<const LayerInput> inputs);
 Described describe(const Concatenate&, const LayerSpec& layer, std::span<const LayerInput> inputs);
+Described describe(const Conv2d&, const LayerSpec& layer, std::span<const LayerInput> inputs);
+Described describe(const DepthwiseConv2d&, const LayerSpec& layer,
+                   std::span<const LayerInput> inputs);
+Described describe(const MaxPool&, const LayerSpec& layer, std::span<const LayerInput> inputs);
+Described describe(const AveragePool&, const LayerSpec& layer, std::span<const LayerInput> inputs);
+Described describe(const GlobalAveragePool&, const LayerSpec& layer,
+                   std::span<const LayerInput> inputs);
+Described describe(const Flatten&, const LayerSpec& layer, std::span<const LayerInput> inputs);
+Described describe(const Reshape&, const LayerSpec& layer, std::span<const LayerInput> inputs);
 
 Described describe_layer(const LayerSpec& layer, std::span<const LayerInput> inputs);
 
@@ -55,5 +64,10 @@ std::vector<int64_t> as_features(const std::vector<int64_t>& shape);
 // Return a mismatch if a layer that takes one input, or two and more, has another number of them.
 std::optional<Mismatch> require_one(std::span<const LayerInput> inputs);
 std::optional<Mismatch> require_several(std::span<const LayerInput> inputs);
+// Returns a layer's kernel and, if it has one, its bias, named "<layer>/kernel" and "<layer>/bias".
+std::vector<ParameterTensor> kernel_and_bias(const LayerSpec& layer, std::vector<int64_t> kernel,
+                                             const Initializer& initializer,
+                                             std::optional<int64_t> bias,
+                                             const Initializer& bias_initializer);
 
 }  // namespace muster::compute

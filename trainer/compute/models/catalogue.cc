@@ -33,6 +33,30 @@ ModelSpec mnist_sigmoid() {
           SoftmaxCrossEntropy{}};
 }
 
+LayerSpec convolution(std::string name, int64_t filters, Window window, Activation activation) {
+  Conv2d layer;
+  layer.filters = filters;
+  layer.window = window;
+  layer.activation = activation;
+  return {std::move(name), layer, {}, true};
+}
+
+ModelSpec mnist_cnn() {
+  const Initializer glorot{InitializerKind::glorot_uniform, 1.0f};
+  const Window three{{3, 3}, {1, 1}, Padding::valid}, half{{2, 2}, {2, 2}, Padding::valid};
+  return {"mnist-cnn",
+          {28, 28},
+          10,
+          {convolution("convolution_1", 32, three, Activation::relu),
+           convolution("convolution_2", 64, three, Activation::relu),
+           {"pool", MaxPool{half}, {}, true},
+           {"dropout_1", Dropout{0.25f}, {}, true},
+           dense("hidden", 128, Activation::relu, glorot),
+           {"dropout_2", Dropout{0.5f}, {}, true},
+           dense("logits", 10, Activation::linear, glorot)},
+          SoftmaxCrossEntropy{}};
+}
+
 ModelSpec linear_regression() {
   return {"linear-regression",
           {1},
@@ -44,12 +68,13 @@ ModelSpec linear_regression() {
 }  // namespace
 
 std::vector<std::string> model_names() {
-  return {"mnist-mlp", "mnist-sigmoid", "linear-regression"};
+  return {"mnist-mlp", "mnist-sigmoid", "mnist-cnn", "linear-regression"};
 }
 
 std::optional<ModelSpec> find_model(std::string_view name) {
   if (name == "mnist-mlp") return mnist_mlp();
   if (name == "mnist-sigmoid") return mnist_sigmoid();
+  if (name == "mnist-cnn") return mnist_cnn();
   if (name == "linear-regression") return linear_regression();
   return std::nullopt;
 }

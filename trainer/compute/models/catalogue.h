@@ -15,6 +15,9 @@ namespace muster::compute {
 // mnist-mlp          784-256-256-10, ReLU, softmax cross entropy; Glorot uniform, biases zero
 // mnist-sigmoid      784-100-10, sigmoid, softmax cross entropy; all weights from a unit normal,
 //                    biases zero
+// mnist-cnn          two 3x3 convolutions of 32 and 64 filters, ReLU, maximum of 2x2, dense 128,
+//                    ReLU, dense 10, dropout 0.25 and 0.5 before the dense layers, softmax cross
+//                    entropy; Glorot uniform, biases zero
 // linear-regression  one dense unit, mean squared error; zeros
 std::vector<std::string> model_names();
 

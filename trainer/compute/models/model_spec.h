@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,7 +12,7 @@ namespace muster::compute {
 // A model as plain values: a DAG of layers in topological order. No YAML here; trainer/spec reads
 // it.
 
-enum class Activation { linear, relu, sigmoid, softmax };
+enum class Activation { linear, relu, sigmoid, softmax, relu6 };
 enum class InitializerKind { glorot_uniform, he_normal, normal, uniform, zeros, constant };
 
 struct Initializer {
@@ -45,8 +46,51 @@ struct BatchNormalization {
 struct Add {};          // element-wise sum of its inputs, of one shape
 struct Concatenate {};  // along the last axis
 
+// Images are [height, width, channels]; a sample of two axes is taken as one channel. A window
+// moves over an image by its strides. With `same` padding the output has ceil(size / stride) places
+// along an axis, and zeros surround the image, the smaller half before it, as in TensorFlow; with
+// `valid` only the places at which the whole window lies in the image.
+enum class Padding { same, valid };
+struct Window {
+  std::array<int64_t, 2> size{1, 1};  // height, width
+  std::array<int64_t, 2> strides{1, 1};
+  Padding padding = Padding::same;
+};
+// y = activation(convolution(x, W) + b); W is [height, width, channels, filters] in C order, b is
+// [filters]. The window is not mirrored.
+struct Conv2d {
+  int64_t filters = 0;
+  Window window;
+  Activation activation = Activation::linear;
+  bool use_bias = true;
+  Initializer kernel_initializer;
+  Initializer bias_initializer{InitializerKind::zeros, 0.0f};
+};
+// The same for each channel by itself; W is [height, width, channels, 1], b is [channels].
+struct DepthwiseConv2d {
+  Window window;
+  Activation activation = Activation::linear;
+  bool use_bias = true;
+  Initializer kernel_initializer;
+  Initializer bias_initializer{InitializerKind::zeros, 0.0f};
+};
+// The largest value, or the mean, of those values of each channel that lie in the window and in the
+// image.
+struct MaxPool {
+  Window window;
+};
+struct AveragePool {
+  Window window;
+};
+struct GlobalAveragePool {};   // the mean of each channel over the whole image: [channels]
+struct Flatten {};             // the sample as one vector, in C order
+struct Reshape {               // the sample's elements, in C order, in another shape
+  std::vector<int64_t> shape;  // one axis may be -1: as many as are left
+};
+
 using LayerKind =
-    std::variant<Dense, ActivationLayer, Dropout, BatchNormalization, Add, Concatenate>;
+    std::variant<Dense, ActivationLayer, Dropout, BatchNormalization, Add, Concatenate, Conv2d,
+                 DepthwiseConv2d, MaxPool, AveragePool, GlobalAveragePool, Flatten, Reshape>;
 
 struct LayerSpec {
   std::string name;  // unique; parameters are named "<name>/kernel" and so on

@@ -58,6 +58,12 @@ inline V minimum(V a, V b) {
 inline V where_positive(V condition, V a) {
   return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(condition, zero(), _CMP_GT_OQ), a);
 }
+inline V where_equal(V x, V y, V a) {
+  return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, y, _CMP_EQ_OQ), a);
+}
+inline V where_unequal(V x, V y, V a) {
+  return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, y, _CMP_NEQ_UQ), a);
+}
 inline V keep(V a, Part m, V other) {
   return _mm512_mask_mov_ps(other, m, a);
 }
@@ -135,6 +141,12 @@ inline V minimum(V a, V b) {
 }
 inline V where_positive(V condition, V a) {
   return _mm256_and_ps(_mm256_cmp_ps(condition, zero(), _CMP_GT_OQ), a);
+}
+inline V where_equal(V x, V y, V a) {
+  return _mm256_and_ps(_mm256_cmp_ps(x, y, _CMP_EQ_OQ), a);
+}
+inline V where_unequal(V x, V y, V a) {
+  return _mm256_and_ps(_mm256_cmp_ps(x, y, _CMP_NEQ_UQ), a);
 }
 inline V keep(V a, Part m, V other) {
   return _mm256_blendv_ps(other, a, _mm256_castsi256_ps(m));
@@ -217,6 +229,12 @@ inline V minimum(V a, V b) {
 }
 inline V where_positive(V condition, V a) {
   return condition > 0.0f ? a : V{};
+}
+inline V where_equal(V x, V y, V a) {
+  return x == y ? a : V{};
+}
+inline V where_unequal(V x, V y, V a) {
+  return x == y ? V{} : a;
 }
 inline V keep(V a, Part m, V other) {
   for (int64_t i = 0; i < m; ++i) other[i] = a[i];

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "tests/unit/trainer/compute/support.h"
+#include "trainer/compute/layers/layer.h"
 
 namespace muster::compute::testing {
 namespace {
@@ -55,6 +56,77 @@ std::vector<Case> cases() {
   };
 }
 
+ModelSpec image_model(std::vector<int64_t> shape, std::vector<LayerSpec> layers, int64_t labels) {
+  ModelSpec spec = model(1, std::move(layers), labels);
+  spec.input_shape = std::move(shape);
+  return spec;
+}
+
+Conv2d convolution(int64_t filters, Window window, Activation activation, bool use_bias = true) {
+  Conv2d layer;
+  layer.filters = filters;
+  layer.window = window;
+  layer.activation = activation;
+  layer.use_bias = use_bias;
+  return layer;
+}
+
+DepthwiseConv2d depthwise(Window window, Activation activation, bool use_bias = true) {
+  DepthwiseConv2d layer;
+  layer.window = window;
+  layer.activation = activation;
+  layer.use_bias = use_bias;
+  return layer;
+}
+
+std::vector<Case> image_cases() {
+  const auto relu6 = Activation::relu6, sigmoid = Activation::sigmoid, linear = Activation::linear;
+  const Window three{{3, 3}, {1, 1}, Padding::same}, two{{3, 3}, {2, 2}, Padding::same};
+  return {
+      {"convolutions",
+       image_model({7, 9},
+                   {layer("a", convolution(5, {{3, 3}, {1, 1}, Padding::valid}, sigmoid)),
+                    layer("b", convolution(17, two, sigmoid)),
+                    layer("c", convolution(3, {{1, 1}, {1, 1}, Padding::valid}, relu6, false)),
+                    dense("y", 4, linear)},
+                   4),
+       6, 5},
+      {"odd_windows",
+       image_model({11, 6, 3},
+                   {layer("a", convolution(4, {{2, 5}, {3, 1}, Padding::same}, sigmoid)),
+                    layer("b", convolution(6, {{4, 2}, {1, 2}, Padding::same}, linear, false)),
+                    layer("p", AveragePool{{{3, 2}, {2, 1}, Padding::same}}), layer("f", Flatten{}),
+                    dense("y", 3, linear)},
+                   3),
+       4, 4},
+      {"depthwise",
+       image_model(
+           {8, 8, 2},
+           {layer("a", convolution(19, three, linear, false)), layer("n", BatchNormalization{}),
+            layer("r", ActivationLayer{sigmoid}), layer("d", depthwise(three, sigmoid)),
+            layer("e", depthwise(two, linear, false)), layer("g", GlobalAveragePool{}),
+            dense("y", 3, linear)},
+           3),
+       5, 5},
+      {"branches_of_images",
+       image_model(
+           {6, 6, 2},
+           {layer("a", convolution(4, three, sigmoid)),
+            layer("b", convolution(4, three, sigmoid), {"a"}),
+            layer("d", depthwise(three, sigmoid), {"a"}), layer("sum", Add{}, {"a", "b", "d"}),
+            layer("m", MaxPool{{{2, 2}, {2, 2}, Padding::valid}}), layer("v", Reshape{{-1, 4}}),
+            layer("h", Reshape{{3, 3, 4}}),
+            layer("p", AveragePool{{{2, 2}, {1, 1}, Padding::same}}, {"h"}),
+            layer("c", Concatenate{}, {"p", "m"}), dense("y", 3, linear)},
+           3),
+       7, 6},
+      {"one_place",
+       image_model({1, 1, 3}, {layer("a", convolution(8, three, sigmoid)), dense("y", 2, linear)},
+                   2),
+       3, 3},
+  };
+}
+
 class Gradient : public ::testing::TestWithParam<std::tuple<std::string, int>> {};
 
 // Compares with central differences of the float64 reference, at some seven places of each tensor.
@@ -85,9 +157,12 @@ void compare(const ModelSpec& spec, cpu::CpuEngine& engine, const Batch& batch) 
 
 TEST_P(Gradient, EqualsTheSlopeOfTheFloat64Reference) {
   const auto& [set, threads] = GetParam();
-  for (const Case& c : cases()) {
+  std::vector<Case> all = cases();
+  for (Case& c : image_cases()) all.push_back(std::move(c));
+  for (const Case& c : all) {
     SCOPED_TRACE(c.name);
-    const OwnedBatch batch(c.rows, c.spec.input_shape[0], c.spec.label_count, c.density);
+    const int64_t features = *element_count(c.spec.input_shape);
+    const OwnedBatch batch(c.rows, features, c.spec.label_count, c.density);
     for (auto sparsity : {cpu::CpuEngine::Sparsity::never, cpu::CpuEngine::Sparsity::always}) {
       auto made = cpu_engine(c.spec, c.max_rows, threads, set);
       initialize(*made);

@@ -30,13 +30,40 @@ std::vector<std::string> fixtures() {
 
 Activation activation_of(const std::string& name) {
   if (name == "relu") return Activation::relu;
+  if (name == "relu6") return Activation::relu6;
   if (name == "sigmoid") return Activation::sigmoid;
   if (name == "softmax") return Activation::softmax;
   return Activation::linear;
 }
 
+Window window_of(const Json& json) {
+  Window window;
+  window.size = json.at("size").get<std::array<int64_t, 2>>();
+  window.strides = json.at("strides").get<std::array<int64_t, 2>>();
+  window.padding = json.at("padding") == "same" ? Padding::same : Padding::valid;
+  return window;
+}
+
 LayerKind kind_of(const Json& json) {
   const std::string kind = json.at("kind");
+  if (kind == "conv2d") {
+    Conv2d layer;
+    layer.filters = json.at("filters");
+    layer.window = window_of(json);
+    layer.activation = activation_of(json.at("activation"));
+    layer.use_bias = json.value("use_bias", true);
+    return layer;
+  }
+  if (kind == "depthwiseConv2d") {
+    DepthwiseConv2d layer;
+    layer.window = window_of(json);
+    layer.activation = activation_of(json.at("activation"));
+    layer.use_bias = json.value("use_bias", true);
+    return layer;
+  }
+  if (kind == "maxPool") return MaxPool{window_of(json)};
+  if (kind == "averagePool") return AveragePool{window_of(json)};
+  if (kind == "globalAveragePool") return GlobalAveragePool{};
   if (kind == "dense") {
     Dense dense;
     dense.units = json.at("units");
@@ -103,7 +130,8 @@ void set_parameters(const Json& json, Engine& engine) {
 
 // The first ten batches, one after the other.
 struct Samples {
-  explicit Samples(const Json& json) : width(json.at("input_shape")[0]) {
+  explicit Samples(const Json& json) : width(1) {
+    for (const size_t axis : json.at("input_shape")) width *= axis;
     const size_t count = 10 * json.at("batch_size").get<size_t>();
     const size_t classes = json.at("label_count");
     if (json.at("data").at("source") == "mnist") {
@@ -230,7 +258,8 @@ INSTANTIATE_TEST_SUITE_P(EveryFixture, PyTorch,
 
 TEST(PyTorchFixtures, OfTheModelsInTheFiguresAreThere) {
   const std::vector<std::string> names = fixtures();
-  for (const char* name : {"mnist-mlp", "mnist-sigmoid", "linear-regression", "branches"}) {
+  for (const char* name :
+       {"mnist-mlp", "mnist-sigmoid", "mnist-cnn", "images", "linear-regression", "branches"}) {
     EXPECT_NE(std::find(names.begin(), names.end(), name), names.end()) << name;
   }
 }

@@ -14,6 +14,7 @@ struct Evaluation {
   const ParameterLayout& layout;
   const std::vector<double>& parameters;
   bool training;
+  std::vector<int64_t> in, out;  // shapes of the first input and of the output
 
   const double* parameter(const std::string& name) const {
     return parameters.data() + layout.find(name).offset;
@@ -22,6 +23,7 @@ struct Evaluation {
 
 double activate(Activation activation, double x) {
   if (activation == Activation::relu) return std::max(x, 0.0);
+  if (activation == Activation::relu6) return std::clamp(x, 0.0, 6.0);
   if (activation == Activation::sigmoid) return 1.0 / (1.0 + std::exp(-x));
   return x;
 }
@@ -72,18 +74,25 @@ Matrix apply(const BatchNormalization& kind, const LayerSpec& layer, const std::
   Matrix out = in[0];
   const double* gamma = e.parameter(layer.name + "/gamma");
   const double* beta = e.parameter(layer.name + "/beta");
-  for (size_t c = 0; c < out[0].size(); ++c) {
+  // An image has a feature for each channel, and many places.
+  const size_t features = e.in.size() < 3 ? out[0].size() : size_t(e.in.back());
+  const double count = double(out.size() * out[0].size() / features);
+  for (size_t c = 0; c < features; ++c) {
     double mean = e.parameter(layer.name + "/moving_mean")[c];
     double variance = e.parameter(layer.name + "/moving_variance")[c];
+    const auto each = [&](const auto& function) {
+      for (auto& row : out) {
+        for (size_t i = c; i < row.size(); i += features) function(row[i]);
+      }
+    };
     if (e.training && layer.trainable) {
       mean = variance = 0;
-      for (const auto& row : in[0]) mean += row[c] / double(out.size());
-      for (const auto& row : in[0])
-        variance += (row[c] - mean) * (row[c] - mean) / double(out.size());
+      each([&](double x) { mean += x / count; });
+      each([&](double x) { variance += (x - mean) * (x - mean) / count; });
     }
-    for (auto& row : out) {
-      row[c] = (row[c] - mean) / std::sqrt(variance + double(kind.epsilon)) * gamma[c] + beta[c];
-    }
+    each([&](double& x) {
+      x = (x - mean) / std::sqrt(variance + double(kind.epsilon)) * gamma[c] + beta[c];
+    });
   }
   return out;
 }
@@ -99,14 +108,142 @@ Matrix apply(const Add&, const LayerSpec&, const std::vector<Matrix>& in, const 
 }
 
 Matrix apply(const Concatenate&, const LayerSpec&, const std::vector<Matrix>& in,
-             const Evaluation&) {
-  Matrix out = in[0];
-  for (size_t i = 1; i < in.size(); ++i) {
-    for (size_t r = 0; r < out.size(); ++r) {
-      out[r].insert(out[r].end(), in[i][r].begin(), in[i][r].end());
+             const Evaluation& e) {
+  // An image has as many places as its first two axes say; a vector has one.
+  const size_t places = e.out.size() < 3 ? 1 : size_t(e.out[0] * e.out[1]);
+  Matrix out(in[0].size());
+  for (size_t r = 0; r < out.size(); ++r) {
+    for (size_t place = 0; place < places; ++place) {
+      for (const Matrix& one : in) {
+        const size_t channels = one[r].size() / places;
+        const auto from = one[r].begin() + ptrdiff_t(place * channels);
+        out[r].insert(out[r].end(), from, from + ptrdiff_t(channels));
+      }
     }
   }
   return out;
+}
+
+// Calls function(place, y, x, i, j) for each place of the output and each place (i, j) of the
+// window that lies on the image, at (y, x).
+void slide(const Window& window, const Evaluation& e, const auto& function) {
+  const int64_t height = e.in[0], width = e.in[1];
+  const auto zeros = [&](size_t axis) {
+    const int64_t reach = (e.out[axis] - 1) * window.strides[axis] + window.size[axis];
+    return window.padding == Padding::same ? std::max<int64_t>(0, reach - e.in[axis]) / 2 : 0;
+  };
+  for (int64_t place = 0; place < e.out[0] * e.out[1]; ++place) {
+    for (int64_t i = 0; i < window.size[0]; ++i) {
+      for (int64_t j = 0; j < window.size[1]; ++j) {
+        const int64_t y = place / e.out[1] * window.strides[0] + i - zeros(0);
+        const int64_t x = place % e.out[1] * window.strides[1] + j - zeros(1);
+        if (y >= 0 && y < height && x >= 0 && x < width) function(place, y * width + x, i, j);
+      }
+    }
+  }
+}
+
+int64_t channels_of(const std::vector<int64_t>& shape) {
+  return shape.size() == 3 ? shape[2] : 1;
+}
+
+size_t elements_of(const std::vector<int64_t>& shape) {
+  size_t count = 1;
+  for (const int64_t axis : shape) count *= size_t(axis);
+  return count;
+}
+
+Matrix apply(const Conv2d& layer, const LayerSpec& spec, const std::vector<Matrix>& in,
+             const Evaluation& e) {
+  Matrix out;
+  const double* kernel = e.parameter(spec.name + "/kernel");
+  const int64_t channels = channels_of(e.in), filters = layer.filters;
+  for (const auto& x : in[0]) {
+    std::vector<double> y(elements_of(e.out));
+    slide(layer.window, e, [&](int64_t place, int64_t from, int64_t i, int64_t j) {
+      for (int64_t c = 0; c < channels; ++c) {
+        const double* w = kernel + ((i * layer.window.size[1] + j) * channels + c) * filters;
+        for (int64_t f = 0; f < filters; ++f)
+          y[size_t(place * filters + f)] += x[size_t(from * channels + c)] * w[f];
+      }
+    });
+    for (size_t k = 0; k < y.size(); ++k) {
+      const double bias =
+          layer.use_bias ? e.parameter(spec.name + "/bias")[k % size_t(filters)] : 0.0;
+      y[k] = activate(layer.activation, y[k] + bias);
+    }
+    out.push_back(y);
+  }
+  return out;
+}
+
+Matrix apply(const DepthwiseConv2d& layer, const LayerSpec& spec, const std::vector<Matrix>& in,
+             const Evaluation& e) {
+  Matrix out;
+  const double* kernel = e.parameter(spec.name + "/kernel");
+  const int64_t channels = channels_of(e.in);
+  for (const auto& x : in[0]) {
+    std::vector<double> y(elements_of(e.out));
+    slide(layer.window, e, [&](int64_t place, int64_t from, int64_t i, int64_t j) {
+      for (int64_t c = 0; c < channels; ++c)
+        y[size_t(place * channels + c)] +=
+            x[size_t(from * channels + c)] * kernel[(i * layer.window.size[1] + j) * channels + c];
+    });
+    for (size_t k = 0; k < y.size(); ++k) {
+      const double bias =
+          layer.use_bias ? e.parameter(spec.name + "/bias")[k % size_t(channels)] : 0.0;
+      y[k] = activate(layer.activation, y[k] + bias);
+    }
+    out.push_back(y);
+  }
+  return out;
+}
+
+Matrix pooled(const Window& window, bool largest, const std::vector<Matrix>& in,
+              const Evaluation& e) {
+  Matrix out;
+  const int64_t channels = channels_of(e.in);
+  for (const auto& x : in[0]) {
+    std::vector<double> y(elements_of(e.out), largest ? -1e300 : 0.0), count(y.size());
+    slide(window, e, [&](int64_t place, int64_t from, int64_t, int64_t) {
+      for (int64_t c = 0; c < channels; ++c) {
+        double& to = y[size_t(place * channels + c)];
+        const double value = x[size_t(from * channels + c)];
+        to = largest ? std::max(to, value) : to + value;
+        count[size_t(place * channels + c)] += 1;
+      }
+    });
+    if (!largest) {
+      for (size_t k = 0; k < y.size(); ++k) y[k] /= count[k];
+    }
+    out.push_back(y);
+  }
+  return out;
+}
+
+Matrix apply(const MaxPool& pool, const LayerSpec&, const std::vector<Matrix>& in,
+             const Evaluation& e) {
+  return pooled(pool.window, true, in, e);
+}
+
+Matrix apply(const AveragePool& pool, const LayerSpec&, const std::vector<Matrix>& in,
+             const Evaluation& e) {
+  return pooled(pool.window, false, in, e);
+}
+
+Matrix apply(const GlobalAveragePool&, const LayerSpec&, const std::vector<Matrix>& in,
+             const Evaluation& e) {
+  Evaluation whole = e;
+  whole.out = {1, 1, channels_of(e.in)};
+  return pooled({{e.in[0], e.in[1]}, {1, 1}, Padding::valid}, false, in, whole);
+}
+
+Matrix apply(const Flatten&, const LayerSpec&, const std::vector<Matrix>& in, const Evaluation&) {
+  return in[0];
+}
+
+Matrix apply(const Reshape&, const LayerSpec&, const std::vector<Matrix>& in, const Evaluation&) {
+  return in[0];
 }
 
 double value_of(const Batch& batch, size_t row, size_t i) {
@@ -151,9 +288,13 @@ double loss_of(const ModelSpec& model, const std::vector<double>& y, const Batch
 
 double reference_loss(const ModelSpec& model, const ParameterLayout& layout,
                       const std::vector<double>& parameters, const Batch& batch, bool training) {
-  const Evaluation evaluation{layout, parameters, training};
+  Evaluation evaluation{layout, parameters, training, {}, {}};
   std::map<std::string, Matrix> values;
-  Matrix input(size_t(batch.rows), std::vector<double>(size_t(model.input_shape[0])));
+  std::map<std::string, std::vector<int64_t>> shapes;
+  const Graph graph = build_graph(model);
+  shapes["input"] = model.input_shape;
+  for (const Node& node : graph.nodes) shapes[node.name] = graph.values[size_t(node.output)].shape;
+  Matrix input(size_t(batch.rows), std::vector<double>(elements_of(model.input_shape)));
   for (size_t r = 0; r < input.size(); ++r) {
     for (size_t i = 0; i < input[r].size(); ++i) input[r][i] = value_of(batch, r, i);
   }
@@ -163,6 +304,8 @@ double reference_loss(const ModelSpec& model, const ParameterLayout& layout,
     std::vector<Matrix> in;
     if (layer.inputs.empty()) in.push_back(values.at(last));
     for (const std::string& name : layer.inputs) in.push_back(values.at(name));
+    evaluation.in = shapes.at(layer.inputs.empty() ? last : layer.inputs[0]);
+    evaluation.out = shapes.at(layer.name);
     values[layer.name] = std::visit(
         [&](const auto& kind) { return apply(kind, layer, in, evaluation); }, layer.kind);
     last = layer.name;

@@ -64,6 +64,18 @@ INSTANTIATE_TEST_SUITE_P(
               {"model.layers[1].dense.units", "1048576"}},
              "model.layers[1].dense.units: expected at most 2^32 weights, found a kernel of "
              "[1048576, 1048576]"},
+        Case{"WindowLargerThanTheImage",
+             {{"model.layers[0]", "{conv2d: {name: a, filters: 4}}"}},
+             "model.layers[0].conv2d.padding: expected a window that fits into an image of "
+             "[2, 3, 1], found a window of [3, 3] with valid padding"},
+        Case{"PoolOfVectors",
+             {{"model.layers[1]", "{maxPool: {name: b}}"}},
+             "model.layers[1].maxPool.inputs: expected an image: [height, width, channels] or "
+             "[height, width], found [5]"},
+        Case{"ReshapedWrongly",
+             {{"model.layers[0]", "{reshape: {name: a, shape: [4, -1]}}"}},
+             "model.layers[0].reshape.shape: expected a shape of 6 elements, as the input of [2, 3] "
+             "has, with at most one axis of -1, found [4, -1]"},
         Case{"FinalUnits",
              {{"model.layers[2].dense.units", "4"}},
              "t.yaml (--set): model.layers[2].dense.units: expected 3 outputs, one for each class, "
@@ -130,6 +142,9 @@ TEST(Fit, AcceptsWhatFits) {
        {"model.layers[2]", "{add: {inputs: [a, b]}}"},
        {"model.layers[3]", "{dense: {units: 3}}"}},
       {{"data.train", "{idx: {images: i, labels: l}}"}, {"model.layers[2].dense.units", "77"}},
+      {{"model.layers[0]", "{conv2d: {name: a, filters: 4, padding: same, size: [2]}}"},
+       {"model.layers[1]", "{reshape: {name: b, shape: [2, -1, 3]}}"},
+       {"model.layers[2]", "{globalAveragePool: {}}"}},
   };
   for (const Sets& sets : cases) EXPECT_THAT(problems_with(sets), IsEmpty());
 }

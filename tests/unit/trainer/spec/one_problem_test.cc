@@ -43,7 +43,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Mistake{"ModelName", "{nmae: mnist-mlp}", kTrain, kRest, "did you mean name?"},
         Mistake{"UnknownModel", "{name: mnist}", kTrain, kRest,
-                "did you mean mnist-mlp or mnist-sigmoid?"},
+                "did you mean mnist-mlp, mnist-sigmoid or mnist-cnn?"},
         Mistake{"Layers", "{layesr: [{dense: {units: 3}}]}", kTrain, kRest, "did you mean layers?"},
         Mistake{"EvaluationOfNothing", kModel, kTrain, "epochs: 1\nevaluation: {}",
                 "evaluation: expected data.validation beside evaluation, found none"},
