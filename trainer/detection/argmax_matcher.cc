@@ -1,9 +1,28 @@
 #include "trainer/detection/argmax_matcher.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 namespace muster::detection {
+
+namespace {
+
+// Returns the largest value that is above 0, else 0. Eight maxima side by side are vectors.
+float largest_of(std::span<const float> values) {
+  constexpr size_t kLanes = 8;
+  std::array<float, kLanes> lanes{};
+  size_t i = 0;
+  for (; i + kLanes <= values.size(); i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane)
+      lanes[lane] = values[i + lane] > lanes[lane] ? values[i + lane] : lanes[lane];
+  }
+  float largest = *std::ranges::max_element(lanes);
+  for (; i < values.size(); ++i) largest = std::max(largest, values[i]);
+  return largest;
+}
+
+}  // namespace
 
 ArgmaxMatcher::ArgmaxMatcher(const MatcherSettings& settings, size_t columns)
     : settings_(settings), largest_(columns), row_(columns), claimed_by_(columns) {
@@ -22,21 +41,15 @@ void ArgmaxMatcher::add_row(std::span<const float> similarities, bool claims) {
   const float* values = similarities.data();
   float* largest = largest_.data();
   int32_t* rows = row_.data();
-  for (size_t column = 0; column < largest_.size(); ++column) {
-    const bool larger = values[column] > largest[column];
-    largest[column] = larger ? values[column] : largest[column];
-    rows[column] = larger ? row : rows[column];
-  }
-  if (!claims) return;
-  float most = 0;
-  size_t best = 0;
-  for (size_t column = 0; column < largest_.size(); ++column) {
-    if (values[column] > most) {
-      most = values[column];
-      best = column;
-    }
-  }
-  if (most > 0 && claimed_by_[best] == kUnmatched) claimed_by_[best] = row;
+  // One loop for both would be no loop of vectors.
+  for (size_t i = 0; i < largest_.size(); ++i) rows[i] = values[i] > largest[i] ? row : rows[i];
+  for (size_t i = 0; i < largest_.size(); ++i)
+    largest[i] = values[i] > largest[i] ? values[i] : largest[i];
+  const float most = largest_of(similarities);
+  if (!claims || !(most > 0)) return;
+  const auto best = std::ranges::find(similarities, most) - similarities.begin();
+  int32_t& claimed_by = claimed_by_[static_cast<size_t>(best)];
+  if (claimed_by == kUnmatched) claimed_by = row;
 }
 
 void ArgmaxMatcher::finish(std::span<int32_t> matches) const {

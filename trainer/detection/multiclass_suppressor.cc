@@ -5,24 +5,34 @@
 
 namespace muster::detection {
 
+namespace {
+
+// The order of results.
+bool better(const Detection& a, const Detection& b) {
+  return std::tuple(-a.score, a.label, a.anchor) < std::tuple(-b.score, b.label, b.anchor);
+}
+
+}  // namespace
+
 MulticlassSuppressor::MulticlassSuppressor(const MulticlassSettings& settings, size_t anchors,
                                            size_t columns)
     : settings_(settings), columns_(columns), suppressor_(anchors) {
   class_scores_.reserve(anchors);
-  const size_t per_class =
-      std::min(anchors, static_cast<size_t>(settings.max_detections_per_class));
-  detections_.reserve(per_class * columns);
+  detections_.reserve(static_cast<size_t>(settings.max_total_detections) +
+                      std::min(anchors, static_cast<size_t>(settings.max_detections_per_class)));
 }
 
 std::span<const Detection> MulticlassSuppressor::select(std::span<const float> boxes,
                                                         std::span<const float> scores) {
   const size_t count = box_count(boxes);
-  const SuppressionSettings within_class{
+  const auto most = static_cast<size_t>(settings_.max_total_detections);
+  SuppressionSettings within_class{
       .score_threshold = settings_.score_threshold,
       .iou_threshold = settings_.iou_threshold,
       .max_boxes = static_cast<size_t>(settings_.max_detections_per_class)};
   class_scores_.resize(count);
   detections_.clear();
+  if (most == 0) return {};
   suppressor_.set_boxes(boxes);
   for (auto label = static_cast<size_t>(settings_.first_label); label < columns_; ++label) {
     for (size_t i = 0; i < count; ++i) class_scores_[i] = scores[i * columns_ + label];
@@ -33,13 +43,15 @@ std::span<const Detection> MulticlassSuppressor::select(std::span<const float> b
         detections_.push_back({box, class_scores_[i], static_cast<int32_t>(label), anchor});
       }
     }
+    if (detections_.size() < most) continue;
+    // The other classes need not look at scores that cannot be among the best any more.
+    const auto last = detections_.begin() + static_cast<std::ptrdiff_t>(most) - 1;
+    std::ranges::nth_element(detections_, last, better);
+    within_class.score_threshold = std::max(within_class.score_threshold, last->score);
+    detections_.resize(most);
   }
-  const size_t most =
-      std::min(detections_.size(), static_cast<size_t>(settings_.max_total_detections));
-  std::ranges::partial_sort(
-      detections_, detections_.begin() + static_cast<std::ptrdiff_t>(most), {},
-      [](const Detection& found) { return std::tuple(-found.score, found.label, found.anchor); });
-  return std::span(detections_).first(most);
+  std::ranges::sort(detections_, better);
+  return detections_;
 }
 
 }  // namespace muster::detection

@@ -21,7 +21,8 @@ TargetAssigner::TargetAssigner(std::span<const float> anchors, const AssignmentS
   }
 }
 
-// Computes iou() of the object and all anchors, in a loop that the compiler makes vectors of.
+// Computes iou() of the object and all anchors. GCC makes vectors of these conditions, and of no
+// others. 0 / 0 is NaN, which is not more than 0.
 void TargetAssigner::measure(std::span<const float> object) {
   const Box box = box_at(object, 0);
   const float box_area = area(box);
@@ -32,11 +33,15 @@ void TargetAssigner::measure(std::span<const float> object) {
   const float* areas = areas_.data();
   float* out = similarities_.data();
   for (size_t i = 0; i < similarities_.size(); ++i) {
-    const float height = std::min(ymax[i], box.ymax) - std::max(ymin[i], box.ymin);
-    const float width = std::min(xmax[i], box.xmax) - std::max(xmin[i], box.xmin);
-    const float both = std::max(height, 0.0f) * std::max(width, 0.0f);
+    const float bottom = ymax[i] < box.ymax ? ymax[i] : box.ymax;
+    const float top = ymin[i] > box.ymin ? ymin[i] : box.ymin;
+    const float right = xmax[i] < box.xmax ? xmax[i] : box.xmax;
+    const float left = xmin[i] > box.xmin ? xmin[i] : box.xmin;
+    const float height = bottom - top > 0 ? bottom - top : 0;
+    const float width = right - left > 0 ? right - left : 0;
+    const float both = height * width;
     const float ratio = both / (areas[i] + box_area - both);
-    out[i] = both > 0 && ratio > 0 ? ratio : 0;
+    out[i] = ratio > 0 ? ratio : 0;
   }
 }
 
