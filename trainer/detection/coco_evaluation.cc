@@ -150,8 +150,9 @@ CocoEvaluation::Curve CocoEvaluation::curve(std::span<const Ranked> ranked, int6
     const double recall = i == kRecalls - 1 ? 1 : i * 0.01;
     while (at < precisions.size() && static_cast<double>(at + 1) / all < recall) ++at;
     if (at == precisions.size()) break;
-    curve.average_precision += precisions[at] / kRecalls;
+    curve.average_precision += precisions[at];
   }
+  curve.average_precision /= kRecalls;
   return curve;
 }
 

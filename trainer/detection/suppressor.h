@@ -19,8 +19,8 @@ struct SuppressionSettings {
 // falling score (the lower index first where scores are equal) and selects each whose IoU with all
 // that are already selected is at most the threshold.
 // Exchanged borders are put right before the IoU is computed. A box without area, or with a border
-// that is NaN or infinite, suppresses no other and is not suppressed. A score that is NaN is never
-// selected.
+// that is NaN or infinite, suppresses no other and is not suppressed (TensorFlow gives one with NaN
+// the score 0). A score that is NaN is never selected.
 // One thread at a time may use a suppressor.
 class Suppressor {
  public:

@@ -11,8 +11,10 @@
 namespace muster::detection::testing {
 namespace {
 
+using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pointwise;
 using ::testing::ThrowsMessage;
 
 CocoObject object(int32_t label, const CocoBox& box) {
@@ -44,7 +46,7 @@ TEST(CocoEvaluation, AllFoundIsOneAndNothingFoundIsZero) {
   CocoEvaluation evaluation({1, 2, 3});
   evaluation.add(7, found, objects);
   EXPECT_THAT(values(evaluation.metrics()),
-              ElementsAre(1, 1, 1, 1, -1, 1, 1, 1, 1, 1, -1, 1, 1, 1, -1));
+              Pointwise(DoubleNear(1e-12), {1, 1, 1, 1, -1, 1, 1, 1, 1, 1, -1, 1, 1, 1, -1}));
   CocoEvaluation blind({1, 2, 3});
   blind.add(7, {}, objects);
   EXPECT_THAT(values(blind.metrics()), ElementsAre(0, 0, 0, 0, -1, 0, 0, 0, 0, 0, -1, 0, 0, 0, -1));
@@ -129,7 +131,7 @@ TEST(CocoEvaluation, OtherLabelsAreLeftOut) {
   const std::vector<CocoObject> objects = {object(1, kSmall), object(2, kSmall)};
   const std::vector<CocoDetection> found = {{3, 1, kSmall}, {2, 0.5, kSmall}, {-7, 1, kSmall}};
   evaluation.add(1, found, objects);
-  EXPECT_THAT(evaluation.metrics().class_ap, ElementsAre(::testing::DoubleNear(1, 1e-12)));
+  EXPECT_THAT(evaluation.metrics().class_ap, ElementsAre(DoubleNear(1, 1e-12)));
 }
 
 TEST(CocoEvaluation, TakesWhatIsNoNumber) {
