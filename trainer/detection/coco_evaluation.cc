@@ -26,6 +26,14 @@ std::pair<bool, double> falling(double score) {
   return std::isnan(score) ? std::pair(true, 0.0) : std::pair(false, -score);
 }
 
+// Returns what has this label, of things in the order of their labels.
+template <typename T>
+std::span<const T> of_label(const std::vector<T>& things, int32_t label) {
+  const auto first = std::ranges::lower_bound(things, label, {}, &T::label);
+  const auto last = std::ranges::upper_bound(things, label, {}, &T::label);
+  return {first, last};
+}
+
 // A mean over what there is; -1 if there is nothing.
 struct Mean {
   double sum = 0;
@@ -70,13 +78,11 @@ void CocoEvaluation::add(int64_t image, std::span<const CocoDetection> detection
   std::vector<CocoObject> wanted(objects.begin(), objects.end());
   std::ranges::stable_sort(wanted, {}, &CocoObject::label);
   for (size_t i = 0; i < labels_.size(); ++i) {
-    const auto of_class = std::ranges::equal_range(found, labels_[i], {}, &CocoDetection::label);
-    const auto objects_of_class =
-        std::ranges::equal_range(wanted, labels_[i], {}, &CocoObject::label);
-    if (of_class.empty() && objects_of_class.empty()) continue;
-    const size_t kept = std::min<size_t>(of_class.size(), kMostDetections);
-    add_class(classes_[i], image, std::span(of_class.begin(), kept),
-              std::span(objects_of_class.begin(), objects_of_class.size()));
+    const auto best = of_label(found, labels_[i]);
+    const auto to_find = of_label(wanted, labels_[i]);
+    if (best.empty() && to_find.empty()) continue;
+    add_class(classes_[i], image, best.first(std::min<size_t>(best.size(), kMostDetections)),
+              to_find);
   }
 }
 

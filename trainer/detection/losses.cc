@@ -1,6 +1,8 @@
 #include "trainer/detection/losses.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 
 namespace muster::detection {
@@ -17,32 +19,60 @@ size_t width_of(std::span<const float> logits, std::span<const int32_t> labels) 
   return labels.empty() ? 0 : logits.size() / labels.size();
 }
 
+// Returns exp(x) for x <= 0, by the polynomial of the Cephes library: within 2e-7 of it, and not
+// below 1e-38. Loops of it become loops of vectors, which they do not with std::exp.
+inline float exp_of_negative(float x) {
+  constexpr float kRound = 12582912;  // 1.5 * 2^23: a sum with it has no fraction
+  const float clamped = x < -87.0f ? -87.0f : x;
+  const float shifted = clamped * 1.44269504f + kRound;
+  const float power = shifted - kRound;
+  const float r = clamped - power * 0.693359375f + power * 2.12194440e-4f;
+  float sum = 1.9875691500e-4f;
+  sum = sum * r + 1.3981999507e-3f;
+  sum = sum * r + 8.3334519073e-3f;
+  sum = sum * r + 4.1665795894e-2f;
+  sum = sum * r + 1.6666665459e-1f;
+  sum = sum * r + 5.0000001201e-1f;
+  const float fraction = sum * r * r + r + 1.0f;
+  return fraction * std::bit_cast<float>((std::bit_cast<uint32_t>(shifted) + 127u) << 23);
+}
+
 float logistic(float x) {
-  const float small = std::exp(-std::abs(x));
+  const float small = exp_of_negative(-std::abs(x));
   return (x >= 0 ? 1.0f : small) / (1.0f + small);
 }
 
-// Returns the sum of ln(1 + exp(-|x|)). One logarithm is taken of a product of many terms, for it
-// costs more than the rest; a term is at most 2, and a double holds 2^1023.
-double sum_of_logs(std::span<const float> logits) {
-  constexpr size_t kTerms = 1000;
-  double sum = 0;
-  for (size_t begin = 0; begin < logits.size(); begin += kTerms) {
-    double product = 1;
-    for (const float x : logits.subspan(begin, std::min(kTerms, logits.size() - begin)))
-      product *= 1.0 + static_cast<double>(std::exp(-std::abs(x)));
-    sum += std::log(product);
-  }
-  return sum;
-}
-
+// Goes through the logits in blocks, in loops of vectors. For the label, max(x, 0) - x is max(-x,
+// 0). One logarithm is taken of a product of many terms, for it costs more than the rest; a term is
+// at most 2, and a double holds 2^1023. Four products and sums side by side need not wait for each
+// other.
 double sigmoid_loss(std::span<const float> logits, int32_t label) {
-  double sum = 0;
-  for (size_t i = 0; i < logits.size(); ++i) {
-    const float x = static_cast<int32_t>(i) == label ? -logits[i] : logits[i];
-    sum += x < 0 ? 0 : x;  // max(x, 0) - x z
+  constexpr size_t kBlock = 256;
+  constexpr size_t kLanes = 4;
+  std::array<float, kBlock> small;
+  std::array<float, kBlock> positive;
+  double loss = 0;
+  for (size_t begin = 0; begin < logits.size(); begin += kBlock) {
+    const size_t count = std::min(kBlock, logits.size() - begin);
+    const float* x = logits.data() + begin;
+    for (size_t i = 0; i < count; ++i) {
+      small[i] = exp_of_negative(-std::abs(x[i]));
+      positive[i] = x[i] < 0 ? 0 : x[i];
+    }
+    if (label >= 0 && static_cast<size_t>(label) - begin < count) {
+      const size_t at = static_cast<size_t>(label) - begin;
+      positive[at] = x[at] > 0 ? 0 : -x[at];
+    }
+    std::array<double, kLanes> products = {1, 1, 1, 1};
+    std::array<double, kLanes> sums = {};
+    for (size_t i = 0; i < count; ++i) {
+      products[i % kLanes] *= 1.0 + static_cast<double>(small[i]);
+      sums[i % kLanes] += static_cast<double>(positive[i]);
+    }
+    loss += (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    loss += std::log((products[0] * products[1]) * (products[2] * products[3]));
   }
-  return sum + sum_of_logs(logits);
+  return loss;
 }
 
 // Writes the softmax of the logits divided by `logit_scale`.

@@ -17,7 +17,8 @@ namespace muster::detection {
 
 // The sum over the logits x of the binary cross entropy with target z, which is 1 for the anchor's
 // label and 0 for all others:  max(x, 0) - x z + ln(1 + exp(-|x|)).  A label below 0 means that all
-// targets are 0. (WeightedSigmoidClassificationLoss, summed over the classes.)
+// targets are 0. A term below 1e-16 may be 0. (WeightedSigmoidClassificationLoss, summed over the
+// classes.)
 // logits: [a, w]; labels, weights and losses: [a].
 void sigmoid_losses(std::span<const float> logits, std::span<const int32_t> labels,
                     std::span<const float> weights, std::span<float> losses);

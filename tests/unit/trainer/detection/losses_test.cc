@@ -34,6 +34,32 @@ TEST(Losses, SigmoidIsTheSumOverTheLogits) {
               {0.62245933, 0.22270014, -0.047425873, 0, 0.5, -0.5, 0.26248959, 0.5, 1, 1, 1, 1});
 }
 
+TEST(Losses, SigmoidIsTheFormulaForAnyLogits) {
+  Random random(11);
+  for (const size_t width : {1u, 3u, 91u, 255u, 600u}) {
+    for (const float range : {1e-3f, 1.0f, 15.0f, 120.0f}) {
+      std::vector<float> logits(width), losses(1), gradients(width), scores(width);
+      for (float& logit : logits) logit = random.uniform(-range, range);
+      const std::vector<int32_t> labels = {random.below(static_cast<int>(width))};
+      const std::vector<float> one = {1};
+      sigmoid_losses(logits, labels, one, losses);
+      sigmoid_gradients(logits, labels, one, gradients);
+      sigmoid_scores(logits, scores);
+      double expected = 0;
+      for (size_t i = 0; i < width; ++i) {
+        const auto x = static_cast<double>(logits[i]);
+        const double target = static_cast<int32_t>(i) == labels[0] ? 1 : 0;
+        expected += std::max(x, 0.0) - x * target + std::log1p(std::exp(-std::abs(x)));
+        const double share = 1 / (1 + std::exp(-x));
+        ASSERT_NEAR(scores[i], share, 3e-7 * share + 1e-37) << x;
+        ASSERT_NEAR(gradients[i], share - target, 3e-7) << x;
+      }
+      ASSERT_NEAR(losses[0], expected, 1e-6 * expected + 1e-15 * static_cast<double>(width))
+          << width << " logits to " << range;
+    }
+  }
+}
+
 TEST(Losses, SoftmaxIsTheCrossEntropy) {
   const std::vector<int32_t> labels = {2, 1, 3};
   std::vector<float> losses(3), gradients(12, 99.0f);
@@ -154,7 +180,7 @@ TEST(Losses, ScoresAreShares) {
   EXPECT_FLOAT_EQ(scores[1], 0.88079708f);
   EXPECT_FLOAT_EQ(scores[2], 0.11920292f);
   EXPECT_EQ(scores[3], 1);
-  EXPECT_NEAR(scores[4], 0, 1e-40);
+  EXPECT_NEAR(scores[4], 0, 1e-37);
   EXPECT_TRUE(std::isnan(scores[5]));
   scores = {0, 0, 500, 0};
   softmax_scores(scores, 2, 1, scores);
