@@ -93,8 +93,8 @@ std::vector<int32_t> naive(const MatcherSettings& settings, size_t columns, cons
 TEST(ArgmaxMatcher, IsTheDefinition) {
   Random random(3);
   for (int i = 0; i < 300; ++i) {
-    const auto columns = static_cast<size_t>(1 + random.below(40));
-    Rows rows(static_cast<size_t>(1 + random.below(8)), std::vector<float>(columns));
+    const size_t columns = 1 + static_cast<size_t>(random.below(40));
+    Rows rows(1 + static_cast<size_t>(random.below(8)), std::vector<float>(columns));
     for (auto& row : rows)
       for (float& value : row) value = 0.1f * static_cast<float>(1 + random.below(9));
     const MatcherSettings settings{0.6f, 0.4f, true, true};

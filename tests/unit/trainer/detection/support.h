@@ -58,7 +58,7 @@ class Random {
   }
   // Returns boxes [n, 4], a share of which is odd.
   std::vector<float> boxes(int count, float odd = 0) {
-    std::vector<float> boxes(static_cast<size_t>(4 * count));
+    std::vector<float> boxes(4 * static_cast<size_t>(count));
     for (size_t i = 0; i < box_count(boxes); ++i)
       put_box(boxes, i, uniform(0, 1) < odd ? odd_box() : box());
     return boxes;
