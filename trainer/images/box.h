@@ -12,7 +12,7 @@ struct Box {
   float xmin = 0;
   float ymax = 0;
   float xmax = 0;
-  int32_t label = 0;       // the class's id, from 1
+  int32_t label = 0;       // the class's id, as the data have it
   bool crowd = false;      // many objects together, as COCO's iscrowd
   bool difficult = false;  // as Pascal VOC's
   float area = 0;          // as the data say it, in pixels of their image; 0: they do not

@@ -9,8 +9,8 @@
 
 namespace muster::records {
 
-// One TFRecord: u64 length, u32 masked crc32c of the length's bytes, the bytes, u32 masked crc32c of
-// them; all little-endian. https://www.tensorflow.org/tutorials/load_data/tfrecord
+// One TFRecord: u64 length, u32 masked crc32c of the length's bytes, the bytes, u32 masked crc32c
+// of them; all little-endian. https://www.tensorflow.org/tutorials/load_data/tfrecord
 constexpr size_t kHeaderBytes = 12;
 constexpr size_t kFooterBytes = 4;
 
