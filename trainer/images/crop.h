@@ -19,7 +19,8 @@ struct Window {
   bool operator==(const Window&) const = default;
 };
 
-// One of the kinds of crop between which SsdCrop chooses.
+// One of the kinds of crop between which SsdCrop chooses. Aspects and areas must be above 0, areas
+// at most 1, and no least above its most.
 struct CropKind {
   float least_covered = 0;    // the share of at least one object that the window must cover
   float least_aspect = 0.5f;  // of the window, width / height

@@ -63,14 +63,13 @@ LabelMap LabelMap::parse(const std::string& text, const std::string& name) {
     throw Invalid(fmt::format("{}: expected a label map, found an error in {}", name, error.text));
   }
   std::vector<Entry> entries;
-  for (const labels::Item& item : parsed.item()) {
+  for (int i = 0; i < parsed.item_size(); ++i) {
+    const labels::Item& item = parsed.item(i);
     if (!item.has_id() || item.name().empty()) {
       throw Invalid(fmt::format("{}: expected a name and an id in each item, found {} in item {}",
-                                name, item.has_id() ? "no name" : "no id",
-                                &item - &parsed.item(0) + 1));
+                                name, item.has_id() ? "no name" : "no id", i + 1));
     }
-    if (item.id() == 0) continue;
-    entries.push_back({item.id(), item.name(), item.display_name()});
+    if (item.id() != 0) entries.push_back({item.id(), item.name(), item.display_name()});
   }
   if (entries.empty()) {
     throw Invalid(

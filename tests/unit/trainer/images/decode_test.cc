@@ -1,6 +1,7 @@
 #include "trainer/images/decode.h"
 
 #include <turbojpeg.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -200,6 +201,21 @@ std::string jpeg_of(int height, int width) {
   return bytes + std::string("\1\1\x11\0", 4);
 }
 
+// The beginning of a PNG of `height` x `width` pixels.
+std::string png_of(uint32_t height, uint32_t width) {
+  std::string header = "IHDR";
+  for (const uint32_t side : {width, height}) {
+    for (int shift = 24; shift >= 0; shift -= 8) header.push_back(static_cast<char>(side >> shift));
+  }
+  header += std::string("\x08\x02\0\0\0", 5);
+  const auto crc = static_cast<uint32_t>(
+      crc32(0, reinterpret_cast<const Bytef*>(header.data()), static_cast<uInt>(header.size())));
+  std::string bytes("\x89PNG\r\n\x1a\n\0\0\0\x0d", 12);
+  bytes += header;
+  for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<char>(crc >> shift));
+  return bytes + std::string("\0\0\0\0IDAT\x35\xaf\x06\x1e", 12);
+}
+
 TEST(Decoder, SaysWhatIsWrong) {
   const std::string jpeg = fixture("grey.jpg"), png = fixture("rgb.png");
   const auto changed = [](std::string bytes, size_t at, std::string_view with) {
@@ -228,7 +244,12 @@ TEST(Decoder, SaysWhatIsWrong) {
             jpeg_of(8000, 8000),
             {},
             "expected at least 125000 bytes for 8000x8000 pixels (height x width), found 15"},
-           {"hostile png", changed(png, 16, std::string("\0\1\0\0\0\0\1\0", 8)), {}, "CRC error"},
+           {"damaged png", changed(png, 16, std::string("\0\1", 2)), {}, "CRC error"},
+           {"hostile png", png_of(60000, 60000), {}, "at most 67108864 pixels, found 60000x60000"},
+           {"less hostile png",
+            png_of(2000, 30000),
+            {},
+            "expected at least 174418 bytes for 2000x30000 pixels"},
            {"no height", jpeg_of(0, 10), {}, "at least 1x1 pixels, found 0x10"},
            {"12 bits", changed(jpeg, frame + 4, "\x0c"), {}, "8 bits a sample, found 12"},
            {"2 components", changed(jpeg, frame + 9, "\2"), {}, "1, 3 or 4 components, found 2"},
