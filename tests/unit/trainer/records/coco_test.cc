@@ -79,7 +79,9 @@ TEST(Coco, SaysWhatIsWrongAndWhere) {
   for (const Row& row : std::initializer_list<Row>{
            {"", "FILE: expected COCO annotations: "},
            {"[]", "FILE: expected COCO annotations: "},
-           {"{\"images\": " + deep, "FILE: images[0]: expected COCO annotations: "},
+           {"{\"images\": " + deep, "FILE: expected COCO annotations: "},
+           {"{\"images\": " + deep + std::string(100000, ']') + "}",
+            "FILE: images[0]: expected COCO annotations: "},
            {"{\"x\": " + deep, "FILE: expected COCO annotations: "},
            {R"({"images": [], "annotations": []})", "expected a list \"categories\", found none"},
            {R"({"images": {}, "annotations": [], "categories": []})", "FILE: images: "},

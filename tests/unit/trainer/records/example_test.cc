@@ -188,7 +188,7 @@ TEST(ClassificationExample, SaysWhatIsWrong) {
   };
   EXPECT_THAT(read_label(record_of("detection.tfrecord", 0)),
               HasSubstr("FILE: image/class/label: expected one label, found 0"));
-  EXPECT_THAT(read_label(write_example(ClassificationExample{.image = "x", .label = -1})),
+  EXPECT_THAT(read_label(write_example(ClassificationExample{"x", -1, ""})),
               HasSubstr("expected a label of at least 0, found -1"));
 }
 
@@ -203,7 +203,8 @@ TEST(ExampleReader, RefusesWhatIsNoExample) {
 }
 
 TEST(ExampleReader, TakesTenThousandBoxes) {
-  DetectionExample example{.image = "x"};
+  DetectionExample example;
+  example.image = "x";
   example.boxes.assign(10000, kDog);
   EXPECT_EQ(read(write_example(example, nullptr)).boxes.size(), 10000u);
 }

@@ -37,7 +37,8 @@ TEST(FilePattern, GivesShardsInTheOrderOfTheirIndex) {
              "train-00002-of-00003.tfrecord", "val-00000-of-00001.tfrecord"},
             {"train-00000-of-00003.tfrecord", "train-00001-of-00003.tfrecord",
              "train-00002-of-00003.tfrecord"}},
-           {"pet.record-?????-of-00002",
+           {"pet.record-?????"
+            "-of-00002",
             {"pet.record-00000-of-00002", "pet.record-00001-of-00002"},
             {"pet.record-00000-of-00002", "pet.record-00001-of-00002"}},
            {"t-*",
