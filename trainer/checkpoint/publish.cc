@@ -8,6 +8,7 @@
 #include "common/digest.h"
 #include "common/error.h"
 #include "common/file.h"
+#include "common/input_file.h"
 #include "common/log.h"
 #include "trainer/checkpoint/durable_file.h"
 #include "trainer/checkpoint/slices.h"

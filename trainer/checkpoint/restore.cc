@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "common/error.h"
+#include "common/input_file.h"
 #include "trainer/checkpoint/checkpoint.h"
-#include "trainer/checkpoint/durable_file.h"
 #include "trainer/checkpoint/slices.h"
 
 namespace muster::checkpoint {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/input_file.h"
 #include "trainer/checkpoint/speed_limit.h"
 
 namespace muster::checkpoint {
@@ -62,7 +63,7 @@ struct SafetensorsHeader {
   static SafetensorsHeader parse(std::string_view json, uint64_t file_bytes,
                                  const std::string& file);
   // Reads and parses the header. Throws Invalid also for a length beyond the file.
-  static SafetensorsHeader read(const class InputFile& file);
+  static SafetensorsHeader read(const InputFile& file);
 };
 
 // A safetensors file read into memory, with everything above checked.

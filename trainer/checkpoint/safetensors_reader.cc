@@ -7,7 +7,6 @@
 #include <tuple>
 
 #include "common/error.h"
-#include "trainer/checkpoint/durable_file.h"
 #include "trainer/checkpoint/safetensors.h"
 
 namespace muster::checkpoint {

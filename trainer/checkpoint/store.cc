@@ -7,8 +7,8 @@
 
 #include "common/digest.h"
 #include "common/error.h"
+#include "common/input_file.h"
 #include "common/log.h"
-#include "trainer/checkpoint/durable_file.h"
 
 namespace muster::checkpoint {
 

@@ -12,7 +12,7 @@
 #include "common/log.h"
 #include "common/random.h"
 #include "proto/muster/event.pb.h"
-#include "trainer/summary/record.h"
+#include "trainer/records/framing.h"
 
 namespace muster::summary {
 namespace {
@@ -93,7 +93,7 @@ void EventWriter::flush() {
 
 void EventWriter::record(const std::string& event) {
   if (failed_) return;
-  const std::string bytes = frame_record(event);
+  const std::string bytes = records::frame_record(event);
   if (!file_.write(bytes.data(), static_cast<std::streamsize>(bytes.size()))) {
     fail(fmt::format("cannot write {}: {}", path_.string(), std::strerror(errno)));
   }

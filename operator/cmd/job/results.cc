@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "common/error.h"
+#include "common/input_file.h"
 #include "common/json.h"
 #include "operator/cmd/job/job_source.h"
-#include "trainer/checkpoint/durable_file.h"
 #include "trainer/checkpoint/store.h"
 
 namespace muster::cmd {
@@ -19,7 +19,7 @@ void look_at_checkpoint(const fs::path& folder) {
 }
 
 void look_at_model(const fs::path& file) {
-  checkpoint::SafetensorsHeader::read(checkpoint::InputFile(file));
+  checkpoint::SafetensorsHeader::read(InputFile(file));
 }
 
 }  // namespace

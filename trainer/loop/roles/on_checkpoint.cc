@@ -5,9 +5,9 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/file.h"
+#include "common/input_file.h"
 #include "common/json.h"
 #include "trainer/checkpoint/checkpoint.h"
-#include "trainer/checkpoint/durable_file.h"
 #include "trainer/checkpoint/safetensors.h"
 #include "trainer/data/batcher.h"
 #include "trainer/loop/evaluation/evaluation.h"
@@ -102,7 +102,7 @@ Loaded load_found(const checkpoint::Store::Found& found, const std::string& data
 }
 
 Loaded load_model(const fs::path& file, const std::string& data) {
-  const auto header = checkpoint::SafetensorsHeader::read(checkpoint::InputFile(file));
+  const auto header = checkpoint::SafetensorsHeader::read(InputFile(file));
   const auto said = header.metadata.find("training");
   const Json training = said == header.metadata.end() ? Json() : parse_or_null(said->second);
   if (!training.is_object())

@@ -10,9 +10,9 @@
 #include "common/digest.h"
 #include "common/exit_code.h"
 #include "common/file.h"
+#include "common/input_file.h"
 #include "gmock/gmock.h"
 #include "tests/unit/trainer/checkpoint/checkpoint_testing.h"
-#include "trainer/checkpoint/durable_file.h"
 
 namespace muster::checkpoint {
 namespace {

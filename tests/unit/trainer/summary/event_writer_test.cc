@@ -11,7 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/muster/event.pb.h"
-#include "trainer/summary/record.h"
+#include "trainer/records/framing.h"
 
 namespace muster::summary {
 namespace {
@@ -40,7 +40,7 @@ class EventWriterTest : public testing::Test {
       uint64_t length = 0;
       std::memcpy(&length, bytes.data() + at, sizeof length);
       const std::string payload = bytes.substr(at + 12, length);
-      EXPECT_EQ(bytes.substr(at, length + 16), frame_record(payload));
+      EXPECT_EQ(bytes.substr(at, length + 16), records::frame_record(payload));
       EXPECT_TRUE(events.emplace_back().ParseFromString(payload));
       at += length + 16;
     }
@@ -49,19 +49,6 @@ class EventWriterTest : public testing::Test {
 
   fs::path folder_;
 };
-
-// crc32c("") is 0 and crc32c of 32 zero bytes is 0x8a9136aa (RFC 3720, B.4).
-TEST(Record, MasksItsChecksums) {
-  EXPECT_EQ(mask_crc(0), 0xa282ead8u);
-  EXPECT_EQ(mask_crc(0x8a9136aau), 0x0fd7fffau);
-}
-
-TEST(Record, FramesLengthAndBytes) {
-  const std::string record = frame_record("abc");
-  EXPECT_EQ(record.size(), 8u + 4 + 3 + 4);
-  EXPECT_EQ(record.substr(0, 8), std::string("\3\0\0\0\0\0\0\0", 8));
-  EXPECT_EQ(record.substr(12, 3), "abc");
-}
 
 TEST_F(EventWriterTest, BeginsWithTheFormatsVersion) {
   const EventWriter writer(folder_);

@@ -1,0 +1,307 @@
+#include "trainer/images/decode.h"
+
+#include <turbojpeg.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "common/error.h"
+#include "gmock/gmock.h"
+#include "tests/unit/trainer/images/fixture.h"
+#include "trainer/images/encode.h"
+#include "trainer/images/jpeg_header.h"
+
+namespace muster::images {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr size_t kHeight = 19, kWidth = 27;  // of the fixtures
+
+Image decode(const std::string& bytes, const DecodeOptions& options = {}) {
+  Image image;
+  Decoder().decode(bytes_of(bytes), "FILE", options, image);
+  return image;
+}
+
+std::string error_of(const std::string& bytes, const DecodeOptions& options = {}) {
+  try {
+    decode(bytes, options);
+  } catch (const Invalid& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+int largest_difference(const std::vector<uint8_t>& found, const std::string& expected) {
+  int largest = 0;
+  for (size_t i = 0; i < found.size(); ++i) {
+    largest = std::max(largest, std::abs(found[i] - static_cast<uint8_t>(expected[i])));
+  }
+  return largest;
+}
+
+struct Case {
+  const char* file;
+  bool sideways = false;
+};
+
+class DecodeTest : public testing::TestWithParam<Case> {};
+
+// The pixels of Pillow for JPEG and of TensorFlow for PNG. Different releases of libjpeg-turbo may
+// round differently.
+TEST_P(DecodeTest, MakesThePixelsThatOthersMake) {
+  const std::string file = GetParam().file;
+  const Image image = decode(fixture(file));
+  EXPECT_EQ(image.height, GetParam().sideways ? kWidth : kHeight);
+  EXPECT_EQ(image.width, GetParam().sideways ? kHeight : kWidth);
+  const std::string expected = fixture(file + ".rgb");
+  ASSERT_EQ(image.pixels.size(), expected.size());
+  EXPECT_LE(largest_difference(image.pixels, expected), file.ends_with(".png") ? 0 : 2);
+  const ImageSize size = read_size(bytes_of(fixture(file)), file);
+  EXPECT_EQ(size.height, image.height);
+  EXPECT_EQ(size.width, image.width);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Files, DecodeTest,
+    testing::Values(Case{"halved-chroma.jpg"}, Case{"full-chroma.jpg"}, Case{"progressive.jpg"},
+                    Case{"coded-as-rgb.jpg"}, Case{"grey.jpg"}, Case{"cmyk.jpg"},
+                    Case{"orientation-1.jpg"}, Case{"orientation-2.jpg"}, Case{"orientation-3.jpg"},
+                    Case{"orientation-4.jpg"}, Case{"orientation-5.jpg", true},
+                    Case{"orientation-6.jpg", true}, Case{"orientation-7.jpg", true},
+                    Case{"orientation-8.jpg", true}, Case{"rgb.png"}, Case{"rgba.png"},
+                    Case{"grey.png"}, Case{"grey-alpha.png"}, Case{"one-bit.png"},
+                    Case{"palette.png"}, Case{"palette-transparent.png"}, Case{"interlaced.png"},
+                    Case{"rgb-16-bit.png"}, Case{"grey-16-bit.png"}),
+    [](const auto& info) {
+      std::string name = info.param.file;
+      std::ranges::replace_if(
+          name, [](char c) { return c == '-' || c == '.'; }, '_');
+      return name;
+    });
+
+TEST(Decoder, IsReusedForImagesOfAnyKind) {
+  Decoder decoder;
+  Image image;
+  const auto decodes = [&](const std::string& file) {
+    decoder.decode(bytes_of(fixture(file)), file, {}, image);
+    EXPECT_EQ(image.pixels, decode(fixture(file)).pixels) << file;
+  };
+  decodes("cmyk.jpg");
+  decodes("orientation-6.jpg");
+  EXPECT_THROW(decoder.decode(bytes_of(fixture("rgb.png").substr(0, 200)), "cut", {}, image),
+               Invalid);
+  decodes("interlaced.png");
+  EXPECT_THROW(decoder.decode(bytes_of(fixture("grey.jpg").substr(0, 420)), "cut", {}, image),
+               Invalid);
+  decodes("grey.jpg");
+  decodes("progressive.jpg");
+}
+
+// TurboJPEG makes YCCK of CMYK.
+TEST(Decoder, TakesYcck) {
+  std::vector<unsigned char> cmyk;
+  for (int i = 0; i < 16 * 16; ++i) cmyk.insert(cmyk.end(), {200, 100, 50, 128});
+  tjhandle handle = tjInitCompress();
+  unsigned char* bytes = nullptr;
+  unsigned long size = 0;
+  ASSERT_EQ(
+      tjCompress2(handle, cmyk.data(), 16, 0, 16, TJPF_CMYK, &bytes, &size, TJSAMP_444, 95, 0), 0);
+  const std::string jpeg(reinterpret_cast<const char*>(bytes), size);
+  tjFree(bytes);
+  tjDestroy(handle);
+  const Image image = decode(jpeg);
+  EXPECT_NEAR(image.pixels[0], 200 * 128 / 255, 3);
+  EXPECT_NEAR(image.pixels[1], 100 * 128 / 255, 3);
+  EXPECT_NEAR(image.pixels[2], 50 * 128 / 255, 3);
+}
+
+TEST(Decoder, DecodesAJpegNoSmallerThanNeeded) {
+  Image large;
+  large.resize(240, 320);
+  const std::string jpeg = encode_jpeg(large.view(), 80);
+  struct Row {
+    size_t needed_height, needed_width, height, width;
+  };
+  for (const Row& row : std::initializer_list<Row>{{0, 0, 240, 320},
+                                                   {241, 10, 240, 320},
+                                                   {121, 10, 240, 320},
+                                                   {120, 160, 120, 160},
+                                                   {120, 161, 240, 320},
+                                                   {61, 80, 120, 160},
+                                                   {60, 80, 60, 80},
+                                                   {31, 40, 60, 80},
+                                                   {30, 40, 30, 40},
+                                                   {1, 1, 30, 40},
+                                                   {1000, 1000, 240, 320}}) {
+    const Image image =
+        decode(jpeg, {.needed_height = row.needed_height, .needed_width = row.needed_width});
+    EXPECT_EQ(image.height, row.height) << row.needed_height << "x" << row.needed_width;
+    EXPECT_EQ(image.width, row.width) << row.needed_height << "x" << row.needed_width;
+  }
+}
+
+TEST(Decoder, CountsWhatIsNeededAfterTheTurn) {
+  const std::string jpeg = fixture("orientation-6.jpg");  // seen as 27 x 19
+  EXPECT_EQ(decode(jpeg, {.needed_height = 14, .needed_width = 10}).height, 14u);
+  EXPECT_EQ(decode(jpeg, {.needed_height = 14, .needed_width = 11}).height, 27u);
+}
+
+TEST(Decoder, RefusesEveryTruncation) {
+  for (const char* file : {"halved-chroma.jpg", "progressive.jpg", "cmyk.jpg", "orientation-8.jpg",
+                           "rgb.png", "interlaced.png", "palette-transparent.png"}) {
+    const std::string bytes = fixture(file);
+    for (size_t size = 0; size < bytes.size(); ++size) {
+      EXPECT_THAT(error_of(bytes.substr(0, size)), HasSubstr("FILE: ")) << file << " of " << size;
+    }
+  }
+}
+
+TEST(Decoder, RefusesEveryFlippedBitOfAPng) {
+  for (const char* file : {"rgb.png", "palette-transparent.png"}) {
+    std::string bytes = fixture(file);
+    for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+      bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << bit % 8));
+      // Transparency is ignored, and so is a damaged chunk of it.
+      if (const std::string error = error_of(bytes); error == "no error") {
+        EXPECT_EQ(decode(bytes).pixels, decode(fixture(file)).pixels) << file << " bit " << bit;
+      } else {
+        EXPECT_THAT(error, HasSubstr("FILE: ")) << file << " bit " << bit;
+      }
+      bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << bit % 8));
+    }
+  }
+}
+
+// A JPEG has no checksum, so a flipped bit can give another whole image.
+TEST(Decoder, SurvivesEveryFlippedBitOfAJpeg) {
+  size_t refused = 0;
+  for (const char* file : {"halved-chroma.jpg", "progressive.jpg", "orientation-3.jpg"}) {
+    std::string bytes = fixture(file);
+    for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+      bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << bit % 8));
+      refused += error_of(bytes, {.most_pixels = 1 << 20}) == "no error" ? 0 : 1;
+      bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << bit % 8));
+    }
+  }
+  EXPECT_GT(refused, 1000u);
+}
+
+// A frame header of `height` x `width` pixels, and no data.
+std::string jpeg_of(int height, int width) {
+  std::string bytes("\xff\xd8\xff\xc0\0\x0b\x08", 7);
+  for (const int side : {height, width}) {
+    bytes.push_back(static_cast<char>(side >> 8));
+    bytes.push_back(static_cast<char>(side));
+  }
+  return bytes + std::string("\1\1\x11\0", 4);
+}
+
+// The beginning of a PNG of `height` x `width` pixels.
+std::string png_of(uint32_t height, uint32_t width) {
+  std::string header = "IHDR";
+  for (const uint32_t side : {width, height}) {
+    for (int shift = 24; shift >= 0; shift -= 8) header.push_back(static_cast<char>(side >> shift));
+  }
+  header += std::string("\x08\x02\0\0\0", 5);
+  const auto crc = static_cast<uint32_t>(
+      crc32(0, reinterpret_cast<const Bytef*>(header.data()), static_cast<uInt>(header.size())));
+  std::string bytes("\x89PNG\r\n\x1a\n\0\0\0\x0d", 12);
+  bytes += header;
+  for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<char>(crc >> shift));
+  return bytes + std::string("\0\0\0\0IDAT\x35\xaf\x06\x1e", 12);
+}
+
+TEST(Decoder, SaysWhatIsWrong) {
+  const std::string jpeg = fixture("grey.jpg"), png = fixture("rgb.png");
+  const auto changed = [](std::string bytes, size_t at, std::string_view with) {
+    return bytes.replace(at, with.size(), with);
+  };
+  const size_t frame = jpeg.find("\xff\xc0");
+  ASSERT_NE(frame, std::string::npos);
+  struct Row {
+    const char* name;
+    std::string bytes;
+    DecodeOptions options;
+    const char* message;
+  };
+  for (const Row& row : std::initializer_list<Row>{
+           {"nothing", "", {}, "FILE: expected a JPEG or PNG, found no bytes"},
+           {"text", "hello", {}, "found bytes that begin with 68 65 6c 6c 6f"},
+           {"gif", "GIF89a...", {}, "expected a JPEG or PNG, found a GIF"},
+           {"webp", "RIFF....WEBP", {}, "found a RIFF file, such as WebP"},
+           {"large jpeg", jpeg, {.most_pixels = 500}, "at most 500 pixels, found 19x27"},
+           {"large png", png, {.most_pixels = 500}, "at most 500 pixels, found 19x27"},
+           {"hostile jpeg",
+            jpeg_of(65500, 65500),
+            {},
+            "at most 67108864 pixels, found 65500x65500"},
+           {"less hostile",
+            jpeg_of(8000, 8000),
+            {},
+            "expected at least 125000 bytes for 8000x8000 pixels (height x width), found 15"},
+           {"damaged png", changed(png, 16, std::string("\0\1", 2)), {}, "CRC error"},
+           {"hostile png", png_of(60000, 60000), {}, "at most 67108864 pixels, found 60000x60000"},
+           {"less hostile png",
+            png_of(2000, 30000),
+            {},
+            "expected at least 174418 bytes for 2000x30000 pixels"},
+           {"no height", jpeg_of(0, 10), {}, "at least 1x1 pixels, found 0x10"},
+           {"12 bits", changed(jpeg, frame + 4, "\x0c"), {}, "8 bits a sample, found 12"},
+           {"2 components", changed(jpeg, frame + 9, "\2"), {}, "1, 3 or 4 components, found 2"},
+           {"no marker", changed(jpeg, 2, "\1"), {}, "expected a JPEG or PNG"},
+           {"no second marker", changed(jpeg, 20, "\1"), {}, "expected a marker (0xff) at byte 20"},
+           {"no frame",
+            jpeg.substr(0, 2) + "\xff\xd9",
+            {},
+            "expected a frame header before marker"},
+           {"no length",
+            std::string("\xff\xd8\xff\xe0\0\1", 6),
+            {},
+            "a length of at least 2 at byte 4"},
+           {"short data",
+            jpeg.substr(0, jpeg.size() - 60),
+            {},
+            "FILE: damaged JPEG of 19x27 pixels (height x width), 382 bytes: Premature end"},
+           {"short png", png.substr(0, png.size() - 60), {}, "damaged PNG at byte"},
+           {"png without pixels", png.substr(0, 33), {}, "the data end too early"},
+       }) {
+    EXPECT_THAT(error_of(row.bytes, row.options), HasSubstr(row.message)) << row.name;
+  }
+}
+
+TEST(Decoder, AcceptsSpareBytesBeforeTheEndOfAJpeg) {
+  std::string bytes = fixture("full-chroma.jpg");
+  bytes.insert(bytes.size() - 2, 200, '\0');
+  EXPECT_EQ(decode(bytes).pixels, decode(fixture("full-chroma.jpg")).pixels);
+}
+
+TEST(ExifOrientation, IsReadInBothByteOrders) {
+  const std::string little("II*\0\10\0\0\0\1\0\x12\1\3\0\1\0\0\0\6\0\0\0", 22);
+  const std::string big("MM\0*\0\0\0\10\0\1\1\x12\0\3\0\0\0\1\0\3\0\0", 22);
+  EXPECT_EQ(exif_orientation(bytes_of(little)), 6);
+  EXPECT_EQ(exif_orientation(bytes_of(big)), 3);
+}
+
+TEST(ExifOrientation, IsOneWhereTheDataAreDamaged) {
+  const std::string whole("II*\0\10\0\0\0\1\0\x12\1\3\0\1\0\0\0\6\0\0\0", 22);
+  for (size_t size = 0; size < 19; ++size) {
+    EXPECT_EQ(exif_orientation(bytes_of(whole.substr(0, size))), 1) << size;
+  }
+  std::string text = whole;
+  text[12] = 2;  // a text
+  EXPECT_EQ(exif_orientation(bytes_of(text)), 1);
+  std::string nine = whole;
+  nine[18] = 9;
+  EXPECT_EQ(exif_orientation(bytes_of(nine)), 1);
+  std::string far = whole;
+  far.replace(4, 4, "\xff\xff\xff\xff");  // the directory is outside
+  EXPECT_EQ(exif_orientation(bytes_of(far)), 1);
+}
+
+}  // namespace
+}  // namespace muster::images

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace muster::images {
+
+// An object in an image. The corners are in units of the image's height and width: (0, 0, 1, 1) is
+// the whole image.
+struct Box {
+  float ymin = 0;
+  float xmin = 0;
+  float ymax = 0;
+  float xmax = 0;
+  int32_t label = 0;       // the class's id, as the data have it
+  bool crowd = false;      // many objects together, as COCO's iscrowd
+  bool difficult = false;  // as Pascal VOC's
+  float area = 0;          // as the data say it, in pixels of their image; 0: they do not
+
+  float height() const { return ymax - ymin; }
+  float width() const { return xmax - xmin; }
+
+  bool operator==(const Box&) const = default;
+};
+
+// How many boxes of an image were not as they should be.
+struct BoxProblems {
+  uint64_t not_finite = 0;  // removed: a corner is infinite or no number
+  uint64_t no_area = 0;     // removed: nothing is left within the image, or min is not below max
+  uint64_t outside = 0;     // kept: what is outside of the image was cut off
+
+  BoxProblems& operator+=(const BoxProblems& other);
+  bool operator==(const BoxProblems&) const = default;
+};
+
+// Leaves boxes of some area within the image, in their order. A box that reaches over the border by
+// less than 1e-6 is cut there too, but is no problem: conversions to floats do that.
+BoxProblems keep_usable(std::vector<Box>& boxes);
+
+}  // namespace muster::images

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "trainer/images/image.h"
+
+namespace muster::images {
+
+struct DecodeOptions {
+  // An image of more pixels is refused before memory for them is taken.
+  uint64_t most_pixels = uint64_t{1} << 26;
+  // The caller will shrink the image to this size. A JPEG that is at least twice as high and wide
+  // is then decoded at 1/2, 1/4 or 1/8 of its size, and never smaller than this. 0: at its full
+  // size.
+  size_t needed_height = 0;
+  size_t needed_width = 0;
+};
+
+struct ImageSize {
+  uint64_t height = 0;
+  uint64_t width = 0;
+};
+
+// Decodes JPEG and PNG to 8-bit RGB, one image after the other, and keeps its memory from image to
+// image. Only one thread may use a decoder at a time.
+//
+// JPEG: grey, YCbCr, RGB, CMYK and YCCK of 8 bits; sequential and progressive; turned as its EXIF
+// orientation says. PNG: all kinds; of 16 bits the upper 8 are taken, and transparency is ignored
+// (as tf.io.decode_png does).
+//
+// Throws Invalid, which says `name`, what was expected and what was found, for anything that is not
+// one whole image: truncated, damaged, of another format, or too large. One irregularity is
+// accepted, because real data sets have it: spare bytes between the last pixel of a JPEG and its
+// end marker.
+class Decoder {
+ public:
+  Decoder();
+  ~Decoder();
+  Decoder(const Decoder&) = delete;
+  Decoder& operator=(const Decoder&) = delete;
+
+  void decode(std::span<const std::byte> bytes, std::string_view name, const DecodeOptions& options,
+              Image& image);
+
+ private:
+  void decode_jpeg(std::span<const std::byte> bytes, std::string_view name,
+                   const DecodeOptions& options, Image& image);
+
+  struct Jpeg;
+  std::unique_ptr<Jpeg> jpeg_;
+  Image scratch_;                     // the image before it is turned
+  std::vector<uint8_t> cmyk_;         // 4 bytes a pixel
+  std::vector<unsigned char*> rows_;  // of a PNG
+};
+
+// Returns the full size of the image as it is seen, after EXIF's turn. Reads the header alone.
+// Throws Invalid as Decoder does.
+ImageSize read_size(std::span<const std::byte> bytes, std::string_view name);
+
+}  // namespace muster::images

@@ -1,0 +1,151 @@
+#include "trainer/images/jpeg_header.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "common/error.h"
+
+namespace muster::images {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+uint32_t at(Bytes bytes, size_t index) {
+  return std::to_integer<uint32_t>(bytes[index]);
+}
+
+uint32_t big16(Bytes bytes, size_t index) {
+  return at(bytes, index) << 8 | at(bytes, index + 1);
+}
+
+bool begins_with(Bytes bytes, std::string_view text) {
+  return bytes.size() >= text.size() &&
+         std::equal(text.begin(), text.end(), bytes.begin(), [](char expected, std::byte found) {
+           return static_cast<std::byte>(expected) == found;
+         });
+}
+
+bool stands_alone(uint32_t marker) {
+  return marker == 0x01 || (marker >= 0xd0 && marker <= 0xd8);
+}
+
+bool is_frame(uint32_t marker) {
+  return marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
+}
+
+// `segment`: the frame header after its length.
+void read_frame(uint32_t marker, Bytes segment, std::string_view name, JpegHeader& header) {
+  if (segment.size() < 6) {
+    throw Invalid(
+        fmt::format("{}: damaged JPEG: expected a frame header of at least 6 bytes, found {}", name,
+                    segment.size()));
+  }
+  const uint32_t bits = at(segment, 0);
+  header.height = big16(segment, 1);
+  header.width = big16(segment, 3);
+  header.components = static_cast<int>(at(segment, 5));
+  if (bits != 8) {
+    throw Invalid(fmt::format("{}: expected a JPEG of 8 bits a sample, found {}", name, bits));
+  }
+  if (header.height == 0 || header.width == 0) {
+    throw Invalid(
+        fmt::format("{}: expected a JPEG of at least 1x1 pixels, found {}x{} (height x width)",
+                    name, header.height, header.width));
+  }
+  if (header.components != 1 && header.components != 3 && header.components != 4) {
+    throw Invalid(fmt::format("{}: expected a JPEG of 1, 3 or 4 components, found {}", name,
+                              header.components));
+  }
+  const size_t components = static_cast<size_t>(header.components);
+  if (segment.size() < 6 + 3 * components) {
+    throw Invalid(fmt::format("{}: damaged JPEG: expected a frame header of {} bytes, found {}",
+                              name, 6 + 3 * components, segment.size()));
+  }
+  const bool arithmetic = marker >= 0xc9;
+  if (arithmetic) return;
+  uint64_t blocks = 1, widest = 1, highest = 1;  // of a unit of coding
+  if (components > 1) {
+    blocks = 0;
+    for (size_t c = 0; c < components; ++c) {
+      const uint64_t across = at(segment, 7 + 3 * c) >> 4, down = at(segment, 7 + 3 * c) & 15;
+      blocks += across * down;
+      widest = std::max(widest, across);
+      highest = std::max(highest, down);
+    }
+  }
+  header.least_bytes = header.height * header.width / (64 * widest * highest) * blocks / 8;
+}
+
+}  // namespace
+
+JpegHeader read_jpeg_header(Bytes bytes, std::string_view name) {
+  const auto truncated = [&](size_t where) {
+    return Invalid(fmt::format(
+        "{}: truncated JPEG: expected a frame header, found the end of the data at byte {}", name,
+        where));
+  };
+  JpegHeader header;
+  size_t position = 2;  // after the marker that begins an image
+  for (;;) {
+    if (position >= bytes.size()) throw truncated(bytes.size());
+    if (at(bytes, position) != 0xff) {
+      throw Invalid(
+          fmt::format("{}: damaged JPEG: expected a marker (0xff) at byte {}, found {:#04x}", name,
+                      position, at(bytes, position)));
+    }
+    while (position < bytes.size() && at(bytes, position) == 0xff) ++position;
+    if (position >= bytes.size()) throw truncated(bytes.size());
+    const uint32_t marker = at(bytes, position++);
+    if (stands_alone(marker)) continue;
+    if (marker == 0xd9 || marker == 0xda) {
+      throw Invalid(
+          fmt::format("{}: damaged JPEG: expected a frame header before marker {:#04x} at byte {}",
+                      name, marker, position - 1));
+    }
+    if (bytes.size() - position < 2) throw truncated(bytes.size());
+    const size_t length = big16(bytes, position);
+    if (length < 2) {
+      throw Invalid(
+          fmt::format("{}: damaged JPEG: expected a length of at least 2 at byte {}, found {}",
+                      name, position, length));
+    }
+    if (length > bytes.size() - position) throw truncated(bytes.size());
+    const Bytes segment = bytes.subspan(position + 2, length - 2);
+    position += length;
+    if (is_frame(marker)) {
+      read_frame(marker, segment, name, header);
+      return header;
+    }
+    if (marker == 0xe1 && begins_with(segment, std::string_view("Exif\0\0", 6))) {
+      header.orientation = exif_orientation(segment.subspan(6));
+    }
+    if (marker == 0xee && begins_with(segment, "Adobe")) header.inverted = true;
+  }
+}
+
+int exif_orientation(Bytes tiff) {
+  const bool little = begins_with(tiff, "II"), big = begins_with(tiff, "MM");
+  if ((!little && !big) || tiff.size() < 8) return 1;
+  const auto read = [&](uint64_t index, size_t count) -> uint64_t {  // 0 after the end
+    if (index > tiff.size() || count > tiff.size() - index) return 0;
+    uint64_t value = 0;
+    for (size_t i = 0; i < count; ++i) {
+      value = value << 8 | at(tiff, index + (little ? count - 1 - i : i));
+    }
+    return value;
+  };
+  constexpr uint64_t kOrientation = 0x0112, kShort = 3, kEntryBytes = 12;
+  if (read(2, 2) != 42) return 1;
+  const uint64_t directory = read(4, 4), entries = read(directory, 2);
+  for (uint64_t i = 0; i < entries; ++i) {
+    const uint64_t entry = directory + 2 + i * kEntryBytes;
+    if (read(entry, 2) != kOrientation) continue;
+    const uint64_t value = read(entry + 8, 2);
+    return read(entry + 2, 2) == kShort && value >= 1 && value <= 8 ? static_cast<int>(value) : 1;
+  }
+  return 1;
+}
+
+}  // namespace muster::images

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace muster::images {
+
+// The facts of a JPEG's header that decide how it is decoded.
+struct JpegHeader {
+  uint64_t height = 0;  // as stored
+  uint64_t width = 0;
+  int components = 0;     // 1 grey, 3 colour, 4 CMYK or YCCK
+  bool inverted = false;  // 4 components: 255 stands for no ink, as Adobe's programs write it
+  int orientation = 1;    // EXIF's, from 1 to 8
+  // The number of bytes without which no such image can be coded: one bit a block. 0 with
+  // arithmetic coding, which has no such limit.
+  uint64_t least_bytes = 0;
+
+  // True where the image is seen with height and width exchanged.
+  bool sideways() const { return orientation >= 5; }
+};
+
+// Reads the markers up to the frame header. Throws Invalid, which begins with `name`, if they are
+// damaged or describe an image of no pixels or not of 8 bits.
+JpegHeader read_jpeg_header(std::span<const std::byte> bytes, std::string_view name);
+
+// Returns the orientation (1 to 8) that a block of EXIF data says, from its TIFF header on; 1 if it
+// says none or is damaged.
+int exif_orientation(std::span<const std::byte> tiff);
+
+}  // namespace muster::images

@@ -1,0 +1,96 @@
+#include "trainer/records/label_map.h"
+
+#include <fmt/format.h>
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/text_format.h>
+
+#include <algorithm>
+
+#include "common/error.h"
+#include "common/input_file.h"
+#include "proto/muster/label_map.pb.h"
+
+namespace muster::records {
+namespace {
+
+constexpr uint64_t kMostBytes = uint64_t{16} << 20;
+constexpr int kDeepest = 32;
+
+// Keeps the first error of a text; protobuf would print it.
+class FirstError : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, google::protobuf::io::ColumnNumber column,
+                const std::string& message) override {
+    if (text.empty()) text = fmt::format("line {}, column {}: {}", line + 1, column + 1, message);
+  }
+  void AddWarning(int, google::protobuf::io::ColumnNumber, const std::string&) override {}
+
+  std::string text;
+};
+
+}  // namespace
+
+LabelMap::LabelMap(std::vector<Entry> entries, const std::string& name)
+    : entries_(std::move(entries)) {
+  std::ranges::stable_sort(entries_, {}, &Entry::id);
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    Entry& entry = entries_[i];
+    if (entry.id < 0) {
+      throw Invalid(fmt::format("{}: expected the id of \"{}\" to be at least 0, found {}", name,
+                                entry.name, entry.id));
+    }
+    if (i > 0 && entries_[i - 1].id == entry.id) {
+      throw Invalid(fmt::format("{}: expected each id once, found {} for \"{}\" and \"{}\"", name,
+                                entry.id, entries_[i - 1].name, entry.name));
+    }
+    if (!ids_.emplace(entry.name, entry.id).second) {
+      throw Invalid(fmt::format("{}: expected each name once, found \"{}\" for ids {} and {}", name,
+                                entry.name, ids_.at(entry.name), entry.id));
+    }
+    if (entry.display_name.empty()) entry.display_name = entry.name;
+  }
+  for (const Entry& entry : entries_) ids_.emplace(entry.display_name, entry.id);
+}
+
+LabelMap LabelMap::parse(const std::string& text, const std::string& name) {
+  FirstError error;
+  google::protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&error);
+  parser.AllowUnknownField(true);
+  parser.SetRecursionLimit(kDeepest);
+  labels::LabelMap parsed;
+  if (!parser.ParseFromString(text, &parsed)) {
+    throw Invalid(fmt::format("{}: expected a label map, found an error in {}", name, error.text));
+  }
+  std::vector<Entry> entries;
+  for (int i = 0; i < parsed.item_size(); ++i) {
+    const labels::Item& item = parsed.item(i);
+    if (!item.has_id() || item.name().empty()) {
+      throw Invalid(fmt::format("{}: expected a name and an id in each item, found {} in item {}",
+                                name, item.has_id() ? "no name" : "no id", i + 1));
+    }
+    if (item.id() != 0) entries.push_back({item.id(), item.name(), item.display_name()});
+  }
+  if (entries.empty()) {
+    throw Invalid(
+        fmt::format("{}: expected a label map with at least one item of id 1 or above", name));
+  }
+  return {std::move(entries), name};
+}
+
+LabelMap LabelMap::read(const std::filesystem::path& path) {
+  return parse(InputFile(path).text(kMostBytes), path.string());
+}
+
+std::optional<int32_t> LabelMap::id_of(std::string_view text) const {
+  const auto found = ids_.find(text);
+  return found == ids_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<size_t> LabelMap::index_of(int32_t id) const {
+  const auto found = std::ranges::lower_bound(entries_, id, {}, &Entry::id);
+  if (found == entries_.end() || found->id != id) return std::nullopt;
+  return static_cast<size_t>(found - entries_.begin());
+}
+
+}  // namespace muster::records

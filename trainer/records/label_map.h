@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace muster::records {
+
+// The classes of a data set: ids, which need not follow each other, and their names.
+class LabelMap {
+ public:
+  struct Entry {
+    int32_t id = 0;
+    std::string name;
+    std::string display_name;  // the name if the data have no other
+
+    bool operator==(const Entry&) const = default;
+  };
+
+  // The text format of the Object Detection API: `item { id: 1 name: 'n02' display_name: 'cat' }`.
+  // Fields that the format does not have here are passed over, and so is an item of id 0 (the
+  // background). Throws Invalid naming `name` and the line for a text that is no label map, and if
+  // there is no item, an item without name or id, or an id or a name twice.
+  static LabelMap parse(const std::string& text, const std::string& name);
+  static LabelMap read(const std::filesystem::path& path);
+
+  LabelMap() = default;
+  // Throws Invalid, which begins with `name`, for an id below 0, or an id or a name twice.
+  LabelMap(std::vector<Entry> entries, const std::string& name);
+
+  // Sorted by id.
+  const std::vector<Entry>& entries() const { return entries_; }
+  // Returns the id of the class with this name, or with this display name if none has the name.
+  std::optional<int32_t> id_of(std::string_view text) const;
+  // Returns the class's place in entries(); none if there is no such id.
+  std::optional<size_t> index_of(int32_t id) const;
+
+ private:
+  std::vector<Entry> entries_;
+  std::map<std::string, int32_t, std::less<>> ids_;
+};
+
+}  // namespace muster::records
