@@ -113,7 +113,7 @@ docs: build  ## Regenerate the references of fields, exit codes and values, the 
 format:  ## Rewrite C++ sources in the project's style
 	@$(SOURCES) | xargs clang-format -i
 
-lint: build  ## Check style, shell scripts, Python and clang-tidy's findings
+lint: build  ## Check style, shell scripts, Python, clang-tidy's findings and the use of mutexes
 	@/usr/bin/python3 tests/python/lint.py build/release
 
 clean:  ## Remove everything that was built

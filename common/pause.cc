@@ -1,14 +1,13 @@
 #include "common/pause.h"
 
-#include <condition_variable>
-#include <mutex>
+#include "common/mutex.h"
 
 namespace muster {
 
 bool pause_for(std::chrono::milliseconds time, const std::stop_token& stop) {
-  std::mutex mutex;
-  std::unique_lock lock(mutex);
-  std::condition_variable_any never;
+  Mutex mutex;
+  MutexLock lock(mutex);
+  StoppableConditionVariable never;
   never.wait_for(lock, stop, time, [] { return false; });
   return !stop.stop_requested();
 }

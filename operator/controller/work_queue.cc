@@ -10,7 +10,7 @@ std::chrono::milliseconds BackOff::after(int failures) const {
 }
 
 void WorkQueue::add(const std::string& key, api::Time at) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   add_locked(key, at);
 }
 
@@ -33,7 +33,7 @@ void WorkQueue::drop_due(const std::string& key) {
 }
 
 std::optional<std::string> WorkQueue::take(api::Time now, api::Time* since) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (order_.empty() || order_.begin()->first > now) return std::nullopt;
   const auto [at, key] = *order_.begin();
   if (since != nullptr) *since = at;
@@ -43,7 +43,7 @@ std::optional<std::string> WorkQueue::take(api::Time now, api::Time* since) {
 }
 
 void WorkQueue::done(const std::string& key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   release(key);
 }
 
@@ -54,38 +54,38 @@ void WorkQueue::release(const std::string& key) {
 }
 
 void WorkQueue::failed(const std::string& key, api::Time now) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   release(key);
   // A key that was added meanwhile waits too: its pass would meet the same trouble.
   set_due(key, now + back_off_.after(++failures_[key]));
 }
 
 void WorkQueue::refused(const std::string& key, api::Time now) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   release(key);
   ++failures_[key];
   add_locked(key, now + back_off_.longest);
 }
 
 void WorkQueue::succeeded(const std::string& key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   failures_.erase(key);
 }
 
 int WorkQueue::failures(const std::string& key) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = failures_.find(key);
   return found == failures_.end() ? 0 : found->second;
 }
 
 int WorkQueue::due(api::Time now) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return static_cast<int>(
       std::ranges::count_if(order_, [&](const auto& entry) { return entry.first <= now; }));
 }
 
 std::optional<api::Time> WorkQueue::next() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (order_.empty()) return std::nullopt;
   return order_.begin()->first;
 }

@@ -2,12 +2,12 @@
 
 #include <chrono>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "common/mutex.h"
 #include "operator/api/training_job.h"
 
 namespace muster::controller {
@@ -46,18 +46,18 @@ class WorkQueue {
   std::optional<api::Time> next() const;
 
  private:
-  // The caller holds mutex_ for all of these.
-  void add_locked(const std::string& key, api::Time at);
-  void set_due(const std::string& key, api::Time at);
-  void drop_due(const std::string& key);
-  void release(const std::string& key);
+  void add_locked(const std::string& key, api::Time at) MUSTER_REQUIRES(mutex_);
+  void set_due(const std::string& key, api::Time at) MUSTER_REQUIRES(mutex_);
+  void drop_due(const std::string& key) MUSTER_REQUIRES(mutex_);
+  void release(const std::string& key) MUSTER_REQUIRES(mutex_);
 
   const BackOff back_off_;
-  mutable std::mutex mutex_;
-  std::map<std::string, api::Time> due_;
-  std::set<std::pair<api::Time, std::string>> order_;  // of due_, what nobody has taken
-  std::set<std::string> taken_;
-  std::map<std::string, int> failures_;
+  mutable Mutex mutex_;
+  std::map<std::string, api::Time> due_ MUSTER_GUARDED_BY(mutex_);
+  // Those of due_ that nobody has taken.
+  std::set<std::pair<api::Time, std::string>> order_ MUSTER_GUARDED_BY(mutex_);
+  std::set<std::string> taken_ MUSTER_GUARDED_BY(mutex_);
+  std::map<std::string, int> failures_ MUSTER_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::controller

@@ -27,7 +27,7 @@ Prober::Prober(std::function<void()> on_ready)
 
 Prober::~Prober() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stop_ = true;
   }
   changed_.notify_all();
@@ -36,7 +36,7 @@ Prober::~Prober() {
 
 void Prober::watch(const std::string& uid, const std::string& address, bool progress) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     Target& target = targets_[uid] = {};
     target.address = address;
     target.progress = progress;
@@ -45,30 +45,30 @@ void Prober::watch(const std::string& uid, const std::string& address, bool prog
 }
 
 void Prober::forget(const std::string& uid) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   targets_.erase(uid);
 }
 
 bool Prober::is_ready(const std::string& uid) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = targets_.find(uid);
   return found != targets_.end() && found->second.ready;
 }
 
 Prober::Clock::duration Prober::silence(const std::string& uid) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = targets_.find(uid);
   if (found == targets_.end() || !found->second.silent_since) return {};
   return Clock::now() - *found->second.silent_since;
 }
 
 Json Prober::progress() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return progress_;
 }
 
 void Prober::run() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!stop_) {
     const std::map<std::string, Target> targets = targets_;
     lock.unlock();
@@ -76,7 +76,7 @@ void Prober::run() {
       if (Clock::now() >= target.ask_again) ask(uid, target);
     }
     lock.lock();
-    changed_.wait_for(lock, kPeriod, [this] { return stop_; });
+    changed_.wait_for(lock, kPeriod, [this]() MUSTER_REQUIRES(mutex_) { return stop_; });
   }
 }
 
@@ -89,13 +89,13 @@ void Prober::ask(const std::string& uid, const Target& target) {
   if (!asks_progress || !body) return;
   Json answer = parse_or_null(*body);
   if (!answer.is_object()) return;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (targets_.contains(uid)) progress_ = std::move(answer);
 }
 
 // Returns true if the answer makes the replica ready.
 bool Prober::note_answer(const std::string& uid, Clock::time_point asked, bool answered) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = targets_.find(uid);
   if (found == targets_.end()) return false;
   Target& target = found->second;

@@ -1,15 +1,14 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 
 #include "common/document.h"
+#include "common/mutex.h"
 
 namespace muster::local {
 
@@ -51,11 +50,11 @@ class Prober {
   bool note_answer(const std::string& uid, Clock::time_point asked, bool answered);
 
   const std::function<void()> on_ready_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<std::string, Target> targets_;
-  Json progress_;
-  bool stop_ = false;
+  mutable Mutex mutex_;
+  ConditionVariable changed_;
+  std::map<std::string, Target> targets_ MUSTER_GUARDED_BY(mutex_);
+  Json progress_ MUSTER_GUARDED_BY(mutex_);
+  bool stop_ MUSTER_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

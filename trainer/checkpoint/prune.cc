@@ -5,6 +5,7 @@
 
 #include "common/error.h"
 #include "common/file.h"
+#include "common/mutex.h"
 #include "trainer/checkpoint/store.h"
 #include "trainer/checkpoint/unique_name.h"
 
@@ -103,7 +104,7 @@ int64_t seconds_of(system_clock::time_point time) {
 // Checks only what is cheap: the manifest and the sizes. A search compares the checksums.
 bool Store::is_damaged(const fs::path& checkpoint) const {
   {
-    const std::lock_guard lock(damaged_mutex_);
+    const MutexLock lock(damaged_mutex_);
     if (damaged_.contains(checkpoint)) return true;
   }
   try {

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
+
+#include "common/mutex.h"
 
 namespace muster::checkpoint {
 
@@ -21,9 +21,9 @@ class SpeedLimit {
   void wait(Clock::time_point begun, uint64_t bytes);
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  double bytes_per_second_;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  double bytes_per_second_ MUSTER_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::checkpoint

@@ -67,7 +67,7 @@ Store::Search Store::search(const std::function<bool(const FolderName&)>& wanted
       result.damaged.push_back({found.directory, error.what()});
     }
   }
-  const std::lock_guard lock(damaged_mutex_);
+  const MutexLock lock(damaged_mutex_);
   for (const Damaged& damaged : result.damaged) damaged_.insert(damaged.directory);
   return result;
 }
@@ -103,7 +103,7 @@ std::optional<Store::Found> Store::to_resume() const {
 void Store::tell(const std::vector<Damaged>& damaged) const {
   for (const Damaged& one : damaged) {
     {
-      const std::lock_guard lock(damaged_mutex_);
+      const MutexLock lock(damaged_mutex_);
       if (!told_.insert(one.directory).second) continue;
     }
     log::warning(

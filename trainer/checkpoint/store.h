@@ -5,13 +5,13 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "common/mutex.h"
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/compute/parameter_layout.h"
 
@@ -104,8 +104,9 @@ class Store {
 
   std::filesystem::path directory_;
   int keep_;
-  mutable std::mutex damaged_mutex_;
-  mutable std::set<std::filesystem::path> damaged_;  // found by a search
+  mutable Mutex damaged_mutex_;
+  // What a search has found.
+  mutable std::set<std::filesystem::path> damaged_ MUSTER_GUARDED_BY(damaged_mutex_);
   mutable std::set<std::filesystem::path> told_;
 };
 

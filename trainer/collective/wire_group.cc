@@ -39,9 +39,10 @@ WireGroup::WireGroup(const GroupShape& shape, int member, size_t floats, const s
     if (other == member) continue;
     peer.nodes.assign(shape.nodes_of(other).size(), WireFloats(own_size_, shape.rounded));
   }
-  connections_.on_frame(
-      [this](int peer, Connections::Frame frame) { return destination(peer, frame); },
-      [this](int peer, Connections::Frame frame) { received(peer, frame); });
+  connections_.on_frame([this](int peer, Connections::Frame frame)
+                            MUSTER_REQUIRES(driving_) { return destination(peer, frame); },
+                        [this](int peer, Connections::Frame frame)
+                            MUSTER_REQUIRES(driving_) { received(peer, frame); });
   ahead_ = std::jthread([this](const std::stop_token& stop) { run_ahead(stop); });
 }
 
@@ -81,7 +82,7 @@ template <class Call>
 auto WireGroup::drive(const Call& call) {
   caller_waits_ = true;
   if (ahead_drives_) connections_.wake();
-  const std::lock_guard lock(driving_);
+  const MutexLock lock(driving_);
   caller_waits_ = false;
   try {
     if (failure_) std::rethrow_exception(failure_);
@@ -221,7 +222,7 @@ void WireGroup::add_up(size_t bucket) {
 // Waits until `expected` frames of that kind have come from each other member.
 void WireGroup::wait(const Session::Watch& watch, size_t Peer::*count, size_t expected) {
   connections_.wait(
-      [&] {
+      [&]() MUSTER_REQUIRES(driving_) {
         for (int other = 0; other < shape_.members; ++other)
           if (other != member_ && peers_[static_cast<size_t>(other)].*count < expected)
             return false;
@@ -273,15 +274,19 @@ void WireGroup::run_ahead(const std::stop_token& stop) {
   const std::stop_callback wake(stop, [this] { connections_.wake(); });
   while (!stop.stop_requested()) {
     connections_.await_wake(kAway);
-    const std::unique_lock lock(driving_, std::try_to_lock);
-    if (!lock || !stepping_ || failure_) continue;
+    if (!driving_.try_lock()) continue;
+    const MutexLock lock(driving_, std::adopt_lock);
+    if (!stepping_ || failure_) continue;
     ahead_drives_ = true;
     const auto leave = [&] { return caller_waits_ || stop.stop_requested(); };
-    const auto more = [&] { return complete_buckets() > contributed_ || can_add_up(); };
+    const auto more = [&]() MUSTER_REQUIRES(driving_) {
+      return complete_buckets() > contributed_ || can_add_up();
+    };
     try {
       while (!leave()) {
         advance();
-        connections_.wait([&] { return leave() || more(); }, [] { return false; });
+        connections_.wait([&]() MUSTER_REQUIRES(driving_) { return leave() || more(); },
+                          [] { return false; });
       }
     } catch (...) {
       failure_ = std::current_exception();
@@ -293,7 +298,7 @@ void WireGroup::run_ahead(const std::stop_token& stop) {
 
 compute::LossSums WireGroup::all_reduce(uint64_t step, const Contribution& contribution,
                                         const Session::Watch& watch) {
-  return drive([&] {
+  return drive([&]() MUSTER_REQUIRES(driving_) {
     stepping_ = true;
     const auto over = [&] { return watch.ended(); };
     send_header(step, contribution);
@@ -301,7 +306,9 @@ compute::LossSums WireGroup::all_reduce(uint64_t step, const Contribution& contr
     advance();
     compute::LossSums all;
     while (!read_ || added_ < buckets_.size()) {
-      connections_.wait([this] { return can_add_up() || (!read_ && is_heard()); }, over);
+      connections_.wait(
+          [this]() MUSTER_REQUIRES(driving_) { return can_add_up() || (!read_ && is_heard()); },
+          over);
       if (!read_ && is_heard()) {
         all = read_headers(step);
         read_ = true;
@@ -324,7 +331,7 @@ compute::LossSums WireGroup::all_reduce(uint64_t step, const Contribution& contr
 
 void WireGroup::broadcast(int source, const std::vector<bool>& targets,
                           std::span<const std::span<float>> buffers, const Session::Watch& watch) {
-  drive([&] {
+  drive([&]() MUSTER_REQUIRES(driving_) {
     stepping_ = true;
     const auto over = [&] { return watch.ended(); };
     if (member_ == source) {
@@ -337,7 +344,8 @@ void WireGroup::broadcast(int source, const std::vector<bool>& targets,
     } else if (targets[static_cast<size_t>(member_)]) {
       state_ = buffers;
       const Peer& from = peers_[static_cast<size_t>(source)];
-      connections_.wait([&] { return from.states == buffers.size(); }, over);
+      connections_.wait([&]() MUSTER_REQUIRES(driving_) { return from.states == buffers.size(); },
+                        over);
       state_ = {};
     }
   });

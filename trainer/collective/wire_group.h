@@ -3,13 +3,13 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
-#include <mutex>
 #include <span>
 #include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "common/mutex.h"
 #include "trainer/collective/connections.h"
 #include "trainer/collective/group_shape.h"
 #include "trainer/collective/session.h"
@@ -84,22 +84,24 @@ class WireGroup {
   void plan_buckets(size_t floats, size_t most);
   compute::Range part(size_t bucket, int member) const;
   compute::Range own_part(size_t bucket) const;
-  std::span<const iovec> destination(int peer, Connections::Frame frame);
-  void received(int peer, Connections::Frame frame);
+  std::span<const iovec> destination(int peer, Connections::Frame frame) MUSTER_REQUIRES(driving_);
+  void received(int peer, Connections::Frame frame) MUSTER_REQUIRES(driving_);
   void send_to_all(Connections::Frame frame, std::span<const iovec> parts);
-  void send_header(uint64_t step, const Contribution& contribution);
-  compute::LossSums read_headers(uint64_t step);
+  void send_header(uint64_t step, const Contribution& contribution) MUSTER_REQUIRES(driving_);
+  compute::LossSums read_headers(uint64_t step) MUSTER_REQUIRES(driving_);
   size_t complete_buckets() const;
-  void contribute(size_t bucket);
-  bool is_heard() const;
-  bool can_add_up() const;
-  void add_up(size_t bucket);
-  void advance();
+  void contribute(size_t bucket) MUSTER_REQUIRES(driving_);
+  bool is_heard() const MUSTER_REQUIRES(driving_);
+  bool can_add_up() const MUSTER_REQUIRES(driving_);
+  void add_up(size_t bucket) MUSTER_REQUIRES(driving_);
+  void advance() MUSTER_REQUIRES(driving_);
   void run_ahead(const std::stop_token& stop);
   template <class Call>
   auto drive(const Call& call);
-  void wait(const Session::Watch& watch, size_t Peer::*count, size_t expected);
+  void wait(const Session::Watch& watch, size_t Peer::*count, size_t expected)
+      MUSTER_REQUIRES(driving_);
 
+  Mutex driving_;  // whoever moves frames drives: ahead_ or the caller
   const GroupShape shape_;
   const int member_;
   std::vector<compute::Range> buckets_;
@@ -108,22 +110,22 @@ class WireGroup {
   std::vector<WireFloats> own_;
   WireFloats sum_;
   compute::TreeSum tree_;
-  std::vector<const float*> nodes_;  // those of a bucket's part
+  std::vector<const float*> nodes_ MUSTER_GUARDED_BY(driving_);  // those of a bucket's part
   std::vector<std::byte> header_;
-  std::vector<Peer> peers_;       // by member
-  std::vector<Header> headers_;   // of the last step: the next one's may come at any time
-  std::vector<iovec> parts_;      // of a frame that is received, or
-  std::vector<iovec> own_parts_;  // sent
-  std::span<const std::span<float>> state_;  // the state being received
+  std::vector<Peer> peers_ MUSTER_GUARDED_BY(driving_);  // by member
+  std::vector<Header> headers_;  // of the last step: the next one's may come at any time
+  std::vector<iovec> parts_ MUSTER_GUARDED_BY(driving_);      // of a frame that is received, or
+  std::vector<iovec> own_parts_ MUSTER_GUARDED_BY(driving_);  // sent
+  std::span<const std::span<float>> state_ MUSTER_GUARDED_BY(driving_);  // the state being received
   // The state of the next call or the one under way. The thread that moves frames, ahead_ or the
   // caller, holds driving_.
-  std::mutex driving_;
-  std::atomic<size_t> complete_{0};     // floats of our nodes' sums
-  size_t contributed_ = 0, added_ = 0;  // buckets
-  bool read_ = false;                   // headers_ are those of this call
-  std::exception_ptr failure_;          // thrown in ahead_
+  std::atomic<size_t> complete_{0};                         // floats of our nodes' sums
+  size_t contributed_ MUSTER_GUARDED_BY(driving_) = 0;      // buckets
+  size_t added_ MUSTER_GUARDED_BY(driving_) = 0;            // buckets
+  bool read_ MUSTER_GUARDED_BY(driving_) = false;           // headers_ are those of this call
+  std::exception_ptr failure_ MUSTER_GUARDED_BY(driving_);  // thrown in ahead_
   std::atomic<bool> ahead_drives_{false}, caller_waits_{false};
-  bool stepping_ = false;  // only frames of steps may come now
+  bool stepping_ MUSTER_GUARDED_BY(driving_) = false;  // only frames of steps may come now
   Connections connections_;
   std::jthread ahead_;
 };

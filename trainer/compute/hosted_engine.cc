@@ -1,7 +1,8 @@
 #include "trainer/compute/hosted_engine.h"
 
 #include <algorithm>
-#include <mutex>
+
+#include "common/mutex.h"
 
 namespace muster::compute {
 
@@ -37,14 +38,16 @@ LossSums HostedEngine::compute_gradients(const Batch& batch, std::span<float> gr
 
 LossSums HostedEngine::compute_and_copy(const Batch& batch, std::span<float> gradients,
                                         const Engine::OnComplete& on_complete) {
-  std::mutex mutex;
-  size_t copied = 0;
+  struct {
+    Mutex mutex;
+    size_t end MUSTER_GUARDED_BY(mutex) = 0;
+  } copied;
   const auto copy = [&](size_t end) {
-    const std::lock_guard lock(mutex);
-    if (end <= copied) return;
-    const auto to = gradients.subspan(copied, end - copied);
-    engine_.gradients().read({copied, end}, to).wait();
-    copied = end;
+    const MutexLock lock(copied.mutex);
+    if (end <= copied.end) return;
+    const auto to = gradients.subspan(copied.end, end - copied.end);
+    engine_.gradients().read({copied.end, end}, to).wait();
+    copied.end = end;
   };
   LossSums sums;
   if (on_complete) {

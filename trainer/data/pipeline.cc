@@ -4,6 +4,21 @@
 
 namespace muster::data {
 
+namespace {
+
+// Returns what the work throws, or null.
+template <class Work>
+std::exception_ptr failure_of(const Work& work) {
+  try {
+    work();
+    return nullptr;
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
+}  // namespace
+
 Pipeline::Pipeline(Batcher batcher, size_t ahead, int threads)
     : batcher_(std::move(batcher)), batches_per_epoch_(batcher_.shards().batches_per_epoch()) {
   slots_.reserve(ahead + 1);
@@ -19,7 +34,7 @@ Pipeline::Pipeline(Batcher batcher, size_t ahead, int threads)
 
 Pipeline::~Pipeline() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stop_ = true;
   }
   room_.notify_one();
@@ -34,13 +49,15 @@ void Pipeline::aim_at(const Cursor& wanted) {
 }
 
 const compute::Batch& Pipeline::take(const Cursor& wanted) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   taken_ = false;
   const Cursor& foreseen = claimed_ > 0 ? slot(0).at : next_;
   if (!aimed_ || foreseen != wanted) aim_at(wanted);
   // Wakes a thread only when there is room for several batches: a wake-up for each would cost more.
   if (idle_ && claimed_ <= slots_.size() / 2) room_.notify_one();
-  filled_.wait(lock, [&] { return claimed_ > 0 && slot(0).state == State::ready; });
+  filled_.wait(lock, [&]() MUSTER_REQUIRES(mutex_) {
+    return claimed_ > 0 && slot(0).state == State::ready;
+  });
   if (slot(0).failure) {
     aimed_ = false;
     std::rethrow_exception(slot(0).failure);
@@ -60,36 +77,32 @@ bool Pipeline::has_room() const {
 
 void Pipeline::run() {
   for (;;) {
-    // One thread at a time waits for room and plans, so that plans are made in the order of the
-    // batches.
-    std::unique_lock planning(planning_);
-    std::unique_lock lock(mutex_);
-    idle_ = true;
-    room_.wait(lock, [&] { return stop_ || has_room(); });
-    idle_ = false;
-    if (stop_) return;
-    Slot& mine = slot(claimed_++);
-    mine.at = next_;
-    mine.state = State::being_filled;
-    next_ = mine.at.next(batches_per_epoch_);
-    const uint64_t aim = aims_;
-    lock.unlock();
-    mine.failure = fill(mine, planning);
-    lock.lock();
-    mine.state = aim == aims_ ? State::ready : State::empty;
-    if (mine.state == State::empty) room_.notify_one();
+    Slot* mine = nullptr;
+    uint64_t aim = 0;
+    std::exception_ptr failure;
+    {
+      // One thread at a time waits for room and plans, so that plans are made in the order of the
+      // batches.
+      const MutexLock planning(planning_);
+      MutexLock lock(mutex_);
+      idle_ = true;
+      room_.wait(lock, [&]() MUSTER_REQUIRES(mutex_) { return stop_ || has_room(); });
+      idle_ = false;
+      if (stop_) return;
+      mine = &slot(claimed_++);
+      mine->at = next_;
+      mine->state = State::being_filled;
+      next_ = mine->at.next(batches_per_epoch_);
+      aim = aims_;
+      lock.unlock();
+      failure = failure_of([&] { batcher_.plan(mine->buffer, mine->at.epoch, mine->at.batch()); });
+    }
+    if (!failure) failure = failure_of([&] { batcher_.load(mine->buffer); });
+    const MutexLock lock(mutex_);
+    mine->failure = failure;
+    mine->state = aim == aims_ ? State::ready : State::empty;
+    if (mine->state == State::empty) room_.notify_one();
     filled_.notify_one();
-  }
-}
-
-std::exception_ptr Pipeline::fill(Slot& slot, std::unique_lock<std::mutex>& planning) {
-  try {
-    batcher_.plan(slot.buffer, slot.at.epoch, slot.at.batch());
-    planning.unlock();
-    batcher_.load(slot.buffer);
-    return nullptr;
-  } catch (...) {
-    return std::current_exception();
   }
 }
 

@@ -1,13 +1,12 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "common/mutex.h"
 #include "trainer/data/batcher.h"
 #include "trainer/data/cursor.h"
 
@@ -40,26 +39,29 @@ class Pipeline {
   };
 
   void run();
-  bool has_room() const;
-  void aim_at(const Cursor& wanted);
-  std::exception_ptr fill(Slot& slot, std::unique_lock<std::mutex>& planning);
-  Slot& slot(size_t after_head) { return slots_[(head_ + after_head) % slots_.size()]; }
+  bool has_room() const MUSTER_REQUIRES(mutex_);
+  void aim_at(const Cursor& wanted) MUSTER_REQUIRES(mutex_);
+  Slot& slot(size_t after_head) MUSTER_REQUIRES(mutex_) {
+    return slots_[(head_ + after_head) % slots_.size()];
+  }
 
-  std::mutex planning_;  // taken before mutex_
-  Batcher batcher_;      // planning_ guards its plans
+  Mutex planning_;   // taken before mutex_
+  Batcher batcher_;  // its plans are made with planning_
   const uint64_t batches_per_epoch_;
 
-  std::mutex mutex_;
-  std::condition_variable room_, filled_;
-  std::vector<Slot> slots_;  // a ring: the claimed ones from head_ on, the one taken before it
-  size_t head_ = 0;
-  size_t claimed_ = 0;  // being filled or ready
-  bool taken_ = false;
-  bool aimed_ = false;
-  bool idle_ = false;  // a thread waits for room
-  Cursor next_;        // for the slot behind the claimed ones
-  uint64_t aims_ = 0;  // batches filled for an earlier aim are dropped
-  bool stop_ = false;
+  Mutex mutex_;
+  ConditionVariable room_, filled_;
+  // A ring: the claimed ones from head_ on, the one taken before it. Only the thread that fills a
+  // slot uses its buffer meanwhile, without the mutex.
+  std::vector<Slot> slots_ MUSTER_GUARDED_BY(mutex_);
+  size_t head_ MUSTER_GUARDED_BY(mutex_) = 0;
+  size_t claimed_ MUSTER_GUARDED_BY(mutex_) = 0;  // being filled or ready
+  bool taken_ MUSTER_GUARDED_BY(mutex_) = false;
+  bool aimed_ MUSTER_GUARDED_BY(mutex_) = false;
+  bool idle_ MUSTER_GUARDED_BY(mutex_) = false;  // a thread waits for room
+  Cursor next_ MUSTER_GUARDED_BY(mutex_);        // for the slot behind the claimed ones
+  uint64_t aims_ MUSTER_GUARDED_BY(mutex_) = 0;  // batches filled for an earlier aim are dropped
+  bool stop_ MUSTER_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;  // last: they use the rest
 };
 

@@ -40,7 +40,7 @@ void Coordinator::stop(const std::function<void()>& cancel) {
 }
 
 void Coordinator::rethrow_failure() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (failure_) std::rethrow_exception(failure_);
 }
 
@@ -50,14 +50,14 @@ void Coordinator::renew() {
 }
 
 uint64_t Coordinator::hold() {
-  const std::lock_guard lock(advancing_);
+  const MutexLock lock(advancing_);
   held_ = true;
   return newest_;
 }
 
 void Coordinator::advance_unless_held() {
   {
-    const std::lock_guard lock(advancing_);
+    const MutexLock lock(advancing_);
     if (!held_) return advance();
   }
   rendezvous_.wait_for_change(kGlance);
@@ -174,7 +174,7 @@ void Coordinator::run() {
       patience_.rest();
     } catch (const Superseded&) {
       {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         failure_ = std::current_exception();
       }
       rendezvous_.update(step_down);
@@ -183,7 +183,7 @@ void Coordinator::run() {
       abandon();
       if (patience_.wait(error)) continue;
       // Only this process reports it: where it runs next, the storage may be writable.
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       failure_ = std::current_exception();
       return;
     } catch (const Unavailable& error) {
@@ -193,7 +193,7 @@ void Coordinator::run() {
       std::this_thread::sleep_for(backoff.next());
     } catch (const Invalid& error) {
       {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         failure_ = std::current_exception();
       }
       fail(error.exit_code(), error.what());

@@ -6,10 +6,10 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 
+#include "common/mutex.h"
 #include "trainer/checkpoint/store.h"
 #include "trainer/group/formation.h"
 #include "trainer/group/rendezvous_server.h"
@@ -72,8 +72,8 @@ class Coordinator {
   using Clock = std::chrono::steady_clock;
   void run();
   void advance_unless_held();
-  void advance();
-  void claim();
+  void advance() MUSTER_REQUIRES(advancing_);
+  void claim() MUSTER_REQUIRES(advancing_);
   void choose();
   void wait();
   void abandon();
@@ -94,13 +94,13 @@ class Coordinator {
   Clock::time_point remind_;
   Clock::time_point looked_;  // the last check that we still lead
   StoragePatience patience_;
-  std::mutex advancing_;
-  bool held_ = false;    // guarded by advancing_
-  uint64_t newest_ = 0;  // opened by us; guarded by advancing_
+  Mutex advancing_;
+  bool held_ MUSTER_GUARDED_BY(advancing_) = false;
+  uint64_t newest_ MUSTER_GUARDED_BY(advancing_) = 0;  // opened by us
   std::atomic<bool> renew_{false};
   std::atomic<bool> closing_{false};
-  mutable std::mutex mutex_;
-  std::exception_ptr failure_;
+  mutable Mutex mutex_;
+  std::exception_ptr failure_ MUSTER_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
+
+#include "common/mutex.h"
 
 namespace muster::group {
 
@@ -18,16 +18,16 @@ class Pollers::Held {
                     [this](const grpc::Status&) { hold(); });
   }
   ~Held() {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     released_ = true;
     changed_.notify_all();
-    changed_.wait(lock, [&] { return gone_; });
+    changed_.wait(lock, [&]() MUSTER_REQUIRES(mutex_) { return gone_; });
   }
 
  private:
   void hold() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return released_; });
+    MutexLock lock(mutex_);
+    changed_.wait(lock, [&]() MUSTER_REQUIRES(mutex_) { return released_; });
     gone_ = true;
     changed_.notify_all();
   }
@@ -37,10 +37,10 @@ class Pollers::Held {
   grpc::ClientContext context_;
   const grpc::ByteBuffer request_{nullptr, 0};
   grpc::ByteBuffer reply_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool released_ = false;
-  bool gone_ = false;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  bool released_ MUSTER_GUARDED_BY(mutex_) = false;
+  bool gone_ MUSTER_GUARDED_BY(mutex_) = false;
 };
 
 Pollers::Pollers(int most) {

@@ -1,13 +1,12 @@
 #include "trainer/group/rendezvous_client.h"
 
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/log.h"
+#include "common/mutex.h"
 #include "proto/muster/rendezvous.grpc.pb.h"
 #include "trainer/group/backoff.h"
 #include "trainer/group/grpc_server.h"
@@ -28,7 +27,7 @@ class RendezvousStream : public grpc::ClientBidiReactor<PeerMessage, GroupMessag
         on_view_(std::move(on_view)),
         on_nudge_(std::move(on_nudge)),
         outgoing_(std::move(first)) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     context_.set_wait_for_ready(false);
     stub_->async()->Attend(&context_, this);
     // We write from our own thread, not from a reaction: the hold delays OnDone until release().
@@ -41,7 +40,7 @@ class RendezvousStream : public grpc::ClientBidiReactor<PeerMessage, GroupMessag
 
   void OnReadDone(bool ok) override {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       broken_ = broken_ || !ok;
     }
     if (!ok) return on_nudge_();
@@ -52,7 +51,7 @@ class RendezvousStream : public grpc::ClientBidiReactor<PeerMessage, GroupMessag
   void OnWriteDone(bool ok) override {
     bool missed = false;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       writing_ = false;
       if (!ok) broken_ = true;
       missed = std::exchange(missed_, false);
@@ -62,18 +61,18 @@ class RendezvousStream : public grpc::ClientBidiReactor<PeerMessage, GroupMessag
   }
 
   void OnDone(const grpc::Status&) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     done_ = true;
     changed_.notify_all();
   }
 
   bool broken() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return broken_;
   }
 
   void send(const PeerMessage& message) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     missed_ = writing_;
     if (writing_ || broken_) return;
     outgoing_ = message;
@@ -85,8 +84,8 @@ class RendezvousStream : public grpc::ClientBidiReactor<PeerMessage, GroupMessag
   void close() {
     context_.TryCancel();
     RemoveHold();
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return done_; });
+    MutexLock lock(mutex_);
+    changed_.wait(lock, [&]() MUSTER_REQUIRES(mutex_) { return done_; });
   }
 
  private:
@@ -94,14 +93,14 @@ class RendezvousStream : public grpc::ClientBidiReactor<PeerMessage, GroupMessag
   OnView on_view_;
   std::function<void()> on_nudge_;
   grpc::ClientContext context_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  PeerMessage outgoing_;
+  mutable Mutex mutex_;
+  ConditionVariable changed_;
+  PeerMessage outgoing_ MUSTER_GUARDED_BY(mutex_);
   GroupMessage incoming_;
-  bool writing_ = false;
-  bool missed_ = false;  // a message, while another was being written
-  bool broken_ = false;
-  bool done_ = false;
+  bool writing_ MUSTER_GUARDED_BY(mutex_) = false;
+  bool missed_ MUSTER_GUARDED_BY(mutex_) = false;  // a message, while another was being written
+  bool broken_ MUSTER_GUARDED_BY(mutex_) = false;
+  bool done_ MUSTER_GUARDED_BY(mutex_) = false;
 };
 
 struct RendezvousClient::Impl {
@@ -114,26 +113,28 @@ struct RendezvousClient::Impl {
   Hello hello;
   Report report;
   Ways ways;
-  mutable std::mutex mutex;
-  mutable std::condition_variable_any changed;
-  bool closing = false;
-  bool nudged = false;
-  bool is_connected = false;
-  bool said_waiting = false;
-  std::string rejected;
-  bool answered = false;  // the rendezvous has answered in this attempt
-  std::string put_off;    // its last answer, if that was that we may not join yet
-  GroupView view;
+  mutable Mutex mutex;
+  mutable StoppableConditionVariable changed;
+  bool closing MUSTER_GUARDED_BY(mutex) = false;
+  bool nudged MUSTER_GUARDED_BY(mutex) = false;
+  bool is_connected MUSTER_GUARDED_BY(mutex) = false;
+  bool said_waiting MUSTER_GUARDED_BY(mutex) = false;
+  std::string rejected MUSTER_GUARDED_BY(mutex);
+  bool answered MUSTER_GUARDED_BY(mutex) = false;  // the rendezvous has answered in this attempt
+  std::string put_off
+      MUSTER_GUARDED_BY(mutex);  // its last answer, if that was that we may not join yet
+  GroupView view MUSTER_GUARDED_BY(mutex);
   std::atomic<uint64_t> revision{0};
-  Clock::time_point heard = Clock::now();
-  Backoff backoff{std::chrono::milliseconds(50), std::chrono::milliseconds(400)};
+  Clock::time_point heard MUSTER_GUARDED_BY(mutex) = Clock::now();
+  Backoff backoff MUSTER_GUARDED_BY(mutex){std::chrono::milliseconds(50),
+                                           std::chrono::milliseconds(400)};
   std::thread thread;
 };
 
 void RendezvousClient::Impl::receive(const GroupMessage& message, bool doubtful) {
   if (doubtful && !message.rejected().empty())
     return log::info("that was not our rendezvous: " + message.rejected());
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   answered = true;
   if (!message.put_off().empty()) {
     if (std::exchange(put_off, message.put_off()) != message.put_off())
@@ -156,7 +157,7 @@ void RendezvousClient::Impl::receive(const GroupMessage& message, bool doubtful)
 }
 
 void RendezvousClient::Impl::nudge() {
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   nudged = true;
   changed.notify_all();
 }
@@ -169,17 +170,18 @@ bool RendezvousClient::Impl::attend(const Way& way) {
   if (report) report(first);
   const auto opened = Clock::now();
   {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     answered = false;
   }
   RendezvousStream stream(
       way.channel, first,
       [this, &way](const GroupMessage& message) { receive(message, way.doubtful); },
       [this] { nudge(); });
-  std::unique_lock lock(mutex);
+  MutexLock lock(mutex);
   while (!closing && rejected.empty()) {
-    changed.wait_for(lock, PeerRegistry::kHeartbeat,
-                     [&] { return closing || nudged || !rejected.empty(); });
+    changed.wait_for(lock, PeerRegistry::kHeartbeat, [&]() MUSTER_REQUIRES(mutex) {
+      return closing || nudged || !rejected.empty();
+    });
     nudged = false;
     if (stream.broken() || Clock::now() - std::max(heard, opened) > PeerRegistry::kSilence) break;
     lock.unlock();
@@ -199,10 +201,10 @@ bool RendezvousClient::Impl::attend(const Way& way) {
 void RendezvousClient::Impl::run() {
   for (bool reached = false;;) {
     reached = attend(ways(reached));
-    std::unique_lock lock(mutex);
+    MutexLock lock(mutex);
     if (closing || !rejected.empty()) return;
     if (!std::exchange(said_waiting, true)) log::info("waiting for the rendezvous at " + peer);
-    changed.wait_for(lock, backoff.next(), [&] { return closing; });
+    changed.wait_for(lock, backoff.next(), [&]() MUSTER_REQUIRES(mutex) { return closing; });
     if (closing) return;
   }
 }
@@ -223,7 +225,7 @@ RendezvousClient::RendezvousClient(Ways ways, std::string peer, Hello hello, Rep
 
 RendezvousClient::~RendezvousClient() {
   {
-    const std::lock_guard lock(impl_->mutex);
+    const MutexLock lock(impl_->mutex);
     impl_->closing = true;
     impl_->changed.notify_all();
   }
@@ -231,7 +233,7 @@ RendezvousClient::~RendezvousClient() {
 }
 
 GroupView RendezvousClient::view() const {
-  const std::lock_guard lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   return impl_->view;
 }
 
@@ -244,12 +246,12 @@ uint64_t RendezvousClient::revision() const {
 }
 
 bool RendezvousClient::connected() const {
-  const std::lock_guard lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   return impl_->is_connected;
 }
 
 std::chrono::milliseconds RendezvousClient::silence() const {
-  const std::lock_guard lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - impl_->heard);
 }
 
@@ -260,9 +262,10 @@ void RendezvousClient::report_now() {
 GroupView RendezvousClient::wait(const std::function<bool(const GroupView&)>& ready,
                                  std::stop_token stop, std::chrono::milliseconds wait,
                                  std::chrono::milliseconds patience) const {
-  std::unique_lock lock(impl_->mutex);
-  impl_->changed.wait_for(lock, stop, wait,
-                          [&] { return !impl_->rejected.empty() || ready(impl_->view); });
+  MutexLock lock(impl_->mutex);
+  impl_->changed.wait_for(lock, stop, wait, [&]() MUSTER_REQUIRES(impl_->mutex) {
+    return !impl_->rejected.empty() || ready(impl_->view);
+  });
   if (!impl_->rejected.empty())
     throw Invalid("the rendezvous at " + impl_->peer + " rejected this replica: " + impl_->rejected,
                   kProtocol);

@@ -1,11 +1,9 @@
 #include "trainer/group/rendezvous_server.h"
 
-#include <algorithm>
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 
 #include "common/log.h"
+#include "common/mutex.h"
 #include "nlohmann/json.hpp"
 #include "proto/muster/rendezvous.grpc.pb.h"
 #include "trainer/group/grpc_server.h"
@@ -35,38 +33,40 @@ struct RendezvousServer::Impl {
   Impl(PeerRegistry::Expected expected, std::chrono::milliseconds time_to_greet)
       : greeting(time_to_greet), registry(std::move(expected)), service(*this) {}
 
-  void send_to_all();
-  void close_replaced();
+  void send_to_all() MUSTER_REQUIRES(mutex);
+  void close_replaced() MUSTER_REQUIRES(mutex);
+  bool anyone_writes() const MUSTER_REQUIRES(mutex);
   void tick();
 
   const std::chrono::milliseconds greeting;
-  mutable std::mutex mutex;
-  std::condition_variable changed;
-  uint64_t revision = 0;
-  uint64_t seen = 0;
-  bool closing = false;
-  PeerRegistry registry;
-  GroupView view;
-  std::map<uint64_t, Peer*> peers;
-  uint64_t next_connection = 1;
-  uint64_t put_off = 0;  // the incarnation of the peer that was put off last
+  mutable Mutex mutex;
+  ConditionVariable changed;
+  uint64_t revision MUSTER_GUARDED_BY(mutex) = 0;
+  uint64_t seen MUSTER_GUARDED_BY(mutex) = 0;
+  bool closing MUSTER_GUARDED_BY(mutex) = false;
+  PeerRegistry registry MUSTER_GUARDED_BY(mutex);
+  GroupView view MUSTER_GUARDED_BY(mutex);
+  std::map<uint64_t, Peer*> peers MUSTER_GUARDED_BY(mutex);
+  uint64_t next_connection MUSTER_GUARDED_BY(mutex) = 1;
+  // The incarnation of the peer that was put off last.
+  uint64_t put_off MUSTER_GUARDED_BY(mutex) = 0;
   Service service;
   std::unique_ptr<grpc::Server> server;
   std::thread ticker;
 };
 
-// One stream. Impl::mutex guards everything in it. gRPC does not delete it; OnDone does.
+// One stream. gRPC does not delete it; OnDone does.
 class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage, GroupMessage> {
  public:
   Peer(Impl& impl, grpc::CallbackServerContext* context) : impl_(impl), context_(context) {
-    const std::lock_guard lock(impl_.mutex);
+    const MutexLock lock(impl_.mutex);
     id_ = impl_.next_connection++;
     impl_.peers[id_] = this;
     StartRead(&incoming_);
   }
 
   void OnReadDone(bool ok) override {
-    const std::lock_guard lock(impl_.mutex);
+    const MutexLock lock(impl_.mutex);
     if (!ok) return leave();
     const auto now = Clock::now();
     if (!admitted_) {
@@ -95,7 +95,7 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
   }
 
   void OnWriteDone(bool ok) override {
-    const std::lock_guard lock(impl_.mutex);
+    const MutexLock lock(impl_.mutex);
     writing_ = false;
     if (!ok || dismissed_) return leave();
     if (std::exchange(again_, false)) send();
@@ -104,7 +104,7 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
 
   void OnDone() override {
     {
-      const std::lock_guard lock(impl_.mutex);
+      const MutexLock lock(impl_.mutex);
       note_loss();
       impl_.registry.gone(id_);
       impl_.peers.erase(id_);
@@ -113,7 +113,9 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
     delete this;
   }
 
-  void send() {
+  // For Impl, before it calls those below: it is impl_, and holds its mutex.
+  void assert_locked() const MUSTER_ASSERTS(impl_.mutex) {}
+  void send() MUSTER_REQUIRES(impl_.mutex) {
     if (finished_ || dismissed_ || !admitted_) return;
     if (writing_) {
       again_ = true;
@@ -124,14 +126,14 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
     StartWrite(&outgoing_);
   }
 
-  bool is_writing() const { return writing_ && !finished_; }
+  bool is_writing() const MUSTER_REQUIRES(impl_.mutex) { return writing_ && !finished_; }
   void cancel() { context_->TryCancel(); }
   // Whether the peer has taken too long to say who it is, or to read that the stream ends.
-  bool is_overdue(Clock::time_point now) const {
+  bool is_overdue(Clock::time_point now) const MUSTER_REQUIRES(impl_.mutex) {
     return (!admitted_ || finished_) && now - since_ > impl_.greeting;
   }
 
-  void leave() {
+  void leave() MUSTER_REQUIRES(impl_.mutex) {
     if (std::exchange(finished_, true)) return;
     note_loss();
     impl_.registry.gone(id_);
@@ -141,14 +143,14 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
   }
 
  private:
-  void reject(const std::string& objection) {
+  void reject(const std::string& objection) MUSTER_REQUIRES(impl_.mutex) {
     log::warning("a peer may not join: " + objection.substr(0, kMostLogged),
                  {{"peer", context_->peer()}});
     outgoing_.set_rejected(objection);
     dismiss();
   }
   // The peer asks again and again; only its first request is logged.
-  void put_off(const std::string& why) {
+  void put_off(const std::string& why) MUSTER_REQUIRES(impl_.mutex) {
     if (std::exchange(impl_.put_off, incoming_.hello().incarnation()) !=
         incoming_.hello().incarnation())
       log::warning("a peer has to wait: " + why.substr(0, kMostLogged),
@@ -156,32 +158,33 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
     outgoing_.set_put_off(why);
     dismiss();
   }
-  void dismiss() {
+  void dismiss() MUSTER_REQUIRES(impl_.mutex) {
     dismissed_ = writing_ = true;
     since_ = Clock::now();
     StartWrite(&outgoing_);
   }
-  void note_loss() {
+  void note_loss() MUSTER_REQUIRES(impl_.mutex) {
     const PeerRegistry::Peer* peer = impl_.registry.find(id_);
     if (peer && !impl_.closing)
       log::info(peer->hello.role() + " " + std::to_string(peer->hello.index()) + " left");
   }
-  void note_change() {
+  void note_change() MUSTER_REQUIRES(impl_.mutex) {
     ++impl_.revision;
     impl_.changed.notify_all();
   }
 
   Impl& impl_;
   grpc::CallbackServerContext* context_;
-  Clock::time_point since_ = Clock::now();  // when it came, or when we ended it
-  uint64_t id_ = 0;
-  PeerMessage incoming_;
-  GroupMessage outgoing_;
-  bool admitted_ = false;
-  bool writing_ = false;
-  bool again_ = false;
-  bool dismissed_ = false;
-  bool finished_ = false;
+  // When it came, or when we ended it.
+  Clock::time_point since_ MUSTER_GUARDED_BY(impl_.mutex) = Clock::now();
+  uint64_t id_ MUSTER_GUARDED_BY(impl_.mutex) = 0;
+  PeerMessage incoming_ MUSTER_GUARDED_BY(impl_.mutex);
+  GroupMessage outgoing_ MUSTER_GUARDED_BY(impl_.mutex);
+  bool admitted_ MUSTER_GUARDED_BY(impl_.mutex) = false;
+  bool writing_ MUSTER_GUARDED_BY(impl_.mutex) = false;
+  bool again_ MUSTER_GUARDED_BY(impl_.mutex) = false;
+  bool dismissed_ MUSTER_GUARDED_BY(impl_.mutex) = false;
+  bool finished_ MUSTER_GUARDED_BY(impl_.mutex) = false;
 };
 
 grpc::ServerBidiReactor<PeerMessage, GroupMessage>* RendezvousServer::Impl::Service::Attend(
@@ -190,7 +193,18 @@ grpc::ServerBidiReactor<PeerMessage, GroupMessage>* RendezvousServer::Impl::Serv
 }
 
 void RendezvousServer::Impl::send_to_all() {
-  for (auto& [id, peer] : peers) peer->send();
+  for (auto& [id, peer] : peers) {
+    peer->assert_locked();
+    peer->send();
+  }
+}
+
+bool RendezvousServer::Impl::anyone_writes() const {
+  for (const auto& [id, peer] : peers) {
+    peer->assert_locked();
+    if (peer->is_writing()) return true;
+  }
+  return false;
 }
 
 void RendezvousServer::Impl::close_replaced() {
@@ -199,14 +213,16 @@ void RendezvousServer::Impl::close_replaced() {
 }
 
 void RendezvousServer::Impl::tick() {
-  std::unique_lock lock(mutex);
+  MutexLock lock(mutex);
   auto heartbeat = Clock::now();
   while (!closing) {
-    changed.wait_for(lock, kTick, [&] { return closing; });
+    changed.wait_for(lock, kTick, [&]() MUSTER_REQUIRES(mutex) { return closing; });
     for (const uint64_t id : registry.overdue(Clock::now()))
       if (const auto found = peers.find(id); found != peers.end()) found->second->cancel();
-    for (const auto& [id, peer] : peers)
+    for (const auto& [id, peer] : peers) {
+      peer->assert_locked();
       if (peer->is_overdue(Clock::now())) peer->cancel();
+    }
     if (Clock::now() - heartbeat < PeerRegistry::kHeartbeat) continue;
     heartbeat = Clock::now();
     send_to_all();
@@ -222,7 +238,7 @@ RendezvousServer::RendezvousServer(const std::string& address, PeerRegistry::Exp
 
 RendezvousServer::~RendezvousServer() {
   {
-    const std::lock_guard lock(impl_->mutex);
+    const MutexLock lock(impl_->mutex);
     impl_->closing = true;
     impl_->changed.notify_all();
   }
@@ -230,31 +246,30 @@ RendezvousServer::~RendezvousServer() {
   {
     // The last messages are still sent. Peers are not waited for: they may take as long as they
     // like to leave.
-    std::unique_lock lock(impl_->mutex);
-    impl_->changed.wait_for(lock, kShutdown, [&] {
-      return std::ranges::none_of(impl_->peers,
-                                  [](const auto& entry) { return entry.second->is_writing(); });
-    });
+    MutexLock lock(impl_->mutex);
+    impl_->changed.wait_for(
+        lock, kShutdown, [&]() MUSTER_REQUIRES(impl_->mutex) { return !impl_->anyone_writes(); });
     for (auto& [id, peer] : impl_->peers) peer->leave();
   }
   impl_->server->Shutdown(std::chrono::system_clock::now() + kShutdown);
-  std::unique_lock lock(impl_->mutex);
-  impl_->changed.wait(lock, [&] { return impl_->peers.empty(); });
+  MutexLock lock(impl_->mutex);
+  impl_->changed.wait(lock, [&]() MUSTER_REQUIRES(impl_->mutex) { return impl_->peers.empty(); });
 }
 
 void RendezvousServer::inspect(const std::function<void(const PeerRegistry&)>& read) const {
-  const std::lock_guard lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   read(impl_->registry);
 }
 
 void RendezvousServer::wait_for_change(std::chrono::milliseconds wait) {
-  std::unique_lock lock(impl_->mutex);
-  impl_->changed.wait_for(lock, wait, [&] { return impl_->revision != impl_->seen; });
+  MutexLock lock(impl_->mutex);
+  impl_->changed.wait_for(
+      lock, wait, [&]() MUSTER_REQUIRES(impl_->mutex) { return impl_->revision != impl_->seen; });
   impl_->seen = impl_->revision;
 }
 
 void RendezvousServer::update(const std::function<void(GroupView&)>& change) {
-  const std::lock_guard lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   change(impl_->view);
   impl_->send_to_all();
   ++impl_->revision;
@@ -262,7 +277,7 @@ void RendezvousServer::update(const std::function<void(GroupView&)>& change) {
 }
 
 GroupView RendezvousServer::view() const {
-  const std::lock_guard lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   return impl_->view;
 }
 

@@ -4,13 +4,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <condition_variable>
-#include <mutex>
 #include <string>
 #include <system_error>
 #include <utility>
 
 #include "common/log.h"
+#include "common/pause.h"
 
 namespace muster::group {
 
@@ -37,11 +36,7 @@ bool StoragePatience::wait(const WriteError& error, std::stop_token stop) {
     told_ = now;
     log::warning("waiting for the storage for " + seconds_text(now - begun_) + ": " + error.what());
   }
-  std::mutex mutex;
-  std::condition_variable_any stopped;
-  std::unique_lock lock(mutex);
-  stopped.wait_for(lock, stop, backoff_.next(), [] { return false; });
-  return !stop.stop_requested();
+  return pause_for(backoff_.next(), stop);
 }
 
 void StoragePatience::rest() {

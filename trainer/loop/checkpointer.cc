@@ -19,7 +19,7 @@ Checkpointer::Checkpointer(checkpoint::Store& store, Options options)
 
 Checkpointer::~Checkpointer() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     closing_ = true;
     changed_.notify_all();
   }
@@ -30,7 +30,7 @@ void Checkpointer::begin(const checkpoint::Position& position, Clock::time_point
   last_step_ = position.step;
   last_epoch_ = position.epoch;
   last_time_ = now;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (owed_ && owed_->snapshot->position().step > position.step) owed_.reset();
 }
 
@@ -65,7 +65,8 @@ void Checkpointer::take(Synchronizer& synchronizer, const Json& metrics) {
   begin(synchronizer.position(), Clock::now());
   requested_ = false;
   try {
-    if (!start_owed(synchronizer.generation())) start(prepare(synchronizer, metrics, false));
+    std::optional<Task> owed = take_owed(synchronizer.generation());
+    start(owed ? std::move(*owed) : prepare(synchronizer, metrics, false));
   } catch (const Unavailable& error) {
     tell_failure(last_step_, error.what());
   }
@@ -73,7 +74,7 @@ void Checkpointer::take(Synchronizer& synchronizer, const Json& metrics) {
 
 void Checkpointer::take_best(Synchronizer& synchronizer, const Json& metrics) {
   wait_until_idle();
-  owed_.reset();
+  take_owed(synchronizer.generation());
   begin(synchronizer.position(), Clock::now());
   Task task = prepare(synchronizer, metrics, false);
   task.best = true;
@@ -82,28 +83,31 @@ void Checkpointer::take_best(Synchronizer& synchronizer, const Json& metrics) {
 
 void Checkpointer::start(Task task) {
   task.bytes_per_second = options_.when.bytes_per_second.value_or(0);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   task_ = std::move(task);
   busy_ = true;
   changed_.notify_all();
 }
 
-// Precondition: nothing is being written.
-bool Checkpointer::start_owed(uint64_t generation) {
-  if (!owed_) return false;
-  owed_->manifest.generation = generation;
-  start(std::move(*owed_));
-  owed_.reset();
-  return true;
+// Nothing is owed after it.
+std::optional<Checkpointer::Task> Checkpointer::take_owed(uint64_t generation) {
+  const MutexLock lock(mutex_);
+  std::optional<Task> owed = std::exchange(owed_, std::nullopt);
+  if (owed) owed->manifest.generation = generation;
+  return owed;
 }
 
 checkpoint::Store::Found Checkpointer::take_now(Synchronizer& synchronizer, const Json& metrics,
                                                 bool final) {
   wait_until_idle();
-  if (owed_) {
-    owed_->manifest.generation = synchronizer.generation();
-    save(*owed_);
-    owed_.reset();
+  if (std::optional<Task> owed = take_owed(synchronizer.generation())) {
+    try {
+      save(*owed);
+    } catch (...) {
+      const MutexLock lock(mutex_);
+      owed_ = std::move(owed);
+      throw;
+    }
   }
   Task task = prepare(synchronizer, metrics, final);
   return save(task);
@@ -117,7 +121,7 @@ std::string Checkpointer::newest() {
 
 void Checkpointer::request() {
   requested_ = true;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   hurry_locked();
 }
 
@@ -127,7 +131,7 @@ void Checkpointer::hurry_locked() {
 }
 
 void Checkpointer::wait_until_idle() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   hurry_locked();
   changed_.wait(lock, [&] { return !busy_; });
 }
@@ -194,9 +198,9 @@ bool Checkpointer::try_to_save(Task& task) {
 }
 
 void Checkpointer::run() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return closing_ || task_; });
+    changed_.wait(lock, [&]() MUSTER_REQUIRES(mutex_) { return closing_ || task_; });
     if (!task_) return;
     Task task = std::move(*task_);
     task_.reset();

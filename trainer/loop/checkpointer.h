@@ -2,16 +2,15 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 
 #include "common/error.h"
+#include "common/mutex.h"
 #include "trainer/checkpoint/store.h"
 #include "trainer/folder/generations.h"
 #include "trainer/loop/synchronizers/synchronizer.h"
@@ -80,12 +79,12 @@ class Checkpointer {
     bool best = false;
   };
   void start(Task task);
-  bool start_owed(uint64_t generation);
+  std::optional<Task> take_owed(uint64_t generation);
   Task prepare(Synchronizer& synchronizer, const Json& metrics, bool final) const;
   checkpoint::Store::Found save(Task& task);
   bool try_to_save(Task& task);
   void run();
-  void hurry_locked();
+  void hurry_locked() MUSTER_REQUIRES(mutex_);
   void wait_until_idle();
   void tell_failure(uint64_t step, const std::string& why);
 
@@ -99,13 +98,14 @@ class Checkpointer {
   int failures_ = 0;  // in a row
   Clock::time_point told_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::optional<Task> task_;
-  std::optional<Task> owed_;    // the best state, if it could not be written
-  Snapshot* saving_ = nullptr;  // in the background
+  mutable Mutex mutex_;
+  ConditionVariable changed_;
+  std::optional<Task> task_ MUSTER_GUARDED_BY(mutex_);
+  std::optional<Task> owed_
+      MUSTER_GUARDED_BY(mutex_);  // the best state, if it could not be written
+  Snapshot* saving_ MUSTER_GUARDED_BY(mutex_) = nullptr;  // in the background
   std::atomic<bool> busy_{false};
-  bool closing_ = false;
+  bool closing_ MUSTER_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

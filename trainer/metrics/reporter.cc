@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/http_server.h"
+#include "common/mutex.h"
 #include "trainer/metrics/names.h"
 #include "trainer/metrics/progress.h"
 
@@ -35,17 +36,17 @@ struct Reporter::Impl {
   Gauge& gauge(const std::string& name, const Labels& extra = {}) {
     return family(prometheus::BuildGauge(), metric_name(name, "")).Add(extra);
   }
-  void show(const Progress& progress);
+  void show(const Progress& now) MUSTER_REQUIRES(mutex);
 
   const std::string role;
   const int index;
   const Labels labels;
   prometheus::Registry registry;
-  mutable std::mutex mutex;
-  Progress progress;
-  std::string resumed;
-  std::mutex more_mutex;
-  std::function<Json()> more;
+  mutable Mutex mutex;
+  Progress progress MUSTER_GUARDED_BY(mutex);
+  std::string resumed MUSTER_GUARDED_BY(mutex);
+  Mutex more_mutex;
+  std::function<Json()> more MUSTER_GUARDED_BY(more_mutex);
   std::unique_ptr<HttpServer> server;  // last: its handlers use the rest
 };
 
@@ -79,10 +80,10 @@ Reporter::Reporter(const std::string& address, std::string role, int index, int 
     Json json = snapshot().json(impl_->role, impl_->index);
     json["restarts"] = restarts;
     {
-      const std::lock_guard lock(impl_->more_mutex);
+      const MutexLock lock(impl_->more_mutex);
       if (impl_->more) json.update(impl_->more());
     }
-    const std::lock_guard lock(impl_->mutex);
+    const MutexLock lock(impl_->mutex);
     if (!impl_->resumed.empty()) json["resumed"] = impl_->resumed;
     return HttpReply{200, "application/json",
                      json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"};
@@ -93,23 +94,23 @@ Reporter::Reporter(const std::string& address, std::string role, int index, int 
 Reporter::~Reporter() = default;
 
 void Reporter::update(const Progress& progress) {
-  const std::lock_guard lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   impl_->show(progress);
   impl_->progress = progress;
 }
 
 void Reporter::resumed(const std::string& sentence) {
-  const std::lock_guard lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   impl_->resumed = sentence;
 }
 
 void Reporter::also_say(std::function<Json()> more) {
-  const std::lock_guard lock(impl_->more_mutex);
+  const MutexLock lock(impl_->more_mutex);
   impl_->more = std::move(more);
 }
 
 Progress Reporter::snapshot() const {
-  const std::lock_guard lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   return impl_->progress;
 }
 

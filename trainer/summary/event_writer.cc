@@ -81,13 +81,13 @@ EventWriter::~EventWriter() {
 
 void EventWriter::scalar(const std::string& tag, uint64_t step, double value) {
   const std::string event = scalar_event(tag, step, value).SerializeAsString();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   record(event);
   if (steady_clock::now() - flushed_ >= flush_every_) flush_locked();
 }
 
 void EventWriter::flush() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   flush_locked();
 }
 

@@ -4,8 +4,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <mutex>
 #include <string>
+
+#include "common/mutex.h"
 
 namespace muster::summary {
 
@@ -29,16 +30,16 @@ class EventWriter {
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  void record(const std::string& event);
-  void flush_locked();
-  void fail(const std::string& reason);
+  void record(const std::string& event) MUSTER_REQUIRES(mutex_);
+  void flush_locked() MUSTER_REQUIRES(mutex_);
+  void fail(const std::string& reason) MUSTER_REQUIRES(mutex_);
 
-  std::mutex mutex_;
-  std::filesystem::path path_;
-  std::ofstream file_;
-  std::chrono::milliseconds flush_every_;
-  std::chrono::steady_clock::time_point flushed_;
-  bool failed_ = false;
+  std::filesystem::path path_;  // set by the constructor
+  const std::chrono::milliseconds flush_every_;
+  Mutex mutex_;
+  std::ofstream file_ MUSTER_GUARDED_BY(mutex_);
+  std::chrono::steady_clock::time_point flushed_ MUSTER_GUARDED_BY(mutex_);
+  bool failed_ MUSTER_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace muster::summary

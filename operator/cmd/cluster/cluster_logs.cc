@@ -50,7 +50,7 @@ void LogFollowers::finish() {
 void LogFollowers::run(const std::string& replica, const kube::Pod& pod, Follower& follower) {
   PodLog log(transport_, pod);
   const PodLog::OnLine on_line = [&](const PodLogLine& line) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     on_line_(replica, line);
   };
   for (int tail = tail_;; tail = -1) {

@@ -4,12 +4,12 @@
 #include <chrono>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "common/mutex.h"
 #include "operator/api/training_job.h"
 #include "operator/cmd/cluster/pod_log.h"
 
@@ -57,8 +57,8 @@ class LogFollowers {
   kube::Transport& transport_;
   const int tail_;
   const std::chrono::milliseconds pause_;
-  const OnLine on_line_;
-  std::mutex mutex_;                           // of on_line_
+  Mutex mutex_;
+  const OnLine on_line_ MUSTER_GUARDED_BY(mutex_);
   std::map<std::string, Follower> followers_;  // by UID
 };
 

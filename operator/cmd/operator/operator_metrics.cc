@@ -81,7 +81,7 @@ OperatorMetrics::OperatorMetrics(prometheus::Registry& registry)
 void OperatorMetrics::began(const std::string& key, std::chrono::milliseconds waited) {
   active_.Increment();
   queue_time_.Observe(Seconds(waited).count());
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ++taken_;
   under_way_[key] = Clock::now();
 }
@@ -89,7 +89,7 @@ void OperatorMetrics::began(const std::string& key, std::chrono::milliseconds wa
 void OperatorMetrics::ended(const std::string& key, Result result) {
   double seconds = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto begun = under_way_.extract(key);
     if (!begun.empty()) seconds = Seconds(Clock::now() - begun.mapped()).count();
   }
@@ -113,7 +113,7 @@ void OperatorMetrics::took_first_step(std::chrono::milliseconds since_creation) 
 void OperatorMetrics::update(int waiting_jobs, const std::map<std::string, int>& jobs_by_state) {
   depth_.Set(waiting_jobs);
   for (const auto& [state, jobs] : jobs_by_state) jobs_.Add({{"state", state}}).Set(jobs);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   // The keys added are the keys taken and the keys that wait. At this moment a job may be in
   // between.
   adds_.Increment(std::max(0.0, static_cast<double>(taken_) + waiting_jobs - adds_.Value()));

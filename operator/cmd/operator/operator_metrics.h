@@ -7,9 +7,9 @@
 
 #include <chrono>
 #include <map>
-#include <mutex>
 #include <string>
 
+#include "common/mutex.h"
 #include "operator/controller/controller.h"
 #include "operator/kube/cluster/environment.h"
 
@@ -51,9 +51,9 @@ class OperatorMetrics final : public controller::Monitor, public kube::Watcher {
   prometheus::Family<prometheus::Gauge>& jobs_;
   prometheus::Histogram& first_step_;
   prometheus::Gauge& leading_;
-  std::mutex mutex_;
-  std::map<std::string, Clock::time_point> under_way_;  // passes, by key
-  uint64_t taken_ = 0;                                  // jobs, from the queue
+  Mutex mutex_;
+  std::map<std::string, Clock::time_point> under_way_ MUSTER_GUARDED_BY(mutex_);  // passes, by key
+  uint64_t taken_ MUSTER_GUARDED_BY(mutex_) = 0;  // jobs, from the queue
 };
 
 }  // namespace muster::cmd

@@ -20,19 +20,19 @@ void report_trouble(const controller::Controller::Trouble& trouble) {
 }  // namespace
 
 uint64_t Bell::rung() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return rung_;
 }
 
 void Bell::ring() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ++rung_;
   changed_.notify_one();
 }
 
 void Bell::wait(uint64_t seen, std::optional<api::Time> until, const std::stop_token& stop) {
-  std::unique_lock lock(mutex_);
-  const auto has_rung = [&] { return rung_ > seen; };
+  MutexLock lock(mutex_);
+  const auto has_rung = [&]() MUSTER_REQUIRES(mutex_) { return rung_ > seen; };
   if (until) {
     changed_.wait_until(lock, stop, *until, has_rung);
   } else {
@@ -164,9 +164,9 @@ bool OperatorProcess::run(const std::stop_token& stop) {
   for (int i = 0; i < options_.threads; ++i) {
     workers.emplace_back([this](const std::stop_token& end) { work(end); });
   }
-  std::mutex mutex;
-  std::unique_lock lock(mutex);
-  std::condition_variable_any over;
+  Mutex mutex;
+  MutexLock lock(mutex);
+  StoppableConditionVariable over;
   over.wait(lock, lost_.get_token(), [] { return false; });
   for (std::jthread& worker : workers) worker.request_stop();
   return stop.stop_requested();

@@ -1,9 +1,7 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "common/http_server.h"
+#include "common/mutex.h"
 #include "operator/cmd/operator/operator_metrics.h"
 #include "operator/controller/controller.h"
 #include "operator/kube/api/event_writer.h"
@@ -38,9 +37,9 @@ class Bell {
   void wait(uint64_t seen, std::optional<api::Time> until, const std::stop_token& stop);
 
  private:
-  mutable std::mutex mutex_;
-  std::condition_variable_any changed_;
-  uint64_t rung_ = 0;
+  mutable Mutex mutex_;
+  StoppableConditionVariable changed_;
+  uint64_t rung_ MUSTER_GUARDED_BY(mutex_) = 0;
 };
 
 // Everything of muster-operator except its command line and its connections: mirrors of jobs, pods

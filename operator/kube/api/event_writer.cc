@@ -49,7 +49,7 @@ void EventWriter::emit(const EventSubject& subject, const EventText& text) {
   using Recorded = EventLedger::Recorded;
   Recorded recorded{};
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     recorded = ledger_.record(subject, text, api::wall_time());
     if (recorded == Recorded::dropped) ++dropped_;
     changed_.notify_all();
@@ -60,12 +60,12 @@ void EventWriter::emit(const EventSubject& subject, const EventText& text) {
 }
 
 uint64_t EventWriter::dropped() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return dropped_;
 }
 
 std::optional<EventLedger::Write> EventWriter::take() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return ledger_.take(api::wall_time());
 }
 
@@ -75,10 +75,10 @@ void EventWriter::run(const std::stop_token& stop) {
       try_to_write(*write);
       continue;
     }
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     const std::optional<Time> next = ledger_.next();
     // Any emit() wakes this thread, because its Event may be due earlier.
-    const auto earlier = [&] { return ledger_.next() != next; };
+    const auto earlier = [&]() MUSTER_REQUIRES(mutex_) { return ledger_.next() != next; };
     if (next) {
       changed_.wait_until(lock, stop, *next, earlier);
     } else {
@@ -102,7 +102,7 @@ void EventWriter::try_to_write(const EventLedger::Write& write) {
     return this->write(write);
   } catch (const Unavailable& error) {
     log::debug(std::string("event: ") + error.what());
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ledger_.failed(write, api::wall_time());
   } catch (const Invalid& error) {
     log::warning(std::string("event: ") + error.what());

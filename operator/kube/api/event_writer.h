@@ -1,11 +1,10 @@
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
 
+#include "common/mutex.h"
 #include "operator/kube/api/client.h"
 #include "operator/kube/api/event_ledger.h"
 
@@ -32,10 +31,10 @@ class EventWriter {
 
   const Client client_;
   const std::string component_;
-  mutable std::mutex mutex_;
-  std::condition_variable_any changed_;
-  EventLedger ledger_;
-  uint64_t dropped_ = 0;
+  mutable Mutex mutex_;
+  StoppableConditionVariable changed_;
+  EventLedger ledger_ MUSTER_GUARDED_BY(mutex_);
+  uint64_t dropped_ MUSTER_GUARDED_BY(mutex_) = 0;
 };
 
 // Returns the Event object that a first write creates.

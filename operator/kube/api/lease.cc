@@ -117,7 +117,7 @@ void LeaderElection::read() {
 void LeaderElection::see(std::optional<LeaseRecord> record) {
   if (record != seen_.record) seen_.since = clock_();
   seen_.record = std::move(record);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   leader_ = seen_.record ? seen_.record->holder : "";
 }
 
@@ -155,7 +155,7 @@ void LeaderElection::give_up() {
 }
 
 std::string LeaderElection::leader() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return leader_;
 }
 

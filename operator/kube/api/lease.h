@@ -3,11 +3,11 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
 
+#include "common/mutex.h"
 #include "operator/kube/api/client.h"
 #include "operator/kube/api/objects.h"
 
@@ -96,8 +96,8 @@ class LeaderElection {
   bool fresh_ = false;  // seen_ is what our own last write has made
   bool told_ = false;
   std::atomic<BootTime::rep> leads_until_{0};
-  mutable std::mutex mutex_;  // guards leader_
-  std::string leader_;
+  mutable Mutex mutex_;
+  std::string leader_ MUSTER_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::kube

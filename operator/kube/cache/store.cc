@@ -38,14 +38,14 @@ std::string Store<T>::index_of(const T& object) const {
 
 template <class T>
 std::optional<T> Store<T>::get(const std::string& key) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = objects_.find(key);
   return found == objects_.end() ? std::nullopt : std::optional<T>(found->second);
 }
 
 template <class T>
 std::vector<T> Store<T>::find(const std::string& name_space, const std::string& label_value) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<T> result;
   const auto keys = index_.find(name_space + "/" + label_value);
   if (keys == index_.end()) return result;
@@ -55,19 +55,19 @@ std::vector<T> Store<T>::find(const std::string& name_space, const std::string& 
 
 template <class T>
 std::vector<std::string> Store<T>::keys() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return keys_of(objects_);
 }
 
 template <class T>
 std::vector<std::string> Store<T>::labelled() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return keys_of(index_);
 }
 
 template <class T>
 size_t Store<T>::size() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return objects_.size();
 }
 
@@ -101,7 +101,7 @@ template <class T>
 void Store<T>::put(T object) {
   std::optional<T> before;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const std::string key = object.meta.key();
     const auto there = objects_.find(key);
     if (there != objects_.end()) {
@@ -121,7 +121,7 @@ template <class T>
 void Store<T>::drop(const std::string& key) {
   std::optional<T> before;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     before = extract(key);
   }
   if (before) tell(&*before, nullptr);
@@ -129,7 +129,7 @@ void Store<T>::drop(const std::string& key) {
 
 template <class T>
 void Store<T>::refresh(T object) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::string key = object.meta.key();
   const auto there = objects_.find(key);
   if (there == objects_.end() || there->second.meta.uid != object.meta.uid ||

@@ -2,12 +2,12 @@
 
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "common/mutex.h"
 #include "operator/kube/api/codec.h"
 #include "operator/kube/api/objects.h"
 
@@ -71,17 +71,18 @@ class Store final : public Mirror {
 
  private:
   std::string index_of(const T& object) const;
-  void insert(T object);                             // with mutex_
-  std::optional<T> extract(const std::string& key);  // with mutex_
+  void insert(T object) MUSTER_REQUIRES(mutex_);
+  std::optional<T> extract(const std::string& key) MUSTER_REQUIRES(mutex_);
   void put(T object);
   void drop(const std::string& key);
   void tell(const T* before, const T* after) const;
 
   const std::string index_label_;
   const OnChange on_change_;
-  mutable std::mutex mutex_;
-  std::map<std::string, T> objects_;
-  std::map<std::string, std::set<std::string>> index_;  // "<namespace>/<label value>" -> keys
+  mutable Mutex mutex_;
+  std::map<std::string, T> objects_ MUSTER_GUARDED_BY(mutex_);
+  // "<namespace>/<label value>" -> keys
+  std::map<std::string, std::set<std::string>> index_ MUSTER_GUARDED_BY(mutex_);
   // Objects of a list that has not ended; used by the Reflector's thread only.
   std::map<std::string, T> listed_;
   std::set<std::string> unread_;  // keys of what is there and cannot be read

@@ -49,7 +49,7 @@ void Belongings::ensure(const api::TrainingJob& job, Time seen_since) {
 // Returns false if there is nothing to do. The objects are noted before they are made: if the
 // Service goes meanwhile, lost_service() removes the note again.
 bool Belongings::begin(const std::string& job_uid, const Json& group_spec, Time seen_since) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto known = seen_.find(job_uid);
   if (known != seen_.end() && known->second.group == group_spec) {
     if (group_spec.is_null() || known->second.at >= seen_since) return false;
@@ -62,23 +62,23 @@ bool Belongings::begin(const std::string& job_uid, const Json& group_spec, Time 
 
 // Notes a refusal. A server that was not reached has refused nothing.
 void Belongings::lack(const std::string& job_uid, const ApiStatus& status, const std::string& why) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   seen_.erase(job_uid);
   if (status.code != 0) refused_[job_uid] = why;
 }
 
 bool Belongings::take_refusal(const std::string& job_uid) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return refused_.erase(job_uid) > 0;
 }
 
 void Belongings::lost_service(const std::string& job_uid) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   seen_.erase(job_uid);
 }
 
 void Belongings::forget(const std::string& job_uid) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   seen_.erase(job_uid);
   refused_.erase(job_uid);
 }

@@ -2,10 +2,10 @@
 
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 
+#include "common/mutex.h"
 #include "operator/kube/api/client.h"
 #include "operator/kube/cache/store.h"
 #include "operator/kube/cluster/name_conflicts.h"
@@ -48,9 +48,10 @@ class Belongings {
   const Store<Service>& services_;
   NameConflicts& conflicts_;
   const Now now_;
-  std::mutex mutex_;  // guards the rest, by UID of the job
-  std::map<std::string, Seen> seen_;
-  std::map<std::string, std::string> refused_;  // why they could not be made
+  Mutex mutex_;
+  // Both by UID of the job. `refused_` says why the objects could not be made.
+  std::map<std::string, Seen> seen_ MUSTER_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> refused_ MUSTER_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::kube

@@ -8,14 +8,14 @@ namespace muster::kube {
 
 void JobStates::note(const std::string& job_uid, const api::JobStatus& status) {
   const std::string state = api::state_word(status);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto [known, is_new] = states_.try_emplace(job_uid, state);
   if (!is_new) --counts_[std::exchange(known->second, state)];
   ++counts_[state];
 }
 
 void JobStates::forget(const std::string& job_uid) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto known = states_.find(job_uid);
   if (known == states_.end()) return;
   --counts_[known->second];
@@ -23,7 +23,7 @@ void JobStates::forget(const std::string& job_uid) {
 }
 
 std::map<std::string, int> JobStates::counts() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return counts_;
 }
 

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <string>
 
+#include "common/mutex.h"
 #include "operator/api/training_job.h"
 
 namespace muster::kube {
@@ -17,9 +17,9 @@ class JobStates {
   std::map<std::string, int> counts();
 
  private:
-  std::mutex mutex_;
-  std::map<std::string, std::string> states_;  // by UID of the job
-  std::map<std::string, int> counts_;
+  Mutex mutex_;
+  std::map<std::string, std::string> states_ MUSTER_GUARDED_BY(mutex_);  // by UID of the job
+  std::map<std::string, int> counts_ MUSTER_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::kube

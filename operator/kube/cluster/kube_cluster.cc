@@ -83,7 +83,7 @@ void KubeCluster::pod_changed(const Pod* before, const Pod* after) {
 // cause another pass.
 bool KubeCluster::is_orphan(const Pod& pod) {
   if (!is_tracked(pod)) return false;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto known = uids_.find(pod.meta.name_space + "/" + pod.meta.label(kJobLabel));
   return known == uids_.end() || known->second != pod.meta.owner_uid;
 }
@@ -99,7 +99,7 @@ void KubeCluster::service_changed(const Service* before, const Service* after) {
 void KubeCluster::begin_pass(const std::string& key, const std::string& job_uid) {
   std::string before;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::string& known = uids_[key];
     before = std::exchange(known, job_uid);
     if (job_uid.empty()) uids_.erase(key);

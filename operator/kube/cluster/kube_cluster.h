@@ -1,10 +1,10 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <set>
 #include <string>
 
+#include "common/mutex.h"
 #include "operator/cluster/cluster.h"
 #include "operator/kube/api/client.h"
 #include "operator/kube/cache/store.h"
@@ -86,8 +86,9 @@ class KubeCluster final : public cluster::Cluster {
   ReplicaObserver observer_;
   ReportPace starts_, reports_;
 
-  std::mutex mutex_;
-  std::map<std::string, std::string> uids_;  // by key: of the job that the last pass was about
+  Mutex mutex_;
+  // By key: the UID of the job that the last pass was about.
+  std::map<std::string, std::string> uids_ MUSTER_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::kube

@@ -27,14 +27,14 @@ LostNodes::Answer LostNodes::ask(const std::string& node) const {
 bool LostNodes::has_lost(const Pod& pod, Time now) {
   Answer answer = Answer::unknown;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::erase_if(answers_, [&](const auto& entry) { return now - entry.second.second > kKept; });
     const auto known = answers_.find(pod.node);
     if (known != answers_.end()) answer = known->second.first;
   }
   if (answer == Answer::unknown) {
     answer = ask(pod.node);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     answers_[pod.node] = {answer, now};
   }
   if (answer != Answer::unknown) return answer == Answer::lost;

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <string>
 
+#include "common/mutex.h"
 #include "operator/kube/api/client.h"
 #include "operator/kube/api/objects.h"
 
@@ -26,8 +26,8 @@ class LostNodes {
   Answer ask(const std::string& node) const;
 
   const Client& client_;
-  std::mutex mutex_;
-  std::map<std::string, std::pair<Answer, Time>> answers_;
+  Mutex mutex_;
+  std::map<std::string, std::pair<Answer, Time>> answers_ MUSTER_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::kube

@@ -8,7 +8,7 @@ namespace muster::kube {
 void NameConflicts::report(const api::TrainingJob& job, const Resource& resource,
                            const ObjectName& name, const std::string& found) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     conflicts_[job.uid] = {resource, name};
   }
   throw Unavailable("a name of job " + key_of(job) + " is taken: " + found);
@@ -17,7 +17,7 @@ void NameConflicts::report(const api::TrainingJob& job, const Resource& resource
 std::optional<std::string> NameConflicts::look(const api::TrainingJob& job) {
   std::optional<Conflict> conflict;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = conflicts_.find(job.uid);
     if (found != conflicts_.end()) conflict = found->second;
   }
@@ -29,7 +29,7 @@ std::optional<std::string> NameConflicts::look(const api::TrainingJob& job) {
 }
 
 void NameConflicts::forget(const std::string& job_uid) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   conflicts_.erase(job_uid);
 }
 

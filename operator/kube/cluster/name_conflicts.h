@@ -1,10 +1,10 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 
+#include "common/mutex.h"
 #include "operator/api/training_job.h"
 #include "operator/kube/api/client.h"
 
@@ -29,8 +29,8 @@ class NameConflicts {
     ObjectName name;
   };
   const Client& client_;
-  std::mutex mutex_;
-  std::map<std::string, Conflict> conflicts_;  // by UID of the job
+  Mutex mutex_;
+  std::map<std::string, Conflict> conflicts_ MUSTER_GUARDED_BY(mutex_);  // by UID of the job
 };
 
 }  // namespace muster::kube

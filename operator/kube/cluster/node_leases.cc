@@ -39,7 +39,7 @@ bool NodeLeases::is_silent(const std::string& node, std::chrono::milliseconds& a
   constexpr BootTime kGap = 2 * kEvery;  // so long without an answer, nothing is known
   const BootTime now = clock_();
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::erase_if(nodes_, [&](const auto& entry) { return now - entry.second.asked > kGap; });
     const auto known = nodes_.find(node);
     if (known != nodes_.end() && now < due(known->second)) {
@@ -49,7 +49,7 @@ bool NodeLeases::is_silent(const std::string& node, std::chrono::milliseconds& a
     }
   }
   const std::optional<std::string> renewed = ask(node);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto [entry, is_new] = nodes_.try_emplace(node, Seen{renewed, now, now});
   Seen& seen = entry->second;
   if (!renewed || seen.renewed != renewed) seen = {renewed, now, now};

@@ -2,10 +2,10 @@
 
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 
+#include "common/mutex.h"
 #include "operator/kube/api/client.h"
 #include "operator/kube/api/lease.h"
 
@@ -40,8 +40,8 @@ class NodeLeases {
 
   const Client& client_;
   const Clock clock_;
-  std::mutex mutex_;
-  std::map<std::string, Seen> nodes_;
+  Mutex mutex_;
+  std::map<std::string, Seen> nodes_ MUSTER_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::kube

@@ -18,12 +18,12 @@ bool is_untouched(const Pod& pod) {
 }  // namespace
 
 void OwnWrites::creating(const std::string& key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   creations_[key] = {};
 }
 
 void OwnWrites::created(const Pod& pod, Time now) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = creations_.find(pod.meta.key());
   if (found == creations_.end()) return;
   if (found->second.shown) {
@@ -35,17 +35,17 @@ void OwnWrites::created(const Pod& pod, Time now) {
 }
 
 void OwnWrites::not_created(const std::string& key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   creations_.erase(key);
 }
 
 void OwnWrites::removed(const std::string& uid, Time now) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   removals_[uid] = now;
 }
 
 void OwnWrites::not_removed(const std::string& uid) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   removals_.erase(uid);
 }
 
@@ -72,7 +72,7 @@ bool OwnWrites::is_known_change(const Pod& before, const Pod& after) {
 }
 
 bool OwnWrites::is_news(const Pod* before, const Pod* after) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (before == nullptr) return !is_known_creation(*after);
   if (after != nullptr) return !is_known_change(*before, *after);
   removals_.erase(before->meta.uid);
@@ -95,7 +95,7 @@ void OwnWrites::let_go_lost(Time now) {
 
 std::vector<Pod> OwnWrites::complete(std::vector<Pod> in_view, const std::string& job_uid,
                                      Time now) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   let_go_lost(now);
   for (Pod& pod : in_view) {
     const auto removal = removals_.find(pod.meta.uid);

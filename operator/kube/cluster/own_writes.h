@@ -1,11 +1,11 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "common/mutex.h"
 #include "operator/kube/api/objects.h"
 
 namespace muster::kube {
@@ -40,15 +40,15 @@ class OwnWrites {
     bool shown = false;      // by the view
     Time at{};
   };
-  bool is_known_creation(const Pod& pod);
-  bool is_known_change(const Pod& before, const Pod& after);
+  bool is_known_creation(const Pod& pod) MUSTER_REQUIRES(mutex_);
+  bool is_known_change(const Pod& before, const Pod& after) MUSTER_REQUIRES(mutex_);
 
-  void let_go_lost(Time now);
+  void let_go_lost(Time now) MUSTER_REQUIRES(mutex_);
 
-  std::mutex mutex_;
-  Time looked_{};                              // when for those whose events were lost
-  std::map<std::string, Creation> creations_;  // by key
-  std::map<std::string, Time> removals_;       // by UID
+  Mutex mutex_;
+  Time looked_ MUSTER_GUARDED_BY(mutex_){};  // when for those whose events were lost
+  std::map<std::string, Creation> creations_ MUSTER_GUARDED_BY(mutex_);  // by key
+  std::map<std::string, Time> removals_ MUSTER_GUARDED_BY(mutex_);       // by UID
 };
 
 }  // namespace muster::kube

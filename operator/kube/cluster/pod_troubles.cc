@@ -72,7 +72,7 @@ std::optional<PodTroubles::Trouble> PodTroubles::ask(const Pod& pod) const {
 
 PodTroubles::Trouble PodTroubles::look(const Pod& pod, Time now, Time& again) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::erase_if(pods_, [&](const auto& entry) { return now - entry.second.due > kForgotten; });
     const auto [entry, is_new] = pods_.try_emplace(pod.meta.uid);
     Known& known = entry->second;
@@ -85,7 +85,7 @@ PodTroubles::Trouble PodTroubles::look(const Pod& pod, Time now, Time& again) {
     known.pause = std::min(2 * known.pause, settings_.longest_pause);
   }
   const std::optional<Trouble> trouble = ask(pod);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Known& known = pods_[pod.meta.uid];
   if (trouble) known.trouble = *trouble;
   return known.trouble;

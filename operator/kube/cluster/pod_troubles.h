@@ -2,10 +2,10 @@
 
 #include <chrono>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 
+#include "common/mutex.h"
 #include "operator/kube/api/client.h"
 #include "operator/kube/api/objects.h"
 
@@ -46,9 +46,9 @@ class PodTroubles {
 
   const Client& client_;
   const Settings settings_;
-  std::mutex mutex_;
-  std::map<std::string, Known> pods_;  // by UID
-  Time next_{};                        // question about any pod
+  Mutex mutex_;
+  std::map<std::string, Known> pods_ MUSTER_GUARDED_BY(mutex_);  // by UID
+  Time next_ MUSTER_GUARDED_BY(mutex_){};                        // question about any pod
 };
 
 // Returns the trouble in the newest of a pod's events; none if that event is of type Normal.

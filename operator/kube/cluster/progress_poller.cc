@@ -47,7 +47,7 @@ ProgressPoller::ProgressPoller(Settings settings, OnNews on_news)
 
 void ProgressPoller::watch(const std::string& job, const std::string& pod_uid,
                            const std::string& address) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Target& target = targets_[job];
   if (target.pod_uid == pod_uid && target.address == address) return;
   target.pod_uid = pod_uid;
@@ -60,7 +60,7 @@ void ProgressPoller::watch(const std::string& job, const std::string& pod_uid,
 }
 
 void ProgressPoller::rest(const std::string& job) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = targets_.find(job);
   if (found == targets_.end()) return;
   found->second.pod_uid.clear();
@@ -69,7 +69,7 @@ void ProgressPoller::rest(const std::string& job) {
 }
 
 void ProgressPoller::conclude(const std::string& job, Json progress) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Target& target = targets_[job];
   target.pod_uid.clear();
   target.address.clear();
@@ -78,18 +78,18 @@ void ProgressPoller::conclude(const std::string& job, Json progress) {
 }
 
 void ProgressPoller::forget(const std::string& job) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   targets_.erase(job);
 }
 
 Json ProgressPoller::progress(const std::string& job) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = targets_.find(job);
   return found == targets_.end() ? Json() : found->second.progress;
 }
 
 ProgressPoller::Group ProgressPoller::group(const std::string& job) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = targets_.find(job);
   return found == targets_.end() ? Group() : found->second.group;
 }
@@ -112,11 +112,12 @@ ProgressPoller::Targets::iterator ProgressPoller::first(Clock::time_point now) {
 
 // Waits until a target is due and returns its question; returns nothing at `stop`.
 std::optional<ProgressPoller::Question> ProgressPoller::next(const std::stop_token& stop) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!stop.stop_requested()) {
     const Clock::time_point now = Clock::now();
     const auto next = first(now);
-    const auto is_other = [this, seen = changes_] { return changes_ != seen; };
+    const auto is_other = [this, seen = changes_]()
+                              MUSTER_REQUIRES(mutex_) { return changes_ != seen; };
     if (next == targets_.end()) {
       changed_.wait(lock, stop, is_other);
     } else if (next->second.due > now) {
@@ -138,7 +139,7 @@ bool ProgressPoller::keep(const Question& question, const std::optional<std::str
   Json progress = api::progress_of(said);
   Group group = group_of(said);
   group.silent = !answer;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = targets_.find(question.job);
   if (found == targets_.end()) return false;
   Target& target = found->second;

@@ -1,10 +1,8 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <stop_token>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "common/document.h"
+#include "common/mutex.h"
 
 namespace muster::kube {
 
@@ -87,7 +86,7 @@ class ProgressPoller {
     std::string job, pod_uid, address;
   };
   using Targets = std::map<std::string, Target>;
-  Targets::iterator first(Clock::time_point now);
+  Targets::iterator first(Clock::time_point now) MUSTER_REQUIRES(mutex_);
   std::optional<Question> next(const std::stop_token& stop);
   bool keep(const Question& question, const std::optional<std::string>& answer);
   bool keep_progress(Target& target, Json progress, Clock::time_point now) const;
@@ -95,10 +94,10 @@ class ProgressPoller {
   const Settings settings_;
   const OnNews on_news_;
   const Ask ask_;
-  mutable std::mutex mutex_;
-  std::condition_variable_any changed_;
-  Targets targets_;
-  uint64_t changes_ = 0;  // of when somebody is due
+  mutable Mutex mutex_;
+  StoppableConditionVariable changed_;
+  Targets targets_ MUSTER_GUARDED_BY(mutex_);
+  uint64_t changes_ MUSTER_GUARDED_BY(mutex_) = 0;  // of when somebody is due
 };
 
 }  // namespace muster::kube

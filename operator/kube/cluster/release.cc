@@ -1,7 +1,6 @@
 #include "operator/kube/cluster/release.h"
 
-#include <mutex>
-
+#include "common/mutex.h"
 #include "operator/kube/api/codec.h"
 #include "operator/kube/cluster/parallel.h"
 #include "operator/kube/cluster/pod_writer.h"
@@ -40,10 +39,10 @@ Release release_pods(const Client& client, const std::string& name_space, int at
       Pod pod = decode_object<Pod>(item.dump());
       if (is_tracked(pod)) tracked.push_back(std::move(pod));
     }
-    std::mutex mutex;
+    Mutex mutex;  // guards result
     in_parallel(tracked.size(), static_cast<size_t>(at_a_time), [&](size_t i) {
       const std::string trouble = release(client, tracked[i]);
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       ++result.tracked;
       if (trouble.empty()) {
         ++result.released;

@@ -54,7 +54,7 @@ ReplicaObserver::ReplicaObserver(const Client& client, const Environment& enviro
       poller_(make_poller(environment)) {}
 
 void ReplicaObserver::forget_pod(const std::string& uid) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   given_up_.erase(uid);
 }
 
@@ -117,14 +117,14 @@ bool ReplicaObserver::is_given_up(const api::TrainingJob& job, const View& view,
   if (pod.node.empty() || job.training.is_null()) return false;
   const bool missed = view.group.missing.contains(plan::describe(job, replica.role, replica.index));
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const bool is_doubted = missed || pod.node == view.silent_node;
     if (!is_doubted && !given_up_.contains(pod.meta.uid)) return false;
   }
   std::chrono::milliseconds again{};
   const bool lost = node_leases_.is_silent(pod.node, again);
   environment_.wake(key_of(job), environment_.now() + again);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (lost) {
     given_up_.insert(pod.meta.uid);
   } else {

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <mutex>
 #include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
 
+#include "common/mutex.h"
 #include "operator/kube/cluster/environment.h"
 #include "operator/kube/cluster/lost_nodes.h"
 #include "operator/kube/cluster/node_leases.h"
@@ -53,8 +53,8 @@ class ReplicaObserver {
   NodeLeases node_leases_;
   PodTroubles troubles_;
   ProgressPoller poller_;
-  std::mutex mutex_;
-  std::set<std::string> given_up_;  // UIDs of pods, with their nodes
+  Mutex mutex_;
+  std::set<std::string> given_up_ MUSTER_GUARDED_BY(mutex_);  // UIDs of pods, with their nodes
 };
 
 }  // namespace muster::kube

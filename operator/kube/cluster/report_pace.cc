@@ -48,7 +48,7 @@ ReportPace::ReportPace(double per_second, std::chrono::milliseconds of_a_job)
 // The turns of waiting reports are apart already. A report that finds at its turn that another one
 // was faster gets the next possible time.
 api::Time ReportPace::turn(const std::string& job_uid, api::Time now) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Job& job = jobs_[job_uid];
   if (!job.turn) {
     const api::Time after_others = std::max(next_, now) + between_ * waiting_;
@@ -62,7 +62,7 @@ api::Time ReportPace::turn(const std::string& job_uid, api::Time now) {
 }
 
 void ReportPace::wrote(const std::string& job_uid, api::Time now) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Job& job = jobs_[job_uid];
   job.last = now;
   end_waiting(job);
@@ -74,7 +74,7 @@ void ReportPace::end_waiting(Job& job) {
 }
 
 void ReportPace::forget(const std::string& job_uid) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = jobs_.find(job_uid);
   if (found == jobs_.end()) return;
   end_waiting(found->second);

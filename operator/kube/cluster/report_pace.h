@@ -2,9 +2,9 @@
 
 #include <chrono>
 #include <map>
-#include <mutex>
 #include <string>
 
+#include "common/mutex.h"
 #include "operator/api/training_job.h"
 
 namespace muster::kube {
@@ -41,14 +41,14 @@ class ReportPace {
     std::optional<api::Time> turn;  // it waits
     std::optional<api::Time> last;  // written
   };
-  void end_waiting(Job& job);
+  void end_waiting(Job& job) MUSTER_REQUIRES(mutex_);
 
   const std::chrono::milliseconds between_;
   const std::chrono::milliseconds of_a_job_;
-  std::mutex mutex_;
-  api::Time next_{};  // earliest time of the next report
-  int waiting_ = 0;   // jobs that have a turn
-  std::map<std::string, Job> jobs_;
+  Mutex mutex_;
+  api::Time next_ MUSTER_GUARDED_BY(mutex_){};  // earliest time of the next report
+  int waiting_ MUSTER_GUARDED_BY(mutex_) = 0;   // jobs that have a turn
+  std::map<std::string, Job> jobs_ MUSTER_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::kube

@@ -79,7 +79,7 @@ Acceptance judge_refusal(const ApiStatus& status) {
 Acceptance TemplateChecks::check(const api::TrainingJob& job, const Json& whole,
                                  const PodOf& pod_of, api::Time now) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto known = jobs_.find(job.uid);
     if (known != jobs_.end() && known->second.generation == job.generation) {
       const Acceptance& acceptance = known->second.acceptance;
@@ -87,7 +87,7 @@ Acceptance TemplateChecks::check(const api::TrainingJob& job, const Json& whole,
     }
   }
   Acceptance acceptance = check_all(job, whole, pod_of, now);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   jobs_[job.uid] = {job.generation, acceptance};
   return acceptance;
 }
@@ -107,7 +107,7 @@ Acceptance TemplateChecks::check_all(const api::TrainingJob& job, const Json& wh
 
 Acceptance TemplateChecks::check_template(const Json& pod, api::Time now) {
   const std::string key = template_key(pod);
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
     Template& known = templates_[key];
     if (!known.asking && known.asked != api::Time{} && now < known.asked + kept(known.acceptance)) {
@@ -152,26 +152,26 @@ void TemplateChecks::learn_refusal(const api::TrainingJob& job, const Json& pod,
                                    api::Time now) {
   const std::string key = template_key(pod);
   refusal.again = now + kept(refusal);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   jobs_[job.uid] = {job.generation, std::move(refusal)};
   const auto known = templates_.find(key);
   if (known != templates_.end() && !known->second.asking) templates_.erase(known);
 }
 
 void TemplateChecks::learn_success(const api::TrainingJob& job) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto known = jobs_.find(job.uid);
   if (known != jobs_.end()) known->second = {job.generation, {}};
 }
 
 bool TemplateChecks::has_trouble(const std::string& job_uid) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto known = jobs_.find(job_uid);
   return known != jobs_.end() && known->second.acceptance != Acceptance{};
 }
 
 void TemplateChecks::forget(const std::string& job_uid) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   jobs_.erase(job_uid);
 }
 

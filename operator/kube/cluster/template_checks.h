@@ -1,12 +1,11 @@
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 
+#include "common/mutex.h"
 #include "operator/api/training_job.h"
 #include "operator/kube/api/api_error.h"
 
@@ -63,13 +62,13 @@ class TemplateChecks {
                        api::Time now);
   Acceptance check_template(const Json& pod, api::Time now);
   Acceptance ask(const Json& pod) const;
-  void drop_old(api::Time now);
+  void drop_old(api::Time now) MUSTER_REQUIRES(mutex_);
 
   const DryRun dry_run_;
-  std::mutex mutex_;
-  std::condition_variable answered_;
-  std::map<std::string, Job> jobs_;            // by UID
-  std::map<std::string, Template> templates_;  // by key
+  Mutex mutex_;
+  ConditionVariable answered_;
+  std::map<std::string, Job> jobs_ MUSTER_GUARDED_BY(mutex_);            // by UID
+  std::map<std::string, Template> templates_ MUSTER_GUARDED_BY(mutex_);  // by key
 };
 
 }  // namespace muster::kube

@@ -49,7 +49,7 @@ Credentials::Current Credentials::read() const {
 }
 
 Credentials::Current Credentials::current() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!stale_ && clock_() - read_at_ < reread_) return current_;
   read_at_ = clock_();
   stale_ = false;
@@ -64,7 +64,7 @@ Credentials::Current Credentials::current() {
 }
 
 void Credentials::refused() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   stale_ = true;
 }
 

@@ -2,9 +2,9 @@
 
 #include <chrono>
 #include <functional>
-#include <mutex>
 #include <string>
 
+#include "common/mutex.h"
 #include "operator/kube/http/config.h"
 
 namespace muster::kube {
@@ -41,10 +41,10 @@ class Credentials {
   const Config config_;
   const std::chrono::seconds reread_;
   const Clock clock_;
-  std::mutex mutex_;
-  Current current_;
-  std::chrono::steady_clock::time_point read_at_{};
-  bool stale_ = false;
+  Mutex mutex_;
+  Current current_ MUSTER_GUARDED_BY(mutex_);
+  std::chrono::steady_clock::time_point read_at_ MUSTER_GUARDED_BY(mutex_){};
+  bool stale_ MUSTER_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace muster::kube

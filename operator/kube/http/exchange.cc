@@ -34,7 +34,7 @@ void Exchange::begin(http::client::http_client& client, http::http_request reque
   // Called for the first time when the head of the request has been written.
   request.set_progress_handler([self](http::message_direction::direction direction, uint64_t) {
     if (direction != http::message_direction::upload) return;
-    const std::lock_guard lock(self->mutex_);
+    const MutexLock lock(self->mutex_);
     self->state_.sent = true;
   });
   // The failure of every task must be looked at, or it ends the process: the last task does that.
@@ -54,7 +54,7 @@ void Exchange::begin(http::client::http_client& client, http::http_request reque
 }
 
 void Exchange::on_head(const http::http_response& response) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   state_.head = true;
   state_.sent = true;
   state_.status = response.status_code();
@@ -64,7 +64,7 @@ void Exchange::on_head(const http::http_response& response) {
 
 void Exchange::on_finish(const std::exception_ptr& error) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     try {
       if (error) std::rethrow_exception(error);
     } catch (const StaleConnection& stale) {
@@ -80,7 +80,7 @@ void Exchange::on_finish(const std::exception_ptr& error) {
 }
 
 pplx::task<size_t> Exchange::on_piece(const uint8_t* data, size_t size) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto fail = [](const std::string& why) {
     return pplx::task_from_exception<size_t>(std::runtime_error(why));
   };
@@ -101,28 +101,29 @@ pplx::task<size_t> Exchange::on_piece(const uint8_t* data, size_t size) {
 }
 
 template <class Condition>
-Exchange::Wait Exchange::wait(std::unique_lock<std::mutex>& lock, Clock::time_point until,
-                              Condition condition) {
-  const bool in_time = changed_.wait_until(lock, until, [&] { return aborted_ || condition(); });
+Exchange::Wait Exchange::wait(MutexLock& lock, Clock::time_point until, Condition condition) {
+  const bool in_time = changed_.wait_until(
+      lock, until, [&]() MUSTER_REQUIRES(mutex_) { return aborted_ || condition(); });
   if (aborted_) return Wait::aborted;
   return in_time ? Wait::ready : Wait::timed_out;
 }
 
 Exchange::Wait Exchange::wait_head(Clock::time_point until) {
-  std::unique_lock lock(mutex_);
-  return wait(lock, until, [this] { return state_.head || ended_; });
+  MutexLock lock(mutex_);
+  return wait(lock, until, [this]() MUSTER_REQUIRES(mutex_) { return state_.head || ended_; });
 }
 
 Exchange::Wait Exchange::wait_end(Clock::time_point until) {
-  std::unique_lock lock(mutex_);
-  return wait(lock, until, [this] { return ended_; });
+  MutexLock lock(mutex_);
+  return wait(lock, until, [this]() MUSTER_REQUIRES(mutex_) { return ended_; });
 }
 
 Exchange::Wait Exchange::next(Clock::time_point until, std::string_view& piece) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (given_) let_go();
   piece = {};
-  const Wait result = wait(lock, until, [this] { return piece_taken_ || ended_; });
+  const Wait result =
+      wait(lock, until, [this]() MUSTER_REQUIRES(mutex_) { return piece_taken_ || ended_; });
   if (result == Wait::ready && piece_taken_) {
     piece = piece_;
     given_ = true;
@@ -139,7 +140,7 @@ void Exchange::let_go() {
 }
 
 void Exchange::abort() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (aborted_) return;
   aborted_ = true;
   changed_.notify_all();
@@ -155,7 +156,7 @@ void Exchange::close_connection() {
 }
 
 Exchange::State Exchange::take() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::string body = std::exchange(state_.body, {});
   State state = state_;
   state.body = std::move(body);

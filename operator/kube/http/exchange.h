@@ -3,14 +3,13 @@
 #include <cpprest/http_client.h>
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "common/mutex.h"
 #include "operator/kube/http/transport.h"
 
 namespace muster::kube {
@@ -62,23 +61,23 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   void on_finish(const std::exception_ptr& error);
   pplx::task<size_t> on_piece(const uint8_t* data, size_t size);
   void close_connection();
-  void let_go();
+  void let_go() MUSTER_REQUIRES(mutex_);
   template <class Condition>
-  Wait wait(std::unique_lock<std::mutex>& lock, Clock::time_point until, Condition condition);
+  Wait wait(MutexLock& lock, Clock::time_point until, Condition condition) MUSTER_REQUIRES(mutex_);
 
   const bool by_piece_;
   const size_t largest_;
   const std::function<void()> on_end_;
   pplx::cancellation_token_source cancellation_;
 
-  std::mutex mutex_;  // guards all below
-  std::condition_variable changed_;
-  State state_;
-  bool ended_ = false;
-  bool aborted_ = false;
-  std::string_view piece_;  // that next() gave or will give
-  bool given_ = false;
-  std::optional<pplx::task_completion_event<size_t>> piece_taken_;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  State state_ MUSTER_GUARDED_BY(mutex_);
+  bool ended_ MUSTER_GUARDED_BY(mutex_) = false;
+  bool aborted_ MUSTER_GUARDED_BY(mutex_) = false;
+  std::string_view piece_ MUSTER_GUARDED_BY(mutex_);  // that next() gave or will give
+  bool given_ MUSTER_GUARDED_BY(mutex_) = false;
+  std::optional<pplx::task_completion_event<size_t>> piece_taken_ MUSTER_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::kube

@@ -120,7 +120,7 @@ void HttpClients::renew(const Credentials::Current& current) {
 
 HttpClients::Pair HttpClients::current() {
   const Credentials::Current current = credentials_.current();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (current.revision != revision_) {
     try {
       renew(current);

@@ -3,8 +3,8 @@
 #include <cpprest/http_client.h>
 
 #include <memory>
-#include <mutex>
 
+#include "common/mutex.h"
 #include "operator/kube/http/credentials.h"
 
 namespace muster::kube {
@@ -28,14 +28,14 @@ class HttpClients {
 
  private:
   web::http::client::http_client_config config(const Credentials::Tls& tls) const;
-  void renew(const Credentials::Current& current);
+  void renew(const Credentials::Current& current) MUSTER_REQUIRES(mutex_);
 
   Credentials& credentials_;
   web::uri server_;
   std::string host_;
-  std::mutex mutex_;
-  uint64_t revision_ = 0;
-  Pair pair_;
+  Mutex mutex_;
+  uint64_t revision_ MUSTER_GUARDED_BY(mutex_) = 0;
+  Pair pair_ MUSTER_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::kube

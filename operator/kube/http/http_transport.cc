@@ -4,12 +4,11 @@
 #include <openssl/crypto.h>
 #include <prometheus/counter.h>
 
-#include <condition_variable>
 #include <cstdlib>
-#include <mutex>
 #include <set>
 
 #include "common/http_get.h"
+#include "common/mutex.h"
 #include "operator/kube/http/exchange.h"
 #include "operator/kube/http/http_clients.h"
 
@@ -128,8 +127,8 @@ class HttpTransport::Impl {
 
   ~Impl() {
     shut_down();
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return live_.empty(); });
+    MutexLock lock(mutex_);
+    changed_.wait(lock, [this]() MUSTER_REQUIRES(mutex_) { return live_.empty(); });
   }
 
   Response send(const Request& request);
@@ -156,23 +155,24 @@ class HttpTransport::Impl {
   prometheus::Family<prometheus::Counter>& requests_;
 
   std::stop_source down_;
-  std::mutex mutex_;  // guards all below
-  std::condition_variable changed_;
-  std::set<ExchangePtr> live_;  // until the last task of each has ended
-  int in_flight_ = 0;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::set<ExchangePtr> live_ MUSTER_GUARDED_BY(mutex_);  // until the last task of each has ended
+  int in_flight_ MUSTER_GUARDED_BY(mutex_) = 0;
 };
 
 bool HttpTransport::Impl::wait_turn(Clock::time_point until) {
-  std::unique_lock lock(mutex_);
-  const bool got = changed_.wait_until(
-      lock, until, [this] { return is_down() || in_flight_ < settings_.in_flight; });
+  MutexLock lock(mutex_);
+  const bool got = changed_.wait_until(lock, until, [this]() MUSTER_REQUIRES(mutex_) {
+    return is_down() || in_flight_ < settings_.in_flight;
+  });
   if (!got || is_down()) return false;
   ++in_flight_;
   return true;
 }
 
 void HttpTransport::Impl::leave_turn() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   --in_flight_;
   changed_.notify_all();
 }
@@ -187,13 +187,13 @@ HttpTransport::Impl::ExchangePtr HttpTransport::Impl::begin(const Request& reque
   auto holder = std::make_shared<std::weak_ptr<Exchange>>();
   auto exchange = std::make_shared<Exchange>(streamed, settings_.largest_answer, [this, holder] {
     const ExchangePtr ended = holder->lock();
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     live_.erase(ended);
     changed_.notify_all();
   });
   *holder = exchange;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (is_down()) return nullptr;
     live_.insert(exchange);
   }
@@ -341,7 +341,7 @@ void HttpTransport::Impl::shut_down() {
   down_.request_stop();
   std::set<ExchangePtr> live;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     live = live_;
     changed_.notify_all();
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/log.h"
+#include "common/mutex.h"
 
 namespace muster::loop {
 
@@ -36,14 +37,14 @@ GracefulLeave::~GracefulLeave() {
 }
 
 void GracefulLeave::run(const std::stop_token& stop, uint64_t incarnation) {
-  std::mutex mutex;
-  std::condition_variable_any asked;
+  Mutex mutex;
+  StoppableConditionVariable asked;
   {
     const std::stop_callback wake(stop, [&] {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       asked.notify_all();
     });
-    std::unique_lock lock(mutex);
+    MutexLock lock(mutex);
     asked.wait(lock, ended_.get_token(), [&] { return stop.stop_requested(); });
   }
   if (ended_.stop_requested()) return;

@@ -33,7 +33,7 @@ Json GroupReport::describe() const {
     for (std::string& name : registry.missing_replicas())
       report["missing"].push_back(std::move(name));
   });
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const auto& [name, restart] : restarts_) report["restartsInPlace"].push_back(restart);
   return report;
 }
@@ -57,7 +57,7 @@ void GroupReport::note_progress(Recorder::Clock::time_point now) {
       return member(one, field) == member(other, field);
     });
   };
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (auto& [name, restart] : returned) {
     Json& known = restarts_[name];
     if (!same(known, restart)) known = std::move(restart);

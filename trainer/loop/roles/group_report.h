@@ -1,10 +1,10 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <string>
 
 #include "common/document.h"
+#include "common/mutex.h"
 #include "trainer/group/rendezvous_server.h"
 #include "trainer/loop/recorder.h"
 #include "trainer/metrics/progress.h"
@@ -31,8 +31,8 @@ class GroupReport {
   metrics::Reporter& reporter_;
   group::RendezvousServer& server_;
   Recorder& recorder_;
-  mutable std::mutex mutex_;
-  std::map<std::string, Json> restarts_;  // by replica
+  mutable Mutex mutex_;
+  std::map<std::string, Json> restarts_ MUSTER_GUARDED_BY(mutex_);  // by replica
 };
 
 }  // namespace muster::loop

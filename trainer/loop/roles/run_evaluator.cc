@@ -1,6 +1,4 @@
-#include <condition_variable>
 #include <limits>
-#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "common/error.h"
@@ -9,6 +7,7 @@
 #include "common/json.h"
 #include "common/log.h"
 #include "common/metric_name.h"
+#include "common/pause.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/folder/owner.h"
 #include "trainer/group/backoff.h"
@@ -65,7 +64,7 @@ class EvaluatorLoop {
       if (seen == Look::went_on)
         backoff.reset();
       else
-        pause(stop, backoff.next());
+        pause_for(backoff.next(), stop);
     }
     return false;
   }
@@ -136,13 +135,6 @@ class EvaluatorLoop {
     progress.state = state;
     progress.step = step;
     reporter_.update(progress);
-  }
-
-  static void pause(std::stop_token stop, milliseconds wait) {
-    std::mutex mutex;
-    std::condition_variable_any changed;
-    std::unique_lock lock(mutex);
-    changed.wait_for(lock, stop, wait, [] { return false; });
   }
 
   const group::Membership& membership_;

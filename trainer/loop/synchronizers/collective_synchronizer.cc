@@ -57,17 +57,17 @@ collective::Note note_of(const checkpoint::Evaluations& evaluations) {
 }  // namespace
 
 void MemberReport::change(const std::function<void(MemberState&)>& change) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   change(state_);
 }
 
 void MemberReport::leave() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   leaving_ = true;
 }
 
 void MemberReport::fill(PeerMessage& message) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   *message.mutable_member() = state_;
   message.set_leaving(leaving_);
 }

@@ -5,10 +5,10 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
+#include "common/mutex.h"
 #include "trainer/collective/wire_session.h"
 #include "trainer/group/membership.h"
 #include "trainer/group/rendezvous_client.h"
@@ -27,9 +27,9 @@ class MemberReport {
   void fill(PeerMessage& message) const;
 
  private:
-  mutable std::mutex mutex_;
-  MemberState state_;
-  bool leaving_ = false;
+  mutable Mutex mutex_;
+  MemberState state_ MUSTER_GUARDED_BY(mutex_);
+  bool leaving_ MUSTER_GUARDED_BY(mutex_) = false;
 };
 
 // The synchronizer of a collective: all members hold the same parameters, and gradients are summed

@@ -2,14 +2,13 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <condition_variable>
-#include <mutex>
 #include <numeric>
 #include <set>
 
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/file.h"
+#include "common/mutex.h"
 #include "proto/muster/parameter_server.grpc.pb.h"
 #include "trainer/group/grpc_server.h"
 #include "trainer/ps/shard/messages.h"
@@ -19,25 +18,25 @@ namespace muster::ps {
 struct Control::Impl {
   using Stub = std::shared_ptr<ParameterServer::Stub>;  // calls outlive a change of address
 
-  std::mutex mutex;
-  std::vector<std::string> addresses;
-  std::vector<Stub> stubs;
-  bool cancelled = false;
-  std::string job_uid;
-  std::vector<int> serving;
-  std::set<grpc::ClientContext*> open_calls;
+  std::string job_uid;  // set by the constructor
+  Mutex mutex;
+  std::vector<std::string> addresses MUSTER_GUARDED_BY(mutex);
+  std::vector<Stub> stubs MUSTER_GUARDED_BY(mutex);
+  bool cancelled MUSTER_GUARDED_BY(mutex) = false;
+  std::vector<int> serving MUSTER_GUARDED_BY(mutex);
+  std::set<grpc::ClientContext*> open_calls MUSTER_GUARDED_BY(mutex);
 
   // Keeps the contexts of the calls under way.
   class Open {
    public:
     Open(Impl& impl, std::vector<grpc::ClientContext>& contexts)
         : impl_(impl), contexts_(contexts) {
-      const std::lock_guard lock(impl_.mutex);
+      const MutexLock lock(impl_.mutex);
       if (impl_.cancelled) throw Unavailable("cancelled: we are leaving");
       for (auto& context : contexts_) impl_.open_calls.insert(&context);
     }
     ~Open() {
-      const std::lock_guard lock(impl_.mutex);
+      const MutexLock lock(impl_.mutex);
       for (auto& context : contexts_) impl_.open_calls.erase(&context);
     }
 
@@ -47,12 +46,12 @@ struct Control::Impl {
   };
 
   Stub stub(int ps) {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     return stubs.at(static_cast<size_t>(ps));
   }
   // Returns the ps that each shard's call goes to, in the shards' order.
   std::vector<int> route_of_shards() {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     return serving;
   }
   // `start` begins the nth call.
@@ -62,7 +61,7 @@ struct Control::Impl {
 };
 
 void Control::locate(const std::vector<std::string>& addresses) {
-  const std::lock_guard lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   impl_->addresses.resize(addresses.size());
   impl_->stubs.resize(addresses.size());
   for (size_t ps = 0; ps < addresses.size(); ++ps) {
@@ -73,12 +72,12 @@ void Control::locate(const std::vector<std::string>& addresses) {
 }
 
 void Control::route(std::vector<int> serving) {
-  const std::lock_guard lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   impl_->serving = std::move(serving);
 }
 
 void Control::cancel() {
-  const std::lock_guard lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   impl_->cancelled = true;
   for (grpc::ClientContext* context : impl_->open_calls) context->TryCancel();
 }
@@ -94,6 +93,14 @@ Control::Control(const std::vector<std::string>& addresses, std::string job_uid)
 Control::~Control() = default;
 
 namespace {
+
+// The answers to calls that were made at once.
+struct Answers {
+  Mutex mutex;
+  ConditionVariable changed;
+  std::vector<grpc::Status> statuses MUSTER_GUARDED_BY(mutex);
+  size_t left MUSTER_GUARDED_BY(mutex) = 0;
+};
 
 [[noreturn]] void throw_as(int ps, const grpc::Status& status) {
   const std::string text = "ps " + std::to_string(ps) + ": " + status.error_message();
@@ -123,29 +130,26 @@ std::vector<Reply> Control::Impl::call(const std::vector<int>& to,
   std::vector<grpc::ClientContext> contexts(calls);
   const Open open(*this, contexts);
   std::vector<Reply> replies(calls);
-  std::mutex mutex;
-  std::vector<grpc::Status> statuses;
-  size_t left = 0;
+  Answers answers;
   {
-    const std::lock_guard lock(mutex);  // ThreadSanitizer does not see what gRPC orders
-    statuses.resize(calls);
-    left = calls;
+    const MutexLock lock(answers.mutex);  // ThreadSanitizer does not see what gRPC orders
+    answers.statuses.resize(calls);
+    answers.left = calls;
   }
-  std::condition_variable changed;
   for (size_t i = 0; i < calls; ++i) {
     contexts[i].AddMetadata(kJobUidKey, job_uid);
     contexts[i].set_deadline(std::chrono::system_clock::now() + deadline);
     start(i, &contexts[i], &replies[i], [&, i](grpc::Status status) {
-      const std::lock_guard lock(mutex);
-      statuses[i] = std::move(status);
-      --left;
-      changed.notify_all();
+      const MutexLock lock(answers.mutex);
+      answers.statuses[i] = std::move(status);
+      --answers.left;
+      answers.changed.notify_all();
     });
   }
-  std::unique_lock lock(mutex);
-  changed.wait(lock, [&] { return left == 0; });
+  MutexLock lock(answers.mutex);
+  answers.changed.wait(lock, [&]() MUSTER_REQUIRES(answers.mutex) { return answers.left == 0; });
   for (size_t i = 0; i < calls; ++i)
-    if (!statuses[i].ok()) throw_as(to[i], statuses[i]);
+    if (!answers.statuses[i].ok()) throw_as(to[i], answers.statuses[i]);
   return replies;
 }
 

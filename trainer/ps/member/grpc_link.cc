@@ -3,10 +3,9 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
-#include <condition_variable>
 #include <future>
-#include <mutex>
 
+#include "common/mutex.h"
 #include "trainer/ps/transport/send_queue.h"
 
 namespace muster::ps {
@@ -45,7 +44,7 @@ class StreamLink : public GrpcLink,
  public:
   StreamLink(std::shared_ptr<grpc::Channel> channel, const LinkHello& hello, Bell& bell)
       : stub_(std::in_place, std::move(channel)), hello_(hello), bell_(bell) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stub_->PrepareBidiStreamingCall(&*context_, kMethod, grpc::StubOptions(), this);
     AddHold();  // sends come from the member's thread
     StartRead(&incoming_);
@@ -56,8 +55,8 @@ class StreamLink : public GrpcLink,
     context_->TryCancel();
     RemoveHold();
     {
-      std::unique_lock lock(mutex_);
-      done_changed_.wait(lock, [&] { return done_; });
+      MutexLock lock(mutex_);
+      done_changed_.wait(lock, [&]() MUSTER_REQUIRES(mutex_) { return done_; });
     }
     // The rest of a push may still be on its way to the socket. Its connection ends with the
     // channel, at the latest when the system finds that the peer takes nothing
@@ -70,7 +69,7 @@ class StreamLink : public GrpcLink,
 
   void send(const PushHeader& header, std::span<const float> gradients,
             std::span<float> parameters) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     sequence_ = header.sequence;
     parameters_ = parameters;
     received_ = 0;
@@ -89,19 +88,19 @@ class StreamLink : public GrpcLink,
   }
 
   State state() override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return state_;
   }
   ReplyHeader reply() const override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return reply_;
   }
   Decision decision() const override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return decision_;
   }
   bool ended() const override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return broken_;
   }
 
@@ -117,7 +116,7 @@ class StreamLink : public GrpcLink,
 
   void OnWriteDone(bool ok) override {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       outgoing_.written();
       if (ok) return write_next();
     }
@@ -126,16 +125,16 @@ class StreamLink : public GrpcLink,
   }
 
   void OnDone(const grpc::Status&) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     done_ = true;
     done_changed_.notify_all();
   }
 
-  grpc::Slice slice_of(std::span<const float> values) {
+  grpc::Slice slice_of(std::span<const float> values) MUSTER_REQUIRES(mutex_) {
     return hello_.wire == WireType::bfloat16 ? to_bfloat16(values) : sending_.slice(values);
   }
 
-  void greet(Push& message) {
+  void greet(Push& message) MUSTER_REQUIRES(mutex_) {
     greeted_ = true;
     message.mutable_hello()->set_job_uid(hello_.job_uid);
     message.mutable_hello()->set_version(hello_.version);
@@ -146,7 +145,7 @@ class StreamLink : public GrpcLink,
       *message.mutable_hello()->mutable_shared_memory() = *hello_.shared_memory;
   }
 
-  void write_next() {
+  void write_next() MUSTER_REQUIRES(mutex_) {
     if (broken_) return;
     if (const grpc::ByteBuffer* message = outgoing_.next()) StartWrite(message);
   }
@@ -154,7 +153,7 @@ class StreamLink : public GrpcLink,
   // Takes one chunk of a reply; the last one completes it. Returns false for a message that is no
   // reply to our request.
   bool receive() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto decoded = decode_reply(incoming_, hello_.wire);
     if (!decoded) return false;
     const Reply& message = decoded->header;
@@ -177,7 +176,7 @@ class StreamLink : public GrpcLink,
 
   // After a rejection the stream's end is expected: the answer stands.
   void fail() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     broken_ = true;
     if (state_ != State::answered) state_ = State::broken;
   }
@@ -186,20 +185,20 @@ class StreamLink : public GrpcLink,
   const LinkHello hello_;
   Bell& bell_;
   std::optional<grpc::ClientContext> context_{std::in_place};
-  mutable std::mutex mutex_;
-  std::condition_variable done_changed_;
-  grpc::ByteBuffer incoming_;
-  Sending sending_;
-  SendQueue outgoing_;
-  std::span<float> parameters_;
-  size_t received_ = 0;
-  uint64_t sequence_ = 0;
-  ReplyHeader reply_;
-  Decision decision_;
-  State state_ = State::idle;
-  bool greeted_ = false;
-  bool broken_ = false;
-  bool done_ = false;
+  mutable Mutex mutex_;
+  ConditionVariable done_changed_;
+  grpc::ByteBuffer incoming_ MUSTER_GUARDED_BY(mutex_);
+  Sending sending_ MUSTER_GUARDED_BY(mutex_);
+  SendQueue outgoing_ MUSTER_GUARDED_BY(mutex_);
+  std::span<float> parameters_ MUSTER_GUARDED_BY(mutex_);
+  size_t received_ MUSTER_GUARDED_BY(mutex_) = 0;
+  uint64_t sequence_ MUSTER_GUARDED_BY(mutex_) = 0;
+  ReplyHeader reply_ MUSTER_GUARDED_BY(mutex_);
+  Decision decision_ MUSTER_GUARDED_BY(mutex_);
+  State state_ MUSTER_GUARDED_BY(mutex_) = State::idle;
+  bool greeted_ MUSTER_GUARDED_BY(mutex_) = false;
+  bool broken_ MUSTER_GUARDED_BY(mutex_) = false;
+  bool done_ MUSTER_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace

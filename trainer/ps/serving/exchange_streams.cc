@@ -41,15 +41,15 @@ ShardHost* ExchangeStreams::host_of(uint32_t shard) const {
 }
 
 ExchangeStreams::~ExchangeStreams() {
-  std::unique_lock lock(mutex_);
-  empty_.wait(lock, [&] { return streams_.empty(); });
+  MutexLock lock(mutex_);
+  empty_.wait(lock, [&]() MUSTER_REQUIRES(mutex_) { return streams_.empty(); });
 }
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* ExchangeStreams::open(
     grpc::CallbackServerContext* context) {
   ExchangeStream* stream = nullptr;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const uint64_t session = next_session_++;
     stream = new ExchangeStream(*this, session, context->peer());  // OnDone deletes it
     streams_[session] = stream;
@@ -59,25 +59,32 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* ExchangeStreams::op
 }
 
 void ExchangeStreams::close() {
-  const std::lock_guard lock(mutex_);
-  for (auto& [session, stream] : streams_) stream->leave_locked();
+  const MutexLock lock(mutex_);
+  for (auto& [session, stream] : streams_) {
+    stream->assert_locked();
+    stream->leave_locked();
+  }
 }
 
 void ExchangeStreams::close_mute(std::chrono::steady_clock::time_point opened_before) {
-  const std::lock_guard lock(mutex_);
-  for (auto& [session, stream] : streams_)
+  const MutexLock lock(mutex_);
+  for (auto& [session, stream] : streams_) {
+    stream->assert_locked();
     if (stream->is_mute_locked(opened_before)) stream->leave_locked();
+  }
 }
 
 void ExchangeStreams::deliver(const Shard& shard, const Shard::Answers& answers) {
   grpc::Slice current;
   grpc::Slice previous;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const Shard::Answer& answer : answers) {
     const auto found = streams_.find(answer.session);
     if (found == streams_.end()) continue;  // a member that has gone
-    if (found->second->pending_locked() == ExchangeStream::Request::by_mailbox) {
-      found->second->answer_locked(answer.header, values_of(shard, answer.values));
+    ExchangeStream& stream = *found->second;
+    stream.assert_locked();
+    if (stream.pending_locked() == ExchangeStream::Request::by_mailbox) {
+      stream.answer_locked(answer.header, values_of(shard, answer.values));
       continue;
     }
     grpc::Slice values;
@@ -88,17 +95,18 @@ void ExchangeStreams::deliver(const Shard& shard, const Shard::Answers& answers)
       if (previous.size() == 0) previous = sent(shard, answer.values);
       values = previous;
     }
-    found->second->reply_locked(answer.header, values);
+    stream.reply_locked(answer.header, values);
   }
 }
 
 void ExchangeStream::begin() {
-  const std::scoped_lock lock(begun_, receiving_);
+  const MutexLock beginning(begun_);
+  const MutexLock lock(receiving_);
   StartRead(&incoming_);
 }
 
 void ExchangeStream::OnReadDone(bool ok) {
-  const std::lock_guard lock(receiving_);
+  const MutexLock lock(receiving_);
   if (!ok) return leave();
   receive();
 }
@@ -106,32 +114,31 @@ void ExchangeStream::OnReadDone(bool ok) {
 void ExchangeStream::receive() {
   const auto decoded = decode_push(incoming_, streams_.wire_);
   if (!decoded)
-    return reply(
-        Status::rejected, 0,
-        "expected a push, found " + std::to_string(incoming_.Length()) + " bytes that are none");
+    return reject(
+        0, "expected a push, found " + std::to_string(incoming_.Length()) + " bytes that are none");
   const Push& message = decoded->header;
   rank_ = message.rank();
   if (!host_) {
     const std::string objection = greet(message.hello());
-    if (!objection.empty()) return reply(Status::rejected, message.sequence(), objection);
+    if (!objection.empty()) return reject(message.sequence(), objection);
   }
   bool open = true;
   const bool whole = message.pull() || message.offset() == 0;
   if (whole && !begin_request(Request::by_stream)) {
-    return reply(Status::rejected, message.sequence(), "a request before the last one's reply");
+    return reject(message.sequence(), "a request before the last one's reply");
   }
   if (message.pull()) {
     open = host_->pull(session_, from_message(message));
   } else if (!gather(message, decoded->count, decoded->at_byte)) {
-    return reply(Status::rejected, message.sequence(),
-                 "a push of " + std::to_string(decoded->count) + " floats at " +
-                     std::to_string(message.offset()) + " does not fit the shard");
+    return reject(message.sequence(), "a push of " + std::to_string(decoded->count) +
+                                          " floats at " + std::to_string(message.offset()) +
+                                          " does not fit the shard");
   } else if (gathered_ == gradients_.size()) {
     gathered_ = 0;
     open = host_->push(session_, from_message(message), {gradients_, {}});
   }
   if (!open) reply(Status::superseded, message.sequence(), "");
-  const std::lock_guard lock(streams_.mutex_);
+  const MutexLock lock(streams_.mutex_);
   read_on_locked();
 }
 
@@ -148,7 +155,7 @@ std::string ExchangeStream::greet(const ExchangeHello& hello) {
   if (std::string objection = host->objection(hello); !objection.empty()) return objection;
   host_ = host;
   {
-    const std::lock_guard lock(streams_.mutex_);
+    const MutexLock lock(streams_.mutex_);
     greeted_ = true;
   }
   if (hello.has_shared_memory()) consider(hello.shared_memory());
@@ -169,7 +176,7 @@ void ExchangeStream::consider(const SharedMemoryOffer& offer) {
     refusal = error.what();
     mailbox_.reset();
   }
-  const std::lock_guard lock(streams_.mutex_);
+  const MutexLock lock(streams_.mutex_);
   decision_ = mailbox_ ? Reply::ACCEPTED : Reply::REFUSED;
   refusal_ = refusal;
 }
@@ -190,7 +197,7 @@ bool ExchangeStream::receive_from_mailbox(const std::optional<PushHeader>& heade
 
 // Returns false if an earlier request is still being answered.
 bool ExchangeStream::begin_request(Request way) {
-  const std::lock_guard lock(streams_.mutex_);
+  const MutexLock lock(streams_.mutex_);
   if (pending_ != Request::none) return false;
   pending_ = way;
   return true;
@@ -210,18 +217,20 @@ bool ExchangeStream::gather(const Push& message, size_t count, size_t at_byte) {
   return true;
 }
 
+void ExchangeStream::reject(uint64_t sequence, const std::string& message) {
+  Json who = {{"peer", peer_}, {"rank", rank_}};
+  if (host_) who["shard"] = host_->shard();
+  log::warning("a member was rejected: " + message, who);
+  reply(Status::rejected, sequence, message);
+}
+
 void ExchangeStream::reply(Status status, uint64_t sequence, const std::string& message) {
   ReplyHeader header;
   header.status = status;
   header.sequence = sequence;
   header.message = message;
-  const std::lock_guard lock(streams_.mutex_);
-  if (status == Status::rejected) {
-    Json who = {{"peer", peer_}, {"rank", rank_}};
-    if (host_) who["shard"] = host_->shard();
-    log::warning("a member was rejected: " + message, who);
-    closing_ = true;
-  }
+  const MutexLock lock(streams_.mutex_);
+  if (status == Status::rejected) closing_ = true;
   if (pending_ == Request::by_mailbox) {
     answer_locked(header, {});
     if (closing_) leave_locked();  // nothing is to be written
@@ -259,8 +268,8 @@ void ExchangeStream::write_next_locked() {
 }
 
 void ExchangeStream::OnWriteDone(bool ok) {
-  { const std::lock_guard lock(begun_); }
-  const std::lock_guard lock(streams_.mutex_);
+  { const MutexLock lock(begun_); }
+  const MutexLock lock(streams_.mutex_);
   outgoing_.written();
   if (!ok) return leave_locked();
   if (!outgoing_.empty()) {
@@ -273,7 +282,7 @@ void ExchangeStream::OnWriteDone(bool ok) {
 }
 
 void ExchangeStream::leave() {
-  const std::lock_guard lock(streams_.mutex_);
+  const MutexLock lock(streams_.mutex_);
   leave_locked();
 }
 
@@ -283,11 +292,11 @@ void ExchangeStream::leave_locked() {
 }
 
 void ExchangeStream::OnDone() {
-  { const std::lock_guard lock(receiving_); }  // nothing is being received any more
+  { const MutexLock lock(receiving_); }  // nothing is being received any more
   if (mailbox_) mailbox_->stop();
   if (host_) host_->detach(session_);
   {
-    const std::lock_guard lock(streams_.mutex_);
+    const MutexLock lock(streams_.mutex_);
     streams_.streams_.erase(session_);
     streams_.empty_.notify_all();
   }

@@ -3,12 +3,11 @@
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <vector>
 
+#include "common/mutex.h"
 #include "trainer/ps/serving/shard_host.h"
 #include "trainer/ps/transport/member_mailbox.h"
 #include "trainer/ps/transport/send_queue.h"
@@ -39,10 +38,10 @@ class ExchangeStreams {
 
   const std::vector<ShardHost*> hosts_;
   const WireType wire_;
-  std::mutex mutex_;
-  std::condition_variable empty_;
-  uint64_t next_session_ = 1;
-  std::map<uint64_t, ExchangeStream*> streams_;
+  Mutex mutex_;
+  ConditionVariable empty_;
+  uint64_t next_session_ MUSTER_GUARDED_BY(mutex_) = 1;
+  std::map<uint64_t, ExchangeStream*> streams_ MUSTER_GUARDED_BY(mutex_);
 };
 
 // One member's stream, and the member's shared memory if it offered some of this host. The chunks
@@ -57,26 +56,31 @@ class ExchangeStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::By
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
   void OnDone() override;
-  // These functions are called under ExchangeStreams::mutex_.
   enum class Request { none, by_stream, by_mailbox };
-  Request pending_locked() const { return pending_; }
+  // ExchangeStreams, which is streams_ and holds its mutex, calls this before the functions below.
+  void assert_locked() const MUSTER_ASSERTS(streams_.mutex_) {}
+  Request pending_locked() const MUSTER_REQUIRES(streams_.mutex_) { return pending_; }
   // `values` are the shard's parameters, shared by all members that get them.
-  void reply_locked(const ReplyHeader& header, const grpc::Slice& values);
-  void answer_locked(const ReplyHeader& header, std::span<const float> values);
-  void leave_locked();
-  bool is_mute_locked(std::chrono::steady_clock::time_point opened_before) const {
+  void reply_locked(const ReplyHeader& header, const grpc::Slice& values)
+      MUSTER_REQUIRES(streams_.mutex_);
+  void answer_locked(const ReplyHeader& header, std::span<const float> values)
+      MUSTER_REQUIRES(streams_.mutex_);
+  void leave_locked() MUSTER_REQUIRES(streams_.mutex_);
+  bool is_mute_locked(std::chrono::steady_clock::time_point opened_before) const
+      MUSTER_REQUIRES(streams_.mutex_) {
     return !greeted_ && opened_ < opened_before;
   }
 
  private:
-  void receive();
-  void read_on_locked();
-  void write_next_locked();
-  std::string greet(const ExchangeHello& hello);
+  void receive() MUSTER_REQUIRES(receiving_);
+  void read_on_locked() MUSTER_REQUIRES(streams_.mutex_);
+  void write_next_locked() MUSTER_REQUIRES(streams_.mutex_);
+  std::string greet(const ExchangeHello& hello) MUSTER_REQUIRES(receiving_);
   bool receive_from_mailbox(const std::optional<PushHeader>& header);
-  void consider(const SharedMemoryOffer& offer);
+  void consider(const SharedMemoryOffer& offer) MUSTER_REQUIRES(receiving_);
   bool begin_request(Request way);
-  bool gather(const Push& message, size_t count, size_t at_byte);
+  bool gather(const Push& message, size_t count, size_t at_byte) MUSTER_REQUIRES(receiving_);
+  void reject(uint64_t sequence, const std::string& message) MUSTER_REQUIRES(receiving_);
   void reply(Status status, uint64_t sequence, const std::string& message);
   void leave();
 
@@ -84,25 +88,26 @@ class ExchangeStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::By
   const uint64_t session_;
   const std::string peer_;  // its address
   const std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
+  // Both are set while the first message is read, before another thread can reach them.
   ShardHost* host_ = nullptr;  // the host of the shard that the first message names
+  std::unique_ptr<MemberMailbox> mailbox_;
   // gRPC orders its callbacks after what was written before them; ThreadSanitizer does not see that
   // without this lock.
-  std::mutex begun_;
-  std::mutex receiving_;  // messages come one at a time, but from any thread
-  grpc::ByteBuffer incoming_;
-  uint32_t rank_ = 0;  // of the newest message
-  std::vector<float> gradients_;
-  size_t gathered_ = 0;
-  std::unique_ptr<MemberMailbox> mailbox_;
-  // Guarded by ExchangeStreams::mutex_, as is the rest.
-  Request pending_ = Request::none;
-  Reply::SharedMemory decision_ = Reply::NOT_DECIDED;
-  std::string refusal_;
-  SendQueue outgoing_;
-  bool resting_ = false;  // nothing is read before what is queued has been written
-  bool greeted_ = false;
-  bool closing_ = false;  // once what is queued has been written
-  bool finished_ = false;
+  Mutex begun_;
+  Mutex receiving_;  // messages come one at a time, but from any thread
+  grpc::ByteBuffer incoming_ MUSTER_GUARDED_BY(receiving_);
+  uint32_t rank_ MUSTER_GUARDED_BY(receiving_) = 0;  // of the newest message
+  std::vector<float> gradients_ MUSTER_GUARDED_BY(receiving_);
+  size_t gathered_ MUSTER_GUARDED_BY(receiving_) = 0;
+  Request pending_ MUSTER_GUARDED_BY(streams_.mutex_) = Request::none;
+  Reply::SharedMemory decision_ MUSTER_GUARDED_BY(streams_.mutex_) = Reply::NOT_DECIDED;
+  std::string refusal_ MUSTER_GUARDED_BY(streams_.mutex_);
+  SendQueue outgoing_ MUSTER_GUARDED_BY(streams_.mutex_);
+  // Nothing is read before what is queued has been written.
+  bool resting_ MUSTER_GUARDED_BY(streams_.mutex_) = false;
+  bool greeted_ MUSTER_GUARDED_BY(streams_.mutex_) = false;
+  bool closing_ MUSTER_GUARDED_BY(streams_.mutex_) = false;  // once what is queued has been written
+  bool finished_ MUSTER_GUARDED_BY(streams_.mutex_) = false;
 };
 
 }  // namespace muster::ps

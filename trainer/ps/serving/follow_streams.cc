@@ -18,23 +18,23 @@ class FollowStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byte
       : streams_(streams), peer_(std::move(peer)) {}
 
   void begin() {
-    const std::lock_guard lock(receiving_);
+    const MutexLock lock(receiving_);
     StartRead(&incoming_);
   }
 
   void OnReadDone(bool ok) override {
-    const std::lock_guard lock(receiving_);
+    const MutexLock lock(receiving_);
     if (!ok) return leave();
     if (const std::string objection = receive(); !objection.empty()) {
       log::warning("what another ps sends is not heard: " + objection, {{"peer", peer_}});
       return leave();
     }
-    const std::lock_guard sending(mutex_);
+    const MutexLock sending(mutex_);
     read_on_locked();
   }
 
   void OnWriteDone(bool ok) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     outgoing_.written();
     if (!ok || (closing_ && outgoing_.empty())) return leave_locked();
     write_next_locked();
@@ -42,9 +42,9 @@ class FollowStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byte
   }
 
   void OnDone() override {
-    { const std::lock_guard lock(receiving_); }  // nothing is being received any more
+    { const MutexLock lock(receiving_); }  // nothing is being received any more
     {
-      const std::lock_guard lock(streams_.mutex_);
+      const MutexLock lock(streams_.mutex_);
       streams_.streams_.erase(this);
       streams_.empty_.notify_all();
     }
@@ -52,17 +52,17 @@ class FollowStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byte
   }
 
   void leave() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     leave_locked();
   }
   bool is_mute(std::chrono::steady_clock::time_point opened_before) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return !greeted_ && opened_ < opened_before;
   }
 
  private:
   // Handles the message received. Returns what is wrong with it, or an empty string.
-  std::string receive() {
+  std::string receive() MUSTER_REQUIRES(receiving_) {
     auto decoded = decode_forward(incoming_);
     if (!decoded)
       return "expected a part of a second copy, found " + std::to_string(incoming_.Length()) +
@@ -79,18 +79,19 @@ class FollowStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byte
     return gather(message, decoded->count, decoded->at_byte);
   }
 
-  void greet(const ForwardHello& hello) {
+  void greet(const ForwardHello& hello) MUSTER_REQUIRES(receiving_) {
     greeting_ = hello;
     for (ShardHost* host : streams_.hosts_)
       if (host->shard() == static_cast<int>(hello.opening().shard()) &&
           host->is_of(hello.opening().job_uid()))
         host_ = host;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     greeted_ = true;
   }
 
   // Chunks come in order and without holes, from 0.
-  std::string gather(const Forward& message, size_t count, size_t at_byte) {
+  std::string gather(const Forward& message, size_t count, size_t at_byte)
+      MUSTER_REQUIRES(receiving_) {
     const std::string of_shard = " of shard " + std::to_string(host_->shard());
     if (message.offset() == 0) {
       if (message.floats() > host_->most_forwarded())
@@ -112,7 +113,7 @@ class FollowStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byte
     return "";
   }
 
-  void take(const Forward& message) {
+  void take(const Forward& message) MUSTER_REQUIRES(receiving_) {
     const Acknowledgement reply = host_->follow(greeting_, message, values_);
     const std::string shard = "shard " + std::to_string(host_->shard());
     if (reply.status() == Acknowledgement::REJECTED)
@@ -121,24 +122,24 @@ class FollowStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byte
       log::info("takes over a copy of " + shard + ", at step " + std::to_string(reply.step()));
     if (message.whole() && reply.status() == Acknowledgement::OK)
       log::info("has a whole copy of " + shard + ", at step " + std::to_string(reply.step()));
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     closing_ = reply.status() != Acknowledgement::OK;
     outgoing_.push(encode(reply, grpc::Slice()));
     write_next_locked();
   }
 
   // Reads no more messages from a peer that does not take its acknowledgements, or that is refused.
-  void read_on_locked() {
+  void read_on_locked() MUSTER_REQUIRES(mutex_) {
     resting_ = outgoing_.size() >= kMostUnread;
     if (!resting_ && !closing_ && !finished_) StartRead(&incoming_);
   }
 
-  void write_next_locked() {
+  void write_next_locked() MUSTER_REQUIRES(mutex_) {
     if (finished_) return;
     if (const grpc::ByteBuffer* message = outgoing_.next()) StartWrite(message);
   }
 
-  void leave_locked() {
+  void leave_locked() MUSTER_REQUIRES(mutex_) {
     if (std::exchange(finished_, true)) return;
     Finish(grpc::Status::OK);
   }
@@ -146,30 +147,30 @@ class FollowStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byte
   FollowStreams& streams_;
   const std::string peer_;  // its address
   const std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
-  std::mutex receiving_;  // messages come one at a time, but from any thread
-  grpc::ByteBuffer incoming_;
-  ShardHost* host_ = nullptr;  // of the shard that the greeting names
-  ForwardHello greeting_;
-  std::vector<float> values_;
-  size_t gathered_ = 0;
-  std::mutex mutex_;
-  SendQueue outgoing_;
-  bool greeted_ = false;
-  bool resting_ = false;  // nothing is read before more has been written
-  bool closing_ = false;  // once what is queued has been written
-  bool finished_ = false;
+  Mutex receiving_;  // messages come one at a time, but from any thread
+  grpc::ByteBuffer incoming_ MUSTER_GUARDED_BY(receiving_);
+  ShardHost* host_ MUSTER_GUARDED_BY(receiving_) = nullptr;  // of the shard that the greeting names
+  ForwardHello greeting_ MUSTER_GUARDED_BY(receiving_);
+  std::vector<float> values_ MUSTER_GUARDED_BY(receiving_);
+  size_t gathered_ MUSTER_GUARDED_BY(receiving_) = 0;
+  Mutex mutex_;
+  SendQueue outgoing_ MUSTER_GUARDED_BY(mutex_);
+  bool greeted_ MUSTER_GUARDED_BY(mutex_) = false;
+  bool resting_ MUSTER_GUARDED_BY(mutex_) = false;  // nothing is read before more has been written
+  bool closing_ MUSTER_GUARDED_BY(mutex_) = false;  // once what is queued has been written
+  bool finished_ MUSTER_GUARDED_BY(mutex_) = false;
 };
 
 FollowStreams::~FollowStreams() {
-  std::unique_lock lock(mutex_);
-  empty_.wait(lock, [&] { return streams_.empty(); });
+  MutexLock lock(mutex_);
+  empty_.wait(lock, [&]() MUSTER_REQUIRES(mutex_) { return streams_.empty(); });
 }
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* FollowStreams::open(
     grpc::CallbackServerContext* context) {
   auto* const stream = new FollowStream(*this, context->peer());  // OnDone deletes it
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     streams_.insert(stream);
   }
   stream->begin();
@@ -177,13 +178,13 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* FollowStreams::open
 }
 
 void FollowStreams::close_mute(std::chrono::steady_clock::time_point opened_before) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (FollowStream* stream : streams_)
     if (stream->is_mute(opened_before)) stream->leave();
 }
 
 void FollowStreams::close() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (FollowStream* stream : streams_) stream->leave();
 }
 

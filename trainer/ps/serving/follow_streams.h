@@ -3,11 +3,10 @@
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <set>
 #include <vector>
 
+#include "common/mutex.h"
 #include "trainer/ps/serving/shard_host.h"
 
 namespace muster::ps {
@@ -19,7 +18,7 @@ class FollowStreams {
  public:
   // `hosts` has the hosts of the shards that may be here; they must outlive this object.
   explicit FollowStreams(std::vector<ShardHost*> hosts) : hosts_(std::move(hosts)) {
-    const std::lock_guard lock(mutex_);  // ThreadSanitizer does not see what gRPC orders
+    const MutexLock lock(mutex_);  // ThreadSanitizer does not see what gRPC orders
   }
   ~FollowStreams();
 
@@ -34,9 +33,9 @@ class FollowStreams {
   friend class FollowStream;
 
   const std::vector<ShardHost*> hosts_;
-  std::mutex mutex_;
-  std::condition_variable empty_;
-  std::set<FollowStream*> streams_;
+  Mutex mutex_;
+  ConditionVariable empty_;
+  std::set<FollowStream*> streams_ MUSTER_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::ps

@@ -1,8 +1,6 @@
 #include "trainer/ps/serving/server.h"
 
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <queue>
 #include <stop_token>
 #include <thread>
@@ -11,6 +9,8 @@
 #include "common/exit_code.h"
 #include "common/file.h"
 #include "common/log.h"
+#include "common/mutex.h"
+#include "common/pause.h"
 #include "proto/muster/parameter_server.grpc.pb.h"
 #include "trainer/group/grpc_server.h"
 #include "trainer/ps/serving/exchange_streams.h"
@@ -58,13 +58,13 @@ class Worker {
   }
   // Tells work that has not begun that it is not wanted any more.
   void close() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     closing_ = true;
     changed_.notify_all();
   }
   void add(Work work) {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (!closing_) {
         work_.push(std::move(work));
         changed_.notify_all();
@@ -76,9 +76,9 @@ class Worker {
 
  private:
   void run() {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     for (;;) {
-      changed_.wait(lock, [&] { return closing_ || !work_.empty(); });
+      changed_.wait(lock, [&]() MUSTER_REQUIRES(mutex_) { return closing_ || !work_.empty(); });
       if (work_.empty()) return;
       const Work work = std::move(work_.front());
       work_.pop();
@@ -88,10 +88,10 @@ class Worker {
       lock.lock();
     }
   }
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::queue<Work> work_;
-  bool closing_ = false;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::queue<Work> work_ MUSTER_GUARDED_BY(mutex_);
+  bool closing_ MUSTER_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 
@@ -164,10 +164,7 @@ struct Server::Impl : ControlService {
 
   // Ends streams that send no greeting in time.
   void watch(const std::stop_token& stop, std::chrono::milliseconds greeting) {
-    std::mutex mutex;
-    std::condition_variable_any never;
-    std::unique_lock lock(mutex);
-    while (!never.wait_for(lock, stop, greeting / 4, [&] { return stop.stop_requested(); })) {
+    while (pause_for(greeting / 4, stop)) {
       const auto opened_before = std::chrono::steady_clock::now() - greeting;
       streams.close_mute(opened_before);
       followers.close_mute(opened_before);

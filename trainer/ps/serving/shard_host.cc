@@ -19,6 +19,7 @@ ShardHost::ShardHost(spec::TrainingSpec spec, HostIdentity identity)
     : spec_(std::move(spec)), identity_(std::move(identity)) {}
 
 void ShardHost::on_answers(Deliver deliver) {
+  const MutexLock lock(mutex_);
   deliver_ = std::move(deliver);
 }
 
@@ -59,8 +60,7 @@ void ShardHost::check(const OpenRequest& request) const {
   require_same("version", identity_.version, request.version());
   require_same("training fingerprint", identity_.training_fingerprint,
                request.training_fingerprint());
-  if (layout_)
-    require_same("layout fingerprint", layout_fingerprint_, request.layout_fingerprint());
+  if (built_) require_same("layout fingerprint", built_->fingerprint, request.layout_fingerprint());
   if (request.members() == 0 || request.members() > Tickets::kMostAtOnce)
     throw Invalid("expected at least one member, found " + std::to_string(request.members()),
                   kProtocol);
@@ -79,50 +79,56 @@ void ShardHost::check(const OpenRequest& request) const {
 
 // The first opening tells us the data's shape, and with it the layout.
 void ShardHost::build(const OpenRequest& request) {
-  spec_.model.input_shape.assign(request.input_shape().begin(), request.input_shape().end());
-  spec_.model.label_count = request.label_count();
-  compute::ParameterLayout layout = compute::make_layout(spec_.model);
+  compute::ModelSpec model = spec_.model;
+  model.input_shape.assign(request.input_shape().begin(), request.input_shape().end());
+  model.label_count = request.label_count();
+  const compute::ParameterLayout layout = compute::make_layout(model);
   require_same("layout fingerprint", layout.fingerprint(), request.layout_fingerprint());
-  layout_.emplace(std::move(layout));
-  layout_fingerprint_ = request.layout_fingerprint();
-  optimizer_ = compute::Optimizer::create(spec_.optimizer, *layout_);
+  built_.reset(new Built{
+      compute::Optimizer::create(spec_.optimizer, layout), request.layout_fingerprint(),
+      compute::shard_ranges(spec_.optimizer, layout, identity_.shards).at(identity_.shard)});
   Shard::Shape shape;
   shape.shard = identity_.shard;
-  shape.range =
-      compute::shard_ranges(spec_.optimizer, *layout_, identity_.shards).at(identity_.shard);
+  shape.range = built_->range;
   shape.policy = spec_.policy;
   shape.shards = identity_.shards;
   shape.backup_workers = static_cast<uint32_t>(spec_.backup_workers);
   shape.max_staleness = static_cast<uint64_t>(spec_.max_staleness);
   shape.bfloat16 = spec_.wire == WireType::bfloat16;
-  hosted_.emplace(Shard(shape, *optimizer_, spec_.schedule,
+  hosted_.emplace(Shard(shape, *built_->optimizer, spec_.schedule,
                         update_threads(shape.range.size(), identity_.shards)),
                   identity_.incarnation);
 }
 
-Shard::Content ShardHost::initial(const OpenRequest& request) const {
-  std::vector<float> whole(layout_->size());
-  checkpoint::fill_initial_parameters(spec_, *layout_, whole);
-  const Range range = hosted_->shard().shape().range;
+// Precondition: a generation was opened.
+const ShardHost::Built& ShardHost::built() const {
+  const MutexLock lock(mutex_);
+  return *built_;
+}
+
+Shard::Content ShardHost::initial(const Built& built, const OpenRequest& request) const {
+  const compute::ParameterLayout& layout = built.optimizer->layout();
+  std::vector<float> whole(layout.size());
+  checkpoint::fill_initial_parameters(spec_, layout, whole);
   Shard::Content content;
-  content.parameters = cut(whole, range);
-  content.slots.assign(optimizer_->slot_names().size(), compute::Floats(range.size()));
+  content.parameters = cut(whole, built.range);
+  content.slots.assign(built.optimizer->slot_names().size(), compute::Floats(built.range.size()));
   content.step = request.position().step();
   content.optimizer_t = request.position().optimizer_t();
   return content;
 }
 
-Shard::Content ShardHost::restored(const OpenRequest& request) const {
-  const Range range = hosted_->shard().shape().range;
+Shard::Content ShardHost::restored(const Built& built, const OpenRequest& request) const {
+  const compute::ParameterLayout& layout = built.optimizer->layout();
   checkpoint::Store::Found found;
   found.directory = below(identity_.storage, request.checkpoint());
   found.manifest = checkpoint::Store::read_manifest(found.directory);
   Shard::Content content;
-  content.parameters.resize(range.size());
-  checkpoint::Store::load(found, *layout_, range, content.parameters, "");
-  for (const std::string& slot : optimizer_->slot_names()) {
-    content.slots.emplace_back(range.size(), 0.0f);
-    checkpoint::Store::load(found, *layout_, range, content.slots.back(), slot + "/");
+  content.parameters.resize(built.range.size());
+  checkpoint::Store::load(found, layout, built.range, content.parameters, "");
+  for (const std::string& slot : built.optimizer->slot_names()) {
+    content.slots.emplace_back(built.range.size(), 0.0f);
+    checkpoint::Store::load(found, layout, built.range, content.slots.back(), slot + "/");
   }
   content.step = request.position().step();
   content.optimizer_t = request.position().optimizer_t();
@@ -130,13 +136,15 @@ Shard::Content ShardHost::restored(const OpenRequest& request) const {
 }
 
 ShardState ShardHost::open(const OpenRequest& request) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   check(request);
   if (!hosted_) build(request);
   Shard::Content content;
   if (hosted_->loads(request)) {
+    const Built& built = *built_;
     lock.unlock();  // a callback waiting for it blocks gRPC's thread for all its streams
-    content = request.content() == OpenRequest::RESTORE ? restored(request) : initial(request);
+    content = request.content() == OpenRequest::RESTORE ? restored(built, request)
+                                                        : initial(built, request);
     lock.lock();
   }
   const auto load = [&](const OpenRequest&) { return std::move(content); };
@@ -146,13 +154,13 @@ ShardState ShardHost::open(const OpenRequest& request) {
 }
 
 SnapshotReply ShardHost::snapshot(const SnapshotRequest& request) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!hosted_) throw Unavailable("expected a shard to copy, found it empty");
   return hosted_->snapshot(request);
 }
 
 HostedShard::Copy ShardHost::to_write(const WriteRequest& request) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!hosted_) throw Unavailable("expected a snapshot to write, found an empty shard");
   const bool hurried =
       hurried_.generation() == request.generation() && hurried_.step() == request.step();
@@ -161,7 +169,7 @@ HostedShard::Copy ShardHost::to_write(const WriteRequest& request) {
 }
 
 void ShardHost::hurry(const HurryRequest& request) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   hurried_ = request;
   limit_.lift();
 }
@@ -169,11 +177,12 @@ void ShardHost::hurry(const HurryRequest& request) {
 WriteReply ShardHost::write(const WriteRequest& request) {
   const fs::path directory = below(identity_.storage, request.directory());
   const HostedShard::Copy copy = to_write(request);
-  checkpoint::State state{*layout_,
-                          hosted_->shard().shape().range,
+  const Built& built = this->built();
+  checkpoint::State state{built.optimizer->layout(),
+                          built.range,
                           *copy.image.parameters,
                           {},
-                          optimizer_->slot_names()};
+                          built.optimizer->slot_names()};
   for (const auto& slot : copy.image.slots) state.slots.emplace_back(*slot);
   WriteReply reply;
   for (const auto& entry :
@@ -187,26 +196,26 @@ WriteReply ShardHost::write(const WriteRequest& request) {
 }
 
 ShardState ShardHost::state() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return hosted_ ? hosted_->state() : ShardState();
 }
 
 Shard::Counts ShardHost::counts() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return hosted_ ? hosted_->shard().counts() : Shard::Counts{};
 }
 
 std::optional<size_t> ShardHost::size() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!hosted_) return std::nullopt;
   return hosted_->shard().shape().range.size();
 }
 
 std::optional<MemberMailbox::Place> ShardHost::place() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!hosted_) return std::nullopt;
   MemberMailbox::Place place;
-  place.shape = {layout_->size(), static_cast<size_t>(identity_.shards)};
+  place.shape = {built_->optimizer->layout().size(), static_cast<size_t>(identity_.shards)};
   place.shard = static_cast<size_t>(identity_.shard);
   place.range = hosted_->shard().shape().range;
   place.bfloat16 = spec_.wire == WireType::bfloat16;
@@ -214,13 +223,12 @@ std::optional<MemberMailbox::Place> ShardHost::place() const {
 }
 
 std::string ShardHost::objection(const ExchangeHello& hello) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   try {
     require_same("job uid", identity_.job_uid, hello.job_uid());
     require_same("version", identity_.version, hello.version());
     require_same("floats sent as", spec::name_of(spec_.wire), hello.wire());
-    if (layout_)
-      require_same("layout fingerprint", layout_fingerprint_, hello.layout_fingerprint());
+    if (built_) require_same("layout fingerprint", built_->fingerprint, hello.layout_fingerprint());
   } catch (const Invalid& error) {
     return error.what();
   }
@@ -239,7 +247,7 @@ void ShardHost::feed_standby_locked() {
 }
 
 bool ShardHost::push(uint64_t session, const PushHeader& header, const Shard::Buffers& buffers) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!hosted_ || buffers.gradients.size() != hosted_->shard().shape().range.size()) return false;
   hosted_->shard().push(session, header, buffers, answers_);
   deliver_locked();
@@ -247,7 +255,7 @@ bool ShardHost::push(uint64_t session, const PushHeader& header, const Shard::Bu
 }
 
 bool ShardHost::pull(uint64_t session, const PushHeader& header) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!hosted_) return false;
   hosted_->shard().pull(session, header, answers_);
   deliver_locked();
@@ -255,40 +263,40 @@ bool ShardHost::pull(uint64_t session, const PushHeader& header) {
 }
 
 void ShardHost::name_standby(uint64_t generation, uint64_t incarnation) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (hosted_) hosted_->name_standby(generation, incarnation);
 }
 
 ShardHost::Standby ShardHost::standby() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!hosted_) return {};
   return {hosted_->feed().standby(), hosted_->feed().session()};
 }
 
 void ShardHost::greet_standby(SendToStandby send) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!hosted_) return;
   send_to_standby_ = std::move(send);
-  hosted_->shard().log().on_added([this] { feed_standby_locked(); });
+  hosted_->shard().log().on_added([this]() MUSTER_REQUIRES(mutex_) { feed_standby_locked(); });
   send_to_standby_(hosted_->greet());
 }
 
 bool ShardHost::acknowledged(const Acknowledgement& reply) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const bool of_use = hosted_ && hosted_->acknowledged(reply, answers_);
   deliver_locked();
   return of_use;
 }
 
 void ShardHost::cut_standby() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   send_to_standby_ = {};
   if (hosted_) hosted_->cut(answers_);
   deliver_locked();
 }
 
 void ShardHost::lose_standby() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (hosted_) hosted_->lose_standby();
 }
 
@@ -300,7 +308,7 @@ Acknowledgement ShardHost::follow(const ForwardHello& greeting, const Forward& m
     reply.set_message(why);
     return reply;
   };
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   try {
     if (message.has_hello()) check(greeting.opening());
     if (!hosted_) build(greeting.opening());
@@ -315,13 +323,13 @@ Acknowledgement ShardHost::follow(const ForwardHello& greeting, const Forward& m
 }
 
 size_t ShardHost::most_forwarded() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!hosted_) return 0;
-  return hosted_->shard().shape().range.size() * (2 + optimizer_->slot_names().size());
+  return hosted_->shard().shape().range.size() * (2 + built_->optimizer->slot_names().size());
 }
 
 void ShardHost::detach(uint64_t session) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (hosted_) hosted_->shard().detach(session, answers_);
   deliver_locked();
 }

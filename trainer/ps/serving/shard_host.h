@@ -4,12 +4,12 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "common/mutex.h"
 #include "proto/muster/parameter_server.pb.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/ps/shard/hosted_shard.h"
@@ -92,27 +92,32 @@ class ShardHost {
   size_t most_forwarded() const;
 
  private:
-  void check(const OpenRequest& request) const;
-  void build(const OpenRequest& request);
-  Shard::Content initial(const OpenRequest& request) const;
-  Shard::Content restored(const OpenRequest& request) const;
-  void deliver_locked();
+  // What the first opening tells. It never changes: who has a reference needs no lock.
+  struct Built {
+    std::unique_ptr<compute::Optimizer> optimizer;  // and its layout
+    std::string fingerprint;                        // of the layout
+    compute::Range range;                           // of the shard
+  };
+  void check(const OpenRequest& request) const MUSTER_REQUIRES(mutex_);
+  void build(const OpenRequest& request) MUSTER_REQUIRES(mutex_);
+  const Built& built() const;
+  Shard::Content initial(const Built& built, const OpenRequest& request) const;
+  Shard::Content restored(const Built& built, const OpenRequest& request) const;
+  void deliver_locked() MUSTER_REQUIRES(mutex_);
   HostedShard::Copy to_write(const WriteRequest& request);
-  void feed_standby_locked();
+  void feed_standby_locked() MUSTER_REQUIRES(mutex_);
 
-  spec::TrainingSpec spec_;
+  const spec::TrainingSpec spec_;
   const HostIdentity identity_;
-  Deliver deliver_;
 
-  mutable std::mutex mutex_;
-  std::optional<compute::ParameterLayout> layout_;
-  std::string layout_fingerprint_;
-  std::unique_ptr<compute::Optimizer> optimizer_;
-  std::optional<HostedShard> hosted_;
-  Shard::Answers answers_;
-  SendToStandby send_to_standby_;
-  HurryRequest hurried_;  // the last one
-  checkpoint::SpeedLimit limit_;
+  mutable Mutex mutex_;
+  Deliver deliver_ MUSTER_GUARDED_BY(mutex_);
+  std::unique_ptr<const Built> built_ MUSTER_GUARDED_BY(mutex_);
+  std::optional<HostedShard> hosted_ MUSTER_GUARDED_BY(mutex_);
+  Shard::Answers answers_ MUSTER_GUARDED_BY(mutex_);
+  SendToStandby send_to_standby_ MUSTER_GUARDED_BY(mutex_);
+  HurryRequest hurried_ MUSTER_GUARDED_BY(mutex_);  // the last one
+  checkpoint::SpeedLimit limit_;                    // thread-safe
 };
 
 }  // namespace muster::ps

@@ -4,11 +4,10 @@
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 
 #include "common/log.h"
+#include "common/mutex.h"
 #include "trainer/group/backoff.h"
 #include "trainer/group/grpc_server.h"
 #include "trainer/group/peer_registry.h"
@@ -36,7 +35,7 @@ class StandbyStream : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::By
       : stub_(group::make_channel(address)),
         on_reply_(std::move(on_reply)),
         on_broken_(std::move(on_broken)) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stub_.PrepareBidiStreamingCall(&context_, kMethod, grpc::StubOptions(), this);
     AddHold();  // messages come from the shard's threads
     StartRead(&incoming_);
@@ -46,8 +45,8 @@ class StandbyStream : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::By
   ~StandbyStream() override {
     context_.TryCancel();
     RemoveHold();
-    std::unique_lock lock(mutex_);
-    done_changed_.wait(lock, [&] { return done_; });
+    MutexLock lock(mutex_);
+    done_changed_.wait(lock, [&]() MUSTER_REQUIRES(mutex_) { return done_; });
   }
 
   void send(const StandbyFeed::Message& message) {
@@ -55,7 +54,7 @@ class StandbyStream : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::By
     size_t floats = 0;
     for (const Lendable::Loan& loan : message.values) floats += loan->size();
     header.set_floats(floats);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (broken_) return;
     if (floats == 0) outgoing_.push(encode(header, grpc::Slice()));
     for (const Lendable::Loan& loan : message.values) push_locked(header, slice_of(loan));
@@ -63,7 +62,7 @@ class StandbyStream : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::By
   }
 
   bool broken() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return broken_;
   }
 
@@ -80,7 +79,7 @@ class StandbyStream : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::By
 
   void OnWriteDone(bool ok) override {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       outgoing_.written();
       if (ok) return write_next_locked();
     }
@@ -88,13 +87,13 @@ class StandbyStream : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::By
   }
 
   void OnDone(const grpc::Status&) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     done_ = true;
     done_changed_.notify_all();
   }
 
   // Queues `values` in chunks, from the header's offset on, and moves that offset past them.
-  void push_locked(Forward& header, const grpc::Slice& values) {
+  void push_locked(Forward& header, const grpc::Slice& values) MUSTER_REQUIRES(mutex_) {
     constexpr size_t kChunk = kChunkFloats * sizeof(float);
     for (size_t begin = 0; begin < values.size(); begin += kChunk) {
       const size_t end = std::min(values.size(), begin + kChunk);
@@ -103,14 +102,14 @@ class StandbyStream : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::By
     }
   }
 
-  void write_next_locked() {
+  void write_next_locked() MUSTER_REQUIRES(mutex_) {
     if (broken_) return;
     if (const grpc::ByteBuffer* message = outgoing_.next()) StartWrite(message);
   }
 
   void fail() {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       broken_ = true;
     }
     on_broken_();
@@ -120,12 +119,12 @@ class StandbyStream : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::By
   const OnReply on_reply_;
   const std::function<void()> on_broken_;
   grpc::ClientContext context_;
-  mutable std::mutex mutex_;
-  std::condition_variable done_changed_;
+  mutable Mutex mutex_;
+  ConditionVariable done_changed_;
   grpc::ByteBuffer incoming_;
-  SendQueue outgoing_;
-  bool broken_ = false;
-  bool done_ = false;
+  SendQueue outgoing_ MUSTER_GUARDED_BY(mutex_);
+  bool broken_ MUSTER_GUARDED_BY(mutex_) = false;
+  bool done_ MUSTER_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace
@@ -140,11 +139,11 @@ struct StandbyLink::Impl {
   void keep();
 
   ShardHost& host;
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool nudged = false;
-  bool closing = false;
-  std::string address;  // of the ps that the view names
+  Mutex mutex;
+  ConditionVariable changed;
+  bool nudged MUSTER_GUARDED_BY(mutex) = false;
+  bool closing MUSTER_GUARDED_BY(mutex) = false;
+  std::string address MUSTER_GUARDED_BY(mutex);  // of the ps that the view names
   // Used only by our thread:
   std::unique_ptr<StandbyStream> stream;
   ShardHost::Standby connected;
@@ -155,7 +154,7 @@ struct StandbyLink::Impl {
 };
 
 void StandbyLink::Impl::nudge() {
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   nudged = true;
   changed.notify_all();
 }
@@ -186,19 +185,19 @@ void StandbyLink::Impl::keep() {
   if (now - lost > group::PeerRegistry::kSilence) host.lose_standby();
   std::string to;
   {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     to = address;
   }
   if (!to.empty() && (!current || now >= again)) connect(standby, to);
 }
 
 void StandbyLink::Impl::run() {
-  std::unique_lock lock(mutex);
+  MutexLock lock(mutex);
   while (!closing) {
     lock.unlock();
     keep();
     lock.lock();
-    changed.wait_for(lock, kGlance, [&] { return closing || nudged; });
+    changed.wait_for(lock, kGlance, [&]() MUSTER_REQUIRES(mutex) { return closing || nudged; });
     nudged = false;
   }
   lock.unlock();
@@ -211,7 +210,7 @@ StandbyLink::StandbyLink(ShardHost& host) : impl_(std::make_unique<Impl>(host)) 
 
 StandbyLink::~StandbyLink() {
   {
-    const std::lock_guard lock(impl_->mutex);
+    const MutexLock lock(impl_->mutex);
     impl_->closing = true;
     impl_->changed.notify_all();
   }
@@ -224,7 +223,7 @@ void StandbyLink::look(const GroupView& view) {
   if (place.standby_incarnation() == 0) return;
   if (place.standby() >= static_cast<uint32_t>(view.ps_addresses_size())) return;
   {
-    const std::lock_guard lock(impl_->mutex);
+    const MutexLock lock(impl_->mutex);
     impl_->address = view.ps_addresses(static_cast<int>(place.standby()));
   }
   impl_->host.name_standby(view.generation(), place.standby_incarnation());
