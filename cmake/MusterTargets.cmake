@@ -112,18 +112,18 @@ function(muster_test name folders)
   endif()
 endfunction()
 
-# muster_kernels(): kernels/{generic,avx2,avx512}.cc of the current folder are one source, compiled for each
-# instruction set. Debug builds too would be of no use with these unoptimized.
-function(muster_kernels)
+# muster_kernels(FOLDER): {generic,avx2,avx512}.cc of FOLDER, a path from the current folder, are one source,
+# compiled for each instruction set. Debug builds too would be of no use with these unoptimized.
+function(muster_kernels folder)
   set(flags -O3 -ffp-contract=off -fno-math-errno)
-  set_source_files_properties(kernels/generic.cc PROPERTIES COMPILE_OPTIONS "${flags}")
+  set_source_files_properties(${folder}/generic.cc PROPERTIES COMPILE_OPTIONS "${flags}")
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-    set_source_files_properties(kernels/avx2.cc PROPERTIES COMPILE_OPTIONS "${flags};-mavx2;-mfma")
+    set_source_files_properties(${folder}/avx2.cc PROPERTIES COMPILE_OPTIONS "${flags};-mavx2;-mfma")
     set(avx512_flags -mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma -mprefer-vector-width=512)
     if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
       # GCC 12 takes its own intrinsics' undefined operands for mistakes.
       list(APPEND avx512_flags -Wno-uninitialized -Wno-maybe-uninitialized)
     endif()
-    set_source_files_properties(kernels/avx512.cc PROPERTIES COMPILE_OPTIONS "${flags};${avx512_flags}")
+    set_source_files_properties(${folder}/avx512.cc PROPERTIES COMPILE_OPTIONS "${flags};${avx512_flags}")
   endif()
 endfunction()
