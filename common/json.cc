@@ -27,6 +27,10 @@ const Json& member(const Json& value, std::string_view key) {
   return found == value.end() ? null : *found;
 }
 
+bool given(const Json& value, std::string_view key) {
+  return !member(value, key).is_null();
+}
+
 std::string string_or(const Json& value, std::string_view key, std::string fallback) {
   const Json& found = member(value, key);
   return found.is_string() ? found.get<std::string>() : std::move(fallback);

@@ -17,6 +17,9 @@ Json parse_or_null(std::string_view text);
 // nested.
 const Json& member(const Json& value, std::string_view key);
 
+// Returns whether `value` is an object that has this member, and the member is not null.
+bool given(const Json& value, std::string_view key);
+
 // Returns value[key] if it is of the kind asked for, else `fallback`. Integral numbers count as
 // integers, but not those outside int64.
 std::string string_or(const Json& value, std::string_view key, std::string fallback);

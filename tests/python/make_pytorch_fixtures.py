@@ -169,8 +169,32 @@ class Lamb:
             x -= self.rate * ratio * direction
 
 
+class RmsProp:
+    """tf.compat.v1.train.RMSPropOptimizer, as TensorFlow's kernel ApplyRMSProp computes it: the mean square
+    starts at 1, and epsilon is added before the root. torch.optim's is another."""
+
+    param_groups = ()
+
+    def __init__(self, parameters, rate, decay, momentum, epsilon):
+        self.rate, self.decay, self.momentum, self.epsilon = rate, decay, momentum, epsilon
+        self.tensors = [(p, torch.ones_like(p), torch.zeros_like(p)) for p in parameters.values()]
+
+    def zero_grad(self):
+        for x, *_ in self.tensors:
+            x.grad = None
+
+    @torch.no_grad()
+    def step(self):
+        for x, square, velocity in self.tensors:
+            square.copy_(self.decay * square + (1 - self.decay) * x.grad * x.grad)
+            velocity.copy_(self.momentum * velocity + self.rate * x.grad / torch.sqrt(square + self.epsilon))
+            x -= velocity
+
+
 def optimizer_of(spec, parameters):
     rate = spec["learning_rate"]
+    if spec["name"] == "rmsprop":
+        return RmsProp(parameters, rate, spec["decay"], spec["momentum"], spec["epsilon"])
     if spec["name"] == "sgd":
         return torch.optim.SGD(parameters.values(), lr=rate, momentum=spec.get("momentum", 0.0),
                                nesterov=spec.get("nesterov", False))
@@ -207,7 +231,7 @@ def run(case, dtype):
         losses.append(loss.item())
         if step == 0:
             gradients = {n: p.grad.clone().double() for n, p in parameters.items()}
-        if "epsilon" in case["optimizer"]:  # Keras's: outside the bias correction
+        if "beta2" in case["optimizer"]:  # Keras's: outside the bias correction
             correction = math.sqrt(1 - case["optimizer"]["beta2"] ** (step + 1))
             for group in optimizer.param_groups:
                 group["eps"] = case["optimizer"]["epsilon"] / correction
@@ -308,6 +332,8 @@ def cases():
     yield mnist("adamw", small, {**ADAM, "name": "adamw", "weight_decay": 0.01}), glorot
     lamb = {**ADAM, "name": "lamb", "learning_rate": 0.02, "weight_decay": 0.1}
     yield mnist("lamb", [dense("hidden", 64, "relu", bias_limit=0.1), dense("logits", 10)], lamb), glorot
+    rmsprop = {"name": "rmsprop", "learning_rate": 0.01, "decay": 0.9, "momentum": 0.9, "epsilon": 0.1}
+    yield mnist("rmsprop", small, rmsprop), glorot
     yield {"format": 1, "name": "linear-regression", "input_shape": [1], "label_count": 1,
            "loss": "mean_squared_error", "layers": [dense("line", 1, bias_limit=0.5)],
            "optimizer": {"name": "sgd", "learning_rate": 0.01}, "batch_size": 32,
@@ -337,7 +363,7 @@ def cases():
                window("largest", "maxPool", 2, 1, "same"),
                {"name": "pooled", "kind": "globalAveragePool"},
                dense("logits", 4)],
-           "optimizer": {**ADAM, "learning_rate": 0.01}, "batch_size": 32,
+           "optimizer": {**ADAM, "learning_rate": 0.001}, "batch_size": 32,
            "data": {"source": "generated"}}, glorot
     yield {"format": 1, "name": "branches", "input_shape": [24], "label_count": 5,
            "loss": "softmax_cross_entropy",

@@ -25,8 +25,7 @@ std::vector<TensorPiece> pieces_of(const compute::ParameterLayout& layout, compu
     const size_t begin = std::max(range.begin, tensor.range().begin);
     const size_t end = std::min(range.end, tensor.range().end);
     if (begin >= end) continue;
-    const size_t rows = tensor.shape.empty() ? 1 : static_cast<size_t>(tensor.shape[0]);
-    const size_t row = tensor.count / rows;
+    const auto row = static_cast<size_t>(compute::row_floats(tensor.shape));
     if ((begin - tensor.offset) % row != 0 || (end - tensor.offset) % row != 0) {
       throw Invalid(fmt::format("range [{}, {}) cuts {} inside a row of {} floats", range.begin,
                                 range.end, tensor.name, row));

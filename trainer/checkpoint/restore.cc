@@ -61,18 +61,16 @@ Part part_of(const InputFile& file, const SafetensorsHeader::Tensor& tensor, con
   Part part{&file, tensor.begin, 0, tensor.count(), tensor.shape};
   if (slice == nullptr) return part;
   part.shape = slice->shape;
-  bool fits = tensor.shape.size() == part.shape.size() && !part.shape.empty() &&
-              std::equal(part.shape.begin() + 1, part.shape.end(), tensor.shape.begin() + 1);
-  fits = fits && slice->first_row <= part.shape[0] &&
-         tensor.shape[0] <= part.shape[0] - slice->first_row;
+  const int64_t rows = rows_of(part.shape);
+  const bool fits = !part.shape.empty() && !tensor.shape.empty() &&
+                    tensor.shape == slice_shape(part.shape, tensor.shape[0]) &&
+                    slice->first_row <= rows && tensor.shape[0] <= rows - slice->first_row;
   if (!fits) {
     throw Invalid(fmt::format("{}: {} of shape [{}] are not rows from {} of a tensor of shape [{}]",
                               file.path().string(), tensor.name, fmt::join(tensor.shape, ", "),
                               slice->first_row, fmt::join(part.shape, ", ")));
   }
-  const uint64_t rows = static_cast<uint64_t>(tensor.shape[0]);
-  const uint64_t row = rows == 0 ? 0 : part.count / rows;
-  part.first = static_cast<uint64_t>(slice->first_row) * row;
+  part.first = static_cast<uint64_t>(slice->first_row * compute::row_floats(part.shape));
   return part;
 }
 

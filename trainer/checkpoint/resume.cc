@@ -63,6 +63,9 @@ std::string meaning_of_slots(const compute::AdamW&) {
 std::string meaning_of_slots(const compute::Lamb&) {
   return "moments";
 }
+std::string meaning_of_slots(const compute::RmsProp&) {
+  return "mean square and velocity";
+}
 std::string kept_by(const compute::OptimizerSpec& optimizer) {
   return std::visit([](const auto& one) { return meaning_of_slots(one); }, optimizer);
 }

@@ -28,14 +28,15 @@ struct TensorPiece {           // rows [first_row, first_row + rows) of a tensor
   std::string name;            // "hidden_1/kernel", or "m/hidden_1/kernel" for a slot
   std::vector<int64_t> shape;  // logical, whole
   int64_t first_row = 0;
-  int64_t rows = 0;  // of the first axis; 1 for a scalar
+  int64_t rows = 0;  // compute::row_floats says what a row is
   std::span<const float> values;
 
-  bool whole() const { return first_row == 0 && (shape.empty() || rows == shape[0]); }
+  bool whole() const;
 };
 
 // Writes `pieces` as one safetensors file (F32) with fsync; `path` must not exist. A piece that is
-// not whole is written as a tensor of its rows, with an entry "slice:<name>" in __metadata__:
+// not whole is written as a tensor of its rows, [rows, row_floats], or [rows] where the tensor has
+// one axis, with an entry "slice:<name>" in __metadata__:
 // {"shape": [...], "first_row": n}. Returns the file's entry. Throws WriteError (then there is no
 // file), and Invalid with kDiverged, naming tensor and element, if a value is not finite: such a
 // checkpoint must never be published. `limit` bounds the speed; null: there is no limit.

@@ -11,6 +11,7 @@
 #include "common/exit_code.h"
 #include "trainer/checkpoint/durable_file.h"
 #include "trainer/checkpoint/safetensors.h"
+#include "trainer/checkpoint/slices.h"
 
 namespace muster::checkpoint {
 namespace {
@@ -57,8 +58,8 @@ std::string header_of(std::span<const TensorPiece> pieces,
     if (tensors.contains(piece.name)) {
       throw Invalid(fmt::format("tensor {} is given twice for one file", piece.name));
     }
-    std::vector<int64_t> shape = piece.shape;
-    if (!shape.empty()) shape[0] = piece.rows;
+    const std::vector<int64_t> shape =
+        piece.whole() ? piece.shape : slice_shape(piece.shape, piece.rows);
     const uint64_t end = offset + piece.values.size_bytes();
     tensors[piece.name] = {{"dtype", "F32"}, {"shape", shape}, {"data_offsets", {offset, end}}};
     offset = end;
@@ -74,6 +75,10 @@ std::string header_of(std::span<const TensorPiece> pieces,
 }
 
 }  // namespace
+
+bool TensorPiece::whole() const {
+  return first_row == 0 && (shape.empty() || rows == rows_of(shape));
+}
 
 FileEntry write_safetensors(const std::filesystem::path& path, std::span<const TensorPiece> pieces,
                             const std::map<std::string, std::string>& metadata, SpeedLimit* limit) {

@@ -4,6 +4,8 @@
 
 #include "common/error.h"
 #include "common/json.h"
+#include "trainer/compute/layers/layer.h"
+#include "trainer/compute/parameter_layout.h"
 
 namespace muster::checkpoint {
 namespace {
@@ -40,6 +42,15 @@ std::vector<Slice> slices_of(const SafetensorsHeader& header, const std::string&
     }
   }
   return slices;
+}
+
+int64_t rows_of(const std::vector<int64_t>& shape) {
+  const int64_t row = compute::row_floats(shape);
+  return row < 1 ? 0 : compute::element_count(shape).value_or(0) / row;
+}
+
+std::vector<int64_t> slice_shape(const std::vector<int64_t>& shape, int64_t rows) {
+  return shape.size() < 2 ? std::vector{rows} : std::vector{rows, shape.back()};
 }
 
 }  // namespace muster::checkpoint

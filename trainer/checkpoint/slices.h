@@ -12,4 +12,11 @@ namespace muster::checkpoint {
 // Throws Invalid naming file and tensor if one is malformed.
 std::vector<Slice> slices_of(const SafetensorsHeader& header, const std::string& file_name);
 
+// Returns the number of rows of a tensor (compute::row_floats says what a row is); 0 if its
+// elements cannot be counted.
+int64_t rows_of(const std::vector<int64_t>& shape);
+
+// Returns the shape by which `rows` rows of a tensor of this shape stand in a file.
+std::vector<int64_t> slice_shape(const std::vector<int64_t>& shape, int64_t rows);
+
 }  // namespace muster::checkpoint

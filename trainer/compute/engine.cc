@@ -1,5 +1,7 @@
 #include "trainer/compute/engine.h"
 
+#include <algorithm>
+
 #include "common/cpu_budget.h"
 #include "common/error.h"
 #include "trainer/compute/cpu/engine.h"
@@ -24,6 +26,20 @@ std::unique_ptr<Engine> Engine::create(const ModelSpec& model, const EngineOptio
     fixed.threads = cpu::worthwhile_threads(graph, fixed.max_rows, cpu_budget());
   }
   return std::make_unique<cpu::CpuEngine>(std::move(graph), fixed, cpu::kernels());
+}
+
+std::vector<std::unique_ptr<Memory>> allocate_slots(const Engine& engine,
+                                                    const Optimizer& optimizer) {
+  std::vector<std::unique_ptr<Memory>> slots;
+  for (size_t i = 0; i < optimizer.slot_names().size(); ++i) {
+    slots.push_back(engine.allocate());
+    const float start = optimizer.slot_start(i);
+    if (start == 0.0f) continue;
+    HostView view(*slots.back());
+    std::ranges::fill(view.values(), start);
+    view.store();
+  }
+  return slots;
 }
 
 }  // namespace muster::compute

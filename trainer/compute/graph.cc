@@ -173,6 +173,8 @@ class Builder {
 
   void check_loss() {
     const Value& output = values_.back();
+    // The outputs of a detector are compared with its anchors when its loss is made.
+    if (describe(model_.loss).labels == LabelKind::objects) return;
     if (!known_.back() || model_.label_count == 0 || output.width == model_.label_count) return;
     const bool dense = std::holds_alternative<Dense>(model_.layers.back().kind);
     const bool classes = describe(model_.loss).labels == LabelKind::classes;

@@ -59,6 +59,9 @@ void fill(const ParameterTensor& tensor, uint64_t key, std::span<float> out) {
       case InitializerKind::normal:
         value = scale * normal(key, i, 0);
         break;
+      case InitializerKind::truncated_normal:
+        value = scale * truncated_normal(key, i);
+        break;
       case InitializerKind::uniform:
         value = scale * uniform(key, i);
         break;

@@ -26,6 +26,17 @@ const LossDescription& description_of(const Huber&) {
   return description;
 }
 
+const LossDescription& description_of(const SsdLoss&) {
+  static const LossDescription description = {
+      .name = "ssd",
+      .labels = LabelKind::objects,
+      .terms = {{"classificationLoss", Better::lower}, {"localizationLoss", Better::lower}},
+      .terms_by_weight = true,
+      .catalogue_only = true,
+  };
+  return description;
+}
+
 // The loss and its terms, which the engine sums.
 class LossMetrics : public Accumulator {
  public:
@@ -57,11 +68,12 @@ const std::vector<LossKind>& all_losses() {
 }
 
 std::vector<Metric> metrics_of(const LossKind& loss, const LossSums& sums) {
-  const double rows = static_cast<double>(sums.rows);
-  std::vector<Metric> metrics{{"loss", sums.weight > 0 ? sums.loss / sums.weight : 0}};
-  const auto& terms = describe(loss).terms;
-  for (size_t i = 0; i < terms.size(); ++i)
-    metrics.push_back({terms[i].name, sums.rows > 0 ? sums.terms[i] / rows : 0});
+  const LossDescription& description = describe(loss);
+  const auto mean = [](double sum, double count) { return count > 0 ? sum / count : 0; };
+  const double count = description.terms_by_weight ? sums.weight : static_cast<double>(sums.rows);
+  std::vector<Metric> metrics{{"loss", mean(sums.loss, sums.weight)}};
+  for (size_t i = 0; i < description.terms.size(); ++i)
+    metrics.push_back({description.terms[i].name, mean(sums.terms[i], count)});
   return metrics;
 }
 

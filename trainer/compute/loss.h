@@ -13,7 +13,8 @@
 
 namespace muster::compute {
 
-enum class LabelKind { classes, floats };  // of a sample
+// Of a sample. Objects are floats in a target too: detection::ObjectList says which.
+enum class LabelKind { classes, floats, objects };
 
 // The description of a loss, except for its formula, which the backends implement.
 struct LossDescription {
@@ -22,10 +23,14 @@ struct LossDescription {
   // Whether the loss computes the softmax of the model's output itself. It then replaces a softmax
   // that ends the layers, and a prediction is that softmax.
   bool takes_softmax = false;
-  // The loss's means over rows, in the order of LossSums::terms.
+  // The loss's further means, in the order of LossSums::terms: over rows, or by the loss's weight.
   std::vector<MetricDefinition> terms = {};
+  bool terms_by_weight = false;
   // The metrics that an evaluation measures besides the loss and its terms.
   std::vector<Evaluator> evaluators = {};
+  // Whether only models of the catalogue have it, since it needs settings that the manifest has no
+  // fields for.
+  bool catalogue_only = false;
 };
 const LossDescription& describe(const LossKind& loss);
 
@@ -33,7 +38,7 @@ const LossDescription& describe(const LossKind& loss);
 const std::vector<LossKind>& all_losses();
 
 // Returns the metrics of a loss over the rows of `sums`, "loss" first: loss / weight, then each
-// term / rows. All are 0 if there are no rows.
+// term / rows, or / weight. All are 0 if there are no rows, and those by weight if it is 0.
 std::vector<Metric> metrics_of(const LossKind& loss, const LossSums& sums);
 
 // Returns the metrics that an evaluation of a model with this loss measures: "loss" first, its

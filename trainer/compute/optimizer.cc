@@ -52,6 +52,16 @@ UpdateRule rule_of(const Lamb& lamb, float rate, float decay_multiplier, uint64_
   return rule;
 }
 
+UpdateRule rule_of(const RmsProp& rms, float rate, float, uint64_t) {
+  UpdateRule rule;
+  rule.rule = Rule::rms_prop;
+  rule.rate = rate;
+  rule.momentum = rms.momentum;
+  rule.beta2 = rms.decay;
+  rule.epsilon = rms.epsilon;
+  return rule;
+}
+
 using Names = std::vector<std::string>;
 
 Names names_of(const Sgd& sgd) {
@@ -66,6 +76,9 @@ Names names_of(const AdamW&) {
 Names names_of(const Lamb&) {
   return {"m", "v"};
 }
+Names names_of(const RmsProp&) {
+  return {"rms", "momentum"};
+}
 
 class RuleOptimizer : public Optimizer {
  public:
@@ -77,6 +90,9 @@ class RuleOptimizer : public Optimizer {
 
   const OptimizerSpec& spec() const override { return spec_; }
   const std::vector<std::string>& slot_names() const override { return names_; }
+  float slot_start(size_t slot) const override {
+    return std::holds_alternative<RmsProp>(spec_) && slot == 0 ? 1.0f : 0.0f;
+  }
   const ParameterLayout& layout() const override { return layout_; }
 
   void apply(Range range, const UpdateArguments& arguments, std::span<float> parameters,

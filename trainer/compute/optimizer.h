@@ -39,7 +39,14 @@ struct Lamb {
   float epsilon = 1e-7f;
   float weight_decay = 0.01f;
 };
-using OptimizerSpec = std::variant<Sgd, Adam, AdamW, Lamb>;
+// s = decay s + (1 - decay) g^2; v = momentum v + lr g / sqrt(s + epsilon); p -= v. s is 1 at
+// start. That is TensorFlow's tf.compat.v1.train.RMSPropOptimizer, not Keras's.
+struct RmsProp {
+  float decay = 0.9f;
+  float momentum = 0.0f;
+  float epsilon = 1e-10f;
+};
+using OptimizerSpec = std::variant<Sgd, Adam, AdamW, Lamb, RmsProp>;
 
 // Whether the update of a float depends on other floats of its tensor. Then a process that updates
 // a part of the parameters must have whole tensors.
@@ -86,9 +93,10 @@ class Optimizer {
 
   virtual const OptimizerSpec& spec() const = 0;
 
-  // Returns the names of the slots ("m", "v"). Each slot is a buffer like the parameters, zero at
-  // start.
+  // Returns the names of the slots ("m", "v"). Each slot is a buffer like the parameters.
   virtual const std::vector<std::string>& slot_names() const = 0;
+  // Returns the value that all floats of a slot start with.
+  virtual float slot_start(size_t slot) const = 0;
 
   // Updates [range.begin, range.end) of the layout. Each span is the memory of that range alone
   // (range.size() floats); `slots` has slot_names().size() of them. Throws Invalid for other sizes,

@@ -45,8 +45,7 @@ size_t border_at(const std::vector<ParameterTensor>& tensors, ParameterLayout::B
     if (at >= (whole ? next : tensor.offset + tensor.count)) continue;
     if (at <= tensor.offset) return tensor.offset;
     if (whole) return at - tensor.offset < next - at ? tensor.offset : next;
-    const size_t rows = tensor.shape.empty() ? 1 : static_cast<size_t>(tensor.shape[0]);
-    const size_t row = tensor.count / rows;
+    const auto row = static_cast<size_t>(row_floats(tensor.shape));
     return tensor.offset + (at - tensor.offset + row / 2) / row * row;
   }
   return at;

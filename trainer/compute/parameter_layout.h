@@ -18,6 +18,11 @@ namespace muster::compute {
 
 enum class Segment { trainable, frozen, state };
 
+// The floats of a row: the last axis of a tensor; one float where a tensor has one axis or none.
+inline int64_t row_floats(const std::vector<int64_t>& shape) {
+  return shape.size() < 2 ? 1 : shape.back();
+}
+
 struct Range {
   size_t begin = 0;  // in floats
   size_t end = 0;
@@ -53,8 +58,8 @@ class ParameterLayout {
   size_t parameter_count() const;        // without padding
 
   // Cuts the buffer into `shards` contiguous ranges of nearly equal size. Their borders lie on rows
-  // (first axis) of tensors, so that every piece of a tensor is [rows, ...]; or on whole tensors,
-  // so that none is cut. Some ranges may be empty if there are fewer rows, or tensors, than shards.
+  // of tensors, or on whole tensors, so that none is cut. Some ranges may be empty if there are
+  // fewer rows, or tensors, than shards.
   enum class Borders { rows, tensors };
   std::vector<Range> partition(int shards, Borders borders = Borders::rows) const;
 

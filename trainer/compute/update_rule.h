@@ -6,7 +6,7 @@
 
 namespace muster::compute {
 
-enum class Rule : int32_t { sgd, momentum, nesterov, adam };
+enum class Rule : int32_t { sgd, momentum, nesterov, adam, rms_prop };
 
 // An optimizer's formula for one tensor and one update, with every scalar worked out, for the inner
 // loop of any backend; see optimizer.h for the formulas.
@@ -16,7 +16,7 @@ struct UpdateRule {
   float rate = 0.0f;            // learning rate with multiplier; Adam: and the bias corrections
   float decay = 0.0f;           // p -= decay * p, first
   float momentum = 0.0f;
-  float beta1 = 0.0f, beta2 = 0.0f;
+  float beta1 = 0.0f, beta2 = 0.0f;  // RmsProp: beta2 is its decay
   float epsilon = 0.0f;
 };
 

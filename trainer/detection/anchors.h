@@ -25,12 +25,16 @@ struct SsdAnchorSettings {
   // The first layer has only three anchors: of scale 0.1 and aspect ratio 1, and of its own scale
   // and aspect ratios 2 and 0.5.
   bool reduce_boxes_in_lowest_layer = true;
+
+  bool operator==(const SsdAnchorSettings&) const = default;
 };
 
 // The grid of a layer of the network on which anchors stand.
 struct FeatureMap {
   int height = 0;
   int width = 0;
+
+  bool operator==(const FeatureMap&) const = default;
 };
 
 // Returns for each layer how many anchors stand on each cell of its grid. Throws Invalid for

@@ -21,6 +21,8 @@ struct MatcherSettings {
   // the other way round.
   bool negatives_lower_than_unmatched = true;
   bool force_match_for_each_row = true;
+
+  bool operator==(const MatcherSettings&) const = default;
 };
 
 // Matches each column of a matrix of similarities (the anchors) with a row (the ground-truth boxes)

@@ -15,6 +15,8 @@ struct BoxCoder {
   float height_scale = 5;
   float width_scale = 5;
 
+  bool operator==(const BoxCoder&) const = default;
+
   // Writes the codes of n boxes, each relative to the anchor of the same index. 1e-8 is added to
   // all sizes, so that a box without area has finite codes; one with exchanged borders has NaN.
   void encode(std::span<const float> boxes, std::span<const float> anchors,

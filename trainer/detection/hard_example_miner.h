@@ -15,6 +15,8 @@ struct MiningSettings {
   float iou_threshold = 0.99f;
   float max_negatives_per_positive = 3;  // 0: any number
   int min_negatives_per_image = 0;       // at least so many are allowed
+
+  bool operator==(const MiningSettings&) const = default;
 };
 
 // Selects the anchors of an image whose losses count, as HardExampleMiner of the TF Object

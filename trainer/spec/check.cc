@@ -24,20 +24,27 @@ struct KindField {
 };
 const std::vector<KindField>& optimizer_fields() {
   static const std::vector<KindField> fields = {
-      {"momentum", {"sgd", "momentum"}},      {"nesterov", {"sgd", "momentum"}},
-      {"beta1", {"adam", "adamw", "lamb"}},   {"beta2", {"adam", "adamw", "lamb"}},
-      {"epsilon", {"adam", "adamw", "lamb"}}, {"weightDecay", {"adamw", "lamb"}},
+      {"momentum", {"sgd", "momentum", "rmsprop"}},
+      {"nesterov", {"sgd", "momentum"}},
+      {"decay", {"rmsprop"}},
+      {"beta1", {"adam", "adamw", "lamb"}},
+      {"beta2", {"adam", "adamw", "lamb"}},
+      {"epsilon", {"adam", "adamw", "lamb", "rmsprop"}},
+      {"weightDecay", {"adamw", "lamb"}},
   };
+  return fields;
+}
+
+const std::vector<KindField>& model_fields() {
+  static const std::vector<std::string> models = {"mobilenet-v1", "ssd-mobilenet-v1"};
+  static const std::vector<KindField> fields = {
+      {"depthMultiplier", models}, {"classes", models}, {"normalizationMomentum", models}};
   return fields;
 }
 
 const std::vector<KindField>& loss_fields() {
   static const std::vector<KindField> fields = {{"delta", {"huber"}}};
   return fields;
-}
-
-bool given(const Json& value, const char* key) {
-  return !member(value, key).is_null();
 }
 
 class Checker {
@@ -94,6 +101,8 @@ class Checker {
              describe(member(model, "loss")));
     }
     check_loss_options(model);
+    if (is_sound("model.name"))
+      check_kind("model", model, model_fields(), string_or(model, "name", "layers"));
     check_layers(document_, at("model.layers"), problems_);
     check_one_of("model", model, {"name", "layers"}, true);
   }

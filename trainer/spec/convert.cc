@@ -30,6 +30,7 @@ Initializer to_initializer(const Json& value, Initializer fallback) {
   if (name == "glorotUniform") return {InitializerKind::glorot_uniform, scale};
   if (name == "heNormal") return {InitializerKind::he_normal, scale};
   if (name == "normal") return {InitializerKind::normal, scale};
+  if (name == "truncatedNormal") return {InitializerKind::truncated_normal, scale};
   if (name == "uniform") return {InitializerKind::uniform, scale};
   if (name == "zeros") return {InitializerKind::zeros, 0.0f};
   if (name == "constant") return {InitializerKind::constant, scale};
@@ -126,6 +127,11 @@ compute::OptimizerSpec to_optimizer(const Json& value) {
     return compute::Sgd{number("momentum", name == "momentum" ? 0.9f : 0.0f),
                         bool_or(value, "nesterov", false)};
   }
+  if (name == "rmsprop") {
+    const compute::RmsProp rms;
+    return compute::RmsProp{number("decay", rms.decay), number("momentum", rms.momentum),
+                            number("epsilon", rms.epsilon)};
+  }
   const compute::AdamW defaults;
   const float beta1 = number("beta1", defaults.beta1), beta2 = number("beta2", defaults.beta2);
   const float epsilon = number("epsilon", defaults.epsilon);
@@ -213,7 +219,15 @@ compute::LossKind to_loss(const Json& model) {
 }
 
 compute::ModelSpec to_model(const Json& value) {
-  if (auto known = compute::find_model(string_or(value, "name", ""))) return *known;
+  compute::ModelOptions options;
+  const auto float_of = [&](const char* field) -> std::optional<float> {
+    if (!given(value, field)) return std::nullopt;
+    return static_cast<float>(number_or(value, field, 0));
+  };
+  if (given(value, "classes")) options.classes = integer_or(value, "classes", 1);
+  options.depth_multiplier = float_of("depthMultiplier");
+  options.normalization_momentum = float_of("normalizationMomentum");
+  if (auto known = compute::find_model(string_or(value, "name", ""), options)) return *known;
   compute::ModelSpec model;
   model.name = "custom";
   model.loss = to_loss(value);

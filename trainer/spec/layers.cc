@@ -92,7 +92,8 @@ class Checker {
     const Json& initializer = member(fields, field);
     const std::string name = string_or(initializer, "name", "");
     if (name.empty() || !problems_.is_sound(child_path(initializer_path, "name"))) return;
-    const bool takes_scale = name == "normal" || name == "uniform" || name == "constant";
+    const bool takes_scale =
+        name == "normal" || name == "truncatedNormal" || name == "uniform" || name == "constant";
     const Json& scale = member(initializer, "scale");
     const std::string scale_path = child_path(initializer_path, "scale");
     if (!problems_.is_sound(scale_path)) return;

@@ -103,7 +103,10 @@ Json build_schema() {
   Json& properties = schema["properties"];
   properties["model"]["properties"]["layers"]["items"] = layer_schema();
   Json& losses = properties["model"]["properties"]["loss"]["enum"];
-  for (const auto& loss : compute::all_losses()) losses.push_back(compute::describe(loss).name);
+  for (const auto& loss : compute::all_losses()) {
+    const compute::LossDescription& description = compute::describe(loss);
+    if (!description.catalogue_only) losses.push_back(description.name);
+  }
   properties["earlyStopping"]["properties"]["metric"] = metric_schema();
   properties["checkpoint"]["properties"]["bestOnly"]["properties"]["metric"] = metric_schema();
   Json& data = properties["data"]["properties"];

@@ -113,10 +113,8 @@ class Run {
     engine_ = Engine::create(model_of(work), options);
     optimizer_ = Optimizer::create(work.optimizer, engine_->layout());
     initialize_parameters(engine_->layout(), 1, engine_->parameters().host_view());
-    for (size_t i = 0; i < optimizer_->slot_names().size(); ++i) {
-      storage_.push_back(engine_->allocate());
-      slots_.push_back(storage_.back().get());
-    }
+    storage_ = allocate_slots(*engine_, *optimizer_);
+    for (const auto& slot : storage_) slots_.push_back(slot.get());
     features_.resize(static_cast<size_t>(work.rows));
     labels_.resize(static_cast<size_t>(work.rows));
   }

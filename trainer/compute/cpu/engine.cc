@@ -166,7 +166,7 @@ void CpuEngine::check(const Batch& batch, bool with_targets) const {
                   " rows and " + std::to_string(batch.features.size()) + " features");
   }
   if (!with_targets) return;
-  if (describe(graph_.loss).labels == LabelKind::floats) {
+  if (describe(graph_.loss).labels != LabelKind::classes) {
     if (batch.targets.size() >= rows) return;
     throw Invalid("batch: expected a target for each of " + std::to_string(rows) + " rows, found " +
                   std::to_string(batch.targets.size()));

@@ -11,17 +11,16 @@ class HuberLoss : public RowLoss {
       : RowLoss(context, "huber", 0), delta_(huber.delta) {}
 
  private:
-  float one(const Batch& batch, int64_t row, const float* y, float* dy,
-            std::span<float>) const override {
-    const float* target = batch.targets[static_cast<size_t>(row)];
+  float one(const LossRow& row) const override {
+    const float* target = row.batch.targets[row.index];
     const float scale = 1.0f / static_cast<float>(width());
     float sum = 0;
     for (int64_t i = 0; i < width(); ++i) {
-      const float difference = y[i] - target[i];
+      const float difference = row.y[i] - target[i];
       const float distance = std::abs(difference);
       sum +=
           distance <= delta_ ? 0.5f * difference * difference : delta_ * (distance - 0.5f * delta_);
-      dy[i] = scale * (distance <= delta_ ? difference : std::copysign(delta_, difference));
+      row.dy[i] = scale * (distance <= delta_ ? difference : std::copysign(delta_, difference));
     }
     return sum * scale;
   }

@@ -9,9 +9,8 @@ class MeanSquaredErrorLoss : public RowLoss {
   explicit MeanSquaredErrorLoss(Context& context) : RowLoss(context, "mean squared error", 0) {}
 
  private:
-  float one(const Batch& batch, int64_t row, const float* y, float* dy,
-            std::span<float>) const override {
-    return kernels().squared_error(width(), y, batch.targets[static_cast<size_t>(row)], dy);
+  float one(const LossRow& row) const override {
+    return kernels().squared_error(width(), row.y, row.batch.targets[row.index], row.dy);
   }
 };
 

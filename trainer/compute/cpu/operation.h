@@ -133,6 +133,8 @@ class LossOperation : public Operation {
 std::unique_ptr<LossOperation> make_loss(const SoftmaxCrossEntropy&, Context& context);
 std::unique_ptr<LossOperation> make_loss(const MeanSquaredError&, Context& context);
 std::unique_ptr<LossOperation> make_loss(const Huber& huber, Context& context);
+// Throws Invalid where the model's output does not fit the anchors.
+std::unique_ptr<LossOperation> make_loss(const SsdLoss& loss, Context& context);
 
 // Counts the nonzero elements in the thread's columns of an activation, and lists them if the list
 // is active: for the product and, in training, for the weights' gradient.

@@ -7,7 +7,18 @@
 
 namespace muster::compute::cpu {
 
-// A loss that is computed row by row and divided by the number of rows. The results of each row are
+// One row of a batch, for its loss.
+struct LossRow {
+  const Batch& batch;
+  size_t index;            // of the row in the batch
+  const float* y;          // the model's output
+  float* dy;               // receives the gradient
+  std::span<float> terms;  // receive the amounts that the row adds to each term
+  int thread;              // the thread that calls
+};
+
+// A loss that is computed row by row, and divided by the number of rows unless weight() is
+// overridden. The results of each row are
 // kept, and the rows are summed in order afterwards, so that the sums do not depend on the number
 // of threads.
 class RowLoss : public LossOperation {
@@ -21,10 +32,8 @@ class RowLoss : public LossOperation {
   double weight(const Batch& batch) const override { return static_cast<double>(batch.rows); }
 
  protected:
-  // Returns the row's loss. `dy` receives its gradient, and `terms` the amounts that the row adds
-  // to each term.
-  virtual float one(const Batch& batch, int64_t row, const float* y, float* dy,
-                    std::span<float> terms) const = 0;
+  // Returns the row's loss.
+  virtual float one(const LossRow& row) const = 0;
 
   const Kernels& kernels() const { return context_.kernels; }
   int64_t width() const { return out_.width; }

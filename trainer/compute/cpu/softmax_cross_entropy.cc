@@ -10,16 +10,16 @@ class SoftmaxCrossEntropyLoss : public RowLoss {
 
  private:
   // The term is 1 where the largest output is the label's.
-  float one(const Batch& batch, int64_t row, const float* y, float* dy,
-            std::span<float> terms) const override {
-    const int32_t label = batch.labels[static_cast<size_t>(row)];
-    const float loss = kernels().softmax(width(), y, dy, label);
-    dy[label] -= 1.0f;
+  float one(const LossRow& row) const override {
+    const int32_t label = row.batch.labels[row.index];
+    const float* y = row.y;
+    const float loss = kernels().softmax(width(), y, row.dy, label);
+    row.dy[label] -= 1.0f;
     int64_t most = 0;
     for (int64_t i = 1; i < width(); ++i) {
       if (y[i] > y[most]) most = i;
     }
-    terms[0] = most == label ? 1.0f : 0.0f;
+    row.terms[0] = most == label ? 1.0f : 0.0f;
     return loss;
   }
 };

@@ -1,5 +1,8 @@
 #include "trainer/compute/models/catalogue.h"
 
+#include "trainer/compute/models/mobilenet.h"
+#include "trainer/compute/models/ssd.h"
+
 namespace muster::compute {
 
 namespace {
@@ -65,16 +68,36 @@ ModelSpec linear_regression() {
           MeanSquaredError{}};
 }
 
+ModelSpec mobilenet_of(const ModelOptions& options) {
+  MobileNetOptions settings;
+  settings.depth_multiplier = options.depth_multiplier.value_or(settings.depth_multiplier);
+  settings.normalization_momentum =
+      options.normalization_momentum.value_or(settings.normalization_momentum);
+  return mobilenet(settings, options.classes.value_or(1000));
+}
+
+ModelSpec ssd_of(const ModelOptions& options) {
+  SsdOptions settings;
+  settings.classes = options.classes.value_or(settings.classes);
+  settings.depth_multiplier = options.depth_multiplier.value_or(settings.depth_multiplier);
+  settings.normalization_momentum =
+      options.normalization_momentum.value_or(settings.normalization_momentum);
+  return ssd_mobilenet(settings);
+}
+
 }  // namespace
 
 std::vector<std::string> model_names() {
-  return {"mnist-mlp", "mnist-sigmoid", "mnist-cnn", "linear-regression"};
+  return {"mnist-mlp",    "mnist-sigmoid",    "mnist-cnn",
+          "mobilenet-v1", "ssd-mobilenet-v1", "linear-regression"};
 }
 
-std::optional<ModelSpec> find_model(std::string_view name) {
+std::optional<ModelSpec> find_model(std::string_view name, const ModelOptions& options) {
   if (name == "mnist-mlp") return mnist_mlp();
   if (name == "mnist-sigmoid") return mnist_sigmoid();
   if (name == "mnist-cnn") return mnist_cnn();
+  if (name == "mobilenet-v1") return mobilenet_of(options);
+  if (name == "ssd-mobilenet-v1") return ssd_of(options);
   if (name == "linear-regression") return linear_regression();
   return std::nullopt;
 }

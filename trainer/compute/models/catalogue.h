@@ -18,10 +18,23 @@ namespace muster::compute {
 // mnist-cnn          two 3x3 convolutions of 32 and 64 filters, ReLU, maximum of 2x2, dense 128,
 //                    ReLU, dense 10, dropout 0.25 and 0.5 before the dense layers, softmax cross
 //                    entropy; Glorot uniform, biases zero
+// mobilenet-v1       MobileNet v1 (Howard et al., 2017): a 3x3 convolution, 13 blocks of a
+// depthwise
+//                    and a 1x1 convolution, each followed by batch normalization and ReLU6, the
+//                    mean over the image, dropout 0.001, dense; kernels from a truncated normal of
+//                    0.09, as in TF-Slim
+// ssd-mobilenet-v1   the detector of the TF Object Detection API: see models/ssd.h
 // linear-regression  one dense unit, mean squared error; zeros
 std::vector<std::string> model_names();
 
+// Settings that some models have. What is left out is the model's own.
+struct ModelOptions {
+  std::optional<int64_t> classes;               // mobilenet-v1: 1000; ssd-mobilenet-v1: 90
+  std::optional<float> depth_multiplier;        // of both: 1
+  std::optional<float> normalization_momentum;  // of both: 0.9997
+};
+
 // Returns nothing if the catalogue does not have the name.
-std::optional<ModelSpec> find_model(std::string_view name);
+std::optional<ModelSpec> find_model(std::string_view name, const ModelOptions& options = {});
 
 }  // namespace muster::compute

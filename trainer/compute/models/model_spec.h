@@ -7,13 +7,26 @@
 #include <variant>
 #include <vector>
 
+#include "trainer/detection/anchors.h"
+#include "trainer/detection/argmax_matcher.h"
+#include "trainer/detection/box_coder.h"
+#include "trainer/detection/hard_example_miner.h"
+
 namespace muster::compute {
 
 // A model as plain values: a DAG of layers in topological order. No YAML here; trainer/spec reads
 // it.
 
 enum class Activation { linear, relu, sigmoid, softmax, relu6 };
-enum class InitializerKind { glorot_uniform, he_normal, normal, uniform, zeros, constant };
+enum class InitializerKind {
+  glorot_uniform,
+  he_normal,
+  normal,
+  truncated_normal,  // a normal number, drawn again if it lies beyond two standard deviations
+  uniform,
+  zeros,
+  constant
+};
 
 struct Initializer {
   InitializerKind kind = InitializerKind::glorot_uniform;
@@ -99,7 +112,7 @@ struct LayerSpec {
   bool trainable = true;            // false: its parameters go to the frozen segment
 };
 
-// A loss of one row, by the model's output y. All of them have their names, labels and metrics in
+// A loss of one row, by the model's output y. All losses have their names, labels and metrics in
 // loss.cc.
 
 // -log of the probability that the softmax of y gives to the row's class.
@@ -117,7 +130,29 @@ struct Huber {
   bool operator==(const Huber&) const = default;
 };
 
-using LossKind = std::variant<SoftmaxCrossEntropy, MeanSquaredError, Huber>;
+// The loss of a single-shot detector (Liu et al.: SSD), as the TF Object Detection API's
+// ssd_mobilenet_v1 configures it. A row's targets are an ObjectList. The model's output holds the
+// codes of all anchors, [anchors, 4], and then their logits, [anchors, 1 + classes], of which the
+// first one is the background's. A row's loss is the sum, over the anchors that mining leaves, of
+//   classification_weight * (sigmoid cross entropy) + localization_weight * (smooth L1).
+// The sum over a batch is divided by the number of anchors that are matched with an object.
+struct SsdLoss {
+  int64_t classes = 90;
+  detection::SsdAnchorSettings anchors;
+  // The layers in whose grids the anchors stand: [height, width, ...], one for each of
+  // anchors.num_layers.
+  std::vector<std::string> grids;
+  detection::MatcherSettings matcher;
+  detection::BoxCoder coder;
+  detection::MiningSettings mining;
+  float classification_weight = 1;
+  float localization_weight = 1;
+  float delta = 1;  // of smooth L1
+
+  bool operator==(const SsdLoss&) const = default;
+};
+
+using LossKind = std::variant<SoftmaxCrossEntropy, MeanSquaredError, Huber, SsdLoss>;
 
 struct ModelSpec {
   std::string name;                  // "mnist-mlp", or "custom"

@@ -175,8 +175,11 @@ compute::UpdateArguments CollectiveSynchronizer::arguments(uint64_t step, uint64
 void CollectiveSynchronizer::fill(const CollectivePlan& plan, std::span<float> parameters,
                                   std::span<const std::span<float>> slots) {
   const compute::ParameterLayout& layout = assembly_.engine->layout();
-  if (plan.content() == CollectivePlan::INITIALIZE)
+  if (plan.content() == CollectivePlan::INITIALIZE) {
+    for (size_t i = 0; i < slots.size(); ++i)
+      std::ranges::fill(slots[i], assembly_.optimizer->slot_start(i));
     return checkpoint::fill_initial_parameters(assembly_.spec(), layout, parameters);
+  }
   if (plan.content() == CollectivePlan::RESTORE) {
     checkpoint::Store::Found found;
     found.directory = setup_.storage / plan.checkpoint();

@@ -45,11 +45,13 @@ LocalSynchronizer::LocalSynchronizer(Assembly& assembly, const checkpoint::Store
     host_.emplace(assembly);
   const size_t floats = assembly.engine->layout().size();
   const size_t slots = assembly.optimizer->slot_names().size();
-  for (size_t i = 0; i < slots; ++i) {
-    slots_.push_back(host_ ? std::make_unique<compute::HostMemory>(floats)
-                           : assembly.engine->allocate());
-    slot_views_.push_back(slots_.back().get());
+  if (!host_) slots_ = compute::allocate_slots(*assembly.engine, *assembly.optimizer);
+  while (slots_.size() < slots) {
+    const float start = assembly.optimizer->slot_start(slots_.size());
+    slots_.push_back(std::make_unique<compute::HostMemory>(floats));
+    std::ranges::fill(slots_.back()->host_view(), start);
   }
+  for (const auto& slot : slots_) slot_views_.push_back(slot.get());
   if (spec.saves_on_the_way()) assembly_.copies.assign(1 + slots, compute::Floats(floats));
   fill(from);
   if (host_) host_->gradients.load(host_->parameters.host_view());

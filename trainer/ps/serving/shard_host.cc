@@ -112,7 +112,8 @@ Shard::Content ShardHost::initial(const Built& built, const OpenRequest& request
   checkpoint::fill_initial_parameters(spec_, layout, whole);
   Shard::Content content;
   content.parameters = cut(whole, built.range);
-  content.slots.assign(built.optimizer->slot_names().size(), compute::Floats(built.range.size()));
+  for (size_t i = 0; i < built.optimizer->slot_names().size(); ++i)
+    content.slots.emplace_back(built.range.size(), built.optimizer->slot_start(i));
   content.step = request.position().step();
   content.optimizer_t = request.position().optimizer_t();
   return content;

@@ -45,7 +45,8 @@ std::string error_of(const std::function<void()>& action) {
   return "no error";
 }
 
-// A kernel whose rows are longer than the alignment, a scalar, a frozen tensor and a state one.
+// A kernel whose rows are longer than the alignment, one of a convolution, a scalar, a frozen
+// tensor and a state one.
 inline compute::ParameterLayout test_layout() {
   using compute::Segment;
   auto tensor = [](std::string name, std::vector<int64_t> shape,
@@ -57,7 +58,8 @@ inline compute::ParameterLayout test_layout() {
     return t;
   };
   return compute::ParameterLayout(
-      {tensor("hidden/kernel", {7, 70}), tensor("hidden/bias", {70}), tensor("temperature", {}),
+      {tensor("image/kernel", {3, 1, 4, 16}), tensor("hidden/kernel", {7, 70}),
+       tensor("hidden/bias", {70}), tensor("temperature", {}),
        tensor("frozen/kernel", {3, 5}, Segment::frozen), tensor("norm/mean", {5}, Segment::state)});
 }
 

@@ -25,7 +25,7 @@ TEST(Pieces, LeaveOutPaddingAndTiedTensors) {
     floats += piece.values.size();
     EXPECT_TRUE(piece.whole()) << piece.name;
   }
-  EXPECT_EQ(floats, 7u * 70 + 70 + 1 + 15 + 5);
+  EXPECT_EQ(floats, 3u * 4 * 16 + 7 * 70 + 70 + 1 + 15 + 5);
 }
 
 TEST(Pieces, RefuseACutInsideARow) {

@@ -67,8 +67,8 @@ TEST_F(StoreTest, WritesTheIndexAndTensorFlowsState) {
             "all_model_checkpoint_paths: \"ckpt-200-g1\"\n");
   const Json index = Json::parse(read_all(newest / "model.safetensors.index.json"));
   EXPECT_EQ(index["weight_map"]["hidden/kernel"], "model-00000-of-00001.safetensors");
-  EXPECT_EQ(index["weight_map"].size(), 5u);  // no slots
-  EXPECT_EQ(index["metadata"]["total_size"], (7 * 70 + 70 + 1 + 15 + 5) * 4);
+  EXPECT_EQ(index["weight_map"].size(), 6u);  // no slots
+  EXPECT_EQ(index["metadata"]["total_size"], (3 * 4 * 16 + 7 * 70 + 70 + 1 + 15 + 5) * 4);
 }
 
 TEST_F(StoreTest, PrefersAHigherGenerationToALaterStep) {

@@ -132,11 +132,13 @@ compute::UpdateArguments Reference::arguments(uint64_t step, const compute::Loss
 std::vector<compute::OptimizerSpec> optimizers() {
   compute::Sgd momentum;
   momentum.momentum = 0.9f;
-  return {compute::Sgd{}, momentum, compute::Adam{}, compute::Lamb{}};
+  return {compute::Sgd{}, momentum, compute::Adam{}, compute::Lamb{},
+          compute::RmsProp{0.9f, 0.9f, 1.0f}};
 }
 
 std::string name_of(const compute::OptimizerSpec& optimizer) {
   if (std::holds_alternative<compute::Lamb>(optimizer)) return "Lamb";
+  if (std::holds_alternative<compute::RmsProp>(optimizer)) return "RmsProp";
   const auto* sgd = std::get_if<compute::Sgd>(&optimizer);
   if (!sgd) return "Adam";
   return sgd->momentum == 0 ? "Sgd" : "Momentum";

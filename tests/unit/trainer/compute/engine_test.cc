@@ -35,10 +35,8 @@ struct Trained {
   explicit Trained(std::unique_ptr<Engine> made, const OptimizerSpec& rule = Adam{})
       : engine(std::move(made)), optimizer(Optimizer::create(rule, engine->layout())) {
     initialize(*engine);
-    for (size_t i = 0; i < optimizer->slot_names().size(); ++i) {
-      storage.push_back(engine->allocate());
-      slots.push_back(storage.back().get());
-    }
+    storage = allocate_slots(*engine, *optimizer);
+    for (const auto& slot : storage) slots.push_back(slot.get());
   }
   LossSums step(const Batch& batch) {
     UpdateArguments update;

@@ -56,6 +56,13 @@ TEST(ParameterLayout, RefusesTwoTensorsOfOneName) {
   EXPECT_THAT([] { example().find("none"); }, ThrowsMessage<Invalid>(HasSubstr("\"none\"")));
 }
 
+TEST(ParameterLayout, CutsAConvolutionsKernelAtItsLastAxis) {
+  const ParameterLayout layout(
+      {tensor("pointwise", {1, 1, 64, 32}), tensor("wide", {3, 3, 2, 64})});
+  EXPECT_EQ(layout.partition(4),
+            (std::vector<Range>{{0, 832}, {832, 1600}, {1600, 2400}, {2400, 3200}}));
+}
+
 TEST(ParameterLayout, CutsIntoShardsAtRowsOfTensors) {
   const ParameterLayout layout = example();
   for (int shards : {1, 2, 3, 7, 50}) {

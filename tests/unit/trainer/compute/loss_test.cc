@@ -41,7 +41,8 @@ TEST(Losses, HaveNamesOfTheirOwnAndRoomForTheirTerms) {
     EXPECT_TRUE(names.insert(description.name).second) << description.name;
     EXPECT_LE(description.terms.size(), LossSums::kMostTerms);
   }
-  EXPECT_EQ(names, (std::set<std::string>{"huber", "meanSquaredError", "softmaxCrossEntropy"}));
+  EXPECT_EQ(names,
+            (std::set<std::string>{"huber", "meanSquaredError", "softmaxCrossEntropy", "ssd"}));
 }
 
 // The evaluators get one row of label 0 with equal outputs.
@@ -53,16 +54,19 @@ TEST(Losses, AreEvaluatedByTheMetricsThatTheySay) {
   batch.rows = 1;
   batch.labels = labels;
   batch.targets = targets;
+  LossSums sums = classified(0.25, 1, 1);
+  sums.terms[1] = 1;
   for (const LossKind& loss : all_losses()) {
     SCOPED_TRACE(describe(loss).name);
     std::vector<std::string> said, found;
     for (const MetricDefinition& metric : evaluated_metrics(loss)) {
       said.push_back(metric.name);
-      EXPECT_EQ(metric.better, metric.name == "loss" ? Better::lower : Better::higher);
+      const bool lower = metric.name.ends_with("oss");
+      EXPECT_EQ(metric.better, lower ? Better::lower : Better::higher) << metric.name;
     }
     for (const auto& accumulator : make_accumulators(loss, 2)) {
       for (const Metric& metric : accumulator->metrics()) EXPECT_EQ(metric.value, 0);
-      accumulator->add({batch, outputs, classified(0.25, 1, 1)});
+      accumulator->add({batch, outputs, sums});
       for (const Metric& metric : accumulator->metrics()) {
         found.push_back(metric.name);
         EXPECT_EQ(metric.value, metric.name == "loss" ? 0.25 : 1) << metric.name;

@@ -31,7 +31,8 @@ ParameterLayout layout_of_all() {
 
 struct Buffers {
   explicit Buffers(const Optimizer& optimizer, size_t size) : parameters(size), gradients(size) {
-    slots.assign(optimizer.slot_names().size(), std::vector<float>(size));
+    for (size_t i = 0; i < optimizer.slot_names().size(); ++i)
+      slots.emplace_back(size, optimizer.slot_start(i));
   }
   std::vector<std::span<float>> slices(Range range) {
     std::vector<std::span<float>> spans;
@@ -87,8 +88,9 @@ void apply(const Optimizer& optimizer, Buffers& buffers, const std::vector<Range
 }
 
 const std::vector<OptimizerSpec>& specs() {
-  static const std::vector<OptimizerSpec> kSpecs = {Sgd{},  Sgd{0.9f, false}, Sgd{0.9f, true},
-                                                    Adam{}, AdamW{},          Lamb{}};
+  static const std::vector<OptimizerSpec> kSpecs = {
+      Sgd{},   Sgd{0.9f, false}, Sgd{0.9f, true},           Adam{},
+      AdamW{}, Lamb{},           RmsProp{0.9f, 0.8f, 1e-3f}};
   return kSpecs;
 }
 
@@ -103,6 +105,12 @@ void expect_step(const OptimizerSpec& spec, Scalar& s, double g, double rate, do
     const double momentum = double(sgd->momentum);
     s.v = momentum * s.v - rate * g;
     s.p += sgd->nesterov ? momentum * s.v - rate * g : s.v;
+    return;
+  }
+  if (const RmsProp* rms = std::get_if<RmsProp>(&spec)) {
+    s.m = double(rms->decay) * s.m + (1 - double(rms->decay)) * g * g;
+    s.v = double(rms->momentum) * s.v + rate * g / std::sqrt(s.m + double(rms->epsilon));
+    s.p -= s.v;
     return;
   }
   if (std::holds_alternative<AdamW>(spec)) s.p -= rate * double(AdamW{}.weight_decay) * decay * s.p;
@@ -149,7 +157,8 @@ TEST_P(Rules, FollowTheirFormulas) {
     Buffers buffers(*optimizer, layout.size());
     fill_tensors(layout, buffers.parameters, 1);
     std::vector<Scalar> expected;
-    for (float p : buffers.parameters) expected.push_back({double(p)});
+    const bool rms = std::holds_alternative<RmsProp>(spec);
+    for (float p : buffers.parameters) expected.push_back({double(p), rms ? 1.0 : 0.0});
     for (uint64_t t = 1; t <= 5; ++t) {
       fill_tensors(layout, buffers.gradients, 10 + t);
       apply(*optimizer, buffers, {{0, layout.size()}}, t);

@@ -106,6 +106,7 @@ OptimizerSpec optimizer_of(const Json& json) {
   const std::string name = json.at("name");
   if (name == "sgd") return Sgd{json.value("momentum", 0.0f), json.value("nesterov", false)};
   if (name == "adam") return Adam{json.at("beta1"), json.at("beta2"), json.at("epsilon")};
+  if (name == "rmsprop") return RmsProp{json.at("decay"), json.at("momentum"), json.at("epsilon")};
   if (name == "lamb")
     return Lamb{json.at("beta1"), json.at("beta2"), json.at("epsilon"), json.at("weight_decay")};
   if (name != "adamw") throw std::runtime_error("a fixture has an optimizer named " + name);
@@ -228,12 +229,9 @@ TEST_P(PyTorch, ComputesTheSameGradientsAndFirstTenLosses) {
   ASSERT_NO_FATAL_FAILURE(set_parameters(json, *made));
   compare_gradients(json, *made, samples.batch(0, rows));
   const auto optimizer = Optimizer::create(optimizer_of(json.at("optimizer")), made->layout());
-  std::vector<std::unique_ptr<Memory>> storage;
+  const auto storage = allocate_slots(*made, *optimizer);
   std::vector<Memory*> slots;
-  for (size_t i = 0; i < optimizer->slot_names().size(); ++i) {
-    storage.push_back(made->allocate());
-    slots.push_back(storage.back().get());
-  }
+  for (const auto& slot : storage) slots.push_back(slot.get());
   UpdateArguments update;
   update.learning_rate = json.at("optimizer").at("learning_rate");
   for (size_t step = 0; step < 10; ++step) {

@@ -14,7 +14,8 @@ TEST(MetricNames, AreThoseOfValidationThatTheLossHas) {
   EXPECT_THAT(metric_names(compute::MeanSquaredError{}), ElementsAre("validationLoss"));
   EXPECT_THAT(metric_names(compute::Huber{}), ElementsAre("validationLoss"));
   EXPECT_THAT(all_metric_names(),
-              ElementsAre("validationLoss", "validationAccuracy", "validationBalancedAccuracy"));
+              ElementsAre("validationLoss", "validationAccuracy", "validationBalancedAccuracy",
+                          "validationClassificationLoss", "validationLocalizationLoss"));
 }
 
 TEST(MetricNames, LeadToTheMetricAndWhichValueIsBetter) {

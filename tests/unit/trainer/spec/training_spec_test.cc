@@ -189,6 +189,28 @@ TEST(TrainingSpec, ReadsLamb) {
   EXPECT_FLOAT_EQ(given.weight_decay, 0.25f);
 }
 
+TEST(TrainingSpec, ReadsRmsProp) {
+  const auto defaults =
+      std::get<compute::RmsProp>(spec_with({{"optimizer.name", "rmsprop"}}).optimizer);
+  EXPECT_FLOAT_EQ(defaults.decay, 0.9f);
+  EXPECT_FLOAT_EQ(defaults.momentum, 0.0f);
+  EXPECT_FLOAT_EQ(defaults.epsilon, 1e-10f);
+  const std::string all = "{name: rmsprop, decay: 0.8, momentum: 0.7, epsilon: 1.0}";
+  const auto given = std::get<compute::RmsProp>(spec_with({{"optimizer", all}}).optimizer);
+  EXPECT_FLOAT_EQ(given.decay, 0.8f);
+  EXPECT_FLOAT_EQ(given.momentum, 0.7f);
+  EXPECT_FLOAT_EQ(given.epsilon, 1.0f);
+}
+
+TEST(TrainingSpec, ReadsTheSettingsOfModels) {
+  const std::string small =
+      "{name: mobilenet-v1, depthMultiplier: 0.25, classes: 7, normalizationMomentum: 0.97}";
+  const TrainingSpec spec = spec_with({{"model", small}});
+  EXPECT_EQ(spec.model.label_count, 7);
+  EXPECT_EQ(std::get<compute::Conv2d>(spec.model.layers[0].kind).filters, 8);
+  EXPECT_FLOAT_EQ(std::get<compute::BatchNormalization>(spec.model.layers[1].kind).momentum, 0.97f);
+}
+
 TEST(TrainingSpec, ReadsWhatIsEvaluatedWithinTheTraining) {
   const TrainingSpec none = spec_with({});
   EXPECT_FALSE(none.evaluate_every_epochs);
@@ -335,7 +357,8 @@ TEST(TrainingSpec, RefusesEachMistakeOnceAndSaysWhere) {
       {{{"batchsize", "3"}}, "did you mean batchSize?"},
       {{{"optimizer.name", "adm"}}, "did you mean adam?"},
       {{{"optimizer.momentum", "0.5"}},
-       "optimizer.momentum: expected no such field for adam (it belongs to sgd, momentum)"},
+       "optimizer.momentum: expected no such field for adam (it belongs to sgd, momentum, "
+       "rmsprop)"},
       {{{"optimizer", "{name: sgd, beta1: 0.5}"}}, "no such field for sgd"},
       {{{"optimizer", "{name: adam, weightDecay: 0.5}"}}, "it belongs to adamw"},
       {{{"optimizer", "{name: lamb, nesterov: true}"}}, "no such field for lamb"},

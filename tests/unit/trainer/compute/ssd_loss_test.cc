@@ -1,0 +1,252 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "common/error.h"
+#include "tests/unit/trainer/compute/support.h"
+#include "trainer/compute/loss.h"
+#include "trainer/compute/models/ssd.h"
+#include "trainer/detection/objects.h"
+
+namespace muster::compute::testing {
+namespace {
+
+using detection::Box;
+using detection::Object;
+using detection::ObjectList;
+
+constexpr size_t kMost = 3;
+constexpr int64_t kClasses = 2;
+
+// A detector with two grids, of 4 x 4 and 2 x 2 cells.
+ModelSpec detector() {
+  const auto convolution = [](int64_t filters, int64_t size, int64_t stride,
+                              Activation activation) {
+    Conv2d layer;
+    layer.filters = filters;
+    layer.window = {{size, size}, {stride, stride}, Padding::same};
+    layer.activation = activation;
+    return layer;
+  };
+  SsdLoss loss;
+  loss.classes = kClasses;
+  loss.anchors.num_layers = 2;
+  loss.anchors.min_scale = 0.3f;
+  loss.anchors.max_scale = 0.6f;
+  loss.grids = {"fine", "coarse"};
+  std::vector<LayerSpec> layers = {layer("fine", convolution(5, 3, 1, Activation::sigmoid)),
+                                   layer("coarse", convolution(7, 3, 2, Activation::sigmoid))};
+  const std::vector<int> anchors = detection::anchors_per_cell(loss.anchors);
+  std::vector<std::string> flat;
+  for (const int64_t width : {int64_t{4}, kClasses + 1}) {
+    for (size_t i = 0; i < 2; ++i) {
+      const std::string name = loss.grids[i] + std::to_string(width);
+      layers.push_back(
+          layer(name, convolution(anchors[i] * width, 1, 1, Activation::linear), {loss.grids[i]}));
+      layers.push_back(layer(name + "_flat", Flatten{}));
+      flat.push_back(layers.back().name);
+    }
+  }
+  layers.push_back(layer("predictions", Concatenate{}, flat));
+  ModelSpec spec;
+  spec.name = "detector";
+  spec.input_shape = {4, 4, 2};
+  spec.label_count = static_cast<int64_t>(ObjectList::floats(kMost));
+  spec.layers = std::move(layers);
+  spec.loss = std::move(loss);
+  return spec;
+}
+
+class SsdLossTest : public ::testing::Test {
+ protected:
+  SsdLossTest() {
+    place(0, {{{0.1f, 0.1f, 0.5f, 0.5f}, 1}, {{0.4f, 0.3f, 0.9f, 0.95f}, 0, 0.5f}});
+    place(1, {{{0.0f, 0.5f, 0.4f, 0.9f}, 0}, {{0.5f, 0.0f, 1.0f, 0.5f}, 1, 1, true}});
+    place(2, {});
+  }
+
+  void place(size_t row, const std::vector<Object>& objects) {
+    const size_t floats = ObjectList::floats(kMost);
+    detection::write_objects(40, 40, objects,
+                             std::span(batch_.targets).subspan(row * floats, floats));
+  }
+
+  // The loss of a row as the comment of SsdLoss says it, in float64, from the model's outputs.
+  struct Expected {
+    double classification = 0, localization = 0;
+    int64_t matched = 0;
+  };
+  Expected expected(const ModelSpec& spec, std::span<const float> outputs, size_t row) const {
+    const auto& loss = std::get<SsdLoss>(spec.loss);
+    const std::vector<float> anchors = anchors_of(loss, build_graph(spec));
+    const size_t count = anchors.size() / 4;
+    const size_t floats = ObjectList::floats(kMost);
+    const ObjectList objects(std::span(batch_.targets).subspan(row * floats, floats));
+    std::vector<int> owner(count, -1);
+    std::vector<float> best(count, 0);
+    for (size_t a = 0; a < count; ++a) {
+      for (size_t i = 0; i < objects.size(); ++i) {
+        const float overlap = detection::iou(detection::box_at(anchors, a), objects.at(i).box);
+        if (overlap > best[a]) best[a] = overlap, owner[a] = static_cast<int>(i);
+      }
+      if (best[a] < 0.5f) owner[a] = -1;
+    }
+    for (size_t i = objects.size(); i-- > 0;) {
+      if (objects.at(i).crowd) continue;
+      size_t most = 0;
+      const auto overlap = [&](size_t a) {
+        return detection::iou(detection::box_at(anchors, a), objects.at(i).box);
+      };
+      for (size_t a = 1; a < count; ++a)
+        if (overlap(a) > overlap(most)) most = a;
+      owner[most] = static_cast<int>(i);
+    }
+    Expected sum;
+    std::vector<double> class_losses(count), code_losses(count);
+    for (size_t a = 0; a < count; ++a) {
+      const bool object = owner[a] >= 0;
+      const Object found = object ? objects.at(static_cast<size_t>(owner[a])) : Object{};
+      const double weight = !object ? 1 : found.crowd ? 0 : double(found.weight);
+      for (int64_t c = 0; c <= kClasses; ++c) {
+        const double x = outputs[count * 4 + a * (kClasses + 1) + static_cast<size_t>(c)];
+        const double z = c == (object ? found.label + 1 : 0) ? 1 : 0;
+        class_losses[a] += weight * (std::max(x, 0.0) - x * z + std::log1p(std::exp(-std::abs(x))));
+      }
+      if (!object || weight == 0) continue;
+      ++sum.matched;
+      const Box anchor = detection::box_at(anchors, a);
+      const auto centre = [](float low, float high) { return (double(low) + double(high)) / 2; };
+      const auto size = [](float low, float high) { return double(high) - double(low); };
+      const double height = size(anchor.ymin, anchor.ymax), width = size(anchor.xmin, anchor.xmax);
+      const double codes[] = {
+          10 * (centre(found.box.ymin, found.box.ymax) - centre(anchor.ymin, anchor.ymax)) / height,
+          10 * (centre(found.box.xmin, found.box.xmax) - centre(anchor.xmin, anchor.xmax)) / width,
+          5 * std::log(size(found.box.ymin, found.box.ymax) / height),
+          5 * std::log(size(found.box.xmin, found.box.xmax) / width)};
+      for (size_t k = 0; k < 4; ++k) {
+        const double d = std::abs(double(outputs[a * 4 + k]) - codes[k]);
+        code_losses[a] += weight * (d <= 1 ? d * d / 2 : d - 0.5);
+      }
+    }
+    std::vector<size_t> order(count);
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::ranges::stable_sort(order,
+                             [&](size_t a, size_t b) { return class_losses[a] > class_losses[b]; });
+    const auto positives = std::ranges::count_if(owner, [](int object) { return object >= 0; });
+    int64_t negatives = 0;
+    for (const size_t a : order) {
+      if (owner[a] < 0 && ++negatives > 3 * positives) continue;
+      sum.classification += class_losses[a];
+      sum.localization += code_losses[a];
+    }
+    return sum;
+  }
+
+  OwnedBatch batch_{3, 32, static_cast<int64_t>(ObjectList::floats(kMost))};
+};
+
+TEST_F(SsdLossTest, IsTheSumOfItsTermsOverTheAnchorsThatAreLeft) {
+  const ModelSpec spec = detector();
+  for (const int threads : {1, 2, 3}) {
+    const auto engine = cpu_engine(spec, 3, threads);
+    initialize(*engine);
+    std::vector<float> outputs(3 * static_cast<size_t>(engine->output_count()));
+    const LossSums sums = engine->evaluate(batch_.all(), outputs);
+    Expected all;
+    for (size_t row = 0; row < 3; ++row) {
+      const size_t width = outputs.size() / 3;
+      const Expected one = expected(spec, std::span(outputs).subspan(row * width, width), row);
+      all.classification += one.classification;
+      all.localization += one.localization;
+      all.matched += one.matched;
+    }
+    EXPECT_GT(all.matched, 2);
+    EXPECT_EQ(sums.weight, double(all.matched));
+    EXPECT_EQ(sums.rows, 3);
+    EXPECT_NEAR(sums.terms[0], all.classification, 1e-4 * all.classification);
+    EXPECT_NEAR(sums.terms[1], all.localization, 1e-4 * all.localization);
+    EXPECT_NEAR(sums.loss, all.classification + all.localization, 1e-4 * sums.loss);
+    const auto metrics = metrics_of(spec.loss, sums);
+    EXPECT_EQ(value_of(metrics, "localizationLoss"), sums.terms[1] / sums.weight);
+  }
+}
+
+TEST_F(SsdLossTest, HasTheGradientOfItsDifferences) {
+  const ModelSpec spec = detector();
+  const auto engine = cpu_engine(spec, 3, 2);
+  initialize(*engine);
+  engine->compute_gradients(batch_.all());
+  const std::vector<float> gradients = values(engine->gradients());
+  const std::vector<float> start = values(engine->parameters());
+  int compared = 0;
+  for (const ParameterTensor& tensor : engine->layout().tensors()) {
+    for (size_t i = 0; i < tensor.count; i += tensor.count / 5 + 1) {
+      const size_t at = tensor.offset + i;
+      const auto loss_with = [&](float change) {
+        put(engine->parameters(), at, {start[at] + change});
+        return engine->evaluate(batch_.all()).loss;
+      };
+      constexpr float kStep = 4e-3f;
+      const double slope = (loss_with(kStep) - loss_with(-kStep)) / (2 * double(kStep));
+      put(engine->parameters(), at, {start[at]});
+      EXPECT_NEAR(double(gradients[at]), slope, 0.01 * std::abs(slope) + 0.01)
+          << tensor.name << " " << i;
+      ++compared;
+    }
+  }
+  EXPECT_GT(compared, 30);
+}
+
+TEST_F(SsdLossTest, ImagesWithoutObjectsTeachNothingAndHaveNoWeight) {
+  const auto engine = cpu_engine(detector(), 3);
+  initialize(*engine);
+  const LossSums sums = engine->compute_gradients(batch_.part(2, 1));
+  EXPECT_EQ(sums.weight, 0);
+  EXPECT_EQ(sums.loss, 0);
+  EXPECT_THAT(values(engine->gradients()), ::testing::Each(0.0f));
+}
+
+// Boxes beside the image, without area or not finite, and labels that there are not, are no
+// objects.
+TEST_F(SsdLossTest, SurvivesBadObjects) {
+  const float inf = INFINITY, nan = NAN;
+  place(0, {{{nan, 0, 1, 1}, 0}, {{0, 0, inf, inf}, 1}, {{0.5f, 0.5f, 0.5f, 0.5f}, 0}});
+  place(1, {{{2, 2, 3, 3}, 0}, {{0.6f, 0.6f, 0.4f, 0.4f}, 1}, {{0, 0, 1, 1}, 7}});
+  const auto engine = cpu_engine(detector(), 3);
+  initialize(*engine);
+  const LossSums sums = engine->compute_gradients(batch_.all());
+  EXPECT_EQ(sums.weight, 0);
+  for (const float gradient : values(engine->gradients())) ASSERT_TRUE(std::isfinite(gradient));
+}
+
+TEST(SsdMobilenet, IsTheDetectorOfTheObjectDetectionApi) {
+  const ModelSpec spec = ssd_mobilenet({});
+  const Graph graph = build_graph(spec);
+  const auto& loss = std::get<SsdLoss>(spec.loss);
+  EXPECT_EQ(anchors_of(loss, graph).size() / 4, 1917u);
+  EXPECT_EQ(graph.values[static_cast<size_t>(graph.output)].width, 1917 * (4 + 91));
+  const double parameters = double(graph.layout.parameter_count());
+  EXPECT_NEAR(parameters, 6.8e6, 0.05e6);
+}
+
+TEST(SsdMobilenet, FitsSmallImages) {
+  ModelSpec spec = ssd_mobilenet({.classes = 10, .depth_multiplier = 0.25f});
+  spec.input_shape = {96, 128, 3};
+  EXPECT_EQ(anchors_of(std::get<SsdLoss>(spec.loss), build_graph(spec)).size() % 4, 0u);
+}
+
+TEST(AnchorsOf, NamesWhatDoesNotFit) {
+  ModelSpec spec = detector();
+  std::get<SsdLoss>(spec.loss).classes = 3;
+  EXPECT_THAT([&] { cpu_engine(spec, 1); },
+              ::testing::ThrowsMessage<Invalid>(::testing::HasSubstr("4 logits for each of")));
+  std::get<SsdLoss>(spec.loss).grids[1] = "none";
+  EXPECT_THAT([&] { anchors_of(std::get<SsdLoss>(spec.loss), build_graph(spec)); },
+              ::testing::ThrowsMessage<Invalid>(::testing::HasSubstr("\"none\"")));
+}
+
+}  // namespace
+}  // namespace muster::compute::testing
