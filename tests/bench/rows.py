@@ -65,9 +65,14 @@ def torches(data):
     return [torch(mode, threads, data) for mode in ("eager", "compile") for threads in (1, 2)]
 
 
-def mlp(train, steps):
+def torch_cnn(mode, layout):
+    return Peer(f"PyTorch {mode}, {layout}",
+                ["torch_cnn.py", "--mode", mode, "--layout", layout, "--threads", 2])
+
+
+def adam(model, train, steps):
     return functools.partial(muster.steps_per_second, {
-        "model": {"name": "mnist-mlp"}, "data": {"train": train}, "batchSize": 32, "steps": steps,
+        "model": {"name": model}, "data": {"train": train}, "batchSize": 32, "steps": steps,
         "optimizer": {"name": "adam", "learningRate": 0.001}, "checkpoint": {"everySeconds": None},
         "seed": 1})
 
@@ -146,13 +151,17 @@ def all_reduce(megabytes):
 
 ROWS = [
     Row("mlp-single", "784-256-256-10, Adam, batch 32, MNIST, one process", "steps/s",
-        "5 x PyTorch, 10 x Keras fit", mlp(muster.idx("train", take=50000), 30000), torches("mnist"),
+        "5 x PyTorch, 10 x Keras fit", adam("mnist-mlp", muster.idx("train", take=50000), 30000), torches("mnist"),
         [KERAS, KERAS_JIT]),
     Row("mlp-dense", "the same, input without zeros", "steps/s", "3.5 x PyTorch",
-        mlp(DENSE, 20000), torches("dense")),
+        adam("mnist-mlp", DENSE, 20000), torches("dense")),
     Row("sigmoid-single", "784-100-10 sigmoid, SGD, batch 100, one process", "steps/s",
         "4 x TensorFlow 1", sigmoid(30000),
         [Peer(f"TF 1 feed_dict, {n} threads", ["tf1_sigmoid.py", "--threads", n]) for n in (1, 2)]),
+    Row("cnn", "mnist-cnn: two convolutions, pool, two dense layers, Adam, batch 32, one process", "steps/s",
+        "4 x PyTorch", adam("mnist-cnn", muster.idx("train", take=50000), 1200),
+        [torch_cnn("eager", "channels-last"), torch_cnn("eager", "contiguous")],
+        [torch_cnn("compile", "channels-last")]),
     Row("accuracy-single", "mnist-mlp, 2 epochs, one process", "test accuracy", "0.965",
         accuracy(*ALONE), [KERAS_ACCURACY], pairs=1),
     Row("accuracy-ps", "mnist-mlp, 2 epochs, 1 ps + chief + worker, sync", "test accuracy", "0.965",
