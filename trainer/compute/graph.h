@@ -42,6 +42,9 @@ struct Graph {
   int output = 0;
   // Whether predictions are softmax(values[output]).
   bool softmax_predictions = false;
+
+  // Returns the number of outputs of a row.
+  int64_t outputs() const { return values[static_cast<size_t>(output)].width; }
 };
 
 // Builds the graph. Throws Invalid if names or shapes do not fit, with a line for each mismatch

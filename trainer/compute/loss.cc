@@ -1,5 +1,7 @@
 #include "trainer/compute/loss.h"
 
+#include "trainer/compute/graph.h"
+
 namespace muster::compute {
 
 namespace {
@@ -32,6 +34,7 @@ const LossDescription& description_of(const SsdLoss&) {
       .labels = LabelKind::objects,
       .terms = {{"classificationLoss", Better::lower}, {"localizationLoss", Better::lower}},
       .terms_by_weight = true,
+      .evaluators = {coco_metrics()},
       .catalogue_only = true,
   };
   return description;
@@ -86,11 +89,11 @@ std::vector<MetricDefinition> evaluated_metrics(const LossKind& loss) {
   return metrics;
 }
 
-std::vector<std::unique_ptr<Accumulator>> make_accumulators(const LossKind& loss, int64_t width) {
+std::vector<std::unique_ptr<Accumulator>> make_accumulators(const Graph& graph) {
   std::vector<std::unique_ptr<Accumulator>> accumulators;
-  accumulators.push_back(std::make_unique<LossMetrics>(loss));
-  for (const Evaluator& evaluator : describe(loss).evaluators)
-    accumulators.push_back(evaluator.make(width));
+  accumulators.push_back(std::make_unique<LossMetrics>(graph.loss));
+  for (const Evaluator& evaluator : describe(graph.loss).evaluators)
+    accumulators.push_back(evaluator.make(graph));
   return accumulators;
 }
 

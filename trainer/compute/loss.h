@@ -45,8 +45,8 @@ std::vector<Metric> metrics_of(const LossKind& loss, const LossSums& sums);
 // terms, and the metrics of its evaluators.
 std::vector<MetricDefinition> evaluated_metrics(const LossKind& loss);
 
-// Returns the accumulators of an evaluation. Their metrics, one after the other, are
-// evaluated_metrics(). `width` is the number of outputs of a row.
-std::vector<std::unique_ptr<Accumulator>> make_accumulators(const LossKind& loss, int64_t width);
+// Returns the accumulators of an evaluation of a model. Their metrics, one after the other, are
+// evaluated_metrics().
+std::vector<std::unique_ptr<Accumulator>> make_accumulators(const Graph& graph);
 
 }  // namespace muster::compute

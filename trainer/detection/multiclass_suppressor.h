@@ -25,6 +25,8 @@ struct MulticlassSettings {
   int max_total_detections = 100;
   Box window = {0, 0, 1, 1};  // boxes are clipped to it
   int32_t first_label = 1;    // columns before it, such as the background's, are left out
+
+  bool operator==(const MulticlassSettings&) const = default;
 };
 
 // Selects the objects of an image: suppresses boxes within each class (see suppressor.h), clips the

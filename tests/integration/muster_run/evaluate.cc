@@ -116,11 +116,10 @@ TEST(MusterRunEvaluates, by_no_metric_that_the_loss_does_not_have) {
   auto run = job.muster({"run", "job.yaml", "--directory", "run", "--set",
                          "spec.training.earlyStopping.metric=validationMeanPrecision"});
   EXPECT_EQ(run->wait(), kBadInput);
-  EXPECT_THAT(
-      run->output(),
-      HasSubstr("spec.training.earlyStopping.metric: expected one of validationLoss, "
-                "validationAccuracy, validationBalancedAccuracy, validationClassificationLoss, "
-                "validationLocalizationLoss, found \"validationMeanPrecision\""));
+  EXPECT_THAT(run->output(),
+              AllOf(HasSubstr("spec.training.earlyStopping.metric: expected one of validationLoss, "
+                              "validationAccuracy, validationBalancedAccuracy, "),
+                    HasSubstr(", found \"validationMeanPrecision\"")));
   EXPECT_FALSE(fs::exists(job.directory()));
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "trainer/compute/graph.h"
 #include "trainer/compute/metrics/evaluator.h"
 
 namespace muster::compute {
@@ -43,8 +44,8 @@ class ClassRecall : public Accumulator {
 
 Evaluator class_recall() {
   return {{{"balancedAccuracy", Better::higher}},
-          [](int64_t width) -> std::unique_ptr<Accumulator> {
-            return std::make_unique<ClassRecall>(width);
+          [](const Graph& graph) -> std::unique_ptr<Accumulator> {
+            return std::make_unique<ClassRecall>(graph.outputs());
           }};
 }
 

@@ -10,6 +10,8 @@
 
 namespace muster::compute {
 
+struct Graph;
+
 // The results of a model for the rows of a batch.
 struct EvaluatedRows {
   const Batch& batch;              // with its labels
@@ -32,13 +34,17 @@ class Accumulator {
 // A kind of accumulator, and the metrics that it gives.
 struct Evaluator {
   std::vector<MetricDefinition> metrics;
-  // `width` is the number of outputs of a row.
-  std::unique_ptr<Accumulator> (*make)(int64_t width);
+  // The graph is used only during the call.
+  std::unique_ptr<Accumulator> (*make)(const Graph& graph);
 };
 
 // balancedAccuracy is the mean of the classes' recalls, over the classes that have rows. A class's
 // recall is the share of its rows whose largest output is that class. Labels are classes from 0 to
-// width - 1.
+// the model's outputs - 1.
 Evaluator class_recall();
+
+// COCO's twelve numbers for a model with SsdLoss: detection::CocoMetrics says what they are. A
+// number that COCO leaves out, because there is no object to find, is 0.
+Evaluator coco_metrics();
 
 }  // namespace muster::compute

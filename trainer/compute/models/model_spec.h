@@ -11,6 +11,7 @@
 #include "trainer/detection/argmax_matcher.h"
 #include "trainer/detection/box_coder.h"
 #include "trainer/detection/hard_example_miner.h"
+#include "trainer/detection/multiclass_suppressor.h"
 
 namespace muster::compute {
 
@@ -147,7 +148,8 @@ struct SsdLoss {
   detection::MiningSettings mining;
   float classification_weight = 1;
   float localization_weight = 1;
-  float delta = 1;  // of smooth L1
+  float delta = 1;                            // of smooth L1
+  detection::MulticlassSettings suppression;  // when objects are found, not in training
 
   bool operator==(const SsdLoss&) const = default;
 };

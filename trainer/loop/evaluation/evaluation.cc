@@ -9,6 +9,7 @@
 #include "common/error.h"
 #include "common/file.h"
 #include "common/log.h"
+#include "trainer/compute/graph.h"
 #include "trainer/data/batcher.h"
 #include "trainer/loop/loss_text.h"
 
@@ -22,7 +23,7 @@ Json Evaluation::json() const {
 
 std::optional<Evaluation> evaluate(compute::Engine& engine, const data::Dataset& dataset,
                                    const spec::TrainingSpec& spec, std::stop_token stop) {
-  const auto accumulators = compute::make_accumulators(spec.model.loss, engine.output_count());
+  const auto accumulators = compute::make_accumulators(compute::build_graph(spec.model));
   std::vector<float> outputs(static_cast<size_t>(spec.batch_size * engine.output_count()));
   Evaluation evaluation;
   data::Batcher batcher(dataset, spec.batch_size);

@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "tests/unit/trainer/compute/support.h"
+#include "trainer/compute/graph.h"
 #include "trainer/compute/metrics/evaluator.h"
 
 namespace muster::compute::testing {
@@ -17,7 +19,8 @@ struct Row {
 
 // Returns the metric of the rows, added in batches of `batch` rows.
 double balanced_accuracy(const std::vector<Row>& rows, size_t batch) {
-  const auto accumulator = class_recall().make(3);
+  const auto accumulator =
+      class_recall().make(build_graph(model(1, {dense("y", 3, Activation::linear)}, 3)));
   for (size_t begin = 0; begin < rows.size(); begin += batch) {
     std::vector<int32_t> labels;
     std::vector<float> outputs;

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "trainer/compute/graph.h"
+#include "trainer/detection/multiclass_suppressor.h"
+
+namespace muster::compute {
+
+// Finds the objects that a detector's outputs tell of. One thread at a time may use it.
+class ObjectFinder {
+ public:
+  // Throws Invalid as anchors_of() does.
+  ObjectFinder(const SsdLoss& loss, const Graph& graph);
+
+  size_t outputs() const { return anchors_.size() / 4 * (4 + columns_); }
+  // `outputs` are those of one image: outputs() floats, codes and then logits. Returns the objects
+  // by falling score, their labels counted from 0 without the background, their boxes relative to
+  // the image. They stay valid until the next call.
+  std::span<const detection::Detection> find(std::span<const float> outputs);
+
+ private:
+  const std::vector<float> anchors_;
+  const detection::BoxCoder coder_;
+  const size_t columns_;  // of logits: the background and the classes
+  detection::MulticlassSuppressor suppressor_;
+  std::vector<float> boxes_, scores_;
+  std::vector<detection::Detection> found_;
+};
+
+}  // namespace muster::compute
