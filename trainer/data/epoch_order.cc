@@ -1,10 +1,11 @@
+#include "trainer/data/epoch_order.h"
+
 #include <fmt/format.h>
 
 #include <numeric>
 #include <utility>
 
 #include "common/error.h"
-#include "trainer/data/batcher.h"
 #include "trainer/data/random.h"
 
 namespace muster::data {

@@ -11,7 +11,7 @@
 #include "trainer/compute/loss.h"
 #include "trainer/compute/optimizer.h"
 #include "trainer/loop/batches/workload.h"
-#include "trainer/metrics/progress.h"
+#include "trainer/metrics/reporter.h"
 #include "trainer/summary/event_writer.h"
 
 namespace muster::loop {

@@ -1,3 +1,5 @@
+#include "trainer/metrics/reporter.h"
+
 #include <prometheus/counter.h>
 #include <prometheus/family.h>
 #include <prometheus/gauge.h>
@@ -10,7 +12,6 @@
 #include "common/http_server.h"
 #include "common/mutex.h"
 #include "trainer/metrics/names.h"
-#include "trainer/metrics/progress.h"
 
 namespace muster::metrics {
 namespace {

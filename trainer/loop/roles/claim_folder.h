@@ -6,7 +6,7 @@
 #include "trainer/folder/claim.h"
 #include "trainer/group/membership.h"
 #include "trainer/loop/training.h"
-#include "trainer/metrics/progress.h"
+#include "trainer/metrics/reporter.h"
 
 namespace muster::loop {
 

@@ -7,7 +7,7 @@
 #include "common/mutex.h"
 #include "trainer/group/rendezvous_server.h"
 #include "trainer/loop/recorder.h"
-#include "trainer/metrics/progress.h"
+#include "trainer/metrics/reporter.h"
 
 namespace muster::loop {
 

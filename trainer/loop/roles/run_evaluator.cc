@@ -15,7 +15,7 @@
 #include "trainer/loop/evaluation/patient_reader.h"
 #include "trainer/loop/roles/leader.h"
 #include "trainer/loop/roles/roles.h"
-#include "trainer/metrics/progress.h"
+#include "trainer/metrics/reporter.h"
 #include "trainer/spec/changes.h"
 #include "trainer/summary/event_writer.h"
 

@@ -13,7 +13,7 @@
 #include "trainer/group/storage_patience.h"
 #include "trainer/loop/roles/attend.h"
 #include "trainer/loop/roles/roles.h"
-#include "trainer/metrics/progress.h"
+#include "trainer/metrics/reporter.h"
 #include "trainer/ps/serving/server.h"
 #include "trainer/ps/serving/standby_link.h"
 

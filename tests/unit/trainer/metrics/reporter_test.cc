@@ -1,3 +1,5 @@
+#include "trainer/metrics/reporter.h"
+
 #include <cmath>
 #include <thread>
 
@@ -7,7 +9,6 @@
 #include "gtest/gtest.h"
 #include "tests/unit/common/listener.h"
 #include "trainer/metrics/names.h"
-#include "trainer/metrics/progress.h"
 
 namespace muster::metrics {
 namespace {

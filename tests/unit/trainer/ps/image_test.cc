@@ -3,7 +3,7 @@
 #include <optional>
 #include <set>
 
-#include "tests/unit/trainer/ps/one_tensor.h"
+#include "tests/unit/trainer/one_tensor.h"
 #include "trainer/ps/shard/shard.h"
 
 namespace muster::ps {

@@ -3,8 +3,8 @@
 #include <functional>
 #include <limits>
 
+#include "tests/unit/trainer/one_tensor.h"
 #include "tests/unit/trainer/ps/joined.h"
-#include "tests/unit/trainer/ps/one_tensor.h"
 #include "trainer/ps/shard/hosted_shard.h"
 
 namespace muster::ps {

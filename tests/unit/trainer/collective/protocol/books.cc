@@ -4,6 +4,9 @@
 #include <bit>
 #include <cstring>
 
+#include "tests/unit/trainer/one_tensor.h"
+#include "tests/unit/trainer/simulation/same_sums.h"
+
 namespace muster::collective::protocol {
 
 namespace {
@@ -11,14 +14,6 @@ namespace {
 // A tile for each member of a small group, where they share memory.
 size_t floats_of(const Setting& setting) {
   return setting.hosts == Setting::Hosts::two ? 128 : 2 * SharedState::kTile + 320;
-}
-
-compute::ParameterLayout layout_of(size_t floats) {
-  compute::ParameterTensor tensor;
-  tensor.name = "w";
-  tensor.shape = {static_cast<int64_t>(floats)};
-  tensor.count = floats;
-  return compute::ParameterLayout({tensor});
 }
 
 compute::Sgd momentum() {
@@ -32,19 +27,9 @@ uint64_t mix(uint64_t hash, uint64_t value) {
   return hash ^ hash >> 29;
 }
 
-bool same(const checkpoint::EpochSums& a, const checkpoint::EpochSums& b) {
-  const auto left = a.known();
-  const auto right = b.known();
-  return std::equal(left.begin(), left.end(), right.begin(), right.end(),
-                    [](const auto& one, const auto& other) {
-                      return one.number == other.number && one.sums.loss == other.sums.loss &&
-                             one.sums.terms == other.sums.terms && one.sums.rows == other.sums.rows;
-                    });
-}
-
 bool same(const checkpoint::Position& a, const checkpoint::Position& b) {
   return a.step == b.step && a.epoch == b.epoch && a.next_batch == b.next_batch &&
-         a.optimizer_t == b.optimizer_t && same(a.sums, b.sums);
+         a.optimizer_t == b.optimizer_t && same_sums(a.sums, b.sums);
 }
 
 bool same(const State& a, const State& b) {

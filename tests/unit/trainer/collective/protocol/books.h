@@ -6,16 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "tests/unit/trainer/collective/protocol/schedule.h"
-#include "tests/unit/trainer/ps/protocol/simulated_storage.h"
+#include "tests/unit/trainer/collective/protocol/setting.h"
+#include "tests/unit/trainer/simulation/simulated_storage.h"
 #include "trainer/collective/shared_state.h"
 #include "trainer/compute/optimizer.h"
 #include "trainer/loop/batches/workload.h"
 
 namespace muster::collective::protocol {
-
-using ps::protocol::SimulatedStorage;
-using ps::protocol::Violation;
 
 // Parameters and slots, and where training stands with them.
 struct State {

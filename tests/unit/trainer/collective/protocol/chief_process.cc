@@ -3,12 +3,8 @@
 #include <cstdlib>
 
 #include "common/error.h"
-#include "trainer/group/coordinator.h"
-#include "trainer/group/position.h"
 
 namespace muster::collective::protocol {
-
-using Next = Formation::Next;
 
 namespace {
 
@@ -31,16 +27,12 @@ Formation::Setup setup(const Setting& setting) {
 
 }  // namespace
 
-ChiefProcess::ChiefProcess(World& world, int id, int rank, int attempt)
-    : Process(world, id, rank, attempt),
-      registry_(expected(world.setting())),
-      formation_(setup(world.setting()), {}),
-      member_(world, *this, id, rank),
-      saver_(world, id) {}
-
-std::pair<uint64_t, uint64_t> ChiefProcess::held() const {
-  return {member_.generation(), member_.position().step};
-}
+ChiefProcess::ChiefProcess(SimulatedJob& job, int id, Place place, int attempt)
+    : Leader(job, id, place, attempt, expected(job.setting()), formation_),
+      job_(job),
+      formation_(setup(job.setting()), {}),
+      member_(job, *this),
+      saver_(job, id) {}
 
 bool ChiefProcess::ready(int thread) const {
   switch (thread) {
@@ -49,7 +41,7 @@ bool ChiefProcess::ready(int thread) const {
     case kTraining:
       return training();
     case kSaving:
-      return !saver_.idle();
+      return saver_.ready();
     case kRendezvous:
       return member_.ready_to_attend();
     case kWatching:
@@ -57,8 +49,8 @@ bool ChiefProcess::ready(int thread) const {
     case kSilence:
       return silent_stream() >= 0;
     case kMuster:
-      return !mustered_ && world_.setting().elastic() && formation_.next() == Next::gather &&
-             !registry_changed_ && world_.all_attend(id_);
+      return !mustered_ && job_.setting().elastic() && formation_.next() == Next::gather &&
+             !changed_ && job_.all_attend(id_);
   }
   return false;
 }
@@ -77,133 +69,40 @@ void ChiefProcess::act(int thread) {
       return member_.watch();
     case kSilence: {
       const int stream = silent_stream();
-      registry_.gone(static_cast<uint64_t>(stream));
-      peers_.erase(stream);
-      registry_changed_ = true;
-      return world_.network().close(stream, Side::server);
+      lose(stream);
+      return job_.network().close(stream, Side::server);
     }
     case kMuster:
       mustered_ = true;
-      registry_changed_ = true;
+      changed_ = true;
       return;
   }
-}
-
-int ChiefProcess::silent_stream() const {
-  for (const int stream : peers_) {
-    const auto found = world_.network().streams().find(stream);
-    if (found == world_.network().streams().end()) continue;
-    if (world_.is_stopped(found->second.process(Side::client))) return stream;
-  }
-  return -1;
 }
 
 void ChiefProcess::receive(int stream, Side side, Message message) {
   const bool greeting = std::holds_alternative<PeerMessage>(message);
-  if (side == Side::server && (greeting || peers_.contains(stream))) return attend(stream, message);
+  if (side == Side::server && (greeting || is_peer(stream))) return attend(stream, message);
   if (!member_.receive(stream, side, message)) finish(false);
 }
 
-// As RendezvousServer does.
-void ChiefProcess::attend(int stream, const Message& message) {
-  const auto connection = static_cast<uint64_t>(stream);
-  registry_changed_ = true;
-  if (std::holds_alternative<End>(message)) {
-    registry_.gone(connection);
-    peers_.erase(stream);
-    return;
-  }
-  const auto& peer = std::get<PeerMessage>(message);
-  GroupMessage reply;
-  if (peer.has_hello()) {
-    reply.set_rejected(registry_.admit(connection, peer.hello(), {}));
-    if (!reply.rejected().empty()) {
-      world_.network().send(stream, Side::server, reply);
-      return world_.network().close(stream, Side::server);
-    }
-    peers_.insert(stream);
-    for (const uint64_t replaced : registry_.take_replaced())
-      if (peers_.erase(static_cast<int>(replaced)) > 0)
-        world_.network().close(static_cast<int>(replaced), Side::server);
-  }
-  if (!registry_.heard(connection, peer, {})) return world_.network().close(stream, Side::server);
-  *reply.mutable_view() = view_;
-  world_.network().send(stream, Side::server, reply);
+void ChiefProcess::look() {
+  const Formation::Time now = mustered_ ? Formation::Time(Formation::kMuster) : Formation::Time();
+  const Next before = formation_.next();
+  formation_.look(registry(), now);
+  changed_ |= formation_.next() != before;
 }
 
-void ChiefProcess::update(const std::function<void(GroupView&)>& change) {
-  change(view_);
-  GroupMessage message;
-  *message.mutable_view() = view_;
-  for (const int stream : peers_) world_.network().send(stream, Side::server, message);
-}
-
-bool ChiefProcess::coordinating() const {
-  switch (formation_.next()) {
-    case Next::gather:
-    case Next::assemble:
-    case Next::watch:
-      return registry_changed_ || (renew_ && formation_.next() == Next::watch) ||
-             formation_.superseded_by(world_.storage().newest_generation());
-    default:
-      return true;
-  }
-}
-
-void ChiefProcess::coordinate() {
-  const Next next = formation_.next();
-  const bool looks =
-      next == Next::claim || next == Next::gather || next == Next::assemble || next == Next::watch;
-  if (looks && !leads_ && formation_.superseded_by(world_.storage().newest_generation()))
-    return finish(false);
-  // Whoever has looked may be slow to claim.
-  if (next == Next::claim && !std::exchange(leads_, true)) return;
-  leads_ = false;
-  try {
-    advance();
-  } catch (const Unavailable&) {
-    abandon();
-  }
-  if (formation_.next() == Next::claim) registry_changed_ = true;
-}
-
-void ChiefProcess::abandon() {
-  if (!leased_.empty()) world_.storage().release(std::exchange(leased_, ""));
-  formation_.renew();
-}
-
-// As collective::Coordinator does.
+// Does what collective::Coordinator does.
 void ChiefProcess::advance() {
   switch (formation_.next()) {
-    case Next::claim:
-      registry_changed_ = true;
-      update(group::suspend);
-      return formation_.claimed(world_.storage().open_generation(formation_.above()));
     case Next::fence: {
-      world_.storage().fence();
-      const auto newest = world_.storage().newest();
+      const auto newest = job_.storage().newest();
       return formation_.fenced(newest ? newest->generation : 0);
     }
-    case Next::watch:
-      if (std::exchange(renew_, false)) return abandon();
-      if (!leased_.empty()) world_.storage().release(std::exchange(leased_, ""));
-      [[fallthrough]];
-    case Next::gather:
-    case Next::assemble: {
-      registry_changed_ = false;
-      const Formation::Time now =
-          mustered_ ? Formation::Time(Formation::kMuster) : Formation::Time();
-      const Next before = formation_.next();
-      formation_.look(registry_, now);
-      registry_changed_ |= formation_.next() != before;
-      return;
-    }
-    case Next::choose:
-      return choose();
     case Next::announce:
       update([&](GroupView& view) { *view.mutable_collective() = formation_.plan(); });
       tell("announces generation", formation_.plan().generation());
-      registry_changed_ = true;
+      changed_ = true;
       return formation_.announced();
     case Next::run:
       return open();
@@ -212,21 +111,13 @@ void ChiefProcess::advance() {
   }
 }
 
-void ChiefProcess::choose() {
-  const auto newest = world_.storage().newest();
-  tell("loads for generation", formation_.plan().generation());
-  if (!newest) return formation_.chosen(std::nullopt);
-  leased_ = SimulatedStorage::name_of(*newest);
-  world_.storage().lease(leased_);
-  tell("restores step", newest->position.step);
-  const auto workload = world_.books().workload(1);
-  formation_.chosen(
-      Formation::Checkpoint{leased_, group::to_message(workload.settled(newest->position))});
+checkpoint::Position ChiefProcess::resume_at(const checkpoint::Position& position) const {
+  return job_.books().workload(1).settled(position);
 }
 
 void ChiefProcess::open() {
   const CollectivePlan& plan = formation_.plan();
-  world_.opened(plan);
+  job_.opened(plan);
   update([&](GroupView& view) {
     if (view.phase() == GroupView::FINISHED) return;
     *view.mutable_collective() = plan;
@@ -235,20 +126,20 @@ void ChiefProcess::open() {
   });
   tell("opened the group's generation", plan.generation());
   formation_.running();
-  registry_changed_ = true;
+  changed_ = true;
 }
 
 bool ChiefProcess::training() const {
   if (ending_) return saver_.idle();
   if (member_.at() == Member::At::trained) return saver_.idle();
-  return member_.ready() || world_.storage().final() != nullptr;
+  return member_.ready() || job_.storage().final() != nullptr;
 }
 
 void ChiefProcess::train() {
-  if (ending_ || world_.storage().final()) return end();
+  if (ending_ || job_.storage().final()) return end();
   const uint64_t step = member_.position().step;
   const bool due = member_.has_next() && step != saved_step_ &&
-                   step % static_cast<uint64_t>(world_.setting().checkpoint_every) == 0;
+                   step % static_cast<uint64_t>(job_.setting().checkpoint_every) == 0;
   if (member_.at() == Member::At::trained) {
     saver_.begin(member_.generation(), member_.copy(), /*final=*/true);
     ending_ = true;
@@ -267,15 +158,11 @@ void ChiefProcess::train() {
 
 void ChiefProcess::end() {
   ending_ = false;
-  if (world_.storage().final()) {
+  if (job_.storage().final()) {
     update([](GroupView& view) { view.set_phase(GroupView::FINISHED); });
     return finish(true);
   }
-  // As Coordinator::renew() does.
-  if (saver_.result() == Saver::Result::name_taken) {
-    renew_ = true;
-    update(group::suspend);
-  }
+  if (saver_.result() == Saver::Result::name_taken) renew();
   member_.start();
 }
 

@@ -1,26 +1,22 @@
 #pragma once
 
-#include <set>
-
 #include "tests/unit/trainer/collective/protocol/member.h"
 #include "tests/unit/trainer/collective/protocol/saver.h"
+#include "tests/unit/trainer/simulation/leader.h"
 #include "trainer/collective/formation.h"
-#include "trainer/group/peer_registry.h"
 
 namespace muster::collective::protocol {
 
 // Rank 0: the rendezvous, the coordinator, a member and the writer of checkpoints, as
 // loop::run_leader joins them.
-class ChiefProcess : public Process {
+class ChiefProcess : public Leader {
  public:
-  ChiefProcess(World& world, int id, int rank, int attempt);
+  ChiefProcess(SimulatedJob& job, int id, Place place, int attempt);
   int threads() const override { return 7; }
   bool ready(int thread) const override;
   void act(int thread) override;
   void receive(int stream, Side side, Message message) override;
-  std::pair<uint64_t, uint64_t> held() const override;
-  void leave() override {}
-  bool attends(int) const override { return true; }
+  Member& member() { return member_; }
 
  private:
   enum Thread {
@@ -33,32 +29,18 @@ class ChiefProcess : public Process {
     kMuster,   // has waited for long enough for members to come
   };
 
-  void attend(int stream, const Message& message);
-  void update(const std::function<void(GroupView&)>& change);
-  int silent_stream() const;
-
-  bool coordinating() const;
-  void coordinate();
-  void advance();
-  void choose();
+  void look() override;
+  void advance() override;
+  checkpoint::Position resume_at(const checkpoint::Position& position) const override;
   void open();
-  void abandon();
 
   bool training() const;
   void train();
   void end();
 
-  GroupView view_;
-  group::PeerRegistry registry_;
-  std::set<int> peers_;  // streams that were admitted
-  bool registry_changed_ = true;
-  bool leads_ = false;  // was looked at just now
-  bool mustered_ = false;
-  bool renew_ = false;
-
+  SimulatedJob& job_;
   Formation formation_;
-  std::string leased_;
-
+  bool mustered_ = false;
   Member member_;
   Saver saver_;
   bool ending_ = false;  // the final checkpoint is with the saver

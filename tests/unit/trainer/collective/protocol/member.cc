@@ -8,12 +8,19 @@
 
 namespace muster::collective::protocol {
 
-Member::Member(World& world, Process& process, int id, int rank)
-    : world_(world), process_(process), id_(id), rank_(rank), client_(world, process, id, rank) {}
+Member::Member(SimulatedJob& job, const Process& process)
+    : job_(job), process_(process), client_(job, process) {}
+
+void Member::attend() {
+  PeerMessage message;
+  *message.mutable_member() = report_;
+  message.set_leaving(leaving_);
+  client_.act(std::move(message));
+}
 
 int Member::place_in(const CollectivePlan& plan) const {
   for (int place = 0; place < plan.members_size(); ++place)
-    if (plan.members(place).incarnation() == incarnation_of(id_)) return place;
+    if (plan.members(place).incarnation() == process_.incarnation()) return place;
   return -1;
 }
 
@@ -36,7 +43,7 @@ bool Member::is_over(uint64_t generation) const {
 }
 
 bool Member::has_next() const {
-  return at_ == At::between && !world_.books().workload(replicas_).finished(position_);
+  return at_ == At::between && !job_.books().workload(replicas_).finished(position_);
 }
 
 bool Member::ready() const {
@@ -80,7 +87,7 @@ void Member::act() {
         return start();
       if (session_->outcome() == SimulatedSession::Outcome::over) return start();
       if (session_->outcome() == SimulatedSession::Outcome::made) {
-        State state = world_.books().empty();
+        State state = job_.books().empty();
         session_->copy(state);
         advance(state);
         at_ = At::between;
@@ -102,13 +109,13 @@ void Member::settle() {
   if (!session_ || settled_) return;
   const uint64_t step = session_->settle();
   settled_ = true;
-  State state = world_.books().empty();
+  State state = job_.books().empty();
   session_->copy(state);
   if (step == position_.step + 1) {
     advance(state);
   } else {
     state.position = position_;
-    world_.books().check(process_.name() + " settles and", generation_, state);
+    job_.books().check(process_.name() + " settles and", generation_, state);
     if (step != position_.step)
       throw Violation(process_.name() + " is at step " + std::to_string(position_.step) +
                       ", its session at " + std::to_string(step));
@@ -123,17 +130,17 @@ void Member::settle() {
 void Member::advance(const State& state) {
   compute::LossSums all;
   for (int replica = 0; replica < replicas_; ++replica)
-    all += world_.books().sums(position_, replicas_, replica);
+    all += job_.books().sums(position_, replicas_, replica);
   position_.sums.add(position_.epoch, all);
-  world_.books().workload(replicas_).advance(position_);
+  job_.books().workload(replicas_).advance(position_);
   State now = state;
   now.position = position_;
-  world_.books().stepped(process_.name(), generation_, now);
-  world_.tell(id_, "has step", position_.step);
+  job_.books().stepped(process_.name(), generation_, now);
+  job_.tell(process_.id(), "has step", position_.step);
 }
 
 State Member::copy() {
-  State state = world_.books().empty();
+  State state = job_.books().empty();
   session_->copy(state);
   state.position = position_;
   return state;
@@ -167,7 +174,7 @@ void Member::prepare(const CollectivePlan& plan, int place) {
     if (source) {
       const auto replicas = static_cast<int>(plan.replicas());
       const State state = fill(plan);
-      memory_ = SharedState::make(world_.books().shape(plan.members_size(), replicas),
+      memory_ = SharedState::make(job_.books().shape(plan.members_size(), replicas),
                                   plan.position().step(), 0);
       std::ranges::copy(state.buffers[0], memory_->parameters().begin());
       std::ranges::copy(state.buffers[1], memory_->slot(0).begin());
@@ -181,7 +188,8 @@ void Member::prepare(const CollectivePlan& plan, int place) {
   } else {
     wire_state_ = {{}, {{}, {}}};
     if (source || plan.members(place).has_state()) wire_state_ = fill(plan);
-    end_ = std::make_unique<WireEnd>(world_, id_, plan.generation(), plan.members_size(), place);
+    end_ = std::make_unique<WireEnd>(job_, process_.id(), plan.generation(), plan.members_size(),
+                                     place);
     endpoint = "here";
   }
   report_.set_prepared(prepared_);
@@ -190,10 +198,10 @@ void Member::prepare(const CollectivePlan& plan, int place) {
 }
 
 State Member::fill(const CollectivePlan& plan) {
-  if (plan.content() == CollectivePlan::INITIALIZE) return world_.books().initial();
-  State state = world_.books().empty();
+  if (plan.content() == CollectivePlan::INITIALIZE) return job_.books().initial();
+  State state = job_.books().empty();
   if (plan.content() == CollectivePlan::RESTORE) {
-    const auto& folder = world_.storage().checkpoint(plan.checkpoint());
+    const auto& folder = job_.storage().checkpoint(plan.checkpoint());
     state.position = folder.position;
     state.buffers = {folder.files.at(0).parameters, folder.files.at(0).slots.at(0)};
     return state;
@@ -217,15 +225,15 @@ void Member::open(const CollectivePlan& plan, int place) {
       SharedMemoryOffer offer;
       const std::string& text = plan.members(static_cast<int>(plan.source())).endpoint();
       if (!offer.ParseFromString(text)) throw Invalid("it is no offer of memory");
-      if (world_.setting().hosts == Setting::Hosts::hidden && rank_ == 1)
+      if (job_.setting().hosts == Setting::Hosts::hidden && process_.place().rank() == 1)
         throw Invalid("it is hidden from this process");
       memory_ = SharedState::open(
-          world_.books().shape(plan.members_size(), static_cast<int>(plan.replicas())),
+          job_.books().shape(plan.members_size(), static_cast<int>(plan.replicas())),
           {offer.pid(), offer.fd(), offer.nonce()});
       refused_ = 0;
     }
     entered(plan,
-            std::make_unique<SharedSimulatedSession>(world_.books(), std::move(memory_), place));
+            std::make_unique<SharedSimulatedSession>(job_.books(), std::move(memory_), place));
   } catch (const Invalid&) {
     const uint64_t source = plan.members(static_cast<int>(plan.source())).incarnation();
     if (std::exchange(refused_, source) == source) report_.set_unshared(source);
@@ -251,7 +259,7 @@ void Member::join() {
     wire_state_.buffers = {{arrived.begin(), middle}, {middle, arrived.end()}};
   }
   wire_state_.position = group::from_message(joined_.position());
-  entered(joined_, std::make_unique<WireSimulatedSession>(world_.books(), std::move(end_),
+  entered(joined_, std::make_unique<WireSimulatedSession>(job_.books(), std::move(end_),
                                                           static_cast<int>(joined_.replicas()),
                                                           std::move(wire_state_)));
 }
@@ -266,8 +274,8 @@ void Member::entered(const CollectivePlan& plan, std::unique_ptr<SimulatedSessio
   std::optional<uint64_t> checkpoint;
   if (plan.content() == CollectivePlan::RESTORE)
     checkpoint = checkpoint::FolderName::parse(plan.checkpoint())->generation;
-  world_.books().entered(process_.name(), generation_, replicas_, copy(),
-                         plan.content() == CollectivePlan::KEEP, checkpoint);
+  job_.books().entered(process_.name(), generation_, replicas_, copy(),
+                       plan.content() == CollectivePlan::KEEP, checkpoint);
   report_.set_generation(generation_);
   report_.set_settled(false);
   report();
@@ -305,10 +313,10 @@ bool Member::receive(int stream, Side side, const Message& message) {
 }
 
 void Member::wire_receive(int stream, Side side, const Message& message) {
-  const auto* push = std::get_if<ps::protocol::PushMessage>(&message);
+  const auto* push = std::get_if<PushMessage>(&message);
   if (push && push->header.pull) {
     WireEnd* const end = wire(push->header.generation);
-    if (!end || end->broken()) return world_.network().close(stream, side);
+    if (!end || end->broken()) return job_.network().close(stream, side);
     return end->greeted(stream, push->shard);
   }
   auto* const session = dynamic_cast<WireSimulatedSession*>(session_.get());

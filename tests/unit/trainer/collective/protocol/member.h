@@ -2,8 +2,9 @@
 
 #include <memory>
 
-#include "tests/unit/trainer/collective/protocol/simulated_client.h"
+#include "tests/unit/trainer/collective/protocol/simulated_job.h"
 #include "tests/unit/trainer/collective/protocol/simulated_session.h"
+#include "tests/unit/trainer/simulation/simulated_client.h"
 
 namespace muster::collective::protocol {
 
@@ -20,7 +21,7 @@ class Member {
     finished,  // the job is
   };
 
-  Member(World& world, Process& process, int id, int rank);
+  Member(SimulatedJob& job, const Process& process);
 
   bool ready() const;
   void act();
@@ -31,7 +32,7 @@ class Member {
   void start();
 
   bool ready_to_attend() const { return client_.ready(); }
-  void attend() { client_.act(report_, leaving_); }
+  void attend();
   // False where the rendezvous rejects this process.
   bool receive(int stream, Side side, const Message& message);
   void leave();
@@ -65,10 +66,8 @@ class Member {
   void wire_receive(int stream, Side side, const Message& message);
   void report() { client_.report_now(); }
 
-  World& world_;
-  Process& process_;
-  const int id_;
-  const int rank_;
+  SimulatedJob& job_;
+  const Process& process_;
   SimulatedClient client_;
   MemberState report_;
   bool leaving_ = false;

@@ -1,47 +1,13 @@
-#include <gmock/gmock.h>
-
-#include <cstdlib>
-#include <iostream>
-
 #include "tests/unit/trainer/collective/protocol/simulated_job.h"
+#include "tests/unit/trainer/simulation/runs.h"
 
 namespace muster::collective::protocol {
 namespace {
 
-// MUSTER_COLLECTIVE_SCHEDULE runs one schedule, and prints what happens in it.
-// MUSTER_COLLECTIVE_SEED is the first seed of the random ones, MUSTER_COLLECTIVE_SCHEDULES how many
-// there are of them.
-uint64_t number_from(const char* variable, uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text ? std::strtoull(text, nullptr, 10) : otherwise;
-}
+using Schedule = simulation::Schedule<Setting>;
 
-std::string violation_of(const Schedule& schedule, bool traced = false) {
-  try {
-    SimulatedJob(schedule, traced).run();
-  } catch (const Violation& violation) {
-    return violation.what();
-  }
-  return "";
-}
-
-// The smallest schedule that still fails, to be run again, and what happens in it.
-void report(const Schedule& failing) {
-  const Schedule least =
-      shrink(failing, [](const Schedule& schedule) { return !violation_of(schedule).empty(); });
-  ADD_FAILURE() << "MUSTER_COLLECTIVE_SCHEDULE=\"" << least.text() << "\"\n"
-                << violation_of(least, /*traced=*/true);
-}
-
-// False after a violation.
 bool run(const Schedule& schedule, Outcome& total) {
-  try {
-    total += SimulatedJob(schedule, false).run();
-  } catch (const Violation&) {
-    report(schedule);
-    return false;
-  }
-  return true;
+  return simulation::run<SimulatedJob>(schedule, total);
 }
 
 Setting setting_of(int members, int least, int most, int replicas, Setting::Hosts hosts) {
@@ -73,8 +39,8 @@ class OneFaultTest : public ::testing::TestWithParam<Setting> {};
 // Every fault that a small job can meet, at every moment of its undisturbed run.
 TEST_P(OneFaultTest, HoldsWithEachFaultAtEachMoment) {
   const Setting& setting = GetParam();
-  const Outcome undisturbed = SimulatedJob({setting, {}}, false).run();
-  EXPECT_EQ(undisturbed.generations, setting.hosts == kHidden ? 3 : 1);
+  const Outcome calm = undisturbed<SimulatedJob>(setting);
+  EXPECT_EQ(calm.generations, setting.hosts == kHidden ? 3 : 1);
   const int seats = setting.members;
   const bool elastic = setting.elastic();
   const std::map<Fault, int> arguments = {{Fault::pick, 4},
@@ -89,11 +55,9 @@ TEST_P(OneFaultTest, HoldsWithEachFaultAtEachMoment) {
                                           {Fault::shrink, elastic ? 1 : 0},
                                           {Fault::quit, elastic ? 4 * seats : 0}};
   Outcome total;
-  for (int at = 0; at < undisturbed.events; ++at)
-    for (const auto& [fault, count] : arguments)
-      for (int argument = 0; argument < count; ++argument)
-        if (!run({setting, {{at, {fault, argument}}}}, total)) return;
-  EXPECT_GT(total.kept, 0);
+  for (const auto& fault : all_faults(calm.events, arguments))
+    if (!run({setting, {fault}}, total)) return;
+  EXPECT_GT(total.count("kept"), 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -121,8 +85,8 @@ TEST(CollectiveProtocol, HoldsWithAMemberThatSleepsWhileTheGroupGoesOn) {
           if (!run(schedule, total)) return;
         }
   }
-  EXPECT_GT(total.restored, 0);
-  EXPECT_GT(total.resized, 0);
+  EXPECT_GT(total.count("restored"), 0);
+  EXPECT_GT(total.count("resized"), 0);
 }
 
 // Schedules that found something, as they were printed.
@@ -137,31 +101,21 @@ TEST(CollectiveProtocol, HoldsInTheSchedulesThatItDidNotHoldIn) {
 }
 
 TEST(CollectiveProtocol, RunsTheScheduleThatIsAskedFor) {
-  const char* asked = std::getenv("MUSTER_COLLECTIVE_SCHEDULE");
-  const Schedule schedule = Schedule::parse(asked ? asked : "3(1-4)r4 5/2 @1: 60k0 90o2 120c3");
-  SimulatedJob job(schedule, /*traced=*/true);
-  EXPECT_EQ(schedule.text(), Schedule::parse(schedule.text()).text());
-  EXPECT_NO_THROW(job.run());
-  EXPECT_THAT(job.trace(), ::testing::HasSubstr("the faults are over"));
-  if (asked) std::cout << job.trace() << std::endl;
+  run_asked<SimulatedJob>("3(1-4)r4 5/2 @1: 60k0 90o2 120c3");
 }
 
 TEST(CollectiveProtocol, HoldsInRandomSchedules) {
-  const uint64_t first = number_from("MUSTER_COLLECTIVE_SEED", 1);
-  const uint64_t count = number_from("MUSTER_COLLECTIVE_SCHEDULES", 8000);
   Outcome total;
-  for (uint64_t seed = first; seed < first + count; ++seed)
-    if (!run(random_schedule(seed), total)) return;
-  if (count < 1000) return;
-  const int enough = static_cast<int>(count);
+  const int enough = run_random<SimulatedJob>(8000, total);
+  if (enough == 0) return;
   EXPECT_GT(total.faults, 2 * enough);
   EXPECT_GT(total.restarts, enough / 2);
   EXPECT_GT(total.generations, 3 * enough / 2);
-  EXPECT_GT(total.checkpoints, enough);
-  EXPECT_GT(total.kept, enough / 2);
-  EXPECT_GT(total.restored, enough / 20);
-  EXPECT_GT(total.shared, enough / 2);
-  EXPECT_GT(total.resized, enough / 20);
+  EXPECT_GT(total.count("published step"), enough);
+  EXPECT_GT(total.count("kept"), enough / 2);
+  EXPECT_GT(total.count("restored"), enough / 20);
+  EXPECT_GT(total.count("shared"), enough / 2);
+  EXPECT_GT(total.count("resized"), enough / 20);
 }
 
 }  // namespace

@@ -1,113 +1,48 @@
 #pragma once
 
-#include <memory>
-#include <string>
-#include <tuple>
-#include <vector>
-
-#include "tests/unit/trainer/collective/protocol/process.h"
-#include "tests/unit/trainer/collective/protocol/schedule.h"
+#include "tests/unit/trainer/collective/protocol/books.h"
+#include "tests/unit/trainer/simulation/world.h"
 
 namespace muster::collective::protocol {
 
-// What a run came to, so that a test can see that the simulator reaches what it is there for.
-struct Outcome {
-  int events = 0;
-  int faults = 0;
-  int restarts = 0;
-  int generations = 0;
-  int checkpoints = 0;
-  int kept = 0;      // generations that went on with what a member held
-  int restored = 0;  // with a checkpoint
-  int begun = 0;     // from the beginning
-  int shared = 0;    // by memory
-  int resized = 0;   // of another number of members than the one before
+class Member;
 
-  Outcome& operator+=(const Outcome& other);
-};
-
-// A collective job: its processes, the network between them and the storage below them, run through
-// one schedule. What goes by itself goes in a fair order: every message arrives, every thread that
-// can goes on, every process that died starts again. When the last deviation has been made, whoever
-// was stopped wakes, and the job must finish.
+// A collective job, run through one schedule.
 class SimulatedJob : public World {
  public:
-  SimulatedJob(const Schedule& schedule, bool traced);
-  ~SimulatedJob() override;
+  using Setting = protocol::Setting;
+  static constexpr const char* kVariable = "MUSTER_COLLECTIVE";
 
-  // Throws Violation, with what led to it if traced.
-  Outcome run();
-  const std::string& trace() const { return trace_; }
+  SimulatedJob(const Schedule<Setting>& schedule, bool traced);
+  ~SimulatedJob() override { end_processes(); }
 
-  const Setting& setting() const override { return schedule_.setting; }
-  SimulatedNetwork& network() override { return network_; }
-  SimulatedStorage& storage() override { return storage_; }
-  Books& books() override { return books_; }
-  int process_at(int rank) const override;
-  bool is_running(int process) const override;
-  bool is_stopped(int process) const override;
-  bool is_silent(int process) const override;
-  bool all_attend(int chief) const override;
-  void opened(const CollectivePlan& plan) override;
-  void published(uint64_t generation) override;
-  void tell(int process, const char* what, uint64_t number) override;
+  const Setting& setting() const { return setting_; }
+  Books& books() { return books_; }
+  std::string host_of(const Place& place) const override;
+  // Returns whether every process that can has told this rank 0 where it stands: who is missing
+  // will not come soon.
+  bool all_attend(int chief) const;
+  // Called when a generation runs from here on. Throws Violation if it should begin with something
+  // else.
+  void opened(const CollectivePlan& plan);
 
  private:
-  struct Seat {
-    int rank = 0;
-    int current = -1;  // process
-    int attempts = 0;
-    bool done = false;
-    bool leaving = false;
-  };
-  struct Event {
-    enum class Kind { start, act, deliver } kind;
-    int subject;  // seat, process or stream
-    int detail;   // thread, or side
-    auto key() const { return std::tuple(kind, subject, detail); }
-  };
-  using Key = std::tuple<Event::Kind, int, int>;
+  std::unique_ptr<Process> make(const Seat& seat, int id, int attempt) override;
+  void disturb(const Deviation& deviation) override;
+  void check_end() const override;
 
-  bool finished() const;
-  void step(int at);
-  std::vector<Event> events() const;
-  void happen(const Event& event);
-  void start(Seat& seat);
-  void bury(int process);
-  void sweep();
-  Process* process(int id) const { return processes_[static_cast<size_t>(id)].get(); }
-  Seat* seat_of(int process);
-  std::string describe(const Event& event) const;
-  void check_end() const;
-
-  void deviate(const Deviation& deviation);
-  void kill(int seat, int losses);
-  void oust(int seat);
-  void pause(int seat);
-  void wake(int argument);
   void grow();
   void shrink();
   void quit(int argument);
   int staying() const;  // seats of an elastic group
-  void disturb_stream(const Deviation& deviation);
-  void calm_down();
+  // Returns null if the process has ended.
+  Member* member(int id) const { return process(id) ? members_.at(id) : nullptr; }
 
-  const Schedule schedule_;
-  const bool traced_;
+  const Setting setting_;
   Books books_;
-  SimulatedStorage storage_;
-  SimulatedNetwork network_;
-  std::vector<Seat> seats_;
-  std::vector<std::unique_ptr<Process>> processes_;  // by id; null: has ended
-  std::vector<bool> paused_;
-  Key cursor_{};
-  int skip_ = 0;
-  int members_ = 0;      // of the last generation
-  uint64_t newest_ = 0;  // generation that was opened
-  // That a checkpoint is of; 0: none, or the storage may have lost it.
-  uint64_t published_ = 0;
-  Outcome outcome_;
-  std::string trace_;
+  std::map<int, Member*> members_;  // by process
+  int size_ = 0;                    // of the last generation
+  uint64_t newest_ = 0;             // generation that was opened
 };
 
 }  // namespace muster::collective::protocol

@@ -143,7 +143,7 @@ void WireEnd::connect(const CollectivePlan& plan) {
     if (place == place_) continue;
     const int process = static_cast<int>(plan.members(place).incarnation()) - 1;
     const int stream = world_.network().connect(id_, world_.is_running(process) ? process : -1);
-    ps::protocol::PushMessage greeting;
+    PushMessage greeting;
     greeting.shard = place_;
     greeting.header.pull = true;
     greeting.header.generation = generation_;
@@ -153,7 +153,7 @@ void WireEnd::connect(const CollectivePlan& plan) {
 }
 
 void WireEnd::send_state(int to, const State& state) {
-  ps::protocol::ReplyMessage message;
+  ReplyMessage message;
   for (const auto& buffer : state.buffers)
     message.values.insert(message.values.end(), buffer.begin(), buffer.end());
   if (outgoing_.contains(to)) world_.network().send(outgoing_.at(to), Side::client, message);
@@ -165,7 +165,7 @@ void WireEnd::send(const Message& message) {
 }
 
 void WireEnd::contribute(uint64_t step, std::vector<float> nodes) {
-  ps::protocol::PushMessage message;
+  PushMessage message;
   message.header.step = step;
   message.gradients = nodes;
   contributions_[{step, place_}] = std::move(nodes);
@@ -184,7 +184,7 @@ std::vector<float> WireEnd::contribution(uint64_t step, int place) const {
 }
 
 void WireEnd::send_sum(uint64_t step) {
-  ps::protocol::ReplyMessage message;
+  ReplyMessage message;
   message.header.step = step;
   send(message);
 }
@@ -206,9 +206,9 @@ bool WireEnd::receive(int stream, Side side, const Message& message) {
   const auto found = incoming_.find(stream);
   if (found == incoming_.end()) return false;
   const int place = found->second;
-  if (const auto* push = std::get_if<ps::protocol::PushMessage>(&message)) {
+  if (const auto* push = std::get_if<PushMessage>(&message)) {
     contributions_[{push->header.step, place}] = push->gradients;
-  } else if (const auto* reply = std::get_if<ps::protocol::ReplyMessage>(&message)) {
+  } else if (const auto* reply = std::get_if<ReplyMessage>(&message)) {
     if (reply->values.empty())
       sums_.insert({reply->header.step, place});
     else

@@ -5,7 +5,8 @@
 #include <set>
 #include <vector>
 
-#include "tests/unit/trainer/collective/protocol/process.h"
+#include "tests/unit/trainer/collective/protocol/books.h"
+#include "tests/unit/trainer/simulation/world.h"
 #include "trainer/collective/slice_update.h"
 
 namespace muster::collective::protocol {

@@ -4,17 +4,13 @@
 
 namespace muster::collective::protocol {
 
-WorkerProcess::WorkerProcess(World& world, int id, int rank, int attempt)
-    : Process(world, id, rank, attempt), member_(world, *this, id, rank) {}
-
-std::pair<uint64_t, uint64_t> WorkerProcess::held() const {
-  return {member_.generation(), member_.position().step};
-}
+WorkerProcess::WorkerProcess(SimulatedJob& job, int id, Place place, int attempt)
+    : Process(job, id, place, attempt), job_(job), member_(job, *this) {}
 
 // Rank 0 may have left before its last word reached us, or the group goes on without us.
 bool WorkerProcess::may_end() const {
   if (member_.at() == Member::At::finished || member_.left_out()) return true;
-  return !member_.client().connected() && world_.storage().final() != nullptr;
+  return !member_.client().connected() && job_.storage().final() != nullptr;
 }
 
 bool WorkerProcess::ready(int thread) const {

@@ -4,7 +4,7 @@
 
 #include "common/error.h"
 #include "tests/unit/trainer/compute/sums.h"
-#include "tests/unit/trainer/ps/one_tensor.h"
+#include "tests/unit/trainer/one_tensor.h"
 #include "trainer/ps/shard/hosted_shard.h"
 
 namespace muster::ps {

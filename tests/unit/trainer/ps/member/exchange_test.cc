@@ -4,7 +4,7 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "tests/unit/trainer/ps/one_tensor.h"
+#include "tests/unit/trainer/one_tensor.h"
 #include "trainer/ps/shard/shard.h"
 
 namespace muster::ps {

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "tests/unit/trainer/ps/one_tensor.h"
+#include "tests/unit/trainer/one_tensor.h"
+#include "tests/unit/trainer/simulation/same_sums.h"
 
 namespace muster::ps::protocol {
 
@@ -23,16 +24,6 @@ compute::Sgd sgd_of(const Setting& setting) {
 
 bool same(std::span<const float> a, std::span<const float> b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end());
-}
-
-bool same(const checkpoint::EpochSums& a, const checkpoint::EpochSums& b) {
-  const auto left = a.known();
-  const auto right = b.known();
-  return std::equal(left.begin(), left.end(), right.begin(), right.end(),
-                    [](const auto& one, const auto& other) {
-                      return one.number == other.number && one.sums.loss == other.sums.loss &&
-                             one.sums.terms == other.sums.terms && one.sums.rows == other.sums.rows;
-                    });
 }
 
 std::string text(const checkpoint::EpochSums& sums) {
@@ -187,7 +178,7 @@ bool Books::holds(const Moment& moment, const Held& held) const {
     return std::span(whole).subspan(range(held.shard).begin, range(held.shard).size());
   };
   if (!same(part(moment.parameters), held.parameters)) return false;
-  if (held.sums && !same(moment.sums, *held.sums)) return false;
+  if (held.sums && !same_sums(moment.sums, *held.sums)) return false;
   for (size_t i = 0; i < held.slots.size(); ++i)
     if (!same(part(moment.slots[i]), held.slots[i])) return false;
   return true;
@@ -229,7 +220,7 @@ void Books::check_applied_sums(const std::string& who, const Held& held) const {
   for (size_t ticket = 0; ticket < held.parameters.size(); ++ticket)
     for (int times = 0; times < static_cast<int>(held.parameters[ticket]); ++times)
       expected.add(ticket / tickets_per_epoch(), sums(0, 0, ticket));
-  if (!same(expected, *held.sums))
+  if (!same_sums(expected, *held.sums))
     throw Violation(who + ": expected the sums of what was applied," + text(expected) + ", found" +
                     text(*held.sums));
 }

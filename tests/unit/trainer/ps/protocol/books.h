@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/unit/trainer/ps/protocol/schedule.h"
-#include "tests/unit/trainer/ps/protocol/simulated_storage.h"
+#include "tests/unit/trainer/ps/protocol/setting.h"
+#include "tests/unit/trainer/simulation/simulated_storage.h"
 #include "trainer/compute/optimizer.h"
 #include "trainer/ps/shard/shard.h"
 

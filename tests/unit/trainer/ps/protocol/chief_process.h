@@ -1,35 +1,29 @@
 #pragma once
 
-#include <set>
-
 #include "tests/unit/trainer/ps/protocol/member.h"
 #include "tests/unit/trainer/ps/protocol/saver.h"
-#include "trainer/group/peer_registry.h"
+#include "tests/unit/trainer/simulation/leader.h"
 #include "trainer/ps/group/formation.h"
 
 namespace muster::ps::protocol {
 
 // Rank 0: the rendezvous, the coordinator, a member and the writer of checkpoints, as
 // loop::run_leader joins them.
-class ChiefProcess : public Process {
+class ChiefProcess : public Leader {
  public:
-  ChiefProcess(World& world, int id, Place place, int attempt);
+  ChiefProcess(SimulatedJob& job, int id, Place place, int attempt);
   int threads() const override { return 3; }
   bool ready(int thread) const override;
   void act(int thread) override;
-  void receive(int stream, Message message) override;
+  void receive(int stream, Side side, Message message) override;
 
  private:
   enum Thread { kCoordinating, kTraining, kSaving };
   enum class Copying { no, yes, final };
 
-  void attend(int stream, const Message& message);
-  void update(const std::function<void(GroupView&)>& change);
-
-  bool coordinating() const;
-  void coordinate();
-  void advance();
-  void choose();
+  void look() override { formation_.look(registry()); }
+  void advance() override;
+  bool may_advance() const override { return !opening_.active() || opening_.answered(); }
   void open();
 
   bool training() const;
@@ -39,15 +33,9 @@ class ChiefProcess : public Process {
   void copied();
   void save_or_end();
 
-  GroupView view_;
-  group::PeerRegistry registry_;
-  std::set<int> peers_;  // streams that were admitted
-  bool registry_changed_ = true;
-  bool leads_ = false;  // was looked at just now
-
+  SimulatedJob& job_;
   Formation formation_;
   ControlCalls opening_;
-  std::string leased_;
 
   Member member_;
   ControlCalls copying_calls_;

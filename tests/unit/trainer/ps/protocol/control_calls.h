@@ -5,14 +5,14 @@
 #include <vector>
 
 #include "common/error.h"
-#include "tests/unit/trainer/ps/protocol/process.h"
+#include "tests/unit/trainer/ps/protocol/simulated_job.h"
 
 namespace muster::ps::protocol {
 
 // A control call to several ps at once, as ps::Control makes it.
 class ControlCalls {
  public:
-  ControlCalls(World& world, int id) : world_(world), id_(id) {}
+  ControlCalls(SimulatedJob& job, int id) : job_(job), id_(id) {}
   ~ControlCalls() { cancel(); }
 
   // `to` has the ps that each request goes to.
@@ -21,9 +21,9 @@ class ControlCalls {
     cancel();
     replies_.assign(requests.size(), End());
     for (size_t i = 0; i < requests.size(); ++i) {
-      const int server = world_.process_at({Place::Role::ps, to[i]});
-      const int stream = world_.network().connect(id_, server, /*call=*/true);
-      world_.network().send(stream, SimulatedNetwork::Side::client, requests[i]);
+      const int server = job_.process_at({Place::Role::ps, to[i]});
+      const int stream = job_.network().connect(id_, server, /*call=*/true);
+      job_.network().send(stream, Side::client, requests[i]);
       calls_[stream] = i;
     }
     active_ = true;
@@ -34,7 +34,7 @@ class ControlCalls {
     if (found == calls_.end()) return false;
     replies_[found->second] = std::move(message);
     calls_.erase(found);
-    world_.network().close(stream, SimulatedNetwork::Side::client);
+    job_.network().close(stream, Side::client);
     return true;
   }
   bool active() const { return active_; }
@@ -52,14 +52,13 @@ class ControlCalls {
     return replies;
   }
   void cancel() {
-    for (const auto& [stream, number] : calls_)
-      world_.network().close(stream, SimulatedNetwork::Side::client);
+    for (const auto& [stream, number] : calls_) job_.network().close(stream, Side::client);
     calls_.clear();
     active_ = false;
   }
 
  private:
-  World& world_;
+  SimulatedJob& job_;
   const int id_;
   std::map<int, size_t> calls_;  // by stream
   std::vector<Message> replies_;

@@ -7,8 +7,6 @@
 
 namespace muster::ps::protocol {
 
-using Side = SimulatedNetwork::Side;
-
 // A link to a shard over a simulated stream.
 class Member::Link : public ShardLink {
  public:
@@ -17,7 +15,7 @@ class Member::Link : public ShardLink {
   }
   ~Link() override {
     member_.links_.erase(stream_);
-    member_.world_.network().close(stream_, Side::client);
+    member_.job_.network().close(stream_, Side::client);
   }
   void send(const PushHeader& header, std::span<const float> gradients,
             std::span<float> parameters) override {
@@ -25,8 +23,8 @@ class Member::Link : public ShardLink {
     parameters_ = parameters;
     state_ = broken_ ? State::broken : State::waiting;
     if (broken_) member_.changed_ = true;
-    member_.world_.network().send(
-        stream_, Side::client, PushMessage{shard_, header, {gradients.begin(), gradients.end()}});
+    member_.job_.network().send(stream_, Side::client,
+                                PushMessage{shard_, header, {gradients.begin(), gradients.end()}});
   }
   State state() override { return state_; }
   ReplyHeader reply() const override { return reply_; }
@@ -57,32 +55,31 @@ class Member::Link : public ShardLink {
 
 namespace {
 
-std::vector<compute::Range> ranges_of(World& world) {
+std::vector<compute::Range> ranges_of(SimulatedJob& job) {
   std::vector<compute::Range> ranges;
-  for (int shard = 0; shard < world.setting().shards; ++shard)
-    ranges.push_back(world.books().range(shard));
+  for (int shard = 0; shard < job.setting().shards; ++shard)
+    ranges.push_back(job.books().range(shard));
   return ranges;
 }
 
 }  // namespace
 
-Member::Member(World& world, int id, uint32_t rank)
-    : world_(world),
+Member::Member(SimulatedJob& job, int id, uint32_t rank)
+    : job_(job),
       id_(id),
       rank_(rank),
       exchange_(
-          ranges_of(world), rank, world.setting().sync ? SyncPolicy::sync : SyncPolicy::async,
-          [this](const LinkEnd& end) { return connect(end); }, nullptr,
-          world.setting().backups > 0),
-      parameters_(world.books().range(world.setting().shards - 1).end) {}
+          ranges_of(job), rank, job.setting().sync ? SyncPolicy::sync : SyncPolicy::async,
+          [this](const LinkEnd& end) { return connect(end); }, nullptr, job.setting().backups > 0),
+      parameters_(job.books().range(job.setting().shards - 1).end) {}
 
 Member::~Member() {
   exchange_.close();
 }
 
 std::unique_ptr<ShardLink> Member::connect(const LinkEnd& end) {
-  const int server = world_.process_at({Place::Role::ps, end.ps});
-  return std::make_unique<Link>(*this, world_.network().connect(id_, server), end.shard);
+  const int server = job_.process_at({Place::Role::ps, end.ps});
+  return std::make_unique<Link>(*this, job_.network().connect(id_, server), end.shard);
 }
 
 bool Member::ready(const GroupView& view) const {
@@ -123,16 +120,16 @@ void Member::leave() {
 void Member::enter(const GroupView& view) {
   generation_ = view.generation();
   state_ = State::aligning;
-  exchange_.connect(generation_, serving_of(view, world_.setting().shards));
+  exchange_.connect(generation_, serving_of(view, job_.setting().shards));
   exchange_.begin_align(parameters_);
 }
 
 void Member::compute() {
-  const uint64_t ticket = world_.setting().sync ? step_ : ticket_.value_or(0);
-  gradient_ = world_.books().gradient(rank_, step_, ticket, parameters_);
-  if (!world_.setting().sync) world_.books().count_push(ticket);
+  const uint64_t ticket = job_.setting().sync ? step_ : ticket_.value_or(0);
+  gradient_ = job_.books().gradient(rank_, step_, ticket, parameters_);
+  if (!job_.setting().sync) job_.books().count_push(ticket);
   state_ = State::pushing;
-  exchange_.begin_step(step_, ticket, world_.books().sums(rank_, step_, ticket), gradient_,
+  exchange_.begin_step(step_, ticket, job_.books().sums(rank_, step_, ticket), gradient_,
                        parameters_);
 }
 
@@ -151,15 +148,14 @@ void Member::settle(const Exchange::Result& result, const GroupView& view) {
                      std::exchange(position_generation_, generation_) != generation_;
   step_ = result.step;
   ticket_ = result.ticket;
-  const bool finished =
-      world_.setting().sync ? step_ >= world_.books().total() : !ticket_.has_value();
+  const bool finished = job_.setting().sync ? step_ >= job_.books().total() : !ticket_.has_value();
   state_ = finished ? State::finished : State::ready;
-  world_.tell(id_, finished ? "has finished at step" : "is at step", step_);
+  job_.tell(id_, finished ? "has finished at step" : "is at step", step_);
   checkpoint::EpochSums sums = from_messages(view.sums());
   if (step_ == view.step() + 1)
-    sums.add(view.step() / world_.books().tickets_per_epoch(), result.sums);
-  world_.books().check_parameters("rank " + std::to_string(rank_), step_, parameters_,
-                                  first ? &sums : nullptr);
+    sums.add(view.step() / job_.books().tickets_per_epoch(), result.sums);
+  job_.books().check_parameters("rank " + std::to_string(rank_), step_, parameters_,
+                                first ? &sums : nullptr);
 }
 
 bool Member::receive(int stream, const Message& message) {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "tests/unit/trainer/ps/protocol/process.h"
+#include "tests/unit/trainer/ps/protocol/simulated_job.h"
 #include "trainer/ps/member/exchange.h"
 
 namespace muster::ps::protocol {
@@ -20,7 +20,7 @@ class Member {
     finished,  // no step is left in this generation
   };
 
-  Member(World& world, int id, uint32_t rank);
+  Member(SimulatedJob& job, int id, uint32_t rank);
   ~Member();
 
   bool ready(const GroupView& view) const;
@@ -42,7 +42,7 @@ class Member {
   void look(const GroupView& view);
   void settle(const Exchange::Result& result, const GroupView& view);
 
-  World& world_;
+  SimulatedJob& job_;
   const int id_;
   const uint32_t rank_;
   std::map<int, Link*> links_;  // by stream

@@ -1,53 +1,18 @@
-#include <gmock/gmock.h>
-
-#include <cstdlib>
-#include <iostream>
-
 #include "tests/unit/trainer/ps/protocol/simulated_job.h"
+#include "tests/unit/trainer/simulation/runs.h"
 
 namespace muster::ps::protocol {
 namespace {
 
-// MUSTER_PROTOCOL_SCHEDULE runs one schedule and prints its events. MUSTER_PROTOCOL_SEED is the
-// first seed of the random schedules, MUSTER_PROTOCOL_SCHEDULES their number. With
-// MUSTER_PROTOCOL_PAIRS=n every n-th pair of faults is tried; 1: all of them (ten minutes).
-uint64_t number_from(const char* variable, uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text ? std::strtoull(text, nullptr, 10) : otherwise;
-}
+using Schedule = simulation::Schedule<Setting>;
 
-std::string violation_of(const Schedule& schedule, bool traced = false) {
-  try {
-    SimulatedJob(schedule, traced).run();
-  } catch (const Violation& violation) {
-    return violation.what();
-  }
-  return "";
-}
-
-// Prints the smallest schedule that still fails, to be run again, and its events.
-void report(const Schedule& failing) {
-  const Schedule least =
-      shrink(failing, [](const Schedule& schedule) { return !violation_of(schedule).empty(); });
-  ADD_FAILURE() << "MUSTER_PROTOCOL_SCHEDULE=\"" << least.text() << "\"\n"
-                << violation_of(least, /*traced=*/true);
-}
-
-// Returns false after a violation.
 bool run(const Schedule& schedule, Outcome& total) {
-  try {
-    total += SimulatedJob(schedule, false).run();
-  } catch (const Violation&) {
-    report(schedule);
-    return false;
-  }
-  return true;
+  return simulation::run<SimulatedJob>(schedule, total);
 }
 
 // Returns every fault that a small job can meet, at every moment of its undisturbed run. Greater
 // arguments than a moment has choices would only repeat the same faults.
 std::vector<std::pair<int, Deviation>> all_faults(const Setting& setting, bool only_processes) {
-  const Outcome undisturbed = SimulatedJob({setting, {}}, false).run();
   const int seats = setting.shards + setting.members;
   const int streams = setting.shards * (setting.members + 1) + setting.members - 1;
   const std::map<Fault, int> arguments =
@@ -65,11 +30,7 @@ std::vector<std::pair<int, Deviation>> all_faults(const Setting& setting, bool o
                                  {Fault::lose, 1},
                                  {Fault::quit, setting.backups > 0 ? 5 * seats : 0},
                                  {Fault::part, setting.copies > 1 ? 2 * setting.shards : 0}};
-  std::vector<std::pair<int, Deviation>> all;
-  for (int at = 0; at < undisturbed.events; ++at)
-    for (const auto& [fault, count] : arguments)
-      for (int argument = 0; argument < count; ++argument) all.push_back({at, {fault, argument}});
-  return all;
+  return all_faults(undisturbed<SimulatedJob>(setting).events, arguments);
 }
 
 class OneFaultTest : public testing::TestWithParam<Setting> {};
@@ -93,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(SmallJobs, OneFaultTest,
                                          Setting{2, 2, 4, 1, false, 0, false, 2}),
                          [](const auto& info) {
                            const Setting& setting = info.param;
-                           std::string name = policy_of(setting) + "_" +
+                           std::string name = setting.policy() + "_" +
                                               std::to_string(setting.shards) + "x" +
                                               std::to_string(setting.members);
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -105,11 +66,12 @@ class OnePsLostTest : public testing::TestWithParam<Setting> {};
 // At whatever moment a ps is lost, its standby goes on, with no step lost and none repeated.
 // Likewise the serving ps goes on if its standby cannot be reached.
 TEST_P(OnePsLostTest, NeverGoesBackToACheckpoint) {
-  const Outcome undisturbed = SimulatedJob({GetParam(), {}}, false).run();
-  ASSERT_GT(undisturbed.covered_at, 0);
-  EXPECT_EQ(undisturbed.loads, 1);
+  SimulatedJob job({GetParam(), {}}, /*traced=*/false);
+  const Outcome undisturbed = job.run();
+  ASSERT_GT(job.covered_at(), 0);
+  EXPECT_EQ(undisturbed.count("loads for generation"), 1);
   const int seats = GetParam().shards + GetParam().members;
-  for (int at = undisturbed.covered_at; at < undisturbed.events; ++at)
+  for (int at = job.covered_at(); at < undisturbed.events; ++at)
     for (int ps = 0; ps < GetParam().shards; ++ps)
       for (const Deviation& fault :
            {Deviation{Fault::kill, ps}, Deviation{Fault::kill, ps + seats},
@@ -118,7 +80,7 @@ TEST_P(OnePsLostTest, NeverGoesBackToACheckpoint) {
         Outcome outcome;
         const Schedule schedule{GetParam(), {{at, fault}}};
         if (!run(schedule, outcome)) return;
-        ASSERT_EQ(outcome.loads, 1) << schedule.text();
+        ASSERT_EQ(outcome.count("loads for generation"), 1) << schedule.text();
       }
 }
 
@@ -129,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(SmallJobs, OnePsLostTest,
                                          Setting{3, 2, 6, 2, false, 0, true, 2}),
                          [](const auto& info) {
                            std::string name =
-                               policy_of(info.param) + "_" + std::to_string(info.param.shards);
+                               info.param.policy() + "_" + std::to_string(info.param.shards);
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
@@ -166,7 +128,8 @@ TEST(Protocol, HoldsWithCopiesThatWereLeftBehind) {
   EXPECT_GT(total.restarts, 0);
 }
 
-// A second fault comes while the group recovers from the first.
+// A second fault comes while the group recovers from the first. With MUSTER_PROTOCOL_PAIRS=n every
+// n-th pair of faults is tried; 1: all of them (ten minutes).
 TEST(Protocol, HoldsWithTwoProcessesLost) {
   const uint64_t every = number_from("MUSTER_PROTOCOL_PAIRS", 211);
   Outcome total;
@@ -204,7 +167,7 @@ TEST(Protocol, HoldsWithARankZeroThatSleepsWhileItPublishes) {
   Outcome total;
   const Setting setting{1, 1, 3, 1, true};
   const int chief = setting.shards;
-  const int events = SimulatedJob({setting, {}}, false).run().events;
+  const int events = undisturbed<SimulatedJob>(setting).events;
   for (int at = 0; at < events; ++at)
     for (int later = 12; later < 60; ++later)
       for (int pick = 0; pick < 4; ++pick)
@@ -245,30 +208,20 @@ TEST(Protocol, HoldsInTheSchedulesThatItDidNotHoldIn) {
 }
 
 TEST(Protocol, RunsTheScheduleThatIsAskedFor) {
-  const char* asked = std::getenv("MUSTER_PROTOCOL_SCHEDULE");
-  const Schedule schedule = Schedule::parse(asked ? asked : "sync 2x2x3/1: 60k0 90o2 120c3");
-  SimulatedJob job(schedule, /*traced=*/true);
-  EXPECT_EQ(schedule.text(), Schedule::parse(schedule.text()).text());
-  EXPECT_NO_THROW(job.run());
-  EXPECT_THAT(job.trace(), testing::HasSubstr("the faults are over"));
-  if (asked) std::cout << job.trace() << std::endl;
+  run_asked<SimulatedJob>("sync 2x2x3/1: 60k0 90o2 120c3");
 }
 
 TEST(Protocol, HoldsInRandomSchedules) {
-  const uint64_t first = number_from("MUSTER_PROTOCOL_SEED", 1);
-  const uint64_t count = number_from("MUSTER_PROTOCOL_SCHEDULES", 10000);
   Outcome total;
-  for (uint64_t seed = first; seed < first + count; ++seed)
-    if (!run(random_schedule(seed), total)) return;
-  if (count < 1000) return;
-  const int enough = static_cast<int>(count);
+  const int enough = run_random<SimulatedJob>(10000, total);
+  if (enough == 0) return;
   EXPECT_GT(total.faults, 2 * enough);
   EXPECT_GT(total.restarts, enough / 2);
   EXPECT_GT(total.generations, enough);
-  EXPECT_GT(total.checkpoints, enough);
-  EXPECT_GT(total.left_out, enough / 2);
-  EXPECT_GT(total.held_back, enough / 50);
-  EXPECT_GT(total.parted, enough / 200);
+  EXPECT_GT(total.count("published step"), enough);
+  EXPECT_GT(total.count("left somebody out of step"), enough / 2);
+  EXPECT_GT(total.count("held somebody back at step"), enough / 50);
+  EXPECT_GT(total.count("lost its standby at step"), enough / 200);
 }
 
 }  // namespace

@@ -7,14 +7,12 @@
 
 namespace muster::ps::protocol {
 
-using Side = SimulatedNetwork::Side;
-
-ShardCopy::ShardCopy(World& world, const Process& owner, int id, int shard)
-    : world_(world),
+ShardCopy::ShardCopy(SimulatedJob& job, const Process& owner, int id, int shard)
+    : job_(job),
       owner_(owner),
       id_(id),
       shard_(shard),
-      hosted_(world.books().make_shard(shard), static_cast<uint64_t>(id) + 1) {}
+      hosted_(job.books().make_shard(shard), static_cast<uint64_t>(id) + 1) {}
 
 void ShardCopy::exchange(int stream, PushMessage& message) {
   Session& session = sessions_[stream];
@@ -57,7 +55,7 @@ void ShardCopy::start_clock(int stream) {
 void ShardCopy::check_bound(int stream) {
   computing_.insert(stream);
   for (const int other : computing_)
-    if (clocks_.at(stream) - clocks_.at(other) > world_.setting().staleness)
+    if (clocks_.at(stream) - clocks_.at(other) > job_.setting().staleness)
       throw Violation(owner_.name() + ": a member is given work after " +
                       std::to_string(clocks_.at(stream)) +
                       " pushes, while another computes after " + std::to_string(clocks_.at(other)));
@@ -69,7 +67,7 @@ void ShardCopy::deliver() {
     const auto found = sessions_.find(static_cast<int>(answer.session));
     if (found == sessions_.end()) continue;
     found->second.pending = false;
-    if (world_.setting().bounded && answer.header.ticket) check_bound(found->first);
+    if (job_.setting().bounded && answer.header.ticket) check_bound(found->first);
     ReplyMessage reply{answer.header, {}};
     using Values = Shard::Answer::Values;
     const auto copy = [&](std::span<const float> values) {
@@ -78,7 +76,7 @@ void ShardCopy::deliver() {
     if (answer.values == Values::current) copy(shard.parameters());
     if (answer.values == Values::previous) copy(shard.previous());
     if (answer.values == Values::delivered) copy(found->second.parameters);
-    world_.network().send(found->first, Side::server, std::move(reply));
+    job_.network().send(found->first, Side::server, std::move(reply));
   }
   pump();
   check();
@@ -87,8 +85,8 @@ void ShardCopy::deliver() {
 void ShardCopy::pump() {
   if (standby_stream_ < 0 || standby_session_ != hosted_.feed().session()) return;
   while (auto message = hosted_.next_forward())
-    world_.network().send(standby_stream_, Side::client,
-                          ForwardMessage{message->header, std::move(message->values)});
+    job_.network().send(standby_stream_, Side::client,
+                        ForwardMessage{message->header, std::move(message->values)});
 }
 
 void ShardCopy::check() {
@@ -96,11 +94,11 @@ void ShardCopy::check() {
   if (shard.generation() == 0) return;
   const Shard::Counts& counts = shard.counts();
   if (std::exchange(left_out_, counts.left_out) != counts.left_out)
-    world_.tell(id_, "left somebody out of step", shard.step());
+    job_.tell(id_, "left somebody out of step", shard.step());
   if (std::exchange(held_back_, counts.held_back) != counts.held_back)
-    world_.tell(id_, "held somebody back at step", shard.step());
-  world_.books().check_shard(owner_.name() + (shard.serving() ? "" : ", second copy"), shard.step(),
-                             {shard_, shard.parameters(), shard.slots(), &shard.sums()});
+    job_.tell(id_, "held somebody back at step", shard.step());
+  job_.books().check_shard(owner_.name() + (shard.serving() ? "" : ", second copy"), shard.step(),
+                           {shard_, shard.parameters(), shard.slots(), &shard.sums()});
 }
 
 void ShardCopy::follow(int stream, const ForwardMessage& message) {
@@ -112,8 +110,8 @@ void ShardCopy::follow(int stream, const ForwardMessage& message) {
   if (reply.status() == Acknowledgement::REJECTED)
     throw Violation(owner_.name() + " rejected a forward: " + reply.message());
   if (message.header.whole() && reply.status() == Acknowledgement::OK)
-    world_.tell(id_, "has a whole copy at step", reply.step());
-  world_.network().send(stream, Side::server, reply);
+    job_.tell(id_, "has a whole copy at step", reply.step());
+  job_.network().send(stream, Side::server, reply);
   deliver();
 }
 
@@ -142,7 +140,7 @@ void ShardCopy::end(int stream) {
 
 void ShardCopy::drop_standby() {
   hosted_.cut(answers_);
-  world_.network().close(std::exchange(standby_stream_, -1), Side::client);
+  job_.network().close(std::exchange(standby_stream_, -1), Side::client);
 }
 
 void ShardCopy::look(const GroupView& view) {
@@ -158,9 +156,9 @@ void ShardCopy::look(const GroupView& view) {
 // greeting would be refused again until rank 0 has announced something new.
 bool ShardCopy::wants_standby() const {
   const bool current = standby_session_ == hosted_.feed().session();
-  if (standby_stream_ >= 0) return !current || world_.is_silent(standby_process_);
+  if (standby_stream_ >= 0) return !current || job_.is_silent(standby_process_);
   return hosted_.feed().standby() != 0 && refused_ != hosted_.shard().generation() &&
-         world_.process_at({Place::Role::ps, standby_ps_}) >= 0;
+         job_.process_at({Place::Role::ps, standby_ps_}) >= 0;
 }
 
 void ShardCopy::reach_standby() {
@@ -169,11 +167,11 @@ void ShardCopy::reach_standby() {
     return deliver();
   }
   standby_session_ = hosted_.feed().session();
-  standby_process_ = world_.process_at({Place::Role::ps, standby_ps_});
-  standby_stream_ = world_.network().connect(id_, standby_process_);
+  standby_process_ = job_.process_at({Place::Role::ps, standby_ps_});
+  standby_stream_ = job_.network().connect(id_, standby_process_);
   const StandbyFeed::Message greeting = hosted_.greet();
   greeted_ = greeting.header.hello().opening().generation();
-  world_.network().send(standby_stream_, Side::client, ForwardMessage{greeting.header, {}});
+  job_.network().send(standby_stream_, Side::client, ForwardMessage{greeting.header, {}});
 }
 
 // Does what StandbyLink does, but without its patience.
@@ -183,7 +181,7 @@ void ShardCopy::lose_standby() {
   hosted_.lose_standby();
   deliver();
   if (hosted_.state().standby_lost())
-    world_.tell(id_, "lost its standby at step", hosted_.shard().step());
+    job_.tell(id_, "lost its standby at step", hosted_.shard().step());
 }
 
 Message ShardCopy::open(const OpenRequest& request) {
@@ -196,9 +194,9 @@ Message ShardCopy::open(const OpenRequest& request) {
     clocks_.clear();
   }
   deliver();
-  world_.tell(id_, request.follow() ? "follows in generation" : "opened generation",
-              request.generation());
-  world_.tell(id_, "is at step", reply.state().step());
+  job_.tell(id_, request.follow() ? "follows in generation" : "opened generation",
+            request.generation());
+  job_.tell(id_, "is at step", reply.state().step());
   return reply;
 }
 
@@ -206,14 +204,14 @@ Message ShardCopy::write(const WriteRequest& request) {
   const HostedShard::Copy& copy = hosted_.to_write(request);
   SimulatedStorage::File file{copy.step, *copy.image.parameters, {}};
   for (const auto& slot : copy.image.slots) file.slots.push_back(*slot);
-  world_.storage().write(request.directory(), shard_, std::move(file));
+  job_.storage().write(request.directory(), shard_, std::move(file));
   return WriteReply();
 }
 
 Shard::Content ShardCopy::load(const OpenRequest& request) {
-  Shard::Content content = world_.books().initial(shard_);
+  Shard::Content content = job_.books().initial(shard_);
   if (request.content() == OpenRequest::RESTORE) {
-    const auto& file = world_.storage().checkpoint(request.checkpoint()).files.at(shard_);
+    const auto& file = job_.storage().checkpoint(request.checkpoint()).files.at(shard_);
     content.parameters = file.parameters;
     content.slots = file.slots;
   }

@@ -3,7 +3,7 @@
 #include <map>
 #include <set>
 
-#include "tests/unit/trainer/ps/protocol/process.h"
+#include "tests/unit/trainer/ps/protocol/simulated_job.h"
 #include "trainer/ps/shard/hosted_shard.h"
 
 namespace muster::ps::protocol {
@@ -13,7 +13,7 @@ namespace muster::ps::protocol {
 class ShardCopy {
  public:
   // `owner` is the process that holds the copy.
-  ShardCopy(World& world, const Process& owner, int id, int shard);
+  ShardCopy(SimulatedJob& job, const Process& owner, int id, int shard);
 
   // These return a control call's answer. They throw Unavailable.
   Message open(const OpenRequest& request);
@@ -53,7 +53,7 @@ class ShardCopy {
   void drop_standby();
   Shard::Content load(const OpenRequest& request);
 
-  World& world_;
+  SimulatedJob& job_;
   const Process& owner_;
   const int id_;
   const int shard_;

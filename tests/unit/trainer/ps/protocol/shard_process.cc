@@ -4,8 +4,6 @@
 
 namespace muster::ps::protocol {
 
-using Side = SimulatedNetwork::Side;
-
 namespace {
 
 // Returns whether anything has changed by which rank 0 decides; counts of pushes do not matter.
@@ -19,12 +17,12 @@ bool worth_a_report(const ShardState& now, const ShardState& then) {
 
 }  // namespace
 
-ShardProcess::ShardProcess(World& world, int id, Place place, int attempt)
-    : Process(world, id, place, attempt), client_(world, *this, id) {
-  const int shards = world.setting().shards;
-  for (int i = 0; i < world.setting().copies; ++i)
+ShardProcess::ShardProcess(SimulatedJob& job, int id, Place place, int attempt)
+    : Process(job, id, place, attempt), job_(job), client_(job, *this) {
+  const int shards = job.setting().shards;
+  for (int i = 0; i < job.setting().copies; ++i)
     copies_.push_back(
-        std::make_unique<ShardCopy>(world, *this, id, (place.index - i + shards) % shards));
+        std::make_unique<ShardCopy>(job, *this, id, (place.index - i + shards) % shards));
 }
 
 const HostedShard* ShardProcess::hosted(int shard) const {
@@ -47,7 +45,7 @@ std::vector<ShardState> ShardProcess::states() const {
 
 bool ShardProcess::ready(int thread) const {
   if (thread > 0) return copies_[static_cast<size_t>(thread) - 1]->wants_standby();
-  if (client_.wants_connection()) return true;
+  if (client_.ready()) return true;
   const std::vector<ShardState> now = states();
   return client_.is_open() &&
          !std::equal(now.begin(), now.end(), reported_.begin(), reported_.end(),
@@ -57,12 +55,13 @@ bool ShardProcess::ready(int thread) const {
 void ShardProcess::act(int thread) {
   if (thread > 0) return copies_[static_cast<size_t>(thread) - 1]->reach_standby();
   reported_ = states();
-  if (client_.wants_connection()) return client_.connect(reported_);
-  client_.report(reported_);
+  PeerMessage message;
+  message.mutable_shards()->Add(reported_.begin(), reported_.end());
+  client_.act(std::move(message));
 }
 
-void ShardProcess::receive(int stream, Message message) {
-  if (client_.owns(stream)) {
+void ShardProcess::receive(int stream, Side side, Message message) {
+  if (client_.owns(stream, side)) {
     if (!client_.receive(message)) return finish(false);
     for (const auto& copy : copies_) copy->look(client_.view());
     return;
@@ -82,7 +81,7 @@ void ShardProcess::receive(int stream, Message message) {
   } else if (std::holds_alternative<End>(message)) {
     for (const auto& copy : copies_) copy->end(stream);
   } else {
-    world_.network().send(stream, Side::server, answer(message));  // the client closes the call
+    job_.network().send(stream, Side::server, answer(message));  // the client closes the call
   }
 }
 

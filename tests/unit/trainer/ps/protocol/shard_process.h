@@ -4,18 +4,18 @@
 #include <vector>
 
 #include "tests/unit/trainer/ps/protocol/shard_copy.h"
-#include "tests/unit/trainer/ps/protocol/simulated_client.h"
+#include "tests/unit/trainer/simulation/simulated_client.h"
 
 namespace muster::ps::protocol {
 
 // A ps: the copies of the shards that it is home to.
 class ShardProcess : public Process {
  public:
-  ShardProcess(World& world, int id, Place place, int attempt);
+  ShardProcess(SimulatedJob& job, int id, Place place, int attempt);
   int threads() const override { return 1 + static_cast<int>(copies_.size()); }
   bool ready(int thread) const override;
   void act(int thread) override;
-  void receive(int stream, Message message) override;
+  void receive(int stream, Side side, Message message) override;
 
   // Returns null if this ps is not home to the shard.
   const HostedShard* hosted(int shard) const;
@@ -27,6 +27,7 @@ class ShardProcess : public Process {
   Message answer(Message& request);
   std::vector<ShardState> states() const;
 
+  SimulatedJob& job_;
   SimulatedClient client_;
   std::vector<std::unique_ptr<ShardCopy>> copies_;
   std::vector<ShardState> reported_;

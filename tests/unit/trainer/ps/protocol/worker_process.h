@@ -1,22 +1,23 @@
 #pragma once
 
 #include "tests/unit/trainer/ps/protocol/member.h"
-#include "tests/unit/trainer/ps/protocol/simulated_client.h"
+#include "tests/unit/trainer/simulation/simulated_client.h"
 
 namespace muster::ps::protocol {
 
 class WorkerProcess : public Process {
  public:
-  WorkerProcess(World& world, int id, Place place, int attempt);
+  WorkerProcess(SimulatedJob& job, int id, Place place, int attempt);
   int threads() const override { return 2; }
   bool ready(int thread) const override;
   void act(int thread) override;
-  void receive(int stream, Message message) override;
+  void receive(int stream, Side side, Message message) override;
 
  private:
   enum Thread { kRendezvous, kTraining };
   bool may_end() const;
 
+  SimulatedJob& job_;
   SimulatedClient client_;
   Member member_;
 };

@@ -4,7 +4,7 @@
 
 #include <deque>
 
-#include "tests/unit/trainer/ps/one_tensor.h"
+#include "tests/unit/trainer/one_tensor.h"
 
 namespace muster::ps {
 namespace {

@@ -1,11 +1,10 @@
-#include "tests/unit/trainer/ps/protocol/simulated_network.h"
+#include "tests/unit/trainer/simulation/simulated_network.h"
 
 #include <utility>
 
-namespace muster::ps::protocol {
+namespace muster::simulation {
 
 namespace {
-using Side = SimulatedNetwork::Side;
 Side other(Side side) {
   return side == Side::client ? Side::server : Side::client;
 }
@@ -83,4 +82,4 @@ void SimulatedNetwork::tidy(int id) {
   if (!found->second.open[0] && !found->second.open[1]) streams_.erase(found);
 }
 
-}  // namespace muster::ps::protocol
+}  // namespace muster::simulation

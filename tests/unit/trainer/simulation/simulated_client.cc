@@ -1,6 +1,13 @@
-#include "tests/unit/trainer/collective/protocol/simulated_client.h"
+#include "tests/unit/trainer/simulation/simulated_client.h"
 
-namespace muster::collective::protocol {
+#include "tests/unit/trainer/simulation/world.h"
+
+namespace muster::simulation {
+
+// Rank 0 attends at its own rendezvous, also when another process has its place.
+int SimulatedClient::chief() const {
+  return process_.place() == kChief ? process_.id() : world_.process_at(kChief);
+}
 
 bool SimulatedClient::wants_connection() const {
   if (stream_ >= 0) return world_.is_silent(server_);
@@ -11,19 +18,16 @@ bool SimulatedClient::ready() const {
   return wants_connection() || (nudged_ && stream_ >= 0);
 }
 
-void SimulatedClient::act(const MemberState& state, bool leaving) {
-  PeerMessage message;
-  *message.mutable_member() = state;
-  message.set_leaving(leaving);
+void SimulatedClient::act(PeerMessage message) {
   nudged_ = false;
   if (wants_connection()) {
     if (stream_ >= 0) world_.network().close(stream_, Side::client);
     connected_ = false;
     server_ = chief();
-    stream_ = world_.network().connect(id_, server_);
+    stream_ = world_.network().connect(process_.id(), server_);
     *message.mutable_hello() = process_.hello();
   }
-  world_.network().send(stream_, Side::client, message);
+  world_.network().send(stream_, Side::client, std::move(message));
 }
 
 bool SimulatedClient::receive(const Message& message) {
@@ -47,4 +51,4 @@ bool SimulatedClient::attends(int chief) const {
   return connected_ && !nudged_ && found->second.to(Side::server).empty();
 }
 
-}  // namespace muster::collective::protocol
+}  // namespace muster::simulation

@@ -13,7 +13,7 @@
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/compute/aligned.h"
 
-namespace muster::ps::protocol {
+namespace muster::simulation {
 
 struct Violation : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -55,6 +55,11 @@ class SimulatedStorage {
   const Folder& checkpoint(const std::string& name);
   static std::string name_of(const Folder& folder);
 
+  // Returns the newest generation that a checkpoint is of; 0: there is no checkpoint.
+  uint64_t newest_published() const {
+    return published_.empty() ? 0 : published_.rbegin()->first.first;
+  }
+
   // Called when a generation was opened on every shard: nobody may publish for an earlier one any
   // more.
   void opened(uint64_t generation) { opened_ = std::max(opened_, generation); }
@@ -86,4 +91,4 @@ class SimulatedStorage {
   bool failing_ = false;
 };
 
-}  // namespace muster::ps::protocol
+}  // namespace muster::simulation

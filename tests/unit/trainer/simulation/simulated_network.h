@@ -10,20 +10,20 @@
 #include "trainer/ps/shard/messages.h"
 #include "trainer/ps/shard/versions.h"
 
-namespace muster::ps::protocol {
+namespace muster::simulation {
 
 struct PushMessage {
   int shard = 0;
-  PushHeader header;
+  ps::PushHeader header;
   std::vector<float> gradients;
 };
 struct ReplyMessage {
-  ReplyHeader header;
+  ps::ReplyHeader header;
   std::vector<float> values;
 };
 struct ForwardMessage {  // to a second copy
   Forward header;
-  std::vector<Lendable::Loan> values;  // read when it arrives: nobody may have written to them
+  std::vector<ps::Lendable::Loan> values;  // read when it arrives: nobody may have written to them
 };
 struct Refusal {  // of a control call
   std::string reason;
@@ -33,11 +33,12 @@ using Message = std::variant<End, PushMessage, ReplyMessage, PeerMessage, GroupM
                              OpenReply, SnapshotRequest, SnapshotReply, WriteRequest, WriteReply,
                              Refusal, ForwardMessage, Acknowledgement>;
 
+enum class Side { client, server };
+
 // Streams between processes: messages on a stream arrive in order, after any time, unless the
 // stream breaks. A control call is a stream of one request and one answer.
 class SimulatedNetwork {
  public:
-  enum class Side { client, server };
   struct Stream {
     int ends[2] = {};  // processes
     bool open[2] = {true, true};
@@ -62,6 +63,7 @@ class SimulatedNetwork {
   // Takes the next message out; erases the stream once it is useless.
   Message take(int stream, Side side);
   std::map<int, Stream>& streams() { return streams_; }
+  const std::map<int, Stream>& streams() const { return streams_; }
 
  private:
   void tidy(int stream);
@@ -70,4 +72,4 @@ class SimulatedNetwork {
   std::map<int, Stream> streams_;
 };
 
-}  // namespace muster::ps::protocol
+}  // namespace muster::simulation

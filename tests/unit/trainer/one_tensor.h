@@ -2,7 +2,7 @@
 
 #include "trainer/compute/parameter_layout.h"
 
-namespace muster::ps {
+namespace muster {
 
 // A model of a single tensor.
 inline compute::ParameterLayout layout_of(size_t floats) {
@@ -13,4 +13,4 @@ inline compute::ParameterLayout layout_of(size_t floats) {
   return compute::ParameterLayout({tensor});
 }
 
-}  // namespace muster::ps
+}  // namespace muster

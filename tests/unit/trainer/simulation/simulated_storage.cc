@@ -1,10 +1,10 @@
-#include "tests/unit/trainer/ps/protocol/simulated_storage.h"
+#include "tests/unit/trainer/simulation/simulated_storage.h"
 
 #include <algorithm>
 
 #include "common/error.h"
 
-namespace muster::ps::protocol {
+namespace muster::simulation {
 
 void SimulatedStorage::operate() {
   if (std::exchange(failing_, false)) throw Unavailable("the storage fails");
@@ -103,4 +103,4 @@ const SimulatedStorage::Folder* SimulatedStorage::final() const {
   return nullptr;
 }
 
-}  // namespace muster::ps::protocol
+}  // namespace muster::simulation
