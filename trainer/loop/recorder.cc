@@ -48,7 +48,7 @@ Json per_second(double amount, double seconds) {
 
 Recorder::Recorder(Options options, metrics::Reporter& reporter,
                    std::unique_ptr<summary::EventWriter> events)
-    : options_(options),
+    : options_(std::move(options)),
       reporter_(reporter),
       events_(std::move(events)),
       started_at_(unix_now()),
