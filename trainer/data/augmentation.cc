@@ -11,14 +11,18 @@ Augmentation::Augmentation(std::vector<spec::StageKind> stages, uint64_t seed)
 
 void Augmentation::apply(const Dataset& dataset, uint64_t index, uint64_t epoch, uint64_t position,
                          std::byte* features, Sample& workspace) const {
-  const auto* from = static_cast<const std::byte*>(dataset.features(index));
-  workspace.shape = dataset.sample_shape();
-  workspace.element_bytes = compute::bytes_of(dataset.element_type());
-  workspace.features.assign(from, from + dataset.sample_bytes());
+  if (stages_.empty() && !dataset.made_on_use()) {
+    std::memcpy(features, dataset.features(index), dataset.sample_bytes());
+    return;
+  }
+  dataset.begin(index, workspace);
   Draws draws(seed_, epoch, position);
-  for (const spec::StageKind& stage : stages_)
+  for (const spec::StageKind& stage : stages_) {
+    if (!std::holds_alternative<spec::RandomCrop>(stage)) workspace.make_pixels();
     std::visit([&](const auto& kind) { data::apply(kind, workspace, draws); }, stage);
-  std::memcpy(features, workspace.features.data(), workspace.features.size());
+  }
+  workspace.make_pixels();
+  workspace.write(features);
 }
 
 }  // namespace muster::data

@@ -1,6 +1,6 @@
 #include "trainer/data/batcher.h"
 
-#include <cstring>
+#include "common/error.h"
 
 namespace muster::data {
 
@@ -10,7 +10,8 @@ BatchBuffer::BatchBuffer(const Dataset& dataset, int64_t most_rows, Features fea
       samples_(static_cast<size_t>(most_rows)),
       features_(static_cast<size_t>(most_rows)),
       positions_(static_cast<size_t>(most_rows)) {
-  if (features == Features::copied) copies_ = Storage(features_.size() * sample_bytes_);
+  if (features == Features::copied || dataset.made_on_use())
+    copies_ = Storage(features_.size() * sample_bytes_);
   if (dataset.has_labels()) {
     labels_.resize(features_.size());
   } else if (dataset.label_count() > 0) {
@@ -26,7 +27,8 @@ void BatchBuffer::plan(size_t row, uint64_t sample, uint64_t position) {
   positions_[row] = position;
 }
 
-void BatchBuffer::finish(uint64_t epoch, size_t rows) {
+void BatchBuffer::finish(uint64_t epoch, size_t rows, const Shards::Held& shard) {
+  shard_ = shard;
   batch_.rows = static_cast<int64_t>(rows);
   batch_.epoch = epoch;
   batch_.features = std::span(features_).first(rows);
@@ -40,17 +42,32 @@ void BatchBuffer::load(const Augmentation& augmentation) {
   const std::span<std::byte> copies = copies_.bytes();
   for (size_t row = 0; row < rows && !copies.empty(); ++row) dataset_.will_need(samples_[row]);
   for (size_t row = 0; row < rows; ++row) {
-    const uint64_t sample = samples_[row];
-    features_[row] = copies.empty() ? dataset_.features(sample) : &copies[row * sample_bytes_];
+    uint64_t sample = samples_[row];
+    if (copies.empty()) {
+      features_[row] = dataset_.features(sample);
+    } else {
+      std::byte* copy = &copies[row * sample_bytes_];
+      sample = make(augmentation, row, copy);
+      features_[row] = copy;
+    }
     if (!labels_.empty()) labels_[row] = dataset_.label(sample);
     if (!targets_.empty()) targets_[row] = dataset_.target(sample);
-    if (copies.empty()) continue;
-    std::byte* copy = &copies[row * sample_bytes_];
-    if (augmentation.empty()) {
-      std::memcpy(copy, dataset_.features(sample), sample_bytes_);
-    } else {
+  }
+}
+
+// Makes the row's sample or, if that is damaged, the next one of its shard that is not; returns
+// which. So neither the epoch's order nor any other sample depends on who finds the damage.
+uint64_t BatchBuffer::make(const Augmentation& augmentation, size_t row, std::byte* copy) {
+  uint64_t sample = samples_[row];
+  for (uint64_t tried = 1;; ++tried) {
+    try {
       augmentation.apply(dataset_, sample, batch_.epoch, positions_[row], copy, workspace_);
+      return sample;
+    } catch (const Invalid& error) {
+      dataset_.report_corrupt(sample, error.what());
+      if (tried == shard_.samples) throw;
     }
+    sample = shard_.begin + (sample + 1 - shard_.begin) % shard_.samples;
   }
 }
 
@@ -67,13 +84,14 @@ Batcher::Batcher(const Dataset& dataset, int64_t rows)
 
 void Batcher::plan(BatchBuffer& buffer, uint64_t epoch, uint64_t number) {
   const Shards::Place place = shards_.place(number);
-  const uint64_t first = shards_.held()[place.held].begin;
+  const Shards::Held& shard = shards_.held()[place.held];
   const uint64_t position = number * static_cast<uint64_t>(shards_.most_rows());
   const auto rows = static_cast<size_t>(place.rows);
   for (size_t row = 0; row < rows; ++row) {
-    buffer.plan(row, first + orders_[place.held].at(epoch, place.begin + row), position + row);
+    buffer.plan(row, shard.begin + orders_[place.held].at(epoch, place.begin + row),
+                position + row);
   }
-  buffer.finish(epoch, rows);
+  buffer.finish(epoch, rows, shard);
 }
 
 const compute::Batch& Batcher::load(BatchBuffer& buffer) const {

@@ -19,6 +19,7 @@ class BatchBuffer {
     in_place,  // where the data set has them
     copied,    // in the buffer itself
   };
+  // Samples that are made on use are always in the buffer.
   BatchBuffer(const Dataset& dataset, int64_t most_rows, Features features = Features::in_place);
   BatchBuffer(BatchBuffer&&) = default;
 
@@ -27,13 +28,15 @@ class BatchBuffer {
  private:
   friend class Batcher;
   void plan(size_t row, uint64_t sample, uint64_t position);
-  void finish(uint64_t epoch, size_t rows);
+  void finish(uint64_t epoch, size_t rows, const Shards::Held& shard);
   void load(const Augmentation& augmentation);
+  uint64_t make(const Augmentation& augmentation, size_t row, std::byte* copy);
 
   const Dataset& dataset_;
   const uint64_t sample_bytes_;
-  Storage copies_;    // empty: features in place
-  Sample workspace_;  // of the stages
+  Storage copies_;      // empty: features in place
+  Sample workspace_;    // of the stages
+  Shards::Held shard_;  // of which the samples are
   std::vector<uint64_t> samples_;
   std::vector<const void*> features_;
   std::vector<int32_t> labels_;

@@ -11,7 +11,10 @@
 
 namespace muster::data {
 
-// Samples in memory, read-only after construction, so any thread may read.
+struct Sample;
+
+// Samples, read-only after construction, so any thread may read. They lie in memory as they are
+// used, or are made for each use (made_on_use()).
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -27,9 +30,18 @@ class Dataset {
   virtual float scale() const = 0;
   virtual float offset() const = 0;
   virtual uint64_t sample_bytes() const = 0;  // of one sample's features
-  // Whether the samples lie in the process's memory; else reading them may wait for a disk.
+  // Whether the samples lie in the process's memory as they are used; else getting them may wait
+  // for a disk, or for the work of making them.
   virtual bool in_memory() const = 0;
+  // Whether begin() must make a sample for each use; if so, features() is null.
+  virtual bool made_on_use() const { return false; }
   virtual const void* features(uint64_t index) const = 0;
+  // Begins a use of the sample: gives it to the stages, of which the first may take it in any form
+  // that Sample has. Throws Invalid for a damaged one.
+  virtual void begin(uint64_t index, Sample& sample) const = 0;
+  // Is told that a use of the sample has thrown Invalid, with its message. Throws Invalid unless
+  // another sample may take its place.
+  virtual void report_corrupt(uint64_t index, const std::string& why) const = 0;
   virtual int32_t label(uint64_t index) const = 0;
   virtual const float* target(uint64_t index) const = 0;  // nullptr where there are none
   // Announces that sample `index` will soon be read: if it may lie on a disk, it is fetched
@@ -46,10 +58,11 @@ void require_labels_below(const Dataset& dataset, int64_t classes);
 
 // Reads the samples of a source that skip, take and split leave. IDX may be plain or gzip, told
 // apart by the first bytes, and is kept as unsigned bytes; synthetic data are generated once and
-// kept as float32. So data are decoded once in each process. With `cache` they lie in its memory;
+// kept as float32. So these are decoded once in each process. With `cache` they lie in its memory;
 // without, in an unlinked temporary file that is mapped, whose pages the system may drop when
-// memory is short. IDX labels may be absent (an empty path), for prediction. Throws Invalid naming
-// file and byte if something is missing, truncated, mislabelled or out of range.
+// memory is short. JPEG and PNG are kept as they are, in memory or without `cache` in their files,
+// and decoded for each use. IDX labels may be absent (an empty path), for prediction. Throws
+// Invalid naming file and byte if something is missing, truncated, mislabelled or out of range.
 std::unique_ptr<Dataset> open_dataset(const spec::DataSource& source);
 
 struct TrainingData {

@@ -87,17 +87,7 @@ IdxLabels read_labels_of(const spec::IdxFiles& files, uint64_t images) {
 
 std::vector<FilePart> selected_parts(const spec::IdxSource& source, const IdxIndex& index,
                                      const Selection& selection) {
-  const Selected all = select(selection, index.total(), name_of(source));
-  std::vector<FilePart> parts;
-  uint64_t begin = 0;  // of the file, among all samples
-  for (size_t file = 0; file < index.samples.size(); ++file) {
-    const uint64_t end = begin + index.samples[file];
-    const uint64_t first = std::max(begin, all.first);
-    const uint64_t last = std::min(end, all.first + all.count);
-    if (first < last) parts.push_back({file, first - begin, last - first});
-    begin = end;
-  }
-  return parts;
+  return selected_parts(index.samples, selection, name_of(source));
 }
 
 Samples read_idx_parts(const spec::IdxSource& source, const IdxIndex& index,

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "trainer/data/file_parts.h"
 #include "trainer/data/idx.h"
 #include "trainer/data/memory_dataset.h"
-#include "trainer/data/selection.h"
 
 namespace muster::data {
 
@@ -22,13 +22,6 @@ IdxIndex read_idx_index(const spec::IdxSource& source);
 
 // Reads the labels of one of the source's files, which must have `images` of them. Throws Invalid.
 IdxLabels read_labels_of(const spec::IdxFiles& files, uint64_t images);
-
-// A range of consecutive samples of one file.
-struct FilePart {
-  size_t file = 0;
-  uint64_t first = 0;  // of the file
-  uint64_t count = 0;  // at least 1
-};
 
 // Returns the samples that the selection leaves, by file; files without any are left out. Throws
 // Invalid as select() does.

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <iterator>
 
+#include "common/error.h"
+#include "trainer/data/stages/stage.h"
+
 namespace muster::data {
 
 MemoryDataset::MemoryDataset(Samples samples)
@@ -14,6 +17,17 @@ MemoryDataset::MemoryDataset(Samples samples)
 
 const void* MemoryDataset::features(uint64_t index) const {
   return samples_.features.bytes().data() + index * sample_bytes_;
+}
+
+void MemoryDataset::begin(uint64_t index, Sample& sample) const {
+  const auto* from = static_cast<const std::byte*>(features(index));
+  sample.shape = samples_.shape;
+  sample.element_bytes = compute::bytes_of(samples_.type);
+  sample.features.assign(from, from + sample_bytes_);
+}
+
+void MemoryDataset::report_corrupt(uint64_t, const std::string& why) const {
+  throw Invalid(why);
 }
 
 const float* MemoryDataset::target(uint64_t index) const {

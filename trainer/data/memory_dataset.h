@@ -43,6 +43,8 @@ class MemoryDataset : public Dataset {
   uint64_t sample_bytes() const override { return sample_bytes_; }
   bool in_memory() const override { return samples_.features.kind() == StorageKind::memory; }
   const void* features(uint64_t index) const override;
+  void begin(uint64_t index, Sample& sample) const override;
+  void report_corrupt(uint64_t index, const std::string& why) const override;
   int32_t label(uint64_t index) const override { return samples_.labels[index]; }
   const float* target(uint64_t index) const override;
   void will_need(uint64_t index) const override;

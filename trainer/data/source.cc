@@ -1,48 +1,95 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "common/error.h"
 #include "trainer/data/dataset.h"
 #include "trainer/data/idx_source.h"
+#include "trainer/data/images/class_folders.h"
+#include "trainer/data/images/csv_list.h"
+#include "trainer/data/images/image_dataset.h"
+#include "trainer/data/images/record_images.h"
 #include "trainer/data/memory_dataset.h"
 #include "trainer/data/synthetic.h"
 
 namespace muster::data {
 namespace {
 
-Samples read(const spec::IdxSource& idx, const Selection& selection, StorageKind storage) {
-  const IdxIndex index = read_idx_index(idx);
-  return read_idx_parts(idx, index, selected_parts(idx, index, selection), storage);
-}
-Samples read(const spec::LinearSource& linear, const Selection& selection, StorageKind storage) {
-  return make_linear(linear, selection, storage);
-}
-Samples read(const spec::ClassesSource& classes, const Selection& selection, StorageKind storage) {
-  return make_classes(classes, selection, storage);
-}
-
 // Returns where a source's samples are kept, by its field `cache`.
 StorageKind storage_of(const spec::DataSource& source) {
   return source.cache ? StorageKind::memory : StorageKind::temporary_file;
 }
 
-}  // namespace
-
-std::unique_ptr<Dataset> open_dataset(const spec::DataSource& source) {
-  return std::make_unique<MemoryDataset>(std::visit(
-      [&](const auto& kind) { return read(kind, Selection::of(source), storage_of(source)); },
-      source.kind));
+std::unique_ptr<Dataset> in_memory(Samples samples) {
+  return std::make_unique<MemoryDataset>(std::move(samples));
 }
 
-TrainingData open_training_data(const spec::DataSource& source, const Replicas& replicas,
-                                const BatchRule& rule) {
-  if (source.shard == spec::ShardBy::record) {
-    auto samples = open_dataset(source);
-    const uint64_t size = samples->size();
-    return {std::move(samples), Shards::by_record(size, rule)};
+// Opens the files that the selection leaves of a list.
+std::unique_ptr<Dataset> open_files(ImageList list, const std::string& name,
+                                    const spec::ImageSettings& settings,
+                                    const spec::DataSource& source) {
+  const Selected selected = select(Selection::of(source), list.files.size(), name);
+  const auto first = list.files.begin() + static_cast<std::ptrdiff_t>(selected.first);
+  std::vector<ImageFile> files(first, first + static_cast<std::ptrdiff_t>(selected.count));
+  auto corrupt = std::make_unique<CorruptSamples>(files.size(), settings.max_corrupt);
+  return std::make_unique<ImageDataset>(std::make_unique<ImageFiles>(std::move(files)), settings,
+                                        list.label_count, source.cache, std::move(corrupt));
+}
+
+std::unique_ptr<Dataset> open_records(const spec::RecordSource& records, const RecordIndex& index,
+                                      const std::vector<FilePart>& parts, bool in_memory) {
+  RecordReader reader(records);
+  std::vector<std::vector<int32_t>> labels;
+  int64_t label_count = 0;
+  if (reader.labels() != nullptr) {
+    label_count = static_cast<int64_t>(reader.labels()->entries().size());
+  } else {
+    // The number of classes is that of all files, whatever part of them is used here.
+    labels = read_labels(index, reader);
+    for (const std::vector<int32_t>& file : labels)
+      for (const int32_t label : file) label_count = std::max<int64_t>(label_count, label + 1);
   }
-  const spec::IdxSource& idx = std::get<spec::IdxSource>(source.kind);  // the checks ensure it
+  auto images = std::make_unique<RecordImages>(index, parts, std::move(reader), labels);
+  auto corrupt = std::make_unique<CorruptSamples>(images->size() + index.damage.size(),
+                                                  records.images.max_corrupt);
+  for (const std::string& damage : index.damage) corrupt->add_unnumbered(damage);
+  return std::make_unique<ImageDataset>(std::move(images), records.images, label_count, in_memory,
+                                        std::move(corrupt));
+}
+
+std::unique_ptr<Dataset> open(const spec::IdxSource& idx, const spec::DataSource& source) {
   const IdxIndex index = read_idx_index(idx);
-  const std::vector<FilePart> parts = selected_parts(idx, index, Selection::of(source));
+  return in_memory(read_idx_parts(idx, index, selected_parts(idx, index, Selection::of(source)),
+                                  storage_of(source)));
+}
+std::unique_ptr<Dataset> open(const spec::LinearSource& linear, const spec::DataSource& source) {
+  return in_memory(make_linear(linear, Selection::of(source), storage_of(source)));
+}
+std::unique_ptr<Dataset> open(const spec::ClassesSource& classes, const spec::DataSource& source) {
+  return in_memory(make_classes(classes, Selection::of(source), storage_of(source)));
+}
+std::unique_ptr<Dataset> open(const spec::ImageFolderSource& folder,
+                              const spec::DataSource& source) {
+  return open_files(list_class_folders(folder.path), folder.path.string(), folder.images, source);
+}
+std::unique_ptr<Dataset> open(const spec::ImageCsvSource& csv, const spec::DataSource& source) {
+  return open_files(read_csv_list(csv), csv.file.string(), csv.images, source);
+}
+
+std::unique_ptr<Dataset> open(const spec::RecordSource& records, const spec::DataSource& source) {
+  const RecordIndex index = read_record_index(records);
+  return open_records(
+      records, index,
+      selected_parts(index.samples(), Selection::of(source), records.files.string()), source.cache);
+}
+
+// The files of a source, dealt out to replicas.
+struct Dealt {
+  Shards shards;
+  std::vector<FilePart> held;
+};
+
+Dealt deal(const std::vector<FilePart>& parts, const Replicas& replicas, const BatchRule& rule) {
   const auto of = static_cast<size_t>(replicas.of);
   if (parts.size() < of) {
     throw Invalid(
@@ -52,13 +99,38 @@ TrainingData open_training_data(const spec::DataSource& source, const Replicas& 
   }
   std::vector<uint64_t> sizes;
   for (const FilePart& part : parts) sizes.push_back(part.count);
-  Shards shards = Shards::by_file(sizes, replicas, rule);
-  std::vector<FilePart> held;
-  for (const Shards::Held& one : shards.held()) {
-    for (size_t i = one.shard; i < parts.size(); i += of) held.push_back(parts[i]);
+  Dealt dealt{Shards::by_file(sizes, replicas, rule), {}};
+  for (const Shards::Held& one : dealt.shards.held()) {
+    for (size_t i = one.shard; i < parts.size(); i += of) dealt.held.push_back(parts[i]);
   }
-  return {std::make_unique<MemoryDataset>(read_idx_parts(idx, index, held, storage_of(source))),
-          std::move(shards)};
+  return dealt;
+}
+
+}  // namespace
+
+std::unique_ptr<Dataset> open_dataset(const spec::DataSource& source) {
+  return std::visit([&](const auto& kind) { return open(kind, source); }, source.kind);
+}
+
+TrainingData open_training_data(const spec::DataSource& source, const Replicas& replicas,
+                                const BatchRule& rule) {
+  if (source.shard == spec::ShardBy::record) {
+    auto samples = open_dataset(source);
+    const uint64_t size = samples->size();
+    return {std::move(samples), Shards::by_record(size, rule)};
+  }
+  if (const auto* records = std::get_if<spec::RecordSource>(&source.kind)) {
+    const RecordIndex index = read_record_index(*records);
+    Dealt dealt =
+        deal(selected_parts(index.samples(), Selection::of(source), records->files.string()),
+             replicas, rule);
+    return {open_records(*records, index, dealt.held, source.cache), std::move(dealt.shards)};
+  }
+  const spec::IdxSource& idx = std::get<spec::IdxSource>(source.kind);  // the checks ensure it
+  const IdxIndex index = read_idx_index(idx);
+  Dealt dealt = deal(selected_parts(idx, index, Selection::of(source)), replicas, rule);
+  return {in_memory(read_idx_parts(idx, index, dealt.held, storage_of(source))),
+          std::move(dealt.shards)};
 }
 
 void require_labels_below(const Dataset& dataset, int64_t classes) {

@@ -198,7 +198,9 @@ compute::EngineOptions engine_options(const spec::TrainingSpec& spec, const Thre
   options.max_rows = spec.batch_size;
   options.threads = threads.threads;
   options.seed = spec.seed;
-  options.exclusive = threads.exclusive && spec.data.train.augment.empty();
+  // Threads that make samples want the cores too.
+  options.exclusive =
+      threads.exclusive && spec.data.train.augment.empty() && spec.data.train.images() == nullptr;
   if (spec.devices == 1) return options;
   const int all = threads.threads > 0 ? threads.threads : cpu_budget();
   options.threads = std::max(1, all / spec.devices);

@@ -59,11 +59,11 @@ class ExampleReader::Features {
   }
 
   // The bytes of the image change places with what `image` had.
-  void take_image(std::string& image) {
-    auto& list = bytes(kEncoded);
+  void take_image(std::string& image, const char* key = kEncoded) {
+    auto& list = bytes(key);
     if (list.value_size() != 1 || list.value(0).empty()) {
-      fail(kEncoded, fmt::format("expected the bytes of one image, found {}",
-                                 list.value_size() == 1 ? "none" : count(list.value_size())));
+      fail(key, fmt::format("expected the bytes of one image, found {}",
+                            list.value_size() == 1 ? "none" : count(list.value_size())));
     }
     image.swap(*list.mutable_value(0));
   }
@@ -168,17 +168,18 @@ void ExampleReader::read(std::string_view bytes, std::string_view name, const La
 }
 
 void ExampleReader::read(std::string_view bytes, std::string_view name,
-                         ClassificationExample& example) {
-  constexpr const char* kLabel = "image/class/label";
+                         ClassificationExample& example, const ClassificationKeys& keys) {
   Features& features = *features_;
   features.parse(bytes, name);
-  features.take_image(example.image);
-  const auto& label = features.integers(kLabel);
+  features.take_image(example.image, keys.image.c_str());
+  const char* const label_key = keys.label.c_str();
+  const auto& label = features.integers(label_key);
   if (label.value_size() != 1) {
-    features.fail(kLabel, fmt::format("expected one label, found {}", label.value_size()));
+    features.fail(label_key, fmt::format("expected one label, found {}", label.value_size()));
   }
   if (label.value(0) < 0) {
-    features.fail(kLabel, fmt::format("expected a label of at least 0, found {}", label.value(0)));
+    features.fail(label_key,
+                  fmt::format("expected a label of at least 0, found {}", label.value(0)));
   }
   example.label = label.value(0);
   example.text = features.text("image/class/text");

@@ -30,6 +30,12 @@ struct ClassificationExample {
   std::string text;   // image/class/text; empty: not given
 };
 
+// The names of the features that a ClassificationExample is read from.
+struct ClassificationKeys {
+  std::string image = "image/encoded";
+  std::string label = "image/class/label";
+};
+
 // Reads examples, one after the other, and keeps its memory. Only one thread may use it at a time.
 // Both functions throw Invalid, which begins with `name`, for bytes that are no tf.train.Example,
 // and name the feature that is missing, of another type or of another length than those beside it.
@@ -46,7 +52,8 @@ class ExampleReader {
   void read(std::string_view bytes, std::string_view name, const LabelMap* labels,
             DetectionExample& example);
 
-  void read(std::string_view bytes, std::string_view name, ClassificationExample& example);
+  void read(std::string_view bytes, std::string_view name, ClassificationExample& example,
+            const ClassificationKeys& keys = {});
 
  private:
   class Features;

@@ -23,12 +23,33 @@ struct Flip {
   double probability = 0.5;
 };
 
-using StageKind = std::variant<Shift, Flip>;
+// The least and the most value.
+struct Range {
+  double least = 0;
+  double most = 0;
+
+  bool operator==(const Range&) const = default;
+};
+// Takes a part of the image, and resizes it to the size that the image would have.
+struct RandomCrop {
+  Range area{0.08, 1.0};           // as a share of the image
+  Range aspect{3.0 / 4, 4.0 / 3};  // width / height
+};
+// Changes brightness, saturation, hue and contrast, in this order.
+struct Colour {
+  double brightness = 32.0 / 255;  // the largest change to either side
+  Range saturation{0.5, 1.5};      // factor
+  double hue = 0.2;                // the largest change to either side
+  Range contrast{0.5, 1.5};        // factor
+};
+
+using StageKind = std::variant<Shift, Flip, RandomCrop, Colour>;
 
 // Returns why samples of this shape cannot go through the stage, with the field to name
-// ("shift.pixels"); nothing if they can. Mismatch::layer has no meaning here.
+// ("shift.pixels"); nothing if they can. `decoded`: they are decoded from image files.
+// Mismatch::layer has no meaning here.
 std::optional<compute::Mismatch> mismatch_of(const StageKind& stage,
-                                             const std::vector<int64_t>& shape);
+                                             const std::vector<int64_t>& shape, bool decoded);
 
 // Converts a list that the schema has checked.
 std::vector<StageKind> to_stages(const Json& augment);

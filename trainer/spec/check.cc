@@ -56,6 +56,7 @@ class Checker {
   void run() {
     check_model();
     for (const char* part : {"train", "validation", "test"}) check_source(part);
+    check_stages();
     check_optimizer();
     check_schedule();
     check_synchronization();
@@ -183,6 +184,25 @@ class Checker {
     }
   }
 
+  void check_stages() {
+    const std::string relative = "data.train.augment";
+    const Json& stages = member(member(member(training_, "data"), "train"), "augment");
+    for (size_t i = 0; stages.is_array() && i < stages.size(); ++i) {
+      const std::string path = child_path(relative, i);
+      for (const char* field : {"area", "aspect"})
+        check_range(member(stages[i], "randomCrop"), path + ".randomCrop", field);
+      for (const char* field : {"saturation", "contrast"})
+        check_range(member(stages[i], "colour"), path + ".colour", field);
+    }
+  }
+
+  void check_range(const Json& stage, const std::string& relative, const char* field) {
+    const Json& range = member(stage, field);
+    if (!range.is_array() || range.size() != 2 || !problems_.is_whole(at(relative))) return;
+    if (range[0] <= range[1]) return;
+    report(child_path(relative, field), "the least before the most", describe(range));
+  }
+
   void check_optimizer() {
     const Json& optimizer = member(training_, "optimizer");
     if (!is_sound("optimizer.name")) return;
@@ -238,8 +258,8 @@ class Checker {
     const Json& train = member(member(training_, "data"), "train");
     if (string_or(train, "shard", "record") != "file" || !is_sound(relative)) return;
     const std::string policy = string_or(member(training_, "synchronization"), "policy", "sync");
-    if (is_sound("data.train.idx") && !given(train, "idx")) {
-      report(relative, "record, for only idx has files", describe("file"));
+    if (is_sound("data.train.idx") && !given(train, "idx") && !given(train, "tfRecord")) {
+      report(relative, "record, for only idx and tfRecord have files", describe("file"));
     } else if (is_sound("synchronization.policy") && policy != "sync") {
       report(relative, "record for the policy " + policy, describe("file"));
     }

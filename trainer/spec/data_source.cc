@@ -37,10 +37,46 @@ ClassesSource to_classes(const Json& value) {
   return source;
 }
 
+ImageSettings to_images(const Json& value) {
+  ImageSettings images;
+  if (const Json& size = member(value, "imageSize"); size.is_array() && size.size() == 2) {
+    images.height = size[0].get<int64_t>();
+    images.width = size[1].get<int64_t>();
+  }
+  images.channels = integer_or(value, "channels", images.channels);
+  images.scale = static_cast<float>(number_or(value, "scale", 1.0 / 255.0));
+  images.offset = static_cast<float>(number_or(value, "offset", 0.0));
+  images.max_corrupt = number_or(value, "maxCorrupt", images.max_corrupt);
+  return images;
+}
+
+ImageCsvSource to_csv(const Json& value) {
+  ImageCsvSource source{
+      string_or(value, "file", ""), string_or(value, "folder", ""), {}, to_images(value)};
+  for (const Json& name : member(value, "classes")) source.classes.push_back(name);
+  return source;
+}
+
+RecordSource to_records(const Json& value) {
+  RecordSource source;
+  source.files = string_or(value, "files", "");
+  source.label_map = string_or(value, "labelMap", "");
+  source.first_label = integer_or(value, "firstLabel", source.first_label);
+  source.image_key = string_or(value, "imageKey", source.image_key);
+  source.label_key = string_or(value, "labelKey", source.label_key);
+  source.images = to_images(value);
+  return source;
+}
+
 SourceKind to_kind(const Json& value) {
   if (const Json& idx = member(value, "idx"); idx.is_object()) return to_idx(idx);
   if (const Json& linear = member(value, "syntheticLinear"); linear.is_object())
     return to_linear(linear);
+  if (const Json& folder = member(value, "imageFolder"); folder.is_object())
+    return ImageFolderSource{string_or(folder, "path", ""), to_images(folder)};
+  if (const Json& csv = member(value, "imageCsv"); csv.is_object()) return to_csv(csv);
+  if (const Json& records = member(value, "tfRecord"); records.is_object())
+    return to_records(records);
   return to_classes(member(value, "syntheticClasses"));
 }
 
@@ -48,21 +84,72 @@ std::optional<DataFacts> facts_of(const IdxSource&) {
   return std::nullopt;
 }
 std::optional<DataFacts> facts_of(const LinearSource& source) {
-  return DataFacts{static_cast<uint64_t>(source.samples), {1}, 1, "", ""};
+  return DataFacts{static_cast<uint64_t>(source.samples), {1}, 1, "", "", {}};
 }
 std::optional<DataFacts> facts_of(const ClassesSource& source) {
-  return DataFacts{static_cast<uint64_t>(source.samples), source.shape, source.classes, "", ""};
+  return DataFacts{static_cast<uint64_t>(source.samples), source.shape, source.classes, "", "", {}};
+}
+std::optional<DataFacts> facts_of(const ImageFolderSource& source) {
+  return DataFacts{0, source.images.shape(), 0, "", "", {}};
+}
+std::optional<DataFacts> facts_of(const ImageCsvSource& source) {
+  return DataFacts{0,  source.images.shape(), static_cast<int64_t>(source.classes.size()), "",
+                   "", source.classes};
+}
+std::optional<DataFacts> facts_of(const RecordSource& source) {
+  return DataFacts{0, source.images.shape(), 0, "", "", {}};
+}
+
+using Path = std::filesystem::path;
+
+// Returns the paths of a source, which may be changed in place.
+std::vector<Path*> paths(IdxSource& source) {
+  std::vector<Path*> paths;
+  for (IdxFiles& files : source.files) {
+    paths.push_back(&files.images);
+    paths.push_back(&files.labels);
+  }
+  return paths;
+}
+std::vector<Path*> paths(LinearSource&) {
+  return {};
+}
+std::vector<Path*> paths(ClassesSource&) {
+  return {};
+}
+std::vector<Path*> paths(ImageFolderSource& source) {
+  return {&source.path};
+}
+std::vector<Path*> paths(ImageCsvSource& source) {
+  return {&source.file, &source.folder};
+}
+std::vector<Path*> paths(RecordSource& source) {
+  return {&source.files, &source.label_map};
 }
 
 }  // namespace
 
 const std::vector<SourceWords>& source_words() {
   static const std::vector<SourceWords> words = {
-      {"idx", "images", "labels", true},
-      {"syntheticLinear", "", "", false},
-      {"syntheticClasses", "shape", "classes", true},
+      {"idx", "images", "labels", true, "IDX files"},
+      {"syntheticLinear", "", "", false, ""},
+      {"syntheticClasses", "shape", "classes", true, ""},
+      {"imageFolder", "imageSize", "path", true, "folders of images"},
+      {"imageCsv", "imageSize", "", true, "a list of images"},
+      {"tfRecord", "imageSize", "", true, "TFRecord files"},
   };
   return words;
+}
+
+const ImageSettings* DataSource::images() const {
+  return std::visit(
+      [](const auto& source) -> const ImageSettings* {
+        if constexpr (requires { source.images.channels; })
+          return &source.images;
+        else
+          return nullptr;
+      },
+      kind);
 }
 
 const SourceWords& words_of(const DataSource& source) {
@@ -73,13 +160,17 @@ std::optional<DataFacts> facts_by_manifest(const DataSource& source) {
   return std::visit([](const auto& kind) { return facts_of(kind); }, source.kind);
 }
 
-DataSource below(const std::filesystem::path& folder, DataSource source) {
-  auto* idx = std::get_if<IdxSource>(&source.kind);
-  if (idx == nullptr) return source;
-  for (IdxFiles& files : idx->files) {
-    files.images = folder / files.images;
-    if (!files.labels.empty()) files.labels = folder / files.labels;
-  }
+std::vector<Path> paths_of(const DataSource& source) {
+  SourceKind kind = source.kind;
+  std::vector<Path> found;
+  for (const Path* path : std::visit([](auto& one) { return paths(one); }, kind))
+    if (!path->empty()) found.push_back(*path);
+  return found;
+}
+
+DataSource below(const Path& folder, DataSource source) {
+  for (Path* path : std::visit([](auto& kind) { return paths(kind); }, source.kind))
+    if (!path->empty()) *path = folder / *path;
   return source;
 }
 

@@ -44,7 +44,44 @@ struct ClassesSource {
   uint64_t seed = 1;
 };
 
-using SourceKind = std::variant<IdxSource, LinearSource, ClassesSource>;
+// The fields of all sources whose samples are decoded from JPEG and PNG.
+struct ImageSettings {
+  int64_t height = 0;
+  int64_t width = 0;
+  int64_t channels = 3;  // or 1
+  float scale = 1.0f / 255.0f;
+  float offset = 0.0f;
+  double max_corrupt = 0.01;  // a share of the samples
+
+  std::vector<int64_t> shape() const { return {height, width, channels}; }
+};
+
+// A folder for each class.
+struct ImageFolderSource {
+  std::filesystem::path path;
+  ImageSettings images;
+};
+
+// A list of files with their labels.
+struct ImageCsvSource {
+  std::filesystem::path file;
+  std::filesystem::path folder;      // empty: that of the file
+  std::vector<std::string> classes;  // empty: labels are numbers
+  ImageSettings images;
+};
+
+// TFRecord files of tf.train.Example.
+struct RecordSource {
+  std::filesystem::path files;      // a pattern
+  std::filesystem::path label_map;  // empty: none
+  int64_t first_label = 1;          // of the first class, without a label map
+  std::string image_key = "image/encoded";
+  std::string label_key = "image/class/label";
+  ImageSettings images;
+};
+
+using SourceKind = std::variant<IdxSource, LinearSource, ClassesSource, ImageFolderSource,
+                                ImageCsvSource, RecordSource>;
 
 enum class SplitPart { first, rest };
 // The distribution of samples over a group: all replicas take batches of one order of all samples,
@@ -65,15 +102,20 @@ struct DataSource {
 
   // Returns null for a source of another kind.
   const IdxSource* idx() const { return std::get_if<IdxSource>(&kind); }
+  // Returns null for a source whose samples are not decoded from images.
+  const ImageSettings* images() const;
 };
 
 // The known facts of a source's samples.
 struct DataFacts {
-  uint64_t samples = 0;               // in the source, before skip, take and split
+  uint64_t samples = 0;               // in the source, before skip, take and split; 0: unknown
   std::vector<int64_t> sample_shape;  // {28, 28}
-  int64_t label_count = 0;            // classes (IDX: the largest label + 1), or floats of a target
-  std::string largest_label;          // IDX: "label 9 of sample 4 of FILE"
-  std::string malformed;              // why files cannot be read; then nothing else is known
+  int64_t label_count = 0;           // classes (IDX: the largest label + 1), or floats of a target;
+                                     // 0: unknown
+  std::string largest_label;         // IDX: "label 9 of sample 4 of FILE"
+  std::string malformed;             // why files cannot be read; then nothing else is known
+  std::vector<std::string> classes;  // their names, in order; empty: they have none
+  size_t files = 1;                  // that `shard: file` can share out
 };
 
 // The manifest's words for a kind, and the fields that a problem with the samples is reported at.
@@ -82,13 +124,17 @@ struct SourceWords {
   const char* shape;   // the field that decides the shape of a sample
   const char* labels;  // the field that decides which labels there are; "" for the source itself
   bool has_classes;    // else numbers
+  const char* files;   // "IDX files"; "" for a source without files
 };
 // Returns the words of all kinds, in the order of SourceKind.
 const std::vector<SourceWords>& source_words();
 const SourceWords& words_of(const DataSource& source);
 
-// Returns the facts that the manifest alone gives; nothing if files decide.
+// Returns the facts that the manifest alone gives; nothing if files decide all of them.
 std::optional<DataFacts> facts_by_manifest(const DataSource& source);
+
+// Returns the paths and patterns that the manifest names, in order.
+std::vector<std::filesystem::path> paths_of(const DataSource& source);
 
 // Returns the source with its relative paths placed below `folder`.
 DataSource below(const std::filesystem::path& folder, DataSource source);

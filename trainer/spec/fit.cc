@@ -62,21 +62,28 @@ class Fit {
     const Json& value = member(member(training_, "data"), part);
     if (!value.is_object() || !problems_.is_whole(at(relative))) return;
     Found found{to_source(value, part == "train"), {}};
-    std::optional<DataFacts> facts = facts_by_manifest(found.source);
-    if (!facts && look_up_) facts = look_up_(part, found.source);
+    const SourceWords& words = words_of(found.source);
+    std::optional<DataFacts> facts;
+    if (look_up_ && *words.files != 0) facts = look_up_(part, found.source);
+    if (!facts) facts = facts_by_manifest(found.source);
     if (!facts) return;
     if (!facts->malformed.empty()) {
-      problems_.report(at(relative + ".idx"), "IDX files that can be read", facts->malformed);
+      problems_.report(at(relative + "." + words.name),
+                       std::string(words.files) + " that can be read", facts->malformed);
       return;
     }
     found.facts = std::move(*facts);
+    if (found.facts.samples > 0) select_from(part, relative, found);
+    found_.emplace_back(part, std::move(found));
+  }
+
+  void select_from(const std::string& part, const std::string& relative, const Found& found) {
     const auto selected = select(Selection::of(found.source), found.facts.samples);
     if (const auto* wrong = std::get_if<Unselectable>(&selected)) {
       problems_.report(at(relative + "." + wrong->field), wrong->expected, wrong->found);
     } else if (part == "train") {
       train_samples_ = std::get<Selected>(selected).count;
     }
-    found_.emplace_back(part, std::move(found));
   }
 
   void check_remainder() {
@@ -100,7 +107,8 @@ class Fit {
       problems_.report(shape_path, compute::kCountable, compute::to_string(shape));
       return;
     }
-    if (part == "train") check_stages(found.source.augment, shape);
+    if (part == "train")
+      check_stages(found.source.augment, shape, found.source.images() != nullptr);
     if (part == "train" && model_.label_count == 0) model_.label_count = found.facts.label_count;
     if (wanted_.empty()) wanted_ = model_.input_shape;
     if (part == "train" && wanted_.empty()) {
@@ -111,14 +119,21 @@ class Fit {
     if (!wanted_.empty()) compare(shape_path, shape, *width);
   }
 
-  void check_stages(const std::vector<StageKind>& stages, const std::vector<int64_t>& shape) {
+  void check_stages(const std::vector<StageKind>& stages, const std::vector<int64_t>& shape,
+                    bool decoded) {
     for (size_t i = 0; i < stages.size(); ++i) {
-      const auto mismatch = mismatch_of(stages[i], shape);
+      const auto mismatch = mismatch_of(stages[i], shape, decoded);
       if (!mismatch) continue;
       const std::string field = mismatch->field.empty() ? "" : "." + mismatch->field;
       problems_.report(at(child_path("data.train.augment", i) + field), mismatch->expected,
                        mismatch->found);
     }
+  }
+
+  // Images of one channel are the same with that axis and without it.
+  static std::vector<int64_t> without_one_channel(std::vector<int64_t> shape) {
+    if (shape.size() == 3 && shape.back() == 1) shape.pop_back();
+    return shape;
   }
 
   void compare(const std::string& path, const std::vector<int64_t>& shape, int64_t width) {
@@ -132,18 +147,35 @@ class Fit {
       return;
     }
     const bool is_flat = shape.size() < 2 || wanted_.size() < 2;
-    if (is_flat || shape == wanted_) return;
+    if (is_flat || without_one_channel(shape) == without_one_channel(wanted_)) return;
     problems_.report(path, fmt::format("samples of {}, {}", compute::to_string(wanted_), because),
                      compute::to_string(shape));
   }
 
   void check_labels(const std::string& part, const Found& found) {
+    check_class_names(part, found);
     const int64_t outputs = model_.label_count, labels = found.facts.label_count;
     if (outputs == 0 || labels <= outputs) return;
     problems_.report(
         at(path_in(part, found, &SourceWords::labels)),
         fmt::format("at most {} classes, one for each output of the model", outputs),
         found.facts.largest_label.empty() ? std::to_string(labels) : found.facts.largest_label);
+  }
+
+  // Classes are numbered by their names, so other names would be other classes.
+  void check_class_names(const std::string& part, const Found& found) {
+    const auto& [first_part, first] = found_.front();
+    const std::vector<std::string>&known = first.facts.classes, &names = found.facts.classes;
+    if (first_part != "train" || known.empty() || names.empty() || known == names) return;
+    size_t i = 0;
+    while (i < known.size() && i < names.size() && known[i] == names[i]) ++i;
+    const auto name = [&](const std::vector<std::string>& list) {
+      return i < list.size()
+                 ? fmt::format("{} classes, of which number {} is \"{}\"", list.size(), i, list[i])
+                 : fmt::format("{} classes", list.size());
+    };
+    problems_.report(at(path_in(part, found, &SourceWords::labels)),
+                     "the classes of data.train: " + name(known), name(names));
   }
 
   void report(const compute::Mismatch& mismatch) {

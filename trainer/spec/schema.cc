@@ -1,4 +1,5 @@
 #include "embedded/data_source_schema_text.h"
+#include "embedded/image_schema_text.h"
 #include "embedded/layer_schema_text.h"
 #include "embedded/stage_schema_text.h"
 #include "embedded/training_schema_text.h"
@@ -58,6 +59,9 @@ Json data_source_schema(const char* description, bool shuffle) {
   Json schema = Document::parse(data_source_schema_text, "data_source.schema.yaml").value();
   schema["description"] = description;
   schema["properties"]["shuffle"]["default"] = shuffle;
+  const Json image = Document::parse(image_schema_text, "image.schema.yaml").value();
+  for (const char* source : {"imageFolder", "imageCsv", "tfRecord"})
+    schema["properties"][source]["properties"].update(image);
   return schema;
 }
 
@@ -82,8 +86,9 @@ Json train_source_schema() {
        "seed, the epoch and the place in the epoch alone. Nothing if left out."},
       {"items", Document::parse(stage_schema_text, "stage.schema.yaml").value()}};
   schema["x-kubernetes-validations"].push_back(
-      {{"rule", "!has(self.shard) || self.shard == 'record' || has(self.idx)"},
-       {"message", "expected record, for only idx has files"},
+      {{"rule",
+        "!has(self.shard) || self.shard == 'record' || has(self.idx) || has(self.tfRecord)"},
+       {"message", "expected record, for only idx and tfRecord have files"},
        {"fieldPath", ".shard"}});
   return schema;
 }

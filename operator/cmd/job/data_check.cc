@@ -45,13 +45,23 @@ class DataCheck {
  private:
   void check_shards() {
     if (training_.data.train.shard != spec::ShardBy::file) return;
-    const spec::IdxSource* idx = training_.data.train.idx();
-    const size_t files = idx == nullptr ? 0 : idx->files.size(), replicas = computing_replicas();
+    const size_t files = count_files(), replicas = computing_replicas();
     if (files < replicas)
       report("spec.training.data.train.shard",
              fmt::format("file: expected at least {} files, one for each device of each member, "
                          "found {}",
                          replicas, files));
+  }
+
+  // Returns how many files the replicas can share out among them. A pattern without files, or a
+  // folder that cannot be read, is reported elsewhere.
+  size_t count_files() const {
+    const spec::DataSource& train = training_.data.train;
+    if (const spec::IdxSource* idx = train.idx()) return idx->files.size();
+    const auto folder = trainer_folder(source_, leader_of(source_.job));
+    if (!folder) return computing_replicas();
+    const auto facts = data::look_at(spec::below(*folder, train));
+    return facts ? facts->files : computing_replicas();
   }
 
   size_t computing_replicas() const {
@@ -64,14 +74,14 @@ class DataCheck {
   void check(const std::string& part, const spec::DataSource& given, const fs::path& folder,
              bool whole) {
     const spec::DataSource source = spec::below(folder, given);
-    const spec::IdxSource* idx = source.idx();
-    if (idx == nullptr) return;
-    if (!seen_.insert(key(part, *idx)).second) return;
-    const std::string path = "spec.training.data." + part + ".idx";
+    const std::vector<fs::path> paths = spec::paths_of(source);
+    if (paths.empty() || !seen_.insert(key(part, paths)).second) return;
+    const std::string path = "spec.training.data." + part + "." + spec::words_of(source).name;
     const std::vector<data::UnreadableFile> unreadable = data::unreadable_files(source);
     report_unreadable(path, unreadable);
-    const bool is_trained_on = seen_.contains(key("train", *idx));
-    if (!unreadable.empty() || !whole || is_trained_on) return;
+    const bool is_trained_on = seen_.contains(key("train", paths));
+    const spec::IdxSource* idx = source.idx();
+    if (idx == nullptr || !unreadable.empty() || !whole || is_trained_on) return;
     const size_t more = idx->files.size() - 1;
     print(out_, "reading the {} data to their end: {}{}\n", part,
           idx->files.front().images.string(),
@@ -84,12 +94,9 @@ class DataCheck {
     }
   }
 
-  static std::vector<std::string> key(const std::string& part, const spec::IdxSource& source) {
+  static std::vector<std::string> key(const std::string& part, const std::vector<fs::path>& paths) {
     std::vector<std::string> key = {part};
-    for (const spec::IdxFiles& files : source.files) {
-      key.push_back(files.images.lexically_normal());
-      key.push_back(files.labels.lexically_normal());
-    }
+    for (const fs::path& path : paths) key.push_back(path.lexically_normal());
     return key;
   }
 

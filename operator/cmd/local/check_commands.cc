@@ -6,10 +6,13 @@
 #include "operator/cmd/job/job_source.h"
 #include "operator/cmd/local/commands.h"
 #include "operator/local/yaml_text.h"
+#include "trainer/data/look.h"
 
 namespace muster::cmd {
 
 namespace {
+
+namespace fs = std::filesystem;
 
 Json problem_json(const Problem& problem) {
   return {{"path", problem.path},   {"where", problem.where}, {"expected", problem.expected},
@@ -24,10 +27,12 @@ std::vector<Problem> check_document(Document& document, const std::filesystem::p
   const auto look = [&](const std::string& part, const spec::DataSource& source) {
     std::optional<spec::DataFacts> facts = here(part, source);
     if (!facts) {
-      const std::string path = "spec.training.data." + part + ".idx";
-      notes.push_back(document.locate(path) + ": " + path +
-                      ": its files cannot be read here, so that what they hold is not checked; "
-                      "`muster run` needs them");
+      const std::string path = "spec.training.data." + part + "." + spec::words_of(source).name;
+      const auto files =
+          data::unreadable_files(spec::below(fs::absolute(file).parent_path(), source));
+      notes.push_back(document.locate(path) + ": " + path + ": its files cannot be read here" +
+                      (files.empty() ? "" : " (" + files.front().why + ")") +
+                      ", so that what they hold is not checked; `muster run` needs them");
     }
     return facts;
   };

@@ -57,6 +57,52 @@ TEST(Validate, tells_each_problem_on_a_line_of_its_own_by_line) {
             "100\n");
 }
 
+// No file is an image: nothing is decoded.
+TEST(Validate, looks_at_the_files_of_images) {
+  const std::string manifest = R"(apiVersion: muster.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: j}
+spec:
+  training:
+    model:
+      layers:
+        - conv2d: {filters: 2}
+        - globalAveragePool: {}
+        - dense: {units: 3}
+    data:
+      train: {imageCsv: {file: list.csv, imageSize: [8, 8]}, take: 4}
+      validation: {imageFolder: {path: images, imageSize: [8, 8]}}
+    epochs: 1
+  replicaSpecs: {chief: {}}
+)";
+  ScriptJob job(manifest);
+  const auto validate = [&] {
+    auto muster = job.muster({"validate", "job.yaml"});
+    return std::pair(muster->wait(), muster->output());
+  };
+  auto [absent_code, absent] = validate();
+  EXPECT_EQ(absent_code, kSuccess);
+  EXPECT_THAT(absent,
+              HasSubstr("spec.training.data.train.imageCsv: its files cannot be read here "));
+  EXPECT_THAT(absent, HasSubstr("images: expected a folder, found none), so"));
+  std::filesystem::create_directories(job.folder() / "images" / "b");
+  std::ofstream(job.folder() / "images" / "b" / "1.jpg") << "no image";
+  std::ofstream(job.folder() / "list.csv") << "images/b/1.jpg,1\nimages/b/2.jpg,3\n";
+  auto [code, output] = validate();
+  EXPECT_EQ(code, kBadInput);
+  EXPECT_THAT(output,
+              HasSubstr("job.yaml:12: spec.training.data.train.imageCsv: expected a list of "
+                        "images that can be read, found "));
+  EXPECT_THAT(output, HasSubstr("found none for 1: "));
+  std::ofstream(job.folder() / "list.csv") << "images/b/1.jpg,1\nimages/b/1.jpg,3\n";
+  output = validate().second;
+  EXPECT_THAT(output,
+              HasSubstr("job.yaml:12: spec.training.data.train.take: expected from 1 to 2"));
+  EXPECT_THAT(output,
+              HasSubstr("job.yaml:10: spec.training.model.layers[2].dense.units: expected 4 "
+                        "outputs, one for each class, found 3"));
+}
+
 TEST(Validate, takes_anchors_and_names_the_line_where_their_text_stands) {
   const auto job = [](const std::string& samples) {
     return "apiVersion: muster.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: &n j}\nspec:\n"
@@ -122,6 +168,7 @@ TEST(Validate, looks_at_data_files_that_are_here_and_says_where_they_are_not) {
   EXPECT_EQ(absent.exit_code, kSuccess);
   EXPECT_THAT(absent.output, HasSubstr("job.yaml: valid\nnote: job.yaml:7: "
                                        "spec.training.data.train.idx: its files cannot be read"));
+  EXPECT_THAT(absent.output, HasSubstr("no/images: expected IDX images, found no such file), so "));
 }
 
 TEST(CommandLine, names_a_misspelt_command_and_knows_its_version) {

@@ -2,9 +2,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "trainer/data/images/image_reader.h"
 #include "trainer/data/random.h"
+#include "trainer/images/random_numbers.h"
 #include "trainer/spec/augmentation.h"
 
 namespace muster::data {
@@ -14,29 +20,51 @@ namespace muster::data {
 // they are, because the batch has room for that many bytes, and it may draw 65536 numbers at most
 // for one sample together with the other stages.
 
-// An image between two stages. Its memory is kept from one image to the next.
+// A sample between two stages. Its memory is kept from one sample to the next. An image from a file
+// is encoded before make_pixels(), and has 3 channels after it.
 struct Sample {
   std::vector<int64_t> shape;  // height, width and, where there are three axes, channels
   size_t element_bytes = 1;
   std::vector<std::byte> features;  // the elements, in C order
   std::vector<std::byte> scratch;   // for a stage that cannot work in place
+  std::vector<float> floats;        // for a stage that works on floats
+  std::string encoded;              // for a data set that reads a file for each use
+
+  // Begins with an encoded image (which must live until make_pixels()), of which a sample of this
+  // size is to be made; `grey`: of one channel. Throws Invalid, which begins with `name`, for one
+  // that is damaged; so does make_pixels().
+  void begin(std::span<const std::byte> image, std::string_view name, size_t rows, size_t columns,
+             bool grey);
+  // Decodes the image, if it is still encoded.
+  void make_pixels();
+  // Leaves a part of the image: of the encoded one, or of the pixels, which keep their size.
+  void crop(const images::Window& part);
+  // Returns the size in which crop() sees the image.
+  images::ImageSize size_to_crop() const;
+  // Writes the features as the model takes them.
+  void write(std::byte* out) const;
 
   size_t height() const { return static_cast<size_t>(shape[0]); }
   size_t width() const { return static_cast<size_t>(shape[1]); }
   size_t pixel_bytes() const {
     return element_bytes * (shape.size() > 2 ? static_cast<size_t>(shape[2]) : 1);
   }
+
+ private:
+  std::unique_ptr<ImageReader> reader_;  // null: no image has been encoded so far
+  bool is_encoded_ = false;
+  bool is_grey_ = false;  // wanted
 };
 
 // The random numbers for one use of one sample. They do not depend on who draws them, or when.
-class Draws {
+class Draws final : public images::RandomNumbers {
  public:
   // The draws for the `position`-th sample of an epoch's order.
   Draws(uint64_t seed, uint64_t epoch, uint64_t position)
       : random_(seed, Stream::augmentation, epoch), counter_(position << 16) {}
 
-  uint64_t below(uint64_t bound) { return random_.below(counter_++, bound); }  // in [0, bound)
-  double uniform() { return random_.uniform(counter_++); }                     // in (0, 1]
+  uint64_t below(uint64_t bound) override { return random_.below(counter_++, bound); }
+  double uniform() override { return random_.uniform(counter_++); }
 
  private:
   CounterRandom random_;
@@ -45,5 +73,7 @@ class Draws {
 
 void apply(const spec::Shift& shift, Sample& sample, Draws& draws);
 void apply(const spec::Flip& flip, Sample& sample, Draws& draws);
+void apply(const spec::RandomCrop& crop, Sample& sample, Draws& draws);
+void apply(const spec::Colour& colour, Sample& sample, Draws& draws);
 
 }  // namespace muster::data

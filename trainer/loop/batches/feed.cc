@@ -20,11 +20,12 @@ Feed::Feed(const data::Dataset& dataset, const data::Shards& shards, const Optio
               options.augment.empty() ? data::BatchBuffer::Features::in_place
                                       : data::BatchBuffer::Features::copied) {
   if (ready_ || !options.in_turn) return;
+  const bool makes_samples = dataset.made_on_use() || !options.augment.empty();
   const auto prefetch = static_cast<uint64_t>(options.prefetch);
   const uint64_t ahead = prefetch == 0 ? kPiecesAhead * static_cast<uint64_t>(options.accumulation)
                                        : data::quotient_up(prefetch, rows_);
   pipeline_ = std::make_unique<data::Pipeline>(std::move(batcher_), std::min(ahead, kMostAhead),
-                                               options.augment.empty() ? 1 : options.threads);
+                                               makes_samples ? options.threads : 1);
 }
 
 const compute::Batch& Feed::batch(const Work& work, int i) {

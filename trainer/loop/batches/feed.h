@@ -48,7 +48,7 @@ class Feed {
 
   const Options options_;
   const uint64_t rows_;    // of a batch
-  const bool ready_;       // the samples are in memory and are used unchanged
+  const bool ready_;       // the samples are in memory as they are used
   data::Batcher batcher_;  // moved to the pipeline if there is one
   data::BatchBuffer buffer_;
   std::unique_ptr<data::Pipeline> pipeline_;  // null: batches are made without it

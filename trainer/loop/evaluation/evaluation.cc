@@ -11,9 +11,38 @@
 #include "common/log.h"
 #include "trainer/compute/graph.h"
 #include "trainer/data/batcher.h"
+#include "trainer/data/pipeline.h"
 #include "trainer/loop/loss_text.h"
 
 namespace muster::loop {
+
+namespace {
+
+// The batches of a data set, once through, in its order.
+class OncePassed {
+ public:
+  OncePassed(const data::Dataset& dataset, int64_t rows, int threads) {
+    data::Batcher batcher(dataset, rows);
+    count_ = batcher.shards().batches_per_epoch();
+    if (dataset.made_on_use())
+      pipeline_.emplace(std::move(batcher), 2 * static_cast<size_t>(threads), threads);
+    else
+      ready_.emplace(std::move(batcher), data::BatchBuffer(dataset, rows));
+  }
+
+  uint64_t count() const { return count_; }
+  const compute::Batch& batch(uint64_t number) {
+    if (pipeline_) return pipeline_->take({.epoch = 0, .step = number, .share = {}, .taken = 0});
+    return ready_->first.fill(ready_->second, 0, number);
+  }
+
+ private:
+  uint64_t count_ = 0;
+  std::optional<data::Pipeline> pipeline_;  // for samples that are made on use
+  std::optional<std::pair<data::Batcher, data::BatchBuffer>> ready_;
+};
+
+}  // namespace
 
 Json Evaluation::json() const {
   Json json = Json::object();
@@ -26,11 +55,10 @@ std::optional<Evaluation> evaluate(compute::Engine& engine, const data::Dataset&
   const auto accumulators = compute::make_accumulators(compute::build_graph(spec.model));
   std::vector<float> outputs(static_cast<size_t>(spec.batch_size * engine.output_count()));
   Evaluation evaluation;
-  data::Batcher batcher(dataset, spec.batch_size);
-  data::BatchBuffer buffer(dataset, spec.batch_size);
-  for (uint64_t number = 0; number < batcher.shards().batches_per_epoch(); ++number) {
+  OncePassed batches(dataset, spec.batch_size, engine.threads());
+  for (uint64_t number = 0; number < batches.count(); ++number) {
     if (stop.stop_requested()) return std::nullopt;
-    const compute::Batch& batch = batcher.fill(buffer, 0, number);
+    const compute::Batch& batch = batches.batch(number);
     const compute::LossSums sums = engine.evaluate(batch, outputs);
     evaluation.samples += static_cast<uint64_t>(batch.rows);
     for (const auto& accumulator : accumulators) accumulator->add({batch, outputs, sums});

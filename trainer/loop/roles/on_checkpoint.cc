@@ -138,13 +138,14 @@ Loaded load(const fs::path& where, const std::string& data) {
 Json predict_one(Loaded& loaded, data::Batcher& batcher, data::BatchBuffer& buffer,
                  uint64_t index) {
   std::vector<float> outputs(static_cast<size_t>(loaded.engine->output_count()));
-  loaded.engine->predict(batcher.fill(buffer, 0, index), outputs);
+  const compute::Batch& batch = batcher.fill(buffer, 0, index);
+  loaded.engine->predict(batch, outputs);
   Json json = {{"index", index}};
   const auto& loss = compute::describe(loaded.training.spec.model.loss);
   if (loss.labels == compute::LabelKind::classes) {
     const auto most = std::max_element(outputs.begin(), outputs.end());
     json["predicted"] = most - outputs.begin();
-    json["label"] = loaded.dataset->label(index);
+    json["label"] = batch.labels[0];
     json["probability"] = *most;
     json["probabilities"] = outputs;
   } else {

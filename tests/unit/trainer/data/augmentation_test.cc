@@ -1,11 +1,14 @@
 #include "trainer/data/augmentation.h"
 
+#include <algorithm>
 #include <map>
 #include <numeric>
 #include <set>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/unit/trainer/data/idx_files.h"
+#include "tests/unit/trainer/data/images/pictures.h"
 #include "trainer/data/memory_dataset.h"
 
 namespace muster::data {
@@ -27,8 +30,8 @@ MemoryDataset images(uint64_t count, std::vector<int64_t> shape) {
   return MemoryDataset(std::move(samples));
 }
 
-std::vector<int> used(const MemoryDataset& dataset, const Augmentation& augmentation,
-                      uint64_t index, uint64_t epoch, uint64_t position) {
+std::vector<int> used(const Dataset& dataset, const Augmentation& augmentation, uint64_t index,
+                      uint64_t epoch, uint64_t position) {
   std::vector<std::byte> bytes(dataset.sample_bytes());
   Sample workspace;
   augmentation.apply(dataset, index, epoch, position, bytes.data(), workspace);
@@ -114,6 +117,81 @@ TEST(Augmentation, IsDecidedBySeedEpochAndPosition) {
   EXPECT_GT(by_epoch.size(), 5u);
   EXPECT_GT(by_position.size(), 5u);
   EXPECT_EQ(by_seed.size(), 2u);
+}
+
+// A set of one picture of 40 x 60 pixels, each of whose values is the number of its row or column.
+std::unique_ptr<Dataset> numbered_picture(const TestFolder& folder, size_t axis) {
+  images::Image image;
+  image.resize(40, 60);
+  for (size_t y = 0; y < 40; ++y)
+    for (size_t x = 0; x < 60; ++x)
+      std::fill_n(image.row(y) + 3 * x, 3, static_cast<uint8_t>(axis == 0 ? y : x));
+  put(folder.path() / "a/1.png", images::encode_png(image.view()));
+  return open_dataset(folder_source(folder.path(), settings(20, 30)));
+}
+
+// Of an image whose values count rows or columns, how many of them its window has.
+double length_of(const std::vector<int>& values) {
+  const auto [least, most] = std::ranges::minmax(values);
+  return most - least + 1;
+}
+
+TEST(Augmentation, CropsPartsOfTheAreaAndAspectThatAreAskedFor) {
+  const TestFolder rows_folder, columns_folder;
+  const auto rows = numbered_picture(rows_folder, 0), columns = numbered_picture(columns_folder, 1);
+  const Augmentation crop({spec::RandomCrop{{0.2, 0.6}, {0.5, 2}}}, 3);
+  double least_area = 1, most_area = 0, least_aspect = 9, most_aspect = 0;
+  for (uint64_t i = 0; i < 500; ++i) {
+    const double height = length_of(used(*rows, crop, 0, 0, i));
+    const double width = length_of(used(*columns, crop, 0, 0, i));
+    least_area = std::min(least_area, height * width / 2400);
+    most_area = std::max(most_area, height * width / 2400);
+    least_aspect = std::min(least_aspect, width / height);
+    most_aspect = std::max(most_aspect, width / height);
+  }
+  EXPECT_NEAR(least_area, 0.2, 0.05);
+  EXPECT_NEAR(most_area, 0.6, 0.1);
+  EXPECT_NEAR(least_aspect, 0.5, 0.15);
+  EXPECT_NEAR(most_aspect, 2, 0.4);
+}
+
+// A flip that never flips draws one number and has the pixels made: before it, a part of the file
+// is taken, and behind it a part of the pixels. Where both are the same size, these are the same.
+TEST(Augmentation, CropsTheFileOrThePixels) {
+  const TestFolder folder;
+  put(folder.path() / "a/1.png", png(1, 20, 30));
+  const auto dataset = open_dataset(folder_source(folder.path(), settings(20, 30)));
+  const spec::Flip never{0};
+  const spec::RandomCrop whole{{1, 1}, {1.5, 1.5}}, part{{0.3, 0.5}};
+  const std::vector<int> image = used(*dataset, Augmentation(), 0, 0, 1);
+  EXPECT_EQ(used(*dataset, Augmentation({whole, never}, 3), 0, 0, 1), image);
+  EXPECT_EQ(used(*dataset, Augmentation({never, whole}, 3), 0, 0, 1), image);
+  EXPECT_NE(used(*dataset, Augmentation({never, part}, 3), 0, 0, 1), image);
+  EXPECT_EQ(used(*dataset, Augmentation({never, part}, 3), 0, 0, 1),
+            used(*dataset, Augmentation({never, part, never}, 3), 0, 0, 1));
+  // As many numbers are drawn before the part is, from the file and from the pixels.
+  EXPECT_EQ(used(*dataset, Augmentation({whole, part, never}, 3), 0, 0, 1),
+            used(*dataset, Augmentation({whole, part}, 3), 0, 0, 1));
+}
+
+TEST(Augmentation, ChangesColoursByTheAmountsThatAreAskedFor) {
+  const TestFolder folder;
+  images::Image image;
+  image.resize(1, 2);
+  image.pixels = {100, 100, 100, 120, 80, 100};
+  put(folder.path() / "a/1.png", images::encode_png(image.view()));
+  const auto dataset = open_dataset(folder_source(folder.path(), settings(1, 2)));
+  const Augmentation none({spec::Colour{0, {1, 1}, 0, {1, 1}}}, 3);
+  EXPECT_THAT(used(*dataset, none, 0, 0, 0), ElementsAre(100, 100, 100, 120, 80, 100));
+  const Augmentation grey({spec::Colour{0, {0, 0}, 0, {1, 1}}}, 3);
+  EXPECT_THAT(used(*dataset, grey, 0, 0, 0), ElementsAre(100, 100, 100, 120, 120, 120));
+  const Augmentation flat({spec::Colour{0, {1, 1}, 0, {0, 0}}}, 3);
+  EXPECT_THAT(used(*dataset, flat, 0, 0, 0), ElementsAre(110, 90, 100, 110, 90, 100));
+  const Augmentation bright({spec::Colour{0.2, {1, 1}, 0, {1, 1}}}, 3);
+  std::set<int> seen;
+  for (uint64_t i = 0; i < 500; ++i) seen.insert(used(*dataset, bright, 0, 0, i)[0]);
+  EXPECT_THAT(*seen.begin(), testing::AllOf(testing::Ge(49), testing::Le(52)));
+  EXPECT_THAT(*seen.rbegin(), testing::AllOf(testing::Ge(148), testing::Le(151)));
 }
 
 // Each stage draws numbers of its own: the first does not decide what the second does.

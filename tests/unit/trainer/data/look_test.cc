@@ -3,11 +3,15 @@
 #include "common/error.h"
 #include "gmock/gmock.h"
 #include "tests/unit/trainer/data/idx_files.h"
+#include "tests/unit/trainer/data/images/pictures.h"
+#include "trainer/records/example.h"
+#include "trainer/records/record_writer.h"
 
 namespace muster::data {
 namespace {
 
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 // Through the file, `bytes` from its end, a bit is not as it was.
@@ -72,6 +76,89 @@ TEST(LookAt, SumsUpSeveralFiles) {
 TEST(LookAt, KnowsNothingWhereAFileIsMissing) {
   const TestFolder folder;
   EXPECT_FALSE(look_at(idx(folder.write("i", images_2x3(2)), folder.path() / "none")));
+}
+
+TEST(LookAt, ListsFoldersAndReadsNoImage) {
+  const TestFolder folder;
+  for (const char* file : {"b/1.jpg", "b/2.png", "a/3.jpeg"}) put(folder.path() / file, "no image");
+  const auto facts = look_at(folder_source(folder.path(), settings(4, 5)));
+  ASSERT_TRUE(facts);
+  EXPECT_EQ(facts->malformed, "");
+  EXPECT_EQ(facts->samples, 3u);
+  EXPECT_THAT(facts->sample_shape, ElementsAre(4, 5, 3));
+  EXPECT_EQ(facts->label_count, 2);
+  EXPECT_THAT(facts->classes, ElementsAre("a", "b"));
+  const auto missing = unreadable_files(folder_source(folder.path() / "none"));
+  ASSERT_EQ(missing.size(), 1u);
+  EXPECT_EQ(missing[0].field, "path");
+  EXPECT_THAT(missing[0].why, HasSubstr("none: expected a folder, found none"));
+  EXPECT_FALSE(look_at(folder_source(folder.path() / "none")));
+  EXPECT_THAT(look_at(folder_source(folder.path() / "a"))->malformed,
+              HasSubstr("expected a folder for each class, found none"));
+}
+
+spec::DataSource csv_source(const std::filesystem::path& file, double max_corrupt) {
+  spec::ImageCsvSource csv{file, "", {}, settings(4, 5)};
+  csv.images.max_corrupt = max_corrupt;
+  spec::DataSource source;
+  source.kind = csv;
+  return source;
+}
+
+TEST(LookAt, MissesFilesOfAList) {
+  const TestFolder folder;
+  put(folder.path() / "1.jpg", "");
+  const auto list = folder.write("list.csv", "1.jpg,4\n2.jpg,7\n3.jpg,1\n");
+  EXPECT_THAT(look_at(csv_source(list, 0.5))->malformed,
+              AllOf(HasSubstr("list.csv: expected files for its 3 images, found none for 2: "),
+                    HasSubstr("2.jpg, "), HasSubstr("3.jpg")));
+  put(folder.path() / "2.jpg", "");
+  const auto facts = look_at(csv_source(list, 0.5));
+  EXPECT_EQ(facts->malformed, "");
+  EXPECT_EQ(facts->samples, 3u);
+  EXPECT_EQ(facts->label_count, 8);
+  EXPECT_THAT(facts->largest_label, AllOf(HasSubstr("label 7 of "), HasSubstr("2.jpg in ")));
+  EXPECT_THAT(look_at(csv_source(folder.write("list.csv", "1.jpg\n"), 0))->malformed,
+              HasSubstr("list.csv: line 1: expected path,label"));
+  EXPECT_EQ(unreadable_files(csv_source(folder.path() / "none", 0)).at(0).field, "file");
+}
+
+TEST(LookAt, CountsRecordsAndTakesClassesFromTheLabelMap) {
+  const TestFolder folder;
+  const auto put_records = [&](const char* name, const std::vector<std::string>& records) {
+    records::RecordWriter writer(folder.path() / name);
+    for (const std::string& record : records) writer.write(record);
+    writer.finish();
+  };
+  const std::string example = records::write_example({.image = "no image", .label = 2, .text = ""});
+  put_records("train-0-of-2", {example, example});
+  put_records("train-1-of-2", {example});
+  spec::RecordSource records;
+  records.files = folder.path() / "train-*";
+  records.images = settings(4, 5);
+  spec::DataSource source;
+  source.kind = records;
+  const auto facts = look_at(source);
+  ASSERT_TRUE(facts);
+  EXPECT_EQ(facts->malformed, "");
+  EXPECT_EQ(facts->samples, 3u);
+  EXPECT_EQ(facts->files, 2u);
+  EXPECT_EQ(facts->label_count, 0);  // not known without reading them all
+  records.label_map = folder.write("map", "item {id: 2 name: 'b'} item {id: 1 name: 'a'}");
+  source.kind = records;
+  EXPECT_THAT(look_at(source)->classes, ElementsAre("a", "b"));
+  EXPECT_EQ(look_at(source)->label_count, 2);
+  put_records("train-0-of-2", {"no example"});
+  put_records("train-1-of-2", {"no example"});
+  EXPECT_THAT(look_at(source)->malformed,
+              HasSubstr("train-0-of-2: record 0 at byte 0: expected a tf.train.Example"));
+  records.files = folder.path() / "test-*";
+  records.label_map = folder.path() / "none";
+  source.kind = records;
+  const auto missing = unreadable_files(source);
+  ASSERT_EQ(missing.size(), 2u);
+  EXPECT_EQ(missing[0].field, "files");
+  EXPECT_EQ(missing[1].field, "labelMap");
 }
 
 TEST(ReadThrough, FindsWhatALookAtTheHeadersCannotSee) {

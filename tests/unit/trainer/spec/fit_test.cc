@@ -84,6 +84,21 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"FinalLayerWithoutUnits",
              {{"model.layers[3]", "{concatenate: {inputs: [b, c]}}"}},
              "model.layers[3].concatenate: expected 3 outputs, one for each class, found 7"},
+        Case{"CropOfWhatIsNoFile",
+             {{"data.train.augment", "[{randomCrop: {}}]"}},
+             "data.train.augment[0].randomCrop: expected images from files (imageFolder, imageCsv "
+             "or tfRecord), found samples of [2, 3]"},
+        Case{"ColourOfWhatIsNoFile",
+             {{"data.train.augment", "[{flip: {}}, {colour: {}}]"}},
+             "data.train.augment[1].colour: expected images from files"},
+        Case{"ColourOfGreyImages",
+             {{"data.train", "{imageFolder: {path: p, imageSize: [2, 3], channels: 1}}"},
+              {"data.train.augment", "[{colour: {}}]"}},
+             "data.train.augment[0].colour: expected images of 3 channels, found 1"},
+        Case{"CropUpsideDown",
+             {{"data.train", "{imageFolder: {path: p, imageSize: [2, 3], channels: 1}}"},
+              {"data.train.augment", "[{randomCrop: {area: [0.5, 0.2]}}]"}},
+             "data.train.augment[0].randomCrop.area: expected the least before the most"},
         Case{
             "FinalUnitsOfTargets",
             {{"data.train", "{syntheticLinear: {samples: 9}}"}, {"model.loss", "meanSquaredError"}},
@@ -161,7 +176,7 @@ LookUp images(uint64_t samples, std::vector<int64_t> shape, int64_t labels) {
   return [=](const std::string& part, const DataSource& source) -> std::optional<DataFacts> {
     if (part != "train") return std::nullopt;
     EXPECT_EQ(source.idx()->files.at(0).images, "i");
-    return DataFacts{samples, shape, labels, "label 9 of sample 4 of l", ""};
+    return DataFacts{samples, shape, labels, "label 9 of sample 4 of l", "", {}};
   };
 }
 
@@ -181,6 +196,46 @@ TEST(Fit, UsesWhatFilesSayOfThemselves) {
   EXPECT_THAT(problems_with(mnist, images(60, {28, 28}, 12)),
               ElementsAre(HasSubstr("data.train.idx.labels: expected at most 10 classes, one for "
                                     "each output of the model, found label 9 of sample 4 of l")));
+}
+
+// What the manifest alone says of images is enough to check their shape.
+TEST(Fit, KnowsTheShapeOfImagesWithoutTheirFiles) {
+  const Sets small = {{"model", "{name: mnist-mlp}"},
+                      {"data.train", "{imageFolder: {path: p, imageSize: [28, 28], channels: 1}}"}};
+  EXPECT_THAT(problems_with(small), IsEmpty());
+  Sets sideways = small;
+  sideways.emplace_back("data.train.imageFolder.imageSize", "[14, 56]");
+  EXPECT_THAT(problems_with(sideways),
+              ElementsAre(HasSubstr("expected samples of [28, 28], as the model mnist-mlp takes, "
+                                    "found [14, 56, 1]")));
+  Sets large = small;
+  large.emplace_back("data.train.imageFolder.channels", "3");
+  EXPECT_THAT(problems_with(large),
+              ElementsAre(HasSubstr("data.train.imageFolder.imageSize: expected samples of 784 "
+                                    "elements, as the model mnist-mlp takes, found 2352 ([28, 28, "
+                                    "3])")));
+  const Sets csv = {
+      {"data.train", "{imageCsv: {file: f, imageSize: [2, 1], classes: [a, b, c, d]}}"}};
+  EXPECT_THAT(problems_with(csv),
+              ElementsAre(HasSubstr("model.layers[2].dense.units: expected 4 outputs")));
+}
+
+LookUp classes(const std::vector<std::string>& train, const std::vector<std::string>& validation) {
+  return [=](const std::string& part, const DataSource& source) -> std::optional<DataFacts> {
+    const std::vector<std::string>& names = part == "train" ? train : validation;
+    return DataFacts{9,    source.images()->shape(), static_cast<int64_t>(names.size()), "", "",
+                     names};
+  };
+}
+
+TEST(Fit, WantsTheSameClassesToTrainAndToValidate) {
+  const Sets sets = {{"data.train", "{imageFolder: {path: p, imageSize: [2, 1]}}"},
+                     {"data.validation", "{imageFolder: {path: q, imageSize: [2, 1]}}"}};
+  EXPECT_THAT(problems_with(sets, classes({"a", "b", "c"}, {"a", "b", "c"})), IsEmpty());
+  EXPECT_THAT(problems_with(sets, classes({"a", "b", "c"}, {"a", "c"})),
+              ElementsAre(HasSubstr("data.validation.imageFolder.path: expected the classes of "
+                                    "data.train: 3 classes, of which number 1 is \"b\", found 2 "
+                                    "classes, of which number 1 is \"c\"")));
 }
 
 TEST(Fit, ReportsFilesThatCannotBeRead) {

@@ -108,6 +108,72 @@ TEST(TrainingSpec, DefaultsAreWhatTheDocumentationSays) {
   EXPECT_FALSE(spec.strict_determinism);
 }
 
+DataSource source_with(const std::string& train) {
+  return spec_with({{"model", "{layers: [{dense: {units: 3}}]}"}, {"data.train", train}})
+      .data.train;
+}
+
+TEST(TrainingSpec, ReadsSourcesOfImages) {
+  const ImageSettings images =
+      *source_with("{imageFolder: {path: p, imageSize: [28, 28]}}").images();
+  EXPECT_THAT(images.shape(), ElementsAre(28, 28, 3));
+  EXPECT_FLOAT_EQ(images.scale, 1.0f / 255);
+  EXPECT_EQ(images.offset, 0.0f);
+  EXPECT_EQ(images.max_corrupt, 0.01);
+  const ImageSettings others =
+      *source_with(
+           "{imageFolder: {path: p, imageSize: [4, 5], channels: 1, scale: 0.5, offset: -1, "
+           "maxCorrupt: 0}}")
+           .images();
+  EXPECT_THAT(others.shape(), ElementsAre(4, 5, 1));
+  EXPECT_EQ(others.scale, 0.5f);
+  EXPECT_EQ(others.offset, -1.0f);
+  EXPECT_EQ(others.max_corrupt, 0.0);
+
+  const DataSource csv = source_with(
+      "{imageCsv: {file: f, folder: g, classes: [a, b, c], imageSize: [28, 28], channels: 1}}");
+  const auto& list = std::get<ImageCsvSource>(csv.kind);
+  EXPECT_EQ(list.file, "f");
+  EXPECT_EQ(list.folder, "g");
+  EXPECT_THAT(list.classes, ElementsAre("a", "b", "c"));
+  EXPECT_EQ(below("/m", csv).images()->channels, 1);
+  EXPECT_THAT(paths_of(below("/m", csv)), ElementsAre("/m/f", "/m/g"));
+
+  const DataSource records =
+      source_with("{tfRecord: {files: 'train-*', imageSize: [28, 28]}, shard: file}");
+  const auto& record = std::get<RecordSource>(records.kind);
+  EXPECT_EQ(record.files, "train-*");
+  EXPECT_EQ(record.label_map, "");
+  EXPECT_EQ(record.first_label, 1);
+  EXPECT_EQ(record.image_key, "image/encoded");
+  EXPECT_EQ(record.label_key, "image/class/label");
+  EXPECT_THAT(paths_of(below("/m", records)), ElementsAre("/m/train-*"));
+}
+
+TEST(TrainingSpec, ReadsStagesForImages) {
+  const auto stages = [](const std::string& augment) {
+    return source_with("{imageFolder: {path: p, imageSize: [28, 28]}, augment: " + augment + "}")
+        .augment;
+  };
+  const auto by_default = stages("[{randomCrop: {}}, {colour: {}}]");
+  ASSERT_EQ(by_default.size(), 2u);
+  EXPECT_EQ(std::get<RandomCrop>(by_default[0]).area, (Range{0.08, 1}));
+  EXPECT_EQ(std::get<RandomCrop>(by_default[0]).aspect, (Range{3.0 / 4, 4.0 / 3}));
+  EXPECT_EQ(std::get<Colour>(by_default[1]).brightness, 32.0 / 255);
+  EXPECT_EQ(std::get<Colour>(by_default[1]).saturation, (Range{0.5, 1.5}));
+  EXPECT_EQ(std::get<Colour>(by_default[1]).hue, 0.2);
+  EXPECT_EQ(std::get<Colour>(by_default[1]).contrast, (Range{0.5, 1.5}));
+  const auto written = stages(
+      "[{randomCrop: {area: [0.5, 0.7], aspect: [1, 2]}}, {colour: {brightness: 0, saturation: [1, "
+      "1], hue: 0.5, contrast: [0, 3]}}]");
+  EXPECT_EQ(std::get<RandomCrop>(written[0]).area, (Range{0.5, 0.7}));
+  EXPECT_EQ(std::get<RandomCrop>(written[0]).aspect, (Range{1, 2}));
+  EXPECT_EQ(std::get<Colour>(written[1]).brightness, 0);
+  EXPECT_EQ(std::get<Colour>(written[1]).saturation, (Range{1, 1}));
+  EXPECT_EQ(std::get<Colour>(written[1]).hue, 0.5);
+  EXPECT_EQ(std::get<Colour>(written[1]).contrast, (Range{0, 3}));
+}
+
 TEST(TrainingSpec, ReadsWhatIsWritten) {
   const TrainingSpec spec = spec_with({
       {"model",
@@ -341,8 +407,8 @@ TEST(TrainingSpec, RefusesEachMistakeOnceAndSaysWhere) {
       {{{"data.train", "{syntheticLinear: {samples: 5}}"}},
        "classes, for the model's loss is softmaxCrossEntropy"},
       {{{"data.train.syntheticClasses", "{samples: 1, shape: [784], classes: 10}"}},
-       "data.train: expected exactly one of idx, syntheticLinear, syntheticClasses, found idx, "
-       "syntheticClasses"},
+       "data.train: expected exactly one of idx, syntheticLinear, syntheticClasses, imageFolder, "
+       "imageCsv, tfRecord, found idx, syntheticClasses"},
       {{{"data.train", "{}"}}, "found none of them"},
       {{{"data.train",
          "{syntheticClasses: {samples: 1, shape: [65536, 65536, 65536, 65536], classes: 2}}"}},

@@ -1,0 +1,149 @@
+#include "trainer/data/images/record_images.h"
+
+#include "common/error.h"
+#include "gmock/gmock.h"
+#include "tests/unit/trainer/data/idx_files.h"
+#include "tests/unit/trainer/data/images/pictures.h"
+#include "trainer/records/example.h"
+#include "trainer/records/record_writer.h"
+
+namespace muster::data {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr const char* kLabelMap = "item { id: 3 name: 'cat' } item { id: 7 name: 'dog' }";
+
+std::string example(int number, int64_t label) {
+  return records::write_example({.image = png(number), .label = label, .text = ""});
+}
+
+void put_records(const std::filesystem::path& path, const std::vector<std::string>& records) {
+  records::RecordWriter writer(path);
+  for (const std::string& record : records) writer.write(record);
+  writer.finish();
+}
+
+spec::DataSource source_of(const std::filesystem::path& pattern,
+                           const std::filesystem::path& label_map = "", double max_corrupt = 0.01) {
+  spec::RecordSource records;
+  records.files = pattern;
+  records.label_map = label_map;
+  records.images = settings(8, 10);
+  records.images.max_corrupt = max_corrupt;
+  spec::DataSource source;
+  source.kind = records;
+  return source;
+}
+
+std::vector<int> labels(const Dataset& dataset) {
+  std::vector<int> labels;
+  for (uint64_t i = 0; i < dataset.size(); ++i) labels.push_back(dataset.label(i));
+  return labels;
+}
+
+std::string error_of(const spec::DataSource& source) {
+  try {
+    open_dataset(source);
+  } catch (const Invalid& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(RecordImages, CountLabelsFromOneUnlessTold) {
+  const TestFolder folder;
+  const auto file = folder.path() / "train";
+  put_records(file, {example(0, 1), example(1, 3), example(2, 2)});
+  spec::DataSource source = source_of(file);
+  EXPECT_THAT(labels(*open_dataset(source)), ElementsAre(0, 2, 1));
+  EXPECT_EQ(open_dataset(source)->label_count(), 3);
+  source.take = 1;
+  EXPECT_EQ(open_dataset(source)->label_count(), 3);  // of the files, not of the part
+  source.take = -1;
+  std::get<spec::RecordSource>(source.kind).first_label = 0;
+  EXPECT_THAT(labels(*open_dataset(source)), ElementsAre(1, 3, 2));
+  EXPECT_EQ(open_dataset(source)->label_count(), 4);
+}
+
+TEST(RecordImages, TakeTheirClassesFromALabelMap) {
+  const TestFolder folder;
+  const auto file = folder.path() / "train", map = folder.write("map.pbtxt", kLabelMap);
+  put_records(file, {example(0, 7), example(1, 3)});
+  const auto dataset = open_dataset(source_of(file, map));
+  EXPECT_THAT(labels(*dataset), ElementsAre(1, 0));
+  EXPECT_EQ(dataset->label_count(), 2);
+  put_records(file, {example(0, 7), example(1, 4)});
+  EXPECT_THAT(error_of(source_of(file, map)),
+              AllOf(HasSubstr("train: record 1 at byte "),
+                    HasSubstr("image/class/label: expected an id of "), HasSubstr("found 4")));
+}
+
+TEST(RecordImages, HaveFeaturesByAnyName) {
+  const TestFolder folder;
+  const auto file = folder.path() / "train";
+  put_records(file, {example(0, 1)});
+  spec::DataSource source = source_of(file);
+  std::get<spec::RecordSource>(source.kind).label_key = "class";
+  EXPECT_THAT(error_of(source),
+              HasSubstr("record 0 at byte 0: class: expected one label, found 0"));
+  std::get<spec::RecordSource>(source.kind).label_key = "image/class/label";
+  std::get<spec::RecordSource>(source.kind).image_key = "picture";
+  EXPECT_THAT(error_of(source), HasSubstr("picture: expected the bytes of one image"));
+}
+
+TEST(RecordImages, CountThroughTheShardsInTheirOrder) {
+  const TestFolder folder;
+  for (int i = 10; i >= 0; --i)
+    put_records(folder.path() / ("train-" + std::to_string(i) + "-of-11"), {example(i, i + 1)});
+  EXPECT_THAT(labels(*open_dataset(source_of(folder.path() / "train-*"))),
+              ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10));
+}
+
+TEST(RecordImages, AreSharedOutByFile) {
+  const TestFolder folder;
+  for (int i = 0; i < 3; ++i)
+    put_records(folder.path() / ("train-" + std::to_string(i) + "-of-3"),
+                {example(i, 2 * i + 1), example(i, 2 * i + 2)});
+  spec::DataSource source = source_of(folder.path() / "train-*");
+  source.shard = spec::ShardBy::file;
+  const TrainingData first = open_training_data(source, {0, 1, 2}, {.rows = 2});
+  const TrainingData second = open_training_data(source, {1, 1, 2}, {.rows = 2});
+  EXPECT_THAT(labels(*first.samples), ElementsAre(0, 1, 4, 5));
+  EXPECT_THAT(labels(*second.samples), ElementsAre(2, 3));
+  EXPECT_EQ(first.samples->label_count(), 6);
+  EXPECT_EQ(second.samples->label_count(), 6);
+  EXPECT_EQ(first.shards.samples(), 6u);
+  EXPECT_EQ(second.shards.samples(), 6u);
+  EXPECT_THROW(open_training_data(source, {0, 1, 4}, {.rows = 2}), Invalid);
+}
+
+// Damage within a record leaves its number; damage of its length takes it out of the file.
+TEST(RecordImages, AreCountedWhereTheyAreDamaged) {
+  const TestFolder folder;
+  const auto file = folder.path() / "train", map = folder.write("map.pbtxt", kLabelMap);
+  const std::vector<std::string> records = {example(0, 7), example(1, 3), example(2, 3)};
+  put_records(file, records);
+  const std::string whole = read_file(file);
+  std::string within = whole, length = whole;
+  within[records[0].size() + 16 + 40] ^= 1;
+  length[records[0].size() + 16] ^= 1;
+  for (const auto& label_map : {std::filesystem::path(), map}) {
+    put(file, within);
+    EXPECT_THAT(error_of(source_of(file, label_map)),
+                AllOf(HasSubstr("train: record 1 at byte "),
+                      HasSubstr("bytes of data do not fit their checksum"),
+                      HasSubstr("at most a share of 0.01 of 3, as maxCorrupt says, found 1")));
+    EXPECT_EQ(open_dataset(source_of(file, label_map, 0.4))->size(), 3u);
+    put(file, length);
+    EXPECT_THAT(error_of(source_of(file, label_map)),
+                AllOf(HasSubstr("train: record 1 at byte "), HasSubstr("does not fit its checksum"),
+                      HasSubstr("at most a share of 0.01 of 3, as maxCorrupt says, found 1")));
+    EXPECT_EQ(open_dataset(source_of(file, label_map, 0.4))->size(), 2u);
+  }
+}
+
+}  // namespace
+}  // namespace muster::data

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "trainer/data/images/image_files.h"
+
+namespace muster::data {
+
+// Lists a folder that has a folder of images for each class. The classes are in the order of their
+// names' bytes, and so are the files of a class. File k of a class of n has its place in the order
+// of all at (k + 1/2) / n, so that every part of it has each class in its proportion. Reads no
+// file. Throws Invalid naming the folder if there are no classes or no images, or if it cannot be
+// read.
+ImageList list_class_folders(const std::filesystem::path& folder);
+
+}  // namespace muster::data

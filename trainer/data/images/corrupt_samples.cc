@@ -1,0 +1,50 @@
+#include "trainer/data/images/corrupt_samples.h"
+
+#include <fmt/format.h>
+
+#include "common/error.h"
+#include "common/log.h"
+
+namespace muster::data {
+
+namespace {
+
+constexpr uint64_t kMostNamed = 10;
+
+}  // namespace
+
+CorruptSamples::CorruptSamples(uint64_t samples, double most_share)
+    : samples_(samples), most_share_(most_share) {}
+
+void CorruptSamples::add(uint64_t sample, const std::string& why) {
+  const MutexLock lock(mutex_);
+  if (numbers_.insert(sample).second)
+    count_one("a damaged sample is replaced by the next one", why);
+}
+
+void CorruptSamples::add_unnumbered(const std::string& why) {
+  const MutexLock lock(mutex_);
+  ++unnumbered_;
+  count_one("a damaged record is left out", why);
+}
+
+uint64_t CorruptSamples::count() const {
+  const MutexLock lock(mutex_);
+  return numbers_.size() + unnumbered_;
+}
+
+void CorruptSamples::count_one(const char* what, const std::string& why) {
+  const uint64_t count = numbers_.size() + unnumbered_;
+  if (static_cast<double>(count) > most_share_ * static_cast<double>(samples_)) {
+    throw Invalid(
+        fmt::format("{} (damaged samples: expected at most a share of {} of {}, as maxCorrupt "
+                    "says, found {})",
+                    why, most_share_, samples_, count));
+  }
+  if (count > kMostNamed) return;
+  log::warning(
+      fmt::format("{}: {}{}", what, why, count == kMostNamed ? "; further ones are not named" : ""),
+      {{"damagedSamples", count}});
+}
+
+}  // namespace muster::data

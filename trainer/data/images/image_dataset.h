@@ -1,0 +1,60 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trainer/data/dataset.h"
+#include "trainer/data/images/corrupt_samples.h"
+#include "trainer/data/images/image_set.h"
+#include "trainer/data/storage.h"
+
+namespace muster::data {
+
+// Samples that are decoded from JPEG and PNG for each use. Their bytes are in memory, or in their
+// files until they are used.
+class ImageDataset : public Dataset {
+ public:
+  // `label_count` is 0 where the largest label decides it. Where labels are not known without
+  // reading, and for those that are kept in memory, it reads all images. Throws Invalid if too many
+  // cannot be read.
+  ImageDataset(std::unique_ptr<ImageSet> images, const spec::ImageSettings& settings,
+               int64_t label_count, bool in_memory, std::unique_ptr<CorruptSamples> corrupt);
+
+  uint64_t size() const override { return images_->size(); }
+  const std::vector<int64_t>& sample_shape() const override { return shape_; }
+  int64_t label_count() const override { return label_count_; }
+  bool has_labels() const override { return true; }
+  compute::ElementType element_type() const override { return compute::ElementType::uint8; }
+  float scale() const override { return settings_.scale; }
+  float offset() const override { return settings_.offset; }
+  uint64_t sample_bytes() const override { return sample_bytes_; }
+  bool in_memory() const override { return false; }
+  bool made_on_use() const override { return true; }
+  const void* features(uint64_t) const override { return nullptr; }
+  void begin(uint64_t index, Sample& sample) const override;
+  void report_corrupt(uint64_t index, const std::string& why) const override;
+  int32_t label(uint64_t index) const override { return labels_[index]; }
+  const float* target(uint64_t) const override { return nullptr; }
+  void will_need(uint64_t) const override {}
+  std::string describe(uint64_t index) const override { return images_->name(index); }
+
+ private:
+  struct Bytes {
+    uint64_t begin = 0;
+    uint64_t size = 0;  // 0: not kept
+  };
+  void read_all(bool keep);
+
+  const std::unique_ptr<ImageSet> images_;
+  const spec::ImageSettings settings_;
+  const std::vector<int64_t> shape_;
+  const uint64_t sample_bytes_;
+  int64_t label_count_;
+  std::vector<int32_t> labels_;
+  Storage kept_;
+  std::vector<Bytes> places_;  // in kept_
+  const std::unique_ptr<CorruptSamples> corrupt_;
+};
+
+}  // namespace muster::data

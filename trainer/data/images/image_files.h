@@ -1,0 +1,43 @@
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "trainer/data/images/image_set.h"
+#include "trainer/data/selection.h"
+
+namespace muster::data {
+
+struct ImageFile {
+  std::filesystem::path path;
+  int32_t label = 0;
+
+  bool operator==(const ImageFile&) const = default;
+};
+
+// The files that a source names, in the order of its samples.
+struct ImageList {
+  std::vector<std::string> classes;  // their names; empty: labels are numbers
+  int64_t label_count = 0;
+  std::vector<ImageFile> files;
+};
+
+// Whether the name ends in .jpg, .jpeg or .png, in small letters or capitals.
+bool has_image_ending(const std::filesystem::path& path);
+
+// Images that are a file each.
+class ImageFiles : public ImageSet {
+ public:
+  explicit ImageFiles(std::vector<ImageFile> files) : files_(std::move(files)) {}
+
+  uint64_t size() const override { return files_.size(); }
+  std::optional<int32_t> known_label(uint64_t image) const override { return files_[image].label; }
+  std::string name(uint64_t image) const override { return files_[image].path.string(); }
+  uint64_t most_bytes(uint64_t image) const override;
+  int32_t read(uint64_t image, std::string& bytes) const override;
+
+ private:
+  std::vector<ImageFile> files_;
+};
+
+}  // namespace muster::data

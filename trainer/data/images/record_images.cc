@@ -1,0 +1,126 @@
+#include "trainer/data/images/record_images.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "common/error.h"
+#include "trainer/records/example.h"
+#include "trainer/records/file_pattern.h"
+
+namespace muster::data {
+
+namespace {
+
+constexpr int64_t kMostClasses = 65536;
+
+std::string name_of(const std::filesystem::path& file, uint64_t number,
+                    const records::Place& place) {
+  return fmt::format("{}: record {} at byte {}", file.string(), number, place.offset);
+}
+
+}  // namespace
+
+std::vector<uint64_t> RecordIndex::samples() const {
+  std::vector<uint64_t> counts;
+  for (const auto& file : places) counts.push_back(file.size());
+  return counts;
+}
+
+RecordIndex read_record_index(const spec::RecordSource& source) {
+  RecordIndex index;
+  index.files = records::expand(source.files.string());
+  for (const std::filesystem::path& file : index.files) {
+    index.places.push_back(records::RecordFile(file).index(
+        [&](const std::string& message) { index.damage.push_back(message); }));
+  }
+  if (std::ranges::any_of(index.places, [](const auto& places) { return !places.empty(); }))
+    return index;
+  throw Invalid(index.damage.empty() ? fmt::format("{}: expected at least one record, found none",
+                                                   source.files.string())
+                                     : index.damage.front());
+}
+
+RecordReader::RecordReader(const spec::RecordSource& source)
+    : source_(source), has_labels_(!source.label_map.empty()) {
+  if (has_labels_) labels_ = records::LabelMap::read(source.label_map);
+}
+
+int32_t RecordReader::read(const records::RecordFile& file, const records::Place& place,
+                           uint64_t number, std::string& image) const {
+  std::string bytes;
+  file.read(place, number, bytes);
+  const std::string name = name_of(file.path(), number, place);
+  records::ClassificationExample example;
+  records::ExampleReader().read(bytes, name, example, {source_.image_key, source_.label_key});
+  image = std::move(example.image);
+  const auto fail = [&](const std::string& expected) {
+    throw Invalid(fmt::format("{}: {}: expected {}, found {}", name, source_.label_key, expected,
+                              example.label));
+  };
+  if (has_labels_) {
+    const bool fits = example.label <= std::numeric_limits<int32_t>::max();
+    const auto place_in_map =
+        fits ? labels_.index_of(static_cast<int32_t>(example.label)) : std::optional<size_t>();
+    if (!place_in_map) fail("an id of " + source_.label_map.string());
+    return static_cast<int32_t>(*place_in_map);
+  }
+  const int64_t label = example.label - source_.first_label;
+  if (label < 0 || label >= kMostClasses) {
+    fail(fmt::format("a label from {} to {}", source_.first_label,
+                     source_.first_label + kMostClasses - 1));
+  }
+  return static_cast<int32_t>(label);
+}
+
+std::vector<std::string> class_names(const records::LabelMap& labels) {
+  std::vector<std::string> names;
+  for (const records::LabelMap::Entry& entry : labels.entries()) names.push_back(entry.name);
+  return names;
+}
+
+RecordImages::RecordImages(const RecordIndex& index, const std::vector<FilePart>& parts,
+                           RecordReader reader, const std::vector<std::vector<int32_t>>& labels)
+    : files_(index.files), reader_(std::move(reader)) {
+  for (const FilePart& part : parts) {
+    for (uint64_t i = part.first; i < part.first + part.count; ++i) {
+      records_.push_back({part.file, i, index.places[part.file][i]});
+      if (!labels.empty()) labels_.push_back(labels[part.file][i]);
+    }
+  }
+}
+
+std::optional<int32_t> RecordImages::known_label(uint64_t image) const {
+  return labels_.empty() ? std::nullopt : std::optional(labels_[image]);
+}
+
+std::string RecordImages::name(uint64_t image) const {
+  const Record& record = records_[image];
+  return name_of(files_[record.file], record.number, record.place);
+}
+
+int32_t RecordImages::read(uint64_t image, std::string& bytes) const {
+  const Record& record = records_[image];
+  return reader_.read(records::RecordFile(files_[record.file]), record.place, record.number, bytes);
+}
+
+std::vector<std::vector<int32_t>> read_labels(const RecordIndex& index,
+                                              const RecordReader& reader) {
+  std::vector<std::vector<int32_t>> labels;
+  std::string image;
+  for (size_t file = 0; file < index.files.size(); ++file) {
+    const records::RecordFile records(index.files[file]);
+    labels.emplace_back(index.places[file].size(), 0);
+    for (size_t i = 0; i < index.places[file].size(); ++i) {
+      try {
+        labels.back()[i] = reader.read(records, index.places[file][i], i, image);
+      } catch (const Invalid&) {
+        // It is counted and named where it is used.
+      }
+    }
+  }
+  return labels;
+}
+
+}  // namespace muster::data

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "trainer/data/file_parts.h"
+#include "trainer/data/images/image_set.h"
+#include "trainer/records/label_map.h"
+#include "trainer/records/record_file.h"
+#include "trainer/spec/data_source.h"
+
+namespace muster::data {
+
+// The records of a tfRecord source, by file.
+struct RecordIndex {
+  std::vector<std::filesystem::path> files;
+  std::vector<std::vector<records::Place>> places;  // of each file
+  std::vector<std::string> damage;                  // where a file has no whole record
+
+  std::vector<uint64_t> samples() const;  // of each file
+};
+
+// Reads the headers of all records. Throws Invalid for a pattern without files, as
+// records::expand does, and if there is no record.
+RecordIndex read_record_index(const spec::RecordSource& source);
+
+// Reads a record of a tfRecord source as an image with a class. Any thread may use it.
+class RecordReader {
+ public:
+  // Reads the label map, if there is one. Throws Invalid as records::LabelMap does.
+  explicit RecordReader(const spec::RecordSource& source);
+
+  // Returns null without a label map.
+  const records::LabelMap* labels() const { return has_labels_ ? &labels_ : nullptr; }
+  // Returns the class and the image's bytes. Throws Invalid, which names file and record, for a
+  // damaged record, one that is no such example, and a label that is no class.
+  int32_t read(const records::RecordFile& file, const records::Place& place, uint64_t number,
+               std::string& image) const;
+
+ private:
+  spec::RecordSource source_;
+  records::LabelMap labels_;
+  bool has_labels_;
+};
+
+// Returns the names of a label map's classes, in order.
+std::vector<std::string> class_names(const records::LabelMap& labels);
+
+// Images in records.
+class RecordImages : public ImageSet {
+ public:
+  // `labels` are those of all records, by file; empty if they are not known before reading.
+  RecordImages(const RecordIndex& index, const std::vector<FilePart>& parts, RecordReader reader,
+               const std::vector<std::vector<int32_t>>& labels);
+
+  uint64_t size() const override { return records_.size(); }
+  std::optional<int32_t> known_label(uint64_t image) const override;
+  std::string name(uint64_t image) const override;
+  uint64_t most_bytes(uint64_t image) const override { return records_[image].place.length; }
+  int32_t read(uint64_t image, std::string& bytes) const override;
+
+ private:
+  struct Record {
+    size_t file;
+    uint64_t number;  // of the file
+    records::Place place;
+  };
+
+  const std::vector<std::filesystem::path> files_;
+  const RecordReader reader_;
+  std::vector<Record> records_;
+  std::vector<int32_t> labels_;
+};
+
+// Reads the labels of all records, by file. A record that cannot be read has the label 0.
+std::vector<std::vector<int32_t>> read_labels(const RecordIndex& index, const RecordReader& reader);
+
+}  // namespace muster::data

@@ -1,0 +1,53 @@
+#include <cstring>
+
+#include "trainer/data/stages/stage.h"
+
+namespace muster::data {
+
+namespace {
+
+// The brightness of RGB by the weights of ITU-R BT.601, rounded.
+std::byte brightness(const std::byte* pixel) {
+  const auto value = [&](size_t c) { return std::to_integer<uint32_t>(pixel[c]); };
+  return static_cast<std::byte>((299 * value(0) + 587 * value(1) + 114 * value(2) + 500) / 1000);
+}
+
+}  // namespace
+
+void Sample::begin(std::span<const std::byte> image, std::string_view name, size_t rows,
+                   size_t columns, bool grey) {
+  if (!reader_) reader_ = std::make_unique<ImageReader>();
+  reader_->open(image, name);
+  shape = {static_cast<int64_t>(rows), static_cast<int64_t>(columns), 3};
+  element_bytes = 1;
+  is_encoded_ = true;
+  is_grey_ = grey;
+}
+
+void Sample::make_pixels() {
+  if (!is_encoded_) return;
+  reader_->read(height(), width(), features);
+  is_encoded_ = false;
+}
+
+void Sample::crop(const images::Window& part) {
+  if (is_encoded_)
+    reader_->crop(part);
+  else
+    reader_->enlarge(part, height(), width(), features);
+}
+
+images::ImageSize Sample::size_to_crop() const {
+  if (is_encoded_) return {reader_->height(), reader_->width()};
+  return {height(), width()};
+}
+
+void Sample::write(std::byte* out) const {
+  if (is_grey_) {
+    for (size_t i = 0; i < features.size(); i += 3) *out++ = brightness(&features[i]);
+  } else {
+    std::memcpy(out, features.data(), features.size());
+  }
+}
+
+}  // namespace muster::data
