@@ -25,7 +25,8 @@ void adjust_contrast(std::span<float> image, float factor) {
   }
   std::array<float, 3> means{};
   const size_t pixels = std::max<size_t>(1, image.size() / 3);
-  for (size_t c = 0; c < 3; ++c) means[c] = static_cast<float>(sums[c] / static_cast<double>(pixels));
+  for (size_t c = 0; c < 3; ++c)
+    means[c] = static_cast<float>(sums[c] / static_cast<double>(pixels));
   for (size_t i = 0; i + 3 <= image.size(); i += 3) {
     for (size_t c = 0; c < 3; ++c) {
       image[i + c] = clip((image[i + c] - means[c]) * factor + means[c]);
