@@ -18,7 +18,9 @@ void Augmentation::apply(const Dataset& dataset, uint64_t index, uint64_t epoch,
   dataset.begin(index, workspace);
   Draws draws(seed_, epoch, position);
   for (const spec::StageKind& stage : stages_) {
-    if (!std::holds_alternative<spec::RandomCrop>(stage)) workspace.make_pixels();
+    const bool crops = std::holds_alternative<spec::RandomCrop>(stage) ||
+                       std::holds_alternative<spec::SsdRandomCrop>(stage);
+    if (!crops) workspace.make_pixels();
     std::visit([&](const auto& kind) { data::apply(kind, workspace, draws); }, stage);
   }
   workspace.make_pixels();

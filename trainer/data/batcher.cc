@@ -1,6 +1,7 @@
 #include "trainer/data/batcher.h"
 
 #include "common/error.h"
+#include "trainer/detection/objects.h"
 
 namespace muster::data {
 
@@ -12,10 +13,14 @@ BatchBuffer::BatchBuffer(const Dataset& dataset, int64_t most_rows, Features fea
       positions_(static_cast<size_t>(most_rows)) {
   if (features == Features::copied || dataset.made_on_use())
     copies_ = Storage(features_.size() * sample_bytes_);
-  if (dataset.has_labels()) {
+  const auto label_count = static_cast<size_t>(dataset.label_count());
+  if (dataset.label_kind() == compute::LabelKind::classes)
     labels_.resize(features_.size());
-  } else if (dataset.label_count() > 0) {
+  else if (label_count > 0)
     targets_.resize(features_.size());
+  if (dataset.label_kind() == compute::LabelKind::objects) {
+    objects_.resize(features_.size() * label_count);
+    for (size_t row = 0; row < targets_.size(); ++row) targets_[row] = &objects_[row * label_count];
   }
   batch_.type = dataset.element_type();
   batch_.scale = dataset.scale();
@@ -51,8 +56,26 @@ void BatchBuffer::load(const Augmentation& augmentation) {
       features_[row] = copy;
     }
     if (!labels_.empty()) labels_[row] = dataset_.label(sample);
-    if (!targets_.empty()) targets_[row] = dataset_.target(sample);
+    if (!objects_.empty())
+      write_boxes(row);
+    else if (!targets_.empty())
+      targets_[row] = dataset_.target(sample);
   }
+}
+
+// Writes the objects that the stages have left to the row's target.
+void BatchBuffer::write_boxes(size_t row) {
+  std::vector<detection::Object> objects;
+  for (const images::Box& box : workspace_.boxes) {
+    const auto height = static_cast<float>(workspace_.original.height);
+    const auto width = static_cast<float>(workspace_.original.width);
+    const float area = box.area > 0 ? box.area : box.height() * height * box.width() * width;
+    objects.push_back({{box.ymin, box.xmin, box.ymax, box.xmax}, box.label, 1.0f, box.crowd, area});
+  }
+  const auto floats = static_cast<size_t>(dataset_.label_count());
+  detection::write_objects(static_cast<float>(workspace_.original.height),
+                           static_cast<float>(workspace_.original.width), objects,
+                           std::span(objects_).subspan(row * floats, floats));
 }
 
 // Makes the row's sample or, if that is damaged, the next one of its shard that is not; returns

@@ -31,6 +31,7 @@ class BatchBuffer {
   void finish(uint64_t epoch, size_t rows, const Shards::Held& shard);
   void load(const Augmentation& augmentation);
   uint64_t make(const Augmentation& augmentation, size_t row, std::byte* copy);
+  void write_boxes(size_t row);
 
   const Dataset& dataset_;
   const uint64_t sample_bytes_;
@@ -41,6 +42,7 @@ class BatchBuffer {
   std::vector<const void*> features_;
   std::vector<int32_t> labels_;
   std::vector<const float*> targets_;
+  std::vector<float> objects_;  // the targets of objects, row by row
   std::vector<uint64_t> positions_;
   compute::Batch batch_;
 };

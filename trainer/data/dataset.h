@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "trainer/compute/engine.h"
+#include "trainer/compute/loss.h"
 #include "trainer/data/shards.h"
 #include "trainer/spec/training_spec.h"
 
@@ -21,11 +22,13 @@ class Dataset {
   virtual uint64_t size() const = 0;
   // Returns {28, 28} for MNIST: the shape in the file, not flattened.
   virtual const std::vector<int64_t>& sample_shape() const = 0;
-  // Returns the number of classes for labelled data (IDX: the largest label of the whole file + 1,
-  // so that a part of a file has the same count), floats per target for regression, 0 for images
-  // without labels.
+  // Returns the kind of labels. Images without labels are of floats, of which a target has none.
+  virtual compute::LabelKind label_kind() const = 0;
+  // Returns the number of classes for data with classes (IDX: the largest label of the whole file +
+  // 1, so that a part of a file has the same count), and the floats of a target for others.
   virtual int64_t label_count() const = 0;
-  virtual bool has_labels() const = 0;  // class labels, not float targets
+  // Returns the number of classes that objects may have; 0 if it is not known, or for other labels.
+  virtual int64_t object_classes() const { return 0; }
   virtual compute::ElementType element_type() const = 0;
   virtual float scale() const = 0;
   virtual float offset() const = 0;
@@ -43,7 +46,8 @@ class Dataset {
   // another sample may take its place.
   virtual void report_corrupt(uint64_t index, const std::string& why) const = 0;
   virtual int32_t label(uint64_t index) const = 0;
-  virtual const float* target(uint64_t index) const = 0;  // nullptr where there are none
+  // Returns null where there are none. Targets of objects come with the sample (Sample::boxes).
+  virtual const float* target(uint64_t index) const = 0;
   // Announces that sample `index` will soon be read: if it may lie on a disk, it is fetched
   // meanwhile.
   virtual void will_need(uint64_t index) const = 0;

@@ -11,6 +11,7 @@
 #include "trainer/data/images/csv_list.h"
 #include "trainer/data/images/record_images.h"
 #include "trainer/data/source_file.h"
+#include "trainer/records/coco.h"
 #include "trainer/records/file_pattern.h"
 
 namespace muster::data {
@@ -83,7 +84,8 @@ spec::DataFacts facts_of(ImageList list, const spec::ImageSettings& settings,
 // Reads the first records, until one is an image with a class. Throws the first one's Invalid if
 // none is.
 void require_one_readable(const RecordIndex& index, const RecordReader& reader) {
-  std::string why, image;
+  std::string why;
+  EncodedImage image;
   uint64_t tried = 0;
   for (size_t file = 0; file < index.files.size(); ++file) {
     const records::RecordFile records(index.files[file]);
@@ -128,6 +130,22 @@ spec::DataFacts read_facts(const spec::RecordSource& source) {
   return facts;
 }
 
+spec::DataFacts read_facts(const spec::CocoSource& source) {
+  const records::CocoAnnotations annotations = records::CocoAnnotations::read(source.annotations);
+  ImageList list;
+  for (const records::CocoImage& image : annotations.images)
+    list.files.push_back({source.folder / image.file_name, 0});
+  require_files(list, source.images, source.annotations.string());
+  spec::DataFacts facts;
+  facts.samples = annotations.images.size();
+  facts.sample_shape = source.images.shape();
+  facts.classes = class_names(annotations.categories);
+  facts.label_count = static_cast<int64_t>(facts.classes.size());
+  facts.largest_label =
+      fmt::format("{} categories in {}", facts.classes.size(), source.annotations.string());
+  return facts;
+}
+
 bool is_synthetic(const spec::DataSource& source) {
   return *spec::words_of(source).files == 0;
 }
@@ -167,6 +185,10 @@ void check_paths(const spec::ImageFolderSource& source, Unreadable& found) {
 void check_paths(const spec::ImageCsvSource& source, Unreadable& found) {
   found.open_file("file", source.file, "a list of images");
   if (!source.folder.empty()) found.open_folder("folder", source.folder);
+}
+void check_paths(const spec::CocoSource& source, Unreadable& found) {
+  found.open_file("annotations", source.annotations, "COCO annotations");
+  found.open_folder("folder", source.folder);
 }
 void check_paths(const spec::RecordSource& source, Unreadable& found) {
   try {

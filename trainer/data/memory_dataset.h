@@ -36,7 +36,9 @@ class MemoryDataset : public Dataset {
   uint64_t size() const override { return samples_.count; }
   const std::vector<int64_t>& sample_shape() const override { return samples_.shape; }
   int64_t label_count() const override { return samples_.label_count; }
-  bool has_labels() const override { return !samples_.labels.empty(); }
+  compute::LabelKind label_kind() const override {
+    return samples_.labels.empty() ? compute::LabelKind::floats : compute::LabelKind::classes;
+  }
   compute::ElementType element_type() const override { return samples_.type; }
   float scale() const override { return samples_.scale; }
   float offset() const override { return 0.0f; }

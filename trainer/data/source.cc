@@ -6,6 +6,7 @@
 #include "trainer/data/dataset.h"
 #include "trainer/data/idx_source.h"
 #include "trainer/data/images/class_folders.h"
+#include "trainer/data/images/coco_images.h"
 #include "trainer/data/images/csv_list.h"
 #include "trainer/data/images/image_dataset.h"
 #include "trainer/data/images/record_images.h"
@@ -33,7 +34,8 @@ std::unique_ptr<Dataset> open_files(ImageList list, const std::string& name,
   std::vector<ImageFile> files(first, first + static_cast<std::ptrdiff_t>(selected.count));
   auto corrupt = std::make_unique<CorruptSamples>(files.size(), settings.max_corrupt);
   return std::make_unique<ImageDataset>(std::make_unique<ImageFiles>(std::move(files)), settings,
-                                        list.label_count, source.cache, std::move(corrupt));
+                                        compute::LabelKind::classes, list.label_count, source.cache,
+                                        std::move(corrupt));
 }
 
 std::unique_ptr<Dataset> open_records(const spec::RecordSource& records, const RecordIndex& index,
@@ -43,7 +45,7 @@ std::unique_ptr<Dataset> open_records(const spec::RecordSource& records, const R
   int64_t label_count = 0;
   if (reader.labels() != nullptr) {
     label_count = static_cast<int64_t>(reader.labels()->entries().size());
-  } else {
+  } else if (records.labels == compute::LabelKind::classes) {
     // The number of classes is that of all files, whatever part of them is used here.
     labels = read_labels(index, reader);
     for (const std::vector<int32_t>& file : labels)
@@ -53,8 +55,8 @@ std::unique_ptr<Dataset> open_records(const spec::RecordSource& records, const R
   auto corrupt = std::make_unique<CorruptSamples>(images->size() + index.damage.size(),
                                                   records.images.max_corrupt);
   for (const std::string& damage : index.damage) corrupt->add_unnumbered(damage);
-  return std::make_unique<ImageDataset>(std::move(images), records.images, label_count, in_memory,
-                                        std::move(corrupt));
+  return std::make_unique<ImageDataset>(std::move(images), records.images, records.labels,
+                                        label_count, in_memory, std::move(corrupt));
 }
 
 std::unique_ptr<Dataset> open(const spec::IdxSource& idx, const spec::DataSource& source) {
@@ -81,6 +83,17 @@ std::unique_ptr<Dataset> open(const spec::RecordSource& records, const spec::Dat
   return open_records(
       records, index,
       selected_parts(index.samples(), Selection::of(source), records.files.string()), source.cache);
+}
+
+std::unique_ptr<Dataset> open(const spec::CocoSource& coco, const spec::DataSource& source) {
+  records::CocoAnnotations annotations = records::CocoAnnotations::read(coco.annotations);
+  const Selected selected =
+      select(Selection::of(source), annotations.images.size(), coco.annotations.string());
+  const auto classes = static_cast<int64_t>(annotations.categories.entries().size());
+  auto images = std::make_unique<CocoImages>(std::move(annotations), coco.folder, selected);
+  auto corrupt = std::make_unique<CorruptSamples>(images->size(), coco.images.max_corrupt);
+  return std::make_unique<ImageDataset>(std::move(images), coco.images, compute::LabelKind::objects,
+                                        classes, source.cache, std::move(corrupt));
 }
 
 // The files of a source, dealt out to replicas.
@@ -134,7 +147,7 @@ TrainingData open_training_data(const spec::DataSource& source, const Replicas& 
 }
 
 void require_labels_below(const Dataset& dataset, int64_t classes) {
-  if (!dataset.has_labels()) return;
+  if (dataset.label_kind() != compute::LabelKind::classes) return;
   for (uint64_t i = 0; i < dataset.size(); ++i) {
     const int32_t label = dataset.label(i);
     if (label < 0 || label >= classes) {

@@ -27,6 +27,7 @@ class ObjectList {
  public:
   static constexpr size_t kHeader = 2;
   static constexpr size_t kFloats = 8;
+  static constexpr size_t kMost = 100;  // that a sample of a data set has room for
 
   // Returns the number of floats for at most `most` objects.
   static constexpr size_t floats(size_t most) { return kHeader + most * kFloats; }

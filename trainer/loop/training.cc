@@ -66,23 +66,31 @@ void check_files(const Training& training, const std::string& name) {
   require_no_problems(problems.sorted(), kBadInput);
 }
 
+const char* words_of(compute::LabelKind labels) {
+  return labels == compute::LabelKind::classes  ? "class labels"
+         : labels == compute::LabelKind::floats ? "float targets"
+                                                : "objects with boxes";
+}
+
 void check_labels(const data::Dataset& dataset, const std::string& name,
                   compute::ModelSpec& model) {
   const compute::LossDescription& loss = compute::describe(model.loss);
-  const bool classify = loss.labels == compute::LabelKind::classes;
-  if (classify != dataset.has_labels() || dataset.label_count() == 0)
-    throw Invalid("data." + name + ": expected " + (classify ? "class labels" : "float targets") +
-                  " for " + loss.name + ", found " +
-                  (dataset.has_labels()         ? "class labels"
-                   : dataset.label_count() == 0 ? "no labels"
-                                                : "float targets"));
+  if (loss.labels != dataset.label_kind() || dataset.label_count() == 0)
+    throw Invalid("data." + name + ": expected " + words_of(loss.labels) + " for " + loss.name +
+                  ", found " +
+                  (dataset.label_count() == 0 ? "no labels" : words_of(dataset.label_kind())));
   if (model.label_count == 0) model.label_count = dataset.label_count();
-  if (classify) {
+  if (loss.labels == compute::LabelKind::classes) {
     data::require_labels_below(dataset, model.label_count);
   } else if (dataset.label_count() != model.label_count) {
     throw Invalid("data." + name + ": expected targets of " + std::to_string(model.label_count) +
                   " floats, found " + std::to_string(dataset.label_count()));
   }
+  const auto* detector = std::get_if<compute::SsdLoss>(&model.loss);
+  if (detector != nullptr && dataset.object_classes() > detector->classes)
+    throw Invalid("data." + name + ": expected at most " + std::to_string(detector->classes) +
+                  " classes of objects, as the model has, found " +
+                  std::to_string(dataset.object_classes()));
 }
 
 void check_dataset(const data::Dataset& dataset, const std::string& name,

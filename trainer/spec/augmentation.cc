@@ -20,6 +20,7 @@ StageKind to_stage(const Json& stage) {
   if (const Json& crop = member(stage, "randomCrop"); crop.is_object())
     return RandomCrop{to_range(crop, "area", RandomCrop{}.area),
                       to_range(crop, "aspect", RandomCrop{}.aspect)};
+  if (given(stage, "ssdRandomCrop")) return SsdRandomCrop{};
   if (const Json& colour = member(stage, "colour"); colour.is_object()) {
     constexpr Colour kDefault;
     return Colour{number_or(colour, "brightness", kDefault.brightness),
@@ -30,7 +31,7 @@ StageKind to_stage(const Json& stage) {
   return Flip{number_or(member(stage, "flip"), "probability", Flip{}.probability)};
 }
 
-constexpr const char* kImageFiles = "images from files (imageFolder, imageCsv or tfRecord)";
+constexpr const char* kImageFiles = "images from files (imageFolder, imageCsv, tfRecord or coco)";
 
 using compute::to_string;
 using Shape = std::vector<int64_t>;
@@ -49,6 +50,10 @@ std::optional<compute::Mismatch> mismatch(const Flip&, const Shape&, bool) {
 std::optional<compute::Mismatch> mismatch(const RandomCrop&, const Shape& shape, bool decoded) {
   if (decoded) return std::nullopt;
   return compute::Mismatch{-1, "randomCrop", kImageFiles, "samples of " + to_string(shape)};
+}
+std::optional<compute::Mismatch> mismatch(const SsdRandomCrop&, const Shape& shape, bool decoded) {
+  if (decoded) return std::nullopt;
+  return compute::Mismatch{-1, "ssdRandomCrop", kImageFiles, "samples of " + to_string(shape)};
 }
 std::optional<compute::Mismatch> mismatch(const Colour&, const Shape& shape, bool decoded) {
   if (!decoded)

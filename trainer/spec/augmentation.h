@@ -35,6 +35,9 @@ struct RandomCrop {
   Range area{0.08, 1.0};           // as a share of the image
   Range aspect{3.0 / 4, 4.0 / 3};  // width / height
 };
+// Takes a part of the image that shows enough of an object, as the TF Object Detection API's
+// ssd_random_crop: images::SsdCrop says how.
+struct SsdRandomCrop {};
 // Changes brightness, saturation, hue and contrast, in this order.
 struct Colour {
   double brightness = 32.0 / 255;  // the largest change to either side
@@ -43,7 +46,7 @@ struct Colour {
   Range contrast{0.5, 1.5};        // factor
 };
 
-using StageKind = std::variant<Shift, Flip, RandomCrop, Colour>;
+using StageKind = std::variant<Shift, Flip, RandomCrop, Colour, SsdRandomCrop>;
 
 // Returns why samples of this shape cannot go through the stage, with the field to name
 // ("shift.pixels"); nothing if they can. `decoded`: they are decoded from image files.

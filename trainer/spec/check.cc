@@ -47,6 +47,8 @@ const std::vector<KindField>& loss_fields() {
   return fields;
 }
 
+using compute::LabelKind;
+
 class Checker {
  public:
   Checker(const Document& document, const std::string& path, const Json& training,
@@ -151,10 +153,21 @@ class Checker {
     check_files(member(source, "idx"), relative + ".idx");
     check_features(source, relative + ".syntheticClasses.shape");
     const auto* loss = this->loss();
-    if (!loss || kind->has_classes == (loss->labels == compute::LabelKind::classes)) return;
-    report(relative, (kind->has_classes ? "numbers as targets" : "classes") + for_loss(*loss),
-           kind->has_classes ? "a source with classes"
-                             : std::string(kind->name) + ", which has numbers");
+    const LabelKind labels = string_or(member(source, "tfRecord"), "labels", "class") == "objects"
+                                 ? LabelKind::objects
+                                 : kind->label_kind;
+    if (!loss || labels == loss->labels) return;
+    report(relative, words_of(loss->labels) + for_loss(*loss),
+           labels == LabelKind::classes ? "a source with classes"
+           : labels == LabelKind::floats
+               ? std::string(kind->name) + ", which has numbers"
+               : std::string(kind->name) + ", which has objects with boxes");
+  }
+
+  static std::string words_of(LabelKind labels) {
+    return labels == LabelKind::classes  ? "classes"
+           : labels == LabelKind::floats ? "numbers as targets"
+                                         : "objects with boxes";
   }
 
   void check_files(const Json& idx, const std::string& relative) {

@@ -4,6 +4,8 @@ namespace muster::spec {
 
 namespace {
 
+using compute::LabelKind;
+
 IdxSource to_idx(const Json& value) {
   IdxSource source;
   source.scale = static_cast<float>(number_or(value, "scale", 1.0 / 255.0));
@@ -64,6 +66,7 @@ RecordSource to_records(const Json& value) {
   source.first_label = integer_or(value, "firstLabel", source.first_label);
   source.image_key = string_or(value, "imageKey", source.image_key);
   source.label_key = string_or(value, "labelKey", source.label_key);
+  if (string_or(value, "labels", "class") == "objects") source.labels = LabelKind::objects;
   source.images = to_images(value);
   return source;
 }
@@ -77,6 +80,9 @@ SourceKind to_kind(const Json& value) {
   if (const Json& csv = member(value, "imageCsv"); csv.is_object()) return to_csv(csv);
   if (const Json& records = member(value, "tfRecord"); records.is_object())
     return to_records(records);
+  if (const Json& coco = member(value, "coco"); coco.is_object())
+    return CocoSource{string_or(coco, "annotations", ""), string_or(coco, "folder", ""),
+                      to_images(coco)};
   return to_classes(member(value, "syntheticClasses"));
 }
 
@@ -97,6 +103,9 @@ std::optional<DataFacts> facts_of(const ImageCsvSource& source) {
                    "", source.classes};
 }
 std::optional<DataFacts> facts_of(const RecordSource& source) {
+  return DataFacts{0, source.images.shape(), 0, "", "", {}};
+}
+std::optional<DataFacts> facts_of(const CocoSource& source) {
   return DataFacts{0, source.images.shape(), 0, "", "", {}};
 }
 
@@ -126,17 +135,21 @@ std::vector<Path*> paths(ImageCsvSource& source) {
 std::vector<Path*> paths(RecordSource& source) {
   return {&source.files, &source.label_map};
 }
+std::vector<Path*> paths(CocoSource& source) {
+  return {&source.annotations, &source.folder};
+}
 
 }  // namespace
 
 const std::vector<SourceWords>& source_words() {
   static const std::vector<SourceWords> words = {
-      {"idx", "images", "labels", true, "IDX files"},
-      {"syntheticLinear", "", "", false, ""},
-      {"syntheticClasses", "shape", "classes", true, ""},
-      {"imageFolder", "imageSize", "path", true, "folders of images"},
-      {"imageCsv", "imageSize", "", true, "a list of images"},
-      {"tfRecord", "imageSize", "", true, "TFRecord files"},
+      {"idx", "images", "labels", LabelKind::classes, "IDX files"},
+      {"syntheticLinear", "", "", LabelKind::floats, ""},
+      {"syntheticClasses", "shape", "classes", LabelKind::classes, ""},
+      {"imageFolder", "imageSize", "path", LabelKind::classes, "folders of images"},
+      {"imageCsv", "imageSize", "", LabelKind::classes, "a list of images"},
+      {"tfRecord", "imageSize", "", LabelKind::classes, "TFRecord files"},
+      {"coco", "imageSize", "annotations", LabelKind::objects, "COCO annotations and their images"},
   };
   return words;
 }
@@ -154,6 +167,11 @@ const ImageSettings* DataSource::images() const {
 
 const SourceWords& words_of(const DataSource& source) {
   return source_words()[source.kind.index()];
+}
+
+LabelKind label_kind_of(const DataSource& source) {
+  if (const auto* records = std::get_if<RecordSource>(&source.kind)) return records->labels;
+  return words_of(source).label_kind;
 }
 
 std::optional<DataFacts> facts_by_manifest(const DataSource& source) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/json.h"
+#include "trainer/compute/loss.h"
 #include "trainer/spec/augmentation.h"
 
 namespace muster::spec {
@@ -77,11 +78,19 @@ struct RecordSource {
   int64_t first_label = 1;          // of the first class, without a label map
   std::string image_key = "image/encoded";
   std::string label_key = "image/class/label";
+  compute::LabelKind labels = compute::LabelKind::classes;  // or objects
+  ImageSettings images;
+};
+
+// COCO's annotations ("instances") and the folder of their images.
+struct CocoSource {
+  std::filesystem::path annotations;
+  std::filesystem::path folder;
   ImageSettings images;
 };
 
 using SourceKind = std::variant<IdxSource, LinearSource, ClassesSource, ImageFolderSource,
-                                ImageCsvSource, RecordSource>;
+                                ImageCsvSource, RecordSource, CocoSource>;
 
 enum class SplitPart { first, rest };
 // The distribution of samples over a group: all replicas take batches of one order of all samples,
@@ -110,10 +119,10 @@ struct DataSource {
 struct DataFacts {
   uint64_t samples = 0;               // in the source, before skip, take and split; 0: unknown
   std::vector<int64_t> sample_shape;  // {28, 28}
-  int64_t label_count = 0;           // classes (IDX: the largest label + 1), or floats of a target;
-                                     // 0: unknown
-  std::string largest_label;         // IDX: "label 9 of sample 4 of FILE"
-  std::string malformed;             // why files cannot be read; then nothing else is known
+  int64_t label_count = 0;    // classes (IDX: the largest label + 1), or floats of a target; of
+                              // objects: classes; 0: unknown
+  std::string largest_label;  // IDX: "label 9 of sample 4 of FILE"
+  std::string malformed;      // why files cannot be read; then nothing else is known
   std::vector<std::string> classes;  // their names, in order; empty: they have none
   size_t files = 1;                  // that `shard: file` can share out
 };
@@ -123,12 +132,14 @@ struct SourceWords {
   const char* name;    // "idx"
   const char* shape;   // the field that decides the shape of a sample
   const char* labels;  // the field that decides which labels there are; "" for the source itself
-  bool has_classes;    // else numbers
-  const char* files;   // "IDX files"; "" for a source without files
+  compute::LabelKind label_kind;  // of tfRecord: unless the manifest asks for objects
+  const char* files;              // "IDX files"; "" for a source without files
 };
 // Returns the words of all kinds, in the order of SourceKind.
 const std::vector<SourceWords>& source_words();
 const SourceWords& words_of(const DataSource& source);
+// Returns the kind of labels that samples of the source have.
+compute::LabelKind label_kind_of(const DataSource& source);
 
 // Returns the facts that the manifest alone gives; nothing if files decide all of them.
 std::optional<DataFacts> facts_by_manifest(const DataSource& source);

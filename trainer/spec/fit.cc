@@ -154,7 +154,9 @@ class Fit {
 
   void check_labels(const std::string& part, const Found& found) {
     check_class_names(part, found);
-    const int64_t outputs = model_.label_count, labels = found.facts.label_count;
+    const auto* detector = std::get_if<compute::SsdLoss>(&model_.loss);
+    const int64_t outputs = detector != nullptr ? detector->classes : model_.label_count;
+    const int64_t labels = found.facts.label_count;
     if (outputs == 0 || labels <= outputs) return;
     problems_.report(
         at(path_in(part, found, &SourceWords::labels)),

@@ -60,7 +60,7 @@ Json data_source_schema(const char* description, bool shuffle) {
   schema["description"] = description;
   schema["properties"]["shuffle"]["default"] = shuffle;
   const Json image = Document::parse(image_schema_text, "image.schema.yaml").value();
-  for (const char* source : {"imageFolder", "imageCsv", "tfRecord"})
+  for (const char* source : {"imageFolder", "imageCsv", "tfRecord", "coco"})
     schema["properties"][source]["properties"].update(image);
   return schema;
 }

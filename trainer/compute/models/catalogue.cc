@@ -68,12 +68,18 @@ ModelSpec linear_regression() {
           MeanSquaredError{}};
 }
 
+// Leaves the size of images to the data.
+ModelSpec of_any_size(ModelSpec model) {
+  model.input_shape.clear();
+  return model;
+}
+
 ModelSpec mobilenet_of(const ModelOptions& options) {
   MobileNetOptions settings;
   settings.depth_multiplier = options.depth_multiplier.value_or(settings.depth_multiplier);
   settings.normalization_momentum =
       options.normalization_momentum.value_or(settings.normalization_momentum);
-  return mobilenet(settings, options.classes.value_or(1000));
+  return of_any_size(mobilenet(settings, options.classes.value_or(1000)));
 }
 
 ModelSpec ssd_of(const ModelOptions& options) {
@@ -82,7 +88,7 @@ ModelSpec ssd_of(const ModelOptions& options) {
   settings.depth_multiplier = options.depth_multiplier.value_or(settings.depth_multiplier);
   settings.normalization_momentum =
       options.normalization_momentum.value_or(settings.normalization_momentum);
-  return ssd_mobilenet(settings);
+  return of_any_size(ssd_mobilenet(settings));
 }
 
 }  // namespace

@@ -37,7 +37,8 @@ class Builder {
         inputs.push_back(head(i) + "_" + part + "_flat");
     layers_.push_back({"predictions", Concatenate{}, std::move(inputs), true});
     ModelSpec model{"ssd-mobilenet-v1", {300, 300, 3}, 0, std::move(layers_), std::move(loss_)};
-    model.label_count = static_cast<int64_t>(detection::ObjectList::floats(options_.most_objects));
+    using detection::ObjectList;
+    model.label_count = static_cast<int64_t>(ObjectList::floats(ObjectList::kMost));
     return model;
   }
 

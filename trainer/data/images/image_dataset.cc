@@ -5,27 +5,34 @@
 
 #include "common/error.h"
 #include "trainer/data/stages/stage.h"
+#include "trainer/detection/objects.h"
 
 namespace muster::data {
 
 ImageDataset::ImageDataset(std::unique_ptr<ImageSet> images, const spec::ImageSettings& settings,
-                           int64_t label_count, bool in_memory,
+                           compute::LabelKind labels, int64_t classes, bool in_memory,
                            std::unique_ptr<CorruptSamples> corrupt)
     : images_(std::move(images)),
       settings_(settings),
       shape_(settings.shape()),
       sample_bytes_(static_cast<uint64_t>(settings.height * settings.width * settings.channels)),
-      label_count_(label_count),
-      labels_(images_->size()),
+      label_kind_(labels),
+      classes_(classes),
       corrupt_(std::move(corrupt)) {
   bool known = true;
-  for (uint64_t i = 0; i < size() && known; ++i) {
+  if (!has_objects()) labels_.resize(images_->size());
+  for (uint64_t i = 0; i < labels_.size() && known; ++i) {
     const std::optional<int32_t> label = images_->known_label(i);
     known = label.has_value();
     labels_[i] = label.value_or(0);
   }
   if (in_memory || !known) read_all(in_memory);
-  if (label_count_ == 0) label_count_ = std::ranges::max(labels_) + 1;
+  if (classes_ == 0 && !has_objects()) classes_ = std::ranges::max(labels_) + 1;
+}
+
+int64_t ImageDataset::label_count() const {
+  using detection::ObjectList;
+  return has_objects() ? static_cast<int64_t>(ObjectList::floats(ObjectList::kMost)) : classes_;
 }
 
 void ImageDataset::read_all(bool keep) {
@@ -34,20 +41,23 @@ void ImageDataset::read_all(bool keep) {
   if (keep) {
     kept_ = Storage(most);
     places_.resize(size());
+    if (has_objects()) kept_objects_.resize(size());
   }
-  std::string bytes;
+  EncodedImage image;
   uint64_t end = 0;
   for (uint64_t i = 0; i < size(); ++i) {
     try {
-      labels_[i] = images_->read(i, bytes);
+      images_->read(i, image);
     } catch (const Invalid& error) {
       report_corrupt(i, error.what());
       continue;
     }
-    if (!keep || bytes.size() > most - end) continue;
-    std::memcpy(kept_.bytes().data() + end, bytes.data(), bytes.size());
-    places_[i] = {end, bytes.size()};
-    end += bytes.size();
+    if (!labels_.empty()) labels_[i] = image.label;
+    if (!keep || image.bytes.size() > most - end) continue;
+    std::memcpy(kept_.bytes().data() + end, image.bytes.data(), image.bytes.size());
+    places_[i] = {end, image.bytes.size()};
+    end += image.bytes.size();
+    if (has_objects()) kept_objects_[i] = image.boxes;
   }
 }
 
@@ -55,9 +65,11 @@ void ImageDataset::begin(uint64_t index, Sample& sample) const {
   std::span<const std::byte> bytes;
   if (!places_.empty() && places_[index].size > 0) {
     bytes = kept_.bytes().subspan(places_[index].begin, places_[index].size);
+    if (has_objects()) sample.boxes = kept_objects_[index];
   } else {
     images_->read(index, sample.encoded);
-    bytes = std::as_bytes(std::span(sample.encoded));
+    bytes = std::as_bytes(std::span(sample.encoded.bytes));
+    sample.boxes = sample.encoded.boxes;
   }
   sample.begin(bytes, describe(index), static_cast<size_t>(settings_.height),
                static_cast<size_t>(settings_.width), settings_.channels == 1);

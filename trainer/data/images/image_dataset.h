@@ -15,16 +15,18 @@ namespace muster::data {
 // files until they are used.
 class ImageDataset : public Dataset {
  public:
-  // `label_count` is 0 where the largest label decides it. Where labels are not known without
-  // reading, and for those that are kept in memory, it reads all images. Throws Invalid if too many
-  // cannot be read.
+  // `classes` is 0 where the largest label decides it. Where classes are not known without reading,
+  // and for those that are kept in memory, it reads all images. Throws Invalid if too many cannot
+  // be read.
   ImageDataset(std::unique_ptr<ImageSet> images, const spec::ImageSettings& settings,
-               int64_t label_count, bool in_memory, std::unique_ptr<CorruptSamples> corrupt);
+               compute::LabelKind labels, int64_t classes, bool in_memory,
+               std::unique_ptr<CorruptSamples> corrupt);
 
   uint64_t size() const override { return images_->size(); }
   const std::vector<int64_t>& sample_shape() const override { return shape_; }
-  int64_t label_count() const override { return label_count_; }
-  bool has_labels() const override { return true; }
+  compute::LabelKind label_kind() const override { return label_kind_; }
+  int64_t label_count() const override;
+  int64_t object_classes() const override { return has_objects() ? classes_ : 0; }
   compute::ElementType element_type() const override { return compute::ElementType::uint8; }
   float scale() const override { return settings_.scale; }
   float offset() const override { return settings_.offset; }
@@ -44,16 +46,19 @@ class ImageDataset : public Dataset {
     uint64_t begin = 0;
     uint64_t size = 0;  // 0: not kept
   };
+  bool has_objects() const { return label_kind_ == compute::LabelKind::objects; }
   void read_all(bool keep);
 
   const std::unique_ptr<ImageSet> images_;
   const spec::ImageSettings settings_;
   const std::vector<int64_t> shape_;
   const uint64_t sample_bytes_;
-  int64_t label_count_;
-  std::vector<int32_t> labels_;
+  const compute::LabelKind label_kind_;
+  int64_t classes_;
+  std::vector<int32_t> labels_;  // empty: of objects
   Storage kept_;
-  std::vector<Bytes> places_;  // in kept_
+  std::vector<Bytes> places_;                           // in kept_
+  std::vector<std::vector<images::Box>> kept_objects_;  // of the images in kept_
   const std::unique_ptr<CorruptSamples> corrupt_;
 };
 

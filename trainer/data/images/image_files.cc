@@ -20,15 +20,19 @@ bool has_image_ending(const std::filesystem::path& path) {
   return ending == ".jpg" || ending == ".jpeg" || ending == ".png";
 }
 
-uint64_t ImageFiles::most_bytes(uint64_t image) const {
+uint64_t file_bytes(const std::filesystem::path& path) {
   std::error_code error;
-  const uint64_t bytes = std::filesystem::file_size(files_[image].path, error);
+  const uint64_t bytes = std::filesystem::file_size(path, error);
   return error ? 0 : bytes;
 }
 
-int32_t ImageFiles::read(uint64_t image, std::string& bytes) const {
-  bytes = InputFile(files_[image].path).text(kMostBytes);
-  return files_[image].label;
+std::string read_image_file(const std::filesystem::path& path) {
+  return InputFile(path).text(kMostBytes);
+}
+
+void ImageFiles::read(uint64_t image, EncodedImage& to) const {
+  to.bytes = read_image_file(files_[image].path);
+  to.label = files_[image].label;
 }
 
 }  // namespace muster::data

@@ -25,6 +25,12 @@ struct ImageList {
 // Whether the name ends in .jpg, .jpeg or .png, in small letters or capitals.
 bool has_image_ending(const std::filesystem::path& path);
 
+// Returns the number of bytes of a file; 0 if it cannot be told.
+uint64_t file_bytes(const std::filesystem::path& path);
+// Returns the content of an image file. Throws Invalid naming it if it cannot be read or is larger
+// than any image.
+std::string read_image_file(const std::filesystem::path& path);
+
 // Images that are a file each.
 class ImageFiles : public ImageSet {
  public:
@@ -33,8 +39,8 @@ class ImageFiles : public ImageSet {
   uint64_t size() const override { return files_.size(); }
   std::optional<int32_t> known_label(uint64_t image) const override { return files_[image].label; }
   std::string name(uint64_t image) const override { return files_[image].path.string(); }
-  uint64_t most_bytes(uint64_t image) const override;
-  int32_t read(uint64_t image, std::string& bytes) const override;
+  uint64_t most_bytes(uint64_t image) const override { return file_bytes(files_[image].path); }
+  void read(uint64_t image, EncodedImage& to) const override;
 
  private:
   std::vector<ImageFile> files_;

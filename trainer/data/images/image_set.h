@@ -3,8 +3,18 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "trainer/images/box.h"
 
 namespace muster::data {
+
+// An image as its source has it.
+struct EncodedImage {
+  std::string bytes;               // of the JPEG or PNG
+  int32_t label = 0;               // its class, where images have one
+  std::vector<images::Box> boxes;  // its objects, where images have them; labels are classes from 0
+};
 
 // The encoded images of a source, each of which is read by itself. Any thread may use it.
 class ImageSet {
@@ -17,9 +27,9 @@ class ImageSet {
   virtual std::string name(uint64_t image) const = 0;
   // Returns how many bytes the image has at most; 0 if that is not known.
   virtual uint64_t most_bytes(uint64_t image) const = 0;
-  // Reads the bytes of the file that the image once was, and returns its class. Throws Invalid,
-  // which names the file, if they are missing or damaged.
-  virtual int32_t read(uint64_t image, std::string& bytes) const = 0;
+  // Reads the image into memory that is used again. Throws Invalid, which names the file, if it is
+  // missing or damaged.
+  virtual void read(uint64_t image, EncodedImage& to) const = 0;
 };
 
 }  // namespace muster::data

@@ -47,14 +47,22 @@ RecordReader::RecordReader(const spec::RecordSource& source)
   if (has_labels_) labels_ = records::LabelMap::read(source.label_map);
 }
 
-int32_t RecordReader::read(const records::RecordFile& file, const records::Place& place,
-                           uint64_t number, std::string& image) const {
+void RecordReader::read(const records::RecordFile& file, const records::Place& place,
+                        uint64_t number, EncodedImage& image) const {
   std::string bytes;
   file.read(place, number, bytes);
   const std::string name = name_of(file.path(), number, place);
+  if (source_.labels == compute::LabelKind::objects)
+    read_objects(bytes, name, image);
+  else
+    read_class(bytes, name, image);
+}
+
+void RecordReader::read_class(const std::string& bytes, const std::string& name,
+                              EncodedImage& image) const {
   records::ClassificationExample example;
   records::ExampleReader().read(bytes, name, example, {source_.image_key, source_.label_key});
-  image = std::move(example.image);
+  image.bytes = std::move(example.image);
   const auto fail = [&](const std::string& expected) {
     throw Invalid(fmt::format("{}: {}: expected {}, found {}", name, source_.label_key, expected,
                               example.label));
@@ -64,14 +72,27 @@ int32_t RecordReader::read(const records::RecordFile& file, const records::Place
     const auto place_in_map =
         fits ? labels_.index_of(static_cast<int32_t>(example.label)) : std::optional<size_t>();
     if (!place_in_map) fail("an id of " + source_.label_map.string());
-    return static_cast<int32_t>(*place_in_map);
+    image.label = static_cast<int32_t>(*place_in_map);
+    return;
   }
   const int64_t label = example.label - source_.first_label;
   if (label < 0 || label >= kMostClasses) {
     fail(fmt::format("a label from {} to {}", source_.first_label,
                      source_.first_label + kMostClasses - 1));
   }
-  return static_cast<int32_t>(label);
+  image.label = static_cast<int32_t>(label);
+}
+
+void RecordReader::read_objects(const std::string& bytes, const std::string& name,
+                                EncodedImage& image) const {
+  records::DetectionExample example;
+  records::ExampleReader().read(bytes, name, labels(), example);
+  image.bytes = std::move(example.image);
+  image.boxes = std::move(example.boxes);
+  for (images::Box& box : image.boxes) {
+    // The reader has compared labels with the map.
+    box.label = has_labels_ ? static_cast<int32_t>(*labels_.index_of(box.label)) : box.label - 1;
+  }
 }
 
 std::vector<std::string> class_names(const records::LabelMap& labels) {
@@ -100,21 +121,22 @@ std::string RecordImages::name(uint64_t image) const {
   return name_of(files_[record.file], record.number, record.place);
 }
 
-int32_t RecordImages::read(uint64_t image, std::string& bytes) const {
+void RecordImages::read(uint64_t image, EncodedImage& to) const {
   const Record& record = records_[image];
-  return reader_.read(records::RecordFile(files_[record.file]), record.place, record.number, bytes);
+  reader_.read(records::RecordFile(files_[record.file]), record.place, record.number, to);
 }
 
 std::vector<std::vector<int32_t>> read_labels(const RecordIndex& index,
                                               const RecordReader& reader) {
   std::vector<std::vector<int32_t>> labels;
-  std::string image;
+  EncodedImage image;
   for (size_t file = 0; file < index.files.size(); ++file) {
     const records::RecordFile records(index.files[file]);
     labels.emplace_back(index.places[file].size(), 0);
     for (size_t i = 0; i < index.places[file].size(); ++i) {
       try {
-        labels.back()[i] = reader.read(records, index.places[file][i], i, image);
+        reader.read(records, index.places[file][i], i, image);
+        labels.back()[i] = image.label;
       } catch (const Invalid&) {
         // It is counted and named where it is used.
       }

@@ -25,7 +25,8 @@ struct RecordIndex {
 // records::expand does, and if there is no record.
 RecordIndex read_record_index(const spec::RecordSource& source);
 
-// Reads a record of a tfRecord source as an image with a class. Any thread may use it.
+// Reads a record of a tfRecord source as an image with a class or with objects. Any thread may use
+// it.
 class RecordReader {
  public:
   // Reads the label map, if there is one. Throws Invalid as records::LabelMap does.
@@ -33,12 +34,15 @@ class RecordReader {
 
   // Returns null without a label map.
   const records::LabelMap* labels() const { return has_labels_ ? &labels_ : nullptr; }
-  // Returns the class and the image's bytes. Throws Invalid, which names file and record, for a
-  // damaged record, one that is no such example, and a label that is no class.
-  int32_t read(const records::RecordFile& file, const records::Place& place, uint64_t number,
-               std::string& image) const;
+  // Throws Invalid, which names file and record, for a damaged record, one that is no such example,
+  // and a label that is no class.
+  void read(const records::RecordFile& file, const records::Place& place, uint64_t number,
+            EncodedImage& image) const;
 
  private:
+  void read_class(const std::string& bytes, const std::string& name, EncodedImage& image) const;
+  void read_objects(const std::string& bytes, const std::string& name, EncodedImage& image) const;
+
   spec::RecordSource source_;
   records::LabelMap labels_;
   bool has_labels_;
@@ -58,7 +62,7 @@ class RecordImages : public ImageSet {
   std::optional<int32_t> known_label(uint64_t image) const override;
   std::string name(uint64_t image) const override;
   uint64_t most_bytes(uint64_t image) const override { return records_[image].place.length; }
-  int32_t read(uint64_t image, std::string& bytes) const override;
+  void read(uint64_t image, EncodedImage& to) const override;
 
  private:
   struct Record {

@@ -10,8 +10,13 @@ void apply(const spec::RandomCrop& crop, Sample& sample, Draws& draws) {
                               .most_area = static_cast<float>(crop.area.most),
                               .keep_image = 0};
   const images::ImageSize size = sample.size_to_crop();
-  std::vector<images::Box> none;
-  sample.crop(images::random_crop({{kind}}, size.height, size.width, none, draws));
+  sample.crop(images::random_crop({{kind}}, size.height, size.width, sample.boxes, draws));
+}
+
+void apply(const spec::SsdRandomCrop&, Sample& sample, Draws& draws) {
+  static const images::SsdCrop kCrop;
+  const images::ImageSize size = sample.size_to_crop();
+  sample.crop(images::random_crop(kCrop, size.height, size.width, sample.boxes, draws));
 }
 
 }  // namespace muster::data

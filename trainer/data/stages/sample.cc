@@ -20,6 +20,7 @@ void Sample::begin(std::span<const std::byte> image, std::string_view name, size
   reader_->open(image, name);
   shape = {static_cast<int64_t>(rows), static_cast<int64_t>(columns), 3};
   element_bytes = 1;
+  original = {reader_->height(), reader_->width()};
   is_encoded_ = true;
   is_grey_ = grey;
 }

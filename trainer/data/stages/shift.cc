@@ -21,6 +21,14 @@ void apply(const spec::Shift& shift, Sample& sample, Draws& draws) {
                 sample.features.data() + static_cast<size_t>(y - down) * row + from, kept);
   }
   sample.features.swap(sample.scratch);
+  if (sample.boxes.empty()) return;
+  const float y = static_cast<float>(down) / static_cast<float>(height);
+  const float x = static_cast<float>(right) / static_cast<float>(width);
+  for (images::Box& box : sample.boxes) {
+    box.ymin += y, box.ymax += y;
+    box.xmin += x, box.xmax += x;
+  }
+  images::keep_usable(sample.boxes);
 }
 
 }  // namespace muster::data

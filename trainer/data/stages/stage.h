@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "trainer/data/images/image_reader.h"
+#include "trainer/data/images/image_set.h"
 #include "trainer/data/random.h"
 #include "trainer/images/random_numbers.h"
 #include "trainer/spec/augmentation.h"
@@ -28,7 +29,11 @@ struct Sample {
   std::vector<std::byte> features;  // the elements, in C order
   std::vector<std::byte> scratch;   // for a stage that cannot work in place
   std::vector<float> floats;        // for a stage that works on floats
-  std::string encoded;              // for a data set that reads a file for each use
+  EncodedImage encoded;             // for a data set that reads a file for each use
+  // The objects that the image shows, if the data set has objects; a stage that moves pixels moves
+  // them as well.
+  std::vector<images::Box> boxes;
+  images::ImageSize original;  // of the encoded image, in pixels
 
   // Begins with an encoded image (which must live until make_pixels()), of which a sample of this
   // size is to be made; `grey`: of one channel. Throws Invalid, which begins with `name`, for one
@@ -37,7 +42,8 @@ struct Sample {
              bool grey);
   // Decodes the image, if it is still encoded.
   void make_pixels();
-  // Leaves a part of the image: of the encoded one, or of the pixels, which keep their size.
+  // Leaves a part of the image: of the encoded one, or of the pixels, which keep their size. The
+  // boxes are the caller's to crop.
   void crop(const images::Window& part);
   // Returns the size in which crop() sees the image.
   images::ImageSize size_to_crop() const;
@@ -74,6 +80,7 @@ class Draws final : public images::RandomNumbers {
 void apply(const spec::Shift& shift, Sample& sample, Draws& draws);
 void apply(const spec::Flip& flip, Sample& sample, Draws& draws);
 void apply(const spec::RandomCrop& crop, Sample& sample, Draws& draws);
+void apply(const spec::SsdRandomCrop& crop, Sample& sample, Draws& draws);
 void apply(const spec::Colour& colour, Sample& sample, Draws& draws);
 
 }  // namespace muster::data

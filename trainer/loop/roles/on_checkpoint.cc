@@ -9,7 +9,10 @@
 #include "common/json.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/checkpoint/safetensors.h"
+#include "trainer/compute/graph.h"
+#include "trainer/compute/models/object_finder.h"
 #include "trainer/data/batcher.h"
+#include "trainer/detection/objects.h"
 #include "trainer/loop/evaluation/evaluation.h"
 #include "trainer/loop/roles/roles.h"
 
@@ -135,14 +138,38 @@ Loaded load(const fs::path& where, const std::string& data) {
   }
 }
 
+Json to_json(const detection::Box& box) {
+  return {{"ymin", box.ymin}, {"xmin", box.xmin}, {"ymax", box.ymax}, {"xmax", box.xmax}};
+}
+
+// The objects found in an image by falling score, and those that are there. Boxes are relative to
+// the image.
+Json objects_json(const compute::ModelSpec& model, std::span<const float> outputs,
+                  std::span<const float> target) {
+  compute::ObjectFinder finder(std::get<compute::SsdLoss>(model.loss), compute::build_graph(model));
+  Json json = {{"predicted", Json::array()}, {"objects", Json::array()}};
+  for (const detection::Detection& found : finder.find(outputs))
+    json["predicted"].push_back(
+        {{"label", found.label}, {"score", found.score}, {"box", to_json(found.box)}});
+  const detection::ObjectList objects(target);
+  for (size_t i = 0; i < objects.size(); ++i)
+    json["objects"].push_back(
+        {{"label", objects.at(i).label}, {"box", to_json(objects.at(i).box)}});
+  return json;
+}
+
 Json predict_one(Loaded& loaded, data::Batcher& batcher, data::BatchBuffer& buffer,
                  uint64_t index) {
   std::vector<float> outputs(static_cast<size_t>(loaded.engine->output_count()));
   const compute::Batch& batch = batcher.fill(buffer, 0, index);
   loaded.engine->predict(batch, outputs);
   Json json = {{"index", index}};
-  const auto& loss = compute::describe(loaded.training.spec.model.loss);
-  if (loss.labels == compute::LabelKind::classes) {
+  const compute::ModelSpec& model = loaded.training.spec.model;
+  const auto& loss = compute::describe(model.loss);
+  if (loss.labels == compute::LabelKind::objects) {
+    const auto floats = static_cast<size_t>(model.label_count);
+    json.update(objects_json(model, outputs, {batch.targets[0], floats}));
+  } else if (loss.labels == compute::LabelKind::classes) {
     const auto most = std::max_element(outputs.begin(), outputs.end());
     json["predicted"] = most - outputs.begin();
     json["label"] = batch.labels[0];

@@ -34,7 +34,7 @@ TEST(IdxSource, ReadsTheMnistOfTheExamples) {
   EXPECT_EQ(dataset->size(), 10000u);
   EXPECT_THAT(dataset->sample_shape(), ElementsAre(28, 28));
   EXPECT_EQ(dataset->label_count(), 10);
-  EXPECT_TRUE(dataset->has_labels());
+  EXPECT_EQ(dataset->label_kind(), compute::LabelKind::classes);
   EXPECT_EQ(dataset->element_type(), compute::ElementType::uint8);
   EXPECT_FLOAT_EQ(dataset->scale(), 1.0f / 255.0f);
   EXPECT_EQ(dataset->offset(), 0.0f);
@@ -59,7 +59,7 @@ TEST(IdxSource, PairsImagesWithTheirLabels) {
 TEST(IdxSource, ReadsImagesWithoutLabels) {
   const TestFolder folder;
   const auto dataset = open_dataset(idx(folder.write("i", images_2x3(4)), ""));
-  EXPECT_FALSE(dataset->has_labels());
+  EXPECT_EQ(dataset->label_kind(), compute::LabelKind::floats);
   EXPECT_EQ(dataset->label_count(), 0);
   EXPECT_EQ(dataset->target(0), nullptr);
 }
@@ -258,7 +258,7 @@ TEST(SyntheticLinear, LiesAroundTheLine) {
   const auto dataset = open_dataset(linear(20000));
   EXPECT_THAT(dataset->sample_shape(), ElementsAre(1));
   EXPECT_EQ(dataset->label_count(), 1);
-  EXPECT_FALSE(dataset->has_labels());
+  EXPECT_EQ(dataset->label_kind(), compute::LabelKind::floats);
   double sum = 0, squares = 0, x_sum = 0, x_squares = 0;
   for (uint64_t i = 0; i < dataset->size(); ++i) {
     const double x = value(*dataset, i);

@@ -89,7 +89,7 @@ TEST(ImageDataset, IsWhatTheFilesAndTheSettingsSay) {
   EXPECT_EQ(dataset->size(), 12u);
   EXPECT_THAT(dataset->sample_shape(), ElementsAre(8, 10, 3));
   EXPECT_EQ(dataset->label_count(), 2);
-  EXPECT_TRUE(dataset->has_labels());
+  EXPECT_EQ(dataset->label_kind(), compute::LabelKind::classes);
   EXPECT_FALSE(dataset->in_memory());
   EXPECT_EQ(dataset->element_type(), compute::ElementType::uint8);
   EXPECT_EQ(dataset->scale(), 2.0f / 255);
