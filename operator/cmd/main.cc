@@ -58,6 +58,7 @@ class Program {
                         "muster evaluate --checkpoint runs/mnist-mlp --data validation -o json");
     add_trainer_command("predict", "What a checkpoint says about single samples",
                         "muster predict --checkpoint runs/mnist-mlp --index 0 1 2");
+    add_trainer_command("data", "Make a data set", "muster data digits --output digits");
     add_texts();
     CLI::App* version = app_.add_subcommand("version", "Print the version");
     on(version, [] { return print("muster " MUSTER_VERSION "\n"); });

@@ -13,6 +13,7 @@
 #include "common/program_texts.h"
 #include "common/usage.h"
 #include "trainer/cmd/output.h"
+#include "trainer/data/digits.h"
 #include "trainer/group/address.h"
 #include "trainer/loop/guard.h"
 #include "trainer/loop/roles/roles.h"
@@ -30,6 +31,7 @@ struct Options {
   std::string data = "test";
   std::vector<int64_t> indices;
   std::string shell;
+  data::DigitsOptions digits;
 };
 
 void print(const Json& json, const Options& options, std::string (*text)(const Json&)) {
@@ -84,6 +86,32 @@ CLI::App* add_checkpoint_command(CLI::App& app, const std::string& name, const s
   return command;
 }
 
+CLI::App* add_digits_command(CLI::App& app, data::DigitsOptions& options) {
+  CLI::App* data = app.add_subcommand("data", "Make a data set");
+  data->require_subcommand(1);
+  CLI::App* digits = data->add_subcommand(
+      "digits",
+      "Make a set for detectors: digits of MNIST on canvases, with boxes, as TFRecords "
+      "and as COCO");
+  digits->add_option("--images", options.images, "IDX images of digits")
+      ->default_val("examples/data/mnist/train-images-idx3-ubyte.gz");
+  digits->add_option("--labels", options.labels, "Their IDX labels")
+      ->default_val("examples/data/mnist/train-labels-idx1-ubyte.gz");
+  digits->add_option("--output", options.output, "The folder to write to")->required();
+  digits->add_option("--train", options.train, "Canvases for training")->capture_default_str();
+  digits->add_option("--validation", options.validation, "Canvases for validation")
+      ->capture_default_str();
+  digits->add_option("--size", options.size, "Height and width of a canvas, in pixels")
+      ->capture_default_str();
+  digits->add_option("--most-digits", options.most_digits, "Digits of a canvas, at most")
+      ->capture_default_str();
+  digits->add_option("--shards", options.shards, "TFRecord files for training")
+      ->capture_default_str();
+  digits->add_option("--seed", options.seed, "Seed of all that is drawn")->capture_default_str();
+  digits->footer("Example:\n  " + app.get_name() + " data digits --output digits");
+  return digits;
+}
+
 // Commands for people log text, even if standard error is no terminal, unless JSON is asked for.
 bool wants_json_log() {
   const char* format = std::getenv("MUSTER_LOG_FORMAT");
@@ -111,6 +139,7 @@ int run(int argc, char** argv) {
   CLI::App* predict = add_checkpoint_command(
       app, "predict", "What a checkpoint says about single samples", "--index 0 1 2", options);
   predict->add_option("--index", options.indices, "Sample numbers, from 0 (0)");
+  CLI::App* digits = add_digits_command(app, options.digits);
   CLI::App* completion =
       app.add_subcommand("completion", "Print the script that completes commands in a shell");
   completion->add_option("SHELL", options.shell, "bash")
@@ -122,7 +151,7 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     const std::string unknown = unknown_command(
-        app.remaining(), {"evaluate", "predict", "completion", "manual", "version"});
+        app.remaining(), {"evaluate", "predict", "data", "completion", "manual", "version"});
     if (app.get_subcommands().empty() && !unknown.empty()) {
       std::fprintf(stderr, "%s: %s\n", program.c_str(), unknown.c_str());
       return kUsage;
@@ -137,7 +166,7 @@ int run(int argc, char** argv) {
     std::fputs(text.c_str(), stdout);
     return kSuccess;
   }
-  const bool command = *evaluate || *predict;
+  const bool command = *evaluate || *predict || *digits;
   if (command || !options.standalone.empty()) setenv("MUSTER_LOG_FORMAT", "text", 0);
   log::initialize(program);
   if (options.indices.empty()) options.indices = {0};
@@ -153,6 +182,8 @@ int run(int argc, char** argv) {
         } else if (*predict) {
           print(loop::predict_checkpoint(options.checkpoint, options.data, options.indices),
                 options, predictions_text);
+        } else if (*digits) {
+          data::make_digits(options.digits);
         } else {
           return train(options);
         }
