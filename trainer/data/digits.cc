@@ -54,7 +54,8 @@ Digits read_digits(const DigitsOptions& options) {
   digits.width = static_cast<size_t>(shape.sample[1]);
   digits.labels = std::move(labels.labels);
   digits.pixels.resize(digits.size() * digits.height * digits.width);
-  read_idx_images(image_file.stream(), shape, 0, digits.pixels);
+  SourceFile again(options.images, kImages);  // read_idx_images begins with the header
+  read_idx_images(again.stream(), shape, 0, digits.pixels);
   return digits;
 }
 

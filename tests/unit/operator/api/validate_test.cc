@@ -337,7 +337,11 @@ TEST(Validate, SaysWhereATrainingBlockAloneBelongs) {
 TEST(Validate, LooksAtDataWhereItIsToldHow) {
   Document document = with(kTraining, {});
   const auto problems = validate(document, [](const std::string& part, const spec::DataSource&) {
-    return part == "test" ? std::optional(spec::DataFacts{9, {32, 32}, 10, "", ""}) : std::nullopt;
+    spec::DataFacts facts;
+    facts.samples = 9;
+    facts.sample_shape = {32, 32};
+    facts.label_count = 10;
+    return part == "test" ? std::optional(facts) : std::nullopt;
   });
   ASSERT_EQ(problems.size(), 1u);
   EXPECT_EQ(problems[0].where, "job.yaml:10");

@@ -86,8 +86,8 @@ INSTANTIATE_TEST_SUITE_P(
              "model.layers[3].concatenate: expected 3 outputs, one for each class, found 7"},
         Case{"CropOfWhatIsNoFile",
              {{"data.train.augment", "[{randomCrop: {}}]"}},
-             "data.train.augment[0].randomCrop: expected images from files (imageFolder, imageCsv "
-             "or tfRecord), found samples of [2, 3]"},
+             "data.train.augment[0].randomCrop: expected images from files (imageFolder, imageCsv, "
+             "tfRecord or coco), found samples of [2, 3]"},
         Case{"ColourOfWhatIsNoFile",
              {{"data.train.augment", "[{flip: {}}, {colour: {}}]"}},
              "data.train.augment[1].colour: expected images from files"},

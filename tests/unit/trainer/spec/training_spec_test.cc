@@ -408,7 +408,7 @@ TEST(TrainingSpec, RefusesEachMistakeOnceAndSaysWhere) {
        "classes, for the model's loss is softmaxCrossEntropy"},
       {{{"data.train.syntheticClasses", "{samples: 1, shape: [784], classes: 10}"}},
        "data.train: expected exactly one of idx, syntheticLinear, syntheticClasses, imageFolder, "
-       "imageCsv, tfRecord, found idx, syntheticClasses"},
+       "imageCsv, tfRecord, coco, found idx, syntheticClasses"},
       {{{"data.train", "{}"}}, "found none of them"},
       {{{"data.train",
          "{syntheticClasses: {samples: 1, shape: [65536, 65536, 65536, 65536], classes: 2}}"}},
