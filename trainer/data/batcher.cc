@@ -1,7 +1,6 @@
 #include "trainer/data/batcher.h"
 
 #include "common/error.h"
-#include "trainer/detection/objects.h"
 
 namespace muster::data {
 
@@ -65,16 +64,16 @@ void BatchBuffer::load(const Augmentation& augmentation) {
 
 // Writes the objects that the stages have left to the row's target.
 void BatchBuffer::write_boxes(size_t row) {
-  std::vector<detection::Object> objects;
+  found_.clear();
   for (const images::Box& box : workspace_.boxes) {
     const auto height = static_cast<float>(workspace_.original.height);
     const auto width = static_cast<float>(workspace_.original.width);
     const float area = box.area > 0 ? box.area : box.height() * height * box.width() * width;
-    objects.push_back({{box.ymin, box.xmin, box.ymax, box.xmax}, box.label, 1.0f, box.crowd, area});
+    found_.push_back({{box.ymin, box.xmin, box.ymax, box.xmax}, box.label, 1.0f, box.crowd, area});
   }
   const auto floats = static_cast<size_t>(dataset_.label_count());
   detection::write_objects(static_cast<float>(workspace_.original.height),
-                           static_cast<float>(workspace_.original.width), objects,
+                           static_cast<float>(workspace_.original.width), found_,
                            std::span(objects_).subspan(row * floats, floats));
 }
 

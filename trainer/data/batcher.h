@@ -9,6 +9,7 @@
 #include "trainer/data/epoch_order.h"
 #include "trainer/data/shards.h"
 #include "trainer/data/storage.h"
+#include "trainer/detection/objects.h"
 
 namespace muster::data {
 
@@ -42,7 +43,8 @@ class BatchBuffer {
   std::vector<const void*> features_;
   std::vector<int32_t> labels_;
   std::vector<const float*> targets_;
-  std::vector<float> objects_;  // the targets of objects, row by row
+  std::vector<float> objects_;            // the targets of objects, row by row
+  std::vector<detection::Object> found_;  // those of one row
   std::vector<uint64_t> positions_;
   compute::Batch batch_;
 };

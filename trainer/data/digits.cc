@@ -15,6 +15,7 @@
 #include "trainer/data/idx.h"
 #include "trainer/data/random.h"
 #include "trainer/data/source_file.h"
+#include "trainer/detection/box.h"
 #include "trainer/images/encode.h"
 #include "trainer/images/resize.h"
 #include "trainer/records/example.h"
@@ -57,6 +58,10 @@ Digits read_digits(const DigitsOptions& options) {
   SourceFile again(options.images, kImages);  // read_idx_images begins with the header
   read_idx_images(again.stream(), shape, 0, digits.pixels);
   return digits;
+}
+
+detection::Box corners(const images::Box& box) {
+  return {box.ymin, box.xmin, box.ymax, box.xmax};
 }
 
 struct Canvas {
@@ -151,11 +156,7 @@ class Painter {
   bool overlaps(const images::Box& box) const {
     return box.height() <= 0 || box.width() <= 0 ||
            std::ranges::any_of(canvas_.boxes, [&](const images::Box& other) {
-             const float height = std::min(box.ymax, other.ymax) - std::max(box.ymin, other.ymin);
-             const float width = std::min(box.xmax, other.xmax) - std::max(box.xmin, other.xmin);
-             const float both = std::max(height, 0.0f) * std::max(width, 0.0f);
-             const float all = box.height() * box.width() + other.height() * other.width() - both;
-             return both > kMostOverlap * all;
+             return detection::iou(corners(box), corners(other)) > kMostOverlap;
            });
   }
 

@@ -1,6 +1,8 @@
 #include "trainer/records/example.h"
 
 #include <fmt/format.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <limits>
 
@@ -185,6 +187,22 @@ void ExampleReader::read(std::string_view bytes, std::string_view name,
   example.text = features.text("image/class/text");
 }
 
+namespace {
+
+// Features are a map, whose order protobuf leaves to chance unless it is told otherwise.
+std::string serialized(const tfexample::Example& example) {
+  std::string bytes;
+  {
+    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);
+    example.SerializeToCodedStream(&coded);
+  }
+  return bytes;
+}
+
+}  // namespace
+
 std::string write_example(const DetectionExample& example, const LabelMap* labels) {
   tfexample::Example out;
   auto& features = *out.mutable_features()->mutable_feature();
@@ -226,7 +244,7 @@ std::string write_example(const DetectionExample& example, const LabelMap* label
     features[kClassText].mutable_bytes_list()->add_value(index ? labels->entries()[*index].name
                                                                : fmt::format("{}", box.label));
   }
-  return out.SerializeAsString();
+  return serialized(out);
 }
 
 std::string write_example(const ClassificationExample& example) {
@@ -237,7 +255,7 @@ std::string write_example(const ClassificationExample& example) {
   if (!example.text.empty()) {
     features["image/class/text"].mutable_bytes_list()->add_value(example.text);
   }
-  return out.SerializeAsString();
+  return serialized(out);
 }
 
 }  // namespace muster::records

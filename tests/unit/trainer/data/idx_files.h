@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "common/error.h"
 #include "gtest/gtest.h"
 #include "tests/unit/common/temporary_folder.h"
+#include "trainer/data/dataset.h"
 #include "trainer/spec/training_spec.h"
 
 namespace muster::data {
@@ -60,5 +62,15 @@ class TestFolder : public test::TemporaryFolder {
     return path() / name;
   }
 };
+
+// Returns the message with which a source is refused.
+inline std::string error_of(const spec::DataSource& source) {
+  try {
+    open_dataset(source);
+  } catch (const Invalid& error) {
+    return error.what();
+  }
+  return "no error";
+}
 
 }  // namespace muster::data

@@ -15,15 +15,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::string error_of(const spec::DataSource& source) {
-  try {
-    open_dataset(source);
-  } catch (const Invalid& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 TEST(IdxSource, ReadsTheMnistOfTheExamples) {
   const std::string folder = std::string(MUSTER_SOURCE_DIR) + "/examples/data/mnist/";
   spec::DataSource source =

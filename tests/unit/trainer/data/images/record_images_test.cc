@@ -44,15 +44,6 @@ std::vector<int> labels(const Dataset& dataset) {
   return labels;
 }
 
-std::string error_of(const spec::DataSource& source) {
-  try {
-    open_dataset(source);
-  } catch (const Invalid& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 TEST(RecordImages, CountLabelsFromOneUnlessTold) {
   const TestFolder folder;
   const auto file = folder.path() / "train";
