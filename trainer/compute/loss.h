@@ -13,7 +13,7 @@
 
 namespace muster::compute {
 
-// Of a sample. Objects are floats in a target too: detection::ObjectList says which.
+// The kind of a sample's labels. Objects are floats in a target too; see detection::ObjectList.
 enum class LabelKind { classes, floats, objects };
 
 // The description of a loss, except for its formula, which the backends implement.

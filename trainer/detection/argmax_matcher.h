@@ -7,7 +7,7 @@
 
 namespace muster::detection {
 
-// What ArgmaxMatcher says of a column that is matched with no row.
+// ArgmaxMatcher marks a column that is matched with no row by one of these.
 constexpr int32_t kUnmatched = -1;  // background
 constexpr int32_t kIgnored = -2;    // neither background nor a row's
 

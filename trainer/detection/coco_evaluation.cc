@@ -48,7 +48,7 @@ struct Mean {
 
 }  // namespace
 
-// What the detections of a class come to at one IoU threshold.
+// The results of the detections of a class at one IoU threshold.
 struct CocoEvaluation::Curve {
   double average_precision = 0;
   double recall = 0;

@@ -16,7 +16,7 @@ struct GroundTruth {
   std::span<const float> weights;   // [n], 0 to 1; or empty: all are 1
 };
 
-// What the anchors of one image are to be taught; a is the number of anchors.
+// The values that the anchors of one image are taught; a is the number of anchors.
 struct AnchorTargets {
   std::span<int32_t> matches;      // [a], the matched object, kUnmatched or kIgnored
   std::span<int32_t> labels;       // [a], the matched object's, else unmatched_label
@@ -50,7 +50,7 @@ class TargetAssigner {
 
   const AssignmentSettings settings_;
   std::vector<float> anchors_;
-  // The same anchors, border by border.
+  // The anchors once more, border by border.
   std::vector<float> ymin_, xmin_, ymax_, xmax_, areas_;
   std::vector<float> similarities_;  // of one object to each anchor
   ArgmaxMatcher matcher_;

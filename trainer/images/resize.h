@@ -19,7 +19,7 @@ class Resizer {
   // and width must not be 0, and `out` must be of that size.
   void resize(const ImageView& from, size_t height, size_t width, std::span<float> out);
 
-  // As above, each value rounded to the nearest (a half upward).
+  // Does the same with each value rounded to the nearest (a half upward).
   void resize(const ImageView& from, size_t height, size_t width, Image& out);
 
  private:

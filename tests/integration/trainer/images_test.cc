@@ -28,7 +28,7 @@ void write_pictures(const fs::path& folder, int of_each_class) {
   }
 }
 
-// The same images in the same order, as a list and as records with a label map.
+// The list and the records with a label map hold the same images in the same order.
 void write_list_and_records(const fs::path& folder) {
   const data::ImageList list = data::list_class_folders(folder);
   std::string lines = "path,label\n";

@@ -10,7 +10,7 @@ namespace muster::data {
 // and if the list names no image.
 ImageList read_csv_list(const spec::ImageCsvSource& source);
 
-// The same for a list's text; `name` stands in messages.
+// Does the same for a list's text; `name` stands in messages.
 ImageList parse_csv_list(std::string_view text, const spec::ImageCsvSource& source,
                          const std::string& name);
 

@@ -169,7 +169,7 @@ TEST(Augmentation, CropsTheFileOrThePixels) {
   EXPECT_NE(used(*dataset, Augmentation({never, part}, 3), 0, 0, 1), image);
   EXPECT_EQ(used(*dataset, Augmentation({never, part}, 3), 0, 0, 1),
             used(*dataset, Augmentation({never, part, never}, 3), 0, 0, 1));
-  // As many numbers are drawn before the part is, from the file and from the pixels.
+  // The file and the pixels draw equally many numbers before the part is drawn.
   EXPECT_EQ(used(*dataset, Augmentation({whole, part, never}, 3), 0, 0, 1),
             used(*dataset, Augmentation({whole, part}, 3), 0, 0, 1));
 }

@@ -198,7 +198,7 @@ TEST(Fit, UsesWhatFilesSayOfThemselves) {
                                     "each output of the model, found label 9 of sample 4 of l")));
 }
 
-// What the manifest alone says of images is enough to check their shape.
+// The manifest alone says enough of images to check their shape.
 TEST(Fit, KnowsTheShapeOfImagesWithoutTheirFiles) {
   const Sets small = {{"model", "{name: mnist-mlp}"},
                       {"data.train", "{imageFolder: {path: p, imageSize: [28, 28], channels: 1}}"}};

@@ -49,7 +49,7 @@ TEST(ImageReader, DecodesAtAFractionWhatIsShrunkMuch) {
   reader.open(bytes_of(file), "picture");
   reader.read(20, 30, pixels);
   EXPECT_EQ(pixels, resized(eighth.view(), 20, 30));
-  // Of a part of a quarter of the pixels, twice the resolution is needed.
+  // A part with a quarter of the pixels needs twice the resolution.
   images::Image fourth;
   images::Decoder().decode(bytes_of(file), "picture", {.needed_height = 40, .needed_width = 60},
                            fourth);
