@@ -70,6 +70,31 @@ def torch_cnn(mode, layout):
                 ["torch_cnn.py", "--mode", mode, "--layout", layout, "--threads", 2])
 
 
+def torch_images(mode="eager", *arguments, field="imagesPerSecond"):
+    name = " ".join(["PyTorch", mode, *(argument.strip("-") for argument in arguments)])
+    return Peer(name, ["torch_ssd.py", "--mode", mode, *arguments], field)
+
+
+@dataclasses.dataclass
+class Compute:
+    """What bench_compute says of a model: a step on two threads, of batches in memory."""
+    model: str
+    field: str = "imagesPerSecond"
+
+    def measure(self):
+        answer = muster.call([muster.BIN / "bench_compute", "--json", "--threads=2", self.model])
+        return json.loads(answer.splitlines()[-1])[self.field]
+
+
+INPUT = muster.ROOT / "build/bench/input"
+
+
+def decoded():
+    """Images a second of one thread of ours, of the images that the peer has made."""
+    answer = muster.call([muster.BIN / "bench_input", INPUT / "train-*-of-*.tfrecord", INPUT / "label_map.pbtxt"])
+    return json.loads(answer.splitlines()[-1])["imagesPerSecond"]
+
+
 def adam(model, train, steps):
     return functools.partial(muster.steps_per_second, {
         "model": {"name": model}, "data": {"train": train}, "batchSize": 32, "steps": steps,
@@ -162,6 +187,17 @@ ROWS = [
         "4 x PyTorch", adam("mnist-cnn", muster.idx("train", take=50000), 1200),
         [torch_cnn("eager", "channels-last"), torch_cnn("eager", "contiguous")],
         [torch_cnn("compile", "channels-last")]),
+    Row("ssd", "SSD MobileNet v1, 300x300, batch 8, a training step on 2 threads, float32", "images/s",
+        "1.7 x PyTorch", Compute("ssd-mobilenet-v1").measure, [torch_images()], [torch_images("compile")]),
+    Row("ssd-limit", "the same against its convolutions alone, by oneDNN", "images/s", "0.85 of oneDNN",
+        Compute("ssd-mobilenet-v1").measure, [torch_images("eager", "--convolutions")], pairs=3),
+    Row("ssd-memory", "peak resident memory of the same", "MB", "0.6 of PyTorch's",
+        Compute("ssd-mobilenet-v1", "peakMegabytes").measure, [torch_images(field="peakMegabytes")], pairs=1),
+    Row("mobilenet", "MobileNet v1, 224x224, batch 16, a training step on 2 threads, float32", "images/s",
+        "1.7 x PyTorch", Compute("mobilenet-v1").measure, [torch_images("eager", "--classification")],
+        [torch_images("compile", "--classification")]),
+    Row("input", "JPEG 640x480 decoded, cropped around objects, resized to 300x300, mirrored: one thread", "images/s",
+        "1.2 x tf.data", decoded, [Peer("tf.data", ["tf_input.py", INPUT], "imagesPerSecond")]),
     Row("accuracy-single", "mnist-mlp, 2 epochs, one process", "test accuracy", "0.965",
         accuracy(*ALONE), [KERAS_ACCURACY], pairs=1),
     Row("accuracy-ps", "mnist-mlp, 2 epochs, 1 ps + chief + worker, sync", "test accuracy", "0.965",

@@ -1,6 +1,8 @@
 // Microseconds a training step of the models that the project's figures are about, with a probe of
-// the machine before and after: `bench_compute [--phases] [--threads=N] [NAME...]`.
+// the machine before and after: `bench_compute [--phases] [--threads=N] [NAME...]`; or, for the
+// rows of `make bench`, a line of JSON: `bench_compute --json [--threads=N] NAME`.
 
+#include <sys/resource.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -17,6 +19,7 @@
 #include "trainer/compute/engine.h"
 #include "trainer/compute/models/catalogue.h"
 #include "trainer/compute/random.h"
+#include "trainer/detection/objects.h"
 
 namespace muster::compute {
 namespace {
@@ -44,18 +47,50 @@ std::vector<uint8_t> read_gzip(const std::string& path, size_t skip) {
   return bytes;
 }
 
-// Samples in memory, bytes of MNIST or floats without zeros.
+// Samples in memory: bytes of MNIST, floats without zeros, or images with a class or with objects.
 struct Samples {
   ElementType type = ElementType::uint8;
+  size_t width = 784;
+  int64_t size = 0;  // of images: height and width
   std::vector<uint8_t> bytes;
   std::vector<float> floats;
   std::vector<int32_t> labels;
+  std::vector<float> objects;  // an ObjectList for each sample
 
   const void* row(size_t i) const {
-    if (type == ElementType::uint8) return &bytes[i * 784];
-    return &floats[i * 784];
+    if (type == ElementType::uint8) return &bytes[i * width];
+    return &floats[i * width];
   }
+  const float* target(size_t i) const { return &objects[i * kTarget]; }
+
+  static constexpr size_t kTarget = detection::ObjectList::floats(detection::ObjectList::kMost);
 };
+
+// Noise, with three objects in each image.
+Samples images(size_t count, size_t size) {
+  Samples samples;
+  samples.type = ElementType::float32;
+  samples.size = static_cast<int64_t>(size);
+  samples.width = size * size * 3;
+  samples.floats.resize(count * samples.width);
+  for (size_t i = 0; i < samples.floats.size(); ++i)
+    samples.floats[i] = static_cast<float>(mix64(i) >> 40) * 0x1p-23f - 1;
+  samples.objects.resize(count * Samples::kTarget);
+  for (size_t i = 0; i < count; ++i) {
+    samples.labels.push_back(static_cast<int32_t>(i));
+    std::vector<detection::Object> objects(3);
+    for (size_t j = 0; j < objects.size(); ++j) {
+      const float at = 0.1f + 0.2f * static_cast<float>(j);
+      objects[j].box = {at, at, at + 0.2f + 0.02f * static_cast<float>(i), at + 0.3f};
+      objects[j].label = static_cast<int32_t>(10 * j + i);
+    }
+    const auto edge = static_cast<float>(size);
+    detection::write_objects(
+        edge, edge, objects,
+        std::span(samples.objects).subspan(i * Samples::kTarget, Samples::kTarget));
+  }
+  return samples;
+}
 
 Samples mnist() {
   const std::string folder = std::string(MUSTER_SOURCE_DIR) + "/examples/data/mnist/";
@@ -90,8 +125,12 @@ struct Work {
 };
 
 ModelSpec model_of(const Work& work) {
-  if (work.units.empty()) return find_model(work.name).value();
   ModelSpec model;
+  if (work.units.empty()) {
+    model = find_model(work.name).value();
+    if (work.samples->size > 0) model.input_shape = {work.samples->size, work.samples->size, 3};
+    return model;
+  }
   model.name = work.name;
   model.input_shape = {784};
   model.label_count = work.units.back();
@@ -117,6 +156,7 @@ class Run {
     for (const auto& slot : storage_) slots_.push_back(slot.get());
     features_.resize(static_cast<size_t>(work.rows));
     labels_.resize(static_cast<size_t>(work.rows));
+    if (!work.samples->objects.empty()) targets_.resize(static_cast<size_t>(work.rows));
   }
 
   LossSums step() {
@@ -124,12 +164,14 @@ class Run {
       const size_t i = mix64(at_++) % work_.samples->labels.size();
       features_[r] = work_.samples->row(i);
       labels_[r] = work_.samples->labels[i];
+      if (!targets_.empty()) targets_[r] = work_.samples->target(i);
     }
     Batch batch;
     batch.rows = work_.rows;
     batch.type = work_.samples->type;
     batch.features = features_;
     batch.labels = labels_;
+    batch.targets = targets_;
     batch.scale = batch.type == ElementType::uint8 ? 1.0f / 255.0f : 1.0f;
     UpdateArguments update;
     update.t = ++t_;
@@ -146,6 +188,7 @@ class Run {
   std::vector<Memory*> slots_;
   std::vector<const void*> features_;
   std::vector<int32_t> labels_;
+  std::vector<const float*> targets_;
   uint64_t at_ = 0, t_ = 0;
 };
 
@@ -221,6 +264,20 @@ void probe(int threads) {
               median(rates));
 }
 
+// One line: steps a second over about 15 s, and the peak of resident memory.
+void measure_as_json(const Work& work, int threads) {
+  Run run(work, threads);
+  for (int i = 0; i < 3; ++i) run.step();
+  int done = 0;
+  const double start = microseconds_now();
+  double seconds = 0;
+  for (; seconds < 15; seconds = (microseconds_now() - start) / 1e6, ++done) run.step();
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  std::printf("{\"stepsPerSecond\": %.4f, \"imagesPerSecond\": %.3f, \"peakMegabytes\": %.1f}\n",
+              done / seconds, double(done * work.rows) / seconds, double(usage.ru_maxrss) / 1024);
+}
+
 int main_of(const std::vector<std::string>& arguments) {
   const Samples sparse = mnist();
   if (sparse.labels.empty()) {
@@ -228,32 +285,41 @@ int main_of(const std::vector<std::string>& arguments) {
     return 1;
   }
   const Samples dense = without_zeros(sparse);
+  const Samples large = images(8, 300), middle = images(16, 224);
   const std::vector<Work> works = {
       {"mlp-sparse", {256, 256, 10}, Activation::relu, 32, Adam{}, &sparse, 400},
       {"mlp-dense", {256, 256, 10}, Activation::relu, 32, Adam{}, &dense, 400},
       {"sigmoid", {100, 10}, Activation::sigmoid, 100, Sgd{}, &sparse, 400},
       {"mnist-cnn", {}, Activation::relu, 32, Adam{}, &sparse, 20},
+      {"ssd-mobilenet-v1", {}, Activation::relu, 8, RmsProp{0.9f, 0.9f, 1.0f}, &large, 2},
+      {"mobilenet-v1", {}, Activation::relu, 16, RmsProp{0.9f, 0.9f, 1.0f}, &middle, 2},
       {"wide-4096", {4096, 4096, 10}, Activation::relu, 32, Adam{}, &sparse, 10},
   };
   const double rate = ticks_per_microsecond();
-  bool phases = false, any = true;
+  bool phases = false, any = true, json = false;
   int most = std::min(2, cpu_budget()), least = 1;
   for (const std::string& argument : arguments) {
     if (argument == "--phases") {
       phases = true;
+    } else if (argument == "--json") {
+      json = true;
     } else if (argument.rfind("--threads=", 0) == 0) {
       most = least = std::max(1, std::atoi(argument.c_str() + 10));
     } else {
       any = false;
     }
   }
-  probe(most);
+  if (!json) probe(most);
   for (const Work& work : works) {
     const bool named = std::find(arguments.begin(), arguments.end(), work.name) != arguments.end();
     if (!any && !named) continue;
+    if (json) {
+      measure_as_json(work, most);
+      continue;
+    }
     for (int threads = most; threads >= least; --threads) measure(work, threads, phases, rate);
   }
-  probe(most);
+  if (!json) probe(most);
   return 0;
 }
 

@@ -1,4 +1,4 @@
-#include "trainer/compute/cpu/operation.h"
+#include "trainer/compute/cpu/normalization_parameters.h"
 
 namespace muster::compute::cpu {
 namespace {
@@ -10,15 +10,8 @@ class BatchNormalizationOperation : public Operation {
         context_(context),
         in_(context.value(node.inputs[0])),
         out_(context.value(node.output)),
-        epsilon_(layer.epsilon),
-        momentum_(layer.momentum),
-        trainable_(node.trainable) {
-    for (size_t i = 0; i < 4; ++i) {
-      tensors_[i] = context.tensor_index(node.parameters[i]);
-      offsets_[i] = context.graph.layout.tensors()[static_cast<size_t>(tensors_[i])].offset;
-    }
-    const auto& tensor = context.graph.layout.tensors()[static_cast<size_t>(tensors_[kGamma])];
-    features_ = static_cast<int64_t>(tensor.count);
+        parameters_(layer, node, context),
+        features_(parameters_.features()) {
     outer_ = out_.width / features_;
     // A thread owns features. They are columns of the value if there is only one position.
     share_ = outer_ == 1 ? Share::columns : Share::all;
@@ -43,11 +36,7 @@ class BatchNormalizationOperation : public Operation {
   }
 
  private:
-  enum { kGamma, kBeta, kMean, kVariance };
-
-  const float* parameter(const Step& step, int which, int64_t begin) const {
-    return step.parameters + offsets_[which] + begin;
-  }
+  using Parameters = NormalizationParameters;
 
   Normalization arguments(const Step& step, TeamThread thread) const {
     const int64_t begin = thread.begin(features_, kLine);
@@ -59,8 +48,8 @@ class BatchNormalizationOperation : public Operation {
     n.outer_stride = features_;
     n.x = context_.arena.floats(in_.data) + begin;
     n.y = context_.arena.floats(out_.data) + begin;
-    n.gamma = parameter(step, kGamma, begin);
-    n.beta = parameter(step, kBeta, begin);
+    n.gamma = parameters_.of(step, Parameters::kGamma) + begin;
+    n.beta = parameters_.of(step, Parameters::kBeta) + begin;
     n.mean = context_.arena.floats(mean_) + begin;
     n.inverse_deviation = context_.arena.floats(inverse_) + begin;
     return n;
@@ -71,36 +60,18 @@ class BatchNormalizationOperation : public Operation {
     const int64_t begin = thread.begin(features_, kLine);
     const Normalization n = arguments(step, thread);
     if (n.columns == 0) return;
-    const float* variance = parameter(step, kVariance, begin);
-    if (step.training && trainable_) {
+    const float* variance = parameters_.of(step, Parameters::kVariance) + begin;
+    if (step.training && parameters_.trainable()) {
       k.statistics(n);
-      keep_statistics(step, begin, n);
+      parameters_.keep_statistics(step, outer_, begin, begin + n.columns, n.mean,
+                                  n.inverse_deviation);
       variance = n.inverse_deviation;
     } else {
-      const float* mean = parameter(step, kMean, begin);
+      const float* mean = parameters_.of(step, Parameters::kMean) + begin;
       for (int64_t i = 0; i < n.columns; ++i) n.mean[i] = mean[i];
     }
-    k.inverse_deviation(n.columns, variance, epsilon_, n.inverse_deviation);
+    k.inverse_deviation(n.columns, variance, parameters_.epsilon(), n.inverse_deviation);
     k.normalize(n);
-  }
-
-  // Keeps rows x mean and rows x variance. The variance has Bessel's correction, because the moving
-  // statistics estimate that of the population. The optimizer divides by all replicas' rows.
-  void keep_statistics(const Step& step, int64_t begin, const Normalization& n) const {
-    const float rows = static_cast<float>(step.rows);
-    const float count = static_cast<float>(step.rows * outer_);
-    const float corrected = count > 1 ? rows * count / (count - 1) : rows;
-    float* mean = step.gradients + offsets_[kMean] + begin;
-    float* variance = step.gradients + offsets_[kVariance] + begin;
-    for (int64_t i = 0; i < n.columns; ++i) {
-      mean[i] = rows * n.mean[i];
-      variance[i] = corrected * n.inverse_deviation[i];
-    }
-    if (step.rules == nullptr) return;
-    context_.kernels.update_state(n.columns, momentum_, 1.0f / rows,
-                                  step.parameters + offsets_[kMean] + begin, mean);
-    context_.kernels.update_state(n.columns, momentum_, 1.0f / rows,
-                                  step.parameters + offsets_[kVariance] + begin, variance);
   }
 
   void run_backward(const Step& step, TeamThread thread, bool accumulate) const {
@@ -110,23 +81,20 @@ class BatchNormalizationOperation : public Operation {
     n.dy = context_.arena.floats(out_.gradient) + begin;
     n.dx = in_.needs_gradient ? context_.arena.floats(in_.gradient) + begin : nullptr;
     n.accumulate = accumulate;
-    if (!trainable_) return context_.kernels.scale_gradient(n);
-    n.dgamma = step.gradients + offsets_[kGamma] + begin;
-    n.dbeta = step.gradients + offsets_[kBeta] + begin;
+    if (!parameters_.trainable()) return context_.kernels.scale_gradient(n);
+    n.dgamma = parameters_.gradient(step, Parameters::kGamma) + begin;
+    n.dbeta = parameters_.gradient(step, Parameters::kBeta) + begin;
     context_.kernels.normalize_gradient(n);
-    update_piece(context_, step, tensors_[kGamma], begin, begin + n.columns);
-    update_piece(context_, step, tensors_[kBeta], begin, begin + n.columns);
+    parameters_.update(step, begin, begin + n.columns);
   }
 
   const std::string name_;
   Context& context_;
   ValueBlocks& in_;
   ValueBlocks& out_;
-  const float epsilon_, momentum_;
-  const bool trainable_;
-  int64_t tensors_[4] = {};
-  size_t offsets_[4] = {};
-  int64_t features_ = 0, outer_ = 1;
+  const NormalizationParameters parameters_;
+  const int64_t features_;
+  int64_t outer_ = 1;
   Share share_ = Share::columns;
   Block mean_, inverse_;
 };

@@ -1,4 +1,4 @@
-#include "trainer/compute/cpu/operation.h"
+#include "trainer/compute/cpu/normalized_value.h"
 
 namespace muster::compute::cpu {
 
@@ -8,6 +8,16 @@ int64_t Context::tensor_index(const std::string& name) const {
     if (tensors[i].name == name) return static_cast<int64_t>(i);
   }
   return -1;
+}
+
+ValueBlocks::ValueBlocks() = default;
+ValueBlocks::ValueBlocks(ValueBlocks&&) noexcept = default;
+ValueBlocks::~ValueBlocks() = default;
+
+ValueBlocks& Context::output_of(const Node& convolution) {
+  for (const Fusion& fusion : fusions)
+    if (fusion.convolution == &convolution) return value(fusion.last().output);
+  return value(convolution.output);
 }
 
 void update_piece(const Context& context, const Step& step, int64_t tensor, int64_t begin,

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "common/error.h"
+#include "trainer/compute/cpu/normalized_value.h"
 #include "trainer/compute/loss.h"
 
 namespace muster::compute::cpu {
@@ -16,6 +17,13 @@ constexpr int64_t kWorthListing = 64;
 // The share of nonzero values below which it is faster to skip zeros.
 constexpr double kSparseBelow = 0.6;
 
+// A node that another one's operation computes.
+class Nothing : public Operation {
+ public:
+  void forward(Program&) override {}
+  void backward(Program&) override {}
+};
+
 std::vector<UpdateRule> sized(size_t n) {
   return std::vector<UpdateRule>(n);
 }
@@ -25,7 +33,14 @@ std::vector<UpdateRule> sized(size_t n) {
 CpuEngine::CpuEngine(Graph graph, const EngineOptions& options, const Kernels& kernels)
     : device_(options.device),
       graph_(std::move(graph)),
-      context_{graph_, kernels, arena_, options.threads, options.max_rows, options.seed, {}},
+      context_{graph_,
+               kernels,
+               arena_,
+               options.threads,
+               options.max_rows,
+               options.seed,
+               find_fusions(graph_),
+               {}},
       own_parameters_(graph_.layout.size()),
       own_gradients_(graph_.layout.size()),
       parameters_(std::span<float>(own_parameters_)),
@@ -38,10 +53,10 @@ CpuEngine::CpuEngine(Graph graph, const EngineOptions& options, const Kernels& k
       }),
       team_(options.threads, options.exclusive) {
   add_values();
+  add_normalized();
   operations_.push_back(make_input(context_));
   for (const Node& node : graph_.nodes) {
-    operations_.push_back(std::visit(
-        [&](const auto& kind) { return make_operation(kind, node, context_); }, node.kind));
+    operations_.push_back(make(node));
   }
   loss_ = std::visit([&](const auto& kind) { return make_loss(kind, context_); }, graph_.loss);
   for (Program* program : {&training_, &evaluation_, &prediction_}) {
@@ -53,6 +68,18 @@ CpuEngine::CpuEngine(Graph graph, const EngineOptions& options, const Kernels& k
   arrivals_ = std::vector<std::atomic<int>>(training_.size());
   arena_.allocate();
   ticks_.resize(training_.size() * static_cast<size_t>(options.threads));
+}
+
+// The operation of a fusion has the place of its last node.
+std::unique_ptr<Operation> CpuEngine::make(const Node& node) {
+  const Node* made = &node;
+  for (const Fusion& fusion : context_.fusions) {
+    if (!fusion.has(node)) continue;
+    if (&node != &fusion.last()) return std::make_unique<Nothing>();
+    made = fusion.convolution;
+  }
+  return std::visit([&](const auto& kind) { return make_operation(kind, *made, context_); },
+                    made->kind);
 }
 
 // The trainable parameters of the operations that come last in the backward pass lie last.
@@ -77,10 +104,12 @@ void CpuEngine::add_backward() {
 void CpuEngine::add_values() {
   const std::vector<bool> apart = in_planes();
   const int output = graph_.values[static_cast<size_t>(graph_.output)].memory;
+  std::vector<size_t> owners;  // of gradients
+  std::vector<Temporary> gradients;
   for (size_t i = 0; i < graph_.values.size(); ++i) {
     const Value& value = graph_.values[i];
     ValueBlocks blocks;
-    if (value.memory != static_cast<int>(i)) {
+    if (value.memory != static_cast<int>(i) || inside_fusion(static_cast<int>(i))) {
       context_.values.push_back(std::move(blocks));
       continue;
     }
@@ -91,15 +120,24 @@ void CpuEngine::add_values() {
       blocks.stride = widest_share(value.width);
       blocks.plane = round_up(context_.max_rows * blocks.stride, Arena::kPage / 4);
     }
-    const auto add = [&] {
-      return blocks.plane > 0 ? arena_.add_pages(context_.threads * blocks.plane * 4)
-                              : arena_.add(context_.max_rows * blocks.stride * 4);
-    };
-    blocks.data = add();
+    const int64_t bytes = context_.max_rows * blocks.stride * 4;
     // The loss always writes a gradient, even where nothing is trained.
-    if (value.needs_gradient || static_cast<int>(i) == output) blocks.gradient = add();
+    const bool gradient = value.needs_gradient || static_cast<int>(i) == output;
+    if (blocks.plane > 0) {
+      const int64_t planes = context_.threads * blocks.plane * 4;
+      blocks.data = arena_.add_pages(planes);
+      if (gradient) blocks.gradient = arena_.add_pages(planes);
+    } else {
+      blocks.data = arena_.add(bytes);
+      if (gradient) {
+        owners.push_back(i);
+        gradients.push_back(gradient_of(static_cast<int>(i), bytes));
+      }
+    }
     context_.values.push_back(std::move(blocks));
   }
+  const std::vector<Block> placed = arena_.add(gradients);
+  for (size_t i = 0; i < owners.size(); ++i) context_.values[owners[i]].gradient = placed[i];
   // Dense layers skip the zeros of the input and of the outputs of rectifiers.
   std::vector<bool> listed(graph_.values.size());
   listed[0] = true;
@@ -112,6 +150,53 @@ void CpuEngine::add_values() {
     if (worth && listed[static_cast<size_t>(from)] && !input.sparse) add_sparse(input);
     listed[static_cast<size_t>(node.output)] =
         dense->activation == Activation::relu && dense->units >= kLine * context_.threads;
+  }
+}
+
+// The moments are the places of operations. The backward pass goes from the last to the first: the
+// gradient of a value is in use from the last operation that reads the value to the first that
+// writes it.
+Temporary CpuEngine::gradient_of(int value, int64_t bytes) const {
+  const auto is_it = [&](int other) {
+    return graph_.values[static_cast<size_t>(other)].memory == value;
+  };
+  const int after_all = static_cast<int>(graph_.nodes.size());
+  Temporary gradient{bytes, after_all, 0};
+  if (is_it(graph_.output)) gradient.last = after_all;
+  for (int i = 0; i < after_all; ++i) {
+    const Node& node = graph_.nodes[static_cast<size_t>(i)];
+    const int at = place_of(node);
+    if (is_it(node.output)) gradient.first = std::min(gradient.first, at);
+    if (std::ranges::any_of(node.inputs, is_it)) gradient.last = std::max(gradient.last, at);
+  }
+  gradient.last = std::max(gradient.last, gradient.first);
+  return gradient;
+}
+
+// Returns the place of the operation that computes a node.
+int CpuEngine::place_of(const Node& node) const {
+  const Node* made = &node;
+  for (const Fusion& fusion : context_.fusions)
+    if (fusion.has(node)) made = &fusion.last();
+  return static_cast<int>(made - graph_.nodes.data());
+}
+
+bool CpuEngine::inside_fusion(int value) const {
+  return std::ranges::any_of(context_.fusions, [&](const Fusion& fusion) {
+    return value == fusion.convolution->output ||
+           (value == fusion.normalization->output && value != fusion.last().output);
+  });
+}
+
+void CpuEngine::add_normalized() {
+  for (const Fusion& fusion : context_.fusions) {
+    const int output = fusion.last().output;
+    const auto readers = std::ranges::count_if(graph_.nodes, [&](const Node& node) {
+      return std::ranges::find(node.inputs, output) != node.inputs.end();
+    });
+    ValueBlocks& value = context_.value(output);
+    value.normalized =
+        std::make_unique<NormalizedValue>(context_, fusion, value.width, static_cast<int>(readers));
   }
 }
 

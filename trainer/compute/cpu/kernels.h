@@ -134,17 +134,57 @@ struct Patches {
   int64_t ld = 0;
 };
 
-// Each channel by itself: w is [window_height * window_width, channels]. It covers the output's
-// rows [begin, end) of one sample.
-struct Depthwise {
+// A row of the output of a convolution of each channel by itself, [out_width, channels], and its
+// gradients; w is [window_height * window_width, channels].
+struct DepthwiseRow {
   Sliding sliding;
-  int64_t begin = 0, end = 0;
-  const float* x = nullptr;
+  const float* const* x = nullptr;  // the image's row under each row of the window, or zeros
   const float* w = nullptr;
   float* y = nullptr;
   const float* dy = nullptr;
-  float* dx = nullptr;
   float* dw = nullptr;
+};
+
+// A row of the gradient of its input, [width, channels].
+struct DepthwiseGradientRow {
+  Sliding sliding;
+  // For each row of the window: the row of the output's gradient for which it covers this row of
+  // the input; or zeros, or null, if there is none.
+  const float* const* dy = nullptr;
+  const float* w = nullptr;
+  float* dx = nullptr;
+  bool accumulate = false;
+};
+
+// A tile of values of which only the raw outputs z of a convolution are kept: batch normalization
+// and activation together are y = min(max(z * scale + shift, low), high). All blocks are
+// [places, channels] without gaps, or [channels].
+struct NormalizedTile {
+  int64_t places = 0, channels = 0;
+  const float* z = nullptr;
+  const float* scale = nullptr;  // gamma / deviation
+  const float* shift = nullptr;  // beta - mean * scale
+  float low = 0, high = 0;
+  float* y = nullptr;
+  const float* dy = nullptr;
+  // For the sums: the mean of z, and [2, channels] sums over the places of g and g * (z - mean),
+  // where g is dy inside the bounds and 0 elsewhere.
+  const float* mean = nullptr;
+  float* sums = nullptr;
+  // For the gradient: dz = g * scale - z * slope - offset.
+  const float* slope = nullptr;
+  const float* offset = nullptr;
+  float* dz = nullptr;
+};
+
+// Mean of each channel and sum of squared distances from it, over `before` places and then those of
+// the tile z.
+struct TileStatistics {
+  int64_t places = 0, channels = 0;
+  const float* z = nullptr;
+  float before = 0;
+  float* mean = nullptr;
+  float* spread = nullptr;
 };
 
 struct Pool {
@@ -187,12 +227,11 @@ struct Kernels {
   void (*gather_patches)(const Patches&);
   // Adds the matrix to the image, to where its elements would have been gathered.
   void (*scatter_patches)(const Patches&);
-  // y = the convolution of x with w.
-  void (*depthwise)(const Depthwise&);
-  // dx += the gradient that dy gives.
-  void (*depthwise_input_gradient)(const Depthwise&);
+  void (*depthwise_row)(const DepthwiseRow&);
   // dw += the gradient that x and dy give.
-  void (*depthwise_weight_gradient)(const Depthwise&);
+  void (*depthwise_weight_gradient_row)(const DepthwiseRow&);
+  // dx (+)= the gradient that dy and w give.
+  void (*depthwise_input_gradient_row)(const DepthwiseGradientRow&);
   // Pools over the part of the window that lies in the image. The gradients are added to dx; that
   // of the largest value goes to the first of several equal ones.
   void (*max_pool)(const Pool&);
@@ -230,6 +269,10 @@ struct Kernels {
   void (*normalize_gradient)(const Normalization&);
   // dx (+)= dy * gamma * inverse_deviation: the statistics count as constants.
   void (*scale_gradient)(const Normalization&);
+  void (*normalized_values)(const NormalizedTile&);      // writes y
+  void (*normalized_statistics)(const TileStatistics&);  // adds a tile
+  void (*normalized_sums)(const NormalizedTile&);        // adds to sums
+  void (*normalized_gradient)(const NormalizedTile&);    // writes dz
   // For one row: out = softmax(x); returns the cross entropy -log(out[label]), 0 where label < 0. A
   // NaN in x makes both NaN.
   float (*softmax)(int64_t n, const float* x, float* out, int64_t label);

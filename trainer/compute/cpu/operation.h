@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "trainer/compute/cpu/fusion.h"
 #include "trainer/compute/cpu/kernels.h"
 #include "trainer/compute/cpu/program.h"
 #include "trainer/compute/graph.h"
@@ -34,6 +35,8 @@ struct SparseValue {
   }
 };
 
+class NormalizedValue;  // normalized_value.h
+
 // An activation and its gradient in the arena: [max_rows, stride], of which `width` columns are
 // used. In planes, each thread's columns lie together in pages of their own. Otherwise hardware
 // prefetching would run on from one thread's columns into lines that another thread is about to
@@ -46,6 +49,12 @@ struct ValueBlocks {
   bool gradient_written = false;  // while the backward program is built: a second writer adds
   Block data, gradient;
   std::unique_ptr<SparseValue> sparse;
+  // Set where `data` holds the raw outputs of a convolution, of which readers compute the value.
+  // Only convolutions meet such values.
+  std::unique_ptr<NormalizedValue> normalized;
+  ValueBlocks();
+  ValueBlocks(ValueBlocks&&) noexcept;
+  ~ValueBlocks();
 };
 
 // The state that all operations of one engine share.
@@ -56,12 +65,15 @@ struct Context {
   int threads = 1;
   int64_t max_rows = 1;
   uint64_t seed = 1;
+  std::vector<Fusion> fusions;
   std::vector<ValueBlocks> values;  // by Value::memory
 
   // Returns the memory of a value of the graph.
   ValueBlocks& value(int index) {
     return values[static_cast<size_t>(graph.values[static_cast<size_t>(index)].memory)];
   }
+  // Returns the memory of what a convolution computes: its output, or of a fusion the last one's.
+  ValueBlocks& output_of(const Node& convolution);
   // Adds a block of `floats` for each thread; thread i's part begins at i * own_stride(floats).
   Block add_own(int64_t floats) { return arena.add(own_stride(floats) * threads * 4); }
   static int64_t own_stride(int64_t floats) { return round_up(floats, 2 * kLine) + 2 * kLine; }
@@ -140,6 +152,11 @@ std::unique_ptr<LossOperation> make_loss(const SsdLoss& loss, Context& context);
 // is active: for the product and, in training, for the weights' gradient.
 void find_nonzeros(const Context& context, const ValueBlocks& value, const Step& step,
                    TeamThread thread);
+
+// Adds accesses to a list.
+inline void append(std::vector<Access>& accesses, const std::vector<Access>& more) {
+  accesses.insert(accesses.end(), more.begin(), more.end());
+}
 
 // These two apply any activation but softmax to a block, with Kernels::bias_* and *_gradient.
 void activate(const Kernels& kernels, Activation activation, int64_t rows, int64_t columns,

@@ -1,8 +1,12 @@
 #include "trainer/compute/cpu/program.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <new>
+#include <numeric>
+#include <utility>
 
 #if defined(__x86_64__)
 #include <x86intrin.h>
@@ -20,17 +24,57 @@ uint64_t ticks_now() {
 }
 
 bool conflict(const Access& a, const Access& b) {
-  if (a.block.id != b.block.id || !(a.write || b.write)) return false;
+  if (!(a.write || b.write)) return false;
+  // Shares of different blocks in the same memory do not fit together.
+  if (a.block.begin != b.block.begin || a.block.end != b.block.end)
+    return a.block.begin < b.block.end && b.block.begin < a.block.end;
   return a.share != b.share || a.share == Share::all;
+}
+
+// An odd number of lines between blocks of equal size keeps them from the same cache sets.
+int64_t with_gap(int64_t bytes) {
+  return (bytes + 63) / 64 * 64 + 64;
+}
+
+// Returns the lowest place for a block, beside those that are in use with it.
+int64_t lowest_place(const Temporary& block,
+                     const std::vector<std::pair<Temporary, Block>>& placed) {
+  std::vector<Block> in_use;
+  for (const auto& [other, place] : placed)
+    if (block.first <= other.last && other.first <= block.last) in_use.push_back(place);
+  std::ranges::sort(in_use, {}, &Block::begin);
+  int64_t at = 0;
+  for (const Block& other : in_use) {
+    if (at + with_gap(block.bytes) <= other.begin) break;
+    at = std::max(at, other.end);
+  }
+  return at;
 }
 
 }  // namespace
 
 Block Arena::add(int64_t bytes) {
-  offsets_.push_back(size_);
-  // An odd number of lines between blocks of equal size keeps them from the same cache sets.
-  size_ += (bytes + 63) / 64 * 64 + 64;
-  return {static_cast<int>(offsets_.size()) - 1};
+  const int64_t begin = size_;
+  size_ += with_gap(bytes);
+  return {begin, size_};
+}
+
+// The largest block is placed first.
+std::vector<Block> Arena::add(std::span<const Temporary> blocks) {
+  std::vector<size_t> order(blocks.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, std::greater{}, [&](size_t i) { return blocks[i].bytes; });
+  std::vector<std::pair<Temporary, Block>> placed;
+  std::vector<Block> result(blocks.size());
+  const int64_t begin = size_;
+  for (const size_t i : order) {
+    const int64_t at = lowest_place(blocks[i], placed);
+    const Block block{at, at + with_gap(blocks[i].bytes)};
+    placed.emplace_back(blocks[i], block);
+    result[i] = {begin + block.begin, begin + block.end};
+    size_ = std::max(size_, result[i].end);
+  }
+  return result;
 }
 
 Block Arena::add_pages(int64_t bytes) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,10 +34,17 @@ struct Step {
   std::atomic<int>* arrivals = nullptr;
 };
 
-// A handle of a block of the arena. Its memory exists once the program is built.
+// A block of the arena, by its bytes [begin, end). Its memory exists once the program is built.
 struct Block {
-  int id = -1;
-  explicit operator bool() const { return id >= 0; }
+  int64_t begin = -1, end = -1;
+  explicit operator bool() const { return begin >= 0; }
+};
+
+// A block that is in use from one moment to another, both included. Blocks of which none is in use
+// with the other may have the same memory.
+struct Temporary {
+  int64_t bytes = 0;
+  int first = 0, last = 0;
 };
 
 // Blocks of one allocation, zero at start, aligned to cache lines or to pages. A large allocation
@@ -49,6 +57,9 @@ class Arena {
 
   Block add(int64_t bytes);
   Block add_pages(int64_t bytes);
+  // Adds blocks that share memory where they can; returns them in the same order. Their memory is
+  // zero only at the start.
+  std::vector<Block> add(std::span<const Temporary> blocks);
   void allocate();
   float* floats(Block block) const { return static_cast<float*>(at(block)); }
   int32_t* integers(Block block) const { return static_cast<int32_t*>(at(block)); }
@@ -57,9 +68,8 @@ class Arena {
   struct Free {
     void operator()(void* memory) const;
   };
-  void* at(Block block) const { return begin_ + offsets_[static_cast<size_t>(block.id)]; }
+  void* at(Block block) const { return begin_ + block.begin; }
 
-  std::vector<int64_t> offsets_;
   int64_t size_ = 0;
   std::unique_ptr<char, Free> memory_;
   char* begin_ = nullptr;  // the first page of it

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <fstream>
 
 #include "trainer/compute/cpu/program.h"
@@ -40,6 +41,40 @@ TEST(Arena, TakesMemoryOnlyWhereItIsWritten) {
   arena.floats(first)[0] = arena.floats(last)[0] = 1;
   EXPECT_LT(resident() - before, kBytes / 2);
   EXPECT_EQ(arena.floats(large)[kBytes / 4 - 1], 0.0f);
+}
+
+// Blocks that are in use at the same moment lie apart; others may lie in the same memory.
+TEST(Arena, GivesTheMemoryOfAnUnusedBlockToAnother) {
+  Arena arena;
+  const Block before = arena.add(64);
+  const std::vector<Temporary> wanted = {{4096, 3, 4}, {8192, 2, 3}, {4096, 1, 2}, {64, 0, 4}};
+  const std::vector<Block> blocks = arena.add(wanted);
+  const Block after = arena.add(64);
+  ASSERT_EQ(blocks.size(), wanted.size());
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    EXPECT_GE(blocks[i].end - blocks[i].begin, wanted[i].bytes);
+    EXPECT_GE(blocks[i].begin, before.end);
+    EXPECT_LE(blocks[i].end, after.begin);
+    for (size_t j = 0; j < i; ++j) {
+      const bool together = wanted[i].first <= wanted[j].last && wanted[j].first <= wanted[i].last;
+      const bool apart = blocks[i].end <= blocks[j].begin || blocks[j].end <= blocks[i].begin;
+      EXPECT_TRUE(apart || !together) << i << " and " << j;
+    }
+  }
+  EXPECT_EQ(blocks[0].begin, blocks[2].begin);
+  EXPECT_LT(after.begin - before.end, 4096 + 8192 + 4096);
+}
+
+// Two phases that use the same memory by different blocks do not run at the same time.
+TEST(Program, WaitsBetweenPhasesWhoseBlocksOverlap) {
+  Program program;
+  std::atomic<int> first{0}, seen{0};
+  program.add("first", {writes({0, 128}, Share::own)}, [&](const Step&, TeamThread) { ++first; });
+  program.add("second", {writes({64, 256}, Share::own)},
+              [&](const Step&, TeamThread) { seen += first.load() == 2; });
+  Team team(2, false);
+  team.run([&](TeamThread thread) { program.run(Step{}, thread, team, nullptr); });
+  EXPECT_EQ(seen, 2);
 }
 
 }  // namespace

@@ -127,6 +127,64 @@ std::vector<Case> image_cases() {
   };
 }
 
+// Convolutions whose outputs are normalized, which the engine computes as one operation: every kind
+// of reader, windows of other sizes than 3 x 3, and layers that are not trained.
+std::vector<Case> normalized_cases() {
+  const auto relu = Activation::relu, relu6 = Activation::relu6, linear = Activation::linear;
+  const Window one, three{{3, 3}, {1, 1}, Padding::same}, two{{3, 3}, {2, 2}, Padding::same};
+  const auto norm = [](const std::string& name) { return layer(name, BatchNormalization{}); };
+  const auto rectified = [](const std::string& name, Activation activation) {
+    return layer(name, ActivationLayer{activation});
+  };
+  std::vector<LayerSpec> chain = {layer("a", convolution(20, two, linear, false)),
+                                  norm("a_n"),
+                                  rectified("a_r", relu6),
+                                  layer("b", depthwise(three, linear, false)),
+                                  norm("b_n"),
+                                  rectified("b_r", relu6),
+                                  layer("c", convolution(35, one, linear, false)),
+                                  norm("c_n"),
+                                  rectified("c_r", relu),
+                                  layer("d", depthwise(two, linear, false)),
+                                  norm("d_n"),
+                                  layer("e", convolution(18, three, linear, false)),
+                                  norm("e_n"),
+                                  rectified("e_r", relu6),
+                                  layer("f", convolution(3, one, linear), {"e_r"}),
+                                  layer("g", convolution(4, two, Activation::sigmoid), {"e_r"}),
+                                  layer("h", depthwise(three, Activation::sigmoid), {"e_r"}),
+                                  layer("f_flat", Flatten{}, {"f"}),
+                                  layer("g_flat", Flatten{}, {"g"}),
+                                  layer("h_flat", Flatten{}, {"h"}),
+                                  layer("all", Concatenate{}, {"f_flat", "g_flat", "h_flat"}),
+                                  dense("y", 3, linear)};
+  std::vector<LayerSpec> odd = {
+      layer("a", convolution(6, {{2, 3}, {1, 1}, Padding::valid}, linear, false)),
+      norm("a_n"),
+      layer("b", depthwise({{2, 5}, {3, 1}, Padding::same}, linear, false)),
+      norm("b_n"),
+      rectified("b_r", relu),
+      layer("c", convolution(8, {{1, 1}, {2, 2}, Padding::same}, linear, false)),
+      norm("c_n"),
+      rectified("c_r", relu6),
+      layer("d", depthwise({{1, 2}, {2, 3}, Padding::valid}, linear, false)),
+      norm("d_n"),
+      layer("e", convolution(5, one, linear, false)),
+      norm("e_n"),
+      rectified("e_r", relu),
+      layer("g", GlobalAveragePool{}),
+      dense("y", 3, linear)};
+  std::vector<LayerSpec> frozen = chain;
+  for (LayerSpec& one_layer : frozen) {
+    for (const char* name : {"a", "b_n", "c", "d", "d_n"})
+      one_layer.trainable = one_layer.trainable && one_layer.name != name;
+  }
+  return {{"normalized_chain", image_model({11, 10, 3}, chain, 3), 5, 5},
+          {"normalized_chain_remainder", image_model({11, 10, 3}, chain, 3), 9, 2},
+          {"normalized_odd", image_model({14, 13, 2}, odd, 3), 6, 6},
+          {"normalized_frozen", image_model({11, 10, 3}, frozen, 3), 5, 4}};
+}
+
 class Gradient : public ::testing::TestWithParam<std::tuple<std::string, int>> {};
 
 // Compares with central differences of the float64 reference, at some seven places of each tensor.
@@ -159,6 +217,7 @@ TEST_P(Gradient, EqualsTheSlopeOfTheFloat64Reference) {
   const auto& [set, threads] = GetParam();
   std::vector<Case> all = cases();
   for (Case& c : image_cases()) all.push_back(std::move(c));
+  for (Case& c : normalized_cases()) all.push_back(std::move(c));
   for (const Case& c : all) {
     SCOPED_TRACE(c.name);
     const int64_t features = *element_count(c.spec.input_shape);

@@ -1,0 +1,142 @@
+#include <algorithm>
+
+#include "trainer/compute/cpu/convolution.h"
+
+namespace muster::compute::cpu {
+namespace {
+
+// A window that moves by one place covers, in one of its rows, the window_width * channels floats
+// from a place on, and from the next place on as many. So each row of the window gives a product of
+// matrices that overlap in memory, and there are no patches:
+//   forward: y[row, x] = sum over r of image[row + r, x ...] * kernel[r];
+//   weights: kernel[r]' += sum over all places of image[place + r rows ...] * dy[place];
+//   input: the same as forward, of dy surrounded by zeros with the kernel turned round.
+// The image is surrounded by its zeros first (`padded_width` places a row). dy is laid out with as
+// many places a row: the zeros after a row are those before the next one.
+class UnitConvolution : public ConvolutionOperation {
+ public:
+  UnitConvolution(const Conv2d& layer, const Node& node, Context& context)
+      : ConvolutionOperation(layer, node, context),
+        row_depth_(sliding_.window_width * sliding_.channels),
+        padded_width_(sliding_.out_width + sliding_.window_width - 1),
+        padded_height_(sliding_.out_height + sliding_.window_height - 1),
+        lead_((sliding_.window_height - 1) * padded_width_ + sliding_.window_width - 1) {
+    const Sliding& s = sliding_;
+    if (in_.normalized || padded_width_ != s.width || padded_height_ != s.height)
+      image_ = context.add_own(image_floats());
+    if (out_.needs_gradient) spread_ = context.add_own(spread_floats());
+  }
+
+ private:
+  int64_t image_floats() const { return padded_height_ * padded_width_ * sliding_.channels; }
+  int64_t spread_floats() const {
+    return (2 * lead_ + sliding_.out_height * padded_width_) * filters_;
+  }
+
+  // Returns a sample, of which the rows under output rows [begin, end) can be read, surrounded by
+  // its zeros. These are there from the start.
+  const float* image(TeamThread thread, int64_t sample, int64_t begin, int64_t end) const {
+    const float* x = data(in_, sample);
+    if (!image_) return x;
+    const Sliding& s = sliding_;
+    float* image = context_.own(image_, image_floats(), thread);
+    const int64_t first = std::clamp<int64_t>(begin - s.top, 0, s.height);
+    const int64_t last = std::clamp<int64_t>(end - 1 - s.top + s.window_height, first, s.height);
+    for (int64_t y = first; y < last; ++y) {
+      const float* from = x + y * s.width * s.channels;
+      float* to = image + ((y + s.top) * padded_width_ + s.left) * s.channels;
+      if (in_.normalized) {
+        in_.normalized->values(from, to, s.width);
+      } else {
+        std::copy_n(from, s.width * s.channels, to);
+      }
+    }
+    return image;
+  }
+
+  void forward_lines(const Step& step, TeamThread thread, const Lines& lines) const override {
+    const float* w = step.parameters + kernel_offset_;
+    const float* x = image(thread, lines.sample, lines.begin, lines.end);
+    for (int64_t row = lines.begin; row < lines.end; ++row) {
+      float* y = data(out_, lines.sample) + row * sliding_.out_width * filters_;
+      for (int64_t r = 0; r < sliding_.window_height; ++r) {
+        kernels_.gemm({sliding_.out_width, filters_, row_depth_,
+                       x + (row + r) * padded_width_ * sliding_.channels, sliding_.channels, 1,
+                       w + r * row_depth_ * filters_, filters_, y, filters_, r > 0});
+      }
+      finish(step, thread, y, sliding_.out_width);
+    }
+  }
+
+  // [window_height][window_width, from the last column to the first][filters, channels]. A thread
+  // has some places of the window.
+  void rearrange(const Step& step, TeamThread thread) const override {
+    const int64_t wide = sliding_.window_width, block = sliding_.channels * filters_;
+    const int64_t places = sliding_.window_height * wide;
+    for (int64_t i = thread.begin(places); i < thread.end(places); ++i) {
+      const int64_t mirrored = i / wide * wide + wide - 1 - i % wide;
+      kernels_.transpose(sliding_.channels, filters_, step.parameters + kernel_offset_ + i * block,
+                         filters_, context_.arena.floats(rearranged_) + mirrored * block,
+                         sliding_.channels);
+    }
+  }
+
+  void backward_sample(TeamThread thread, int64_t sample, bool accumulate) const override {
+    const Sliding& s = sliding_;
+    float* dy = context_.own(spread_, spread_floats(), thread);
+    for (int64_t row = 0; row < s.out_height; ++row) {
+      output_gradient(sample, row * s.out_width, (row + 1) * s.out_width,
+                      dy + (lead_ + row * padded_width_) * filters_);
+    }
+    if (weights_) weight_gradient(thread, sample, dy);
+    if (!in_.needs_gradient) return;
+    input_gradient(sample, dy, accumulate);
+    if (sums_)
+      in_.normalized->add_sums(thread, data(in_, sample), gradient(in_, sample),
+                               s.height * s.width);
+  }
+
+  // The places between the rows of dy are zero, so that they do not count.
+  void weight_gradient(TeamThread thread, int64_t sample, const float* dy) const {
+    const Sliding& s = sliding_;
+    const float* x = image(thread, sample, 0, s.out_height);
+    const int64_t places = (s.out_height - 1) * padded_width_ + s.out_width;
+    const float* first = dy + lead_ * filters_;
+    for (int64_t r = 0; r < s.window_height; ++r) {
+      kernels_.gemm({row_depth_, filters_, places, x + r * padded_width_ * s.channels, 1,
+                     s.channels, first, filters_, weights_->of(thread) + r * row_depth_ * filters_,
+                     filters_, true});
+    }
+    bias_gradient(thread, first, places);
+  }
+
+  void input_gradient(int64_t sample, const float* dy, bool accumulate) const {
+    const Sliding& s = sliding_;
+    const float* kernel = context_.arena.floats(rearranged_);
+    for (int64_t y = 0; y < s.height; ++y) {
+      float* dx = gradient(in_, sample) + y * s.width * s.channels;
+      for (int64_t r = 0; r < s.window_height; ++r) {
+        const int64_t row = y + s.top - r + s.window_height - 1;
+        kernels_.gemm({s.width, s.channels, s.window_width * filters_,
+                       dy + (row * padded_width_ + s.left) * filters_, filters_, 1,
+                       kernel + r * row_depth_ * filters_, s.channels, dx, s.channels,
+                       accumulate || r > 0});
+      }
+    }
+  }
+
+  const int64_t row_depth_;  // floats under a row of the window
+  const int64_t padded_width_, padded_height_;
+  const int64_t lead_;  // zeros before dy, in places
+  Block image_;         // each thread's sample with its zeros
+  Block spread_;        // each thread's dy with its zeros
+};
+
+}  // namespace
+
+std::unique_ptr<Operation> make_unit_convolution(const Conv2d& layer, const Node& node,
+                                                 Context& context) {
+  return std::make_unique<UnitConvolution>(layer, node, context);
+}
+
+}  // namespace muster::compute::cpu
