@@ -8,6 +8,7 @@
 #include "trainer/compute/loss.h"
 #include "trainer/spec/convert.h"
 #include "trainer/spec/fit.h"
+#include "trainer/spec/kind_fields.h"
 #include "trainer/spec/layers.h"
 #include "trainer/spec/metric.h"
 
@@ -16,25 +17,6 @@ namespace muster::spec {
 namespace {
 
 constexpr int64_t kMaxSampleFeatures = int64_t{1} << 24;
-
-// A field of an object that only some of the object's kinds have.
-struct KindField {
-  const char* field;
-  std::vector<std::string> kinds;
-};
-const std::vector<KindField>& optimizer_fields() {
-  static const std::vector<KindField> fields = {
-      {"momentum", {"sgd", "momentum"}},      {"nesterov", {"sgd", "momentum"}},
-      {"beta1", {"adam", "adamw", "lamb"}},   {"beta2", {"adam", "adamw", "lamb"}},
-      {"epsilon", {"adam", "adamw", "lamb"}}, {"weightDecay", {"adamw", "lamb"}},
-  };
-  return fields;
-}
-
-const std::vector<KindField>& loss_fields() {
-  static const std::vector<KindField> fields = {{"delta", {"huber"}}};
-  return fields;
-}
 
 bool given(const Json& value, const char* key) {
   return !member(value, key).is_null();

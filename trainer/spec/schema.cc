@@ -3,6 +3,7 @@
 #include "embedded/stage_schema_text.h"
 #include "embedded/training_schema_text.h"
 #include "trainer/compute/loss.h"
+#include "trainer/spec/kind_fields.h"
 #include "trainer/spec/metric.h"
 #include "trainer/spec/training_spec.h"
 
@@ -10,9 +11,10 @@ namespace muster::spec {
 
 namespace {
 
+constexpr const char* kRules = "x-kubernetes-validations";
+
 Json layer_schema() {
   constexpr const char* kName = "^[A-Za-z][A-Za-z0-9_-]*$";
-  constexpr const char* kRules = "x-kubernetes-validations";
   const Json name = {{"type", "string"},
                      {"minLength", 1},
                      {"maxLength", 63},
@@ -57,6 +59,14 @@ Json layer_schema() {
 Json data_source_schema(const char* description, bool shuffle) {
   Json schema = Document::parse(data_source_schema_text, "data_source.schema.yaml").value();
   schema["description"] = description;
+  std::string given, names;
+  for (const SourceWords& source : source_words()) {
+    const std::string before = names.empty() ? "" : ", ";
+    given += before + "has(self." + source.name + ")";
+    names += before + source.name;
+  }
+  schema[kRules] = {{{"rule", "[" + given + "].filter(given, given).size() == 1"},
+                     {"message", "expected exactly one of " + names}}};
   schema["properties"]["shuffle"]["default"] = shuffle;
   return schema;
 }
@@ -81,10 +91,9 @@ Json train_source_schema() {
        "What is done to an image each time it is trained on, stage after stage; decided by the "
        "seed, the epoch and the place in the epoch alone. Nothing if left out."},
       {"items", Document::parse(stage_schema_text, "stage.schema.yaml").value()}};
-  schema["x-kubernetes-validations"].push_back(
-      {{"rule", "!has(self.shard) || self.shard == 'record' || has(self.idx)"},
-       {"message", "expected record, for only idx has files"},
-       {"fieldPath", ".shard"}});
+  schema[kRules].push_back({{"rule", "!has(self.shard) || self.shard == 'record' || has(self.idx)"},
+                            {"message", "expected record, for only idx has files"},
+                            {"fieldPath", ".shard"}});
   return schema;
 }
 
@@ -98,12 +107,58 @@ Json metric_schema() {
            "there is depends on the model's loss."}};
 }
 
+// Returns a condition in CEL: that the value is one of these names.
+std::string is_one_of(const std::string& value, const std::vector<std::string>& names) {
+  if (names.size() == 1) return value + " == '" + names.front() + "'";
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "'" : ", '") + name + "'";
+  return value + " in [" + list + "]";
+}
+
+// `kind` is the expression in CEL for the name of the object's kind.
+Json kind_rule(const KindField& field, const std::string& condition, const std::string& kind,
+               const std::string& path) {
+  return {{"rule", condition},
+          {"messageExpression", "'expected no such field for ' + " + kind + " + ' (it belongs to " +
+                                    join(field.kinds) + ")'"},
+          {"fieldPath", path}};
+}
+
+Json optimizer_rules() {
+  Json rules = Json::array();
+  for (const KindField& field : optimizer_fields()) {
+    const std::string name = field.field;
+    rules.push_back(kind_rule(field,
+                              "!has(self." + name + ") || " + is_one_of("self.name", field.kinds),
+                              "self.name", "." + name));
+  }
+  return rules;
+}
+
+Json loss_rules() {
+  Json rules = Json::array();
+  for (const KindField& field : loss_fields()) {
+    const std::string name = std::string("lossOptions.") + field.field;
+    rules.push_back(kind_rule(field,
+                              "has(self.name) || !has(self.lossOptions) || !has(self." + name +
+                                  ") || (has(self.loss) && " + is_one_of("self.loss", field.kinds) +
+                                  ")",
+                              "(has(self.loss) ? self.loss : 'softmaxCrossEntropy')", "." + name));
+  }
+  return rules;
+}
+
 Json build_schema() {
   Json schema = Document::parse(training_schema_text, "training.schema.yaml").value();
   Json& properties = schema["properties"];
   properties["model"]["properties"]["layers"]["items"] = layer_schema();
   Json& losses = properties["model"]["properties"]["loss"]["enum"];
   for (const auto& loss : compute::all_losses()) losses.push_back(compute::describe(loss).name);
+  Json& model_rules = properties["model"][kRules];
+  for (const Json& rule : loss_rules()) model_rules.push_back(rule);
+  Json rules = optimizer_rules();
+  for (const Json& rule : properties["optimizer"][kRules]) rules.push_back(rule);
+  properties["optimizer"][kRules] = rules;
   properties["earlyStopping"]["properties"]["metric"] = metric_schema();
   properties["checkpoint"]["properties"]["bestOnly"]["properties"]["metric"] = metric_schema();
   Json& data = properties["data"]["properties"];
