@@ -30,7 +30,7 @@ void read_pixels(const spec::IdxSource& source, const IdxIndex& index,
   std::span<std::byte> rest = samples.features.bytes();
   for (const FilePart& part : parts) {
     const size_t bytes = part.count * sample_bytes;
-    SourceFile file(source.files[part.file].images, kImages);
+    SourceFile file(source.files[part.file].images, spec::kIdxImages);
     read_idx_images(file.stream(), {index.samples[part.file], index.shape}, part.first,
                     rest.first(bytes));
     rest = rest.subspan(bytes);
@@ -65,7 +65,7 @@ uint64_t IdxIndex::total() const {
 IdxIndex read_idx_index(const spec::IdxSource& source) {
   IdxIndex index;
   for (const spec::IdxFiles& files : source.files) {
-    IdxShape shape = read_idx_shape(SourceFile(files.images, kImages).stream());
+    IdxShape shape = read_idx_shape(SourceFile(files.images, spec::kIdxImages).stream());
     if (index.samples.empty())
       index.shape = std::move(shape.sample);
     else if (shape.sample != index.shape) {
@@ -80,7 +80,7 @@ IdxIndex read_idx_index(const spec::IdxSource& source) {
 }
 
 IdxLabels read_labels_of(const spec::IdxFiles& files, uint64_t images) {
-  IdxLabels labels = read_idx_labels(SourceFile(files.labels, kLabels).stream());
+  IdxLabels labels = read_idx_labels(SourceFile(files.labels, spec::kIdxLabels).stream());
   require_as_many(labels, files.labels.string(), images, files.images.string());
   return labels;
 }

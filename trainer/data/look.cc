@@ -11,7 +11,10 @@
 namespace muster::data {
 namespace {
 
-spec::DataFacts read_facts(const spec::IdxSource& source) {
+// Each kind of source has these functions: read_facts() and read_all(), which do for it what
+// look_at() and read_through() say.
+
+std::optional<spec::DataFacts> read_facts(const spec::IdxSource& source) {
   spec::DataFacts facts;
   const IdxIndex index = read_idx_index(source);
   facts.samples = index.total();
@@ -28,13 +31,28 @@ spec::DataFacts read_facts(const spec::IdxSource& source) {
   return facts;
 }
 
+std::optional<spec::DataFacts> read_facts(const spec::LinearSource&) {
+  return std::nullopt;
+}
+std::optional<spec::DataFacts> read_facts(const spec::ClassesSource&) {
+  return std::nullopt;
+}
+
+void read_all(const spec::IdxSource& source) {
+  for (const spec::IdxFiles& files : source.files) {
+    skip_idx_images(SourceFile(files.images, spec::kIdxImages).stream());
+    read_idx_labels(SourceFile(files.labels, spec::kIdxLabels).stream());
+  }
+}
+void read_all(const spec::LinearSource&) {}
+void read_all(const spec::ClassesSource&) {}
+
 }  // namespace
 
 std::optional<spec::DataFacts> look_at(const spec::DataSource& source) {
-  const spec::IdxSource* idx = source.idx();
-  if (idx == nullptr || !unreadable_files(source).empty()) return std::nullopt;
+  if (!unreadable_files(source).empty()) return std::nullopt;
   try {
-    return read_facts(*idx);
+    return std::visit([](const auto& kind) { return read_facts(kind); }, source.kind);
   } catch (const Invalid& error) {
     spec::DataFacts facts;
     facts.malformed = error.what();
@@ -44,30 +62,18 @@ std::optional<spec::DataFacts> look_at(const spec::DataSource& source) {
 
 std::vector<UnreadableFile> unreadable_files(const spec::DataSource& source) {
   std::vector<UnreadableFile> files;
-  const spec::IdxSource* idx = source.idx();
-  if (idx == nullptr) return files;
-  const auto open = [&](size_t i, const char* field, const std::filesystem::path& path,
-                        const char* what) {
+  for (const spec::NamedFile& file : spec::files_of(source)) {
     try {
-      SourceFile file(path, what);
+      SourceFile(file.path, file.content);
     } catch (const Invalid& error) {
-      files.push_back({spec::file_field(*idx, i, field), error.what()});
+      files.push_back({file.field, error.what()});
     }
-  };
-  for (size_t i = 0; i < idx->files.size(); ++i) {
-    open(i, "images", idx->files[i].images, kImages);
-    open(i, "labels", idx->files[i].labels, kLabels);
   }
   return files;
 }
 
 void read_through(const spec::DataSource& source) {
-  const spec::IdxSource* idx = source.idx();
-  if (idx == nullptr) return;
-  for (const spec::IdxFiles& files : idx->files) {
-    skip_idx_images(SourceFile(files.images, kImages).stream());
-    read_idx_labels(SourceFile(files.labels, kLabels).stream());
-  }
+  std::visit([](const auto& kind) { read_all(kind); }, source.kind);
 }
 
 }  // namespace muster::data

@@ -23,7 +23,4 @@ class SourceFile {
   std::optional<ByteStream> stream_;
 };
 
-inline constexpr const char* kImages = "IDX images";
-inline constexpr const char* kLabels = "IDX labels";
-
 }  // namespace muster::data

@@ -90,11 +90,20 @@ const SourceWords& words_of(const DataSource& source);
 // Returns the facts that the manifest alone gives; nothing if files decide.
 std::optional<DataFacts> facts_by_manifest(const DataSource& source);
 
+inline constexpr const char* kIdxImages = "IDX images";
+inline constexpr const char* kIdxLabels = "IDX labels";
+
+// A file that a source reads, as the manifest names it.
+struct NamedFile {
+  std::string field;    // of the source's object: "images", "files[3].images"
+  const char* content;  // expected in it: "IDX images"
+  std::filesystem::path path;
+};
+// Returns the files of a source; none for a synthetic one.
+std::vector<NamedFile> files_of(const DataSource& source);
+
 // Returns the source with its relative paths placed below `folder`.
 DataSource below(const std::filesystem::path& folder, DataSource source);
-
-// Returns the name of a file in messages about `idx`: "images", or "files[3].images" for a list.
-std::string file_field(const IdxSource& source, size_t file, const char* field);
 
 // Converts a checked value of the schema. `shuffle` is the default for that field.
 DataSource to_source(const Json& source, bool shuffle);

@@ -66,7 +66,9 @@ class Fit {
     if (!facts && look_up_) facts = look_up_(part, found.source);
     if (!facts) return;
     if (!facts->malformed.empty()) {
-      problems_.report(at(relative + ".idx"), "IDX files that can be read", facts->malformed);
+      const std::string source = words_of(found.source).name;
+      problems_.report(at(relative + "." + source), source + " files that can be read",
+                       facts->malformed);
       return;
     }
     found.facts = std::move(*facts);

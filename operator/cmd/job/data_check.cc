@@ -64,18 +64,17 @@ class DataCheck {
   void check(const std::string& part, const spec::DataSource& given, const fs::path& folder,
              bool whole) {
     const spec::DataSource source = spec::below(folder, given);
-    const spec::IdxSource* idx = source.idx();
-    if (idx == nullptr) return;
-    if (!seen_.insert(key(part, *idx)).second) return;
-    const std::string path = "spec.training.data." + part + ".idx";
+    const std::vector<spec::NamedFile> files = spec::files_of(source);
+    if (files.empty() || !seen_.insert(key(part, files)).second) return;
+    const std::string path =
+        "spec.training.data." + part + "." + std::string(spec::words_of(source).name);
     const std::vector<data::UnreadableFile> unreadable = data::unreadable_files(source);
     report_unreadable(path, unreadable);
-    const bool is_trained_on = seen_.contains(key("train", *idx));
+    const bool is_trained_on = seen_.contains(key("train", files));
     if (!unreadable.empty() || !whole || is_trained_on) return;
-    const size_t more = idx->files.size() - 1;
-    print(out_, "reading the {} data to their end: {}{}\n", part,
-          idx->files.front().images.string(),
-          more == 0 ? "" : fmt::format(" and {} more files", more));
+    const size_t more = files.size() - 1;
+    print(out_, "reading the {} data to their end: {}{}\n", part, files.front().path.string(),
+          more == 0 ? "" : fmt::format(" and {} more file{}", more, more == 1 ? "" : "s"));
     std::fflush(out_);
     try {
       data::read_through(source);
@@ -84,12 +83,10 @@ class DataCheck {
     }
   }
 
-  static std::vector<std::string> key(const std::string& part, const spec::IdxSource& source) {
+  static std::vector<std::string> key(const std::string& part,
+                                      const std::vector<spec::NamedFile>& files) {
     std::vector<std::string> key = {part};
-    for (const spec::IdxFiles& files : source.files) {
-      key.push_back(files.images.lexically_normal());
-      key.push_back(files.labels.lexically_normal());
-    }
+    for (const spec::NamedFile& file : files) key.push_back(file.path.lexically_normal());
     return key;
   }
 

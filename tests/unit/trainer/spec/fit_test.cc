@@ -72,10 +72,11 @@ INSTANTIATE_TEST_SUITE_P(
              {{"model.layers[1]", "{maxPool: {name: b}}"}},
              "model.layers[1].maxPool.inputs: expected an image: [height, width, channels] or "
              "[height, width], found [5]"},
-        Case{"ReshapedWrongly",
-             {{"model.layers[0]", "{reshape: {name: a, shape: [4, -1]}}"}},
-             "model.layers[0].reshape.shape: expected a shape of 6 elements, as the input of [2, 3] "
-             "has, with at most one axis of -1, found [4, -1]"},
+        Case{
+            "ReshapedWrongly",
+            {{"model.layers[0]", "{reshape: {name: a, shape: [4, -1]}}"}},
+            "model.layers[0].reshape.shape: expected a shape of 6 elements, as the input of [2, 3] "
+            "has, with at most one axis of -1, found [4, -1]"},
         Case{"FinalUnits",
              {{"model.layers[2].dense.units", "4"}},
              "t.yaml (--set): model.layers[2].dense.units: expected 3 outputs, one for each class, "
@@ -189,7 +190,7 @@ TEST(Fit, ReportsFilesThatCannotBeRead) {
     return std::optional(facts);
   };
   EXPECT_THAT(problems_with({{"data.train", "{idx: {images: i, labels: l}}"}}, damaged),
-              ElementsAre("t.yaml (--set): data.train.idx: expected IDX files that can be read, "
+              ElementsAre("t.yaml (--set): data.train.idx: expected idx files that can be read, "
                           "found i: truncated"));
 }
 
