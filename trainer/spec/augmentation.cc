@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/error.h"
 #include "trainer/compute/layers/layer.h"
 
 namespace muster::spec {
@@ -11,7 +12,10 @@ namespace {
 StageKind to_stage(const Json& stage) {
   if (const Json& shift = member(stage, "shift"); shift.is_object())
     return Shift{integer_or(shift, "pixels", Shift{}.pixels)};
-  return Flip{number_or(member(stage, "flip"), "probability", Flip{}.probability)};
+  if (const Json& flip = member(stage, "flip"); flip.is_object())
+    return Flip{number_or(flip, "probability", Flip{}.probability)};
+  throw Invalid("augment: expected a stage that trainer/spec/augmentation.cc knows, found " +
+                stage.dump());
 }
 
 std::optional<compute::Mismatch> mismatch(const Shift& shift, const std::vector<int64_t>& shape) {
