@@ -135,11 +135,25 @@ std::vector<compute::OptimizerSpec> optimizers() {
   return {compute::Sgd{}, momentum, compute::Adam{}, compute::Lamb{}};
 }
 
+namespace {
+
+std::string name(const compute::Sgd& sgd) {
+  return sgd.momentum == 0 ? "Sgd" : "Momentum";
+}
+std::string name(const compute::Adam&) {
+  return "Adam";
+}
+std::string name(const compute::AdamW&) {
+  return "AdamW";
+}
+std::string name(const compute::Lamb&) {
+  return "Lamb";
+}
+
+}  // namespace
+
 std::string name_of(const compute::OptimizerSpec& optimizer) {
-  if (std::holds_alternative<compute::Lamb>(optimizer)) return "Lamb";
-  const auto* sgd = std::get_if<compute::Sgd>(&optimizer);
-  if (!sgd) return "Adam";
-  return sgd->momentum == 0 ? "Sgd" : "Momentum";
+  return std::visit([](const auto& one) { return name(one); }, optimizer);
 }
 
 Session::Arguments arguments_of(const Reference& reference, uint64_t step) {
