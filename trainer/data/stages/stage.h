@@ -10,7 +10,9 @@
 namespace muster::data {
 
 // Stages change a sample each time it is used. A kind of stage is a struct of spec::StageKind and
-// an `apply` in a file of its own.
+// an `apply` in a file of its own. A stage must leave the shape and the size of the elements as
+// they are, because the batch has room for that many bytes, and it may draw 65536 numbers at most
+// for one sample together with the other stages.
 
 // An image between two stages. Its memory is kept from one image to the next.
 struct Sample {
