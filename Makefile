@@ -103,7 +103,10 @@ e2e: build  ## Bring a Kubernetes up, pass the end-to-end tests on it, tear it d
 	@deploy/setup/go.sh $(CLUSTER_TOOLS)
 	@$(AS_ROOT) build/venv/bin/python -B -m pytest -p no:cacheprovider -v --durations 20 --durations-min 5 $(E2E)
 
-docs: build  ## Regenerate the references of fields, exit codes and values, the chart's CRD and deploy/muster.yaml
+docs: install  ## Regenerate the references of fields, exit codes and values, the chart's CRD and deploy/muster.yaml
+	@mkdir -p build
+	@cmake --preset release $(CMAKE_FLAGS) >build/release.log 2>&1 || { cat build/release.log; exit 1; }
+	@cmake --build build/release -j$(JOBS) --target muster print_schema
 	@build/release/bin/print_schema | /usr/bin/python3 tests/python/make_reference.py
 	@build/release/bin/muster crd >charts/muster/files/crd.yaml
 	@deploy/setup/python.sh

@@ -28,7 +28,14 @@ struct Tensors {
   void operator()(const compute::BatchNormalization&) { text += "batch normalization"; }
   void operator()(const compute::Add&) { text += "add"; }
   void operator()(const compute::Concatenate&) { text += "concatenate"; }
-  void operator()(const auto&) {}
+  // These have no tensors.
+  void operator()(const compute::ActivationLayer&) {}
+  void operator()(const compute::Dropout&) {}
+  void operator()(const compute::MaxPool&) {}
+  void operator()(const compute::AveragePool&) {}
+  void operator()(const compute::GlobalAveragePool&) {}
+  void operator()(const compute::Flatten&) {}
+  void operator()(const compute::Reshape&) {}
 
   static std::string size_of(const auto& layer) {
     const auto& size = layer.window.size;

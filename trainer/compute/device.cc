@@ -4,13 +4,27 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 
 #include "common/error.h"
 
 namespace muster::compute {
 
+namespace {
+
+// The kinds that this build has engines for. `auto` takes the first.
+constexpr std::array kKinds{DeviceKind::cpu};
+
+}  // namespace
+
 const char* name_of(DeviceKind kind) {
-  return kind == DeviceKind::cuda ? "cuda" : "cpu";
+  switch (kind) {
+    case DeviceKind::cpu:
+      return "cpu";
+    case DeviceKind::cuda:
+      return "cuda";
+  }
+  return "";
 }
 
 std::string to_string(const Device& device) {
@@ -18,7 +32,11 @@ std::string to_string(const Device& device) {
 }
 
 const std::vector<std::string>& device_choices() {
-  static const std::vector<std::string> choices{"auto", name_of(DeviceKind::cpu)};
+  static const std::vector<std::string> choices = [] {
+    std::vector<std::string> names{"auto"};
+    for (const DeviceKind kind : kKinds) names.emplace_back(name_of(kind));
+    return names;
+  }();
   return choices;
 }
 
@@ -28,8 +46,11 @@ std::vector<Device> choose_devices(const std::string& wanted, int count) {
     throw Invalid(
         fmt::format("device: expected {}, found \"{}\", which is not available in this build",
                     fmt::join(choices, " or "), wanted));
+  DeviceKind chosen = kKinds.front();
+  for (const DeviceKind kind : kKinds)
+    if (name_of(kind) == wanted) chosen = kind;
   std::vector<Device> devices;
-  for (int ordinal = 0; ordinal < count; ++ordinal) devices.push_back({DeviceKind::cpu, ordinal});
+  for (int ordinal = 0; ordinal < count; ++ordinal) devices.push_back({chosen, ordinal});
   return devices;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/error.h"
 #include "trainer/compute/layers/layer.h"
 
 namespace muster::spec {
@@ -28,7 +29,10 @@ StageKind to_stage(const Json& stage) {
                   number_or(colour, "hue", kDefault.hue),
                   to_range(colour, "contrast", kDefault.contrast)};
   }
-  return Flip{number_or(member(stage, "flip"), "probability", Flip{}.probability)};
+  if (const Json& flip = member(stage, "flip"); flip.is_object())
+    return Flip{number_or(flip, "probability", Flip{}.probability)};
+  throw Invalid("augment: expected a stage that trainer/spec/augmentation.cc knows, found " +
+                stage.dump());
 }
 
 constexpr const char* kImageFiles = "images from files (imageFolder, imageCsv, tfRecord or coco)";

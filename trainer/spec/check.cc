@@ -8,6 +8,7 @@
 #include "trainer/compute/loss.h"
 #include "trainer/spec/convert.h"
 #include "trainer/spec/fit.h"
+#include "trainer/spec/kind_fields.h"
 #include "trainer/spec/layers.h"
 #include "trainer/spec/metric.h"
 
@@ -16,36 +17,6 @@ namespace muster::spec {
 namespace {
 
 constexpr int64_t kMaxSampleFeatures = int64_t{1} << 24;
-
-// A field of an object that only some of the object's kinds have.
-struct KindField {
-  const char* field;
-  std::vector<std::string> kinds;
-};
-const std::vector<KindField>& optimizer_fields() {
-  static const std::vector<KindField> fields = {
-      {"momentum", {"sgd", "momentum", "rmsprop"}},
-      {"nesterov", {"sgd", "momentum"}},
-      {"decay", {"rmsprop"}},
-      {"beta1", {"adam", "adamw", "lamb"}},
-      {"beta2", {"adam", "adamw", "lamb"}},
-      {"epsilon", {"adam", "adamw", "lamb", "rmsprop"}},
-      {"weightDecay", {"adamw", "lamb"}},
-  };
-  return fields;
-}
-
-const std::vector<KindField>& model_fields() {
-  static const std::vector<std::string> models = {"mobilenet-v1", "ssd-mobilenet-v1"};
-  static const std::vector<KindField> fields = {
-      {"depthMultiplier", models}, {"classes", models}, {"normalizationMomentum", models}};
-  return fields;
-}
-
-const std::vector<KindField>& loss_fields() {
-  static const std::vector<KindField> fields = {{"delta", {"huber"}}};
-  return fields;
-}
 
 using compute::LabelKind;
 

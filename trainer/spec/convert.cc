@@ -1,5 +1,6 @@
 #include "trainer/spec/convert.h"
 
+#include "common/error.h"
 #include "common/json.h"
 #include "trainer/compute/models/catalogue.h"
 #include "trainer/spec/layers.h"
@@ -11,6 +12,12 @@ namespace {
 using compute::Activation;
 using compute::Initializer;
 using compute::InitializerKind;
+
+// Reports a name that the schema allows and this file does not know.
+[[noreturn]] void unknown(const char* field, const std::string& name) {
+  throw Invalid(std::string(field) +
+                ": expected a name that trainer/spec/convert.cc knows, found " + name);
+}
 
 std::optional<uint64_t> optional_count(const Json& value, const char* key) {
   const int64_t number = integer_or(value, key, -1);
@@ -103,7 +110,8 @@ compute::LayerKind to_layer_kind(const std::string& kind, const Json& fields) {
                                        static_cast<float>(number_or(fields, "epsilon", 1e-3))};
   }
   if (kind == "add") return compute::Add{};
-  return compute::Concatenate{};
+  if (kind == "concatenate") return compute::Concatenate{};
+  unknown("model.layers", kind);
 }
 
 DataSpec to_data(const Json& training) {
@@ -139,6 +147,7 @@ compute::OptimizerSpec to_optimizer(const Json& value) {
   if (name == "lamb")
     return compute::Lamb{beta1, beta2, epsilon,
                          number("weightDecay", compute::Lamb{}.weight_decay)};
+  if (name != "adamw") unknown("optimizer.name", name);
   return compute::AdamW{beta1, beta2, epsilon, number("weightDecay", defaults.weight_decay)};
 }
 
@@ -191,11 +200,15 @@ CheckpointSpec to_checkpoint(const Json& value) {
   return checkpoint;
 }
 
+SyncPolicy to_policy(const std::string& name) {
+  if (name == "sync") return SyncPolicy::sync;
+  if (name == "async") return SyncPolicy::async;
+  if (name == "boundedStaleness") return SyncPolicy::bounded_staleness;
+  unknown("synchronization.policy", name);
+}
+
 void read_synchronization(const Json& value, TrainingSpec& spec) {
-  const std::string policy = string_or(value, "policy", "sync");
-  spec.policy = policy == "async"              ? SyncPolicy::async
-                : policy == "boundedStaleness" ? SyncPolicy::bounded_staleness
-                                               : SyncPolicy::sync;
+  spec.policy = to_policy(string_or(value, "policy", "sync"));
   spec.backup_workers = static_cast<int>(integer_or(value, "backupWorkers", 0));
   spec.max_staleness = static_cast<int>(integer_or(value, "maxStaleness", 4));
   spec.wire =
@@ -215,6 +228,7 @@ compute::LossKind to_loss(const Json& model) {
   if (name == "meanSquaredError") return compute::MeanSquaredError{};
   if (name == "huber")
     return compute::Huber{static_cast<float>(number_or(options, "delta", compute::Huber{}.delta))};
+  if (name != "softmaxCrossEntropy") unknown("model.loss", name);
   return compute::SoftmaxCrossEntropy{};
 }
 

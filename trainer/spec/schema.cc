@@ -4,6 +4,7 @@
 #include "embedded/stage_schema_text.h"
 #include "embedded/training_schema_text.h"
 #include "trainer/compute/loss.h"
+#include "trainer/spec/kind_fields.h"
 #include "trainer/spec/metric.h"
 #include "trainer/spec/training_spec.h"
 
@@ -11,9 +12,10 @@ namespace muster::spec {
 
 namespace {
 
+constexpr const char* kRules = "x-kubernetes-validations";
+
 Json layer_schema() {
   constexpr const char* kName = "^[A-Za-z][A-Za-z0-9_-]*$";
-  constexpr const char* kRules = "x-kubernetes-validations";
   const Json name = {{"type", "string"},
                      {"minLength", 1},
                      {"maxLength", 63},
@@ -103,6 +105,51 @@ Json metric_schema() {
            "there is depends on the model's loss."}};
 }
 
+// Returns a condition in CEL: that the value is one of these names.
+std::string is_one_of(const std::string& value, const std::vector<std::string>& names) {
+  if (names.size() == 1) return value + " == '" + names.front() + "'";
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "'" : ", '") + name + "'";
+  return value + " in [" + list + "]";
+}
+
+// `kind` is the expression in CEL for the name of the object's kind.
+Json kind_rule(const KindField& field, const std::string& condition, const std::string& kind,
+               const std::string& path) {
+  return {{"rule", condition},
+          {"messageExpression", "'expected no such field for ' + " + kind + " + ' (it belongs to " +
+                                    join(field.kinds) + ")'"},
+          {"fieldPath", path}};
+}
+
+// Rules for fields of an object: `kind` is as in kind_rule(), `is_kind` turns names into a
+// condition.
+template <typename Condition>
+void add_rules(Json& object, const std::vector<KindField>& fields, const std::string& inside,
+               const std::string& kind, Condition is_kind) {
+  for (const KindField& field : fields) {
+    const std::string name = (inside.empty() ? "" : inside + ".") + field.field;
+    const std::string absent = inside.empty() ? "" : "!has(self." + inside + ") || ";
+    object[kRules].push_back(kind_rule(
+        field, absent + "!has(self." + name + ") || " + is_kind(field.kinds), kind, "." + name));
+  }
+}
+
+void add_kind_rules(Json& properties) {
+  add_rules(properties["optimizer"], optimizer_fields(), "", "self.name",
+            [](const auto& names) { return is_one_of("self.name", names); });
+  Json& model = properties["model"];
+  add_rules(model, model_fields(), "", "(has(self.name) ? self.name : 'layers')",
+            [](const auto& names) {
+              return "(has(self.name) && " + is_one_of("self.name", names) + ")";
+            });
+  // Beside a model's name all options of a loss are refused by another rule.
+  add_rules(model, loss_fields(), "lossOptions",
+            "(has(self.loss) ? self.loss : 'softmaxCrossEntropy')", [](const auto& names) {
+              return "has(self.name) || (has(self.loss) && " + is_one_of("self.loss", names) + ")";
+            });
+}
+
 Json build_schema() {
   Json schema = Document::parse(training_schema_text, "training.schema.yaml").value();
   Json& properties = schema["properties"];
@@ -112,6 +159,7 @@ Json build_schema() {
     const compute::LossDescription& description = compute::describe(loss);
     if (!description.catalogue_only) losses.push_back(description.name);
   }
+  add_kind_rules(properties);
   properties["earlyStopping"]["properties"]["metric"] = metric_schema();
   properties["checkpoint"]["properties"]["bestOnly"]["properties"]["metric"] = metric_schema();
   Json& data = properties["data"]["properties"];

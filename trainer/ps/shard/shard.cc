@@ -1,9 +1,10 @@
 #include "trainer/ps/shard/shard.h"
 
 #include <algorithm>
-#include <array>
+#include <string>
 #include <utility>
 
+#include "common/error.h"
 #include "trainer/ps/shard/copy.h"
 #include "trainer/ps/shard/shard_policy.h"
 
@@ -11,8 +12,18 @@ namespace muster::ps {
 
 namespace {
 
-// The makers are in the order of SyncPolicy.
-constexpr std::array kMakers{make_sync, make_async, make_bounded_staleness};
+std::unique_ptr<ShardPolicy> make(SyncPolicy policy) {
+  switch (policy) {
+    case SyncPolicy::sync:
+      return make_sync();
+    case SyncPolicy::async:
+      return make_async();
+    case SyncPolicy::bounded_staleness:
+      return make_bounded_staleness();
+  }
+  throw Invalid("policy: expected one that the shards have, found number " +
+                std::to_string(static_cast<int>(policy)));
+}
 
 bool all_plausible(const EpochSumsMessages& messages) {
   return std::ranges::all_of(
@@ -40,7 +51,7 @@ Shard::Shard(Shape shape, const compute::Optimizer& optimizer, const compute::Sc
       update_(optimizer, threads, shape.bfloat16),
       schedule_(schedule),
       slot_count_(optimizer.slot_names().size()),
-      policy_(kMakers.at(static_cast<size_t>(shape.policy))()),
+      policy_(make(shape.policy)),
       lockstep_(policy_->lockstep()) {}
 
 Shard::~Shard() = default;

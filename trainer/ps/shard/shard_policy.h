@@ -7,7 +7,7 @@
 namespace muster::ps {
 
 // Decides how pushes become updates of a shard, and which requests are answered when. A policy is a
-// class in a file of its own, with a maker that is declared below and entered in the table of
+// class in a file of its own, with a maker that is declared below and called by make() of
 // shard.cc.
 class ShardPolicy {
  public:

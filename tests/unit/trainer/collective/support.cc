@@ -136,6 +136,23 @@ std::vector<compute::OptimizerSpec> optimizers() {
           compute::RmsProp{0.9f, 0.9f, 1.0f}};
 }
 
+namespace {
+
+std::string name(const compute::Sgd& sgd) {
+  return sgd.momentum == 0 ? "Sgd" : "Momentum";
+}
+std::string name(const compute::Adam&) {
+  return "Adam";
+}
+std::string name(const compute::AdamW&) {
+  return "AdamW";
+}
+std::string name(const compute::Lamb&) {
+  return "Lamb";
+}
+
+}  // namespace
+
 std::string name_of(const compute::OptimizerSpec& optimizer) {
   if (std::holds_alternative<compute::Lamb>(optimizer)) return "Lamb";
   if (std::holds_alternative<compute::RmsProp>(optimizer)) return "RmsProp";

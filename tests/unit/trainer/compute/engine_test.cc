@@ -86,7 +86,7 @@ class EngineTest : public ::testing::TestWithParam<Backend> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Backends, EngineTest, ::testing::Values(Backend::cpu, Backend::far),
+INSTANTIATE_TEST_SUITE_P(Backends, EngineTest, ::testing::ValuesIn(backends()),
                          [](const auto& info) { return name_of(info.param); });
 
 TEST(CpuEngineTest, AllocatesNothingInAStep) {

@@ -253,13 +253,19 @@ void compare_gradients(const Json& json, Engine& engine, const Batch& batch) {
   }
 }
 
-constexpr const char* kFar = "far";
-
-// Returns the names of this CPU's instruction sets and of the engine with memory of its own.
-std::vector<std::string> sets_and_far() {
+// Returns the names of this CPU's instruction sets, and of the other backends.
+std::vector<std::string> sets_and_backends() {
   std::vector<std::string> names = instruction_sets();
-  names.push_back(kFar);
+  for (const Backend backend : backends())
+    if (backend != Backend::cpu) names.push_back(name_of(backend));
   return names;
+}
+
+std::unique_ptr<Engine> engine_of(const std::string& set_or_backend, const ModelSpec& model,
+                                  int64_t max_rows) {
+  for (const Backend backend : backends())
+    if (name_of(backend) == set_or_backend) return engine(backend, model, max_rows, 2);
+  return cpu_engine(model, max_rows, 2, set_or_backend);
 }
 
 class PyTorch : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {};
@@ -271,9 +277,7 @@ TEST_P(PyTorch, ComputesTheSameGradientsAndFirstLosses) {
   const size_t rows = json.at("batch_size");
   const Samples samples(json);
   const auto max_rows = static_cast<int64_t>(rows);
-  const std::unique_ptr<Engine> made = set == kFar
-                                           ? engine(Backend::far, model_of(json), max_rows, 2)
-                                           : cpu_engine(model_of(json), max_rows, 2, set);
+  const std::unique_ptr<Engine> made = engine_of(set, model_of(json), max_rows);
   ASSERT_NO_FATAL_FAILURE(set_parameters(json, *made));
   compare_gradients(json, *made, samples.batch(0, rows));
   const auto optimizer = Optimizer::create(optimizer_of(json.at("optimizer")), made->layout());
@@ -295,7 +299,7 @@ TEST_P(PyTorch, ComputesTheSameGradientsAndFirstLosses) {
 
 INSTANTIATE_TEST_SUITE_P(EveryFixture, PyTorch,
                          ::testing::Combine(::testing::ValuesIn(fixtures()),
-                                            ::testing::ValuesIn(sets_and_far())),
+                                            ::testing::ValuesIn(sets_and_backends())),
                          [](const auto& info) {
                            std::string name =
                                std::get<0>(info.param) + "_" + std::get<1>(info.param);

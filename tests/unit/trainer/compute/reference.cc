@@ -261,27 +261,37 @@ bool ends_in_softmax(const ModelSpec& model) {
   return activation != nullptr && activation->activation == Activation::softmax;
 }
 
-// Returns the loss of one target.
-double error_of(const LossKind& loss, double d) {
-  const auto* huber = std::get_if<Huber>(&loss);
-  if (!huber) return d * d;
-  const double delta = double(huber->delta);
+// Return the loss of one target whose difference is d.
+double error_of(const MeanSquaredError&, double d) {
+  return d * d;
+}
+double error_of(const Huber& huber, double d) {
+  const double delta = double(huber.delta);
   return std::abs(d) <= delta ? d * d / 2 : delta * (std::abs(d) - delta / 2);
 }
 
-double loss_of(const ModelSpec& model, const std::vector<double>& y, const Batch& batch,
+template <class Loss>
+double loss_of(const Loss& loss, const ModelSpec&, const std::vector<double>& y, const Batch& batch,
                size_t row) {
-  if (!std::holds_alternative<SoftmaxCrossEntropy>(model.loss)) {
-    double sum = 0;
-    for (size_t i = 0; i < y.size(); ++i)
-      sum += error_of(model.loss, y[i] - double(batch.targets[row][i])) / double(y.size());
-    return sum;
-  }
+  double sum = 0;
+  for (size_t i = 0; i < y.size(); ++i)
+    sum += error_of(loss, y[i] - double(batch.targets[row][i])) / double(y.size());
+  return sum;
+}
+
+double loss_of(const SoftmaxCrossEntropy&, const ModelSpec& model, const std::vector<double>& y,
+               const Batch& batch, size_t row) {
   if (ends_in_softmax(model)) return -std::log(y[size_t(batch.labels[row])]);
   const double most = *std::max_element(y.begin(), y.end());
   double sum = 0;
   for (double x : y) sum += std::exp(x - most);
   return std::log(sum) - (y[size_t(batch.labels[row])] - most);
+}
+
+double loss_of(const ModelSpec& model, const std::vector<double>& y, const Batch& batch,
+               size_t row) {
+  return std::visit([&](const auto& loss) { return loss_of(loss, model, y, batch, row); },
+                    model.loss);
 }
 
 }  // namespace

@@ -101,14 +101,31 @@ EngineOptions options_of(int64_t max_rows, int threads) {
 
 }  // namespace
 
+const std::vector<Backend>& backends() {
+  static const std::vector<Backend> all{Backend::cpu, Backend::far};
+  return all;
+}
+
 std::string name_of(Backend backend) {
-  return backend == Backend::cpu ? "Cpu" : "Far";
+  switch (backend) {
+    case Backend::cpu:
+      return "Cpu";
+    case Backend::far:
+      return "Far";
+  }
+  return "";
 }
 
 std::unique_ptr<Engine> engine(Backend backend, const ModelSpec& model, int64_t max_rows,
                                int threads) {
   const EngineOptions options = options_of(max_rows, threads);
-  return backend == Backend::cpu ? Engine::create(model, options) : make_far_engine(model, options);
+  switch (backend) {
+    case Backend::cpu:
+      return Engine::create(model, options);
+    case Backend::far:
+      return make_far_engine(model, options);
+  }
+  return nullptr;
 }
 
 std::unique_ptr<cpu::CpuEngine> cpu_engine(const ModelSpec& model, int64_t max_rows, int threads,

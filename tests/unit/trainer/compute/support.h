@@ -50,8 +50,10 @@ ModelSpec model(int64_t inputs, std::vector<LayerSpec> layers, int64_t labels,
 // layer.
 ModelSpec two_branches();
 
-// The engines that shared cases run on; all of them give the same numbers.
+// The engines that shared cases run on; all of them give the same numbers. A backend has a name and
+// a maker in support.cc.
 enum class Backend { cpu, far };
+const std::vector<Backend>& backends();
 std::string name_of(Backend backend);
 std::unique_ptr<Engine> engine(Backend backend, const ModelSpec& model, int64_t max_rows,
                                int threads = 1);

@@ -6,11 +6,13 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <set>
 
 #include "common/error.h"
 #include "common/file.h"
 #include "trainer/compute/models/catalogue.h"
 #include "trainer/spec/check.h"
+#include "trainer/spec/convert.h"
 
 namespace muster::spec {
 namespace {
@@ -239,6 +241,33 @@ TEST(TrainingSpec, ReadsWhatIsWritten) {
   EXPECT_TRUE(spec.data.drop_remainder);
   EXPECT_TRUE(spec.strict_determinism);
   EXPECT_EQ(spec.initialize_from, "old");
+}
+
+// Whoever adds a name to the schema is told that it has no meaning yet.
+TEST(TrainingSpec, KnowsEveryNameOfTheSchema) {
+  const Json& properties = training_schema()["properties"];
+  const auto names = [](const Json& object, const char* field) -> const Json& {
+    return object["properties"][field]["enum"];
+  };
+  std::set<size_t> optimizers, losses, layers;
+  std::set<SyncPolicy> policies;
+  for (const Json& name : names(properties["optimizer"], "name"))
+    optimizers.insert(spec_with({{"optimizer.name", name.get<std::string>()}}).optimizer.index());
+  EXPECT_EQ(optimizers.size(), std::variant_size_v<compute::OptimizerSpec>);
+  for (const Json& name : names(properties["model"], "loss"))
+    losses.insert(to_loss(Json{{"loss", name}}).index());
+  EXPECT_EQ(losses.size(), names(properties["model"], "loss").size());
+  for (const Json& name : names(properties["synchronization"], "policy"))
+    policies.insert(spec_with({{"synchronization.policy", name.get<std::string>()}}).policy);
+  EXPECT_EQ(policies.size(), names(properties["synchronization"], "policy").size());
+  const Json& kinds = properties["model"]["properties"]["layers"]["items"]["properties"];
+  for (const auto& [kind, unused] : kinds.items()) {
+    Json layer, model;
+    layer[kind] = Json::object();
+    model["layers"] = Json::array({layer});
+    layers.insert(to_model(model).layers.at(0).kind.index());
+  }
+  EXPECT_EQ(layers.size(), std::variant_size_v<compute::LayerKind>);
 }
 
 TEST(TrainingSpec, ReadsLamb) {

@@ -1,0 +1,30 @@
+#include "trainer/spec/kind_fields.h"
+
+namespace muster::spec {
+
+const std::vector<KindField>& optimizer_fields() {
+  static const std::vector<KindField> fields = {
+      {"momentum", {"sgd", "momentum", "rmsprop"}},
+      {"nesterov", {"sgd", "momentum"}},
+      {"decay", {"rmsprop"}},
+      {"beta1", {"adam", "adamw", "lamb"}},
+      {"beta2", {"adam", "adamw", "lamb"}},
+      {"epsilon", {"adam", "adamw", "lamb", "rmsprop"}},
+      {"weightDecay", {"adamw", "lamb"}},
+  };
+  return fields;
+}
+
+const std::vector<KindField>& model_fields() {
+  static const std::vector<std::string> models = {"mobilenet-v1", "ssd-mobilenet-v1"};
+  static const std::vector<KindField> fields = {
+      {"depthMultiplier", models}, {"classes", models}, {"normalizationMomentum", models}};
+  return fields;
+}
+
+const std::vector<KindField>& loss_fields() {
+  static const std::vector<KindField> fields = {{"delta", {"huber"}}};
+  return fields;
+}
+
+}  // namespace muster::spec
