@@ -150,15 +150,14 @@ std::string name(const compute::AdamW&) {
 std::string name(const compute::Lamb&) {
   return "Lamb";
 }
+std::string name(const compute::RmsProp&) {
+  return "RmsProp";
+}
 
 }  // namespace
 
 std::string name_of(const compute::OptimizerSpec& optimizer) {
-  if (std::holds_alternative<compute::Lamb>(optimizer)) return "Lamb";
-  if (std::holds_alternative<compute::RmsProp>(optimizer)) return "RmsProp";
-  const auto* sgd = std::get_if<compute::Sgd>(&optimizer);
-  if (!sgd) return "Adam";
-  return sgd->momentum == 0 ? "Sgd" : "Momentum";
+  return std::visit([](const auto& kind) { return name(kind); }, optimizer);
 }
 
 Session::Arguments arguments_of(const Reference& reference, uint64_t step) {
