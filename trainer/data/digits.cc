@@ -105,7 +105,7 @@ class Painter {
   void add_digit(size_t digit) {
     const auto side = static_cast<double>(std::max(digits_.height, digits_.width));
     const double most = std::min(2.0, static_cast<double>(options_.size) / side);
-    resize(digit, between(std::min(0.7, most), most));
+    resize(digit, between(std::min(1.0, most), most));
     const uint8_t colour[3] = {strong(), strong(), strong()};
     for (int tried = 0; tried < kTries; ++tried) {
       const size_t top = below(options_.size - scaled_.height + 1);

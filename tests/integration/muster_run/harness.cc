@@ -12,6 +12,8 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "common/exit_code.h"
+
 namespace muster::test {
 
 namespace {
@@ -150,6 +152,15 @@ void ScriptJob::open_gate() {
 
 Json ScriptJob::state() const {
   return Json::parse(read_text(directory() / "job.json"));
+}
+
+pid_t ScriptJob::pid_of(const std::string& directory, const std::string& replica) {
+  auto status = muster({"status", directory, "-o", "json"});
+  EXPECT_EQ(status->wait(), kSuccess) << status->output();
+  const Json parsed = Json::parse(status->output());
+  for (const Json& one : parsed["replicas"])
+    if (one["name"] == replica) return one["pid"];
+  throw std::runtime_error("no replica " + replica);
 }
 
 std::string ScriptJob::log(const std::string& replica) const {

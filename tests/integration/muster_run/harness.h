@@ -63,6 +63,8 @@ class ScriptJob {
   // job.json.
   Json state() const;
   std::string log(const std::string& replica) const;
+  // The process of a replica of the run in `directory`, as `muster status` says it.
+  pid_t pid_of(const std::string& directory, const std::string& replica);
   void set(const std::string& variable, const std::string& value) {
     environment_[variable] = value;
   }

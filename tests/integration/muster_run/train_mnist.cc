@@ -37,16 +37,6 @@ class MnistRun : public testing::Test {
 
   Json json(const std::string& path) { return Json::parse(read_text(job_.folder() / path)); }
 
-  pid_t pid_of(const std::string& directory, const std::string& replica) {
-    auto status = job_.muster({"status", directory, "-o", "json"});
-    EXPECT_EQ(status->wait(), kSuccess) << status->output();
-    const Json parsed = Json::parse(status->output());
-    for (const Json& one : parsed["replicas"]) {
-      if (one["name"] == replica) return one["pid"];
-    }
-    throw std::runtime_error("no replica " + replica);
-  }
-
   // Weights, and the loss of the whole last epoch, wherever it was interrupted.
   void expect_same_training(const std::string& one, const std::string& other) {
     const Json a = json(one + "/summary.json"), b = json(other + "/summary.json");
@@ -102,9 +92,9 @@ TEST_F(MnistRun, mirrored_multi_worker_and_parameter_server_end_with_the_same_we
 TEST_F(MnistRun, finishes_although_a_worker_and_a_ps_are_killed) {
   auto mnist = run("run", {"spec.training.epochs=2"});
   await_first_checkpoint("run");
-  ::kill(pid_of("run", "worker-0"), SIGKILL);
+  ::kill(job_.pid_of("run", "worker-0"), SIGKILL);
   mnist->await_output("worker-0 ended with exit code 137");
-  ::kill(pid_of("run", "ps-0"), SIGKILL);
+  ::kill(job_.pid_of("run", "ps-0"), SIGKILL);
   EXPECT_EQ(mnist->wait(), kSuccess) << mnist->output();
   const Json status = job_.state()["status"];
   EXPECT_EQ(status["replicaStatuses"]["worker"]["restarts"], 1);
@@ -207,7 +197,7 @@ TEST_F(MnistRun, a_job_that_diverged_is_mended_by_a_changed_manifest) {
 TEST_F(MnistRun, names_a_worker_that_is_stopped) {
   auto mnist = run("run", {"spec.training.epochs=2"});
   await_first_checkpoint("run");
-  const pid_t worker = pid_of("run", "worker-0");
+  const pid_t worker = job_.pid_of("run", "worker-0");
   ::kill(worker, SIGSTOP);
   mnist->await_output("worker-0 has not answered");
   ::kill(worker, SIGCONT);
