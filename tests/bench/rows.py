@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import build_time
 import collective
+import detector
 import disturbance
 import muster
 import on_cluster
@@ -235,6 +236,8 @@ ROWS = [
         "at most 1 s",
         lambda: disturbance.recovery("ps", 20, "spec.replicaSpecs.ps.replication=2"),
         [Limit("limit", 1)], pairs=1),
+    Row("ssd-ps", "SSD MobileNet v1, 27 MB, 1 ps + 2 workers of a thread: share of a step that communication adds",
+        "share", "at most 0.15", detector.exposed, [Limit("limit", 0.15)], pairs=3),
     Row("collective", "mnist-mlp, strategy collective, 2 replicas x batch 32", "steps/s",
         "10 x PyTorch DDP", collective.small(), ddp()),
     Row("collective-tcp", "the same with MUSTER_SHARED_MEMORY=0", "steps/s", "",
