@@ -9,6 +9,7 @@
 #include "common/input_file.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/checkpoint/slices.h"
+#include "trainer/compute/optimizer.h"
 
 namespace muster::checkpoint {
 namespace {
@@ -41,6 +42,7 @@ class Shards {
   void add(const fs::path& path, const std::vector<Slice>* manifest_slices);
   void load(const compute::ParameterLayout& layout, compute::Range range, std::span<float> values,
             const std::string& prefix) const;
+  bool has(const std::string& tensor) const { return parts_.contains(tensor); }
   // Loads those of the layout's tensors that have the same name here; returns the names of the
   // others.
   std::vector<std::string> load_namesakes(const compute::ParameterLayout& layout,
@@ -192,15 +194,33 @@ std::vector<std::string> Shards::load_namesakes(const compute::ParameterLayout& 
 
 }  // namespace
 
-void Store::load(const Found& found, const compute::ParameterLayout& layout, compute::Range range,
-                 std::span<float> values, const std::string& prefix) {
+namespace {
+
+Shards open_all(const Store::Found& found) {
   Shards shards(found.directory.string());
   for (const FileEntry& entry : found.manifest.files) {
     if (entry.name.ends_with(".safetensors")) {
       shards.add(found.directory / entry.name, &found.manifest.slices);
     }
   }
-  shards.load(layout, range, values, prefix);
+  return shards;
+}
+
+}  // namespace
+
+void Store::load(const Found& found, const compute::ParameterLayout& layout, compute::Range range,
+                 std::span<float> values, const std::string& prefix) {
+  open_all(found).load(layout, range, values, prefix);
+}
+
+void Store::load_weights(const Found& found, const compute::ParameterLayout& layout,
+                         std::span<float> values) {
+  const Shards shards = open_all(found);
+  shards.load(layout, {0, layout.size()}, values, "");
+  const compute::Range trained = layout.segment(compute::Segment::trainable);
+  const std::string prefix = std::string(compute::kAverageSlot) + "/";
+  if (trained.size() == 0 || !shards.has(prefix + layout.tensors().front().name)) return;
+  shards.load(layout, trained, values.subspan(trained.begin, trained.size()), prefix);
 }
 
 namespace {

@@ -11,6 +11,7 @@ const std::vector<KindField>& optimizer_fields() {
       {"beta2", {"adam", "adamw", "lamb"}},
       {"epsilon", {"adam", "adamw", "lamb", "rmsprop"}},
       {"weightDecay", {"adamw", "lamb"}},
+      {"clipNorm", {"sgd", "momentum", "adam", "adamw", "rmsprop"}},
   };
   return fields;
 }

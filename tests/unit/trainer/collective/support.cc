@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "tests/unit/trainer/extended.h"
 #include "trainer/collective/slice_update.h"
 
 namespace muster::collective::testing {
@@ -17,6 +18,7 @@ compute::ParameterLayout layout_of(size_t floats) {
     tensor.name = name;
     tensor.shape = {static_cast<int64_t>(count)};
     tensor.count = count;
+    tensor.regularized = true;
     return tensor;
   };
   return compute::ParameterLayout({tensor("a", floats / 3 + 1), tensor("b", floats * 2 / 3)});
@@ -132,8 +134,10 @@ compute::UpdateArguments Reference::arguments(uint64_t step, const compute::Loss
 std::vector<compute::OptimizerSpec> optimizers() {
   compute::Sgd momentum;
   momentum.momentum = 0.9f;
-  return {compute::Sgd{}, momentum, compute::Adam{}, compute::Lamb{},
-          compute::RmsProp{0.9f, 0.9f, 1.0f}};
+  compute::OptimizerSpec averaged = compute::Sgd{};
+  averaged.average = 0.9;
+  const compute::RmsProp rms{0.9f, 0.9f, 1.0f};
+  return {compute::Sgd{}, momentum, compute::Adam{}, compute::Lamb{}, rms, averaged, extended(rms)};
 }
 
 namespace {
@@ -157,7 +161,8 @@ std::string name(const compute::RmsProp&) {
 }  // namespace
 
 std::string name_of(const compute::OptimizerSpec& optimizer) {
-  return std::visit([](const auto& kind) { return name(kind); }, optimizer);
+  const std::string prefix = optimizer.clip_norm ? "Extended" : optimizer.average ? "Averaged" : "";
+  return prefix + std::visit([](const auto& kind) { return name(kind); }, optimizer.kind);
 }
 
 Session::Arguments arguments_of(const Reference& reference, uint64_t step) {
