@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <stop_token>
 
 #include "trainer/loop/checkpointer.h"
@@ -35,7 +36,7 @@ class Validator {
   const Json& newest() const { return newest_; }
 
  private:
-  void write(const Json& evaluation);
+  void write(const Json& evaluation, std::span<const Picture> pictures);
   void tell(const checkpoint::Position& position) const;
   void keep_best(Synchronizer& synchronizer, const checkpoint::Position& before);
 
