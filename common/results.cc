@@ -24,8 +24,11 @@ const Json& exported_step(const Json& result) {
 
 void take_metrics(const Json& evaluation, Json& results) {
   for (const char* name : {"validation", "test"}) {
-    if (const Json& metrics = member(evaluation, name); metrics.is_object())
-      results[name] = metrics;
+    const Json& metrics = member(evaluation, name);
+    if (!metrics.is_object()) continue;
+    results[name] = Json::object();
+    for (const auto& [metric, value] : metrics.items())
+      if (!value.is_object()) results[name][metric] = value;
   }
 }
 
@@ -48,6 +51,7 @@ Json read_results(const fs::path& folder) {
   if (const Json step = exported_step(results); !step.is_null()) results["exportedStep"] = step;
   make_absolute(folder, results, "checkpoint");
   make_absolute(folder, results, "model");
+  make_absolute(folder, results, "onnx");
   if (member(results, "best").is_object()) make_absolute(folder, results["best"], "checkpoint");
   const Json evaluation = evaluation_of(folder, results);
   if (bool_or(evaluation, "final", false)) take_metrics(evaluation, results);

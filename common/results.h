@@ -14,7 +14,8 @@ namespace muster {
 Json evaluation_of(const std::filesystem::path& folder, const Json& result);
 
 // Returns the content of result.json with absolute paths, "exportedStep", and "validation" and
-// "test" of the final evaluation if there is one; null without a result.json.
+// "test" of the final evaluation if there is one, without what it has of single classes; null
+// without a result.json.
 Json read_results(const std::filesystem::path& folder);
 
 // Returns the results that an evaluator knows: "exportedStep", "validation" and "test" of the final

@@ -13,7 +13,13 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 import tensorflow as tf
-from tensorboard.backend.event_processing import event_accumulator, event_file_loader
+from tensorboard.backend.event_processing import (
+    data_provider,
+    event_accumulator,
+    event_file_loader,
+    plugin_event_multiplexer,
+)
+from tensorboard.context import RequestContext
 
 SHAPES = {
     "hidden/kernel": (7, 70),
@@ -140,19 +146,41 @@ def check_events(root):
     (path,) = (root / "events").iterdir()
     events = list(event_file_loader.EventFileLoader(str(path)).Load())
     assert events[0].file_version == "brain.Event:2"
-    assert len(events) == 1 + 52, len(events)
+    assert len(events) == 1 + 53, len(events)
 
     reader = event_accumulator.EventAccumulator(
         str(root / "events"), size_guidance={event_accumulator.TENSORS: 0}  # keep all
     )
     reader.Reload()
-    assert sorted(reader.Tags()["tensors"]) == ["train/loss", "validation/accuracy"]
+    assert sorted(reader.Tags()["tensors"]) == ["pictures/0", "train/loss", "validation/accuracy"]
     loss = reader.Tensors("train/loss")
     assert [event.step for event in loss] == list(range(51))
     values = [tf.make_ndarray(event.tensor_proto).item() for event in loss]
     np.testing.assert_allclose(values[:50], [1 / (s + 1) for s in range(50)], rtol=1e-6)
     assert math.isnan(values[50])
     assert reader.SummaryMetadata("train/loss").plugin_data.plugin_name == "scalars"
+    check_image(root)
+
+
+def check_image(root):
+    """As TensorBoard's image tab sees it."""
+    runs = plugin_event_multiplexer.EventMultiplexer()
+    runs.AddRunsFromDirectory(str(root / "events"))
+    runs.Reload()
+    provider = data_provider.MultiplexerDataProvider(runs, str(root / "events"))
+    context = RequestContext()
+    (tags,) = provider.read_blob_sequences(
+        context, experiment_id="", plugin_name="images", downsample=10
+    ).values()
+    assert list(tags) == ["pictures/0"], tags
+    (datum,) = tags["pictures/0"]
+    assert datum.step == 50, datum
+    width, height, png = (
+        provider.read_blob(context, blob_key=value.blob_key) for value in datum.values
+    )
+    assert (width, height) == (b"5", b"3"), (width, height)
+    pixels = tf.io.decode_png(png).numpy()
+    np.testing.assert_array_equal(pixels.ravel(), 5 * np.arange(3 * 5 * 3))
 
 
 def run(program, mode, path):

@@ -69,13 +69,16 @@ std::vector<FileEntry> write_state(const std::filesystem::path& directory, const
 
 std::filesystem::path export_model(const std::filesystem::path& job_directory,
                                    const compute::ParameterLayout& layout,
-                                   std::span<const float> parameters, const Json& training) {
+                                   std::span<const float> parameters, const Json& training,
+                                   const Json& samples) {
   const std::filesystem::path folder = job_directory / "model";
   muster::create_directories(folder);
   const std::filesystem::path path = folder / "model.safetensors";
   const std::filesystem::path temporary = folder / (".model.safetensors.tmp-" + unique_name());
   const auto pieces = pieces_of(layout, {0, layout.size()}, parameters, "");
-  write_safetensors(temporary, pieces, {{"format", "muster"}, {"training", training.dump()}});
+  write_safetensors(
+      temporary, pieces,
+      {{"format", "muster"}, {"training", training.dump()}, {"samples", samples.dump()}});
   if (std::rename(temporary.c_str(), path.c_str()) != 0) {
     const int error = errno;
     std::error_code ignored;

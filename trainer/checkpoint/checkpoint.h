@@ -50,11 +50,13 @@ std::vector<FileEntry> write_state(const std::filesystem::path& directory, const
 std::string weights_digest(const compute::ParameterLayout& layout,
                            std::span<const float> parameters);
 
-// Writes model/model.safetensors, with whole tensors, and publishes it by rename. Throws as
+// Writes model/model.safetensors, with whole tensors, and publishes it by rename. Its metadata have
+// the training and the format of the samples (data::SampleFormat), as texts of JSON. Throws as
 // write_safetensors does.
 std::filesystem::path export_model(const std::filesystem::path& job_directory,
                                    const compute::ParameterLayout& layout,
-                                   std::span<const float> parameters, const Json& training);
+                                   std::span<const float> parameters, const Json& training,
+                                   const Json& samples = Json::object());
 
 // Implements `initializeFrom`: replaces the initializers' weights by those of `from`, a published
 // checkpoint's folder (verified first) or one safetensors file such as the export. Tensors are

@@ -47,6 +47,7 @@ struct Manifest {
   std::vector<Slice> slices;  // filled in by Store::publish from the files' own headers
   Json metrics;               // loss and so on at this step
   Json training;              // the training spec it was made with
+  Json samples;  // the format of the samples (data::SampleFormat); empty: an earlier version's
 };
 
 // Returns the text of manifest.json: the fields above in camelCase, and last "crc32c", a checksum

@@ -231,6 +231,7 @@ Manifest parse_manifest(std::string_view text, const std::string& source) {
   for (const Fields& slice : fields.list("slices")) manifest.slices.push_back(parse_slice(slice));
   manifest.metrics = fields.object("metrics");
   manifest.training = fields.object("training");
+  if (fields.has("samples")) manifest.samples = fields.object("samples");
   return manifest;
 }
 

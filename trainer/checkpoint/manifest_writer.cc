@@ -69,7 +69,8 @@ Json json_of(const Manifest& manifest) {
           {"files", files},
           {"slices", slices},
           {"metrics", object_or_empty(manifest.metrics)},
-          {"training", object_or_empty(manifest.training)}};
+          {"training", object_or_empty(manifest.training)},
+          {"samples", object_or_empty(manifest.samples)}};
 }
 
 }  // namespace

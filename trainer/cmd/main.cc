@@ -1,6 +1,7 @@
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -16,6 +17,7 @@
 #include "trainer/data/digits.h"
 #include "trainer/group/address.h"
 #include "trainer/loop/guard.h"
+#include "trainer/loop/roles/predict_pictures.h"
 #include "trainer/loop/roles/roles.h"
 
 namespace muster::cmd {
@@ -26,17 +28,34 @@ struct Options {
   std::string standalone;
   std::string storage;
   std::string http_address;
-  std::string output = "text";
+  std::string output;  // empty: the command's own
   std::string checkpoint;
   std::string data = "test";
   std::vector<int64_t> indices;
+  loop::PictureOptions pictures;
   std::string shell;
   data::DigitsOptions digits;
 };
 
 void print(const Json& json, const Options& options, std::string (*text)(const Json&)) {
   const bool as_json = options.output == "json";
-  std::fputs(as_json ? (json.dump(2) + "\n").c_str() : text(json).c_str(), stdout);
+  std::fputs(as_json ? json_text(json).c_str() : text(json).c_str(), stdout);
+}
+
+// Returns the exit code.
+int predict(Options options) {
+  if (options.pictures.pictures.empty()) {
+    if (options.indices.empty()) options.indices = {0};
+    print(loop::predict_checkpoint(options.checkpoint, options.data, options.indices), options,
+          predictions_text);
+    return kSuccess;
+  }
+  if (options.output.empty()) options.output = "json";
+  const Json json = loop::predict_pictures(options.checkpoint, options.pictures);
+  print(json, options, pictures_text);
+  const bool all = std::ranges::none_of(json["predictions"],
+                                        [](const Json& one) { return one.contains("error"); });
+  return all ? kSuccess : kBadInput;
 }
 
 int train(const Options& options) {
@@ -64,7 +83,7 @@ std::string check_address(const std::string& text) {
 }
 
 void add_output(CLI::App* app, Options& options) {
-  app->add_option("-o,--output", options.output, "text or json")
+  app->add_option("-o,--output", options.output, "text or json; text where nothing else is said")
       ->check(CLI::IsMember({"text", "json"}));
 }
 
@@ -83,6 +102,38 @@ CLI::App* add_checkpoint_command(CLI::App& app, const std::string& name, const s
   add_output(command, options);
   command->footer("Example:\n  " + app.get_name() + " " + name + " --checkpoint runs/mnist-mlp " +
                   more);
+  return command;
+}
+
+CLI::App* add_predict_command(CLI::App& app, Options& options) {
+  CLI::App* command = add_checkpoint_command(
+      app, "predict", "What a model says about pictures, or about samples of its data",
+      "rose.jpg --draw drawn", options);
+  CLI::Option* pictures = command->add_option(
+      "PICTURE", options.pictures.pictures,
+      "JPEG and PNG files, and folders of them; the result is JSON, unless -o text is given");
+  command
+      ->add_option("--index", options.indices,
+                   "Without pictures: numbers of samples of the data, from 0 (0)")
+      ->excludes(pictures);
+  command
+      ->add_option("--draw", options.pictures.drawn,
+                   "Folder to write a copy of each picture to, as PNG, with the result drawn in")
+      ->needs(pictures);
+  command
+      ->add_option("--score", options.pictures.least_score,
+                   "Least score of the objects that a detector is to tell of")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str()
+      ->needs(pictures);
+  command
+      ->add_option("--classes", options.pictures.most_classes,
+                   "How many classes to tell of each picture, by falling probability")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str()
+      ->needs(pictures);
+  // `muster` names here the folder that it was called in.
+  command->add_option("--called-in", options.pictures.from)->group("");
   return command;
 }
 
@@ -136,9 +187,7 @@ int run(int argc, char** argv) {
   add_output(&app, options);
   CLI::App* evaluate = add_checkpoint_command(app, "evaluate", "Loss and accuracy of a checkpoint",
                                               "--data validation -o json", options);
-  CLI::App* predict = add_checkpoint_command(
-      app, "predict", "What a checkpoint says about single samples", "--index 0 1 2", options);
-  predict->add_option("--index", options.indices, "Sample numbers, from 0 (0)");
+  CLI::App* predict = add_predict_command(app, options);
   CLI::App* digits = add_digits_command(app, options.digits);
   CLI::App* completion =
       app.add_subcommand("completion", "Print the script that completes commands in a shell");
@@ -169,7 +218,6 @@ int run(int argc, char** argv) {
   const bool command = *evaluate || *predict || *digits;
   if (command || !options.standalone.empty()) setenv("MUSTER_LOG_FORMAT", "text", 0);
   log::initialize(program);
-  if (options.indices.empty()) options.indices = {0};
   loop::Tell tell;
   if (command && !wants_json_log())
     tell = [&](const std::string& message) {
@@ -180,8 +228,7 @@ int run(int argc, char** argv) {
         if (*evaluate) {
           print(loop::evaluate_checkpoint(options.checkpoint, options.data), options, fields_text);
         } else if (*predict) {
-          print(loop::predict_checkpoint(options.checkpoint, options.data, options.indices),
-                options, predictions_text);
+          return cmd::predict(options);
         } else if (*digits) {
           data::make_digits(options.digits);
         } else {

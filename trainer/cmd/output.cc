@@ -37,6 +37,36 @@ std::string prediction_text(const Json& one) {
                      plain(one.at("label")), right ? "" : ": wrong");
 }
 
+std::string object_text(const Json& object) {
+  const Json& box = object.at("box");
+  const auto at = [&](const char* border) { return box.at(border).get<double>(); };
+  return fmt::format("  {} with score {:.4f}, x {:.0f} to {:.0f}, y {:.0f} to {:.0f}\n",
+                     plain(object.at("class")), object.at("score").get<double>(), at("xmin"),
+                     at("xmax"), at("ymin"), at("ymax"));
+}
+
+std::string picture_text(const Json& one) {
+  const std::string picture = plain(one.at("picture"));
+  if (one.contains("error")) return picture + ": error: " + plain(one.at("error")) + "\n";
+  if (one.contains("class"))
+    return fmt::format("{}: {} with probability {:.4f}\n", picture, plain(one.at("class")),
+                       one.at("probability").get<double>());
+  const Json& objects = one.at("objects");
+  std::string text = fmt::format("{}: {} {}\n", picture, objects.size(),
+                                 objects.size() == 1 ? "object" : "objects");
+  for (const Json& object : objects) text += object_text(object);
+  return text;
+}
+
+// Returns the fields of the whole, and then the text of each prediction.
+std::string lines_of(const Json& predictions, std::string (*text_of)(const Json&)) {
+  Json head = predictions;
+  head.erase("predictions");
+  std::string text = fields_text(head);
+  for (const Json& one : predictions.at("predictions")) text += text_of(one);
+  return text;
+}
+
 }  // namespace
 
 std::string fields_text(const Json& object) {
@@ -46,11 +76,15 @@ std::string fields_text(const Json& object) {
 }
 
 std::string predictions_text(const Json& predictions) {
-  Json head = predictions;
-  head.erase("predictions");
-  std::string text = fields_text(head);
-  for (const Json& one : predictions.at("predictions")) text += prediction_text(one);
-  return text;
+  return lines_of(predictions, prediction_text);
+}
+
+std::string pictures_text(const Json& predictions) {
+  return lines_of(predictions, picture_text);
+}
+
+std::string json_text(const Json& object) {
+  return object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace muster::cmd

@@ -29,6 +29,8 @@ class Dataset {
   virtual int64_t label_count() const = 0;
   // Returns the number of classes that objects may have; 0 if it is not known, or for other labels.
   virtual int64_t object_classes() const { return 0; }
+  // Returns the names of the classes, in order and as UTF-8; empty where they have none.
+  virtual std::vector<std::string> class_names() const { return {}; }
   virtual compute::ElementType element_type() const = 0;
   virtual float scale() const = 0;
   virtual float offset() const = 0;

@@ -33,9 +33,10 @@ std::unique_ptr<Dataset> open_files(ImageList list, const std::string& name,
   const auto first = list.files.begin() + static_cast<std::ptrdiff_t>(selected.first);
   std::vector<ImageFile> files(first, first + static_cast<std::ptrdiff_t>(selected.count));
   auto corrupt = std::make_unique<CorruptSamples>(files.size(), settings.max_corrupt);
-  return std::make_unique<ImageDataset>(std::make_unique<ImageFiles>(std::move(files)), settings,
-                                        compute::LabelKind::classes, list.label_count, source.cache,
-                                        std::move(corrupt));
+  return std::make_unique<ImageDataset>(
+      std::make_unique<ImageFiles>(std::move(files)), settings,
+      ImageLabels{compute::LabelKind::classes, list.label_count, std::move(list.classes)},
+      source.cache, std::move(corrupt));
 }
 
 std::unique_ptr<Dataset> open_records(const spec::RecordSource& records, const RecordIndex& index,
@@ -43,8 +44,10 @@ std::unique_ptr<Dataset> open_records(const spec::RecordSource& records, const R
   RecordReader reader(records);
   std::vector<std::vector<int32_t>> labels;
   int64_t label_count = 0;
+  std::vector<std::string> names;
   if (reader.labels() != nullptr) {
-    label_count = static_cast<int64_t>(reader.labels()->entries().size());
+    names = display_names(*reader.labels());
+    label_count = static_cast<int64_t>(names.size());
   } else if (records.labels == compute::LabelKind::classes) {
     // The number of classes is that of all files, whatever part of them is used here.
     labels = read_labels(index, reader);
@@ -55,8 +58,9 @@ std::unique_ptr<Dataset> open_records(const spec::RecordSource& records, const R
   auto corrupt = std::make_unique<CorruptSamples>(images->size() + index.damage.size(),
                                                   records.images.max_corrupt);
   for (const std::string& damage : index.damage) corrupt->add_unnumbered(damage);
-  return std::make_unique<ImageDataset>(std::move(images), records.images, records.labels,
-                                        label_count, in_memory, std::move(corrupt));
+  return std::make_unique<ImageDataset>(std::move(images), records.images,
+                                        ImageLabels{records.labels, label_count, std::move(names)},
+                                        in_memory, std::move(corrupt));
 }
 
 std::unique_ptr<Dataset> open(const spec::IdxSource& idx, const spec::DataSource& source) {
@@ -89,11 +93,14 @@ std::unique_ptr<Dataset> open(const spec::CocoSource& coco, const spec::DataSour
   records::CocoAnnotations annotations = records::CocoAnnotations::read(coco.annotations);
   const Selected selected =
       select(Selection::of(source), annotations.images.size(), coco.annotations.string());
-  const auto classes = static_cast<int64_t>(annotations.categories.entries().size());
+  std::vector<std::string> names = display_names(annotations.categories);
+  const auto classes = static_cast<int64_t>(names.size());
   auto images = std::make_unique<CocoImages>(std::move(annotations), coco.folder, selected);
   auto corrupt = std::make_unique<CorruptSamples>(images->size(), coco.images.max_corrupt);
-  return std::make_unique<ImageDataset>(std::move(images), coco.images, compute::LabelKind::objects,
-                                        classes, source.cache, std::move(corrupt));
+  return std::make_unique<ImageDataset>(
+      std::move(images), coco.images,
+      ImageLabels{compute::LabelKind::objects, classes, std::move(names)}, source.cache,
+      std::move(corrupt));
 }
 
 // The files of a source, dealt out to replicas.

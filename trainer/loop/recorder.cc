@@ -8,6 +8,7 @@
 #include "common/json.h"
 #include "common/log.h"
 #include "common/metric_name.h"
+#include "trainer/loop/evaluation/evaluation.h"
 #include "trainer/loop/loss_text.h"
 
 namespace muster::loop {
@@ -221,10 +222,11 @@ void Recorder::validated(const checkpoint::Position& position, const Json& valid
   last_ += took;
   progress_.step = position.step;
   progress_.epoch = position.epoch;
-  for (const auto& [name, value] : validation.items()) {
-    scalar(metric_tag("validation", name), position.step, value.get<double>());
-    progress_.metrics[metric_field("validation", name)] = value.get<double>();
-  }
+  for_each_number("validation", validation,
+                  [&](const std::string& tag, double value) { scalar(tag, position.step, value); });
+  for (const auto& [name, value] : validation.items())
+    if (value.is_number())
+      progress_.metrics[metric_field("validation", name)] = value.get<double>();
   flush();
   publish();
 }
@@ -259,6 +261,12 @@ void Recorder::set_state(const std::string& state) {
 
 void Recorder::scalar(const std::string& tag, uint64_t step, double value) {
   if (events_) events_->scalar(tag, step, value);
+}
+
+ShowPicture Recorder::shows_pictures(uint64_t step) {
+  return [this, step](const std::string& tag, const Picture& picture) {
+    if (events_) events_->image(tag, step, picture.png, picture.height, picture.width);
+  };
 }
 
 void Recorder::flush() {

@@ -11,6 +11,7 @@
 #include "trainer/compute/loss.h"
 #include "trainer/compute/optimizer.h"
 #include "trainer/loop/batches/workload.h"
+#include "trainer/loop/evaluation/pictures.h"
 #include "trainer/metrics/reporter.h"
 #include "trainer/summary/event_writer.h"
 
@@ -58,8 +59,8 @@ class Recorder {
   // To be called after each committed step; `position` is after it, `sums` are the group's.
   void step(const checkpoint::Position& position, const compute::LossSums& sums,
             Clock::time_point now);
-  // Reports an evaluation between two steps, at `position`; `validation` has each metric by its
-  // name. The time `took` does not count as training time.
+  // Reports an evaluation between two steps, at `position`; `validation` is its json(). The time
+  // `took` does not count as training time.
   void validated(const checkpoint::Position& position, const Json& validation,
                  Clock::duration took);
   // Reports what is not reported yet and stops the clock.
@@ -69,6 +70,8 @@ class Recorder {
   void checkpoint_failed();                                  // thread-safe
   void set_state(const std::string& state);
   void scalar(const std::string& tag, uint64_t step, double value);
+  // Returns what writes the pictures of an evaluation at `step` for TensorBoard.
+  ShowPicture shows_pictures(uint64_t step);
   void flush();
 
   // The numbers of this process and of all earlier ones of this training that the checkpoint it

@@ -19,6 +19,7 @@ struct FieldBearing {
 };
 constexpr FieldBearing kBearings[] = {{"checkpoint", Bearing::none},
                                       {"summary", Bearing::none},
+                                      {"export", Bearing::none},
                                       {"threads", Bearing::none},
                                       {"device", Bearing::none},
                                       {"determinism", Bearing::none},

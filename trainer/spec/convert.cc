@@ -292,8 +292,10 @@ TrainingSpec to_training_spec(const Json& training) {
   if (const Json& evaluation = member(training, "evaluation"); evaluation.is_object())
     spec.evaluate_every_epochs = static_cast<uint64_t>(integer_or(evaluation, "everyEpochs", 1));
   spec.early_stopping = to_early_stopping(member(training, "earlyStopping"));
-  spec.summary_every_steps =
-      static_cast<uint64_t>(integer_or(member(training, "summary"), "everySteps", 100));
+  const Json& summary = member(training, "summary");
+  spec.summary_every_steps = static_cast<uint64_t>(integer_or(summary, "everySteps", 100));
+  spec.summary_pictures = static_cast<size_t>(integer_or(summary, "pictures", 4));
+  spec.export_onnx = bool_or(member(training, "export"), "onnx", true);
   spec.precision = string_or(training, "precision", "float32");
   spec.device = string_or(training, "device", "auto");
   spec.devices = static_cast<int>(integer_or(training, "devices", 1));

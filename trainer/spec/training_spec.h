@@ -69,6 +69,8 @@ struct TrainingSpec {
   std::optional<uint64_t> evaluate_every_epochs;  // within the training
   std::optional<EarlyStoppingSpec> early_stopping;
   uint64_t summary_every_steps = 100;
+  size_t summary_pictures = 4;  // of each evaluation of a detector
+  bool export_onnx = true;
   std::string precision = "float32";
   std::string device = "auto";
   int devices = 1;  // of one replica, each with batch_size samples a step

@@ -36,18 +36,23 @@ std::string file_name() {
                      static_cast<int64_t>(unix_seconds()), host_name(), getpid(), random_number());
 }
 
-tensorboard::Event scalar_event(const std::string& tag, uint64_t step, double value) {
+// Returns an event with one value, whose tensor is still to be filled.
+tensorboard::Event event_of(const std::string& tag, uint64_t step, const char* plugin,
+                            tensorboard::DataClass data, tensorboard::DataType type) {
   tensorboard::Event event;
   event.set_wall_time(unix_seconds());
   event.set_step(static_cast<int64_t>(step));
   tensorboard::Summary::Value& entry = *event.mutable_summary()->add_value();
   entry.set_tag(tag);
-  entry.mutable_metadata()->mutable_plugin_data()->set_plugin_name("scalars");
-  entry.mutable_metadata()->set_data_class(tensorboard::DATA_CLASS_SCALAR);
-  entry.mutable_tensor()->set_dtype(tensorboard::DT_FLOAT);
+  entry.mutable_metadata()->mutable_plugin_data()->set_plugin_name(plugin);
+  entry.mutable_metadata()->set_data_class(data);
+  entry.mutable_tensor()->set_dtype(type);
   entry.mutable_tensor()->mutable_tensor_shape();
-  entry.mutable_tensor()->add_float_val(static_cast<float>(value));
   return event;
+}
+
+tensorboard::TensorProto& tensor_of(tensorboard::Event& event) {
+  return *event.mutable_summary()->mutable_value(0)->mutable_tensor();
 }
 
 }  // namespace
@@ -80,7 +85,25 @@ EventWriter::~EventWriter() {
 }
 
 void EventWriter::scalar(const std::string& tag, uint64_t step, double value) {
-  const std::string event = scalar_event(tag, step, value).SerializeAsString();
+  tensorboard::Event event =
+      event_of(tag, step, "scalars", tensorboard::DATA_CLASS_SCALAR, tensorboard::DT_FLOAT);
+  tensor_of(event).add_float_val(static_cast<float>(value));
+  add(event.SerializeAsString());
+}
+
+void EventWriter::image(const std::string& tag, uint64_t step, std::string_view png, size_t height,
+                        size_t width) {
+  tensorboard::Event event =
+      event_of(tag, step, "images", tensorboard::DATA_CLASS_BLOB_SEQUENCE, tensorboard::DT_STRING);
+  tensorboard::TensorProto& tensor = tensor_of(event);
+  tensor.mutable_tensor_shape()->add_dim()->set_size(3);
+  tensor.add_string_val(std::to_string(width));
+  tensor.add_string_val(std::to_string(height));
+  tensor.add_string_val(std::string(png));
+  add(event.SerializeAsString());
+}
+
+void EventWriter::add(const std::string& event) {
   const MutexLock lock(mutex_);
   record(event);
   if (steady_clock::now() - flushed_ >= flush_every_) flush_locked();

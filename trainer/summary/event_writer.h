@@ -5,12 +5,13 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 
 #include "common/mutex.h"
 
 namespace muster::summary {
 
-// A TensorBoard event file with native scalars. Its format is TFRecord framing around
+// A TensorBoard event file with native scalars and images. Its format is TFRecord framing around
 // tensorflow.Event. Each start makes a new file,
 // "events.out.tfevents.<seconds>.<host>.<pid>.<uid>". A disk error is logged once and never stops
 // training. Thread-safe.
@@ -25,11 +26,15 @@ class EventWriter {
   // Adds a scalar. Values that are not finite are written unchanged: TensorBoard marks them. The
   // file is written when `flush_every` has passed since the last time, at flush() and at the end.
   void scalar(const std::string& tag, uint64_t step, double value);
+  // Adds an image, which `png` is the file of.
+  void image(const std::string& tag, uint64_t step, std::string_view png, size_t height,
+             size_t width);
   void flush();
   // Returns the file's path; empty if it could not be opened.
   const std::filesystem::path& path() const { return path_; }
 
  private:
+  void add(const std::string& event);
   void record(const std::string& event) MUSTER_REQUIRES(mutex_);
   void flush_locked() MUSTER_REQUIRES(mutex_);
   void fail(const std::string& reason) MUSTER_REQUIRES(mutex_);

@@ -56,10 +56,19 @@ void resolve_checkpoint(std::vector<std::string>& arguments) {
   }
 }
 
+// Paths of data begin at the folder of the job's manifest, those of pictures where the user is.
+void add_called_in(const std::string& command, std::vector<std::string>& arguments) {
+  if (command != "predict") return;
+  std::error_code error;
+  const fs::path here = fs::current_path(error);
+  if (!error) arguments.insert(arguments.begin(), {"--called-in", here.string()});
+}
+
 }  // namespace
 
 int exec_trainer(const std::string& command, std::vector<std::string> arguments) {
   std::string trainer = require_trainer().string();
+  add_called_in(command, arguments);
   resolve_checkpoint(arguments);
   std::string program = "muster";  // as its help and its errors then say
   std::vector<char*> argv = {program.data(), const_cast<char*>(command.c_str())};

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "trainer/checkpoint/checkpoint.h"
+#include "trainer/images/encode.h"
 #include "trainer/summary/event_writer.h"
 
 namespace muster {
@@ -76,13 +77,17 @@ void write(const fs::path& folder) {
   write_checkpoint(store, 3, 3);
   const ParameterLayout parameters = layout();
   const std::vector<float> values = values_of(parameters);
-  checkpoint::export_model(folder, parameters, values, {{"batchSize", 32}});
+  checkpoint::export_model(folder, parameters, values, {{"batchSize", 32}}, {{"shape", {7}}});
   summary::EventWriter events(folder / "events");
   for (uint64_t step = 0; step < 50; ++step) {
     events.scalar("train/loss", step, 1.0 / static_cast<double>(step + 1));
   }
   events.scalar("train/loss", 50, std::nan(""));
   events.scalar("validation/accuracy", 50, 0.75);
+  images::Image image;
+  image.resize(3, 5);
+  for (size_t i = 0; i < image.pixels.size(); ++i) image.pixels[i] = static_cast<uint8_t>(5 * i);
+  events.image("pictures/0", 50, images::encode_png(image.view()), image.height, image.width);
   std::cout << checkpoint::weights_digest(parameters, values) << "\n";
 }
 

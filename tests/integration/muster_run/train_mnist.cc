@@ -67,6 +67,18 @@ TEST_F(MnistRun, learns_and_says_so) {
   auto evaluate = job_.muster({"evaluate", "--checkpoint", "run", "-o", "json"});
   EXPECT_EQ(evaluate->wait(), kSuccess) << evaluate->output();
   EXPECT_EQ(Json::parse(evaluate->output())["accuracy"], summary["testAccuracy"]);
+  EXPECT_TRUE(std::filesystem::exists(job_.directory() / "model/model.onnx"));
+  // Names of pictures begin where the user is, not at the folder of the manifest.
+  std::filesystem::copy_file(MUSTER_SOURCE_DIR "/tests/fixtures/images/grey.png",
+                             job_.folder() / "grey.png");
+  auto predict = job_.muster(
+      {"predict", "--checkpoint", "run", "grey.png", "--classes", "10", "--draw", "drawn"});
+  EXPECT_EQ(predict->wait(), kSuccess) << predict->output();
+  const Json prediction = Json::parse(predict->output())["predictions"][0];
+  EXPECT_EQ(prediction["picture"], "grey.png");
+  EXPECT_EQ(prediction["classes"].size(), 10u);
+  EXPECT_EQ(prediction["drawn"], "drawn/grey.png");
+  EXPECT_TRUE(std::filesystem::exists(job_.folder() / "drawn/grey.png"));
 }
 
 // Devices, workers and parameter servers: the same batches, added up in the same order.

@@ -5,6 +5,7 @@
 #include "common/exit_code.h"
 #include "common/file.h"
 #include "tests/integration/trainer/job.h"
+#include "tests/unit/trainer/data/images/pictures.h"
 
 namespace muster::integration {
 namespace {
@@ -77,6 +78,44 @@ TEST(CommandTest, EvaluatesAndPredictsWhatItTrainedBefore) {
   const Ended none = run({"predict", "--checkpoint", (folder / "job").string(), "--index", "-1"});
   EXPECT_EQ(none.code, kUsage);
   EXPECT_THAT(none.output, HasSubstr("from 0 to 499 of the test data, found -1"));
+}
+
+TEST(CommandTest, PredictsOfPicturesAndEndsWithAnErrorForDamagedOnes) {
+  const fs::path folder = scratch() / "pictured";
+  for (int i = 0; i < 6; ++i) {
+    const auto name = std::to_string(i) + ".png";
+    data::put(folder / "data/blue" / name, data::png(i));
+    data::put(folder / "data/red" / name, data::png(i + 9));
+  }
+  write_file_atomically(
+      folder / "training.yaml",
+      "model: {layers: [{dense: {units: 2}}]}\ndata: {train: {imageFolder: {path: " +
+          (folder / "data").string() + ", imageSize: [8, 8]}}}\nsteps: 2\n");
+  const Ended trained = run({"--standalone", (folder / "training.yaml").string(), "--storage",
+                             (folder / "job").string()});
+  ASSERT_EQ(trained.code, kSuccess) << trained.output;
+  EXPECT_THAT(trained.output, HasSubstr("\nonnx: model/model.onnx\n"));
+  const auto predict = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"predict", "--checkpoint", (folder / "job/model").string()});
+    return run(more);
+  };
+  const std::string good = (folder / "data/red/3.png").string();
+  const Ended json = predict({good});
+  EXPECT_EQ(json.code, kSuccess);
+  EXPECT_EQ(Json::parse(json.output)["predictions"][0]["classes"].size(), 2u);
+  const Ended text = predict({(folder / "data/red").string(), "-o", "text"});
+  EXPECT_EQ(text.code, kSuccess);
+  EXPECT_THAT(text.output,
+              AllOf(HasSubstr("3.png: "), HasSubstr(" with probability 0."), Not(HasSubstr("{"))));
+  data::put(folder / "bad.jpg", "no picture");
+  const Ended some = predict({(folder / "bad.jpg").string(), good, "-o", "text"});
+  EXPECT_EQ(some.code, kBadInput);
+  EXPECT_THAT(some.output, AllOf(HasSubstr("bad.jpg: error: "), HasSubstr("3.png: "),
+                                 HasSubstr(" error muster-trainer: ")));
+  for (const std::vector<std::string>& wrong : {std::vector<std::string>{good, "--index", "0"},
+                                                {"--draw", "there"},
+                                                {good, "--score", "2"}})
+    EXPECT_EQ(predict(wrong).code, kUsage) << wrong[0];
 }
 
 TEST(CommandTest, HelpSaysWhatACheckpointMayBe) {

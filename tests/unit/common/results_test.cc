@@ -52,7 +52,7 @@ TEST_F(ResultsTest, NameFilesByTheirWholePathsAndHaveTheFinalEvaluation) {
   EXPECT_FALSE(read_results(root()).contains("validation")) << "of the same step, before its end";
   evaluate(20, {{"step", 20},
                 {"final", true},
-                {"validation", {{"loss", 0.5}}},
+                {"validation", {{"loss", 0.5}, {"precisionByClass", {{"cat", 0.5}}}}},
                 {"test", {{"error", "no such file"}}}});
   results = read_results(root());
   EXPECT_EQ(results["validation"], (Json{{"loss", 0.5}}));

@@ -75,6 +75,13 @@ class Coco : public Accumulator {
     return metrics;
   }
 
+  std::vector<ClassMetric> class_metrics() const override {
+    ClassMetric precision{"averagePrecisionByClass", {}};
+    for (const double value : evaluation_.metrics().class_ap)
+      precision.values.push_back(value < 0 ? std::nullopt : std::optional(value));
+    return {std::move(precision)};
+  }
+
  private:
   ObjectFinder finder_;
   const size_t target_floats_;

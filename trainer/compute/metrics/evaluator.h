@@ -29,6 +29,8 @@ class Accumulator {
   // Returns the metrics of its definition, in their order, over all rows so far. All are 0 if there
   // are no rows.
   virtual std::vector<Metric> metrics() const = 0;
+  // Returns what there is to tell of each class.
+  virtual std::vector<ClassMetric> class_metrics() const { return {}; }
 };
 
 // A kind of accumulator, and the metrics that it gives.
@@ -44,7 +46,8 @@ struct Evaluator {
 Evaluator class_recall();
 
 // COCO's twelve numbers for a model with SsdLoss: detection::CocoMetrics says what they are. A
-// number that COCO leaves out, because there is no object to find, is 0.
+// number that COCO leaves out, because there is no object to find, is 0. Of each class with objects
+// averagePrecisionByClass is COCO's first number for this class alone.
 Evaluator coco_metrics();
 
 }  // namespace muster::compute

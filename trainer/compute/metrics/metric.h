@@ -1,7 +1,9 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace muster::compute {
 
@@ -9,6 +11,12 @@ namespace muster::compute {
 struct Metric {
   std::string name;  // "accuracy"; common/metric_name.h has the names for users
   double value = 0;
+};
+
+// A metric of each class alone, as an evaluation reports it beside the metrics of all classes.
+struct ClassMetric {
+  std::string name;                           // "averagePrecisionByClass"
+  std::vector<std::optional<double>> values;  // by class; nothing where there is nothing to measure
 };
 
 // Returns the value of the metric of this name. Precondition: there is one.

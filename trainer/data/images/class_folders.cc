@@ -34,14 +34,6 @@ std::vector<fs::path> names_in(const fs::path& folder, bool of_folders) {
   return names;
 }
 
-std::vector<fs::path> images_in(const fs::path& folder) {
-  std::vector<fs::path> images;
-  for (const fs::path& name : names_in(folder, false)) {
-    if (has_image_ending(name)) images.push_back(folder / name);
-  }
-  return images;
-}
-
 // The place of a file in the order of all.
 struct Spread {
   uint64_t numerator;  // of (k + 1/2) / n
@@ -55,6 +47,14 @@ struct Spread {
 };
 
 }  // namespace
+
+std::vector<fs::path> images_in(const fs::path& folder) {
+  std::vector<fs::path> images;
+  for (const fs::path& name : names_in(folder, false)) {
+    if (has_image_ending(name)) images.push_back(folder / name);
+  }
+  return images;
+}
 
 ImageList list_class_folders(const fs::path& folder) {
   ImageList list;

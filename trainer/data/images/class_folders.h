@@ -11,4 +11,8 @@ namespace muster::data {
 // read.
 ImageList list_class_folders(const std::filesystem::path& folder);
 
+// Returns the image files in a folder itself, sorted by the bytes of their names; without those
+// that begin with a dot. Throws Invalid naming the folder if it cannot be read.
+std::vector<std::filesystem::path> images_in(const std::filesystem::path& folder);
+
 }  // namespace muster::data

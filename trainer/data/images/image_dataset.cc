@@ -2,22 +2,37 @@
 
 #include <algorithm>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
+#include "common/document.h"
 #include "common/error.h"
 #include "trainer/data/stages/stage.h"
 #include "trainer/detection/objects.h"
 
 namespace muster::data {
 
+namespace {
+
+// Replaces what is no UTF-8. The names of folders may be any bytes, and JSON has none of those.
+std::vector<std::string> as_utf8(std::vector<std::string> names) {
+  for (std::string& name : names)
+    name = Json::parse(Json(name).dump(-1, ' ', false, Json::error_handler_t::replace))
+               .get<std::string>();
+  return names;
+}
+
+}  // namespace
+
 ImageDataset::ImageDataset(std::unique_ptr<ImageSet> images, const spec::ImageSettings& settings,
-                           compute::LabelKind labels, int64_t classes, bool in_memory,
+                           ImageLabels labels, bool in_memory,
                            std::unique_ptr<CorruptSamples> corrupt)
     : images_(std::move(images)),
       settings_(settings),
       shape_(settings.shape()),
       sample_bytes_(static_cast<uint64_t>(settings.height * settings.width * settings.channels)),
-      label_kind_(labels),
-      classes_(classes),
+      label_kind_(labels.kind),
+      classes_(labels.classes),
+      class_names_(as_utf8(std::move(labels.names))),
       corrupt_(std::move(corrupt)) {
   bool known = true;
   if (!has_objects()) labels_.resize(images_->size());

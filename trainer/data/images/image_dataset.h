@@ -11,22 +11,28 @@
 
 namespace muster::data {
 
+// The labels that images have.
+struct ImageLabels {
+  compute::LabelKind kind = compute::LabelKind::classes;  // or objects
+  int64_t classes = 0;                                    // 0: the largest label decides it
+  std::vector<std::string> names;  // of the classes, in order; empty: they have none
+};
+
 // Samples that are decoded from JPEG and PNG for each use. Their bytes are in memory, or in their
 // files until they are used.
 class ImageDataset : public Dataset {
  public:
-  // `classes` is 0 where the largest label decides it. Where classes are not known without reading,
-  // and for those that are kept in memory, it reads all images. Throws Invalid if too many cannot
-  // be read.
+  // Where classes are not known without reading, and for those that are kept in memory, it reads
+  // all images. Throws Invalid if too many cannot be read.
   ImageDataset(std::unique_ptr<ImageSet> images, const spec::ImageSettings& settings,
-               compute::LabelKind labels, int64_t classes, bool in_memory,
-               std::unique_ptr<CorruptSamples> corrupt);
+               ImageLabels labels, bool in_memory, std::unique_ptr<CorruptSamples> corrupt);
 
   uint64_t size() const override { return images_->size(); }
   const std::vector<int64_t>& sample_shape() const override { return shape_; }
   compute::LabelKind label_kind() const override { return label_kind_; }
   int64_t label_count() const override;
   int64_t object_classes() const override { return has_objects() ? classes_ : 0; }
+  std::vector<std::string> class_names() const override { return class_names_; }
   compute::ElementType element_type() const override { return compute::ElementType::uint8; }
   float scale() const override { return settings_.scale; }
   float offset() const override { return settings_.offset; }
@@ -55,6 +61,7 @@ class ImageDataset : public Dataset {
   const uint64_t sample_bytes_;
   const compute::LabelKind label_kind_;
   int64_t classes_;
+  const std::vector<std::string> class_names_;
   std::vector<int32_t> labels_;  // empty: of objects
   Storage kept_;
   std::vector<Bytes> places_;                           // in kept_

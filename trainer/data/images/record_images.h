@@ -48,8 +48,10 @@ class RecordReader {
   bool has_labels_;
 };
 
-// Returns the names of a label map's classes, in order.
+// Return the names of a label map's classes, in order: those that identify them, and those for
+// people.
 std::vector<std::string> class_names(const records::LabelMap& labels);
+std::vector<std::string> display_names(const records::LabelMap& labels);
 
 // Images in records.
 class RecordImages : public ImageSet {

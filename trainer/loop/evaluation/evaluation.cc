@@ -9,6 +9,7 @@
 #include "common/error.h"
 #include "common/file.h"
 #include "common/log.h"
+#include "common/metric_name.h"
 #include "trainer/compute/graph.h"
 #include "trainer/data/batcher.h"
 #include "trainer/data/pipeline.h"
@@ -47,12 +48,42 @@ class OncePassed {
 Json Evaluation::json() const {
   Json json = Json::object();
   for (const auto& [name, value] : metrics) json[name] = value;
+  for (const auto& [name, values] : by_class.items()) json[name] = values;
   return json;
 }
 
+void for_each_number(const std::string& data, const Json& evaluation,
+                     const std::function<void(const std::string& tag, double value)>& take) {
+  for (const auto& [name, value] : evaluation.items()) {
+    const std::string tag = metric_tag(data, name);
+    if (value.is_number()) take(tag, value.get<double>());
+    if (!value.is_object()) continue;
+    for (const auto& [of_class, number] : value.items())
+      if (number.is_number()) take(tag + "/" + of_class, number.get<double>());
+  }
+}
+
+namespace {
+
+// Returns the values by the classes' names, of which two may be the same.
+Json by_name(const compute::ClassMetric& metric, const data::SampleFormat& names) {
+  Json json = Json::object();
+  for (size_t i = 0; i < metric.values.size(); ++i) {
+    if (!metric.values[i]) continue;
+    const std::string name = names.class_name(i);
+    json[json.contains(name) ? fmt::format("{} ({})", name, i) : name] = *metric.values[i];
+  }
+  return json;
+}
+
+}  // namespace
+
 std::optional<Evaluation> evaluate(compute::Engine& engine, const data::Dataset& dataset,
                                    const spec::TrainingSpec& spec, std::stop_token stop) {
-  const auto accumulators = compute::make_accumulators(compute::build_graph(spec.model));
+  const compute::Graph graph = compute::build_graph(spec.model);
+  const data::SampleFormat format = data::format_of(dataset);
+  const auto accumulators = compute::make_accumulators(graph);
+  const auto pictures = PictureTaker::create(graph, format, spec.summary_pictures);
   std::vector<float> outputs(static_cast<size_t>(spec.batch_size * engine.output_count()));
   Evaluation evaluation;
   OncePassed batches(dataset, spec.batch_size, engine.threads());
@@ -62,10 +93,15 @@ std::optional<Evaluation> evaluate(compute::Engine& engine, const data::Dataset&
     const compute::LossSums sums = engine.evaluate(batch, outputs);
     evaluation.samples += static_cast<uint64_t>(batch.rows);
     for (const auto& accumulator : accumulators) accumulator->add({batch, outputs, sums});
+    if (pictures) pictures->add(batch, outputs);
   }
-  for (const auto& accumulator : accumulators)
+  for (const auto& accumulator : accumulators) {
     for (compute::Metric& metric : accumulator->metrics())
       evaluation.metrics.push_back(std::move(metric));
+    for (const compute::ClassMetric& metric : accumulator->class_metrics())
+      evaluation.by_class[metric.name] = by_name(metric, format);
+  }
+  if (pictures) evaluation.pictures = pictures->take();
   return evaluation;
 }
 
@@ -133,14 +169,19 @@ void write_evaluation(const std::filesystem::path& storage, const Json& evaluati
 
 Json evaluate_step(compute::Engine& engine, const Training& training, const EvaluationData& data,
                    const std::filesystem::path& storage, uint64_t step, bool final,
-                   const Json& known) {
+                   const ShowPicture& show, const Json& known) {
   Json json = {{"step", step}, {"final", final}};
+  const auto evaluate_and_show = [&](const EvaluationData::Part& part) {
+    const auto evaluation = evaluate_part(engine, training.spec, part, step, {});
+    publish_pictures(storage, part.name, evaluation->pictures, show);
+    return evaluation->json();
+  };
   for (const EvaluationData::Part& part : data.parts()) {
     if (part.name == "test" && !final) continue;
     if (known.contains(part.name) && known["step"] == step)
       json[part.name] = known[part.name];
     else if (part.dataset)
-      json[part.name] = evaluate_part(engine, training.spec, part, step, {})->json();
+      json[part.name] = evaluate_and_show(part);
     else
       json[part.name] = {{"error", part.problem}};
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -10,6 +11,7 @@
 #include "common/document.h"
 #include "trainer/compute/loss.h"
 #include "trainer/data/dataset.h"
+#include "trainer/loop/evaluation/pictures.h"
 #include "trainer/loop/training.h"
 
 namespace muster::loop {
@@ -18,8 +20,19 @@ namespace muster::loop {
 struct Evaluation {
   uint64_t samples = 0;
   std::vector<compute::Metric> metrics;  // "loss" first
-  Json json() const;                     // {"loss", "accuracy", ...}: each metric by its name
+  // {"averagePrecisionByClass": {"cat": 0.5}}: each metric of the classes by their names, or by
+  // their numbers where they have none. A class of which there is nothing to measure is left out.
+  Json by_class = Json::object();
+  std::vector<Picture> pictures;  // of a detector, the first spec.summary_pictures samples
+
+  // Returns {"loss", "accuracy", ...}, each metric by its name, and those of the classes.
+  Json json() const;
 };
+
+// Calls `take` with each number of an evaluation's json() and its tag in TensorBoard:
+// "validation_accuracy", "validation_average_precision_by_class/cat".
+void for_each_number(const std::string& data, const Json& evaluation,
+                     const std::function<void(const std::string& tag, double value)>& take);
 
 // Evaluates the metrics of the model's loss, in batches of spec.batch_size rows. Returns nothing if
 // `stop` was requested before all samples were seen.
@@ -63,11 +76,12 @@ std::optional<Evaluation> evaluate_validation(compute::Engine& engine, const Tra
 void write_evaluation(const std::filesystem::path& storage, const Json& evaluation);
 
 // Evaluates the engine's parameters on the validation data, and with `final` on the test data too;
-// writes evaluations/<step>.json below `storage` (unless empty) and returns its content. Data that
+// writes evaluations/<step>.json below `storage` (unless empty) and returns its content. Publishes
+// the pictures of each part. Data that
 // cannot be used appear in it as {"error": problem}. Parts that `known`, an earlier result for
 // these weights, already contains are not evaluated again.
 Json evaluate_step(compute::Engine& engine, const Training& training, const EvaluationData& data,
                    const std::filesystem::path& storage, uint64_t step, bool final,
-                   const Json& known = {});
+                   const ShowPicture& show, const Json& known = {});
 
 }  // namespace muster::loop

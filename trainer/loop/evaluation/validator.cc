@@ -26,7 +26,7 @@ bool Validator::run(Synchronizer& synchronizer, std::stop_token stop) {
   recorder_.set_state("training");
   if (!evaluation) return false;
   newest_ = {{"step", before.step}, {"final", false}, {"validation", evaluation->json()}};
-  write(newest_);
+  write(newest_, evaluation->pictures);
   synchronizer.evaluated(after(before, evaluation->metrics, assembly_.spec()));
   tell(synchronizer.position());
   recorder_.validated(before, newest_["validation"], Recorder::Clock::now() - begun);
@@ -45,9 +45,11 @@ std::optional<Evaluation> Validator::evaluate(Synchronizer& synchronizer, std::s
   return evaluate_validation(engine, assembly_.training, data_, synchronizer.position().step, stop);
 }
 
-void Validator::write(const Json& evaluation) {
+void Validator::write(const Json& evaluation, std::span<const Picture> pictures) {
   try {
     write_evaluation(storage_, evaluation);
+    publish_pictures(storage_, "validation", pictures,
+                     recorder_.shows_pictures(evaluation["step"].get<uint64_t>()));
   } catch (const Unavailable& error) {
     log::warning(std::string("training goes on: ") + error.what());
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <stop_token>
 
 #include "trainer/loop/checkpointer.h"
@@ -37,7 +38,7 @@ class Validator {
 
  private:
   std::optional<Evaluation> evaluate(Synchronizer& synchronizer, std::stop_token stop);
-  void write(const Json& evaluation);
+  void write(const Json& evaluation, std::span<const Picture> pictures);
   void tell(const checkpoint::Position& position) const;
   void keep_best(Synchronizer& synchronizer, const checkpoint::Position& before);
 

@@ -13,6 +13,7 @@
 #include "trainer/folder/owner.h"
 #include "trainer/group/storage_patience.h"
 #include "trainer/loop/batches/stopping.h"
+#include "trainer/onnx/export.h"
 
 namespace muster::loop {
 
@@ -75,6 +76,7 @@ Checkpointer::Options checkpointer_options(const group::Membership& membership,
   options.manifest.layout_fingerprint = assembly.engine->layout().fingerprint();
   options.manifest.fingerprint = assembly.determinism_fingerprint();
   options.manifest.training = assembly.training.json;
+  options.manifest.samples = data::to_json(data::format_of(*assembly.train));
   return options;
 }
 
@@ -210,10 +212,11 @@ Json Leader::evaluate_final(uint64_t step) {
   recorder_.set_state("evaluating");
   const Json json =
       evaluate_step(*assembly_.engine, assembly_.training, *data_, membership_.storage, step, true,
-                    validator_ ? validator_->newest() : Json());
+                    recorder_.shows_pictures(step), validator_ ? validator_->newest() : Json());
   for (const char* name : {"validation", "test"})
-    for (const auto& [key, value] : member(json, name).items())
-      recorder_.scalar(metric_tag(name, key), step, value.get<double>());
+    for_each_number(name, member(json, name), [&](const std::string& tag, double value) {
+      recorder_.scalar(tag, step, value);
+    });
   return json;
 }
 
@@ -258,6 +261,18 @@ Json Leader::describe(const checkpoint::Position& position) const {
   return result;
 }
 
+// Writes the final model, and its paths relative to the job's folder into `result`.
+void Leader::export_model(std::span<const float> parameters, Json& result) const {
+  const fs::path& folder = membership_.storage;
+  const data::SampleFormat samples = data::format_of(*assembly_.train);
+  const fs::path model = checkpoint::export_model(folder, assembly_.engine->layout(), parameters,
+                                                  assembly_.training.json, data::to_json(samples));
+  result["model"] = fs::relative(model, folder).string();
+  if (!assembly_.spec().export_onnx) return;
+  if (const auto onnx = onnx::export_onnx(folder, assembly_.spec().model, parameters, samples))
+    result["onnx"] = fs::relative(*onnx, folder).string();
+}
+
 Json Leader::conclude(const std::optional<checkpoint::Store::Found>& final,
                       const checkpoint::Position& position) {
   const compute::ParameterLayout& layout = assembly_.engine->layout();
@@ -275,10 +290,7 @@ Json Leader::conclude(const std::optional<checkpoint::Store::Found>& final,
     view.store();
     folder::require_no_other_owner(membership_.storage, membership_.uid);
     result["checkpoint"] = path_of(*final);
-    result["model"] = fs::relative(checkpoint::export_model(membership_.storage, layout, parameters,
-                                                            assembly_.training.json),
-                                   membership_.storage)
-                          .string();
+    export_model(parameters, result);
   }
   result["exportedStep"] = exported;
   if (final && final->manifest.job_uid != membership_.uid) result["alreadyFinished"] = true;

@@ -80,6 +80,7 @@ class Leader {
   void open_checkpointer(std::function<void(uint64_t step)> published, std::stop_token stop);
   Json describe(const checkpoint::Position& position) const;
   Json describe_best(const checkpoint::Position& position) const;
+  void export_model(std::span<const float> parameters, Json& result) const;
   void say_resumption(const std::string& trained_by, const std::string& name,
                       const std::vector<spec::Change>& changed) const;
   void check_layout(const checkpoint::Store::Found& found) const;

@@ -25,11 +25,10 @@ int run_evaluator(const group::Membership& membership, std::stop_token stop);
 // Runs the role that the environment asks for.
 int run_replica(const group::Membership& membership, std::stop_token stop);
 
-// `muster-trainer evaluate` and `predict`. `where` is a checkpoint's folder, or a folder that has
-// checkpoints/ (a job's directory or a --storage folder); of these the newest undamaged checkpoint
-// is used, and a damaged one is skipped with a warning. The checkpoint's manifest says which
-// training it is of. `data` is "validation" or "test". Throws Invalid, with kUsage for data the
-// training does not have and for an index that is no sample of them.
+// `muster-trainer evaluate`, and `predict` with samples of the training's data (with pictures:
+// predict_pictures.h). `where` is as for load_model(). `data` is "validation" or "test". Throws
+// Invalid, with kUsage for data the training does not have and for an index that is no sample of
+// them.
 Json evaluate_checkpoint(const std::filesystem::path& where, const std::string& data);
 Json predict_checkpoint(const std::filesystem::path& where, const std::string& data,
                         const std::vector<int64_t>& indices);

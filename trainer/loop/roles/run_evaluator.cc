@@ -6,7 +6,6 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/log.h"
-#include "common/metric_name.h"
 #include "common/pause.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/folder/owner.h"
@@ -105,7 +104,11 @@ class EvaluatorLoop {
       parameters.store();
     }
     set_state("evaluating", step);
-    const Json json = evaluate_step(*engine_, training_, data_, membership_.storage, step, final);
+    const ShowPicture show = [&](const std::string& tag, const Picture& picture) {
+      events_->image(tag, step, picture.png, picture.height, picture.width);
+    };
+    const Json json =
+        evaluate_step(*engine_, training_, data_, membership_.storage, step, final, show);
     publish(json, step);
     keep_best(found, json);
     set_state(final ? "done" : "waiting", step);
@@ -114,8 +117,9 @@ class EvaluatorLoop {
 
   void publish(const Json& json, uint64_t step) {
     for (const char* name : {"validation", "test"})
-      for (const auto& [key, value] : member(json, name).items())
-        if (value.is_number()) events_->scalar(metric_tag(name, key), step, value.get<double>());
+      for_each_number(name, member(json, name), [&](const std::string& tag, double value) {
+        events_->scalar(tag, step, value);
+      });
     events_->flush();
   }
 

@@ -24,6 +24,7 @@ Manifest full_manifest() {
   manifest.position.evaluations = {3, Best{0.1, 120, 2}, 1, Best{1e-300, 60, 1}};
   manifest.shard_steps = {99, 100};
   manifest.files = {{"model-00000-of-00001.safetensors", 80, 0xdeadbeef}};
+  manifest.samples = {{"shape", {28, 28}}, {"classes", {"cat", "dog"}}};
   manifest.slices = {{"model-00000-of-00001.safetensors", "a/kernel", {4, 2}, 1}};
   return manifest;
 }
@@ -43,6 +44,18 @@ TEST(Manifest, ReadsBackWhatItWrote) {
   EXPECT_THAT(after.slices.at(0).shape, ElementsAre(4, 2));
   EXPECT_EQ(after.slices[0].first_row, 1);
   EXPECT_EQ(after.training.at("batchSize"), 32);
+  EXPECT_EQ(after.samples, before.samples);
+}
+
+TEST(Manifest, OfAnEarlierVersionHasNoFormatOfSamples) {
+  Json json = Json::parse(to_text(full_manifest()));
+  json.erase("samples");
+  json.erase("crc32c");
+  std::string text = json.dump(2);
+  text.resize(text.size() - 2);
+  text += ",\n  ";
+  text += fmt::format("\"crc32c\": {}\n}}\n", crc32c(std::as_bytes(std::span(text))));
+  EXPECT_TRUE(parse_manifest(text, "m").samples.is_null());
 }
 
 TEST(Manifest, KeepsMetricsThatAreNoNumbers) {

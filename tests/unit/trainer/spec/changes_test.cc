@@ -49,8 +49,10 @@ TEST(ChangesOfWeights, AreThoseThatBearOnThem) {
   };
   const Case cases[] = {
       {"{}", ""},
-      {R"({"threads": 3, "summary": {"everySteps": 7}, "determinism": "strict"})", ""},
+      {R"({"threads": 3, "summary": {"everySteps": 7, "pictures": 1}, "determinism": "strict"})",
+       ""},
       {R"({"checkpoint": {"everySteps": 7, "keep": 2}, "device": "cpu"})", ""},
+      {R"({"export": {"onnx": false}})", ""},
       {R"({"data": {"train": {"cache": false, "prefetch": 10}}})", ""},
       {R"({"data": {"train": {"shuffle": false}}})", "data.train.shuffle (was true, is false)"},
       {R"({"epochs": 3})", "epochs (was 2, is 3)"},

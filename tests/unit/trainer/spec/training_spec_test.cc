@@ -88,6 +88,14 @@ TEST(TrainingSchema, KnowsExactlyTheModelsOfTheCatalogue) {
   EXPECT_FALSE(compute::find_model("resnet"));
 }
 
+TEST(TrainingSpec, SaysWhatIsShownAndExported) {
+  const TrainingSpec spec =
+      spec_with({{"summary", "{everySteps: 7, pictures: 0}"}, {"export", "{onnx: false}"}});
+  EXPECT_EQ(spec.summary_every_steps, 7u);
+  EXPECT_EQ(spec.summary_pictures, 0u);
+  EXPECT_FALSE(spec.export_onnx);
+}
+
 TEST(TrainingSpec, DefaultsAreWhatTheDocumentationSays) {
   const TrainingSpec spec = spec_with({});
   EXPECT_EQ(spec.model.name, "mnist-mlp");
@@ -102,6 +110,8 @@ TEST(TrainingSpec, DefaultsAreWhatTheDocumentationSays) {
   EXPECT_FALSE(spec.checkpoint.bytes_per_second);
   EXPECT_FALSE(spec.checkpoint.every_steps);
   EXPECT_EQ(spec.checkpoint.keep, 5);
+  EXPECT_EQ(spec.summary_pictures, 4u);
+  EXPECT_TRUE(spec.export_onnx);
   EXPECT_TRUE(spec.data.train.shuffle);
   EXPECT_TRUE(spec.data.train.cache);
   EXPECT_EQ(spec.data.train.take, -1);

@@ -78,6 +78,22 @@ TEST_F(EventWriterTest, WritesNativeScalars) {
   EXPECT_EQ(value.tensor().float_val(0), 0.5f);
 }
 
+TEST_F(EventWriterTest, WritesNativeImages) {
+  EventWriter writer(folder_);
+  writer.image("validation_pictures/0", 9, "the file", 20, 30);
+  writer.flush();
+  const auto events = read_events(writer.path());
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[1].step(), 9);
+  const auto& value = events[1].summary().value(0);
+  EXPECT_EQ(value.tag(), "validation_pictures/0");
+  EXPECT_EQ(value.metadata().plugin_data().plugin_name(), "images");
+  EXPECT_EQ(value.metadata().data_class(), tensorboard::DATA_CLASS_BLOB_SEQUENCE);
+  EXPECT_EQ(value.tensor().dtype(), tensorboard::DT_STRING);
+  EXPECT_EQ(value.tensor().tensor_shape().dim(0).size(), 3);
+  EXPECT_THAT(value.tensor().string_val(), testing::ElementsAre("30", "20", "the file"));
+}
+
 TEST_F(EventWriterTest, KeepsWhatIsNoNumber) {
   EventWriter writer(folder_);
   writer.scalar("loss", 1, std::nan(""));

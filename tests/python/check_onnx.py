@@ -1,0 +1,108 @@
+"""Runs the models that tests/integration/onnx/write_models exports as ONNX with onnxruntime, and compares the
+outputs with those of `muster-trainer predict` for the same pictures. Run by ctest as onnx_python."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnxruntime
+import tensorflow as tf
+
+TOLERANCE = 1e-4  # of probabilities, scores and boxes, whose unit is the picture
+PICTURES = 5
+CLASSIFIERS = {"mnist-mlp": 10, "mnist-cnn": 10, "mobilenet-v1": 7, "layers": 5}
+DETECTOR, DETECTOR_CLASSES = "ssd-mobilenet-v1", 3
+
+
+def load(folder, name):
+    """The model as onnxruntime runs it, and whole pictures of the size that it wants."""
+    model = onnxruntime.InferenceSession(
+        folder / name / "model" / "model.onnx", providers=["CPUExecutionProvider"]
+    )
+    (wanted,) = model.get_inputs()
+    assert wanted.name == "input" and wanted.type == "tensor(uint8)", (wanted.name, wanted.type)
+    assert json.loads(model.get_modelmeta().custom_metadata_map["classes"]) == ["first", "second"]
+    shape = [PICTURES, *wanted.shape[1:]]
+    pixels = np.random.default_rng(1).integers(0, 256, shape, dtype=np.uint8)
+    for picture in range(PICTURES):  # smooth ones too
+        pixels[picture, : shape[1] * picture // PICTURES] = 50 * picture
+    return model, pixels
+
+
+def write_pictures(folder, pixels):
+    folder.mkdir()
+    for number, picture in enumerate(pixels):
+        tf.io.write_file(str(folder / f"{number}.png"), tf.io.encode_png(picture))
+
+
+def predict(trainer, folder, name, pixels):
+    pictures = folder / name / "pictures"
+    write_pictures(pictures, pixels)
+    command = [trainer, "predict", "--checkpoint", folder / name / "model", pictures]
+    done = subprocess.run(
+        [*command, "--classes", "1000", "--score", "0"],
+        check=True,
+        timeout=120,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    return json.loads(done.stdout)["predictions"]
+
+
+def check_classifier(trainer, folder, name, classes):
+    model, pixels = load(folder, name)
+    (found,) = model.run(["probabilities"], {"input": pixels})
+    assert found.shape == (PICTURES, classes), (name, found.shape)
+    wanted = np.full(found.shape, np.nan)
+    for row, prediction in enumerate(predict(trainer, folder, name, pixels)):
+        for one in prediction["classes"]:
+            wanted[row, one["label"]] = one["probability"]
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=TOLERANCE, err_msg=name)
+    assert np.ptp(found, axis=0).max() > 10 * TOLERANCE, f"{name} says the same of all pictures"
+    (one,) = model.run(["probabilities"], {"input": pixels[:1]})
+    np.testing.assert_allclose(one, found[:1], rtol=0, atol=TOLERANCE)
+
+
+def check_detector(trainer, folder):
+    model, pixels = load(folder, DETECTOR)
+    boxes, scores = model.run(["boxes", "scores"], {"input": pixels})
+    anchors = boxes.shape[1]
+    assert boxes.shape == (PICTURES, anchors, 4), boxes.shape
+    assert scores.shape == (PICTURES, anchors, DETECTOR_CLASSES), scores.shape
+    height, width = pixels.shape[1:3]
+    unit = np.array([height, width, height, width])
+    predictions = predict(trainer, folder, DETECTOR, pixels)
+    for row, prediction in enumerate(predictions):
+        objects = prediction["objects"]
+        assert len(objects) == 100, len(objects)
+        clipped = np.clip(boxes[row], 0, 1)
+        for one in objects:
+            box = [one["box"][border] for border in ("ymin", "xmin", "ymax", "xmax")]
+            distance = np.abs(clipped - np.array(box) / unit).max(axis=1)
+            distance = np.maximum(distance, np.abs(scores[row, :, one["label"]] - one["score"]))
+            assert distance.min() < TOLERANCE, (row, one, distance.min())
+        for label in range(DETECTOR_CLASSES):  # the best of a class is never suppressed
+            best = max((o["score"] for o in objects if o["label"] == label), default=None)
+            visible = (clipped[:, 2] > clipped[:, 0]) & (clipped[:, 3] > clipped[:, 1])
+            if best is not None:
+                assert abs(scores[row, visible, label].max() - best) < TOLERANCE, (row, label)
+    first, second = (p["objects"][0]["score"] for p in predictions[:2])
+    assert abs(first - second) > TOLERANCE, "the detector says the same of all pictures"
+
+
+def main():
+    writer, trainer = sys.argv[1:]
+    with tempfile.TemporaryDirectory(prefix="muster-onnx-") as name:
+        folder = pathlib.Path(name)
+        subprocess.run([writer, folder], check=True, timeout=60)
+        for model, classes in CLASSIFIERS.items():
+            check_classifier(trainer, folder, model, classes)
+        check_detector(trainer, folder)
+    print("onnxruntime's outputs are those of muster-trainer predict")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+// `muster-trainer evaluate`, and `predict` with the samples of a training's own data.
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "trainer/compute/graph.h"
+#include "trainer/compute/models/object_finder.h"
+#include "trainer/data/batcher.h"
+#include "trainer/detection/objects.h"
+#include "trainer/loop/evaluation/evaluation.h"
+#include "trainer/loop/roles/loaded_model.h"
+#include "trainer/loop/roles/roles.h"
+
+namespace muster::loop {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// A model, and data to look at.
+struct Loaded {
+  LoadedModel model;
+  std::unique_ptr<data::Dataset> dataset;
+};
+
+std::unique_ptr<data::Dataset> open_data(LoadedModel& model, const std::string& data) {
+  spec::TrainingSpec& spec = model.training.spec;
+  const auto& chosen = data == "test" ? spec.data.test : spec.data.validation;
+  if (!chosen) {
+    const char* other = data == "test" ? "validation" : "test";
+    const bool has_other =
+        data == "test" ? spec.data.validation.has_value() : spec.data.test.has_value();
+    throw Invalid(model.file + ": expected " + data + " data in its training.data, found " +
+                      (has_other ? other + std::string(" data; choose them by --data ") + other
+                                 : "neither test nor validation data"),
+                  kUsage);
+  }
+  take_label_count_from_layers(spec.model);
+  return open_for(model.training, data, spec.model);
+}
+
+Loaded load(const fs::path& where, const std::string& data) {
+  std::unique_ptr<data::Dataset> dataset;
+  LoadedModel model =
+      load_model(where, [&](LoadedModel& loading) { dataset = open_data(loading, data); });
+  return {std::move(model), std::move(dataset)};
+}
+
+Json to_json(const detection::Box& box) {
+  return {{"ymin", box.ymin}, {"xmin", box.xmin}, {"ymax", box.ymax}, {"xmax", box.xmax}};
+}
+
+// The objects found in an image by falling score, and those that are there. Boxes are relative to
+// the image.
+Json objects_json(std::span<const detection::Detection> found,
+                  const detection::ObjectList& objects) {
+  Json json = {{"predicted", Json::array()}, {"objects", Json::array()}};
+  for (const detection::Detection& one : found)
+    json["predicted"].push_back(
+        {{"label", one.label}, {"score", one.score}, {"box", to_json(one.box)}});
+  for (size_t i = 0; i < objects.size(); ++i)
+    json["objects"].push_back(
+        {{"label", objects.at(i).label}, {"box", to_json(objects.at(i).box)}});
+  return json;
+}
+
+class SamplePredictor {
+ public:
+  explicit SamplePredictor(Loaded& loaded)
+      : loaded_(loaded),
+        batcher_(*loaded.dataset, 1),
+        buffer_(*loaded.dataset, 1),
+        outputs_(static_cast<size_t>(loaded.model.engine->output_count())) {
+    const compute::ModelSpec& model = spec();
+    if (const auto* detector = std::get_if<compute::SsdLoss>(&model.loss))
+      finder_.emplace(*detector, compute::build_graph(model));
+  }
+
+  Json predict(uint64_t index) {
+    const compute::Batch& batch = batcher_.fill(buffer_, 0, index);
+    loaded_.model.engine->predict(batch, outputs_);
+    Json json = {{"index", index}};
+    if (finder_) {
+      const auto floats = static_cast<size_t>(spec().label_count);
+      json.update(
+          objects_json(finder_->find(outputs_), detection::ObjectList({batch.targets[0], floats})));
+    } else if (compute::describe(spec().loss).labels == compute::LabelKind::classes) {
+      const auto most = std::max_element(outputs_.begin(), outputs_.end());
+      json["predicted"] = most - outputs_.begin();
+      json["label"] = batch.labels[0];
+      json["probability"] = *most;
+      json["probabilities"] = outputs_;
+    } else {
+      const float* target = loaded_.dataset->target(index);
+      json["predicted"] = outputs_;
+      json["target"] = std::vector<float>(target, target + outputs_.size());
+    }
+    return json;
+  }
+
+ private:
+  const compute::ModelSpec& spec() const { return loaded_.model.training.spec.model; }
+
+  Loaded& loaded_;
+  data::Batcher batcher_;
+  data::BatchBuffer buffer_;
+  std::vector<float> outputs_;
+  std::optional<compute::ObjectFinder> finder_;  // of a detector
+};
+
+}  // namespace
+
+Json evaluate_checkpoint(const fs::path& where, const std::string& data) {
+  Loaded loaded = load(where, data);
+  spec::TrainingSpec& spec = loaded.model.training.spec;
+  spec.summary_pictures = 0;
+  const Evaluation evaluation = *evaluate(*loaded.model.engine, *loaded.dataset, spec);
+  Json json = loaded.model.source;
+  json["data"] = data;
+  json["samples"] = evaluation.samples;
+  json.update(evaluation.json());
+  return json;
+}
+
+Json predict_checkpoint(const fs::path& where, const std::string& data,
+                        const std::vector<int64_t>& indices) {
+  Loaded loaded = load(where, data);
+  SamplePredictor predictor(loaded);
+  Json list = Json::array();
+  const auto samples = static_cast<int64_t>(loaded.dataset->size());
+  for (const int64_t index : indices) {
+    if (index < 0 || index >= samples)
+      throw Invalid("--index: expected a sample from 0 to " + std::to_string(samples - 1) +
+                        " of the " + data + " data, found " + std::to_string(index),
+                    kUsage);
+    list.push_back(predictor.predict(static_cast<uint64_t>(index)));
+  }
+  Json json = loaded.model.source;
+  json.erase("step");
+  json["data"] = data;
+  json["predictions"] = list;
+  return json;
+}
+
+}  // namespace muster::loop

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "common/document.h"
+#include "trainer/loop/evaluation/draw_objects.h"
+
+namespace muster::loop {
+
+struct PictureOptions {
+  std::vector<std::filesystem::path> pictures;  // JPEG and PNG, and folders of them
+  std::filesystem::path from;                   // where relative paths begin
+  // The folder for copies of the pictures, as PNG, in which the result is drawn; empty: none are
+  // made.
+  std::filesystem::path drawn;
+  float least_score = kLeastScore;  // of an object
+  size_t most_classes = 5;          // of a classification, by falling probability
+};
+
+// `muster-trainer predict` with pictures, which are made into samples as the data of the model's
+// training were. `where` is as for load_model(). No data of the training are needed, unless an
+// earlier version of Muster wrote the model. Returns {"checkpoint" or "model", "predictions"} with
+// an object for each picture:
+//   of a classification {"picture", "class", "probability", "classes": [{"class", "label",
+//     "probability"}]}
+//   of a detector {"picture", "height", "width", "objects": [{"class", "label", "score", "box":
+//     {"xmin", "ymin", "xmax", "ymax"}}]}: boxes are in pixels of the picture, turned as its EXIF
+//     data say
+//   {"picture", "error"} for one that is missing or damaged, which is also logged
+// and "drawn", the path of the copy. Throws Invalid for a model that does not take pictures and a
+// folder without any, and WriteError.
+Json predict_pictures(const std::filesystem::path& where, const PictureOptions& options);
+
+}  // namespace muster::loop
