@@ -25,8 +25,8 @@ constexpr Optimizer kAveraged{
 
 // Two logical replicas each time, in one process if there is no worker.
 Json result_of(const std::string& name, const std::string& training, int ps, int workers,
-               const Job::Environment& environment = {}) {
-  Job job(name, training, ps, workers);
+               const Job::Environment& environment = {}, bool evaluator = false) {
+  Job job(name, training, ps, workers, evaluator);
   job.environment = environment;
   job.start_all();
   job.expect_success();
