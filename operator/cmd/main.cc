@@ -57,7 +57,7 @@ class Program {
     add_trainer_command("evaluate", "Loss and accuracy of a checkpoint",
                         "muster evaluate --checkpoint runs/mnist-mlp --data validation -o json");
     add_trainer_command("predict", "What a model says about pictures, or about samples of its data",
-                        "muster predict --checkpoint runs/flowers rose.jpg --draw drawn");
+                        "muster predict --checkpoint runs/mnist-mlp seven.png --draw drawn");
     add_trainer_command("data", "Make a data set", "muster data digits --output digits");
     add_texts();
     CLI::App* version = app_.add_subcommand("version", "Print the version");

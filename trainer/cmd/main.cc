@@ -108,7 +108,7 @@ CLI::App* add_checkpoint_command(CLI::App& app, const std::string& name, const s
 CLI::App* add_predict_command(CLI::App& app, Options& options) {
   CLI::App* command = add_checkpoint_command(
       app, "predict", "What a model says about pictures, or about samples of its data",
-      "rose.jpg --draw drawn", options);
+      "seven.png --draw drawn", options);
   CLI::Option* pictures = command->add_option(
       "PICTURE", options.pictures.pictures,
       "JPEG and PNG files, and folders of them; the result is JSON, unless -o text is given");

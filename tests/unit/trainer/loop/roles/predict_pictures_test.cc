@@ -242,6 +242,18 @@ class PredictObjectsTest : public testing::Test {
               "\nsteps: 1\nthreads: 1\nsummary: {pictures: 3}\n");
   }
 
+  // Expects curves and pictures of the evaluation, one of which is `png`, in the events of a
+  // replica.
+  void expect_shown(const std::string& replica, const std::string& png) {
+    std::string events;
+    for (const auto& entry : fs::directory_iterator(job_ / "events" / replica))
+      events += read_file(entry.path());
+    for (const char* tag : {"validation_pictures/2", "validation_average_precision_by_class/",
+                            "validation_localization_loss"})
+      EXPECT_THAT(events, HasSubstr(tag));
+    EXPECT_NE(events.find(png), std::string::npos);
+  }
+
   const fs::path folder_ = fresh_folder("predict-objects"), data_ = folder_ / "data",
                  job_ = folder_ / "job";
 };
@@ -309,13 +321,17 @@ TEST_F(PredictObjectsTest, IsEvaluatedByClassAndWithPictures) {
   const auto size = images::read_size(images::bytes_of(png), "picture");
   EXPECT_EQ(size.height, 320u);  // 96 pixels, enlarged
   EXPECT_GT(size.width, 640u);
-  std::string events;
-  for (const auto& entry : fs::recursive_directory_iterator(job_ / "events"))
-    if (entry.is_regular_file()) events += read_file(entry.path());
-  for (const char* tag : {"validation_pictures/2", "validation_average_precision_by_class/",
-                          "validation_localization_loss"})
-    EXPECT_THAT(events, HasSubstr(tag));
-  EXPECT_NE(events.find(png), std::string::npos);
+  expect_shown("chief-0", png);
+}
+
+TEST_F(PredictObjectsTest, IsShownByAnEvaluatorInTheSameWay) {
+  fs::remove_all(job_ / "evaluations");
+  group::Membership membership = alone(folder_, folder_ / "training.yaml");
+  membership.replicas = {{"chief", 1}, {"evaluator", 1}};
+  membership.role = group::Role::evaluator;
+  membership.role_name = "evaluator";
+  ASSERT_EQ(run_evaluator(membership, {}), kSuccess);
+  expect_shown("evaluator-0", read_file(job_ / "evaluations/pictures/validation-0.png"));
 }
 
 }  // namespace
