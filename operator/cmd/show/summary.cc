@@ -116,7 +116,7 @@ Json summarize(const api::TrainingJob& job, const std::vector<ObservedReplica>& 
   summary["notEvaluated"] = not_evaluated(job, replicas, evaluation);
   summary["wallSeconds"] = nullptr;
   for (const char* field : {"trainSeconds", "weightsDigest", "checkpoint", "model",
-                            "secondsPerBatch", "examplesPerSecond", "stoppedEarly", "best"}) {
+                            "secondsPerBatch", "examplesPerSecond", "stoppedEarly", "reached", "best"}) {
     summary[field] = member(result, field);
   }
   return summary;

@@ -9,6 +9,7 @@
 #include "common/json.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/checkpoint/safetensors.h"
+#include "trainer/checkpoint/take_weights.h"
 #include "trainer/compute/graph.h"
 #include "trainer/compute/models/object_finder.h"
 #include "trainer/data/batcher.h"
@@ -115,11 +116,12 @@ Loaded load_model(const fs::path& file, const std::string& data) {
   Loaded loaded = assemble_for(training, file.string(), data);
   loaded.source = {{"model", file.string()}};
   compute::HostView parameters(loaded.engine->parameters());
-  const auto missing =
+  const auto weights =
       checkpoint::take_weights("--checkpoint", file, loaded.engine->layout(), parameters.values());
   parameters.store();
-  if (!missing.empty())
-    throw Invalid(file.string() + ": expected all tensors of its model, found no " + missing[0]);
+  if (!weights.missing.empty())
+    throw Invalid(file.string() + ": expected all tensors of its model, found no " +
+                  weights.missing[0]);
   return loaded;
 }
 
