@@ -4,6 +4,7 @@
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "common/error.h"
@@ -48,6 +49,32 @@ class Findings : public google::protobuf::io::ErrorCollector {
   const std::string& file_;
 };
 
+// Returns the text with spaces in the place of the commas and semicolons between fields, which mean
+// nothing. The published pipelines have them, and protobuf's parser (3.21) fails at one that
+// follows a field which it does not know. In strings, comments and lists all stays as it is.
+std::string without_separators(std::string text) {
+  char quote = 0;
+  int lists = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quote != 0) {
+      if (c == '\\')
+        ++i;
+      else if (c == quote || c == '\n')
+        quote = 0;
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (c == '#') {
+      i = std::min(text.find('\n', i), text.size());
+    } else if (c == '[' || c == ']') {
+      lists = std::max(0, lists + (c == '[' ? 1 : -1));
+    } else if ((c == ',' || c == ';') && lists == 0) {
+      text[i] = ' ';
+    }
+  }
+  return text;
+}
+
 size_t known_fields(const Message& message) {
   std::vector<const FieldDescriptor*> fields;
   message.GetReflection()->ListFields(message, &fields);
@@ -62,7 +89,7 @@ struct Reading {
     parser.RecordErrorsTo(&findings);
     parser.AllowUnknownField(true);
     parser.SetRecursionLimit(kDeepest);
-    parser.ParseFromString(file.text, message.get());
+    parser.ParseFromString(without_separators(file.text), message.get());
   }
 
   std::unique_ptr<Message> message;

@@ -194,6 +194,18 @@ TEST(ConvertPipeline, RefusesWhatIsNoPipelineWithFileAndLine) {
       ThrowsMessage<Invalid>(HasSubstr("model.config: expected one model, found a second")));
 }
 
+TEST(ConvertPipeline, TakesTheSeparatorsThatProtobufFailsAtAndNoOthers) {
+  const std::string whole = fixture("ssd_mobilenet_v1_coco.config");
+  std::string other = whole;
+  const size_t at = other.find("num_classes: 90");
+  other.replace(at, 15, "unknown: 'a, \\', b'; also: 1, # it's, \"\n num_classes: 90,");
+  EXPECT_EQ(converted(other).job, converted(whole).job);
+  EXPECT_THAT(converted(other).not_carried, Contains(HasSubstr(": also: Muster has no such")));
+  EXPECT_EQ(
+      training_of(converted_with("PATH_TO_BE_CONFIGURED/model.ckpt", "a,b;c"))["initializeFrom"],
+      "a,b;c");
+}
+
 TEST(ConvertPipeline, SaysWhichPartIsMissing) {
   const std::string whole = fixture("ssd_mobilenet_v1_coco.config");
   const pipeline::Pipeline pipeline = parse_pipeline({{"pipeline.config", whole}}).pipeline;

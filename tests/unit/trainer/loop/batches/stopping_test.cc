@@ -124,7 +124,9 @@ TEST(StopWhenTest, AnEvaluationReachesAValueOrDoesNot) {
     const auto found =
         after(position, metrics_of(one.found), stop_when(one.metric, one.at_least, one.value));
     EXPECT_EQ(found.reached.has_value(), one.reached) << one.metric << " " << one.found;
-    if (one.reached) EXPECT_EQ(found.reached->step, 30u);
+    if (one.reached) {
+      EXPECT_EQ(found.reached->step, 30u);
+    }
   }
 }
 
