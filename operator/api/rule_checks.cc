@@ -99,6 +99,14 @@ std::string evaluation_with_ps(const Json& self) {
   return ps > 0 ? std::to_string(ps) + " ps" : "";
 }
 
+std::string stop_without_evaluation(const Json& self) {
+  const Json& training = member(self, "training");
+  const Json& stop = member(training, "stopWhen");
+  if (!stop.is_object() || string_or(stop, "metric", "") == "trainLoss") return "";
+  if (has(training, "evaluation") || count(replica_specs(self), "evaluator") > 0) return "";
+  return "neither";
+}
+
 std::string too_many_backup_workers(const Json& self) {
   const Json& synchronization = member(member(self, "training"), "synchronization");
   const int64_t backup = integer_or(synchronization, "backupWorkers", 0);
@@ -234,6 +242,7 @@ RuleCheck rule_check(const std::string& name) {
       {"no_ps", no_ps},
       {"ps_in_collective", ps_in_collective},
       {"evaluation_with_ps", evaluation_with_ps},
+      {"stop_without_evaluation", stop_without_evaluation},
       {"too_many_backup_workers", too_many_backup_workers},
       {"nothing_to_evaluate", nothing_to_evaluate},
       {"decided_by_nobody", decided_by_nobody},

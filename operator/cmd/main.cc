@@ -54,6 +54,7 @@ class Program {
     add_suspend("suspend", "Stop a job of a cluster after a checkpoint, until it is resumed", true);
     add_suspend("resume", "Go on with a job of a cluster that was suspended", false);
     add_crd();
+    add_convert();
     add_trainer_command("evaluate", "Loss and accuracy of a checkpoint",
                         "muster evaluate --checkpoint runs/mnist-mlp --data validation -o json");
     add_trainer_command("predict", "What a model says about pictures, or about samples of its data",
@@ -343,6 +344,20 @@ class Program {
     on(command, [this] { return print_definition(json()); });
   }
 
+  void add_convert() {
+    CLI::App* command =
+        add("convert", "Make a manifest of a pipeline of the TF Object Detection API",
+            "muster convert pipeline.config --output job.yaml\n"
+            "  muster convert model.config train.config input.config");
+    command
+        ->add_option("CONFIG", files_,
+                     "The pipeline file, or those of model, training, input and evaluation")
+        ->required();
+    command->add_option("-o,--output", convert_output_,
+                        "The manifest to write; printed if left out");
+    on(command, [this] { return convert_pipeline_files(files_, convert_output_); });
+  }
+
   void add_texts() {
     CLI::App* completion = add("completion", "Print the script that completes commands in a shell",
                                "source <(muster completion bash)");
@@ -379,6 +394,7 @@ class Program {
   bool wait_ = false;
   std::vector<std::filesystem::path> files_;
   std::filesystem::path directory_;
+  std::filesystem::path convert_output_;
   std::string output_ = "text";
   bool now_ = false;
 };

@@ -58,14 +58,4 @@ std::filesystem::path export_model(const std::filesystem::path& job_directory,
                                    std::span<const float> parameters, const Json& training,
                                    const Json& samples = Json::object());
 
-// Implements `initializeFrom`: replaces the initializers' weights by those of `from`, a published
-// checkpoint's folder (verified first) or one safetensors file such as the export. Tensors are
-// matched by name; `parameters` are layout.size() floats. Returns the names of the tensors that
-// `from` does not have: they keep their values. Throws Invalid, with a message that begins with
-// `field`, if a tensor has another shape or a value that is not finite, if `from` has no tensor of
-// the model, and if it cannot be used at all; `parameters` are undefined then.
-std::vector<std::string> take_weights(const std::string& field, const std::filesystem::path& from,
-                                      const compute::ParameterLayout& layout,
-                                      std::span<float> parameters);
-
 }  // namespace muster::checkpoint

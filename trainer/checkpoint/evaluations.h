@@ -13,13 +13,14 @@ struct Best {
   bool operator==(const Best&) const = default;
 };
 
-// The results of evaluations within the training. They are a part of Position, so that a training
-// that was interrupted ends where an undisturbed one does, with the same weights.
+// The results of evaluations, by which a training may end. They are a part of Position, so that a
+// training that was interrupted ends where an undisturbed one does, with the same weights.
 struct Evaluations {
   uint64_t epoch = 0;                // passes over the data before the newest one; 0: none yet
   std::optional<Best> best;          // by earlyStopping: improvements beyond minDelta
   uint64_t without_improvement = 0;  // evaluations since `best`
   std::optional<Best> kept;          // by checkpoint.bestOnly: any improvement
+  std::optional<Best> reached;       // what ended the training by stopWhen
   bool operator==(const Evaluations&) const = default;
 };
 

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include "common/log.h"
-#include "trainer/checkpoint/checkpoint.h"
+#include "trainer/checkpoint/take_weights.h"
 #include "trainer/compute/engine.h"
+#include "trainer/compute/models/catalogue.h"
 
 namespace muster::checkpoint {
 
@@ -12,11 +13,11 @@ void fill_initial_parameters(const spec::TrainingSpec& spec, const compute::Para
                              std::span<float> parameters) {
   compute::initialize_parameters(layout, spec.seed, parameters);
   if (spec.initialize_from.empty()) return;
-  const auto others = take_weights("initializeFrom", spec.initialize_from, layout, parameters);
-  // `muster run` has already reported this, with the line of its manifest.
-  if (!others.empty())
-    log::info(fmt::format("initializeFrom: {} has no {}: they begin with their initializers",
-                          spec.initialize_from, fmt::join(others, ", ")));
+  const TakenWeights weights =
+      take_weights("initializeFrom", spec.initialize_from, layout, parameters,
+                   spec.initialize_options, compute::published_names(spec.model.name));
+  log::info("initializeFrom: " + weights.text(spec.initialize_from, layout.tensors().size()));
+  log::info(fmt::format("initializeFrom: taken: {}", fmt::join(weights.taken, ", ")));
 }
 
 }  // namespace muster::checkpoint

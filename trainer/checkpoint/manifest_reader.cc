@@ -135,6 +135,7 @@ Evaluations parse_evaluations(const Fields& fields) {
   evaluations.best = parse_best(fields, "best");
   evaluations.without_improvement = fields.number("withoutImprovement");
   evaluations.kept = parse_best(fields, "kept");
+  if (fields.has("reached")) evaluations.reached = parse_best(fields, "reached");
   return evaluations;
 }
 

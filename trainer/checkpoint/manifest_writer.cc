@@ -31,7 +31,8 @@ Json json_of(const Evaluations& evaluations) {
   return {{"epoch", evaluations.epoch},
           {"best", json_of(evaluations.best)},
           {"withoutImprovement", evaluations.without_improvement},
-          {"kept", json_of(evaluations.kept)}};
+          {"kept", json_of(evaluations.kept)},
+          {"reached", json_of(evaluations.reached)}};
 }
 
 Json json_of(const Position& position) {

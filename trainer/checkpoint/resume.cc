@@ -103,10 +103,11 @@ std::optional<std::string> metric_of(const std::optional<spec::EarlyStoppingSpec
 }
 
 // Drops results of evaluations that were made with another metric, another loss or other data:
-// later results cannot be compared with them.
+// later results cannot be compared with them. Drops what another stopWhen has decided.
 void forget_others(Evaluations& evaluations, const Json& before, const Json& after) {
   const TrainingSpec made_with = spec::to_training_spec(before);
   const TrainingSpec asked_for = spec::to_training_spec(after);
+  if (made_with.stop_when != asked_for.stop_when) evaluations.reached.reset();
   const auto validation = [](const Json& training) {
     return member(member(training, "data"), "validation");
   };

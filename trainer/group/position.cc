@@ -34,7 +34,8 @@ void fill(const checkpoint::Best& best, BestMessage& message) {
 
 checkpoint::Evaluations from_message(const EvaluationsMessage& message) {
   return {message.epoch(), best_of(message.has_best(), message.best()),
-          message.without_improvement(), best_of(message.has_kept(), message.kept())};
+          message.without_improvement(), best_of(message.has_kept(), message.kept()),
+          best_of(message.has_reached(), message.reached())};
 }
 
 EvaluationsMessage to_message(const checkpoint::Evaluations& evaluations) {
@@ -43,6 +44,7 @@ EvaluationsMessage to_message(const checkpoint::Evaluations& evaluations) {
   if (evaluations.best) fill(*evaluations.best, *message.mutable_best());
   message.set_without_improvement(evaluations.without_improvement);
   if (evaluations.kept) fill(*evaluations.kept, *message.mutable_kept());
+  if (evaluations.reached) fill(*evaluations.reached, *message.mutable_reached());
   return message;
 }
 

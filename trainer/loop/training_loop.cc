@@ -28,12 +28,14 @@ namespace {
 }  // namespace
 
 Ending train(Synchronizer& synchronizer, Assembly& assembly, Recorder& recorder,
-             Checkpointer* checkpointer, Validator* validator, std::stop_token stop) {
+             Checkpointer* checkpointer, Validator* validator, std::stop_token stop,
+             StopRule* rule) {
   const auto begin = [&] {
     if (!synchronizer.start(stop)) return false;
     const auto& position = synchronizer.position();
     recorder.begin(position, assembly.workload->total_steps(position), synchronizer.generation());
     if (checkpointer) checkpointer->begin(position, Recorder::Clock::now());
+    if (rule) rule->begin();
     return true;
   };
   recorder.measure_input_wait([&assembly] { return assembly.input_wait_seconds(); });
@@ -44,6 +46,7 @@ Ending train(Synchronizer& synchronizer, Assembly& assembly, Recorder& recorder,
       if (!validator->run(synchronizer, stop)) return Ending::interrupted;
       now = Recorder::Clock::now();
     }
+    if (rule) rule->apply(synchronizer);
     if (!synchronizer.has_next()) break;
     if (stop.stop_requested()) return Ending::interrupted;
     if (checkpointer && checkpointer->due(synchronizer.position(), now))

@@ -33,6 +33,7 @@ constexpr FieldBearing kBearings[] = {{"checkpoint", Bearing::none},
                                       {"epochs", Bearing::end},
                                       {"evaluation", Bearing::end},
                                       {"earlyStopping", Bearing::end},
+                                      {"stopWhen", Bearing::end},
                                       {"precision", Bearing::end}};
 
 std::string short_text(const Json& value) {
@@ -106,9 +107,11 @@ std::optional<Json> with_defaults(const Json& training) {
 
 std::vector<Change> changes_of_weights(const Json& before, const Json& after) {
   std::vector<Change> found = changes(with_defaults(before).value_or(before), after);
-  // Results of evaluations within a training influence the weights only through earlyStopping.
-  const bool evaluations_decide =
-      !member(before, "earlyStopping").is_null() || !member(after, "earlyStopping").is_null();
+  // Results of evaluations influence the weights only through earlyStopping and stopWhen.
+  const auto is_given = [&](const char* field) {
+    return !member(before, field).is_null() || !member(after, field).is_null();
+  };
+  const bool evaluations_decide = is_given("earlyStopping") || is_given("stopWhen");
   std::erase_if(found, [&](const Change& change) {
     const bool evaluates =
         is_below(change.path, "evaluation") || is_below(change.path, "data.validation");

@@ -12,6 +12,7 @@
 #include "trainer/spec/kind_fields.h"
 #include "trainer/spec/layers.h"
 #include "trainer/spec/metric.h"
+#include "trainer/spec/patterns.h"
 
 namespace muster::spec {
 
@@ -29,6 +30,7 @@ class Checker {
 
   void run() {
     check_model();
+    check_initialization();
     for (const char* part : {"train", "validation", "test"}) check_source(part);
     check_stages();
     check_optimizer();
@@ -79,7 +81,18 @@ class Checker {
     if (is_sound("model.name"))
       check_kind("model", model, model_fields(), string_or(model, "name", "layers"));
     check_layers(document_, at("model.layers"), problems_);
+    check_patterns(at("model.freeze"), member(model, "freeze"), problems_);
     check_one_of("model", model, {"name", "layers"}, true);
+  }
+
+  void check_initialization() {
+    const Json& options = member(training_, "initializeOptions");
+    if (!options.is_object()) return;
+    if (!given(training_, "initializeFrom") && is_sound("initializeFrom"))
+      report("initializeOptions", "initializeFrom beside initializeOptions", "none");
+    check_renames(at("initializeOptions.rename"), member(options, "rename"), problems_);
+    for (const char* field : {"include", "exclude"})
+      check_patterns(at(child_path("initializeOptions", field)), member(options, field), problems_);
   }
 
   void check_loss_options(const Json& model) {
@@ -273,8 +286,19 @@ class Checker {
       report("earlyStopping", "evaluation beside earlyStopping", "none");
     if (given(checkpoint, "bestOnly") && !evaluated)
       report("checkpoint.bestOnly", "evaluation beside bestOnly", "none");
+    check_stop_when();
     check_metric(member(training_, "earlyStopping"), "earlyStopping.metric");
     check_metric(member(checkpoint, "bestOnly"), "checkpoint.bestOnly.metric");
+  }
+
+  void check_stop_when() {
+    const Json& stop = member(training_, "stopWhen");
+    if (!stop.is_object()) return;
+    check_one_of("stopWhen", stop, {"atLeast", "atMost"}, true);
+    if (!is_sound("stopWhen.metric") || string_or(stop, "metric", "") == kTrainLoss) return;
+    if (!given(member(training_, "data"), "validation") && is_sound("data.validation"))
+      report("stopWhen", "data.validation beside stopWhen", "none");
+    check_metric(stop, "stopWhen.metric");
   }
 
   void check_metric(const Json& value, const std::string& relative) {

@@ -202,6 +202,30 @@ std::optional<EarlyStoppingSpec> to_early_stopping(const Json& value) {
   return stopping;
 }
 
+std::optional<StopWhenSpec> to_stop_when(const Json& value) {
+  if (!value.is_object()) return std::nullopt;
+  StopWhenSpec stop;
+  stop.metric = string_or(value, "metric", kTrainLoss);
+  stop.at_least = given(value, "atLeast");
+  stop.value = number_or(value, stop.at_least ? "atLeast" : "atMost", 0);
+  return stop;
+}
+
+std::vector<std::string> to_texts(const Json& value) {
+  return value.is_array() ? value.get<std::vector<std::string>>() : std::vector<std::string>();
+}
+
+InitializeOptions to_initialize_options(const Json& value) {
+  InitializeOptions options;
+  for (const Json& step : member(value, "rename"))
+    options.rename.push_back({string_or(step, "from", ""), string_or(step, "to", "")});
+  options.include = to_texts(member(value, "include"));
+  options.exclude = to_texts(member(value, "exclude"));
+  options.skip_mismatched = bool_or(value, "skipMismatched", false);
+  options.moving_averages = bool_or(value, "movingAverages", false);
+  return options;
+}
+
 CheckpointSpec to_checkpoint(const Json& value) {
   CheckpointSpec checkpoint;
   const double seconds = number_or(value, "everySeconds", 0);
@@ -250,7 +274,17 @@ compute::LossKind to_loss(const Json& model) {
   return compute::SoftmaxCrossEntropy{};
 }
 
+namespace {
+
+void freeze(const Patterns& patterns, compute::ModelSpec& model) {
+  for (compute::LayerSpec& layer : model.layers)
+    if (patterns.match(layer.name)) layer.trainable = false;
+}
+
+}  // namespace
+
 compute::ModelSpec to_model(const Json& value) {
+  const Patterns frozen(to_texts(member(value, "freeze")));
   compute::ModelOptions options;
   const auto float_of = [&](const char* field) -> std::optional<float> {
     if (!given(value, field)) return std::nullopt;
@@ -259,7 +293,10 @@ compute::ModelSpec to_model(const Json& value) {
   if (given(value, "classes")) options.classes = integer_or(value, "classes", 1);
   options.depth_multiplier = float_of("depthMultiplier");
   options.normalization_momentum = float_of("normalizationMomentum");
-  if (auto known = compute::find_model(string_or(value, "name", ""), options)) return *known;
+  if (auto known = compute::find_model(string_or(value, "name", ""), options)) {
+    freeze(frozen, *known);
+    return *known;
+  }
   compute::ModelSpec model;
   model.name = "custom";
   model.loss = to_loss(value);
@@ -273,6 +310,7 @@ compute::ModelSpec to_model(const Json& value) {
     for (const Json& input : member(fields, "inputs")) layer.inputs.push_back(input);
     model.layers.push_back(std::move(layer));
   }
+  freeze(frozen, model);
   return model;
 }
 
@@ -280,6 +318,7 @@ TrainingSpec to_training_spec(const Json& training) {
   TrainingSpec spec;
   spec.model = to_model(member(training, "model"));
   spec.initialize_from = string_or(training, "initializeFrom", "");
+  spec.initialize_options = to_initialize_options(member(training, "initializeOptions"));
   spec.data = to_data(training);
   spec.batch_size = integer_or(training, "batchSize", 32);
   spec.epochs = optional_count(training, "epochs");
@@ -292,6 +331,7 @@ TrainingSpec to_training_spec(const Json& training) {
   if (const Json& evaluation = member(training, "evaluation"); evaluation.is_object())
     spec.evaluate_every_epochs = static_cast<uint64_t>(integer_or(evaluation, "everyEpochs", 1));
   spec.early_stopping = to_early_stopping(member(training, "earlyStopping"));
+  spec.stop_when = to_stop_when(member(training, "stopWhen"));
   const Json& summary = member(training, "summary");
   spec.summary_every_steps = static_cast<uint64_t>(integer_or(summary, "everySteps", 100));
   spec.summary_pictures = static_cast<size_t>(integer_or(summary, "pictures", 4));

@@ -8,6 +8,7 @@
 #include "trainer/compute/loss.h"
 #include "trainer/spec/convert.h"
 #include "trainer/spec/layers.h"
+#include "trainer/spec/patterns.h"
 #include "trainer/spec/selection.h"
 
 namespace muster::spec {
@@ -29,7 +30,9 @@ class Fit {
     for (const char* part : kParts) open(part);
     check_remainder();
     if (!member(training_, "model").is_object() || !problems_.is_whole(at("model"))) return;
-    model_ = to_model(member(training_, "model"));
+    const Json& model = member(training_, "model");
+    model_ = to_model(model);
+    check_frozen(at("model.freeze"), member(model, "freeze"), model_, problems_);
     for (const auto& [part, found] : found_) check_shape(part, found);
     const compute::GraphCheck graph = compute::check_graph(model_);
     for (const compute::Mismatch& mismatch : graph.mismatches) report(mismatch);

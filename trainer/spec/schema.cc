@@ -150,6 +150,18 @@ void add_kind_rules(Json& properties) {
             });
 }
 
+// The schema of the field `metric` of stopWhen.
+Json stop_metric_schema() {
+  std::vector<std::string> names = {kTrainLoss};
+  for (std::string& name : all_metric_names()) names.push_back(std::move(name));
+  return {{"type", "string"},
+          {"enum", names},
+          {"description",
+           "trainLoss, the mean of the last whole epoch, which is looked at after each epoch; or a "
+           "metric of the evaluations on the validation data, which `evaluation` or an evaluator "
+           "makes. What there is depends on the model's loss."}};
+}
+
 Json build_schema() {
   Json schema = Document::parse(training_schema_text, "training.schema.yaml").value();
   Json& properties = schema["properties"];
@@ -161,6 +173,7 @@ Json build_schema() {
   }
   add_kind_rules(properties);
   properties["earlyStopping"]["properties"]["metric"] = metric_schema();
+  properties["stopWhen"]["properties"]["metric"] = stop_metric_schema();
   properties["checkpoint"]["properties"]["bestOnly"]["properties"]["metric"] = metric_schema();
   Json& data = properties["data"]["properties"];
   data["train"] = train_source_schema();

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "common/document.h"
+#include "common/pattern.h"
 #include "common/schema.h"
 #include "trainer/compute/models/model_spec.h"
 #include "trainer/compute/optimizer.h"
@@ -42,6 +44,31 @@ struct EarlyStoppingSpec {
   bool restore_best = false;
 };
 
+// The metric of stopWhen that needs no evaluation: the mean loss of the last whole epoch.
+inline constexpr const char* kTrainLoss = "trainLoss";
+
+struct StopWhenSpec {
+  std::string metric;    // kTrainLoss, or as metric.h names those of evaluations
+  bool at_least = true;  // else at most
+  double value = 0;
+
+  bool by_training() const { return metric == kTrainLoss; }
+  // A value that is not finite reaches nothing.
+  bool is_reached_by(double found) const {
+    return std::isfinite(found) && (at_least ? found >= value : found <= value);
+  }
+  bool operator==(const StopWhenSpec&) const = default;
+};
+
+// Which tensors of initializeFrom go where. The patterns are valid.
+struct InitializeOptions {
+  std::vector<Rename> rename;        // from the names there to those of the model
+  std::vector<std::string> include;  // patterns of the model's names; empty: all
+  std::vector<std::string> exclude;
+  bool skip_mismatched = false;
+  bool moving_averages = false;
+};
+
 struct CheckpointSpec {
   std::optional<double> every_seconds;
   std::optional<uint64_t> every_steps;
@@ -53,7 +80,8 @@ struct CheckpointSpec {
 
 struct TrainingSpec {
   compute::ModelSpec model;     // input_shape and label_count are filled from the data at start
-  std::string initialize_from;  // a checkpoint folder or safetensors file, or empty
+  std::string initialize_from;  // checkpoint/take_weights.h says what it names; empty: nothing
+  InitializeOptions initialize_options;
   DataSpec data;
   int64_t batch_size = 32;         // per replica
   std::optional<uint64_t> epochs;  // exactly one of epochs, steps
@@ -68,6 +96,7 @@ struct TrainingSpec {
   CheckpointSpec checkpoint;
   std::optional<uint64_t> evaluate_every_epochs;  // within the training
   std::optional<EarlyStoppingSpec> early_stopping;
+  std::optional<StopWhenSpec> stop_when;
   uint64_t summary_every_steps = 100;
   size_t summary_pictures = 4;  // of each evaluation of a detector
   bool export_onnx = true;

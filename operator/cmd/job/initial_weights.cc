@@ -1,30 +1,42 @@
 #include "operator/cmd/job/initial_weights.h"
 
-#include <fmt/format.h>
-
 #include "common/json.h"
-#include "trainer/checkpoint/checkpoint.h"
+#include "trainer/checkpoint/take_weights.h"
 #include "trainer/compute/graph.h"
+#include "trainer/compute/models/catalogue.h"
 
 namespace muster::cmd {
 
+namespace {
+
+constexpr const char* kTraining = "spec.training";
+constexpr size_t kMostNames = 8;  // of each list
+
+}  // namespace
+
+std::string look_at_initial_weights(const Document& document, const std::filesystem::path& folder,
+                                    const spec::LookUp& look_up) {
+  const Json* training = document.find(kTraining);
+  if (training == nullptr || !given(*training, "initializeFrom")) return "";
+  const auto model = spec::model_on_data(document, kTraining, look_up);
+  if (!model) return "";
+  const spec::TrainingSpec spec = spec::to_training_spec(*training);
+  const compute::ParameterLayout layout = compute::build_graph(*model).layout;
+  const std::string path = child_path(kTraining, "initializeFrom");
+  const std::string field = document.locate(path) + ": " + path;
+  std::vector<float> values(layout.size());
+  const auto weights = checkpoint::take_weights(
+      field, (folder / spec.initialize_from).lexically_normal(), layout, values,
+      spec.initialize_options, compute::published_names(model->name));
+  if (weights.is_complete()) return "";
+  return field + ": " + weights.text(spec.initialize_from, kMostNames);
+}
+
 std::string check_initial_weights(const JobSource& source) {
-  const std::string from = string_or(source.job.training, "initializeFrom", "");
   const bool distributed = has_role(source.job, api::Role::ps);
   const auto folder = trainer_folder(source, distributed ? api::Role::ps : leader_of(source.job));
-  if (from.empty() || !folder) return "";
-  const auto model =
-      spec::model_on_data(source.document, "spec.training", look_here(source.document.source()));
-  if (!model) return "";
-  const compute::ParameterLayout layout = compute::build_graph(*model).layout;
-  const std::string path = "spec.training.initializeFrom";
-  const std::string field = source.document.locate(path) + ": " + path;
-  std::vector<float> values(layout.size());
-  const auto others =
-      checkpoint::take_weights(field, (*folder / from).lexically_normal(), layout, values);
-  if (others.empty()) return "";
-  return fmt::format("{}: {} has no {}: they begin with their initializers", field, from,
-                     fmt::join(others, ", "));
+  if (!folder) return "";
+  return look_at_initial_weights(source.document, *folder, look_here(source.document.source()));
 }
 
 }  // namespace muster::cmd

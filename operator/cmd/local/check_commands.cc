@@ -3,9 +3,11 @@
 #include "common/exit_code.h"
 #include "common/output.h"
 #include "operator/api/validate.h"
+#include "operator/cmd/job/initial_weights.h"
 #include "operator/cmd/job/job_source.h"
 #include "operator/cmd/local/commands.h"
 #include "operator/local/yaml_text.h"
+#include "trainer/checkpoint/take_weights.h"
 #include "trainer/data/look.h"
 
 namespace muster::cmd {
@@ -17,6 +19,23 @@ namespace fs = std::filesystem;
 Json problem_json(const Problem& problem) {
   return {{"path", problem.path},   {"where", problem.where}, {"expected", problem.expected},
           {"found", problem.found}, {"hint", problem.hint},   {"text", problem.text()}};
+}
+
+// Adds what is worth knowing of the file that initializeFrom names. The file need not be here, as
+// where the job will run on a cluster. Throws Invalid if it is here and cannot be used.
+void check_weights(const Document& document, const fs::path& folder, const spec::LookUp& here,
+                   std::vector<std::string>& notes) {
+  const std::string path = "spec.training.initializeFrom";
+  const Json* from = document.find(path);
+  if (from == nullptr || !from->is_string()) return;
+  const fs::path file = folder / from->get<std::string>();
+  if (!checkpoint::is_there(file)) {
+    notes.push_back(document.locate(path) + ": " + path + ": " + from->get<std::string>() +
+                    " is not here, so that what it holds is not checked");
+    return;
+  }
+  const std::string note = look_at_initial_weights(document, folder, here);
+  if (!note.empty()) notes.push_back(note);
 }
 
 // Returns the manifest's problems; `notes` gets a line for each thing worth knowing that is no
@@ -41,6 +60,7 @@ std::vector<Problem> check_document(Document& document, const std::filesystem::p
   for (std::string& note : spec::training_notes(document, "spec.training", here)) {
     notes.push_back(std::move(note));
   }
+  check_weights(document, fs::absolute(file).parent_path(), here, notes);
   return problems;
 }
 

@@ -115,8 +115,9 @@ Json summarize(const api::TrainingJob& job, const std::vector<ObservedReplica>& 
   take_metrics("test", evaluation, summary);
   summary["notEvaluated"] = not_evaluated(job, replicas, evaluation);
   summary["wallSeconds"] = nullptr;
-  for (const char* field : {"trainSeconds", "weightsDigest", "checkpoint", "model",
-                            "secondsPerBatch", "examplesPerSecond", "stoppedEarly", "best"}) {
+  for (const char* field :
+       {"trainSeconds", "weightsDigest", "checkpoint", "model", "secondsPerBatch",
+        "examplesPerSecond", "stoppedEarly", "reached", "best"}) {
     summary[field] = member(result, field);
   }
   return summary;

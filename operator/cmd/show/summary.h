@@ -16,11 +16,12 @@ std::string state_of(const api::JobStatus& status);
 // Returns the content of summary.json: {state, step, epochs, trainLoss, trainAccuracy,
 // validationLoss, validationAccuracy, testLoss, testAccuracy, each further metric of an evaluation
 // under two such names, notEvaluated, wallSeconds, trainSeconds, weightsDigest, checkpoint, model,
-// secondsPerBatch, examplesPerSecond, stoppedEarly, best, parameters, failure}, with checkpoint and
-// model as paths below the directory. Unknown values are null, as are all values of a checkpoint if
-// an unreadable one hides which is the newest (step is then the last one reported). A job that
-// succeeded has these values from result.json, another job from its newest whole checkpoint (step 0
-// if it trained and has none), and both from the evaluation of that step. notEvaluated is
+// secondsPerBatch, examplesPerSecond, stoppedEarly, reached, best, parameters, failure}, with
+// checkpoint and model as paths below the directory. Unknown values are null, as are all values of
+// a checkpoint if an unreadable one hides which is the newest (step is then the last one reported).
+// A job that succeeded has these values from result.json, another job from its newest whole
+// checkpoint (step 0 if it trained and has none), and both from the evaluation of that step.
+// notEvaluated is
 // {"validation": why, "test": why} for a job that succeeded, for data that its `training` has and
 // that have no evaluation; null if nothing is missing. parameters are those of a model with few
 // (few_parameters). failure is why a job failed, {reason, message, replica, exitCode, log}; the

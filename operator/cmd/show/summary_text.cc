@@ -72,6 +72,14 @@ Json stopped_early_text(const Json& summary) {
                      integer_or(best, "epoch", 0), grouped(integer_or(best, "step", 0)));
 }
 
+// Says by which value stopWhen has ended the training, if it has; else null.
+Json reached_text(const Json& summary) {
+  const Json& reached = member(summary, "reached");
+  if (!reached.is_object()) return nullptr;
+  return fmt::format("{} was {:.6g} at step {}", string_or(reached, "metric", "?"),
+                     number_or(reached, "value", 0), grouped(integer_or(reached, "step", 0)));
+}
+
 std::string wall_text(double seconds) {
   return seconds < 60 ? fmt::format("{:.1f} s", seconds) : duration_text(seconds);
 }
@@ -87,6 +95,7 @@ std::string summary_rows(const Json& summary) {
   rows.add("steps", of("step"), "{:.0f}");
   rows.add("epochs", of("epochs"), "{:.2f}");
   rows.add("stopped early", stopped_early_text(summary));
+  rows.add("stopped by stopWhen", reached_text(summary));
   rows.add("training loss", real(of("trainLoss")), "{:.6g}");
   rows.add("training accuracy", real(of("trainAccuracy")), "{:.4f}");
   for (const std::string& name : data) {

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "trainer/checkpoint/checkpoint.h"
+#include "trainer/checkpoint/take_weights.h"
 #include "trainer/images/encode.h"
 #include "trainer/summary/event_writer.h"
 

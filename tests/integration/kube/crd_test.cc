@@ -349,7 +349,8 @@ api::JobStatus status_of_a_run() {
       "validation": {"loss": 2.0, "accuracy": 0.9751, "balancedAccuracy": 0.9725}, "test": {"error": "no such file"},
       "weightsDigest": "4be3", "checkpoint": "/muster/c", "model": "/muster/m",
       "trainSeconds": 12.5, "examplesPerSecond": 8000, "secondsPerBatch": 0.001,
-      "stoppedEarly": false, "best": {"metric": "validationLoss", "value": 2, "step": 3750,
+      "stoppedEarly": false, "reached": {"metric": "trainLoss", "value": 0.0421, "step": 3750,
+      "epoch": 2}, "best": {"metric": "validationLoss", "value": 2, "step": 3750,
       "epoch": 2, "checkpoint": "/muster/c"}})"));
   return status;
 }

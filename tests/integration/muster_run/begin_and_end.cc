@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <fstream>
+#include <tuple>
 
 #include "common/exit_code.h"
 #include "tests/integration/muster_run/harness.h"
@@ -52,8 +53,11 @@ TEST_F(InitialWeights, are_those_of_another_job_whoever_reads_them) {
     auto run = job.run();
     EXPECT_EQ(run->wait(), kSuccess) << run->output();
     EXPECT_THAT(run->output(),
-                HasSubstr("note: job.yaml:10: spec.training.initializeFrom: " + model_.string() +
-                          " has no before/bias, before/kernel: they begin with their"));
+                HasSubstr("note: job.yaml:10: spec.training.initializeFrom: 2 of the model's 4 "
+                          "tensors begin with those of " +
+                          model_.string() +
+                          "; 2 begin with their initializers, for it does not have them: "
+                          "before/bias, before/kernel"));
   }
 }
 
@@ -70,6 +74,30 @@ TEST_F(InitialWeights, that_are_missing_or_do_not_fit_are_refused_before_anythin
                 AllOf(HasSubstr("job.yaml:10: spec.training.initializeFrom: "), HasSubstr(words)));
     EXPECT_FALSE(fs::exists(job.directory()));
   }
+}
+
+TEST_F(InitialWeights, are_looked_at_by_validate_where_they_are_here) {
+  const auto validate = [](const std::string& manifest) {
+    ScriptJob job(manifest);
+    auto muster = job.muster({"validate", "job.yaml"});
+    return std::pair(muster->wait(), muster->output());
+  };
+  const std::string here = "    initializeFrom: " + model_.string() + "\n";
+  auto [code, output] = validate(line_job(kMore + here));
+  EXPECT_EQ(code, kSuccess);
+  EXPECT_THAT(output, HasSubstr("note: job.yaml:10: spec.training.initializeFrom: 2 of the model's "
+                                "4 tensors begin with those of "));
+  std::tie(code, output) = validate(line_job(kOther + here));
+  EXPECT_EQ(code, kBadInput);
+  EXPECT_THAT(output, HasSubstr("linear/bias of [1] instead of [2]"));
+  std::tie(code, output) =
+      validate(line_job(kOther + here + "    initializeOptions: {skipMismatched: true}\n"));
+  EXPECT_EQ(code, kSuccess);
+  EXPECT_THAT(output, HasSubstr("has them in other shapes: linear/bias of [1] instead of [2]"));
+  std::tie(code, output) =
+      validate(line_job(kModel + std::string("    initializeFrom: far/away\n")));
+  EXPECT_EQ(code, kSuccess);
+  EXPECT_THAT(output, HasSubstr("far/away is not here, so that what it holds is not checked"));
 }
 
 // A checkpoint has all that a job goes on with.

@@ -108,4 +108,21 @@ std::optional<ModelSpec> find_model(std::string_view name, const ModelOptions& o
   return std::nullopt;
 }
 
+// TF-Slim names a convolution "<scope>/weights" and its normalization "<scope>/BatchNorm/gamma".
+std::vector<Rename> published_names(std::string_view model) {
+  const bool classifier = model == "mobilenet-v1", detector = model == "ssd-mobilenet-v1";
+  if (!classifier && !detector) return {};
+  std::vector<Rename> steps = {{"^(FeatureExtractor/)?MobilenetV1/", ""},
+                               {"/(depthwise_)?weights$", "/kernel"},
+                               {"/biases$", "/bias"},
+                               {"/BatchNorm/", "_normalization/"}};
+  if (classifier) steps.push_back({"^Logits/Conv2d_1c_1x1/", "logits/"});
+  if (detector) {
+    steps.push_back({"^(BoxPredictor_\\d+)/BoxEncodingPredictor/", "\\1_boxes/"});
+    steps.push_back({"^(BoxPredictor_\\d+)/ClassPredictor/", "\\1_classes/"});
+    for (Rename& step : names_of_any_depth()) steps.push_back(std::move(step));
+  }
+  return steps;
+}
+
 }  // namespace muster::compute

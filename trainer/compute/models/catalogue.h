@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/pattern.h"
 #include "trainer/compute/models/model_spec.h"
 
 namespace muster::compute {
@@ -36,5 +37,11 @@ struct ModelOptions {
 
 // Returns nothing if the catalogue does not have the name.
 std::optional<ModelSpec> find_model(std::string_view name, const ModelOptions& options = {});
+
+// Returns the steps from the names of tensors in TensorFlow's published checkpoints to those of a
+// model of the catalogue: for mobilenet-v1 and ssd-mobilenet-v1 those of TF-Slim's classifier
+// (MobilenetV1/...) and of the detection zoo's ssd_mobilenet_v1 (FeatureExtractor/MobilenetV1/...).
+// None for any other model.
+std::vector<Rename> published_names(std::string_view model);
 
 }  // namespace muster::compute

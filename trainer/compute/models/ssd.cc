@@ -14,6 +14,17 @@ constexpr int64_t kLeastFilters = 16;
 constexpr Initializer kInitializer{InitializerKind::truncated_normal, 0.03f};
 constexpr int64_t kExtraFilters[] = {512, 256, 256, 128};
 
+// The beginnings of the names of the two convolutions of extra `i`, as TF-Slim has them:
+// Conv2d_13_pointwise_1_Conv2d_2_1x1_ and Conv2d_13_pointwise_2_Conv2d_2_3x3_s2_, and so on.
+struct ExtraNames {
+  std::string narrow;
+  std::string wide;
+};
+ExtraNames names_of_extra(size_t i) {
+  const std::string before = "Conv2d_13_pointwise_", number = "Conv2d_" + std::to_string(i + 2);
+  return {before + "1_" + number + "_1x1_", before + "2_" + number + "_3x3_s2_"};
+}
+
 class Builder {
  public:
   explicit Builder(const SsdOptions& options) : options_(options) {
@@ -45,17 +56,13 @@ class Builder {
  private:
   static std::string head(size_t i) { return "BoxPredictor_" + std::to_string(i); }
 
-  // TF-Slim's names: Conv2d_13_pointwise_1_Conv2d_2_1x1_256 and
-  // Conv2d_13_pointwise_2_Conv2d_2_3x3_s2_512, and so on.
   void add_extras(const MobileNetOptions& backbone) {
-    const std::string before = "Conv2d_13_pointwise_";
     for (size_t i = 0; i < std::size(kExtraFilters); ++i) {
-      const std::string number = "Conv2d_" + std::to_string(i + 2);
+      const ExtraNames names = names_of_extra(i);
       const int64_t filters = kExtraFilters[i];
-      add(backbone, before + "1_" + number + "_1x1_" + std::to_string(filters / 2), filters / 2,
+      add(backbone, names.narrow + std::to_string(filters / 2), filters / 2,
           {{1, 1}, {1, 1}, Padding::same});
-      add(backbone, before + "2_" + number + "_3x3_s2_" + std::to_string(filters), filters,
-          {{3, 3}, {2, 2}, Padding::same});
+      add(backbone, names.wide + std::to_string(filters), filters, {{3, 3}, {2, 2}, Padding::same});
       loss_.grids.push_back(layers_.back().name);
     }
   }
@@ -90,6 +97,19 @@ std::vector<int64_t> shape_of(const Graph& graph, const std::string& layer) {
 
 ModelSpec ssd_mobilenet(const SsdOptions& options) {
   return Builder(options).build();
+}
+
+std::vector<Rename> names_of_any_depth() {
+  std::vector<Rename> steps;
+  for (size_t i = 0; i < std::size(kExtraFilters); ++i) {
+    const ExtraNames names = names_of_extra(i);
+    const auto add = [&](const std::string& name, int64_t filters) {
+      steps.push_back({"^" + name + "\\d+", name + std::to_string(filters)});
+    };
+    add(names.narrow, kExtraFilters[i] / 2);
+    add(names.wide, kExtraFilters[i]);
+  }
+  return steps;
 }
 
 std::vector<float> anchors_of(const SsdLoss& loss, const Graph& graph) {

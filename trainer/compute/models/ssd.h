@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "common/pattern.h"
 #include "trainer/compute/graph.h"
 #include "trainer/compute/models/model_spec.h"
 
@@ -18,6 +19,11 @@ struct SsdOptions {
 // and four more, each a 1x1 and a 3x3 convolution of stride 2 behind the one before. The numbers
 // are those of ssd_mobilenet_v1_coco.config.
 ModelSpec ssd_mobilenet(const SsdOptions& options);
+
+// The names of the convolutions behind the backbone end in their number of filters, in the TF
+// Object Detection API with the depth multiplier and here without. Returns the steps from the one
+// to the other.
+std::vector<Rename> names_of_any_depth();
 
 // Returns the anchors of a detector, boxes [n, 4]. Throws Invalid if its output does not have a
 // code and the logits of each.

@@ -1,8 +1,11 @@
 #include "trainer/loop/batches/stopping.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
+#include "common/log.h"
 #include "trainer/spec/metric.h"
 
 namespace muster::loop {
@@ -38,12 +41,33 @@ checkpoint::Evaluations after(const checkpoint::Position& position,
     result.without_improvement = better ? 0 : result.without_improvement + 1;
   }
   if (const auto& metric = spec.checkpoint.best_only) take(*metric, result.kept, 0);
+  if (const auto& rule = spec.stop_when; rule && !rule->by_training()) {
+    const double value =
+        compute::value_of(metrics, spec::metric_of(spec.model.loss, rule->metric).name);
+    if (rule->is_reached_by(value)) result.reached = {value, position.step, position.epoch};
+  }
   return result;
+}
+
+std::optional<checkpoint::Best> reached_by_training(const checkpoint::Position& position,
+                                                    const spec::TrainingSpec& spec) {
+  if (!spec.stop_when || !spec.stop_when->by_training() || position.epoch == 0) return std::nullopt;
+  const compute::LossSums sums = position.sums.of(position.epoch - 1);
+  if (sums.rows == 0) return std::nullopt;
+  const double loss = compute::value_of(compute::metrics_of(spec.model.loss, sums), "loss");
+  if (!spec.stop_when->is_reached_by(loss)) return std::nullopt;
+  return checkpoint::Best{loss, position.step, position.epoch};
 }
 
 bool is_stopped(const checkpoint::Evaluations& evaluations,
                 const std::optional<spec::EarlyStoppingSpec>& rule) {
   return rule && evaluations.without_improvement >= std::max<uint64_t>(1, rule->patience);
+}
+
+void tell_reached(const checkpoint::Best& reached, const spec::StopWhenSpec& rule) {
+  log::info(fmt::format("stopWhen ends the training: {} is {:.6g} at step {} (epoch {}), {} {:.6g}",
+                        rule.metric, reached.value, reached.step, reached.epoch,
+                        rule.at_least ? "at least" : "at most", rule.value));
 }
 
 }  // namespace muster::loop

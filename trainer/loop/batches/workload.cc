@@ -46,8 +46,12 @@ uint64_t Workload::total_steps(const checkpoint::Position& position) const {
          (*epochs_ - position.epoch - 1) * steps_per_epoch();
 }
 
+bool Workload::is_stopped(const checkpoint::Position& position) const {
+  return position.evaluations.reached || loop::is_stopped(position.evaluations, early_stopping_);
+}
+
 bool Workload::finished(const checkpoint::Position& position) const {
-  if (is_stopped(position.evaluations, early_stopping_)) return true;
+  if (is_stopped(position)) return true;
   if (async_)
     return position.epoch * tickets_per_epoch() + position.next_batch >= total_tickets() &&
            position.outstanding.empty();

@@ -52,11 +52,12 @@ class Workload {
   uint64_t batches_per_epoch() const { return batches_per_epoch_; }
   uint64_t steps_per_epoch() const;
   // The steps of the whole training: those done at `position` and those left from there. An upper
-  // bound if early stopping may end the training.
+  // bound if early stopping or stopWhen may end the training.
   uint64_t total_steps(const checkpoint::Position& position) const;
 
-  // Whether the training has ended at `position`: by its length, or by its evaluations (early
-  // stopping).
+  // Whether early stopping or stopWhen has ended the training at `position`.
+  bool is_stopped(const checkpoint::Position& position) const;
+  // Whether the training has ended at `position`: by its length, or because it is_stopped().
   bool finished(const checkpoint::Position& position) const;
   // Returns `position` in terms of these sizes: a position at or beyond the end of its epoch
   // (because the data were more then, or of a remainder) becomes the beginning of the next epoch.

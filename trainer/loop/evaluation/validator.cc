@@ -56,6 +56,8 @@ void Validator::write(const Json& evaluation, std::span<const Picture> pictures)
 }
 
 void Validator::tell(const checkpoint::Position& position) const {
+  if (const auto& reached = position.evaluations.reached)
+    tell_reached(*reached, *assembly_.spec().stop_when);
   const auto& rule = assembly_.spec().early_stopping;
   if (!is_stopped(position.evaluations, rule)) return;
   const auto& best = position.evaluations.best;

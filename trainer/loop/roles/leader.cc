@@ -118,6 +118,17 @@ Leader::Leader(const group::Membership& membership, Assembly& assembly, metrics:
   if (store_) open_checkpointer(std::move(published), stop);
   if (assembly.spec().evaluate_every_epochs)
     validator_.emplace(assembly, *data_, membership.storage, recorder_, checkpointer_.get());
+  if (assembly.spec().stop_when) open_stop_rule();
+}
+
+void Leader::open_stop_rule() {
+  const spec::TrainingSpec& spec = assembly_.spec();
+  const bool watches = !spec.stop_when->by_training() && !spec.evaluate_every_epochs;
+  if (watches && !membership_.has_evaluator())
+    throw Invalid("stopWhen: expected `evaluation` within the training, or an evaluator, to know " +
+                      spec.stop_when->metric + ", found neither",
+                  kBadConfig);
+  stop_rule_.emplace(spec, watches ? membership_.storage : fs::path());
 }
 
 void Leader::open_checkpointer(std::function<void(uint64_t step)> published, std::stop_token stop) {
@@ -257,6 +268,14 @@ Json Leader::describe(const checkpoint::Position& position) const {
   result["secondsPerBatch"] = rate.is_number() ? Json(1.0 / rate.get<double>()) : Json();
   if (assembly_.spec().early_stopping)
     result["stoppedEarly"] = is_stopped(position.evaluations, assembly_.spec().early_stopping);
+  if (const auto& rule = assembly_.spec().stop_when) {
+    const auto& reached = position.evaluations.reached;
+    result["reached"] = reached ? Json{{"metric", rule->metric},
+                                       {"value", reached->value},
+                                       {"step", reached->step},
+                                       {"epoch", reached->epoch}}
+                                : Json();
+  }
   if (const Json best = describe_best(position); !best.is_null()) result["best"] = best;
   return result;
 }

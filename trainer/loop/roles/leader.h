@@ -9,6 +9,7 @@
 #include "trainer/group/membership.h"
 #include "trainer/loop/checkpointer.h"
 #include "trainer/loop/evaluation/evaluation.h"
+#include "trainer/loop/evaluation/stop_rule.h"
 #include "trainer/loop/evaluation/validator.h"
 #include "trainer/loop/recorder.h"
 #include "trainer/loop/training.h"
@@ -58,6 +59,8 @@ class Leader {
   Checkpointer* checkpointer() { return checkpointer_.get(); }
   // Null if nothing is evaluated within the training.
   Validator* validator() { return validator_ ? &*validator_ : nullptr; }
+  // Null if no stopWhen ends the training.
+  StopRule* stop_rule() { return stop_rule_ ? &*stop_rule_ : nullptr; }
   const checkpoint::Store* store() const { return store_.get(); }
 
   // Saves the current state before the process leaves. An error is logged.
@@ -79,6 +82,7 @@ class Leader {
   Json evaluate_final(uint64_t step);
   void open_checkpointer(std::function<void(uint64_t step)> published, std::stop_token stop);
   Json describe(const checkpoint::Position& position) const;
+  void open_stop_rule();
   Json describe_best(const checkpoint::Position& position) const;
   void export_model(std::span<const float> parameters, Json& result) const;
   void say_resumption(const std::string& trained_by, const std::string& name,
@@ -93,6 +97,7 @@ class Leader {
   std::unique_ptr<checkpoint::Store> store_;
   std::unique_ptr<Checkpointer> checkpointer_;
   std::optional<Validator> validator_;
+  std::optional<StopRule> stop_rule_;
 };
 
 }  // namespace muster::loop

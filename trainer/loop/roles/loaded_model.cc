@@ -9,6 +9,7 @@
 #include "common/json.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/checkpoint/safetensors.h"
+#include "trainer/checkpoint/take_weights.h"
 
 namespace muster::loop {
 
@@ -94,11 +95,12 @@ LoadedModel load_exported(const fs::path& file, const CompleteModel& complete) {
   LoadedModel loaded = assemble_for(training, said("samples"), file.string(), complete);
   loaded.source = {{"model", file.string()}};
   compute::HostView parameters(loaded.engine->parameters());
-  const auto missing =
+  const auto weights =
       checkpoint::take_weights("--checkpoint", file, loaded.engine->layout(), parameters.values());
   parameters.store();
-  if (!missing.empty())
-    throw Invalid(file.string() + ": expected all tensors of its model, found no " + missing[0]);
+  if (!weights.missing.empty())
+    throw Invalid(file.string() + ": expected all tensors of its model, found no " +
+                  weights.missing[0]);
   return loaded;
 }
 

@@ -41,7 +41,7 @@ std::optional<Ended> train_alone(const group::Membership& membership, Assembly& 
   }
   LocalSynchronizer synchronizer(assembly, from ? &*from : nullptr, generation);
   const Ending ending = train(synchronizer, assembly, leader.recorder(), leader.checkpointer(),
-                              leader.validator(), stop);
+                              leader.validator(), stop, leader.stop_rule());
   if (ending == Ending::interrupted) {
     if (claim) claim->require_held();
     leader.save(synchronizer);

@@ -60,7 +60,8 @@ int lead(LedGroup& group, Assembly& assembly, const folder::Claim& claim) {
   std::optional<checkpoint::Store::Found> final;
   for (;;) {
     const Ending ending = train(group.synchronizer(), assembly, group.leader().recorder(),
-                                group.leader().checkpointer(), group.leader().validator(), stop);
+                                group.leader().checkpointer(), group.leader().validator(), stop,
+                                group.leader().stop_rule());
     if (ending == Ending::interrupted) {
       claim.require_held();
       return leave(group);

@@ -203,7 +203,7 @@ void PsSynchronizer::go_on(const ps::Exchange::Result& result) {
 
 bool PsSynchronizer::has_next() {
   const Workload& workload = *assembly_.workload;
-  if (finished_) return false;
+  if (finished_ || workload.is_stopped(position())) return false;
   if (sync_) {
     if (workload.finished(position())) return false;
     work_ = workload.part_of(position(), setup_.rank);
@@ -263,9 +263,11 @@ std::unique_ptr<Snapshot> PsSynchronizer::snapshot() {
     const auto replies = setup_.control->snapshot(generation_, /*shard_0_first=*/!sync_, kSnapshot);
     std::vector<uint64_t> steps;
     for (const SnapshotReply& reply : replies) steps.push_back(reply.state().step());
-    if (!sync_)
-      return std::make_unique<PsSnapshot>(*setup_.control, bytes, generation_,
-                                          ps::from_message(replies[0].position()), steps);
+    if (!sync_) {
+      checkpoint::Position of_shards = ps::from_message(replies[0].position());
+      of_shards.evaluations = position().evaluations;  // only members know of these
+      return std::make_unique<PsSnapshot>(*setup_.control, bytes, generation_, of_shards, steps);
+    }
     if (const auto step = ps::common_step(replies, position().step)) {
       checkpoint::Position common = position();
       while (common.step < *step) assembly_.workload->advance(common);

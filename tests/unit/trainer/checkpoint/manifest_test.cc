@@ -21,7 +21,7 @@ Manifest full_manifest() {
   manifest.final = true;
   manifest.position.sums.add(0, compute::testing::classified(10.5, 60, 64));
   manifest.position.sums.add(1, compute::testing::classified(1.25, 3, 32));
-  manifest.position.evaluations = {3, Best{0.1, 120, 2}, 1, Best{1e-300, 60, 1}};
+  manifest.position.evaluations = {3, Best{0.1, 120, 2}, 1, Best{1e-300, 60, 1}, Best{0.2, 110, 3}};
   manifest.shard_steps = {99, 100};
   manifest.files = {{"model-00000-of-00001.safetensors", 80, 0xdeadbeef}};
   manifest.samples = {{"shape", {28, 28}}, {"classes", {"cat", "dog"}}};

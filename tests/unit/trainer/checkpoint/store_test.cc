@@ -248,7 +248,7 @@ TEST_F(StoreTest, KeepsWhatTheNewestNamesAsTheBestByEvaluations) {
   Store store(directory_, 1);
   const auto publish_after = [&](uint64_t step, uint64_t best, uint64_t kept) {
     Manifest manifest = test_manifest(step, 1);
-    manifest.position.evaluations = {1, Best{0.5, best, 1}, 0, Best{0.25, kept, 1}};
+    manifest.position.evaluations = {1, Best{0.5, best, 1}, 0, Best{0.25, kept, 1}, {}};
     publish(store, manifest, layout_, test_values(layout_, 1.0f));
   };
   publish_after(100, 100, 100);

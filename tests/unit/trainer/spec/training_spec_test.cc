@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <set>
 
 #include "common/error.h"
@@ -19,6 +21,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr const char* kBase = R"(
 model: {name: mnist-mlp}
@@ -363,6 +366,59 @@ TEST(TrainingSpec, ReadsWhatIsEvaluatedWithinTheTraining) {
   EXPECT_EQ(least.early_stopping->metric, "validationLoss");
   EXPECT_EQ(least.early_stopping->min_delta, 0);
   EXPECT_FALSE(least.early_stopping->restore_best);
+}
+
+TEST(TrainingSpec, ReadsWhichWeightsItBeginsWith) {
+  EXPECT_FALSE(spec_with({{"initializeFrom", "old"}}).initialize_options.skip_mismatched);
+  const InitializeOptions options =
+      spec_with({{"initializeFrom", "old"},
+                 {"initializeOptions",
+                  "{rename: [{from: '^a(.*)', to: 'b\\1'}, {from: c, to: ''}], include: [x, y], "
+                  "exclude: [z], skipMismatched: true, movingAverages: true}"}})
+          .initialize_options;
+  EXPECT_THAT(options.rename, ElementsAre(Rename{"^a(.*)", "b\\1"}, Rename{"c", ""}));
+  EXPECT_THAT(options.include, ElementsAre("x", "y"));
+  EXPECT_THAT(options.exclude, ElementsAre("z"));
+  EXPECT_TRUE(options.skip_mismatched);
+  EXPECT_TRUE(options.moving_averages);
+}
+
+TEST(TrainingSpec, FreezesLayersByTheirNames) {
+  const auto frozen = [](const TrainingSpec& spec) {
+    std::vector<std::string> names;
+    for (const auto& layer : spec.model.layers)
+      if (!layer.trainable) names.push_back(layer.name);
+    return names;
+  };
+  EXPECT_THAT(frozen(spec_with({{"model", "{name: mnist-mlp}"}})), IsEmpty());
+  EXPECT_THAT(frozen(spec_with({{"model", "{name: mnist-mlp, freeze: ['_[12]$']}"}})),
+              ElementsAre("hidden_1", "hidden_2"));
+  EXPECT_THAT(frozen(spec_with({{"model",
+                                 "{layers: [{dense: {name: a, units: 3}}, {dense: {name: b, units: "
+                                 "3, trainable: false}}, {dense: {name: c, units: 10}}], freeze: "
+                                 "[^a]}"}})),
+              ElementsAre("a", "b"));
+  const auto detector = frozen(spec_with(
+      {{"model", "{name: ssd-mobilenet-v1, freeze: ['^Conv2d_[0-9]+(_(point|depth)wise)?$']}"},
+       {"data.train", "{coco: {annotations: a, folder: f, imageSize: [96, 96]}}"},
+       {"data.test", "null"}}));
+  EXPECT_EQ(detector.size(), 27u);
+}
+
+TEST(TrainingSpec, ReadsWhenToStop) {
+  EXPECT_FALSE(spec_with({}).stop_when);
+  const auto most = spec_with({{"stopWhen", "{metric: trainLoss, atMost: 0.05}"}}).stop_when;
+  EXPECT_EQ(most->metric, "trainLoss");
+  EXPECT_EQ(most->value, 0.05);
+  EXPECT_TRUE(most->is_reached_by(0.05));
+  EXPECT_FALSE(most->is_reached_by(0.0501));
+  EXPECT_FALSE(most->is_reached_by(-std::numeric_limits<double>::infinity()));
+  const auto least = spec_with({{"data.validation", "{idx: {images: i, labels: l}}"},
+                                {"stopWhen", "{metric: validationAccuracy, atLeast: 0.9}"}})
+                         .stop_when;
+  EXPECT_TRUE(least->is_reached_by(0.95));
+  EXPECT_FALSE(least->is_reached_by(0.85));
+  EXPECT_FALSE(least->is_reached_by(std::nan("")));
 }
 
 TEST(TrainingSpec, ReadsALossAndItsSettings) {

@@ -95,7 +95,65 @@ TEST(StoppingTest, GoesByTheMetricThatIsNamed) {
 
 TEST(StoppingTest, WithoutARuleNothingEndsItAndNothingIsRemembered) {
   const Course course = follow({}, {1.0, 2.0, 3.0, 4.0});
-  EXPECT_EQ(course.position.evaluations, (checkpoint::Evaluations{4, {}, 0, {}}));
+  EXPECT_EQ(course.position.evaluations, (checkpoint::Evaluations{4, {}, 0, {}, {}}));
+}
+
+spec::TrainingSpec stop_when(const std::string& metric, bool at_least, double value) {
+  spec::TrainingSpec spec;
+  spec.stop_when = spec::StopWhenSpec{metric, at_least, value};
+  return spec;
+}
+
+TEST(StopWhenTest, AnEvaluationReachesAValueOrDoesNot) {
+  checkpoint::Position position;
+  position.step = 30;
+  position.epoch = 3;
+  struct Case {
+    const char* metric;
+    bool at_least;
+    double value, found;
+    bool reached;
+  };
+  for (const Case& one : {Case{"validationLoss", false, 0.5, 0.5, true},
+                          Case{"validationLoss", false, 0.5, 0.6, false},
+                          Case{"validationLoss", false, 0.5, kNan, false},
+                          Case{"validationAccuracy", true, 0.5, 0.7, true},
+                          Case{"validationAccuracy", true, 0.5, 0.4, false},
+                          Case{"validationBalancedAccuracy", true, 0.5, 0.4, true},
+                          Case{"trainLoss", false, 0.5, 0.1, false}}) {
+    const auto found =
+        after(position, metrics_of(one.found), stop_when(one.metric, one.at_least, one.value));
+    EXPECT_EQ(found.reached.has_value(), one.reached) << one.metric << " " << one.found;
+    if (one.reached) {
+      EXPECT_EQ(found.reached->step, 30u);
+    }
+  }
+}
+
+TEST(StopWhenTest, TheLossOfTheLastWholeEpochReachesAValueOrDoesNot) {
+  const auto spec = stop_when("trainLoss", false, 0.5);
+  checkpoint::Position position;
+  const auto add = [&](uint64_t epoch, double loss) {
+    compute::LossSums sums;
+    sums.loss = 10 * loss;
+    sums.weight = 10;
+    sums.rows = 10;
+    position.sums.add(epoch, sums);
+  };
+  EXPECT_FALSE(reached_by_training(position, spec));
+  add(0, 0.4);
+  EXPECT_FALSE(reached_by_training(position, spec));  // the epoch is not over
+  position.epoch = 1;
+  position.step = 7;
+  EXPECT_EQ(reached_by_training(position, spec), (checkpoint::Best{0.4, 7, 1}));
+  EXPECT_FALSE(reached_by_training(position, stop_when("trainLoss", false, 0.3)));
+  EXPECT_FALSE(reached_by_training(position, stop_when("validationLoss", false, 0.5)));
+  EXPECT_FALSE(reached_by_training(position, {}));
+  add(1, 0.6);
+  position.epoch = 2;
+  EXPECT_FALSE(reached_by_training(position, spec));
+  position.epoch = 4;  // an epoch of which nothing is known
+  EXPECT_FALSE(reached_by_training(position, spec));
 }
 
 }  // namespace

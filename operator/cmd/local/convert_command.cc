@@ -1,0 +1,64 @@
+#include "common/exit_code.h"
+#include "common/file.h"
+#include "common/input_file.h"
+#include "common/output.h"
+#include "operator/api/validate.h"
+#include "operator/cmd/local/commands.h"
+#include "operator/convert/pipeline_job.h"
+#include "operator/local/yaml_text.h"
+
+namespace muster::cmd {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kMostBytes = uint64_t{1} << 20;
+
+// Comments and messages are one line each, whatever a pipeline's texts hold.
+std::string one_line(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < ' ' || static_cast<unsigned char>(c) > '~') c = '?';
+  return text;
+}
+
+// Returns the job as YAML, below comments that say what a reader must know.
+std::string text_of(const convert::ConvertedPipeline& converted,
+                    const std::vector<fs::path>& files) {
+  std::string text = "# Made by muster convert of";
+  for (const fs::path& file : files) text += " " + one_line(file.filename().string());
+  text += ".\n";
+  const auto add = [&](const char* title, const std::vector<std::string>& lines) {
+    if (lines.empty()) return;
+    text += std::string("# ") + title + "\n";
+    for (const std::string& line : lines) text += "#   " + one_line(line) + "\n";
+  };
+  add("To be set:", converted.to_set);
+  add("Not carried over:", converted.not_carried);
+  return text + local::to_yaml(converted.job);
+}
+
+}  // namespace
+
+int convert_pipeline_files(const std::vector<fs::path>& files, const fs::path& output) {
+  std::vector<convert::PipelineFile> texts;
+  for (const fs::path& file : files)
+    texts.push_back({file.string(), InputFile(file).text(kMostBytes)});
+  const auto converted = convert::convert_pipeline(
+      convert::parse_pipeline(texts), convert::job_name_of(files.front().stem().string()));
+  const std::string text = text_of(converted, files);
+  if (output.empty()) {
+    print(stdout, "{}", text);
+  } else {
+    write_file_atomically(output, text);
+  }
+  for (const std::string& line : converted.to_set) print(stderr, "to be set: {}\n", one_line(line));
+  for (const std::string& line : converted.not_carried)
+    print(stderr, "not carried over: {}\n", one_line(line));
+  Document document = Document::parse(text, output.empty() ? "the manifest" : output.string());
+  const std::vector<Problem> problems = api::validate(document, {});
+  for (const Problem& problem : problems) print(stderr, "to be corrected: {}\n", problem.text());
+  return problems.empty() ? kSuccess : kBadInput;
+}
+
+}  // namespace muster::cmd

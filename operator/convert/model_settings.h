@@ -1,0 +1,22 @@
+#pragma once
+
+#include <vector>
+
+#include "common/document.h"
+#include "operator/convert/differences.h"
+#include "proto/muster/pipeline.pb.h"
+
+namespace muster::convert {
+
+// Throws Invalid, naming the model, unless the pipeline has one that Muster has: ssd_mobilenet_v1
+// with images of a fixed size.
+void require_model(const pipeline::Pipeline& pipeline);
+
+// Returns spec.training.model for it.
+Json model_of(const pipeline::Ssd& given);
+
+// Returns the settings in which it differs from what Muster's ssd-mobilenet-v1 has, other than
+// those that model_of() and the optimizer take over.
+std::vector<Difference> model_differences(const pipeline::Ssd& given);
+
+}  // namespace muster::convert

@@ -1,0 +1,332 @@
+#include "operator/convert/pipeline_job.h"
+
+#include <fmt/format.h>
+#include <google/protobuf/text_format.h>
+
+#include <algorithm>
+
+#include "common/error.h"
+#include "common/json.h"
+#include "operator/convert/differences.h"
+#include "operator/convert/learning_rate.h"
+#include "operator/convert/model_settings.h"
+#include "trainer/spec/training_spec.h"
+
+namespace muster::convert {
+
+namespace {
+
+constexpr const char* kToBeSet = "PATH_TO_BE_CONFIGURED";
+constexpr size_t kLongestName = 40;
+constexpr int64_t kSteps = 200'000;  // where a pipeline trains without an end
+
+// Fields that say how TensorFlow goes about its work, and nothing of what comes of it.
+constexpr std::string_view kWithoutEffect[] = {"batch_queue_capacity",
+                                               "num_batch_queue_threads",
+                                               "prefetch_queue_capacity",
+                                               "startup_delay_steps",
+                                               "unpad_groundtruth_tensors",
+                                               "retain_original_images",
+                                               "num_readers",
+                                               "queue_capacity",
+                                               "min_after_dequeue",
+                                               "shuffle_buffer_size",
+                                               "prefetch_size",
+                                               "num_visualizations",
+                                               "eval_interval_secs",
+                                               "inplace_batchnorm_update",
+                                               "use_matmul_gather",
+                                               "use_static_shapes",
+                                               "keep_checkpoint_every_n_hours"};
+
+class Conversion {
+ public:
+  Conversion(const ParsedPipeline& parsed, std::string name)
+      : pipeline_(parsed.pipeline), name_(std::move(name)) {
+    for (const std::string& field : parsed.unknown)
+      result_.not_carried.push_back(field + ": Muster has no such setting");
+  }
+
+  ConvertedPipeline run() {
+    require_model(pipeline_);
+    if (!pipeline_.has_train_config()) throw missing("train_config");
+    if (!pipeline_.has_train_input_reader()) throw missing("train_input_reader");
+    for (const Difference& one : model_differences(pipeline_.model().ssd())) report(one);
+    set_training();
+    return std::move(result_);
+  }
+
+ private:
+  static Invalid missing(const char* part) {
+    return Invalid(std::string("the pipeline: expected its ") + part +
+                   ", in this file or in one of its own, found none");
+  }
+
+  void not_carried(const std::string& field, const std::string& why) {
+    result_.not_carried.push_back(field + ": " + why);
+  }
+
+  void report(const Difference& one) {
+    const std::string field = one.path.substr(one.path.rfind('.') + 1);
+    if (std::ranges::find(kWithoutEffect, field) != std::end(kWithoutEffect)) return;
+    not_carried(one.path,
+                fmt::format("{}; Muster's model has {}", one.given.empty() ? "none" : one.given,
+                            one.wanted.empty() ? "none" : one.wanted));
+  }
+
+  // Names what is left of a part of the pipeline after `known` was taken out of it.
+  template <class Message>
+  void report_rest(const std::string& path, const Message& rest) {
+    for (const Difference& one : differences(path, rest, Message())) {
+      const std::string field = one.path.substr(one.path.rfind('.') + 1);
+      if (std::ranges::find(kWithoutEffect, field) == std::end(kWithoutEffect))
+        not_carried(one.path, one.given + " has no place in a TrainingJob");
+    }
+  }
+
+  void set_training() {
+    Json& training = training_;
+    training["model"] = model_of(pipeline_.model().ssd());
+    set_initial_weights();
+    training["data"]["train"] =
+        source_of(pipeline_.train_input_reader(), "train_input_reader", "spec.training.data.train");
+    set_augmentation();
+    set_validation();
+    set_length();
+    set_optimizer();
+    finish();
+  }
+
+  void note_path(const std::string& field, const std::string& path) {
+    if (path.find(kToBeSet) != std::string::npos) result_.to_set.push_back(field + ": " + path);
+  }
+
+  void set_initial_weights() {
+    const pipeline::TrainConfig& train = pipeline_.train_config();
+    if (train.fine_tune_checkpoint().empty()) return;
+    training_["initializeFrom"] = train.fine_tune_checkpoint();
+    note_path("spec.training.initializeFrom", train.fine_tune_checkpoint());
+    Json options = {{"skipMismatched", true}};
+    if (!train.load_all_detection_checkpoint_vars()) options["exclude"] = {"^BoxPredictor_"};
+    training_["initializeOptions"] = std::move(options);
+  }
+
+  Json source_of(const pipeline::InputReader& reader, const std::string& part,
+                 const std::string& field) {
+    const auto& paths = reader.tf_record_input_reader().input_path();
+    if (paths.empty())
+      throw Invalid(part +
+                    ".tf_record_input_reader.input_path: expected a file of records, found "
+                    "none");
+    for (int i = 1; i < paths.size(); ++i)
+      not_carried(part + ".tf_record_input_reader.input_path",
+                  paths[i] + " is left out: a source has one file or one pattern");
+    Json records = {{"files", paths[0]}};
+    note_path(field + ".tfRecord.files", paths[0]);
+    if (!reader.label_map_path().empty()) {
+      records["labelMap"] = reader.label_map_path();
+      note_path(field + ".tfRecord.labelMap", reader.label_map_path());
+    }
+    const auto& size = pipeline_.model().ssd().image_resizer().fixed_shape_resizer();
+    records["labels"] = "objects";
+    records["imageSize"] = {size.height(), size.width()};
+    records["scale"] = 2.0 / 255;  // pixels from -1 to 1
+    records["offset"] = -1;
+    pipeline::InputReader rest = reader;
+    rest.clear_tf_record_input_reader();
+    rest.clear_label_map_path();
+    rest.clear_shuffle();
+    report_rest(part, rest);
+    return {{"tfRecord", std::move(records)}};
+  }
+
+  void set_augmentation() {
+    Json stages = Json::array();
+    const auto& options = pipeline_.train_config().data_augmentation_options();
+    for (int i = 0; i < options.size(); ++i) {
+      const std::string path = fmt::format("train_config.data_augmentation_options[{}]", i);
+      if (options[i].has_random_horizontal_flip())
+        stages.push_back(
+            {{"flip",
+              {{"probability", as_written(options[i].random_horizontal_flip().probability())}}}});
+      else if (options[i].has_ssd_random_crop())
+        stages.push_back({{"ssdRandomCrop", Json::object()}});
+      else
+        not_carried(path, "Muster has no such stage");
+      if (options[i].ssd_random_crop().operations_size() > 0)
+        not_carried(path + ".ssd_random_crop.operations",
+                    "the crop is made with the API's default operations");
+    }
+    Json& train = training_["data"]["train"];
+    if (!pipeline_.train_input_reader().shuffle()) train["shuffle"] = false;
+    if (!stages.empty()) train["augment"] = std::move(stages);
+  }
+
+  void set_validation() {
+    const auto& readers = pipeline_.eval_input_reader();
+    for (int i = 1; i < readers.size(); ++i)
+      not_carried(fmt::format("eval_input_reader[{}]", i),
+                  "a TrainingJob has one validation source");
+    if (!readers.empty())
+      training_["data"]["validation"] =
+          source_of(readers[0], "eval_input_reader", "spec.training.data.validation");
+    pipeline::EvalConfig rest = pipeline_.eval_config();
+    if (rest.has_num_examples())
+      not_carried("eval_config.num_examples",
+                  fmt::format("{}: the evaluator takes all of the validation data; `take` in "
+                              "spec.training.data.validation limits them",
+                              rest.num_examples()));
+    if (rest.has_max_evals())
+      not_carried("eval_config.max_evals",
+                  fmt::format("{}: the evaluator takes every checkpoint", rest.max_evals()));
+    for (const std::string& metrics : rest.metrics_set())
+      if (metrics != "coco_detection_metrics")
+        not_carried("eval_config.metrics_set", metrics + ": Muster reports COCO's metrics");
+    rest.clear_num_examples();
+    rest.clear_max_evals();
+    rest.clear_metrics_set();
+    rest.clear_use_moving_averages();
+    rest.clear_batch_size();
+    report_rest("eval_config", rest);
+  }
+
+  bool is_synchronous() const { return pipeline_.train_config().sync_replicas(); }
+  int64_t replicas() const {
+    const int64_t wanted = pipeline_.train_config().replicas_to_aggregate();
+    return is_synchronous() ? std::clamp<int64_t>(wanted, 1, 1000) : 1;
+  }
+
+  void set_length() {
+    const pipeline::TrainConfig& train = pipeline_.train_config();
+    const int64_t batch = std::max<int64_t>(1, train.batch_size());
+    training_["batchSize"] = std::max<int64_t>(1, batch / replicas());
+    if (batch % replicas() != 0)
+      not_carried(
+          "train_config.batch_size",
+          fmt::format("{} samples cannot be shared out evenly to {} replicas", batch, replicas()));
+    training_["steps"] = train.num_steps() > 0 ? int64_t{train.num_steps()} : kSteps;
+    if (train.num_steps() == 0)
+      not_carried("train_config.num_steps",
+                  fmt::format("a training without an end; {} steps are taken for it", kSteps));
+    if (train.max_number_of_boxes() != 100)
+      not_carried("train_config.max_number_of_boxes",
+                  fmt::format("{}: Muster uses the first 100 boxes of an image",
+                              train.max_number_of_boxes()));
+    for (const std::string& pattern : train.freeze_variables())
+      not_carried("train_config.freeze_variables",
+                  "\"" + pattern +
+                      "\" is a pattern of TensorFlow's names; spec.training.model.freeze "
+                      "takes one of Muster's layers");
+    pipeline::TrainConfig rest = train;
+    for (const char* known :
+         {"batch_size", "data_augmentation_options", "sync_replicas", "optimizer",
+          "gradient_clipping_by_norm", "fine_tune_checkpoint", "fine_tune_checkpoint_type",
+          "from_detection_checkpoint", "load_all_detection_checkpoint_vars", "num_steps",
+          "freeze_variables", "replicas_to_aggregate", "max_number_of_boxes"})
+      rest.GetReflection()->ClearField(&rest, rest.GetDescriptor()->FindFieldByName(known));
+    report_rest("train_config", rest);
+  }
+
+  void set_optimizer() {
+    const pipeline::TrainConfig& train = pipeline_.train_config();
+    const pipeline::Optimizer& given = train.optimizer();
+    Json optimizer = Json::object();
+    const pipeline::LearningRate* rate = &given.rms_prop_optimizer().learning_rate();
+    if (given.has_momentum_optimizer()) {
+      rate = &given.momentum_optimizer().learning_rate();
+      optimizer = {{"name", "momentum"},
+                   {"momentum", as_written(given.momentum_optimizer().momentum_optimizer_value())}};
+    } else if (given.has_adam_optimizer()) {
+      rate = &given.adam_optimizer().learning_rate();
+      optimizer = {{"name", "adam"}, {"epsilon", as_written(given.adam_optimizer().epsilon())}};
+    } else {
+      if (!given.has_rms_prop_optimizer())
+        not_carried("train_config.optimizer",
+                    "none is given; RMSProp with the API's defaults is taken");
+      const pipeline::RmsProp& rms = given.rms_prop_optimizer();
+      optimizer = {{"name", "rmsprop"},
+                   {"momentum", as_written(rms.momentum_optimizer_value())},
+                   {"decay", as_written(rms.decay())},
+                   {"epsilon", as_written(rms.epsilon())}};
+    }
+    const LearningRateFields fields = learning_rate_of(*rate);
+    optimizer["learningRate"] = fields.rate;
+    for (const std::string& note : fields.not_carried)
+      result_.not_carried.push_back("train_config.optimizer: " + note);
+    set_extras(optimizer);
+    training_["optimizer"] = std::move(optimizer);
+    if (!fields.schedule.is_null()) training_["learningRateSchedule"] = fields.schedule;
+  }
+
+  // Sets a field of the optimizer.
+  void set(Json& optimizer, const char* field, Json value, const std::string& from, float number) {
+    const Json& fields = member(member(spec::training_schema(), "properties"), "optimizer");
+    if (member(fields, "properties").contains(field))
+      optimizer[field] = std::move(value);
+    else
+      not_carried(from, shown(number) + ": Muster has no optimizer." + field);
+  }
+
+  void set_extras(Json& optimizer) {
+    const pipeline::TrainConfig& train = pipeline_.train_config();
+    const auto& convolutions = pipeline_.model().ssd().feature_extractor().conv_hyperparams();
+    const float factor = convolutions.regularizer().l2_regularizer().weight();
+    if (convolutions.regularizer().has_l2_regularizer())
+      set(optimizer, "l2", {{"factor", as_written(factor)}},
+          "model.ssd.feature_extractor.conv_hyperparams.regularizer.l2_regularizer.weight", factor);
+    const float decay = train.optimizer().moving_average_decay();
+    if (train.optimizer().use_moving_average())
+      set(optimizer, "ema", {{"decay", as_written(decay)}},
+          "train_config.optimizer.moving_average_decay", decay);
+    const float norm = train.gradient_clipping_by_norm();
+    if (norm > 0)
+      set(optimizer, "clipNorm", as_written(norm), "train_config.gradient_clipping_by_norm", norm);
+  }
+
+  void finish() {
+    Json roles = Json::object();
+    if (replicas() > 1) {
+      roles["ps"] = {{"replicas", 1}};
+      roles["master"] = {{"replicas", 1}};
+      roles["worker"] = {{"replicas", replicas() - 1}};
+    } else {
+      roles["master"] = {{"replicas", 1}};
+    }
+    if (training_["data"].contains("validation")) roles["evaluator"] = {{"replicas", 1}};
+    Json& job = result_.job;
+    job["apiVersion"] = "muster.dev/v1alpha1";
+    job["kind"] = "TrainingJob";
+    job["metadata"] = {{"name", name_}};
+    job["spec"]["training"] = std::move(training_);
+    job["spec"]["storage"] = {{"volume", {{"persistentVolumeClaim", {{"claimName", name_}}}}}};
+    job["spec"]["replicaSpecs"] = std::move(roles);
+  }
+
+  const pipeline::Pipeline& pipeline_;
+  const std::string name_;
+  Json training_;
+  ConvertedPipeline result_;
+};
+
+}  // namespace
+
+ConvertedPipeline convert_pipeline(const ParsedPipeline& parsed, const std::string& name) {
+  return Conversion(parsed, name).run();
+}
+
+std::string job_name_of(const std::string& file_name) {
+  std::string name;
+  for (const char c : file_name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte))
+      name += static_cast<char>(std::tolower(byte));
+    else if (!name.empty() && name.back() != '-')
+      name += '-';
+  }
+  if (name.empty() || !std::isalpha(static_cast<unsigned char>(name.front()))) name = "job-" + name;
+  name.resize(std::min(name.size(), kLongestName));
+  while (name.back() == '-') name.pop_back();
+  return name;
+}
+
+}  // namespace muster::convert

@@ -1,0 +1,81 @@
+#include "trainer/loop/evaluation/stop_rule.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "common/json.h"
+#include "common/json_file.h"
+#include "common/log.h"
+#include "common/pause.h"
+#include "trainer/loop/batches/stopping.h"
+#include "trainer/spec/metric.h"
+
+namespace muster::loop {
+
+namespace {
+
+constexpr std::chrono::milliseconds kLook{1000};
+
+}  // namespace
+
+std::optional<checkpoint::Best> reached_by(const Json& evaluation, const spec::TrainingSpec& spec) {
+  const std::string metric = spec::metric_of(spec.model.loss, spec.stop_when->metric).name;
+  const Json& value = member(member(evaluation, "validation"), metric.c_str());
+  if (!value.is_number() || !spec.stop_when->is_reached_by(value.get<double>()))
+    return std::nullopt;
+  checkpoint::Best reached;
+  reached.value = value.get<double>();
+  reached.step = static_cast<uint64_t>(integer_or(evaluation, "step", 0));
+  return reached;
+}
+
+StopRule::StopRule(const spec::TrainingSpec& spec, const std::filesystem::path& storage)
+    : spec_(spec), evaluations_(storage / "evaluations") {
+  if (!storage.empty()) thread_ = std::jthread([this](std::stop_token stop) { watch(stop); });
+}
+
+void StopRule::apply(Synchronizer& synchronizer) {
+  const checkpoint::Position& position = synchronizer.position();
+  std::optional<checkpoint::Best> reached;
+  if (is_reached_) {
+    const MutexLock lock(mutex_);
+    reached = reached_;
+    reached->epoch = position.epoch;
+  } else if (position.epoch > epoch_) {
+    epoch_ = position.epoch;
+    reached = reached_by_training(position, spec_);
+  }
+  if (!reached || position.evaluations.reached) return;
+  checkpoint::Evaluations evaluations = position.evaluations;
+  evaluations.reached = reached;
+  tell_reached(*reached, *spec_.stop_when);
+  synchronizer.evaluated(evaluations);
+}
+
+void StopRule::watch(std::stop_token stop) {
+  while (!stop.stop_requested() && !is_reached_) {
+    look();
+    pause_for(kLook, stop);
+  }
+}
+
+// A file that cannot be read now is read the next time.
+void StopRule::look() {
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(evaluations_, error), end; !error && at != end;
+       at.increment(error)) {
+    if (at->path().extension() != ".json" || seen_.contains(at->path())) continue;
+    const Json evaluation = read_json_or_null(at->path());
+    if (evaluation.is_null()) continue;
+    seen_.insert(at->path());
+    const auto reached = reached_by(evaluation, spec_);
+    if (!reached) continue;
+    const MutexLock lock(mutex_);
+    reached_ = reached;
+    is_reached_ = true;
+    return;
+  }
+}
+
+}  // namespace muster::loop
