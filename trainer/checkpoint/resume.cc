@@ -67,7 +67,13 @@ std::string meaning_of_slots(const compute::RmsProp&) {
   return "mean square and velocity";
 }
 std::string kept_by(const compute::OptimizerSpec& optimizer) {
-  return std::visit([](const auto& one) { return meaning_of_slots(one); }, optimizer);
+  return std::visit([](const auto& one) { return meaning_of_slots(one); }, optimizer.kind);
+}
+
+// Returns whether a checkpoint made with `before` has all that `after` keeps for each parameter.
+bool has_slots(const compute::OptimizerSpec& before, const compute::OptimizerSpec& after) {
+  const std::string needed = kept_by(after);
+  return (needed.empty() || needed == kept_by(before)) && (!after.average || before.average);
 }
 
 uint64_t samples_of_unit(const TrainingSpec& spec, bool distributed) {
@@ -127,8 +133,7 @@ Resumption resume(const Manifest& manifest, const Json& training, bool distribut
   const TrainingSpec after = spec::to_training_spec(training);
 
   const bool same_tensors = tensors_of(before.model) == tensors_of(after.model);
-  const std::string needed = kept_by(after.optimizer);
-  const bool has_slots = needed.empty() || needed == kept_by(before.optimizer);
+  const bool slots = has_slots(before.optimizer, after.optimizer);
   const uint64_t from = samples_of_unit(before, distributed);
   const uint64_t to = samples_of_unit(after, distributed);
   const auto position = converted(manifest.position, from, to);
@@ -142,7 +147,7 @@ Resumption resume(const Manifest& manifest, const Json& training, bool distribut
                                   "a changed model needs a directory of its own; "
                                   "initializeFrom takes the weights of layers that have kept "
                                   "name and shape"});
-    } else if (!has_slots && below("optimizer")) {
+    } else if (!slots && below("optimizer")) {
       result.obstacles.push_back({change,
                                   "the checkpoint has not what this optimizer keeps for "
                                   "each parameter"});

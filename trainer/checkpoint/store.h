@@ -94,6 +94,11 @@ class Store {
   // that is missing or has another shape; `values` is then unchanged.
   static void load(const Found& found, const compute::ParameterLayout& layout, compute::Range range,
                    std::span<float> values, const std::string& prefix);
+  // Fills `values`, layout.size() floats, with the weights to evaluate and export: the parameters,
+  // but the trainable ones by their moving average if the checkpoint has one. Throws as load()
+  // does.
+  static void load_weights(const Found& found, const compute::ParameterLayout& layout,
+                           std::span<float> values);
 
  private:
   Search search(const std::function<bool(const FolderName&)>& wanted) const;

@@ -45,6 +45,8 @@ class Session {
   virtual ~Session() = default;
 
   virtual std::span<float> parameters() = 0;
+  // A slot of the optimizer, to be read between two steps.
+  virtual std::span<const float> slot(size_t index) const = 0;
   // The logical replicas that this member computes, as nodes of their tree. The caller writes the
   // sum of the gradients under nodes()[i] to gradients(i).
   virtual std::span<const compute::Subtree> nodes() const = 0;

@@ -16,6 +16,7 @@ class SharedSession : public Session {
                 const compute::Optimizer& optimizer);
 
   std::span<float> parameters() override { return state_->parameters(); }
+  std::span<const float> slot(size_t index) const override { return state_->slot(index); }
   std::span<const compute::Subtree> nodes() const override { return nodes_; }
   std::span<float> gradients(size_t node) override { return state_->sum(first_sum_ + node); }
   StepResult step(uint64_t step, const Contribution& contribution, const Arguments& arguments,

@@ -57,7 +57,7 @@ void SliceUpdate::measure(compute::TensorRatios& measured,
     return std::span(tree_.sum(sums_, chunk.begin, chunk.size()), chunk.size());
   };
   measured.measure({0, measured.chunks()}, optimizer_, arguments, 0, parameters, of_chunk, slots);
-  measured.write(ratios);
+  measured.write(optimizer_, ratios);
 }
 
 bool SliceUpdate::run(uint64_t step, int member, const compute::UpdateArguments& given) {

@@ -20,6 +20,7 @@ class WireSession : public Session {
               uint64_t step, const compute::Optimizer& optimizer);
 
   std::span<float> parameters() override { return state_[0]; }
+  std::span<const float> slot(size_t index) const override { return slots_[index]; }
   std::span<const compute::Subtree> nodes() const override { return nodes_; }
   std::span<float> gradients(size_t node) override { return group_->own(node); }
   void complete(size_t end) override { group_->complete(end); }

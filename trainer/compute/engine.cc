@@ -1,7 +1,5 @@
 #include "trainer/compute/engine.h"
 
-#include <algorithm>
-
 #include "common/cpu_budget.h"
 #include "common/error.h"
 #include "trainer/compute/cpu/engine.h"
@@ -28,15 +26,13 @@ std::unique_ptr<Engine> Engine::create(const ModelSpec& model, const EngineOptio
   return std::make_unique<cpu::CpuEngine>(std::move(graph), fixed, cpu::kernels());
 }
 
-std::vector<std::unique_ptr<Memory>> allocate_slots(const Engine& engine,
-                                                    const Optimizer& optimizer) {
+std::vector<std::unique_ptr<Memory>> allocate_slots(Engine& engine, const Optimizer& optimizer) {
   std::vector<std::unique_ptr<Memory>> slots;
+  HostView parameters(engine.parameters());
   for (size_t i = 0; i < optimizer.slot_names().size(); ++i) {
     slots.push_back(engine.allocate());
-    const float start = optimizer.slot_start(i);
-    if (start == 0.0f) continue;
     HostView view(*slots.back());
-    std::ranges::fill(view.values(), start);
+    optimizer.start_slot(i, parameters.values(), view.values());
     view.store();
   }
   return slots;

@@ -104,9 +104,9 @@ class Engine {
   virtual int64_t output_count() const = 0;
 };
 
-// Allocates an optimizer's slots on the engine's device, with the values that they start with.
-std::vector<std::unique_ptr<Memory>> allocate_slots(const Engine& engine,
-                                                    const Optimizer& optimizer);
+// Allocates an optimizer's slots on the engine's device, with the values that they start with for
+// the engine's parameters.
+std::vector<std::unique_ptr<Memory>> allocate_slots(Engine& engine, const Optimizer& optimizer);
 
 // Fills `parameters` (layout.size() floats) as the initializers say: a function of (seed, tensor
 // name, element) only.

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <regex>
 
 #include "common/error.h"
+#include "common/exit_code.h"
 #include "trainer/compute/cpu/kernels.h"
 #include "trainer/compute/tensor_ratios.h"
 #include "trainer/compute/update_rule.h"
@@ -80,20 +82,65 @@ Names names_of(const RmsProp&) {
   return {"rms", "momentum"};
 }
 
+// Returns the L2 factor of each tensor of the layout.
+std::vector<float> l2_of(const std::optional<L2>& l2, const ParameterLayout& layout) {
+  std::vector<float> factors(layout.tensors().size());
+  if (!l2) return factors;
+  const std::regex pattern(l2->tensors);
+  bool any = false;
+  for (size_t i = 0; i < factors.size(); ++i) {
+    const ParameterTensor& tensor = layout.tensors()[i];
+    if (tensor.segment != Segment::trainable) continue;
+    if (l2->tensors.empty() ? !tensor.regularized : !std::regex_search(tensor.name, pattern))
+      continue;
+    factors[i] = l2->factor;
+    any = true;
+  }
+  if (!any && !l2->tensors.empty())
+    throw Invalid(
+        "optimizer.l2.tensors: expected a pattern that the name of a trainable tensor "
+        "contains, such as " +
+            (layout.tensors().empty() ? "none" : layout.tensors().front().name) + "; found \"" +
+            l2->tensors + "\"",
+        kBadConfig);
+  return factors;
+}
+
 class RuleOptimizer : public Optimizer {
  public:
   RuleOptimizer(const OptimizerSpec& spec, const ParameterLayout& layout)
       : spec_(spec),
         layout_(layout),
-        names_(std::visit([](const auto& s) { return names_of(s); }, spec)),
-        kernels_(cpu::kernels()) {}
+        names_(std::visit([](const auto& s) { return names_of(s); }, spec.kind)),
+        l2_(l2_of(spec.l2, layout)),
+        kernels_(cpu::kernels()) {
+    if (spec.average) names_.emplace_back(kAverageSlot);
+  }
 
   const OptimizerSpec& spec() const override { return spec_; }
   const std::vector<std::string>& slot_names() const override { return names_; }
-  float slot_start(size_t slot) const override {
-    return std::holds_alternative<RmsProp>(spec_) && slot == 0 ? 1.0f : 0.0f;
+  void start_slot(size_t slot, std::span<const float> parameters,
+                  std::span<float> values) const override {
+    if (slot == average_slot()) {
+      std::ranges::copy(parameters, values.begin());
+    } else {
+      const bool mean_square = std::holds_alternative<RmsProp>(spec_.kind) && slot == 0;
+      std::ranges::fill(values, mean_square ? 1.0f : 0.0f);
+    }
   }
   const ParameterLayout& layout() const override { return layout_; }
+
+  UpdateRule rule(size_t tensor, const UpdateArguments& arguments) const override {
+    const float ratio = whole_tensors_ ? arguments.ratios[tensor] : 1.0f;
+    const float rate = arguments.learning_rate * (spec_.clip_norm ? 1.0f : ratio);
+    UpdateRule rule = unscaled(tensor, rate, arguments);
+    if (spec_.clip_norm) rule.clip_factor = ratio;
+    if (spec_.average) {
+      rule.averaged = true;
+      rule.average_taken = static_cast<float>(1.0 - *spec_.average);
+    }
+    return rule;
+  }
 
   void apply(Range range, const UpdateArguments& arguments, std::span<float> parameters,
              std::span<const float> gradients,
@@ -102,6 +149,7 @@ class RuleOptimizer : public Optimizer {
     if (whole_tensors_ && arguments.ratios.empty())
       return measure_and_apply(range, arguments, parameters, gradients, slots);
     const host::FlushSubnormals flush;
+    const size_t own_slots = slots.size() - (spec_.average ? 1 : 0);
     for (size_t i = 0; i < layout_.tensors().size(); ++i) {
       const ParameterTensor& tensor = layout_.tensors()[i];
       const Range piece{std::max(range.begin, tensor.offset),
@@ -115,14 +163,14 @@ class RuleOptimizer : public Optimizer {
         continue;
       }
       cpu::Update update;
-      update.rule =
-          make_rule(spec_, tensor, arguments, whole_tensors_ ? arguments.ratios[i] : 1.0f);
+      update.rule = rule(i, arguments);
       update.rows = 1;
       update.columns = static_cast<int64_t>(piece.size());
       update.parameters = &parameters[at];
       update.gradients = &gradients[at];
-      if (!slots.empty()) update.first = &slots[0][at];
-      if (slots.size() > 1) update.second = &slots[1][at];
+      if (own_slots > 0) update.first = &slots[0][at];
+      if (own_slots > 1) update.second = &slots[1][at];
+      if (spec_.average) update.average = &slots.back()[at];
       kernels_.update(update);
     }
   }
@@ -133,26 +181,52 @@ class RuleOptimizer : public Optimizer {
     check(piece, parameters.size(), gradients.size(), slots);
     const host::FlushSubnormals flush;
     cpu::Measurement measurement;
-    measurement.direction =
-        make_direction(std::get<Lamb>(spec_), layout_.tensors().at(tensor), arguments);
+    measurement.rule = unscaled(tensor, 1.0f, arguments);
     measurement.count = static_cast<int64_t>(piece.size());
     measurement.parameters = parameters.data();
-    measurement.first = slots[0].data();
-    measurement.second = slots[1].data();
     measurement.gradients = gradients.data();
     Squares squares;
+    if (spec_.clip_norm) {
+      squares.direction = kernels_.measure_gradient(measurement);
+      return squares;
+    }
+    measurement.first = slots[0].data();
+    measurement.second = slots[1].data();
     kernels_.measure(measurement, &squares.parameters, &squares.direction);
     return squares;
   }
 
+  float ratio(const Squares& squares) const override {
+    if (squares.direction == 0.0) return 1.0f;
+    const double norm = std::sqrt(squares.direction);
+    if (spec_.clip_norm) {
+      const auto most = static_cast<double>(*spec_.clip_norm);
+      return norm > most ? static_cast<float>(most / norm) : 1.0f;
+    }
+    return squares.parameters == 0.0 ? 1.0f
+                                     : static_cast<float>(std::sqrt(squares.parameters) / norm);
+  }
+
  private:
+  // Returns the rule for a learning rate of `rate`, without the tensor's ratio.
+  UpdateRule unscaled(size_t tensor, float rate, const UpdateArguments& arguments) const {
+    const float decays = layout_.tensors()[tensor].weight_decay_multiplier;
+    UpdateRule rule = std::visit(
+        [&](const auto& s) { return rule_of(s, rate, decays, arguments.t); }, spec_.kind);
+    rule.gradient_scale = arguments.inverse_weight;
+    rule.shaped = l2_[tensor] != 0.0f || spec_.clip_value || spec_.clip_norm;
+    rule.l2 = l2_[tensor];
+    if (spec_.clip_value) rule.most = *spec_.clip_value;
+    return rule;
+  }
+
   void measure_and_apply(Range range, UpdateArguments arguments, std::span<float> parameters,
                          std::span<const float> gradients,
                          std::span<const std::span<float>> slots) const {
     TensorRatios measured(layout_, range);
     measured.measure_all(*this, arguments, parameters, gradients, slots);
     std::vector<float> ratios(layout_.tensors().size());
-    measured.write(ratios);
+    measured.write(*this, ratios);
     arguments.ratios = ratios;
     apply(range, arguments, parameters, gradients, slots);
   }
@@ -176,6 +250,7 @@ class RuleOptimizer : public Optimizer {
   OptimizerSpec spec_;
   ParameterLayout layout_;
   std::vector<std::string> names_;
+  const std::vector<float> l2_;  // of each tensor
   const bool whole_tensors_ = compute::needs_whole_tensors(spec_);
   const cpu::Kernels& kernels_;
 };
@@ -183,7 +258,7 @@ class RuleOptimizer : public Optimizer {
 }  // namespace
 
 bool needs_whole_tensors(const OptimizerSpec& spec) {
-  return std::holds_alternative<Lamb>(spec);
+  return std::holds_alternative<Lamb>(spec.kind) || spec.clip_norm.has_value();
 }
 
 std::vector<Range> shard_ranges(const OptimizerSpec& spec, const ParameterLayout& layout,
@@ -196,28 +271,6 @@ Squares& Squares::operator+=(const Squares& other) {
   parameters += other.parameters;
   direction += other.direction;
   return *this;
-}
-
-float Squares::ratio() const {
-  if (parameters == 0.0 || direction == 0.0) return 1.0f;
-  return static_cast<float>(std::sqrt(parameters) / std::sqrt(direction));
-}
-
-UpdateRule make_rule(const OptimizerSpec& spec, const ParameterTensor& tensor,
-                     const UpdateArguments& arguments, float ratio) {
-  const float rate = arguments.learning_rate * ratio;
-  UpdateRule rule = std::visit(
-      [&](const auto& s) { return rule_of(s, rate, tensor.weight_decay_multiplier, arguments.t); },
-      spec);
-  rule.gradient_scale = arguments.inverse_weight;
-  return rule;
-}
-
-UpdateRule make_direction(const Lamb& lamb, const ParameterTensor& tensor,
-                          const UpdateArguments& arguments) {
-  UpdateRule rule = rule_of(lamb, 1.0f, tensor.weight_decay_multiplier, arguments.t);
-  rule.gradient_scale = arguments.inverse_weight;
-  return rule;
 }
 
 std::unique_ptr<Optimizer> Optimizer::create(const OptimizerSpec& spec,

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -12,7 +14,8 @@
 
 namespace muster::compute {
 
-// The defaults are Keras's. t is the number of updates including this one, g the mean gradient.
+// The defaults are Keras's. t is the number of updates including this one, g the mean gradient,
+// after L2 and clipping.
 struct Sgd {  // v = momentum v - lr g; p += v (nesterov: p += momentum v - lr g); momentum 0: no
               // slot
   float momentum = 0.0f;
@@ -46,7 +49,40 @@ struct RmsProp {
   float momentum = 0.0f;
   float epsilon = 1e-10f;
 };
-using OptimizerSpec = std::variant<Sgd, Adam, AdamW, Lamb, RmsProp>;
+using OptimizerKind = std::variant<Sgd, Adam, AdamW, Lamb, RmsProp>;
+
+// g += factor p, which is the gradient of TensorFlow's regularizer factor / 2 |p|^2.
+struct L2 {
+  float factor = 0.0f;
+  // A regular expression (ECMAScript) that the names of the regularized tensors contain; empty:
+  // those that the layout says.
+  std::string tensors;
+};
+
+// A formula, and what any formula may have beside it. L2 comes first, then clipping.
+struct OptimizerSpec {
+  OptimizerSpec() = default;
+  template <typename Kind>
+  requires std::constructible_from<OptimizerKind, Kind> OptimizerSpec(Kind formula)
+      : kind(std::move(formula)) {}
+
+  OptimizerKind kind;
+  std::optional<L2> l2;
+  // g is at most this in either direction.
+  std::optional<float> clip_value;
+  // g of a tensor is multiplied by clip_norm / |g| if its norm is larger. Not with Lamb.
+  std::optional<float> clip_norm;
+  // The decay of a moving average of the parameters, e += (1 - decay) (p - e) after each update,
+  // which is the last slot. It begins with the parameters.
+  std::optional<double> average;
+};
+
+// The name of the slot with the moving average.
+inline constexpr const char* kAverageSlot = "average";
+// No optimizer has more slots: two of a formula and the average.
+inline constexpr size_t kMostSlots = 3;
+
+struct UpdateRule;  // update_rule.h
 
 // Whether the update of a float depends on other floats of its tensor. Then a process that updates
 // a part of the parameters must have whole tensors.
@@ -63,9 +99,9 @@ struct UpdateArguments {
   // The factors for the gradients, which are sums, and for their state segment.
   float inverse_weight = 1.0f;
   float inverse_rows = 1.0f;
-  // Used only by an optimizer that needs whole tensors: the factor of the learning rate for each
-  // tensor of the layout, from TensorRatios::write(). If it is empty, apply() measures the ratios
-  // itself.
+  // Used only by an optimizer that needs whole tensors: for each tensor of the layout, the factor
+  // of the learning rate (Lamb) or of the gradient (clip_norm), from TensorRatios::write(). If it
+  // is empty, apply() measures the ratios itself.
   std::span<const float> ratios;
   // Sets the factors for gradients over the rows of `sums`.
   void divide_by(const LossSums& sums) {
@@ -76,10 +112,9 @@ struct UpdateArguments {
 
 // Sums of squares over a piece of a tensor.
 struct Squares {
-  double parameters = 0;
-  double direction = 0;  // of u, the direction of the update
+  double parameters = 0;  // only for Lamb
+  double direction = 0;   // of u, the direction of Lamb's update, or of g, which is to be clipped
   Squares& operator+=(const Squares& other);
-  float ratio() const;  // of the norms; 1 where one of them is 0
 };
 
 // An update rule over ranges of the flat buffers. Trainable parameters are updated by the rule,
@@ -87,6 +122,7 @@ struct Squares {
 // there is no state except the slots, which the caller owns.
 class Optimizer {
  public:
+  // Throws Invalid if the pattern of `l2` is in the name of no trainable tensor.
   static std::unique_ptr<Optimizer> create(const OptimizerSpec& spec,
                                            const ParameterLayout& layout);
   virtual ~Optimizer() = default;
@@ -95,8 +131,14 @@ class Optimizer {
 
   // Returns the names of the slots ("m", "v"). Each slot is a buffer like the parameters.
   virtual const std::vector<std::string>& slot_names() const = 0;
-  // Returns the value that all floats of a slot start with.
-  virtual float slot_start(size_t slot) const = 0;
+  // Writes the values that a slot starts with to `values`, for the same floats of the layout as
+  // `parameters` are.
+  virtual void start_slot(size_t slot, std::span<const float> parameters,
+                          std::span<float> values) const = 0;
+  // Returns the slot that is a moving average of the trainable parameters, if there is one.
+  std::optional<size_t> average_slot() const {
+    return spec().average ? std::optional(slot_names().size() - 1) : std::nullopt;
+  }
 
   // Updates [range.begin, range.end) of the layout. Each span is the memory of that range alone
   // (range.size() floats); `slots` has slot_names().size() of them. Throws Invalid for other sizes,
@@ -104,6 +146,10 @@ class Optimizer {
   virtual void apply(Range range, const UpdateArguments& arguments, std::span<float> parameters,
                      std::span<const float> gradients,
                      std::span<const std::span<float>> slots) const = 0;
+
+  // Returns the scalars of an update of the tensor with this index in the layout, for inner loops.
+  // `arguments.ratios` must be there if the optimizer needs whole tensors.
+  virtual UpdateRule rule(size_t tensor, const UpdateArguments& arguments) const = 0;
 
   bool needs_whole_tensors() const { return compute::needs_whole_tensors(spec()); }
   virtual const ParameterLayout& layout() const = 0;
@@ -114,6 +160,8 @@ class Optimizer {
   virtual Squares measure(size_t tensor, Range piece, const UpdateArguments& arguments,
                           std::span<const float> parameters, std::span<const float> gradients,
                           std::span<const std::span<const float>> slots) const = 0;
+  // Returns the tensor's ratio, given the squares of the whole tensor.
+  virtual float ratio(const Squares& squares) const = 0;
 };
 
 // The learning rate of the update that has `step` updates before it. The formulas are those of

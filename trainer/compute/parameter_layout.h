@@ -38,6 +38,9 @@ struct ParameterTensor {
   size_t count = 0;   // product of shape
   Initializer initializer;
   float weight_decay_multiplier = 1.0f;  // 0 for biases and normalization
+  // Whether L2 without a pattern regularizes it: the kernels of dense and conv2d layers, as in the
+  // TF Object Detection API.
+  bool regularized = false;
   float state_momentum = 0.0f;  // state segment: new = momentum * old + (1 - momentum) * batch
 
   Range range() const { return {offset, offset + count}; }

@@ -31,12 +31,12 @@ void TensorRatios::measure_all(const Optimizer& optimizer, const UpdateArguments
   measure({0, chunks()}, optimizer, arguments, range_.begin, parameters, of_chunk, slots);
 }
 
-void TensorRatios::write(std::span<float> ratios) const {
+void TensorRatios::write(const Optimizer& optimizer, std::span<float> ratios) const {
   for (size_t i = 0; i < chunks_.size();) {
     const size_t tensor = chunks_[i].tensor;
     Squares all;
     for (; i < chunks_.size() && chunks_[i].tensor == tensor; ++i) all += chunks_[i].squares;
-    ratios[tensor] = all.ratio();
+    ratios[tensor] = optimizer.ratio(all);
   }
 }
 

@@ -30,7 +30,7 @@ class TensorRatios {
   void measure(Range some, const Optimizer& optimizer, const UpdateArguments& arguments,
                size_t origin, std::span<const float> parameters, const Gradients& gradients,
                const Slots& slots) {
-    std::array<std::span<const float>, 2> pieces;  // no optimizer has more slots
+    std::array<std::span<const float>, kMostSlots> pieces;
     for (size_t i = some.begin; i < some.end; ++i) {
       Chunk& chunk = chunks_[i];
       const size_t at = chunk.range.begin - origin, size = chunk.range.size();
@@ -46,8 +46,8 @@ class TensorRatios {
                    std::span<const float> parameters, std::span<const float> gradients,
                    std::span<const std::span<float>> slots);
   // Writes the ratios of the range's tensors into the ratios of the layout's tensors. The caller
-  // must have measured all chunks.
-  void write(std::span<float> ratios) const;
+  // must have measured all chunks with the same optimizer.
+  void write(const Optimizer& optimizer, std::span<float> ratios) const;
 
  private:
   struct Chunk {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "trainer/compute/optimizer.h"
 
@@ -13,20 +14,19 @@ enum class Rule : int32_t { sgd, momentum, nesterov, adam, rms_prop };
 struct UpdateRule {
   Rule rule = Rule::sgd;
   float gradient_scale = 1.0f;  // 1 / rows
-  float rate = 0.0f;            // learning rate with multiplier; Adam: and the bias corrections
-  float decay = 0.0f;           // p -= decay * p, first
+  // If `shaped`, the formula takes, in place of the mean gradient g, that of L2 and clipping:
+  // clip_factor * (g + l2 * p, at most `most` in either direction).
+  bool shaped = false;
+  float l2 = 0.0f;
+  float most = std::numeric_limits<float>::infinity();
+  float clip_factor = 1.0f;
+  bool averaged = false;       // there is a moving average, and
+  float average_taken = 0.0f;  // average += average_taken * (p - average) after the update
+  float rate = 0.0f;           // learning rate with multiplier; Adam: and the bias corrections
+  float decay = 0.0f;          // p -= decay * p, first
   float momentum = 0.0f;
   float beta1 = 0.0f, beta2 = 0.0f;  // RmsProp: beta2 is its decay
   float epsilon = 0.0f;
 };
-
-// `ratio` is a factor of the learning rate; only an optimizer that needs whole tensors has one.
-UpdateRule make_rule(const OptimizerSpec& spec, const ParameterTensor& tensor,
-                     const UpdateArguments& arguments, float ratio = 1.0f);
-
-// Returns the rule that would move the parameters by -u: u is `rate` times Adam's quotient plus
-// `decay` times the parameter.
-UpdateRule make_direction(const Lamb& lamb, const ParameterTensor& tensor,
-                          const UpdateArguments& arguments);
 
 }  // namespace muster::compute

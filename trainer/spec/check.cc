@@ -1,6 +1,7 @@
 #include "trainer/spec/check.h"
 
 #include <algorithm>
+#include <regex>
 
 #include "common/error.h"
 #include "common/exit_code.h"
@@ -32,6 +33,7 @@ const std::vector<KindField>& optimizer_fields() {
       {"beta2", {"adam", "adamw", "lamb"}},
       {"epsilon", {"adam", "adamw", "lamb", "rmsprop"}},
       {"weightDecay", {"adamw", "lamb"}},
+      {"clipNorm", {"sgd", "momentum", "adam", "adamw", "rmsprop"}},
   };
   return fields;
 }
@@ -238,6 +240,19 @@ class Checker {
     if (is_sound("optimizer.momentum") && bool_or(optimizer, "nesterov", false) && momentum == 0 &&
         (rule == "sgd" || rule == "momentum")) {
       report("optimizer.nesterov", "a momentum above 0 beside nesterov", "none");
+    }
+    check_one_of("optimizer", optimizer, {"clipValue", "clipNorm"}, false);
+    check_pattern(member(optimizer, "l2"), "optimizer.l2", "tensors");
+  }
+
+  void check_pattern(const Json& value, const std::string& relative, const char* field) {
+    if (!is_sound(child_path(relative, field))) return;
+    const std::string pattern = string_or(value, field, "");
+    try {
+      const std::regex valid(pattern);
+    } catch (const std::regex_error& error) {
+      report(child_path(relative, field), "a regular expression (ECMAScript)",
+             describe(pattern) + ": " + error.what());
     }
   }
 

@@ -1,5 +1,7 @@
 #include "trainer/spec/convert.h"
 
+#include <optional>
+
 #include "common/json.h"
 #include "trainer/compute/models/catalogue.h"
 #include "trainer/spec/layers.h"
@@ -118,7 +120,7 @@ DataSpec to_data(const Json& training) {
   return data;
 }
 
-compute::OptimizerSpec to_optimizer(const Json& value) {
+compute::OptimizerKind to_optimizer_kind(const Json& value) {
   const std::string name = string_or(value, "name", "adam");
   const auto number = [&](const char* key, float fallback) {
     return static_cast<float>(number_or(value, key, fallback));
@@ -140,6 +142,22 @@ compute::OptimizerSpec to_optimizer(const Json& value) {
     return compute::Lamb{beta1, beta2, epsilon,
                          number("weightDecay", compute::Lamb{}.weight_decay)};
   return compute::AdamW{beta1, beta2, epsilon, number("weightDecay", defaults.weight_decay)};
+}
+
+compute::OptimizerSpec to_optimizer(const Json& value) {
+  compute::OptimizerSpec spec = to_optimizer_kind(value);
+  const auto number = [&](const char* key) -> std::optional<float> {
+    if (!given(value, key)) return std::nullopt;
+    return static_cast<float>(number_or(value, key, 0));
+  };
+  if (const Json& l2 = member(value, "l2"); l2.is_object())
+    spec.l2 =
+        compute::L2{static_cast<float>(number_or(l2, "factor", 0)), string_or(l2, "tensors", "")};
+  spec.clip_value = number("clipValue");
+  spec.clip_norm = number("clipNorm");
+  if (const Json& average = member(value, "ema"); average.is_object())
+    spec.average = number_or(average, "decay", 0);
+  return spec;
 }
 
 compute::Schedule to_schedule(const Json& training) {

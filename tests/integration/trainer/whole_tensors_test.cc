@@ -11,16 +11,28 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr char kLamb[] = "optimizer: {name: lamb, learningRate: 0.01}\n";
+struct Optimizer {
+  const char* name;
+  const char* training;
+};
+
+constexpr Optimizer kLamb{"lamb", "optimizer: {name: lamb, learningRate: 0.01}\n"};
+// With a third slot, by which everything is evaluated and which is exported.
+constexpr Optimizer kAveraged{
+    "averaged",
+    "optimizer: {name: rmsprop, epsilon: 1, learningRate: 0.01, momentum: 0.9, clipNorm: 0.5, "
+    "l2: {factor: 0.0001}, ema: {decay: 0.99}}\n"};
 
 // Two logical replicas each time, in one process if there is no worker.
 Json result_of(const std::string& name, const std::string& training, int ps, int workers,
-               const Job::Environment& environment = {}) {
-  Job job(name, training, ps, workers);
+               const Job::Environment& environment = {}, bool evaluator = false) {
+  Job job(name, training, ps, workers, evaluator);
   job.environment = environment;
   job.start_all();
   job.expect_success();
-  return job.result();
+  Json result = job.result();
+  if (evaluator) result.update(job.evaluation());
+  return result;
 }
 
 void expect_same(const Json& result, const Json& expected) {
@@ -28,24 +40,38 @@ void expect_same(const Json& result, const Json& expected) {
     EXPECT_EQ(result[field], expected[field]) << field;
 }
 
-TEST(WholeTensorsTest, WhoeverUpdatesThemTheBitsAreTheSame) {
-  const std::string training = small_training(kLamb);
-  const Json alone = result_of("lamb-alone", training + "devices: 2\n", 0, 0);
+class WholeTensorsTest : public testing::TestWithParam<Optimizer> {
+ protected:
+  static std::string named(const std::string& what) {
+    return std::string(GetParam().name) + "-" + what;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, WholeTensorsTest, testing::Values(kLamb, kAveraged),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST_P(WholeTensorsTest, WhoeverUpdatesThemTheBitsAreTheSame) {
+  const std::string training = small_training(GetParam().training);
+  const Json alone = result_of(named("alone"), training + "devices: 2\n", 0, 0);
   EXPECT_LT(alone["trainLoss"].get<double>(), 1.0);
   for (const int ps : {1, 2, 5}) {
     SCOPED_TRACE(std::to_string(ps) + " parameter servers");
-    expect_same(result_of("lamb-ps-" + std::to_string(ps), training, ps, 1), alone);
+    const bool evaluator = ps == 2;
+    const Json result =
+        result_of(named("ps-" + std::to_string(ps)), training, ps, 1, {}, evaluator);
+    expect_same(result, alone);
+    EXPECT_EQ(result["validation"], alone["validation"]);
   }
-  expect_same(result_of("lamb-collective", training, 0, 1), alone);
-  expect_same(result_of("lamb-tcp", training, 0, 1, {{"MUSTER_SHARED_MEMORY", "0"}}), alone);
+  expect_same(result_of(named("collective"), training, 0, 1), alone);
+  expect_same(result_of(named("tcp"), training, 0, 1, {{"MUSTER_SHARED_MEMORY", "0"}}), alone);
 }
 
-TEST(WholeTensorsTest, LostAndStoppedTheyGoOnWithTheSameBitsOnAnotherNumberOfServers) {
+TEST_P(WholeTensorsTest, LostAndStoppedTheyGoOnWithTheSameBitsOnAnotherNumberOfServers) {
   const std::string training =
-      long_training(std::string(kLamb) + "checkpoint: {everySteps: 150, keep: 50}\n");
-  const Json undisturbed = result_of("lamb-undisturbed", training, 1, 1);
+      long_training(std::string(GetParam().training) + "checkpoint: {everySteps: 150, keep: 50}\n");
+  const Json undisturbed = result_of(named("undisturbed"), training, 1, 1);
   {
-    Job job("lamb-disturbed", training, 2, 1);
+    Job job(named("disturbed"), training, 2, 1);
     job.environment = {{"MUSTER_REPLICATION", "2"}};
     job.start_all();
     const auto says = [&](const std::string& text) {
@@ -62,7 +88,7 @@ TEST(WholeTensorsTest, LostAndStoppedTheyGoOnWithTheSameBitsOnAnotherNumberOfSer
       EXPECT_EQ(job.at(role, index).wait(), 143) << job.log(role, index);
     EXPECT_FALSE(std::filesystem::exists(job.folder() / "result.json"));
   }
-  Job again("lamb-disturbed", training, 5, 1, false, true);
+  Job again(named("disturbed"), training, 5, 1, false, true);
   again.start_all();
   again.expect_success();
   EXPECT_THAT(again.log("chief", 0), HasSubstr("opened from ckpt-"));

@@ -10,6 +10,7 @@ inline compute::ParameterLayout layout_of(size_t floats) {
   tensor.name = "w";
   tensor.shape = {static_cast<int64_t>(floats)};
   tensor.count = floats;
+  tensor.regularized = true;
   return compute::ParameterLayout({tensor});
 }
 

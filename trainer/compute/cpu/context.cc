@@ -24,6 +24,7 @@ void update_piece(const Context& context, const Step& step, int64_t tensor, int6
   update.gradients = step.gradients + at;
   if (step.slots[0] != nullptr) update.first = step.slots[0] + at;
   if (step.slots[1] != nullptr) update.second = step.slots[1] + at;
+  if (step.average != nullptr) update.average = step.average + at;
   context.kernels.update(update);
 }
 

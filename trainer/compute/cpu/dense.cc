@@ -299,6 +299,7 @@ class DenseOperation : public Operation {
     update.parameters = step.parameters + at;
     update.first = step.slots[0] == nullptr ? nullptr : step.slots[0] + at;
     update.second = step.slots[1] == nullptr ? nullptr : step.slots[1] + at;
+    update.average = step.average == nullptr ? nullptr : step.average + at;
     update.stride = units_;
     return update;
   }

@@ -184,7 +184,7 @@ void CpuEngine::check(const Batch& batch, bool with_targets) const {
 }
 
 void CpuEngine::check_slots(const Optimizer& optimizer, std::span<Memory* const> slots) const {
-  bool fits = slots.size() == optimizer.slot_names().size() && slots.size() <= 2;
+  bool fits = slots.size() == optimizer.slot_names().size() && slots.size() <= kMostSlots;
   for (Memory* slot : slots) fits &= slot->host_view().size() == graph_.layout.size();
   if (fits) return;
   throw Invalid("train: expected " + std::to_string(optimizer.slot_names().size()) + " slots of " +
@@ -284,14 +284,13 @@ LossSums CpuEngine::train(const Batch& batch, const Optimizer& optimizer,
   divisors.weight = loss_->weight(batch);
   arguments.divide_by(divisors);
   if (optimizer.needs_whole_tensors()) return train_whole(batch, optimizer, arguments, slots);
-  const auto& tensors = graph_.layout.tensors();
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    rules_[i] = make_rule(optimizer.spec(), tensors[i], arguments);
-  }
+  for (size_t i = 0; i < rules_.size(); ++i) rules_[i] = optimizer.rule(i, arguments);
   Step step;
   step.batch = &batch;
   step.rules = rules_.data();
-  for (size_t i = 0; i < slots.size(); ++i) step.slots[i] = slots[i]->host_view().data();
+  const size_t own_slots = optimizer.average_slot().value_or(slots.size());
+  for (size_t i = 0; i < own_slots; ++i) step.slots[i] = slots[i]->host_view().data();
+  if (own_slots < slots.size()) step.average = slots.back()->host_view().data();
   return run_training(step);
 }
 
@@ -301,7 +300,7 @@ LossSums CpuEngine::train_whole(const Batch& batch, const Optimizer& optimizer,
                                 const UpdateArguments& arguments, std::span<Memory* const> slots) {
   if (!whole_update_) whole_update_.emplace(graph_.layout);
   const LossSums sums = compute_gradients(batch, nullptr);
-  std::array<std::span<float>, 2> views;
+  std::array<std::span<float>, kMostSlots> views;
   for (size_t i = 0; i < slots.size(); ++i) views[i] = slots[i]->host_view();
   whole_update_->run(team_, optimizer, arguments, parameters_.host_view(), gradients_.host_view(),
                      std::span(views).first(slots.size()));

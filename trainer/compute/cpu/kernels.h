@@ -75,20 +75,23 @@ struct SparseWeightGradient {
 };
 
 // `rows` x `columns` of parameters, slots and gradients. Slots and parameters have the same stride.
+// The average is there if the rule has one.
 struct Update {
   UpdateRule rule;
   int64_t rows = 0, columns = 0;
   float* parameters = nullptr;
   float* first = nullptr;   // momentum's v, Adam's m
   float* second = nullptr;  // Adam's v
+  float* average = nullptr;
   int64_t stride = 0;
   const float* gradients = nullptr;
   int64_t gradient_stride = 0;
 };
 
-// A piece of a tensor before its update, and the rule that would move it by -u.
+// A piece of a tensor before its update. `measure` takes the rule that would move it by -u, one of
+// Adam's; first and second are there for it alone.
 struct Measurement {
-  UpdateRule direction;
+  UpdateRule rule;
   int64_t count = 0;
   const float* parameters = nullptr;
   const float* first = nullptr;
@@ -248,6 +251,8 @@ struct Kernels {
   // Computes the sums of squares of the parameters and of u. They have the same bits for every
   // vector width, provided that multiply and add are fused.
   void (*measure)(const Measurement& m, double* parameters, double* direction);
+  // Returns the sum of squares of the mean gradient after L2 and clip_value, in the same way.
+  double (*measure_gradient)(const Measurement& m);
   // state = momentum * state + (1 - momentum) * inverse_rows * batch
   void (*update_state)(int64_t n, float momentum, float inverse_rows, float* state,
                        const float* batch);

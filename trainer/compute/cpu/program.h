@@ -23,10 +23,11 @@ struct Step {
   bool training = false;
   float* parameters = nullptr;
   float* gradients = nullptr;
-  // Set only by train(): the rule of each tensor of the layout, and the slots. Null where only
-  // gradients are wanted.
+  // Set only by train(): the rule of each tensor of the layout, the slots of its formula, and the
+  // moving average. Null where only gradients are wanted.
   const UpdateRule* rules = nullptr;
   float* slots[2] = {nullptr, nullptr};
+  float* average = nullptr;
   // Set only by compute_gradients() with a callback: the callback, and for each phase the number of
   // threads that have finished it.
   const Engine::OnComplete* on_complete = nullptr;

@@ -10,7 +10,7 @@ WholeUpdate::WholeUpdate(const ParameterLayout& layout)
       work_([this](host::TeamThread thread) {
         measure(thread);
         team_->barrier(thread);
-        if (thread.index == 0) measured_.write(ratios_);
+        if (thread.index == 0) measured_.write(*optimizer_, ratios_);
         team_->barrier(thread);
         apply(thread);
       }) {}
@@ -41,7 +41,7 @@ void WholeUpdate::apply(host::TeamThread thread) {
   constexpr auto kGrain = static_cast<int64_t>(ParameterLayout::kAlignment);
   const Range range{static_cast<size_t>(thread.begin(size, kGrain)),
                     static_cast<size_t>(thread.end(size, kGrain))};
-  std::array<std::span<float>, 2> slots;
+  std::array<std::span<float>, kMostSlots> slots;
   for (size_t slot = 0; slot < slots_.size(); ++slot)
     slots[slot] = slots_[slot].subspan(range.begin, range.size());
   optimizer_->apply(range, arguments_, parameters_.subspan(range.begin, range.size()),

@@ -18,8 +18,7 @@ class WholeUpdate {
   WholeUpdate(const WholeUpdate&) = delete;
   WholeUpdate& operator=(const WholeUpdate&) = delete;
 
-  // The buffers have the layout's size. There are at most two slots, in the order of
-  // Optimizer::slot_names().
+  // The buffers have the layout's size. The slots are in the order of Optimizer::slot_names().
   void run(host::Team& team, const Optimizer& optimizer, const UpdateArguments& arguments,
            std::span<float> parameters, std::span<const float> gradients,
            std::span<const std::span<float>> slots);

@@ -28,8 +28,11 @@ Described describe(const Conv2d& convolution, const LayerSpec& layer,
   const auto geometry = geometry_of(convolution.window, inputs[0].shape);
   if (const auto* mismatch = std::get_if<Mismatch>(&geometry)) return *mismatch;
   const auto& g = std::get<Geometry>(geometry);
-  return described(layer, g, convolution.filters,
-                   {g.size[0], g.size[1], g.channels, convolution.filters}, convolution);
+  Described result =
+      described(layer, g, convolution.filters,
+                {g.size[0], g.size[1], g.channels, convolution.filters}, convolution);
+  if (auto* shape = std::get_if<LayerShape>(&result)) shape->parameters.front().regularized = true;
+  return result;
 }
 
 Described describe(const DepthwiseConv2d& convolution, const LayerSpec& layer,

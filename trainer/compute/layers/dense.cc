@@ -14,6 +14,7 @@ Described describe(const Dense& dense, const LayerSpec& layer, std::span<const L
   LayerShape shape{
       {dense.units},
       kernel_and_bias(layer, kernel, dense.kernel_initializer, bias, dense.bias_initializer)};
+  shape.parameters.front().regularized = true;
   shape.multiplications = static_cast<double>(kernel[0]) * static_cast<double>(dense.units);
   return shape;
 }

@@ -4,6 +4,7 @@
 
 #include "common/error.h"
 #include "common/log.h"
+#include "trainer/compute/other_parameters.h"
 #include "trainer/loop/batches/stopping.h"
 
 namespace muster::loop {
@@ -21,8 +22,7 @@ bool Validator::run(Synchronizer& synchronizer, std::stop_token stop) {
   const checkpoint::Position before = synchronizer.position();
   const auto begun = Recorder::Clock::now();
   recorder_.set_state("evaluating");
-  const auto evaluation =
-      evaluate_validation(*assembly_.engine, assembly_.training, data_, before.step, stop);
+  const auto evaluation = evaluate(synchronizer, stop);
   recorder_.set_state("training");
   if (!evaluation) return false;
   newest_ = {{"step", before.step}, {"final", false}, {"validation", evaluation->json()}};
@@ -32,6 +32,17 @@ bool Validator::run(Synchronizer& synchronizer, std::stop_token stop) {
   recorder_.validated(before, newest_["validation"], Recorder::Clock::now() - begun);
   keep_best(synchronizer, before);
   return true;
+}
+
+std::optional<Evaluation> Validator::evaluate(Synchronizer& synchronizer, std::stop_token stop) {
+  compute::Engine& engine = *assembly_.engine;
+  std::optional<compute::OtherParameters> averaged;
+  if (assembly_.optimizer->average_slot()) {
+    weights_.resize(engine.layout().size());
+    synchronizer.read_weights(weights_);
+    averaged.emplace(engine, weights_);
+  }
+  return evaluate_validation(engine, assembly_.training, data_, synchronizer.position().step, stop);
 }
 
 void Validator::write(const Json& evaluation) {

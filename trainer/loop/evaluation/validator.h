@@ -11,9 +11,10 @@
 
 namespace muster::loop {
 
-// Evaluation within the training: rank 0 evaluates its engine's parameters between two steps, after
-// every `evaluation.everyEpochs` epochs. Early stopping and checkpoint.bestOnly use the results.
-// The other members wait for rank 0's part of the next step meanwhile.
+// Evaluation within the training: rank 0 evaluates the parameters, or their moving average,
+// between two steps, after every `evaluation.everyEpochs` epochs. Early stopping and
+// checkpoint.bestOnly use the results. The other members wait for rank 0's part of the next step
+// meanwhile.
 class Validator {
  public:
   // Writes evaluations/<step>.json below `storage`, unless that is empty. `checkpointer` may be
@@ -35,6 +36,7 @@ class Validator {
   const Json& newest() const { return newest_; }
 
  private:
+  std::optional<Evaluation> evaluate(Synchronizer& synchronizer, std::stop_token stop);
   void write(const Json& evaluation);
   void tell(const checkpoint::Position& position) const;
   void keep_best(Synchronizer& synchronizer, const checkpoint::Position& before);
@@ -45,6 +47,7 @@ class Validator {
   Recorder& recorder_;
   Checkpointer* const checkpointer_;
   const uint64_t every_epochs_;
+  compute::Floats weights_;  // only where the optimizer keeps a moving average
   Json newest_;
 };
 

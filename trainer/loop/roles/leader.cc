@@ -290,7 +290,7 @@ Json Leader::conclude(const std::optional<checkpoint::Store::Found>& final,
     exported = source.manifest.position.step;
     if (exported != position.step)
       log::info("the best weights are exported, those of step " + std::to_string(exported));
-    checkpoint::Store::load(source, layout, {0, layout.size()}, parameters, "");
+    checkpoint::Store::load_weights(source, layout, parameters);
     view.store();
     folder::require_no_other_owner(membership_.storage, membership_.uid);
     result["checkpoint"] = path_of(*final);

@@ -98,9 +98,8 @@ Loaded load_found(const checkpoint::Store::Found& found, const std::string& data
   Loaded loaded = assemble_for(found.manifest.training, source, data);
   loaded.source = {{"checkpoint", found.directory.string()},
                    {"step", found.manifest.position.step}};
-  const auto& layout = loaded.engine->layout();
   compute::HostView parameters(loaded.engine->parameters());
-  checkpoint::Store::load(found, layout, {0, layout.size()}, parameters.values(), "");
+  checkpoint::Store::load_weights(found, loaded.engine->layout(), parameters.values());
   parameters.store();
   return loaded;
 }

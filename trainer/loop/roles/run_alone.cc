@@ -17,6 +17,14 @@ struct Ended {
   checkpoint::Position position;
 };
 
+// Gives an engine the weights to evaluate, where there is no checkpoint to load them from.
+void give_weights(LocalSynchronizer& synchronizer, compute::Engine& engine) {
+  compute::Floats weights(engine.layout().size());
+  synchronizer.read_weights(weights);
+  engine.use_own();
+  engine.parameters().write({0, weights.size()}, weights).wait();
+}
+
 // Returns nothing if asked to stop.
 std::optional<Ended> train_alone(const group::Membership& membership, Assembly& assembly,
                                  Leader& leader,
@@ -39,8 +47,10 @@ std::optional<Ended> train_alone(const group::Membership& membership, Assembly& 
     leader.save(synchronizer);
     return std::nullopt;
   }
-  return Ended{group::patiently(stop, [&] { return leader.save_final(synchronizer); }),
-               synchronizer.position()};
+  Ended ended{group::patiently(stop, [&] { return leader.save_final(synchronizer); }),
+              synchronizer.position()};
+  if (!ended.final) give_weights(synchronizer, *assembly.engine);
+  return ended;
 }
 
 }  // namespace

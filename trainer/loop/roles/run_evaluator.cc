@@ -101,7 +101,7 @@ class EvaluatorLoop {
       const auto lease = store_.lease(found, membership_.role_name);
       if (!lease) return false;
       compute::HostView parameters(engine_->parameters());
-      checkpoint::Store::load(found, layout, {0, layout.size()}, parameters.values(), "");
+      checkpoint::Store::load_weights(found, layout, parameters.values());
       parameters.store();
     }
     set_state("evaluating", step);

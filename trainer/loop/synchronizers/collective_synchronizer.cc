@@ -176,9 +176,10 @@ void CollectiveSynchronizer::fill(const CollectivePlan& plan, std::span<float> p
                                   std::span<const std::span<float>> slots) {
   const compute::ParameterLayout& layout = assembly_.engine->layout();
   if (plan.content() == CollectivePlan::INITIALIZE) {
+    checkpoint::fill_initial_parameters(assembly_.spec(), layout, parameters);
     for (size_t i = 0; i < slots.size(); ++i)
-      std::ranges::fill(slots[i], assembly_.optimizer->slot_start(i));
-    return checkpoint::fill_initial_parameters(assembly_.spec(), layout, parameters);
+      assembly_.optimizer->start_slot(i, parameters, slots[i]);
+    return;
   }
   if (plan.content() == CollectivePlan::RESTORE) {
     checkpoint::Store::Found found;
@@ -386,6 +387,15 @@ Synchronizer::StepResult CollectiveSynchronizer::step() {
 void CollectiveSynchronizer::evaluated(const checkpoint::Evaluations& evaluations) {
   Synchronizer::evaluated(evaluations);
   note_ = note_of(evaluations);
+}
+
+void CollectiveSynchronizer::read_weights(std::span<float> to) {
+  std::ranges::copy(session_->parameters(), to.begin());
+  const auto slot = assembly_.optimizer->average_slot();
+  if (!slot) return;
+  const compute::Range trained = assembly_.engine->layout().segment(compute::Segment::trainable);
+  std::ranges::copy(session_->slot(*slot).subspan(trained.begin, trained.size()),
+                    to.begin() + static_cast<std::ptrdiff_t>(trained.begin));
 }
 
 std::map<std::string, double> CollectiveSynchronizer::metrics() const {

@@ -62,6 +62,7 @@ class CollectiveSynchronizer : public Synchronizer {
     return generation_ == 0 ? 0 : std::max(generation_, publishing_);
   }
   void evaluated(const checkpoint::Evaluations& evaluations) override;
+  void read_weights(std::span<float> to) override;
   std::unique_ptr<Snapshot> snapshot() override;
 
   // Makes generation() return `generation`, if that is newer than the session's. It is claimed by

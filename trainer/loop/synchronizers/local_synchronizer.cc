@@ -45,15 +45,16 @@ LocalSynchronizer::LocalSynchronizer(Assembly& assembly, const checkpoint::Store
     host_.emplace(assembly);
   const size_t floats = assembly.engine->layout().size();
   const size_t slots = assembly.optimizer->slot_names().size();
+  fill_parameters(from);
   if (!host_) slots_ = compute::allocate_slots(*assembly.engine, *assembly.optimizer);
   while (slots_.size() < slots) {
-    const float start = assembly.optimizer->slot_start(slots_.size());
-    slots_.push_back(std::make_unique<compute::HostMemory>(floats));
-    std::ranges::fill(slots_.back()->host_view(), start);
+    auto slot = std::make_unique<compute::HostMemory>(floats);
+    assembly.optimizer->start_slot(slots_.size(), host_->parameters.host_view(), slot->host_view());
+    slots_.push_back(std::move(slot));
   }
   for (const auto& slot : slots_) slot_views_.push_back(slot.get());
   if (spec.saves_on_the_way()) assembly_.copies.assign(1 + slots, compute::Floats(floats));
-  fill(from);
+  if (from) restore(*from);
   if (host_) host_->gradients.load(host_->parameters.host_view());
 }
 
@@ -61,23 +62,34 @@ compute::Memory& LocalSynchronizer::parameters() {
   return host_ ? host_->parameters : assembly_.engine->parameters();
 }
 
-void LocalSynchronizer::fill(const checkpoint::Store::Found* from) {
+void LocalSynchronizer::fill_parameters(const checkpoint::Store::Found* from) {
   const compute::ParameterLayout& layout = assembly_.engine->layout();
-  const compute::Range whole{0, layout.size()};
   compute::HostView weights(parameters());
-  if (!from) {
+  if (from)
+    checkpoint::Store::load(*from, layout, {0, layout.size()}, weights.values(), "");
+  else
     checkpoint::fill_initial_parameters(assembly_.spec(), layout, weights.values());
-    return weights.store();
-  }
-  checkpoint::Store::load(*from, layout, whole, weights.values(), "");
   weights.store();
+}
+
+// Restores everything but the parameters.
+void LocalSynchronizer::restore(const checkpoint::Store::Found& from) {
+  const compute::ParameterLayout& layout = assembly_.engine->layout();
   const auto& names = assembly_.optimizer->slot_names();
   for (size_t i = 0; i < names.size(); ++i) {
     compute::HostView slot(*slots_[i]);
-    checkpoint::Store::load(*from, layout, whole, slot.values(), names[i] + "/");
+    checkpoint::Store::load(from, layout, {0, layout.size()}, slot.values(), names[i] + "/");
     slot.store();
   }
-  mutable_position() = from->manifest.position;
+  mutable_position() = from.manifest.position;
+}
+
+void LocalSynchronizer::read_weights(std::span<float> to) {
+  parameters().read({0, to.size()}, to).wait();
+  const auto slot = assembly_.optimizer->average_slot();
+  if (!slot) return;
+  const compute::Range trained = assembly_.engine->layout().segment(compute::Segment::trainable);
+  slots_[*slot]->read(trained, to.subspan(trained.begin, trained.size())).wait();
 }
 
 Synchronizer::StepResult LocalSynchronizer::step() {

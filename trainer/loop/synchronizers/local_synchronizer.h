@@ -24,6 +24,7 @@ class LocalSynchronizer : public Synchronizer {
   bool has_next() override { return !assembly_.workload->finished(position()); }
   StepResult step() override;
   uint64_t generation() const override { return generation_; }
+  void read_weights(std::span<float> to) override;
   std::unique_ptr<Snapshot> snapshot() override;
 
  private:
@@ -40,7 +41,8 @@ class LocalSynchronizer : public Synchronizer {
   };
 
   compute::Memory& parameters();
-  void fill(const checkpoint::Store::Found* from);
+  void fill_parameters(const checkpoint::Store::Found* from);
+  void restore(const checkpoint::Store::Found& from);
   StepResult step_on_host(compute::UpdateArguments arguments);
   void update_on_host(const compute::UpdateArguments& arguments);
 

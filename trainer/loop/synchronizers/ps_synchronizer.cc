@@ -1,6 +1,7 @@
 #include "trainer/loop/synchronizers/ps_synchronizer.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <thread>
 
 #include "common/digest.h"
@@ -248,6 +249,10 @@ void PsSynchronizer::await_last_commit(ps::Exchange::Result& exchanged) {
   const auto late = exchange_.wait({{}, [&] { return Clock::now() >= until; }});
   if (late.outcome == ps::Exchange::Outcome::ok) exchanged = late;
   under_way_ = late.outcome == ps::Exchange::Outcome::superseded;
+}
+
+void PsSynchronizer::read_weights(std::span<float>) {
+  throw std::logic_error("parameter servers have no evaluation within the training");
 }
 
 std::unique_ptr<Snapshot> PsSynchronizer::snapshot() {

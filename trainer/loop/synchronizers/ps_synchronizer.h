@@ -40,6 +40,8 @@ class PsSynchronizer : public Synchronizer {
   bool has_next() override;
   StepResult step() override;
   uint64_t generation() const override { return generation_; }
+  // Throws std::logic_error: an evaluator evaluates the checkpoints, and no member has the slots.
+  void read_weights(std::span<float> to) override;
   std::unique_ptr<Snapshot> snapshot() override;
 
  private:

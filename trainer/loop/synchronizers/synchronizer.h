@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <stop_token>
 
 #include "trainer/checkpoint/checkpoint.h"
@@ -59,6 +60,10 @@ class Synchronizer {
   virtual void evaluated(const checkpoint::Evaluations& evaluations) {
     position_.evaluations = evaluations;
   }
+  // Writes the weights that an evaluation uses, layout().size() floats: the parameters, but the
+  // trainable ones by their moving average if the optimizer keeps one. Called by rank 0 only,
+  // between two steps, and only if the training is evaluated within itself.
+  virtual void read_weights(std::span<float> to) = 0;
   // Makes a snapshot, in place of the one before, which must have been written. Called by rank 0
   // only. Throws Unavailable.
   virtual std::unique_ptr<Snapshot> snapshot() = 0;

@@ -112,8 +112,10 @@ Shard::Content ShardHost::initial(const Built& built, const OpenRequest& request
   checkpoint::fill_initial_parameters(spec_, layout, whole);
   Shard::Content content;
   content.parameters = cut(whole, built.range);
-  for (size_t i = 0; i < built.optimizer->slot_names().size(); ++i)
-    content.slots.emplace_back(built.range.size(), built.optimizer->slot_start(i));
+  for (size_t i = 0; i < built.optimizer->slot_names().size(); ++i) {
+    content.slots.emplace_back(built.range.size());
+    built.optimizer->start_slot(i, content.parameters, content.slots.back());
+  }
   content.step = request.position().step();
   content.optimizer_t = request.position().optimizer_t();
   return content;

@@ -93,7 +93,7 @@ void BlockUpdate::measure(Range range, const compute::UpdateArguments& arguments
         {static_cast<size_t>(member.begin(chunks)), static_cast<size_t>(member.end(chunks))},
         optimizer_, arguments, range.begin, buffers.from, of_chunk, buffers.slots_from);
   });
-  measured_->write(ratios_);
+  measured_->write(optimizer_, ratios_);
 }
 
 void BlockUpdate::sum(Gradients gradients, std::span<float> to, bool together) {

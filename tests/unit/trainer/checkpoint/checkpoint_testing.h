@@ -93,18 +93,26 @@ inline Manifest test_manifest(uint64_t step, uint64_t generation) {
   return manifest;
 }
 
-// Publishes parameters and one slot, "m", cut as `shards` parameter servers do.
+struct Slot {
+  std::string name = "m";
+  std::vector<float> values;  // empty: those of the parameters
+};
+
+// Publishes parameters and one slot, cut as `shards` parameter servers do.
 inline fs::path publish(Store& store, Manifest manifest, const compute::ParameterLayout& layout,
-                        const std::vector<float>& values, int shards = 1) {
+                        const std::vector<float>& values, int shards = 1, const Slot& slot = {}) {
   const fs::path temporary = store.begin(manifest.position.step);
   const std::vector<compute::Range> ranges = layout.partition(shards);
   for (int shard = 0; shard < shards; ++shard) {
     const compute::Range range = ranges[static_cast<size_t>(shard)];
-    const auto part = std::span(values).subspan(range.begin, range.size());
-    for (const auto& [kind, prefix] : {std::pair("model", ""), std::pair("optimizer", "m/")}) {
+    const auto write = [&](const char* kind, std::span<const float> all,
+                           const std::string& prefix) {
+      const auto part = all.subspan(range.begin, range.size());
       manifest.files.push_back(write_safetensors(temporary / shard_file_name(kind, shard, shards),
                                                  pieces_of(layout, range, part, prefix), {}));
-    }
+    };
+    write("model", values, "");
+    write("optimizer", slot.values.empty() ? values : slot.values, slot.name + "/");
   }
   return store.publish(temporary, manifest);
 }

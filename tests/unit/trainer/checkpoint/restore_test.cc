@@ -92,6 +92,19 @@ class RestoreTest : public testing::Test {
   Store::Found found_;
 };
 
+TEST_F(RestoreTest, TheWeightsToEvaluateAreTheAverageOfThoseThatAreTrained) {
+  std::vector<float> weights(layout_.size());
+  Store::load_weights(found_, layout_, weights);
+  EXPECT_EQ(weights, values_) << "without an average";
+  const std::vector<float> average = test_values(layout_, 50);
+  publish(store_, test_manifest(2, 1), layout_, values_, 3, {"average", average});
+  Store::load_weights(*store_.newest(), layout_, weights);
+  const size_t end = layout_.segment(compute::Segment::trainable).end;
+  ASSERT_LT(end, layout_.size());
+  for (size_t i = 0; i < layout_.size(); ++i)
+    EXPECT_EQ(weights[i], i < end ? average[i] : values_[i]) << i;
+}
+
 TEST_F(RestoreTest, ReadsPartsThatAreNoWholeRows) {
   const auto& kernel = layout_.find("hidden/kernel");
   const compute::Range range{kernel.offset + 3, kernel.offset + 203};

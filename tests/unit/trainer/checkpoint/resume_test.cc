@@ -82,6 +82,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"optimizer_of_whole_tensors_with_the_same_slots", "optimizer.name", "lamb", "",
              R"(optimizer.name (was "adam", is "lamb"))"},
         Case{"optimizer_of_other_slots", "optimizer.name", "momentum", "optimizer.name", ""},
+        Case{"average_that_was_not_kept", "optimizer.ema", "{decay: 0.5}", "optimizer.ema", ""},
+        Case{"clipping", "optimizer.clipValue", "0.5", "",
+             "optimizer.clipValue (was not there, is 0.5)"},
         Case{"batch_that_divides", "batchSize", "48", "", "batchSize (was 32, is 48)"},
         Case{"batch_that_does_not", "batchSize", "40", "batchSize", ""}),
     [](const auto& info) { return info.param.name; });
@@ -122,6 +125,17 @@ TEST(ResumePosition, OfTicketsCountsWhatOneHolds) {
   Manifest manifest = checkpoint_of(before);
   manifest.position.outstanding = {1};
   EXPECT_THAT(obstacles(resume(manifest, after, true)), ElementsAre("gradientAccumulation"));
+}
+
+TEST(ResumeWithoutTheAverage, GoesOn) {
+  Json before = training();
+  before["optimizer"]["ema"] = {{"decay", 0.5}};
+  const Resumption found = resume(checkpoint_of(before), training(), false);
+  EXPECT_THAT(found.obstacles, IsEmpty());
+  EXPECT_EQ(found.changed.size(), 1u);
+  Json slower = before;
+  slower["optimizer"]["ema"]["decay"] = 0.75;
+  EXPECT_THAT(resume(checkpoint_of(before), slower, false).obstacles, IsEmpty());
 }
 
 // At first, both earlyStopping and bestOnly go by the loss.

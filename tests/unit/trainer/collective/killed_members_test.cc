@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "tests/unit/trainer/collective/support.h"
+#include "tests/unit/trainer/extended.h"
 #include "trainer/collective/shared_session.h"
 
 namespace muster::collective {
@@ -111,7 +112,8 @@ TEST_P(KilledMembersTest, TheSurvivorGoesOnFromOneWholeStep) {
 
 INSTANTIATE_TEST_SUITE_P(Optimizers, KilledMembersTest,
                          ::testing::Values(compute::OptimizerSpec{compute::Adam{}},
-                                           compute::OptimizerSpec{compute::Lamb{}}),
+                                           compute::OptimizerSpec{compute::Lamb{}},
+                                           extended(compute::RmsProp{})),
                          [](const auto& info) { return testing::name_of(info.param); });
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "tests/unit/trainer/extended.h"
 #include "trainer/collective/slice_update.h"
 
 namespace muster::collective::testing {
@@ -17,6 +18,7 @@ compute::ParameterLayout layout_of(size_t floats) {
     tensor.name = name;
     tensor.shape = {static_cast<int64_t>(count)};
     tensor.count = count;
+    tensor.regularized = true;
     return tensor;
   };
   return compute::ParameterLayout({tensor("a", floats / 3 + 1), tensor("b", floats * 2 / 3)});
@@ -132,16 +134,19 @@ compute::UpdateArguments Reference::arguments(uint64_t step, const compute::Loss
 std::vector<compute::OptimizerSpec> optimizers() {
   compute::Sgd momentum;
   momentum.momentum = 0.9f;
-  return {compute::Sgd{}, momentum, compute::Adam{}, compute::Lamb{},
-          compute::RmsProp{0.9f, 0.9f, 1.0f}};
+  compute::OptimizerSpec averaged = compute::Sgd{};
+  averaged.average = 0.9;
+  const compute::RmsProp rms{0.9f, 0.9f, 1.0f};
+  return {compute::Sgd{}, momentum, compute::Adam{}, compute::Lamb{}, rms, averaged, extended(rms)};
 }
 
 std::string name_of(const compute::OptimizerSpec& optimizer) {
-  if (std::holds_alternative<compute::Lamb>(optimizer)) return "Lamb";
-  if (std::holds_alternative<compute::RmsProp>(optimizer)) return "RmsProp";
-  const auto* sgd = std::get_if<compute::Sgd>(&optimizer);
-  if (!sgd) return "Adam";
-  return sgd->momentum == 0 ? "Sgd" : "Momentum";
+  const std::string prefix = optimizer.clip_norm ? "Extended" : optimizer.average ? "Averaged" : "";
+  if (std::holds_alternative<compute::Lamb>(optimizer.kind)) return prefix + "Lamb";
+  if (std::holds_alternative<compute::RmsProp>(optimizer.kind)) return prefix + "RmsProp";
+  const auto* sgd = std::get_if<compute::Sgd>(&optimizer.kind);
+  if (!sgd) return prefix + "Adam";
+  return prefix + (sgd->momentum == 0 ? "Sgd" : "Momentum");
 }
 
 Session::Arguments arguments_of(const Reference& reference, uint64_t step) {

@@ -54,7 +54,7 @@ class Reference {
   const std::unique_ptr<compute::Optimizer> optimizer_;
 };
 
-// Without slots, with one and with two, and one that needs whole tensors.
+// Without slots, with one, two and three, and those that need whole tensors.
 std::vector<compute::OptimizerSpec> optimizers();
 std::string name_of(const compute::OptimizerSpec& optimizer);
 

@@ -11,7 +11,9 @@
 
 #include "common/error.h"
 #include "tests/unit/trainer/compute/support.h"
+#include "tests/unit/trainer/extended.h"
 #include "trainer/compute/hosted_engine.h"
+#include "trainer/compute/other_parameters.h"
 #include "trainer/host/instruction_set.h"
 
 namespace muster::compute::testing {
@@ -93,7 +95,8 @@ TEST(CpuEngineTest, AllocatesNothingInAStep) {
   const OwnedBatch batch(32, 23, 5, 0.3);
   const Batch all = batch.all(), some = batch.first(9);
   std::vector<float> outputs(32 * 5);
-  for (const OptimizerSpec& rule : {OptimizerSpec{Adam{}}, OptimizerSpec{Lamb{}}}) {
+  for (const OptimizerSpec& rule :
+       {OptimizerSpec{Adam{}}, OptimizerSpec{Lamb{}}, extended(RmsProp{})}) {
     Trained run(cpu_engine(two_branches(), 32, 2), rule);
     for (int i = 0; i < 2; ++i) run.step(all);
     const int64_t before = allocations();
@@ -159,8 +162,12 @@ TEST(CpuEngineTest, AgreesToRoundingAcrossThreadsAndInstructionSets) {
 
 TEST_P(EngineTest, TrainsThroughAnyShardsToTheSameBits) {
   const OwnedBatch batch(32, 23, 5);
+  OptimizerSpec clipped = extended(RmsProp{});
+  clipped.clip_norm.reset();
+  clipped.clip_value = 0.01f;  // part of the backward pass
   for (const OptimizerSpec& rule :
-       {OptimizerSpec{Sgd{0.9f, true}}, OptimizerSpec{AdamW{}}, OptimizerSpec{Lamb{}}}) {
+       {OptimizerSpec{Sgd{0.9f, true}}, OptimizerSpec{AdamW{}}, OptimizerSpec{Lamb{}}, clipped,
+        extended(Sgd{}), extended(RmsProp{})}) {
     Trained whole(engine(two_branches(), 32, 2), rule), shards(engine(two_branches(), 32, 2), rule);
     Trained fused(engine(two_branches(), 32, 2), rule);
     const std::vector<float> start = values(whole.engine->parameters());
@@ -181,6 +188,43 @@ TEST_P(EngineTest, TrainsThroughAnyShardsToTheSameBits) {
       EXPECT_EQ(same, tensor.segment == Segment::frozen) << tensor.name;
     }
   }
+}
+
+// As TensorFlow's users of the TF Object Detection API expect: not depthwise kernels, biases and
+// normalization.
+TEST(Regularization, IsOfTheKernelsOfDenseAndConvolutionLayers) {
+  Conv2d convolution;
+  convolution.filters = 2;
+  ModelSpec spec = model(48,
+                         {layer("c", convolution), layer("d", DepthwiseConv2d{}),
+                          layer("n", BatchNormalization{}), dense("y", 2, Activation::linear)},
+                         2);
+  spec.input_shape = {8, 8, 3};
+  const ParameterLayout layout = make_layout(spec);
+  std::vector<std::string> names;
+  for (const ParameterTensor& tensor : layout.tensors())
+    if (tensor.regularized) names.push_back(tensor.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"y/kernel", "c/kernel"}));
+}
+
+TEST_P(EngineTest, EvaluatesWithOtherParametersAndKeepsItsOwn) {
+  const OwnedBatch batch(9, 100, 10);
+  Trained run(engine(small(), 16, 2)), expected(engine(small(), 16, 2));
+  run.step(batch.all());
+  expected.step(batch.all());
+  const auto other = engine(small(), 16, 2);
+  HostView there(other->parameters());
+  initialize_parameters(other->layout(), 77, there.values());
+  there.store();
+  Floats weights(other->layout().size());
+  std::ranges::copy(there.values(), weights.begin());
+  {
+    const OtherParameters borrowed(*run.engine, weights);
+    EXPECT_EQ(run.engine->evaluate(batch.all()).loss, other->evaluate(batch.all()).loss);
+  }
+  EXPECT_EQ(run.step(batch.all()).loss, expected.step(batch.all()).loss);
+  EXPECT_EQ(values(run.engine->parameters()), values(expected.engine->parameters()));
+  EXPECT_EQ(values(other->parameters()), std::vector<float>(weights.begin(), weights.end()));
 }
 
 TEST_P(EngineTest, HandsTheStateSegmentTheBatchsStatistics) {

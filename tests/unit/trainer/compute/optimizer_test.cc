@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
 #include "common/error.h"
 #include "tests/unit/trainer/compute/support.h"
+#include "tests/unit/trainer/extended.h"
 #include "trainer/compute/tensor_ratios.h"
 
 namespace muster::compute::testing {
@@ -23,6 +25,7 @@ ParameterLayout layout_of_all() {
     tensors[i].shape = shapes[i];
   }
   tensors[1].weight_decay_multiplier = 0.0f;
+  tensors[0].regularized = true;
   tensors[2].segment = Segment::frozen;
   tensors[3].segment = Segment::state;
   tensors[3].state_momentum = 0.9f;
@@ -31,8 +34,17 @@ ParameterLayout layout_of_all() {
 
 struct Buffers {
   explicit Buffers(const Optimizer& optimizer, size_t size) : parameters(size), gradients(size) {
-    for (size_t i = 0; i < optimizer.slot_names().size(); ++i)
-      slots.emplace_back(size, optimizer.slot_start(i));
+    start(optimizer);
+  }
+  Buffers(const Optimizer& optimizer, std::vector<float> from)
+      : parameters(std::move(from)), gradients(parameters.size()) {
+    start(optimizer);
+  }
+  void start(const Optimizer& optimizer) {
+    for (size_t i = 0; i < optimizer.slot_names().size(); ++i) {
+      slots.emplace_back(parameters.size());
+      optimizer.start_slot(i, parameters, slots.back());
+    }
   }
   std::vector<std::span<float>> slices(Range range) {
     std::vector<std::span<float>> spans;
@@ -70,7 +82,7 @@ std::vector<float> measured(const Optimizer& optimizer, Buffers& buffers,
                                 std::span(buffers.parameters).subspan(range.begin, range.size()),
                                 std::span(buffers.gradients).subspan(range.begin, range.size()),
                                 buffers.slices(range));
-    ratios_of_range.write(ratios);
+    ratios_of_range.write(optimizer, ratios);
   }
   return ratios;
 }
@@ -87,19 +99,62 @@ void apply(const Optimizer& optimizer, Buffers& buffers, const std::vector<Range
   }
 }
 
-const std::vector<OptimizerSpec>& specs() {
-  static const std::vector<OptimizerSpec> kSpecs = {
-      Sgd{},   Sgd{0.9f, false}, Sgd{0.9f, true},           Adam{},
-      AdamW{}, Lamb{},           RmsProp{0.9f, 0.8f, 1e-3f}};
-  return kSpecs;
+std::vector<OptimizerKind> kinds() {
+  return {Sgd{},   Sgd{0.9f, false}, Sgd{0.9f, true},           Adam{},
+          AdamW{}, Lamb{},           RmsProp{0.9f, 0.8f, 1e-3f}};
+}
+
+// Each formula by itself, and with what can stand beside it. The kernel's gradient is longer than
+// clip_norm, the bias's is not.
+std::vector<OptimizerSpec> specs() {
+  std::vector<OptimizerSpec> all;
+  for (const OptimizerKind& kind : kinds()) {
+    OptimizerSpec& averaged = all.emplace_back(kind);
+    averaged.average = 0.8;
+    OptimizerSpec shaped = kind;
+    shaped.l2 = L2{0.3f, ""};
+    all.push_back(shaped);
+    shaped.average = 0.8;
+    shaped.clip_value = 0.1f;
+    all.push_back(shaped);
+    shaped.clip_value.reset();
+    shaped.clip_norm = 2.0f;
+    if (!std::holds_alternative<Lamb>(kind)) all.push_back(shaped);
+    all.emplace_back(kind);
+  }
+  return all;
+}
+
+std::string name_of(const OptimizerSpec& spec) {
+  return "formula " + std::to_string(spec.kind.index()) + (spec.l2 ? ", l2" : "") +
+         (spec.clip_value ? ", clip_value" : "") + (spec.clip_norm ? ", clip_norm" : "") +
+         (spec.average ? ", average" : "");
 }
 
 struct Scalar {
-  double p, m = 0, v = 0;
+  double p, m = 0, v = 0, average = p;
 };
 
+// Returns the mean gradient of a tensor with L2 and clipping, by optimizer.h in float64.
+std::vector<double> mean_gradient(const OptimizerSpec& spec, const ParameterTensor& tensor,
+                                  std::span<const Scalar> values, const float* sums) {
+  std::vector<double> all;
+  double squares = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    double g = double(sums[i]) * 0.25;
+    if (spec.l2 && tensor.regularized) g += double(spec.l2->factor) * values[i].p;
+    if (spec.clip_value) g = std::clamp(g, -double(*spec.clip_value), double(*spec.clip_value));
+    squares += g * g;
+    all.push_back(g);
+  }
+  const double norm = std::sqrt(squares);
+  if (spec.clip_norm && norm > double(*spec.clip_norm))
+    for (double& g : all) g *= double(*spec.clip_norm) / norm;
+  return all;
+}
+
 // Updates a scalar by optimizer.h's formulas in float64.
-void expect_step(const OptimizerSpec& spec, Scalar& s, double g, double rate, double decay,
+void expect_step(const OptimizerKind& spec, Scalar& s, double g, double rate, double decay,
                  uint64_t t) {
   if (const Sgd* sgd = std::get_if<Sgd>(&spec)) {
     const double momentum = double(sgd->momentum);
@@ -123,15 +178,15 @@ void expect_step(const OptimizerSpec& spec, Scalar& s, double g, double rate, do
 }
 
 // Updates a whole tensor by Lamb's formula in float64.
-void expect_lamb(std::span<Scalar> tensor, const float* sums, double rate, double decay,
-                 uint64_t t) {
+void expect_lamb(std::span<Scalar> tensor, const std::vector<double>& gradient, double rate,
+                 double decay, uint64_t t) {
   const Lamb lamb;
   const double b1 = double(lamb.beta1), b2 = double(lamb.beta2);
   std::vector<double> direction;
   double squares = 0, moved = 0;
   for (size_t i = 0; i < tensor.size(); ++i) {
     Scalar& s = tensor[i];
-    const double g = double(sums[i]) * 0.25;
+    const double g = gradient[i];
     s.m = b1 * s.m + (1 - b1) * g;
     s.v = b2 * s.v + (1 - b2) * g * g;
     const double m = s.m / (1 - std::pow(b1, double(t))), v = s.v / (1 - std::pow(b2, double(t)));
@@ -150,36 +205,86 @@ class Rules : public ::testing::TestWithParam<std::string> {
   void TearDown() override { unsetenv("MUSTER_INSTRUCTION_SET"); }
 };
 
+// Updates a whole tensor that is trained.
+void expect_update(const OptimizerSpec& spec, const ParameterTensor& tensor,
+                   std::span<Scalar> values, const float* sums, uint64_t t) {
+  const double rate = double(0.01f), decay = double(tensor.weight_decay_multiplier);
+  const std::vector<double> gradient = mean_gradient(spec, tensor, values, sums);
+  if (std::holds_alternative<Lamb>(spec.kind))
+    expect_lamb(values, gradient, rate, decay, t);
+  else
+    for (size_t i = 0; i < values.size(); ++i)
+      expect_step(spec.kind, values[i], gradient[i], rate, decay, t);
+  if (!spec.average) return;
+  for (Scalar& s : values) s.average = *spec.average * s.average + (1 - *spec.average) * s.p;
+}
+
 TEST_P(Rules, FollowTheirFormulas) {
   const ParameterLayout layout = layout_of_all();
   for (const OptimizerSpec& spec : specs()) {
+    SCOPED_TRACE(name_of(spec));
     const auto optimizer = Optimizer::create(spec, layout);
-    Buffers buffers(*optimizer, layout.size());
-    fill_tensors(layout, buffers.parameters, 1);
+    std::vector<float> start(layout.size());
+    fill_tensors(layout, start, 1);
+    Buffers buffers(*optimizer, start);
     std::vector<Scalar> expected;
-    const bool rms = std::holds_alternative<RmsProp>(spec);
-    for (float p : buffers.parameters) expected.push_back({double(p), rms ? 1.0 : 0.0});
+    const bool rms = std::holds_alternative<RmsProp>(spec.kind);
+    for (float p : start) expected.push_back({double(p), rms ? 1.0 : 0.0});
     for (uint64_t t = 1; t <= 5; ++t) {
       fill_tensors(layout, buffers.gradients, 10 + t);
       apply(*optimizer, buffers, {{0, layout.size()}}, t);
       for (const auto& tensor : layout.tensors()) {
-        const double rate = double(0.01f);
-        const double decay = double(tensor.weight_decay_multiplier);
-        const bool whole = needs_whole_tensors(spec) && tensor.segment == Segment::trainable;
-        if (whole)
-          expect_lamb(std::span(expected).subspan(tensor.offset, tensor.count),
-                      &buffers.gradients[tensor.offset], rate, decay, t);
-        for (size_t i = tensor.offset; i < tensor.offset + tensor.count; ++i) {
-          const double g = double(buffers.gradients[i]) * 0.25;
-          if (tensor.segment == Segment::trainable) {
-            if (!whole) expect_step(spec, expected[i], g, rate, decay, t);
-          } else if (tensor.segment == Segment::state) {
-            expected[i].p = double(0.9f) * expected[i].p + (1 - double(0.9f)) * g;
-          }
-          ASSERT_NEAR(buffers.parameters[i], expected[i].p, 3e-6) << tensor.name << " t " << t;
+        const auto values = std::span(expected).subspan(tensor.offset, tensor.count);
+        const float* sums = &buffers.gradients[tensor.offset];
+        if (tensor.segment == Segment::trainable)
+          expect_update(spec, tensor, values, sums, t);
+        else if (tensor.segment == Segment::state)
+          for (size_t i = 0; i < values.size(); ++i)
+            values[i].p = double(0.9f) * values[i].p + (1 - double(0.9f)) * double(sums[i]) * 0.25;
+        for (size_t i = 0; i < values.size(); ++i) {
+          ASSERT_NEAR(buffers.parameters[tensor.offset + i], values[i].p, 3e-6)
+              << tensor.name << " t " << t;
+          if (!spec.average) continue;
+          ASSERT_NEAR(buffers.slots.back()[tensor.offset + i], values[i].average, 3e-6)
+              << tensor.name << " t " << t;
         }
       }
     }
+  }
+}
+
+TEST_P(Rules, TrainTheSameBitsWithAndWithoutAnAverage) {
+  const ParameterLayout layout = layout_of_all();
+  for (OptimizerSpec spec : specs()) {
+    SCOPED_TRACE(name_of(spec));
+    std::vector<std::vector<float>> found;
+    for (const std::optional<double> average : {std::optional<double>(), std::optional(0.5)}) {
+      spec.average = average;
+      const auto optimizer = Optimizer::create(spec, layout);
+      Buffers buffers(*optimizer, layout.size());
+      fill_tensors(layout, buffers.parameters, 1);
+      for (uint64_t t = 1; t <= 2; ++t) {
+        fill_tensors(layout, buffers.gradients, 10 + t);
+        apply(*optimizer, buffers, {{0, layout.size()}}, t);
+      }
+      found.push_back(buffers.parameters);
+    }
+    EXPECT_EQ(found[0], found[1]);
+  }
+}
+
+// A training that has diverged must not go on as if it had not.
+TEST_P(Rules, LeaveANanWhatItIs) {
+  const ParameterLayout layout = layout_of_all();
+  for (const bool by_norm : {false, true}) {
+    OptimizerSpec spec = Sgd{};
+    (by_norm ? spec.clip_norm : spec.clip_value) = 0.1f;
+    const auto optimizer = Optimizer::create(spec, layout);
+    Buffers buffers(*optimizer, layout.size());
+    const size_t at = layout.find("kernel").offset + 5;
+    buffers.gradients[at] = std::nanf("");
+    apply(*optimizer, buffers, {{0, layout.size()}}, 1);
+    EXPECT_TRUE(std::isnan(buffers.parameters[at])) << by_norm;
   }
 }
 
@@ -188,6 +293,7 @@ TEST_P(Rules, GiveTheSameBitsHoweverTheLayoutIsCut) {
   std::vector<std::vector<Range>> cuts = {layout.partition(3), layout.partition(7)};
   cuts.push_back({{0, 5}, {5, 6}, {6, 333}, {333, 334}, {334, layout.size()}});
   for (const OptimizerSpec& spec : specs()) {
+    SCOPED_TRACE(name_of(spec));
     const auto optimizer = Optimizer::create(spec, layout);
     Buffers whole(*optimizer, layout.size());
     fill_tensors(layout, whole.parameters, 1);
@@ -239,32 +345,68 @@ TEST(Optimizer, RefusesBuffersThatAreNotTheRange) {
 TEST(Optimizer, RefusesAPieceOfATensorThatItNeedsWhole) {
   const ParameterLayout layout = layout_of_all();
   const ParameterTensor& kernel = layout.find("kernel");
-  const auto optimizer = Optimizer::create(Lamb{}, layout);
-  Buffers buffers(*optimizer, layout.size());
-  for (const Range range : {Range{0, kernel.offset + 1}, Range{kernel.offset + 19, layout.size()}})
-    try {
-      apply(*optimizer, buffers, {range}, 1);
-      FAIL() << "[" << range.begin << ", " << range.end << ") is applied";
-    } catch (const Invalid& error) {
-      EXPECT_NE(std::string(error.what()).find("found a part of \"kernel\""), std::string::npos)
-          << error.what();
-    }
+  for (const OptimizerSpec& spec : {OptimizerSpec{Lamb{}}, extended(Adam{})}) {
+    const auto optimizer = Optimizer::create(spec, layout);
+    Buffers buffers(*optimizer, layout.size());
+    for (const Range range :
+         {Range{0, kernel.offset + 1}, Range{kernel.offset + 19, layout.size()}})
+      try {
+        apply(*optimizer, buffers, {range}, 1);
+        FAIL() << "[" << range.begin << ", " << range.end << ") is applied";
+      } catch (const Invalid& error) {
+        EXPECT_NE(std::string(error.what()).find("found a part of \"kernel\""), std::string::npos)
+            << error.what();
+      }
+  }
+}
+
+TEST(Optimizer, RegularizesTheTensorsThatAPatternNames) {
+  const ParameterLayout layout = layout_of_all();
+  const auto regularized = [&](const std::string& pattern) {
+    OptimizerSpec spec = Sgd{};
+    spec.l2 = L2{1.0f, pattern};
+    const auto optimizer = Optimizer::create(spec, layout);
+    Buffers buffers(*optimizer, std::vector<float>(layout.size(), 1.0f));
+    apply(*optimizer, buffers, {{0, layout.size()}}, 1);
+    std::vector<std::string> names;
+    for (const auto& tensor : layout.tensors())
+      if (buffers.parameters[tensor.offset] < 1.0f && tensor.segment == Segment::trainable)
+        names.push_back(tensor.name);
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(regularized(""), Names{"kernel"});
+  EXPECT_EQ(regularized("bia"), Names{"bias"});
+  EXPECT_EQ(regularized("^(bias|kernel|frozen)$"), (Names{"bias", "kernel"}));
+  try {
+    regularized("^rnel");
+    FAIL() << "a pattern that is in no name is taken";
+  } catch (const Invalid& error) {
+    EXPECT_EQ(std::string(error.what()),
+              "optimizer.l2.tensors: expected a pattern that the name of a trainable tensor "
+              "contains, such as bias; found \"^rnel\"");
+  }
 }
 
 TEST(Optimizer, MeasuresTheSameBitsByAllVectorsThatFuse) {
   const ParameterLayout layout = layout_of_all();
-  std::vector<std::vector<float>> ratios;
-  for (const std::string& set : instruction_sets()) {
-    if (set == "generic") continue;
-    setenv("MUSTER_INSTRUCTION_SET", set.c_str(), 1);
-    const auto optimizer = Optimizer::create(Lamb{}, layout);
-    Buffers buffers(*optimizer, layout.size());
-    fill_tensors(layout, buffers.parameters, 1);
-    fill_tensors(layout, buffers.gradients, 11);
-    ratios.push_back(measured(*optimizer, buffers, {{0, layout.size()}}, 1));
+  OptimizerSpec regularized = Lamb{};
+  regularized.l2 = L2{0.1f, ""};
+  regularized.clip_value = 0.2f;
+  for (const OptimizerSpec& spec : {OptimizerSpec{Lamb{}}, regularized, extended(Sgd{})}) {
+    std::vector<std::vector<float>> ratios;
+    for (const std::string& set : instruction_sets()) {
+      if (set == "generic") continue;
+      setenv("MUSTER_INSTRUCTION_SET", set.c_str(), 1);
+      const auto optimizer = Optimizer::create(spec, layout);
+      Buffers buffers(*optimizer, layout.size());
+      fill_tensors(layout, buffers.parameters, 1);
+      fill_tensors(layout, buffers.gradients, 11);
+      ratios.push_back(measured(*optimizer, buffers, {{0, layout.size()}}, 1));
+    }
+    unsetenv("MUSTER_INSTRUCTION_SET");
+    for (const auto& other : ratios) EXPECT_EQ(other, ratios.front());
   }
-  unsetenv("MUSTER_INSTRUCTION_SET");
-  for (const auto& other : ratios) EXPECT_EQ(other, ratios.front());
 }
 
 struct Rate {

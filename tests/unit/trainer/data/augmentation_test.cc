@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/trainer/data/idx_files.h"
-#include "tests/unit/trainer/data/images/pictures.h"
+#include "tests/unit/trainer/data/images/objects.h"
 #include "trainer/data/memory_dataset.h"
 
 namespace muster::data {
@@ -193,6 +193,64 @@ TEST(Augmentation, ChangesColoursByTheAmountsThatAreAskedFor) {
   EXPECT_THAT(*seen.begin(), testing::AllOf(testing::Ge(49), testing::Le(52)));
   EXPECT_THAT(*seen.rbegin(), testing::AllOf(testing::Ge(148), testing::Le(151)));
 }
+
+// A black image with a white rectangle, which is its only object.
+std::unique_ptr<Dataset> white_rectangle(const TestFolder& folder) {
+  images::Image image;
+  image.resize(40, 60);
+  std::ranges::fill(image.pixels, uint8_t{0});
+  for (size_t y = 12; y < 30; ++y) std::fill_n(image.row(y) + 3 * 10, 3 * 24, uint8_t{255});
+  CocoFolder coco(folder.path());
+  coco.add(image, {{1, {10, 12, 24, 18}, false}});
+  return open_dataset(coco.source(settings(40, 60)));
+}
+
+// Whatever a stage does to the pixels, it does to the boxes: they surround what is white.
+class BoxesOfStages : public testing::TestWithParam<std::vector<spec::StageKind>> {};
+
+TEST_P(BoxesOfStages, GoWithThePixels) {
+  const TestFolder folder;
+  const auto dataset = white_rectangle(folder);
+  const Augmentation augmentation(GetParam(), 3);
+  std::vector<std::byte> pixels(dataset->sample_bytes());
+  Sample sample;
+  std::set<float> seen;
+  int kept = 0;
+  for (uint64_t position = 0; position < 300; ++position) {
+    augmentation.apply(*dataset, 0, 0, position, pixels.data(), sample);
+    if (sample.boxes.empty()) continue;
+    ASSERT_EQ(sample.boxes.size(), 1u);
+    const images::Box& box = sample.boxes[0];
+    double top = 40, left = 60, bottom = 0, right = 0;
+    for (int y = 0; y < 40; ++y)
+      for (int x = 0; x < 60; ++x) {
+        if (std::to_integer<int>(pixels[static_cast<size_t>(y * 60 + x) * 3]) < 128) continue;
+        top = std::min<double>(top, y), bottom = std::max<double>(bottom, y + 1);
+        left = std::min<double>(left, x), right = std::max<double>(right, x + 1);
+      }
+    // What is less than a pixel wide may not be seen.
+    if (box.height() * 40 < 2 || box.width() * 60 < 2) continue;
+    ++kept;
+    seen.insert(box.xmin);
+    // A small part is enlarged: its pixels are coarse.
+    ASSERT_NEAR(box.ymin * 40, top, 2) << position;
+    ASSERT_NEAR(box.xmin * 60, left, 2) << position;
+    ASSERT_NEAR(box.ymax * 40, bottom, 2) << position;
+    ASSERT_NEAR(box.xmax * 60, right, 2) << position;
+  }
+  EXPECT_GT(kept, 100);
+  EXPECT_GT(seen.size(), 1u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Stages, BoxesOfStages,
+                         testing::Values(std::vector<spec::StageKind>{spec::Flip{0.5}},
+                                         std::vector<spec::StageKind>{spec::Shift{25}},
+                                         std::vector<spec::StageKind>{spec::RandomCrop{{0.2, 0.9}}},
+                                         std::vector<spec::StageKind>{spec::SsdRandomCrop{}},
+                                         std::vector<spec::StageKind>{
+                                             spec::SsdRandomCrop{}, spec::Flip{0.5}, spec::Shift{5},
+                                             spec::SsdRandomCrop{}}),
+                         [](const auto& info) { return "Case" + std::to_string(info.index); });
 
 // Each stage draws numbers of its own: the first does not decide what the second does.
 TEST(Augmentation, StagesDrawApart) {

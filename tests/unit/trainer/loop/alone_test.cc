@@ -65,6 +65,10 @@ INSTANTIATE_TEST_SUITE_P(
                     "epochs: 2\noptimizer: {name: adamw}\nlearningRateSchedule: {cosine: "
                     "{decaySteps: 20}, warmupSteps: 3}\n",
                     "epochs: 2\ndropRemainder: true\n",
+                    "epochs: 2\noptimizer: {name: rmsprop, l2: {factor: 0.01}, clipNorm: 0.5, ema: "
+                    "{decay: 0.9}}\n",
+                    "epochs: 2\ndevices: 2\noptimizer: {name: sgd, l2: {factor: 0.01}, clipValue: "
+                    "0.01, ema: {decay: 0.9}}\n",
                     "epochs: 2\nsynchronization: {wire: bfloat16}\n"));
 
 TEST(AloneProcessTest, LearnsAndWritesWhatOthersRead) {

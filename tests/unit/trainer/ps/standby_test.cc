@@ -3,6 +3,7 @@
 #include <functional>
 #include <limits>
 
+#include "tests/unit/trainer/extended.h"
 #include "tests/unit/trainer/one_tensor.h"
 #include "tests/unit/trainer/ps/joined.h"
 #include "trainer/ps/shard/hosted_shard.h"
@@ -138,7 +139,13 @@ TEST_F(StandbyTest, HasTheSameBitsWhereverItBegan) {
 
 class WholeTensorsStandbyTest : public StandbyTest {
  protected:
-  WholeTensorsStandbyTest() : StandbyTest(SyncPolicy::sync, 2, false, compute::Lamb{}) {}
+  explicit WholeTensorsStandbyTest(const compute::OptimizerSpec& optimizer = compute::Lamb{})
+      : StandbyTest(SyncPolicy::sync, 2, false, optimizer) {}
+};
+
+class ExtendedStandbyTest : public WholeTensorsStandbyTest {
+ protected:
+  ExtendedStandbyTest() : WholeTensorsStandbyTest(extended(compute::RmsProp{})) {}
 };
 
 TEST_F(WholeTensorsStandbyTest, HasTheSameBitsWhereverItBegan) {
@@ -149,6 +156,18 @@ TEST_F(WholeTensorsStandbyTest, HasTheSameBitsWhereverItBegan) {
   pump();
   expect_same();
   EXPECT_EQ(standby_.shard().step(), 3u);
+}
+
+// L2 and the norm are computed from the copy's own parameters, and the average is a third slot.
+TEST_F(ExtendedStandbyTest, HasTheSameBitsWhereverItBegan) {
+  push_both();
+  couple();
+  push_both();
+  push_both();
+  pump();
+  ASSERT_EQ(standby_.shard().slots().size(), 3u);
+  expect_same();
+  EXPECT_NE(standby_.shard().slots()[2][0], standby_.shard().parameters()[0]);
 }
 
 TEST_F(StandbyTest, MembersHearOfAStepOnceItsStandbyHasIt) {

@@ -95,7 +95,7 @@ TEST(TrainingSpec, DefaultsAreWhatTheDocumentationSays) {
   EXPECT_EQ(spec.batch_size, 32);
   EXPECT_EQ(spec.epochs, 2u);
   EXPECT_FALSE(spec.steps);
-  EXPECT_TRUE(std::holds_alternative<compute::Adam>(spec.optimizer));
+  EXPECT_TRUE(std::holds_alternative<compute::Adam>(spec.optimizer.kind));
   EXPECT_DOUBLE_EQ(spec.schedule.learning_rate, 0.001);
   EXPECT_TRUE(std::holds_alternative<compute::Constant>(spec.schedule.shape));
   EXPECT_EQ(spec.policy, SyncPolicy::sync);
@@ -230,7 +230,7 @@ TEST(TrainingSpec, ReadsWhatIsWritten) {
   EXPECT_EQ(train.prefetch, 7);
   EXPECT_FALSE(spec.data.test->shuffle);
   EXPECT_EQ(spec.steps, 1000u);
-  const auto& sgd = std::get<compute::Sgd>(spec.optimizer);
+  const auto& sgd = std::get<compute::Sgd>(spec.optimizer.kind);
   EXPECT_FLOAT_EQ(sgd.momentum, 0.9f);
   EXPECT_TRUE(sgd.nesterov);
   EXPECT_EQ(spec.schedule.warmup_steps, 3u);
@@ -245,13 +245,14 @@ TEST(TrainingSpec, ReadsWhatIsWritten) {
 }
 
 TEST(TrainingSpec, ReadsLamb) {
-  const auto defaults = std::get<compute::Lamb>(spec_with({{"optimizer.name", "lamb"}}).optimizer);
+  const auto defaults =
+      std::get<compute::Lamb>(spec_with({{"optimizer.name", "lamb"}}).optimizer.kind);
   EXPECT_FLOAT_EQ(defaults.beta1, 0.9f);
   EXPECT_FLOAT_EQ(defaults.beta2, 0.999f);
   EXPECT_FLOAT_EQ(defaults.epsilon, 1e-7f);
   EXPECT_FLOAT_EQ(defaults.weight_decay, 0.01f);
   const std::string all = "{name: lamb, beta1: 0.8, beta2: 0.7, epsilon: 0.5, weightDecay: 0.25}";
-  const auto given = std::get<compute::Lamb>(spec_with({{"optimizer", all}}).optimizer);
+  const auto given = std::get<compute::Lamb>(spec_with({{"optimizer", all}}).optimizer.kind);
   EXPECT_FLOAT_EQ(given.beta1, 0.8f);
   EXPECT_FLOAT_EQ(given.beta2, 0.7f);
   EXPECT_FLOAT_EQ(given.epsilon, 0.5f);
@@ -260,15 +261,33 @@ TEST(TrainingSpec, ReadsLamb) {
 
 TEST(TrainingSpec, ReadsRmsProp) {
   const auto defaults =
-      std::get<compute::RmsProp>(spec_with({{"optimizer.name", "rmsprop"}}).optimizer);
+      std::get<compute::RmsProp>(spec_with({{"optimizer.name", "rmsprop"}}).optimizer.kind);
   EXPECT_FLOAT_EQ(defaults.decay, 0.9f);
   EXPECT_FLOAT_EQ(defaults.momentum, 0.0f);
   EXPECT_FLOAT_EQ(defaults.epsilon, 1e-10f);
   const std::string all = "{name: rmsprop, decay: 0.8, momentum: 0.7, epsilon: 1.0}";
-  const auto given = std::get<compute::RmsProp>(spec_with({{"optimizer", all}}).optimizer);
+  const auto given = std::get<compute::RmsProp>(spec_with({{"optimizer", all}}).optimizer.kind);
   EXPECT_FLOAT_EQ(given.decay, 0.8f);
   EXPECT_FLOAT_EQ(given.momentum, 0.7f);
   EXPECT_FLOAT_EQ(given.epsilon, 1.0f);
+}
+
+TEST(TrainingSpec, ReadsWhatStandsBesideAnOptimizersFormula) {
+  const compute::OptimizerSpec plain = spec_with({}).optimizer;
+  EXPECT_FALSE(plain.l2 || plain.clip_value || plain.clip_norm || plain.average);
+  const auto given = [](const std::string& more) {
+    return spec_with({{"optimizer", "{name: rmsprop, " + more + "}"}}).optimizer;
+  };
+  EXPECT_TRUE(std::holds_alternative<compute::RmsProp>(given("clipValue: 3").kind));
+  EXPECT_EQ(given("clipValue: 3").clip_value, 3.0f);
+  EXPECT_EQ(given("clipNorm: 10").clip_norm, 10.0f);
+  EXPECT_EQ(given("ema: {decay: 0.9999}").average, 0.9999);
+  const auto l2 = given("l2: {factor: 0.00004}").l2;
+  ASSERT_TRUE(l2);
+  EXPECT_EQ(l2->factor, 0.00004f);
+  EXPECT_EQ(l2->tensors, "");
+  EXPECT_EQ(given("l2: {factor: 1, tensors: /kernel$}").l2->tensors, "/kernel$");
+  EXPECT_FALSE(given("l2: null, clipValue: null, clipNorm: null, ema: null").average);
 }
 
 TEST(TrainingSpec, ReadsTheSettingsOfModels) {
@@ -487,6 +506,19 @@ TEST(TrainingSpec, RefusesEachMistakeOnceAndSaysWhere) {
       {{{"optimizer", "{name: lamb, beta2: 1}"}}, "optimizer.beta2: expected"},
       {{{"optimizer", "{name: sgd, nesterov: true}"}}, "a momentum above 0 beside nesterov"},
       {{{"optimizer.learningRate", "0"}}, "a number above 0"},
+      {{{"optimizer", "{name: lamb, clipNorm: 1}"}},
+       "optimizer.clipNorm: expected no such field for lamb (it belongs to sgd, momentum, adam, "
+       "adamw, rmsprop)"},
+      {{{"optimizer", "{clipNorm: 1, clipValue: 1}"}},
+       "optimizer: expected at most one of clipValue, clipNorm, found clipValue, clipNorm"},
+      {{{"optimizer.clipNorm", "0"}}, "optimizer.clipNorm: expected a number above 0"},
+      {{{"optimizer.ema.decay", "1"}}, "optimizer.ema.decay: expected a number of at least 0"},
+      {{{"optimizer.ema", "{}"}}, "optimizer.ema.decay"},
+      {{{"optimizer.l2", "{}"}}, "optimizer.l2.factor"},
+      {{{"optimizer.l2", "{factor: 1, tensors: '('}"}},
+       "optimizer.l2.tensors: expected a regular expression (ECMAScript), found \"(\""},
+      {{{"optimizer.l2", "{factor: 1, tensors: '(a{900}){900}'}"}},
+       "optimizer.l2.tensors: expected a regular expression (ECMAScript)"},
       {{{"learningRateSchedule",
          "{cosine: {decaySteps: 1}, exponential: {decaySteps: 1, rate: 0.5}}"}},
        "at most one of piecewise, exponential, cosine"},

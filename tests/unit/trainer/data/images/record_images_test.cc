@@ -1,9 +1,11 @@
 #include "trainer/data/images/record_images.h"
 
+#include <cmath>
+
 #include "common/error.h"
 #include "gmock/gmock.h"
 #include "tests/unit/trainer/data/idx_files.h"
-#include "tests/unit/trainer/data/images/pictures.h"
+#include "tests/unit/trainer/data/images/objects.h"
 #include "trainer/records/example.h"
 #include "trainer/records/record_writer.h"
 
@@ -109,6 +111,73 @@ TEST(RecordImages, AreSharedOutByFile) {
   EXPECT_EQ(first.shards.samples(), 6u);
   EXPECT_EQ(second.shards.samples(), 6u);
   EXPECT_THROW(open_training_data(source, {0, 1, 4}, {.rows = 2}), Invalid);
+}
+
+std::string with_boxes(int number, std::vector<images::Box> boxes) {
+  records::DetectionExample example;
+  example.image = png(number);
+  example.boxes = std::move(boxes);
+  return records::write_example(example, nullptr);
+}
+
+spec::DataSource object_source(const std::filesystem::path& file,
+                               const std::filesystem::path& label_map, double max_corrupt = 0.01) {
+  spec::DataSource source = source_of(file, label_map, max_corrupt);
+  std::get<spec::RecordSource>(source.kind).labels = compute::LabelKind::objects;
+  return source;
+}
+
+images::Box box_of(float ymin, float xmin, float ymax, float xmax, int32_t label) {
+  images::Box box;
+  box.ymin = ymin, box.xmin = xmin, box.ymax = ymax, box.xmax = xmax;
+  box.label = label;
+  return box;
+}
+
+TEST(RecordImages, WithObjectsHaveThoseThatCanBeUsed) {
+  const TestFolder folder;
+  const auto file = folder.path() / "train", map = folder.write("map.pbtxt", kLabelMap);
+  images::Box crowd = box_of(0, 0, 1, 1, 3);
+  crowd.crowd = true;
+  crowd.area = 12;
+  std::vector<images::Box> many(10000, box_of(0, 0, 0.5f, 0.5f, 3));
+  many[99].label = 7;
+  put_records(file, {with_boxes(0, {box_of(0.25f, 0.5f, 0.75f, 1, 7), crowd}), with_boxes(1, {}),
+                     with_boxes(2, {box_of(0, NAN, 1, 1, 3), box_of(0, 0, HUGE_VALF, 1, 3),
+                                    box_of(0.5f, 0, 0.5f, 1, 3), box_of(0.5f, 0, 0.25f, 1, 3),
+                                    box_of(2, 2, 3, 3, 3), box_of(-1, -1, 0.5f, 2, 7)}),
+                     with_boxes(3, many)});
+  for (const bool cache : {true, false}) {
+    spec::DataSource source = object_source(file, map);
+    source.cache = cache;
+    const auto dataset = open_dataset(source);
+    EXPECT_EQ(dataset->object_classes(), 2);
+    const std::vector<RowObjects> found = objects_of(*dataset);
+    ASSERT_EQ(found.size(), 4u);
+    using detection::Box, detection::Object;
+    EXPECT_THAT(found[0].objects, ElementsAre(Object{Box{0.25f, 0.5f, 0.75f, 1}, 1, 1, false, 192},
+                                              Object{Box{0, 0, 1, 1}, 0, 1, true, 12}));
+    EXPECT_TRUE(found[1].objects.empty());
+    EXPECT_THAT(found[2].objects, ElementsAre(Object{Box{0, 0, 0.5f, 1}, 1, 1, false, 384}));
+    ASSERT_EQ(found[3].objects.size(), detection::ObjectList::kMost);
+    EXPECT_EQ(found[3].objects[98].label, 0);
+    EXPECT_EQ(found[3].objects[99].label, 1);
+  }
+}
+
+TEST(RecordImages, WithAnObjectThatTheLabelMapLacksAreDamagedByName) {
+  const TestFolder folder;
+  const auto file = folder.path() / "train", map = folder.write("map.pbtxt", kLabelMap);
+  const images::Box known = box_of(0, 0, 1, 1, 3), unknown = box_of(0, 0, 1, 1, 4);
+  put_records(file, {with_boxes(0, {known}), with_boxes(1, {known, unknown}),
+                     with_boxes(2, {box_of(0, 0, 0.5f, 1, 7)})});
+  EXPECT_THAT(error_of(object_source(file, map)),
+              AllOf(HasSubstr("train: record 1 at byte "),
+                    HasSubstr("image/object/class/label: expected an id of the label map, found 4"),
+                    HasSubstr("at most a share of 0.01 of 3, as maxCorrupt says, found 1")));
+  const std::vector<RowObjects> found = objects_of(*open_dataset(object_source(file, map, 0.4)));
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_EQ(found[1], found[2]) << "the next record in its place";
 }
 
 // Damage within a record leaves its number; damage of its length takes it out of the file.

@@ -53,6 +53,7 @@ class Interrupted : public Synchronizer {
   void evaluated(const checkpoint::Evaluations& evaluations) override {
     inner_.evaluated(evaluations);
   }
+  void read_weights(std::span<float> to) override { inner_.read_weights(to); }
   std::unique_ptr<Snapshot> snapshot() override { return inner_.snapshot(); }
   std::stop_token token() const { return stop_.get_token(); }
 
@@ -111,11 +112,16 @@ std::vector<double> losses_of(const fs::path& folder, uint64_t epochs) {
   return losses;
 }
 
-std::string digest_of(const fs::path& training, const checkpoint::Store::Found& found) {
+// Of the parameters that a checkpoint has, or of those to evaluate.
+std::string digest_of(const fs::path& training, const checkpoint::Store::Found& found,
+                      bool averaged = false) {
   const Assembly assembly = assemble(Training::load(training), 1, false, {});
   const auto& layout = assembly.engine->layout();
   std::vector<float> values(layout.size());
-  checkpoint::Store::load(found, layout, {0, layout.size()}, values, "");
+  if (averaged)
+    checkpoint::Store::load_weights(found, layout, values);
+  else
+    checkpoint::Store::load(found, layout, {0, layout.size()}, values, "");
   return checkpoint::weights_digest(layout, values);
 }
 
@@ -137,17 +143,20 @@ TEST(EarlyStoppingTest, EndsAfterTheEpochThatPatienceIsOverAt) {
       fs::exists(folder / "job" / "evaluations" / (std::to_string(11 * (epochs + 1)) + ".json")));
 }
 
-class InterruptedEarlyStoppingTest : public testing::TestWithParam<uint64_t> {};
+class InterruptedEarlyStoppingTest
+    : public testing::TestWithParam<std::tuple<uint64_t, const char*>> {};
 
 TEST_P(InterruptedEarlyStoppingTest, EndsWhereAnUndisturbedTrainingDoesWithTheSameBits) {
-  const std::string more = std::string(kStops) + "checkpoint: {everySteps: 4, bestOnly: {}}\n";
+  const auto& [steps, average] = GetParam();
+  std::string more = std::string(kStops) + "checkpoint: {everySteps: 4, bestOnly: {}}\n";
+  more.insert(more.find("learningRate: 0.05") + 18, average);
   const fs::path whole = fresh_folder("whole");
   const Json expected = train_alone(whole, overlapping(whole, more));
   ASSERT_TRUE(expected["stoppedEarly"]);
   const fs::path broken = fresh_folder("broken");
   const fs::path training = overlapping(broken, more);
   for (const Leaving leaving : {Leaving::saves, Leaving::killed, Leaving::saves})
-    train_a_while(broken, training, GetParam(), leaving);
+    train_a_while(broken, training, steps, leaving);
   Json found = train_alone(broken, training);
   EXPECT_EQ(found["step"], expected["step"]);
   EXPECT_EQ(found["weightsDigest"], expected["weightsDigest"]);
@@ -160,7 +169,59 @@ TEST_P(InterruptedEarlyStoppingTest, EndsWhereAnUndisturbedTrainingDoesWithTheSa
 }
 
 // In the middle of an epoch, at its end, and one step further.
-INSTANTIATE_TEST_SUITE_P(Steps, InterruptedEarlyStoppingTest, testing::Values(5, 11, 12, 20));
+INSTANTIATE_TEST_SUITE_P(Steps, InterruptedEarlyStoppingTest,
+                         testing::Combine(testing::Values(5, 11, 12, 20),
+                                          testing::Values("", ", ema: {decay: 0.9}")));
+
+constexpr const char* kAveraged = "optimizer: {ema: {decay: 0.9}}\n";
+
+TEST(AverageTest, IsEvaluatedAndExportedWhileTheParametersAreTrainedAsWithoutIt) {
+  const fs::path plain = fresh_folder("plain"), folder = fresh_folder("averaged");
+  const std::string more = "epochs: 2\nevaluation: {}\n";
+  const fs::path without = write_training(plain, more);
+  const fs::path with = write_training(folder, more + kAveraged);
+  const Json expected = train_alone(plain, without), result = train_alone(folder, with);
+  const auto final = *store_of(folder).newest();
+  EXPECT_EQ(digest_of(with, final), expected["weightsDigest"]);
+  EXPECT_EQ(digest_of(with, final, true), result["weightsDigest"]);
+  EXPECT_NE(result["weightsDigest"], expected["weightsDigest"]);
+  EXPECT_EQ(result["trainLoss"], expected["trainLoss"]);
+  EXPECT_NE(result["validation"]["loss"], expected["validation"]["loss"]);
+  // The evaluation within the training, of a checkpoint and of the export are of the same weights.
+  const Json within = evaluation_at(folder, 22)["validation"];
+  EXPECT_EQ(result["validation"], within);
+  for (const fs::path& where : {folder / "job", folder / "job" / "model"})
+    EXPECT_EQ(evaluate_checkpoint(where, "validation")["loss"], within["loss"]) << where;
+}
+
+TEST(AverageTest, IsEvaluatedAlsoWhereNothingIsKept) {
+  const fs::path folder = fresh_folder("kept"), nowhere = fresh_folder("not-kept");
+  for (const char* devices : {"", "devices: 2\n"}) {
+    const std::string more = std::string("epochs: 2\n") + kAveraged + devices;
+    const Json expected = train_alone(folder, write_training(folder, more));
+    group::Membership membership = alone(nowhere, write_training(nowhere, more));
+    membership.storage.clear();
+    Json result;
+    EXPECT_EQ(run_alone(membership, {}, &result), kSuccess);
+    EXPECT_EQ(result["weightsDigest"], expected["weightsDigest"]);
+    EXPECT_EQ(result["validation"], expected["validation"]);
+    fs::remove_all(folder / "job");
+  }
+}
+
+TEST(AverageTest, OfTheBestEvaluationIsRestored) {
+  const fs::path folder = fresh_folder("average-restored");
+  std::string restoring = kStops;
+  restoring.replace(restoring.find("patience: 3"), 11, "patience: 3, restoreBest: true");
+  restoring.insert(restoring.find("learningRate: 0.05") + 18, ", ema: {decay: 0.9}");
+  const fs::path training = overlapping(folder, restoring);
+  const Json result = train_alone(folder, training);
+  ASSERT_NE(result["exportedStep"], result["step"]);
+  const auto best = *store_of(folder).of_step(result["exportedStep"]);
+  EXPECT_EQ(result["weightsDigest"], digest_of(training, best, true));
+  EXPECT_NE(result["weightsDigest"], digest_of(training, best));
+  EXPECT_EQ(result["validation"]["loss"], result["best"]["value"]);
+}
 
 TEST(EarlyStoppingTest, ATrainingThatWasStoppedIsDoneUnlessItMayGoOn) {
   const fs::path folder = fresh_folder("done");

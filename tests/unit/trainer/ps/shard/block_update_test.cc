@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "common/error.h"
+#include "tests/unit/trainer/extended.h"
 #include "trainer/compute/aligned.h"
 
 namespace muster::ps {
@@ -23,6 +24,7 @@ compute::ParameterLayout layout() {
     tensors[i].shape = shapes[i];
   }
   tensors[1].weight_decay_multiplier = 0.0f;
+  tensors[0].regularized = tensors[2].regularized = true;
   tensors[3].segment = compute::Segment::frozen;
   return compute::ParameterLayout(tensors);
 }
@@ -99,7 +101,8 @@ TEST(BlockUpdate, HasTheSameBitsForAnyNumberOfShardsAndThreads) {
   const compute::ParameterLayout tensors = layout();
   for (const compute::OptimizerSpec& spec :
        {compute::OptimizerSpec{compute::Sgd{0.9f, true}}, compute::OptimizerSpec{compute::AdamW{}},
-        compute::OptimizerSpec{compute::Lamb{}}}) {
+        compute::OptimizerSpec{compute::Lamb{}}, extended(compute::Sgd{}),
+        extended(compute::RmsProp{})}) {
     const auto optimizer = compute::Optimizer::create(spec, tensors);
     State start{wave(tensors, 1.7), {}};
     start.slots.assign(optimizer->slot_names().size(), Floats(tensors.size()));
@@ -114,7 +117,7 @@ TEST(BlockUpdate, HasTheSameBitsForAnyNumberOfShardsAndThreads) {
             BlockUpdate update(*optimizer, threads);
             for (uint64_t t = 1; t <= 3; ++t) advance(update, found, range, t, tensors, sum_first);
           }
-          EXPECT_TRUE(found == expected) << "optimizer " << spec.index() << ", " << shards
+          EXPECT_TRUE(found == expected) << "optimizer " << spec.kind.index() << ", " << shards
                                          << " shards, " << threads << " threads";
         }
   }
@@ -122,11 +125,14 @@ TEST(BlockUpdate, HasTheSameBitsForAnyNumberOfShardsAndThreads) {
 
 TEST(BlockUpdate, RefusesAPartOfATensorThatIsNeededWhole) {
   const compute::ParameterLayout tensors = layout();
-  const auto optimizer = compute::Optimizer::create(compute::Lamb{}, tensors);
-  State state{wave(tensors, 1.7), {}};
-  state.slots.assign(2, Floats(tensors.size()));
-  BlockUpdate update(*optimizer, 1);
-  EXPECT_THROW(advance(update, state, {0, 70}, 1, tensors, false), Invalid);
+  for (const compute::OptimizerSpec& spec :
+       {compute::OptimizerSpec{compute::Lamb{}}, extended(compute::Adam{})}) {
+    const auto optimizer = compute::Optimizer::create(spec, tensors);
+    State state{wave(tensors, 1.7), {}};
+    state.slots.assign(optimizer->slot_names().size(), Floats(tensors.size()));
+    BlockUpdate update(*optimizer, 1);
+    EXPECT_THROW(advance(update, state, {0, 70}, 1, tensors, false), Invalid);
+  }
 }
 
 }  // namespace

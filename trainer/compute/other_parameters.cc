@@ -1,0 +1,27 @@
+#include "trainer/compute/other_parameters.h"
+
+namespace muster::compute {
+
+OtherParameters::OtherParameters(Engine& engine, std::span<float> parameters)
+    : engine_(engine), before_(engine.parameters().host_view()) {
+  if (before_.empty()) {
+    const Range whole{0, parameters.size()};
+    copy_.resize(parameters.size());
+    engine.parameters().read(whole, copy_).wait();
+    engine.parameters().write(whole, parameters).wait();
+    return;
+  }
+  HostMemory view(parameters);
+  engine.use(view, nullptr);
+}
+
+OtherParameters::~OtherParameters() {
+  if (before_.empty()) {
+    engine_.parameters().write({0, copy_.size()}, copy_).wait();
+    return;
+  }
+  HostMemory view(before_);
+  engine_.use(view, nullptr);
+}
+
+}  // namespace muster::compute
