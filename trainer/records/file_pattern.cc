@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <charconv>
 #include <cstdint>
 #include <map>
@@ -61,7 +62,11 @@ std::vector<fs::path> matches(const std::string& pattern) {
     Found() : glob_t{} {}
     ~Found() { ::globfree(this); }
   } found;
-  const int status = ::glob(pattern.c_str(), GLOB_ERR, nullptr, &found);
+  // A folder that is not there has no files.
+  const auto cannot_read = [](const char*, int error) {
+    return error == ENOENT || error == ENOTDIR ? 0 : 1;
+  };
+  const int status = ::glob(pattern.c_str(), 0, cannot_read, &found);
   if (status == GLOB_ABORTED || status == GLOB_NOSPACE) {
     throw Unavailable(fmt::format("{}: cannot read a folder of this pattern", pattern));
   }

@@ -80,6 +80,8 @@ TEST(FilePattern, TakesFoldersByPatternToo) {
   }
   EXPECT_THAT(expand((folder.path() / "*" / "x-*").string()),
               ElementsAre(folder.path() / "a/x-0-of-1", folder.path() / "b/x-0-of-1"));
+  for (const char* nowhere : {"none/x-?-of-1", "a/x-0-of-1/x-*"})
+    EXPECT_THROW(expand((folder.path() / nowhere).string()), Invalid) << nowhere;
 }
 
 }  // namespace
