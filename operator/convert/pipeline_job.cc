@@ -6,11 +6,9 @@
 #include <algorithm>
 
 #include "common/error.h"
-#include "common/json.h"
 #include "operator/convert/differences.h"
 #include "operator/convert/learning_rate.h"
 #include "operator/convert/model_settings.h"
-#include "trainer/spec/training_spec.h"
 
 namespace muster::convert {
 
@@ -258,29 +256,16 @@ class Conversion {
     if (!fields.schedule.is_null()) training_["learningRateSchedule"] = fields.schedule;
   }
 
-  // Sets a field of the optimizer.
-  void set(Json& optimizer, const char* field, Json value, const std::string& from, float number) {
-    const Json& fields = member(member(spec::training_schema(), "properties"), "optimizer");
-    if (member(fields, "properties").contains(field))
-      optimizer[field] = std::move(value);
-    else
-      not_carried(from, shown(number) + ": Muster has no optimizer." + field);
-  }
-
   void set_extras(Json& optimizer) {
     const pipeline::TrainConfig& train = pipeline_.train_config();
-    const auto& convolutions = pipeline_.model().ssd().feature_extractor().conv_hyperparams();
-    const float factor = convolutions.regularizer().l2_regularizer().weight();
-    if (convolutions.regularizer().has_l2_regularizer())
-      set(optimizer, "l2", {{"factor", as_written(factor)}},
-          "model.ssd.feature_extractor.conv_hyperparams.regularizer.l2_regularizer.weight", factor);
-    const float decay = train.optimizer().moving_average_decay();
+    const auto& regularizer =
+        pipeline_.model().ssd().feature_extractor().conv_hyperparams().regularizer();
+    if (regularizer.has_l2_regularizer())
+      optimizer["l2"] = {{"factor", as_written(regularizer.l2_regularizer().weight())}};
     if (train.optimizer().use_moving_average())
-      set(optimizer, "ema", {{"decay", as_written(decay)}},
-          "train_config.optimizer.moving_average_decay", decay);
-    const float norm = train.gradient_clipping_by_norm();
-    if (norm > 0)
-      set(optimizer, "clipNorm", as_written(norm), "train_config.gradient_clipping_by_norm", norm);
+      optimizer["ema"] = {{"decay", as_written(train.optimizer().moving_average_decay())}};
+    if (train.gradient_clipping_by_norm() > 0)
+      optimizer["clipNorm"] = as_written(train.gradient_clipping_by_norm());
   }
 
   void finish() {

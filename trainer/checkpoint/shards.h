@@ -29,6 +29,7 @@ class Shards : public WeightSource {
   void load(const compute::ParameterLayout& layout, compute::Range range, std::span<float> values,
             const std::string& prefix) const;
 
+  bool has(const std::string& tensor) const { return parts_.contains(tensor); }
   std::map<std::string, std::vector<int64_t>> shapes() const override;
   void read(const std::string& name, std::span<float> values) const override;
 
