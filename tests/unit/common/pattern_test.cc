@@ -28,7 +28,7 @@ TEST(Pattern, TakesNoLongerForAnExpressionThatOthersBacktrackOn) {
 
 TEST(Pattern, SaysWhichReplacementsItCannotMake) {
   EXPECT_THAT(Pattern("a(b)").flaw_of("\\1"), IsEmpty());
-  EXPECT_THAT(Pattern("a(b)").flaw_of("\\2"), HasSubstr("groups"));
+  EXPECT_THAT(Pattern("a(b)").flaw_of("\\2"), HasSubstr("subexpressions"));
   EXPECT_THAT(
       [] {
         Renames(std::vector<Rename>{{"a", "\\1"}});

@@ -3,98 +3,98 @@
 namespace muster::compute::cpu {
 
 ConvolutionOperation::ConvolutionOperation(const Conv2d& layer, const Node& node, Context& context)
-    : name_(node.name),
-      context_(context),
-      kernels_(context.kernels),
-      in_(context.value(node.inputs[0])),
-      out_(context.output_of(node)),
-      sliding_(sliding_of(layer.window, context.graph, node.inputs[0])),
-      activation_(layer.activation),
-      filters_(layer.filters),
-      depth_(sliding_.window_height * sliding_.window_width * sliding_.channels),
-      kernel_(context.tensor_index(node.parameters[0])),
-      bias_(layer.use_bias ? context.tensor_index(node.parameters[1]) : -1) {
+    : name(node.name),
+      context(context),
+      kernels(context.kernels),
+      in(context.value(node.inputs[0])),
+      out(context.output_of(node)),
+      sliding(sliding_of(layer.window, context.graph, node.inputs[0])),
+      activation(layer.activation),
+      filters(layer.filters),
+      depth(sliding.window_height * sliding.window_width * sliding.channels),
+      kernel(context.tensor_index(node.parameters[0])),
+      bias(layer.use_bias ? context.tensor_index(node.parameters[1]) : -1) {
   const auto& tensors = context.graph.layout.tensors();
-  kernel_offset_ = tensors[static_cast<size_t>(kernel_)].offset;
-  if (bias_ >= 0) bias_offset_ = tensors[static_cast<size_t>(bias_)].offset;
-  if (node.trainable) weights_.emplace(context, depth_, filters_, kernel_, bias_);
-  if (in_.needs_gradient) rearranged_ = context.arena.add(depth_ * filters_ * 4);
+  kernel_offset = tensors[static_cast<size_t>(kernel)].offset;
+  if (bias >= 0) bias_offset = tensors[static_cast<size_t>(bias)].offset;
+  if (node.trainable) weights.emplace(context, depth, filters, kernel, bias);
+  if (in.needs_gradient) rearranged = context.arena.add(depth * filters * 4);
 }
 
 void ConvolutionOperation::forward(Program& program) {
-  std::vector<Access> accesses{reads(in_.data, Share::all), writes(out_.data, Share::all)};
-  if (in_.normalized) append(accesses, in_.normalized->value_accesses());
-  if (out_.normalized) accesses.push_back(out_.normalized->statistics_access());
-  program.add(name_ + " product", accesses,
+  std::vector<Access> accesses{reads(in.data, Share::all), writes(out.data, Share::all)};
+  if (in.normalized) append(accesses, in.normalized->value_accesses());
+  if (out.normalized) accesses.push_back(out.normalized->statistics_access());
+  program.add(name + " product", accesses,
               [this](const Step& step, TeamThread thread) { run_forward(step, thread); });
-  if (out_.normalized) out_.normalized->add_forward(program);
+  if (out.normalized) out.normalized->add_forward(program);
 }
 
 void ConvolutionOperation::backward(Program& program) {
-  if (!out_.needs_gradient) return;
-  if (out_.normalized) out_.normalized->add_backward(program);
-  if (!weights_ && !in_.needs_gradient) return;
-  std::vector<Access> accesses{reads(in_.data, Share::rows), reads(out_.data, Share::rows),
-                               writes(out_.gradient, Share::rows)};
-  if (weights_) accesses.push_back(writes(weights_->block(), Share::own));
-  if (in_.needs_gradient) {
-    program.add(name_ + " kernel", {writes(rearranged_, Share::own)},
+  if (!out.needs_gradient) return;
+  if (out.normalized) out.normalized->add_backward(program);
+  if (!weights && !in.needs_gradient) return;
+  std::vector<Access> accesses{reads(in.data, Share::rows), reads(out.data, Share::rows),
+                               writes(out.gradient, Share::rows)};
+  if (weights) accesses.push_back(writes(weights->block(), Share::own));
+  if (in.needs_gradient) {
+    program.add(name + " kernel", {writes(rearranged, Share::own)},
                 [this](const Step& step, TeamThread thread) { rearrange(step, thread); });
-    accesses.push_back(reads(rearranged_, Share::all));
-    accesses.push_back(writes(in_.gradient, Share::rows));
+    accesses.push_back(reads(rearranged, Share::all));
+    accesses.push_back(writes(in.gradient, Share::rows));
   }
-  if (out_.normalized) append(accesses, out_.normalized->gradient_accesses());
-  const bool accumulate = in_.needs_gradient && context_.claim_gradient(in_);
-  sums_ = in_.normalized && in_.needs_gradient && in_.normalized->claim_sums();
-  if (sums_) append(accesses, in_.normalized->sums_accesses());
-  program.add(name_ + " gradients", accesses,
+  if (out.normalized) append(accesses, out.normalized->gradient_accesses());
+  const bool accumulate = in.needs_gradient && context.claim_gradient(in);
+  sums = in.normalized && in.needs_gradient && in.normalized->claim_sums();
+  if (sums) append(accesses, in.normalized->sums_accesses());
+  program.add(name + " gradients", accesses,
               [this, accumulate](const Step& step, TeamThread thread) {
                 run_backward(step, thread, accumulate);
               });
-  if (weights_) weights_->add_sum(program, name_ + " weight gradient");
+  if (weights) weights->add_sum(program, name + " weight gradient");
 }
 
 void ConvolutionOperation::run_forward(const Step& step, TeamThread thread) const {
-  if (out_.normalized && out_.normalized->collects(step)) out_.normalized->clear_statistics(thread);
-  for_lines(sliding_, step.rows, thread,
+  if (out.normalized && out.normalized->collects(step)) out.normalized->clear_statistics(thread);
+  for_lines(sliding, step.rows, thread,
             [&](const Lines& lines) { forward_lines(step, thread, lines); });
 }
 
 void ConvolutionOperation::run_backward(const Step& step, TeamThread thread,
                                         bool accumulate) const {
-  if (weights_) weights_->clear(thread);
-  if (sums_) in_.normalized->clear_sums(thread);
+  if (weights) weights->clear(thread);
+  if (sums) in.normalized->clear_sums(thread);
   for (int64_t i = thread.begin(step.rows); i < thread.end(step.rows); ++i)
     backward_sample(thread, i, accumulate);
 }
 
 void ConvolutionOperation::finish(const Step& step, TeamThread thread, float* y,
                                   int64_t places) const {
-  if (out_.normalized) {
-    if (out_.normalized->collects(step)) out_.normalized->add_statistics(thread, y, places);
+  if (out.normalized) {
+    if (out.normalized->collects(step)) out.normalized->add_statistics(thread, y, places);
     return;
   }
-  const float* bias = bias_ < 0 ? nullptr : step.parameters + bias_offset_;
-  activate(kernels_, activation_, places, filters_, y, filters_, bias);
+  const float* added = bias < 0 ? nullptr : step.parameters + bias_offset;
+  activate(kernels, activation, places, filters, y, filters, added);
 }
 
 void ConvolutionOperation::output_gradient(int64_t sample, int64_t begin, int64_t end,
                                            float* to) const {
-  const float* y = data(out_, sample) + begin * filters_;
-  const float* dy = gradient(out_, sample) + begin * filters_;
-  if (out_.normalized) {
-    out_.normalized->gradient(y, dy, to, end - begin);
+  const float* y = data(out, sample) + begin * filters;
+  const float* dy = gradient(out, sample) + begin * filters;
+  if (out.normalized) {
+    out.normalized->gradient(y, dy, to, end - begin);
   } else {
-    activation_gradient(kernels_, activation_, end - begin, filters_, y, filters_, dy, to, false);
+    activation_gradient(kernels, activation, end - begin, filters, y, filters, dy, to, false);
   }
 }
 
 // The sum over the rows is a product with ones.
 void ConvolutionOperation::bias_gradient(TeamThread thread, const float* dy, int64_t rows) const {
   static constexpr float kOne = 1.0f;
-  if (bias_ < 0) return;
-  kernels_.gemm(
-      {1, filters_, rows, &kOne, 1, 0, dy, filters_, weights_->bias_of(thread), filters_, true});
+  if (bias < 0) return;
+  kernels.gemm(
+      {1, filters, rows, &kOne, 1, 0, dy, filters, weights->bias_of(thread), filters, true});
 }
 
 std::unique_ptr<Operation> make_operation(const Conv2d& layer, const Node& node, Context& context) {

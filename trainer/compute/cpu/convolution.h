@@ -21,39 +21,39 @@ class ConvolutionOperation : public Operation {
   // Computes the products of some rows of a sample's output. It calls finish() for each stretch of
   // places that is complete.
   virtual void forward_lines(const Step& step, TeamThread thread, const Lines& lines) const = 0;
-  // Rearranges a thread's part of the kernel for backward_sample(), into rearranged_.
+  // Rearranges a thread's part of the kernel for backward_sample(), into rearranged.
   virtual void rearrange(const Step& step, TeamThread thread) const = 0;
   // Computes a sample's part of the weights' gradient, if there is one, and its input's gradient,
   // if that is needed. The latter is added to what is there if `accumulate` is set.
   virtual void backward_sample(TeamThread thread, int64_t sample, bool accumulate) const = 0;
 
   float* data(const ValueBlocks& value, int64_t sample) const {
-    return context_.arena.floats(value.data) + sample * value.stride;
+    return context.arena.floats(value.data) + sample * value.stride;
   }
   float* gradient(const ValueBlocks& value, int64_t sample) const {
-    return context_.arena.floats(value.gradient) + sample * value.stride;
+    return context.arena.floats(value.gradient) + sample * value.stride;
   }
   // Adds the bias and applies the activation, or adds up the statistics, of `places` places from
   // `y` on.
   void finish(const Step& step, TeamThread thread, float* y, int64_t places) const;
   // Writes the gradient of the raw output at places [begin, end) of a sample to `to`.
   void output_gradient(int64_t sample, int64_t begin, int64_t end, float* to) const;
-  // Adds rows of the raw output's gradient, filters_ floats each, to the bias's gradient.
+  // Adds rows of the raw output's gradient, filters floats each, to the bias's gradient.
   void bias_gradient(TeamThread thread, const float* dy, int64_t rows) const;
 
-  const std::string name_;
-  Context& context_;
-  const Kernels& kernels_;
-  ValueBlocks& in_;
-  ValueBlocks& out_;
-  const Sliding sliding_;
-  const Activation activation_;
-  const int64_t filters_, depth_;  // depth: floats under the window
-  const int64_t kernel_, bias_;    // positions in the layout
-  size_t kernel_offset_ = 0, bias_offset_ = 0;
-  Block rearranged_;  // as many floats as the kernel
-  std::optional<WeightGradient> weights_;
-  bool sums_ = false;  // whether it adds up the sums of its input
+  const std::string name;
+  Context& context;
+  const Kernels& kernels;
+  ValueBlocks& in;
+  ValueBlocks& out;
+  const Sliding sliding;
+  const Activation activation;
+  const int64_t filters, depth;  // depth: floats under the window
+  const int64_t kernel, bias;    // positions in the layout
+  size_t kernel_offset = 0, bias_offset = 0;
+  Block rearranged;  // as many floats as the kernel
+  std::optional<WeightGradient> weights;
+  bool sums = false;  // whether it adds up the sums of its input
 
  private:
   void run_forward(const Step& step, TeamThread thread) const;

@@ -17,36 +17,36 @@ class UnitConvolution : public ConvolutionOperation {
  public:
   UnitConvolution(const Conv2d& layer, const Node& node, Context& context)
       : ConvolutionOperation(layer, node, context),
-        row_depth_(sliding_.window_width * sliding_.channels),
-        padded_width_(sliding_.out_width + sliding_.window_width - 1),
-        padded_height_(sliding_.out_height + sliding_.window_height - 1),
-        lead_((sliding_.window_height - 1) * padded_width_ + sliding_.window_width - 1) {
-    const Sliding& s = sliding_;
-    if (in_.normalized || padded_width_ != s.width || padded_height_ != s.height)
+        row_depth_(sliding.window_width * sliding.channels),
+        padded_width_(sliding.out_width + sliding.window_width - 1),
+        padded_height_(sliding.out_height + sliding.window_height - 1),
+        lead_((sliding.window_height - 1) * padded_width_ + sliding.window_width - 1) {
+    const Sliding& s = sliding;
+    if (in.normalized || padded_width_ != s.width || padded_height_ != s.height)
       image_ = context.add_own(image_floats());
-    if (out_.needs_gradient) spread_ = context.add_own(spread_floats());
+    if (out.needs_gradient) spread_ = context.add_own(spread_floats());
   }
 
  private:
-  int64_t image_floats() const { return padded_height_ * padded_width_ * sliding_.channels; }
+  int64_t image_floats() const { return padded_height_ * padded_width_ * sliding.channels; }
   int64_t spread_floats() const {
-    return (2 * lead_ + sliding_.out_height * padded_width_) * filters_;
+    return (2 * lead_ + sliding.out_height * padded_width_) * filters;
   }
 
   // Returns a sample, of which the rows under output rows [begin, end) can be read, surrounded by
   // its zeros. These are there from the start.
   const float* image(TeamThread thread, int64_t sample, int64_t begin, int64_t end) const {
-    const float* x = data(in_, sample);
+    const float* x = data(in, sample);
     if (!image_) return x;
-    const Sliding& s = sliding_;
-    float* image = context_.own(image_, image_floats(), thread);
+    const Sliding& s = sliding;
+    float* image = context.own(image_, image_floats(), thread);
     const int64_t first = std::clamp<int64_t>(begin - s.top, 0, s.height);
     const int64_t last = std::clamp<int64_t>(end - 1 - s.top + s.window_height, first, s.height);
     for (int64_t y = first; y < last; ++y) {
       const float* from = x + y * s.width * s.channels;
       float* to = image + ((y + s.top) * padded_width_ + s.left) * s.channels;
-      if (in_.normalized) {
-        in_.normalized->values(from, to, s.width);
+      if (in.normalized) {
+        in.normalized->values(from, to, s.width);
       } else {
         std::copy_n(from, s.width * s.channels, to);
       }
@@ -55,72 +55,70 @@ class UnitConvolution : public ConvolutionOperation {
   }
 
   void forward_lines(const Step& step, TeamThread thread, const Lines& lines) const override {
-    const float* w = step.parameters + kernel_offset_;
+    const float* w = step.parameters + kernel_offset;
     const float* x = image(thread, lines.sample, lines.begin, lines.end);
     for (int64_t row = lines.begin; row < lines.end; ++row) {
-      float* y = data(out_, lines.sample) + row * sliding_.out_width * filters_;
-      for (int64_t r = 0; r < sliding_.window_height; ++r) {
-        kernels_.gemm({sliding_.out_width, filters_, row_depth_,
-                       x + (row + r) * padded_width_ * sliding_.channels, sliding_.channels, 1,
-                       w + r * row_depth_ * filters_, filters_, y, filters_, r > 0});
+      float* y = data(out, lines.sample) + row * sliding.out_width * filters;
+      for (int64_t r = 0; r < sliding.window_height; ++r) {
+        kernels.gemm({sliding.out_width, filters, row_depth_,
+                      x + (row + r) * padded_width_ * sliding.channels, sliding.channels, 1,
+                      w + r * row_depth_ * filters, filters, y, filters, r > 0});
       }
-      finish(step, thread, y, sliding_.out_width);
+      finish(step, thread, y, sliding.out_width);
     }
   }
 
   // [window_height][window_width, from the last column to the first][filters, channels]. A thread
   // has some places of the window.
   void rearrange(const Step& step, TeamThread thread) const override {
-    const int64_t wide = sliding_.window_width, block = sliding_.channels * filters_;
-    const int64_t places = sliding_.window_height * wide;
+    const int64_t wide = sliding.window_width, block = sliding.channels * filters;
+    const int64_t places = sliding.window_height * wide;
     for (int64_t i = thread.begin(places); i < thread.end(places); ++i) {
       const int64_t mirrored = i / wide * wide + wide - 1 - i % wide;
-      kernels_.transpose(sliding_.channels, filters_, step.parameters + kernel_offset_ + i * block,
-                         filters_, context_.arena.floats(rearranged_) + mirrored * block,
-                         sliding_.channels);
+      kernels.transpose(sliding.channels, filters, step.parameters + kernel_offset + i * block,
+                        filters, context.arena.floats(rearranged) + mirrored * block,
+                        sliding.channels);
     }
   }
 
   void backward_sample(TeamThread thread, int64_t sample, bool accumulate) const override {
-    const Sliding& s = sliding_;
-    float* dy = context_.own(spread_, spread_floats(), thread);
+    const Sliding& s = sliding;
+    float* dy = context.own(spread_, spread_floats(), thread);
     for (int64_t row = 0; row < s.out_height; ++row) {
       output_gradient(sample, row * s.out_width, (row + 1) * s.out_width,
-                      dy + (lead_ + row * padded_width_) * filters_);
+                      dy + (lead_ + row * padded_width_) * filters);
     }
-    if (weights_) weight_gradient(thread, sample, dy);
-    if (!in_.needs_gradient) return;
+    if (weights) weight_gradient(thread, sample, dy);
+    if (!in.needs_gradient) return;
     input_gradient(sample, dy, accumulate);
-    if (sums_)
-      in_.normalized->add_sums(thread, data(in_, sample), gradient(in_, sample),
-                               s.height * s.width);
+    if (sums)
+      in.normalized->add_sums(thread, data(in, sample), gradient(in, sample), s.height * s.width);
   }
 
   // The places between the rows of dy are zero, so that they do not count.
   void weight_gradient(TeamThread thread, int64_t sample, const float* dy) const {
-    const Sliding& s = sliding_;
+    const Sliding& s = sliding;
     const float* x = image(thread, sample, 0, s.out_height);
     const int64_t places = (s.out_height - 1) * padded_width_ + s.out_width;
-    const float* first = dy + lead_ * filters_;
+    const float* first = dy + lead_ * filters;
     for (int64_t r = 0; r < s.window_height; ++r) {
-      kernels_.gemm({row_depth_, filters_, places, x + r * padded_width_ * s.channels, 1,
-                     s.channels, first, filters_, weights_->of(thread) + r * row_depth_ * filters_,
-                     filters_, true});
+      kernels.gemm({row_depth_, filters, places, x + r * padded_width_ * s.channels, 1, s.channels,
+                    first, filters, weights->of(thread) + r * row_depth_ * filters, filters, true});
     }
     bias_gradient(thread, first, places);
   }
 
   void input_gradient(int64_t sample, const float* dy, bool accumulate) const {
-    const Sliding& s = sliding_;
-    const float* kernel = context_.arena.floats(rearranged_);
+    const Sliding& s = sliding;
+    const float* turned = context.arena.floats(rearranged);
     for (int64_t y = 0; y < s.height; ++y) {
-      float* dx = gradient(in_, sample) + y * s.width * s.channels;
+      float* dx = gradient(in, sample) + y * s.width * s.channels;
       for (int64_t r = 0; r < s.window_height; ++r) {
         const int64_t row = y + s.top - r + s.window_height - 1;
-        kernels_.gemm({s.width, s.channels, s.window_width * filters_,
-                       dy + (row * padded_width_ + s.left) * filters_, filters_, 1,
-                       kernel + r * row_depth_ * filters_, s.channels, dx, s.channels,
-                       accumulate || r > 0});
+        kernels.gemm({s.width, s.channels, s.window_width * filters,
+                      dy + (row * padded_width_ + s.left) * filters, filters, 1,
+                      turned + r * row_depth_ * filters, s.channels, dx, s.channels,
+                      accumulate || r > 0});
       }
     }
   }
