@@ -18,6 +18,7 @@ import scale
 import scaling
 from collective import AllReduce, WIDE
 from operator_load import Burst, Scale, leader_loss
+from slow_link import SlowLink
 
 PEERS = pathlib.Path(__file__).resolve().parent / "peers"
 
@@ -147,6 +148,7 @@ KERAS_ACCURACY = Peer("Keras", ["keras_mlp.py"], "testAccuracy")
 ALONE = ["spec.replicaSpecs.ps.replicas=0", "spec.replicaSpecs.worker.replicas=0",
          "spec.replicaSpecs.evaluator.replicas=0"]
 
+SLOW_LINK = SlowLink()
 TF_ASYNC = Peer("TF 1 ps, async", ["tf1_ps.py", "--mode", "async"])
 TF_SYNC = Peer("TF 1 ps, SyncReplicasOptimizer", ["tf1_ps.py", "--mode", "sync"])
 DDP_FORMS = {"PyTorch DDP": [], "PyTorch DDP, bucket views": ["--views"]}
@@ -203,6 +205,8 @@ ROWS = [
         accuracy(*ALONE), [KERAS_ACCURACY], pairs=1),
     Row("accuracy-ps", "mnist-mlp, 2 epochs, 1 ps + chief + worker, sync", "test accuracy", "0.965",
         accuracy(), [KERAS_ACCURACY], pairs=1),
+    Row("digits-map", "examples/ssd-mobilenet-v1.yaml: mAP at IoU 0.5 of 2 ps, master, worker and evaluator", "mAP",
+        "0.90", detector.precision, [Limit("asked", 0.9)], pairs=1),
     Row("ps-async", "mnist-mlp, 1 ps + 2 trainers on loopback, async", "global steps/s",
         "15 x TensorFlow's ps", parameter_servers("async"), [TF_ASYNC]),
     Row("ps-sync", "the same, sync", "global steps/s", "20 x SyncReplicasOptimizer",
@@ -238,6 +242,8 @@ ROWS = [
         [Limit("limit", 1)], pairs=1),
     Row("ssd-ps", "SSD MobileNet v1, 27 MB, 1 ps + 2 workers of a thread: share of a step that communication adds",
         "share", "at most 0.15", detector.exposed, [Limit("limit", 0.15)], pairs=3),
+    Row("ssd-slow-link", "the same on three hosts, 100 Mbit/s, bfloat16 wire, accumulation 4: share of a step that is "
+        "computing", "share", "shown", SLOW_LINK.share, [SLOW_LINK], pairs=1),
     Row("collective", "mnist-mlp, strategy collective, 2 replicas x batch 32", "steps/s",
         "10 x PyTorch DDP", collective.small(), ddp()),
     Row("collective-tcp", "the same with MUSTER_SHARED_MEMORY=0", "steps/s", "",
