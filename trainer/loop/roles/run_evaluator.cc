@@ -29,6 +29,7 @@ std::unique_ptr<compute::Engine> make_engine(const Training& training) {
   const auto threads = ThreadChoice::from_environment(training.spec.threads);
   compute::EngineOptions options;
   options.device = compute::choose_devices(training.spec.device, 1).front();
+  options.precision = training.spec.precision;
   options.max_rows = training.spec.batch_size;
   options.threads = threads.threads;
   options.exclusive = false;  // it evaluates beside the training
