@@ -42,6 +42,9 @@ struct Sample {
              bool grey);
   // Decodes the image, if it is still encoded.
   void make_pixels();
+  // Exchanges left and right: of an image that is still encoded once it is decoded. The boxes are the
+  // caller's to flip.
+  void mirror();
   // Leaves a part of the image: of the encoded one, or of the pixels, which keep their size. The
   // boxes are the caller's to crop.
   void crop(const images::Window& part);
@@ -59,6 +62,7 @@ struct Sample {
  private:
   std::unique_ptr<ImageReader> reader_;  // null: no image has been encoded so far
   bool is_encoded_ = false;
+  bool is_mirrored_ = false;  // to be done by make_pixels()
   bool is_grey_ = false;  // wanted
 };
 
