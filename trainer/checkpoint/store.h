@@ -81,6 +81,8 @@ class Store {
 
   // Protects this checkpoint from pruning until another is marked. Throws WriteError.
   void mark_best(const Found& found);
+  // Returns the step of the checkpoint that is marked, if it is there.
+  std::optional<uint64_t> step_of_best() const;
 
   // Protects a checkpoint from pruning while it lives, by a file "lease-<reader>-<unique>" that
   // expires ten minutes ahead and is renewed; the lease of a dead reader lapses. Null if the
