@@ -91,6 +91,7 @@ void RecordReader::read_objects(const std::string& bytes, const std::string& nam
   records::ExampleReader().read(bytes, name, labels(), example);
   image.bytes = std::move(example.image);
   image.boxes = std::move(example.boxes);
+  image.problems = example.problems;
   for (images::Box& box : image.boxes) {
     // The reader has compared labels with the map.
     box.label = has_labels_ ? static_cast<int32_t>(*labels_.index_of(box.label)) : box.label - 1;
