@@ -556,9 +556,11 @@ TEST(TrainingSpec, RefusesEachMistakeOnceAndSaysWhere) {
       {{{"optimizer.ema", "{}"}}, "optimizer.ema.decay"},
       {{{"optimizer.l2", "{}"}}, "optimizer.l2.factor"},
       {{{"optimizer.l2", "{factor: 1, tensors: '('}"}},
-       "optimizer.l2.tensors: expected a regular expression (ECMAScript), found \"(\""},
+       "optimizer.l2.tensors: expected a regular expression in RE2's syntax, found \"(\""},
+      {{{"optimizer.l2", "{factor: 1, tensors: 'kernel(?=s)'}"}},  // ECMAScript has this
+       "optimizer.l2.tensors: expected a regular expression in RE2's syntax, found \"kernel(?=s)\""},
       {{{"optimizer.l2", "{factor: 1, tensors: '(a{900}){900}'}"}},
-       "optimizer.l2.tensors: expected a regular expression (ECMAScript)"},
+       "optimizer.l2.tensors: expected a regular expression in RE2's syntax"},
       {{{"learningRateSchedule",
          "{cosine: {decaySteps: 1}, exponential: {decaySteps: 1, rate: 0.5}}"}},
        "at most one of piecewise, exponential, cosine"},
