@@ -339,6 +339,18 @@ TEST(TrainingSpec, ReadsTheSettingsOfModels) {
   EXPECT_FLOAT_EQ(std::get<compute::BatchNormalization>(spec.model.layers[1].kind).momentum, 0.97f);
 }
 
+TEST(TrainingSpec, TellsRecordsWithoutALabelMapHowManyClassesADetectorHas) {
+  const auto most = [](const std::string& model, const std::string& map) {
+    const TrainingSpec spec = spec_with(
+        {{"model", model},
+         {"data.train", "{tfRecord: {files: f, labels: objects, imageSize: [64, 64]" + map + "}}"},
+         {"data.test", "null"}});
+    return std::get<RecordSource>(spec.data.train.kind).most_classes;
+  };
+  EXPECT_EQ(most("{name: ssd-mobilenet-v1, classes: 7}", ""), 7);
+  EXPECT_EQ(most("{name: ssd-mobilenet-v1, classes: 7}", ", labelMap: m"), 0);
+}
+
 TEST(TrainingSpec, ReadsWhatIsEvaluatedWithinTheTraining) {
   const TrainingSpec none = spec_with({});
   EXPECT_FALSE(none.evaluate_every_epochs);
