@@ -91,8 +91,9 @@ Trained train(const fs::path& folder, const std::string& text, const std::string
   trained.log = read_file(folder / "log");
   if (trained.code != kSuccess) return trained;
   trained.result = Json::parse(read_file(folder / "job/result.json"));
-  trained.evaluation = Json::parse(
-      read_file(folder / "job/evaluations" / (trained.result["step"].dump() + ".json")));
+  const fs::path evaluation =
+      folder / "job/evaluations" / (trained.result["step"].dump() + ".json");
+  if (fs::exists(evaluation)) trained.evaluation = Json::parse(read_file(evaluation));
   return trained;
 }
 
