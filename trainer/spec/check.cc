@@ -1,7 +1,6 @@
 #include "trainer/spec/check.h"
 
 #include <algorithm>
-#include <regex>
 
 #include "common/error.h"
 #include "common/exit_code.h"
@@ -142,17 +141,11 @@ class Checker {
                                  ? LabelKind::objects
                                  : kind->label_kind;
     if (!loss || labels == loss->labels) return;
-    report(relative, words_of(loss->labels) + for_loss(*loss),
+    report(relative, compute::words_of(loss->labels) + for_loss(*loss),
            labels == LabelKind::classes ? "a source with classes"
            : labels == LabelKind::floats
                ? std::string(kind->name) + ", which has numbers"
                : std::string(kind->name) + ", which has objects with boxes");
-  }
-
-  static std::string words_of(LabelKind labels) {
-    return labels == LabelKind::classes  ? "classes"
-           : labels == LabelKind::floats ? "numbers as targets"
-                                         : "objects with boxes";
   }
 
   void check_files(const Json& idx, const std::string& relative) {
@@ -212,18 +205,8 @@ class Checker {
       report("optimizer.nesterov", "a momentum above 0 beside nesterov", "none");
     }
     check_one_of("optimizer", optimizer, {"clipValue", "clipNorm"}, false);
-    check_pattern(member(optimizer, "l2"), "optimizer.l2", "tensors");
-  }
-
-  void check_pattern(const Json& value, const std::string& relative, const char* field) {
-    if (!is_sound(child_path(relative, field))) return;
-    const std::string pattern = string_or(value, field, "");
-    try {
-      const std::regex valid(pattern);
-    } catch (const std::regex_error& error) {
-      report(child_path(relative, field), "a regular expression (ECMAScript)",
-             describe(pattern) + ": " + error.what());
-    }
+    check_pattern(at("optimizer.l2.tensors"), member(member(optimizer, "l2"), "tensors"),
+                  problems_);
   }
 
   void check_schedule() {

@@ -339,6 +339,18 @@ TEST(TrainingSpec, ReadsTheSettingsOfModels) {
   EXPECT_FLOAT_EQ(std::get<compute::BatchNormalization>(spec.model.layers[1].kind).momentum, 0.97f);
 }
 
+TEST(TrainingSpec, TellsRecordsWithoutALabelMapHowManyClassesADetectorHas) {
+  const auto most = [](const std::string& model, const std::string& map) {
+    const TrainingSpec spec = spec_with(
+        {{"model", model},
+         {"data.train", "{tfRecord: {files: f, labels: objects, imageSize: [64, 64]" + map + "}}"},
+         {"data.test", "null"}});
+    return std::get<RecordSource>(spec.data.train.kind).most_classes;
+  };
+  EXPECT_EQ(most("{name: ssd-mobilenet-v1, classes: 7}", ""), 7);
+  EXPECT_EQ(most("{name: ssd-mobilenet-v1, classes: 7}", ", labelMap: m"), 0);
+}
+
 TEST(TrainingSpec, ReadsWhatIsEvaluatedWithinTheTraining) {
   const TrainingSpec none = spec_with({});
   EXPECT_FALSE(none.evaluate_every_epochs);
@@ -556,9 +568,11 @@ TEST(TrainingSpec, RefusesEachMistakeOnceAndSaysWhere) {
       {{{"optimizer.ema", "{}"}}, "optimizer.ema.decay"},
       {{{"optimizer.l2", "{}"}}, "optimizer.l2.factor"},
       {{{"optimizer.l2", "{factor: 1, tensors: '('}"}},
-       "optimizer.l2.tensors: expected a regular expression (ECMAScript), found \"(\""},
+       "optimizer.l2.tensors: expected a regular expression in RE2's syntax, found \"(\""},
+      {{{"optimizer.l2", "{factor: 1, tensors: 'kernel(?=s)'}"}},  // ECMAScript has this
+       "optimizer.l2.tensors: expected a regular expression in RE2's syntax, found \"kernel(?=s)\""},
       {{{"optimizer.l2", "{factor: 1, tensors: '(a{900}){900}'}"}},
-       "optimizer.l2.tensors: expected a regular expression (ECMAScript)"},
+       "optimizer.l2.tensors: expected a regular expression in RE2's syntax"},
       {{{"learningRateSchedule",
          "{cosine: {decaySteps: 1}, exponential: {decaySteps: 1, rate: 0.5}}"}},
        "at most one of piecewise, exponential, cosine"},
