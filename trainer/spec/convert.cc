@@ -317,9 +317,10 @@ compute::ModelSpec to_model(const Json& value) {
 DataSource to_source_for(const compute::ModelSpec& model, const Json& value, bool shuffle) {
   DataSource source = to_source(value, shuffle);
   const auto* detector = std::get_if<compute::SsdLoss>(&model.loss);
-  auto* records = std::get_if<RecordSource>(&source.kind);
-  if (detector != nullptr && records != nullptr && records->label_map.empty())
-    records->most_classes = detector->classes;
+  if (detector == nullptr) return source;
+  if (auto* records = std::get_if<RecordSource>(&source.kind))
+    records->model_classes = detector->classes;
+  if (auto* coco = std::get_if<CocoSource>(&source.kind)) coco->model_classes = detector->classes;
   return source;
 }
 

@@ -302,10 +302,10 @@ TEST(Fit, RefusesNoClassesOfOtherDataWhileThoseOfTheModelAreOpen) {
   EXPECT_THAT(problems_with(sets, validation), IsEmpty());
 }
 
-TEST(Fit, TellsRecordsWithoutALabelMapHowManyClassesTheModelHas) {
+TEST(Fit, TellsRecordsHowManyClassesTheModelHas) {
   std::vector<int64_t> most;
   const LookUp look = [&](const std::string&, const DataSource& source) {
-    most.push_back(std::get<RecordSource>(source.kind).most_classes);
+    most.push_back(std::get<RecordSource>(source.kind).model_classes);
     return std::optional<DataFacts>();
   };
   const std::string records = "tfRecord: {files: p, labels: objects, imageSize: [64, 64]";
@@ -313,7 +313,7 @@ TEST(Fit, TellsRecordsWithoutALabelMapHowManyClassesTheModelHas) {
                  {"data.train", "{" + records + "}}"},
                  {"data.validation", "{" + records + ", labelMap: m}}"}},
                 look);
-  EXPECT_THAT(most, ElementsAre(3, 0));
+  EXPECT_THAT(most, ElementsAre(3, 3));
 }
 
 TEST(Fit, ReportsFilesThatCannotBeRead) {

@@ -339,16 +339,13 @@ TEST(TrainingSpec, ReadsTheSettingsOfModels) {
   EXPECT_FLOAT_EQ(std::get<compute::BatchNormalization>(spec.model.layers[1].kind).momentum, 0.97f);
 }
 
-TEST(TrainingSpec, TellsRecordsWithoutALabelMapHowManyClassesADetectorHas) {
-  const auto most = [](const std::string& model, const std::string& map) {
-    const TrainingSpec spec = spec_with(
-        {{"model", model},
-         {"data.train", "{tfRecord: {files: f, labels: objects, imageSize: [64, 64]" + map + "}}"},
-         {"data.test", "null"}});
-    return std::get<RecordSource>(spec.data.train.kind).most_classes;
-  };
-  EXPECT_EQ(most("{name: ssd-mobilenet-v1, classes: 7}", ""), 7);
-  EXPECT_EQ(most("{name: ssd-mobilenet-v1, classes: 7}", ", labelMap: m"), 0);
+TEST(TrainingSpec, TellsSourcesOfObjectsHowManyClassesADetectorHas) {
+  const TrainingSpec spec = spec_with(
+      {{"model", "{name: ssd-mobilenet-v1, classes: 7}"},
+       {"data.train", "{tfRecord: {files: f, labels: objects, imageSize: [64, 64], labelMap: m}}"},
+       {"data.test", "{coco: {annotations: a, folder: f, imageSize: [64, 64]}}"}});
+  EXPECT_EQ(std::get<RecordSource>(spec.data.train.kind).model_classes, 7);
+  EXPECT_EQ(std::get<CocoSource>(spec.data.test->kind).model_classes, 7);
 }
 
 TEST(TrainingSpec, ReadsWhatIsEvaluatedWithinTheTraining) {

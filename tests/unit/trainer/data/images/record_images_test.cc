@@ -202,7 +202,7 @@ TEST(RecordImages, WithAnObjectThatTheModelHasNoClassForAreDamagedByName) {
                      with_boxes(2, {box_of(0, 0, 0.5f, 1, 1)})});
   const auto source = [&](int64_t classes, double max_corrupt) {
     spec::DataSource source = object_source(file, "", max_corrupt);
-    std::get<spec::RecordSource>(source.kind).most_classes = classes;
+    std::get<spec::RecordSource>(source.kind).model_classes = classes;
     return source;
   };
   EXPECT_THAT(
