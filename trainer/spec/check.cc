@@ -136,6 +136,7 @@ class Checker {
     if (!check_one_of(relative, source, kinds, true)) return;
     check_files(member(source, "idx"), relative + ".idx");
     check_features(source, relative + ".syntheticClasses.shape");
+    check_keys(member(source, "tfRecord"), relative + ".tfRecord");
     const auto* loss = this->loss();
     const LabelKind labels = string_or(member(source, "tfRecord"), "labels", "class") == "objects"
                                  ? LabelKind::objects
@@ -159,6 +160,20 @@ class Checker {
     if (found.size() == (one ? 2 : 1) && one != given(idx, "files")) return;
     report(relative, "either images and labels, or files",
            found.empty() ? "none of them" : join(found));
+  }
+
+  // Objects are in features of fixed names, and their labels count from 1.
+  void check_keys(const Json& records, const std::string& relative) {
+    if (!records.is_object() || string_or(records, "labels", "class") != "objects") return;
+    const RecordSource usual;
+    const char* odd = string_or(records, "imageKey", usual.image_key) != usual.image_key ? "imageKey"
+                      : string_or(records, "labelKey", usual.label_key) != usual.label_key
+                          ? "labelKey"
+                      : integer_or(records, "firstLabel", 1) != 1 ? "firstLabel"
+                                                                  : nullptr;
+    if (odd != nullptr)
+      report(relative, "imageKey, labelKey and firstLabel only for labels: class",
+             std::string(odd) + " with labels: objects");
   }
 
   void check_features(const Json& source, const std::string& relative) {
