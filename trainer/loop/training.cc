@@ -126,7 +126,6 @@ Feed::Options feed_options(const spec::TrainingSpec& spec, bool distributed, int
   Feed::Options options;
   options.shuffle = spec.data.train.shuffle;
   options.seed = spec.seed;
-  options.precision = spec.precision;
   options.prefetch = spec.data.train.prefetch;
   options.accumulation = spec.gradient_accumulation;
   options.in_turn = spec.policy == spec::SyncPolicy::sync || !distributed;
@@ -222,6 +221,7 @@ compute::EngineOptions engine_options(const spec::TrainingSpec& spec, const Thre
   options.max_rows = spec.batch_size;
   options.threads = threads.threads;
   options.seed = spec.seed;
+  options.precision = spec.precision;
   // Threads that make samples want the cores too.
   options.exclusive =
       threads.exclusive && spec.data.train.augment.empty() && spec.data.train.images() == nullptr;
