@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "common/error.h"
 #include "common/exit_code.h"
@@ -233,17 +235,15 @@ TEST_P(Gradient, EqualsTheSlopeOfTheFloat64Reference) {
   }
 }
 
-// Returns the distance of two vectors, as a share of the length of the second one.
-double distance(std::span<const float> found, std::span<const float> expected) {
-  double difference = 0, length = 0;
-  for (size_t i = 0; i < expected.size(); ++i) {
-    difference += std::pow(double(found[i]) - double(expected[i]), 2);
-    length += std::pow(double(expected[i]), 2);
-  }
-  return length == 0 ? std::sqrt(difference) : std::sqrt(difference / length);
+double length_of(std::span<const float> vector) {
+  double squares = 0;
+  for (const float x : vector) squares += double(x) * double(x);
+  return std::sqrt(squares);
 }
 
-// A bfloat16 has 8 bits, and few numbers of these small networks are rounded alike.
+// A bfloat16 has 8 bits, and these networks are small: rounding moves some numbers to the other
+// side of a rectifier's bend. A gradient that is left out, or added twice, is farther away. Some
+// are zero but for rounding, because a normalization takes out what they change.
 TEST_P(Gradient, OfBfloat16IsNearThatOfFloat32) {
   const auto& [set, threads] = GetParam();
   for (const Case& c : normalized_cases()) {
@@ -259,11 +259,13 @@ TEST_P(Gradient, OfBfloat16IsNearThatOfFloat32) {
     EXPECT_NE(near, loss);
     const std::vector<float> expected = values(exact->gradients());
     const std::vector<float> found = values(rounded->gradients());
+    std::vector<float> difference(found.size());
+    std::ranges::transform(found, expected, difference.begin(), std::minus());
     for (const ParameterTensor& tensor : exact->layout().tensors()) {
       const auto of = [&](const std::vector<float>& all) {
-        return std::span(all).subspan(tensor.offset, tensor.count);
+        return length_of(std::span(all).subspan(tensor.offset, tensor.count));
       };
-      EXPECT_LT(distance(of(found), of(expected)), 0.05) << tensor.name;
+      EXPECT_LT(of(difference), 0.2 * of(expected) + 0.001 * length_of(expected)) << tensor.name;
     }
     // The same step again has the same bits.
     EXPECT_EQ(rounded->compute_gradients(batch.all()).loss, near);

@@ -211,7 +211,7 @@ TEST_F(SsdLossTest, ImagesWithoutObjectsTeachNothingAndHaveNoWeight) {
 
 // Mining would leave out all of what is not a number.
 TEST_F(SsdLossTest, IsNotANumberWhereOutputsAreNot) {
-  for (const char* tensor : {"fine4/bias", "fine3/bias", "coarse3/bias"}) {
+  for (const char* tensor : {"coarse4/bias", "fine3/bias", "coarse3/bias"}) {
     const auto engine = cpu_engine(detector(), 3);
     initialize(*engine);
     const ParameterTensor& bias = engine->layout().find(tensor);
