@@ -1,10 +1,9 @@
-#include "common/error.h"
+#include "trainer/checkpoint/restore.h"
+
 #include "trainer/checkpoint/shards.h"
-#include "trainer/checkpoint/store.h"
 #include "trainer/compute/optimizer.h"
 
 namespace muster::checkpoint {
-
 namespace {
 
 Shards open_all(const Store::Found& found) {
@@ -19,13 +18,13 @@ Shards open_all(const Store::Found& found) {
 
 }  // namespace
 
-void Store::load(const Found& found, const compute::ParameterLayout& layout, compute::Range range,
-                 std::span<float> values, const std::string& prefix) {
+void load(const Store::Found& found, const compute::ParameterLayout& layout, compute::Range range,
+          std::span<float> values, const std::string& prefix) {
   open_all(found).load(layout, range, values, prefix);
 }
 
-void Store::load_weights(const Found& found, const compute::ParameterLayout& layout,
-                         std::span<float> values) {
+void load_weights(const Store::Found& found, const compute::ParameterLayout& layout,
+                  std::span<float> values) {
   const Shards shards = open_all(found);
   shards.load(layout, {0, layout.size()}, values, "");
   const compute::Range trained = layout.segment(compute::Segment::trainable);

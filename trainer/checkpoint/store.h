@@ -7,13 +7,12 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "common/mutex.h"
+#include "trainer/checkpoint/lease.h"
 #include "trainer/checkpoint/manifest.h"
-#include "trainer/compute/parameter_layout.h"
 
 namespace muster::checkpoint {
 
@@ -73,32 +72,18 @@ class Store {
   std::optional<Found> to_resume() const;
   // Returns the newest whole checkpoint of that step. Throws Unavailable as search() does.
   std::optional<Found> of_step(uint64_t step) const;
-  // Reads the manifest. Throws Invalid, also if it is of another step or generation than the
-  // folder's name.
-  static Manifest read_manifest(const std::filesystem::path& directory);
-  // Checks sizes and checksums of all files. Throws Invalid naming the file.
-  static void verify(const Found& found);
+  // Reads the manifest of a published checkpoint and nothing else. Throws Invalid, also if it is of
+  // another step or generation than the folder's name.
+  static Found read(const std::filesystem::path& directory);
+  // Reads the manifest and checks sizes and checksums of all files. Throws Invalid naming the file.
+  static Found read_whole(const std::filesystem::path& directory);
 
   // Protects this checkpoint from pruning until another is marked. Throws WriteError.
   void mark_best(const Found& found);
 
-  // Protects a checkpoint from pruning while it lives, by a file "lease-<reader>-<unique>" that
-  // expires ten minutes ahead and is renewed; the lease of a dead reader lapses. Null if the
-  // checkpoint was pruned meanwhile: newest() finds another. Throws WriteError if the folder cannot
-  // be written.
-  class Lease;
+  // Returns a lease on the checkpoint; null if it was pruned meanwhile: newest() finds another.
+  // Throws WriteError if the folder cannot be written.
   std::unique_ptr<Lease> lease(const Found& found, const std::string& reader) const;
-
-  // Fills `values` (memory of `range` alone) with "<prefix><tensor>" for every tensor of the layout
-  // in range, from any number of shards; padding becomes zero. Throws Invalid naming the tensor
-  // that is missing or has another shape; `values` is then unchanged.
-  static void load(const Found& found, const compute::ParameterLayout& layout, compute::Range range,
-                   std::span<float> values, const std::string& prefix);
-  // Fills `values`, layout.size() floats, with the weights to evaluate and export: the parameters,
-  // but the trainable ones by their moving average if the checkpoint has one. Throws as load()
-  // does.
-  static void load_weights(const Found& found, const compute::ParameterLayout& layout,
-                           std::span<float> values);
 
  private:
   Search search(const std::function<bool(const FolderName&)>& wanted) const;
@@ -112,29 +97,7 @@ class Store {
   mutable Mutex damaged_mutex_;
   // What a search has found.
   mutable std::set<std::filesystem::path> damaged_ MUSTER_GUARDED_BY(damaged_mutex_);
-  mutable std::set<std::filesystem::path> told_;
-};
-
-class Store::Lease {
- public:
-  // Writes the lease file, `path`.
-  Lease(std::filesystem::path path, std::string reader);
-  ~Lease();
-  Lease(const Lease&) = delete;
-  Lease& operator=(const Lease&) = delete;
-  // Writes only if a good part of the term is over, so it may be called at every batch. Throws
-  // WriteError.
-  void renew();
-
-  // Returns true if any lease in a checkpoint's folder has not lapsed.
-  static bool any_active(const std::filesystem::path& checkpoint);
-
- private:
-  void write();
-
-  std::filesystem::path path_;
-  std::string reader_;
-  std::chrono::steady_clock::time_point written_;
+  mutable std::set<std::filesystem::path> told_ MUSTER_GUARDED_BY(damaged_mutex_);
 };
 
 }  // namespace muster::checkpoint

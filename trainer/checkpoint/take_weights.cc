@@ -53,8 +53,7 @@ std::unique_ptr<WeightSource> open_folder(const fs::path& folder) {
                   ": expected a checkpoint's folder or a safetensors file, found a job's "
                   "directory; name its model/model.safetensors, or one of its checkpoints");
   }
-  const Store::Found found{folder, Store::read_manifest(folder)};
-  Store::verify(found);
+  const Store::Found found = Store::read_whole(folder);
   auto shards = std::make_unique<Shards>(folder.string());
   for (const FileEntry& entry : found.manifest.files) {
     if (entry.name.starts_with("model-")) shards->add(folder / entry.name, &found.manifest.slices);

@@ -1,3 +1,5 @@
+#include "trainer/checkpoint/restore.h"
+
 #include <algorithm>
 #include <iterator>
 
@@ -58,8 +60,7 @@ TEST_P(Repartition, RestoresEveryRange) {
     for (const compute::Range range : layout.partition(GetParam().second)) {
       ASSERT_EQ(range.begin, at);
       at = range.end;
-      Store::load(*found, layout, range, std::span(restored).subspan(range.begin, range.size()),
-                  prefix);
+      load(*found, layout, range, std::span(restored).subspan(range.begin, range.size()), prefix);
     }
     EXPECT_EQ(restored, values);
   }
@@ -79,7 +80,7 @@ class RestoreTest : public testing::Test {
   std::string load_error(const compute::ParameterLayout& layout, const std::string& prefix = "") {
     std::vector<float> values(layout.size(), 5.0f);
     const std::string message = error_of<Invalid>([&] {
-      Store::load(found_, layout, {0, layout.size()}, values, prefix);
+      load(found_, layout, {0, layout.size()}, values, prefix);
     });
     EXPECT_EQ(values, std::vector<float>(layout.size(), 5.0f));  // untouched
     return message;
@@ -94,11 +95,11 @@ class RestoreTest : public testing::Test {
 
 TEST_F(RestoreTest, TheWeightsToEvaluateAreTheAverageOfThoseThatAreTrained) {
   std::vector<float> weights(layout_.size());
-  Store::load_weights(found_, layout_, weights);
+  load_weights(found_, layout_, weights);
   EXPECT_EQ(weights, values_) << "without an average";
   const std::vector<float> average = test_values(layout_, 50);
   publish(store_, test_manifest(2, 1), layout_, values_, 3, {"average", average});
-  Store::load_weights(*store_.newest(), layout_, weights);
+  load_weights(*store_.newest(), layout_, weights);
   const size_t end = layout_.segment(compute::Segment::trainable).end;
   ASSERT_LT(end, layout_.size());
   for (size_t i = 0; i < layout_.size(); ++i)
@@ -109,7 +110,7 @@ TEST_F(RestoreTest, ReadsPartsThatAreNoWholeRows) {
   const auto& kernel = layout_.find("hidden/kernel");
   const compute::Range range{kernel.offset + 3, kernel.offset + 203};
   std::vector<float> part(range.size());
-  Store::load(found_, layout_, range, part, "");
+  load(found_, layout_, range, part, "");
   EXPECT_TRUE(
       std::equal(part.begin(), part.end(), values_.begin() + static_cast<long>(range.begin)));
 }
@@ -142,7 +143,7 @@ TEST_F(RestoreTest, RefusesSlicesThatTheirFileDoesNotFit) {
 
 TEST_F(RestoreTest, NeedsMemoryOfTheRangesSize) {
   std::vector<float> small(3);
-  EXPECT_THROW(Store::load(found_, layout_, {0, layout_.size()}, small, ""), Invalid);
+  EXPECT_THROW(load(found_, layout_, {0, layout_.size()}, small, ""), Invalid);
 }
 
 TEST_F(RestoreTest, ExportReplacesTheOneBefore) {

@@ -54,7 +54,7 @@ fs::path checkpoint_in(const fs::path& job) {
 
 // Makes a checkpoint one of a version of Muster that did not keep the format of samples.
 void make_older(const fs::path& checkpoint) {
-  checkpoint::Manifest manifest = checkpoint::Store::read_manifest(checkpoint);
+  checkpoint::Manifest manifest = checkpoint::Store::read(checkpoint).manifest;
   ASSERT_TRUE(manifest.samples.is_object() && !manifest.samples.empty());
   manifest.samples = nullptr;
   write_file_atomically(checkpoint / "manifest.json", to_text(manifest));
