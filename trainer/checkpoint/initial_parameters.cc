@@ -4,7 +4,7 @@
 
 #include "common/log.h"
 #include "trainer/checkpoint/take_weights.h"
-#include "trainer/compute/engine.h"
+#include "trainer/compute/initialize.h"
 #include "trainer/compute/models/catalogue.h"
 
 namespace muster::checkpoint {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "common/json.h"
-#include "trainer/spec/training_spec.h"
+#include "trainer/spec/convert.h"
 
 namespace muster::checkpoint {
 

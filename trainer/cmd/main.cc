@@ -17,6 +17,7 @@
 #include "trainer/data/digits.h"
 #include "trainer/group/address.h"
 #include "trainer/loop/guard.h"
+#include "trainer/loop/roles/on_samples.h"
 #include "trainer/loop/roles/predict_pictures.h"
 #include "trainer/loop/roles/roles.h"
 

@@ -1,14 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "trainer/compute/engine.h"
 #include "trainer/compute/loss.h"
-#include "trainer/data/shards.h"
-#include "trainer/spec/training_spec.h"
 
 namespace muster::data {
 
@@ -61,26 +58,5 @@ class Dataset {
 // Throws Invalid, "label 12 of sample 7 of FILE is out of range for 10 classes (0 to 9)", where a
 // label does not fit the model. Does nothing for data without class labels.
 void require_labels_below(const Dataset& dataset, int64_t classes);
-
-// Reads the samples of a source that skip, take and split leave. IDX may be plain or gzip, told
-// apart by the first bytes, and is kept as unsigned bytes; synthetic data are generated once and
-// kept as float32. So these are decoded once in each process. With `cache` they lie in its memory;
-// without, in an unlinked temporary file that is mapped, whose pages the system may drop when
-// memory is short. JPEG and PNG are kept as they are, in memory or without `cache` in their files,
-// and decoded for each use. IDX labels may be absent (an empty path), for prediction. Throws
-// Invalid naming file and byte if something is missing, truncated, mislabelled or out of range.
-std::unique_ptr<Dataset> open_dataset(const spec::DataSource& source);
-
-struct TrainingData {
-  std::unique_ptr<Dataset> samples;
-  Shards shards;  // of which `samples` has the held ones
-};
-
-// Opens the samples that these replicas train on, as the source's `shard` says: by record, all
-// samples; by file, those of the replicas' own files. By file, each of all replicas must have a
-// file with samples left by skip, take and split. Of the other replicas' files only headers and
-// labels are read.
-TrainingData open_training_data(const spec::DataSource& source, const Replicas& replicas,
-                                const BatchRule& rule);
 
 }  // namespace muster::data

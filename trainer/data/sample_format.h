@@ -6,6 +6,7 @@
 
 #include "common/document.h"
 #include "trainer/data/dataset.h"
+#include "trainer/spec/data_source.h"
 
 namespace muster::data {
 

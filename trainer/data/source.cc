@@ -1,9 +1,10 @@
+#include "trainer/data/source.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "common/error.h"
-#include "trainer/data/dataset.h"
 #include "trainer/data/idx_source.h"
 #include "trainer/data/images/class_folders.h"
 #include "trainer/data/images/coco_images.h"
@@ -151,17 +152,6 @@ TrainingData open_training_data(const spec::DataSource& source, const Replicas& 
   Dealt dealt = deal(selected_parts(idx, index, Selection::of(source)), replicas, rule);
   return {in_memory(read_idx_parts(idx, index, dealt.held, storage_of(source))),
           std::move(dealt.shards)};
-}
-
-void require_labels_below(const Dataset& dataset, int64_t classes) {
-  if (dataset.label_kind() != compute::LabelKind::classes) return;
-  for (uint64_t i = 0; i < dataset.size(); ++i) {
-    const int32_t label = dataset.label(i);
-    if (label < 0 || label >= classes) {
-      throw Invalid(fmt::format("label {} of {} is out of range for {} classes (0 to {})", label,
-                                dataset.describe(i), classes, classes - 1));
-    }
-  }
 }
 
 }  // namespace muster::data

@@ -10,6 +10,7 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "trainer/group/address.h"
+#include "trainer/group/tf_config.h"
 
 namespace muster::group {
 

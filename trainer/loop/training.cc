@@ -18,6 +18,7 @@
 #include "trainer/data/look.h"
 #include "trainer/group/address.h"
 #include "trainer/spec/check.h"
+#include "trainer/spec/convert.h"
 
 namespace muster::loop {
 

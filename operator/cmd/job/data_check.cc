@@ -10,7 +10,7 @@
 #include "common/exit_code.h"
 #include "common/output.h"
 #include "trainer/data/look.h"
-#include "trainer/spec/training_spec.h"
+#include "trainer/spec/convert.h"
 
 namespace muster::cmd {
 

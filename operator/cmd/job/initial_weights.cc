@@ -4,6 +4,7 @@
 #include "trainer/checkpoint/take_weights.h"
 #include "trainer/compute/graph.h"
 #include "trainer/compute/models/catalogue.h"
+#include "trainer/spec/convert.h"
 
 namespace muster::cmd {
 

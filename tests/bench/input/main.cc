@@ -9,7 +9,7 @@
 
 #include "common/json.h"
 #include "trainer/data/augmentation.h"
-#include "trainer/data/dataset.h"
+#include "trainer/data/source.h"
 #include "trainer/data/stages/stage.h"
 #include "trainer/spec/data_source.h"
 

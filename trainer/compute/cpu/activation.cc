@@ -1,3 +1,5 @@
+#include "trainer/compute/cpu/activation.h"
+
 #include "trainer/compute/cpu/operation.h"
 
 namespace muster::compute::cpu {

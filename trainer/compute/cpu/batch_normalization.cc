@@ -1,4 +1,5 @@
 #include "trainer/compute/cpu/normalization_parameters.h"
+#include "trainer/compute/cpu/operation.h"
 
 namespace muster::compute::cpu {
 namespace {

@@ -1,3 +1,5 @@
+#include "trainer/compute/cpu/context.h"
+
 #include "trainer/compute/cpu/normalized_value.h"
 
 namespace muster::compute::cpu {

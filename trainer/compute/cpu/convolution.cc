@@ -1,5 +1,7 @@
 #include "trainer/compute/cpu/convolution.h"
 
+#include "trainer/compute/cpu/activation.h"
+
 namespace muster::compute::cpu {
 
 ConvolutionOperation::ConvolutionOperation(const Conv2d& layer, const Node& node, Context& context)

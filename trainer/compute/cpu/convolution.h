@@ -4,6 +4,7 @@
 #include <string>
 
 #include "trainer/compute/cpu/normalized_value.h"
+#include "trainer/compute/cpu/operation.h"
 #include "trainer/compute/cpu/sliding.h"
 
 namespace muster::compute::cpu {

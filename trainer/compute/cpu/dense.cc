@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "trainer/compute/cpu/activation.h"
 #include "trainer/compute/cpu/operation.h"
 
 namespace muster::compute::cpu {

@@ -1,6 +1,8 @@
 #include <algorithm>
 
+#include "trainer/compute/cpu/activation.h"
 #include "trainer/compute/cpu/normalized_value.h"
+#include "trainer/compute/cpu/operation.h"
 #include "trainer/compute/cpu/sliding.h"
 
 namespace muster::compute::cpu {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "trainer/compute/cpu/operation.h"
+#include "trainer/compute/cpu/context.h"
 
 namespace muster::compute::cpu {
 

@@ -1,3 +1,4 @@
+#include "trainer/compute/cpu/operation.h"
 #include "trainer/compute/cpu/sliding.h"
 
 namespace muster::compute::cpu {

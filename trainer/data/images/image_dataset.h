@@ -8,6 +8,7 @@
 #include "trainer/data/images/corrupt_samples.h"
 #include "trainer/data/images/image_set.h"
 #include "trainer/data/storage.h"
+#include "trainer/spec/data_source.h"
 
 namespace muster::data {
 

@@ -1,4 +1,4 @@
-// `muster-trainer evaluate`, and `predict` with the samples of a training's own data.
+#include "trainer/loop/roles/on_samples.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -12,7 +12,6 @@
 #include "trainer/detection/objects.h"
 #include "trainer/loop/evaluation/evaluation.h"
 #include "trainer/loop/roles/loaded_model.h"
-#include "trainer/loop/roles/roles.h"
 
 namespace muster::loop {
 

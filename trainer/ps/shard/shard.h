@@ -7,6 +7,7 @@
 
 #include "trainer/checkpoint/epoch_sums.h"
 #include "trainer/compute/optimizer.h"
+#include "trainer/compute/schedule.h"
 #include "trainer/ps/shard/block_update.h"
 #include "trainer/ps/shard/messages.h"
 #include "trainer/ps/shard/standby_log.h"

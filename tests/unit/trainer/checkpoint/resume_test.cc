@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "trainer/spec/training_spec.h"
+#include "trainer/spec/schema.h"
 
 namespace muster::checkpoint {
 namespace {

@@ -1,3 +1,5 @@
+#include "trainer/data/source.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -7,7 +9,6 @@
 #include "common/file.h"
 #include "gmock/gmock.h"
 #include "tests/unit/trainer/data/idx_files.h"
-#include "trainer/data/dataset.h"
 
 namespace muster::data {
 namespace {

@@ -11,6 +11,7 @@
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/checkpoint/initial_parameters.h"
 #include "trainer/loop/roles/leader.h"
+#include "trainer/loop/roles/on_samples.h"
 #include "trainer/loop/roles/roles.h"
 #include "trainer/loop/synchronizers/local_synchronizer.h"
 #include "trainer/loop/training_loop.h"

@@ -12,6 +12,7 @@
 #include "trainer/checkpoint/restore.h"
 #include "trainer/folder/generations.h"
 #include "trainer/loop/roles/leader.h"
+#include "trainer/loop/roles/on_samples.h"
 #include "trainer/loop/roles/roles.h"
 #include "trainer/loop/synchronizers/local_synchronizer.h"
 #include "trainer/loop/training_loop.h"

@@ -16,6 +16,7 @@
 #include "trainer/data/digits.h"
 #include "trainer/data/images/class_folders.h"
 #include "trainer/images/decode.h"
+#include "trainer/loop/roles/on_samples.h"
 #include "trainer/loop/roles/roles.h"
 
 namespace muster::loop {
