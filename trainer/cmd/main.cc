@@ -192,9 +192,9 @@ int run(int argc, char** argv) {
   CLI::App* digits = add_digits_command(app, options.digits);
   CLI::App* completion =
       app.add_subcommand("completion", "Print the script that completes commands in a shell");
-  completion->add_option("SHELL", options.shell, "bash")
+  completion->add_option("SHELL", options.shell, "The shell")
       ->required()
-      ->check(CLI::IsMember({"bash"}));
+      ->check(CLI::IsMember(shells()));
   CLI::App* manual = app.add_subcommand("manual", "Print the man page");
   CLI::App* version = app.add_subcommand("version", "Print the version");
   try {
@@ -209,7 +209,7 @@ int run(int argc, char** argv) {
     return app.exit(error) == 0 ? kSuccess : kUsage;
   }
   std::string text;
-  if (*completion) text = bash_completion(app);
+  if (*completion) text = completion_script(app, options.shell);
   if (*manual) text = man_page(app, group::version());
   if (*version) text = "muster-trainer " + group::version() + "\n";
   if (!text.empty()) {
