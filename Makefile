@@ -1,5 +1,5 @@
 # The ways into this repository; `make help` lists them.
-.PHONY: help install programs run build images package test test-asan test-tsan chaos fuzz bench cluster cluster-down e2e docs \
+.PHONY: help install programs run build images package test test-asan test-tsan chaos fuzz nightly bench cluster cluster-down e2e docs \
   format lint clean
 .DEFAULT_GOAL := help
 
@@ -83,6 +83,12 @@ fuzz: install  ## Run each fuzz target for FUZZ_SECONDS (60)
 	  echo "$$name for $(FUZZ_SECONDS) s"; \
 	  $$target -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 $$corpus $$seeds; \
 	done
+
+nightly:  ## What takes too long for every change: both sanitizers, each fuzz target for 10 minutes, chaos
+	@$(MAKE) test-asan
+	@$(MAKE) test-tsan
+	@$(MAKE) fuzz FUZZ_SECONDS=600
+	@$(MAKE) chaos
 
 bench: build  ## Measure Muster beside its peers; ROWS="mlp-single ..." for some rows
 	@deploy/setup/python.sh bench

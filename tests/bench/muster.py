@@ -20,7 +20,7 @@ class Failed(Exception):
 
 
 def call(command, cwd=ROOT, **environment):
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=600,
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=1800,
                           cwd=cwd, env={**os.environ, **environment})
     if done.returncode != 0:
         tail = "\n".join((done.stdout + done.stderr).splitlines()[-15:])

@@ -18,6 +18,7 @@ import scale
 import scaling
 from collective import AllReduce, WIDE
 from operator_load import Burst, Scale, leader_loss
+from slow_link import SlowLink
 
 PEERS = pathlib.Path(__file__).resolve().parent / "peers"
 
@@ -81,9 +82,11 @@ class Compute:
     """What bench_compute says of a model: a step on two threads, of batches in memory."""
     model: str
     field: str = "imagesPerSecond"
+    options: tuple = ()
+    name: str = "Muster"
 
     def measure(self):
-        answer = muster.call([muster.BIN / "bench_compute", "--json", "--threads=2", self.model])
+        answer = muster.call([muster.BIN / "bench_compute", "--json", "--threads=2", *self.options, self.model])
         return json.loads(answer.splitlines()[-1])[self.field]
 
 
@@ -147,6 +150,8 @@ KERAS_ACCURACY = Peer("Keras", ["keras_mlp.py"], "testAccuracy")
 ALONE = ["spec.replicaSpecs.ps.replicas=0", "spec.replicaSpecs.worker.replicas=0",
          "spec.replicaSpecs.evaluator.replicas=0"]
 
+SLOW_LINK = SlowLink()
+SSD_BFLOAT16 = Compute("ssd-mobilenet-v1", options=("--bfloat16",))
 TF_ASYNC = Peer("TF 1 ps, async", ["tf1_ps.py", "--mode", "async"])
 TF_SYNC = Peer("TF 1 ps, SyncReplicasOptimizer", ["tf1_ps.py", "--mode", "sync"])
 DDP_FORMS = {"PyTorch DDP": [], "PyTorch DDP, bucket views": ["--views"]}
@@ -190,6 +195,9 @@ ROWS = [
         [torch_cnn("compile", "channels-last")]),
     Row("ssd", "SSD MobileNet v1, 300x300, batch 8, a training step on 2 threads, float32", "images/s",
         "1.7 x PyTorch", Compute("ssd-mobilenet-v1").measure, [torch_images()], [torch_images("compile")]),
+    Row("ssd-bf16", "the same in bfloat16: here outputs and gradients between layers, in PyTorch autocast", "images/s",
+        "2.4 x PyTorch with AVX-512 BF16 and no AMX", SSD_BFLOAT16.measure, [torch_images("eager", "--bfloat16")],
+        [Compute("ssd-mobilenet-v1", name="Muster in float32"), torch_images()]),
     Row("ssd-limit", "the same against its convolutions alone, by oneDNN", "images/s", "0.85 of oneDNN",
         Compute("ssd-mobilenet-v1").measure, [torch_images("eager", "--convolutions")], pairs=3),
     Row("ssd-memory", "peak resident memory of the same", "MB", "0.6 of PyTorch's",
@@ -203,6 +211,8 @@ ROWS = [
         accuracy(*ALONE), [KERAS_ACCURACY], pairs=1),
     Row("accuracy-ps", "mnist-mlp, 2 epochs, 1 ps + chief + worker, sync", "test accuracy", "0.965",
         accuracy(), [KERAS_ACCURACY], pairs=1),
+    Row("digits-map", "examples/ssd-mobilenet-v1.yaml: mAP at IoU 0.5 of 2 ps, master, worker and evaluator", "mAP",
+        "0.90", detector.precision, [Limit("asked", 0.9)], pairs=1),
     Row("ps-async", "mnist-mlp, 1 ps + 2 trainers on loopback, async", "global steps/s",
         "15 x TensorFlow's ps", parameter_servers("async"), [TF_ASYNC]),
     Row("ps-sync", "the same, sync", "global steps/s", "20 x SyncReplicasOptimizer",
@@ -238,6 +248,8 @@ ROWS = [
         [Limit("limit", 1)], pairs=1),
     Row("ssd-ps", "SSD MobileNet v1, 27 MB, 1 ps + 2 workers of a thread: share of a step that communication adds",
         "share", "at most 0.15", detector.exposed, [Limit("limit", 0.15)], pairs=3),
+    Row("ssd-slow-link", "the same on three hosts, 100 Mbit/s, bfloat16 wire, accumulation 4: share of a step that is "
+        "computing", "share", "shown", SLOW_LINK.share, [SLOW_LINK], pairs=1),
     Row("collective", "mnist-mlp, strategy collective, 2 replicas x batch 32", "steps/s",
         "10 x PyTorch DDP", collective.small(), ddp()),
     Row("collective-tcp", "the same with MUSTER_SHARED_MEMORY=0", "steps/s", "",

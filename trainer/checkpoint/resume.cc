@@ -107,12 +107,12 @@ std::optional<std::string> metric_of(const std::optional<spec::EarlyStoppingSpec
 void forget_others(Evaluations& evaluations, const Json& before, const Json& after) {
   const TrainingSpec made_with = spec::to_training_spec(before);
   const TrainingSpec asked_for = spec::to_training_spec(after);
-  if (made_with.stop_when != asked_for.stop_when) evaluations.reached.reset();
   const auto validation = [](const Json& training) {
     return member(member(training, "data"), "validation");
   };
   const bool others = made_with.model.loss != asked_for.model.loss ||
                       !spec::changes(validation(before), validation(after)).empty();
+  if (others || made_with.stop_when != asked_for.stop_when) evaluations.reached.reset();
   if (others || metric_of(made_with.early_stopping) != metric_of(asked_for.early_stopping)) {
     evaluations.best.reset();
     evaluations.without_improvement = 0;

@@ -290,6 +290,13 @@ void Store::mark_best(const Found& found) {
   write_file_atomically(directory_ / kBest, found.directory.filename().string() + "\n");
 }
 
+std::optional<uint64_t> Store::step_of_best() const {
+  const std::string best = best_name(directory_);
+  for (const FolderName& name : list())
+    if (name.text() == best) return name.step;
+  return std::nullopt;
+}
+
 std::unique_ptr<Lease> Store::lease(const Found& found, const std::string& reader) const {
   const auto is_there = [&] {
     std::error_code ignored;

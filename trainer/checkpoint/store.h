@@ -80,6 +80,8 @@ class Store {
 
   // Protects this checkpoint from pruning until another is marked. Throws WriteError.
   void mark_best(const Found& found);
+  // Returns the step of the checkpoint that is marked, if it is there.
+  std::optional<uint64_t> step_of_best() const;
 
   // Returns a lease on the checkpoint; null if it was pruned meanwhile: newest() finds another.
   // Throws WriteError if the folder cannot be written.

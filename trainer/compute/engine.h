@@ -14,6 +14,7 @@
 #include "trainer/compute/models/model_spec.h"
 #include "trainer/compute/optimizer.h"
 #include "trainer/compute/parameter_layout.h"
+#include "trainer/compute/precision.h"
 
 namespace muster::compute {
 
@@ -38,6 +39,7 @@ struct Batch {
 
 struct EngineOptions {
   Device device;
+  Precision precision = Precision::float32;
   int64_t max_rows = 32;
   int threads = 0;        // 0: cpu_budget() capped by what the shapes are worth; then fixed
   uint64_t seed = 1;      // of dropout

@@ -6,6 +6,17 @@
 
 namespace muster::data {
 
+namespace {
+
+// A crop after one of these takes its part of the file's pixels, not of a smaller image.
+bool takes_encoded(const spec::StageKind& stage) {
+  return std::holds_alternative<spec::Flip>(stage) ||
+         std::holds_alternative<spec::RandomCrop>(stage) ||
+         std::holds_alternative<spec::SsdRandomCrop>(stage);
+}
+
+}  // namespace
+
 Augmentation::Augmentation(std::vector<spec::StageKind> stages, uint64_t seed)
     : stages_(std::move(stages)), seed_(seed) {}
 
@@ -18,9 +29,7 @@ void Augmentation::apply(const Dataset& dataset, uint64_t index, uint64_t epoch,
   dataset.begin(index, workspace);
   Draws draws(seed_, epoch, position);
   for (const spec::StageKind& stage : stages_) {
-    const bool crops = std::holds_alternative<spec::RandomCrop>(stage) ||
-                       std::holds_alternative<spec::SsdRandomCrop>(stage);
-    if (!crops) workspace.make_pixels();
+    if (!takes_encoded(stage)) workspace.make_pixels();
     std::visit([&](const auto& kind) { data::apply(kind, workspace, draws); }, stage);
   }
   workspace.make_pixels();

@@ -54,7 +54,8 @@ void BatchBuffer::load(const Augmentation& augmentation) {
       sample = make(augmentation, row, copy);
       features_[row] = copy;
     }
-    if (!labels_.empty()) labels_[row] = dataset_.label(sample);
+    if (!labels_.empty())
+      labels_[row] = dataset_.made_on_use() ? workspace_.label : dataset_.label(sample);
     if (!objects_.empty())
       write_boxes(row);
     else if (!targets_.empty())

@@ -7,7 +7,8 @@
 namespace muster::data {
 
 void require_labels_below(const Dataset& dataset, int64_t classes) {
-  if (dataset.label_kind() != compute::LabelKind::classes) return;
+  if (dataset.label_kind() != compute::LabelKind::classes || dataset.label_count() <= classes)
+    return;
   for (uint64_t i = 0; i < dataset.size(); ++i) {
     const int32_t label = dataset.label(i);
     if (label < 0 || label >= classes) {

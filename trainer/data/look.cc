@@ -116,9 +116,10 @@ spec::DataFacts read_facts(const spec::RecordSource& source) {
   const RecordIndex index = read_record_index(source);
   spec::DataFacts facts;
   for (const uint64_t samples : index.samples()) facts.samples += samples;
-  const double most =
-      source.images.max_corrupt * static_cast<double>(facts.samples + index.damage.size());
-  if (static_cast<double>(index.damage.size()) > most) throw Invalid(index.damage.front());
+  std::vector<std::string> damage;
+  for (const auto& file : index.damage) damage.insert(damage.end(), file.begin(), file.end());
+  const double most = source.images.max_corrupt * static_cast<double>(facts.samples + damage.size());
+  if (static_cast<double>(damage.size()) > most) throw Invalid(damage.front());
   require_one_readable(index, reader);
   facts.files = index.files.size();
   facts.sample_shape = source.images.shape();

@@ -56,9 +56,13 @@ std::unique_ptr<Dataset> open_records(const spec::RecordSource& records, const R
       for (const int32_t label : file) label_count = std::max<int64_t>(label_count, label + 1);
   }
   auto images = std::make_unique<RecordImages>(index, parts, std::move(reader), labels);
-  auto corrupt = std::make_unique<CorruptSamples>(images->size() + index.damage.size(),
+  std::vector<std::string> damage;  // of the files of which something is used
+  for (size_t file = 0; file < index.files.size(); ++file)
+    if (std::ranges::find(parts, file, &FilePart::file) != parts.end())
+      damage.insert(damage.end(), index.damage[file].begin(), index.damage[file].end());
+  auto corrupt = std::make_unique<CorruptSamples>(images->size() + damage.size(),
                                                   records.images.max_corrupt);
-  for (const std::string& damage : index.damage) corrupt->add_unnumbered(damage);
+  for (const std::string& one : damage) corrupt->add_unnumbered(one);
   return std::make_unique<ImageDataset>(std::move(images), records.images,
                                         ImageLabels{records.labels, label_count, std::move(names)},
                                         in_memory, std::move(corrupt));

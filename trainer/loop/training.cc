@@ -36,7 +36,6 @@ void require_available(const Training& training) {
   const spec::TrainingSpec& spec = training.spec;
   if (std::ranges::find(devices, spec.device) == devices.end())
     refuse("device", fmt::format("{}", fmt::join(devices, " or ")), spec.device);
-  if (spec.precision != "float32") refuse("precision", "float32", spec.precision);
   require_no_problems(problems.sorted(), kBadConfig);
 }
 
@@ -114,6 +113,7 @@ Feed::Options feed_options(const spec::TrainingSpec& spec, bool distributed, int
   Feed::Options options;
   options.shuffle = spec.data.train.shuffle;
   options.seed = spec.seed;
+  options.precision = spec.precision;
   options.prefetch = spec.data.train.prefetch;
   options.accumulation = spec.gradient_accumulation;
   options.in_turn = spec.policy == spec::SyncPolicy::sync || !distributed;
@@ -173,8 +173,8 @@ void take_label_count_from_layers(compute::ModelSpec& model) {
 }
 
 std::string Assembly::determinism_fingerprint() const {
-  return "muster " + group::version() + "; " + engine->instruction_set() + "; " + spec().precision +
-         "; " + std::to_string(engine->threads()) + " threads";
+  return "muster " + group::version() + "; " + engine->instruction_set() + "; " +
+         compute::name_of(spec().precision) + "; " + std::to_string(engine->threads()) + " threads";
 }
 
 std::vector<FedEngine> Assembly::devices() const {

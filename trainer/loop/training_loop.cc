@@ -35,7 +35,7 @@ Ending train(Synchronizer& synchronizer, Assembly& assembly, Recorder& recorder,
     const auto& position = synchronizer.position();
     recorder.begin(position, assembly.workload->total_steps(position), synchronizer.generation());
     if (checkpointer) checkpointer->begin(position, Recorder::Clock::now());
-    if (rule) rule->begin();
+    if (rule) rule->begin(position);
     return true;
   };
   recorder.measure_input_wait([&assembly] { return assembly.input_wait_seconds(); });

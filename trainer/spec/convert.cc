@@ -336,7 +336,8 @@ TrainingSpec to_training_spec(const Json& training) {
   spec.summary_every_steps = static_cast<uint64_t>(integer_or(summary, "everySteps", 100));
   spec.summary_pictures = static_cast<size_t>(integer_or(summary, "pictures", 4));
   spec.export_onnx = bool_or(member(training, "export"), "onnx", true);
-  spec.precision = string_or(training, "precision", "float32");
+  if (string_or(training, "precision", "float32") == "bfloat16")
+    spec.precision = compute::Precision::bfloat16;
   spec.device = string_or(training, "device", "auto");
   spec.devices = static_cast<int>(integer_or(training, "devices", 1));
   spec.threads = static_cast<int>(integer_or(training, "threads", 0));

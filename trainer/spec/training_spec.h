@@ -101,7 +101,7 @@ struct TrainingSpec {
   uint64_t summary_every_steps = 100;
   size_t summary_pictures = 4;  // of each evaluation of a detector
   bool export_onnx = true;
-  std::string precision = "float32";
+  compute::Precision precision = compute::Precision::float32;
   std::string device = "auto";
   int devices = 1;  // of one replica, each with batch_size samples a step
   int threads = 0;  // 0: by the CPU budget and the shape

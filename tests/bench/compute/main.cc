@@ -146,8 +146,9 @@ ModelSpec model_of(const Work& work) {
 
 class Run {
  public:
-  Run(const Work& work, int threads) : work_(work) {
+  Run(const Work& work, int threads, Precision precision) : work_(work) {
     EngineOptions options;
+    options.precision = precision;
     options.max_rows = work.rows;
     options.threads = threads;
     engine_ = Engine::create(model_of(work), options);
@@ -218,8 +219,8 @@ void print_phases(Run& run, int steps, double rate) {
   run.engine().profile(false);
 }
 
-void measure(const Work& work, int threads, bool phases, double rate) {
-  Run run(work, threads);
+void measure(const Work& work, int threads, Precision precision, bool phases, double rate) {
+  Run run(work, threads, precision);
   LossSums sums;
   for (int i = 0; i < std::max(3, work.steps / 4); ++i) sums = run.step();
   std::vector<double> each, blocks;
@@ -266,8 +267,8 @@ void probe(int threads) {
 }
 
 // One line: steps a second over about 15 s, and the peak of resident memory.
-void measure_as_json(const Work& work, int threads) {
-  Run run(work, threads);
+void measure_as_json(const Work& work, int threads, Precision precision) {
+  Run run(work, threads, precision);
   for (int i = 0; i < 3; ++i) run.step();
   int done = 0;
   const double start = microseconds_now();
@@ -298,12 +299,15 @@ int main_of(const std::vector<std::string>& arguments) {
   };
   const double rate = ticks_per_microsecond();
   bool phases = false, any = true, json = false;
+  Precision precision = Precision::float32;
   int most = std::min(2, cpu_budget()), least = 1;
   for (const std::string& argument : arguments) {
     if (argument == "--phases") {
       phases = true;
     } else if (argument == "--json") {
       json = true;
+    } else if (argument == "--bfloat16") {
+      precision = Precision::bfloat16;
     } else if (argument.rfind("--threads=", 0) == 0) {
       most = least = std::max(1, std::atoi(argument.c_str() + 10));
     } else {
@@ -315,10 +319,10 @@ int main_of(const std::vector<std::string>& arguments) {
     const bool named = std::find(arguments.begin(), arguments.end(), work.name) != arguments.end();
     if (!any && !named) continue;
     if (json) {
-      measure_as_json(work, most);
+      measure_as_json(work, most, precision);
       continue;
     }
-    for (int threads = most; threads >= least; --threads) measure(work, threads, phases, rate);
+    for (int threads = most; threads >= least; --threads) measure(work, threads, precision, phases, rate);
   }
   if (!json) probe(most);
   return 0;

@@ -122,6 +122,33 @@ TEST(ImagesTest, FoldersListsAndRecordsTrainTheSameConvolutionalNetwork) {
   }
 }
 
+TEST(ImagesTest, TrainsInBfloat16WhatIsNormalized) {
+  const fs::path folder = scratch() / "images-bfloat16", pictures = folder / "pictures";
+  write_pictures(pictures, 40);
+  const std::string plain =
+      training("imageFolder: {path: " + pictures.string() + ", " + kSize + "}");
+  const Trained refused = train(folder / "refused", plain + "precision: bfloat16\n");
+  EXPECT_EQ(refused.code, kBadConfig);
+  EXPECT_THAT(refused.log, HasSubstr("precision: expected float32 for a model without"));
+  std::string text = plain;
+  const std::string layer = "    - conv2d: {filters: 6, size: [3], strides: [2], activation: relu}\n";
+  text.replace(text.find(layer), layer.size(), R"(
+    - conv2d: {filters: 6, size: [3], strides: [2], useBias: false}
+    - batchNormalization: {momentum: 0.9}
+    - activation: {function: relu}
+)");
+  const Trained exact = train(folder / "float32", text);
+  const Trained rounded = train(folder / "bfloat16", text + "precision: bfloat16\n");
+  const Trained again = train(folder / "again", text + "precision: bfloat16\n");
+  for (const Trained* trained : {&exact, &rounded, &again}) {
+    ASSERT_EQ(trained->code, kSuccess) << trained->log;
+    EXPECT_GT(trained->result["trainAccuracy"], 0.9) << trained->result.dump(2);
+    EXPECT_GT(trained->evaluation["validation"]["accuracy"], 0.9) << trained->evaluation.dump(2);
+  }
+  EXPECT_NE(exact.result["weightsDigest"], rounded.result["weightsDigest"]);
+  EXPECT_EQ(again.result["weightsDigest"], rounded.result["weightsDigest"]);
+}
+
 TEST(ImagesTest, AGroupOfReplicasTrainsOnRecordsOfItsOwnFiles) {
   const fs::path pictures = scratch() / "images-group-pictures";
   write_pictures(pictures, 20);

@@ -7,6 +7,7 @@
 
 #include "trainer/compute/cpu/fusion.h"
 #include "trainer/compute/cpu/kernels.h"
+#include "trainer/compute/cpu/numbers.h"
 #include "trainer/compute/cpu/program.h"
 #include "trainer/compute/graph.h"
 
@@ -43,10 +44,11 @@ class NormalizedValue;  // normalized_value.h
 // write.
 struct ValueBlocks {
   int64_t width = 0;
-  int64_t stride = 0;  // floats from row to row, of the whole or of a plane
+  int64_t stride = 0;  // numbers from row to row, of the whole or of a plane
   int64_t plane = 0;   // floats from thread to thread; 0: not in planes
   bool needs_gradient = false;
   bool gradient_written = false;  // while the backward program is built: a second writer adds
+  bool half = false;              // data and gradient are bfloat16; only of normalized values
   Block data, gradient;
   std::unique_ptr<SparseValue> sparse;
   // Set where `data` holds the raw outputs of a convolution, of which readers compute the value.
@@ -80,6 +82,13 @@ struct Context {
   // Returns the thread's part of a block that add_own(floats) returned.
   float* own(Block block, int64_t floats, TeamThread thread) const {
     return arena.floats(block) + thread.index * own_stride(floats);
+  }
+  // Return a sample of a value, which is not in planes.
+  Numbers data(const ValueBlocks& value, int64_t sample) const {
+    return Numbers{arena.floats(value.data), value.half} + sample * value.stride;
+  }
+  Numbers gradient(const ValueBlocks& value, int64_t sample) const {
+    return Numbers{arena.floats(value.gradient), value.half} + sample * value.stride;
   }
   // Returns the pointer p for which p[row * value.stride + column] is an element of the thread's
   // own columns; of any column, if the value is not in planes.

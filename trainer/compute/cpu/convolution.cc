@@ -70,24 +70,25 @@ void ConvolutionOperation::run_backward(const Step& step, TeamThread thread,
     backward_sample(thread, i, accumulate);
 }
 
-void ConvolutionOperation::finish(const Step& step, TeamThread thread, float* y,
+void ConvolutionOperation::finish(const Step& step, TeamThread thread, Numbers y,
                                   int64_t places) const {
   if (out.normalized) {
     if (out.normalized->collects(step)) out.normalized->add_statistics(thread, y, places);
     return;
   }
   const float* added = bias < 0 ? nullptr : step.parameters + bias_offset;
-  activate(kernels, activation, places, filters, y, filters, added);
+  activate(kernels, activation, places, filters, y.floats(), filters, added);
 }
 
 void ConvolutionOperation::output_gradient(int64_t sample, int64_t begin, int64_t end,
                                            float* to) const {
-  const float* y = data(out, sample) + begin * filters;
-  const float* dy = gradient(out, sample) + begin * filters;
+  const Numbers y = context.data(out, sample) + begin * filters;
+  const Numbers dy = context.gradient(out, sample) + begin * filters;
   if (out.normalized) {
     out.normalized->gradient(y, dy, to, end - begin);
   } else {
-    activation_gradient(kernels, activation, end - begin, filters, y, filters, dy, to, false);
+    activation_gradient(kernels, activation, end - begin, filters, y.floats(), filters, dy.floats(),
+                        to, false);
   }
 }
 

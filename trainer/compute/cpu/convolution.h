@@ -28,15 +28,9 @@ class ConvolutionOperation : public Operation {
   // if that is needed. The latter is added to what is there if `accumulate` is set.
   virtual void backward_sample(TeamThread thread, int64_t sample, bool accumulate) const = 0;
 
-  float* data(const ValueBlocks& value, int64_t sample) const {
-    return context.arena.floats(value.data) + sample * value.stride;
-  }
-  float* gradient(const ValueBlocks& value, int64_t sample) const {
-    return context.arena.floats(value.gradient) + sample * value.stride;
-  }
   // Adds the bias and applies the activation, or adds up the statistics, of `places` places from
   // `y` on.
-  void finish(const Step& step, TeamThread thread, float* y, int64_t places) const;
+  void finish(const Step& step, TeamThread thread, Numbers y, int64_t places) const;
   // Writes the gradient of the raw output at places [begin, end) of a sample to `to`.
   void output_gradient(int64_t sample, int64_t begin, int64_t end, float* to) const;
   // Adds rows of the raw output's gradient, filters floats each, to the bias's gradient.

@@ -54,6 +54,7 @@ class DepthwiseOperation : public Operation {
       weights_.emplace(context, slots * sliding_.window_width, sliding_.channels, kernel_, bias_);
     if (in_.normalized) in_ring_ = context.add_own(slots * in_row_);
     if (out_.normalized) out_ring_ = context.add_own(slots * out_row_);
+    if (in_.half || out_.half) row_ = context.add_own(std::max(in_row_, out_row_));
     zeros_ = context.arena.add(std::max(in_row_, out_row_) * 4);
     pointers_.resize(static_cast<size_t>(context.threads * slots));
   }
@@ -91,8 +92,8 @@ class DepthwiseOperation : public Operation {
     return pointers_.data() + thread.index * sliding_.window_height;
   }
   const float* zeros() const { return context_.arena.floats(zeros_); }
-  float* sample(Block block, const ValueBlocks& value, int64_t index) const {
-    return context_.arena.floats(block) + index * value.stride;
+  float* row_of(TeamThread thread) const {
+    return row_ ? context_.own(row_, std::max(in_row_, out_row_), thread) : nullptr;
   }
   // The rings of one thread, for output rows from `begin` on.
   RowRing in_ring(TeamThread thread, int64_t begin) const {
@@ -107,7 +108,7 @@ class DepthwiseOperation : public Operation {
   }
 
   // Fills in the rows of the image under the window of output row `oy`.
-  void find_rows(const float* x, int64_t oy, RowRing& ring, const float** rows) const {
+  void find_rows(Numbers x, int64_t oy, RowRing& ring, const float** rows) const {
     const int64_t first = oy * sliding_.down - sliding_.top;
     for (int64_t r = 0; r < sliding_.window_height; ++r) {
       const int64_t y = first + r;
@@ -118,7 +119,7 @@ class DepthwiseOperation : public Operation {
           in_.normalized->values(x + row * in_row_, memory, sliding_.width);
         });
       } else {
-        rows[r] = x + y * in_row_;
+        rows[r] = x.floats() + y * in_row_;
       }
     }
   }
@@ -128,14 +129,16 @@ class DepthwiseOperation : public Operation {
     const bool collects = out_.normalized && out_.normalized->collects(step);
     if (collects) out_.normalized->clear_statistics(thread);
     for_lines(sliding_, step.rows, thread, [&](const Lines& lines) {
-      const float* x = sample(in_.data, in_, lines.sample);
+      const Numbers x = context_.data(in_, lines.sample);
       RowRing ring = in_ring(thread, lines.begin);
       DepthwiseRow d{sliding_, pointers(thread), step.parameters + kernel_offset_};
       for (int64_t oy = lines.begin; oy < lines.end; ++oy) {
         find_rows(x, oy, ring, pointers(thread));
-        d.y = sample(out_.data, out_, lines.sample) + oy * out_row_;
+        const Numbers to = context_.data(out_, lines.sample) + oy * out_row_;
+        d.y = begin_write(to, row_of(thread), out_row_, false);
         kernels_.depthwise_row(d);
-        if (collects) out_.normalized->add_statistics(thread, d.y, sliding_.out_width);
+        end_write(to, d.y, out_row_);
+        if (collects) out_.normalized->add_statistics(thread, to, sliding_.out_width);
         if (out_.normalized) continue;
         activate(kernels_, activation_, sliding_.out_width, sliding_.channels, d.y,
                  sliding_.channels, bias);
@@ -147,7 +150,7 @@ class DepthwiseOperation : public Operation {
     if (weights_) weights_->clear(thread);
     if (sums_) in_.normalized->clear_sums(thread);
     for (int64_t i = thread.begin(step.rows); i < thread.end(step.rows); ++i) {
-      const float* x = sample(in_.data, in_, i);
+      const Numbers x = context_.data(in_, i);
       RowRing in_rows = in_ring(thread, 0), out_rows = out_ring(thread);
       int64_t finished = 0;  // rows of the input's gradient
       for (int64_t oy = 0; oy < sliding_.out_height; ++oy) {
@@ -169,18 +172,18 @@ class DepthwiseOperation : public Operation {
 
   // Returns row `oy` of the gradient of the convolution's raw output.
   const float* output_gradient(int64_t i, int64_t oy, RowRing& ring) const {
-    const float* y = sample(out_.data, out_, i);
-    float* dy = sample(out_.gradient, out_, i);
+    const Numbers y = context_.data(out_, i);
+    const Numbers dy = context_.gradient(out_, i);
     if (out_.normalized) {
       return ring.at(oy, [&](int64_t row, float* memory) {
         out_.normalized->gradient(y + row * out_row_, dy + row * out_row_, memory,
                                   sliding_.out_width);
       });
     }
-    float* row = dy + oy * out_row_;
+    float* row = dy.floats() + oy * out_row_;
     if (activation_ != Activation::linear)
       activation_gradient(kernels_, activation_, sliding_.out_width, sliding_.channels,
-                          y + oy * out_row_, sliding_.channels, row, row, false);
+                          y.floats() + oy * out_row_, sliding_.channels, row, row, false);
     return row;
   }
 
@@ -207,17 +210,18 @@ class DepthwiseOperation : public Operation {
         rows[r] = out_gradient_row(i, at / s.down, out_rows);
     }
     DepthwiseGradientRow d{s, rows, step.parameters + kernel_offset_};
-    d.dx = sample(in_.gradient, in_, i) + y * in_row_;
+    const Numbers to = context_.gradient(in_, i) + y * in_row_;
+    d.dx = begin_write(to, row_of(thread), in_row_, accumulate);
     d.accumulate = accumulate;
     kernels_.depthwise_input_gradient_row(d);
-    if (sums_)
-      in_.normalized->add_sums(thread, sample(in_.data, in_, i) + y * in_row_, d.dx, s.width);
+    end_write(to, d.dx, in_row_);
+    if (sums_) in_.normalized->add_sums(thread, context_.data(in_, i) + y * in_row_, to, s.width);
   }
 
   // Returns a row that output_gradient() has returned before.
   const float* out_gradient_row(int64_t i, int64_t oy, RowRing& ring) const {
     if (out_.normalized) return ring.at(oy, [](int64_t, float*) {});
-    return sample(out_.gradient, out_, i) + oy * out_row_;
+    return context_.gradient(out_, i).floats() + oy * out_row_;
   }
 
   const std::string name_;
@@ -233,6 +237,7 @@ class DepthwiseOperation : public Operation {
   std::optional<WeightGradient> weights_;
   bool sums_ = false;  // whether it adds up the sums of its input
   Block in_ring_, out_ring_, zeros_;
+  Block row_;  // each thread's row of floats that become bfloat16
   mutable std::vector<const float*> pointers_;  // each thread's, to as many rows as the window has
 };
 

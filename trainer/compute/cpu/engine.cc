@@ -6,6 +6,7 @@
 #include <new>
 
 #include "common/error.h"
+#include "common/exit_code.h"
 #include "trainer/compute/cpu/normalized_value.h"
 #include "trainer/compute/loss.h"
 
@@ -32,6 +33,7 @@ std::vector<UpdateRule> sized(size_t n) {
 
 CpuEngine::CpuEngine(Graph graph, const EngineOptions& options, const Kernels& kernels)
     : device_(options.device),
+      precision_(options.precision),
       graph_(std::move(graph)),
       context_{graph_,
                kernels,
@@ -52,6 +54,11 @@ CpuEngine::CpuEngine(Graph graph, const EngineOptions& options, const Kernels& k
         program_->run(step_, thread, team_, ticks);
       }),
       team_(options.threads, options.exclusive) {
+  if (precision_ == Precision::bfloat16 && context_.fusions.empty())
+    throw Invalid(
+        "precision: expected float32 for a model without convolutions whose outputs are batch "
+        "normalized and read by convolutions: only these values are kept as bfloat16",
+        kBadConfig);
   add_values();
   add_normalized();
   operations_.push_back(make_input(context_));
@@ -120,7 +127,8 @@ void CpuEngine::add_values() {
       blocks.stride = widest_share(value.width);
       blocks.plane = round_up(context_.max_rows * blocks.stride, Arena::kPage / 4);
     }
-    const int64_t bytes = context_.max_rows * blocks.stride * 4;
+    blocks.half = precision_ == Precision::bfloat16 && ends_fusion(static_cast<int>(i));
+    const int64_t bytes = context_.max_rows * blocks.stride * (blocks.half ? 2 : 4);
     // The loss always writes a gradient, even where nothing is trained.
     const bool gradient = value.needs_gradient || static_cast<int>(i) == output;
     if (blocks.plane > 0) {
@@ -185,6 +193,12 @@ bool CpuEngine::inside_fusion(int value) const {
   return std::ranges::any_of(context_.fusions, [&](const Fusion& fusion) {
     return value == fusion.convolution->output ||
            (value == fusion.normalization->output && value != fusion.last().output);
+  });
+}
+
+bool CpuEngine::ends_fusion(int value) const {
+  return std::ranges::any_of(context_.fusions, [&](const Fusion& fusion) {
+    return value == fusion.last().output;
   });
 }
 

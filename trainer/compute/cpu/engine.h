@@ -56,6 +56,7 @@ class CpuEngine : public Engine {
   void add_values();
   void add_normalized();
   bool inside_fusion(int value) const;
+  bool ends_fusion(int value) const;
   Temporary gradient_of(int value, int64_t bytes) const;
   int place_of(const Node& node) const;
   int64_t widest_share(int64_t width) const;  // the widest thread's, in columns
@@ -73,6 +74,7 @@ class CpuEngine : public Engine {
   void choose_sparsity(int64_t rows);
 
   const Device device_;
+  const Precision precision_;
   Graph graph_;
   Arena arena_;
   Context context_;

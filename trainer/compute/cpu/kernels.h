@@ -164,12 +164,13 @@ struct DepthwiseGradientRow {
 // [places, channels] without gaps, or [channels].
 struct NormalizedTile {
   int64_t places = 0, channels = 0;
-  const float* z = nullptr;
+  bool half = false;  // z and dy are bfloat16 instead of float
+  const void* z = nullptr;
   const float* scale = nullptr;  // gamma / deviation
   const float* shift = nullptr;  // beta - mean * scale
   float low = 0, high = 0;
   float* y = nullptr;
-  const float* dy = nullptr;
+  const void* dy = nullptr;
   // For the sums: the mean of z, and [2, channels] sums over the places of g and g * (z - mean),
   // where g is dy inside the bounds and 0 elsewhere.
   const float* mean = nullptr;
@@ -184,7 +185,8 @@ struct NormalizedTile {
 // the tile z.
 struct TileStatistics {
   int64_t places = 0, channels = 0;
-  const float* z = nullptr;
+  bool half = false;  // z is bfloat16 instead of float
+  const void* z = nullptr;
   float before = 0;
   float* mean = nullptr;
   float* spread = nullptr;

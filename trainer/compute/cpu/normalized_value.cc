@@ -35,10 +35,11 @@ void NormalizedValue::clear_statistics(TeamThread thread) const {
   std::fill_n(context_.own(statistics_, 2 * channels_ + 1, thread), 2 * channels_ + 1, 0.0f);
 }
 
-void NormalizedValue::add_statistics(TeamThread thread, const float* z, int64_t places) const {
+void NormalizedValue::add_statistics(TeamThread thread, Numbers z, int64_t places) const {
   float* mean = context_.own(statistics_, 2 * channels_ + 1, thread);
   float& before = mean[2 * channels_];
-  context_.kernels.normalized_statistics({places, channels_, z, before, mean, mean + channels_});
+  context_.kernels.normalized_statistics(
+      {places, channels_, z.half, z.at, before, mean, mean + channels_});
   before += static_cast<float>(places);
 }
 
@@ -132,11 +133,12 @@ void NormalizedValue::run_backward(const Step& step, TeamThread thread) const {
   parameters_.update(step, begin, end);
 }
 
-NormalizedTile NormalizedValue::tile(const float* z, int64_t places) const {
+NormalizedTile NormalizedValue::tile(Numbers z, int64_t places) const {
   NormalizedTile tile;
   tile.places = places;
   tile.channels = channels_;
-  tile.z = z;
+  tile.half = z.half;
+  tile.z = z.at;
   tile.scale = context_.arena.floats(scale_);
   tile.shift = context_.arena.floats(shift_);
   tile.low = low_;
@@ -144,7 +146,7 @@ NormalizedTile NormalizedValue::tile(const float* z, int64_t places) const {
   return tile;
 }
 
-void NormalizedValue::values(const float* z, float* y, int64_t places) const {
+void NormalizedValue::values(Numbers z, float* y, int64_t places) const {
   NormalizedTile tile = this->tile(z, places);
   tile.y = y;
   context_.kernels.normalized_values(tile);
@@ -154,9 +156,9 @@ std::vector<Access> NormalizedValue::value_accesses() const {
   return {reads(scale_, Share::all), reads(shift_, Share::all)};
 }
 
-void NormalizedValue::gradient(const float* z, const float* dy, float* dz, int64_t places) const {
+void NormalizedValue::gradient(Numbers z, Numbers dy, float* dz, int64_t places) const {
   NormalizedTile tile = this->tile(z, places);
-  tile.dy = dy;
+  tile.dy = dy.at;
   tile.slope = context_.arena.floats(slope_);
   tile.offset = context_.arena.floats(offset_);
   tile.dz = dz;
@@ -179,10 +181,9 @@ void NormalizedValue::clear_sums(TeamThread thread) const {
   std::fill_n(context_.own(sums_, 2 * channels_, thread), 2 * channels_, 0.0f);
 }
 
-void NormalizedValue::add_sums(TeamThread thread, const float* z, const float* dy,
-                               int64_t places) const {
+void NormalizedValue::add_sums(TeamThread thread, Numbers z, Numbers dy, int64_t places) const {
   NormalizedTile tile = this->tile(z, places);
-  tile.dy = dy;
+  tile.dy = dy.at;
   tile.mean = context_.arena.floats(mean_);
   tile.sums = context_.own(sums_, 2 * channels_, thread);
   context_.kernels.normalized_sums(tile);

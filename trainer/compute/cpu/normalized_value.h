@@ -11,7 +11,8 @@ namespace muster::compute::cpu {
 // written once and read twice, where three layers would write and read three values and their
 // gradients. The operation that writes z adds up its statistics while it is in the cache; the last
 // operation that writes the gradient of y adds up what the gradients of gamma and beta need.
-// Tiles are [places, channels] without gaps.
+// Tiles are [places, channels] without gaps. z and the gradient of y are kept as bfloat16, if that is
+// the engine's precision.
 class NormalizedValue {
  public:
   // `width`: floats of a sample. The value has a gradient if `needs_gradient`.
@@ -21,18 +22,18 @@ class NormalizedValue {
   // first tile; for each tile; and the phase after all tiles, which computes scale and shift.
   bool collects(const Step& step) const { return step.training && parameters_.trainable(); }
   void clear_statistics(TeamThread thread) const;
-  void add_statistics(TeamThread thread, const float* z, int64_t places) const;
+  void add_statistics(TeamThread thread, Numbers z, int64_t places) const;
   Access statistics_access() const { return writes(statistics_, Share::own); }
   void add_forward(Program& program);
 
   // Used by it backward: the phase that computes the gradients of gamma and beta, which must come
   // before the first tile; and each tile's gradient of z from that of y.
   void add_backward(Program& program);
-  void gradient(const float* z, const float* dy, float* dz, int64_t places) const;
+  void gradient(Numbers z, Numbers dy, float* dz, int64_t places) const;
   std::vector<Access> gradient_accesses() const;
 
   // Used by operations that read y.
-  void values(const float* z, float* y, int64_t places) const;
+  void values(Numbers z, float* y, int64_t places) const;
   std::vector<Access> value_accesses() const;
 
   // Used by operations that write the gradient of y, in the order in which they write it. Returns
@@ -40,11 +41,11 @@ class NormalizedValue {
   // thread's samples, add_sums() with the finished gradient.
   bool claim_sums();
   void clear_sums(TeamThread thread) const;
-  void add_sums(TeamThread thread, const float* z, const float* dy, int64_t places) const;
+  void add_sums(TeamThread thread, Numbers z, Numbers dy, int64_t places) const;
   std::vector<Access> sums_accesses() const;
 
  private:
-  NormalizedTile tile(const float* z, int64_t places) const;
+  NormalizedTile tile(Numbers z, int64_t places) const;
   void run_forward(const Step& step, TeamThread thread) const;
   void join_statistics(const Step& step, int64_t begin, int64_t end) const;
   void run_backward(const Step& step, TeamThread thread) const;

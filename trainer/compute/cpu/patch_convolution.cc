@@ -18,6 +18,8 @@ class PatchConvolution : public ConvolutionOperation {
     if (!pointwise_ && in.normalized) image_ = context.add_own(in.width);
     if (out.normalized || activation != Activation::linear)
       gradient_tile_ = context.add_own(tile_places_ * filters);
+    if (out.half) output_tile_ = context.add_own(tile_places_ * filters);
+    if (in.half && in.needs_gradient) input_gradient_ = context.add_own(gradient_floats());
   }
 
  private:
@@ -28,12 +30,15 @@ class PatchConvolution : public ConvolutionOperation {
   float* tile_of(TeamThread thread) const {
     return context.own(tile_, tile_places_ * depth, thread);
   }
+  // Single places give the gradient of a tile, others that of a whole sample.
+  int64_t gradient_floats() const { return pointwise_ ? tile_places_ * depth : in.width; }
 
-  // Returns a sample whose rows under output rows [begin, end) can be read, unless single places
+  // Returns a sample whose rows under output rows [begin, end) can be read; null if single places
   // are read.
   const float* image(int64_t sample, int64_t begin, int64_t end, TeamThread thread) const {
-    const float* x = data(in, sample);
-    if (pointwise_ || !in.normalized) return x;
+    if (pointwise_) return nullptr;
+    const Numbers x = context.data(in, sample);
+    if (!in.normalized) return x.floats();
     const Sliding& s = sliding;
     float* image = context.own(image_, in.width, thread);
     const int64_t first = std::clamp<int64_t>(begin * s.down - s.top, 0, s.height);
@@ -44,14 +49,17 @@ class PatchConvolution : public ConvolutionOperation {
     return image;
   }
 
-  // Returns the patches of places [begin, end) of an image as a matrix with rows of depth floats.
-  const float* patches(const float* x, int64_t begin, int64_t end, TeamThread thread) const {
-    if (pointwise_ && !in.normalized) return x + begin * depth;
+  // Returns the patches of places [begin, end) of a sample as a matrix with rows of depth floats.
+  // `image` is what image() has returned for them.
+  const float* patches(int64_t sample, const float* image, int64_t begin, int64_t end,
+                       TeamThread thread) const {
+    const Numbers x = context.data(in, sample) + begin * depth;
+    if (pointwise_ && !in.normalized) return x.floats();
     float* tile = tile_of(thread);
     if (pointwise_) {
-      in.normalized->values(x + begin * depth, tile, end - begin);
+      in.normalized->values(x, tile, end - begin);
     } else {
-      kernels.gather_patches({sliding, begin, end, const_cast<float*>(x), tile, depth});
+      kernels.gather_patches({sliding, begin, end, const_cast<float*>(image), tile, depth});
     }
     return tile;
   }
@@ -62,11 +70,18 @@ class PatchConvolution : public ConvolutionOperation {
     const int64_t last = lines.end * sliding.out_width;
     for (int64_t at = lines.begin * sliding.out_width; at < last; at += tile_places_) {
       const int64_t end = std::min(at + tile_places_, last);
-      float* y = data(out, lines.sample) + at * filters;
-      kernels.gemm({end - at, filters, depth, patches(x, at, end, thread), depth, 1, w, filters, y,
-                    filters});
-      finish(step, thread, y, end - at);
+      const Numbers to = context.data(out, lines.sample) + at * filters;
+      const int64_t count = (end - at) * filters;
+      float* y = begin_write(to, output_tile(thread), count, false);
+      kernels.gemm({end - at, filters, depth, patches(lines.sample, x, at, end, thread), depth, 1,
+                    w, filters, y, filters});
+      end_write(to, y, count);
+      finish(step, thread, to, end - at);
     }
+  }
+
+  float* output_tile(TeamThread thread) const {
+    return output_tile_ ? context.own(output_tile_, tile_places_ * filters, thread) : nullptr;
   }
 
   // [filters, depth], of which each thread writes some columns.
@@ -78,54 +93,60 @@ class PatchConvolution : public ConvolutionOperation {
 
   void backward_sample(TeamThread thread, int64_t sample, bool accumulate) const override {
     const int64_t places = places_of(sliding);
+    const bool whole = in.needs_gradient && !pointwise_;
+    const Numbers to = in.needs_gradient ? context.gradient(in, sample) : Numbers{};
     const float* x = weights ? image(sample, 0, sliding.out_height, thread) : nullptr;
-    float* dx = in.needs_gradient ? gradient(in, sample) : nullptr;
-    if (dx && !pointwise_ && !accumulate) std::fill_n(dx, in.width, 0.0f);
+    float* dx = whole ? begin_write(to, gradient_memory(thread), in.width, accumulate) : nullptr;
+    if (whole && !accumulate) std::fill_n(dx, in.width, 0.0f);
     for (int64_t at = 0; at < places; at += tile_places_) {
       const int64_t end = std::min(at + tile_places_, places);
       const float* dy = raw_gradient(thread, sample, at, end);
       if (weights) {
-        kernels.gemm({depth, filters, end - at, patches(x, at, end, thread), 1, depth, dy, filters,
-                      weights->of(thread), filters, true});
+        kernels.gemm({depth, filters, end - at, patches(sample, x, at, end, thread), 1, depth, dy,
+                      filters, weights->of(thread), filters, true});
         bias_gradient(thread, dy, end - at);
       }
-      if (dx) input_gradient(thread, sample, dy, at, end, accumulate);
+      if (whole) {
+        input_gradient(dy, at, end, tile_of(thread), false);
+        kernels.scatter_patches({sliding, at, end, dx, tile_of(thread), depth});
+      } else if (in.needs_gradient) {
+        tile_gradient(thread, sample, dy, at, end, accumulate);
+      }
     }
-    if (sums && !pointwise_)
-      in.normalized->add_sums(thread, data(in, sample), dx, sliding.height * sliding.width);
+    if (!whole) return;
+    end_write(to, dx, in.width);
+    if (sums)
+      in.normalized->add_sums(thread, context.data(in, sample), to, sliding.height * sliding.width);
   }
 
   const float* raw_gradient(TeamThread thread, int64_t sample, int64_t begin, int64_t end) const {
-    if (!gradient_tile_) return gradient(out, sample) + begin * filters;
+    if (!gradient_tile_) return context.gradient(out, sample).floats() + begin * filters;
     float* tile = context.own(gradient_tile_, tile_places_ * filters, thread);
     output_gradient(sample, begin, end, tile);
     return tile;
   }
 
-  void input_gradient(TeamThread thread, int64_t sample, const float* dy, int64_t begin,
-                      int64_t end, bool accumulate) const {
-    float* dx = gradient(in, sample);
-    Gemm gemm{end - begin,
-              depth,
-              filters,
-              dy,
-              filters,
-              1,
-              context.arena.floats(rearranged),
-              depth,
-              dx + begin * depth,
-              depth,
-              accumulate};
-    if (pointwise_) {
-      kernels.gemm(gemm);
-      if (sums)
-        in.normalized->add_sums(thread, data(in, sample) + begin * depth, gemm.c, end - begin);
-      return;
-    }
-    gemm.c = tile_of(thread);
-    gemm.accumulate = false;
-    kernels.gemm(gemm);
-    kernels.scatter_patches({sliding, begin, end, dx, gemm.c, depth});
+  float* gradient_memory(TeamThread thread) const {
+    return input_gradient_ ? context.own(input_gradient_, gradient_floats(), thread) : nullptr;
+  }
+
+  // Writes the gradient of the patches of places [begin, end), or adds to it.
+  void input_gradient(const float* dy, int64_t begin, int64_t end, float* to,
+                      bool accumulate) const {
+    kernels.gemm({end - begin, depth, filters, dy, filters, 1, context.arena.floats(rearranged),
+                  depth, to, depth, accumulate});
+  }
+
+  // Does so for single places, where that is the gradient of the input.
+  void tile_gradient(TeamThread thread, int64_t sample, const float* dy, int64_t begin, int64_t end,
+                     bool accumulate) const {
+    const Numbers to = context.gradient(in, sample) + begin * depth;
+    const int64_t count = (end - begin) * depth;
+    float* dx = begin_write(to, gradient_memory(thread), count, accumulate);
+    input_gradient(dy, begin, end, dx, accumulate);
+    end_write(to, dx, count);
+    if (sums)
+      in.normalized->add_sums(thread, context.data(in, sample) + begin * depth, to, end - begin);
   }
 
   const bool pointwise_;
@@ -133,6 +154,8 @@ class PatchConvolution : public ConvolutionOperation {
   Block tile_;           // each thread's patches, or their gradient
   Block image_;          // each thread's sample, where its values must be computed first
   Block gradient_tile_;  // each thread's gradient of the raw output
+  // Each thread's floats that become bfloat16.
+  Block output_tile_, input_gradient_;
 };
 
 }  // namespace

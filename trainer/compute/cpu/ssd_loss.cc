@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "trainer/compute/cpu/row_loss.h"
 #include "trainer/compute/models/ssd.h"
@@ -66,6 +67,9 @@ class Workspace {
     std::ranges::fill(class_scales_, 0.0f);
     std::ranges::fill(code_scales_, 0.0f);
     double classification = 0, localization = 0;
+    // Mining leaves NaN out: without this, a network that has diverged would have no loss.
+    for (const float class_loss : class_losses_)
+      if (std::isnan(class_loss)) classification = class_loss;
     for (const int32_t selected : miner_.select(decoded_, class_losses_, matches_)) {
       const auto anchor = static_cast<size_t>(selected);
       classification += class_losses_[anchor];

@@ -25,6 +25,7 @@ class UnitConvolution : public ConvolutionOperation {
     if (in.normalized || padded_width_ != s.width || padded_height_ != s.height)
       image_ = context.add_own(image_floats());
     if (out.needs_gradient) spread_ = context.add_own(spread_floats());
+    if (in.half || out.half) row_ = context.add_own(row_floats());
   }
 
  private:
@@ -33,22 +34,29 @@ class UnitConvolution : public ConvolutionOperation {
     return (2 * lead_ + sliding.out_height * padded_width_) * filters;
   }
 
+  int64_t row_floats() const {
+    return std::max(sliding.out_width * filters, sliding.width * sliding.channels);
+  }
+  float* row_of(TeamThread thread) const {
+    return row_ ? context.own(row_, row_floats(), thread) : nullptr;
+  }
+
   // Returns a sample, of which the rows under output rows [begin, end) can be read, surrounded by
   // its zeros. These are there from the start.
   const float* image(TeamThread thread, int64_t sample, int64_t begin, int64_t end) const {
-    const float* x = data(in, sample);
-    if (!image_) return x;
+    const Numbers x = context.data(in, sample);
+    if (!image_) return x.floats();
     const Sliding& s = sliding;
     float* image = context.own(image_, image_floats(), thread);
     const int64_t first = std::clamp<int64_t>(begin - s.top, 0, s.height);
     const int64_t last = std::clamp<int64_t>(end - 1 - s.top + s.window_height, first, s.height);
     for (int64_t y = first; y < last; ++y) {
-      const float* from = x + y * s.width * s.channels;
+      const Numbers from = x + y * s.width * s.channels;
       float* to = image + ((y + s.top) * padded_width_ + s.left) * s.channels;
       if (in.normalized) {
         in.normalized->values(from, to, s.width);
       } else {
-        std::copy_n(from, s.width * s.channels, to);
+        std::copy_n(from.floats(), s.width * s.channels, to);
       }
     }
     return image;
@@ -57,14 +65,17 @@ class UnitConvolution : public ConvolutionOperation {
   void forward_lines(const Step& step, TeamThread thread, const Lines& lines) const override {
     const float* w = step.parameters + kernel_offset;
     const float* x = image(thread, lines.sample, lines.begin, lines.end);
+    const int64_t count = sliding.out_width * filters;
     for (int64_t row = lines.begin; row < lines.end; ++row) {
-      float* y = data(out, lines.sample) + row * sliding.out_width * filters;
+      const Numbers to = context.data(out, lines.sample) + row * count;
+      float* y = begin_write(to, row_of(thread), count, false);
       for (int64_t r = 0; r < sliding.window_height; ++r) {
         kernels.gemm({sliding.out_width, filters, row_depth_,
                       x + (row + r) * padded_width_ * sliding.channels, sliding.channels, 1,
                       w + r * row_depth_ * filters, filters, y, filters, r > 0});
       }
-      finish(step, thread, y, sliding.out_width);
+      end_write(to, y, count);
+      finish(step, thread, to, sliding.out_width);
     }
   }
 
@@ -90,9 +101,10 @@ class UnitConvolution : public ConvolutionOperation {
     }
     if (weights) weight_gradient(thread, sample, dy);
     if (!in.needs_gradient) return;
-    input_gradient(sample, dy, accumulate);
+    input_gradient(thread, sample, dy, accumulate);
     if (sums)
-      in.normalized->add_sums(thread, data(in, sample), gradient(in, sample), s.height * s.width);
+      in.normalized->add_sums(thread, context.data(in, sample), context.gradient(in, sample),
+                              s.height * s.width);
   }
 
   // The places between the rows of dy are zero, so that they do not count.
@@ -108,11 +120,13 @@ class UnitConvolution : public ConvolutionOperation {
     bias_gradient(thread, first, places);
   }
 
-  void input_gradient(int64_t sample, const float* dy, bool accumulate) const {
+  void input_gradient(TeamThread thread, int64_t sample, const float* dy, bool accumulate) const {
     const Sliding& s = sliding;
     const float* turned = context.arena.floats(rearranged);
+    const int64_t count = s.width * s.channels;
     for (int64_t y = 0; y < s.height; ++y) {
-      float* dx = gradient(in, sample) + y * s.width * s.channels;
+      const Numbers to = context.gradient(in, sample) + y * count;
+      float* dx = begin_write(to, row_of(thread), count, accumulate);
       for (int64_t r = 0; r < s.window_height; ++r) {
         const int64_t row = y + s.top - r + s.window_height - 1;
         kernels.gemm({s.width, s.channels, s.window_width * filters,
@@ -120,6 +134,7 @@ class UnitConvolution : public ConvolutionOperation {
                       turned + r * row_depth_ * filters, s.channels, dx, s.channels,
                       accumulate || r > 0});
       }
+      end_write(to, dx, count);
     }
   }
 
@@ -128,6 +143,7 @@ class UnitConvolution : public ConvolutionOperation {
   const int64_t lead_;  // zeros before dy, in places
   Block image_;         // each thread's sample with its zeros
   Block spread_;        // each thread's dy with its zeros
+  Block row_;           // each thread's row of floats that become bfloat16
 };
 
 }  // namespace

@@ -8,6 +8,8 @@ namespace muster::data {
 CocoImages::CocoImages(records::CocoAnnotations annotations, std::filesystem::path folder,
                        const Selected& selected)
     : folder_(std::move(folder)) {
+  boxes_.add(0, annotations.problems);
+  boxes_.add_without_image(annotations.without_image);
   for (uint64_t i = selected.first; i < selected.first + selected.count; ++i) {
     images_.push_back(std::move(annotations.images[i]));
     for (images::Box& box : images_.back().boxes)

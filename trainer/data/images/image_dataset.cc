@@ -1,11 +1,14 @@
 #include "trainer/data/images/image_dataset.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "common/document.h"
 #include "common/error.h"
+#include "common/log.h"
 #include "trainer/data/stages/stage.h"
 #include "trainer/detection/objects.h"
 
@@ -41,7 +44,11 @@ ImageDataset::ImageDataset(std::unique_ptr<ImageSet> images, const spec::ImageSe
     known = label.has_value();
     labels_[i] = label.value_or(0);
   }
-  if (in_memory || !known) read_all(in_memory);
+  if (in_memory || (!known && classes_ == 0))
+    read_all(in_memory);
+  else
+    tell(images_->boxes());
+  if (!known && !in_memory && classes_ > 0) labels_.clear();
   if (classes_ == 0 && !has_objects()) classes_ = std::ranges::max(labels_) + 1;
 }
 
@@ -59,6 +66,7 @@ void ImageDataset::read_all(bool keep) {
     if (has_objects()) kept_objects_.resize(size());
   }
   EncodedImage image;
+  BoxReport boxes = images_->boxes();
   uint64_t end = 0;
   for (uint64_t i = 0; i < size(); ++i) {
     try {
@@ -68,12 +76,20 @@ void ImageDataset::read_all(bool keep) {
       continue;
     }
     if (!labels_.empty()) labels_[i] = image.label;
+    boxes.add(image.boxes.size(), image.problems);
     if (!keep || image.bytes.size() > most - end) continue;
     std::memcpy(kept_.bytes().data() + end, image.bytes.data(), image.bytes.size());
     places_[i] = {end, image.bytes.size()};
     end += image.bytes.size();
     if (has_objects()) kept_objects_[i] = image.boxes;
   }
+  tell(boxes);
+}
+
+void ImageDataset::tell(const BoxReport& boxes) const {
+  const std::string text = boxes.text();
+  if (!text.empty())
+    log::warning(fmt::format("the data that begin with {}: {}", images_->name(0), text));
 }
 
 void ImageDataset::begin(uint64_t index, Sample& sample) const {
@@ -86,8 +102,16 @@ void ImageDataset::begin(uint64_t index, Sample& sample) const {
     bytes = std::as_bytes(std::span(sample.encoded.bytes));
     sample.boxes = sample.encoded.boxes;
   }
+  if (!has_objects()) sample.label = labels_.empty() ? sample.encoded.label : labels_[index];
   sample.begin(bytes, describe(index), static_cast<size_t>(settings_.height),
                static_cast<size_t>(settings_.width), settings_.channels == 1);
+}
+
+int32_t ImageDataset::label(uint64_t index) const {
+  if (!labels_.empty()) return labels_[index];
+  EncodedImage image;
+  images_->read(index, image);
+  return image.label;
 }
 
 void ImageDataset::report_corrupt(uint64_t index, const std::string& why) const {

@@ -23,8 +23,9 @@ struct ImageLabels {
 // files until they are used.
 class ImageDataset : public Dataset {
  public:
-  // Where classes are not known without reading, and for those that are kept in memory, it reads
-  // all images. Throws Invalid if too many cannot be read.
+  // Reads all images that are kept in memory. Where neither the images' labels are known without
+  // reading nor the number of classes, it reads the others too. Throws Invalid if too many cannot
+  // be read.
   ImageDataset(std::unique_ptr<ImageSet> images, const spec::ImageSettings& settings,
                ImageLabels labels, bool in_memory, std::unique_ptr<CorruptSamples> corrupt);
 
@@ -43,7 +44,7 @@ class ImageDataset : public Dataset {
   const void* features(uint64_t) const override { return nullptr; }
   void begin(uint64_t index, Sample& sample) const override;
   void report_corrupt(uint64_t index, const std::string& why) const override;
-  int32_t label(uint64_t index) const override { return labels_[index]; }
+  int32_t label(uint64_t index) const override;
   const float* target(uint64_t) const override { return nullptr; }
   void will_need(uint64_t) const override {}
   std::string describe(uint64_t index) const override { return images_->name(index); }
@@ -55,6 +56,7 @@ class ImageDataset : public Dataset {
   };
   bool has_objects() const { return label_kind_ == compute::LabelKind::objects; }
   void read_all(bool keep);
+  void tell(const BoxReport& boxes) const;
 
   const std::unique_ptr<ImageSet> images_;
   const spec::ImageSettings settings_;
@@ -63,7 +65,7 @@ class ImageDataset : public Dataset {
   const compute::LabelKind label_kind_;
   int64_t classes_;
   const std::vector<std::string> class_names_;
-  std::vector<int32_t> labels_;  // empty: of objects
+  std::vector<int32_t> labels_;  // empty: of objects, or known when an image is read
   Storage kept_;
   std::vector<Bytes> places_;                           // in kept_
   std::vector<std::vector<images::Box>> kept_objects_;  // of the images in kept_

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/data/images/box_report.h"
 #include "trainer/images/box.h"
 
 namespace muster::data {
@@ -14,6 +15,7 @@ struct EncodedImage {
   std::string bytes;               // of the JPEG or PNG
   int32_t label = 0;               // its class, where images have one
   std::vector<images::Box> boxes;  // its objects, where images have them; labels are classes from 0
+  images::BoxProblems problems;    // of the boxes, where they are read with the image
 };
 
 // The encoded images of a source, each of which is read by itself. Any thread may use it.
@@ -30,6 +32,8 @@ class ImageSet {
   // Reads the image into memory that is used again. Throws Invalid, which names the file, if it is
   // missing or damaged.
   virtual void read(uint64_t image, EncodedImage& to) const = 0;
+  // Returns what is known of all images' boxes before they are read.
+  virtual BoxReport boxes() const { return {}; }
 };
 
 }  // namespace muster::data

@@ -32,14 +32,16 @@ RecordIndex read_record_index(const spec::RecordSource& source) {
   RecordIndex index;
   index.files = records::expand(source.files.string());
   for (const std::filesystem::path& file : index.files) {
+    std::vector<std::string>& damage = index.damage.emplace_back();
     index.places.push_back(records::RecordFile(file).index(
-        [&](const std::string& message) { index.damage.push_back(message); }));
+        [&](const std::string& message) { damage.push_back(message); }));
   }
   if (std::ranges::any_of(index.places, [](const auto& places) { return !places.empty(); }))
     return index;
-  throw Invalid(index.damage.empty() ? fmt::format("{}: expected at least one record, found none",
-                                                   source.files.string())
-                                     : index.damage.front());
+  for (const std::vector<std::string>& damage : index.damage)
+    if (!damage.empty()) throw Invalid(damage.front());
+  throw Invalid(
+      fmt::format("{}: expected at least one record, found none", source.files.string()));
 }
 
 RecordReader::RecordReader(const spec::RecordSource& source)
@@ -89,6 +91,7 @@ void RecordReader::read_objects(const std::string& bytes, const std::string& nam
   records::ExampleReader().read(bytes, name, labels(), example);
   image.bytes = std::move(example.image);
   image.boxes = std::move(example.boxes);
+  image.problems = example.problems;
   for (images::Box& box : image.boxes) {
     // The reader has compared labels with the map.
     box.label = has_labels_ ? static_cast<int32_t>(*labels_.index_of(box.label)) : box.label - 1;

@@ -16,7 +16,7 @@ namespace muster::data {
 struct RecordIndex {
   std::vector<std::filesystem::path> files;
   std::vector<std::vector<records::Place>> places;  // of each file
-  std::vector<std::string> damage;                  // where a file has no whole record
+  std::vector<std::vector<std::string>> damage;     // of each file: where there is no whole record
 
   std::vector<uint64_t> samples() const;  // of each file
 };

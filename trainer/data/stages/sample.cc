@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 
 #include "trainer/data/stages/stage.h"
@@ -22,6 +23,7 @@ void Sample::begin(std::span<const std::byte> image, std::string_view name, size
   element_bytes = 1;
   original = {reader_->height(), reader_->width()};
   is_encoded_ = true;
+  is_mirrored_ = false;
   is_grey_ = grey;
 }
 
@@ -29,13 +31,27 @@ void Sample::make_pixels() {
   if (!is_encoded_) return;
   reader_->read(height(), width(), features);
   is_encoded_ = false;
+  if (is_mirrored_) mirror();
+}
+
+void Sample::mirror() {
+  if (is_encoded_) {
+    is_mirrored_ = !is_mirrored_;
+    return;
+  }
+  const size_t pixel = pixel_bytes(), row = width() * pixel;
+  for (size_t y = 0; y < height(); ++y) {
+    std::byte* left = features.data() + y * row;
+    std::byte* right = left + row - pixel;
+    for (; left < right; left += pixel, right -= pixel) std::swap_ranges(left, left + pixel, right);
+  }
 }
 
 void Sample::crop(const images::Window& part) {
-  if (is_encoded_)
-    reader_->crop(part);
-  else
-    reader_->enlarge(part, height(), width(), features);
+  if (!is_encoded_) return reader_->enlarge(part, height(), width(), features);
+  images::Window seen = part;
+  if (is_mirrored_) seen.left = reader_->width() - part.left - part.width;
+  reader_->crop(seen);
 }
 
 images::ImageSize Sample::size_to_crop() const {

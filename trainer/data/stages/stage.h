@@ -34,6 +34,7 @@ struct Sample {
   // them as well.
   std::vector<images::Box> boxes;
   images::ImageSize original;  // of the encoded image, in pixels
+  int32_t label = 0;           // of the encoded image
 
   // Begins with an encoded image (which must live until make_pixels()), of which a sample of this
   // size is to be made; `grey`: of one channel. Throws Invalid, which begins with `name`, for one
@@ -42,6 +43,9 @@ struct Sample {
              bool grey);
   // Decodes the image, if it is still encoded.
   void make_pixels();
+  // Exchanges left and right: of an image that is still encoded once it is decoded. The boxes are the
+  // caller's to flip.
+  void mirror();
   // Leaves a part of the image: of the encoded one, or of the pixels, which keep their size. The
   // boxes are the caller's to crop.
   void crop(const images::Window& part);
@@ -59,6 +63,7 @@ struct Sample {
  private:
   std::unique_ptr<ImageReader> reader_;  // null: no image has been encoded so far
   bool is_encoded_ = false;
+  bool is_mirrored_ = false;  // to be done by make_pixels()
   bool is_grey_ = false;  // wanted
 };
 

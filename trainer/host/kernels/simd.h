@@ -268,9 +268,43 @@ inline V rough_reciprocal(V a) {
 
 #endif
 
+// bfloat16: the upper half of a float.
+using Half = uint16_t;
+
+#if defined(__AVX512F__)
+inline V load(const Half* p) {
+  const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
+}
+inline int64_t lanes_of(Part m) {
+  return __builtin_popcount(m);
+}
+#elif defined(__AVX2__)
+inline V load(const Half* p) {
+  const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
+}
+inline int64_t lanes_of(Part m) {
+  return __builtin_popcount(static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(m))));
+}
+#else
+inline V load(const Half* p) {
+  return reinterpret_cast<V>(VI{p[0], p[1], p[2], p[3]} << 16);
+}
+inline int64_t lanes_of(Part m) {
+  return m;
+}
+#endif
+inline V load(const Half* p, Part m) {
+  Half lanes[kLanes] = {};
+  for (int64_t i = 0; i < lanes_of(m); ++i) lanes[i] = p[i];
+  return load(lanes);
+}
+
 // Stands for all lanes in place of a Part. Functions that take either are compiled for both.
 struct Whole {};
-inline V load(const float* p, Whole) {
+template <typename Number>
+inline V load(const Number* p, Whole) {
   return load(p);
 }
 inline void store(float* p, V v, Whole) {
@@ -306,7 +340,8 @@ inline float max_lanes(V v) {
   return most;
 }
 
-inline V load_from(const float* p, int64_t left) {
+template <typename Number>
+inline V load_from(const Number* p, int64_t left) {
   return left >= kLanes ? load(p) : load(p, part(left));
 }
 inline void store_to(float* p, V v, int64_t left) {

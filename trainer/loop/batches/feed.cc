@@ -22,10 +22,13 @@ Feed::Feed(const data::Dataset& dataset, const data::Shards& shards, const Optio
   if (ready_ || !options.in_turn) return;
   const bool makes_samples = dataset.made_on_use() || !options.augment.empty();
   const auto prefetch = static_cast<uint64_t>(options.prefetch);
-  const uint64_t ahead = prefetch == 0 ? kPiecesAhead * static_cast<uint64_t>(options.accumulation)
-                                       : data::quotient_up(prefetch, rows_);
+  const int threads = makes_samples ? options.threads : 1;
+  // A batch is one thread's work: with two for each thread, none of them waits for another.
+  const uint64_t enough = std::max(kPiecesAhead * static_cast<uint64_t>(options.accumulation),
+                                   2 * static_cast<uint64_t>(threads));
+  const uint64_t ahead = prefetch == 0 ? enough : data::quotient_up(prefetch, rows_);
   pipeline_ = std::make_unique<data::Pipeline>(std::move(batcher_), std::min(ahead, kMostAhead),
-                                               makes_samples ? options.threads : 1);
+                                               threads);
 }
 
 const compute::Batch& Feed::batch(const Work& work, int i) {

@@ -167,23 +167,23 @@ void write_evaluation(const std::filesystem::path& storage, const Json& evaluati
                         evaluation.dump(2) + "\n");
 }
 
-Json evaluate_step(compute::Engine& engine, const Training& training, const EvaluationData& data,
-                   const std::filesystem::path& storage, uint64_t step, bool final,
-                   const ShowPicture& show, const Json& known) {
+std::optional<Json> evaluate_step(compute::Engine& engine, const Training& training,
+                                  const EvaluationData& data, const std::filesystem::path& storage,
+                                  uint64_t step, bool final, const ShowPicture& show,
+                                  const Json& known, std::stop_token stop) {
   Json json = {{"step", step}, {"final", final}};
-  const auto evaluate_and_show = [&](const EvaluationData::Part& part) {
-    const auto evaluation = evaluate_part(engine, training.spec, part, step, {});
-    publish_pictures(storage, part.name, evaluation->pictures, show);
-    return evaluation->json();
-  };
   for (const EvaluationData::Part& part : data.parts()) {
     if (part.name == "test" && !final) continue;
-    if (known.contains(part.name) && known["step"] == step)
+    if (known.contains(part.name) && known["step"] == step) {
       json[part.name] = known[part.name];
-    else if (part.dataset)
-      json[part.name] = evaluate_and_show(part);
-    else
+    } else if (!part.dataset) {
       json[part.name] = {{"error", part.problem}};
+    } else {
+      const auto evaluation = evaluate_part(engine, training.spec, part, step, stop);
+      if (!evaluation) return std::nullopt;
+      publish_pictures(storage, part.name, evaluation->pictures, show);
+      json[part.name] = evaluation->json();
+    }
   }
   if (json.size() > 2) write_evaluation(storage, json);
   return json;

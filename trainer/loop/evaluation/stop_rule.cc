@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <chrono>
 
 #include "common/json.h"
@@ -17,6 +18,15 @@ namespace {
 
 constexpr std::chrono::milliseconds kLook{1000};
 
+// Returns the step of evaluations/<step>.json.
+std::optional<uint64_t> parse_step(const std::filesystem::path& file) {
+  const std::string name = file.stem().string();
+  uint64_t step = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), step);
+  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  return step;
+}
+
 }  // namespace
 
 std::optional<checkpoint::Best> reached_by(const Json& evaluation, const spec::TrainingSpec& spec) {
@@ -31,8 +41,17 @@ std::optional<checkpoint::Best> reached_by(const Json& evaluation, const spec::T
 }
 
 StopRule::StopRule(const spec::TrainingSpec& spec, const std::filesystem::path& storage)
-    : spec_(spec), evaluations_(storage / "evaluations") {
-  if (!storage.empty()) thread_ = std::jthread([this](std::stop_token stop) { watch(stop); });
+    : spec_(spec), evaluations_(storage.empty() ? storage : storage / "evaluations") {}
+
+void StopRule::begin(const checkpoint::Position& position) {
+  epoch_ = 0;
+  if (evaluations_.empty()) return;
+  {
+    const MutexLock lock(mutex_);
+    for (const auto& [file, written] : evaluations_there())
+      if (parse_step(file).value_or(0) > position.step) seen_[file] = written;
+  }
+  if (!thread_.joinable()) thread_ = std::jthread([this](std::stop_token stop) { watch(stop); });
 }
 
 void StopRule::apply(Synchronizer& synchronizer) {
@@ -60,18 +79,29 @@ void StopRule::watch(std::stop_token stop) {
   }
 }
 
-// A file that cannot be read now is read the next time.
-void StopRule::look() {
+StopRule::Files StopRule::evaluations_there() const {
+  Files files;
   std::error_code error;
   for (std::filesystem::directory_iterator at(evaluations_, error), end; !error && at != end;
        at.increment(error)) {
-    if (at->path().extension() != ".json" || seen_.contains(at->path())) continue;
-    const Json evaluation = read_json_or_null(at->path());
+    std::error_code gone;
+    const auto written = at->last_write_time(gone);
+    if (!gone && at->path().extension() == ".json") files[at->path()] = written;
+  }
+  return files;
+}
+
+// A file that cannot be read now is read the next time.
+void StopRule::look() {
+  const MutexLock lock(mutex_);
+  for (const auto& [file, written] : evaluations_there()) {
+    const auto known = seen_.find(file);
+    if (known != seen_.end() && known->second == written) continue;
+    const Json evaluation = read_json_or_null(file);
     if (evaluation.is_null()) continue;
-    seen_.insert(at->path());
+    seen_[file] = written;
     const auto reached = reached_by(evaluation, spec_);
     if (!reached) continue;
-    const MutexLock lock(mutex_);
     reached_ = reached;
     is_reached_ = true;
     return;

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <filesystem>
 #include <optional>
-#include <set>
+#include <map>
 #include <thread>
 
 #include "common/document.h"
@@ -23,26 +23,30 @@ std::optional<checkpoint::Best> reached_by(const Json& evaluation, const spec::T
 class StopRule {
  public:
   // Precondition: the spec has stop_when. If `storage` is not empty, another process evaluates
-  // checkpoints, and the results in its evaluations/ are looked at about once a second by a thread
-  // of the rule's own. `spec` must outlive the rule.
+  // checkpoints, and from begin() on the results in its evaluations/ are looked at about once a
+  // second by a thread of the rule's own. `spec` must outlive the rule.
   StopRule(const spec::TrainingSpec& spec, const std::filesystem::path& storage);
 
-  // To be called when the synchronizer has started: its position may have gone back.
-  void begin() { epoch_ = 0; }
+  // To be called when the synchronizer has started: its position may have gone back. Evaluations of
+  // later steps that are there by then do not count, because those steps will be made again.
+  void begin(const checkpoint::Position& position);
   // Ends the training, between two steps, if what is known by now asks for it. Costs a step a few
   // comparisons.
   void apply(Synchronizer& synchronizer);
 
  private:
+  using Files = std::map<std::filesystem::path, std::filesystem::file_time_type>;
+
   void watch(std::stop_token stop);
   void look();
+  Files evaluations_there() const;
 
   const spec::TrainingSpec& spec_;
-  const std::filesystem::path evaluations_;
-  uint64_t epoch_ = 0;  // up to which the training loss is looked at
-  std::set<std::filesystem::path> seen_;
+  const std::filesystem::path evaluations_;  // empty: nobody else evaluates
+  uint64_t epoch_ = 0;                       // up to which the training loss is looked at
   std::atomic<bool> is_reached_{false};
   Mutex mutex_;
+  Files seen_ MUSTER_GUARDED_BY(mutex_);  // with the time at which each was written
   std::optional<checkpoint::Best> reached_ MUSTER_GUARDED_BY(mutex_);
   std::jthread thread_;  // the last member, as it uses all others
 };

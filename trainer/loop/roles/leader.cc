@@ -224,7 +224,8 @@ Json Leader::evaluate_final(uint64_t step) {
   recorder_.set_state("evaluating");
   const Json json =
       evaluate_step(*assembly_.engine, assembly_.training, *data_, membership_.storage, step, true,
-                    recorder_.shows_pictures(step), validator_ ? validator_->newest() : Json());
+                    recorder_.shows_pictures(step), validator_ ? validator_->newest() : Json(), {})
+          .value();
   for (const char* name : {"validation", "test"})
     for_each_number(name, member(json, name), [&](const std::string& tag, double value) {
       recorder_.scalar(tag, step, value);

@@ -62,6 +62,7 @@ LoadedModel assemble_for(const Json& training, const Json& samples, const std::s
   complete(loaded);
   compute::EngineOptions options;
   options.device = compute::choose_devices(spec.device, 1).front();
+  options.precision = spec.precision;
   options.max_rows = spec.batch_size;
   options.threads = spec.threads;
   loaded.engine = compute::Engine::create(spec.model, options);

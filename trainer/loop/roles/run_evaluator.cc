@@ -5,6 +5,7 @@
 #include "common/exit_code.h"
 #include "common/file.h"
 #include "common/json.h"
+#include "common/json_file.h"
 #include "common/log.h"
 #include "common/pause.h"
 #include "trainer/checkpoint/checkpoint.h"
@@ -30,6 +31,7 @@ std::unique_ptr<compute::Engine> make_engine(const Training& training) {
   const auto threads = ThreadChoice::from_environment(training.spec.threads);
   compute::EngineOptions options;
   options.device = compute::choose_devices(training.spec.device, 1).front();
+  options.precision = training.spec.precision;
   options.max_rows = training.spec.batch_size;
   options.threads = threads.threads;
   options.exclusive = false;  // it evaluates beside the training
@@ -59,7 +61,7 @@ class EvaluatorLoop {
     set_state("waiting", 0);
     while (!stop.stop_requested()) {
       Look seen = Look::nothing_new;
-      reader_.attempt([&] { seen = look(); });
+      reader_.attempt([&] { seen = look(stop); });
       if (seen == Look::done) return true;
       if (seen == Look::went_on)
         backoff.reset();
@@ -72,25 +74,27 @@ class EvaluatorLoop {
  private:
   enum class Look { nothing_new, went_on, done };
 
-  Look look() {
+  Look look(std::stop_token stop) {
     // Until our rank 0 has claimed the folder, its checkpoints may be those of another job.
     if (!folder::is_owned_by(membership_.storage, membership_.uid)) return Look::nothing_new;
     const auto found = store_.newest();
     if (!found || found->directory == last_) return Look::nothing_new;
-    return evaluate_one(*found) ? Look::done : Look::went_on;
+    return evaluate_one(*found, stop) ? Look::done : Look::went_on;
   }
 
   // Returns true if `found` is the final checkpoint of this training.
-  bool evaluate_one(const checkpoint::Store::Found& found) {
+  bool evaluate_one(const checkpoint::Store::Found& found, std::stop_token stop) {
     const bool final = found.manifest.final &&
                        spec::changes_of_weights(found.manifest.training, training_.json).empty();
-    if (!evaluate(final ? to_export(store_, found, training_.spec) : found, final)) return false;
+    if (!evaluate(final ? to_export(store_, found, training_.spec) : found, final, stop))
+      return false;
     last_ = found.directory;
     return final;
   }
 
-  // Returns false if the checkpoint was pruned meanwhile: there is a newer one.
-  bool evaluate(const checkpoint::Store::Found& found, bool final) {
+  // Returns false if the checkpoint was pruned meanwhile, as there is a newer one; or if asked to
+  // stop.
+  bool evaluate(const checkpoint::Store::Found& found, bool final, std::stop_token stop) {
     const auto& manifest = found.manifest;
     const uint64_t step = manifest.position.step;
     const auto& layout = engine_->layout();
@@ -108,10 +112,11 @@ class EvaluatorLoop {
     const ShowPicture show = [&](const std::string& tag, const Picture& picture) {
       events_->image(tag, step, picture.png, picture.height, picture.width);
     };
-    const Json json =
-        evaluate_step(*engine_, training_, data_, membership_.storage, step, final, show);
-    publish(json, step);
-    keep_best(found, json);
+    const auto json = evaluate_step(*engine_, training_, data_, membership_.storage, step, final,
+                                    show, nullptr, stop);
+    if (!json) return false;
+    publish(*json, step);
+    keep_best(found, *json);
     set_state(final ? "done" : "waiting", step);
     return true;
   }
@@ -125,14 +130,26 @@ class EvaluatorLoop {
   }
 
   void keep_best(const checkpoint::Store::Found& found, const Json& json) {
-    const double loss = number_or(member(json, "validation"), "loss", best_loss_);
-    if (!(loss < best_loss_)) return;
+    constexpr double kNone = std::numeric_limits<double>::infinity();
+    if (!best_loss_) best_loss_ = loss_of_best().value_or(kNone);
+    const double loss = number_or(member(json, "validation"), "loss", kNone);
+    if (!(loss < *best_loss_)) return;
     best_loss_ = loss;
     try {
       store_.mark_best(found);
     } catch (const Unavailable& error) {
       log::warning(error.what());
     }
+  }
+
+  // Returns what the process before this one has found of the checkpoint that it has marked.
+  std::optional<double> loss_of_best() const {
+    const auto step = store_.step_of_best();
+    if (!step) return std::nullopt;
+    const auto file = membership_.storage / "evaluations" / (std::to_string(*step) + ".json");
+    const Json validation = member(read_json_or_null(file), "validation");
+    const Json& loss = member(validation, "loss");
+    return loss.is_number() ? std::optional(loss.get<double>()) : std::nullopt;
   }
 
   void set_state(const std::string& state, uint64_t step) {
@@ -151,7 +168,7 @@ class EvaluatorLoop {
   metrics::Reporter reporter_;
   std::unique_ptr<summary::EventWriter> events_;
   std::filesystem::path last_;
-  double best_loss_ = std::numeric_limits<double>::infinity();
+  std::optional<double> best_loss_;  // infinite if there is none; null: not looked for so far
 };
 
 }  // namespace

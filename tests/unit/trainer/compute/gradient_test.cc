@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "common/error.h"
+#include "common/exit_code.h"
 #include "tests/unit/trainer/compute/support.h"
 #include "trainer/compute/layers/layer.h"
 
@@ -228,6 +230,54 @@ TEST_P(Gradient, EqualsTheSlopeOfTheFloat64Reference) {
       made->set_sparsity(sparsity);
       compare(c.spec, *made, batch.all());
     }
+  }
+}
+
+// Returns the distance of two vectors, as a share of the length of the second one.
+double distance(std::span<const float> found, std::span<const float> expected) {
+  double difference = 0, length = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    difference += std::pow(double(found[i]) - double(expected[i]), 2);
+    length += std::pow(double(expected[i]), 2);
+  }
+  return length == 0 ? std::sqrt(difference) : std::sqrt(difference / length);
+}
+
+// A bfloat16 has 8 bits, and few numbers of these small networks are rounded alike.
+TEST_P(Gradient, OfBfloat16IsNearThatOfFloat32) {
+  const auto& [set, threads] = GetParam();
+  for (const Case& c : normalized_cases()) {
+    SCOPED_TRACE(c.name);
+    const OwnedBatch batch(c.rows, *element_count(c.spec.input_shape), c.spec.label_count);
+    const auto exact = cpu_engine(c.spec, c.max_rows, threads, set);
+    const auto rounded = cpu_engine(c.spec, c.max_rows, threads, set, Precision::bfloat16);
+    initialize(*exact);
+    initialize(*rounded);
+    const double loss = exact->compute_gradients(batch.all()).loss;
+    const double near = rounded->compute_gradients(batch.all()).loss;
+    EXPECT_NEAR(near, loss, 0.02 * std::abs(loss));
+    EXPECT_NE(near, loss);
+    const std::vector<float> expected = values(exact->gradients());
+    const std::vector<float> found = values(rounded->gradients());
+    for (const ParameterTensor& tensor : exact->layout().tensors()) {
+      const auto of = [&](const std::vector<float>& all) {
+        return std::span(all).subspan(tensor.offset, tensor.count);
+      };
+      EXPECT_LT(distance(of(found), of(expected)), 0.05) << tensor.name;
+    }
+    // The same step again has the same bits.
+    EXPECT_EQ(rounded->compute_gradients(batch.all()).loss, near);
+    EXPECT_EQ(values(rounded->gradients()), found);
+  }
+}
+
+TEST(Precision, IsRefusedWhereNothingWouldBeRounded) {
+  try {
+    cpu_engine(cases().front().spec, 4, 1, "", Precision::bfloat16);
+    FAIL() << "accepted";
+  } catch (const Invalid& error) {
+    EXPECT_EQ(error.exit_code(), kBadConfig);
+    EXPECT_NE(std::string(error.what()).find("precision: expected float32"), std::string::npos);
   }
 }
 

@@ -209,6 +209,18 @@ TEST_F(SsdLossTest, ImagesWithoutObjectsTeachNothingAndHaveNoWeight) {
   EXPECT_THAT(values(engine->gradients()), ::testing::Each(0.0f));
 }
 
+// Mining would leave out all of what is not a number.
+TEST_F(SsdLossTest, IsNotANumberWhereOutputsAreNot) {
+  for (const char* tensor : {"fine4/bias", "fine3/bias", "coarse3/bias"}) {
+    const auto engine = cpu_engine(detector(), 3);
+    initialize(*engine);
+    const ParameterTensor& bias = engine->layout().find(tensor);
+    put(engine->parameters(), bias.offset, std::vector<float>(bias.count, NAN));
+    EXPECT_TRUE(std::isnan(engine->compute_gradients(batch_.all()).loss)) << tensor;
+    EXPECT_TRUE(std::isnan(engine->evaluate(batch_.all()).loss)) << tensor;
+  }
+}
+
 // Boxes beside the image, without area or not finite, and labels that there are not, are no
 // objects.
 TEST_F(SsdLossTest, SurvivesBadObjects) {

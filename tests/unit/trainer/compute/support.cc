@@ -130,8 +130,11 @@ std::unique_ptr<Engine> engine(Backend backend, const ModelSpec& model, int64_t 
 }
 
 std::unique_ptr<cpu::CpuEngine> cpu_engine(const ModelSpec& model, int64_t max_rows, int threads,
-                                           const std::string& instruction_set) {
-  return std::make_unique<cpu::CpuEngine>(build_graph(model), options_of(max_rows, threads),
+                                           const std::string& instruction_set,
+                                           Precision precision) {
+  EngineOptions options = options_of(max_rows, threads);
+  options.precision = precision;
+  return std::make_unique<cpu::CpuEngine>(build_graph(model), options,
                                           cpu::kernels(host::instruction_set(instruction_set)));
 }
 

@@ -155,23 +155,54 @@ TEST(Augmentation, CropsPartsOfTheAreaAndAspectThatAreAskedFor) {
   EXPECT_NEAR(most_aspect, 2, 0.4);
 }
 
-// A flip that never flips draws one number and has the pixels made: before it, a part of the file
-// is taken, and behind it a part of the pixels. Where both are the same size, these are the same.
+// A shift by nothing has the pixels made: before it, a part of the file is taken, and behind it a
+// part of the pixels. Where both are the same size, these are the same.
 TEST(Augmentation, CropsTheFileOrThePixels) {
   const TestFolder folder;
   put(folder.path() / "a/1.png", png(1, 20, 30));
   const auto dataset = open_dataset(folder_source(folder.path(), settings(20, 30)));
-  const spec::Flip never{0};
+  const spec::Shift none{0};
   const spec::RandomCrop whole{{1, 1}, {1.5, 1.5}}, part{{0.3, 0.5}};
   const std::vector<int> image = used(*dataset, Augmentation(), 0, 0, 1);
-  EXPECT_EQ(used(*dataset, Augmentation({whole, never}, 3), 0, 0, 1), image);
-  EXPECT_EQ(used(*dataset, Augmentation({never, whole}, 3), 0, 0, 1), image);
-  EXPECT_NE(used(*dataset, Augmentation({never, part}, 3), 0, 0, 1), image);
-  EXPECT_EQ(used(*dataset, Augmentation({never, part}, 3), 0, 0, 1),
-            used(*dataset, Augmentation({never, part, never}, 3), 0, 0, 1));
+  EXPECT_EQ(used(*dataset, Augmentation({whole, none}, 3), 0, 0, 1), image);
+  EXPECT_EQ(used(*dataset, Augmentation({none, whole}, 3), 0, 0, 1), image);
+  EXPECT_NE(used(*dataset, Augmentation({none, part}, 3), 0, 0, 1), image);
+  EXPECT_EQ(used(*dataset, Augmentation({none, part}, 3), 0, 0, 1),
+            used(*dataset, Augmentation({none, part, none}, 3), 0, 0, 1));
   // The file and the pixels draw equally many numbers before the part is drawn.
-  EXPECT_EQ(used(*dataset, Augmentation({whole, part, never}, 3), 0, 0, 1),
+  EXPECT_EQ(used(*dataset, Augmentation({whole, part, none}, 3), 0, 0, 1),
             used(*dataset, Augmentation({whole, part}, 3), 0, 0, 1));
+}
+
+// The picture has black and white columns by turns. Of half of its size, nothing is left of them.
+TEST(Augmentation, CropsTheFileBehindAFlip) {
+  const TestFolder folder;
+  images::Image image;
+  image.resize(40, 60);
+  for (size_t i = 0; i < image.pixels.size(); ++i)
+    image.pixels[i] = static_cast<uint8_t>(i / 3 % 2 * 255);
+  put(folder.path() / "a/1.png", images::encode_png(image.view()));
+  const auto dataset = open_dataset(folder_source(folder.path(), settings(20, 30)));
+  const spec::RandomCrop part{{0.1, 0.2}};
+  const auto spread = [&](const spec::StageKind& first) {
+    const auto values = used(*dataset, Augmentation({first, part}, 3), 0, 0, 1);
+    const auto [least, most] = std::ranges::minmax(values);
+    return most - least;
+  };
+  EXPECT_GT(spread(spec::Flip{0}), 200);
+  EXPECT_GT(spread(spec::Flip{1}), 200);
+  EXPECT_LT(spread(spec::Shift{0}), 50);
+}
+
+TEST(Augmentation, CropsTheSamePartOfAMirroredImage) {
+  const TestFolder folder;
+  const auto columns = numbered_picture(folder, 1);
+  const spec::RandomCrop part{{0.2, 0.6}};
+  for (uint64_t position = 0; position < 20; ++position) {
+    const auto plain = used(*columns, Augmentation({spec::Flip{0}, part}, 3), 0, 0, position);
+    const auto mirrored = used(*columns, Augmentation({spec::Flip{1}, part}, 3), 0, 0, position);
+    for (size_t i = 0; i < plain.size(); ++i) ASSERT_NEAR(mirrored[i], 59 - plain[i], 1) << i;
+  }
 }
 
 TEST(Augmentation, ChangesColoursByTheAmountsThatAreAskedFor) {
@@ -247,6 +278,8 @@ INSTANTIATE_TEST_SUITE_P(Stages, BoxesOfStages,
                                          std::vector<spec::StageKind>{spec::Shift{25}},
                                          std::vector<spec::StageKind>{spec::RandomCrop{{0.2, 0.9}}},
                                          std::vector<spec::StageKind>{spec::SsdRandomCrop{}},
+                                         std::vector<spec::StageKind>{spec::Flip{0.5},
+                                                                      spec::SsdRandomCrop{}},
                                          std::vector<spec::StageKind>{
                                              spec::SsdRandomCrop{}, spec::Flip{0.5}, spec::Shift{5},
                                              spec::SsdRandomCrop{}}),

@@ -34,9 +34,6 @@ TEST(TrainingTest, RefusesByNameWhatThisBuildCannotDo) {
     }
     return "accepted";
   };
-  EXPECT_THAT(refusal("precision: bfloat16"),
-              HasSubstr("precision: expected float32, found \"bfloat16\" (a string), which is not "
-                        "available in this build"));
   EXPECT_THAT(refusal("device: cuda"),
               HasSubstr("device: expected auto or cpu, found \"cuda\" (a string), which is not "
                         "available in this build"));

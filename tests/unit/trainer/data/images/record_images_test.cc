@@ -180,6 +180,20 @@ TEST(RecordImages, WithAnObjectThatTheLabelMapLacksAreDamagedByName) {
   EXPECT_EQ(found[1], found[2]) << "the next record in its place";
 }
 
+TEST(RecordImages, AreNotDamagedByFilesOfWhichNothingIsUsed) {
+  const TestFolder folder;
+  put_records(folder.path() / "train-0-of-2", {example(0, 1), example(1, 2)});
+  const auto other = folder.path() / "train-1-of-2";
+  put_records(other, {example(2, 3), example(3, 1)});
+  std::string bytes = read_file(other);
+  bytes[0] ^= 1;
+  put(other, bytes);
+  spec::DataSource source = source_of(folder.path() / "train-*", "", 0);
+  EXPECT_THAT(error_of(source), HasSubstr("train-1-of-2: record 0 at byte 0"));
+  source.take = 2;
+  EXPECT_EQ(error_of(source), "no error");
+}
+
 // Damage within a record leaves its number; damage of its length takes it out of the file.
 TEST(RecordImages, AreCountedWhereTheyAreDamaged) {
   const TestFolder folder;

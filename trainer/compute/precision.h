@@ -1,0 +1,14 @@
+#pragma once
+
+namespace muster::compute {
+
+// The number format of a computation. With bfloat16, of the convolutions whose outputs are batch
+// normalized and read by convolutions alone, outputs and their gradients are rounded to bfloat16
+// where they are kept. What is computed from them, all sums and all parameters are float32.
+enum class Precision { float32, bfloat16 };
+
+inline const char* name_of(Precision precision) {
+  return precision == Precision::bfloat16 ? "bfloat16" : "float32";
+}
+
+}  // namespace muster::compute

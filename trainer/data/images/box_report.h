@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trainer/images/box.h"
+
+namespace muster::data {
+
+// Counts what is not learned from the boxes of a data set's images, and what was changed, so that a
+// set with wrong boxes does not pass unseen. For one thread.
+class BoxReport {
+ public:
+  // Counts an image: its usable boxes, and what reading them has met.
+  void add(size_t boxes, const images::BoxProblems& problems);
+  void add_without_image(uint64_t annotations) { without_image_ += annotations; }
+  // Returns all counts that are not zero as words; "" if there are none.
+  std::string text() const;
+
+ private:
+  images::BoxProblems problems_;
+  uint64_t boxes_ = 0, too_many_ = 0, without_image_ = 0;
+};
+
+}  // namespace muster::data
