@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "common/environment.h"
 #include "common/exit_code.h"
 #include "common/heap.h"
 #include "common/log.h"
@@ -166,8 +167,7 @@ CLI::App* add_digits_command(CLI::App& app, data::DigitsOptions& options) {
 
 // Commands for people log text, even if standard error is no terminal, unless JSON is asked for.
 bool wants_json_log() {
-  const char* format = std::getenv("MUSTER_LOG_FORMAT");
-  return format != nullptr && std::string_view(format) == "json";
+  return environment_variable("MUSTER_LOG_FORMAT") == "json";
 }
 
 int run(int argc, char** argv) {

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <cstring>
 
 #include "common/error.h"
+#include "common/system_words.h"
 
 namespace muster::data {
 
@@ -27,7 +27,7 @@ SourceFile::SourceFile(const fs::path& path, const char* what) {
   file_.open(path, std::ios::binary);
   if (!file_) {
     throw Invalid(fmt::format("{}: expected {}, cannot open it: {}", path.string(), what,
-                              std::strerror(errno)));
+                              system_words(errno)));
   }
   stream_.emplace(file_, path.string(), fs::file_size(path));
 }

@@ -7,19 +7,19 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <string>
 #include <utility>
 
+#include "common/environment.h"
 #include "common/file.h"
+#include "common/system_words.h"
 
 namespace muster::data {
 namespace {
 
 std::filesystem::path temporary_folder() {
-  const char* folder = std::getenv("TMPDIR");
-  return folder && *folder ? folder : "/tmp";
+  return environment_variable("TMPDIR", "/tmp");
 }
 
 // Returns an open temporary file that has no name any more.
@@ -36,7 +36,7 @@ int open_unlinked(const std::filesystem::path& folder, size_t bytes) {
   }
   if (error != 0) {
     throw WriteError(fmt::format("cannot keep {} bytes of samples in a temporary file in {}: {}",
-                                 bytes, folder.string(), std::strerror(error)));
+                                 bytes, folder.string(), system_words(error)));
   }
   return file;
 }
@@ -59,7 +59,7 @@ Storage::Storage(size_t bytes, StorageKind kind) : size_(bytes), kind_(kind) {
   void* data = map(bytes, kind);
   if (data == MAP_FAILED) {
     throw Unavailable(
-        fmt::format("cannot have {} bytes for samples: {}", bytes, std::strerror(errno)));
+        fmt::format("cannot have {} bytes for samples: {}", bytes, system_words(errno)));
   }
   // Samples are read at random, and fewer, larger pages miss the TLB less. This is only advice.
   if (kind == StorageKind::memory) ::madvise(data, bytes, MADV_HUGEPAGE);

@@ -2,8 +2,7 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
-
+#include "common/environment.h"
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/process.h"
@@ -73,13 +72,11 @@ JobSource load_job(const RunOptions& options) {
 }
 
 fs::path find_trainer() {
-  if (const char* named = std::getenv("MUSTER_TRAINER"); named != nullptr && *named != '\0') {
+  if (const std::string named = environment_variable("MUSTER_TRAINER"); !named.empty())
     return fs::absolute(named);
-  }
   const fs::path beside = program_folder() / kTrainer;
   if (::access(beside.c_str(), X_OK) == 0) return beside;
-  const char* path = std::getenv("PATH");
-  return find_executable(kTrainer, path == nullptr ? "" : path, fs::current_path()).value_or("");
+  return find_executable(kTrainer, environment_variable("PATH"), fs::current_path()).value_or("");
 }
 
 fs::path require_trainer() {
