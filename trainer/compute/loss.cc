@@ -60,6 +60,12 @@ std::vector<LossKind> one_of_each(std::index_sequence<Index...>) {
 
 }  // namespace
 
+const char* words_of(LabelKind labels) {
+  return labels == LabelKind::classes  ? "classes"
+         : labels == LabelKind::floats ? "numbers as targets"
+                                       : "objects with boxes";
+}
+
 const LossDescription& describe(const LossKind& loss) {
   return std::visit([](const auto& kind) -> const LossDescription& { return description_of(kind); },
                     loss);

@@ -15,6 +15,8 @@ namespace muster::compute {
 
 // The kind of a sample's labels. Objects are floats in a target too; see detection::ObjectList.
 enum class LabelKind { classes, floats, objects };
+// Returns the kind in the words of messages: "objects with boxes".
+const char* words_of(LabelKind labels);
 
 // The description of a loss, except for its formula, which the backends implement.
 struct LossDescription {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <regex>
 
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "common/pattern.h"
 #include "trainer/compute/cpu/kernels.h"
 #include "trainer/compute/tensor_ratios.h"
 #include "trainer/compute/update_rule.h"
@@ -86,13 +86,12 @@ Names names_of(const RmsProp&) {
 std::vector<float> l2_of(const std::optional<L2>& l2, const ParameterLayout& layout) {
   std::vector<float> factors(layout.tensors().size());
   if (!l2) return factors;
-  const std::regex pattern(l2->tensors);
+  const Pattern pattern(l2->tensors);
   bool any = false;
   for (size_t i = 0; i < factors.size(); ++i) {
     const ParameterTensor& tensor = layout.tensors()[i];
     if (tensor.segment != Segment::trainable) continue;
-    if (l2->tensors.empty() ? !tensor.regularized : !std::regex_search(tensor.name, pattern))
-      continue;
+    if (l2->tensors.empty() ? !tensor.regularized : !pattern.matches(tensor.name)) continue;
     factors[i] = l2->factor;
     any = true;
   }

@@ -47,7 +47,9 @@ std::unique_ptr<Dataset> open_records(const spec::RecordSource& records, const R
   int64_t label_count = 0;
   std::vector<std::string> names;
   if (reader.labels() != nullptr) {
-    names = display_names(*reader.labels());
+    names = records.labels == compute::LabelKind::objects
+                ? reader.labels()->names_by_class(records.model_classes)
+                : display_names(*reader.labels());
     label_count = static_cast<int64_t>(names.size());
   } else if (records.labels == compute::LabelKind::classes) {
     // The number of classes is that of all files, whatever part of them is used here.
@@ -98,9 +100,9 @@ std::unique_ptr<Dataset> open(const spec::CocoSource& coco, const spec::DataSour
   records::CocoAnnotations annotations = records::CocoAnnotations::read(coco.annotations);
   const Selected selected =
       select(Selection::of(source), annotations.images.size(), coco.annotations.string());
-  std::vector<std::string> names = display_names(annotations.categories);
+  std::vector<std::string> names = annotations.categories.names_by_class(coco.model_classes);
   const auto classes = static_cast<int64_t>(names.size());
-  auto images = std::make_unique<CocoImages>(std::move(annotations), coco.folder, selected);
+  auto images = std::make_unique<CocoImages>(std::move(annotations), coco, selected);
   auto corrupt = std::make_unique<CorruptSamples>(images->size(), coco.images.max_corrupt);
   return std::make_unique<ImageDataset>(
       std::move(images), coco.images,

@@ -19,6 +19,7 @@
 #include "trainer/group/address.h"
 #include "trainer/spec/check.h"
 #include "trainer/spec/convert.h"
+#include "trainer/spec/open_classes.h"
 
 namespace muster::loop {
 
@@ -49,6 +50,24 @@ Training to_training(Document document) {
   return training;
 }
 
+// Gives a model that leaves its number of classes open as many as the training data have. Every
+// replica does so, and finds the same number: it is part of the training's fingerprint.
+void decide_classes(Document& document) {
+  Json& training = document.value();
+  std::string why = "none";
+  spec::fill_in_classes(training, [&](const std::string&, const spec::DataSource& train) {
+    auto facts = data::look_at(train);
+    if (facts && !facts->malformed.empty()) why = facts->malformed;
+    const auto missing = data::unreadable_files(train);
+    if (!missing.empty()) why = missing.front().why;
+    return facts;
+  });
+  if (!spec::leaves_classes_open(member(training, "model"))) return;
+  Problems problems(document);
+  problems.report("model.classes", spec::kExpectedClasses, why);
+  require_no_problems(problems.sorted(), kBadInput);
+}
+
 const spec::DataSource& source_of(const spec::DataSpec& data, const std::string& name) {
   if (name == "train") return data.train;
   return name == "test" ? data.test.value() : data.validation.value();
@@ -66,19 +85,14 @@ void check_files(const Training& training, const std::string& name) {
   require_no_problems(problems.sorted(), kBadInput);
 }
 
-const char* words_of(compute::LabelKind labels) {
-  return labels == compute::LabelKind::classes  ? "class labels"
-         : labels == compute::LabelKind::floats ? "float targets"
-                                                : "objects with boxes";
-}
-
 void check_labels(const data::Dataset& dataset, const std::string& name,
                   compute::ModelSpec& model) {
   const compute::LossDescription& loss = compute::describe(model.loss);
   if (loss.labels != dataset.label_kind() || dataset.label_count() == 0)
-    throw Invalid("data." + name + ": expected " + words_of(loss.labels) + " for " + loss.name +
-                  ", found " +
-                  (dataset.label_count() == 0 ? "no labels" : words_of(dataset.label_kind())));
+    throw Invalid(
+        "data." + name + ": expected " + compute::words_of(loss.labels) + " for " + loss.name +
+        ", found " +
+        (dataset.label_count() == 0 ? "no labels" : compute::words_of(dataset.label_kind())));
   if (model.label_count == 0) model.label_count = dataset.label_count();
   if (loss.labels == compute::LabelKind::classes) {
     data::require_labels_below(dataset, model.label_count);
@@ -125,7 +139,9 @@ Feed::Options feed_options(const spec::TrainingSpec& spec, bool distributed, int
 }  // namespace
 
 Training Training::load(const std::filesystem::path& path) {
-  return to_training(spec::load_training(path));
+  Document document = spec::load_training(path);
+  decide_classes(document);
+  return to_training(std::move(document));
 }
 
 Training Training::from_json(const Json& json, const std::string& source) {

@@ -24,7 +24,9 @@ struct Training {
   spec::TrainingSpec spec;
   std::string fingerprint;  // SHA-256 of json
 
-  // Throws Invalid (kBadConfig) with every problem, also for features that this build lacks.
+  // Both throw Invalid (kBadConfig) with every problem, also for features that this build lacks.
+  // load() takes the classes that a model leaves open from the training data, and throws Invalid
+  // (kBadInput) if they do not say how many there are.
   static Training load(const std::filesystem::path& path);
   static Training from_json(const Json& json, const std::string& source);
 };

@@ -93,4 +93,22 @@ std::optional<size_t> LabelMap::index_of(int32_t id) const {
   return static_cast<size_t>(found - entries_.begin());
 }
 
+bool LabelMap::counts_by_id(int64_t classes) const {
+  return !entries_.empty() && entries_.front().id >= 1 && entries_.back().id <= classes;
+}
+
+int32_t LabelMap::class_of(int32_t id, int64_t classes) const {
+  return counts_by_id(classes) ? id - 1 : static_cast<int32_t>(index_of(id).value());
+}
+
+std::vector<std::string> LabelMap::names_by_class(int64_t classes) const {
+  std::vector<std::string> names;
+  for (const Entry& entry : entries_) {
+    const auto place = static_cast<size_t>(class_of(entry.id, classes));
+    while (names.size() < place) names.push_back(std::to_string(names.size() + 1));
+    names.push_back(entry.display_name);
+  }
+  return names;
+}
+
 }  // namespace muster::records

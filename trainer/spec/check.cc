@@ -1,7 +1,6 @@
 #include "trainer/spec/check.h"
 
 #include <algorithm>
-#include <regex>
 
 #include "common/error.h"
 #include "common/exit_code.h"
@@ -138,22 +137,17 @@ class Checker {
     if (!check_one_of(relative, source, kinds, true)) return;
     check_files(member(source, "idx"), relative + ".idx");
     check_features(source, relative + ".syntheticClasses.shape");
+    check_keys(member(source, "tfRecord"), relative + ".tfRecord");
     const auto* loss = this->loss();
     const LabelKind labels = string_or(member(source, "tfRecord"), "labels", "class") == "objects"
                                  ? LabelKind::objects
                                  : kind->label_kind;
     if (!loss || labels == loss->labels) return;
-    report(relative, words_of(loss->labels) + for_loss(*loss),
+    report(relative, compute::words_of(loss->labels) + for_loss(*loss),
            labels == LabelKind::classes ? "a source with classes"
            : labels == LabelKind::floats
                ? std::string(kind->name) + ", which has numbers"
                : std::string(kind->name) + ", which has objects with boxes");
-  }
-
-  static std::string words_of(LabelKind labels) {
-    return labels == LabelKind::classes  ? "classes"
-           : labels == LabelKind::floats ? "numbers as targets"
-                                         : "objects with boxes";
   }
 
   void check_files(const Json& idx, const std::string& relative) {
@@ -167,6 +161,20 @@ class Checker {
     if (found.size() == (one ? 2 : 1) && one != given(idx, "files")) return;
     report(relative, "either images and labels, or files",
            found.empty() ? "none of them" : join(found));
+  }
+
+  // Objects are in features of fixed names, and their labels count from 1.
+  void check_keys(const Json& records, const std::string& relative) {
+    if (!records.is_object() || string_or(records, "labels", "class") != "objects") return;
+    const RecordSource usual;
+    const char* odd = string_or(records, "imageKey", usual.image_key) != usual.image_key ? "imageKey"
+                      : string_or(records, "labelKey", usual.label_key) != usual.label_key
+                          ? "labelKey"
+                      : integer_or(records, "firstLabel", 1) != 1 ? "firstLabel"
+                                                                  : nullptr;
+    if (odd != nullptr)
+      report(relative, "imageKey, labelKey and firstLabel only for labels: class",
+             std::string(odd) + " with labels: objects");
   }
 
   void check_features(const Json& source, const std::string& relative) {
@@ -213,18 +221,8 @@ class Checker {
       report("optimizer.nesterov", "a momentum above 0 beside nesterov", "none");
     }
     check_one_of("optimizer", optimizer, {"clipValue", "clipNorm"}, false);
-    check_pattern(member(optimizer, "l2"), "optimizer.l2", "tensors");
-  }
-
-  void check_pattern(const Json& value, const std::string& relative, const char* field) {
-    if (!is_sound(child_path(relative, field))) return;
-    const std::string pattern = string_or(value, field, "");
-    try {
-      const std::regex valid(pattern);
-    } catch (const std::regex_error& error) {
-      report(child_path(relative, field), "a regular expression (ECMAScript)",
-             describe(pattern) + ": " + error.what());
-    }
+    check_pattern(at("optimizer.l2.tensors"), member(member(optimizer, "l2"), "tensors"),
+                  problems_);
   }
 
   void check_schedule() {

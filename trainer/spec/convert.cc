@@ -116,14 +116,14 @@ compute::LayerKind to_layer_kind(const std::string& kind, const Json& fields) {
   unknown("model.layers", kind);
 }
 
-DataSpec to_data(const Json& training) {
+DataSpec to_data(const Json& training, const compute::ModelSpec& model) {
   const Json& value = member(training, "data");
   DataSpec data;
-  data.train = to_source(member(value, "train"), true);
+  data.train = to_source_for(model, member(value, "train"), true);
   const Json& validation = member(value, "validation");
-  if (validation.is_object()) data.validation = to_source(validation, false);
+  if (validation.is_object()) data.validation = to_source_for(model, validation, false);
   const Json& test = member(value, "test");
-  if (test.is_object()) data.test = to_source(test, false);
+  if (test.is_object()) data.test = to_source_for(model, test, false);
   data.drop_remainder = bool_or(training, "dropRemainder", false);
   return data;
 }
@@ -314,12 +314,22 @@ compute::ModelSpec to_model(const Json& value) {
   return model;
 }
 
+DataSource to_source_for(const compute::ModelSpec& model, const Json& value, bool shuffle) {
+  DataSource source = to_source(value, shuffle);
+  const auto* detector = std::get_if<compute::SsdLoss>(&model.loss);
+  if (detector == nullptr) return source;
+  if (auto* records = std::get_if<RecordSource>(&source.kind))
+    records->model_classes = detector->classes;
+  if (auto* coco = std::get_if<CocoSource>(&source.kind)) coco->model_classes = detector->classes;
+  return source;
+}
+
 TrainingSpec to_training_spec(const Json& training) {
   TrainingSpec spec;
   spec.model = to_model(member(training, "model"));
   spec.initialize_from = string_or(training, "initializeFrom", "");
   spec.initialize_options = to_initialize_options(member(training, "initializeOptions"));
-  spec.data = to_data(training);
+  spec.data = to_data(training, spec.model);
   spec.batch_size = integer_or(training, "batchSize", 32);
   spec.epochs = optional_count(training, "epochs");
   spec.steps = optional_count(training, "steps");

@@ -11,5 +11,7 @@ TrainingSpec to_training_spec(const Json& training);
 // problems in the value.
 compute::ModelSpec to_model(const Json& model);
 compute::LossKind to_loss(const Json& model);
+// Converts the value of data.train (`shuffle`), data.validation or data.test for a model.
+DataSource to_source_for(const compute::ModelSpec& model, const Json& source, bool shuffle);
 
 }  // namespace muster::spec

@@ -79,6 +79,7 @@ struct RecordSource {
   std::string image_key = "image/encoded";
   std::string label_key = "image/class/label";
   compute::LabelKind labels = compute::LabelKind::classes;  // or objects
+  int64_t model_classes = 0;  // a detector's, for objects; 0: not known
   ImageSettings images;
 };
 
@@ -87,6 +88,7 @@ struct CocoSource {
   std::filesystem::path annotations;
   std::filesystem::path folder;
   ImageSettings images;
+  int64_t model_classes = 0;  // a detector's; 0: not known
 };
 
 using SourceKind = std::variant<IdxSource, LinearSource, ClassesSource, ImageFolderSource,

@@ -8,6 +8,7 @@
 #include "trainer/compute/loss.h"
 #include "trainer/spec/convert.h"
 #include "trainer/spec/layers.h"
+#include "trainer/spec/open_classes.h"
 #include "trainer/spec/patterns.h"
 #include "trainer/spec/selection.h"
 
@@ -24,14 +25,18 @@ class Fit {
 
   // The results of run(), as far as it has found them out.
   const compute::ModelSpec& model() const { return model_; }
+  bool knows_classes() const { return knows_classes_; }
   const std::optional<uint64_t>& train_samples() const { return train_samples_; }
 
   void run() {
+    const Json& model = member(training_, "model");
+    const bool is_sound = model.is_object() && problems_.is_whole(at("model"));
+    const bool is_open = leaves_classes_open(model);
+    if (is_sound && !is_open) model_ = to_model(model);
     for (const char* part : kParts) open(part);
     check_remainder();
-    if (!member(training_, "model").is_object() || !problems_.is_whole(at("model"))) return;
-    const Json& model = member(training_, "model");
-    model_ = to_model(model);
+    if (!is_sound) return;
+    if (is_open) take_classes(model);
     check_frozen(at("model.freeze"), member(model, "freeze"), model_, problems_);
     for (const auto& [part, found] : found_) check_shape(part, found);
     const compute::GraphCheck graph = compute::check_graph(model_);
@@ -64,7 +69,7 @@ class Fit {
     const std::string relative = "data." + part;
     const Json& value = member(member(training_, "data"), part);
     if (!value.is_object() || !problems_.is_whole(at(relative))) return;
-    Found found{to_source(value, part == "train"), {}};
+    Found found{to_source_for(model_, value, part == "train"), {}};
     const SourceWords& words = words_of(found.source);
     std::optional<DataFacts> facts;
     if (look_up_ && *words.files != 0) facts = look_up_(part, found.source);
@@ -78,6 +83,18 @@ class Fit {
     found.facts = std::move(*facts);
     if (found.facts.samples > 0) select_from(part, relative, found);
     found_.emplace_back(part, std::move(found));
+  }
+
+  // Gives the model as many classes as the training data have.
+  void take_classes(Json model) {
+    const bool has_train = !found_.empty() && found_.front().first == "train";
+    const DataFacts facts = has_train ? found_.front().second.facts : DataFacts{};
+    knows_classes_ = facts.label_count > 0;
+    if (knows_classes_)
+      model["classes"] = facts.label_count;
+    else if (facts.samples > 0)
+      problems_.report(at("model.classes"), kExpectedClasses, "none");
+    model_ = to_model(model);
   }
 
   void select_from(const std::string& part, const std::string& relative, const Found& found) {
@@ -157,6 +174,7 @@ class Fit {
 
   void check_labels(const std::string& part, const Found& found) {
     check_class_names(part, found);
+    if (!knows_classes_) return;
     const auto* detector = std::get_if<compute::SsdLoss>(&model_.loss);
     const int64_t outputs = detector != nullptr ? detector->classes : model_.label_count;
     const int64_t labels = found.facts.label_count;
@@ -202,6 +220,7 @@ class Fit {
   std::vector<std::pair<std::string, Found>> found_;  // train first
   std::optional<uint64_t> train_samples_;
   compute::ModelSpec model_;
+  bool knows_classes_ = true;  // false: the training data decide them, and are not here
   std::vector<int64_t> wanted_;  // shape of a sample; one of a single axis takes any
   bool from_train_ = false;      // wanted_
 };
@@ -220,7 +239,8 @@ std::optional<compute::ModelSpec> model_on_data(const Document& document, const 
   Problems problems(document);
   Fit fit(path, *document.find(path), problems, look_up);
   fit.run();
-  if (!problems.empty() || fit.model().input_shape.empty()) return std::nullopt;
+  const bool is_known = fit.knows_classes() && !fit.model().input_shape.empty();
+  if (!problems.empty() || !is_known) return std::nullopt;
   return fit.model();
 }
 

@@ -32,9 +32,13 @@ bool has_parameters(const compute::LayerSpec& layer) {
 
 }  // namespace
 
+void check_pattern(const std::string& path, const Json& text, Problems& problems) {
+  pattern_at(path, text, problems);
+}
+
 void check_patterns(const std::string& path, const Json& list, Problems& problems) {
   for (size_t i = 0; list.is_array() && i < list.size(); ++i)
-    pattern_at(child_path(path, i), list[i], problems);
+    check_pattern(child_path(path, i), list[i], problems);
 }
 
 void check_renames(const std::string& path, const Json& list, Problems& problems) {

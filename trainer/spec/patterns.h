@@ -7,9 +7,11 @@
 
 namespace muster::spec {
 
-// Checks of the manifest's patterns (common/pattern.h). `path` is the place of the list in the
-// document. Entries in which `problems` has something already are passed over.
+// Checks of the manifest's patterns (common/pattern.h). `path` is the place of the text or of the
+// list in the document. Texts in which `problems` has something already are passed over.
 
+// Reports a text that is no regular expression.
+void check_pattern(const std::string& path, const Json& text, Problems& problems);
 // Reports each text that is no regular expression.
 void check_patterns(const std::string& path, const Json& list, Problems& problems);
 // Reports each `from` that is no regular expression, and each `to` that cannot replace what it

@@ -8,6 +8,7 @@
 #include "common/process.h"
 #include "operator/api/validate.h"
 #include "trainer/data/look.h"
+#include "trainer/spec/open_classes.h"
 
 namespace muster::cmd {
 
@@ -53,7 +54,10 @@ Document load_manifest(const fs::path& manifest, const std::vector<std::string>&
 
 JobSource load_job(const RunOptions& options) {
   Document document = load_manifest(options.manifest, options.sets);
-  require_no_problems(api::validate(document, look_here(options.manifest)), kBadInput);
+  const spec::LookUp here = look_here(options.manifest);
+  require_no_problems(api::validate(document, here), kBadInput);
+  if (Json* training = document.find("spec.training"); training != nullptr)
+    spec::fill_in_classes(*training, here);
   api::TrainingJob job = api::to_training_job(document.value());
   if (job.managed_by != api::kManagedByMuster) {
     throw Invalid(document.locate("spec.managedBy") + ": spec.managedBy: expected " +
@@ -67,7 +71,7 @@ JobSource load_job(const RunOptions& options) {
                          starts_trainer(job) ? find_trainer() : fs::path(),
                          local::inherited_environment()};
   std::vector<std::string> notes =
-      spec::training_notes(document, "spec.training", look_here(options.manifest));
+      spec::training_notes(document, "spec.training", here);
   return {std::move(job), std::move(document), std::move(setting), std::move(notes)};
 }
 

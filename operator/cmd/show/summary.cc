@@ -116,7 +116,7 @@ Json summarize(const api::TrainingJob& job, const std::vector<ObservedReplica>& 
   summary["notEvaluated"] = not_evaluated(job, replicas, evaluation);
   summary["wallSeconds"] = nullptr;
   for (const char* field :
-       {"trainSeconds", "weightsDigest", "checkpoint", "model", "secondsPerBatch",
+       {"trainSeconds", "weightsDigest", "checkpoint", "model", "onnx", "secondsPerBatch",
         "examplesPerSecond", "stoppedEarly", "reached", "best"}) {
     summary[field] = member(result, field);
   }
@@ -156,7 +156,7 @@ Json summary_of(const api::TrainingJob& job, const std::vector<ObservedReplica>&
 }
 
 Json with_shown_files(Json summary, const local::JobDirectory& directory) {
-  for (const char* field : {"checkpoint", "model"}) {
+  for (const char* field : {"checkpoint", "model", "onnx"}) {
     const std::string path = string_or(summary, field, "");
     if (!path.empty()) summary[field] = shown(directory.root() / path);
   }

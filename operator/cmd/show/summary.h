@@ -16,8 +16,8 @@ std::string state_of(const api::JobStatus& status);
 // Returns the content of summary.json: {state, step, epochs, trainLoss, trainAccuracy,
 // validationLoss, validationAccuracy, testLoss, testAccuracy, each further metric of an evaluation
 // under two such names, notEvaluated, wallSeconds, trainSeconds, weightsDigest, checkpoint, model,
-// secondsPerBatch, examplesPerSecond, stoppedEarly, reached, best, parameters, failure}, with
-// checkpoint and model as paths below the directory. Unknown values are null, as are all values of
+// onnx, secondsPerBatch, examplesPerSecond, stoppedEarly, reached, best, parameters, failure}, with
+// checkpoint, model and onnx as paths below the directory. Unknown values are null, as are all values of
 // a checkpoint if an unreadable one hides which is the newest (step is then the last one reported).
 // A job that succeeded has these values from result.json, another job from its newest whole
 // checkpoint (step 0 if it trained and has none), and both from the evaluation of that step.
@@ -30,7 +30,7 @@ Json summary_of(const local::JobDirectory& directory, const api::TrainingJob& jo
                 const std::vector<plan::ObservedReplica>& replicas, double wall_seconds);
 
 // Returns the summary of a job on a cluster, made from its status alone: without parameters and
-// failure, and with checkpoint and model as the replicas see them. `replicas` are those that still
+// failure, and with checkpoint, model and onnx as the replicas see them. `replicas` are those that still
 // have a pod.
 Json summary_of(const api::TrainingJob& job, const std::vector<plan::ObservedReplica>& replicas);
 

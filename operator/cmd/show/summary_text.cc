@@ -115,6 +115,7 @@ std::string summary_rows(const Json& summary) {
   rows.add("weights (SHA-256)", of("weightsDigest"));
   rows.add("checkpoint", of("checkpoint"));
   rows.add("model", of("model"));
+  rows.add("model as ONNX", of("onnx"));
   return rows.text();
 }
 

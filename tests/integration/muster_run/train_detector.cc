@@ -29,7 +29,8 @@ class DetectorRun : public testing::Test {
   std::unique_ptr<Muster> run(const std::string& directory) {
     std::vector<std::string> arguments = {"run", "ssd-mobilenet-v1.yaml", "--directory", directory};
     for (const char* set :
-         {"spec.training.data.train.tfRecord.imageSize=[64, 64]",
+         {"spec.training.model.classes=null",  // as many as the label map has
+          "spec.training.data.train.tfRecord.imageSize=[64, 64]",
           "spec.training.data.validation.tfRecord.imageSize=[64, 64]",
           "spec.training.data.test.coco.imageSize=[64, 64]",
           "spec.training.data.train.augment=[{shift: {pixels: 4}}, {ssdRandomCrop: {}}]",
@@ -53,6 +54,7 @@ TEST_F(DetectorRun, ends_with_the_same_weights_although_a_worker_and_a_ps_are_ki
   const Json summary = json("whole/summary.json");
   EXPECT_EQ(summary["step"], 360);
   EXPECT_THAT(whole->output(), HasSubstr("test average precision50"));
+  EXPECT_THAT(read_text(job_.folder() / "whole/job.yaml"), HasSubstr("classes: 10\n"));
 
   auto disturbed = run("disturbed");
   await_file(job_.folder() / "disturbed" / "checkpoints" / "checkpoint");

@@ -91,8 +91,9 @@ Trained train(const fs::path& folder, const std::string& text, const std::string
   trained.log = read_file(folder / "log");
   if (trained.code != kSuccess) return trained;
   trained.result = Json::parse(read_file(folder / "job/result.json"));
-  trained.evaluation = Json::parse(
-      read_file(folder / "job/evaluations" / (trained.result["step"].dump() + ".json")));
+  const fs::path evaluation =
+      folder / "job/evaluations" / (trained.result["step"].dump() + ".json");
+  if (fs::exists(evaluation)) trained.evaluation = Json::parse(read_file(evaluation));
   return trained;
 }
 
@@ -170,6 +171,58 @@ TEST(ImagesTest, AGroupOfReplicasTrainsOnRecordsOfItsOwnFiles) {
   job.expect_success();
   EXPECT_EQ(job.result()["step"], 24);
   EXPECT_GT(job.result()["trainAccuracy"], 0.9) << job.result().dump(2);
+}
+
+// The parameter server and the evaluator build the same model, each from the data.
+TEST(ImagesTest, EveryReplicaOfAGroupTakesTheClassesOfAModelFromTheData) {
+  const fs::path pictures = scratch() / "images-open-pictures";
+  write_pictures(pictures, 8);
+  const std::string source =
+      "{imageFolder: {path: " + pictures.string() + ", imageSize: [32, 32]}}\n";
+  Job job("images-open",
+          "model: {name: mobilenet-v1, depthMultiplier: 0.25}\nbatchSize: 4\nepochs: 1\n"
+          "data:\n  train: " +
+              source + "  validation: " + source,
+          1, 1, true);
+  job.start_all();
+  job.expect_success();
+  EXPECT_EQ(job.result()["step"], 2);
+  EXPECT_TRUE(job.evaluation()["validation"]["accuracy"].is_number());
+  const fs::path manifest =
+      job.folder() / job.result()["checkpoint"].get<std::string>() / "manifest.json";
+  EXPECT_EQ(Json::parse(read_file(manifest))["training"]["model"]["classes"], 2);
+}
+
+// The second record has a label beyond the model's classes.
+TEST(ImagesTest, AnObjectThatTheModelHasNoClassForIsNamedWithItsRecord) {
+  const fs::path folder = scratch() / "images-unknown-object";
+  fs::create_directories(folder);
+  records::RecordWriter records(folder / "objects.tfrecord");
+  for (int i = 0; i < 8; ++i) {
+    records::DetectionExample example;
+    example.image = data::png(i);
+    example.boxes = {{.ymin = 0.1f, .xmin = 0.1f, .ymax = 0.6f, .xmax = 0.6f, .label = 1 + i % 2}};
+    if (i == 1) example.boxes[0].label = 3;
+    records.write(records::write_example(example, nullptr));
+  }
+  records.finish();
+  const auto text = [&](const char* most) {
+    return "model: {name: ssd-mobilenet-v1, depthMultiplier: 0.25, classes: 2}\nbatchSize: 4\n"
+           "epochs: 2\ndata:\n  train: {tfRecord: {files: " +
+           (folder / "objects.tfrecord").string() +
+           ", labels: objects, imageSize: [64, 64], maxCorrupt: " + most + "}}\n";
+  };
+  const Trained some = train(folder / "some", text("0.2"));
+  ASSERT_EQ(some.code, kSuccess) << some.log;
+  const std::string why =
+      "image/object/class/label: expected a label from 1 to 2, the model's classes, found 3";
+  const size_t first = some.log.find(why);
+  ASSERT_NE(first, std::string::npos) << some.log;
+  EXPECT_EQ(some.log.find(why, first + 1), std::string::npos) << "it is said once";
+  EXPECT_THAT(some.log, HasSubstr("objects.tfrecord: record 1 at byte "));
+  const Trained none = train(folder / "none", text("0"));
+  EXPECT_EQ(none.code, kBadInput);
+  EXPECT_THAT(none.log, AllOf(HasSubstr(why), HasSubstr("as maxCorrupt says, found 1")));
 }
 
 TEST(ImagesTest, DamagedImagesAreNamedAndReplacedUpToTheLimit) {

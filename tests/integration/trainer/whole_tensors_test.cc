@@ -31,7 +31,7 @@ Json result_of(const std::string& name, const std::string& training, int ps, int
   job.start_all();
   job.expect_success();
   Json result = job.result();
-  if (evaluator) result.update(job.evaluation());
+  result.update(job.evaluation());
   return result;
 }
 
@@ -93,6 +93,17 @@ TEST_P(WholeTensorsTest, LostAndStoppedTheyGoOnWithTheSameBitsOnAnotherNumberOfS
   again.expect_success();
   EXPECT_THAT(again.log("chief", 0), HasSubstr("opened from ckpt-"));
   expect_same(again.result(), undisturbed);
+}
+
+// A member by itself has nobody to be behind of, so that its pushes make the updates of a process
+// that trains alone.
+TEST_P(WholeTensorsTest, AsynchronouslyTheyGetTheSameUpdates) {
+  const std::string training = small_training(GetParam().training, 1);
+  const Json alone = result_of(named("async-alone"), training, 0, 0);
+  const Json result =
+      result_of(named("async"), training + "synchronization: {policy: async}\n", 2, 0);
+  for (const char* field : {"step", "weightsDigest", "validation"})
+    EXPECT_EQ(result[field], alone[field]) << field;
 }
 
 }  // namespace

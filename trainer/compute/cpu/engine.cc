@@ -333,7 +333,7 @@ LossSums CpuEngine::run_training(Step step) {
 LossSums CpuEngine::sums(const Batch& batch) const {
   LossSums sums = loss_->sums(batch.rows);
   sums.rows = batch.rows;
-  sums.weight = loss_->weight(batch);
+  sums.weight = weight_;
   return sums;
 }
 
@@ -365,6 +365,12 @@ LossSums CpuEngine::compute_gradients(const Batch& batch, const OnComplete& on_c
     std::ranges::fill(gradients_.host_view(), 0.0f);
     return {};
   }
+  weight_ = loss_->prepare(batch);
+  return run_gradients(batch, on_complete);
+}
+
+// The loss is prepared.
+LossSums CpuEngine::run_gradients(const Batch& batch, const OnComplete& on_complete) {
   Step step;
   step.batch = &batch;
   if (on_complete) step.on_complete = &on_complete;
@@ -380,7 +386,7 @@ LossSums CpuEngine::train(const Batch& batch, const Optimizer& optimizer,
   UpdateArguments arguments = update;
   LossSums divisors;
   divisors.rows = batch.rows;
-  divisors.weight = loss_->weight(batch);
+  divisors.weight = weight_ = loss_->prepare(batch);
   arguments.divide_by(divisors);
   if (optimizer.needs_whole_tensors()) return train_whole(batch, optimizer, arguments, slots);
   for (size_t i = 0; i < rules_.size(); ++i) rules_[i] = optimizer.rule(i, arguments);
@@ -398,7 +404,7 @@ LossSums CpuEngine::train(const Batch& batch, const Optimizer& optimizer,
 LossSums CpuEngine::train_whole(const Batch& batch, const Optimizer& optimizer,
                                 const UpdateArguments& arguments, std::span<Memory* const> slots) {
   if (!whole_update_) whole_update_.emplace(graph_.layout);
-  const LossSums sums = compute_gradients(batch, nullptr);
+  const LossSums sums = run_gradients(batch, nullptr);
   std::array<std::span<float>, kMostSlots> views;
   for (size_t i = 0; i < slots.size(); ++i) views[i] = slots[i]->host_view();
   whole_update_->run(team_, optimizer, arguments, parameters_.host_view(), gradients_.host_view(),
@@ -414,6 +420,7 @@ LossSums CpuEngine::evaluate(const Batch& batch, std::span<float> outputs) {
   step.batch = &batch;
   step.rows = batch.rows;
   step.parameters = parameters_.host_view().data();
+  weight_ = loss_->prepare(batch);
   run(evaluation_, step);
   if (!outputs.empty()) copy_outputs(batch.rows, false, outputs);
   return sums(batch);

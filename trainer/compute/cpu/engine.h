@@ -64,6 +64,7 @@ class CpuEngine : public Engine {
   void add_sparse(ValueBlocks& value);
   void check(const Batch& batch, bool with_targets) const;
   void check_slots(const Optimizer& optimizer, std::span<Memory* const> slots) const;
+  LossSums run_gradients(const Batch& batch, const OnComplete& on_complete);
   LossSums run_training(Step step);
   LossSums sums(const Batch& batch) const;
   void check_room(const Batch& batch, std::span<const float> outputs) const;
@@ -80,6 +81,7 @@ class CpuEngine : public Engine {
   Context context_;
   std::vector<std::unique_ptr<Operation>> operations_;  // the input first
   std::unique_ptr<LossOperation> loss_;
+  double weight_ = 0;  // of the batch that the loss is prepared for
   Program training_, evaluation_, prediction_;
   std::vector<std::atomic<int>> arrivals_;  // of threads, at the end of each phase of training_
   Floats own_parameters_, own_gradients_;

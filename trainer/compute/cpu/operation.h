@@ -46,9 +46,10 @@ class LossOperation : public Operation {
   // Returns, after a run, the sums of the loss and of its terms, added in row order. The engine
   // adds the other fields.
   virtual LossSums sums(int64_t rows) const = 0;
-  // Returns the number by which the loss and the gradients of this batch are divided. It is called
-  // before a step, and its result must follow from the batch alone.
-  virtual double weight(const Batch& batch) const = 0;
+  // Prepares for the batch of the next run, and returns the number by which its loss and gradients
+  // are divided. It is called once before each run, and its result must follow from the batch
+  // alone.
+  virtual double prepare(const Batch& batch) = 0;
 };
 
 // One file a kind.

@@ -17,10 +17,9 @@ struct LossRow {
   int thread;              // the thread that calls
 };
 
-// A loss that is computed row by row, and divided by the number of rows unless weight() is
-// overridden. The results of each row are
-// kept, and the rows are summed in order afterwards, so that the sums do not depend on the number
-// of threads.
+// A loss that is computed row by row, and divided by the number of rows unless prepare() is
+// overridden. The results of each row are kept, and the rows are summed in order afterwards, so
+// that the sums do not depend on the number of threads.
 class RowLoss : public LossOperation {
  public:
   // `terms` is the number of sums that the loss has besides itself.
@@ -29,7 +28,7 @@ class RowLoss : public LossOperation {
   void forward(Program& program) override;
   void backward(Program&) override {}
   LossSums sums(int64_t rows) const override;
-  double weight(const Batch& batch) const override { return static_cast<double>(batch.rows); }
+  double prepare(const Batch& batch) override { return static_cast<double>(batch.rows); }
 
  protected:
   // Returns the row's loss.

@@ -5,15 +5,15 @@
 
 namespace muster::data {
 
-CocoImages::CocoImages(records::CocoAnnotations annotations, std::filesystem::path folder,
+CocoImages::CocoImages(records::CocoAnnotations annotations, const spec::CocoSource& source,
                        const Selected& selected)
-    : folder_(std::move(folder)) {
+    : folder_(source.folder) {
   boxes_.add(0, annotations.problems);
   boxes_.add_without_image(annotations.without_image);
   for (uint64_t i = selected.first; i < selected.first + selected.count; ++i) {
     images_.push_back(std::move(annotations.images[i]));
     for (images::Box& box : images_.back().boxes)
-      box.label = static_cast<int32_t>(*annotations.categories.index_of(box.label));
+      box.label = annotations.categories.class_of(box.label, source.model_classes);
   }
 }
 

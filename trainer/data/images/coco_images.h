@@ -6,13 +6,15 @@
 #include "trainer/data/images/image_set.h"
 #include "trainer/data/selection.h"
 #include "trainer/records/coco.h"
+#include "trainer/spec/data_source.h"
 
 namespace muster::data {
 
 // The images of COCO's annotations, each a file.
 class CocoImages : public ImageSet {
  public:
-  CocoImages(records::CocoAnnotations annotations, std::filesystem::path folder,
+  // `annotations` are those of `source`.
+  CocoImages(records::CocoAnnotations annotations, const spec::CocoSource& source,
              const Selected& selected);
 
   uint64_t size() const override { return images_.size(); }

@@ -93,8 +93,14 @@ void RecordReader::read_objects(const std::string& bytes, const std::string& nam
   image.boxes = std::move(example.boxes);
   image.problems = example.problems;
   for (images::Box& box : image.boxes) {
+    if (!has_labels_ && source_.model_classes > 0 && box.label > source_.model_classes) {
+      throw Invalid(fmt::format(
+          "{}: image/object/class/label: expected a label from 1 to {}, the model's classes, "
+          "found {}",
+          name, source_.model_classes, box.label));
+    }
     // The reader has compared labels with the map.
-    box.label = has_labels_ ? static_cast<int32_t>(*labels_.index_of(box.label)) : box.label - 1;
+    box.label = has_labels_ ? labels_.class_of(box.label, source_.model_classes) : box.label - 1;
   }
 }
 

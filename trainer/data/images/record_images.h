@@ -35,7 +35,7 @@ class RecordReader {
   // Returns null without a label map.
   const records::LabelMap* labels() const { return has_labels_ ? &labels_ : nullptr; }
   // Throws Invalid, which names file and record, for a damaged record, one that is no such example,
-  // and a label that is no class.
+  // and a label that is no class of the label map or, without one, of the model.
   void read(const records::RecordFile& file, const records::Place& place, uint64_t number,
             EncodedImage& image) const;
 

@@ -379,6 +379,7 @@ TEST(Optimizer, RegularizesTheTensorsThatAPatternNames) {
   EXPECT_EQ(regularized(""), Names{"kernel"});
   EXPECT_EQ(regularized("bia"), Names{"bias"});
   EXPECT_EQ(regularized("^(bias|kernel|frozen)$"), (Names{"bias", "kernel"}));
+  EXPECT_EQ(regularized("(?i)BIAS"), Names{"bias"});  // RE2's syntax, not ECMAScript's
   try {
     regularized("^rnel");
     FAIL() << "a pattern that is in no name is taken";

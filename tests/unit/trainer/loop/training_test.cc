@@ -5,6 +5,7 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "tests/unit/trainer/data/images/pictures.h"
 #include "tests/unit/trainer/loop/support.h"
 
 namespace muster::loop {
@@ -37,6 +38,32 @@ TEST(TrainingTest, RefusesByNameWhatThisBuildCannotDo) {
   EXPECT_THAT(refusal("device: cuda"),
               HasSubstr("device: expected auto or cpu, found \"cuda\" (a string), which is not "
                         "available in this build"));
+}
+
+TEST(TrainingTest, TakesTheClassesOfAModelFromTheDataIfTheyAreLeftOpen) {
+  const std::filesystem::path folder = fresh_folder("open-classes");
+  const std::filesystem::path file = folder / "training.yaml";
+  write_file_atomically(file,
+                        "model: {name: mobilenet-v1, depthMultiplier: 0.25}\nepochs: 1\n"
+                        "data:\n  train:\n    imageFolder: {path: " +
+                            (folder / "images").string() + ", imageSize: [32, 32]}\n");
+  try {
+    Training::load(file);
+    FAIL() << "there are no images";
+  } catch (const Invalid& error) {
+    EXPECT_EQ(error.exit_code(), kBadInput);
+    EXPECT_THAT(error.what(), HasSubstr("training.yaml:1: model.classes: expected a number of "
+                                        "classes, since data.train does not say how many there "
+                                        "are, found " +
+                                        (folder / "images").string() + ": expected a folder"));
+  }
+  for (const char* name : {"a/1.png", "b/1.png", "c/1.png"})
+    data::put(folder / "images" / name, data::png(1));
+  const Training training = Training::load(file);
+  EXPECT_EQ(training.spec.model.label_count, 3);
+  EXPECT_EQ(training.json["model"]["classes"], 3);
+  // Who reads the model without its data, from a checkpoint, has the number from there.
+  EXPECT_EQ(Training::from_json(training.json, "checkpoint").spec.model.label_count, 3);
 }
 
 }  // namespace

@@ -74,6 +74,22 @@ TEST(LabelMap, SaysWhatIsWrong) {
   }
 }
 
+// COCO has 80 ids up to 90, and the Object Detection API trains them as 90 classes.
+TEST(LabelMap, CountsClassesByIdsWhereThereIsRoom) {
+  const LabelMap map =
+      parse("item { id: 1 name: 'a' } item { id: 4 name: 'b' display_name: 'B' }");
+  for (const int64_t classes : {4, 90}) {
+    EXPECT_EQ(map.class_of(1, classes), 0);
+    EXPECT_EQ(map.class_of(4, classes), 3);
+    EXPECT_THAT(map.names_by_class(classes), ElementsAre("a", "2", "3", "B"));
+  }
+  for (const int64_t classes : {0, 2, 3}) {
+    EXPECT_EQ(map.class_of(1, classes), 0);
+    EXPECT_EQ(map.class_of(4, classes), 1);
+    EXPECT_THAT(map.names_by_class(classes), ElementsAre("a", "B"));
+  }
+}
+
 TEST(LabelMap, IsReadFromAFile) {
   const TestFolder folder;
   EXPECT_EQ(LabelMap::read(folder.write("map", "item { id: 1 name: 'a' }")).id_of("a"), 1);

@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "trainer/spec/check.h"
+#include "common/json.h"
+#include "trainer/compute/loss.h"
+#include "trainer/spec/open_classes.h"
 
 namespace muster::spec {
 namespace {
@@ -236,6 +238,82 @@ TEST(Fit, WantsTheSameClassesToTrainAndToValidate) {
               ElementsAre(HasSubstr("data.validation.imageFolder.path: expected the classes of "
                                     "data.train: 3 classes, of which number 1 is \"b\", found 2 "
                                     "classes, of which number 1 is \"c\"")));
+}
+
+// Returns the number of classes of a model of the catalogue on a folder of images; 0 if it is not
+// known.
+int64_t classes_on_data(const Sets& sets, const LookUp& look_up) {
+  Document document = Document::parse(kBase, "t.yaml");
+  for (const auto& [path, value] : sets) document.set(path, value);
+  EXPECT_THAT(validate_training(document, look_up), IsEmpty());
+  const auto model = model_on_data(document, "", look_up);
+  Json training = document.value();
+  fill_in_classes(training, look_up);
+  const int64_t filled_in = integer_or(training["model"], "classes", 0);
+  if (!model) return filled_in;
+  const auto* detector = std::get_if<compute::SsdLoss>(&model->loss);
+  EXPECT_EQ(detector != nullptr ? detector->classes : model->label_count, filled_in);
+  return filled_in;
+}
+
+TEST(Fit, TakesTheClassesOfAModelFromTheTrainingDataIfTheyAreLeftOpen) {
+  const LookUp none = [](const std::string&, const DataSource&) { return std::nullopt; };
+  const LookUp three = classes({"a", "b", "c"}, {"a", "b", "c"});
+  const Sets folders = {{"model", "{name: mobilenet-v1}"},
+                        {"data.train", "{imageFolder: {path: p, imageSize: [32, 32]}}"},
+                        {"data.validation", "{imageFolder: {path: q, imageSize: [32, 32]}}"}};
+  EXPECT_EQ(classes_on_data(folders, three), 3);
+  EXPECT_EQ(classes_on_data(folders, none), 0);
+  Sets given = folders;
+  given.emplace_back("model.classes", "7");
+  EXPECT_EQ(classes_on_data(given, three), 7);
+  const Sets objects = {{"model", "{name: ssd-mobilenet-v1, depthMultiplier: 0.25}"},
+                        {"data.train", "{coco: {annotations: a, folder: f, imageSize: [64, 64]}}"}};
+  EXPECT_EQ(classes_on_data(objects, three), 3);
+  const Sets list = {{"model", "{name: mobilenet-v1}"},
+                     {"data.train", "{imageCsv: {file: f, imageSize: [32, 32], classes: [a, b]}}"}};
+  EXPECT_EQ(classes_on_data(list, none), 2);
+  const Sets synthetic = {
+      {"model", "{name: mobilenet-v1}"},
+      {"data.train", "{syntheticClasses: {samples: 9, shape: [32, 32, 3], classes: 5}}"}};
+  EXPECT_EQ(classes_on_data(synthetic, none), 5);
+}
+
+TEST(Fit, AsksForTheClassesOfAModelThatTheDataDoNotSay) {
+  Sets records = {{"model", "{name: mobilenet-v1}"},
+                  {"data.train", "{tfRecord: {files: p, imageSize: [32, 32]}}"}};
+  EXPECT_THAT(problems_with(records, classes({}, {})),
+              ElementsAre("t.yaml (--set): model.classes: expected a number of classes, since "
+                          "data.train does not say how many there are, found none"));
+  records.emplace_back("model.classes", "4");
+  EXPECT_THAT(problems_with(records, classes({}, {})), IsEmpty());
+}
+
+// Without the files of data.train nobody knows how many classes are too many.
+TEST(Fit, RefusesNoClassesOfOtherDataWhileThoseOfTheModelAreOpen) {
+  const LookUp validation = [](const std::string& part,
+                               const DataSource& source) -> std::optional<DataFacts> {
+    if (part == "train") return std::nullopt;
+    return DataFacts{9, source.images()->shape(), 2000, "", "", {}};
+  };
+  const Sets sets = {{"model", "{name: mobilenet-v1}"},
+                     {"data.train", "{imageFolder: {path: p, imageSize: [32, 32]}}"},
+                     {"data.validation", "{imageFolder: {path: q, imageSize: [32, 32]}}"}};
+  EXPECT_THAT(problems_with(sets, validation), IsEmpty());
+}
+
+TEST(Fit, TellsRecordsHowManyClassesTheModelHas) {
+  std::vector<int64_t> most;
+  const LookUp look = [&](const std::string&, const DataSource& source) {
+    most.push_back(std::get<RecordSource>(source.kind).model_classes);
+    return std::optional<DataFacts>();
+  };
+  const std::string records = "tfRecord: {files: p, labels: objects, imageSize: [64, 64]";
+  problems_with({{"model", "{name: ssd-mobilenet-v1, classes: 3}"},
+                 {"data.train", "{" + records + "}}"},
+                 {"data.validation", "{" + records + ", labelMap: m}}"}},
+                look);
+  EXPECT_THAT(most, ElementsAre(3, 3));
 }
 
 TEST(Fit, ReportsFilesThatCannotBeRead) {

@@ -340,6 +340,15 @@ TEST(TrainingSpec, ReadsTheSettingsOfModels) {
   EXPECT_FLOAT_EQ(std::get<compute::BatchNormalization>(spec.model.layers[1].kind).momentum, 0.97f);
 }
 
+TEST(TrainingSpec, TellsSourcesOfObjectsHowManyClassesADetectorHas) {
+  const TrainingSpec spec = spec_with(
+      {{"model", "{name: ssd-mobilenet-v1, classes: 7}"},
+       {"data.train", "{tfRecord: {files: f, labels: objects, imageSize: [64, 64], labelMap: m}}"},
+       {"data.test", "{coco: {annotations: a, folder: f, imageSize: [64, 64]}}"}});
+  EXPECT_EQ(std::get<RecordSource>(spec.data.train.kind).model_classes, 7);
+  EXPECT_EQ(std::get<CocoSource>(spec.data.test->kind).model_classes, 7);
+}
+
 TEST(TrainingSpec, ReadsWhatIsEvaluatedWithinTheTraining) {
   const TrainingSpec none = spec_with({});
   EXPECT_FALSE(none.evaluate_every_epochs);
@@ -557,9 +566,11 @@ TEST(TrainingSpec, RefusesEachMistakeOnceAndSaysWhere) {
       {{{"optimizer.ema", "{}"}}, "optimizer.ema.decay"},
       {{{"optimizer.l2", "{}"}}, "optimizer.l2.factor"},
       {{{"optimizer.l2", "{factor: 1, tensors: '('}"}},
-       "optimizer.l2.tensors: expected a regular expression (ECMAScript), found \"(\""},
+       "optimizer.l2.tensors: expected a regular expression in RE2's syntax, found \"(\""},
+      {{{"optimizer.l2", "{factor: 1, tensors: 'kernel(?=s)'}"}},  // ECMAScript has this
+       "optimizer.l2.tensors: expected a regular expression in RE2's syntax, found \"kernel(?=s)\""},
       {{{"optimizer.l2", "{factor: 1, tensors: '(a{900}){900}'}"}},
-       "optimizer.l2.tensors: expected a regular expression (ECMAScript)"},
+       "optimizer.l2.tensors: expected a regular expression in RE2's syntax"},
       {{{"learningRateSchedule",
          "{cosine: {decaySteps: 1}, exponential: {decaySteps: 1, rate: 0.5}}"}},
        "at most one of piecewise, exponential, cosine"},

@@ -74,6 +74,7 @@ TEST(ClusterStatus, shows_what_a_training_has_come_to_as_muster_run_does) {
       "step": 1564, "epochs": 2, "trainLoss": 0.125, "trainAccuracy": 1,
       "validation": {"loss": 0.25, "accuracy": 0.9751}, "test": {"error": "no such file"},
       "trainSeconds": 12.5, "weightsDigest": "4be3", "checkpoint": "/muster/c", "model": "/muster/m",
+      "onnx": "/muster/o",
       "stoppedEarly": true,
       "best": {"metric": "validationLoss", "value": 0.25, "step": 1564, "epoch": 2}})");
   const std::string rows =
@@ -87,7 +88,8 @@ TEST(ClusterStatus, shows_what_a_training_has_come_to_as_muster_run_does) {
       "  training time        12.5 s\n"
       "  weights (SHA-256)    4be3\n"
       "  checkpoint           /muster/c\n"
-      "  model                /muster/m\n";
+      "  model                /muster/m\n"
+      "  model as ONNX        /muster/o\n";
   EXPECT_THAT(status_text(seen, at("2026-01-02T03:05:00Z")), HasSubstr("\n\n" + rows + "\n"));
   const Json summary = status_json(seen)["summary"];
   EXPECT_EQ(summary["validationLoss"], 0.25);

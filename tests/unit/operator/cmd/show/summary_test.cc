@@ -46,5 +46,13 @@ TEST(SummaryTest, SaysOfATrainingWhichValueHasEndedIt) {
   EXPECT_THAT(text_of(result), testing::Not(HasSubstr("stopWhen")));
 }
 
+TEST(SummaryTest, NamesTheFilesOfTheExportedModel) {
+  Json result = {{"step", 8800}, {"model", "model/model.safetensors"}, {"onnx", "model/model.onnx"}};
+  EXPECT_THAT(text_of(result), testing::ContainsRegex("model  .*model/model\\.safetensors"));
+  EXPECT_THAT(text_of(result), testing::ContainsRegex("model as ONNX  .*model/model\\.onnx"));
+  result.erase("onnx");
+  EXPECT_THAT(text_of(result), testing::Not(HasSubstr("ONNX")));
+}
+
 }  // namespace
 }  // namespace muster::cmd
