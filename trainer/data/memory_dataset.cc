@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "common/error.h"
-#include "trainer/data/stages/stage.h"
+#include "trainer/data/stages/sample.h"
 
 namespace muster::data {
 

@@ -9,7 +9,7 @@
 #include "common/document.h"
 #include "common/error.h"
 #include "common/log.h"
-#include "trainer/data/stages/stage.h"
+#include "trainer/data/stages/sample.h"
 #include "trainer/detection/objects.h"
 
 namespace muster::data {
