@@ -15,7 +15,7 @@
 #include "common/program_texts.h"
 #include "common/usage.h"
 #include "trainer/cmd/output.h"
-#include "trainer/data/digits.h"
+#include "trainer/data/sources/digits.h"
 #include "trainer/group/address.h"
 #include "trainer/loop/guard.h"
 #include "trainer/loop/roles/on_samples.h"

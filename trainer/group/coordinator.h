@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "common/mutex.h"
-#include "trainer/checkpoint/store.h"
+#include "trainer/checkpoint/store/store.h"
 #include "trainer/group/formation.h"
 #include "trainer/group/rendezvous_server.h"
 #include "trainer/group/storage_patience.h"

@@ -15,7 +15,7 @@
 #include "trainer/compute/graph.h"
 #include "trainer/compute/layers/layer.h"
 #include "trainer/compute/loss.h"
-#include "trainer/data/look.h"
+#include "trainer/data/sources/look.h"
 #include "trainer/group/address.h"
 #include "trainer/spec/check.h"
 #include "trainer/spec/convert.h"

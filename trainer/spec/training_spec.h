@@ -80,8 +80,9 @@ struct CheckpointSpec {
 };
 
 struct TrainingSpec {
-  compute::ModelSpec model;     // input_shape and label_count are filled from the data at start
-  std::string initialize_from;  // checkpoint/take_weights.h says what it names; empty: nothing
+  compute::ModelSpec model;  // input_shape and label_count are filled from the data at start
+  std::string
+      initialize_from;  // checkpoint/start/take_weights.h says what it names; empty: nothing
   InitializeOptions initialize_options;
   DataSpec data;
   int64_t batch_size = 32;         // per replica

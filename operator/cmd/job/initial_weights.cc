@@ -1,7 +1,7 @@
 #include "operator/cmd/job/initial_weights.h"
 
 #include "common/json.h"
-#include "trainer/checkpoint/take_weights.h"
+#include "trainer/checkpoint/start/take_weights.h"
 #include "trainer/compute/graph.h"
 #include "trainer/compute/models/catalogue.h"
 #include "trainer/spec/convert.h"

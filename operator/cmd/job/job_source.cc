@@ -7,7 +7,7 @@
 #include "common/exit_code.h"
 #include "common/process.h"
 #include "operator/api/validate.h"
-#include "trainer/data/look.h"
+#include "trainer/data/sources/look.h"
 #include "trainer/spec/open_classes.h"
 
 namespace muster::cmd {
@@ -70,8 +70,7 @@ JobSource load_job(const RunOptions& options) {
                          fs::absolute(options.manifest).parent_path().lexically_normal(),
                          starts_trainer(job) ? find_trainer() : fs::path(),
                          local::inherited_environment()};
-  std::vector<std::string> notes =
-      spec::training_notes(document, "spec.training", here);
+  std::vector<std::string> notes = spec::training_notes(document, "spec.training", here);
   return {std::move(job), std::move(document), std::move(setting), std::move(notes)};
 }
 

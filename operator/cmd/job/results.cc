@@ -6,7 +6,7 @@
 #include "common/input_file.h"
 #include "common/json.h"
 #include "operator/cmd/job/job_source.h"
-#include "trainer/checkpoint/store.h"
+#include "trainer/checkpoint/store/store.h"
 
 namespace muster::cmd {
 

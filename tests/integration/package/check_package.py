@@ -68,10 +68,12 @@ class Program:
         return set(run("bash", "-c", script, "bash", file, self.program, *words).split())
 
     def complete_in_fish(self, file, *words):
-        with tempfile.TemporaryDirectory(prefix="muster-fish-") as home:
+        # fish writes to its home, and completes the names of files in the current folder.
+        with (tempfile.TemporaryDirectory(prefix="muster-fish-") as home,
+              tempfile.TemporaryDirectory(prefix="muster-fish-") as here):
             places = {"HOME": home, "XDG_CONFIG_HOME": home, "PATH": f"{self.program.parent}:{os.environ['PATH']}"}
             lines = run("fish", "-c", 'source $argv[1]; complete -C "$argv[2..]"', file, self.name, *words,
-                        cwd=home, env={**os.environ, **places}).splitlines()
+                        cwd=here, env={**os.environ, **places}).splitlines()
         return {re.sub("^-.*=", "", line.split("\t")[0]) for line in lines}
 
     def complete_in_zsh(self, file, *words):

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "trainer/compute/aligned.h"
-#include "trainer/compute/cpu/operation.h"
+#include "trainer/compute/cpu/program/operation.h"
 #include "trainer/compute/cpu/whole_update.h"
 #include "trainer/compute/engine.h"
 #include "trainer/compute/graph.h"

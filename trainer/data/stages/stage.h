@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "trainer/data/random.h"
+#include "trainer/data/order/random.h"
 #include "trainer/data/stages/sample.h"
 #include "trainer/images/random_numbers.h"
 #include "trainer/spec/augmentation.h"

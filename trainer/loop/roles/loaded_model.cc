@@ -7,10 +7,10 @@
 #include "common/file.h"
 #include "common/input_file.h"
 #include "common/json.h"
-#include "trainer/checkpoint/checkpoint.h"
-#include "trainer/checkpoint/restore.h"
-#include "trainer/checkpoint/safetensors.h"
-#include "trainer/checkpoint/take_weights.h"
+#include "trainer/checkpoint/files/safetensors.h"
+#include "trainer/checkpoint/start/take_weights.h"
+#include "trainer/checkpoint/store/checkpoint.h"
+#include "trainer/checkpoint/store/restore.h"
 
 namespace muster::loop {
 

@@ -8,7 +8,7 @@
 #include "common/exit_code.h"
 #include "trainer/compute/graph.h"
 #include "trainer/compute/models/object_finder.h"
-#include "trainer/data/batcher.h"
+#include "trainer/data/batches/batcher.h"
 #include "trainer/detection/objects.h"
 #include "trainer/loop/evaluation/evaluation.h"
 #include "trainer/loop/roles/loaded_model.h"

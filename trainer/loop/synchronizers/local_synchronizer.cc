@@ -2,8 +2,8 @@
 
 #include <future>
 
-#include "trainer/checkpoint/initial_parameters.h"
-#include "trainer/checkpoint/restore.h"
+#include "trainer/checkpoint/start/initial_parameters.h"
+#include "trainer/checkpoint/store/restore.h"
 #include "trainer/loop/synchronizers/state_snapshot.h"
 
 namespace muster::loop {

@@ -11,7 +11,7 @@
 
 #include "common/mutex.h"
 #include "proto/muster/parameter_server.pb.h"
-#include "trainer/checkpoint/checkpoint.h"
+#include "trainer/checkpoint/store/checkpoint.h"
 #include "trainer/ps/shard/hosted_shard.h"
 #include "trainer/ps/transport/member_mailbox.h"
 #include "trainer/ps/transport/wire.h"

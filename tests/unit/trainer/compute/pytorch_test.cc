@@ -11,7 +11,7 @@
 #include "tests/unit/trainer/compute/support.h"
 #include "trainer/compute/initialize.h"
 #include "trainer/compute/models/catalogue.h"
-#include "trainer/data/source.h"
+#include "trainer/data/sources/source.h"
 #include "trainer/detection/objects.h"
 
 namespace muster::compute::testing {
