@@ -17,6 +17,8 @@ endfunction()
 foreach(program muster muster-trainer)
   muster_text(${program} ${program}.1 ${CMAKE_INSTALL_MANDIR}/man1 manual)
   muster_text(${program} ${program} ${CMAKE_INSTALL_DATADIR}/bash-completion/completions completion bash)
+  muster_text(${program} ${program}.fish ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d completion fish)
+  muster_text(${program} _${program} ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions completion zsh)
 endforeach()
 
 set(CPACK_GENERATOR DEB)

@@ -4,6 +4,7 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <charconv>
 #include <sstream>
 
 #include "common/document_builder.h"
@@ -49,6 +50,69 @@ size_t byte_of(std::string_view text, const YAML::Mark& mark) {
   }
   const size_t end = std::min(text.find('\n', begin), text.size());
   return std::min(begin + static_cast<size_t>(std::max(mark.column, 0)), end);
+}
+
+[[noreturn]] void fail_path(std::string_view path, size_t at, const char* expected) {
+  throw Invalid("path '" + std::string(path) + "', character " + std::to_string(at + 1) +
+                ": expected " + expected);
+}
+
+// Reads `["key"]` or `[12]` at `at`, which it moves past; returns the step.
+std::string bracket_step(std::string_view path, size_t& at) {
+  const size_t start = at;
+  if (path.substr(at + 1, 1) == "\"") {
+    std::string key;
+    for (at += 2; at < path.size() && path[at] != '"'; ++at) {
+      if (path[at] == '\\' && at + 1 < path.size()) ++at;
+      key += path[at];
+    }
+    if (path.substr(std::min(at, path.size()), 2) != "\"]") fail_path(path, start, "a closing \"]");
+    at += 2;
+    return key;
+  }
+  const size_t end = path.find(']', at);
+  const std::string_view digits = path.substr(at + 1, end == path.npos ? 0 : end - at - 1);
+  const bool number =
+      !digits.empty() && digits.size() <= 9 &&
+      std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (!number) fail_path(path, start, "an index such as [0]");
+  at = end + 1;
+  return std::string(path.substr(start, end + 1 - start));
+}
+
+// Returns "[12]" as 12. Precondition: split_path made it.
+size_t index_of(const std::string& step) {
+  size_t index = 0;
+  std::from_chars(step.data() + 1, step.data() + step.size() - 1, index);
+  return index;
+}
+
+bool is_index(const std::string& step) {
+  return step.size() > 2 && step.front() == '[' && step.back() == ']';
+}
+
+[[noreturn]] void cannot_set(std::string_view path, const std::string& reason) {
+  throw Invalid("cannot set " + std::string(path) + ": " + reason);
+}
+
+// Returns the member or entry `step` of `value`, and makes it if need be.
+Json& descend(Json& value, const std::string& step, std::string_view path) {
+  if (is_index(step) && !value.is_object()) {
+    const size_t index = index_of(step);
+    if (!value.is_array()) cannot_set(path, "expected a list before " + step);
+    if (index > value.size()) {
+      cannot_set(
+          path, "expected an index of at most " + std::to_string(value.size()) + ", found " + step);
+    }
+    if (index == value.size()) value.push_back(nullptr);
+    return value[index];
+  }
+  if (value.is_null()) value = Json::object();
+  if (!value.is_object()) {
+    cannot_set(path,
+               "expected an object before '" + step + "', found " + std::string(value.type_name()));
+  }
+  return value[step];
 }
 
 }  // namespace
@@ -113,6 +177,85 @@ std::string Document::locate(std::string_view path) const {
 
 int Document::line(std::string_view path) const {
   return nearest_lines(path).line;
+}
+
+const Json* Document::find(std::string_view path) const {
+  const Json* value = &value_;
+  for (const std::string& step : split_path(path)) {
+    if (value->is_object()) {
+      const auto member = value->find(step);
+      if (member == value->end()) return nullptr;
+      value = &*member;
+    } else if (value->is_array() && is_index(step) && index_of(step) < value->size()) {
+      value = &(*value)[index_of(step)];
+    } else {
+      return nullptr;
+    }
+  }
+  return value;
+}
+
+Json* Document::find(std::string_view path) {
+  return const_cast<Json*>(static_cast<const Document*>(this)->find(path));
+}
+
+void Document::set(std::string_view path, std::string_view text) {
+  const std::vector<std::string> steps = split_path(path);
+  if (steps.empty()) cannot_set(path, "expected a path such as spec.training.epochs");
+  if (steps.size() > 64) cannot_set(path, "expected at most 64 levels of nesting");
+  Json replacement = parse(text, "--set " + std::string(path)).value();
+  Json copy = value_;  // a path that fails half-way leaves nothing behind
+  Json* target = &copy;
+  for (const std::string& step : steps) target = &descend(*target, step, path);
+  *target = std::move(replacement);
+  value_ = std::move(copy);
+  Lines* lines = &lines_;
+  for (const std::string& step : steps) {
+    auto child = std::find_if(lines->children.begin(), lines->children.end(),
+                              [&](const Lines& candidate) { return candidate.key == step; });
+    if (child == lines->children.end()) {
+      lines->children.push_back({step, 0, {}});
+      child = std::prev(lines->children.end());
+    }
+    lines = &*child;
+  }
+  *lines = {lines->key, 0, {}};
+}
+
+std::string child_path(const std::string& path, const std::string& key) {
+  if (key.empty() || key.find_first_of(".[]\"=") != std::string::npos) {
+    std::string step = path + "[\"";
+    for (const char c : key) {
+      if (c == '"' || c == '\\') step += '\\';
+      step += c;
+    }
+    return step + "\"]";
+  }
+  return path.empty() ? key : path + "." + key;
+}
+
+std::string child_path(const std::string& path, size_t index) {
+  return path + "[" + std::to_string(index) + "]";
+}
+
+std::vector<std::string> split_path(std::string_view path) {
+  std::vector<std::string> steps;
+  size_t at = 0;
+  while (at < path.size()) {
+    if (path[at] == '[') {
+      steps.push_back(bracket_step(path, at));
+      continue;
+    }
+    if (!steps.empty()) {
+      if (path[at] != '.') fail_path(path, at, "'.' or '['");
+      ++at;
+    }
+    const size_t end = std::min(path.find_first_of(".[", at), path.size());
+    if (end == at) fail_path(path, at, "a field's name");
+    steps.emplace_back(path.substr(at, end - at));
+    at = end;
+  }
+  return steps;
 }
 
 }  // namespace muster

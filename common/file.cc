@@ -7,21 +7,17 @@
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
-#include <cstring>
 #include <system_error>
 
 #include "common/descriptor.h"
 #include "common/random.h"
+#include "common/system_words.h"
 
 namespace muster {
 
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string system_words(int error) {
-  return std::generic_category().message(error);
-}
 
 int open_retrying(const fs::path& path, int flags, mode_t mode = 0) {
   int fd;

@@ -5,12 +5,12 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <thread>
 
 #include "common/error.h"
+#include "common/whole_number.h"
 
 namespace muster {
 
@@ -161,12 +161,8 @@ struct HttpServer::Impl {
 HttpServer::HttpServer(const std::string& address) : impl_(std::make_unique<Impl>(address)) {
   const size_t colon = address.rfind(':');
   if (colon == std::string::npos || colon == 0) impl_->fail("expected host:port");
-  const char* end = address.data() + address.size();
-  int port = 0;
-  const auto [stop, error] = std::from_chars(address.data() + colon + 1, end, port);
-  if (error != std::errc() || stop != end || port < 1 || port > 65535) {
+  if (!whole_number<int>(std::string_view(address).substr(colon + 1), 1, 65535))
     impl_->fail("expected a port from 1 to 65535");
-  }
 }
 
 HttpServer::~HttpServer() {

@@ -7,11 +7,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 #include <vector>
 
 #include "common/digest.h"
+#include "common/system_words.h"
 
 namespace muster {
 
@@ -20,7 +20,7 @@ InputFile::InputFile(std::filesystem::path path) : path_(std::move(path)) {
   descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor_ < 0) {
     const std::string message =
-        fmt::format("cannot open {}: {}", path_.string(), std::strerror(errno));
+        fmt::format("cannot open {}: {}", path_.string(), system_words(errno));
     if (errno == EACCES || errno == EPERM) throw Forbidden(message);
     if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENAMETOOLONG ||
         errno == ENXIO || errno == EISDIR)
@@ -31,7 +31,7 @@ InputFile::InputFile(std::filesystem::path path) : path_(std::move(path)) {
   if (::fstat(descriptor_, &status) != 0) {
     const int error = errno;
     ::close(descriptor_);
-    throw Unavailable(fmt::format("cannot read {}: {}", path_.string(), std::strerror(error)));
+    throw Unavailable(fmt::format("cannot read {}: {}", path_.string(), system_words(error)));
   }
   if (!S_ISREG(status.st_mode)) {
     ::close(descriptor_);
@@ -49,7 +49,7 @@ void InputFile::read_at(uint64_t offset, std::span<std::byte> out) const {
     const ssize_t got = ::pread(descriptor_, out.data(), out.size(), static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
-      throw Unavailable(fmt::format("cannot read {}: {}", path_.string(), std::strerror(errno)));
+      throw Unavailable(fmt::format("cannot read {}: {}", path_.string(), system_words(errno)));
     }
     if (got == 0) {
       throw Invalid(fmt::format("{}: truncated: expected {} more bytes at byte {}, found the end",

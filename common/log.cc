@@ -6,12 +6,12 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
+#include "common/environment.h"
 #include "common/json.h"
 #include "common/log_text.h"
 
@@ -165,16 +165,14 @@ class TextFormatter final : public spdlog::formatter {
 };
 
 bool wants_json() {
-  const char* format = std::getenv("MUSTER_LOG_FORMAT");
-  const std::string_view word = format == nullptr ? "" : format;
+  const std::string word = environment_variable("MUSTER_LOG_FORMAT");
   if (word == "json") return true;
   if (word == "text") return false;
   return ::isatty(STDERR_FILENO) == 0;
 }
 
 spdlog::level::level_enum lowest_level() {
-  const char* level = std::getenv("MUSTER_LOG_LEVEL");
-  const std::string_view word = level == nullptr ? "" : level;
+  const std::string word = environment_variable("MUSTER_LOG_LEVEL");
   if (word == "debug") return spdlog::level::debug;
   if (word == "warning") return spdlog::level::warn;
   if (word == "error") return spdlog::level::err;

@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <system_error>
 
 #include "common/exit_code.h"
+#include "common/system_words.h"
 
 namespace muster {
 
@@ -24,7 +24,7 @@ int finish_output(const std::string& program, int exit_code) {
   const bool failed = error != 0 || std::ferror(stdout) != 0;
   if (!failed || has_lost_its_reader(STDOUT_FILENO)) return exit_code;
   // The system no longer knows the reason of an earlier failure.
-  const std::string why = error != 0 ? ": " + std::generic_category().message(error) : "";
+  const std::string why = error != 0 ? ": " + system_words(error) : "";
   std::fprintf(stderr, "%s: cannot write standard output%s\n", program.c_str(), why.c_str());
   return exit_code == kSuccess ? kCannotWrite : exit_code;
 }

@@ -4,7 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <vector>
+#include <string_view>
 
 namespace muster {
 
@@ -45,43 +45,181 @@ std::string choices_of(const CLI::Option& option) {
   return choices;
 }
 
-std::string all_flags(const CLI::App& app) {
-  std::vector<std::string> flags;
-  for (const CLI::Option* option : options_of(app, false)) {
-    for (std::string& flag : flags_of(*option)) flags.push_back(std::move(flag));
-  }
-  return fmt::format("{}", fmt::join(flags, " "));
-}
-
-// Returns the words that may stand where no option does: commands, or the choices of a positional.
-std::string all_words(const CLI::App& app) {
-  std::vector<std::string> words;
-  for (const CLI::App* command : commands_of(app)) words.push_back(command->get_name());
-  for (const CLI::Option* option : options_of(app, true)) {
-    if (std::string choices = choices_of(*option); !choices.empty()) words.push_back(choices);
-  }
-  return fmt::format("{}", fmt::join(words, " "));
-}
-
-std::string completion_of_words(const CLI::App& app, const std::string& command) {
-  const std::string options =
-      app.get_prefix_command()
-          ? R"($("${COMP_WORDS[0]}" "$command" --help 2>/dev/null | grep -o '^  -[^ ]*' | tr , ' '))"
-          : all_flags(app);
-  return fmt::format("    '{}') words=\"{}\" options=\"{}\" ;;\n", command, all_words(app),
-                     options);
-}
-
-// Offers nothing for a free value, so that bash completes it as a file name.
-std::string completion_of_values(const CLI::App& app, const std::string& command) {
-  std::string text;
-  for (const CLI::Option* option : options_of(app, false)) {
-    if (!has_value(*option)) continue;
-    const std::string choices = choices_of(*option);
-    for (const std::string& flag : flags_of(*option)) {
-      text += fmt::format("    '{} {}') words=\"{}\" options= ;;\n", command, flag, choices);
+// Returns a text between single quotes, as one line.
+std::string quoted(const std::string& text, std::string_view quote, std::string_view backslash) {
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      out += quote;
+    } else if (c == '\\') {
+      out += backslash;
+    } else {
+      out += c == '\n' ? ' ' : c;
     }
   }
+  return out + "'";
+}
+
+std::string in_zsh(const std::string& text) {
+  return quoted(text, R"('\'')", "\\");
+}
+
+std::string in_fish(const std::string& text) {
+  return quoted(text, R"(\')", R"(\\)");
+}
+
+// The case clauses of bash and zsh that say what may follow. zsh shows descriptions too.
+class Clauses {
+ public:
+  Clauses(const CLI::App& app, bool described) : described_(described) {
+    add("", app);
+    for (const CLI::App* command : commands_of(app)) add(command->get_name(), *command);
+  }
+
+  // By command: `values` are the words that may stand where no option does.
+  std::string of_commands;
+  // By command and option: `values` of an option that has one. There are none for a free value, so
+  // that the shell completes it as a file name.
+  std::string of_options;
+
+ private:
+  void add(const std::string& name, const CLI::App& command) {
+    std::string values, options;
+    for (const CLI::App* one : commands_of(command))
+      values += word(one->get_name(), one->get_description());
+    for (const CLI::Option* option : options_of(command, true)) {
+      if (const std::string choices = choices_of(*option); !choices.empty())
+        values += " " + choices;
+    }
+    for (const CLI::Option* option : options_of(command, false)) {
+      for (const std::string& flag : flags_of(*option)) {
+        options += word(flag, option->get_description());
+        if (has_value(*option)) of_options += clause(name + " " + flag, choices_of(*option), "");
+      }
+    }
+    if (command.get_prefix_command())
+      options = R"($("$program" "$command" --help 2>/dev/null | grep -o '^  -[^ ]*' | tr , ' '))";
+    of_commands += clause(name, values, options);
+  }
+  std::string word(const std::string& name, const std::string& description) const {
+    return " " + (described_ ? in_zsh(name + ":" + description) : name);
+  }
+  static std::string clause(const std::string& pattern, const std::string& values,
+                            const std::string& options) {
+    const auto list = [](const std::string& words) {
+      return words.substr(words.starts_with(' ') ? 1 : 0);
+    };
+    return fmt::format("    ('{}') values=({}) options=({}) ;;\n", pattern, list(values),
+                       list(options));
+  }
+
+  const bool described_;
+};
+
+std::string bash_completion(const CLI::App& app, const std::string& function,
+                            const std::string& names) {
+  const Clauses clauses(app, false);
+  return fmt::format(
+      R"({1}() {{
+  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD - 1]}} program=${{COMP_WORDS[0]}}
+  local command='' values=() options=() i
+  # bash takes the = of --option=value for a word of its own.
+  if [[ $word == = ]]; then
+    word=''
+  elif [[ $before == = ]]; then
+    before=${{COMP_WORDS[COMP_CWORD - 2]}}
+  fi
+  for ((i = 1; i < COMP_CWORD; ++i)); do
+    case ${{COMP_WORDS[i]}} in
+    ({2}) command=${{COMP_WORDS[i]}} && break ;;
+    esac
+  done
+  case $command in
+{3}  esac
+  case "$command $before" in
+{4}  esac
+  [[ $word != -* ]] || values=("${{options[@]}}")
+  mapfile -t COMPREPLY < <(compgen -W "${{values[*]}}" -- "$word")
+}}
+complete -o bashdefault -o default -F {1} {0}
+)",
+      app.get_name(), function, names, clauses.of_commands, clauses.of_options);
+}
+
+// The script is a file of a folder of zsh's fpath, or is read by `source`.
+std::string zsh_completion(const CLI::App& app, const std::string& function,
+                           const std::string& names) {
+  const Clauses clauses(app, true);
+  return fmt::format(
+      R"({1}() {{
+  local word=$words[CURRENT] before=$words[CURRENT-1] program=$words[1] command='' one
+  local -a values options
+  if [[ $word == --*=* ]]; then
+    before=${{word%%=*}}
+    word=${{word#*=}}
+    compset -P '*='
+  fi
+  for one in "${{(@)words[2,CURRENT-1]}}"; do
+    case $one in
+    ({2}) command=$one && break ;;
+    esac
+  done
+  case $command in
+{3}  esac
+  case "$command $before" in
+{4}  esac
+  if [[ $word == -* ]]; then
+    _describe -o option options
+  elif (( $#values )); then
+    _describe value values
+  else
+    _files
+  fi
+}}
+if [[ $funcstack[1] == {1} ]]; then
+  {1} "$@"
+else
+  compdef {1} {0}
+fi
+)",
+      app.get_name(), function, names, clauses.of_commands, clauses.of_options);
+}
+
+// Returns the lines for the options and words of a command; `condition` says when they are for it.
+std::string fish_lines(const CLI::App& command, const std::string& program,
+                       const std::string& condition) {
+  std::string text;
+  const auto add = [&](const std::string& what, const std::string& description) {
+    text += fmt::format("complete -c {} -n '{}' {}{}\n", program, condition, what,
+                        description.empty() ? "" : " -d " + in_fish(description));
+  };
+  for (const CLI::App* one : commands_of(command))
+    add("-f -a " + one->get_name(), one->get_description());
+  for (const CLI::Option* option : options_of(command, true)) {
+    if (const std::string choices = choices_of(*option); !choices.empty())
+      add("-f -a '" + choices + "'", option->get_description());
+  }
+  for (const CLI::Option* option : options_of(command, false)) {
+    std::string what;
+    for (const std::string& name : option->get_snames()) what += "-s " + name + " ";
+    for (const std::string& name : option->get_lnames()) what += "-l " + name + " ";
+    const std::string choices = choices_of(*option);
+    if (has_value(*option)) what += choices.empty() ? "-r" : "-x -a '" + choices + "'";
+    add(what.substr(0, what.find_last_not_of(' ') + 1), option->get_description());
+  }
+  if (command.get_prefix_command())
+    add(fmt::format("-a \"({} {} --help 2>/dev/null | string match -rg '^  (-[^ ]*)' | "
+                    "string split ,)\"",
+                    program, command.get_name()),
+        "");
+  return text;
+}
+
+std::string fish_completion(const CLI::App& app) {
+  const std::string& program = app.get_name();
+  std::string text = fish_lines(app, program, "__fish_use_subcommand");
+  for (const CLI::App* command : commands_of(app))
+    text += fish_lines(*command, program, "__fish_seen_subcommand_from " + command->get_name());
   return text;
 }
 
@@ -138,43 +276,25 @@ std::string synopsis(const CLI::App& command) {
 
 }  // namespace
 
-std::string bash_completion(const CLI::App& app) {
+std::vector<std::string> shells() {
+  return {"bash", "fish", "zsh"};
+}
+
+std::string completion_script(const CLI::App& app, const std::string& shell) {
   const std::string& program = app.get_name();
   std::string function = "_" + program;
   std::replace(function.begin(), function.end(), '-', '_');
-  std::string words = completion_of_words(app, "");
-  std::string values = completion_of_values(app, "");
   std::vector<std::string> names;
-  for (const CLI::App* command : commands_of(app)) {
-    const std::string& name = names.emplace_back(command->get_name());
-    words += completion_of_words(*command, name);
-    values += completion_of_values(*command, name);
-  }
-  return fmt::format(
-      R"(# Completes the command lines of {0} in bash; written by `{0} completion bash`.
-{1}() {{
-  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD - 1]}} command='' words='' options='' i
-  # bash takes the = of --option=value for a word of its own.
-  if [[ $word == = ]]; then
-    word=''
-  elif [[ $before == = ]]; then
-    before=${{COMP_WORDS[COMP_CWORD - 2]}}
-  fi
-  for ((i = 1; i < COMP_CWORD; ++i)); do
-    case ${{COMP_WORDS[i]}} in
-    {2}) command=${{COMP_WORDS[i]}} && break ;;
-    esac
-  done
-  case $command in
-{3}  esac
-  case "$command $before" in
-{4}  esac
-  [[ $word != -* ]] || words=$options
-  mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
-}}
-complete -o bashdefault -o default -F {1} {0}
-)",
-      program, function, fmt::join(names, " | "), words, values);
+  for (const CLI::App* command : commands_of(app)) names.push_back(command->get_name());
+  const std::string all = fmt::format("{}", fmt::join(names, " | "));
+  // zsh takes the first line of a file for the names of the programs that it completes.
+  return (shell == "zsh" ? "#compdef " + program + "\n" : "") +
+         fmt::format(
+             "# Completes the command lines of {0} in {1}; written by `{0} completion {1}`.\n",
+             program, shell) +
+         (shell == "fish"  ? fish_completion(app)
+          : shell == "zsh" ? zsh_completion(app, function, all)
+                           : bash_completion(app, function, all));
 }
 
 std::string man_page(const CLI::App& app, const std::string& version) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the library's name
 class App;
@@ -12,10 +13,13 @@ namespace muster {
 // with their options, the values that an option may have, and what --help says about each. Hidden
 // commands and options are left out.
 
-// Returns a script for bash that completes the program's command lines, for `source <(program
-// completion bash)`. For a command that hands its words to another program the script asks that
-// program's --help.
-std::string bash_completion(const CLI::App& app);
+// Returns the names of the shells that completion_script() knows.
+std::vector<std::string> shells();
+
+// Returns a script for one of shells() that completes the program's command lines, for
+// `source <(program completion bash)`. For a command that hands its words to another program the
+// script asks that program's --help.
+std::string completion_script(const CLI::App& app, const std::string& shell);
 
 // Returns the program's man page of section 1, for `man -l` and groff. Precondition: the program
 // has a name.

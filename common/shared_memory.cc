@@ -6,19 +6,15 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <system_error>
 
 #include "common/error.h"
+#include "common/system_words.h"
 
 namespace muster {
 
 namespace {
 
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-
-std::string reason() {
-  return std::generic_category().message(errno);
-}
 
 std::string link_of(const std::string& path) {
   char text[256];
@@ -28,7 +24,8 @@ std::string link_of(const std::string& path) {
 
 void check(int descriptor, size_t expected) {
   struct stat status {};
-  if (fstat(descriptor, &status) != 0) throw Invalid("it cannot be looked at: " + reason());
+  if (fstat(descriptor, &status) != 0)
+    throw Invalid("it cannot be looked at: " + system_words(errno));
   if (static_cast<uint64_t>(status.st_size) != expected)
     throw Invalid("expected " + std::to_string(expected) + " bytes, found " +
                   std::to_string(status.st_size));
@@ -42,7 +39,8 @@ Descriptor make_shared_memory(const std::string& name, size_t size) {
   Descriptor made(memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!made || fallocate(made.get(), 0, 0, static_cast<off_t>(size)) != 0 ||
       fcntl(made.get(), F_ADD_SEALS, kSeals) != 0)
-    throw Unavailable("no shared memory of " + std::to_string(size) + " bytes: " + reason());
+    throw Unavailable("no shared memory of " + std::to_string(size) +
+                      " bytes: " + system_words(errno));
   return made;
 }
 
@@ -51,7 +49,7 @@ Descriptor open_shared_memory(const std::string& name, uint32_t pid, uint32_t fd
   if (link_of(path) != "/memfd:" + name + " (deleted)")
     throw Invalid("it is not on this host, or hidden from this process");
   Descriptor opened(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
-  if (!opened) throw Invalid("it cannot be opened: " + reason());
+  if (!opened) throw Invalid("it cannot be opened: " + system_words(errno));
   check(opened.get(), size);
   return opened;
 }
@@ -60,7 +58,8 @@ std::byte* map_shared_memory(const Descriptor& memory, size_t size, std::byte* a
   const int fixed = at ? MAP_FIXED : 0;
   void* base =
       mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE | fixed, memory.get(), 0);
-  if (base == MAP_FAILED) throw Unavailable("shared memory cannot be mapped: " + reason());
+  if (base == MAP_FAILED)
+    throw Unavailable("shared memory cannot be mapped: " + system_words(errno));
   return static_cast<std::byte*>(base);
 }
 

@@ -4,7 +4,7 @@
 
 #include "embedded/replica_schema_text.h"
 #include "embedded/trainingjob_schema_text.h"
-#include "trainer/spec/training_spec.h"
+#include "trainer/spec/schema.h"
 
 namespace muster::api {
 

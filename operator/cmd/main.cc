@@ -361,8 +361,10 @@ class Program {
   void add_texts() {
     CLI::App* completion = add("completion", "Print the script that completes commands in a shell",
                                "source <(muster completion bash)");
-    completion->add_option("SHELL", shell_, "bash")->required()->check(CLI::IsMember({"bash"}));
-    on(completion, [this] { return print(bash_completion(app_)); });
+    completion->add_option("SHELL", shell_, "The shell")
+        ->required()
+        ->check(CLI::IsMember(shells()));
+    on(completion, [this] { return print(completion_script(app_, shell_)); });
     CLI::App* manual = add("manual", "Print the man page", "muster manual | man -l -");
     on(manual, [this] { return print(man_page(app_, MUSTER_VERSION)); });
   }

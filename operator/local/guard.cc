@@ -7,9 +7,9 @@
 
 #include <array>
 #include <cerrno>
-#include <system_error>
 
 #include "common/error.h"
+#include "common/system_words.h"
 
 namespace muster::local {
 
@@ -42,13 +42,13 @@ void wait_for_end_of_file(int pipe) {
 Guard::Guard(const JobDirectory& directory, const RunLock& lock, const std::string& mark) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    throw Unavailable("cannot make a pipe: " + std::generic_category().message(errno));
+    throw Unavailable("cannot make a pipe: " + system_words(errno));
   }
   const Descriptor news(ends[0]);
   alive_ = Descriptor(ends[1]);
   pid_ = ::fork();
   if (pid_ < 0) {
-    throw Unavailable("cannot start a process: " + std::generic_category().message(errno));
+    throw Unavailable("cannot start a process: " + system_words(errno));
   }
   if (pid_ > 0) return;
   alive_.reset();

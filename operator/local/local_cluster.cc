@@ -14,6 +14,7 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/results.h"
+#include "common/system_words.h"
 #include "operator/api/disruption.h"
 #include "operator/api/progress.h"
 #include "operator/api/status.h"
@@ -288,7 +289,7 @@ bool LocalCluster::wait(std::optional<api::Time> until, int descriptor) {
     if (replica.process) watched.push_back({replica.process->descriptor(), POLLIN, 0});
   }
   if (::poll(watched.data(), watched.size(), poll_timeout(until)) < 0 && errno != EINTR) {
-    throw Unavailable("poll: " + std::generic_category().message(errno));
+    throw Unavailable("poll: " + system_words(errno));
   }
   eventfd_t count = 0;
   const bool woken = ::eventfd_read(wake_.get(), &count) == 0;

@@ -15,6 +15,7 @@
 #include "common/error.h"
 #include "common/file.h"
 #include "common/process.h"
+#include "common/system_words.h"
 
 namespace muster::local {
 
@@ -23,10 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr auto kGroupTakesAtMost = std::chrono::seconds(2);  // to end after SIGKILL
-
-std::string system_words(int error) {
-  return std::generic_category().message(error);
-}
 
 std::string path_of(const std::vector<std::string>& environment) {
   for (const std::string& variable : environment) {

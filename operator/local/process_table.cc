@@ -4,11 +4,11 @@
 #include <signal.h>
 
 #include <cerrno>
-#include <charconv>
 #include <filesystem>
 #include <sstream>
 
 #include "common/descriptor.h"
+#include "common/whole_number.h"
 
 namespace muster::local {
 
@@ -78,11 +78,10 @@ std::vector<pid_t> members_of(pid_t group) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator("/proc", error)) {
     const std::string name = entry.path().filename();
-    pid_t pid = 0;
-    const auto [end, problem] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (problem != std::errc() || end != name.data() + name.size()) continue;
-    const std::optional<Stat> stat = read_stat(pid);
-    if (stat && stat->group == group && !has_ended(stat->state)) members.push_back(pid);
+    const auto pid = whole_number<pid_t>(name);
+    if (!pid) continue;
+    const std::optional<Stat> stat = read_stat(*pid);
+    if (stat && stat->group == group && !has_ended(stat->state)) members.push_back(*pid);
   }
   return members;
 }

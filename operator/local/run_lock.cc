@@ -10,6 +10,7 @@
 
 #include "common/error.h"
 #include "common/file.h"
+#include "common/system_words.h"
 
 namespace muster::local {
 
@@ -38,8 +39,7 @@ bool try_lock(int file, const fs::path& path) {
   while (::flock(file, LOCK_EX | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK) return false;
     if (errno != EINTR) {
-      throw WriteError("cannot lock " + path.string() + ": " +
-                       std::generic_category().message(errno));
+      throw WriteError("cannot lock " + path.string() + ": " + system_words(errno));
     }
   }
   return true;
@@ -57,8 +57,7 @@ RunLock::RunLock(const JobDirectory& directory) {
   const fs::path path = directory.lock();
   file_ = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   if (!file_) {
-    throw WriteError("cannot write " + path.string() + ": " +
-                     std::generic_category().message(errno));
+    throw WriteError("cannot write " + path.string() + ": " + system_words(errno));
   }
   const auto until = std::chrono::steady_clock::now() + kGuardTakesAtMost;
   while (!try_lock(file_.get(), path)) {
@@ -70,8 +69,7 @@ RunLock::RunLock(const JobDirectory& directory) {
   const std::string self = ProcessIdentity::of(::getpid()).value().text() + "\n";
   if (::ftruncate(file_.get(), 0) != 0 ||
       ::pwrite(file_.get(), self.data(), self.size(), 0) != static_cast<ssize_t>(self.size())) {
-    throw WriteError("cannot write " + path.string() + ": " +
-                     std::generic_category().message(errno));
+    throw WriteError("cannot write " + path.string() + ": " + system_words(errno));
   }
 }
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "common/error.h"
-#include "trainer/data/idx.h"
-#include "trainer/data/storage.h"
+#include "trainer/data/files/idx.h"
+#include "trainer/data/files/storage.h"
 
 using namespace muster;
 

@@ -4,7 +4,7 @@
 
 #include "common/digest.h"
 #include "common/error.h"
-#include "trainer/checkpoint/manifest.h"
+#include "trainer/checkpoint/files/manifest.h"
 
 using namespace muster;
 

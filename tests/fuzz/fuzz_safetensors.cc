@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "common/error.h"
-#include "trainer/checkpoint/safetensors.h"
-#include "trainer/checkpoint/slices.h"
+#include "trainer/checkpoint/files/safetensors.h"
+#include "trainer/checkpoint/files/slices.h"
 
 using namespace muster;
 

@@ -3,9 +3,9 @@
 #include <string_view>
 
 #include "common/error.h"
-#include "tests/unit/trainer/checkpoint/table_builder.h"
-#include "trainer/checkpoint/sorted_table.h"
-#include "trainer/checkpoint/tensorflow_checkpoint.h"
+#include "tests/unit/trainer/checkpoint/tensorflow/table_builder.h"
+#include "trainer/checkpoint/tensorflow/sorted_table.h"
+#include "trainer/checkpoint/tensorflow/tensorflow_checkpoint.h"
 
 using namespace muster;
 

@@ -5,7 +5,7 @@
 #include "operator/api/status.h"
 #include "operator/api/training_job.h"
 #include "operator/api/validate.h"
-#include "trainer/spec/training_spec.h"
+#include "trainer/spec/convert.h"
 
 // Any manifest is valid or has problems; a valid one converts, and stays valid with its defaults
 // filled in. Whatever stands in `status` reads as a status that comes back without loss.

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "common/environment.h"
 #include "common/exit_code.h"
 #include "common/heap.h"
 #include "common/log.h"
@@ -14,9 +15,10 @@
 #include "common/program_texts.h"
 #include "common/usage.h"
 #include "trainer/cmd/output.h"
-#include "trainer/data/digits.h"
+#include "trainer/data/sources/digits.h"
 #include "trainer/group/address.h"
 #include "trainer/loop/guard.h"
+#include "trainer/loop/roles/on_samples.h"
 #include "trainer/loop/roles/predict_pictures.h"
 #include "trainer/loop/roles/roles.h"
 
@@ -165,8 +167,7 @@ CLI::App* add_digits_command(CLI::App& app, data::DigitsOptions& options) {
 
 // Commands for people log text, even if standard error is no terminal, unless JSON is asked for.
 bool wants_json_log() {
-  const char* format = std::getenv("MUSTER_LOG_FORMAT");
-  return format != nullptr && std::string_view(format) == "json";
+  return environment_variable("MUSTER_LOG_FORMAT") == "json";
 }
 
 int run(int argc, char** argv) {
@@ -191,9 +192,9 @@ int run(int argc, char** argv) {
   CLI::App* digits = add_digits_command(app, options.digits);
   CLI::App* completion =
       app.add_subcommand("completion", "Print the script that completes commands in a shell");
-  completion->add_option("SHELL", options.shell, "bash")
+  completion->add_option("SHELL", options.shell, "The shell")
       ->required()
-      ->check(CLI::IsMember({"bash"}));
+      ->check(CLI::IsMember(shells()));
   CLI::App* manual = app.add_subcommand("manual", "Print the man page");
   CLI::App* version = app.add_subcommand("version", "Print the version");
   try {
@@ -208,7 +209,7 @@ int run(int argc, char** argv) {
     return app.exit(error) == 0 ? kSuccess : kUsage;
   }
   std::string text;
-  if (*completion) text = bash_completion(app);
+  if (*completion) text = completion_script(app, options.shell);
   if (*manual) text = man_page(app, group::version());
   if (*version) text = "muster-trainer " + group::version() + "\n";
   if (!text.empty()) {

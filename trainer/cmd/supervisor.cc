@@ -3,11 +3,11 @@
 #include "trainer/supervise/supervisor.h"
 
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "common/environment.h"
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/log.h"
@@ -23,15 +23,11 @@ constexpr const char* kUsageText =
     "the\n"
     "last one did.\n";
 
-std::string variable(const char* name, const char* fallback) {
-  const char* value = std::getenv(name);
-  return value == nullptr || *value == '\0' ? fallback : value;
-}
-
 // Returns the same name as in the trainer's own log lines.
 std::string log_name() {
-  return variable("MUSTER_JOB", "standalone") + "-" + variable("MUSTER_ROLE", "chief") + "-" +
-         variable("MUSTER_INDEX", "0");
+  return environment_variable("MUSTER_JOB", "standalone") + "-" +
+         environment_variable("MUSTER_ROLE", "chief") + "-" +
+         environment_variable("MUSTER_INDEX", "0");
 }
 
 int supervise(std::vector<std::string> command) {

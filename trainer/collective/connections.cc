@@ -9,11 +9,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <memory>
-#include <system_error>
 
 #include "common/random.h"
+#include "common/system_words.h"
 #include "proto/muster/rendezvous.pb.h"
 
 namespace muster::collective {
@@ -25,10 +24,6 @@ namespace {
 
 constexpr milliseconds kGlance{20};
 constexpr size_t kMostParts = 64;  // of one system call
-
-std::string reason(int error = errno) {
-  return std::generic_category().message(error);
-}
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
@@ -97,14 +92,14 @@ Connections::Connections(int member, int members, const std::string& host)
       members_(members),
       waker_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       peers_(static_cast<size_t>(members)) {
-  if (!waker_) throw Unavailable("no event can be waited for: " + reason());
+  if (!waker_) throw Unavailable("no event can be waited for: " + system_words(errno));
   for (int i = 0; i < members; ++i)
     peers_[static_cast<size_t>(i)].name = "member " + std::to_string(i);
   const Addresses addresses = resolve(host, "");
   Descriptor socket = make_socket(*addresses, SOCK_NONBLOCK);
   if (!socket || bind(socket.get(), addresses->ai_addr, addresses->ai_addrlen) != 0 ||
       listen(socket.get(), SOMAXCONN) != 0)
-    throw Unavailable("no member can be listened for at " + host + ": " + reason());
+    throw Unavailable("no member can be listened for at " + host + ": " + system_words(errno));
   WireEndpoint endpoint;
   endpoint.set_host(host);
   endpoint.set_port(port_of(socket));
@@ -154,21 +149,21 @@ void Connections::dial(int index, const std::string& text, const std::function<b
     fail(peer, error.what());
   }
   Descriptor socket = make_socket(*addresses, SOCK_NONBLOCK);
-  if (!socket) fail(peer, reason());
+  if (!socket) fail(peer, system_words(errno));
   if (::connect(socket.get(), addresses->ai_addr, addresses->ai_addrlen) != 0) {
-    if (errno != EINPROGRESS) fail(peer, reason());
+    if (errno != EINPROGRESS) fail(peer, system_words(errno));
     while (!wait_for(socket, POLLOUT, kGlance))
       if (over()) fail(peer, "it has not answered in time");
     int error = 0;
     socklen_t size = sizeof error;
     getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
-    if (error != 0) fail(peer, reason(error));
+    if (error != 0) fail(peer, system_words(error));
   }
   hurry(socket);
   const Greeting greeting{endpoint.word(), static_cast<uint32_t>(member_),
                           static_cast<uint32_t>(members_)};
   if (::send(socket.get(), &greeting, sizeof greeting, MSG_NOSIGNAL) != sizeof greeting)
-    fail(peer, reason());
+    fail(peer, system_words(errno));
   peer.socket = std::move(socket);
 }
 
@@ -224,7 +219,7 @@ bool Connections::write_some(Peer& peer) {
   const ssize_t moved = sendmsg(peer.socket.get(), &message, MSG_NOSIGNAL);
   if (moved < 0) {
     if (errno == EAGAIN || errno == EINTR) return false;
-    fail(peer, reason());
+    fail(peer, system_words(errno));
   }
   moved_ += static_cast<uint64_t>(moved);
   const size_t done = advance(peer.out, 0, static_cast<size_t>(moved));
@@ -258,7 +253,7 @@ bool Connections::read_some(int index, Peer& peer) {
     if (moved == 0) fail(peer, "it was closed");
     if (moved < 0) {
       if (errno == EAGAIN || errno == EINTR) return false;
-      fail(peer, reason());
+      fail(peer, system_words(errno));
     }
     moved_ += static_cast<uint64_t>(moved);
   }

@@ -3,6 +3,7 @@
 #include "common/cpu_budget.h"
 #include "common/error.h"
 #include "trainer/compute/cpu/engine.h"
+#include "trainer/compute/cpu/worthwhile_threads.h"
 
 namespace muster::compute {
 

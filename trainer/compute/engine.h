@@ -110,9 +110,4 @@ class Engine {
 // the engine's parameters.
 std::vector<std::unique_ptr<Memory>> allocate_slots(Engine& engine, const Optimizer& optimizer);
 
-// Fills `parameters` (layout.size() floats) as the initializers say: a function of (seed, tensor
-// name, element) only.
-void initialize_parameters(const ParameterLayout& layout, uint64_t seed,
-                           std::span<float> parameters);
-
 }  // namespace muster::compute

@@ -1,8 +1,9 @@
+#include "trainer/compute/initialize.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "common/error.h"
-#include "trainer/compute/engine.h"
 #include "trainer/compute/random.h"
 
 namespace muster::compute {

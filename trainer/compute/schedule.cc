@@ -1,8 +1,8 @@
+#include "trainer/compute/schedule.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-
-#include "trainer/compute/optimizer.h"
 
 namespace muster::compute {
 namespace {

@@ -3,10 +3,10 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <charconv>
 
 #include "common/error.h"
 #include "common/file.h"
+#include "common/whole_number.h"
 #include "trainer/folder/owner.h"
 
 namespace muster::folder {
@@ -28,10 +28,7 @@ uint64_t newest_generation(const fs::path& storage) {
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
     const std::string name = entry->path().filename();
-    uint64_t number = 0;
-    const auto [last, status] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (status == std::errc() && last == name.data() + name.size() && number <= kLastGeneration)
-      newest = std::max(newest, number);
+    newest = std::max(newest, whole_number<uint64_t>(name, 0, kLastGeneration).value_or(0));
   }
   if (error && error != std::errc::no_such_file_or_directory)
     throw Unavailable("cannot list " + folder.string() + ": " + error.message());

@@ -14,6 +14,7 @@
 #include "common/log.h"
 #include "common/pause.h"
 #include "common/random.h"
+#include "common/system_words.h"
 
 namespace muster::folder {
 
@@ -74,8 +75,7 @@ void Lease::write() {
                        ::pwrite(file.get(), text.data(), text.size(), 0) == ssize_t(text.size()) &&
                        ::ftruncate(file.get(), off_t(text.size())) == 0;
   if (!written && !failed_)
-    log::warning(path_.string() + ": cannot say that this job trains here: " +
-                 std::system_category().message(errno));
+    log::warning(path_.string() + ": cannot say that this job trains here: " + system_words(errno));
   failed_ = !written;
 }
 

@@ -2,7 +2,7 @@
 
 #include <arpa/inet.h>
 
-#include <charconv>
+#include "common/whole_number.h"
 
 namespace muster::group {
 
@@ -10,10 +10,7 @@ bool is_address(std::string_view text) {
   const size_t colon = text.rfind(':');
   if (colon == std::string_view::npos || colon == 0 || text.size() > 300) return false;
   const std::string_view port = text.substr(colon + 1);
-  int number = 0;
-  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
-  if (error != std::errc() || end != port.data() + port.size() || number < 1 || number > 65535)
-    return false;
+  if (!whole_number<int>(port, 1, 65535)) return false;
   std::string_view host = text.substr(0, colon);
   if (host.front() == '[') {
     const std::string inner(host.substr(1, host.size() - 2));

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "common/mutex.h"
-#include "trainer/checkpoint/store.h"
+#include "trainer/checkpoint/store/store.h"
 #include "trainer/group/formation.h"
 #include "trainer/group/rendezvous_server.h"
 #include "trainer/group/storage_patience.h"
@@ -89,8 +89,8 @@ class Coordinator {
   RendezvousServer& rendezvous_;
   const checkpoint::Store& store_;
   const Setup setup_;
-  std::unique_ptr<checkpoint::Store::Lease> lease_;  // on the checkpoint being restored
-  std::string missing_;                              // as logged last
+  std::unique_ptr<checkpoint::Lease> lease_;  // on the checkpoint being restored
+  std::string missing_;                       // as logged last
   Clock::time_point remind_;
   Clock::time_point looked_;  // the last check that we still lead
   StoragePatience patience_;

@@ -2,14 +2,15 @@
 
 #include <unistd.h>
 
-#include <charconv>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
+#include "common/environment.h"
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "common/whole_number.h"
 #include "trainer/group/address.h"
+#include "trainer/group/tf_config.h"
 
 namespace muster::group {
 
@@ -36,12 +37,9 @@ std::string Membership::reachable_address() const {
 }
 
 bool shared_memory_wanted() {
-  const char* text = std::getenv("MUSTER_SHARED_MEMORY");
-  const std::string_view value = text ? text : "";
-  if (value == "0") return false;
-  if (value.empty() || value == "1") return true;
-  throw Invalid("MUSTER_SHARED_MEMORY: expected 0 or 1, found \"" + std::string(value) + "\"",
-                kBadConfig);
+  const std::string value = environment_variable("MUSTER_SHARED_MEMORY", "1");
+  if (value == "0" || value == "1") return value == "1";
+  throw Invalid("MUSTER_SHARED_MEMORY: expected 0 or 1, found \"" + value + "\"", kBadConfig);
 }
 
 // Memory is reached through /proc, so only processes that see the same processes can map it.
@@ -82,11 +80,10 @@ std::string value_of(const Environment& environment, const std::string& name) {
 int number_of(const Environment& environment, const std::string& name, int fallback) {
   const std::string text = value_of(environment, name);
   if (text.empty()) return fallback;
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number < 0)
+  const auto number = whole_number<int>(text, 0);
+  if (!number)
     throw Invalid(name + ": expected a number of at least 0, found \"" + text + "\"", kBadConfig);
-  return number;
+  return *number;
 }
 
 // MUSTER_ROLE and MUSTER_INDEX repeat parts of TF_CONFIG; if both are set they must agree.

@@ -82,13 +82,4 @@ bool shared_memory_wanted();
 // not wanted.
 std::string shared_memory_host();
 
-// Parses the part that TF_CONFIG decides: role, index, cluster.
-void parse_tf_config(std::string_view text, Membership& membership);
-
-// Parses the part that MUSTER_REPLICAS decides: the number of replicas of each role.
-void parse_replicas(std::string_view text, Membership& membership);
-
-// Parses the part that MUSTER_ELASTIC decides.
-void parse_elastic(std::string_view text, Membership& membership);
-
 }  // namespace muster::group

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "proto/muster/rendezvous.pb.h"
-#include "trainer/checkpoint/manifest.h"
+#include "trainer/checkpoint/files/manifest.h"
 #include "trainer/compute/loss_sums.h"
 
 namespace muster::group {

@@ -1,9 +1,10 @@
+#include "trainer/group/tf_config.h"
+
 #include <nlohmann/json.hpp>
 
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "trainer/group/address.h"
-#include "trainer/group/membership.h"
 
 namespace muster::group {
 

@@ -1,7 +1,6 @@
 #include "trainer/host/instruction_set.h"
 
-#include <cstdlib>
-
+#include "common/environment.h"
 #include "common/error.h"
 
 #if defined(__x86_64__)
@@ -46,8 +45,7 @@ InstructionSet instruction_set(const std::string& name) {
 }
 
 InstructionSet instruction_set() {
-  const char* name = std::getenv("MUSTER_INSTRUCTION_SET");
-  return instruction_set(name == nullptr ? "" : name);
+  return instruction_set(environment_variable("MUSTER_INSTRUCTION_SET"));
 }
 
 #if defined(__x86_64__)

@@ -138,23 +138,22 @@ void Checkpointer::wait_until_idle() {
 
 checkpoint::Store::Found Checkpointer::save(Task& task) {
   const uint64_t step = task.snapshot->position().step;
-  checkpoint::Store::Found found;
-  found.manifest = task.manifest;
-  found.manifest.position = task.snapshot->position();
   if (store_.published(step, task.manifest.generation)) {
-    const checkpoint::FolderName name{step, task.manifest.generation};
-    found.directory = options_.storage / "checkpoints" / name.text();
-    found.manifest = checkpoint::Store::read_manifest(found.directory);
+    const std::string name = checkpoint::FolderName{step, task.manifest.generation}.text();
+    auto found = checkpoint::Store::read(options_.storage / "checkpoints" / name);
     if (task.manifest.final && !found.manifest.final)
-      throw NameTaken(name.text() + " is published, and not as the final one");
+      throw NameTaken(name + " is published, and not as the final one");
     return found;
   }
+  checkpoint::Manifest manifest = task.manifest;
+  manifest.position = task.snapshot->position();
+  std::filesystem::path published;
   const auto begun = Clock::now();
   const auto temporary = store_.begin(step);
   try {
-    task.snapshot->write(temporary, found.manifest, task.bytes_per_second);
+    task.snapshot->write(temporary, manifest, task.bytes_per_second);
     folder::require_newest(options_.storage, task.manifest.generation, options_.job_uid);
-    found.directory = store_.publish(temporary, found.manifest);
+    published = store_.publish(temporary, manifest);
   } catch (...) {
     store_.discard(temporary);
     // Throws if a newer generation exists: its owner may have removed what we began, and then the
@@ -162,7 +161,7 @@ checkpoint::Store::Found Checkpointer::save(Task& task) {
     folder::require_newest(options_.storage, task.manifest.generation, options_.job_uid);
     throw;
   }
-  found.manifest = checkpoint::Store::read_manifest(found.directory);  // as published: with slices
+  auto found = checkpoint::Store::read(published);  // with slices
   const double took = std::chrono::duration<double>(Clock::now() - begun).count();
   log::info("checkpoint " + found.directory.filename().string(),
             {{"step", step}, {"seconds", took}, {"final", task.manifest.final}});

@@ -11,7 +11,7 @@
 
 #include "common/error.h"
 #include "common/mutex.h"
-#include "trainer/checkpoint/store.h"
+#include "trainer/checkpoint/store/store.h"
 #include "trainer/folder/generations.h"
 #include "trainer/loop/synchronizers/synchronizer.h"
 #include "trainer/spec/training_spec.h"

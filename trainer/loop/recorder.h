@@ -9,7 +9,7 @@
 
 #include "common/document.h"
 #include "trainer/compute/loss.h"
-#include "trainer/compute/optimizer.h"
+#include "trainer/compute/schedule.h"
 #include "trainer/loop/batches/workload.h"
 #include "trainer/loop/evaluation/pictures.h"
 #include "trainer/metrics/reporter.h"

@@ -4,20 +4,21 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
 
 #include "common/cpu_budget.h"
 #include "common/digest.h"
+#include "common/environment.h"
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/problems.h"
+#include "common/whole_number.h"
 #include "trainer/compute/graph.h"
 #include "trainer/compute/layers/layer.h"
 #include "trainer/compute/loss.h"
-#include "trainer/data/look.h"
+#include "trainer/data/sources/look.h"
 #include "trainer/group/address.h"
 #include "trainer/spec/check.h"
+#include "trainer/spec/convert.h"
 #include "trainer/spec/open_classes.h"
 
 namespace muster::loop {
@@ -151,17 +152,13 @@ Training Training::from_json(const Json& json, const std::string& source) {
 ThreadChoice ThreadChoice::from_environment(int spec_threads) {
   ThreadChoice choice;
   choice.threads = spec_threads;
-  const char* exclusive = std::getenv("MUSTER_EXCLUSIVE");
-  const char* text = std::getenv("MUSTER_THREADS");
-  if (!text || !*text) return choice;
-  int number = 0;
-  const std::string_view value(text);
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (error != std::errc() || end != value.data() + value.size() || number < 1 || number > 1024)
-    throw Invalid("MUSTER_THREADS: expected 1 to 1024, found \"" + std::string(value) + "\"",
-                  kBadConfig);
-  if (spec_threads == 0) choice.threads = number;
-  choice.exclusive = exclusive && std::string_view(exclusive) == "1";
+  const std::string text = environment_variable("MUSTER_THREADS");
+  if (text.empty()) return choice;
+  const auto number = whole_number<int>(text, 1, 1024);
+  if (!number)
+    throw Invalid("MUSTER_THREADS: expected 1 to 1024, found \"" + text + "\"", kBadConfig);
+  if (spec_threads == 0) choice.threads = *number;
+  choice.exclusive = environment_variable("MUSTER_EXCLUSIVE") == "1";
   return choice;
 }
 

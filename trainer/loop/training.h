@@ -8,7 +8,7 @@
 
 #include "common/document.h"
 #include "trainer/compute/aligned.h"
-#include "trainer/data/dataset.h"
+#include "trainer/data/sources/source.h"
 #include "trainer/group/membership.h"
 #include "trainer/loop/batches/feed.h"
 #include "trainer/loop/batches/replica_gradients.h"

@@ -6,7 +6,7 @@
 
 #include "proto/muster/onnx.pb.h"
 #include "trainer/compute/models/model_spec.h"
-#include "trainer/data/sample_format.h"
+#include "trainer/data/sources/sample_format.h"
 
 namespace muster::onnx {
 

@@ -4,7 +4,7 @@
 
 #include "common/json.h"
 #include "common/schema.h"
-#include "trainer/spec/training_spec.h"
+#include "trainer/spec/schema.h"
 
 namespace muster::spec {
 

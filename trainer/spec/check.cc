@@ -12,6 +12,7 @@
 #include "trainer/spec/layers.h"
 #include "trainer/spec/metric.h"
 #include "trainer/spec/patterns.h"
+#include "trainer/spec/schema.h"
 
 namespace muster::spec {
 

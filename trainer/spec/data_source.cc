@@ -169,11 +169,6 @@ const SourceWords& words_of(const DataSource& source) {
   return source_words()[source.kind.index()];
 }
 
-LabelKind label_kind_of(const DataSource& source) {
-  if (const auto* records = std::get_if<RecordSource>(&source.kind)) return records->labels;
-  return words_of(source).label_kind;
-}
-
 std::optional<DataFacts> facts_by_manifest(const DataSource& source) {
   return std::visit([](const auto& kind) { return facts_of(kind); }, source.kind);
 }

@@ -140,8 +140,6 @@ struct SourceWords {
 // Returns the words of all kinds, in the order of SourceKind.
 const std::vector<SourceWords>& source_words();
 const SourceWords& words_of(const DataSource& source);
-// Returns the kind of labels that samples of the source have.
-compute::LabelKind label_kind_of(const DataSource& source);
 
 // Returns the facts that the manifest alone gives; nothing if files decide all of them.
 std::optional<DataFacts> facts_by_manifest(const DataSource& source);

@@ -1,3 +1,5 @@
+#include "trainer/spec/schema.h"
+
 #include "embedded/data_source_schema_text.h"
 #include "embedded/image_schema_text.h"
 #include "embedded/layer_schema_text.h"

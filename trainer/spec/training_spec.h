@@ -11,6 +11,7 @@
 #include "common/schema.h"
 #include "trainer/compute/models/model_spec.h"
 #include "trainer/compute/optimizer.h"
+#include "trainer/compute/schedule.h"
 #include "trainer/spec/data_source.h"
 
 namespace muster::spec {
@@ -79,8 +80,9 @@ struct CheckpointSpec {
 };
 
 struct TrainingSpec {
-  compute::ModelSpec model;     // input_shape and label_count are filled from the data at start
-  std::string initialize_from;  // checkpoint/take_weights.h says what it names; empty: nothing
+  compute::ModelSpec model;  // input_shape and label_count are filled from the data at start
+  std::string
+      initialize_from;  // checkpoint/start/take_weights.h says what it names; empty: nothing
   InitializeOptions initialize_options;
   DataSpec data;
   int64_t batch_size = 32;         // per replica
@@ -119,11 +121,5 @@ struct TrainingSpec {
     return checkpoint.best_only || (early_stopping && early_stopping->restore_best);
   }
 };
-
-// The schema as JSON, for splicing and for docs.
-const Json& training_schema();
-
-// Converts a value that has been checked (check.h). Precondition: no problems.
-TrainingSpec to_training_spec(const Json& training);
 
 }  // namespace muster::spec

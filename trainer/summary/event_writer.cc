@@ -5,12 +5,12 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 
 #include "common/error.h"
 #include "common/file.h"
 #include "common/log.h"
 #include "common/random.h"
+#include "common/system_words.h"
 #include "proto/muster/event.pb.h"
 #include "trainer/records/framing.h"
 
@@ -69,7 +69,7 @@ EventWriter::EventWriter(const std::filesystem::path& directory,
   }
   file_.open(path, std::ios::binary | std::ios::trunc);
   if (!file_) {
-    fail(fmt::format("cannot create {}: {}", path.string(), std::strerror(errno)));
+    fail(fmt::format("cannot create {}: {}", path.string(), system_words(errno)));
     return;
   }
   path_ = path;
@@ -118,7 +118,7 @@ void EventWriter::record(const std::string& event) {
   if (failed_) return;
   const std::string bytes = records::frame_record(event);
   if (!file_.write(bytes.data(), static_cast<std::streamsize>(bytes.size()))) {
-    fail(fmt::format("cannot write {}: {}", path_.string(), std::strerror(errno)));
+    fail(fmt::format("cannot write {}: {}", path_.string(), system_words(errno)));
   }
 }
 
@@ -126,7 +126,7 @@ void EventWriter::flush_locked() {
   flushed_ = steady_clock::now();
   if (failed_ || !file_.is_open()) return;
   if (!file_.flush()) {
-    fail(fmt::format("cannot write {}: {}", path_.string(), std::strerror(errno)));
+    fail(fmt::format("cannot write {}: {}", path_.string(), system_words(errno)));
   }
 }
 

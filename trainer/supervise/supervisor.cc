@@ -11,13 +11,12 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <map>
 #include <optional>
-#include <system_error>
 
+#include "common/environment.h"
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/file.h"
@@ -25,7 +24,9 @@
 #include "common/log.h"
 #include "common/process.h"
 #include "common/results.h"
+#include "common/system_words.h"
 #include "common/termination_message.h"
+#include "common/whole_number.h"
 #include "trainer/supervise/oom_kills.h"
 
 extern char** environ;
@@ -44,7 +45,7 @@ constexpr const char* kRoleVariable = "MUSTER_ROLE";
 constexpr int kHandedOn[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT};
 
 Unavailable failure(const std::string& what) {
-  return Unavailable(what + ": " + std::generic_category().message(errno));
+  return Unavailable(what + ": " + system_words(errno));
 }
 
 sigset_t watched_signals() {
@@ -67,15 +68,10 @@ std::vector<std::string> environment_with(const std::map<std::string, std::strin
   return environment;
 }
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 std::string path_to(const std::string& command) {
-  const std::string path = variable("PATH");
-  const auto found = find_executable(command, path.empty() ? "/usr/local/bin:/usr/bin:/bin" : path,
-                                     std::filesystem::current_path());
+  const auto found =
+      find_executable(command, environment_variable("PATH", "/usr/local/bin:/usr/bin:/bin"),
+                      std::filesystem::current_path());
   return found ? found->string() : command;
 }
 
@@ -122,20 +118,20 @@ Json final_progress(const Json& results) {
 Options options_from_environment(std::vector<std::string> command) {
   Options options;
   options.command = std::move(command);
-  if (const std::string path = variable(kLogVariable); !path.empty())
+  if (const std::string path = environment_variable(kLogVariable); !path.empty())
     options.termination_log = path;
-  if (const std::string storage = variable(kStorageVariable); !storage.empty())
+  if (const std::string storage = environment_variable(kStorageVariable); !storage.empty())
     options.folder = storage;
-  options.evaluates = variable(kRoleVariable) == "evaluator";
-  const std::string text = variable(kLimitVariable);
+  options.evaluates = environment_variable(kRoleVariable) == "evaluator";
+  const std::string text = environment_variable(kLimitVariable);
   if (text.empty()) return options;
-  const char* const last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data(), last, options.restarts);
-  if (error != std::errc() || end != last || options.restarts < 0) {
+  const auto restarts = whole_number<int>(text, 0);
+  if (!restarts) {
     throw Invalid(
         std::string(kLimitVariable) + ": expected a number of at least 0, found \"" + text + "\"",
         kBadConfig);
   }
+  options.restarts = *restarts;
   return options;
 }
 

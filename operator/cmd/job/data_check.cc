@@ -9,8 +9,8 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/output.h"
-#include "trainer/data/look.h"
-#include "trainer/spec/training_spec.h"
+#include "trainer/data/sources/look.h"
+#include "trainer/spec/convert.h"
 
 namespace muster::cmd {
 

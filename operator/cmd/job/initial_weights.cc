@@ -1,9 +1,10 @@
 #include "operator/cmd/job/initial_weights.h"
 
 #include "common/json.h"
-#include "trainer/checkpoint/take_weights.h"
+#include "trainer/checkpoint/start/take_weights.h"
 #include "trainer/compute/graph.h"
 #include "trainer/compute/models/catalogue.h"
+#include "trainer/spec/convert.h"
 
 namespace muster::cmd {
 

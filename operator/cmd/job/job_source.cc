@@ -2,13 +2,12 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
-
+#include "common/environment.h"
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/process.h"
 #include "operator/api/validate.h"
-#include "trainer/data/look.h"
+#include "trainer/data/sources/look.h"
 #include "trainer/spec/open_classes.h"
 
 namespace muster::cmd {
@@ -71,19 +70,16 @@ JobSource load_job(const RunOptions& options) {
                          fs::absolute(options.manifest).parent_path().lexically_normal(),
                          starts_trainer(job) ? find_trainer() : fs::path(),
                          local::inherited_environment()};
-  std::vector<std::string> notes =
-      spec::training_notes(document, "spec.training", here);
+  std::vector<std::string> notes = spec::training_notes(document, "spec.training", here);
   return {std::move(job), std::move(document), std::move(setting), std::move(notes)};
 }
 
 fs::path find_trainer() {
-  if (const char* named = std::getenv("MUSTER_TRAINER"); named != nullptr && *named != '\0') {
+  if (const std::string named = environment_variable("MUSTER_TRAINER"); !named.empty())
     return fs::absolute(named);
-  }
   const fs::path beside = program_folder() / kTrainer;
   if (::access(beside.c_str(), X_OK) == 0) return beside;
-  const char* path = std::getenv("PATH");
-  return find_executable(kTrainer, path == nullptr ? "" : path, fs::current_path()).value_or("");
+  return find_executable(kTrainer, environment_variable("PATH"), fs::current_path()).value_or("");
 }
 
 fs::path require_trainer() {

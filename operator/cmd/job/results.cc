@@ -6,7 +6,7 @@
 #include "common/input_file.h"
 #include "common/json.h"
 #include "operator/cmd/job/job_source.h"
-#include "trainer/checkpoint/store.h"
+#include "trainer/checkpoint/store/store.h"
 
 namespace muster::cmd {
 
@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 void look_at_checkpoint(const fs::path& folder) {
-  checkpoint::Store::verify({folder, checkpoint::Store::read_manifest(folder)});
+  checkpoint::Store::read_whole(folder);
 }
 
 void look_at_model(const fs::path& file) {

@@ -11,7 +11,7 @@
 #include "common/json.h"
 #include "operator/api/schema.h"
 #include "operator/cmd/job/initial_weights.h"
-#include "trainer/checkpoint/resume.h"
+#include "trainer/checkpoint/start/resume.h"
 #include "trainer/folder/claim.h"
 
 namespace muster::cmd {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "operator/cmd/job/job_source.h"
-#include "trainer/checkpoint/store.h"
+#include "trainer/checkpoint/store/store.h"
 #include "trainer/spec/changes.h"
 
 namespace muster::cmd {

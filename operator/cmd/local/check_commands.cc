@@ -7,8 +7,8 @@
 #include "operator/cmd/job/job_source.h"
 #include "operator/cmd/local/commands.h"
 #include "operator/local/yaml_text.h"
-#include "trainer/checkpoint/take_weights.h"
-#include "trainer/data/look.h"
+#include "trainer/checkpoint/start/take_weights.h"
+#include "trainer/data/sources/look.h"
 
 namespace muster::cmd {
 

@@ -9,6 +9,7 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/output.h"
+#include "common/system_words.h"
 #include "operator/api/status.h"
 #include "operator/cmd/job/job_source.h"
 #include "operator/cmd/job/stored_job.h"
@@ -48,7 +49,7 @@ int stop_job(const std::filesystem::path& path, bool now) {
     };
     if (!send(SIGTERM) || (now && !send(SIGINT))) {
       throw Unavailable("cannot signal process " + std::to_string(runner->pid) + ": " +
-                        std::generic_category().message(errno));
+                        system_words(errno));
     }
     pollfd ended{watch.get(), POLLIN, 0};
     while (::poll(&ended, 1, -1) < 0 && errno == EINTR) {

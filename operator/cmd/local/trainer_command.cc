@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "common/error.h"
+#include "common/system_words.h"
 #include "operator/cmd/job/job_source.h"
 #include "operator/cmd/local/commands.h"
 
@@ -75,7 +76,7 @@ int exec_trainer(const std::string& command, std::vector<std::string> arguments)
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   ::execv(trainer.c_str(), argv.data());
-  throw Unavailable("cannot run " + trainer + ": " + std::generic_category().message(errno));
+  throw Unavailable("cannot run " + trainer + ": " + system_words(errno));
 }
 
 }  // namespace muster::cmd

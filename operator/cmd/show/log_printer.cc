@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 
+#include "common/environment.h"
 #include "common/json.h"
 #include "common/log_text.h"
 
@@ -69,8 +69,7 @@ std::optional<TextLogLine> parse_log_text(const std::string& whole) {
 }
 
 bool takes_colour(FILE* out) {
-  const char* no_colour = std::getenv("NO_COLOR");
-  return ::isatty(::fileno(out)) == 1 && (no_colour == nullptr || *no_colour == '\0');
+  return ::isatty(::fileno(out)) == 1 && environment_variable("NO_COLOR").empty();
 }
 
 void LogPrinter::know(const std::set<std::string>& names) {

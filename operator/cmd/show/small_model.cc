@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/error.h"
-#include "trainer/checkpoint/safetensors.h"
+#include "trainer/checkpoint/files/safetensors.h"
 
 namespace muster::cmd {
 

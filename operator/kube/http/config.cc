@@ -2,21 +2,16 @@
 
 #include <openssl/evp.h>
 
-#include <cstdlib>
 #include <vector>
 
 #include "common/document.h"
+#include "common/environment.h"
 #include "common/file.h"
 #include "common/json.h"
 
 namespace muster::kube {
 
 namespace {
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 // A kubeconfig, with functions that find its parts and throw errors that say where they are.
 class Kubeconfig {
@@ -125,8 +120,8 @@ Config load_kubeconfig(const std::filesystem::path& path, const std::string& con
 }
 
 Config in_cluster_config(const std::filesystem::path& account) {
-  std::string host = environment("KUBERNETES_SERVICE_HOST");
-  const std::string port = environment("KUBERNETES_SERVICE_PORT");
+  std::string host = environment_variable("KUBERNETES_SERVICE_HOST");
+  const std::string port = environment_variable("KUBERNETES_SERVICE_PORT");
   if (host.empty() || port.empty()) {
     throw Invalid(
         "expected KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT, which every pod has");
@@ -142,14 +137,14 @@ Config in_cluster_config(const std::filesystem::path& account) {
 
 Config find_config(const std::filesystem::path& kubeconfig, const std::string& context) {
   if (!kubeconfig.empty()) return load_kubeconfig(kubeconfig, context);
-  const std::string named = environment("KUBECONFIG");
+  const std::string named = environment_variable("KUBECONFIG");
   if (named.find(':') != std::string::npos) {
     throw Invalid("KUBECONFIG: expected one file, found several: '" + named + "'");
   }
   if (!named.empty()) return load_kubeconfig(named, context);
-  if (!environment("KUBERNETES_SERVICE_HOST").empty()) return in_cluster_config();
+  if (!environment_variable("KUBERNETES_SERVICE_HOST").empty()) return in_cluster_config();
   const std::filesystem::path usual =
-      std::filesystem::path(environment("HOME")) / ".kube" / "config";
+      std::filesystem::path(environment_variable("HOME")) / ".kube" / "config";
   if (!is_there(usual)) {
     throw Invalid("expected a kubeconfig as --kubeconfig, KUBECONFIG or " + usual.string() +
                   ", or a pod's service account; found none of them");

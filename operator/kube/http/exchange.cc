@@ -2,9 +2,9 @@
 
 #include <pplx/threadpool.h>
 
-#include <charconv>
 #include <utility>
 
+#include "common/whole_number.h"
 #include "operator/kube/http/body_sink.h"
 
 namespace muster::kube {
@@ -16,11 +16,8 @@ namespace {
 std::optional<std::chrono::seconds> retry_after_of(const http::http_response& response) {
   const auto header = response.headers().find("Retry-After");
   if (header == response.headers().end()) return std::nullopt;
-  const std::string& text = header->second;
-  int seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error != std::errc() || end != text.data() + text.size() || seconds < 0) return std::nullopt;
-  return std::chrono::seconds(seconds);
+  const auto seconds = whole_number<int>(header->second, 0);
+  return seconds ? std::optional(std::chrono::seconds(*seconds)) : std::nullopt;
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 #include "operator/kube/pods/observe.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "common/json.h"
 #include "common/termination_message.h"
+#include "common/whole_number.h"
 #include "operator/api/progress.h"
 #include "operator/api/status.h"
 #include "operator/kube/pods/names.h"
@@ -22,18 +22,11 @@ using State = ContainerStatus::State;
 // seconds, and the end has the time of the node's clock, the request that of the API server's.
 constexpr std::chrono::seconds kSlack(1);
 
-std::optional<int> number_of(const std::string& text) {
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number < 0) return std::nullopt;
-  return number;
-}
-
 bool identify(const Pod& pod, ObservedReplica& replica) {
   const auto role = api::role_of(pod.meta.label(kRoleLabel));
-  const auto index = number_of(pod.meta.label(kIndexLabel));
-  const auto attempt = number_of(pod.meta.label(kAttemptLabel));
-  const auto run = number_of(pod.meta.label(kRunLabel));
+  const auto index = whole_number<int>(pod.meta.label(kIndexLabel), 0);
+  const auto attempt = whole_number<int>(pod.meta.label(kAttemptLabel), 0);
+  const auto run = whole_number<int>(pod.meta.label(kRunLabel), 0);
   if (!role || !index || !attempt || !run) return false;
   replica.role = *role;
   replica.index = *index;

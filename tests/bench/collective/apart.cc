@@ -6,6 +6,7 @@
 
 #include "tests/bench/collective/twins.h"
 #include "trainer/collective/shared_state.h"
+#include "trainer/compute/initialize.h"
 #include "trainer/loop/batches/replica_gradients.h"
 #include "trainer/loop/training.h"
 

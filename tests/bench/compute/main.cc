@@ -17,6 +17,7 @@
 #include "trainer/compute/aligned.h"
 #include "trainer/compute/cpu/engine.h"
 #include "trainer/compute/engine.h"
+#include "trainer/compute/initialize.h"
 #include "trainer/compute/models/catalogue.h"
 #include "trainer/compute/random.h"
 #include "trainer/detection/objects.h"

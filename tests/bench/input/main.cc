@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "common/json.h"
-#include "trainer/data/augmentation.h"
-#include "trainer/data/dataset.h"
+#include "trainer/data/batches/augmentation.h"
+#include "trainer/data/sources/source.h"
 #include "trainer/data/stages/stage.h"
 #include "trainer/spec/data_source.h"
 

@@ -9,8 +9,8 @@
 #include <span>
 #include <string>
 
-#include "trainer/checkpoint/checkpoint.h"
-#include "trainer/checkpoint/take_weights.h"
+#include "trainer/checkpoint/start/take_weights.h"
+#include "trainer/checkpoint/store/checkpoint.h"
 #include "trainer/images/encode.h"
 #include "trainer/summary/event_writer.h"
 

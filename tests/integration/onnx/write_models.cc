@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "trainer/checkpoint/checkpoint.h"
+#include "trainer/checkpoint/store/checkpoint.h"
 #include "trainer/compute/engine.h"
 #include "trainer/compute/graph.h"
 #include "trainer/loop/training.h"

@@ -5,6 +5,9 @@ have every command and option that the programs' --help has.
     check_package.py BUILD_FOLDER
 """
 
+import functools
+import itertools
+import os
 import pathlib
 import re
 import subprocess
@@ -12,10 +15,13 @@ import sys
 import tempfile
 import unittest
 
-# The programs that describe their command lines: bash completion and man page.
+# The programs that describe their command lines: completion and man page.
 DESCRIBED = ["muster", "muster-trainer"]
+# Where each shell looks for a program's completion, below share/.
+SHELLS = {"bash": "bash-completion/completions/{}", "fish": "fish/vendor_completions.d/{}.fish",
+          "zsh": "zsh/vendor-completions/_{}"}
 FILES = {"usr/bin/muster", "usr/bin/muster-trainer", "usr/share/doc/muster/copyright"}
-FILES |= {f"usr/share/bash-completion/completions/{program}" for program in DESCRIBED}
+FILES |= {f"usr/share/{file.format(program)}" for program in DESCRIBED for file in SHELLS.values()}
 FILES |= {f"usr/share/man/man1/{program}.1" for program in DESCRIBED}
 BUILD = None
 
@@ -39,7 +45,7 @@ class Program:
     def __init__(self, root, name):
         self.name = name
         self.program = root / "usr/bin" / name
-        self.completion = root / "usr/share/bash-completion/completions" / name
+        self.completions = {shell: root / "usr/share" / file.format(name) for shell, file in SHELLS.items()}
         self.page = (root / f"usr/share/man/man1/{name}.1").read_text()
         for roff, text in [("\\-", "-"), ("\\fB", ""), ("\\fR", "")]:
             self.page = self.page.replace(roff, text)
@@ -50,11 +56,32 @@ class Program:
         for command in self.commands:
             self.options[command] = options_in(run(self.program, command, "--help"))
 
-    def complete(self, *words):
-        """What bash offers for the last of the words after the program's name."""
+    def complete(self, shell, *words):
+        """What a shell offers for the last of the words after the program's name."""
+        return getattr(self, "complete_in_" + shell)(self.completions[shell], *words)
+
+    def complete_in_bash(self, file, *words):
+        # bash takes the = of --option=value for a word of its own.
+        words = [part for word in words for part in (re.findall("=|[^=]+", word) or [""])]
         script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
                   f'_{self.name.replace("-", "_")}; printf "%s\\n" "${{COMPREPLY[@]}}"')
-        return set(run("bash", "-c", script, "bash", self.completion, self.program, *words).split())
+        return set(run("bash", "-c", script, "bash", file, self.program, *words).split())
+
+    def complete_in_fish(self, file, *words):
+        # fish writes to its home, and completes the names of files in the current folder.
+        with (tempfile.TemporaryDirectory(prefix="muster-fish-") as home,
+              tempfile.TemporaryDirectory(prefix="muster-fish-") as here):
+            places = {"HOME": home, "XDG_CONFIG_HOME": home, "PATH": f"{self.program.parent}:{os.environ['PATH']}"}
+            lines = run("fish", "-c", 'source $argv[1]; complete -C "$argv[2..]"', file, self.name, *words,
+                        cwd=here, env={**os.environ, **places}).splitlines()
+        return {re.sub("^-.*=", "", line.split("\t")[0]) for line in lines}
+
+    def complete_in_zsh(self, file, *words):
+        # These functions take the place of zsh's own, which need a terminal: they print all that is offered.
+        script = ('compdef() {}; compset() {}; _files() {}; _describe() { print -rl -- "${(@)${(@P)@[-1]}%%:*}" }; '
+                  f'source "$1"; shift; words=("$@"); CURRENT=$#; _{self.name.replace("-", "_")}')
+        offered = run("zsh", "-f", "-c", script, "zsh", file, self.program, *words).split()
+        return {word for word in offered if word.startswith(words[-1].split("=")[-1])}
 
     def chapters(self):
         """The man page's text about each command, and "" for what comes before them."""
@@ -89,26 +116,28 @@ class Package(unittest.TestCase):
         self.assertIn("--checkpoint", run(self.muster.program, "evaluate", "--help"))
 
     def test_completion_offers_all_that_help_lists(self):
-        for program in self.programs:
+        for shell, program in itertools.product(SHELLS, self.programs):
             self.assertGreater(len(program.commands), 4)
-            self.assertEqual(program.complete(""), set(program.commands))
+            self.assertEqual(program.complete(shell, ""), set(program.commands))
             for command in ["", *program.commands]:
-                with self.subTest(program.name, command=command):
+                with self.subTest(program.name, shell=shell, command=command):
                     words = [command] if command else []
                     self.assertGreater(len(program.options[command]), 0)
-                    self.assertGreaterEqual(program.complete(*words, "-"), program.options[command])
+                    self.assertGreaterEqual(program.complete(shell, *words, "-"), program.options[command])
 
-    def test_completion_offers_values_and_leaves_files_to_bash(self):
-        complete = self.muster.complete
-        self.assertEqual(complete("run", "-o", ""), {"text", "json"})
-        self.assertEqual(complete("run", "--output", "j"), {"json"})
-        self.assertEqual(complete("run", "--output", "=", "t"), {"text"})
-        self.assertEqual(complete("run", "--output", "="), {"text", "json"})
-        self.assertEqual(complete("status", "runs/a", "-o", ""), {"text", "json", "yaml"})
-        self.assertEqual(complete("completion", ""), {"bash"})
-        self.assertEqual(complete("run", ""), set())
-        self.assertEqual(complete("run", "--directory", ""), set())
-        self.assertEqual(complete("va"), {"validate"})
+    def test_completion_offers_values_and_leaves_files_to_the_shell(self):
+        for shell in SHELLS:
+            with self.subTest(shell):
+                complete = functools.partial(self.muster.complete, shell)
+                self.assertEqual(complete("run", "-o", ""), {"text", "json"})
+                self.assertEqual(complete("run", "--output", "j"), {"json"})
+                self.assertEqual(complete("run", "--output=t"), {"text"})
+                self.assertEqual(complete("run", "--output="), {"text", "json"})
+                self.assertEqual(complete("status", "runs/a", "-o", ""), {"text", "json", "yaml"})
+                self.assertEqual(complete("completion", ""), set(SHELLS))
+                self.assertEqual(complete("run", ""), set())
+                self.assertEqual(complete("run", "--directory", ""), set())
+                self.assertEqual(complete("va"), {"validate"})
 
     def test_man_page_has_all_that_help_lists(self):
         for program in self.programs:

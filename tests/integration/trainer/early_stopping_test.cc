@@ -6,7 +6,7 @@
 #include "common/exit_code.h"
 #include "common/file.h"
 #include "tests/integration/trainer/job.h"
-#include "trainer/checkpoint/store.h"
+#include "trainer/checkpoint/store/store.h"
 
 namespace muster::integration {
 namespace {

@@ -11,6 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 class ProgramTexts : public ::testing::Test {
  protected:
@@ -19,7 +20,7 @@ class ProgramTexts : public ::testing::Test {
     CLI::App* copy = app_.add_subcommand("copy", "Copies what .is there\\here");
     copy->add_option("-o,--output", text_, "How it is said")
         ->check(CLI::IsMember({"text", "json"}));
-    copy->add_option("--to", text_, "A folder");
+    copy->add_option("--to", text_, "A folder; isn't made");
     copy->add_option("FILE", files_, "The files")->required();
     copy->footer("'Example':\n.  do-it copy a-b");
     app_.add_subcommand("secret", "For tests")->group("");
@@ -32,18 +33,38 @@ class ProgramTexts : public ::testing::Test {
   std::vector<std::string> files_;
 };
 
-TEST_F(ProgramTexts, CompletionHasCommandsOptionsAndChoices) {
-  const std::string script = bash_completion(app_);
+TEST_F(ProgramTexts, CompletionInBashHasCommandsOptionsAndChoices) {
+  const std::string script = completion_script(app_, "bash");
+  EXPECT_THAT(script, HasSubstr("    ('') values=(copy other) options=(-h --help --version) ;;\n"));
   EXPECT_THAT(script,
-              HasSubstr("    '') words=\"copy other\" options=\"-h --help --version\" ;;\n"));
+              HasSubstr("    ('copy') values=() options=(-h --help -o --output --to) ;;\n"));
+  EXPECT_THAT(script, HasSubstr("    ('copy -o') values=(text json) options=() ;;\n"));
+  EXPECT_THAT(script, HasSubstr("    ('copy --to') values=() options=() ;;\n"));
   EXPECT_THAT(script,
-              HasSubstr("    'copy') words=\"\" options=\"-h --help -o --output --to\" ;;\n"));
-  EXPECT_THAT(script, HasSubstr("    'copy -o') words=\"text json\" options= ;;\n"));
-  EXPECT_THAT(script, HasSubstr("    'copy --to') words=\"\" options= ;;\n"));
-  EXPECT_THAT(
-      script,
-      HasSubstr("    'other') words=\"\" options=\"$(\"${COMP_WORDS[0]}\" \"$command\" --help"));
+              HasSubstr("    ('other') values=() options=($(\"$program\" \"$command\" --help"));
   EXPECT_THAT(script, HasSubstr("-F _do_it do-it\n"));
+  EXPECT_THAT(script, Not(HasSubstr("secret")));
+}
+
+TEST_F(ProgramTexts, CompletionInZshHasDescriptionsToo) {
+  const std::string script = completion_script(app_, "zsh");
+  EXPECT_THAT(script, StartsWith("#compdef do-it\n"));
+  EXPECT_THAT(script, HasSubstr("    ('') values=('copy:Copies what .is there\\here' "
+                                "'other:Hands its words on') options=("));
+  EXPECT_THAT(script, HasSubstr(R"( '--to:A folder; isn'\''t made') ;;)"));
+  EXPECT_THAT(script, HasSubstr("    ('copy -o') values=(text json) options=() ;;\n"));
+  EXPECT_THAT(script, HasSubstr("compdef _do_it do-it\n"));
+  EXPECT_THAT(script, Not(HasSubstr("secret")));
+}
+
+TEST_F(ProgramTexts, CompletionInFishHasDescriptionsToo) {
+  const std::string script = completion_script(app_, "fish");
+  EXPECT_THAT(script, HasSubstr("complete -c do-it -n '__fish_use_subcommand' -f -a copy "
+                                "-d 'Copies what .is there\\\\here'\n"));
+  const std::string copy = "complete -c do-it -n '__fish_seen_subcommand_from copy' ";
+  EXPECT_THAT(script, HasSubstr(copy + "-s o -l output -x -a 'text json' -d 'How it is said'\n"));
+  EXPECT_THAT(script, HasSubstr(copy + "-l to -r -d 'A folder; isn\\'t made'\n"));
+  EXPECT_THAT(script, HasSubstr("-a \"(do-it other --help 2>/dev/null | string match"));
   EXPECT_THAT(script, Not(HasSubstr("secret")));
 }
 

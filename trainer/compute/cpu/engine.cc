@@ -7,7 +7,7 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "trainer/compute/cpu/normalized_value.h"
+#include "trainer/compute/cpu/program/normalized_value.h"
 #include "trainer/compute/loss.h"
 
 namespace muster::compute::cpu {
@@ -197,9 +197,8 @@ bool CpuEngine::inside_fusion(int value) const {
 }
 
 bool CpuEngine::ends_fusion(int value) const {
-  return std::ranges::any_of(context_.fusions, [&](const Fusion& fusion) {
-    return value == fusion.last().output;
-  });
+  return std::ranges::any_of(context_.fusions,
+                             [&](const Fusion& fusion) { return value == fusion.last().output; });
 }
 
 void CpuEngine::add_normalized() {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "trainer/compute/aligned.h"
-#include "trainer/compute/cpu/operation.h"
+#include "trainer/compute/cpu/program/operation.h"
 #include "trainer/compute/cpu/whole_update.h"
 #include "trainer/compute/engine.h"
 #include "trainer/compute/graph.h"
@@ -96,8 +96,5 @@ class CpuEngine : public Engine {
   std::function<void(TeamThread)> work_;
   Team team_;
 };
-
-// Returns the number of threads that are worth their cost for a step of this model, up to `cpus`.
-int worthwhile_threads(const Graph& graph, int64_t rows, int cpus);
 
 }  // namespace muster::compute::cpu

@@ -1,6 +1,6 @@
-#include <algorithm>
+#include "trainer/compute/cpu/worthwhile_threads.h"
 
-#include "trainer/compute/cpu/engine.h"
+#include <algorithm>
 
 namespace muster::compute::cpu {
 

@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "trainer/data/files/selection.h"
 #include "trainer/data/images/image_set.h"
-#include "trainer/data/selection.h"
 #include "trainer/records/coco.h"
 #include "trainer/spec/data_source.h"
 

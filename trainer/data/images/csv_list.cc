@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -11,6 +10,7 @@
 #include "common/error.h"
 #include "common/input_file.h"
 #include "common/shorten.h"
+#include "common/whole_number.h"
 
 namespace muster::data {
 
@@ -64,10 +64,7 @@ class Labels {
   std::optional<int32_t> find(std::string_view label) const {
     const auto found = numbers_.find(label);
     if (found != numbers_.end()) return found->second;
-    int32_t number = -1;
-    const auto [end, error] = std::from_chars(label.data(), label.data() + label.size(), number);
-    if (error != std::errc() || end != label.data() + label.size()) return std::nullopt;
-    return number >= 0 && number < most_ ? std::optional(number) : std::nullopt;
+    return whole_number<int32_t>(label, 0, most_ - 1);
   }
 
   std::string expected() const {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/data/file_parts.h"
+#include "trainer/data/files/file_parts.h"
 #include "trainer/data/images/image_set.h"
 #include "trainer/records/label_map.h"
 #include "trainer/records/record_file.h"

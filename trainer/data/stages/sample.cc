@@ -1,7 +1,7 @@
+#include "trainer/data/stages/sample.h"
+
 #include <algorithm>
 #include <cstring>
-
-#include "trainer/data/stages/stage.h"
 
 namespace muster::data {
 

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <memory>
 
-#include "trainer/data/batcher.h"
-#include "trainer/data/pipeline.h"
+#include "trainer/data/batches/batcher.h"
+#include "trainer/data/batches/pipeline.h"
 #include "trainer/loop/batches/workload.h"
 
 namespace muster::loop {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-#include "trainer/checkpoint/manifest.h"
+#include "trainer/checkpoint/files/manifest.h"
 #include "trainer/compute/metrics/metric.h"
 #include "trainer/spec/training_spec.h"
 

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <optional>
 
-#include "trainer/checkpoint/manifest.h"
-#include "trainer/data/cursor.h"
-#include "trainer/data/shards.h"
+#include "trainer/checkpoint/files/manifest.h"
+#include "trainer/data/order/cursor.h"
+#include "trainer/data/order/shards.h"
 #include "trainer/spec/training_spec.h"
 
 namespace muster::loop {

@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "trainer/data/sample_format.h"
+#include "trainer/data/sources/sample_format.h"
 #include "trainer/detection/multiclass_suppressor.h"
 #include "trainer/detection/objects.h"
 #include "trainer/images/image.h"

@@ -11,8 +11,8 @@
 #include "common/log.h"
 #include "common/metric_name.h"
 #include "trainer/compute/graph.h"
-#include "trainer/data/batcher.h"
-#include "trainer/data/pipeline.h"
+#include "trainer/data/batches/batcher.h"
+#include "trainer/data/batches/pipeline.h"
 #include "trainer/loop/loss_text.h"
 
 namespace muster::loop {

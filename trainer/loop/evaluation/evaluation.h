@@ -10,7 +10,7 @@
 
 #include "common/document.h"
 #include "trainer/compute/loss.h"
-#include "trainer/data/dataset.h"
+#include "trainer/data/sources/dataset.h"
 #include "trainer/loop/evaluation/pictures.h"
 #include "trainer/loop/training.h"
 

@@ -9,7 +9,7 @@
 
 #include "trainer/compute/engine.h"
 #include "trainer/compute/models/object_finder.h"
-#include "trainer/data/sample_format.h"
+#include "trainer/data/sources/sample_format.h"
 #include "trainer/images/resize.h"
 
 namespace muster::loop {

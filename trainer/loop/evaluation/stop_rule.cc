@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <chrono>
 
 #include "common/json.h"
 #include "common/json_file.h"
 #include "common/log.h"
 #include "common/pause.h"
+#include "common/whole_number.h"
 #include "trainer/loop/batches/stopping.h"
 #include "trainer/spec/metric.h"
 
@@ -20,11 +20,7 @@ constexpr std::chrono::milliseconds kLook{1000};
 
 // Returns the step of evaluations/<step>.json.
 std::optional<uint64_t> parse_step(const std::filesystem::path& file) {
-  const std::string name = file.stem().string();
-  uint64_t step = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), step);
-  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
-  return step;
+  return whole_number<uint64_t>(file.stem().string());
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include "common/error.h"
 #include "common/log.h"
-#include "trainer/checkpoint/store.h"
+#include "trainer/checkpoint/store/store.h"
 #include "trainer/group/storage_patience.h"
 #include "trainer/loop/roles/attend.h"
 
@@ -21,7 +21,7 @@ std::optional<folder::Owner> owner_by_checkpoints(const std::filesystem::path& s
   const std::filesystem::path folder = storage / "checkpoints";
   for (const checkpoint::FolderName& name : checkpoint::Store(folder, 1).list()) {
     try {
-      const auto manifest = checkpoint::Store::read_manifest(folder / name.text());
+      const auto manifest = checkpoint::Store::read(folder / name.text()).manifest;
       folder::Owner owner;
       owner.uid = manifest.job_uid;
       owner.job = owner.uid.empty() ? group::Membership().job : owner.uid;

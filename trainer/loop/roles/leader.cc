@@ -8,8 +8,9 @@
 #include "common/json.h"
 #include "common/log.h"
 #include "common/metric_name.h"
-#include "trainer/checkpoint/checkpoint.h"
-#include "trainer/checkpoint/resume.h"
+#include "trainer/checkpoint/start/resume.h"
+#include "trainer/checkpoint/store/checkpoint.h"
+#include "trainer/checkpoint/store/restore.h"
 #include "trainer/folder/owner.h"
 #include "trainer/group/storage_patience.h"
 #include "trainer/loop/batches/stopping.h"
@@ -306,7 +307,7 @@ Json Leader::conclude(const std::optional<checkpoint::Store::Found>& final,
     exported = source.manifest.position.step;
     if (exported != position.step)
       log::info("the best weights are exported, those of step " + std::to_string(exported));
-    checkpoint::Store::load_weights(source, layout, parameters);
+    checkpoint::load_weights(source, layout, parameters);
     view.store();
     folder::require_no_other_owner(membership_.storage, membership_.uid);
     result["checkpoint"] = path_of(*final);

@@ -5,7 +5,7 @@
 #include <optional>
 #include <stop_token>
 
-#include "trainer/checkpoint/store.h"
+#include "trainer/checkpoint/store/store.h"
 #include "trainer/group/membership.h"
 #include "trainer/loop/checkpointer.h"
 #include "trainer/loop/evaluation/evaluation.h"

@@ -7,9 +7,10 @@
 #include "common/file.h"
 #include "common/input_file.h"
 #include "common/json.h"
-#include "trainer/checkpoint/checkpoint.h"
-#include "trainer/checkpoint/safetensors.h"
-#include "trainer/checkpoint/take_weights.h"
+#include "trainer/checkpoint/files/safetensors.h"
+#include "trainer/checkpoint/start/take_weights.h"
+#include "trainer/checkpoint/store/checkpoint.h"
+#include "trainer/checkpoint/store/restore.h"
 
 namespace muster::loop {
 
@@ -41,9 +42,7 @@ checkpoint::Store::Found find(const fs::path& where) {
     throw Invalid(where.string() +
                   ": expected a checkpoint's folder, with a manifest.json, a job's directory, with "
                   "checkpoints/, or a folder with a model.safetensors; found none of them");
-  checkpoint::Store::Found found{where, checkpoint::Store::read_manifest(where)};
-  checkpoint::Store::verify(found);
-  return found;
+  return checkpoint::Store::read_whole(where);
 }
 
 // Returns the exported model if `where` is one or is its folder.
@@ -77,7 +76,7 @@ LoadedModel load_found(const checkpoint::Store::Found& found, const CompleteMode
   loaded.source = {{"checkpoint", found.directory.string()},
                    {"step", found.manifest.position.step}};
   compute::HostView parameters(loaded.engine->parameters());
-  checkpoint::Store::load_weights(found, loaded.engine->layout(), parameters.values());
+  checkpoint::load_weights(found, loaded.engine->layout(), parameters.values());
   parameters.store();
   return loaded;
 }

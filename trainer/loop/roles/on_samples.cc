@@ -1,4 +1,4 @@
-// `muster-trainer evaluate`, and `predict` with the samples of a training's own data.
+#include "trainer/loop/roles/on_samples.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -8,11 +8,10 @@
 #include "common/exit_code.h"
 #include "trainer/compute/graph.h"
 #include "trainer/compute/models/object_finder.h"
-#include "trainer/data/batcher.h"
+#include "trainer/data/batches/batcher.h"
 #include "trainer/detection/objects.h"
 #include "trainer/loop/evaluation/evaluation.h"
 #include "trainer/loop/roles/loaded_model.h"
-#include "trainer/loop/roles/roles.h"
 
 namespace muster::loop {
 

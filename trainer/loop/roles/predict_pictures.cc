@@ -16,7 +16,7 @@
 #include "trainer/compute/layers/layer.h"
 #include "trainer/compute/models/object_finder.h"
 #include "trainer/data/images/class_folders.h"
-#include "trainer/data/stages/stage.h"
+#include "trainer/data/stages/sample.h"
 #include "trainer/images/draw.h"
 #include "trainer/images/encode.h"
 #include "trainer/loop/roles/loaded_model.h"

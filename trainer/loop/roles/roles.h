@@ -1,9 +1,6 @@
 #pragma once
 
-#include <filesystem>
 #include <stop_token>
-#include <string>
-#include <vector>
 
 #include "common/document.h"
 #include "trainer/group/membership.h"
@@ -24,13 +21,5 @@ int run_evaluator(const group::Membership& membership, std::stop_token stop);
 
 // Runs the role that the environment asks for.
 int run_replica(const group::Membership& membership, std::stop_token stop);
-
-// `muster-trainer evaluate`, and `predict` with samples of the training's data (with pictures:
-// predict_pictures.h). `where` is as for load_model(). `data` is "validation" or "test". Throws
-// Invalid, with kUsage for data the training does not have and for an index that is no sample of
-// them.
-Json evaluate_checkpoint(const std::filesystem::path& where, const std::string& data);
-Json predict_checkpoint(const std::filesystem::path& where, const std::string& data,
-                        const std::vector<int64_t>& indices);
 
 }  // namespace muster::loop

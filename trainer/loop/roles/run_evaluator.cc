@@ -8,7 +8,8 @@
 #include "common/json_file.h"
 #include "common/log.h"
 #include "common/pause.h"
-#include "trainer/checkpoint/checkpoint.h"
+#include "trainer/checkpoint/store/checkpoint.h"
+#include "trainer/checkpoint/store/restore.h"
 #include "trainer/folder/owner.h"
 #include "trainer/group/backoff.h"
 #include "trainer/loop/evaluation/evaluation.h"
@@ -104,7 +105,7 @@ class EvaluatorLoop {
       const auto lease = store_.lease(found, membership_.role_name);
       if (!lease) return false;
       compute::HostView parameters(engine_->parameters());
-      checkpoint::Store::load_weights(found, layout, parameters.values());
+      checkpoint::load_weights(found, layout, parameters.values());
       parameters.store();
     }
     set_state("evaluating", step);

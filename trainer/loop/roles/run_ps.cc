@@ -1,13 +1,13 @@
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
 #include <memory>
 
+#include "common/environment.h"
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/json.h"
 #include "common/json_file.h"
 #include "common/log.h"
+#include "common/whole_number.h"
 #include "trainer/group/address.h"
 #include "trainer/group/leader_address_file.h"
 #include "trainer/group/storage_patience.h"
@@ -33,15 +33,12 @@ constexpr seconds kReserve{5};
 
 // Returns how long a ps may go on after SIGTERM: MUSTER_GRACE_SECONDS less a reserve.
 seconds grace() {
-  int number = kDefaultGrace;
-  if (const char* text = std::getenv("MUSTER_GRACE_SECONDS"); text && *text) {
-    const std::string_view value(text);
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-    if (error != std::errc() || end != value.data() + value.size() || number < 0)
-      throw Invalid("MUSTER_GRACE_SECONDS: expected seconds, found \"" + std::string(value) + "\"",
-                    kBadConfig);
-  }
-  return std::max(seconds(1), seconds(number) - kReserve);
+  const std::string text =
+      environment_variable("MUSTER_GRACE_SECONDS", std::to_string(kDefaultGrace));
+  const auto number = whole_number<int>(text, 0);
+  if (!number)
+    throw Invalid("MUSTER_GRACE_SECONDS: expected seconds, found \"" + text + "\"", kBadConfig);
+  return std::max(seconds(1), seconds(*number) - kReserve);
 }
 
 // The shards that a ps is home to: its own, and the shard whose second copy it may hold.

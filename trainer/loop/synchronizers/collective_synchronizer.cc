@@ -7,8 +7,9 @@
 #include "common/error.h"
 #include "common/log.h"
 #include "proto/muster/parameter_server.pb.h"
-#include "trainer/checkpoint/checkpoint.h"
-#include "trainer/checkpoint/initial_parameters.h"
+#include "trainer/checkpoint/start/initial_parameters.h"
+#include "trainer/checkpoint/store/checkpoint.h"
+#include "trainer/checkpoint/store/restore.h"
 #include "trainer/collective/plan.h"
 #include "trainer/collective/shared_session.h"
 #include "trainer/group/position.h"
@@ -182,13 +183,11 @@ void CollectiveSynchronizer::fill(const CollectivePlan& plan, std::span<float> p
     return;
   }
   if (plan.content() == CollectivePlan::RESTORE) {
-    checkpoint::Store::Found found;
-    found.directory = setup_.storage / plan.checkpoint();
-    found.manifest = checkpoint::Store::read_manifest(found.directory);
-    checkpoint::Store::load(found, layout, {0, layout.size()}, parameters, "");
+    const auto found = checkpoint::Store::read(setup_.storage / plan.checkpoint());
+    checkpoint::load(found, layout, {0, layout.size()}, parameters, "");
     const auto& names = assembly_.optimizer->slot_names();
     for (size_t i = 0; i < names.size(); ++i)
-      checkpoint::Store::load(found, layout, {0, layout.size()}, slots[i], names[i] + "/");
+      checkpoint::load(found, layout, {0, layout.size()}, slots[i], names[i] + "/");
     return;
   }
   copy_state(parameters, slots);

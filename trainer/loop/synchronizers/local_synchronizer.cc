@@ -2,7 +2,8 @@
 
 #include <future>
 
-#include "trainer/checkpoint/initial_parameters.h"
+#include "trainer/checkpoint/start/initial_parameters.h"
+#include "trainer/checkpoint/store/restore.h"
 #include "trainer/loop/synchronizers/state_snapshot.h"
 
 namespace muster::loop {
@@ -66,7 +67,7 @@ void LocalSynchronizer::fill_parameters(const checkpoint::Store::Found* from) {
   const compute::ParameterLayout& layout = assembly_.engine->layout();
   compute::HostView weights(parameters());
   if (from)
-    checkpoint::Store::load(*from, layout, {0, layout.size()}, weights.values(), "");
+    checkpoint::load(*from, layout, {0, layout.size()}, weights.values(), "");
   else
     checkpoint::fill_initial_parameters(assembly_.spec(), layout, weights.values());
   weights.store();
@@ -78,7 +79,7 @@ void LocalSynchronizer::restore(const checkpoint::Store::Found& from) {
   const auto& names = assembly_.optimizer->slot_names();
   for (size_t i = 0; i < names.size(); ++i) {
     compute::HostView slot(*slots_[i]);
-    checkpoint::Store::load(from, layout, {0, layout.size()}, slot.values(), names[i] + "/");
+    checkpoint::load(from, layout, {0, layout.size()}, slot.values(), names[i] + "/");
     slot.store();
   }
   mutable_position() = from.manifest.position;

@@ -17,7 +17,7 @@ namespace muster::loop {
 class LocalSynchronizer : public Synchronizer {
  public:
   // `from` is the checkpoint to resume from; if null, training starts from the initializers. Throws
-  // as Store::load does.
+  // as checkpoint::load does.
   LocalSynchronizer(Assembly& assembly, const checkpoint::Store::Found* from, uint64_t generation);
 
   bool start(std::stop_token) override { return true; }

@@ -9,7 +9,7 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/log.h"
-#include "trainer/checkpoint/manifest.h"
+#include "trainer/checkpoint/files/manifest.h"
 #include "trainer/group/backoff.h"
 #include "trainer/group/membership.h"
 #include "trainer/ps/group/formation.h"

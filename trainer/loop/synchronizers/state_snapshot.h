@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/checkpoint/checkpoint.h"
+#include "trainer/checkpoint/store/checkpoint.h"
 #include "trainer/compute/aligned.h"
 #include "trainer/loop/synchronizers/synchronizer.h"
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <stop_token>
 
-#include "trainer/checkpoint/checkpoint.h"
+#include "trainer/checkpoint/store/checkpoint.h"
 #include "trainer/compute/loss_sums.h"
 
 namespace muster::loop {

@@ -5,7 +5,8 @@
 #include "common/cpu_budget.h"
 #include "common/error.h"
 #include "common/exit_code.h"
-#include "trainer/checkpoint/initial_parameters.h"
+#include "trainer/checkpoint/start/initial_parameters.h"
+#include "trainer/checkpoint/store/restore.h"
 #include "trainer/compute/engine.h"
 #include "trainer/compute/graph.h"
 #include "trainer/folder/generations.h"
@@ -123,15 +124,13 @@ Shard::Content ShardHost::initial(const Built& built, const OpenRequest& request
 
 Shard::Content ShardHost::restored(const Built& built, const OpenRequest& request) const {
   const compute::ParameterLayout& layout = built.optimizer->layout();
-  checkpoint::Store::Found found;
-  found.directory = below(identity_.storage, request.checkpoint());
-  found.manifest = checkpoint::Store::read_manifest(found.directory);
+  const auto found = checkpoint::Store::read(below(identity_.storage, request.checkpoint()));
   Shard::Content content;
   content.parameters.resize(built.range.size());
-  checkpoint::Store::load(found, layout, built.range, content.parameters, "");
+  checkpoint::load(found, layout, built.range, content.parameters, "");
   for (const std::string& slot : built.optimizer->slot_names()) {
     content.slots.emplace_back(built.range.size(), 0.0f);
-    checkpoint::Store::load(found, layout, built.range, content.slots.back(), slot + "/");
+    checkpoint::load(found, layout, built.range, content.slots.back(), slot + "/");
   }
   content.step = request.position().step();
   content.optimizer_t = request.position().optimizer_t();

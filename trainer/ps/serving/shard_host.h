@@ -11,7 +11,7 @@
 
 #include "common/mutex.h"
 #include "proto/muster/parameter_server.pb.h"
-#include "trainer/checkpoint/checkpoint.h"
+#include "trainer/checkpoint/store/checkpoint.h"
 #include "trainer/ps/shard/hosted_shard.h"
 #include "trainer/ps/transport/member_mailbox.h"
 #include "trainer/ps/transport/wire.h"
@@ -43,7 +43,7 @@ class ShardHost {
   bool is_of(std::string_view job_uid) const { return job_uid == identity_.job_uid; }
 
   // Throws Invalid with kProtocol for a peer of another job, version, training or layout, and as
-  // Store::load does.
+  // checkpoint::load does.
   ShardState open(const OpenRequest& request);
   // Throws Unavailable if the generation is not the current one.
   SnapshotReply snapshot(const SnapshotRequest& request);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "proto/muster/parameter_server.pb.h"
-#include "trainer/checkpoint/manifest.h"
+#include "trainer/checkpoint/files/manifest.h"
 #include "trainer/ps/shard/messages.h"
 #include "trainer/ps/shard/shard.h"
 #include "trainer/ps/shard/standby_feed.h"

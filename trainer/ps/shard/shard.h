@@ -5,8 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "trainer/checkpoint/epoch_sums.h"
+#include "trainer/checkpoint/files/epoch_sums.h"
 #include "trainer/compute/optimizer.h"
+#include "trainer/compute/schedule.h"
 #include "trainer/ps/shard/block_update.h"
 #include "trainer/ps/shard/messages.h"
 #include "trainer/ps/shard/standby_log.h"

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "operator/api/validate.h"
-#include "trainer/spec/training_spec.h"
+#include "trainer/spec/convert.h"
 
 namespace muster::api {
 namespace {

@@ -11,7 +11,7 @@
 #include "common/error.h"
 #include "gtest/gtest.h"
 #include "tests/unit/common/temporary_folder.h"
-#include "trainer/checkpoint/checkpoint.h"
+#include "trainer/checkpoint/store/checkpoint.h"
 
 namespace muster::checkpoint {
 

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <fstream>
 
-#include "trainer/compute/cpu/program.h"
+#include "trainer/compute/cpu/program/program.h"
 
 namespace muster::compute::cpu {
 namespace {

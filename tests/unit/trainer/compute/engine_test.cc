@@ -12,7 +12,9 @@
 #include "common/error.h"
 #include "tests/unit/trainer/compute/support.h"
 #include "tests/unit/trainer/extended.h"
+#include "trainer/compute/cpu/worthwhile_threads.h"
 #include "trainer/compute/hosted_engine.h"
+#include "trainer/compute/initialize.h"
 #include "trainer/compute/other_parameters.h"
 #include "trainer/host/instruction_set.h"
 

@@ -4,6 +4,7 @@
 #include "common/error.h"
 #include "tests/unit/trainer/compute/support.h"
 #include "trainer/compute/graph.h"
+#include "trainer/compute/initialize.h"
 #include "trainer/compute/parameter_layout.h"
 
 namespace muster::compute::testing {

@@ -9,6 +9,7 @@
 #include "common/error.h"
 #include "tests/unit/trainer/compute/support.h"
 #include "tests/unit/trainer/extended.h"
+#include "trainer/compute/schedule.h"
 #include "trainer/compute/tensor_ratios.h"
 
 namespace muster::compute::testing {

@@ -9,8 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/unit/trainer/compute/support.h"
+#include "trainer/compute/initialize.h"
 #include "trainer/compute/models/catalogue.h"
-#include "trainer/data/dataset.h"
+#include "trainer/data/sources/source.h"
 #include "trainer/detection/objects.h"
 
 namespace muster::compute::testing {

@@ -1,6 +1,7 @@
 #include "tests/unit/trainer/compute/support.h"
 
 #include "tests/unit/trainer/compute/far_engine.h"
+#include "trainer/compute/initialize.h"
 #include "trainer/compute/random.h"
 #include "trainer/host/instruction_set.h"
 

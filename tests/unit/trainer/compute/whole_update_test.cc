@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/trainer/compute/support.h"
+#include "trainer/compute/initialize.h"
 
 namespace muster::compute::cpu {
 namespace {

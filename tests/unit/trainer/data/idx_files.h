@@ -11,7 +11,7 @@
 #include "common/error.h"
 #include "gtest/gtest.h"
 #include "tests/unit/common/temporary_folder.h"
-#include "trainer/data/dataset.h"
+#include "trainer/data/sources/source.h"
 #include "trainer/spec/training_spec.h"
 
 namespace muster::data {

@@ -8,6 +8,7 @@
 #include "common/exit_code.h"
 #include "tests/unit/common/temporary_folder.h"
 #include "trainer/group/address.h"
+#include "trainer/group/tf_config.h"
 
 namespace muster::group {
 namespace {

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "trainer/data/memory_dataset.h"
+#include "trainer/data/sources/memory_dataset.h"
 #include "trainer/group/membership.h"
 #include "trainer/loop/training.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "trainer/checkpoint/epoch_sums.h"
+#include "trainer/checkpoint/files/epoch_sums.h"
 
 namespace muster::simulation {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "trainer/checkpoint/manifest.h"
+#include "trainer/checkpoint/files/manifest.h"
 #include "trainer/compute/aligned.h"
 
 namespace muster::simulation {
@@ -21,7 +21,7 @@ struct Violation : std::runtime_error {
 
 // The shared storage of a job, as far as the protocol knows it: generations/, checkpoints/ and the
 // temporary folders that become checkpoints. The operations do what the functions of
-// folder/generations.h and checkpoint/store.h do; each is one indivisible step.
+// folder/generations.h and checkpoint/store/store.h do; each is one indivisible step.
 class SimulatedStorage {
  public:
   struct File {

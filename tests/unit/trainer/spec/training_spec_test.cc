@@ -15,6 +15,7 @@
 #include "trainer/compute/models/catalogue.h"
 #include "trainer/spec/check.h"
 #include "trainer/spec/convert.h"
+#include "trainer/spec/schema.h"
 
 namespace muster::spec {
 namespace {

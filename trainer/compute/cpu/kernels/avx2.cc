@@ -1,4 +1,4 @@
-#include "trainer/compute/cpu/kernels.h"
+#include "trainer/compute/cpu/kernels/kernels.h"
 #include "trainer/host/kernels/simd.h"
 
 #if defined(__x86_64__) && !defined(__AVX2__)

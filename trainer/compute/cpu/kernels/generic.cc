@@ -1,4 +1,4 @@
-#include "trainer/compute/cpu/kernels.h"
+#include "trainer/compute/cpu/kernels/kernels.h"
 #include "trainer/host/kernels/simd.h"
 
 namespace muster::compute::cpu {

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "tests/unit/common/temporary_folder.h"
-#include "trainer/checkpoint/safetensors.h"
+#include "trainer/checkpoint/files/safetensors.h"
 
 namespace muster::cmd {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "common/json.h"
 #include "tests/unit/trainer/data/images/pictures.h"
-#include "trainer/data/batcher.h"
+#include "trainer/data/batches/batcher.h"
 #include "trainer/detection/objects.h"
 
 namespace muster::data {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "common/file.h"
-#include "trainer/data/dataset.h"
+#include "trainer/data/sources/source.h"
 #include "trainer/images/encode.h"
 #include "trainer/images/image.h"
 

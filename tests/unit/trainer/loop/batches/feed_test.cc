@@ -7,7 +7,7 @@
 
 #include "tests/unit/trainer/compute/support.h"
 #include "tests/unit/trainer/loop/support.h"
-#include "trainer/data/memory_dataset.h"
+#include "trainer/data/sources/memory_dataset.h"
 
 namespace muster::loop {
 namespace {

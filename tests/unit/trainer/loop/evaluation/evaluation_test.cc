@@ -11,8 +11,10 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "tests/unit/trainer/loop/support.h"
-#include "trainer/checkpoint/store.h"
-#include "trainer/data/batcher.h"
+#include "trainer/checkpoint/store/store.h"
+#include "trainer/compute/initialize.h"
+#include "trainer/data/batches/batcher.h"
+#include "trainer/loop/roles/on_samples.h"
 #include "trainer/loop/roles/roles.h"
 
 namespace muster::loop {

@@ -8,9 +8,11 @@
 #include "common/exit_code.h"
 #include "common/file.h"
 #include "tests/unit/trainer/loop/support.h"
-#include "trainer/checkpoint/checkpoint.h"
+#include "trainer/checkpoint/store/checkpoint.h"
+#include "trainer/checkpoint/store/restore.h"
 #include "trainer/folder/generations.h"
 #include "trainer/loop/roles/leader.h"
+#include "trainer/loop/roles/on_samples.h"
 #include "trainer/loop/roles/roles.h"
 #include "trainer/loop/synchronizers/local_synchronizer.h"
 #include "trainer/loop/training_loop.h"
@@ -119,9 +121,9 @@ std::string digest_of(const fs::path& training, const checkpoint::Store::Found& 
   const auto& layout = assembly.engine->layout();
   std::vector<float> values(layout.size());
   if (averaged)
-    checkpoint::Store::load_weights(found, layout, values);
+    checkpoint::load_weights(found, layout, values);
   else
-    checkpoint::Store::load(found, layout, {0, layout.size()}, values, "");
+    checkpoint::load(found, layout, {0, layout.size()}, values, "");
   return checkpoint::weights_digest(layout, values);
 }
 

@@ -12,10 +12,11 @@
 #include "tests/unit/trainer/data/images/pictures.h"
 #include "tests/unit/trainer/images/fixture.h"
 #include "tests/unit/trainer/loop/support.h"
-#include "trainer/checkpoint/checkpoint.h"
-#include "trainer/data/digits.h"
+#include "trainer/checkpoint/store/checkpoint.h"
 #include "trainer/data/images/class_folders.h"
+#include "trainer/data/sources/digits.h"
 #include "trainer/images/decode.h"
+#include "trainer/loop/roles/on_samples.h"
 #include "trainer/loop/roles/roles.h"
 
 namespace muster::loop {
@@ -54,7 +55,7 @@ fs::path checkpoint_in(const fs::path& job) {
 
 // Makes a checkpoint one of a version of Muster that did not keep the format of samples.
 void make_older(const fs::path& checkpoint) {
-  checkpoint::Manifest manifest = checkpoint::Store::read_manifest(checkpoint);
+  checkpoint::Manifest manifest = checkpoint::Store::read(checkpoint).manifest;
   ASSERT_TRUE(manifest.samples.is_object() && !manifest.samples.empty());
   manifest.samples = nullptr;
   write_file_atomically(checkpoint / "manifest.json", to_text(manifest));

@@ -1,0 +1,181 @@
+#include "trainer/data/sources/look.h"
+
+#include "common/error.h"
+#include "gmock/gmock.h"
+#include "tests/unit/trainer/data/idx_files.h"
+#include "tests/unit/trainer/data/images/pictures.h"
+#include "trainer/records/example.h"
+#include "trainer/records/record_writer.h"
+
+namespace muster::data {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Through the file, `bytes` from its end, a bit is not as it was.
+std::string flipped(std::string text, size_t bytes) {
+  text[text.size() - bytes] ^= 1;
+  return text;
+}
+
+std::string error_of_reading(const spec::DataSource& source) {
+  try {
+    read_through(source);
+  } catch (const Invalid& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(UnreadableFiles, AreEachNamedWithFieldAndReason) {
+  const TestFolder folder;
+  const auto files = unreadable_files(idx(folder.path() / "none", folder.path()));
+  ASSERT_EQ(files.size(), 2u);
+  EXPECT_EQ(files[0].field, "images");
+  EXPECT_THAT(files[0].why, HasSubstr("none: expected IDX images, found no such file"));
+  EXPECT_EQ(files[1].field, "labels");
+  EXPECT_THAT(files[1].why, HasSubstr("expected IDX labels, found something that is no regular"));
+}
+
+TEST(UnreadableFiles, AreNoneOfASourceThatIsHereOrSynthetic) {
+  const TestFolder folder;
+  const auto images = folder.write("i", "not looked into"), labels = folder.write("l", "");
+  EXPECT_TRUE(unreadable_files(idx(images, labels)).empty());
+  spec::DataSource synthetic;
+  synthetic.kind = spec::LinearSource{};
+  EXPECT_TRUE(unreadable_files(synthetic).empty());
+}
+
+TEST(UnreadableFiles, OfAListAreNamedByTheirPlace) {
+  const TestFolder folder;
+  spec::DataSource source = idx(folder.write("i", ""), folder.write("l", ""));
+  std::get<spec::IdxSource>(source.kind).listed = true;
+  std::get<spec::IdxSource>(source.kind)
+      .files.push_back(
+          {std::get<spec::IdxSource>(source.kind).files[0].images, folder.path() / "none"});
+  const auto files = unreadable_files(source);
+  ASSERT_EQ(files.size(), 1u);
+  EXPECT_EQ(files[0].field, "files[1].labels");
+}
+
+TEST(LookAt, SumsUpSeveralFiles) {
+  const TestFolder folder;
+  spec::DataSource source =
+      idx(folder.write("i0", images_2x3(2)), folder.write("l0", labels_of({3, 8})));
+  std::get<spec::IdxSource>(source.kind)
+      .files.push_back({folder.write("i1", images_2x3(1)), folder.write("l1", labels_of({5}))});
+  const auto facts = look_at(source);
+  ASSERT_TRUE(facts);
+  EXPECT_EQ(facts->samples, 3u);
+  EXPECT_EQ(facts->label_count, 9);
+  EXPECT_THAT(facts->largest_label, AllOf(HasSubstr("label 8 of sample 1 of "), HasSubstr("l0")));
+}
+
+TEST(LookAt, KnowsNothingWhereAFileIsMissing) {
+  const TestFolder folder;
+  EXPECT_FALSE(look_at(idx(folder.write("i", images_2x3(2)), folder.path() / "none")));
+}
+
+TEST(LookAt, ListsFoldersAndReadsNoImage) {
+  const TestFolder folder;
+  for (const char* file : {"b/1.jpg", "b/2.png", "a/3.jpeg"}) put(folder.path() / file, "no image");
+  const auto facts = look_at(folder_source(folder.path(), settings(4, 5)));
+  ASSERT_TRUE(facts);
+  EXPECT_EQ(facts->malformed, "");
+  EXPECT_EQ(facts->samples, 3u);
+  EXPECT_THAT(facts->sample_shape, ElementsAre(4, 5, 3));
+  EXPECT_EQ(facts->label_count, 2);
+  EXPECT_THAT(facts->classes, ElementsAre("a", "b"));
+  const auto missing = unreadable_files(folder_source(folder.path() / "none"));
+  ASSERT_EQ(missing.size(), 1u);
+  EXPECT_EQ(missing[0].field, "path");
+  EXPECT_THAT(missing[0].why, HasSubstr("none: expected a folder, found none"));
+  EXPECT_FALSE(look_at(folder_source(folder.path() / "none")));
+  EXPECT_THAT(look_at(folder_source(folder.path() / "a"))->malformed,
+              HasSubstr("expected a folder for each class, found none"));
+}
+
+spec::DataSource csv_source(const std::filesystem::path& file, double max_corrupt) {
+  spec::ImageCsvSource csv{file, "", {}, settings(4, 5)};
+  csv.images.max_corrupt = max_corrupt;
+  spec::DataSource source;
+  source.kind = csv;
+  return source;
+}
+
+TEST(LookAt, MissesFilesOfAList) {
+  const TestFolder folder;
+  put(folder.path() / "1.jpg", "");
+  const auto list = folder.write("list.csv", "1.jpg,4\n2.jpg,7\n3.jpg,1\n");
+  EXPECT_THAT(look_at(csv_source(list, 0.5))->malformed,
+              AllOf(HasSubstr("list.csv: expected files for its 3 images, found none for 2: "),
+                    HasSubstr("2.jpg, "), HasSubstr("3.jpg")));
+  put(folder.path() / "2.jpg", "");
+  const auto facts = look_at(csv_source(list, 0.5));
+  EXPECT_EQ(facts->malformed, "");
+  EXPECT_EQ(facts->samples, 3u);
+  EXPECT_EQ(facts->label_count, 8);
+  EXPECT_THAT(facts->largest_label, AllOf(HasSubstr("label 7 of "), HasSubstr("2.jpg in ")));
+  EXPECT_THAT(look_at(csv_source(folder.write("list.csv", "1.jpg\n"), 0))->malformed,
+              HasSubstr("list.csv: line 1: expected path,label"));
+  EXPECT_EQ(unreadable_files(csv_source(folder.path() / "none", 0)).at(0).field, "file");
+}
+
+TEST(LookAt, CountsRecordsAndTakesClassesFromTheLabelMap) {
+  const TestFolder folder;
+  const auto put_records = [&](const char* name, const std::vector<std::string>& records) {
+    records::RecordWriter writer(folder.path() / name);
+    for (const std::string& record : records) writer.write(record);
+    writer.finish();
+  };
+  const std::string example = records::write_example({.image = "no image", .label = 2, .text = ""});
+  put_records("train-0-of-2", {example, example});
+  put_records("train-1-of-2", {example});
+  spec::RecordSource records;
+  records.files = folder.path() / "train-*";
+  records.images = settings(4, 5);
+  spec::DataSource source;
+  source.kind = records;
+  const auto facts = look_at(source);
+  ASSERT_TRUE(facts);
+  EXPECT_EQ(facts->malformed, "");
+  EXPECT_EQ(facts->samples, 3u);
+  EXPECT_EQ(facts->files, 2u);
+  EXPECT_EQ(facts->label_count, 0);  // not known without reading them all
+  records.label_map = folder.write("map", "item {id: 2 name: 'b'} item {id: 1 name: 'a'}");
+  source.kind = records;
+  EXPECT_THAT(look_at(source)->classes, ElementsAre("a", "b"));
+  EXPECT_EQ(look_at(source)->label_count, 2);
+  put_records("train-0-of-2", {"no example"});
+  put_records("train-1-of-2", {"no example"});
+  EXPECT_THAT(look_at(source)->malformed,
+              HasSubstr("train-0-of-2: record 0 at byte 0: expected a tf.train.Example"));
+  records.files = folder.path() / "test-*";
+  records.label_map = folder.path() / "none";
+  source.kind = records;
+  const auto missing = unreadable_files(source);
+  ASSERT_EQ(missing.size(), 2u);
+  EXPECT_EQ(missing[0].field, "files");
+  EXPECT_EQ(missing[1].field, "labelMap");
+}
+
+TEST(ReadThrough, FindsWhatALookAtTheHeadersCannotSee) {
+  const TestFolder folder;
+  const std::string zipped = gzip(images_2x3(3));
+  const auto labels = folder.write("l", labels_of({1, 2, 3}));
+  const spec::DataSource whole = idx(folder.write("whole.gz", zipped), labels);
+  EXPECT_EQ(error_of_reading(whole), "no error");
+  const spec::DataSource damaged = idx(folder.write("damaged.gz", flipped(zipped, 6)), labels);
+  ASSERT_TRUE(look_at(damaged));
+  EXPECT_EQ(look_at(damaged)->malformed, "");
+  EXPECT_THAT(error_of_reading(damaged),
+              AllOf(HasSubstr("damaged.gz: damaged gzip data"), HasSubstr("CRC mismatch")));
+  const spec::DataSource cut =
+      idx(folder.write("cut.gz", zipped.substr(0, zipped.size() - 3)), labels);
+  EXPECT_THAT(error_of_reading(cut), HasSubstr("cut.gz: truncated"));
+}
+
+}  // namespace
+}  // namespace muster::data

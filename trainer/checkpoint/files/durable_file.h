@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/digest.h"
+#include "common/error.h"
+#include "trainer/checkpoint/files/speed_limit.h"
+
+namespace muster::checkpoint {
+
+// A new file. It is on the disk, whole, once finish() has returned; without that it is removed
+// again. It bypasses the page cache if the file system can: filling the cache with bytes that
+// nobody reads soon costs more CPU than all the rest, and memory that others need. Throws
+// WriteError, also if `path` exists.
+class DurableFile {
+ public:
+  // `limit` must outlive the file. Writing sleeps so as not to exceed it; null: there is no limit.
+  explicit DurableFile(std::filesystem::path path, SpeedLimit* limit = nullptr);
+  ~DurableFile();
+  DurableFile(const DurableFile&) = delete;
+  DurableFile& operator=(const DurableFile&) = delete;
+
+  void write(std::span<const std::byte> bytes);
+  // Does fsync and close, and checks the result of both: NFS reports a full disk only there.
+  void finish();
+
+  uint64_t bytes() const { return bytes_; }
+  uint32_t crc32c() const { return crc_; }
+
+ private:
+  void flush();
+  void open();
+  bool leave_direct();
+  [[noreturn]] void fail(const char* what);
+
+  std::filesystem::path path_;
+  SpeedLimit* const limit_;
+  const SpeedLimit::Clock::time_point begun_ = SpeedLimit::Clock::now();
+  int descriptor_ = -1;
+  bool direct_ = true;
+  std::vector<std::byte> memory_;
+  std::span<std::byte> block_;  // a part of memory_, aligned for direct writes
+  size_t filled_ = 0;           // bytes of block_
+  bool finished_ = false;
+  uint64_t bytes_ = 0;
+  uint32_t crc_ = 0;
+};
+
+}  // namespace muster::checkpoint

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/input_file.h"
+#include "trainer/checkpoint/files/manifest.h"
+#include "trainer/checkpoint/files/weight_source.h"
+#include "trainer/compute/parameter_layout.h"
+
+namespace muster::checkpoint {
+
+// Safetensors files that hold the tensors of one state, some of them in rows. It knows which file
+// holds which rows of which tensor, and reads no values before every shape has been checked.
+class Shards : public WeightSource {
+ public:
+  // `name` is for errors.
+  explicit Shards(std::string name) : name_(std::move(name)) {}
+
+  // Adds the tensors of a file. The rows that it has of a tensor are those of `manifest_slices` or,
+  // if that is null, of the file's own metadata. Throws Invalid if these do not fit.
+  void add(const std::filesystem::path& path, const std::vector<Slice>* manifest_slices);
+
+  // Reads those parts of the layout's tensors that lie in `range`, by the names "<prefix><tensor>".
+  // The padding becomes zero. Throws Invalid naming file and tensor if one is missing, not whole,
+  // or has another shape.
+  void load(const compute::ParameterLayout& layout, compute::Range range, std::span<float> values,
+            const std::string& prefix) const;
+
+  bool has(const std::string& tensor) const { return parts_.contains(tensor); }
+  std::map<std::string, std::vector<int64_t>> shapes() const override;
+  void read(const std::string& name, std::span<float> values) const override;
+
+ private:
+  // Floats [first, first + count) of a tensor, in a file.
+  struct Part {
+    const InputFile* file = nullptr;
+    uint64_t at = 0;  // byte in the file
+    uint64_t first = 0;
+    uint64_t count = 0;
+    std::vector<int64_t> shape;  // logical, whole
+  };
+  struct Copy {
+    const InputFile* file;
+    uint64_t at;
+    std::span<float> to;
+  };
+
+  static Part part_of(const InputFile& file, const SafetensorsHeader::Tensor& tensor,
+                      const Slice* slice);
+  void add_copies(const std::string& name, const std::vector<int64_t>& shape, uint64_t begin,
+                  std::span<float> to, std::vector<Copy>& copies) const;
+
+  const std::string name_;
+  std::vector<std::unique_ptr<InputFile>> files_;
+  std::map<std::string, std::vector<Part>> parts_;  // by first
+};
+
+}  // namespace muster::checkpoint

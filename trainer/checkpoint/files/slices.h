@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "trainer/checkpoint/files/manifest.h"
+#include "trainer/checkpoint/files/safetensors.h"
+
+namespace muster::checkpoint {
+
+// Returns the slices that a file's own __metadata__ records, as write_safetensors() wrote them.
+// Throws Invalid naming file and tensor if one is malformed.
+std::vector<Slice> slices_of(const SafetensorsHeader& header, const std::string& file_name);
+
+// Returns the number of rows of a tensor (compute::row_floats says what a row is); 0 if its
+// elements cannot be counted.
+int64_t rows_of(const std::vector<int64_t>& shape);
+
+// Returns the shape by which `rows` rows of a tensor of this shape stand in a file.
+std::vector<int64_t> slice_shape(const std::vector<int64_t>& shape, int64_t rows);
+
+}  // namespace muster::checkpoint

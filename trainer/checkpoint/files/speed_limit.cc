@@ -1,0 +1,19 @@
+#include "trainer/checkpoint/files/speed_limit.h"
+
+namespace muster::checkpoint {
+
+void SpeedLimit::set(double bytes_per_second) {
+  const MutexLock lock(mutex_);
+  bytes_per_second_ = bytes_per_second;
+  changed_.notify_all();
+}
+
+void SpeedLimit::wait(Clock::time_point begun, uint64_t bytes) {
+  MutexLock lock(mutex_);
+  if (bytes_per_second_ <= 0) return;
+  const std::chrono::duration<double> seconds(static_cast<double>(bytes) / bytes_per_second_);
+  changed_.wait_until(lock, begun + std::chrono::duration_cast<Clock::duration>(seconds),
+                      [&]() MUSTER_REQUIRES(mutex_) { return bytes_per_second_ <= 0; });
+}
+
+}  // namespace muster::checkpoint

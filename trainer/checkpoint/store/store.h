@@ -1,0 +1,105 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/mutex.h"
+#include "trainer/checkpoint/files/manifest.h"
+#include "trainer/checkpoint/store/lease.h"
+
+namespace muster::checkpoint {
+
+// A job's checkpoints on shared storage. Publishing is write, fsync, rename, fsync. A reader trusts
+// only a manifest whose files have the sizes and checksums in it.
+class Store {
+ public:
+  // `directory` is the job's "checkpoints" folder; begin() makes it if it is missing. `keep`, at
+  // least 1, is the number of newest checkpoints that pruning leaves.
+  Store(std::filesystem::path directory, int keep);
+
+  // Makes a new folder "ckpt-<step>.tmp-<unique>" that shards write into. Removes leftovers of
+  // writers that have been dead for more than an hour. Throws WriteError.
+  std::filesystem::path begin(uint64_t step);
+  // Checks that every file of the manifest is there with its size; writes index and manifest; does
+  // fsync, renames the folder to its final name, writes CheckpointState, and prunes the oldest
+  // beyond `keep` that have no lease. Kept are the final one, the one marked as the best and those
+  // that the newest's position.evaluations name. A checkpoint known to be damaged (by its manifest
+  // or a size, or found by a search of this store) is neither counted nor removed. Returns the
+  // folder. Throws WriteError, and Invalid if that step was published before in that generation or
+  // a file differs from the manifest. If the fsync after the rename fails with a WriteError, the
+  // checkpoint is published, though perhaps not durably. Later errors are only logged.
+  std::filesystem::path publish(const std::filesystem::path& temporary, const Manifest& manifest);
+  void discard(const std::filesystem::path& temporary) noexcept;
+  bool published(uint64_t step, uint64_t generation) const;
+  // Removes temporary folders begun longer ago than `age`.
+  void remove_leftovers(std::chrono::seconds age) const noexcept;
+  // Ends every checkpoint that has been begun: none of them will be published. Called by the owner
+  // of a new generation; writers of earlier ones begin nothing after that. Throws Unavailable.
+  void fence() const;
+
+  struct Found {
+    std::filesystem::path directory;
+    Manifest manifest;
+  };
+  // Returns the names of all published folders, newest first: highest generation, then step.
+  // Nothing is verified.
+  std::vector<FolderName> list() const;
+  struct Damaged {
+    std::filesystem::path directory;
+    std::string reason;  // names the file
+  };
+  struct Search {
+    std::optional<Found> newest;   // whole
+    std::vector<Damaged> damaged;  // all damaged ones that are newer
+    // Returns `newest`. Throws Invalid if there are only damaged ones, naming each, with its reason
+    // and what can be done: a training that began anew would hide what is lost.
+    const std::optional<Found>& or_refuse() const;
+  };
+  // Finds the newest whole checkpoint, with every byte of it verified. Logs nothing. Throws
+  // Unavailable if something cannot be read: then it is not known whether it is whole.
+  Search search() const;
+  // Returns the newest whole checkpoint of search(). Logs a warning, once, for each damaged one
+  // that is skipped, with its name and the reason.
+  std::optional<Found> newest() const;
+  // Returns newest() for training to resume from. Throws as or_refuse() does.
+  std::optional<Found> to_resume() const;
+  // Returns the newest whole checkpoint of that step. Throws Unavailable as search() does.
+  std::optional<Found> of_step(uint64_t step) const;
+  // Reads the manifest of a published checkpoint and nothing else. Throws Invalid, also if it is of
+  // another step or generation than the folder's name.
+  static Found read(const std::filesystem::path& directory);
+  // Reads the manifest and checks sizes and checksums of all files. Throws Invalid naming the file.
+  static Found read_whole(const std::filesystem::path& directory);
+
+  // Protects this checkpoint from pruning until another is marked. Throws WriteError.
+  void mark_best(const Found& found);
+  // Returns the step of the checkpoint that is marked, if it is there.
+  std::optional<uint64_t> step_of_best() const;
+
+  // Returns a lease on the checkpoint; null if it was pruned meanwhile: newest() finds another.
+  // Throws WriteError if the folder cannot be written.
+  std::unique_ptr<Lease> lease(const Found& found, const std::string& reader) const;
+
+ private:
+  Search search(const std::function<bool(const FolderName&)>& wanted) const;
+  void tell(const std::vector<Damaged>& damaged) const;
+  bool is_damaged(const std::filesystem::path& checkpoint) const;
+  void write_state() const;
+  void prune() const;
+
+  std::filesystem::path directory_;
+  int keep_;
+  mutable Mutex damaged_mutex_;
+  // What a search has found.
+  mutable std::set<std::filesystem::path> damaged_ MUSTER_GUARDED_BY(damaged_mutex_);
+  mutable std::set<std::filesystem::path> told_ MUSTER_GUARDED_BY(damaged_mutex_);
+};
+
+}  // namespace muster::checkpoint

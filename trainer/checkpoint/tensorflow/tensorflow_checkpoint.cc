@@ -1,0 +1,149 @@
+#include "trainer/checkpoint/tensorflow/tensorflow_checkpoint.h"
+
+#include <fmt/format.h>
+
+#include "common/digest.h"
+#include "common/error.h"
+#include "proto/muster/tensor_bundle.pb.h"
+#include "trainer/checkpoint/tensorflow/sorted_table.h"
+#include "trainer/records/framing.h"
+
+namespace muster::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kFloat32 = 1;  // of tensorflow.DataType
+constexpr int kMostShards = 100'000;
+constexpr int kMostAxes = 254;  // as TensorFlow has it
+constexpr const char* kIndex = ".index";
+
+bundle::Header parse_header(const TableEntries& entries, const std::string& file) {
+  bundle::Header header;
+  if (entries.empty() || !entries.front().first.empty() ||
+      !header.ParseFromString(entries.front().second))
+    throw Invalid(file +
+                  ": expected the index of a TensorFlow checkpoint, found a table without "
+                  "its header");
+  if (header.endianness() != bundle::Header::LITTLE)
+    throw Invalid(file + ": expected a checkpoint of a little-endian machine, found another");
+  if (header.num_shards() < 1 || header.num_shards() > kMostShards)
+    throw Invalid(fmt::format("{}: expected 1 to {} files of data, found {}", file, kMostShards,
+                              header.num_shards()));
+  return header;
+}
+
+// Returns the bytes of float32 values of this shape; nothing if they do not fit into 63 bits.
+std::optional<uint64_t> float_bytes(const std::vector<int64_t>& shape) {
+  uint64_t bytes = sizeof(float);
+  for (const int64_t axis : shape)
+    if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(axis), &bytes)) return std::nullopt;
+  return bytes <= static_cast<uint64_t>(INT64_MAX) ? std::optional(bytes) : std::nullopt;
+}
+
+TensorflowIndex::Variable parse_variable(const std::string& name, const std::string& value,
+                                         int shards, const std::string& file) {
+  const auto fail = [&](const std::string& expected, const std::string& found) -> Invalid {
+    return Invalid(
+        fmt::format("{}: variable {}: expected {}, found {}", file, name, expected, found));
+  };
+  bundle::Entry entry;
+  if (!entry.ParseFromString(value)) throw fail("an entry of a checkpoint", "something else");
+  TensorflowIndex::Variable variable;
+  variable.type = entry.dtype();
+  if (entry.shape().dim_size() > kMostAxes)
+    throw fail(fmt::format("at most {} axes", kMostAxes), std::to_string(entry.shape().dim_size()));
+  for (const auto& axis : entry.shape().dim()) {
+    if (axis.size() < 0) throw fail("axes of 0 and more", std::to_string(axis.size()));
+    variable.shape.push_back(axis.size());
+  }
+  if (entry.shard_id() < 0 || entry.shard_id() >= shards)
+    throw fail(fmt::format("a file of data from 0 to {}", shards - 1),
+               std::to_string(entry.shard_id()));
+  if (entry.offset() < 0 || entry.size() < 0)
+    throw fail("a place in a file", fmt::format("{} bytes at {}", entry.size(), entry.offset()));
+  variable.shard = entry.shard_id();
+  variable.offset = static_cast<uint64_t>(entry.offset());
+  variable.bytes = static_cast<uint64_t>(entry.size());
+  variable.crc = entry.crc32c();
+  variable.is_whole = entry.slices_size() == 0;
+  const bool floats = variable.type == kFloat32 && variable.is_whole;
+  if (floats && float_bytes(variable.shape) != variable.bytes)
+    throw fail(fmt::format("the bytes of float32 values of the shape [{}]",
+                           fmt::join(variable.shape, ", ")),
+               std::to_string(variable.bytes));
+  return variable;
+}
+
+}  // namespace
+
+TensorflowIndex TensorflowIndex::parse(std::string_view bytes, const std::string& file) {
+  const TableEntries entries = read_table(bytes, file);
+  const bundle::Header header = parse_header(entries, file);
+  TensorflowIndex index;
+  index.shards = header.num_shards();
+  for (const auto& [name, value] : entries)
+    if (!name.empty())
+      index.variables.emplace(name, parse_variable(name, value, index.shards, file));
+  return index;
+}
+
+std::optional<fs::path> TensorflowCheckpoint::prefix_of(const fs::path& from) {
+  const auto without_ending = [](const fs::path& path) {
+    return fs::path(path).replace_extension();
+  };
+  std::error_code ignored;
+  if (fs::is_directory(from, ignored)) {
+    if (fs::exists(from / "manifest.json", ignored)) return std::nullopt;
+    std::vector<fs::path> found;
+    for (fs::directory_iterator at(from, ignored), end; !ignored && at != end;
+         at.increment(ignored))
+      if (at->path().extension() == kIndex) found.push_back(at->path());
+    return found.size() == 1 ? std::optional(without_ending(found.front())) : std::nullopt;
+  }
+  if (from.extension() == kIndex) return without_ending(from);
+  const bool is_prefix = !fs::exists(from, ignored) && fs::exists(from.string() + kIndex, ignored);
+  return is_prefix ? std::optional(from) : std::nullopt;
+}
+
+TensorflowCheckpoint::TensorflowCheckpoint(fs::path prefix)
+    : prefix_(std::move(prefix)), index_([this] {
+        const fs::path index = prefix_.string() + kIndex;
+        return TensorflowIndex::parse(InputFile(index).text(kMostTableBytes), index.string());
+      }()) {}
+
+std::map<std::string, std::vector<int64_t>> TensorflowCheckpoint::shapes() const {
+  std::map<std::string, std::vector<int64_t>> shapes;
+  for (const auto& [name, variable] : index_.variables) shapes.emplace(name, variable.shape);
+  return shapes;
+}
+
+const InputFile& TensorflowCheckpoint::shard(int number) const {
+  std::unique_ptr<InputFile>& file = files_[number];
+  if (!file)
+    file = std::make_unique<InputFile>(
+        fmt::format("{}.data-{:05}-of-{:05}", prefix_.string(), number, index_.shards));
+  return *file;
+}
+
+void TensorflowCheckpoint::read(const std::string& name, std::span<float> values) const {
+  const TensorflowIndex::Variable& variable = index_.variables.at(name);
+  const std::string where = fmt::format("{}: variable {}", prefix_.string(), name);
+  if (variable.type != kFloat32)
+    throw Invalid(fmt::format("{}: expected float32 (type {} of TensorFlow), found type {}", where,
+                              kFloat32, variable.type));
+  if (!variable.is_whole)
+    throw Invalid(where + ": expected a variable that is saved as a whole, found one in parts");
+  const InputFile& file = shard(variable.shard);
+  if (variable.offset > file.size() || variable.bytes > file.size() - variable.offset)
+    throw Invalid(fmt::format("{}: expected {} bytes from byte {} of {}, found only {}", where,
+                              variable.bytes, variable.offset, file.path().string(), file.size()));
+  const auto bytes = std::as_writable_bytes(values);
+  file.read_at(variable.offset, bytes);
+  const uint32_t crc = records::mask_crc(crc32c(bytes));
+  if (crc != variable.crc)
+    throw Invalid(fmt::format("{}: damaged: expected crc32c {:08x}, found {:08x} in {}", where,
+                              variable.crc, crc, file.path().string()));
+}
+
+}  // namespace muster::checkpoint

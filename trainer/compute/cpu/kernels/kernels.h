@@ -1,0 +1,316 @@
+#pragma once
+
+#include <cstdint>
+
+#include "trainer/compute/update_rule.h"
+
+namespace muster::host {
+enum class InstructionSet;  // instruction_set.h
+}
+
+namespace muster::compute::cpu {
+
+// The inner loops, compiled once for each instruction set from the same source (*.inc) and
+// chosen when an engine is built. Matrices are row-major float32 with a leading dimension in
+// floats. No function allocates; none reads or writes outside the columns that it is given.
+
+// c[i, j] = sum over p of a[i * a_row + p * a_column] * b[p * ldb + j], with one accumulator for
+// each output and p ascending. So it has the same bits as the sparse kernels, which skip zero
+// terms.
+struct Gemm {
+  int64_t m = 0, n = 0, k = 0;
+  const float* a = nullptr;
+  int64_t a_row = 0, a_column = 0;
+  const float* b = nullptr;
+  int64_t ldb = 0;
+  float* c = nullptr;
+  int64_t ldc = 0;
+  bool accumulate = false;  // the sums begin with what c holds
+};
+
+// The nonzero elements of some columns of an activation. counts[block * rows + row] is the number
+// of (feature, value) pairs of a row in a block of kSlot columns; the pairs of all blocks and rows
+// lie one after the other without gaps.
+constexpr int64_t kSlot = 32;
+constexpr int64_t kSlack = 32;  // entries beyond the last: compressing stores whole vectors
+
+struct NonzeroList {
+  int32_t* counts = nullptr;
+  int32_t* indices = nullptr;  // features
+  float* values = nullptr;
+};
+
+// Lists features [begin, end) of x, and the rows in which each is not zero: bit b of
+// masks[f * words + w] says x[32 w + b, f] != 0.
+struct ListNonzeros {
+  int64_t rows = 0, begin = 0, end = 0;
+  const float* x = nullptr;
+  int64_t ldx = 0;
+  NonzeroList list;
+  int64_t words = 0;
+  uint32_t* masks = nullptr;  // null: not wanted
+};
+
+// y[r, j] = sum over the listed features k of row r of value * w[k * ldw + j], r < rows, j < n.
+struct SparseForward {
+  int64_t rows = 0, n = 0, blocks = 0;
+  NonzeroList list;
+  const float* w = nullptr;
+  int64_t ldw = 0;
+  float* y = nullptr;
+  int64_t ldy = 0;
+};
+
+// g[k - begin, j] = sum over rows r with bit r set in masks[k * words ...] of x[r, k] * dy[r, j].
+struct SparseWeightGradient {
+  int64_t begin = 0, end = 0;  // features
+  int64_t n = 0, words = 0;
+  const uint32_t* masks = nullptr;
+  const float* x = nullptr;
+  int64_t ldx = 0;
+  const float* dy = nullptr;
+  int64_t ldy = 0;
+  float* g = nullptr;
+  int64_t ldg = 0;
+};
+
+// `rows` x `columns` of parameters, slots and gradients. Slots and parameters have the same stride.
+// The average is there if the rule has one.
+struct Update {
+  UpdateRule rule;
+  int64_t rows = 0, columns = 0;
+  float* parameters = nullptr;
+  float* first = nullptr;   // momentum's v, Adam's m
+  float* second = nullptr;  // Adam's v
+  float* average = nullptr;
+  int64_t stride = 0;
+  const float* gradients = nullptr;
+  int64_t gradient_stride = 0;
+};
+
+// A piece of a tensor before its update. `measure` takes the rule that would move it by -u, one of
+// Adam's; first and second are there for it alone.
+struct Measurement {
+  UpdateRule rule;
+  int64_t count = 0;
+  const float* parameters = nullptr;
+  const float* first = nullptr;
+  const float* second = nullptr;
+  const float* gradients = nullptr;
+};
+
+// Batch normalization over samples x outer positions of `columns` features: sample r's position o
+// begins at r * sample_stride + o * outer_stride.
+struct Normalization {
+  int64_t samples = 0, outer = 1, columns = 0;
+  int64_t sample_stride = 0, outer_stride = 0;
+  const float* x = nullptr;
+  float* y = nullptr;
+  const float* dy = nullptr;
+  float* dx = nullptr;  // null: not wanted
+  bool accumulate = false;
+  const float* gamma = nullptr;
+  const float* beta = nullptr;
+  float* mean = nullptr;
+  float* inverse_deviation = nullptr;  // 1 / sqrt(variance + epsilon)
+  float* dgamma = nullptr;
+  float* dbeta = nullptr;
+};
+
+// A window's way over one sample's image of [height, width, channels]; see layers/window.h, whose
+// Geometry this is in plain numbers.
+struct Sliding {
+  int64_t height = 0, width = 0, channels = 0;
+  int64_t out_height = 0, out_width = 0;
+  int64_t window_height = 1, window_width = 1;
+  int64_t down = 1, right = 1;  // strides
+  int64_t top = 0, left = 0;    // zeros before the image
+};
+
+// Row i of the matrix holds what the window covers at place begin + i, places counted along the
+// output's rows: [window_height * window_width * channels] floats, zeros where it leaves the image.
+struct Patches {
+  Sliding sliding;
+  int64_t begin = 0, end = 0;
+  float* image = nullptr;
+  float* matrix = nullptr;
+  int64_t ld = 0;
+};
+
+// A row of the output of a convolution of each channel by itself, [out_width, channels], and its
+// gradients; w is [window_height * window_width, channels].
+struct DepthwiseRow {
+  Sliding sliding;
+  const float* const* x = nullptr;  // the image's row under each row of the window, or zeros
+  const float* w = nullptr;
+  float* y = nullptr;
+  const float* dy = nullptr;
+  float* dw = nullptr;
+};
+
+// A row of the gradient of its input, [width, channels].
+struct DepthwiseGradientRow {
+  Sliding sliding;
+  // For each row of the window: the row of the output's gradient for which it covers this row of
+  // the input; or zeros, or null, if there is none.
+  const float* const* dy = nullptr;
+  const float* w = nullptr;
+  float* dx = nullptr;
+  bool accumulate = false;
+};
+
+// A tile of values of which only the raw outputs z of a convolution are kept: batch normalization
+// and activation together are y = min(max(z * scale + shift, low), high). All blocks are
+// [places, channels] without gaps, or [channels].
+struct NormalizedTile {
+  int64_t places = 0, channels = 0;
+  bool half = false;  // z and dy are bfloat16 instead of float
+  const void* z = nullptr;
+  const float* scale = nullptr;  // gamma / deviation
+  const float* shift = nullptr;  // beta - mean * scale
+  float low = 0, high = 0;
+  float* y = nullptr;
+  const void* dy = nullptr;
+  // For the sums: the mean of z, and [2, channels] sums over the places of g and g * (z - mean),
+  // where g is dy inside the bounds and 0 elsewhere.
+  const float* mean = nullptr;
+  float* sums = nullptr;
+  // For the gradient: dz = g * scale - z * slope - offset.
+  const float* slope = nullptr;
+  const float* offset = nullptr;
+  float* dz = nullptr;
+};
+
+// Mean of each channel and sum of squared distances from it, over `before` places and then those of
+// the tile z.
+struct TileStatistics {
+  int64_t places = 0, channels = 0;
+  bool half = false;  // z is bfloat16 instead of float
+  const void* z = nullptr;
+  float before = 0;
+  float* mean = nullptr;
+  float* spread = nullptr;
+};
+
+struct Pool {
+  Sliding sliding;
+  int64_t begin = 0, end = 0;  // rows of the output
+  const float* x = nullptr;
+  float* y = nullptr;  // max_pool_gradient reads it
+  const float* dy = nullptr;
+  float* dx = nullptr;
+};
+
+struct Kernels {
+  const char* name;
+  int64_t lanes;
+
+  void (*gemm)(const Gemm&);
+  void (*sparse_forward)(const SparseForward&);
+  void (*sparse_weight_gradient)(const SparseWeightGradient&);
+
+  // out[i] = in[i] * scale + offset
+  void (*convert_bytes)(int64_t n, const uint8_t* in, float scale, float offset, float* out);
+  void (*convert_floats)(int64_t n, const float* in, float scale, float offset, float* out);
+  int64_t (*count_nonzero)(int64_t n, const float* in);
+  // Returns how many there are.
+  int64_t (*list_nonzeros)(const ListNonzeros&);
+
+  // out[c, r] = in[r, c].
+  void (*transpose)(int64_t rows, int64_t columns, const float* in, int64_t ldi, float* out,
+                    int64_t ldo);
+  // out[r, c] (+)= in[c, r].
+  void (*transpose_back)(int64_t rows, int64_t columns, const float* in, int64_t ldi, float* out,
+                         int64_t ldo, bool accumulate);
+  // out[r, c] = sum over parts of in[part * part_stride + r * ldi + c], parts ascending.
+  void (*sum_parts)(int64_t rows, int64_t columns, int64_t parts, int64_t part_stride,
+                    const float* in, int64_t ldi, float* out, int64_t ldo);
+  // out[c] = sum over rows of in[r, c], rows ascending.
+  void (*sum_rows)(int64_t rows, int64_t columns, const float* in, int64_t ldi, float* out);
+
+  // Copies what the window covers out of an image.
+  void (*gather_patches)(const Patches&);
+  // Adds the matrix to the image, to where its elements would have been gathered.
+  void (*scatter_patches)(const Patches&);
+  void (*depthwise_row)(const DepthwiseRow&);
+  // dw += the gradient that x and dy give.
+  void (*depthwise_weight_gradient_row)(const DepthwiseRow&);
+  // dx (+)= the gradient that dy and w give.
+  void (*depthwise_input_gradient_row)(const DepthwiseGradientRow&);
+  // Pools over the part of the window that lies in the image. The gradients are added to dx; that
+  // of the largest value goes to the first of several equal ones.
+  void (*max_pool)(const Pool&);
+  void (*max_pool_gradient)(const Pool&);
+  void (*average_pool)(const Pool&);
+  void (*average_pool_gradient)(const Pool&);
+
+  // y = activation(y + bias), in place; bias may be null. The activations are linear, relu, relu6
+  // (at most 6), sigmoid.
+  void (*bias_linear)(int64_t rows, int64_t columns, float* y, int64_t ldy, const float* bias);
+  void (*bias_relu)(int64_t rows, int64_t columns, float* y, int64_t ldy, const float* bias);
+  void (*bias_relu6)(int64_t rows, int64_t columns, float* y, int64_t ldy, const float* bias);
+  void (*bias_sigmoid)(int64_t rows, int64_t columns, float* y, int64_t ldy, const float* bias);
+  // dx (+)= dy * activation'(y), where y is the activation's output. dx may be dy.
+  void (*relu_gradient)(int64_t rows, int64_t columns, const float* y, int64_t ldy, const float* dy,
+                        float* dx, bool accumulate);
+  void (*relu6_gradient)(int64_t rows, int64_t columns, const float* y, int64_t ldy,
+                         const float* dy, float* dx, bool accumulate);
+  void (*sigmoid_gradient)(int64_t rows, int64_t columns, const float* y, int64_t ldy,
+                           const float* dy, float* dx, bool accumulate);
+  // out (+)= in
+  void (*copy)(int64_t rows, int64_t columns, const float* in, int64_t ldi, float* out, int64_t ldo,
+               bool accumulate);
+  // For one row: out (+)= in * scale where a hash of (key, feature) is at least `threshold` of
+  // 2^24, else 0. The features are counted from `first`.
+  void (*dropout)(int64_t n, const float* in, float* out, uint64_t key, int64_t first,
+                  uint32_t threshold, float scale, bool accumulate);
+  // Computes mean and variance (biased) over samples and positions; the variance goes to
+  // inverse_deviation.
+  void (*statistics)(const Normalization&);
+  // out = 1 / sqrt(variance + epsilon)
+  void (*inverse_deviation)(int64_t n, const float* variance, float epsilon, float* out);
+  void (*normalize)(const Normalization&);
+  // Computes dgamma and dbeta, and dx where it is wanted, through the batch's statistics.
+  void (*normalize_gradient)(const Normalization&);
+  // dx (+)= dy * gamma * inverse_deviation: the statistics count as constants.
+  void (*scale_gradient)(const Normalization&);
+  void (*normalized_values)(const NormalizedTile&);      // writes y
+  void (*normalized_statistics)(const TileStatistics&);  // adds a tile
+  void (*normalized_sums)(const NormalizedTile&);        // adds to sums
+  void (*normalized_gradient)(const NormalizedTile&);    // writes dz
+  // For one row: out = softmax(x); returns the cross entropy -log(out[label]), 0 where label < 0. A
+  // NaN in x makes both NaN.
+  float (*softmax)(int64_t n, const float* x, float* out, int64_t label);
+  // dx (+)= y * (dy - sum(y * dy)), for one row.
+  void (*softmax_gradient)(int64_t n, const float* y, const float* dy, float* dx, bool accumulate);
+  // gradient = 2 (y - target) / n, for one row; returns the mean of the squares.
+  float (*squared_error)(int64_t n, const float* y, const float* target, float* gradient);
+
+  void (*update)(const Update&);
+  // Updates the rows and columns of u (as many as g has, in whole vectors) by the gradient that g
+  // computes; g.c is ignored.
+  void (*gemm_update)(const Gemm& g, const Update& u);
+  // Computes the weights' gradient of each feature, into the one row s.g, and updates that row of u
+  // with it (u.columns = s.n; u.rows and u.gradients are ignored).
+  void (*sparse_update)(const SparseWeightGradient& s, const Update& u);
+  // Computes the sums of squares of the parameters and of u. They have the same bits for every
+  // vector width, provided that multiply and add are fused.
+  void (*measure)(const Measurement& m, double* parameters, double* direction);
+  // Returns the sum of squares of the mean gradient after L2 and clip_value, in the same way.
+  double (*measure_gradient)(const Measurement& m);
+  // state = momentum * state + (1 - momentum) * inverse_rows * batch
+  void (*update_state)(int64_t n, float momentum, float inverse_rows, float* state,
+                       const float* batch);
+};
+
+// The compiled variants. Any CPU may call these functions, but it can run only the kernels of the
+// instruction sets that it has.
+const Kernels& generic_kernels();
+const Kernels& avx2_kernels();
+const Kernels& avx512_kernels();
+
+// Return the kernels for host::instruction_set(), or for `set`, which this CPU must have.
+const Kernels& kernels();
+const Kernels& kernels(host::InstructionSet set);
+
+}  // namespace muster::compute::cpu

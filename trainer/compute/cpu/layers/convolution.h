@@ -1,0 +1,66 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "trainer/compute/cpu/layers/sliding.h"
+#include "trainer/compute/cpu/program/normalized_value.h"
+#include "trainer/compute/cpu/program/operation.h"
+
+namespace muster::compute::cpu {
+
+// A convolution by products of matrices. Subclasses say which ones. Forward, threads share the rows
+// of the output of all samples; backward, they share the samples.
+class ConvolutionOperation : public Operation {
+ public:
+  ConvolutionOperation(const Conv2d& layer, const Node& node, Context& context);
+
+  void forward(Program& program) override;
+  void backward(Program& program) override;
+
+ protected:
+  // Computes the products of some rows of a sample's output. It calls finish() for each stretch of
+  // places that is complete.
+  virtual void forward_lines(const Step& step, TeamThread thread, const Lines& lines) const = 0;
+  // Rearranges a thread's part of the kernel for backward_sample(), into rearranged.
+  virtual void rearrange(const Step& step, TeamThread thread) const = 0;
+  // Computes a sample's part of the weights' gradient, if there is one, and its input's gradient,
+  // if that is needed. The latter is added to what is there if `accumulate` is set.
+  virtual void backward_sample(TeamThread thread, int64_t sample, bool accumulate) const = 0;
+
+  // Adds the bias and applies the activation, or adds up the statistics, of `places` places from
+  // `y` on.
+  void finish(const Step& step, TeamThread thread, Numbers y, int64_t places) const;
+  // Writes the gradient of the raw output at places [begin, end) of a sample to `to`.
+  void output_gradient(int64_t sample, int64_t begin, int64_t end, float* to) const;
+  // Adds rows of the raw output's gradient, filters floats each, to the bias's gradient.
+  void bias_gradient(TeamThread thread, const float* dy, int64_t rows) const;
+
+  const std::string name;
+  Context& context;
+  const Kernels& kernels;
+  ValueBlocks& in;
+  ValueBlocks& out;
+  const Sliding sliding;
+  const Activation activation;
+  const int64_t filters, depth;  // depth: floats under the window
+  const int64_t kernel, bias;    // positions in the layout
+  size_t kernel_offset = 0, bias_offset = 0;
+  Block rearranged;  // as many floats as the kernel
+  std::optional<WeightGradient> weights;
+  bool sums = false;  // whether it adds up the sums of its input
+
+ private:
+  void run_forward(const Step& step, TeamThread thread) const;
+  void run_backward(const Step& step, TeamThread thread, bool accumulate) const;
+};
+
+// By patches, which are what the window covers at some places: a tile of them is a matrix. A
+// convolution of single places reads the image itself.
+std::unique_ptr<Operation> make_patch_convolution(const Conv2d& layer, const Node& node,
+                                                  Context& context);
+// Without patches, if the strides are 1.
+std::unique_ptr<Operation> make_unit_convolution(const Conv2d& layer, const Node& node,
+                                                 Context& context);
+
+}  // namespace muster::compute::cpu

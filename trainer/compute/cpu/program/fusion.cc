@@ -1,0 +1,71 @@
+#include "trainer/compute/cpu/program/fusion.h"
+
+#include <algorithm>
+
+namespace muster::compute::cpu {
+namespace {
+
+class Finder {
+ public:
+  explicit Finder(const Graph& graph) : graph_(graph), readers_(graph.values.size()) {
+    for (const Node& node : graph.nodes)
+      for (const int input : node.inputs) readers_[static_cast<size_t>(input)].push_back(&node);
+  }
+
+  std::vector<Fusion> find() const {
+    std::vector<Fusion> found;
+    for (const Node& node : graph_.nodes) {
+      if (!is_plain_convolution(node)) continue;
+      Fusion fusion{&node, only_reader(node.output), nullptr};
+      if (fusion.normalization == nullptr ||
+          !std::holds_alternative<BatchNormalization>(fusion.normalization->kind))
+        continue;
+      const Node* next = only_reader(fusion.normalization->output);
+      if (next != nullptr && is_rectifier(*next)) fusion.activation = next;
+      if (only_convolutions_read(fusion.last().output)) found.push_back(fusion);
+    }
+    return found;
+  }
+
+ private:
+  static bool is_plain_convolution(const Node& node) {
+    const auto plain = [](const auto& layer) {
+      return !layer.use_bias && layer.activation == Activation::linear;
+    };
+    if (const auto* layer = std::get_if<Conv2d>(&node.kind)) return plain(*layer);
+    if (const auto* layer = std::get_if<DepthwiseConv2d>(&node.kind)) return plain(*layer);
+    return false;
+  }
+
+  static bool is_rectifier(const Node& node) {
+    const auto* layer = std::get_if<ActivationLayer>(&node.kind);
+    return layer != nullptr &&
+           (layer->activation == Activation::relu || layer->activation == Activation::relu6);
+  }
+
+  // Returns the node that reads a value, if it is the only one.
+  const Node* only_reader(int value) const {
+    const auto& readers = readers_[static_cast<size_t>(value)];
+    return readers.size() == 1 && value != graph_.output ? readers[0] : nullptr;
+  }
+
+  bool only_convolutions_read(int value) const {
+    const auto& readers = readers_[static_cast<size_t>(value)];
+    return value != graph_.output && !readers.empty() &&
+           std::ranges::all_of(readers, [](const Node* node) {
+             return std::holds_alternative<Conv2d>(node->kind) ||
+                    std::holds_alternative<DepthwiseConv2d>(node->kind);
+           });
+  }
+
+  const Graph& graph_;
+  std::vector<std::vector<const Node*>> readers_;  // by value
+};
+
+}  // namespace
+
+std::vector<Fusion> find_fusions(const Graph& graph) {
+  return Finder(graph).find();
+}
+
+}  // namespace muster::compute::cpu

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "trainer/data/sources/dataset.h"
+#include "trainer/data/stages/stage.h"
+
+namespace muster::data {
+
+// The stages of a source's samples, one after the other. The result depends only on (seed, epoch,
+// position) and the sample.
+class Augmentation {
+ public:
+  Augmentation() = default;  // no stages
+  // Precondition: samples of the data set's shape fit all stages (spec::mismatch_of).
+  Augmentation(std::vector<spec::StageKind> stages, uint64_t seed);
+
+  // Makes sample `index`: writes it, the `position`-th of the order of `epoch`, as it is used
+  // there, to `features`, which must have room for dataset.sample_bytes(). Any thread may call it,
+  // with a workspace of its own. Throws Invalid for a damaged sample.
+  void apply(const Dataset& dataset, uint64_t index, uint64_t epoch, uint64_t position,
+             std::byte* features, Sample& workspace) const;
+
+ private:
+  std::vector<spec::StageKind> stages_;
+  uint64_t seed_ = 0;
+};
+
+}  // namespace muster::data

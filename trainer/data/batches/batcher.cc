@@ -1,0 +1,133 @@
+#include "trainer/data/batches/batcher.h"
+
+#include "common/error.h"
+
+namespace muster::data {
+
+BatchBuffer::BatchBuffer(const Dataset& dataset, int64_t most_rows, Features features)
+    : dataset_(dataset),
+      sample_bytes_(dataset.sample_bytes()),
+      samples_(static_cast<size_t>(most_rows)),
+      features_(static_cast<size_t>(most_rows)),
+      positions_(static_cast<size_t>(most_rows)) {
+  if (features == Features::copied || dataset.made_on_use())
+    copies_ = Storage(features_.size() * sample_bytes_);
+  const auto label_count = static_cast<size_t>(dataset.label_count());
+  if (dataset.label_kind() == compute::LabelKind::classes)
+    labels_.resize(features_.size());
+  else if (label_count > 0)
+    targets_.resize(features_.size());
+  if (dataset.label_kind() == compute::LabelKind::objects) {
+    objects_.resize(features_.size() * label_count);
+    for (size_t row = 0; row < targets_.size(); ++row) targets_[row] = &objects_[row * label_count];
+  }
+  batch_.type = dataset.element_type();
+  batch_.scale = dataset.scale();
+  batch_.offset = dataset.offset();
+}
+
+void BatchBuffer::plan(size_t row, uint64_t sample, uint64_t position) {
+  samples_[row] = sample;
+  positions_[row] = position;
+}
+
+void BatchBuffer::finish(uint64_t epoch, size_t rows, const Shards::Held& shard) {
+  shard_ = shard;
+  batch_.rows = static_cast<int64_t>(rows);
+  batch_.epoch = epoch;
+  batch_.features = std::span(features_).first(rows);
+  batch_.positions = std::span(positions_).first(rows);
+  batch_.labels = std::span<const int32_t>(labels_).first(labels_.empty() ? 0 : rows);
+  batch_.targets = std::span<const float* const>(targets_).first(targets_.empty() ? 0 : rows);
+}
+
+void BatchBuffer::load(const Augmentation& augmentation) {
+  const auto rows = static_cast<size_t>(batch_.rows);
+  const std::span<std::byte> copies = copies_.bytes();
+  for (size_t row = 0; row < rows && !copies.empty(); ++row) dataset_.will_need(samples_[row]);
+  for (size_t row = 0; row < rows; ++row) {
+    uint64_t sample = samples_[row];
+    if (copies.empty()) {
+      features_[row] = dataset_.features(sample);
+    } else {
+      std::byte* copy = &copies[row * sample_bytes_];
+      sample = make(augmentation, row, copy);
+      features_[row] = copy;
+    }
+    if (!labels_.empty())
+      labels_[row] = dataset_.made_on_use() ? workspace_.label : dataset_.label(sample);
+    if (!objects_.empty())
+      write_boxes(row);
+    else if (!targets_.empty())
+      targets_[row] = dataset_.target(sample);
+  }
+}
+
+// Writes the objects that the stages have left to the row's target.
+void BatchBuffer::write_boxes(size_t row) {
+  found_.clear();
+  for (const images::Box& box : workspace_.boxes) {
+    const auto height = static_cast<float>(workspace_.original.height);
+    const auto width = static_cast<float>(workspace_.original.width);
+    const float area = box.area > 0 ? box.area : box.height() * height * box.width() * width;
+    found_.push_back({{box.ymin, box.xmin, box.ymax, box.xmax}, box.label, 1.0f, box.crowd, area});
+  }
+  const auto floats = static_cast<size_t>(dataset_.label_count());
+  detection::write_objects(static_cast<float>(workspace_.original.height),
+                           static_cast<float>(workspace_.original.width), found_,
+                           std::span(objects_).subspan(row * floats, floats));
+}
+
+// Makes the row's sample or, if that is damaged, the next one of its shard that is not; returns
+// which. So neither the epoch's order nor any other sample depends on who finds the damage.
+uint64_t BatchBuffer::make(const Augmentation& augmentation, size_t row, std::byte* copy) {
+  uint64_t sample = samples_[row];
+  for (uint64_t tried = 1;; ++tried) {
+    try {
+      augmentation.apply(dataset_, sample, batch_.epoch, positions_[row], copy, workspace_);
+      return sample;
+    } catch (const Invalid& error) {
+      dataset_.report_corrupt(sample, error.what());
+      if (tried == shard_.samples) throw;
+    }
+    sample = shard_.begin + (sample + 1 - shard_.begin) % shard_.samples;
+  }
+}
+
+Batcher::Batcher(const Dataset& dataset, Shards shards, bool shuffle, uint64_t seed,
+                 std::vector<spec::StageKind> stages)
+    : dataset_(dataset), shards_(std::move(shards)), augmentation_(std::move(stages), seed) {
+  for (const Shards::Held& held : shards_.held()) {
+    orders_.emplace_back(held.samples, shuffle, shard_seed(seed, held.shard));
+  }
+}
+
+Batcher::Batcher(const Dataset& dataset, int64_t rows)
+    : Batcher(dataset, Shards::by_record(dataset.size(), {.rows = rows}), false, 0) {}
+
+void Batcher::plan(BatchBuffer& buffer, uint64_t epoch, uint64_t number) {
+  const Shards::Place place = shards_.place(number);
+  const Shards::Held& shard = shards_.held()[place.held];
+  const uint64_t position = number * static_cast<uint64_t>(shards_.most_rows());
+  const auto rows = static_cast<size_t>(place.rows);
+  for (size_t row = 0; row < rows; ++row) {
+    buffer.plan(row, shard.begin + orders_[place.held].at(epoch, place.begin + row),
+                position + row);
+  }
+  buffer.finish(epoch, rows, shard);
+}
+
+const compute::Batch& Batcher::load(BatchBuffer& buffer) const {
+  buffer.load(augmentation_);
+  return buffer.batch();
+}
+
+void Batcher::will_need(uint64_t epoch, uint64_t number) {
+  const Shards::Place place = shards_.place(number);
+  const uint64_t first = shards_.held()[place.held].begin;
+  for (uint64_t row = 0; row < static_cast<uint64_t>(place.rows); ++row) {
+    dataset_.will_need(first + orders_[place.held].at(epoch, place.begin + row));
+  }
+}
+
+}  // namespace muster::data

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "trainer/compute/engine.h"
+#include "trainer/data/batches/augmentation.h"
+#include "trainer/data/files/storage.h"
+#include "trainer/data/order/epoch_order.h"
+#include "trainer/data/order/shards.h"
+#include "trainer/data/sources/dataset.h"
+#include "trainer/detection/objects.h"
+
+namespace muster::data {
+
+// A compute::Batch and the memory that it points to, allocated once.
+class BatchBuffer {
+ public:
+  enum class Features {
+    in_place,  // where the data set has them
+    copied,    // in the buffer itself
+  };
+  // Samples that are made on use are always in the buffer.
+  BatchBuffer(const Dataset& dataset, int64_t most_rows, Features features = Features::in_place);
+  BatchBuffer(BatchBuffer&&) = default;
+
+  const compute::Batch& batch() const { return batch_; }
+
+ private:
+  friend class Batcher;
+  void plan(size_t row, uint64_t sample, uint64_t position);
+  void finish(uint64_t epoch, size_t rows, const Shards::Held& shard);
+  void load(const Augmentation& augmentation);
+  uint64_t make(const Augmentation& augmentation, size_t row, std::byte* copy);
+  void write_boxes(size_t row);
+
+  const Dataset& dataset_;
+  const uint64_t sample_bytes_;
+  Storage copies_;      // empty: features in place
+  Sample workspace_;    // of the stages
+  Shards::Held shard_;  // of which the samples are
+  std::vector<uint64_t> samples_;
+  std::vector<const void*> features_;
+  std::vector<int32_t> labels_;
+  std::vector<const float*> targets_;
+  std::vector<float> objects_;            // the targets of objects, row by row
+  std::vector<detection::Object> found_;  // those of one row
+  std::vector<uint64_t> positions_;
+  compute::Batch batch_;
+};
+
+// The batches of a data set's epochs, by number. Not thread-safe. Allocates nothing after
+// construction.
+class Batcher {
+ public:
+  // The data set must outlive this object. With stages, the buffers must hold the features.
+  Batcher(const Dataset& dataset, Shards shards, bool shuffle, uint64_t seed,
+          std::vector<spec::StageKind> stages = {});
+  // Makes batches of all samples in their order in the data set.
+  Batcher(const Dataset& dataset, int64_t rows);
+
+  const Shards& shards() const { return shards_; }
+  const Dataset& dataset() const { return dataset_; }
+  // Fills the buffer with batch `number` of `epoch`; it has no rows beyond the epoch's end. Its
+  // positions count through all batches of the epoch and do not depend on who fills them. Throws as
+  // Shards::place does.
+  const compute::Batch& fill(BatchBuffer& buffer, uint64_t epoch, uint64_t number) {
+    plan(buffer, epoch, number);
+    return load(buffer);
+  }
+  // The two parts of fill(): plan() chooses the samples, load() gets them. Other threads may call
+  // load() meanwhile with other buffers. Samples that may lie on a disk are all requested before
+  // the first is read.
+  void plan(BatchBuffer& buffer, uint64_t epoch, uint64_t number);
+  const compute::Batch& load(BatchBuffer& buffer) const;
+  // Announces that the samples of this batch will soon be read.
+  void will_need(uint64_t epoch, uint64_t number);
+
+ private:
+  const Dataset& dataset_;
+  const Shards shards_;
+  const Augmentation augmentation_;
+  std::vector<EpochOrder> orders_;  // of each shard that is held
+};
+
+}  // namespace muster::data

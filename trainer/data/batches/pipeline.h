@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <thread>
+#include <vector>
+
+#include "common/mutex.h"
+#include "trainer/data/batches/batcher.h"
+#include "trainer/data/order/cursor.h"
+
+namespace muster::data {
+
+// Batches that threads of its own make ahead of their reader, for data that do not lie ready in
+// memory. Its batches depend only on the cursors that are asked for. Its speed depends on the
+// prediction of the next cursor: after one that Cursor::next does not return, it begins anew. It
+// has one reader. Allocates nothing after the first batches.
+class Pipeline {
+ public:
+  // Holds `ahead` batches (at least 1) besides the one being read. The pipeline owns the batcher.
+  // Each of the threads (at least 1) makes whole batches.
+  Pipeline(Batcher batcher, size_t ahead, int threads = 1);
+  ~Pipeline();
+  Pipeline(const Pipeline&) = delete;
+  Pipeline& operator=(const Pipeline&) = delete;
+
+  // Waits until the batch is there, and returns it; it is valid until the next call. Throws what
+  // the batcher throws.
+  const compute::Batch& take(const Cursor& wanted);
+
+ private:
+  enum class State { empty, being_filled, ready };
+  struct Slot {
+    BatchBuffer buffer;
+    Cursor at;
+    State state = State::empty;
+    std::exception_ptr failure;  // set if the filling failed
+  };
+
+  void run();
+  bool has_room() const MUSTER_REQUIRES(mutex_);
+  void aim_at(const Cursor& wanted) MUSTER_REQUIRES(mutex_);
+  Slot& slot(size_t after_head) MUSTER_REQUIRES(mutex_) {
+    return slots_[(head_ + after_head) % slots_.size()];
+  }
+
+  Mutex planning_;   // taken before mutex_
+  Batcher batcher_;  // its plans are made with planning_
+  const uint64_t batches_per_epoch_;
+
+  Mutex mutex_;
+  ConditionVariable room_, filled_;
+  // A ring: the claimed ones from head_ on, the one taken before it. Only the thread that fills a
+  // slot uses its buffer meanwhile, without the mutex.
+  std::vector<Slot> slots_ MUSTER_GUARDED_BY(mutex_);
+  size_t head_ MUSTER_GUARDED_BY(mutex_) = 0;
+  size_t claimed_ MUSTER_GUARDED_BY(mutex_) = 0;  // being filled or ready
+  bool taken_ MUSTER_GUARDED_BY(mutex_) = false;
+  bool aimed_ MUSTER_GUARDED_BY(mutex_) = false;
+  bool idle_ MUSTER_GUARDED_BY(mutex_) = false;  // a thread waits for room
+  Cursor next_ MUSTER_GUARDED_BY(mutex_);        // for the slot behind the claimed ones
+  uint64_t aims_ MUSTER_GUARDED_BY(mutex_) = 0;  // batches filled for an earlier aim are dropped
+  bool stop_ MUSTER_GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> threads_;  // last: they use the rest
+};
+
+}  // namespace muster::data

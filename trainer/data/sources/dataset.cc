@@ -1,0 +1,21 @@
+#include "trainer/data/sources/dataset.h"
+
+#include <fmt/format.h>
+
+#include "common/error.h"
+
+namespace muster::data {
+
+void require_labels_below(const Dataset& dataset, int64_t classes) {
+  if (dataset.label_kind() != compute::LabelKind::classes || dataset.label_count() <= classes)
+    return;
+  for (uint64_t i = 0; i < dataset.size(); ++i) {
+    const int32_t label = dataset.label(i);
+    if (label < 0 || label >= classes) {
+      throw Invalid(fmt::format("label {} of {} is out of range for {} classes (0 to {})", label,
+                                dataset.describe(i), classes, classes - 1));
+    }
+  }
+}
+
+}  // namespace muster::data

@@ -1,0 +1,121 @@
+#include "trainer/data/sources/image_dataset.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "common/document.h"
+#include "common/error.h"
+#include "common/log.h"
+#include "trainer/data/stages/sample.h"
+#include "trainer/detection/objects.h"
+
+namespace muster::data {
+
+namespace {
+
+// Replaces what is no UTF-8. The names of folders may be any bytes, and JSON has none of those.
+std::vector<std::string> as_utf8(std::vector<std::string> names) {
+  for (std::string& name : names)
+    name = Json::parse(Json(name).dump(-1, ' ', false, Json::error_handler_t::replace))
+               .get<std::string>();
+  return names;
+}
+
+}  // namespace
+
+ImageDataset::ImageDataset(std::unique_ptr<ImageSet> images, const spec::ImageSettings& settings,
+                           ImageLabels labels, bool in_memory,
+                           std::unique_ptr<CorruptSamples> corrupt)
+    : images_(std::move(images)),
+      settings_(settings),
+      shape_(settings.shape()),
+      sample_bytes_(static_cast<uint64_t>(settings.height * settings.width * settings.channels)),
+      label_kind_(labels.kind),
+      classes_(labels.classes),
+      class_names_(as_utf8(std::move(labels.names))),
+      corrupt_(std::move(corrupt)) {
+  bool known = true;
+  if (!has_objects()) labels_.resize(images_->size());
+  for (uint64_t i = 0; i < labels_.size() && known; ++i) {
+    const std::optional<int32_t> label = images_->known_label(i);
+    known = label.has_value();
+    labels_[i] = label.value_or(0);
+  }
+  if (in_memory || (!known && classes_ == 0))
+    read_all(in_memory);
+  else
+    tell(images_->boxes());
+  if (!known && !in_memory && classes_ > 0) labels_.clear();
+  if (classes_ == 0 && !has_objects()) classes_ = std::ranges::max(labels_) + 1;
+}
+
+int64_t ImageDataset::label_count() const {
+  using detection::ObjectList;
+  return has_objects() ? static_cast<int64_t>(ObjectList::floats(ObjectList::kMost)) : classes_;
+}
+
+void ImageDataset::read_all(bool keep) {
+  uint64_t most = 0;
+  for (uint64_t i = 0; i < size() && keep; ++i) most += images_->most_bytes(i);
+  if (keep) {
+    kept_ = Storage(most);
+    places_.resize(size());
+    if (has_objects()) kept_objects_.resize(size());
+  }
+  EncodedImage image;
+  BoxReport boxes = images_->boxes();
+  uint64_t end = 0;
+  for (uint64_t i = 0; i < size(); ++i) {
+    try {
+      images_->read(i, image);
+    } catch (const Invalid& error) {
+      report_corrupt(i, error.what());
+      continue;
+    }
+    if (!labels_.empty()) labels_[i] = image.label;
+    boxes.add(image.boxes.size(), image.problems);
+    if (!keep || image.bytes.size() > most - end) continue;
+    std::memcpy(kept_.bytes().data() + end, image.bytes.data(), image.bytes.size());
+    places_[i] = {end, image.bytes.size()};
+    end += image.bytes.size();
+    if (has_objects()) kept_objects_[i] = image.boxes;
+  }
+  tell(boxes);
+}
+
+void ImageDataset::tell(const BoxReport& boxes) const {
+  const std::string text = boxes.text();
+  if (!text.empty())
+    log::warning(fmt::format("the data that begin with {}: {}", images_->name(0), text));
+}
+
+void ImageDataset::begin(uint64_t index, Sample& sample) const {
+  std::span<const std::byte> bytes;
+  if (!places_.empty() && places_[index].size > 0) {
+    bytes = kept_.bytes().subspan(places_[index].begin, places_[index].size);
+    if (has_objects()) sample.boxes = kept_objects_[index];
+  } else {
+    images_->read(index, sample.encoded);
+    bytes = std::as_bytes(std::span(sample.encoded.bytes));
+    sample.boxes = sample.encoded.boxes;
+  }
+  if (!has_objects()) sample.label = labels_.empty() ? sample.encoded.label : labels_[index];
+  sample.begin(bytes, describe(index), static_cast<size_t>(settings_.height),
+               static_cast<size_t>(settings_.width), settings_.channels == 1);
+}
+
+int32_t ImageDataset::label(uint64_t index) const {
+  if (!labels_.empty()) return labels_[index];
+  EncodedImage image;
+  images_->read(index, image);
+  return image.label;
+}
+
+void ImageDataset::report_corrupt(uint64_t index, const std::string& why) const {
+  corrupt_->add(index, why);
+}
+
+}  // namespace muster::data

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trainer/data/files/storage.h"
+#include "trainer/data/images/corrupt_samples.h"
+#include "trainer/data/images/image_set.h"
+#include "trainer/data/sources/dataset.h"
+#include "trainer/spec/data_source.h"
+
+namespace muster::data {
+
+// The labels that images have.
+struct ImageLabels {
+  compute::LabelKind kind = compute::LabelKind::classes;  // or objects
+  int64_t classes = 0;                                    // 0: the largest label decides it
+  std::vector<std::string> names;  // of the classes, in order; empty: they have none
+};
+
+// Samples that are decoded from JPEG and PNG for each use. Their bytes are in memory, or in their
+// files until they are used.
+class ImageDataset : public Dataset {
+ public:
+  // Reads all images that are kept in memory. Where neither the images' labels are known without
+  // reading nor the number of classes, it reads the others too. Throws Invalid if too many cannot
+  // be read.
+  ImageDataset(std::unique_ptr<ImageSet> images, const spec::ImageSettings& settings,
+               ImageLabels labels, bool in_memory, std::unique_ptr<CorruptSamples> corrupt);
+
+  uint64_t size() const override { return images_->size(); }
+  const std::vector<int64_t>& sample_shape() const override { return shape_; }
+  compute::LabelKind label_kind() const override { return label_kind_; }
+  int64_t label_count() const override;
+  int64_t object_classes() const override { return has_objects() ? classes_ : 0; }
+  std::vector<std::string> class_names() const override { return class_names_; }
+  compute::ElementType element_type() const override { return compute::ElementType::uint8; }
+  float scale() const override { return settings_.scale; }
+  float offset() const override { return settings_.offset; }
+  uint64_t sample_bytes() const override { return sample_bytes_; }
+  bool in_memory() const override { return false; }
+  bool made_on_use() const override { return true; }
+  const void* features(uint64_t) const override { return nullptr; }
+  void begin(uint64_t index, Sample& sample) const override;
+  void report_corrupt(uint64_t index, const std::string& why) const override;
+  int32_t label(uint64_t index) const override;
+  const float* target(uint64_t) const override { return nullptr; }
+  void will_need(uint64_t) const override {}
+  std::string describe(uint64_t index) const override { return images_->name(index); }
+
+ private:
+  struct Bytes {
+    uint64_t begin = 0;
+    uint64_t size = 0;  // 0: not kept
+  };
+  bool has_objects() const { return label_kind_ == compute::LabelKind::objects; }
+  void read_all(bool keep);
+  void tell(const BoxReport& boxes) const;
+
+  const std::unique_ptr<ImageSet> images_;
+  const spec::ImageSettings settings_;
+  const std::vector<int64_t> shape_;
+  const uint64_t sample_bytes_;
+  const compute::LabelKind label_kind_;
+  int64_t classes_;
+  const std::vector<std::string> class_names_;
+  std::vector<int32_t> labels_;  // empty: of objects, or known when an image is read
+  Storage kept_;
+  std::vector<Bytes> places_;                           // in kept_
+  std::vector<std::vector<images::Box>> kept_objects_;  // of the images in kept_
+  const std::unique_ptr<CorruptSamples> corrupt_;
+};
+
+}  // namespace muster::data

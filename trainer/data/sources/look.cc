@@ -1,0 +1,233 @@
+#include "trainer/data/sources/look.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "common/error.h"
+#include "trainer/data/files/source_file.h"
+#include "trainer/data/images/class_folders.h"
+#include "trainer/data/images/csv_list.h"
+#include "trainer/data/images/record_images.h"
+#include "trainer/data/sources/idx_source.h"
+#include "trainer/records/coco.h"
+#include "trainer/records/file_pattern.h"
+
+namespace muster::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kMostNamed = 5;
+constexpr uint64_t kMostTried = 10;
+
+spec::DataFacts read_facts(const spec::IdxSource& source) {
+  spec::DataFacts facts;
+  const IdxIndex index = read_idx_index(source);
+  facts.samples = index.total();
+  facts.sample_shape = index.shape;
+  for (size_t file = 0; file < source.files.size(); ++file) {
+    const IdxLabels labels = read_labels_of(source.files[file], index.samples[file]);
+    if (labels.largest < facts.label_count) continue;
+    facts.label_count = labels.largest + 1;
+    const auto largest = std::ranges::max_element(labels.labels);
+    facts.largest_label =
+        fmt::format("label {} of sample {} of {}", labels.largest, largest - labels.labels.begin(),
+                    source.files[file].labels.string());
+  }
+  return facts;
+}
+
+spec::DataFacts read_facts(const spec::LinearSource&) {
+  return {};
+}
+spec::DataFacts read_facts(const spec::ClassesSource&) {
+  return {};
+}
+
+// Throws Invalid if more of the files are missing than may be damaged.
+void require_files(const ImageList& list, const spec::ImageSettings& settings,
+                   const std::string& name) {
+  std::vector<std::string> missing;
+  uint64_t count = 0;
+  for (const ImageFile& file : list.files) {
+    std::error_code error;
+    if (std::filesystem::is_regular_file(file.path, error)) continue;
+    if (++count <= kMostNamed) missing.push_back(file.path.string());
+  }
+  const double most = settings.max_corrupt * static_cast<double>(list.files.size());
+  if (static_cast<double>(count) > most) {
+    throw Invalid(fmt::format("{}: expected files for its {} images, found none for {}: {}{}", name,
+                              list.files.size(), count, fmt::join(missing, ", "),
+                              count > kMostNamed ? " and others" : ""));
+  }
+}
+
+spec::DataFacts facts_of(ImageList list, const spec::ImageSettings& settings,
+                         const std::string& name) {
+  spec::DataFacts facts;
+  facts.samples = list.files.size();
+  facts.sample_shape = settings.shape();
+  facts.label_count = list.label_count;
+  facts.classes = std::move(list.classes);
+  if (!facts.classes.empty()) {
+    facts.largest_label = fmt::format("{} classes in {}", facts.classes.size(), name);
+  } else {
+    const auto largest = std::ranges::max_element(list.files, {}, &ImageFile::label);
+    facts.largest_label =
+        fmt::format("label {} of {} in {}", largest->label, largest->path.string(), name);
+  }
+  return facts;
+}
+
+// Reads the first records, until one is an image with a class. Throws the first one's Invalid if
+// none is.
+void require_one_readable(const RecordIndex& index, const RecordReader& reader) {
+  std::string why;
+  EncodedImage image;
+  uint64_t tried = 0;
+  for (size_t file = 0; file < index.files.size(); ++file) {
+    const records::RecordFile records(index.files[file]);
+    for (size_t i = 0; i < index.places[file].size(); ++i) {
+      try {
+        reader.read(records, index.places[file][i], i, image);
+        return;
+      } catch (const Invalid& error) {
+        if (tried == 0) why = error.what();
+      }
+      if (++tried == kMostTried) throw Invalid(why);
+    }
+  }
+  throw Invalid(why);
+}
+
+spec::DataFacts read_facts(const spec::ImageFolderSource& source) {
+  return facts_of(list_class_folders(source.path), source.images, source.path.string());
+}
+spec::DataFacts read_facts(const spec::ImageCsvSource& source) {
+  ImageList list = read_csv_list(source);
+  require_files(list, source.images, source.file.string());
+  return facts_of(std::move(list), source.images, source.file.string());
+}
+
+spec::DataFacts read_facts(const spec::RecordSource& source) {
+  const RecordReader reader(source);
+  const RecordIndex index = read_record_index(source);
+  spec::DataFacts facts;
+  for (const uint64_t samples : index.samples()) facts.samples += samples;
+  std::vector<std::string> damage;
+  for (const auto& file : index.damage) damage.insert(damage.end(), file.begin(), file.end());
+  const double most =
+      source.images.max_corrupt * static_cast<double>(facts.samples + damage.size());
+  if (static_cast<double>(damage.size()) > most) throw Invalid(damage.front());
+  require_one_readable(index, reader);
+  facts.files = index.files.size();
+  facts.sample_shape = source.images.shape();
+  if (reader.labels() == nullptr) return facts;
+  facts.classes = class_names(*reader.labels());
+  facts.label_count = static_cast<int64_t>(facts.classes.size());
+  facts.largest_label =
+      fmt::format("{} classes in {}", facts.classes.size(), source.label_map.string());
+  return facts;
+}
+
+spec::DataFacts read_facts(const spec::CocoSource& source) {
+  const records::CocoAnnotations annotations = records::CocoAnnotations::read(source.annotations);
+  ImageList list;
+  for (const records::CocoImage& image : annotations.images)
+    list.files.push_back({source.folder / image.file_name, 0});
+  require_files(list, source.images, source.annotations.string());
+  spec::DataFacts facts;
+  facts.samples = annotations.images.size();
+  facts.sample_shape = source.images.shape();
+  facts.classes = class_names(annotations.categories);
+  facts.label_count = static_cast<int64_t>(facts.classes.size());
+  facts.largest_label =
+      fmt::format("{} categories in {}", facts.classes.size(), source.annotations.string());
+  return facts;
+}
+
+bool is_synthetic(const spec::DataSource& source) {
+  return *spec::words_of(source).files == 0;
+}
+
+// The files and folders that cannot be opened.
+struct Unreadable {
+  std::vector<UnreadableFile> files;
+
+  void open_file(const std::string& field, const fs::path& path, const char* what) {
+    try {
+      SourceFile file(path, what);
+    } catch (const Invalid& error) {
+      files.push_back({field, error.what()});
+    }
+  }
+  void open_folder(const std::string& field, const fs::path& path) {
+    std::error_code error;
+    const fs::directory_iterator folder(path, error);
+    if (!error) return;
+    const bool none = error == std::errc::no_such_file_or_directory;
+    files.push_back({field, fmt::format("{}: expected a folder, found {}", path.string(),
+                                        none ? "none" : error.message())});
+  }
+};
+
+void check_paths(const spec::LinearSource&, Unreadable&) {}
+void check_paths(const spec::ClassesSource&, Unreadable&) {}
+void check_paths(const spec::IdxSource& source, Unreadable& found) {
+  for (size_t i = 0; i < source.files.size(); ++i) {
+    found.open_file(spec::file_field(source, i, "images"), source.files[i].images, kImages);
+    found.open_file(spec::file_field(source, i, "labels"), source.files[i].labels, kLabels);
+  }
+}
+void check_paths(const spec::ImageFolderSource& source, Unreadable& found) {
+  found.open_folder("path", source.path);
+}
+void check_paths(const spec::ImageCsvSource& source, Unreadable& found) {
+  found.open_file("file", source.file, "a list of images");
+  if (!source.folder.empty()) found.open_folder("folder", source.folder);
+}
+void check_paths(const spec::CocoSource& source, Unreadable& found) {
+  found.open_file("annotations", source.annotations, "COCO annotations");
+  found.open_folder("folder", source.folder);
+}
+void check_paths(const spec::RecordSource& source, Unreadable& found) {
+  try {
+    for (const fs::path& file : records::expand(source.files.string()))
+      found.open_file("files", file, "TFRecords");
+  } catch (const Invalid& error) {
+    found.files.push_back({"files", error.what()});
+  }
+  if (!source.label_map.empty()) found.open_file("labelMap", source.label_map, "a label map");
+}
+
+}  // namespace
+
+std::optional<spec::DataFacts> look_at(const spec::DataSource& source) {
+  if (is_synthetic(source) || !unreadable_files(source).empty()) return std::nullopt;
+  try {
+    return std::visit([](const auto& kind) { return read_facts(kind); }, source.kind);
+  } catch (const Invalid& error) {
+    spec::DataFacts facts;
+    facts.malformed = error.what();
+    return facts;
+  }
+}
+
+std::vector<UnreadableFile> unreadable_files(const spec::DataSource& source) {
+  Unreadable found;
+  std::visit([&](const auto& kind) { check_paths(kind, found); }, source.kind);
+  return std::move(found.files);
+}
+
+void read_through(const spec::DataSource& source) {
+  const spec::IdxSource* idx = source.idx();
+  if (idx == nullptr) return;
+  for (const spec::IdxFiles& files : idx->files) {
+    skip_idx_images(SourceFile(files.images, kImages).stream());
+    read_idx_labels(SourceFile(files.labels, kLabels).stream());
+  }
+}
+
+}  // namespace muster::data

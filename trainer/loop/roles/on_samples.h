@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "common/document.h"
+
+namespace muster::loop {
+
+// `muster-trainer evaluate`, and `predict` with samples of the training's data (with pictures:
+// predict_pictures.h). `where` is as for load_model(). `data` is "validation" or "test". Throws
+// Invalid, with kUsage for data the training does not have and for an index that is no sample of
+// them.
+Json evaluate_checkpoint(const std::filesystem::path& where, const std::string& data);
+Json predict_checkpoint(const std::filesystem::path& where, const std::string& data,
+                        const std::vector<int64_t>& indices);
+
+}  // namespace muster::loop

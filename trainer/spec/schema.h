@@ -1,0 +1,10 @@
+#pragma once
+
+#include "common/document.h"
+
+namespace muster::spec {
+
+// The schema of the `training` block as JSON.
+const Json& training_schema();
+
+}  // namespace muster::spec
