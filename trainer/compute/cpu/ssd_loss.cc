@@ -83,7 +83,8 @@ class Workspace {
     const std::span<float> code_gradients(row.dy, codes.size()),
         logit_gradients(row.dy + codes.size(), logits.size());
     detection::sigmoid_losses(logits, targets.labels, targets.class_weights, class_losses_);
-    detection::smooth_l1_losses(codes, targets.codes, targets.code_weights, loss_.delta, code_losses_);
+    detection::smooth_l1_losses(codes, targets.codes, targets.code_weights, loss_.delta,
+                                code_losses_);
     loss_.coder.decode(codes, anchors_, decoded_);
     std::ranges::fill(class_scales_, 0.0f);
     std::ranges::fill(code_scales_, 0.0f);

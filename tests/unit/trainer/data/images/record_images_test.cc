@@ -191,12 +191,11 @@ TEST(RecordImages, WithAnObjectThatTheModelHasNoClassForAreDamagedByName) {
     std::get<spec::RecordSource>(source.kind).most_classes = classes;
     return source;
   };
-  EXPECT_THAT(
-      error_of(source(2, 0.01)),
-      AllOf(HasSubstr("train: record 1 at byte "),
-            HasSubstr("image/object/class/label: expected a label from 1 to 2, the model's "
-                      "classes, found 3"),
-            HasSubstr("at most a share of 0.01 of 3, as maxCorrupt says, found 1")));
+  EXPECT_THAT(error_of(source(2, 0.01)),
+              AllOf(HasSubstr("train: record 1 at byte "),
+                    HasSubstr("image/object/class/label: expected a label from 1 to 2, the model's "
+                              "classes, found 3"),
+                    HasSubstr("at most a share of 0.01 of 3, as maxCorrupt says, found 1")));
   const std::vector<RowObjects> found = objects_of(*open_dataset(source(2, 0.4)));
   ASSERT_EQ(found.size(), 3u);
   EXPECT_EQ(found[1], found[2]) << "the next record in its place";
