@@ -319,7 +319,7 @@ DataSource to_source_for(const compute::ModelSpec& model, const Json& value, boo
   const auto* detector = std::get_if<compute::SsdLoss>(&model.loss);
   auto* records = std::get_if<RecordSource>(&source.kind);
   if (detector != nullptr && records != nullptr && records->label_map.empty())
-    records->most_classes = detector->classes;
+    records->most_classes = static_cast<int32_t>(detector->classes);
   return source;
 }
 

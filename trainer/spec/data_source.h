@@ -79,7 +79,7 @@ struct RecordSource {
   std::string image_key = "image/encoded";
   std::string label_key = "image/class/label";
   compute::LabelKind labels = compute::LabelKind::classes;  // or objects
-  int64_t most_classes = 0;  // of objects without a label map: the model's; 0: not known
+  int32_t most_classes = 0;  // of objects without a label map: the model's; 0: not known
   ImageSettings images;
 };
 

@@ -303,7 +303,7 @@ TEST(Fit, RefusesNoClassesOfOtherDataWhileThoseOfTheModelAreOpen) {
 }
 
 TEST(Fit, TellsRecordsWithoutALabelMapHowManyClassesTheModelHas) {
-  std::vector<int64_t> most;
+  std::vector<int32_t> most;
   const LookUp look = [&](const std::string&, const DataSource& source) {
     most.push_back(std::get<RecordSource>(source.kind).most_classes);
     return std::optional<DataFacts>();

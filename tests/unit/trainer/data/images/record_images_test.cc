@@ -186,7 +186,7 @@ TEST(RecordImages, WithAnObjectThatTheModelHasNoClassForAreDamagedByName) {
   const images::Box known = box_of(0, 0, 1, 1, 2), unknown = box_of(0, 0, 1, 1, 3);
   put_records(file, {with_boxes(0, {known}), with_boxes(1, {known, unknown}),
                      with_boxes(2, {box_of(0, 0, 0.5f, 1, 1)})});
-  const auto source = [&](int64_t classes, double max_corrupt) {
+  const auto source = [&](int32_t classes, double max_corrupt) {
     spec::DataSource source = object_source(file, "", max_corrupt);
     std::get<spec::RecordSource>(source.kind).most_classes = classes;
     return source;
@@ -199,7 +199,7 @@ TEST(RecordImages, WithAnObjectThatTheModelHasNoClassForAreDamagedByName) {
   const std::vector<RowObjects> found = objects_of(*open_dataset(source(2, 0.4)));
   ASSERT_EQ(found.size(), 3u);
   EXPECT_EQ(found[1], found[2]) << "the next record in its place";
-  for (const int64_t enough : {0, 3})
+  for (const int32_t enough : {0, 3})
     EXPECT_EQ(objects_of(*open_dataset(source(enough, 0)))[1].objects.size(), 2u);
 }
 
