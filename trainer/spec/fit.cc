@@ -220,7 +220,7 @@ class Fit {
   std::vector<std::pair<std::string, Found>> found_;  // train first
   std::optional<uint64_t> train_samples_;
   compute::ModelSpec model_;
-  bool knows_classes_ = true;  // false: the training data decide them, and are not here
+  bool knows_classes_ = true;    // false: the training data decide them, and are not here
   std::vector<int64_t> wanted_;  // shape of a sample; one of a single axis takes any
   bool from_train_ = false;      // wanted_
 };

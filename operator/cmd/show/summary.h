@@ -17,10 +17,10 @@ std::string state_of(const api::JobStatus& status);
 // validationLoss, validationAccuracy, testLoss, testAccuracy, each further metric of an evaluation
 // under two such names, notEvaluated, wallSeconds, trainSeconds, weightsDigest, checkpoint, model,
 // onnx, secondsPerBatch, examplesPerSecond, stoppedEarly, reached, best, parameters, failure}, with
-// checkpoint, model and onnx as paths below the directory. Unknown values are null, as are all values of
-// a checkpoint if an unreadable one hides which is the newest (step is then the last one reported).
-// A job that succeeded has these values from result.json, another job from its newest whole
-// checkpoint (step 0 if it trained and has none), and both from the evaluation of that step.
+// checkpoint, model and onnx as paths below the directory. Unknown values are null, as are all
+// values of a checkpoint if an unreadable one hides which is the newest (step is then the last one
+// reported). A job that succeeded has these values from result.json, another job from its newest
+// whole checkpoint (step 0 if it trained and has none), and both from the evaluation of that step.
 // notEvaluated is
 // {"validation": why, "test": why} for a job that succeeded, for data that its `training` has and
 // that have no evaluation; null if nothing is missing. parameters are those of a model with few
@@ -30,8 +30,8 @@ Json summary_of(const local::JobDirectory& directory, const api::TrainingJob& jo
                 const std::vector<plan::ObservedReplica>& replicas, double wall_seconds);
 
 // Returns the summary of a job on a cluster, made from its status alone: without parameters and
-// failure, and with checkpoint, model and onnx as the replicas see them. `replicas` are those that still
-// have a pod.
+// failure, and with checkpoint, model and onnx as the replicas see them. `replicas` are those that
+// still have a pod.
 Json summary_of(const api::TrainingJob& job, const std::vector<plan::ObservedReplica>& replicas);
 
 // Returns summary.json with the job's files named as the user would name them from the working

@@ -568,7 +568,8 @@ TEST(TrainingSpec, RefusesEachMistakeOnceAndSaysWhere) {
       {{{"optimizer.l2", "{factor: 1, tensors: '('}"}},
        "optimizer.l2.tensors: expected a regular expression in RE2's syntax, found \"(\""},
       {{{"optimizer.l2", "{factor: 1, tensors: 'kernel(?=s)'}"}},  // ECMAScript has this
-       "optimizer.l2.tensors: expected a regular expression in RE2's syntax, found \"kernel(?=s)\""},
+       "optimizer.l2.tensors: expected a regular expression in RE2's syntax, found "
+       "\"kernel(?=s)\""},
       {{{"optimizer.l2", "{factor: 1, tensors: '(a{900}){900}'}"}},
        "optimizer.l2.tensors: expected a regular expression in RE2's syntax"},
       {{{"learningRateSchedule",

@@ -47,7 +47,8 @@ TEST(SummaryTest, SaysOfATrainingWhichValueHasEndedIt) {
 }
 
 TEST(SummaryTest, NamesTheFilesOfTheExportedModel) {
-  Json result = {{"step", 8800}, {"model", "model/model.safetensors"}, {"onnx", "model/model.onnx"}};
+  Json result = {
+      {"step", 8800}, {"model", "model/model.safetensors"}, {"onnx", "model/model.onnx"}};
   EXPECT_THAT(text_of(result), testing::ContainsRegex("model  .*model/model\\.safetensors"));
   EXPECT_THAT(text_of(result), testing::ContainsRegex("model as ONNX  .*model/model\\.onnx"));
   result.erase("onnx");

@@ -200,21 +200,20 @@ TEST(RecordImages, WithAnObjectThatTheModelHasNoClassForAreDamagedByName) {
   const images::Box known = box_of(0, 0, 1, 1, 2), unknown = box_of(0, 0, 1, 1, 3);
   put_records(file, {with_boxes(0, {known}), with_boxes(1, {known, unknown}),
                      with_boxes(2, {box_of(0, 0, 0.5f, 1, 1)})});
-  const auto source = [&](int64_t classes, double max_corrupt) {
+  const auto source = [&](int32_t classes, double max_corrupt) {
     spec::DataSource source = object_source(file, "", max_corrupt);
     std::get<spec::RecordSource>(source.kind).model_classes = classes;
     return source;
   };
-  EXPECT_THAT(
-      error_of(source(2, 0.01)),
-      AllOf(HasSubstr("train: record 1 at byte "),
-            HasSubstr("image/object/class/label: expected a label from 1 to 2, the model's "
-                      "classes, found 3"),
-            HasSubstr("at most a share of 0.01 of 3, as maxCorrupt says, found 1")));
+  EXPECT_THAT(error_of(source(2, 0.01)),
+              AllOf(HasSubstr("train: record 1 at byte "),
+                    HasSubstr("image/object/class/label: expected a label from 1 to 2, the model's "
+                              "classes, found 3"),
+                    HasSubstr("at most a share of 0.01 of 3, as maxCorrupt says, found 1")));
   const std::vector<RowObjects> found = objects_of(*open_dataset(source(2, 0.4)));
   ASSERT_EQ(found.size(), 3u);
   EXPECT_EQ(found[1], found[2]) << "the next record in its place";
-  for (const int64_t enough : {0, 3})
+  for (const int32_t enough : {0, 3})
     EXPECT_EQ(objects_of(*open_dataset(source(enough, 0)))[1].objects.size(), 2u);
 }
 
