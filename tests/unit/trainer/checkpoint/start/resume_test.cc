@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "common/schema.h"
 #include "trainer/spec/schema.h"
 
 namespace muster::checkpoint {
