@@ -18,9 +18,8 @@ struct LossRow {
 };
 
 // A loss that is computed row by row, and divided by the number of rows unless weight() is
-// overridden. The results of each row are
-// kept, and the rows are summed in order afterwards, so that the sums do not depend on the number
-// of threads.
+// overridden. The results of each row are kept, and the rows are summed in order afterwards, so
+// that the sums do not depend on the number of threads.
 class RowLoss : public LossOperation {
  public:
   // `terms` is the number of sums that the loss has besides itself.

@@ -77,9 +77,8 @@ void write_evaluation(const std::filesystem::path& storage, const Json& evaluati
 
 // Evaluates the engine's parameters on the validation data, and with `final` on the test data too;
 // writes evaluations/<step>.json below `storage` (unless empty) and returns its content. Publishes
-// the pictures of each part. Data that
-// cannot be used appear in it as {"error": problem}. Parts that `known`, an earlier result for
-// these weights, already contains are not evaluated again.
+// the pictures of each part. Data that cannot be used appear in it as {"error": problem}. Parts
+// that `known`, an earlier result for these weights, already contains are not evaluated again.
 Json evaluate_step(compute::Engine& engine, const Training& training, const EvaluationData& data,
                    const std::filesystem::path& storage, uint64_t step, bool final,
                    const ShowPicture& show, const Json& known = {});
