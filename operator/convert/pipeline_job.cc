@@ -180,6 +180,10 @@ class Conversion {
     for (const std::string& metrics : rest.metrics_set())
       if (metrics != "coco_detection_metrics")
         not_carried("eval_config.metrics_set", metrics + ": Muster reports COCO's metrics");
+    if (averages_weights() && !rest.use_moving_averages())
+      not_carried("eval_config.use_moving_averages",
+                  "false; Muster evaluates and exports the moving average of the weights, which "
+                  "this training keeps (spec.training.optimizer.ema)");
     rest.clear_num_examples();
     rest.clear_max_evals();
     rest.clear_metrics_set();
@@ -188,6 +192,9 @@ class Conversion {
     report_rest("eval_config", rest);
   }
 
+  bool averages_weights() const {
+    return pipeline_.train_config().optimizer().use_moving_average();
+  }
   bool is_synchronous() const { return pipeline_.train_config().sync_replicas(); }
   int64_t replicas() const {
     const int64_t wanted = pipeline_.train_config().replicas_to_aggregate();
@@ -248,6 +255,11 @@ class Conversion {
                    {"epsilon", as_written(rms.epsilon())}};
     }
     const LearningRateFields fields = learning_rate_of(*rate);
+    if (given.has_momentum_optimizer() && !fields.schedule.is_null() &&
+        given.momentum_optimizer().momentum_optimizer_value() != 0)
+      not_carried("train_config.optimizer.momentum_optimizer",
+                  "TensorFlow multiplies the accumulated gradients by the learning rate of the "
+                  "step; Muster accumulates each gradient times the learning rate of its own step");
     optimizer["learningRate"] = fields.rate;
     for (const std::string& note : fields.not_carried)
       result_.not_carried.push_back("train_config.optimizer: " + note);
@@ -262,7 +274,7 @@ class Conversion {
         pipeline_.model().ssd().feature_extractor().conv_hyperparams().regularizer();
     if (regularizer.has_l2_regularizer())
       optimizer["l2"] = {{"factor", as_written(regularizer.l2_regularizer().weight())}};
-    if (train.optimizer().use_moving_average())
+    if (averages_weights())
       optimizer["ema"] = {{"decay", as_written(train.optimizer().moving_average_decay())}};
     if (train.gradient_clipping_by_norm() > 0)
       optimizer["clipNorm"] = as_written(train.gradient_clipping_by_norm());

@@ -48,8 +48,9 @@ void print(const Json& json, const Options& options, std::string (*text)(const J
 int predict(Options options) {
   if (options.pictures.pictures.empty()) {
     if (options.indices.empty()) options.indices = {0};
-    print(loop::predict_checkpoint(options.checkpoint, options.data, options.indices), options,
-          predictions_text);
+    print(loop::predict_checkpoint(options.checkpoint, options.data, options.indices,
+                                   options.pictures.least_score),
+          options, predictions_text);
     return kSuccess;
   }
   if (options.output.empty()) options.output = "json";
@@ -126,8 +127,7 @@ CLI::App* add_predict_command(CLI::App& app, Options& options) {
       ->add_option("--score", options.pictures.least_score,
                    "Least score of the objects that a detector is to tell of")
       ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str()
-      ->needs(pictures);
+      ->capture_default_str();
   command
       ->add_option("--classes", options.pictures.most_classes,
                    "How many classes to tell of each picture, by falling probability")

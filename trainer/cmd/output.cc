@@ -26,7 +26,35 @@ std::string numbers(const Json& list) {
   return text;
 }
 
+std::string count_text(const Json& objects) {
+  return fmt::format("{} {}", objects.size(), objects.size() == 1 ? "object" : "objects");
+}
+
+// Returns the class, the score of an object that was found, and the borders in pixels: those of the
+// object times the height and the width.
+std::string object_text(const Json& object, double height = 1, double width = 1) {
+  const Json& box = object.at("box");
+  const auto at = [&](const char* border) { return box.at(border).get<double>(); };
+  const std::string score =
+      object.contains("score") ? fmt::format(" with score {:.4f}", object.at("score").get<double>())
+                               : "";
+  return fmt::format("{}{}, x {:.0f} to {:.0f}, y {:.0f} to {:.0f}\n", plain(object.at("class")),
+                     score, width * at("xmin"), width * at("xmax"), height * at("ymin"),
+                     height * at("ymax"));
+}
+
+std::string sample_objects_text(const Json& one) {
+  const double height = one.at("height").get<double>(), width = one.at("width").get<double>();
+  const Json &found = one.at("predicted"), &labels = one.at("objects");
+  std::string text = fmt::format("sample {}: {} (the labels have {})\n", plain(one.at("index")),
+                                 count_text(found), labels.size());
+  for (const Json& object : found) text += "  " + object_text(object, height, width);
+  for (const Json& object : labels) text += "  label: " + object_text(object, height, width);
+  return text;
+}
+
 std::string prediction_text(const Json& one) {
+  if (one.contains("objects")) return sample_objects_text(one);
   const std::string sample = plain(one.at("index"));
   if (!one.contains("label"))
     return fmt::format("sample {}: {} (target {})\n", sample, numbers(one.at("predicted")),
@@ -37,14 +65,6 @@ std::string prediction_text(const Json& one) {
                      plain(one.at("label")), right ? "" : ": wrong");
 }
 
-std::string object_text(const Json& object) {
-  const Json& box = object.at("box");
-  const auto at = [&](const char* border) { return box.at(border).get<double>(); };
-  return fmt::format("  {} with score {:.4f}, x {:.0f} to {:.0f}, y {:.0f} to {:.0f}\n",
-                     plain(object.at("class")), object.at("score").get<double>(), at("xmin"),
-                     at("xmax"), at("ymin"), at("ymax"));
-}
-
 std::string picture_text(const Json& one) {
   const std::string picture = plain(one.at("picture"));
   if (one.contains("error")) return picture + ": error: " + plain(one.at("error")) + "\n";
@@ -52,9 +72,8 @@ std::string picture_text(const Json& one) {
     return fmt::format("{}: {} with probability {:.4f}\n", picture, plain(one.at("class")),
                        one.at("probability").get<double>());
   const Json& objects = one.at("objects");
-  std::string text = fmt::format("{}: {} {}\n", picture, objects.size(),
-                                 objects.size() == 1 ? "object" : "objects");
-  for (const Json& object : objects) text += object_text(object);
+  std::string text = picture + ": " + count_text(objects) + "\n";
+  for (const Json& object : objects) text += "  " + object_text(object);
   return text;
 }
 

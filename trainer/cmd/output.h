@@ -10,7 +10,7 @@ namespace muster::cmd {
 // value".
 std::string fields_text(const Json& object);
 
-// Returns the result of predict_checkpoint() as text, one line for each sample.
+// Returns the result of predict_checkpoint() as text: a line for each sample and each object in it.
 std::string predictions_text(const Json& predictions);
 
 // Returns the result of predict_pictures() as text: a line for each picture and each object in it.

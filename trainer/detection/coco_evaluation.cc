@@ -108,29 +108,6 @@ void CocoEvaluation::add_class(PerClass& to, int64_t image,
   }
 }
 
-void CocoEvaluation::merge(const CocoEvaluation& other) {
-  if (labels_ != other.labels_) {
-    throw Invalid(fmt::format(
-        "COCO evaluation: evaluations of the same labels can be merged, but one has {} labels, and "
-        "the other {} or different ones",
-        labels_.size(), other.labels_.size()));
-  }
-  for (const int64_t image : other.images_) {
-    if (images_.contains(image)) {
-      throw Invalid(fmt::format(
-          "COCO evaluation: evaluations of different images can be merged, but both have image {}",
-          image));
-    }
-  }
-  images_.insert(other.images_.begin(), other.images_.end());
-  for (size_t i = 0; i < classes_.size(); ++i) {
-    PerClass& to = classes_[i];
-    const PerClass& from = other.classes_[i];
-    to.detections.insert(to.detections.end(), from.detections.begin(), from.detections.end());
-    for (size_t area = 0; area < kAreas; ++area) to.objects[area] += from.objects[area];
-  }
-}
-
 // `ranked` are by falling score; only the best `detections` of each image count.
 CocoEvaluation::Curve CocoEvaluation::curve(std::span<const Ranked> ranked, int64_t objects,
                                             size_t area, int32_t detections, size_t threshold) {

@@ -69,9 +69,6 @@ class CocoEvaluation {
   // equal, the earlier detection comes first. Throws Invalid if the image was added before.
   void add(int64_t image, std::span<const CocoDetection> detections,
            std::span<const CocoObject> objects);
-  // Takes all images of another evaluation of the same labels. Throws Invalid for other labels, and
-  // if both have the same image.
-  void merge(const CocoEvaluation& other);
 
   size_t images() const { return images_.size(); }
   CocoMetrics metrics() const;

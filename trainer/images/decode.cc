@@ -10,26 +10,19 @@
 
 #include "common/error.h"
 #include "trainer/images/bounds.h"
+#include "trainer/images/bytes.h"
 #include "trainer/images/jpeg_header.h"
 #include "trainer/images/png_codec.h"
 
 namespace muster::images {
 namespace {
 
-using Bytes = std::span<const std::byte>;
-
-bool begins_with(Bytes bytes, std::initializer_list<int> expected) {
-  return bytes.size() >= expected.size() &&
-         std::equal(expected.begin(), expected.end(), bytes.begin(),
-                    [](int e, std::byte found) { return std::byte(e) == found; });
-}
-
 bool is_jpeg(Bytes bytes) {
-  return begins_with(bytes, {0xff, 0xd8, 0xff});
+  return begins_with(bytes, "\xff\xd8\xff");
 }
 
 bool is_png(Bytes bytes) {
-  return begins_with(bytes, {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'});
+  return begins_with(bytes, "\x89PNG\r\n\x1a\n");
 }
 
 Invalid unknown_format(Bytes bytes, std::string_view name) {
@@ -37,9 +30,9 @@ Invalid unknown_format(Bytes bytes, std::string_view name) {
   for (const std::byte b : bytes.first(std::min<size_t>(bytes.size(), 8))) {
     found += fmt::format(" {:02x}", std::to_integer<int>(b));
   }
-  if (begins_with(bytes, {'G', 'I', 'F', '8'})) found = "a GIF";
-  if (begins_with(bytes, {'B', 'M'})) found = "a BMP";
-  if (begins_with(bytes, {'R', 'I', 'F', 'F'})) found = "a RIFF file, such as WebP";
+  if (begins_with(bytes, "GIF8")) found = "a GIF";
+  if (begins_with(bytes, "BM")) found = "a BMP";
+  if (begins_with(bytes, "RIFF")) found = "a RIFF file, such as WebP";
   return Invalid(fmt::format("{}: expected a JPEG or PNG, found {}", name, found));
 }
 
@@ -135,6 +128,21 @@ struct Decoder::Jpeg {
   tjhandle handle;
 };
 
+// Throws Invalid if the decoder sees an image of another size than the header that was checked: it
+// would take memory for that one.
+void Decoder::check_jpeg_size(Bytes bytes, std::string_view name, const ImageSize& stored) {
+  int width = 0, height = 0, subsampling = 0, colours = 0;
+  tjDecompressHeader3(jpeg_->handle, reinterpret_cast<const unsigned char*>(bytes.data()),
+                      bytes.size(), &width, &height, &subsampling, &colours);
+  // No size: an error, which decoding tells.
+  const bool same = std::cmp_equal(width, stored.width) && std::cmp_equal(height, stored.height);
+  if (width <= 0 || height <= 0 || same) return;
+  throw Invalid(fmt::format(
+      "{}: damaged JPEG: expected one frame, of {}x{} pixels (height x width), found another of "
+      "{}x{}",
+      name, stored.height, stored.width, height, width));
+}
+
 Decoder::Decoder() : jpeg_(std::make_unique<Jpeg>()) {}
 Decoder::~Decoder() = default;
 
@@ -154,6 +162,7 @@ void Decoder::decode_jpeg(Bytes bytes, std::string_view name, const DecodeOption
   const JpegHeader header = read_jpeg_header(bytes, name);
   check_pixels(seen_size(header), options.most_pixels, name);
   check_data(seen_size(header), header.least_bytes, bytes.size(), name);
+  check_jpeg_size(bytes, name, {header.height, header.width});
   const int divisor = divisor_for(header, options);
   Image& decoded = header.orientation == 1 ? image : scratch_;
   decoded.resize(scaled(header.height, divisor), scaled(header.width, divisor));

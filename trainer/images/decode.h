@@ -50,6 +50,8 @@ class Decoder {
  private:
   void decode_jpeg(std::span<const std::byte> bytes, std::string_view name,
                    const DecodeOptions& options, Image& image);
+  void check_jpeg_size(std::span<const std::byte> bytes, std::string_view name,
+                       const ImageSize& stored);
 
   struct Jpeg;
   std::unique_ptr<Jpeg> jpeg_;

@@ -3,12 +3,10 @@
 #include <vector>
 
 #include "trainer/images/box.h"
-#include "trainer/images/image.h"
 
 namespace muster::images {
 
-// Mirror left to right.
-void flip(Image& image);
+// Moves the boxes of an image to where they are after it was mirrored left to right.
 void flip(std::vector<Box>& boxes);
 
 }  // namespace muster::images

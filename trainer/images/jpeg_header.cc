@@ -6,11 +6,10 @@
 #include <string>
 
 #include "common/error.h"
+#include "trainer/images/bytes.h"
 
 namespace muster::images {
 namespace {
-
-using Bytes = std::span<const std::byte>;
 
 uint32_t at(Bytes bytes, size_t index) {
   return std::to_integer<uint32_t>(bytes[index]);
@@ -20,15 +19,14 @@ uint32_t big16(Bytes bytes, size_t index) {
   return at(bytes, index) << 8 | at(bytes, index + 1);
 }
 
-bool begins_with(Bytes bytes, std::string_view text) {
-  return bytes.size() >= text.size() &&
-         std::equal(text.begin(), text.end(), bytes.begin(), [](char expected, std::byte found) {
-           return static_cast<std::byte>(expected) == found;
-         });
-}
-
 bool stands_alone(uint32_t marker) {
   return marker == 0x01 || (marker >= 0xd0 && marker <= 0xd8);
+}
+
+// A decoder passes over 0xff00 outside of the coded pixels as if it were no marker, and would take
+// the bytes behind it, which a length would skip here, for the next marker.
+bool is_reserved(uint32_t marker) {
+  return marker < 0xc0 && marker != 0x01;
 }
 
 bool is_frame(uint32_t marker) {
@@ -99,6 +97,12 @@ JpegHeader read_jpeg_header(Bytes bytes, std::string_view name) {
     if (position >= bytes.size()) throw truncated(bytes.size());
     const uint32_t marker = at(bytes, position++);
     if (stands_alone(marker)) continue;
+    if (is_reserved(marker)) {
+      throw Invalid(
+          fmt::format("{}: damaged JPEG: expected a marker from 0xc0 to 0xfe at byte {}, found "
+                      "{:#04x}",
+                      name, position - 1, marker));
+    }
     if (marker == 0xd9 || marker == 0xda) {
       throw Invalid(
           fmt::format("{}: damaged JPEG: expected a frame header before marker {:#04x} at byte {}",

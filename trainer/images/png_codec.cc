@@ -9,12 +9,11 @@
 
 #include "common/error.h"
 #include "trainer/images/bounds.h"
+#include "trainer/images/bytes.h"
 #include "trainer/images/encode.h"
 
 namespace muster::images {
 namespace {
-
-using Bytes = std::span<const std::byte>;
 
 // libpng leaves a failed call by longjmp. Therefore the functions that call it hold no object with
 // a destructor, and report by these messages.

@@ -44,31 +44,22 @@ const float* Resizer::widened_row(const ImageView& from, size_t y) {
   return row.values.data();
 }
 
-template <typename Value, typename Convert>
-void Resizer::resize_rows(const ImageView& from, size_t height, size_t width, Value* out,
-                          const Convert& convert) {
+void Resizer::resize(const ImageView& from, size_t height, size_t width, Image& to) {
+  constexpr float kHalf = 0.5f;  // std::lround, which the linter wants, is a call for each pixel
+  to.resize(height, width);
   find_places(from.height, height, rows_);
   find_places(from.width, width, columns_);
   for (WidenedRow& row : widened_) row.y = SIZE_MAX;
   const size_t values = width * 3;
+  uint8_t* out = to.pixels.data();
   for (const Place& place : rows_) {
     const float* upper = widened_row(from, place.lower);
     const float* lower = widened_row(from, place.upper);
     const float weight = place.weight;
-    for (size_t i = 0; i < values; ++i) out[i] = convert(upper[i] + (lower[i] - upper[i]) * weight);
+    for (size_t i = 0; i < values; ++i)
+      out[i] = static_cast<uint8_t>(upper[i] + (lower[i] - upper[i]) * weight + kHalf);
     out += values;
   }
-}
-
-void Resizer::resize(const ImageView& from, size_t height, size_t width, std::span<float> out) {
-  resize_rows(from, height, width, out.data(), [](float value) { return value; });
-}
-
-void Resizer::resize(const ImageView& from, size_t height, size_t width, Image& out) {
-  out.resize(height, width);
-  constexpr float kHalf = 0.5f;  // std::lround, which the linter wants, is a call for each pixel
-  resize_rows(from, height, width, out.pixels.data(),
-              [](float value) { return static_cast<uint8_t>(value + kHalf); });
 }
 
 }  // namespace muster::images

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "trainer/images/image.h"
@@ -11,16 +10,12 @@ namespace muster::images {
 
 // Bilinear resizing as tf.image.resize has it (method "bilinear", no antialiasing): the centre of
 // pixel i is at i + 0.5, and beyond the centres of the outermost pixels their values go on. The
-// arithmetic is in float32. The object keeps its memory from image to image; only one thread may
-// use it at a time.
+// arithmetic is in float32, and each value is rounded to the nearest in the end (a half upward).
+// The object keeps its memory from image to image; only one thread may use it at a time.
 class Resizer {
  public:
-  // Writes height x width x 3 floats, from 0 to 255, in C order. `from` must have a pixel, height
-  // and width must not be 0, and `out` must be of that size.
-  void resize(const ImageView& from, size_t height, size_t width, std::span<float> out);
-
-  // Does the same with each value rounded to the nearest (a half upward).
-  void resize(const ImageView& from, size_t height, size_t width, Image& out);
+  // `from` must have a pixel, and height and width must not be 0.
+  void resize(const ImageView& from, size_t height, size_t width, Image& to);
 
  private:
   // The two neighbours between which a value lies, and how far it is from the first to the second.
@@ -32,9 +27,6 @@ class Resizer {
 
   static void find_places(size_t from, size_t to, std::vector<Place>& places);
   const float* widened_row(const ImageView& from, size_t y);
-  template <typename Value, typename Convert>
-  void resize_rows(const ImageView& from, size_t height, size_t width, Value* out,
-                   const Convert& convert);
 
   std::vector<Place> rows_, columns_;
   struct WidenedRow {

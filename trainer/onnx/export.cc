@@ -10,6 +10,8 @@
 
 namespace muster::onnx {
 
+namespace fs = std::filesystem;
+
 namespace {
 
 constexpr int64_t kIrVersion = 8;
@@ -17,6 +19,10 @@ constexpr int64_t kOperators = 17;
 // Protobuf holds less than 2 GiB; the rest is for all that is not weights.
 constexpr uint64_t kMostBytes = (uint64_t{1} << 31) - (uint64_t{1} << 24);
 constexpr const char* kOutputs[] = {"probabilities", "boxes", "scores", "outputs"};
+
+fs::path path_in(const fs::path& job_directory) {
+  return job_directory / "model/model.onnx";
+}
 
 class Exporter {
  public:
@@ -153,21 +159,27 @@ onnxformat::Model to_onnx(const compute::ModelSpec& model, std::span<const float
   return onnx;
 }
 
-std::optional<std::filesystem::path> export_onnx(const std::filesystem::path& job_directory,
-                                                 const compute::ModelSpec& model,
-                                                 std::span<const float> parameters,
-                                                 const data::SampleFormat& samples) {
+std::optional<fs::path> export_onnx(const fs::path& job_directory, const compute::ModelSpec& model,
+                                    std::span<const float> parameters,
+                                    const data::SampleFormat& samples) {
   if (parameters.size_bytes() > kMostBytes) {
     log::warning(
         "model.onnx is not written: a model of more than 2 GB does not fit into ONNX's "
         "format");
+    remove_onnx(job_directory);
     return std::nullopt;
   }
-  const std::filesystem::path folder = job_directory / "model";
-  muster::create_directories(folder);
-  write_file_atomically(folder / "model.onnx",
-                        to_onnx(model, parameters, samples).SerializeAsString());
-  return folder / "model.onnx";
+  fs::path path = path_in(job_directory);
+  muster::create_directories(path.parent_path());
+  write_file_atomically(path, to_onnx(model, parameters, samples).SerializeAsString());
+  return path;
+}
+
+void remove_onnx(const fs::path& job_directory) {
+  const fs::path path = path_in(job_directory);
+  std::error_code error;
+  fs::remove(path, error);
+  if (error) throw WriteError("cannot remove " + path.string(), error.value());
 }
 
 }  // namespace muster::onnx

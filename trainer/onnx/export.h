@@ -25,10 +25,14 @@ onnxformat::Model to_onnx(const compute::ModelSpec& model, std::span<const float
                           const data::SampleFormat& samples);
 
 // Writes model/model.onnx below the job's folder. Returns its path; nothing, after a warning in the
-// log, for a model of more than 2 GB, which is more than ONNX's format can hold. Throws WriteError.
+// log and remove_onnx(), for a model of more than 2 GB, which is more than ONNX's format can hold.
+// Throws WriteError.
 std::optional<std::filesystem::path> export_onnx(const std::filesystem::path& job_directory,
                                                  const compute::ModelSpec& model,
                                                  std::span<const float> parameters,
                                                  const data::SampleFormat& samples);
+
+// Removes the model/model.onnx of an earlier export, if there is one. Throws WriteError.
+void remove_onnx(const std::filesystem::path& job_directory);
 
 }  // namespace muster::onnx

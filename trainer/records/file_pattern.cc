@@ -110,6 +110,7 @@ void check(const std::vector<Shard>& set, const std::string& pattern) {
 
 std::vector<fs::path> expand(const std::string& pattern) {
   std::vector<fs::path> paths = matches(pattern);
+  if (pattern.find_first_of("*?[") == std::string::npos) return paths;
   std::map<std::string, std::vector<Shard>> sets;
   std::optional<fs::path> other;
   for (const fs::path& path : paths) {

@@ -16,7 +16,6 @@
 #include "trainer/images/crop.h"
 #include "trainer/images/decode.h"
 #include "trainer/images/encode.h"
-#include "trainer/images/flip.h"
 #include "trainer/images/resize.h"
 
 namespace muster::images {
@@ -69,24 +68,22 @@ void run(const std::string& jpeg) {
   std::printf("%zu bytes\n", jpeg.size());
   Decoder decoder;
   Resizer resizer;
-  Image image;
+  Image image, resized;
   std::vector<float> pixels(kSide * kSide * 3);
   Middle numbers;
   measure("decode", [&] { decoder.decode(bytes, "picture", {}, image); });
-  measure("resize to floats", [&] { resizer.resize(image.view(), kSide, kSide, pixels); });
-  measure("flip", [&] { flip(image); });
+  measure("resize", [&] { resizer.resize(image.view(), kSide, kSide, resized); });
   measure("distort colours", [&] { distort_colour(pixels, {}, numbers); });
   measure("decode and resize", [&] {
     decoder.decode(bytes, "picture", {.needed_height = kSide, .needed_width = kSide}, image);
-    resizer.resize(image.view(), kSide, kSide, pixels);
+    resizer.resize(image.view(), kSide, kSide, resized);
   });
-  measure("decode, flip, crop and resize", [&] {
+  measure("decode, crop and resize", [&] {
     decoder.decode(bytes, "picture", {}, image);
-    flip(image);
     std::vector<Box> boxes = {{.ymin = 0.25f, .xmin = 0.25f, .ymax = 0.75f, .xmax = 0.75f}};
     const Window window = random_crop(SsdCrop(), image.height, image.width, boxes, numbers);
     resizer.resize(image.view(window.top, window.left, window.height, window.width), kSide, kSide,
-                   pixels);
+                   resized);
   });
 }
 

@@ -55,18 +55,15 @@ std::vector<CocoObject> take_objects() {
 void evaluate(size_t count) {
   std::vector<int32_t> labels(count);
   for (int32_t& label : labels) label = take<int32_t>();
-  // Two evaluations share the images, as two readers of a set would.
-  CocoEvaluation even(labels);
-  CocoEvaluation odd(labels);
+  CocoEvaluation evaluation(labels);
   const auto images = take<size_t>();
   for (size_t i = 0; i < images; ++i) {
     const auto image = take<int64_t>();
     const auto detections = take_detections();
     const auto objects = take_objects();
-    (i % 2 == 0 ? even : odd).add(image, detections, objects);
+    evaluation.add(image, detections, objects);
   }
-  odd.merge(even);
-  const CocoMetrics m = odd.metrics();
+  const CocoMetrics m = evaluation.metrics();
   for (const double value : {m.ap, m.ap50, m.ap75, m.ap_small, m.ap_medium, m.ap_large, m.ar1,
                              m.ar10, m.ar100, m.ar_small, m.ar_medium, m.ar_large})
     std::printf("%.17g ", value);

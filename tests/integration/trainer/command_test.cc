@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -116,6 +117,53 @@ TEST(CommandTest, PredictsOfPicturesAndEndsWithAnErrorForDamagedOnes) {
                                                 {"--draw", "there"},
                                                 {good, "--score", "2"}})
     EXPECT_EQ(predict(wrong).code, kUsage) << wrong[0];
+}
+
+TEST(CommandTest, TellsOfTheObjectsInSamplesOfADetectorsData) {
+  const fs::path folder = scratch() / "detected";
+  const std::string mnist = MUSTER_SOURCE_DIR "/examples/data/mnist/";
+  const Ended digits =
+      run({"data", "digits", "--output", (folder / "digits").string(), "--train", "4",
+           "--validation", "2", "--size", "64", "--images", mnist + "t10k-images-idx3-ubyte.gz",
+           "--labels", mnist + "t10k-labels-idx1-ubyte.gz"});
+  ASSERT_EQ(digits.code, kSuccess) << digits.output;
+  const auto source = [&](const std::string& part) {
+    return "{coco: {annotations: " + (folder / "digits/coco" / (part + ".json")).string() +
+           ", folder: " + (folder / "digits/coco" / part).string() + ", imageSize: [64, 64]}}";
+  };
+  write_file_atomically(
+      folder / "training.yaml",
+      "model: {name: ssd-mobilenet-v1, classes: 10, depthMultiplier: 0.1}\nbatchSize: 2\ndata: "
+      "{train: " +
+          source("train") + ", test: " + source("validation") + "}\nsteps: 1\n");
+  const Ended trained = run({"--standalone", (folder / "training.yaml").string(), "--storage",
+                             (folder / "job").string()});
+  ASSERT_EQ(trained.code, kSuccess) << trained.output;
+  const std::vector<std::string> predict = {
+      "predict", "--checkpoint", (folder / "job").string(), "--index", "1", "--score"};
+  const auto predicted = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), predict.begin(), predict.end());
+    return run(more);
+  };
+  const Ended json = predicted({"0", "-o", "json"});
+  ASSERT_EQ(json.code, kSuccess) << json.output;
+  const Json sample = Json::parse(json.output)["predictions"][0];
+  const auto of_label = [&](const Json& object) {
+    return fmt::format("\n  label: {}, x {:.0f} to {:.0f}, y ", object["class"].get<std::string>(),
+                       64 * object["box"]["xmin"].get<double>(),
+                       64 * object["box"]["xmax"].get<double>());
+  };
+  const Ended all = predicted({"0"});
+  EXPECT_EQ(all.code, kSuccess);
+  EXPECT_THAT(all.output,
+              AllOf(HasSubstr(fmt::format("\nsample 1: {} objects (the labels have {})\n",
+                                          sample["predicted"].size(), sample["objects"].size())),
+                    HasSubstr(" with score "), HasSubstr(of_label(sample["objects"][0])),
+                    Not(HasSubstr("{"))));
+  const Ended none = predicted({"1"});
+  EXPECT_EQ(none.code, kSuccess);
+  EXPECT_THAT(none.output, AllOf(HasSubstr("\nsample 1: 0 objects (the labels have "),
+                                 Not(HasSubstr(" with score "))));
 }
 
 TEST(CommandTest, HelpSaysWhatACheckpointMayBe) {

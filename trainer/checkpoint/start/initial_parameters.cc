@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "common/log.h"
 #include "trainer/checkpoint/start/take_weights.h"
 #include "trainer/compute/initialize.h"
@@ -16,7 +18,10 @@ void fill_initial_parameters(const spec::TrainingSpec& spec, const compute::Para
   const TakenWeights weights =
       take_weights("initializeFrom", spec.initialize_from, layout, parameters,
                    spec.initialize_options, compute::published_names(spec.model.name));
-  log::info("initializeFrom: " + weights.text(spec.initialize_from, layout.tensors().size()));
+  const bool mostly_other = weights.mismatched.size() > weights.taken.size();
+  log::write(mostly_other ? log::Level::warning : log::Level::info,
+             "initializeFrom: " + weights.text(spec.initialize_from, layout.tensors().size()),
+             nullptr);
   log::info(fmt::format("initializeFrom: taken: {}", fmt::join(weights.taken, ", ")));
 }
 

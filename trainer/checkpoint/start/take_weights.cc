@@ -92,15 +92,16 @@ class Matching {
     require_any(shapes);
     std::map<std::string, std::string> used;  // by the source's name
     for (const auto& tensor : layout_.tensors()) choose(tensor, shapes, used);
+    for (const auto& [name, shape] : shapes)
+      if (!used.contains(name)) result_.unused.push_back(name);
     require_shapes();
+    require_taken();
     for (const auto& [name, target] : used) {
       const compute::ParameterTensor& tensor = *tensors_.at(target);
       const std::span<float> to = parameters.subspan(tensor.offset, tensor.count);
       source.read(name, to);
       require_finite(from_, name, to);
     }
-    for (const auto& [name, shape] : shapes)
-      if (!used.contains(name)) result_.unused.push_back(name);
     return std::move(result_);
   }
 
@@ -168,6 +169,12 @@ class Matching {
                     "initializeOptions.skipMismatched "
                     "these begin with their initializers, as does a layer with another name",
                     from_, fmt::join(result_.mismatched, ", ")));
+  }
+
+  void require_taken() const {
+    if (result_.taken.empty())
+      throw Invalid(fmt::format("{}: expected at least one tensor to be taken, found that {}",
+                                from_, result_.text(from_, kMostNames)));
   }
 
   const std::string from_;  // for errors

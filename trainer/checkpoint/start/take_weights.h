@@ -34,8 +34,8 @@ bool is_there(const std::filesystem::path& from);
 // if they are but for axes of 1. `parameters` are layout.size() floats; tensors that are not taken
 // keep their values. Throws Invalid, with a message that begins with `field`, if a tensor has
 // another shape (unless options.skip_mismatched) or a value that is not finite, if two go to one
-// place, if `from` has no tensor of the model, and if it cannot be used at all; `parameters` are
-// undefined then.
+// place, if no tensor is taken, and if `from` cannot be used at all; `parameters` are undefined
+// then.
 TakenWeights take_weights(const std::string& field, const std::filesystem::path& from,
                           const compute::ParameterLayout& layout, std::span<float> parameters,
                           const spec::InitializeOptions& options = {},

@@ -4,11 +4,6 @@
 
 namespace muster::compute {
 
-bool Geometry::is_pointwise() const {
-  constexpr std::array<int64_t, 2> kOne{1, 1};
-  return size == kOne && strides == kOne;
-}
-
 std::optional<std::vector<int64_t>> as_image(const std::vector<int64_t>& shape) {
   if (shape.size() == 3) return shape;
   if (shape.size() == 2) return std::vector<int64_t>{shape[0], shape[1], 1};

@@ -23,8 +23,6 @@ struct Geometry {
 
   int64_t places() const { return output[0] * output[1]; }
   int64_t window_places() const { return size[0] * size[1]; }
-  // Whether each output place has the input place of the same index, and no other.
-  bool is_pointwise() const;
 };
 
 // Returns the shape with its channels as third axis; nothing if it is no image.

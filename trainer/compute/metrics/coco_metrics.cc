@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <numeric>
 
 #include "trainer/compute/graph.h"
@@ -71,7 +70,7 @@ class Coco : public Accumulator {
     const CocoMetrics found = evaluation_.metrics();
     std::vector<Metric> metrics;
     for (const Number& number : kNumbers)
-      metrics.push_back({number.name, std::max(0.0, found.*number.value)});
+      if (found.*number.value >= 0) metrics.push_back({number.name, found.*number.value});
     return metrics;
   }
 

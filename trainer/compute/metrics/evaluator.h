@@ -26,8 +26,8 @@ class Accumulator {
  public:
   virtual ~Accumulator() = default;
   virtual void add(const EvaluatedRows& rows) = 0;
-  // Returns the metrics of its definition, in their order, over all rows so far. All are 0 if there
-  // are no rows.
+  // Returns the metrics of its definition, in their order, over all rows so far. Those of which the
+  // rows have nothing to measure are 0 or left out.
   virtual std::vector<Metric> metrics() const = 0;
   // Returns what there is to tell of each class.
   virtual std::vector<ClassMetric> class_metrics() const { return {}; }
@@ -46,7 +46,7 @@ struct Evaluator {
 Evaluator class_recall();
 
 // COCO's twelve numbers for a model with SsdLoss: detection::CocoMetrics says what they are. A
-// number that COCO leaves out, because there is no object to find, is 0. Of each class with objects
+// number for which there is no object to find is left out. Of each class with objects
 // averagePrecisionByClass is COCO's first number for this class alone.
 Evaluator coco_metrics();
 

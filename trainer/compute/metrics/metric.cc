@@ -4,8 +4,10 @@
 
 namespace muster::compute {
 
-double value_of(std::span<const Metric> metrics, const std::string& name) {
-  return std::ranges::find(metrics, name, &Metric::name)->value;
+std::optional<double> value_of(std::span<const Metric> metrics, const std::string& name) {
+  const auto found = std::ranges::find(metrics, name, &Metric::name);
+  if (found == metrics.end()) return std::nullopt;
+  return found->value;
 }
 
 }  // namespace muster::compute

@@ -19,8 +19,8 @@ struct ClassMetric {
   std::vector<std::optional<double>> values;  // by class; nothing where there is nothing to measure
 };
 
-// Returns the value of the metric of this name. Precondition: there is one.
-double value_of(std::span<const Metric> metrics, const std::string& name);
+// Returns the value of the metric of this name; nothing if it is not among them.
+std::optional<double> value_of(std::span<const Metric> metrics, const std::string& name);
 
 enum class Better { lower, higher };
 

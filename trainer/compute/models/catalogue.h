@@ -19,11 +19,10 @@ namespace muster::compute {
 // mnist-cnn          two 3x3 convolutions of 32 and 64 filters, ReLU, maximum of 2x2, dense 128,
 //                    ReLU, dense 10, dropout 0.25 and 0.5 before the dense layers, softmax cross
 //                    entropy; Glorot uniform, biases zero
-// mobilenet-v1       MobileNet v1 (Howard et al., 2017): a 3x3 convolution, 13 blocks of a
-// depthwise
-//                    and a 1x1 convolution, each followed by batch normalization and ReLU6, the
-//                    mean over the image, dropout 0.001, dense; kernels from a truncated normal of
-//                    0.09, as in TF-Slim
+// mobilenet-v1       MobileNet v1 (Howard et al., 2017): a 3x3 convolution, 13 blocks of
+//                    a depthwise and a 1x1 convolution, each followed by batch normalization and
+//                    ReLU6, the mean over the image, dropout 0.001, dense; kernels from a
+//                    truncated normal of 0.09, as in TF-Slim
 // ssd-mobilenet-v1   the detector of the TF Object Detection API: see models/ssd.h
 // linear-regression  one dense unit, mean squared error; zeros
 std::vector<std::string> model_names();

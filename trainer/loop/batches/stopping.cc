@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/error.h"
 #include "common/log.h"
 #include "trainer/spec/metric.h"
 
@@ -20,6 +21,16 @@ bool improves(compute::Better better, double value, const std::optional<checkpoi
                                           : value - min_delta > best->value;
 }
 
+// Returns the value of the metric that the manifest names in `field`.
+double compared(std::span<const compute::Metric> metrics, const compute::MetricDefinition& metric,
+                const char* field, const std::string& name) {
+  if (const auto value = compute::value_of(metrics, metric.name)) return *value;
+  throw Invalid(
+      fmt::format("{}: expected a metric that the validation data give, found {}, for which they "
+                  "have no objects",
+                  field, name));
+}
+
 }  // namespace
 
 checkpoint::Evaluations after(const checkpoint::Position& position,
@@ -28,22 +39,23 @@ checkpoint::Evaluations after(const checkpoint::Position& position,
   checkpoint::Evaluations result = position.evaluations;
   result.epoch = position.epoch;
   // Makes the evaluation's value the new `best` if it is better; returns whether it is.
-  const auto take = [&](const std::string& name, std::optional<checkpoint::Best>& best,
-                        double min_delta) {
+  const auto take = [&](const char* field, const std::string& name,
+                        std::optional<checkpoint::Best>& best, double min_delta) {
     const compute::MetricDefinition metric = spec::metric_of(spec.model.loss, name);
-    const double value = compute::value_of(metrics, metric.name);
+    const double value = compared(metrics, metric, field, name);
     const bool better = improves(metric.better, value, best, min_delta);
     if (better) best = {value, position.step, position.epoch};
     return better;
   };
   if (const auto& rule = spec.early_stopping) {
-    const bool better = take(rule->metric, result.best, rule->min_delta);
+    const bool better = take("earlyStopping.metric", rule->metric, result.best, rule->min_delta);
     result.without_improvement = better ? 0 : result.without_improvement + 1;
   }
-  if (const auto& metric = spec.checkpoint.best_only) take(*metric, result.kept, 0);
+  if (const auto& metric = spec.checkpoint.best_only)
+    take("checkpoint.bestOnly.metric", *metric, result.kept, 0);
   if (const auto& rule = spec.stop_when; rule && !rule->by_training()) {
-    const double value =
-        compute::value_of(metrics, spec::metric_of(spec.model.loss, rule->metric).name);
+    const double value = compared(metrics, spec::metric_of(spec.model.loss, rule->metric),
+                                  "stopWhen.metric", rule->metric);
     if (rule->is_reached_by(value)) result.reached = {value, position.step, position.epoch};
   }
   return result;
@@ -54,7 +66,7 @@ std::optional<checkpoint::Best> reached_by_training(const checkpoint::Position& 
   if (!spec.stop_when || !spec.stop_when->by_training() || position.epoch == 0) return std::nullopt;
   const compute::LossSums sums = position.sums.of(position.epoch - 1);
   if (sums.rows == 0) return std::nullopt;
-  const double loss = compute::value_of(compute::metrics_of(spec.model.loss, sums), "loss");
+  const double loss = compute::value_of(compute::metrics_of(spec.model.loss, sums), "loss").value();
   if (!spec.stop_when->is_reached_by(loss)) return std::nullopt;
   return checkpoint::Best{loss, position.step, position.epoch};
 }

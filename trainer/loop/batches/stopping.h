@@ -14,8 +14,8 @@ namespace muster::loop {
 // EarlyStopping and ModelCheckpoint(save_best_only) have them; and those of stopWhen. A value that
 // is not finite is never an improvement.
 
-// Returns the evaluations' results after one more that gave `metrics` at `position`. Precondition:
-// `metrics` has those by which the spec compares.
+// Returns the evaluations' results after one more that gave `metrics` at `position`. Throws
+// Invalid, which begins with the field, if a metric by which the spec compares is not among them.
 checkpoint::Evaluations after(const checkpoint::Position& position,
                               std::span<const compute::Metric> metrics,
                               const spec::TrainingSpec& spec);

@@ -289,7 +289,7 @@ void Leader::export_model(std::span<const float> parameters, Json& result) const
   const fs::path model = checkpoint::export_model(folder, assembly_.engine->layout(), parameters,
                                                   assembly_.training.json, data::to_json(samples));
   result["model"] = fs::relative(model, folder).string();
-  if (!assembly_.spec().export_onnx) return;
+  if (!assembly_.spec().export_onnx) return onnx::remove_onnx(folder);
   if (const auto onnx = onnx::export_onnx(folder, assembly_.spec().model, parameters, samples))
     result["onnx"] = fs::relative(*onnx, folder).string();
 }

@@ -9,7 +9,9 @@
 #include "trainer/compute/graph.h"
 #include "trainer/compute/models/object_finder.h"
 #include "trainer/data/batches/batcher.h"
+#include "trainer/data/sources/sample_format.h"
 #include "trainer/detection/objects.h"
+#include "trainer/loop/evaluation/draw_objects.h"
 #include "trainer/loop/evaluation/evaluation.h"
 #include "trainer/loop/roles/loaded_model.h"
 
@@ -52,24 +54,34 @@ Json to_json(const detection::Box& box) {
   return {{"ymin", box.ymin}, {"xmin", box.xmin}, {"ymax", box.ymax}, {"xmax", box.xmax}};
 }
 
-// The objects found in an image by falling score, and those that are there. Boxes are relative to
-// the image.
-Json objects_json(std::span<const detection::Detection> found,
-                  const detection::ObjectList& objects) {
-  Json json = {{"predicted", Json::array()}, {"objects", Json::array()}};
-  for (const detection::Detection& one : found)
-    json["predicted"].push_back(
-        {{"label", one.label}, {"score", one.score}, {"box", to_json(one.box)}});
-  for (size_t i = 0; i < objects.size(); ++i)
-    json["objects"].push_back(
-        {{"label", objects.at(i).label}, {"box", to_json(objects.at(i).box)}});
+// The objects found in an image by falling score, and those that its labels have. Boxes are
+// relative to the image, whose size is told in pixels of the file.
+Json objects_json(std::span<const detection::Detection> found, const detection::ObjectList& labels,
+                  const data::SampleFormat& names) {
+  Json json = {{"height", labels.height()},
+               {"width", labels.width()},
+               {"predicted", Json::array()},
+               {"objects", Json::array()}};
+  const auto object = [&](int32_t label, const detection::Box& box) {
+    return Json{{"class", names.class_name(static_cast<size_t>(label))},
+                {"label", label},
+                {"box", to_json(box)}};
+  };
+  for (const detection::Detection& one : found) {
+    json["predicted"].push_back(object(one.label, one.box));
+    json["predicted"].back()["score"] = one.score;
+  }
+  for (size_t i = 0; i < labels.size(); ++i)
+    json["objects"].push_back(object(labels.at(i).label, labels.at(i).box));
   return json;
 }
 
 class SamplePredictor {
  public:
-  explicit SamplePredictor(Loaded& loaded)
+  SamplePredictor(Loaded& loaded, float least_score)
       : loaded_(loaded),
+        format_(data::format_of(*loaded.dataset)),
+        least_score_(least_score),
         batcher_(*loaded.dataset, 1),
         buffer_(*loaded.dataset, 1),
         outputs_(static_cast<size_t>(loaded.model.engine->output_count())) {
@@ -84,8 +96,9 @@ class SamplePredictor {
     Json json = {{"index", index}};
     if (finder_) {
       const auto floats = static_cast<size_t>(spec().label_count);
-      json.update(
-          objects_json(finder_->find(outputs_), detection::ObjectList({batch.targets[0], floats})));
+      const auto all = finder_->find(outputs_);
+      json.update(objects_json(all.first(count_with_score(all, least_score_)),
+                               detection::ObjectList({batch.targets[0], floats}), format_));
     } else if (compute::describe(spec().loss).labels == compute::LabelKind::classes) {
       const auto most = std::max_element(outputs_.begin(), outputs_.end());
       json["predicted"] = most - outputs_.begin();
@@ -104,6 +117,8 @@ class SamplePredictor {
   const compute::ModelSpec& spec() const { return loaded_.model.training.spec.model; }
 
   Loaded& loaded_;
+  const data::SampleFormat format_;
+  const float least_score_;
   data::Batcher batcher_;
   data::BatchBuffer buffer_;
   std::vector<float> outputs_;
@@ -125,9 +140,9 @@ Json evaluate_checkpoint(const fs::path& where, const std::string& data) {
 }
 
 Json predict_checkpoint(const fs::path& where, const std::string& data,
-                        const std::vector<int64_t>& indices) {
+                        const std::vector<int64_t>& indices, float least_score) {
   Loaded loaded = load(where, data);
-  SamplePredictor predictor(loaded);
+  SamplePredictor predictor(loaded, least_score);
   Json list = Json::array();
   const auto samples = static_cast<int64_t>(loaded.dataset->size());
   for (const int64_t index : indices) {

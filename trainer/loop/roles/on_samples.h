@@ -12,9 +12,9 @@ namespace muster::loop {
 // `muster-trainer evaluate`, and `predict` with samples of the training's data (with pictures:
 // predict_pictures.h). `where` is as for load_model(). `data` is "validation" or "test". Throws
 // Invalid, with kUsage for data the training does not have and for an index that is no sample of
-// them.
+// them. Of a detector, only objects that have `least_score` are told.
 Json evaluate_checkpoint(const std::filesystem::path& where, const std::string& data);
 Json predict_checkpoint(const std::filesystem::path& where, const std::string& data,
-                        const std::vector<int64_t>& indices);
+                        const std::vector<int64_t>& indices, float least_score = 0);
 
 }  // namespace muster::loop

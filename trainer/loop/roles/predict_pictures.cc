@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
-#include <set>
 
 #include "common/error.h"
 #include "common/exit_code.h"
@@ -69,40 +68,21 @@ data::SampleFormat complete(LoadedModel& model) {
   return format;
 }
 
-// The names of copies: each is that of its picture, with a number where there is a file already
-// that must stay.
-class CopyNames {
- public:
-  CopyNames(const fs::path& folder, std::span<const PictureFile> pictures) : folder_(folder) {
-    for (const PictureFile& picture : pictures) taken_.insert(same_for_all(picture.path));
-  }
-
-  fs::path next(const fs::path& picture) {
-    fs::path copy = folder_ / (picture.stem().string() + ".png");
-    for (int number = 2; !taken_.insert(same_for_all(copy)).second; ++number)
-      copy = folder_ / fmt::format("{}-{}.png", picture.stem().string(), number);
-    return copy;
-  }
-
- private:
-  static fs::path same_for_all(const fs::path& path) {
-    std::error_code error;
-    fs::path canonical = fs::weakly_canonical(path, error);
-    return error ? path.lexically_normal() : canonical;
-  }
-
-  const fs::path folder_;
-  std::set<fs::path> taken_;
-};
+// Returns where to write a copy of a picture: under the picture's name, with a number where
+// something has that name already.
+fs::path path_of_copy(const fs::path& folder, const fs::path& picture) {
+  fs::path copy = folder / (picture.stem().string() + ".png");
+  for (int number = 2; is_there(copy); ++number)
+    copy = folder / fmt::format("{}-{}.png", picture.stem().string(), number);
+  return copy;
+}
 
 class PicturePredictor {
  public:
-  PicturePredictor(LoadedModel& model, data::SampleFormat format, const PictureOptions& options,
-                   std::span<const PictureFile> pictures)
+  PicturePredictor(LoadedModel& model, data::SampleFormat format, const PictureOptions& options)
       : engine_(*model.engine),
         format_(std::move(format)),
         options_(options),
-        copies_(options.from / options.drawn, pictures),
         elements_(static_cast<size_t>(*compute::element_count(format_.shape))),
         outputs_(static_cast<size_t>(engine_.output_count())) {
     const compute::ModelSpec& spec = model.training.spec.model;
@@ -185,7 +165,7 @@ class PicturePredictor {
 
   // Returns the path of the copy, as the user named the folder.
   std::string write(const images::Image& copy, const PictureFile& picture) {
-    const fs::path path = copies_.next(picture.path);
+    const fs::path path = path_of_copy(options_.from / options_.drawn, picture.path);
     write_file_atomically(path, images::encode_png(copy.view()));
     return (options_.drawn / path.filename()).string();
   }
@@ -193,7 +173,6 @@ class PicturePredictor {
   compute::Engine& engine_;
   const data::SampleFormat format_;
   const PictureOptions& options_;
-  CopyNames copies_;
   std::vector<std::byte> elements_;  // of a sample
   std::vector<float> outputs_;
   std::optional<compute::ObjectFinder> finder_;  // of a detector
@@ -207,7 +186,7 @@ Json predict_pictures(const fs::path& where, const PictureOptions& options) {
   const std::vector<PictureFile> pictures = list_pictures(options);
   data::SampleFormat format;
   LoadedModel model = load_model(where, [&](LoadedModel& loading) { format = complete(loading); });
-  PicturePredictor predictor(model, std::move(format), options, pictures);
+  PicturePredictor predictor(model, std::move(format), options);
   Json list = Json::array();
   for (const PictureFile& picture : pictures) list.push_back(predictor.predict(picture));
   Json json = model.source;

@@ -12,7 +12,7 @@ struct PictureOptions {
   std::vector<std::filesystem::path> pictures;  // JPEG and PNG, and folders of them
   std::filesystem::path from;                   // where relative paths begin
   // The folder for copies of the pictures, as PNG, in which the result is drawn; empty: none are
-  // made.
+  // made. A file that is there is not replaced.
   std::filesystem::path drawn;
   float least_score = kLeastScore;  // of an object
   size_t most_classes = 5;          // of a classification, by falling probability

@@ -270,6 +270,32 @@ TEST(ConvertPipeline, TakesOverLearningRatesOfEachKind) {
   EXPECT_THAT(cosine.not_carried, Contains(HasSubstr("rise from 0 instead")));
 }
 
+// TensorFlow's RMSProp accumulates as Muster's does, and a constant rate makes no difference.
+TEST(ConvertPipeline, NamesTheMomentumThatDiffersUnderASchedule) {
+  const auto names_it = Contains(HasSubstr("train_config.optimizer.momentum_optimizer: "));
+  EXPECT_THAT(
+      converted(fixture("ssd_mobilenet_v1_quantized_300x300_coco14_sync.config")).not_carried,
+      names_it);
+  EXPECT_THAT(converted(fixture("ssd_mobilenet_v1_coco.config")).not_carried, Not(names_it));
+  std::string text = fixture("ssd_mobilenet_v1_quantized_300x300_coco14_sync.config");
+  const std::string schedule = "cosine_decay_learning_rate {";
+  const size_t begin = text.find(schedule), end = text.find('}', begin);
+  ASSERT_NE(begin, std::string::npos);
+  text.replace(begin, end - begin, "constant_learning_rate { learning_rate: 0.1 ");
+  EXPECT_THAT(converted(text).not_carried, Not(names_it));
+}
+
+TEST(ConvertPipeline, NamesAnEvaluationWithoutTheAverageThatIsKept) {
+  const auto names_it = Contains(StartsWith("eval_config.use_moving_averages: false; "));
+  EXPECT_THAT(converted(fixture("ssd_mobilenet_v1_coco.config")).not_carried, names_it);
+  EXPECT_THAT(
+      converted_with("eval_config {", "eval_config { use_moving_averages: true").not_carried,
+      Not(names_it));
+  EXPECT_THAT(
+      converted(fixture("ssd_mobilenet_v1_quantized_300x300_coco14_sync.config")).not_carried,
+      Not(names_it));  // no average is kept
+}
+
 TEST(ConvertPipeline, DescribesMustersModelAsItIs) {
   const compute::SsdLoss loss;
   pipeline::Ssd ssd;

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/error.h"
@@ -43,6 +44,17 @@ std::string error_of(const std::function<void()>& action) {
     return error.what();
   }
   return "no error";
+}
+
+inline compute::ParameterLayout layout_of(
+    const std::vector<std::pair<std::string, std::vector<int64_t>>>& tensors) {
+  std::vector<compute::ParameterTensor> list;
+  for (const auto& [name, shape] : tensors) {
+    list.emplace_back();
+    list.back().name = name;
+    list.back().shape = shape;
+  }
+  return compute::ParameterLayout(std::move(list));
 }
 
 // A kernel whose rows are longer than the alignment, one of a convolution, a scalar, a frozen

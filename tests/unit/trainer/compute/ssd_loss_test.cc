@@ -247,7 +247,9 @@ TEST(SsdMobilenet, IsTheDetectorOfTheObjectDetectionApi) {
 TEST(SsdMobilenet, FitsSmallImages) {
   ModelSpec spec = ssd_mobilenet({.classes = 10, .depth_multiplier = 0.25f});
   spec.input_shape = {96, 128, 3};
-  EXPECT_EQ(anchors_of(std::get<SsdLoss>(spec.loss), build_graph(spec)).size() % 4, 0u);
+  // Grids of 6 x 8, with 3 anchors each, 3 x 4, 2 x 2, and three of 1 x 1, with 6.
+  EXPECT_EQ(anchors_of(std::get<SsdLoss>(spec.loss), build_graph(spec)).size() / 4,
+            6 * 8 * 3 + (3 * 4 + 2 * 2 + 3) * 6u);
 }
 
 TEST(AnchorsOf, NamesWhatDoesNotFit) {

@@ -47,23 +47,6 @@ TEST(KeepUsable, TakesTenThousandBoxesInTheirOrder) {
   for (int i = 0; i < 5000; ++i) EXPECT_EQ(boxes[static_cast<size_t>(i)].label, 2 * i);
 }
 
-TEST(Flip, MirrorsPixels) {
-  for (const size_t width : {1u, 2u, 5u}) {
-    Image image;
-    image.resize(2, width);
-    for (size_t i = 0; i < image.pixels.size(); ++i) image.pixels[i] = static_cast<uint8_t>(i);
-    const Image original = image;
-    flip(image);
-    for (size_t y = 0; y < 2; ++y) {
-      for (size_t x = 0; x < width; ++x) {
-        for (size_t c = 0; c < 3; ++c) {
-          EXPECT_EQ(image.row(y)[3 * x + c], original.row(y)[3 * (width - 1 - x) + c]);
-        }
-      }
-    }
-  }
-}
-
 TEST(Flip, MirrorsBoxes) {
   std::vector<Box> boxes = {box(0.25f, 0, 0.5f, 0.75f)};
   flip(boxes);

@@ -216,6 +216,16 @@ std::string png_of(uint32_t height, uint32_t width) {
   return bytes + std::string("\0\0\0\0IDAT\x35\xaf\x06\x1e", 12);
 }
 
+// A frame header of 10 x 10 pixels. The decoder would not see it, but a whole image of 19 x 27
+// before it, if it took 0xff00 for the beginning of a segment that is passed over.
+std::string jpeg_with_a_hidden_frame() {
+  const std::string hidden = fixture("progressive.jpg").substr(2);
+  std::string bytes("\xff\xd8\xff\0", 4);
+  bytes.push_back(static_cast<char>((hidden.size() + 2) >> 8));
+  bytes.push_back(static_cast<char>(hidden.size() + 2));
+  return bytes + hidden + jpeg_of(10, 10).substr(2);
+}
+
 TEST(Decoder, SaysWhatIsWrong) {
   const std::string jpeg = fixture("grey.jpg"), png = fixture("rgb.png");
   const auto changed = [](std::string bytes, size_t at, std::string_view with) {
@@ -255,6 +265,11 @@ TEST(Decoder, SaysWhatIsWrong) {
            {"2 components", changed(jpeg, frame + 9, "\2"), {}, "1, 3 or 4 components, found 2"},
            {"no marker", changed(jpeg, 2, "\1"), {}, "expected a JPEG or PNG"},
            {"no second marker", changed(jpeg, 20, "\1"), {}, "expected a marker (0xff) at byte 20"},
+           {"hidden frame",
+            jpeg_with_a_hidden_frame(),
+            {},
+            "expected a marker from 0xc0 to 0xfe at byte 3, found 0x00"},
+           {"reserved marker", changed(jpeg, 3, "\xbf"), {}, "at byte 3, found 0xbf"},
            {"no frame",
             jpeg.substr(0, 2) + "\xff\xd9",
             {},

@@ -1,6 +1,5 @@
 #include "trainer/images/resize.h"
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "gtest/gtest.h"
@@ -25,15 +24,12 @@ TEST(Resizer, MakesThePixelsThatTensorFlowMakes) {
   for (const Json& row : file["cases"]) {
     const size_t height = row["height"], width = row["width"];
     const auto expected = row["pixels"].get<std::vector<float>>();
-    std::vector<float> floats(height * width * 3);
-    ASSERT_EQ(floats.size(), expected.size());
-    resizer.resize(image.view(), height, width, floats);
-    Image bytes;
-    resizer.resize(image.view(), height, width, bytes);
-    for (size_t i = 0; i < floats.size(); ++i) {
-      EXPECT_NEAR(floats[i], expected[i], 2e-3) << height << "x" << width << " value " << i;
-      EXPECT_EQ(bytes.pixels[i], static_cast<uint8_t>(floats[i] + 0.5f));
-    }
+    Image resized;
+    resizer.resize(image.view(), height, width, resized);
+    ASSERT_EQ(resized.pixels.size(), expected.size());
+    for (size_t i = 0; i < expected.size(); ++i)  // rounded
+      EXPECT_NEAR(resized.pixels[i], expected[i], 0.502)
+          << height << "x" << width << " value " << i;
   }
 }
 

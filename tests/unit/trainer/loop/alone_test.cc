@@ -108,6 +108,18 @@ TEST(AloneProcessTest, ATrainingThatIsDoneIsNotDoneAgain) {
   EXPECT_EQ(longer["step"], 22);
 }
 
+TEST(AloneProcessTest, LeavesNoOnnxOfAnEarlierModel) {
+  const fs::path folder = fresh_folder("onnx");
+  const fs::path onnx = folder / "job/model/model.onnx";
+  EXPECT_EQ(train_alone(folder, write_training(folder, "epochs: 1\n"))["onnx"], "model/model.onnx");
+  EXPECT_TRUE(fs::exists(onnx));
+  const Json longer =
+      train_alone(folder, write_training(folder, "epochs: 2\nexport: {onnx: false}\n"));
+  EXPECT_EQ(longer["step"], 22);
+  EXPECT_FALSE(longer.contains("onnx"));
+  EXPECT_FALSE(fs::exists(onnx));
+}
+
 TEST(AloneProcessTest, ASnapshotIsOfItsStepWhateverFollows) {
   const fs::path folder = fresh_folder("snapshot");
   const fs::path training = write_training(folder, "steps: 9\n");

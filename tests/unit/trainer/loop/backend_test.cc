@@ -38,7 +38,7 @@ class Told {
     }
     const auto& data = *evaluation_.parts().at(0).dataset;
     const auto evaluation = evaluate(*assembly_.engine, data, assembly_.spec());
-    losses.push_back(compute::value_of(evaluation->metrics, "loss"));
+    losses.push_back(compute::value_of(evaluation->metrics, "loss").value());
     const auto snapshot = synchronizer.snapshot();
     EXPECT_EQ(snapshot->position().step, synchronizer.position().step);
     state.clear();

@@ -1,6 +1,7 @@
 #include "trainer/onnx/export.h"
 
 #include <gmock/gmock.h>
+#include <sys/mman.h>
 
 #include <set>
 
@@ -110,6 +111,24 @@ TEST(OnnxTest, KeepsTheNamesOfOutputsFromLayersOfTheSameName) {
   EXPECT_THAT(names_of(onnx.graph().output()), ElementsAre("probabilities"));
   EXPECT_EQ(onnx.graph().node().rbegin()->output(0), "probabilities");
   EXPECT_THAT(operations(onnx), ElementsAre("Mul", "Add", "Gemm", "Gemm", "Softmax", "Identity"));
+}
+
+// The parameters are an address range without memory.
+TEST(OnnxTest, RemovesTheFileOfAnEarlierExportBesideAModelThatIsTooLarge) {
+  const test::TemporaryFolder folder;
+  const ModelSpec model{"custom", {7}, 1, {layer("out", dense(1))}, compute::MeanSquaredError{}};
+  const data::SampleFormat samples{{7}, compute::ElementType::float32, 1, 0, {}};
+  const std::vector<float> parameters(compute::make_layout(model).size());
+  const auto path = export_onnx(folder.path(), model, parameters, samples);
+  ASSERT_TRUE(std::filesystem::exists(path.value()));
+  constexpr size_t kBytes = size_t{1} << 31;
+  void* range =
+      ::mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(range, MAP_FAILED);
+  const std::span large(static_cast<const float*>(range), kBytes / sizeof(float));
+  EXPECT_EQ(export_onnx(folder.path(), model, large, samples), std::nullopt);
+  ::munmap(range, kBytes);
+  EXPECT_FALSE(std::filesystem::exists(*path));
 }
 
 TEST(OnnxTest, ReplacesTheFileOfAnEarlierExport) {

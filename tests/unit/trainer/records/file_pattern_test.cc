@@ -49,6 +49,9 @@ TEST(FilePattern, GivesShardsInTheOrderOfTheirIndex) {
            {"*-of-*", {"b-0-of-1", "a-1-of-2", "a-0-of-2"}, {"a-0-of-2", "a-1-of-2", "b-0-of-1"}},
            {"*", {"b", "a.tfrecord", "state-of-the-art"}, {"a.tfrecord", "b", "state-of-the-art"}},
            {"one.tfrecord", {"one.tfrecord", "two.tfrecord"}, {"one.tfrecord"}},
+           {"coco.record-00001-of-00100",
+            {"coco.record-00000-of-00100", "coco.record-00001-of-00100"},
+            {"coco.record-00001-of-00100"}},
        }) {
     EXPECT_EQ(expanded(row), row.expected) << row.pattern;
   }

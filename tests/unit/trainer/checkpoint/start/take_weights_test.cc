@@ -18,17 +18,6 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using testing::StartsWith;
 
-compute::ParameterLayout layout_of(
-    const std::vector<std::pair<std::string, std::vector<int64_t>>>& tensors) {
-  std::vector<compute::ParameterTensor> list;
-  for (const auto& [name, shape] : tensors) {
-    list.emplace_back();
-    list.back().name = name;
-    list.back().shape = shape;
-  }
-  return compute::ParameterLayout(std::move(list));
-}
-
 // A checkpoint of two servers, which cuts hidden/kernel, and the export of the same weights.
 class TakeWeights : public testing::Test {
  protected:
@@ -144,6 +133,20 @@ TEST_F(TakeWeights, SkipsTensorsOfOtherShapesIfAsked) {
   EXPECT_THAT(weights.mismatched, ElementsAre("hidden/kernel of [7, 70] instead of [7, 71]"));
   EXPECT_THAT(weights.taken, ElementsAre("hidden/bias"));
   EXPECT_EQ(values[layout.find("hidden/kernel").offset], -5.0f);
+}
+
+TEST_F(TakeWeights, RefusesToTakeNothing) {
+  const auto layout = layout_of({{"hidden/kernel", {7, 71}}, {"hidden/bias", {71}}});
+  spec::InitializeOptions options;
+  options.skip_mismatched = true;
+  EXPECT_THAT(error(file_, layout, options),
+              AllOf(HasSubstr("expected at least one tensor to be taken, found that 0 of the "
+                              "model's 2 tensors begin with those of " +
+                              file_.string()),
+                    HasSubstr("hidden/kernel of [7, 70] instead of [7, 71]")));
+  options.exclude = {"^hidden/"};
+  EXPECT_THAT(error(file_, layout, options),
+              HasSubstr("2 begin with their initializers, as include and exclude say: "));
 }
 
 TEST_F(TakeWeights, TakesShapesThatDifferInAxesOfOne) {

@@ -66,8 +66,27 @@ TEST_F(CocoMetricsTest, HaveThePrecisionOfEachClassThatHasObjects) {
   EXPECT_GT(classes[0].values[0].value(), 0.4);
   EXPECT_EQ(classes[0].values[1], std::nullopt);
   EXPECT_EQ(classes[0].values[2], 0.0);
-  EXPECT_NEAR(value_of(accumulator->metrics(), "averagePrecision"),
+  EXPECT_NEAR(value_of(accumulator->metrics(), "averagePrecision").value(),
               classes[0].values[0].value() / 2, 1e-9);
+}
+
+TEST_F(CocoMetricsTest, LeaveOutWhatThereIsNoObjectFor) {
+  const auto accumulator = coco_metrics().make(*graph_);
+  EXPECT_THAT(accumulator->metrics(), testing::IsEmpty());
+  std::vector<float> target(static_cast<size_t>(model_.label_count));
+  const detection::Object object{{0, 0, 1, 1}, 0, 1, false, 40 * 40};
+  detection::write_objects(64, 64, std::span(&object, 1), target);
+  const float* targets = target.data();
+  Batch batch;
+  batch.rows = 1;
+  batch.targets = std::span(&targets, 1);
+  accumulator->add({batch, outputs(inner_anchor(), 0), {}});
+  std::vector<std::string> names;
+  for (const Metric& metric : accumulator->metrics()) names.push_back(metric.name);
+  EXPECT_THAT(names,
+              testing::ElementsAre("averagePrecision", "averagePrecision50", "averagePrecision75",
+                                   "averagePrecisionMedium", "averageRecall1", "averageRecall10",
+                                   "averageRecall100", "averageRecallMedium"));
 }
 
 }  // namespace

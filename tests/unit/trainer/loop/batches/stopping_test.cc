@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "common/error.h"
 #include "common/file.h"
 
 namespace muster::loop {
@@ -96,6 +97,28 @@ TEST(StoppingTest, GoesByTheMetricThatIsNamed) {
 TEST(StoppingTest, WithoutARuleNothingEndsItAndNothingIsRemembered) {
   const Course course = follow({}, {1.0, 2.0, 3.0, 4.0});
   EXPECT_EQ(course.position.evaluations, (checkpoint::Evaluations{4, {}, 0, {}, {}}));
+}
+
+// Without large objects there is no such precision.
+TEST(StoppingTest, RefusesAMetricThatTheValidationDataDoNotGive) {
+  const std::string metric = "validationAveragePrecisionLarge";
+  spec::TrainingSpec early, best, until;
+  early.early_stopping = spec::EarlyStoppingSpec{metric, 1, 0, true};
+  best.checkpoint.best_only = metric;
+  until.stop_when = spec::StopWhenSpec{metric, true, 0.5};
+  const std::pair<spec::TrainingSpec*, std::string> rules[] = {
+      {&early, "earlyStopping.metric"},
+      {&best, "checkpoint.bestOnly.metric"},
+      {&until, "stopWhen.metric"}};
+  for (const auto& [spec, field] : rules) {
+    spec->model.loss = compute::SsdLoss{};
+    EXPECT_THAT(
+        [&] {
+          after({}, std::vector<compute::Metric>{{"loss", 1}}, *spec);
+        },
+        testing::ThrowsMessage<Invalid>(testing::AllOf(testing::StartsWith(field + ": expected "),
+                                                       testing::HasSubstr(metric))));
+  }
 }
 
 spec::TrainingSpec stop_when(const std::string& metric, bool at_least, double value) {

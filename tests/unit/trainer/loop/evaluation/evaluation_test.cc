@@ -105,10 +105,10 @@ TEST(EvaluationTest, CountsByClassAndHasTheSameBitsWithAnyNumberOfThreads) {
     const auto evaluation = evaluate(*assembly.engine, dataset, assembly.spec());
     EXPECT_EQ(evaluation->samples, 230u);
     found.push_back(evaluation->json());
-    EXPECT_DOUBLE_EQ(compute::value_of(evaluation->metrics, "balancedAccuracy"),
+    EXPECT_DOUBLE_EQ(compute::value_of(evaluation->metrics, "balancedAccuracy").value(),
                      balanced_accuracy(*assembly.engine, dataset));
-    EXPECT_NE(compute::value_of(evaluation->metrics, "balancedAccuracy"),
-              compute::value_of(evaluation->metrics, "accuracy"));
+    EXPECT_NE(compute::value_of(evaluation->metrics, "balancedAccuracy").value(),
+              compute::value_of(evaluation->metrics, "accuracy").value());
   }
   EXPECT_EQ(found[0].dump(), found[1].dump());
   EXPECT_EQ(found[0].dump(), found[2].dump());

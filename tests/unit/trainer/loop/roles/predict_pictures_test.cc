@@ -170,6 +170,21 @@ TEST_F(PredictPicturesTest, DrawsIntoCopiesThatReplaceNoPicture) {
   EXPECT_NE(read_file(here / "a-3.png"), before);
 }
 
+TEST_F(PredictPicturesTest, DrawsIntoAFolderWithFilesThatStay) {
+  const fs::path here = folder_ / "here";
+  data::put(here / "a.jpg", read_file(data_ / "red/1.jpg"));
+  data::put(here / "a.png", "a file of the user");
+  PictureOptions options;
+  options.pictures = {here / "a.jpg"};
+  options.drawn = here;
+  const auto drawn = [&] { return predict_pictures(job_, options)["predictions"][0]["drawn"]; };
+  EXPECT_EQ(drawn(), (here / "a-2.png").string());
+  const std::string copy = read_file(here / "a-2.png");
+  EXPECT_EQ(drawn(), (here / "a-3.png").string());
+  EXPECT_EQ(read_file(here / "a-3.png"), copy);
+  EXPECT_EQ(read_file(here / "a.png"), "a file of the user");
+}
+
 TEST_F(PredictPicturesTest, TellsOfAsManyClassesAsAreWanted) {
   PictureOptions options;
   options.pictures = {data_ / "red/1.jpg"};
