@@ -39,10 +39,10 @@ class LabelMap {
   // Returns the class's place in entries(); none if there is no such id.
   std::optional<size_t> index_of(int32_t id) const;
 
-  // The classes of a detector that has `classes` of them, counted from 0. An id is the class id - 1,
-  // as in the Object Detection API, if all ids are from 1 to `classes`: then its published weights
-  // fit COCO's 80 ids up to 90. Otherwise an id's class is its place in entries().
-  // Returns the class of an id that is there.
+  // The classes of a detector that has `classes` of them, counted from 0. An id is the class id -
+  // 1, as in the Object Detection API, if all ids are from 1 to `classes`: then its published
+  // weights fit COCO's 80 ids up to 90. Otherwise an id's class is its place in entries(). Returns
+  // the class of an id that is there.
   int32_t class_of(int32_t id, int64_t classes) const;
   // Returns the display names by class. One without an id has its id as its name.
   std::vector<std::string> names_by_class(int64_t classes) const;

@@ -167,11 +167,11 @@ class Checker {
   void check_keys(const Json& records, const std::string& relative) {
     if (!records.is_object() || string_or(records, "labels", "class") != "objects") return;
     const RecordSource usual;
-    const char* odd = string_or(records, "imageKey", usual.image_key) != usual.image_key ? "imageKey"
-                      : string_or(records, "labelKey", usual.label_key) != usual.label_key
-                          ? "labelKey"
-                      : integer_or(records, "firstLabel", 1) != 1 ? "firstLabel"
-                                                                  : nullptr;
+    const char* odd =
+        string_or(records, "imageKey", usual.image_key) != usual.image_key   ? "imageKey"
+        : string_or(records, "labelKey", usual.label_key) != usual.label_key ? "labelKey"
+        : integer_or(records, "firstLabel", 1) != 1                          ? "firstLabel"
+                                                                             : nullptr;
     if (odd != nullptr)
       report(relative, "imageKey, labelKey and firstLabel only for labels: class",
              std::string(odd) + " with labels: objects");

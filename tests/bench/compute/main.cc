@@ -322,7 +322,8 @@ int main_of(const std::vector<std::string>& arguments) {
       measure_as_json(work, most, precision);
       continue;
     }
-    for (int threads = most; threads >= least; --threads) measure(work, threads, precision, phases, rate);
+    for (int threads = most; threads >= least; --threads)
+      measure(work, threads, precision, phases, rate);
   }
   if (!json) probe(most);
   return 0;

@@ -132,7 +132,8 @@ TEST(ImagesTest, TrainsInBfloat16WhatIsNormalized) {
   EXPECT_EQ(refused.code, kBadConfig);
   EXPECT_THAT(refused.log, HasSubstr("precision: expected float32 for a model without"));
   std::string text = plain;
-  const std::string layer = "    - conv2d: {filters: 6, size: [3], strides: [2], activation: relu}\n";
+  const std::string layer =
+      "    - conv2d: {filters: 6, size: [3], strides: [2], activation: relu}\n";
   text.replace(text.find(layer), layer.size(), R"(
     - conv2d: {filters: 6, size: [3], strides: [2], useBias: false}
     - batchNormalization: {momentum: 0.9}

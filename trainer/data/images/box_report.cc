@@ -23,8 +23,8 @@ std::string BoxReport::text() const {
   add(problems_.not_finite, "left out because they are not finite");
   add(problems_.no_area, "left out because no area of them is within the image");
   add(problems_.outside, "cut at the border of the image");
-  add(too_many_, fmt::format("left out because an image has room for {}",
-                             detection::ObjectList::kMost));
+  add(too_many_,
+      fmt::format("left out because an image has room for {}", detection::ObjectList::kMost));
   add(without_image_, "left out because they belong to no image of the file");
   if (found.empty()) return "";
   const uint64_t all = boxes_ + problems_.not_finite + problems_.no_area + without_image_;

@@ -40,8 +40,7 @@ RecordIndex read_record_index(const spec::RecordSource& source) {
     return index;
   for (const std::vector<std::string>& damage : index.damage)
     if (!damage.empty()) throw Invalid(damage.front());
-  throw Invalid(
-      fmt::format("{}: expected at least one record, found none", source.files.string()));
+  throw Invalid(fmt::format("{}: expected at least one record, found none", source.files.string()));
 }
 
 RecordReader::RecordReader(const spec::RecordSource& source)

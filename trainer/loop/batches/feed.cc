@@ -27,8 +27,8 @@ Feed::Feed(const data::Dataset& dataset, const data::Shards& shards, const Optio
   const uint64_t enough = std::max(kPiecesAhead * static_cast<uint64_t>(options.accumulation),
                                    2 * static_cast<uint64_t>(threads));
   const uint64_t ahead = prefetch == 0 ? enough : data::quotient_up(prefetch, rows_);
-  pipeline_ = std::make_unique<data::Pipeline>(std::move(batcher_), std::min(ahead, kMostAhead),
-                                               threads);
+  pipeline_ =
+      std::make_unique<data::Pipeline>(std::move(batcher_), std::min(ahead, kMostAhead), threads);
 }
 
 const compute::Batch& Feed::batch(const Work& work, int i) {

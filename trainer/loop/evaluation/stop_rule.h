@@ -2,8 +2,8 @@
 
 #include <atomic>
 #include <filesystem>
-#include <optional>
 #include <map>
+#include <optional>
 #include <thread>
 
 #include "common/document.h"

@@ -58,8 +58,7 @@ std::string name_of(Backend backend);
 std::unique_ptr<Engine> engine(Backend backend, const ModelSpec& model, int64_t max_rows,
                                int threads = 1);
 std::unique_ptr<cpu::CpuEngine> cpu_engine(const ModelSpec& model, int64_t max_rows,
-                                           int threads = 1,
-                                           const std::string& instruction_set = "",
+                                           int threads = 1, const std::string& instruction_set = "",
                                            Precision precision = Precision::float32);
 // Sets the parameters by initialize_parameters, and then moves the biases off zero.
 void initialize(Engine& engine, uint64_t seed = 1);

@@ -76,8 +76,7 @@ TEST(LabelMap, SaysWhatIsWrong) {
 
 // COCO has 80 ids up to 90, and the Object Detection API trains them as 90 classes.
 TEST(LabelMap, CountsClassesByIdsWhereThereIsRoom) {
-  const LabelMap map =
-      parse("item { id: 1 name: 'a' } item { id: 4 name: 'b' display_name: 'B' }");
+  const LabelMap map = parse("item { id: 1 name: 'a' } item { id: 4 name: 'b' display_name: 'B' }");
   for (const int64_t classes : {4, 90}) {
     EXPECT_EQ(map.class_of(1, classes), 0);
     EXPECT_EQ(map.class_of(4, classes), 3);
