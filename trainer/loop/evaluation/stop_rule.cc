@@ -87,6 +87,18 @@ StopRule::Files StopRule::evaluations_there() const {
   return files;
 }
 
+// An evaluation without objects has no precision, for instance.
+void StopRule::warn_without_metric(const Json& evaluation) {
+  const std::string metric = spec::metric_of(spec_.model.loss, spec_.stop_when->metric).name;
+  const Json& validation = member(evaluation, "validation");
+  if (!validation.is_object() || validation.contains(metric) || warned_) return;
+  warned_ = true;
+  log::warning(
+      fmt::format("stopWhen: the evaluation of step {} has no {}, so that it cannot end the "
+                  "training",
+                  integer_or(evaluation, "step", 0), spec_.stop_when->metric));
+}
+
 // A file that cannot be read now is read the next time.
 void StopRule::look() {
   const MutexLock lock(mutex_);
@@ -96,6 +108,7 @@ void StopRule::look() {
     const Json evaluation = read_json_or_null(file);
     if (evaluation.is_null()) continue;
     seen_[file] = written;
+    warn_without_metric(evaluation);
     const auto reached = reached_by(evaluation, spec_);
     if (!reached) continue;
     reached_ = reached;

@@ -40,6 +40,7 @@ class StopRule {
   void watch(std::stop_token stop);
   void look();
   Files evaluations_there() const;
+  void warn_without_metric(const Json& evaluation) MUSTER_REQUIRES(mutex_);
 
   const spec::TrainingSpec& spec_;
   const std::filesystem::path evaluations_;  // empty: nobody else evaluates
@@ -47,6 +48,7 @@ class StopRule {
   std::atomic<bool> is_reached_{false};
   Mutex mutex_;
   Files seen_ MUSTER_GUARDED_BY(mutex_);  // with the time at which each was written
+  bool warned_ MUSTER_GUARDED_BY(mutex_) = false;
   std::optional<checkpoint::Best> reached_ MUSTER_GUARDED_BY(mutex_);
   std::jthread thread_;  // the last member, as it uses all others
 };
