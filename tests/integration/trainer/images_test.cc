@@ -112,7 +112,9 @@ TEST(ImagesTest, FoldersListsAndRecordsTrainTheSameConvolutionalNetwork) {
       "imageCsv: {file: " + path + "/list.csv, classes: [blue, red], " + kSize + "}",
       "tfRecord: {files: " + path + "/*.tfrecord, labelMap: " + path + "/labels.pbtxt, " + kSize +
           "}",
-      "cache: false\n    tfRecord: {files: " + path + "/*.tfrecord, " + kSize + "}"};
+      "cache: false\n    tfRecord: {files: " + path + "/*.tfrecord, " + kSize + "}",
+      "cache: false\n    tfRecord: {files: " + path + "/*.tfrecord, labelMap: " + path +
+          "/labels.pbtxt, " + kSize + "}"};
   for (const std::string& source : sources) {
     fs::remove_all(folder / "other");
     const Trained other = train(folder / "other", training(source));

@@ -234,12 +234,16 @@ TEST_F(StoreTest, KeepsTheNewestThatManyAndTheFinalOne) {
 
 TEST_F(StoreTest, KeepsTheBestUntilAnotherIs) {
   Store store(directory_, 1);
+  EXPECT_EQ(store.step_of_best(), std::nullopt);
   publish_step(store, 100);
+  EXPECT_EQ(store.step_of_best(), std::nullopt);
   store.mark_best(*store.newest());
+  EXPECT_EQ(store.step_of_best(), 100u);
   publish_step(store, 200);
   publish_step(store, 300);
   EXPECT_THAT(names(store), ElementsAre("ckpt-300-g1", "ckpt-100-g1"));
   store.mark_best(*store.newest());
+  EXPECT_EQ(Store(directory_, 1).step_of_best(), 300u);
   publish_step(store, 400);
   EXPECT_THAT(names(store), ElementsAre("ckpt-400-g1", "ckpt-300-g1"));
 }

@@ -74,6 +74,21 @@ TEST(RecordImages, TakeTheirClassesFromALabelMap) {
                     HasSubstr("image/class/label: expected an id of "), HasSubstr("found 4")));
 }
 
+// The map says how many classes there are, and each record its own label.
+TEST(RecordImages, AreReadAtUseWhereALabelMapSaysTheClasses) {
+  const TestFolder folder;
+  const auto file = folder.path() / "train", map = folder.write("map.pbtxt", kLabelMap);
+  put_records(file, {example(0, 7), example(1, 3), example(2, 4)});
+  spec::DataSource source = source_of(file, map, 0);
+  EXPECT_THAT(error_of(source), HasSubstr("found 4"));
+  source.cache = false;
+  const auto dataset = open_dataset(source);
+  EXPECT_EQ(dataset->label_count(), 2);
+  EXPECT_EQ(dataset->label(0), 1);
+  EXPECT_EQ(dataset->label(1), 0);
+  EXPECT_THROW(dataset->label(2), Invalid);
+}
+
 TEST(RecordImages, HaveFeaturesByAnyName) {
   const TestFolder folder;
   const auto file = folder.path() / "train";
