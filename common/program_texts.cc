@@ -76,11 +76,11 @@ class Clauses {
     for (const CLI::App* command : commands_of(app)) add(command->get_name(), *command);
   }
 
-  // By command: `values` are the words that may stand where no option does.
-  std::string of_commands;
-  // By command and option: `values` of an option that has one. There are none for a free value, so
-  // that the shell completes it as a file name.
-  std::string of_options;
+  // Returns the two case statements.
+  std::string text() const {
+    return fmt::format("  case $command in\n{}  esac\n  case \"$command $before\" in\n{}  esac\n",
+                       of_commands_, of_options_);
+  }
 
  private:
   void add(const std::string& name, const CLI::App& command) {
@@ -94,12 +94,12 @@ class Clauses {
     for (const CLI::Option* option : options_of(command, false)) {
       for (const std::string& flag : flags_of(*option)) {
         options += word(flag, option->get_description());
-        if (has_value(*option)) of_options += clause(name + " " + flag, choices_of(*option), "");
+        if (has_value(*option)) of_options_ += clause(name + " " + flag, choices_of(*option), "");
       }
     }
     if (command.get_prefix_command())
       options = R"($("$program" "$command" --help 2>/dev/null | grep -o '^  -[^ ]*' | tr , ' '))";
-    of_commands += clause(name, values, options);
+    of_commands_ += clause(name, values, options);
   }
   std::string word(const std::string& name, const std::string& description) const {
     return " " + (described_ ? in_zsh(name + ":" + description) : name);
@@ -114,6 +114,11 @@ class Clauses {
   }
 
   const bool described_;
+  // By command: `values` are the words that may stand where no option does.
+  std::string of_commands_;
+  // By command and option: `values` of an option that has one. There are none for a free value, so
+  // that the shell completes it as a file name.
+  std::string of_options_;
 };
 
 std::string bash_completion(const CLI::App& app, const std::string& function,
@@ -134,16 +139,12 @@ std::string bash_completion(const CLI::App& app, const std::string& function,
     ({2}) command=${{COMP_WORDS[i]}} && break ;;
     esac
   done
-  case $command in
-{3}  esac
-  case "$command $before" in
-{4}  esac
-  [[ $word != -* ]] || values=("${{options[@]}}")
+{3}  [[ $word != -* ]] || values=("${{options[@]}}")
   mapfile -t COMPREPLY < <(compgen -W "${{values[*]}}" -- "$word")
 }}
 complete -o bashdefault -o default -F {1} {0}
 )",
-      app.get_name(), function, names, clauses.of_commands, clauses.of_options);
+      app.get_name(), function, names, clauses.text());
 }
 
 // The script is a file of a folder of zsh's fpath, or is read by `source`.
@@ -164,11 +165,7 @@ std::string zsh_completion(const CLI::App& app, const std::string& function,
     ({2}) command=$one && break ;;
     esac
   done
-  case $command in
-{3}  esac
-  case "$command $before" in
-{4}  esac
-  if [[ $word == -* ]]; then
+{3}  if [[ $word == -* ]]; then
     _describe -o option options
   elif (( $#values )); then
     _describe value values
@@ -182,7 +179,7 @@ else
   compdef {1} {0}
 fi
 )",
-      app.get_name(), function, names, clauses.of_commands, clauses.of_options);
+      app.get_name(), function, names, clauses.text());
 }
 
 // Returns the lines for the options and words of a command; `condition` says when they are for it.

@@ -7,7 +7,7 @@ namespace muster::spec {
 // A model of the catalogue may leave its number of classes to the training data: it then has as
 // many as there are folders, entries of a label map or categories, or as the largest label says.
 
-// What a training block lacks if the data do not say it either.
+// The words for the missing field of an error, if the data do not say the number either.
 inline constexpr const char* kExpectedClasses =
     "a number of classes, since data.train does not say how many there are";
 

@@ -109,13 +109,6 @@ std::vector<std::string> class_names(const records::LabelMap& labels) {
   return names;
 }
 
-std::vector<std::string> display_names(const records::LabelMap& labels) {
-  std::vector<std::string> names;
-  for (const records::LabelMap::Entry& entry : labels.entries())
-    names.push_back(entry.display_name);
-  return names;
-}
-
 RecordImages::RecordImages(const RecordIndex& index, const std::vector<FilePart>& parts,
                            RecordReader reader, const std::vector<std::vector<int32_t>>& labels)
     : files_(index.files), reader_(std::move(reader)) {

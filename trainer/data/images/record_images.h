@@ -48,10 +48,9 @@ class RecordReader {
   bool has_labels_;
 };
 
-// Return the names of a label map's classes, in order: those that identify them, and those for
-// people.
+// Returns the names that identify a label map's classes, in order. Those for people are
+// LabelMap::names_by_class().
 std::vector<std::string> class_names(const records::LabelMap& labels);
-std::vector<std::string> display_names(const records::LabelMap& labels);
 
 // Images in records.
 class RecordImages : public ImageSet {

@@ -44,11 +44,12 @@ ImageDataset::ImageDataset(std::unique_ptr<ImageSet> images, const spec::ImageSe
     known = label.has_value();
     labels_[i] = label.value_or(0);
   }
-  if (in_memory || (!known && classes_ == 0))
+  if (in_memory || (!known && classes_ == 0)) {
     read_all(in_memory);
-  else
+  } else {
+    if (!known) labels_.clear();
     tell(images_->boxes());
-  if (!known && !in_memory && classes_ > 0) labels_.clear();
+  }
   if (classes_ == 0 && !has_objects()) classes_ = std::ranges::max(labels_) + 1;
 }
 

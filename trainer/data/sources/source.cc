@@ -47,9 +47,7 @@ std::unique_ptr<Dataset> open_records(const spec::RecordSource& records, const R
   int64_t label_count = 0;
   std::vector<std::string> names;
   if (reader.labels() != nullptr) {
-    names = records.labels == compute::LabelKind::objects
-                ? reader.labels()->names_by_class(records.model_classes)
-                : display_names(*reader.labels());
+    names = reader.labels()->names_by_class(records.model_classes);
     label_count = static_cast<int64_t>(names.size());
   } else if (records.labels == compute::LabelKind::classes) {
     // The number of classes is that of all files, whatever part of them is used here.

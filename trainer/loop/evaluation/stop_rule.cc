@@ -23,6 +23,12 @@ std::optional<uint64_t> parse_step(const std::filesystem::path& file) {
   return whole_number<uint64_t>(file.stem().string());
 }
 
+// Returns a time before all others if the file is gone.
+std::filesystem::file_time_type written_at(const std::filesystem::path& file) {
+  std::error_code error;
+  return std::filesystem::last_write_time(file, error);
+}
+
 }  // namespace
 
 std::optional<checkpoint::Best> reached_by(const Json& evaluation, const spec::TrainingSpec& spec) {
@@ -44,8 +50,11 @@ void StopRule::begin(const checkpoint::Position& position) {
   if (evaluations_.empty()) return;
   {
     const MutexLock lock(mutex_);
-    for (const auto& [file, written] : evaluations_there())
-      if (parse_step(file).value_or(0) > position.step) seen_[file] = written;
+    for (const auto& file : evaluations_there()) {
+      if (parse_step(file).value_or(0) <= position.step) continue;
+      seen_.erase(file);
+      old_[file] = written_at(file);
+    }
   }
   if (!thread_.joinable()) thread_ = std::jthread([this](std::stop_token stop) { watch(stop); });
 }
@@ -75,15 +84,12 @@ void StopRule::watch(std::stop_token stop) {
   }
 }
 
-StopRule::Files StopRule::evaluations_there() const {
-  Files files;
+std::vector<std::filesystem::path> StopRule::evaluations_there() const {
+  std::vector<std::filesystem::path> files;
   std::error_code error;
   for (std::filesystem::directory_iterator at(evaluations_, error), end; !error && at != end;
-       at.increment(error)) {
-    std::error_code gone;
-    const auto written = at->last_write_time(gone);
-    if (!gone && at->path().extension() == ".json") files[at->path()] = written;
-  }
+       at.increment(error))
+    if (at->path().extension() == ".json") files.push_back(at->path());
   return files;
 }
 
@@ -102,12 +108,13 @@ void StopRule::warn_without_metric(const Json& evaluation) {
 // A file that cannot be read now is read the next time.
 void StopRule::look() {
   const MutexLock lock(mutex_);
-  for (const auto& [file, written] : evaluations_there()) {
-    const auto known = seen_.find(file);
-    if (known != seen_.end() && known->second == written) continue;
+  for (const auto& file : evaluations_there()) {
+    if (seen_.contains(file)) continue;
+    const auto old = old_.find(file);
+    if (old != old_.end() && old->second == written_at(file)) continue;
     const Json evaluation = read_json_or_null(file);
     if (evaluation.is_null()) continue;
-    seen_[file] = written;
+    seen_.insert(file);
     warn_without_metric(evaluation);
     const auto reached = reached_by(evaluation, spec_);
     if (!reached) continue;

@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <thread>
+#include <vector>
 
 #include "common/document.h"
 #include "common/mutex.h"
@@ -35,11 +37,9 @@ class StopRule {
   void apply(Synchronizer& synchronizer);
 
  private:
-  using Files = std::map<std::filesystem::path, std::filesystem::file_time_type>;
-
   void watch(std::stop_token stop);
   void look();
-  Files evaluations_there() const;
+  std::vector<std::filesystem::path> evaluations_there() const;
   void warn_without_metric(const Json& evaluation) MUSTER_REQUIRES(mutex_);
 
   const spec::TrainingSpec& spec_;
@@ -47,7 +47,9 @@ class StopRule {
   uint64_t epoch_ = 0;                       // up to which the training loss is looked at
   std::atomic<bool> is_reached_{false};
   Mutex mutex_;
-  Files seen_ MUSTER_GUARDED_BY(mutex_);  // with the time at which each was written
+  std::set<std::filesystem::path> seen_ MUSTER_GUARDED_BY(mutex_);
+  // Evaluations of steps that will be made again, with the time at which each was written.
+  std::map<std::filesystem::path, std::filesystem::file_time_type> old_ MUSTER_GUARDED_BY(mutex_);
   bool warned_ MUSTER_GUARDED_BY(mutex_) = false;
   std::optional<checkpoint::Best> reached_ MUSTER_GUARDED_BY(mutex_);
   std::jthread thread_;  // the last member, as it uses all others

@@ -73,6 +73,7 @@ class EvaluatorLoop {
 
  private:
   enum class Look { nothing_new, went_on, done };
+  static constexpr double kNoLoss = std::numeric_limits<double>::infinity();
 
   Look look(std::stop_token stop) {
     // Until our rank 0 has claimed the folder, its checkpoints may be those of another job.
@@ -130,9 +131,8 @@ class EvaluatorLoop {
   }
 
   void keep_best(const checkpoint::Store::Found& found, const Json& json) {
-    constexpr double kNone = std::numeric_limits<double>::infinity();
-    if (!best_loss_) best_loss_ = loss_of_best().value_or(kNone);
-    const double loss = number_or(member(json, "validation"), "loss", kNone);
+    if (!best_loss_) best_loss_ = loss_of_best();
+    const double loss = number_or(member(json, "validation"), "loss", kNoLoss);
     if (!(loss < *best_loss_)) return;
     best_loss_ = loss;
     try {
@@ -143,13 +143,12 @@ class EvaluatorLoop {
   }
 
   // Returns what the process before this one has found of the checkpoint that it has marked.
-  std::optional<double> loss_of_best() const {
+  double loss_of_best() const {
     const auto step = store_.step_of_best();
-    if (!step) return std::nullopt;
-    const auto file = membership_.storage / "evaluations" / (std::to_string(*step) + ".json");
-    const Json validation = member(read_json_or_null(file), "validation");
-    const Json& loss = member(validation, "loss");
-    return loss.is_number() ? std::optional(loss.get<double>()) : std::nullopt;
+    if (!step) return kNoLoss;
+    const Json evaluation =
+        read_json_or_null(membership_.storage / "evaluations" / (std::to_string(*step) + ".json"));
+    return number_or(member(evaluation, "validation"), "loss", kNoLoss);
   }
 
   void set_state(const std::string& state, uint64_t step) {
@@ -168,7 +167,7 @@ class EvaluatorLoop {
   metrics::Reporter reporter_;
   std::unique_ptr<summary::EventWriter> events_;
   std::filesystem::path last_;
-  std::optional<double> best_loss_;  // infinite if there is none; null: not looked for so far
+  std::optional<double> best_loss_;  // null: not looked for so far
 };
 
 }  // namespace

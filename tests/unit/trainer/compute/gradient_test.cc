@@ -267,7 +267,7 @@ TEST_P(Gradient, OfBfloat16IsNearThatOfFloat32) {
       };
       EXPECT_LT(of(difference), 0.2 * of(expected) + 0.001 * length_of(expected)) << tensor.name;
     }
-    // The same step again has the same bits.
+    // A repeated step gives the same bits.
     EXPECT_EQ(rounded->compute_gradients(batch.all()).loss, near);
     EXPECT_EQ(values(rounded->gradients()), found);
   }

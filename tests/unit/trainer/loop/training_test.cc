@@ -62,7 +62,7 @@ TEST(TrainingTest, TakesTheClassesOfAModelFromTheDataIfTheyAreLeftOpen) {
   const Training training = Training::load(file);
   EXPECT_EQ(training.spec.model.label_count, 3);
   EXPECT_EQ(training.json["model"]["classes"], 3);
-  // Who reads the model without its data, from a checkpoint, has the number from there.
+  // A checkpoint holds the number, so that the model can be read without its data.
   EXPECT_EQ(Training::from_json(training.json, "checkpoint").spec.model.label_count, 3);
 }
 

@@ -93,17 +93,17 @@ class DepthwiseOperation : public Operation {
   }
   const float* zeros() const { return context_.arena.floats(zeros_); }
   float* row_of(TeamThread thread) const {
-    return row_ ? context_.own(row_, std::max(in_row_, out_row_), thread) : nullptr;
+    return context_.own(row_, std::max(in_row_, out_row_), thread);
   }
   // The rings of one thread, for output rows from `begin` on.
   RowRing in_ring(TeamThread thread, int64_t begin) const {
     const int64_t slots = sliding_.window_height;
-    float* memory = in_.normalized ? context_.own(in_ring_, slots * in_row_, thread) : nullptr;
+    float* memory = context_.own(in_ring_, slots * in_row_, thread);
     return {memory, slots, in_row_, std::max<int64_t>(0, begin * sliding_.down - sliding_.top)};
   }
   RowRing out_ring(TeamThread thread) const {
     const int64_t slots = sliding_.window_height;
-    float* memory = out_.normalized ? context_.own(out_ring_, slots * out_row_, thread) : nullptr;
+    float* memory = context_.own(out_ring_, slots * out_row_, thread);
     return {memory, slots, out_row_, 0};
   }
 

@@ -81,7 +81,7 @@ class PatchConvolution : public ConvolutionOperation {
   }
 
   float* output_tile(TeamThread thread) const {
-    return output_tile_ ? context.own(output_tile_, tile_places_ * filters, thread) : nullptr;
+    return context.own(output_tile_, tile_places_ * filters, thread);
   }
 
   // [filters, depth], of which each thread writes some columns.
@@ -127,7 +127,7 @@ class PatchConvolution : public ConvolutionOperation {
   }
 
   float* gradient_memory(TeamThread thread) const {
-    return input_gradient_ ? context.own(input_gradient_, gradient_floats(), thread) : nullptr;
+    return context.own(input_gradient_, gradient_floats(), thread);
   }
 
   // Writes the gradient of the patches of places [begin, end), or adds to it.

@@ -37,9 +37,7 @@ class UnitConvolution : public ConvolutionOperation {
   int64_t row_floats() const {
     return std::max(sliding.out_width * filters, sliding.width * sliding.channels);
   }
-  float* row_of(TeamThread thread) const {
-    return row_ ? context.own(row_, row_floats(), thread) : nullptr;
-  }
+  float* row_of(TeamThread thread) const { return context.own(row_, row_floats(), thread); }
 
   // Returns a sample, of which the rows under output rows [begin, end) can be read, surrounded by
   // its zeros. These are there from the start.

@@ -79,9 +79,9 @@ struct Context {
   // Adds a block of `floats` for each thread; thread i's part begins at i * own_stride(floats).
   Block add_own(int64_t floats) { return arena.add(own_stride(floats) * threads * 4); }
   static int64_t own_stride(int64_t floats) { return round_up(floats, 2 * kLine) + 2 * kLine; }
-  // Returns the thread's part of a block that add_own(floats) returned.
+  // Returns the thread's part of a block that add_own(floats) returned; null for no block.
   float* own(Block block, int64_t floats, TeamThread thread) const {
-    return arena.floats(block) + thread.index * own_stride(floats);
+    return block ? arena.floats(block) + thread.index * own_stride(floats) : nullptr;
   }
   // Return a sample of a value, which is not in planes.
   Numbers data(const ValueBlocks& value, int64_t sample) const {
