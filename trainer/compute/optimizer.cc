@@ -161,7 +161,7 @@ class RuleOptimizer : public Optimizer {
                               arguments.inverse_rows, &parameters[at], &gradients[at]);
         continue;
       }
-      cpu::Update update;
+      Update update;
       update.rule = rule(i, arguments);
       update.rows = 1;
       update.columns = static_cast<int64_t>(piece.size());

@@ -3,8 +3,6 @@
 #include <cstdint>
 #include <limits>
 
-#include "trainer/compute/optimizer.h"
-
 namespace muster::compute {
 
 enum class Rule : int32_t { sgd, momentum, nesterov, adam, rms_prop };
@@ -27,6 +25,20 @@ struct UpdateRule {
   float momentum = 0.0f;
   float beta1 = 0.0f, beta2 = 0.0f;  // RmsProp: beta2 is its decay
   float epsilon = 0.0f;
+};
+
+// `rows` x `columns` of parameters, slots and gradients. Slots and parameters have the same stride.
+// The average is there if the rule has one.
+struct Update {
+  UpdateRule rule;
+  int64_t rows = 0, columns = 0;
+  float* parameters = nullptr;
+  float* first = nullptr;   // momentum's v, Adam's m
+  float* second = nullptr;  // Adam's v
+  float* average = nullptr;
+  int64_t stride = 0;
+  const float* gradients = nullptr;
+  int64_t gradient_stride = 0;
 };
 
 }  // namespace muster::compute

@@ -7,8 +7,8 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "trainer/compute/check_batch.h"
 #include "trainer/compute/cpu/program/normalized_value.h"
-#include "trainer/compute/loss.h"
 
 namespace muster::compute::cpu {
 namespace {
@@ -24,6 +24,10 @@ class Nothing : public Operation {
   void forward(Program&) override {}
   void backward(Program&) override {}
 };
+
+bool on_host(Memory& memory) {
+  return memory.host_view().size() == memory.size();
+}
 
 std::vector<UpdateRule> sized(size_t n) {
   return std::vector<UpdateRule>(n);
@@ -256,40 +260,6 @@ int64_t CpuEngine::output_count() const {
   return graph_.values[static_cast<size_t>(graph_.output)].width;
 }
 
-void CpuEngine::check(const Batch& batch, bool with_targets) const {
-  const size_t rows = static_cast<size_t>(std::max<int64_t>(batch.rows, 0));
-  if (batch.rows < 0 || batch.rows > context_.max_rows || batch.features.size() < rows) {
-    throw Invalid("batch: expected at most " + std::to_string(context_.max_rows) +
-                  " rows, each with its features; found " + std::to_string(batch.rows) +
-                  " rows and " + std::to_string(batch.features.size()) + " features");
-  }
-  if (!with_targets) return;
-  if (describe(graph_.loss).labels != LabelKind::classes) {
-    if (batch.targets.size() >= rows) return;
-    throw Invalid("batch: expected a target for each of " + std::to_string(rows) + " rows, found " +
-                  std::to_string(batch.targets.size()));
-  }
-  if (batch.labels.size() < rows) {
-    throw Invalid("batch: expected a label for each of " + std::to_string(rows) + " rows, found " +
-                  std::to_string(batch.labels.size()));
-  }
-  for (size_t row = 0; row < rows; ++row) {
-    if (batch.labels[row] >= 0 && batch.labels[row] < graph_.label_count) continue;
-    throw Invalid("batch: row " + std::to_string(row) + ": expected a label in [0, " +
-                  std::to_string(graph_.label_count) + "), found " +
-                  std::to_string(batch.labels[row]));
-  }
-}
-
-void CpuEngine::check_slots(const Optimizer& optimizer, std::span<Memory* const> slots) const {
-  bool fits = slots.size() == optimizer.slot_names().size() && slots.size() <= kMostSlots;
-  for (Memory* slot : slots) fits &= slot->host_view().size() == graph_.layout.size();
-  if (fits) return;
-  throw Invalid("train: expected " + std::to_string(optimizer.slot_names().size()) + " slots of " +
-                std::to_string(graph_.layout.size()) + " floats, found " +
-                std::to_string(slots.size()) + " slots or another size");
-}
-
 std::unique_ptr<Memory> CpuEngine::allocate() const {
   return std::make_unique<HostMemory>(graph_.layout.size());
 }
@@ -359,7 +329,7 @@ void CpuEngine::set_sparsity(Sparsity sparsity) {
 }
 
 LossSums CpuEngine::compute_gradients(const Batch& batch, const OnComplete& on_complete) {
-  check(batch, true);
+  check_batch(batch, graph_, context_.max_rows, true);
   if (batch.rows == 0) {
     std::ranges::fill(gradients_.host_view(), 0.0f);
     return {};
@@ -379,8 +349,8 @@ LossSums CpuEngine::run_gradients(const Batch& batch, const OnComplete& on_compl
 
 LossSums CpuEngine::train(const Batch& batch, const Optimizer& optimizer,
                           const UpdateArguments& update, std::span<Memory* const> slots) {
-  check(batch, true);
-  check_slots(optimizer, slots);
+  check_batch(batch, graph_, context_.max_rows, true);
+  check_slots(optimizer, slots, graph_.layout, on_host);
   if (batch.rows == 0) return {};
   UpdateArguments arguments = update;
   LossSums divisors;
@@ -412,8 +382,8 @@ LossSums CpuEngine::train_whole(const Batch& batch, const Optimizer& optimizer,
 }
 
 LossSums CpuEngine::evaluate(const Batch& batch, std::span<float> outputs) {
-  check(batch, true);
-  if (!outputs.empty()) check_room(batch, outputs);
+  check_batch(batch, graph_, context_.max_rows, true);
+  if (!outputs.empty()) check_room(batch, output_count(), outputs);
   if (batch.rows == 0) return {};
   Step step;
   step.batch = &batch;
@@ -423,13 +393,6 @@ LossSums CpuEngine::evaluate(const Batch& batch, std::span<float> outputs) {
   run(evaluation_, step);
   if (!outputs.empty()) copy_outputs(batch.rows, false, outputs);
   return sums(batch);
-}
-
-void CpuEngine::check_room(const Batch& batch, std::span<const float> outputs) const {
-  const int64_t needed = batch.rows * output_count();
-  if (outputs.size() >= static_cast<size_t>(needed)) return;
-  throw Invalid("outputs: expected room for " + std::to_string(needed) + ", found " +
-                std::to_string(outputs.size()));
 }
 
 void CpuEngine::copy_outputs(int64_t rows, bool softmax, std::span<float> outputs) {
@@ -446,8 +409,8 @@ void CpuEngine::copy_outputs(int64_t rows, bool softmax, std::span<float> output
 }
 
 void CpuEngine::predict(const Batch& batch, std::span<float> outputs) {
-  check(batch, false);
-  check_room(batch, outputs);
+  check_batch(batch, graph_, context_.max_rows, false);
+  check_room(batch, output_count(), outputs);
   if (batch.rows == 0) return;
   Step step;
   step.batch = &batch;

@@ -62,12 +62,9 @@ class CpuEngine : public Engine {
   int64_t widest_share(int64_t width) const;  // the widest thread's, in columns
   std::vector<bool> in_planes() const;        // which values
   void add_sparse(ValueBlocks& value);
-  void check(const Batch& batch, bool with_targets) const;
-  void check_slots(const Optimizer& optimizer, std::span<Memory* const> slots) const;
   LossSums run_gradients(const Batch& batch, const OnComplete& on_complete);
   LossSums run_training(Step step);
   LossSums sums(const Batch& batch) const;
-  void check_room(const Batch& batch, std::span<const float> outputs) const;
   void copy_outputs(int64_t rows, bool softmax, std::span<float> outputs);
   LossSums train_whole(const Batch& batch, const Optimizer& optimizer,
                        const UpdateArguments& arguments, std::span<Memory* const> slots);

@@ -10,6 +10,9 @@
 #include <immintrin.h>
 #endif
 
+// How functions are declared that files for other kinds of processors include too.
+#define MUSTER_INLINE inline
+
 namespace {
 
 #if defined(__AVX512F__)

@@ -189,10 +189,21 @@ std::vector<Case> normalized_cases() {
           {"normalized_frozen", image_model({11, 10, 3}, frozen, 3), 5, 4}};
 }
 
+std::vector<Case> all_cases() {
+  std::vector<Case> all = cases();
+  for (Case& c : image_cases()) all.push_back(std::move(c));
+  for (Case& c : normalized_cases()) all.push_back(std::move(c));
+  return all;
+}
+
+OwnedBatch batch_of(const Case& c) {
+  return OwnedBatch(c.rows, *element_count(c.spec.input_shape), c.spec.label_count, c.density);
+}
+
 class Gradient : public ::testing::TestWithParam<std::tuple<std::string, int>> {};
 
 // Compares with central differences of the float64 reference, at some seven places of each tensor.
-void compare(const ModelSpec& spec, cpu::CpuEngine& engine, const Batch& batch) {
+void compare(const ModelSpec& spec, Engine& engine, const Batch& batch) {
   std::vector<double> parameters = to_double(values(engine.parameters()));
   const double expected = reference_loss(spec, engine.layout(), parameters, batch, true);
   const LossSums sums = engine.compute_gradients(batch);
@@ -219,19 +230,24 @@ void compare(const ModelSpec& spec, cpu::CpuEngine& engine, const Batch& batch) 
 
 TEST_P(Gradient, EqualsTheSlopeOfTheFloat64Reference) {
   const auto& [set, threads] = GetParam();
-  std::vector<Case> all = cases();
-  for (Case& c : image_cases()) all.push_back(std::move(c));
-  for (Case& c : normalized_cases()) all.push_back(std::move(c));
-  for (const Case& c : all) {
+  for (const Case& c : all_cases()) {
     SCOPED_TRACE(c.name);
-    const int64_t features = *element_count(c.spec.input_shape);
-    const OwnedBatch batch(c.rows, features, c.spec.label_count, c.density);
+    const OwnedBatch batch = batch_of(c);
     for (auto sparsity : {cpu::CpuEngine::Sparsity::never, cpu::CpuEngine::Sparsity::always}) {
       auto made = cpu_engine(c.spec, c.max_rows, threads, set);
       initialize(*made);
       made->set_sparsity(sparsity);
       compare(c.spec, *made, batch.all());
     }
+  }
+}
+
+TEST(CudaGradient, EqualsTheSlopeOfTheFloat64Reference) {
+  for (const Case& c : all_cases()) {
+    SCOPED_TRACE(c.name);
+    const auto made = engine(Backend::cuda, c.spec, c.max_rows);
+    initialize(*made);
+    compare(c.spec, *made, batch_of(c).all());
   }
 }
 
@@ -248,7 +264,7 @@ TEST_P(Gradient, OfBfloat16IsNearThatOfFloat32) {
   const auto& [set, threads] = GetParam();
   for (const Case& c : normalized_cases()) {
     SCOPED_TRACE(c.name);
-    const OwnedBatch batch(c.rows, *element_count(c.spec.input_shape), c.spec.label_count);
+    const OwnedBatch batch = batch_of(c);
     const auto exact = cpu_engine(c.spec, c.max_rows, threads, set);
     const auto rounded = cpu_engine(c.spec, c.max_rows, threads, set, Precision::bfloat16);
     initialize(*exact);

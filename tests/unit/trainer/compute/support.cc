@@ -1,6 +1,8 @@
 #include "tests/unit/trainer/compute/support.h"
 
+#include "tests/unit/trainer/compute/cuda/simulated_gpu.h"
 #include "tests/unit/trainer/compute/far_engine.h"
+#include "trainer/compute/cuda/engine.h"
 #include "trainer/compute/initialize.h"
 #include "trainer/compute/random.h"
 #include "trainer/host/instruction_set.h"
@@ -103,7 +105,7 @@ EngineOptions options_of(int64_t max_rows, int threads) {
 }  // namespace
 
 const std::vector<Backend>& backends() {
-  static const std::vector<Backend> all{Backend::cpu, Backend::far};
+  static const std::vector<Backend> all{Backend::cpu, Backend::far, Backend::cuda};
   return all;
 }
 
@@ -113,18 +115,23 @@ std::string name_of(Backend backend) {
       return "Cpu";
     case Backend::far:
       return "Far";
+    case Backend::cuda:
+      return "SimulatedCuda";
   }
   return "";
 }
 
 std::unique_ptr<Engine> engine(Backend backend, const ModelSpec& model, int64_t max_rows,
                                int threads) {
-  const EngineOptions options = options_of(max_rows, threads);
+  EngineOptions options = options_of(max_rows, threads);
   switch (backend) {
     case Backend::cpu:
       return Engine::create(model, options);
     case Backend::far:
       return make_far_engine(model, options);
+    case Backend::cuda:
+      options.device = {DeviceKind::cuda, 0};
+      return std::make_unique<cuda::CudaEngine>(build_graph(model), options, make_simulated_gpu());
   }
   return nullptr;
 }

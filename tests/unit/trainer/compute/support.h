@@ -52,7 +52,7 @@ ModelSpec two_branches();
 
 // The engines that shared cases run on; all of them give the same numbers. A backend has a name and
 // a maker in support.cc.
-enum class Backend { cpu, far };
+enum class Backend { cpu, far, cuda };
 const std::vector<Backend>& backends();
 std::string name_of(Backend backend);
 std::unique_ptr<Engine> engine(Backend backend, const ModelSpec& model, int64_t max_rows,

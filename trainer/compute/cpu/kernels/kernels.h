@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "trainer/compute/sliding.h"
 #include "trainer/compute/update_rule.h"
 
 namespace muster::host {
@@ -74,20 +75,6 @@ struct SparseWeightGradient {
   int64_t ldg = 0;
 };
 
-// `rows` x `columns` of parameters, slots and gradients. Slots and parameters have the same stride.
-// The average is there if the rule has one.
-struct Update {
-  UpdateRule rule;
-  int64_t rows = 0, columns = 0;
-  float* parameters = nullptr;
-  float* first = nullptr;   // momentum's v, Adam's m
-  float* second = nullptr;  // Adam's v
-  float* average = nullptr;
-  int64_t stride = 0;
-  const float* gradients = nullptr;
-  int64_t gradient_stride = 0;
-};
-
 // A piece of a tensor before its update. `measure` takes the rule that would move it by -u, one of
 // Adam's; first and second are there for it alone.
 struct Measurement {
@@ -115,16 +102,6 @@ struct Normalization {
   float* inverse_deviation = nullptr;  // 1 / sqrt(variance + epsilon)
   float* dgamma = nullptr;
   float* dbeta = nullptr;
-};
-
-// A window's way over one sample's image of [height, width, channels]; see layers/window.h, whose
-// Geometry this is in plain numbers.
-struct Sliding {
-  int64_t height = 0, width = 0, channels = 0;
-  int64_t out_height = 0, out_width = 0;
-  int64_t window_height = 1, window_width = 1;
-  int64_t down = 1, right = 1;  // strides
-  int64_t top = 0, left = 0;    // zeros before the image
 };
 
 // Row i of the matrix holds what the window covers at place begin + i, places counted along the

@@ -1,18 +1,9 @@
 #pragma once
 
 #include "trainer/compute/cpu/program/context.h"
-#include "trainer/compute/layers/window.h"
+#include "trainer/compute/sliding.h"
 
 namespace muster::compute::cpu {
-
-// Returns the way of `window` over a value, which is an image.
-Sliding sliding_of(const Window& window, const Graph& graph, int value);
-// Returns a window that covers the whole of a value, which is an image.
-Window whole_image(const Graph& graph, int value);
-
-inline int64_t places_of(const Sliding& s) {
-  return s.out_height * s.out_width;
-}
 
 // A stretch of the rows of the output of one sample.
 struct Lines {

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "trainer/compute/cuda/gpu.h"
+
+namespace muster::compute::cuda {
+
+// Floats in a GPU's memory; all zeros at start. The GPU must outlive it, and must have finished
+// what it writes there, or reads, before another thread copies.
+class CudaMemory : public Memory {
+ public:
+  CudaMemory(Gpu& gpu, size_t floats) : gpu_(gpu), size_(floats), floats_(gpu, int64_t(floats)) {}
+
+  size_t size() const override { return size_; }
+  Completion read(Range range, std::span<float> to) const override {
+    return gpu_.fetch(to.data(), data() + range.begin, range.size() * sizeof(float));
+  }
+  Completion write(Range range, std::span<const float> from) override {
+    return gpu_.put(data() + range.begin, from.data(), range.size() * sizeof(float));
+  }
+  std::span<float> host_view() override { return {}; }
+
+  float* data() const { return floats_.data(); }
+  const Gpu& gpu() const { return gpu_; }
+
+ private:
+  Gpu& gpu_;
+  const size_t size_;
+  const GpuArray<float> floats_;
+};
+
+}  // namespace muster::compute::cuda

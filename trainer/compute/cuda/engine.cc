@@ -1,0 +1,278 @@
+#include "trainer/compute/cuda/engine.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "common/error.h"
+#include "common/exit_code.h"
+#include "trainer/compute/check_batch.h"
+
+namespace muster::compute::cuda {
+namespace {
+
+// The recordings that are kept: one for whole batches, one for an epoch's last batch, each for
+// gradients, training and evaluation.
+constexpr size_t kMostRecordings = 8;
+constexpr int64_t kAlignment = 256;
+
+int64_t aligned(int64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+bool on_gpu(Memory& memory) {
+  return dynamic_cast<CudaMemory*>(&memory) != nullptr;
+}
+
+}  // namespace
+
+CudaEngine::CudaEngine(Graph graph, const EngineOptions& options, std::unique_ptr<Gpu> gpu)
+    : device_(options.device),
+      graph_(std::move(graph)),
+      gpu_(std::move(gpu)),
+      max_rows_(options.max_rows),
+      labels_(describe(graph_.loss).labels),
+      context_(graph_, *gpu_, options.max_rows, options.seed),
+      own_parameters_(*gpu_, graph_.layout.size()),
+      own_gradients_(*gpu_, graph_.layout.size()),
+      update_(*gpu_, graph_.layout),
+      places_([this] {
+        Places places{};
+        places.positions = kAlignment;
+        places.labels = places.positions + aligned(max_rows_ * int64_t{sizeof(uint64_t)});
+        places.targets = places.labels + aligned(max_rows_ * int64_t{sizeof(int32_t)});
+        const int64_t targets = labels_ == LabelKind::classes ? 0 : graph_.label_count;
+        places.features = places.targets + aligned(max_rows_ * targets * int64_t{sizeof(float)});
+        places.end = places.features + max_rows_ * graph_.values[0].width * int64_t{sizeof(float)};
+        return places;
+      }()),
+      staged_(*gpu_, places_.end),
+      batch_(*gpu_, places_.end),
+      outputs_(*gpu_, max_rows_ * graph_.outputs()) {
+  if (options.precision != Precision::float32)
+    throw Invalid(
+        "precision: expected float32 on a GPU, found " + std::string(name_of(options.precision)),
+        kBadConfig);
+  context_.step = {reinterpret_cast<const uint64_t*>(batch_.data()),
+                   reinterpret_cast<const uint64_t*>(batch_.data() + places_.positions),
+                   reinterpret_cast<const int32_t*>(batch_.data() + places_.labels),
+                   reinterpret_cast<const float*>(batch_.data() + places_.targets)};
+  for (const Node& node : graph_.nodes) {
+    operations_.push_back(std::visit(
+        [&](const auto& kind) { return make_operation(kind, node, context_); }, node.kind));
+  }
+  loss_ = std::visit([&](const auto& kind) { return make_loss(kind, context_); }, graph_.loss);
+  context_.allocate_reserved();
+  for (const auto& operation : operations_) operation->forward(forward_);
+  add_backward();
+  if (graph_.softmax_predictions) probabilities_.emplace(*gpu_, max_rows_ * graph_.outputs());
+}
+
+// The trainable parameters of the operations that come last in the backward pass lie last.
+void CudaEngine::add_backward() {
+  size_t complete = 0;
+  for (size_t i = operations_.size(); i-- > 0;) {
+    operations_[i]->backward(backward_);
+    size_t first = graph_.layout.segment(Segment::trainable).end;
+    for (size_t before = 0; before < i; ++before)
+      for (const std::string& name : graph_.nodes[before].parameters)
+        first = std::min(first, graph_.layout.find(name).offset);
+    if (first > complete) backward_.completes(complete = first);
+  }
+}
+
+std::unique_ptr<Memory> CudaEngine::allocate() const {
+  return std::make_unique<CudaMemory>(*gpu_, graph_.layout.size());
+}
+
+CudaMemory& CudaEngine::own_kind(Memory& memory) const {
+  auto* cuda = dynamic_cast<CudaMemory*>(&memory);
+  if (cuda == nullptr || &cuda->gpu() != gpu_.get() || cuda->size() != graph_.layout.size())
+    throw Invalid("engine: expected a buffer of " + std::to_string(graph_.layout.size()) +
+                  " floats in the memory of " + to_string(device_) + ", found one of " +
+                  std::to_string(memory.size()) + " floats or in other memory");
+  return *cuda;
+}
+
+void CudaEngine::use(Memory& parameters, Memory* gradients) {
+  CudaMemory& from = own_kind(parameters);
+  gradients_ = gradients ? &own_kind(*gradients) : &own_gradients_;
+  parameters_ = &from;
+}
+
+void CudaEngine::use_own() {
+  const auto size = static_cast<int64_t>(graph_.layout.size());
+  if (parameters_ != &own_parameters_ && size > 0) {
+    gpu_->launch(Copy{1, size, parameters_->data(), size, own_parameters_.data(), size, false});
+    gpu_->wait();
+  }
+  parameters_ = &own_parameters_;
+  gradients_ = &own_gradients_;
+}
+
+CudaEngine::Form CudaEngine::form(Kind kind, const Batch& batch) const {
+  return {kind,         batch.rows,
+          batch.type,   batch.scale,
+          batch.offset, {parameters_->data(), gradients_->data(), nullptr, nullptr, nullptr}};
+}
+
+void CudaEngine::stage(const Batch& batch, bool with_targets) {
+  const auto rows = static_cast<size_t>(batch.rows);
+  char* to = staged_.data();
+  std::memcpy(to, &batch.epoch, sizeof batch.epoch);
+  auto* positions = reinterpret_cast<uint64_t*>(to + places_.positions);
+  for (size_t row = 0; row < rows; ++row)
+    positions[row] = row < batch.positions.size() ? batch.positions[row] : row;
+  if (with_targets && labels_ == LabelKind::classes) {
+    std::memcpy(to + places_.labels, batch.labels.data(), rows * sizeof(int32_t));
+  } else if (with_targets) {
+    const size_t bytes = static_cast<size_t>(graph_.label_count) * sizeof(float);
+    for (size_t row = 0; row < rows; ++row)
+      std::memcpy(to + places_.targets + row * bytes, batch.targets[row], bytes);
+  }
+  const size_t bytes = static_cast<size_t>(graph_.values[0].width) * bytes_of(batch.type);
+  for (size_t row = 0; row < rows; ++row)
+    std::memcpy(to + places_.features + row * bytes, batch.features[row], bytes);
+}
+
+void CudaEngine::convert(const Form& form) {
+  const int64_t count = form.rows * graph_.values[0].width;
+  const char* from = batch_.data() + places_.features;
+  float* to = context_.value(0).values();
+  if (form.type == ElementType::uint8) {
+    gpu_->launch(
+        ConvertBytes{count, reinterpret_cast<const uint8_t*>(from), form.scale, form.offset, to});
+  } else {
+    gpu_->launch(
+        ConvertFloats{count, reinterpret_cast<const float*>(from), form.scale, form.offset, to});
+  }
+}
+
+// Asks for all that a run does.
+void CudaEngine::ask(const Form& form, const std::function<void(size_t end)>& told) {
+  const bool training = form.kind == Kind::gradients || form.kind == Kind::training;
+  const Step step{form.rows, training, form.buffers.parameters, gradients_->data()};
+  const size_t features =
+      static_cast<size_t>(form.rows * graph_.values[0].width) * bytes_of(form.type);
+  gpu_->upload(batch_.data(), staged_.data(), static_cast<size_t>(places_.features) + features);
+  convert(form);
+  forward_.run(step);
+  if (form.kind != Kind::prediction) loss_->run(step);
+  if (training) backward_.run(step, told);
+  if (form.kind == Kind::training) update_.apply(form.buffers);
+  if (training) return;
+  const ValueMemory& output = context_.value(graph_.output);
+  const float* outputs = output.values();
+  if (form.kind == Kind::prediction && probabilities_) {
+    gpu_->launch(Softmax{form.rows, output.width, outputs, probabilities_->data()});
+    outputs = probabilities_->data();
+  }
+  gpu_->download(outputs_.data(), outputs,
+                 static_cast<size_t>(form.rows * output.width) * sizeof(float));
+}
+
+void CudaEngine::run(const Form& form) {
+  if (loss_->waits() && form.kind != Kind::prediction) {
+    ask(form);
+  } else {
+    auto found = std::ranges::find(recordings_, form, [](const auto& one) { return one.first; });
+    if (found == recordings_.end()) {
+      if (recordings_.size() == kMostRecordings) recordings_.erase(recordings_.begin());
+      gpu_->begin_recording();
+      ask(form);
+      recordings_.emplace_back(form, gpu_->end_recording());
+      found = std::prev(recordings_.end());
+    }
+    gpu_->replay(*found->second);
+  }
+  gpu_->wait();
+}
+
+LossSums CudaEngine::sums(const Batch& batch) const {
+  LossSums sums = loss_->sums(batch.rows);
+  sums.rows = batch.rows;
+  sums.weight = weight_;
+  return sums;
+}
+
+LossSums CudaEngine::compute_gradients(const Batch& batch, const OnComplete& on_complete) {
+  check_batch(batch, graph_, max_rows_, true);
+  if (batch.rows == 0) {
+    gpu_->clear(gradients_->data(), graph_.layout.size() * sizeof(float));
+    gpu_->wait();
+    return {};
+  }
+  weight_ = loss_->prepare(batch);
+  stage(batch, true);
+  const Form now = form(Kind::gradients, batch);
+  if (!on_complete) {
+    run(now);
+    return sums(batch);
+  }
+  std::vector<std::pair<size_t, Completion>> marks;
+  ask(now, [&](size_t end) { marks.emplace_back(end, gpu_->mark()); });
+  for (auto& [end, mark] : marks) {
+    mark.wait();
+    on_complete(end);
+  }
+  gpu_->wait();
+  return sums(batch);
+}
+
+LossSums CudaEngine::train(const Batch& batch, const Optimizer& optimizer,
+                           const UpdateArguments& update, std::span<Memory* const> slots) {
+  check_batch(batch, graph_, max_rows_, true);
+  check_slots(optimizer, slots, graph_.layout, on_gpu);
+  if (batch.rows == 0) return {};
+  UpdateArguments arguments = update;
+  LossSums divisors;
+  divisors.rows = batch.rows;
+  divisors.weight = weight_ = loss_->prepare(batch);
+  arguments.divide_by(divisors);
+  stage(batch, true);
+  const size_t own_slots = optimizer.average_slot().value_or(slots.size());
+  const auto slot = [&](size_t i) {
+    return i < slots.size() ? own_kind(*slots[i]).data() : nullptr;
+  };
+  const bool whole = optimizer.needs_whole_tensors();
+  Form now = form(whole ? Kind::gradients : Kind::training, batch);
+  FlatBuffers buffers = now.buffers;
+  if (own_slots > 0) buffers.first = slot(0);
+  if (own_slots > 1) buffers.second = slot(1);
+  if (own_slots < slots.size()) buffers.average = slot(own_slots);
+  if (!whole) {
+    update_.prepare(optimizer, arguments, buffers);
+    now.buffers = buffers;
+    run(now);
+    return sums(batch);
+  }
+  run(now);
+  update_.prepare(optimizer, arguments, buffers);
+  update_.apply(buffers);
+  gpu_->wait();
+  return sums(batch);
+}
+
+void CudaEngine::run_outputs(Kind kind, const Batch& batch, std::span<float> outputs) {
+  stage(batch, kind == Kind::evaluation);
+  run(form(kind, batch));
+  const auto count = static_cast<size_t>(batch.rows * output_count());
+  if (!outputs.empty()) std::copy_n(outputs_.data(), count, outputs.begin());
+}
+
+LossSums CudaEngine::evaluate(const Batch& batch, std::span<float> outputs) {
+  check_batch(batch, graph_, max_rows_, true);
+  if (!outputs.empty()) check_room(batch, output_count(), outputs);
+  if (batch.rows == 0) return {};
+  weight_ = loss_->prepare(batch);
+  run_outputs(Kind::evaluation, batch, outputs);
+  return sums(batch);
+}
+
+void CudaEngine::predict(const Batch& batch, std::span<float> outputs) {
+  check_batch(batch, graph_, max_rows_, false);
+  check_room(batch, output_count(), outputs);
+  if (batch.rows == 0) return;
+  run_outputs(Kind::prediction, batch, outputs);
+}
+
+}  // namespace muster::compute::cuda

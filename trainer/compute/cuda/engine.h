@@ -1,0 +1,90 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trainer/compute/cuda/cuda_memory.h"
+#include "trainer/compute/cuda/operation.h"
+#include "trainer/compute/cuda/tensor_update.h"
+#include "trainer/compute/engine.h"
+#include "trainer/compute/loss.h"
+
+namespace muster::compute::cuda {
+
+// The engine on a GPU; see compute/engine.h. Everything that a step asks the GPU for is recorded
+// when a batch of that form comes for the first time, and replayed from then on.
+class CudaEngine : public Engine {
+ public:
+  CudaEngine(Graph graph, const EngineOptions& options, std::unique_ptr<Gpu> gpu);
+
+  const ParameterLayout& layout() const override { return graph_.layout; }
+  int threads() const override { return 1; }
+  std::string instruction_set() const override { return gpu_->name(); }
+  Device device() const override { return device_; }
+  Memory& parameters() override { return *parameters_; }
+  Memory& gradients() override { return *gradients_; }
+  std::unique_ptr<Memory> allocate() const override;
+  void use(Memory& parameters, Memory* gradients) override;
+  void use_own() override;
+  using Engine::compute_gradients;
+  LossSums compute_gradients(const Batch& batch, const OnComplete& on_complete) override;
+  LossSums train(const Batch& batch, const Optimizer& optimizer, const UpdateArguments& update,
+                 std::span<Memory* const> slots) override;
+  using Engine::evaluate;
+  LossSums evaluate(const Batch& batch, std::span<float> outputs) override;
+  void predict(const Batch& batch, std::span<float> outputs) override;
+  int64_t output_count() const override { return graph_.outputs(); }
+
+ private:
+  // What a run does: a recording is good for one kind, form of batch and set of buffers.
+  enum class Kind { gradients, training, evaluation, prediction };
+  struct Form {
+    Kind kind;
+    int64_t rows;
+    ElementType type;
+    float scale, offset;
+    FlatBuffers buffers;
+    bool operator==(const Form&) const = default;
+  };
+
+  void add_backward();
+  CudaMemory& own_kind(Memory& memory) const;
+  Form form(Kind kind, const Batch& batch) const;
+  void stage(const Batch& batch, bool with_targets);
+  void convert(const Form& form);
+  void ask(const Form& form, const std::function<void(size_t end)>& told = {});
+  void run(const Form& form);
+  LossSums sums(const Batch& batch) const;
+  void run_outputs(Kind kind, const Batch& batch, std::span<float> outputs);
+
+  const Device device_;
+  const Graph graph_;
+  const std::unique_ptr<Gpu> gpu_;
+  const int64_t max_rows_;
+  const LabelKind labels_;
+  Context context_;
+  std::vector<std::unique_ptr<Operation>> operations_;
+  std::unique_ptr<LossOperation> loss_;
+  double weight_ = 0;  // of the batch that the loss is prepared for
+  Program forward_, backward_;
+  CudaMemory own_parameters_, own_gradients_;
+  CudaMemory* parameters_ = &own_parameters_;
+  CudaMemory* gradients_ = &own_gradients_;
+  TensorUpdate update_;
+  // The parts of a batch in the memory below, in bytes; its epoch comes first.
+  struct Places {
+    int64_t positions, labels, targets, features, end;
+  };
+  const Places places_;
+  HostArray<char> staged_;
+  GpuArray<char> batch_;
+  std::optional<GpuArray<float>> probabilities_;  // if predictions are a softmax of the output
+  HostArray<float> outputs_;
+  std::vector<std::pair<Form, std::unique_ptr<Recording>>> recordings_;
+};
+
+}  // namespace muster::compute::cuda

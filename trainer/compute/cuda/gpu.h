@@ -1,0 +1,131 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "trainer/compute/cuda/kernels/kernels.h"
+#include "trainer/compute/memory.h"
+
+namespace muster::compute::cuda {
+
+// c = a b or, with `accumulate`, c += a b, in float32. All matrices are row-major: c is [m, n]; a
+// is [m, k] or, if it is transposed, [k, m]; b is [k, n] or [n, k]. ld* are the floats from a row
+// to the next. The product of no rows is zero.
+struct MatrixProduct {
+  int64_t m = 0, n = 0, k = 0;
+  const float* a = nullptr;
+  int64_t lda = 0;
+  bool a_transposed = false;
+  const float* b = nullptr;
+  int64_t ldb = 0;
+  bool b_transposed = false;
+  float* c = nullptr;
+  int64_t ldc = 0;
+  bool accumulate = false;
+};
+
+// Work of a GPU that can be asked for again.
+class Recording {
+ public:
+  virtual ~Recording() = default;
+};
+
+// A GPU with a queue of work. What is asked for is done in that order, after the call has returned;
+// memory that it reads or writes must stay until then. An error of the GPU may be thrown by any
+// later call, as Failure with kDeviceLost where the GPU is of no more use to this process.
+// It has one caller, except for fetch() and put().
+class Gpu {
+ public:
+  virtual ~Gpu() = default;
+  Gpu() = default;
+  Gpu(const Gpu&) = delete;
+  Gpu& operator=(const Gpu&) = delete;
+
+  // Returns what decides the bits of a result besides the build: "NVIDIA H100 80GB HBM3".
+  virtual std::string name() const = 0;
+
+  // Memory of the GPU, all zeros, aligned to 256 bytes; and memory of the host that it copies fast.
+  virtual void* allocate(size_t bytes) = 0;
+  virtual void release(void* memory) noexcept = 0;
+  virtual void* allocate_host(size_t bytes) = 0;
+  virtual void release_host(void* memory) noexcept = 0;
+
+  // From host memory to the GPU's, and back.
+  virtual void upload(void* to, const void* from, size_t bytes) = 0;
+  virtual void download(void* to, const void* from, size_t bytes) = 0;
+  virtual void clear(void* at, size_t bytes) = 0;
+  virtual void multiply(const MatrixProduct& product) = 0;
+  template <class Kernel>
+  void launch(const Kernel& kernel) {
+    launch(place_of<Kernel>(KernelList{}), kernel.shape(), &kernel);
+  }
+  // Returns when all work that has been asked for is done.
+  virtual void wait() = 0;
+  // Returns a completion of the work that has been asked for until now.
+  virtual Completion mark() = 0;
+
+  // Between these two calls work is recorded and not done. Only upload() and download() of the same
+  // host memory, clear(), multiply() and launch() can be recorded.
+  virtual void begin_recording() = 0;
+  virtual std::unique_ptr<Recording> end_recording() = 0;
+  virtual void replay(Recording& recording) = 0;
+
+  // Copy beside the queue: at once, and not after the work that has been asked for.
+  virtual Completion fetch(void* to, const void* from, size_t bytes) = 0;
+  virtual Completion put(void* to, const void* from, size_t bytes) = 0;
+
+ protected:
+  // Runs the kernel with this place in KernelList.
+  virtual void launch(size_t kernel, Shape shape, const void* arguments) = 0;
+};
+
+// An array in a GPU's memory, all zeros at start.
+template <class T>
+class GpuArray {
+ public:
+  GpuArray(Gpu& gpu, int64_t count)
+      : gpu_(gpu),
+        data_(count == 0 ? nullptr : gpu.allocate(static_cast<size_t>(count) * sizeof(T))) {}
+  ~GpuArray() {
+    if (data_ != nullptr) gpu_.release(data_);
+  }
+  GpuArray(const GpuArray&) = delete;
+  GpuArray& operator=(const GpuArray&) = delete;
+
+  T* data() const { return static_cast<T*>(data_); }
+
+ private:
+  Gpu& gpu_;
+  void* data_;
+};
+
+// An array in the host's memory for copies from and to a GPU.
+template <class T>
+class HostArray {
+ public:
+  HostArray(Gpu& gpu, int64_t count)
+      : gpu_(gpu),
+        data_(count == 0 ? nullptr : gpu.allocate_host(static_cast<size_t>(count) * sizeof(T))) {}
+  ~HostArray() {
+    if (data_ != nullptr) gpu_.release_host(data_);
+  }
+  HostArray(const HostArray&) = delete;
+  HostArray& operator=(const HostArray&) = delete;
+
+  T* data() const { return static_cast<T*>(data_); }
+
+ private:
+  Gpu& gpu_;
+  void* data_;
+};
+
+// Returns how many GPUs this process can use: 0 where there is no driver, or where this build has
+// no CUDA.
+int gpu_count();
+
+// Opens the GPU with this ordinal, which must be below gpu_count().
+std::unique_ptr<Gpu> open_gpu(int ordinal);
+
+}  // namespace muster::compute::cuda

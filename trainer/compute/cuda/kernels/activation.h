@@ -1,0 +1,75 @@
+#pragma once
+
+#include "trainer/compute/cuda/grid.h"
+#include "trainer/compute/models/model_spec.h"
+
+namespace muster::compute::cuda {
+
+#include "trainer/compute/formulas/elementwise.inc"
+
+// The activations that work element by element.
+MUSTER_INLINE float activated(Activation activation, float x) {
+  switch (activation) {
+    case Activation::relu:
+      return relu(x);
+    case Activation::relu6:
+      return relu6(x);
+    case Activation::sigmoid:
+      return sigmoid(x);
+    default:
+      return x;
+  }
+}
+
+// y = activation(x + bias), [rows, columns] without gaps; bias may be null, and y may be x.
+struct BiasActivation {
+  int64_t rows, columns;
+  const float* x;
+  const float* bias;
+  Activation activation;
+  float* y;
+
+  MUSTER_INLINE Shape shape() const { return blocks_for(rows * columns); }
+  template <class Block>
+  MUSTER_INLINE void operator()(Block& block) const {
+    for_items(block, rows * columns, [&](int64_t i) {
+      const float sum = bias == nullptr ? x[i] : x[i] + bias[i % columns];
+      y[i] = activated(activation, sum);
+    });
+  }
+};
+
+// dx (+)= dy * activation'(y), where y is the activation's output. dx may be dy.
+struct ActivationGradient {
+  int64_t count;
+  Activation activation;
+  const float* y;
+  const float* dy;
+  float* dx;
+  bool accumulate;
+
+  MUSTER_INLINE Shape shape() const { return blocks_for(count); }
+  template <class Block>
+  MUSTER_INLINE void operator()(Block& block) const {
+    for_items(block, count, [&](int64_t i) {
+      const float d = slope(y[i], dy[i]);
+      dx[i] = accumulate ? d + dx[i] : d;
+    });
+  }
+
+ private:
+  MUSTER_INLINE float slope(float out, float d) const {
+    switch (activation) {
+      case Activation::relu:
+        return relu_slope(out, d);
+      case Activation::relu6:
+        return relu6_slope(out, d);
+      case Activation::sigmoid:
+        return sigmoid_slope(out, d);
+      default:
+        return d;
+    }
+  }
+};
+
+}  // namespace muster::compute::cuda

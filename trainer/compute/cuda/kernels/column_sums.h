@@ -1,0 +1,108 @@
+#pragma once
+
+#include "trainer/compute/cuda/grid.h"
+
+namespace muster::compute::cuda {
+
+// Sums over the rows of a matrix, for each column, in two kernels, so that their order depends on
+// the shape alone: the first writes [parts, columns] sums of kPartRows rows each, the second adds
+// up the parts.
+constexpr int64_t kPartRows = 256;
+MUSTER_INLINE int64_t parts_of(int64_t rows) {
+  return (rows + kPartRows - 1) / kPartRows;
+}
+
+// Calls one(part, column, begin, end) for each part's rows [begin, end).
+template <class Block, class One>
+MUSTER_INLINE void for_parts(Block& block, int64_t rows, int64_t columns, One one) {
+  for_items(block, parts_of(rows) * columns, [&](int64_t i) {
+    const int64_t part = i / columns;
+    const int64_t end = (part + 1) * kPartRows;
+    one(part, i % columns, part * kPartRows, end < rows ? end : rows);
+  });
+}
+
+// Sums of x.
+struct ColumnSums {
+  int64_t rows, columns;
+  const float* x;
+  float* parts;
+
+  MUSTER_INLINE Shape shape() const { return blocks_for(parts_of(rows) * columns); }
+  template <class Block>
+  MUSTER_INLINE void operator()(Block& block) const {
+    for_parts(block, rows, columns, [&](int64_t part, int64_t column, int64_t begin, int64_t end) {
+      float sum = 0;
+      for (int64_t r = begin; r < end; ++r) sum += x[r * columns + column];
+      parts[part * columns + column] = sum;
+    });
+  }
+};
+
+// Sums of (x - mean)^2, where mean = scale * sums.
+struct CentredSquares {
+  int64_t rows, columns;
+  const float* x;
+  const float* sums;
+  float scale;
+  float* parts;
+
+  MUSTER_INLINE Shape shape() const { return blocks_for(parts_of(rows) * columns); }
+  template <class Block>
+  MUSTER_INLINE void operator()(Block& block) const {
+    for_parts(block, rows, columns, [&](int64_t part, int64_t column, int64_t begin, int64_t end) {
+      const float mean = sums[column] * scale;
+      float sum = 0;
+      for (int64_t r = begin; r < end; ++r) {
+        const float d = x[r * columns + column] - mean;
+        sum = fma(d, d, sum);
+      }
+      parts[part * columns + column] = sum;
+    });
+  }
+};
+
+// Sums of dy, and behind them sums of dy (x - mean) inverse: [2, parts, columns].
+struct NormalizedProducts {
+  int64_t rows, columns;
+  const float* x;
+  const float* dy;
+  const float* mean;
+  const float* inverse;
+  float* parts;
+
+  MUSTER_INLINE Shape shape() const { return blocks_for(parts_of(rows) * columns); }
+  template <class Block>
+  MUSTER_INLINE void operator()(Block& block) const {
+    for_parts(block, rows, columns, [&](int64_t part, int64_t column, int64_t begin, int64_t end) {
+      const float centre = mean[column], factor = inverse[column];
+      float sum = 0, product = 0;
+      for (int64_t r = begin; r < end; ++r) {
+        const int64_t at = r * columns + column;
+        sum += dy[at];
+        product = fma(dy[at], (x[at] - centre) * factor, product);
+      }
+      parts[part * columns + column] = sum;
+      parts[(parts_of(rows) + part) * columns + column] = product;
+    });
+  }
+};
+
+// out[c] = the sum of in[part, c] over the parts, in their order.
+struct SumParts {
+  int64_t parts, columns;
+  const float* in;
+  float* out;
+
+  MUSTER_INLINE Shape shape() const { return blocks_for(columns); }
+  template <class Block>
+  MUSTER_INLINE void operator()(Block& block) const {
+    for_items(block, columns, [&](int64_t column) {
+      float sum = 0;
+      for (int64_t part = 0; part < parts; ++part) sum += in[part * columns + column];
+      out[column] = sum;
+    });
+  }
+};
+
+}  // namespace muster::compute::cuda

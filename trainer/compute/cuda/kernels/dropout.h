@@ -1,0 +1,37 @@
+#pragma once
+
+#include "trainer/compute/cuda/grid.h"
+#include "trainer/compute/random.h"
+
+namespace muster::compute::cuda {
+
+#include "trainer/compute/formulas/hash.inc"
+
+// out (+)= in * scale where a hash of (epoch, position of the row, feature) is at least `threshold`
+// of 2^24, else 0: the elements that the CPU keeps too.
+struct DropElements {
+  int64_t rows, columns;
+  const float* in;
+  float* out;
+  uint64_t layer;             // what the layer's masks depend on besides
+  const uint64_t* epoch;      // one
+  const uint64_t* positions;  // of the rows
+  uint32_t threshold;
+  float scale;
+  bool accumulate;
+
+  MUSTER_INLINE Shape shape() const { return blocks_for(rows * columns); }
+  template <class Block>
+  MUSTER_INLINE void operator()(Block& block) const {
+    for_items(block, rows * columns, [&](int64_t i) {
+      const uint64_t key = combine64(combine64(layer, *epoch), positions[i / columns]);
+      const uint32_t hash =
+          hash_feature(static_cast<uint32_t>(i % columns), static_cast<uint32_t>(key),
+                       static_cast<uint32_t>(key >> 32));
+      const float kept = (hash >> 8) >= threshold ? in[i] * scale : 0.0f;
+      out[i] = accumulate ? out[i] + kept : kept;
+    });
+  }
+};
+
+}  // namespace muster::compute::cuda

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+#include "trainer/compute/cuda/kernels/activation.h"
+#include "trainer/compute/cuda/kernels/column_sums.h"
+#include "trainer/compute/cuda/kernels/copy.h"
+#include "trainer/compute/cuda/kernels/dropout.h"
+#include "trainer/compute/cuda/kernels/losses.h"
+#include "trainer/compute/cuda/kernels/normalization.h"
+#include "trainer/compute/cuda/kernels/softmax.h"
+#include "trainer/compute/cuda/kernels/update.h"
+#include "trainer/compute/cuda/kernels/windows.h"
+
+namespace muster::compute::cuda {
+
+template <class... Kernel>
+struct Kernels {};
+
+// Every kernel. A new one gets its line here.
+using KernelList =
+    Kernels<ConvertBytes, ConvertFloats, Copy, BiasActivation, ActivationGradient, DropElements,
+            ColumnSums, CentredSquares, NormalizedProducts, SumParts, FinishStatistics,
+            InverseDeviation, Normalize, NormalizeGradient, ScaleGradient, Softmax, SoftmaxGradient,
+            SoftmaxCrossEntropyRows, SquaredErrorRows, HuberRows, UpdateTensors, MeasureTensors,
+            GatherPatches, ScatterPatches, Depthwise, DepthwiseInputGradient, DepthwiseWeightParts,
+            Pool, PoolGradient>;
+
+// Returns the place of a kernel in a list.
+template <class Kernel, class... Some>
+constexpr size_t place_of(Kernels<Some...>) {
+  static_assert((std::is_same_v<Kernel, Some> || ...), "the kernel has no line in KernelList");
+  size_t place = 0;
+  const bool found = ((std::is_same_v<Kernel, Some> || (++place, false)) || ...);
+  return found ? place : sizeof...(Some);
+}
+
+}  // namespace muster::compute::cuda

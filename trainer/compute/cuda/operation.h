@@ -1,0 +1,59 @@
+#pragma once
+
+#include <memory>
+
+#include "trainer/compute/cuda/context.h"
+
+namespace muster::compute::cuda {
+
+// A node of the graph on this backend. It adds what it asks the GPU for to a program. The program
+// refers to the operation, which outlives it.
+class Operation {
+ public:
+  virtual ~Operation() = default;
+  virtual void forward(Program& program) = 0;
+  virtual void backward(Program& program) = 0;
+};
+
+// One file a kind.
+std::unique_ptr<Operation> make_operation(const Dense&, const Node& node, Context& context);
+std::unique_ptr<Operation> make_operation(const ActivationLayer&, const Node& node,
+                                          Context& context);
+std::unique_ptr<Operation> make_operation(const Dropout&, const Node& node, Context& context);
+std::unique_ptr<Operation> make_operation(const BatchNormalization&, const Node& node,
+                                          Context& context);
+std::unique_ptr<Operation> make_operation(const Add&, const Node& node, Context& context);
+std::unique_ptr<Operation> make_operation(const Concatenate&, const Node& node, Context& context);
+std::unique_ptr<Operation> make_operation(const Conv2d&, const Node& node, Context& context);
+std::unique_ptr<Operation> make_operation(const DepthwiseConv2d&, const Node& node,
+                                          Context& context);
+std::unique_ptr<Operation> make_operation(const MaxPool&, const Node& node, Context& context);
+std::unique_ptr<Operation> make_operation(const AveragePool&, const Node& node, Context& context);
+std::unique_ptr<Operation> make_operation(const GlobalAveragePool&, const Node& node,
+                                          Context& context);
+std::unique_ptr<Operation> make_operation(const Flatten&, const Node& node, Context& context);
+std::unique_ptr<Operation> make_operation(const Reshape&, const Node& node, Context& context);
+
+// Computes the loss of a batch and the gradient of values[graph.output].
+class LossOperation {
+ public:
+  virtual ~LossOperation() = default;
+  // Asks for the loss of the rows, after the forward pass.
+  virtual void run(const Step& step) = 0;
+  // Returns, once the GPU has finished, the sums of the loss and of its terms, added in row order.
+  // The engine adds the other fields.
+  virtual LossSums sums(int64_t rows) const = 0;
+  // Prepares for the batch of the next run, and returns the number by which its loss and gradients
+  // are divided. Its result follows from the batch alone.
+  virtual double prepare(const Batch& batch) = 0;
+  // Whether run() itself waits for the GPU, so that it cannot be recorded.
+  virtual bool waits() const { return false; }
+};
+
+// One file a kind.
+std::unique_ptr<LossOperation> make_loss(const SoftmaxCrossEntropy&, Context& context);
+std::unique_ptr<LossOperation> make_loss(const MeanSquaredError&, Context& context);
+std::unique_ptr<LossOperation> make_loss(const Huber& huber, Context& context);
+std::unique_ptr<LossOperation> make_loss(const SsdLoss& loss, Context& context);
+
+}  // namespace muster::compute::cuda

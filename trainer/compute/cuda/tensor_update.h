@@ -1,0 +1,39 @@
+#pragma once
+
+#include <vector>
+
+#include "trainer/compute/cuda/gpu.h"
+#include "trainer/compute/optimizer.h"
+
+namespace muster::compute::cuda {
+
+// The optimizer's update of a whole layout on a GPU.
+class TensorUpdate {
+ public:
+  TensorUpdate(Gpu& gpu, const ParameterLayout& layout);
+
+  // Prepares an update, on the host: apply() uses what this has set. For an optimizer that needs
+  // whole tensors it must be called when the gradients are complete, and it waits for the GPU.
+  void prepare(const Optimizer& optimizer, const UpdateArguments& arguments,
+               const FlatBuffers& buffers);
+  // Asks the GPU for the update. It can be recorded.
+  void apply(const FlatBuffers& buffers);
+
+ private:
+  void set_rules(const Optimizer& optimizer, const UpdateArguments& arguments);
+  void upload_rules();
+  std::vector<float> ratios(const Optimizer& optimizer, const FlatBuffers& buffers);
+
+  Gpu& gpu_;
+  const ParameterLayout layout_;
+  std::vector<TensorPiece> pieces_;  // those of trainable tensors first
+  int64_t trainable_ = 0;            // how many
+  int64_t state_begin_ = 0;          // the first tensor of the state segment
+  GpuArray<TensorPiece> gpu_pieces_;
+  HostArray<UpdateRule> rules_;
+  GpuArray<UpdateRule> gpu_rules_;
+  HostArray<double> squares_;
+  GpuArray<double> gpu_squares_;
+};
+
+}  // namespace muster::compute::cuda
