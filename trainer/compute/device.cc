@@ -4,16 +4,19 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
+#include <cstdlib>
 
 #include "common/error.h"
+#include "common/exit_code.h"
+#include "trainer/compute/cuda/gpus.h"
 
 namespace muster::compute {
-
 namespace {
 
-// The kinds that this build has engines for. `auto` takes the first.
-constexpr std::array kKinds{DeviceKind::cpu};
+std::string describe_visible_devices() {
+  const char* value = std::getenv("CUDA_VISIBLE_DEVICES");
+  return value == nullptr ? "is not set" : fmt::format("is \"{}\"", value);
+}
 
 }  // namespace
 
@@ -33,8 +36,8 @@ std::string to_string(const Device& device) {
 
 const std::vector<std::string>& device_choices() {
   static const std::vector<std::string> choices = [] {
-    std::vector<std::string> names{"auto"};
-    for (const DeviceKind kind : kKinds) names.emplace_back(name_of(kind));
+    std::vector<std::string> names{"auto", name_of(DeviceKind::cpu)};
+    if (cuda::kInThisBuild) names.emplace_back(name_of(DeviceKind::cuda));
     return names;
   }();
   return choices;
@@ -46,11 +49,17 @@ std::vector<Device> choose_devices(const std::string& wanted, int count) {
     throw Invalid(
         fmt::format("device: expected {}, found \"{}\", which is not available in this build",
                     fmt::join(choices, " or "), wanted));
-  DeviceKind chosen = kKinds.front();
-  for (const DeviceKind kind : kKinds)
-    if (name_of(kind) == wanted) chosen = kind;
+  const bool named = wanted == name_of(DeviceKind::cuda);
+  const bool use_gpus = named || (wanted == choices.front() && cuda::gpu_count() > 0);
+  if (use_gpus && cuda::gpu_count() < count)
+    throw Invalid(
+        fmt::format("device: expected {} GPU{} that this process can use, found {} "
+                    "(CUDA_VISIBLE_DEVICES {})",
+                    count, count == 1 ? "" : "s", cuda::gpu_count(), describe_visible_devices()),
+        kBadConfig);
   std::vector<Device> devices;
-  for (int ordinal = 0; ordinal < count; ++ordinal) devices.push_back({chosen, ordinal});
+  for (int ordinal = 0; ordinal < count; ++ordinal)
+    devices.push_back({use_gpus ? DeviceKind::cuda : DeviceKind::cpu, ordinal});
   return devices;
 }
 

@@ -17,8 +17,8 @@ struct Device {
 const char* name_of(DeviceKind kind);         // "cpu"
 std::string to_string(const Device& device);  // "cpu:0"
 
-// Returns the devices that a training may ask for in this build: "auto", and each kind that has an
-// engine.
+// Returns the devices that a training may ask for in this build: "auto", which are GPUs where there
+// are any, and each kind that has an engine.
 const std::vector<std::string>& device_choices();
 
 // Returns the first `count` devices of the kind that `wanted` names. Throws Invalid if `wanted` is

@@ -4,14 +4,12 @@
 #include "common/error.h"
 #include "trainer/compute/cpu/engine.h"
 #include "trainer/compute/cpu/worthwhile_threads.h"
+#include "trainer/compute/cuda/engine.h"
+#include "trainer/compute/cuda/gpus.h"
 
 namespace muster::compute {
 
 std::unique_ptr<Engine> Engine::create(const ModelSpec& model, const EngineOptions& options) {
-  if (options.device.kind != DeviceKind::cpu) {
-    throw Invalid("device: expected one that this build has an engine for, found " +
-                  to_string(options.device));
-  }
   if (options.max_rows < 1 || options.max_rows > (1 << 20)) {
     throw Invalid("batch size: expected 1 to 1048576 rows, found " +
                   std::to_string(options.max_rows));
@@ -20,6 +18,10 @@ std::unique_ptr<Engine> Engine::create(const ModelSpec& model, const EngineOptio
     throw Invalid("threads: expected 0 to 1024, found " + std::to_string(options.threads));
   }
   Graph graph = build_graph(model);
+  if (options.device.kind == DeviceKind::cuda) {
+    return std::make_unique<cuda::CudaEngine>(std::move(graph), options,
+                                              cuda::open_gpu(options.device.ordinal));
+  }
   EngineOptions fixed = options;
   if (fixed.threads == 0) {
     fixed.threads = cpu::worthwhile_threads(graph, fixed.max_rows, cpu_budget());

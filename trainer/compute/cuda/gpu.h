@@ -33,9 +33,9 @@ class Recording {
 };
 
 // A GPU with a queue of work. What is asked for is done in that order, after the call has returned;
-// memory that it reads or writes must stay until then. An error of the GPU may be thrown by any
-// later call, as Failure with kDeviceLost where the GPU is of no more use to this process.
-// It has one caller, except for fetch() and put().
+// memory that it reads or writes must stay until then. Any call may throw Unavailable, for an error
+// of that call or of earlier work, after which the GPU is of no more use to this process. It has
+// one caller, except for fetch() and put().
 class Gpu {
  public:
   virtual ~Gpu() = default;
@@ -120,12 +120,5 @@ class HostArray {
   Gpu& gpu_;
   void* data_;
 };
-
-// Returns how many GPUs this process can use: 0 where there is no driver, or where this build has
-// no CUDA.
-int gpu_count();
-
-// Opens the GPU with this ordinal, which must be below gpu_count().
-std::unique_ptr<Gpu> open_gpu(int ordinal);
 
 }  // namespace muster::compute::cuda

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "trainer/compute/models/activation.h"
 #include "trainer/detection/anchors.h"
 #include "trainer/detection/argmax_matcher.h"
 #include "trainer/detection/box_coder.h"
@@ -18,7 +19,6 @@ namespace muster::compute {
 // A model as plain values: a DAG of layers in topological order. No YAML here; trainer/spec reads
 // it.
 
-enum class Activation { linear, relu, sigmoid, softmax, relu6 };
 enum class InitializerKind {
   glorot_uniform,
   he_normal,

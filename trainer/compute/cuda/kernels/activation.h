@@ -1,7 +1,7 @@
 #pragma once
 
 #include "trainer/compute/cuda/grid.h"
-#include "trainer/compute/models/model_spec.h"
+#include "trainer/compute/models/activation.h"
 
 namespace muster::compute::cuda {
 

@@ -1,0 +1,44 @@
+#include "trainer/compute/device.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/error.h"
+#include "trainer/compute/cuda/gpus.h"
+
+namespace muster::compute {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::ThrowsMessage;
+
+TEST(Devices, AreOfTheKindThatIsNamed) {
+  EXPECT_THAT(choose_devices("cpu", 2),
+              ElementsAre(Device{DeviceKind::cpu, 0}, Device{DeviceKind::cpu, 1}));
+  EXPECT_THAT([] { choose_devices("tpu", 1); },
+              ThrowsMessage<Invalid>(HasSubstr("device: expected auto or cpu")));
+}
+
+TEST(Devices, AreGpusByThemselvesWhereThereAreAny) {
+  const DeviceKind kind = cuda::gpu_count() > 0 ? DeviceKind::cuda : DeviceKind::cpu;
+  EXPECT_THAT(choose_devices("auto", 1), ElementsAre(Device{kind, 0}));
+}
+
+TEST(Devices, AreRefusedWhereThereAreTooFewGpus) {
+  const int wanted = cuda::gpu_count() + 1;
+  if (!cuda::kInThisBuild) {
+    EXPECT_THAT(device_choices(), Not(Contains("cuda")));
+    EXPECT_THAT(
+        [&] { choose_devices("cuda", wanted); },
+        ThrowsMessage<Invalid>(HasSubstr("\"cuda\", which is not available in this build")));
+    return;
+  }
+  EXPECT_THAT([&] { choose_devices("cuda", wanted); },
+              ThrowsMessage<Invalid>(HasSubstr("that this process can use, found ")));
+}
+
+}  // namespace
+}  // namespace muster::compute

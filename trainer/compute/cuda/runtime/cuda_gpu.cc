@@ -1,0 +1,179 @@
+#include <cuda_runtime.h>
+
+#include <utility>
+
+#include "common/error.h"
+#include "common/log.h"
+#include "trainer/compute/cuda/gpu.h"
+#include "trainer/compute/cuda/gpus.h"
+#include "trainer/compute/cuda/runtime/check.h"
+#include "trainer/compute/cuda/runtime/cublas_lt.h"
+#include "trainer/compute/cuda/runtime/launch.h"
+
+namespace muster::compute::cuda {
+namespace {
+
+class Stream {
+ public:
+  Stream() {
+    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
+  }
+  ~Stream() { cudaStreamDestroy(stream_); }
+  Stream(const Stream&) = delete;
+  operator cudaStream_t() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+class Event {
+ public:
+  explicit Event(cudaStream_t stream) {
+    check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreate");
+    check(cudaEventRecord(event_, stream), "cudaEventRecord");
+  }
+  ~Event() { cudaEventDestroy(event_); }
+  Event(const Event&) = delete;
+  void wait() const { check(cudaEventSynchronize(event_), "cudaEventSynchronize"); }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+class CudaRecording : public Recording {
+ public:
+  explicit CudaRecording(cudaGraph_t graph) {
+    const cudaError_t error = cudaGraphInstantiate(&executable_, graph, 0);
+    cudaGraphDestroy(graph);
+    check(error, "cudaGraphInstantiate");
+  }
+  ~CudaRecording() override { cudaGraphExecDestroy(executable_); }
+  cudaGraphExec_t executable() const { return executable_; }
+
+ private:
+  cudaGraphExec_t executable_ = nullptr;
+};
+
+class CudaGpu : public Gpu {
+ public:
+  explicit CudaGpu(int ordinal) : ordinal_(selected(ordinal)) {
+    cudaDeviceProp properties{};
+    check(cudaGetDeviceProperties(&properties, ordinal), "cudaGetDeviceProperties");
+    name_ = properties.name;
+  }
+
+  std::string name() const override { return name_; }
+
+  void* allocate(size_t bytes) override {
+    select();
+    void* memory = nullptr;
+    check(cudaMalloc(&memory, bytes), "cudaMalloc");
+    const cudaError_t error = cudaMemset(memory, 0, bytes);
+    if (error != cudaSuccess) cudaFree(memory);
+    check(error, "cudaMemset");
+    return memory;
+  }
+  void release(void* memory) noexcept override { cudaFree(memory); }
+  void* allocate_host(size_t bytes) override {
+    select();
+    void* memory = nullptr;
+    check(cudaMallocHost(&memory, bytes), "cudaMallocHost");
+    return memory;
+  }
+  void release_host(void* memory) noexcept override { cudaFreeHost(memory); }
+
+  void upload(void* to, const void* from, size_t bytes) override { copy(to, from, bytes, work_); }
+  void download(void* to, const void* from, size_t bytes) override { copy(to, from, bytes, work_); }
+  void clear(void* at, size_t bytes) override {
+    select();
+    check(cudaMemsetAsync(at, 0, bytes, work_), "cudaMemsetAsync");
+  }
+  void multiply(const MatrixProduct& product) override {
+    select();
+    products_.multiply(product, work_);
+  }
+  void wait() override {
+    select();
+    check(cudaStreamSynchronize(work_), "cudaStreamSynchronize");
+  }
+  Completion mark() override {
+    select();
+    return completion_of(work_);
+  }
+
+  void begin_recording() override {
+    select();
+    check(cudaStreamBeginCapture(work_, cudaStreamCaptureModeThreadLocal),
+          "cudaStreamBeginCapture");
+  }
+  std::unique_ptr<Recording> end_recording() override {
+    cudaGraph_t graph = nullptr;
+    check(cudaStreamEndCapture(work_, &graph), "cudaStreamEndCapture");
+    return std::make_unique<CudaRecording>(graph);
+  }
+  void replay(Recording& recording) override {
+    select();
+    check(cudaGraphLaunch(dynamic_cast<CudaRecording&>(recording).executable(), work_),
+          "cudaGraphLaunch");
+  }
+
+  Completion fetch(void* to, const void* from, size_t bytes) override {
+    copy(to, from, bytes, copies_);
+    return completion_of(copies_);
+  }
+  Completion put(void* to, const void* from, size_t bytes) override {
+    return fetch(to, from, bytes);
+  }
+
+ protected:
+  void launch(size_t kernel, Shape shape, const void* arguments) override {
+    select();
+    launch_kernel(kernel, shape, arguments, work_);
+  }
+
+ private:
+  static int selected(int ordinal) {
+    check(cudaSetDevice(ordinal), "cudaSetDevice");
+    return ordinal;
+  }
+  // A thread's choice of the GPU is its own.
+  void select() const { selected(ordinal_); }
+
+  void copy(void* to, const void* from, size_t bytes, cudaStream_t stream) {
+    select();
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), "cudaMemcpyAsync");
+  }
+
+  static Completion completion_of(cudaStream_t stream) {
+    return Completion([event = std::make_shared<Event>(stream)] { event->wait(); });
+  }
+
+  const int ordinal_;
+  std::string name_;
+  const Stream work_, copies_;
+  CublasLt products_;
+};
+
+}  // namespace
+
+const bool kInThisBuild = true;
+
+int gpu_count() {
+  static const int count = [] {
+    int found = 0;
+    const cudaError_t error = cudaGetDeviceCount(&found);
+    if (error == cudaSuccess) return found;
+    int driver = 0;
+    cudaDriverGetVersion(&driver);
+    log::info(driver == 0 ? std::string("no GPU: this machine has no NVIDIA driver")
+                          : std::string("no GPU: ") + cudaGetErrorString(error));
+    return 0;
+  }();
+  return count;
+}
+
+std::unique_ptr<Gpu> open_gpu(int ordinal) {
+  return std::make_unique<CudaGpu>(ordinal);
+}
+
+}  // namespace muster::compute::cuda

@@ -1,0 +1,31 @@
+#include "trainer/compute/cuda/kernels/kernels.h"
+#include "trainer/compute/cuda/runtime/block.cuh"
+#include "trainer/compute/cuda/runtime/check.h"
+#include "trainer/compute/cuda/runtime/launch.h"
+
+namespace muster::compute::cuda {
+namespace {
+
+template <class Kernel>
+__global__ void __launch_bounds__(kBlockThreads) run(const Kernel kernel) {
+  GpuBlock block;
+  kernel(block);
+}
+
+// Returns the entry of the kernel with this place.
+template <class... Kernel>
+const void* entry_of(size_t kernel, Kernels<Kernel...>) {
+  static const void* const entries[] = {reinterpret_cast<const void*>(&run<Kernel>)...};
+  return entries[kernel];
+}
+
+}  // namespace
+
+void launch_kernel(size_t kernel, Shape shape, const void* arguments, cudaStream_t stream) {
+  void* pointers[] = {const_cast<void*>(arguments)};
+  check(cudaLaunchKernel(entry_of(kernel, KernelList{}), dim3(static_cast<unsigned>(shape.blocks)),
+                         dim3(static_cast<unsigned>(kBlockThreads)), pointers, 0, stream),
+        "cudaLaunchKernel");
+}
+
+}  // namespace muster::compute::cuda
