@@ -1,6 +1,7 @@
 // Microseconds a training step of the models that the project's figures are about, with a probe of
 // the machine before and after: `bench_compute [--phases] [--threads=N] [NAME...]`; or, for the
-// rows of `make bench`, a line of JSON: `bench_compute --json [--threads=N] NAME`.
+// rows of `make bench`, a line of JSON: `bench_compute --json [--threads=N] NAME`. With
+// --device=cuda it measures the first GPU, and with --rows=N other batches than the model's.
 
 #include <sys/resource.h>
 #include <zlib.h>
@@ -146,14 +147,14 @@ ModelSpec model_of(const Work& work) {
 
 class Run {
  public:
-  Run(const Work& work, int threads, Precision precision) : work_(work) {
-    EngineOptions options;
-    options.precision = precision;
+  Run(const Work& work, const EngineOptions& asked) : work_(work) {
+    EngineOptions options = asked;
     options.max_rows = work.rows;
-    options.threads = threads;
     engine_ = Engine::create(model_of(work), options);
     optimizer_ = Optimizer::create(work.optimizer, engine_->layout());
-    initialize_parameters(engine_->layout(), 1, engine_->parameters().host_view());
+    HostView parameters(engine_->parameters());
+    initialize_parameters(engine_->layout(), 1, parameters.values());
+    parameters.store();
     storage_ = allocate_slots(*engine_, *optimizer_);
     for (const auto& slot : storage_) slots_.push_back(slot.get());
     features_.resize(static_cast<size_t>(work.rows));
@@ -180,7 +181,8 @@ class Run {
     return engine_->train(batch, *optimizer_, update, slots_);
   }
 
-  cpu::CpuEngine& engine() { return dynamic_cast<cpu::CpuEngine&>(*engine_); }
+  Engine& engine() { return *engine_; }
+  cpu::CpuEngine& cpu_engine() { return dynamic_cast<cpu::CpuEngine&>(*engine_); }
 
  private:
   const Work& work_;
@@ -203,24 +205,24 @@ double ticks_per_microsecond() {
 }
 
 void print_phases(Run& run, int steps, double rate) {
-  run.engine().profile(true);
+  run.cpu_engine().profile(true);
   std::vector<std::vector<double>> times;
   for (int i = 0; i < steps; ++i) {
     run.step();
-    const auto phases = run.engine().phase_times();
+    const auto phases = run.cpu_engine().phase_times();
     times.resize(phases.size());
     for (size_t p = 0; p < phases.size(); ++p) times[p].push_back(double(phases[p].ticks) / rate);
   }
-  const auto phases = run.engine().phase_times();
+  const auto phases = run.cpu_engine().phase_times();
   for (size_t p = 0; p < phases.size(); ++p) {
     std::printf("    %-32s %8.1f us (least %.1f)\n", phases[p].name.c_str(), median(times[p]),
                 *std::min_element(times[p].begin(), times[p].end()));
   }
-  run.engine().profile(false);
+  run.cpu_engine().profile(false);
 }
 
-void measure(const Work& work, int threads, Precision precision, bool phases, double rate) {
-  Run run(work, threads, precision);
+void measure(const Work& work, const EngineOptions& options, bool phases, double rate) {
+  Run run(work, options);
   LossSums sums;
   for (int i = 0; i < std::max(3, work.steps / 4); ++i) sums = run.step();
   std::vector<double> each, blocks;
@@ -267,8 +269,8 @@ void probe(int threads) {
 }
 
 // One line: steps a second over about 15 s, and the peak of resident memory.
-void measure_as_json(const Work& work, int threads, Precision precision) {
-  Run run(work, threads, precision);
+void measure_as_json(const Work& work, const EngineOptions& options) {
+  Run run(work, options);
   for (int i = 0; i < 3; ++i) run.step();
   int done = 0;
   const double start = microseconds_now();
@@ -299,7 +301,8 @@ int main_of(const std::vector<std::string>& arguments) {
   };
   const double rate = ticks_per_microsecond();
   bool phases = false, any = true, json = false;
-  Precision precision = Precision::float32;
+  EngineOptions options;
+  int64_t rows = 0;
   int most = std::min(2, cpu_budget()), least = 1;
   for (const std::string& argument : arguments) {
     if (argument == "--phases") {
@@ -307,7 +310,11 @@ int main_of(const std::vector<std::string>& arguments) {
     } else if (argument == "--json") {
       json = true;
     } else if (argument == "--bfloat16") {
-      precision = Precision::bfloat16;
+      options.precision = Precision::bfloat16;
+    } else if (argument == "--device=cuda") {
+      options.device = {DeviceKind::cuda, 0};
+    } else if (argument.rfind("--rows=", 0) == 0) {
+      rows = std::max(1, std::atoi(argument.c_str() + 7));
     } else if (argument.rfind("--threads=", 0) == 0) {
       most = least = std::max(1, std::atoi(argument.c_str() + 10));
     } else {
@@ -315,15 +322,17 @@ int main_of(const std::vector<std::string>& arguments) {
     }
   }
   if (!json) probe(most);
-  for (const Work& work : works) {
+  if (options.device.kind == DeviceKind::cuda) least = most;
+  for (Work work : works) {
+    if (rows > 0) work.rows = rows;
     const bool named = std::find(arguments.begin(), arguments.end(), work.name) != arguments.end();
     if (!any && !named) continue;
+    options.threads = most;
     if (json) {
-      measure_as_json(work, most, precision);
+      measure_as_json(work, options);
       continue;
     }
-    for (int threads = most; threads >= least; --threads)
-      measure(work, threads, precision, phases, rate);
+    for (; options.threads >= least; --options.threads) measure(work, options, phases, rate);
   }
   if (!json) probe(most);
   return 0;

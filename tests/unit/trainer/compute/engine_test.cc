@@ -85,6 +85,9 @@ struct Trained {
 // All engines share these tests.
 class EngineTest : public ::testing::TestWithParam<Backend> {
  protected:
+  void SetUp() override {
+    if (is_missing(GetParam())) GTEST_SKIP() << kNoGpu;
+  }
   static std::unique_ptr<Engine> engine(const ModelSpec& spec, int64_t max_rows, int threads = 1) {
     return testing::engine(GetParam(), spec, max_rows, threads);
   }

@@ -242,14 +242,21 @@ TEST_P(Gradient, EqualsTheSlopeOfTheFloat64Reference) {
   }
 }
 
-TEST(CudaGradient, EqualsTheSlopeOfTheFloat64Reference) {
+class GpuGradient : public ::testing::TestWithParam<Backend> {};
+
+TEST_P(GpuGradient, EqualsTheSlopeOfTheFloat64Reference) {
+  if (is_missing(GetParam())) GTEST_SKIP() << kNoGpu;
   for (const Case& c : all_cases()) {
     SCOPED_TRACE(c.name);
-    const auto made = engine(Backend::cuda, c.spec, c.max_rows);
+    const auto made = engine(GetParam(), c.spec, c.max_rows);
     initialize(*made);
     compare(c.spec, *made, batch_of(c).all());
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Backends, GpuGradient,
+                         ::testing::Values(Backend::simulated_gpu, Backend::gpu),
+                         [](const auto& info) { return name_of(info.param); });
 
 double length_of(std::span<const float> vector) {
   double squares = 0;

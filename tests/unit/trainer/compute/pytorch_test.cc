@@ -269,7 +269,13 @@ std::unique_ptr<Engine> engine_of(const std::string& set_or_backend, const Model
   return cpu_engine(model, max_rows, 2, set_or_backend);
 }
 
-class PyTorch : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {};
+class PyTorch : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {
+ protected:
+  void SetUp() override {
+    if (std::get<1>(GetParam()) == name_of(Backend::gpu) && is_missing(Backend::gpu))
+      GTEST_SKIP() << kNoGpu;
+  }
+};
 
 TEST_P(PyTorch, ComputesTheSameGradientsAndFirstLosses) {
   const auto& [name, set] = GetParam();

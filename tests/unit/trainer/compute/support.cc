@@ -3,6 +3,7 @@
 #include "tests/unit/trainer/compute/cuda/simulated_gpu.h"
 #include "tests/unit/trainer/compute/far_engine.h"
 #include "trainer/compute/cuda/engine.h"
+#include "trainer/compute/cuda/gpus.h"
 #include "trainer/compute/initialize.h"
 #include "trainer/compute/random.h"
 #include "trainer/host/instruction_set.h"
@@ -105,8 +106,16 @@ EngineOptions options_of(int64_t max_rows, int threads) {
 }  // namespace
 
 const std::vector<Backend>& backends() {
-  static const std::vector<Backend> all{Backend::cpu, Backend::far, Backend::cuda};
+  static const std::vector<Backend> all = [] {
+    std::vector<Backend> some{Backend::cpu, Backend::far, Backend::simulated_gpu};
+    if (cuda::kInThisBuild) some.push_back(Backend::gpu);
+    return some;
+  }();
   return all;
+}
+
+bool is_missing(Backend backend) {
+  return backend == Backend::gpu && cuda::gpu_count() == 0;
 }
 
 std::string name_of(Backend backend) {
@@ -115,8 +124,10 @@ std::string name_of(Backend backend) {
       return "Cpu";
     case Backend::far:
       return "Far";
-    case Backend::cuda:
-      return "SimulatedCuda";
+    case Backend::simulated_gpu:
+      return "SimulatedGpu";
+    case Backend::gpu:
+      return "Gpu";
   }
   return "";
 }
@@ -129,7 +140,10 @@ std::unique_ptr<Engine> engine(Backend backend, const ModelSpec& model, int64_t 
       return Engine::create(model, options);
     case Backend::far:
       return make_far_engine(model, options);
-    case Backend::cuda:
+    case Backend::gpu:
+      options.device = {DeviceKind::cuda, 0};
+      return Engine::create(model, options);
+    case Backend::simulated_gpu:
       options.device = {DeviceKind::cuda, 0};
       return std::make_unique<cuda::CudaEngine>(build_graph(model), options, make_simulated_gpu());
   }

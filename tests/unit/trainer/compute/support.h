@@ -51,9 +51,13 @@ ModelSpec model(int64_t inputs, std::vector<LayerSpec> layers, int64_t labels,
 ModelSpec two_branches();
 
 // The engines that shared cases run on; all of them give the same numbers. A backend has a name and
-// a maker in support.cc.
-enum class Backend { cpu, far, cuda };
+// a maker in support.cc. simulated_gpu is CUDA's engine on a simulated GPU; gpu is that of this
+// machine, in builds with CUDA.
+enum class Backend { cpu, far, simulated_gpu, gpu };
 const std::vector<Backend>& backends();
+// Returns whether this machine lacks what the backend needs. A case must then be skipped.
+bool is_missing(Backend backend);
+inline constexpr const char* kNoGpu = "needs a GPU, and this machine has none";
 std::string name_of(Backend backend);
 std::unique_ptr<Engine> engine(Backend backend, const ModelSpec& model, int64_t max_rows,
                                int threads = 1);

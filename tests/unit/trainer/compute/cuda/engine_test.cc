@@ -67,7 +67,7 @@ TEST(CudaEngine, ComputesTheSameInAnyOrderOfTheThreads) {
 // More forms of a batch than recordings are kept.
 TEST(CudaEngine, TakesBatchesOfManyForms) {
   const OwnedBatch batch(12, 23, 5);
-  const auto cuda = engine(Backend::cuda, two_branches(), 12);
+  const auto cuda = engine(Backend::simulated_gpu, two_branches(), 12);
   const auto cpu = engine(Backend::cpu, two_branches(), 12);
   initialize(*cuda);
   initialize(*cpu);
@@ -92,7 +92,7 @@ TEST(CudaEngine, TakesBytes) {
   batch.scale = 1.0f / 255;
   batch.offset = -0.5f;
   std::vector<std::vector<float>> outputs;
-  for (const Backend backend : {Backend::cpu, Backend::cuda}) {
+  for (const Backend backend : {Backend::cpu, Backend::simulated_gpu}) {
     const auto made = engine(backend, two_branches(), 2);
     initialize(*made);
     outputs.emplace_back(10);
@@ -102,8 +102,8 @@ TEST(CudaEngine, TakesBytes) {
 }
 
 TEST(CudaEngine, RefusesMemoryOfAnotherGpu) {
-  const auto one = engine(Backend::cuda, two_branches(), 2);
-  const auto other = engine(Backend::cuda, two_branches(), 2);
+  const auto one = engine(Backend::simulated_gpu, two_branches(), 2);
+  const auto other = engine(Backend::simulated_gpu, two_branches(), 2);
   HostMemory host(one->layout().size());
   EXPECT_THAT([&] { one->use(other->parameters(), nullptr); },
               ThrowsMessage<Invalid>(HasSubstr("in the memory of cuda:0")));
