@@ -112,8 +112,8 @@ function(muster_test name folders)
   endif()
 endfunction()
 
-# muster_kernels(FOLDER): {generic,avx2,avx512}.cc of FOLDER, a path from the current folder, are one source,
-# compiled for each instruction set. Debug builds too would be of no use with these unoptimized.
+# muster_kernels(FOLDER): {generic,avx2,avx512}.cc, and avx512_bf16.cc if there is one, of FOLDER, a path from the
+# current folder, are one source, compiled for each instruction set. Debug builds too would be of no use with these unoptimized.
 function(muster_kernels folder)
   set(flags -O3 -ffp-contract=off -fno-math-errno)
   set_source_files_properties(${folder}/generic.cc PROPERTIES COMPILE_OPTIONS "${flags}")
@@ -125,5 +125,7 @@ function(muster_kernels folder)
       list(APPEND avx512_flags -Wno-uninitialized -Wno-maybe-uninitialized)
     endif()
     set_source_files_properties(${folder}/avx512.cc PROPERTIES COMPILE_OPTIONS "${flags};${avx512_flags}")
+    set_source_files_properties(${folder}/avx512_bf16.cc PROPERTIES
+                                COMPILE_OPTIONS "${flags};${avx512_flags};-mavx512bf16")
   endif()
 endfunction()

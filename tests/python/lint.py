@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "muster-tidy"
 OURS = ("common/", "operator/", "trainer/")
 # GCC's vector extensions, some of which clang 14 lacks.
-NOT_CLANG = tuple(f"trainer/compute/cpu/kernels/{name}.cc" for name in ("generic", "avx2", "avx512"))
+NOT_CLANG = tuple(f"trainer/compute/cpu/kernels/{name}.cc" for name in ("generic", "avx2", "avx512", "avx512_bf16"))
 INCLUDE = re.compile(rb'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 PRECOMPILED = re.compile(r" (-fpch-preprocess|-Winvalid-pch|-include \S*/cmake_pch\.hxx)(?= )")
 TIDY = ["clang-tidy", "--quiet", "--extra-arg=-Wno-unknown-warning-option"]

@@ -10,6 +10,10 @@
 namespace muster::compute {
 
 std::unique_ptr<Engine> Engine::create(const ModelSpec& model, const EngineOptions& options) {
+  if (options.device.kind == DeviceKind::cuda && options.device.ordinal >= cuda::gpu_count()) {
+    throw Invalid("device: expected one that this process can use, found " +
+                  to_string(options.device));
+  }
   if (options.max_rows < 1 || options.max_rows > (1 << 20)) {
     throw Invalid("batch size: expected 1 to 1048576 rows, found " +
                   std::to_string(options.max_rows));

@@ -7,6 +7,7 @@ namespace muster::host {
 const Arithmetic& arithmetic(InstructionSet set) {
   switch (set) {
     case InstructionSet::avx512:
+    case InstructionSet::avx512_bf16:
       return avx512_arithmetic();
     case InstructionSet::avx2:
       return avx2_arithmetic();

@@ -17,6 +17,8 @@ const char* name_of(InstructionSet set) {
       return "avx2";
     case InstructionSet::avx512:
       return "avx512";
+    case InstructionSet::avx512_bf16:
+      return "avx512_bf16";
   }
   return "";
 }
@@ -29,6 +31,7 @@ std::vector<InstructionSet> instruction_sets() {
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) {
     sets.push_back(InstructionSet::avx512);
+    if (__builtin_cpu_supports("avx512bf16")) sets.push_back(InstructionSet::avx512_bf16);
   }
 #endif
   return sets;
@@ -41,7 +44,7 @@ InstructionSet instruction_set(const std::string& name) {
     if (name == name_of(set)) return set;
   }
   throw Invalid("instruction set \"" + name +
-                "\": expected avx512, avx2 or generic, and one that this CPU has");
+                "\": expected avx512_bf16, avx512, avx2 or generic, and one that this CPU has");
 }
 
 InstructionSet instruction_set() {

@@ -6,7 +6,8 @@
 namespace muster::host {
 
 // The sets of vector instructions that the inner loops are compiled for, each from the same source.
-enum class InstructionSet { generic, avx2, avx512 };
+// avx512_bf16 adds products of bfloat16 to avx512 and gives the same bits in all else.
+enum class InstructionSet { generic, avx2, avx512, avx512_bf16 };
 
 const char* name_of(InstructionSet set);
 
@@ -14,8 +15,8 @@ const char* name_of(InstructionSet set);
 std::vector<InstructionSet> instruction_sets();
 
 // Returns the best set that this CPU has, or the one that the environment variable
-// MUSTER_INSTRUCTION_SET names ("avx512", "avx2", "generic"). Throws Invalid if the CPU does not
-// have it.
+// MUSTER_INSTRUCTION_SET names ("avx512_bf16", "avx512", "avx2", "generic"). Throws Invalid if the
+// CPU does not have it.
 InstructionSet instruction_set();
 // Does the same with `name` in place of the variable; empty: the best one.
 InstructionSet instruction_set(const std::string& name);

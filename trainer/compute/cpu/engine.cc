@@ -45,6 +45,7 @@ CpuEngine::CpuEngine(Graph graph, const EngineOptions& options, const Kernels& k
                options.threads,
                options.max_rows,
                options.seed,
+               precision_ == Precision::bfloat16 && kernels.gemm_pairs != nullptr,
                find_fusions(graph_),
                {}},
       own_parameters_(graph_.layout.size()),
@@ -253,7 +254,8 @@ void CpuEngine::add_sparse(ValueBlocks& value) {
 }
 
 std::string CpuEngine::instruction_set() const {
-  return std::string(context_.kernels.name) + "/" + std::to_string(team_.count());
+  return std::string(context_.kernels.name) + (context_.pairs ? "_bf16/" : "/") +
+         std::to_string(team_.count());
 }
 
 int64_t CpuEngine::output_count() const {

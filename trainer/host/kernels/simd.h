@@ -304,6 +304,26 @@ inline V load(const Half* p, Part m) {
   return load(lanes);
 }
 
+#if defined(__AVX512BF16__)
+// Pairs of bfloat16 lie in the 32 bits of a lane, the first of a pair in the lower half.
+// Returns c + the products of the pairs' first numbers + those of their second ones.
+inline V dot_pairs(V a, V b, V c) {
+  return _mm512_dpbf16_ps(c, (__m512bh)a, (__m512bh)b);
+}
+inline __m512i rounded_bits(V a) {
+  return _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(a));
+}
+inline V pairs_of(V first, V second) {
+  const __m512i high = _mm512_slli_epi32(rounded_bits(second), 16);
+  return _mm512_castsi512_ps(_mm512_or_si512(rounded_bits(first), high));
+}
+// Stores the first `count` numbers, at most kLanes, as bfloat16.
+inline void store_halves(Half* p, V v, int64_t count) {
+  const auto mask = static_cast<__mmask16>((1u << count) - 1u);
+  _mm256_mask_storeu_epi16(p, mask, (__m256i)_mm512_cvtneps_pbh(v));
+}
+#endif
+
 // Stands for all lanes in place of a Part. Functions that take either are compiled for both.
 struct Whole {};
 template <typename Number>

@@ -4,9 +4,9 @@
 #include <chrono>
 
 #include "common/random.h"
+#include "trainer/compute/cpu/kernels/kernels.h"
 #include "trainer/group/address.h"
 #include "trainer/group/grpc_server.h"
-#include "trainer/host/instruction_set.h"
 #include "trainer/ps/member/grpc_link.h"
 #include "trainer/ps/member/shm_link.h"
 
@@ -29,7 +29,7 @@ uint32_t milliseconds_since_start() {
 
 // A ps updates float by float, so its number of threads does not matter.
 std::string determinism_of_ps() {
-  return "muster " + group::version() + "; " + host::name_of(host::instruction_set());
+  return "muster " + group::version() + "; " + compute::cpu::kernels().name;
 }
 
 // Returns whether only the computation decides a training's bits, and not the order of messages.

@@ -13,6 +13,7 @@
 #include "tests/unit/trainer/compute/support.h"
 #include "tests/unit/trainer/extended.h"
 #include "trainer/compute/cpu/worthwhile_threads.h"
+#include "trainer/compute/cuda/gpus.h"
 #include "trainer/compute/hosted_engine.h"
 #include "trainer/compute/initialize.h"
 #include "trainer/compute/other_parameters.h"
@@ -405,7 +406,7 @@ TEST_P(EngineTest, RefusesBatchesThatDoNotFit) {
 
 TEST(CpuEngineTest, RefusesOptionsItDoesNotHave) {
   EngineOptions options;
-  options.device.kind = DeviceKind::cuda;
+  options.device = {DeviceKind::cuda, cuda::gpu_count()};
   EXPECT_THROW(Engine::create(small(), options), Invalid);
   options = {};
   options.max_rows = 0;

@@ -8,6 +8,8 @@ using host::InstructionSet;
 
 const Kernels& kernels(InstructionSet set) {
   switch (set) {
+    case InstructionSet::avx512_bf16:
+      return avx512_bf16_kernels();
     case InstructionSet::avx512:
       return avx512_kernels();
     case InstructionSet::avx2:

@@ -183,6 +183,17 @@ struct Kernels {
   int64_t lanes;
 
   void (*gemm)(const Gemm&);
+  // The next three are null in instruction sets without products of bfloat16. In place of a float, a
+  // and b of this product have a pair of bfloat16, of two neighbours along p: k is the number of
+  // pairs. Sums are float32.
+  void (*gemm_pairs)(const Gemm&);
+  // Round floats, [rows, columns], to pairs of two neighbours in a row, [rows, columns / 2 rounded
+  // up]; and of two neighbours in a column, [rows / 2 rounded up, columns]. What lacks a neighbour
+  // gets zero.
+  void (*pack_rows)(int64_t rows, int64_t columns, const float* in, int64_t ldi, float* out,
+                    int64_t ldo);
+  void (*pack_row_pairs)(int64_t rows, int64_t columns, const float* in, int64_t ldi, float* out,
+                         int64_t ldo);
   void (*sparse_forward)(const SparseForward&);
   void (*sparse_weight_gradient)(const SparseWeightGradient&);
 
@@ -285,6 +296,7 @@ struct Kernels {
 const Kernels& generic_kernels();
 const Kernels& avx2_kernels();
 const Kernels& avx512_kernels();
+const Kernels& avx512_bf16_kernels();
 
 // Return the kernels for host::instruction_set(), or for `set`, which this CPU must have.
 const Kernels& kernels();

@@ -27,6 +27,7 @@ void ConvolutionOperation::forward(Program& program) {
   std::vector<Access> accesses{reads(in.data, Share::all), writes(out.data, Share::all)};
   if (in.normalized) append(accesses, in.normalized->value_accesses());
   if (out.normalized) accesses.push_back(out.normalized->statistics_access());
+  append(accesses, more_accesses());
   program.add(name + " product", accesses,
               [this](const Step& step, TeamThread thread) { run_forward(step, thread); });
   if (out.normalized) out.normalized->add_forward(program);

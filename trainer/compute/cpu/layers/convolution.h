@@ -22,6 +22,8 @@ class ConvolutionOperation : public Operation {
   // Computes the products of some rows of a sample's output. It calls finish() for each stretch of
   // places that is complete.
   virtual void forward_lines(const Step& step, TeamThread thread, const Lines& lines) const = 0;
+  // What forward_lines() reads besides its input.
+  virtual std::vector<Access> more_accesses() const { return {}; }
   // Rearranges a thread's part of the kernel for backward_sample(), into rearranged.
   virtual void rearrange(const Step& step, TeamThread thread) const = 0;
   // Computes a sample's part of the weights' gradient, if there is one, and its input's gradient,

@@ -67,6 +67,7 @@ struct Context {
   int threads = 1;
   int64_t max_rows = 1;
   uint64_t seed = 1;
+  bool pairs = false;  // products with bfloat16 values are products of pairs (Kernels::gemm_pairs)
   std::vector<Fusion> fusions;
   std::vector<ValueBlocks> values;  // by Value::memory
 
