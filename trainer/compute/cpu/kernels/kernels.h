@@ -183,7 +183,7 @@ struct Kernels {
   int64_t lanes;
 
   void (*gemm)(const Gemm&);
-  // The next three are null in instruction sets without products of bfloat16. In place of a float, a
+  // The next four are null in instruction sets without products of bfloat16. In place of a float, a
   // and b of this product have a pair of bfloat16, of two neighbours along p: k is the number of
   // pairs. Sums are float32.
   void (*gemm_pairs)(const Gemm&);
@@ -194,6 +194,9 @@ struct Kernels {
                     int64_t ldo);
   void (*pack_row_pairs)(int64_t rows, int64_t columns, const float* in, int64_t ldi, float* out,
                          int64_t ldo);
+  // What host::Arithmetic::to_bfloat16 does, in one instruction, for which subnormal numbers are
+  // zero.
+  void (*to_bfloat16)(int64_t n, const float* in, void* out);
   void (*sparse_forward)(const SparseForward&);
   void (*sparse_weight_gradient)(const SparseWeightGradient&);
 

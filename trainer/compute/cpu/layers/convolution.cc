@@ -4,7 +4,8 @@
 
 namespace muster::compute::cpu {
 
-ConvolutionOperation::ConvolutionOperation(const Conv2d& layer, const Node& node, Context& context)
+ConvolutionOperation::ConvolutionOperation(const Conv2d& layer, const Node& node, Context& context,
+                                           bool single)
     : name(node.name),
       context(context),
       kernels(context.kernels),
@@ -15,7 +16,8 @@ ConvolutionOperation::ConvolutionOperation(const Conv2d& layer, const Node& node
       filters(layer.filters),
       depth(sliding.window_height * sliding.window_width * sliding.channels),
       kernel(context.tensor_index(node.parameters[0])),
-      bias(layer.use_bias ? context.tensor_index(node.parameters[1]) : -1) {
+      bias(layer.use_bias ? context.tensor_index(node.parameters[1]) : -1),
+      joined(single && in.stride == in.width && out.stride == out.width) {
   const auto& tensors = context.graph.layout.tensors();
   kernel_offset = tensors[static_cast<size_t>(kernel)].offset;
   if (bias >= 0) bias_offset = tensors[static_cast<size_t>(bias)].offset;
@@ -59,16 +61,17 @@ void ConvolutionOperation::backward(Program& program) {
 
 void ConvolutionOperation::run_forward(const Step& step, TeamThread thread) const {
   if (out.normalized && out.normalized->collects(step)) out.normalized->clear_statistics(thread);
-  for_lines(sliding, step.rows, thread,
-            [&](const Lines& lines) { forward_lines(step, thread, lines); });
+  const auto run = [&](const Lines& lines) { forward_lines(step, thread, lines); };
+  const int64_t all = step.rows * sliding.out_height;
+  if (joined) return run({0, thread.begin(all), thread.end(all)});
+  for_lines(sliding, step.rows, thread, run);
 }
 
 void ConvolutionOperation::run_backward(const Step& step, TeamThread thread,
                                         bool accumulate) const {
   if (weights) weights->clear(thread);
   if (sums) in.normalized->clear_sums(thread);
-  for (int64_t i = thread.begin(step.rows); i < thread.end(step.rows); ++i)
-    backward_sample(thread, i, accumulate);
+  backward_samples(thread, thread.begin(step.rows), thread.end(step.rows), accumulate);
 }
 
 void ConvolutionOperation::finish(const Step& step, TeamThread thread, Numbers y,

@@ -13,7 +13,8 @@ namespace muster::compute::cpu {
 // of the output of all samples; backward, they share the samples.
 class ConvolutionOperation : public Operation {
  public:
-  ConvolutionOperation(const Conv2d& layer, const Node& node, Context& context);
+  // `single`: the window has one place and moves by one.
+  ConvolutionOperation(const Conv2d& layer, const Node& node, Context& context, bool single);
 
   void forward(Program& program) override;
   void backward(Program& program) override;
@@ -26,9 +27,11 @@ class ConvolutionOperation : public Operation {
   virtual std::vector<Access> more_accesses() const { return {}; }
   // Rearranges a thread's part of the kernel for backward_sample(), into rearranged.
   virtual void rearrange(const Step& step, TeamThread thread) const = 0;
-  // Computes a sample's part of the weights' gradient, if there is one, and its input's gradient,
-  // if that is needed. The latter is added to what is there if `accumulate` is set.
-  virtual void backward_sample(TeamThread thread, int64_t sample, bool accumulate) const = 0;
+  // Computes the part of the weights' gradient, if there is one, that samples [begin, end) give,
+  // and the gradient of their input, if that is needed. The latter is added to what is there if
+  // `accumulate` is set.
+  virtual void backward_samples(TeamThread thread, int64_t begin, int64_t end,
+                                bool accumulate) const = 0;
 
   // Adds the bias and applies the activation, or adds up the statistics, of `places` places from
   // `y` on.
@@ -51,6 +54,8 @@ class ConvolutionOperation : public Operation {
   Block rearranged;  // as many floats as the kernel
   std::optional<WeightGradient> weights;
   bool sums = false;  // whether it adds up the sums of its input
+  // Whether the samples are one after the other for it, like the rows of a single one.
+  const bool joined;
 
  private:
   void run_forward(const Step& step, TeamThread thread) const;

@@ -137,7 +137,7 @@ class DepthwiseOperation : public Operation {
         const Numbers to = context_.data(out_, lines.sample) + oy * out_row_;
         d.y = begin_write(to, row_of(thread), out_row_, false);
         kernels_.depthwise_row(d);
-        end_write(to, d.y, out_row_);
+        end_write(kernels_, to, d.y, out_row_);
         if (collects) out_.normalized->add_statistics(thread, to, sliding_.out_width);
         if (out_.normalized) continue;
         activate(kernels_, activation_, sliding_.out_width, sliding_.channels, d.y,
@@ -214,7 +214,7 @@ class DepthwiseOperation : public Operation {
     d.dx = begin_write(to, row_of(thread), in_row_, accumulate);
     d.accumulate = accumulate;
     kernels_.depthwise_input_gradient_row(d);
-    end_write(to, d.dx, in_row_);
+    end_write(kernels_, to, d.dx, in_row_);
     if (sums_) in_.normalized->add_sums(thread, context_.data(in_, i) + y * in_row_, to, s.width);
   }
 

@@ -1,17 +1,23 @@
 #include <algorithm>
+#include <array>
 
 #include "trainer/compute/cpu/layers/convolution.h"
 
 namespace muster::compute::cpu {
 namespace {
 
+bool is_single(const Window& window) {
+  return window.size == std::array<int64_t, 2>{1, 1} &&
+         window.strides == std::array<int64_t, 2>{1, 1};
+}
+
 // Patches are made a tile at a time, which stays in the second-level cache. The kernel is a matrix
 // of [window and channels, filters].
 class PatchConvolution : public ConvolutionOperation {
  public:
   PatchConvolution(const Conv2d& layer, const Node& node, Context& context)
-      : ConvolutionOperation(layer, node, context),
-        pointwise_(depth == sliding.channels && sliding.down == 1 && sliding.right == 1),
+      : ConvolutionOperation(layer, node, context, is_single(layer.window)),
+        pointwise_(is_single(layer.window)),
         pairs_(context.pairs && (in.half || out.half)),
         tile_places_(std::min(std::clamp<int64_t>(kTileFloats / depth, kLeastPlaces, kMostPlaces),
                               context.max_rows * places_of(sliding))) {
@@ -23,7 +29,8 @@ class PatchConvolution : public ConvolutionOperation {
     if (in.half && in.needs_gradient) input_gradient_ = context.add_own(gradient_floats());
     if (!pairs_) return;
     left_pairs_ = context.add_own(left_floats());
-    right_pairs_ = context.add_own(right_floats());
+    if (weights) right_pairs_ = context.add_own(right_floats());
+    if (in.needs_gradient) rows_ = context.add_own(row_floats());
     packed_ = context.arena.add(half_of(depth) * filters * 4);
     if (in.needs_gradient) turned_ = context.arena.add(half_of(filters) * depth * 4);
   }
@@ -90,16 +97,20 @@ class PatchConvolution : public ConvolutionOperation {
       const Numbers to = context.data(out, lines.sample) + at * filters;
       const int64_t count = (end - at) * filters;
       float* y = begin_write(to, output_tile(thread), count, false);
-      const float* rows = patches(lines.sample, x, at, end, thread);
       if (pairs_) {
         float* left = left_of(thread);
-        kernels.pack_rows(end - at, depth, rows, depth, left, half_of(depth));
-        kernels.gemm_pairs({end - at, filters, half_of(depth), left, half_of(depth), 1,
-                            context.arena.floats(packed_), filters, y, filters});
+        const int64_t ld = half_of(depth);
+        for_stretches(at, end, [&](int64_t p, int64_t q) {
+          const float* rows = patches(lines.sample, x, p, q, thread);
+          kernels.pack_rows(q - p, depth, rows, depth, left + (p - at) * ld, ld);
+        });
+        kernels.gemm_pairs({end - at, filters, ld, left, ld, 1, context.arena.floats(packed_),
+                            filters, y, filters});
       } else {
-        kernels.gemm({end - at, filters, depth, rows, depth, 1, w, filters, y, filters});
+        kernels.gemm({end - at, filters, depth, patches(lines.sample, x, at, end, thread), depth, 1,
+                      w, filters, y, filters});
       }
-      end_write(to, y, count);
+      end_write(kernels, to, y, count);
       finish(step, thread, to, end - at);
     }
   }
@@ -133,8 +144,15 @@ class PatchConvolution : public ConvolutionOperation {
                              context.arena.floats(packed_) + begin / 2 * filters, filters);
   }
 
-  void backward_sample(TeamThread thread, int64_t sample, bool accumulate) const override {
+  void backward_samples(TeamThread thread, int64_t begin, int64_t end,
+                        bool accumulate) const override {
     const int64_t places = places_of(sliding);
+    if (joined) return backward_places(thread, begin, (end - begin) * places, accumulate);
+    for (int64_t i = begin; i < end; ++i) backward_places(thread, i, places, accumulate);
+  }
+
+  // The places are counted from the first one of a sample.
+  void backward_places(TeamThread thread, int64_t sample, int64_t places, bool accumulate) const {
     const bool whole = in.needs_gradient && !pointwise_;
     const Numbers to = in.needs_gradient ? context.gradient(in, sample) : Numbers{};
     const float* x = weights ? image(sample, 0, sliding.out_height, thread) : nullptr;
@@ -142,9 +160,13 @@ class PatchConvolution : public ConvolutionOperation {
     if (whole && !accumulate) std::fill_n(dx, in.width, 0.0f);
     for (int64_t at = 0; at < places; at += tile_places_) {
       const int64_t end = std::min(at + tile_places_, places);
-      const float* dy = raw_gradient(thread, sample, at, end);
-      if (weights) {
-        weight_gradient(thread, patches(sample, x, at, end, thread), dy, end - at);
+      const float* dy = pairs_ ? nullptr : raw_gradient(thread, sample, at, end);
+      if (pairs_) {
+        pack_tile(thread, sample, x, at, end);
+        if (weights) multiply_weights(thread, end - at);
+      } else if (weights) {
+        kernels.gemm({depth, filters, end - at, patches(sample, x, at, end, thread), 1, depth, dy,
+                      filters, weights->of(thread), filters, true});
         bias_gradient(thread, dy, end - at);
       }
       if (whole) {
@@ -155,7 +177,7 @@ class PatchConvolution : public ConvolutionOperation {
       }
     }
     if (!whole) return;
-    end_write(to, dx, in.width);
+    end_write(kernels, to, dx, in.width);
     if (sums)
       in.normalized->add_sums(thread, context.data(in, sample), to, sliding.height * sliding.width);
   }
@@ -171,20 +193,36 @@ class PatchConvolution : public ConvolutionOperation {
     return context.own(input_gradient_, gradient_floats(), thread);
   }
 
-  // Adds what some places give to the weights' gradient.
-  void weight_gradient(TeamThread thread, const float* patches, const float* dy,
-                       int64_t places) const {
-    float* to = weights->of(thread);
-    if (!pairs_) {
-      return kernels.gemm(
-          {depth, filters, places, patches, 1, depth, dy, filters, to, filters, true});
-    }
-    float* left = left_of(thread);
-    float* right = right_of(thread);
-    kernels.pack_row_pairs(places, depth, patches, depth, left, depth);
-    kernels.pack_row_pairs(places, filters, dy, filters, right, filters);
-    kernels.gemm_pairs(
-        {depth, filters, half_of(places), left, 1, depth, right, filters, to, filters, true});
+  // Pairs are made of few places at a time, whose floats stay in the first-level cache.
+  template <typename Function>
+  static void for_stretches(int64_t begin, int64_t end, Function function) {
+    constexpr int64_t kPlaces = 8;
+    for (int64_t at = begin; at < end; at += kPlaces) function(at, std::min(at + kPlaces, end));
+  }
+
+  // Makes the pairs of the factors of a tile's products.
+  void pack_tile(TeamThread thread, int64_t sample, const float* x, int64_t begin,
+                 int64_t end) const {
+    const int64_t ld = half_of(filters);
+    for_stretches(begin, end, [&](int64_t p, int64_t q) {
+      const float* dy = raw_gradient(thread, sample, p, q);
+      const int64_t pair = (p - begin) / 2;
+      if (in.needs_gradient) {
+        kernels.pack_rows(q - p, filters, dy, filters, rows_of(thread) + (p - begin) * ld, ld);
+      }
+      if (!weights) return;
+      kernels.pack_row_pairs(q - p, filters, dy, filters, right_of(thread) + pair * filters,
+                             filters);
+      bias_gradient(thread, dy, q - p);
+      kernels.pack_row_pairs(q - p, depth, patches(sample, x, p, q, thread), depth,
+                             left_of(thread) + pair * depth, depth);
+    });
+  }
+
+  // Adds what a tile of pairs gives to the weights' gradient.
+  void multiply_weights(TeamThread thread, int64_t places) const {
+    kernels.gemm_pairs({depth, filters, half_of(places), left_of(thread), 1, depth,
+                        right_of(thread), filters, weights->of(thread), filters, true});
   }
 
   // Writes the gradient of the patches of some places, or adds to it.
@@ -194,24 +232,23 @@ class PatchConvolution : public ConvolutionOperation {
       return kernels.gemm({places, depth, filters, dy, filters, 1, context.arena.floats(rearranged),
                            depth, to, depth, accumulate});
     }
-    float* rows = right_of(thread);
-    kernels.pack_rows(places, filters, dy, filters, rows, half_of(filters));
-    kernels.gemm_pairs({places, depth, half_of(filters), rows, half_of(filters), 1,
-                        context.arena.floats(turned_), depth, to, depth, accumulate});
+    const int64_t ld = half_of(filters);
+    kernels.gemm_pairs({places, depth, ld, rows_of(thread), ld, 1, context.arena.floats(turned_),
+                        depth, to, depth, accumulate});
   }
 
   int64_t left_floats() const {
     return std::max(tile_places_ * half_of(depth), half_of(tile_places_) * depth);
   }
-  int64_t right_floats() const {
-    return std::max(tile_places_ * half_of(filters), half_of(tile_places_) * filters);
-  }
+  int64_t right_floats() const { return half_of(tile_places_) * filters; }
+  int64_t row_floats() const { return tile_places_ * half_of(filters); }
   float* left_of(TeamThread thread) const {
     return context.own(left_pairs_, left_floats(), thread);
   }
   float* right_of(TeamThread thread) const {
     return context.own(right_pairs_, right_floats(), thread);
   }
+  float* rows_of(TeamThread thread) const { return context.own(rows_, row_floats(), thread); }
 
   // Does so for single places, where that is the gradient of the input.
   void tile_gradient(TeamThread thread, int64_t sample, const float* dy, int64_t begin, int64_t end,
@@ -220,7 +257,7 @@ class PatchConvolution : public ConvolutionOperation {
     const int64_t count = (end - begin) * depth;
     float* dx = begin_write(to, gradient_memory(thread), count, accumulate);
     input_gradient(thread, dy, end - begin, dx, accumulate);
-    end_write(to, dx, count);
+    end_write(kernels, to, dx, count);
     if (sums)
       in.normalized->add_sums(thread, context.data(in, sample) + begin * depth, to, end - begin);
   }
@@ -233,8 +270,9 @@ class PatchConvolution : public ConvolutionOperation {
   Block gradient_tile_;  // each thread's gradient of the raw output
   // Each thread's floats that become bfloat16.
   Block output_tile_, input_gradient_;
-  // Each thread's factors of a product as pairs, and the kernel's, as it is and turned.
-  Block left_pairs_, right_pairs_, packed_, turned_;
+  // Each thread's factors of products as pairs: patches, gradients of two places and of one; and
+  // the kernel, as it is and turned.
+  Block left_pairs_, right_pairs_, rows_, packed_, turned_;
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 class UnitConvolution : public ConvolutionOperation {
  public:
   UnitConvolution(const Conv2d& layer, const Node& node, Context& context)
-      : ConvolutionOperation(layer, node, context),
+      : ConvolutionOperation(layer, node, context, false),
         row_depth_(sliding.window_width * sliding.channels),
         padded_width_(sliding.out_width + sliding.window_width - 1),
         padded_height_(sliding.out_height + sliding.window_height - 1),
@@ -72,7 +72,7 @@ class UnitConvolution : public ConvolutionOperation {
                       x + (row + r) * padded_width_ * sliding.channels, sliding.channels, 1,
                       w + r * row_depth_ * filters, filters, y, filters, r > 0});
       }
-      end_write(to, y, count);
+      end_write(kernels, to, y, count);
       finish(step, thread, to, sliding.out_width);
     }
   }
@@ -90,7 +90,12 @@ class UnitConvolution : public ConvolutionOperation {
     }
   }
 
-  void backward_sample(TeamThread thread, int64_t sample, bool accumulate) const override {
+  void backward_samples(TeamThread thread, int64_t begin, int64_t end,
+                        bool accumulate) const override {
+    for (int64_t i = begin; i < end; ++i) backward_sample(thread, i, accumulate);
+  }
+
+  void backward_sample(TeamThread thread, int64_t sample, bool accumulate) const {
     const Sliding& s = sliding;
     float* dy = context.own(spread_, spread_floats(), thread);
     for (int64_t row = 0; row < s.out_height; ++row) {
@@ -132,7 +137,7 @@ class UnitConvolution : public ConvolutionOperation {
                       turned + r * row_depth_ * filters, s.channels, dx, s.channels,
                       accumulate || r > 0});
       }
-      end_write(to, dx, count);
+      end_write(kernels, to, dx, count);
     }
   }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "trainer/compute/cpu/kernels/kernels.h"
 #include "trainer/host/arithmetic.h"
 
 namespace muster::compute::cpu {
@@ -26,8 +27,11 @@ inline float* begin_write(Numbers to, float* scratch, int64_t count, bool keep) 
   if (keep) host::arithmetic().from_bfloat16(count, to.at, scratch);
   return scratch;
 }
-inline void end_write(Numbers to, const float* written, int64_t count) {
-  if (to.half) host::arithmetic().to_bfloat16(count, written, to.at);
+inline void end_write(const Kernels& kernels, Numbers to, const float* written, int64_t count) {
+  if (!to.half) return;
+  const auto round =
+      kernels.to_bfloat16 != nullptr ? kernels.to_bfloat16 : host::arithmetic().to_bfloat16;
+  round(count, written, to.at);
 }
 
 }  // namespace muster::compute::cpu
