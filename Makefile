@@ -17,7 +17,7 @@ NODES ?= 2
 E2E ?= tests/e2e
 CLUSTER_TOOLS = etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl coredns helm
 AS_ROOT = $(shell [ "$$(id -u)" = 0 ] || echo sudo)
-SOURCES = git ls-files --cached --others --exclude-standard -- '*.h' '*.cc' '*.inc'
+SOURCES = git ls-files --cached --others --exclude-standard -- '*.h' '*.cc' '*.inc' '*.cu' '*.cuh'
 
 help:  ## This list
 	@sed -n 's/^\([a-z0-9 -]*\):.*## /\1\t/p' Makefile | expand -t 22

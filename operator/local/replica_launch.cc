@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 
 #include "common/cpu_budget.h"
@@ -137,6 +138,30 @@ int threads_of_each(const api::TrainingJob& job, int cpus) {
   return replicas <= 1 ? 0 : std::max(1, cpus / std::max(1, computing));
 }
 
+int gpus_here() {
+  std::error_code none;
+  return static_cast<int>(
+      std::distance(fs::directory_iterator("/proc/driver/nvidia/gpus", none), {}));
+}
+
+std::optional<std::string> visible_gpus(const api::TrainingJob& job, api::Role role, int index,
+                                        int gpus) {
+  const std::string device = string_or(job.training, "device", "auto");
+  if (gpus < 2 || job.training.is_null() || device == "cpu") return std::nullopt;
+  if (role == api::Role::ps) return "";
+  int before = index;
+  for (const api::Role other : api::kRoles) {
+    if (other == role) break;
+    if (other != api::Role::ps) before += api::most_replicas(job, other);
+  }
+  const Json& devices = member(job.training, "devices");
+  const int each = devices.is_number_integer() ? devices.get<int>() : 1;
+  std::string list;
+  for (int i = 0; i < std::min(each, gpus); ++i)
+    list += (i > 0 ? "," : "") + std::to_string((before * each + i) % gpus);
+  return list;
+}
+
 Variables replica_variables(const api::TrainingJob& job, api::Role role, int index, int attempt,
                             const JobDirectory& directory,
                             const std::map<std::string, int>& ports) {
@@ -172,6 +197,8 @@ ReplicaLaunch replica_launch(const api::TrainingJob& job, api::Role role, int in
                           container.arguments.end());
   }
   launch.environment = setting.environment;
+  if (const auto gpus = visible_gpus(job, role, index, setting.gpus); gpus && result.runs_trainer)
+    set_variable(launch.environment, "CUDA_VISIBLE_DEVICES", *gpus, /*overwrite=*/false);
   for (const auto& [variable, value] : container.variables) {
     set_variable(launch.environment, variable, value, /*overwrite=*/true);
   }

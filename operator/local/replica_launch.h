@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct Setting {
   std::filesystem::path working_directory;  // the manifest's folder; absolute
   std::filesystem::path trainer;            // muster-trainer; empty where the job needs none
   std::vector<std::string> environment;     // NAME=value: what the replicas inherit
+  int gpus = 0;                             // of this machine
 };
 
 // Returns this process's environment without the variables that Muster sets for each replica, and
@@ -37,6 +39,16 @@ std::vector<std::string> port_names(const api::TrainingJob& job);
 // job the largest number of workers counts: the number of threads, on which results depend, stays
 // the same when the job is scaled.
 int threads_of_each(const api::TrainingJob& job, int cpus);
+
+// Returns how many NVIDIA GPUs the driver of this machine shows.
+int gpus_here();
+
+// Returns CUDA_VISIBLE_DEVICES for a replica of a job with `training` on a machine with `gpus`
+// GPUs: each one that computes gets as many of its own as the job has devices, counted round where
+// there are too few; a ps gets none. Returns nothing where there is at most one GPU, or where the
+// job computes on the CPU.
+std::optional<std::string> visible_gpus(const api::TrainingJob& job, api::Role role, int index,
+                                        int gpus);
 
 // Returns all variables that Muster sets for one replica.
 Variables replica_variables(const api::TrainingJob& job, api::Role role, int index, int attempt,

@@ -28,7 +28,7 @@ def machine():
     text = pathlib.Path("/proc/cpuinfo").read_text()
     model = re.search(r"model name\s*: (.*)", text).group(1).replace("(R)", "")
     flags = re.search(r"flags\s*: (.*)", text).group(1).split()
-    vectors = [name for name in ("amx_bf16", "avx512f", "avx2") if name in flags]
+    vectors = [name for name in ("amx_bf16", "avx512_bf16", "avx512f", "avx2") if name in flags]
     return f"{len(os.sched_getaffinity(0))} vCPU {model} ({', '.join(vectors)})"
 
 

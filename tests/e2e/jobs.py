@@ -140,6 +140,21 @@ def await_event(cluster, namespace, job, *words):
     return eventually(is_there)
 
 
+def reason(job, kind):
+    """The reason and the message of a condition, in one."""
+    found = [entry for entry in job.get("status", {}).get("conditions", []) if entry["type"] == kind]
+    return f"{found[0]['reason']}: {found[0]['message']}" if found else None
+
+
+def await_reason(cluster, namespace, job, kind, *words):
+    """Until a condition of the job gives a reason with all these words."""
+    def is_there():
+        said = reason(cluster.get("trainingjob", job, namespace=namespace), kind)
+        assert said and all(word in said for word in words), said
+        return True
+    eventually(is_there)
+
+
 def await_end(cluster, namespace, job):
     """The job, when it has finished."""
     cluster.kubectl("wait", "--for=condition=Finished", f"trainingjob/{job}", "--timeout=400s", namespace=namespace,

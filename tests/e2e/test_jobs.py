@@ -8,20 +8,6 @@ import pytest
 from cluster import condition, eventually
 
 
-def reason(job, kind):
-    """The reason and the message of a condition, in one."""
-    found = [entry for entry in job.get("status", {}).get("conditions", []) if entry["type"] == kind]
-    return f"{found[0]['reason']}: {found[0]['message']}" if found else None
-
-
-def await_reason(cluster, namespace, job, kind, *words):
-    def is_there():
-        said = reason(cluster.get("trainingjob", job, namespace=namespace), kind)
-        assert said and all(word in said for word in words), said
-        return True
-    eventually(is_there)
-
-
 def is_gone(cluster, namespace, job):
     return not cluster.get("pods,services", "-l", f"muster.dev/job={job}", namespace=namespace)
 
@@ -91,10 +77,10 @@ def test_an_image_that_cannot_be_pulled_is_named_and_can_be_replaced(cluster, mu
     container = job["spec"]["replicaSpecs"]["worker"]["template"]["spec"]["containers"][0]
     good, container["image"] = container["image"], "localhost/absent:none"
     cluster.apply(job, namespace=namespace)
-    await_reason(cluster, namespace, "image", "Running", "worker-0", "ImagePullBackOff")
+    jobs.await_reason(cluster, namespace, "image", "Running", "worker-0", "ImagePullBackOff")
     job["spec"]["suspend"] = True
     cluster.apply(job, namespace=namespace)
-    await_reason(cluster, namespace, "image", "Suspended", "no replica runs")
+    jobs.await_reason(cluster, namespace, "image", "Suspended", "no replica runs")
     container["image"], job["spec"]["suspend"] = good, False
     cluster.apply(job, namespace=namespace)
     assert jobs.await_success(cluster, namespace, "image")["status"]["restarts"] == 0
@@ -120,7 +106,7 @@ def test_a_name_that_is_taken_is_left_to_whom_it_belongs_and_waited_for(cluster,
     cluster.apply(foreign, namespace=namespace)
     uid = cluster.get("pod", name, namespace=namespace)["metadata"]["uid"]
     cluster.apply(jobs.shell("named", suspend=False), namespace=namespace)
-    await_reason(cluster, namespace, "named", "Accepted", "NameConflict", name)
+    jobs.await_reason(cluster, namespace, "named", "Accepted", "NameConflict", name)
     there = cluster.get("pod", name, namespace=namespace)["metadata"]
     assert there["uid"] == uid and "ownerReferences" not in there and "deletionTimestamp" not in there
     cluster.kubectl("delete", "pod", name, namespace=namespace)

@@ -83,7 +83,9 @@ def tidy(build):
     for entry in entries:
         source = pathlib.Path(entry["file"])
         name = os.path.relpath(source, ROOT)
-        if name.startswith(OURS) and not name.startswith(NOT_CLANG) and source.is_file():
+        if source.suffix != ".cc" or name.startswith(NOT_CLANG):
+            continue  # clang-tidy knows neither nvcc's options nor GCC's vectors
+        if name.startswith(OURS) and source.is_file():
             command = version + entry["command"].replace(str(ROOT), "")
             keys[source] = key(source, command)
     pending = {source: name for source, name in keys.items() if not (CACHE / name).exists()}
@@ -108,10 +110,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("build", type=pathlib.Path, help="a configured and built build directory")
     build = parser.parse_args().build.resolve()
-    cpp = tracked("*.h", "*.cc", "*.inc")
+    cpp = tracked("*.h", "*.cc", "*.inc", "*.cu", "*.cuh")
     checks = {
         "clang-format": passes(["clang-format", "--dry-run", "--Werror"], cpp),
-        "shellcheck": passes(["shellcheck"], tracked("*.sh", ".ci/run", "docker/build")),
+        "shellcheck": passes(["shellcheck"], tracked("*.sh", ".ci/run", "docker/build", "tests/gpu/bundle")),
         "python": passes([sys.executable, "-m", "compileall", "-q"], tracked("*.py")),
         "clang-tidy": tidy(build),
     }

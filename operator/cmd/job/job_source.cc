@@ -69,7 +69,7 @@ JobSource load_job(const RunOptions& options) {
   local::Setting setting{local::JobDirectory(directory),
                          fs::absolute(options.manifest).parent_path().lexically_normal(),
                          starts_trainer(job) ? find_trainer() : fs::path(),
-                         local::inherited_environment()};
+                         local::inherited_environment(), local::gpus_here()};
   std::vector<std::string> notes = spec::training_notes(document, "spec.training", here);
   return {std::move(job), std::move(document), std::move(setting), std::move(notes)};
 }

@@ -79,8 +79,11 @@ void add_flags(CLI::App& app, Flags& flags) {
   app.add_option("--trainer-image", options.cluster.pods.trainer_image,
                  "Image of replicas whose template names none")
       ->capture_default_str();
+  app.add_option("--trainer-cuda-image", options.cluster.pods.trainer_cuda_image,
+                 "Image of those that compute on GPUs (device: cuda)")
+      ->capture_default_str();
   app.add_option("--trainer-pull-policy", options.cluster.pods.image_pull_policy,
-                 "imagePullPolicy of it")
+                 "imagePullPolicy of both")
       ->check(CLI::IsMember({"Always", "IfNotPresent", "Never"}));
   app.add_option("--cluster-domain", options.cluster.pods.cluster_domain,
                  "Domain of the cluster, as cluster.local, put to replicas' addresses");
@@ -182,6 +185,7 @@ int run(int argc, char** argv) {
   Flags flags;
   flags.options.http_address = "0.0.0.0:8080";
   flags.options.cluster.pods.trainer_image = "muster-trainer:" MUSTER_VERSION;
+  flags.options.cluster.pods.trainer_cuda_image = "muster-trainer-cuda:" MUSTER_VERSION;
   CLI::App app("Runs TrainingJobs on Kubernetes.", "muster-operator");
   app.set_version_flag("--version", "muster-operator " MUSTER_VERSION);
   add_flags(app, flags);

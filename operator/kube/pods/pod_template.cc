@@ -21,6 +21,9 @@ constexpr const char* kTrainingFile = "training.yaml";
 constexpr const char* kStorageVolume = "muster-storage";
 constexpr const char* kTrainingVolume = "muster-training";
 constexpr const char* kScratchVolume = "muster-tmp";
+constexpr const char* kSharedMemoryVolume = "muster-shm";
+constexpr const char* kGpuVendor = "nvidia.com/";
+constexpr const char* kGpus = "nvidia.com/gpu";
 
 Json toleration(const char* taint) {
   return {{"key", taint},
@@ -115,9 +118,35 @@ bool runs_trainer(const api::TrainingJob& job, api::Role role) {
   return command.is_null() || command.empty();
 }
 
+// Whether a replica computes on GPUs, as all but a ps do.
+bool needs_gpus(const api::TrainingJob& job, api::Role role) {
+  return role != api::Role::ps && string_or(job.training, "device", "") == "cuda";
+}
+
+// Whether the template itself asks for GPUs or parts of them.
+bool asks_for_gpus(const Json& container) {
+  const Json& resources = member(container, "resources");
+  for (const char* kind : {"limits", "requests"}) {
+    for (const auto& [name, value] : member(resources, kind).items())
+      if (name.starts_with(kGpuVendor)) return true;
+  }
+  return false;
+}
+
+// Libraries of GPUs exchange data through shared memory, of which a container has 64 MiB by itself.
+void add_gpus(const api::TrainingJob& job, api::Role role, Json& spec, Json& container) {
+  const Json& devices = member(job.training, "devices");
+  if (!asks_for_gpus(api::counting_container(job.replicas.at(role).pod_template)))
+    container["resources"]["limits"][kGpus] = devices.is_number_integer() ? devices : Json(1);
+  spec["tolerations"].push_back({{"key", kGpus}, {"operator", "Exists"}, {"effect", "NoSchedule"}});
+  spec["volumes"].push_back({{"name", kSharedMemoryVolume}, {"emptyDir", {{"medium", "Memory"}}}});
+  container["volumeMounts"].push_back({{"name", kSharedMemoryVolume}, {"mountPath", "/dev/shm"}});
+}
+
 // Adds the parts that only a replica of muster-trainer has.
-void add_trainer(const PodSettings& settings, bool runs_trainer, Json& spec, Json& container) {
-  container["image"] = settings.trainer_image;
+void add_trainer(const PodSettings& settings, bool runs_trainer, bool with_gpus, Json& spec,
+                 Json& container) {
+  container["image"] = with_gpus ? settings.trainer_cuda_image : settings.trainer_image;
   if (!settings.image_pull_policy.empty()) {
     container["imagePullPolicy"] = settings.image_pull_policy;
   }
@@ -146,7 +175,9 @@ Json default_pod_spec(const api::TrainingJob& job, const plan::CreateReplica& re
                {"tolerations", Json::array({toleration("node.kubernetes.io/not-ready"),
                                             toleration("node.kubernetes.io/unreachable")})}};
   if (!job.training.is_null()) {
-    add_trainer(settings, runs_trainer(job, replica.role), spec, container);
+    const bool gpus = needs_gpus(job, replica.role);
+    add_trainer(settings, runs_trainer(job, replica.role), gpus, spec, container);
+    if (gpus) add_gpus(job, replica.role, spec, container);
   }
   add_storage(job, spec, container);
   spec["containers"] = Json::array({std::move(container)});

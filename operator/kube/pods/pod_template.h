@@ -14,6 +14,8 @@ inline constexpr const char* kDefaultContainer = "trainer";
 // With `training`: the trainer image; ports for peers and HTTP; ready when /healthz answers; user,
 // group and fsGroup 65532, no privileges, a read-only root with /tmp; no service-account token; a
 // grace period of 120 s; training.yaml, projected from the pod's annotation.
+// With `device: cuda`, except for a ps: the trainer's image with CUDA; as many nvidia.com/gpu as
+// `devices`, unless the template asks for some; a toleration of their taint; /dev/shm in memory.
 // With any image: TF_CONFIG and MUSTER_*; the job's storage; 30 s on a node that does not answer;
 // the tail of the log as the termination message of an error.
 Json default_pod_spec(const api::TrainingJob& job, const plan::CreateReplica& replica,

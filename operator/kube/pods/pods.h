@@ -8,9 +8,10 @@ namespace muster::kube {
 
 // The settings that all pods of this operator share.
 struct PodSettings {
-  std::string trainer_image;      // of jobs with `training` whose template names none
-  std::string image_pull_policy;  // of it; empty: Kubernetes' default
-  std::string cluster_domain;     // "cluster.local"; empty: addresses end in .svc
+  std::string trainer_image;       // of jobs with `training` whose template names none
+  std::string trainer_cuda_image;  // of those replicas of them that compute on GPUs
+  std::string image_pull_policy;   // of both; empty: Kubernetes' default
+  std::string cluster_domain;      // "cluster.local"; empty: addresses end in .svc
 };
 
 // Returns the complete Pod of one attempt of one replica: the role's template over our defaults,

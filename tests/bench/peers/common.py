@@ -32,16 +32,18 @@ def dense(samples=50000):
     return centres[labels] + random.standard_normal((samples, 784), dtype=np.float32), labels
 
 
-def steps_per_second(step, seconds, warm_up=300, block=100):
+def steps_per_second(step, seconds, warm_up=300, block=100, finish=lambda: None):
     """Calls step(0), step(1), ... for about `seconds` after `warm_up` calls that are not timed. The clock is
-    read after each `block` of calls."""
+    read after each `block` of calls, and after finish(), which waits for what they have asked for."""
     for number in range(warm_up):
         step(number)
+    finish()
     done, begin = 0, time.perf_counter()
     while True:
         for _ in range(block):
             step(warm_up + done)
             done += 1
+        finish()
         elapsed = time.perf_counter() - begin
         if elapsed >= seconds:
             return done / elapsed

@@ -12,6 +12,7 @@ def main():
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--mode", choices=["eager", "compile", "compile-step"], required=True)
     parser.add_argument("--input", choices=["mnist", "dense"], required=True)
+    parser.add_argument("--device", default="cpu")
     parser.add_argument("--seconds", type=float, default=common.SECONDS)
     arguments = parser.parse_args()
     import torch
@@ -21,11 +22,11 @@ def main():
     torch.set_flush_denormal(True)
     images, labels = common.mnist() if arguments.input == "mnist" else common.dense()
     order = torch.randperm(len(images))
-    images = torch.from_numpy(images)[order]
-    labels = torch.from_numpy(labels).long()[order]
+    images = torch.from_numpy(images)[order].to(arguments.device)
+    labels = torch.from_numpy(labels).long()[order].to(arguments.device)
     model = torch.nn.Sequential(
         torch.nn.Linear(784, 256), torch.nn.ReLU(),
-        torch.nn.Linear(256, 256), torch.nn.ReLU(), torch.nn.Linear(256, 10))
+        torch.nn.Linear(256, 256), torch.nn.ReLU(), torch.nn.Linear(256, 10)).to(arguments.device)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.001, fused=True)
 
     def loss_of(x, y):
@@ -44,7 +45,8 @@ def main():
         loss_of(images[begin : begin + common.BATCH], labels[begin : begin + common.BATCH]).backward()
         update()
 
-    common.report(common.steps_per_second(step, arguments.seconds), threads=arguments.threads)
+    finish = torch.cuda.synchronize if arguments.device == "cuda" else lambda: None
+    common.report(common.steps_per_second(step, arguments.seconds, finish=finish), threads=arguments.threads)
 
 
 if __name__ == "__main__":

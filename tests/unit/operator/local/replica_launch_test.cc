@@ -44,6 +44,28 @@ TEST(ThreadsOfEach, StayWhenAJobIsScaled) {
   EXPECT_EQ(threads_of_each(alone, 16), 8);
 }
 
+TEST(VisibleGpus, AreEachReplicasOwn) {
+  api::TrainingJob job =
+      job_of({{Role::ps, 1}, {Role::chief, 1}, {Role::worker, 2}, {Role::evaluator, 1}});
+  job.training = Json{{"device", "auto"}};
+  const auto of = [&](Role role, int index, int gpus) {
+    return visible_gpus(job, role, index, gpus).value_or("(unset)");
+  };
+  EXPECT_EQ(of(Role::ps, 0, 4), "");
+  EXPECT_EQ(of(Role::chief, 0, 4), "0");
+  EXPECT_EQ(of(Role::worker, 0, 4), "1");
+  EXPECT_EQ(of(Role::worker, 1, 4), "2");
+  EXPECT_EQ(of(Role::evaluator, 0, 4), "3");
+  EXPECT_EQ(of(Role::evaluator, 0, 3), "0");
+  EXPECT_EQ(of(Role::chief, 0, 1), "(unset)");
+  EXPECT_EQ(of(Role::chief, 0, 0), "(unset)");
+  job.training["devices"] = 2;
+  EXPECT_EQ(of(Role::worker, 0, 8), "2,3");
+  EXPECT_EQ(of(Role::worker, 1, 4), "0,1");
+  job.training["device"] = "cpu";
+  EXPECT_EQ(of(Role::chief, 0, 4), "(unset)");
+}
+
 TEST(PortNames, AreThoseOfWorkersToComeToo) {
   api::TrainingJob job = job_of({{Role::chief, 1}, {Role::worker, 1}, {Role::evaluator, 1}});
   const std::vector<std::string> fixed = {"chief-0", "chief-0/http", "worker-0", "worker-0/http",

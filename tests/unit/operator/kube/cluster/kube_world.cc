@@ -19,7 +19,10 @@ int attempt_of(const Json& pod) {
 }  // namespace
 
 KubeWorld::Operator::Operator(KubeWorld& world)
-    : cluster(world.server, {{"muster/trainer:1", "", "cluster.local"}, 20, world.pods_at_a_time_},
+    : cluster(world.server,
+              {{"muster/trainer:1", "muster/trainer-cuda:1", "", "cluster.local"},
+               20,
+               world.pods_at_a_time_},
               {[&world] { return world.time; },
                [&world](const std::string& key, api::Time at) {
                  if (at <= world.time) ++world.wakes;

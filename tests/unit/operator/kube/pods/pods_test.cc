@@ -17,7 +17,8 @@ using testing::HasSubstr;
 using testing::MatchesRegex;
 using testing::Not;
 
-const PodSettings kSettings = {"muster/trainer:1", "IfNotPresent", "cluster.local"};
+const PodSettings kSettings = {"muster/trainer:1", "muster/trainer-cuda:1", "IfNotPresent",
+                               "cluster.local"};
 
 api::TrainingJob trained() {
   api::TrainingJob job;
@@ -82,6 +83,59 @@ TEST(Pods, HaveNamesThatFitALabelOfDns) {
   api::TrainingJob job = trained();
   job.name = std::string(40, 'a');
   EXPECT_LE(pod_name(job, Role::evaluator, 9999, 100000).size(), 63u);
+}
+
+api::TrainingJob on_gpus(const char* pod_template = "{}") {
+  api::TrainingJob job = with_template(pod_template);
+  job.training["device"] = "cuda";
+  return job;
+}
+
+TEST(Pods, GetGpusWhereTheyComputeOnThem) {
+  api::TrainingJob job = on_gpus();
+  const Json made = pod(job);
+  const Json& container = container_named(made, "trainer");
+  EXPECT_EQ(container["image"], "muster/trainer-cuda:1");
+  EXPECT_EQ(container["resources"]["limits"]["nvidia.com/gpu"], 1);
+  EXPECT_THAT(made["spec"]["tolerations"],
+              Contains(Json(
+                  {{"key", "nvidia.com/gpu"}, {"operator", "Exists"}, {"effect", "NoSchedule"}})));
+  EXPECT_THAT(made["spec"]["volumes"],
+              Contains(Json({{"name", "muster-shm"}, {"emptyDir", {{"medium", "Memory"}}}})));
+  EXPECT_THAT(container["volumeMounts"],
+              Contains(Json({{"name", "muster-shm"}, {"mountPath", "/dev/shm"}})));
+  job.training["devices"] = 4;
+  EXPECT_EQ(container_named(pod(job), "trainer")["resources"]["limits"]["nvidia.com/gpu"], 4);
+}
+
+TEST(Pods, GetNoGpusWithoutBeingAskedTo) {
+  const Json of_ps = pod(on_gpus(), Role::ps, 0);
+  EXPECT_EQ(container_named(of_ps, "trainer")["image"], "muster/trainer:1");
+  for (const char* device : {"auto", "cpu"}) {
+    api::TrainingJob job = trained();
+    const Json before = pod(job);
+    job.training["device"] = device;
+    EXPECT_EQ(pod(job)["spec"], before["spec"]);
+  }
+}
+
+TEST(Pods, LeaveToATemplateWhichGpusItAsksFor) {
+  const api::TrainingJob job = on_gpus(R"({"spec": {
+      "tolerations": [{"key": "nvidia.com/gpu", "operator": "Equal", "value": "shared"}],
+      "volumes": [{"name": "fast", "emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}}],
+      "containers": [{"name": "trainer", "image": "mine:1",
+        "resources": {"limits": {"nvidia.com/mig-1g.10gb": 1, "cpu": 2}},
+        "volumeMounts": [{"name": "fast", "mountPath": "/dev/shm"}]}]}})");
+  const Json made = pod(job);
+  const Json& container = container_named(made, "trainer");
+  EXPECT_EQ(container["image"], "mine:1");
+  EXPECT_EQ(container["resources"]["limits"], Json({{"nvidia.com/mig-1g.10gb", 1}, {"cpu", 2}}));
+  EXPECT_THAT(container["volumeMounts"],
+              AllOf(Contains(Json({{"name", "fast"}, {"mountPath", "/dev/shm"}})),
+                    Not(Contains(Json({{"name", "muster-shm"}, {"mountPath", "/dev/shm"}})))));
+  EXPECT_THAT(made["spec"]["tolerations"],
+              Not(Contains(Json(
+                  {{"key", "nvidia.com/gpu"}, {"operator", "Exists"}, {"effect", "NoSchedule"}}))));
 }
 
 TEST(Pods, SayWhichReplicaTheyAre) {

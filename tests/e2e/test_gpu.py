@@ -1,0 +1,62 @@
+"""Jobs with `device: cuda` go to nodes with GPUs, which are fakes here (fake_gpus.py), and wait while there is none,
+saying why. Nothing computes on one: the trainer finds no GPU, and says so."""
+
+import re
+
+import jobs
+import pytest
+from cluster import ROOT, eventually
+from fake_gpus import RESOURCE, FakeGpus
+
+NODE = "node2"
+VERSION = re.search(r"project\(muster VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
+
+
+@pytest.fixture
+def gpu(cluster):
+    """One on one of the nodes."""
+    with FakeGpus(NODE, 1):
+        eventually(lambda: allocatable(cluster) == "1")
+        yield
+    # The node's status goes on to name a resource that is gone, of which there are none then.
+    eventually(lambda: allocatable(cluster) == "0")
+
+
+def allocatable(cluster):
+    return cluster.get("node", NODE)["status"]["allocatable"].get(RESOURCE)
+
+
+def on_gpu(name, **container):
+    """A job of a chief that computes on a GPU; with a command it only waits to be told how to end."""
+    job = jobs.shell(name, roles=("chief",))
+    training = jobs.mnist()["spec"]["training"]
+    job["spec"]["training"] = training | {"device": "cuda"}
+    of_template = job["spec"]["replicaSpecs"]["chief"]["template"]["spec"]["containers"][0]
+    of_template.update(container)
+    return job
+
+
+def test_a_replica_that_computes_on_gpus_waits_for_a_node_with_one(cluster, muster, namespace, gpu):
+    cluster.apply(on_gpu("first"), namespace=namespace)
+    [pod] = jobs.await_running(cluster, namespace, "first")
+    assert pod["spec"]["nodeName"] == NODE
+    assert pod["spec"]["containers"][0]["resources"]["limits"][RESOURCE] == "1"
+
+    cluster.apply(on_gpu("second"), namespace=namespace)
+    jobs.await_reason(cluster, namespace, "second", "Running", "chief-0", f"Insufficient {RESOURCE}")
+
+    jobs.tell(cluster, pod, "exit 0")
+    jobs.await_success(cluster, namespace, "first")
+    [pod] = jobs.await_running(cluster, namespace, "second")
+    assert pod["spec"]["nodeName"] == NODE
+    jobs.tell(cluster, pod, "exit 0")
+    jobs.await_success(cluster, namespace, "second")
+
+
+def test_a_trainer_that_finds_no_gpu_says_so(cluster, muster, namespace, gpu):
+    job = on_gpu("without", image=f"muster-trainer:{VERSION}", resources={})
+    del job["spec"]["replicaSpecs"]["chief"]["template"]["spec"]["containers"][0]["command"]
+    cluster.apply(job, namespace=namespace)
+    ended = jobs.await_end(cluster, namespace, "without")
+    [failed] = [condition for condition in ended["status"]["conditions"] if condition["type"] == "Failed"]
+    assert "exit code 78" in failed["message"], failed
