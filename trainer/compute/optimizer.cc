@@ -64,24 +64,6 @@ UpdateRule rule_of(const RmsProp& rms, float rate, float, uint64_t) {
   return rule;
 }
 
-using Names = std::vector<std::string>;
-
-Names names_of(const Sgd& sgd) {
-  return sgd.momentum == 0.0f ? Names{} : Names{"v"};
-}
-Names names_of(const Adam&) {
-  return {"m", "v"};
-}
-Names names_of(const AdamW&) {
-  return {"m", "v"};
-}
-Names names_of(const Lamb&) {
-  return {"m", "v"};
-}
-Names names_of(const RmsProp&) {
-  return {"rms", "momentum"};
-}
-
 // Returns the L2 factor of each tensor of the layout.
 std::vector<float> l2_of(const std::optional<L2>& l2, const ParameterLayout& layout) {
   std::vector<float> factors(layout.tensors().size());
@@ -110,11 +92,9 @@ class RuleOptimizer : public Optimizer {
   RuleOptimizer(const OptimizerSpec& spec, const ParameterLayout& layout)
       : spec_(spec),
         layout_(layout),
-        names_(std::visit([](const auto& s) { return names_of(s); }, spec.kind)),
+        names_(slot_names_of(spec)),
         l2_(l2_of(spec.l2, layout)),
-        kernels_(cpu::kernels()) {
-    if (spec.average) names_.emplace_back(kAverageSlot);
-  }
+        kernels_(cpu::kernels()) {}
 
   const OptimizerSpec& spec() const override { return spec_; }
   const std::vector<std::string>& slot_names() const override { return names_; }

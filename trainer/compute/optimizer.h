@@ -82,6 +82,10 @@ inline constexpr const char* kAverageSlot = "average";
 // No optimizer has more slots: two of a formula and the average.
 inline constexpr size_t kMostSlots = 3;
 
+// Returns the names of the slots, buffers like the parameters, in which an optimizer keeps what it
+// remembers ("m", "v"); the moving average comes last.
+std::vector<std::string> slot_names_of(const OptimizerSpec& spec);
+
 struct UpdateRule;  // update_rule.h
 
 // Whether the update of a float depends on other floats of its tensor. Then a process that updates
@@ -129,7 +133,7 @@ class Optimizer {
 
   virtual const OptimizerSpec& spec() const = 0;
 
-  // Returns the names of the slots ("m", "v"). Each slot is a buffer like the parameters.
+  // Returns slot_names_of(spec()).
   virtual const std::vector<std::string>& slot_names() const = 0;
   // Writes the values that a slot starts with to `values`, for the same floats of the layout as
   // `parameters` are.

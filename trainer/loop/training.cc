@@ -10,8 +10,10 @@
 #include "common/environment.h"
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "common/log.h"
 #include "common/problems.h"
 #include "common/whole_number.h"
+#include "trainer/compute/cuda/gpus.h"
 #include "trainer/compute/graph.h"
 #include "trainer/compute/layers/layer.h"
 #include "trainer/compute/loss.h"
@@ -250,6 +252,8 @@ Assembly assemble(Training training, int members, bool distributed, const Thread
                                   feed_options(spec, distributed, options.threads));
   };
   const auto devices = compute::choose_devices(spec.device, spec.devices);
+  const std::string why_no_gpu = compute::cuda::why_no_gpu();
+  if (spec.device == "auto" && !why_no_gpu.empty()) log::info("no GPU: " + why_no_gpu);
   const auto make_engine = [&](const compute::Device& device) {
     compute::EngineOptions own = options;
     own.device = device;

@@ -37,6 +37,11 @@ std::vector<Problem> validate_training(Document& document, const LookUp& look_up
 std::vector<std::string> training_notes(const Document& document, const std::string& path,
                                         const LookUp& look_up = {});
 
+// Returns a note on the memory that a step works in, if that is 100 MB or more; else, or if the
+// model is not known without data that are not here, an empty one. Precondition as above.
+std::string note_of_memory(const Document& document, const std::string& path,
+                           const LookUp& look_up = {});
+
 // Returns the model as the trainer builds it, with the values that its training data decide;
 // nothing if they are not known. Precondition: there is a training at `path`, without problems.
 std::optional<compute::ModelSpec> model_on_data(const Document& document, const std::string& path,

@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "common/json.h"
+#include "trainer/compute/fusion.h"
 #include "trainer/compute/graph.h"
 #include "trainer/compute/layers/layer.h"
 #include "trainer/compute/loss.h"
+#include "trainer/compute/step_memory.h"
 #include "trainer/spec/convert.h"
 #include "trainer/spec/layers.h"
 #include "trainer/spec/open_classes.h"
@@ -43,6 +47,8 @@ class Fit {
     for (const compute::Mismatch& mismatch : graph.mismatches) report(mismatch);
     if (model_.label_count == 0) model_.label_count = graph.outputs;
     for (const auto& [part, found] : found_) check_labels(part, found);
+    const bool known = knows_classes_ && !model_.input_shape.empty() && model_.label_count > 0;
+    if (known && graph.mismatches.empty()) check_precision();
   }
 
  private:
@@ -116,6 +122,15 @@ class Fit {
                                  "out a batch that is not full",
                                  *train_samples_),
                      std::to_string(batch));
+  }
+
+  void check_precision() {
+    if (string_or(training_, "precision", "") != "bfloat16") return;
+    if (!compute::find_fusions(compute::build_graph(model_)).empty()) return;
+    problems_.report(at("precision"),
+                     "float32 for a model without convolutions whose outputs are batch normalized "
+                     "and read by convolutions: only these values are kept as bfloat16",
+                     "\"bfloat16\"");
   }
 
   // The training data decide the values that the model leaves open.
@@ -286,6 +301,22 @@ std::vector<std::string> training_notes(const Document& document, const std::str
                                     note_of_batch(document, path, *training, look_up)};
   std::erase(notes, "");
   return notes;
+}
+
+std::string note_of_memory(const Document& document, const std::string& path,
+                           const LookUp& look_up) {
+  const Json* training = document.find(path);
+  if (training == nullptr || training->is_null()) return "";
+  const auto model = model_on_data(document, path, look_up);
+  if (!model) return "";
+  const TrainingSpec spec = to_training_spec(*training);
+  const double megabytes = 1e-6 * static_cast<double>(compute::step_memory(
+                                      compute::build_graph(*model), spec.batch_size, spec.optimizer,
+                                      spec.precision, std::max(1, spec.threads)));
+  if (megabytes < 100) return "";
+  const std::string field = child_path(path, "batchSize");
+  return fmt::format("{}: {}: a step of {} rows works in about {:.0f} MB, besides its samples",
+                     document.locate(field), field, spec.batch_size, megabytes);
 }
 
 }  // namespace muster::spec

@@ -60,6 +60,8 @@ std::vector<Problem> check_document(Document& document, const std::filesystem::p
   for (std::string& note : spec::training_notes(document, "spec.training", here)) {
     notes.push_back(std::move(note));
   }
+  if (std::string note = spec::note_of_memory(document, "spec.training", here); !note.empty())
+    notes.push_back(std::move(note));
   check_weights(document, fs::absolute(file).parent_path(), here, notes);
   return problems;
 }

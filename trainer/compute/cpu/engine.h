@@ -46,6 +46,8 @@ class CpuEngine : public Engine {
   };
   void profile(bool on) { profiling_ = on; }
   std::vector<PhaseTime> phase_times() const;
+  // Returns the bytes of its values, gradients and threads, without parameters.
+  int64_t arena_bytes() const { return arena_.size(); }
   // Lets the caller choose between dense and sparse products; both give the same bits.
   enum class Sparsity { measured, always, never };
   void set_sparsity(Sparsity sparsity);

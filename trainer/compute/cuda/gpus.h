@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 namespace muster::compute::cuda {
 
@@ -10,9 +11,12 @@ class Gpu;  // gpu.h
 extern const bool kInThisBuild;
 
 // Returns how many GPUs this process can use: 0 where there is no driver, or where
-// CUDA_VISIBLE_DEVICES is empty, or in a build without CUDA. The first call says in the log why
-// there is none.
+// CUDA_VISIBLE_DEVICES is empty, or in a build without CUDA.
 int gpu_count();
+
+// Returns why gpu_count() is 0: "this machine has no NVIDIA driver"; "" where there are GPUs, or in
+// a build without CUDA.
+std::string why_no_gpu();
 
 // Opens the GPU with this ordinal, which must be below gpu_count(). Throws Unavailable if it cannot
 // be used.

@@ -348,10 +348,14 @@ TEST(Validate, LooksAtDataWhereItIsToldHow) {
   EXPECT_EQ(problems[0].path, "spec.training.data.test.idx.images");
 }
 
+TEST(Validate, RefusesAPrecisionThatNoPartOfTheModelHas) {
+  EXPECT_THAT(problems_with(kTraining, {{"spec.training.precision", "bfloat16"}}),
+              ::testing::ElementsAre(::testing::HasSubstr(
+                  "spec.training.precision: expected float32 for a model without convolutions")));
+}
+
 // Only the trainer that will run knows what it can do.
 TEST(Validate, AcceptsWhatATrainerWithAnotherBuildMayDo) {
-  EXPECT_THAT(problems_with(kTraining, {{"spec.training.precision", "bfloat16"}}),
-              ::testing::IsEmpty());
   EXPECT_THAT(problems_with(kTraining, {{"spec.training.device", "cuda"}}), ::testing::IsEmpty());
 }
 

@@ -2,7 +2,8 @@
 #include "trainer/host/kernels/simd.h"
 
 #if defined(__x86_64__) && !defined(__AVX512BF16__)
-#error "expected the flags of AVX-512 BF16, which muster_kernels() of cmake/MusterTargets.cmake sets"
+#error \
+    "expected the flags of AVX-512 BF16, which muster_kernels() of cmake/MusterTargets.cmake sets"
 #endif
 
 namespace muster::compute::cpu {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "trainer/compute/cpu/kernels/kernels.h"
-#include "trainer/compute/cpu/program/fusion.h"
 #include "trainer/compute/cpu/program/numbers.h"
 #include "trainer/compute/cpu/program/program.h"
+#include "trainer/compute/fusion.h"
 #include "trainer/compute/graph.h"
 
 namespace muster::compute::cpu {

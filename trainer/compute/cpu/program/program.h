@@ -62,6 +62,7 @@ class Arena {
   // zero only at the start.
   std::vector<Block> add(std::span<const Temporary> blocks);
   void allocate();
+  int64_t size() const { return size_; }  // in bytes
   float* floats(Block block) const { return static_cast<float*>(at(block)); }
   int32_t* integers(Block block) const { return static_cast<int32_t*>(at(block)); }
 

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "common/error.h"
-#include "common/log.h"
 #include "trainer/compute/cuda/gpu.h"
 #include "trainer/compute/cuda/gpus.h"
 #include "trainer/compute/cuda/runtime/check.h"
@@ -158,18 +157,33 @@ class CudaGpu : public Gpu {
 
 const bool kInThisBuild = true;
 
-int gpu_count() {
-  static const int count = [] {
-    int found = 0;
-    const cudaError_t error = cudaGetDeviceCount(&found);
-    if (error == cudaSuccess) return found;
+namespace {
+
+struct Found {
+  int gpus = 0;
+  std::string why_none;
+};
+
+const Found& found_gpus() {
+  static const Found found = [] {
+    Found result;
+    const cudaError_t error = cudaGetDeviceCount(&result.gpus);
+    if (error == cudaSuccess) return result;
     int driver = 0;
     cudaDriverGetVersion(&driver);
-    log::info(driver == 0 ? std::string("no GPU: this machine has no NVIDIA driver")
-                          : std::string("no GPU: ") + cudaGetErrorString(error));
-    return 0;
+    return Found{0, driver == 0 ? "this machine has no NVIDIA driver" : cudaGetErrorString(error)};
   }();
-  return count;
+  return found;
+}
+
+}  // namespace
+
+int gpu_count() {
+  return found_gpus().gpus;
+}
+
+std::string why_no_gpu() {
+  return found_gpus().why_none;
 }
 
 std::unique_ptr<Gpu> open_gpu(int ordinal) {

@@ -12,6 +12,10 @@ int gpu_count() {
   return 0;
 }
 
+std::string why_no_gpu() {
+  return "";
+}
+
 std::unique_ptr<Gpu> open_gpu(int) {
   throw std::logic_error("expected an ordinal below gpu_count(), which is 0");
 }

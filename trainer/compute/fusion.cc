@@ -1,8 +1,8 @@
-#include "trainer/compute/cpu/program/fusion.h"
+#include "trainer/compute/fusion.h"
 
 #include <algorithm>
 
-namespace muster::compute::cpu {
+namespace muster::compute {
 namespace {
 
 class Finder {
@@ -68,4 +68,4 @@ std::vector<Fusion> find_fusions(const Graph& graph) {
   return Finder(graph).find();
 }
 
-}  // namespace muster::compute::cpu
+}  // namespace muster::compute

@@ -4,11 +4,11 @@
 
 #include "trainer/compute/graph.h"
 
-namespace muster::compute::cpu {
+namespace muster::compute {
 
 // A convolution, the batch normalization of its outputs, and the rectifier after that, if there is
 // one. They become one operation, and the values between them have no memory; see
-// normalized_value.h.
+// cpu/program/normalized_value.h.
 struct Fusion {
   const Node* convolution = nullptr;
   const Node* normalization = nullptr;
@@ -23,4 +23,4 @@ struct Fusion {
 // between them, and only convolutions read the last one.
 std::vector<Fusion> find_fusions(const Graph& graph);
 
-}  // namespace muster::compute::cpu
+}  // namespace muster::compute
