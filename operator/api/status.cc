@@ -50,6 +50,13 @@ ReplicaStatus to_replica_status(const Json& value) {
 
 // Fields with their initial values are left out: a status is written often, and most replicas never
 // fail.
+Json to_json(const Security& security) {
+  if (security.keys.empty()) return {{"transport", "none"}};
+  Json value = {{"transport", "tls"}, {"secret", security.keys}};
+  if (security.restart_run != 0) value["restartRun"] = security.restart_run;
+  return value;
+}
+
 Json to_json(const ReplicaRecord& record) {
   Json value = {{"role", name_of(record.role)}, {"index", record.index}};
   if (record.attempt != 0) value["attempt"] = record.attempt;
@@ -162,6 +169,7 @@ Json to_json(const JobStatus& status) {
   if (status.run != 0) value["run"] = status.run;
   if (status.storage_folder) value["storageFolder"] = *status.storage_folder;
   if (status.restart_run != 0) value["restartRun"] = status.restart_run;
+  if (status.security) value["security"] = to_json(*status.security);
   for (const Condition& condition : status.conditions) {
     value["conditions"].push_back(to_json(condition));
   }
@@ -207,6 +215,8 @@ JobStatus to_job_status(const Json& value) {
   if (const Json& folder = member(value, "storageFolder"); folder.is_string())
     status.storage_folder = folder.get<std::string>();
   status.restart_run = count(value, "restartRun");
+  if (const Json& security = member(value, "security"); security.is_object())
+    status.security = Security{string_or(security, "secret", ""), count(security, "restartRun")};
   status.start_time = time_at(value, "startTime");
   status.completion_time = time_at(value, "completionTime");
   status.final_checkpoint_time = time_at(value, "finalCheckpointTime");

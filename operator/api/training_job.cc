@@ -105,6 +105,9 @@ void read_spec(const Json& spec, TrainingJob& job) {
     job.storage_folder = folder.get<std::string>();
   job.storage_adopt = string_or(member(spec, "storage"), "adopt", "");
   job.storage_volume = member(member(spec, "storage"), "volume");
+  job.transport = string_or(member(spec, "security"), "transport", "tls") == "none"
+                      ? Transport::none
+                      : Transport::tls;
   read_replicas(member(spec, "replicaSpecs"), job);
   job.decided_by = to_decided_by(spec, job);
   for (const Json& rule : member(member(spec, "failurePolicy"), "rules")) {

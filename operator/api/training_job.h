@@ -24,6 +24,7 @@ enum class DecidedBy { chief, all_workers, worker_zero };
 enum class FailureAction { restart_replica, restart_job, fail_job, ignore };
 enum class StartupOrder { any, in_order };
 enum class ElasticBatch { global, per_replica };
+enum class Transport { tls, none };                // of connections between replicas
 enum class CleanPodPolicy { running, all, none };  // what is removed when the job has finished
 
 // The value of spec.managedBy for a job that Muster acts on.
@@ -95,6 +96,14 @@ struct ReplicaRecord {
   bool operator==(const ReplicaRecord&) const = default;
 };
 
+// How the job's replicas know each other.
+struct Security {
+  std::string keys;  // the name of the Secret, or of the folder, with their key pair; empty: they
+                     // believe everybody
+  int restart_run = 0;  // JobStatus::restart_run that the key pair was made for
+  bool operator==(const Security&) const = default;
+};
+
 struct JobStatus {
   int64_t observed_generation = 0;
   std::vector<Condition> conditions;
@@ -113,6 +122,7 @@ struct JobStatus {
   std::optional<Time>
       final_checkpoint_time;  // when the deciding replicas had finished: the evaluator's timeout
   std::optional<std::string> storage_folder;  // none for a job that is older than this field
+  std::optional<Security> security;  // none: no replica has peers, or the job is older than this
   std::string cause;  // why replicas are not ready, in the words of the component that
                       // says it; "": nothing is known
   Json progress;      // as status.progress of the schema; null before the first report
@@ -139,6 +149,7 @@ struct TrainingJob {
   std::optional<std::string> storage_folder;  // as the manifest says; see folder_of()
   std::string storage_adopt;                  // "namespace/name"; empty: nobody's
   Json storage_volume;
+  Transport transport = Transport::tls;
   std::map<Role, ReplicaSpec> replicas;
   bool says_master = false;  // the manifest named the chief `master`; TF_CONFIG does too
   DecidedBy decided_by = DecidedBy::chief;  // resolved: never "default"

@@ -45,13 +45,14 @@ Monitor::Result Controller::look_at(const std::string& key) {
 // No pass follows from our own writes: their results show in the next view, which the cluster's
 // events bring about.
 bool Controller::reconcile(const std::string& key) {
-  const std::optional<api::TrainingJob> job = cluster_.get(key);
+  std::optional<api::TrainingJob> job = cluster_.get(key);
   if (!job) return false;
   const plan::Plan plan = plan::plan(*job, cluster_.observe(*job), cluster_.now());
   const bool is_told = plan.status == job->status || cluster_.publish_status(*job, plan.status);
   if (is_told) {
     for (const plan::Event& event : plan.events) cluster_.emit(*job, event);
   }
+  job->status = plan.status;
   if (!plan.remove.empty()) cluster_.remove(*job, plan.remove);
   if (!plan.create.empty()) cluster_.create(*job, plan.create);
   if (plan.remove_job) {

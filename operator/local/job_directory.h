@@ -30,6 +30,7 @@ class JobDirectory {
   std::filesystem::path evaluations() const { return root_ / "evaluations"; }
   std::filesystem::path replicas() const { return root_ / "replicas"; }
   std::filesystem::path logs() const { return root_ / "logs"; }
+  std::filesystem::path keys(const std::string& name) const { return root_ / "tls" / name; }
   std::filesystem::path events() const { return logs() / "muster.log"; }
   std::filesystem::path replica(const std::string& name) const { return replicas() / name; }
   std::filesystem::path training(const std::string& name) const {

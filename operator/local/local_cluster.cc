@@ -1,6 +1,7 @@
 #include "operator/local/local_cluster.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -13,6 +14,8 @@
 #include "common/error.h"
 #include "common/file.h"
 #include "common/json.h"
+#include "common/key_pair.h"
+#include "common/random.h"
 #include "common/results.h"
 #include "common/system_words.h"
 #include "operator/api/disruption.h"
@@ -42,6 +45,21 @@ std::string wall_clock_text() {
   ::localtime_r(&now, &local);
   char text[32];
   return {text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local)};
+}
+
+// Writes a key pair that only this user can read, if there is none yet.
+void write_keys(const fs::path& folder) {
+  if (is_there(folder / "tls.crt")) return;
+  muster::create_directories(folder);
+  std::error_code error;
+  fs::permissions(folder, fs::perms::owner_all, error);
+  if (error) throw WriteError(folder.string() + ": " + error.message());
+  const KeyPair pair = make_key_pair();
+  const fs::path key = folder / "tls.key";
+  write_file_atomically(key, pair.key);
+  fs::permissions(key, fs::perms::owner_read | fs::perms::owner_write, error);
+  if (error) throw WriteError(key.string() + ": " + error.message());
+  write_file_atomically(folder / "tls.crt", pair.certificate);
 }
 
 }  // namespace
@@ -128,6 +146,7 @@ std::optional<api::TrainingJob> LocalCluster::get(const std::string& key) {
 
 plan::Observed LocalCluster::observe(const api::TrainingJob&) {
   plan::Observed observed;
+  observed.nonce = fmt::format("{:016x}", random_number());
   for (const Replica& replica : replicas_) {
     observed.replicas.push_back(replica.seen);
     ObservedReplica& seen = observed.replicas.back();
@@ -190,6 +209,8 @@ void LocalCluster::start(Replica& replica) {
   muster::create_directories(setting_.directory.replica(name));
   if (!job_.training.is_null()) {
     write_file_atomically(setting_.directory.training(name), to_yaml(job_.training));
+    if (const auto& security = job_.status.security; security && !security->keys.empty())
+      write_keys(setting_.directory.keys(security->keys));
   }
   const ReplicaLaunch launch =
       replica_launch(job_, seen.role, seen.index, seen.attempt, setting_, state_.ports);

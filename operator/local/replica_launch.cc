@@ -20,25 +20,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kOurs[] = {"TF_CONFIG",
-                                      "MUSTER_JOB",
-                                      "MUSTER_JOB_UID",
-                                      "MUSTER_ROLE",
-                                      "MUSTER_INDEX",
-                                      "MUSTER_ATTEMPT",
-                                      "MUSTER_REPLICAS",
-                                      "MUSTER_STORAGE",
-                                      "MUSTER_TRAINING",
-                                      "MUSTER_HTTP_ADDRESS",
-                                      "MUSTER_THREADS",
-                                      "MUSTER_REPLICATION",
-                                      "MUSTER_RESTARTS",
-                                      "MUSTER_LAST_EXIT_CODE",
-                                      "MUSTER_RESTARTS_IN_PLACE",
-                                      "MUSTER_POD_IP",
-                                      "MUSTER_ELASTIC",
-                                      "MUSTER_ADOPT",
-                                      "MUSTER_NAMESPACE"};
+constexpr std::string_view kOurs[] = {
+    "TF_CONFIG",          "MUSTER_JOB",      "MUSTER_JOB_UID",        "MUSTER_ROLE",
+    "MUSTER_INDEX",       "MUSTER_ATTEMPT",  "MUSTER_REPLICAS",       "MUSTER_STORAGE",
+    "MUSTER_TLS",         "MUSTER_TRAINING", "MUSTER_HTTP_ADDRESS",   "MUSTER_THREADS",
+    "MUSTER_REPLICATION", "MUSTER_RESTARTS", "MUSTER_LAST_EXIT_CODE", "MUSTER_RESTARTS_IN_PLACE",
+    "MUSTER_POD_IP",      "MUSTER_ELASTIC",  "MUSTER_ADOPT",          "MUSTER_NAMESPACE"};
 
 std::string name_in(const std::string& variable) {
   return variable.substr(0, variable.find('='));
@@ -174,6 +161,8 @@ Variables replica_variables(const api::TrainingJob& job, api::Role role, int ind
   variables.emplace_back("MUSTER_HTTP_ADDRESS", local_address(ports, http_port_name(name)));
   if (!job.training.is_null()) {
     variables.emplace_back("MUSTER_TRAINING", directory.training(name).string());
+    if (const auto& security = job.status.security; security && !security->keys.empty())
+      variables.emplace_back("MUSTER_TLS", directory.keys(security->keys).string());
     const int threads = threads_of_each(job, cpu_budget());
     if (threads > 0) variables.emplace_back("MUSTER_THREADS", std::to_string(threads));
   }

@@ -4,6 +4,7 @@
 #include "operator/plan/draft.h"
 #include "operator/plan/ending.h"
 #include "operator/plan/ends.h"
+#include "operator/plan/keys.h"
 #include "operator/plan/milestones.h"
 #include "operator/plan/records.h"
 #include "operator/plan/replicas.h"
@@ -43,6 +44,7 @@ void plan_before_the_end(Draft& draft) {
   count_ends(draft);
   follow_scaling(draft);
   enforce_deadline(draft);
+  choose_keys(draft);
   create_replicas(draft);
   end_round(draft);
   conclude(draft);

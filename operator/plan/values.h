@@ -71,6 +71,7 @@ struct Observed {
   Json progress;  // the chief's, or null
   Json results;   // the results of the training, as for status.results; or null
   bool final_checkpoint_evaluated = false;
+  std::string nonce;  // of letters and digits that nobody can guess, new with each view
   std::optional<std::string> name_conflict;  // a foreign object that holds one of our names
   std::optional<std::string> invalid_template;
   // This does not stop the creation of replicas.

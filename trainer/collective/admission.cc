@@ -4,13 +4,14 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
+
+#include "common/error.h"
 
 namespace muster::collective {
 
 namespace {
 
-constexpr std::chrono::seconds kPatience{2};
+constexpr std::chrono::seconds kPatience{4};
 constexpr size_t kMostSilent = 256;
 
 }  // namespace
@@ -18,7 +19,8 @@ constexpr size_t kMostSilent = 256;
 // Returns whether the listener or a connection has something to read.
 bool Admission::await(std::chrono::milliseconds most) {
   std::vector<pollfd> waiting{{listener_.get(), POLLIN, 0}};
-  for (const Silent& one : silent_) waiting.push_back({one.socket.get(), POLLIN, 0});
+  for (const Silent& one : silent_)
+    waiting.push_back({one.stream.socket().get(), one.stream.awaited(), 0});
   return poll(waiting.data(), waiting.size(), static_cast<int>(most.count())) > 0;
 }
 
@@ -28,8 +30,18 @@ void Admission::accept_some() {
   while (silent_.size() < kMostSilent) {
     Descriptor socket(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket) return;
-    silent_.push_back({std::move(socket), Clock::now() + kPatience});
+    silent_.push_back(
+        {Stream(std::move(socket), identity_, Stream::End::server), Clock::now() + kPatience});
   }
+}
+
+// Returns whether the whole greeting has come. Throws Unavailable once it cannot come any more.
+bool Admission::hear(Silent& one) {
+  if (!one.stream.shake_hands()) return false;
+  iovec rest{reinterpret_cast<std::byte*>(&one.greeting) + one.greeted,
+             sizeof one.greeting - one.greeted};
+  one.greeted += one.stream.read({&rest, 1});
+  return one.greeted == sizeof one.greeting;
 }
 
 std::optional<Admission::Admitted> Admission::next(std::chrono::milliseconds most) {
@@ -39,16 +51,17 @@ std::optional<Admission::Admitted> Admission::next(std::chrono::milliseconds mos
     if (!await(std::max(left, std::chrono::milliseconds(0)))) break;
     accept_some();
     for (auto one = silent_.begin(); one != silent_.end();) {
-      Greeting greeting{};
-      const ssize_t size = recv(one->socket.get(), &greeting, sizeof greeting, MSG_PEEK);
-      if (size == sizeof greeting) {
-        recv(one->socket.get(), &greeting, sizeof greeting, 0);
-        Admitted admitted{std::move(one->socket), greeting};
-        silent_.erase(one);
-        return admitted;
+      bool ended = Clock::now() >= one->until;
+      try {
+        if (hear(*one)) {
+          Admitted admitted{std::move(one->stream), one->greeting};
+          silent_.erase(one);
+          return admitted;
+        }
+      } catch (const Unavailable&) {
+        ended = true;
       }
-      const bool silent = size < 0 && (errno == EAGAIN || errno == EINTR);
-      one = silent && Clock::now() < one->until ? one + 1 : silent_.erase(one);
+      one = ended ? silent_.erase(one) : one + 1;
     }
   } while (Clock::now() < until);
   return std::nullopt;

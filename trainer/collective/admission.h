@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/descriptor.h"
+#include "trainer/collective/stream.h"
 
 namespace muster::collective {
 
@@ -17,18 +18,19 @@ struct Greeting {
   uint32_t members;
 };
 
-// Accepts connections and holds each until its greeting has come. A connection that sends nothing
-// (it may be a port scanner's) delays nobody: it is dropped after a while, or earlier, in favour of
-// a newer one, when there are many.
+// Accepts connections of an identity and holds each until its greeting has come. A connection that
+// sends nothing (it may be a port scanner's) delays nobody: it is dropped after a while, or
+// earlier, in favour of a newer one, when there are many.
 class Admission {
  public:
   struct Admitted {
-    Descriptor socket;  // non-blocking
+    Stream stream;
     Greeting greeting;
   };
 
   // `listener` is non-blocking.
-  explicit Admission(Descriptor listener) : listener_(std::move(listener)) {}
+  Admission(Descriptor listener, const group::Identity& identity)
+      : listener_(std::move(listener)), identity_(identity) {}
 
   // Returns a connection as soon as its greeting has come; nothing if none comes within `most`.
   std::optional<Admitted> next(std::chrono::milliseconds most);
@@ -36,14 +38,18 @@ class Admission {
  private:
   using Clock = std::chrono::steady_clock;
   struct Silent {
-    Descriptor socket;
+    Stream stream;
     Clock::time_point until;
+    Greeting greeting{};
+    size_t greeted = 0;  // bytes of the greeting that have come
   };
 
   void accept_some();
   bool await(std::chrono::milliseconds most);
+  static bool hear(Silent& one);
 
   Descriptor listener_;
+  const group::Identity& identity_;
   std::deque<Silent> silent_;  // the oldest first
 };
 

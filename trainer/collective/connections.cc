@@ -71,25 +71,12 @@ bool wait_for(const Descriptor& socket, short events, milliseconds most) {
   return poll(&one, 1, static_cast<int>(most.count())) > 0;
 }
 
-// Drops `moved` bytes from the front of what `parts` says is left.
-template <class Parts>
-size_t advance(Parts& parts, size_t first, size_t moved) {
-  while (moved > 0) {
-    iovec& part = parts[first];
-    const size_t some = std::min(moved, part.iov_len);
-    part.iov_base = static_cast<std::byte*>(part.iov_base) + some;
-    part.iov_len -= some;
-    moved -= some;
-    if (part.iov_len == 0) ++first;
-  }
-  return first;
-}
-
 }  // namespace
 
-Connections::Connections(int member, int members, const std::string& host)
+Connections::Connections(int member, int members, const std::string& host, group::Identity identity)
     : member_(member),
       members_(members),
+      identity_(std::move(identity)),
       waker_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       peers_(static_cast<size_t>(members)) {
   if (!waker_) throw Unavailable("no event can be waited for: " + system_words(errno));
@@ -112,6 +99,16 @@ void Connections::fail(const Peer& peer, const std::string& why) const {
   throw Broken("the connection to " + peer.name + ": " + why);
 }
 
+// Returns what a call on the peer's stream returns; an error names the peer.
+template <class Call>
+auto Connections::on_stream(const Peer& peer, const Call& call) const {
+  try {
+    return call();
+  } catch (const Unavailable& error) {
+    fail(peer, error.what());
+  }
+}
+
 // Each member connects to the members before it and accepts connections from those after it.
 void Connections::connect(const std::vector<std::string>& endpoints,
                           const std::function<bool()>& over) {
@@ -120,17 +117,17 @@ void Connections::connect(const std::vector<std::string>& endpoints,
     dial(peer, endpoints.at(static_cast<size_t>(peer)), over);
   const auto connected = [this] {
     return std::all_of(peers_.begin() + member_ + 1, peers_.end(),
-                       [](const Peer& peer) { return static_cast<bool>(peer.socket); });
+                       [](const Peer& peer) { return peer.stream.has_value(); });
   };
   WireEndpoint own;
   own.ParseFromString(endpoint_);
-  Admission admission(std::move(listener_));
+  Admission admission(std::move(listener_), identity_);
   while (!connected()) {
     if (over()) throw Broken("not all members have connected in time");
     if (auto admitted = admission.next(kGlance)) admit(*admitted, own.word());
   }
   for (const Peer& peer : peers_)
-    if (peer.socket) limit(peer.socket);
+    if (peer.stream) limit(peer.stream->socket());
 }
 
 void Connections::dial(int index, const std::string& text, const std::function<bool()>& over) {
@@ -162,9 +159,18 @@ void Connections::dial(int index, const std::string& text, const std::function<b
   hurry(socket);
   const Greeting greeting{endpoint.word(), static_cast<uint32_t>(member_),
                           static_cast<uint32_t>(members_)};
-  if (::send(socket.get(), &greeting, sizeof greeting, MSG_NOSIGNAL) != sizeof greeting)
-    fail(peer, system_words(errno));
-  peer.socket = std::move(socket);
+  peer.stream.emplace(std::move(socket), identity_, Stream::End::client);
+  shake_hands(peer, over);
+  iovec part{const_cast<Greeting*>(&greeting), sizeof greeting};
+  if (on_stream(peer, [&] { return peer.stream->write({&part, 1}); }) != sizeof greeting)
+    fail(peer, "it does not take the first bytes");
+}
+
+void Connections::shake_hands(Peer& peer, const std::function<bool()>& over) {
+  while (!on_stream(peer, [&] { return peer.stream->shake_hands(); })) {
+    if (!wait_for(peer.stream->socket(), peer.stream->awaited(), kGlance) && over())
+      fail(peer, "it has not answered in time");
+  }
 }
 
 // Keeps the connection of a member of this group; drops any other.
@@ -174,14 +180,14 @@ void Connections::admit(Admission::Admitted& admitted, uint64_t word) {
   if (greeting.word != word || greeting.members != static_cast<uint32_t>(members_) ||
       index <= member_ || index >= members_)
     return;
-  hurry(admitted.socket);
-  peers_[static_cast<size_t>(index)].socket = std::move(admitted.socket);
+  hurry(admitted.stream.socket());
+  peers_[static_cast<size_t>(index)].stream = std::move(admitted.stream);
 }
 
 void Connections::close() {
   closed_ = true;
   listener_.reset();
-  for (Peer& peer : peers_) peer.socket.reset();
+  for (Peer& peer : peers_) peer.stream.reset();
 }
 
 void Connections::require_open() const {
@@ -213,16 +219,9 @@ bool Connections::write_some(Peer& peer) {
   iovec parts[kMostParts];
   const size_t count = std::min(kMostParts, peer.out.size());
   std::copy_n(peer.out.begin(), count, parts);
-  msghdr message{};
-  message.msg_iov = parts;
-  message.msg_iovlen = count;
-  const ssize_t moved = sendmsg(peer.socket.get(), &message, MSG_NOSIGNAL);
-  if (moved < 0) {
-    if (errno == EAGAIN || errno == EINTR) return false;
-    fail(peer, system_words(errno));
-  }
-  moved_ += static_cast<uint64_t>(moved);
-  const size_t done = advance(peer.out, 0, static_cast<size_t>(moved));
+  const size_t moved = on_stream(peer, [&] { return peer.stream->write({parts, count}); });
+  moved_ += moved;
+  const size_t done = advance(peer.out, 0, moved);
   peer.out.erase(peer.out.begin(), peer.out.begin() + static_cast<std::ptrdiff_t>(done));
   return moved > 0;
 }
@@ -244,24 +243,18 @@ bool Connections::read_some(int index, Peer& peer) {
                 sizeof(Frame) - peer.frame_read};
   else
     std::copy_n(peer.in.begin() + static_cast<std::ptrdiff_t>(peer.next), left, parts);
-  msghdr message{};
-  message.msg_iov = parts;
-  message.msg_iovlen = peer.receiving ? left : 1;
-  ssize_t moved = 0;
-  if (message.msg_iovlen > 0) {
-    moved = recvmsg(peer.socket.get(), &message, 0);
-    if (moved == 0) fail(peer, "it was closed");
-    if (moved < 0) {
-      if (errno == EAGAIN || errno == EINTR) return false;
-      fail(peer, system_words(errno));
-    }
-    moved_ += static_cast<uint64_t>(moved);
+  const size_t count = peer.receiving ? left : 1;
+  size_t moved = 0;
+  if (count > 0) {
+    moved = on_stream(peer, [&] { return peer.stream->read({parts, count}); });
+    if (moved == 0) return false;
+    moved_ += moved;
   }
   if (!peer.receiving) {
-    peer.frame_read += static_cast<size_t>(moved);
+    peer.frame_read += moved;
     if (peer.frame_read == sizeof(Frame)) begin_content(index, peer);
   } else {
-    peer.next = advance(peer.in, peer.next, static_cast<size_t>(moved));
+    peer.next = advance(peer.in, peer.next, moved);
   }
   if (peer.receiving && peer.next == peer.in.size()) {
     peer.receiving = false;
@@ -273,7 +266,7 @@ bool Connections::read_some(int index, Peer& peer) {
 
 bool Connections::move(int index) {
   Peer& peer = peers_[static_cast<size_t>(index)];
-  if (!peer.socket) return false;
+  if (!peer.stream) return false;
   const bool wrote = write_some(peer);
   return read_some(index, peer) || wrote;
 }
@@ -300,9 +293,9 @@ void Connections::await_wake(milliseconds most) {
 void Connections::poll_all(milliseconds most) {
   std::vector<pollfd> waiting{{waker_.get(), POLLIN, 0}};
   for (const Peer& peer : peers_) {
-    if (!peer.socket) continue;
+    if (!peer.stream) continue;
     const short out = peer.out.empty() ? 0 : POLLOUT;
-    waiting.push_back({peer.socket.get(), static_cast<short>(POLLIN | out), 0});
+    waiting.push_back({peer.stream->socket().get(), static_cast<short>(POLLIN | out), 0});
   }
   poll(waiting.data(), waiting.size(), static_cast<int>(most.count()));
   eventfd_t count = 0;

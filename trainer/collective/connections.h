@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -40,9 +41,9 @@ class Connections {
   // A connection breaks when the peer has not taken sent data for so long.
   static constexpr std::chrono::milliseconds kUntaken{10000};
 
-  // This process is `member` of `members`, and listens at `host`, an address or a name. Throws
-  // Unavailable.
-  Connections(int member, int members, const std::string& host);
+  // This process is `member` of `members`, all of one identity, and listens at `host`, an address
+  // or a name. Throws Unavailable.
+  Connections(int member, int members, const std::string& host, group::Identity identity);
   Connections(const Connections&) = delete;
   Connections& operator=(const Connections&) = delete;
 
@@ -73,7 +74,7 @@ class Connections {
 
  private:
   struct Peer {
-    Descriptor socket;
+    std::optional<Stream> stream;
     std::string name;
     std::deque<iovec> out;
     std::deque<Frame> frames;  // headers of frames being sent
@@ -87,15 +88,19 @@ class Connections {
   void dial(int peer, const std::string& endpoint, const std::function<bool()>& over);
   void admit(Admission::Admitted& admitted, uint64_t word);
   bool move(int peer);
+  void shake_hands(Peer& peer, const std::function<bool()>& over);
   bool write_some(Peer& peer);
   bool read_some(int index, Peer& peer);
   void begin_content(int index, Peer& peer);
   void poll_all(std::chrono::milliseconds most);
+  template <class Call>
+  auto on_stream(const Peer& peer, const Call& call) const;
   [[noreturn]] void fail(const Peer& peer, const std::string& why) const;
   void require_open() const;
 
   const int member_;
   const int members_;
+  const group::Identity identity_;
   Descriptor listener_;
   Descriptor waker_;
   std::string endpoint_;

@@ -1,6 +1,7 @@
 #include "trainer/group/grpc_server.h"
 
 #include "common/error.h"
+#include "common/key_pair.h"
 #include "trainer/group/address.h"
 #include "trainer/group/peer_registry.h"
 
@@ -15,10 +16,11 @@ constexpr int kAnswerMilliseconds = 3000;
 constexpr int kGreetingMilliseconds = static_cast<int>(PeerRegistry::kGreeting.count());
 }  // namespace
 
-std::unique_ptr<grpc::Server> start_server(const std::string& address, grpc::Service& service) {
+std::unique_ptr<grpc::Server> start_server(const std::string& address, grpc::Service& service,
+                                           const Identity& identity) {
   int port = 0;
   grpc::ServerBuilder builder;
-  builder.AddListeningPort(listening_address(address), grpc::InsecureServerCredentials(), &port);
+  builder.AddListeningPort(listening_address(address), identity.server_credentials(), &port);
   builder.RegisterService(&service);
   builder.SetMaxReceiveMessageSize(kMaximumMessage + kHeaderSlack);
   builder.SetMaxSendMessageSize(kMaximumMessage + kHeaderSlack);
@@ -35,7 +37,7 @@ std::unique_ptr<grpc::Server> start_server(const std::string& address, grpc::Ser
   return server;
 }
 
-std::shared_ptr<grpc::Channel> make_channel(const std::string& address) {
+std::shared_ptr<grpc::Channel> make_channel(const std::string& address, const Identity& identity) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaximumMessage + kHeaderSlack);
   arguments.SetMaxSendMessageSize(kMaximumMessage + kHeaderSlack);
@@ -51,7 +53,8 @@ std::shared_ptr<grpc::Channel> make_channel(const std::string& address) {
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kAnswerMilliseconds);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  if (identity) arguments.SetSslTargetNameOverride(KeyPair::kHost);
+  return grpc::CreateCustomChannel(address, identity.channel_credentials(), arguments);
 }
 
 }  // namespace muster::group

@@ -30,7 +30,8 @@ class Ways {
   explicit Ways(const Membership& membership)
       : storage_(membership.storage),
         job_uid_(membership.uid),
-        name_(membership.rendezvous_address()) {}
+        name_(membership.rendezvous_address()),
+        identity_(membership.identity) {}
 
   RendezvousClient::Way next(bool reached) {
     if (!by_name_) return take_name();
@@ -39,7 +40,7 @@ class Ways {
     if (!entry || (entry == tried_ && !again)) return take_name();
     tried_ = entry;
     written_ = true;
-    return {make_channel(entry->address), /*doubtful=*/true};
+    return {make_channel(entry->address, identity_), /*doubtful=*/true};
   }
 
  private:
@@ -47,7 +48,7 @@ class Ways {
     written_ = false;
     const auto now = Clock::now();
     if (!by_name_) {
-      by_name_ = make_channel(name_);
+      by_name_ = make_channel(name_, identity_);
       asked_ = now;
     } else if (now - asked_ >= kAskAgain) {
       grpc::experimental::ChannelResetConnectionBackoff(by_name_.get());
@@ -59,6 +60,7 @@ class Ways {
   const std::filesystem::path storage_;
   const std::string job_uid_;
   const std::string name_;
+  const Identity identity_;
   std::shared_ptr<grpc::Channel> by_name_;
   Clock::time_point asked_;
   std::optional<LeaderAddressFile::Entry> tried_;

@@ -125,6 +125,8 @@ Membership parse_membership(const Environment& environment) {
   if (!membership.pod_ip.empty() && !is_ip(membership.pod_ip))
     throw Invalid("MUSTER_POD_IP: expected an IP address, found \"" + membership.pod_ip + "\"",
                   kBadConfig);
+  if (const std::string folder = value_of(environment, "MUSTER_TLS"); !folder.empty())
+    membership.identity = Identity::load(folder);
   membership.name_space = value_of(environment, "MUSTER_NAMESPACE");
   membership.uid = value_of(environment, "MUSTER_JOB_UID");
   membership.adopt = value_of(environment, "MUSTER_ADOPT");

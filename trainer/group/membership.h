@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "trainer/group/identity.h"
+
 namespace muster::group {
 
 enum class Role { ps, chief, worker, evaluator };
@@ -46,6 +48,7 @@ struct Membership {
   std::filesystem::path training;
   std::string http_address;
   std::string pod_ip;  // this process's own, if it is set
+  Identity identity;   // of all replicas of the job
 
   // Members compute. Rank 0 leads: it is the chief, else worker 0.
   int members() const { return static_cast<int>(cluster.chief.size() + cluster.workers.size()); }

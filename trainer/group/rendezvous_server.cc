@@ -229,10 +229,11 @@ void RendezvousServer::Impl::tick() {
   }
 }
 
-RendezvousServer::RendezvousServer(const std::string& address, PeerRegistry::Expected expected,
+RendezvousServer::RendezvousServer(const std::string& address, const Identity& identity,
+                                   PeerRegistry::Expected expected,
                                    std::chrono::milliseconds greeting)
     : impl_(std::make_unique<Impl>(std::move(expected), greeting)) {
-  impl_->server = start_server(address, impl_->service);
+  impl_->server = start_server(address, impl_->service, identity);
   impl_->ticker = std::thread([this] { impl_->tick(); });
 }
 

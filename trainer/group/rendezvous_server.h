@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "trainer/group/identity.h"
 #include "trainer/group/peer_registry.h"
 
 namespace grpc {
@@ -19,7 +20,8 @@ class RendezvousServer {
  public:
   // Listens at once. Throws Unavailable naming the address if it cannot be bound. `greeting` is the
   // time that a stream has for its first message.
-  RendezvousServer(const std::string& address, PeerRegistry::Expected expected,
+  RendezvousServer(const std::string& address, const Identity& identity,
+                   PeerRegistry::Expected expected,
                    std::chrono::milliseconds greeting = PeerRegistry::kGreeting);
   ~RendezvousServer();
   RendezvousServer(const RendezvousServer&) = delete;

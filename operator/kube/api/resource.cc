@@ -40,6 +40,9 @@ Resource pods() {
 Resource services() {
   return {"", "v1", "services", "Service"};
 }
+Resource secrets() {
+  return {"", "v1", "secrets", "Secret"};
+}
 Resource events() {
   return {"", "v1", "events", "Event"};
 }

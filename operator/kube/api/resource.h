@@ -21,6 +21,7 @@ struct Resource {
 
 Resource pods();
 Resource services();
+Resource secrets();
 Resource events();
 Resource leases();
 Resource deployments();

@@ -31,7 +31,7 @@ bool is_left_by_predecessor(const Json& object, const api::TrainingJob& job) {
 
 void Belongings::ensure(const api::TrainingJob& job, Time seen_since) {
   const Json group = pod_group_of(job);
-  if (!begin(job.uid, member(group, "spec"), seen_since)) return;
+  if (!begin(job, member(group, "spec"), seen_since)) return;
   try {
     make(job, group);
   } catch (const ApiUnavailable& error) {
@@ -48,15 +48,16 @@ void Belongings::ensure(const api::TrainingJob& job, Time seen_since) {
 
 // Returns false if there is nothing to do. The objects are noted before they are made: if the
 // Service goes meanwhile, lost_service() removes the note again.
-bool Belongings::begin(const std::string& job_uid, const Json& group_spec, Time seen_since) {
+bool Belongings::begin(const api::TrainingJob& job, const Json& group_spec, Time seen_since) {
+  const std::string keys = job.status.security ? job.status.security->keys : "";
   const MutexLock lock(mutex_);
-  const auto known = seen_.find(job_uid);
-  if (known != seen_.end() && known->second.group == group_spec) {
+  const auto known = seen_.find(job.uid);
+  if (known != seen_.end() && known->second.group == group_spec && known->second.keys == keys) {
     if (group_spec.is_null() || known->second.at >= seen_since) return false;
   }
-  const auto refused = refused_.find(job_uid);
+  const auto refused = refused_.find(job.uid);
   if (refused != refused_.end()) throw Unavailable(refused->second);
-  seen_[job_uid] = {group_spec, now_()};
+  seen_[job.uid] = {group_spec, keys, now_()};
   return true;
 }
 
@@ -88,7 +89,16 @@ void Belongings::make(const api::TrainingJob& job, const Json& group) {
   if (!service || service->meta.owner_uid != job.uid) {
     make_object(job, kube::services(), service_of(job));
   }
+  if (job.status.security && !job.status.security->keys.empty()) make_keys(job);
   if (!group.is_null()) make_group(job, group);
+}
+
+void Belongings::make_keys(const api::TrainingJob& job) {
+  try {
+    client_.create(secrets(), secret_of(job, make_key_pair()));
+  } catch (const ApiUnavailable& error) {
+    if (!error.status().already_exists()) throw;
+  }
 }
 
 // A PodGroup that is there already may have been made before the job was scaled.

@@ -12,8 +12,9 @@
 
 namespace muster::kube {
 
-// Creates the Service and the PodGroup of each job before its pods, and again if somebody has
-// deleted them. Thread-safe.
+// Creates the Service, the PodGroup and the Secret of each job before its pods, and the first two
+// again if somebody has deleted them. Secrets are never read: one that is there already is that of
+// this job, because nobody else could know its name. Thread-safe.
 class Belongings {
  public:
   using Now = std::function<Time()>;
@@ -34,12 +35,14 @@ class Belongings {
 
  private:
   struct Seen {
-    Json group;  // spec of the PodGroup, or null
-    Time at;     // when they were there
+    Json group;        // spec of the PodGroup, or null
+    std::string keys;  // name of the Secret, or empty
+    Time at;           // when they were there
   };
-  bool begin(const std::string& job_uid, const Json& group_spec, Time seen_since);
+  bool begin(const api::TrainingJob& job, const Json& group_spec, Time seen_since);
   void lack(const std::string& job_uid, const ApiStatus& status, const std::string& why);
   void make(const api::TrainingJob& job, const Json& group);
+  void make_keys(const api::TrainingJob& job);
   void make_group(const api::TrainingJob& job, const Json& group);
   std::optional<Json> make_object(const api::TrainingJob& job, const Resource& resource,
                                   const Json& object);

@@ -1,9 +1,12 @@
 #include "operator/kube/cluster/kube_cluster.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "common/json.h"
+#include "common/random.h"
 #include "operator/api/progress.h"
 #include "operator/api/status.h"
 #include "operator/kube/api/codec.h"
@@ -141,6 +144,7 @@ std::optional<api::TrainingJob> KubeCluster::get(const std::string& key) {
 
 plan::Observed KubeCluster::observe(const api::TrainingJob& job) {
   plan::Observed observed;
+  observed.nonce = fmt::format("{:016x}", random_number());
   if (!is_ours(job)) return observed;
   const std::vector<Pod> pods = job_pods_.of(job);
   if (job.deleting) {

@@ -17,7 +17,7 @@ bool is_report(const api::JobStatus& before, const api::JobStatus& after);
 // Whether `after` would be the job's first status, and says no more than that the job is accepted
 // and its replicas are on their way. Without it the next plan is the same, with the same folder,
 // and many new jobs get their pods sooner if this may wait as a report. It may not wait if a
-// deadline counts from its startTime.
+// deadline counts from its startTime, or if it names a key pair.
 bool is_start(const api::TrainingJob& job, const api::JobStatus& after);
 
 // Decides when reports may be written: so many a second over all jobs, and each job not too often,

@@ -18,6 +18,8 @@ constexpr int kGraceSeconds = 120;
 constexpr int kUnreachableSeconds = 30;
 constexpr const char* kTrainingFolder = "/etc/muster";
 constexpr const char* kTrainingFile = "training.yaml";
+constexpr const char* kKeysFolder = "/etc/muster-tls";
+constexpr int kReadable = 0444;
 constexpr const char* kStorageVolume = "muster-storage";
 constexpr const char* kTrainingVolume = "muster-training";
 constexpr const char* kScratchVolume = "muster-tmp";
@@ -43,6 +45,10 @@ std::string storage_of(const api::TrainingJob& job) {
   return std::filesystem::path(job.storage_mount_path) / folder;
 }
 
+bool has_keys(const api::TrainingJob& job) {
+  return job.status.security && !job.status.security->keys.empty();
+}
+
 Json environment_of(const api::TrainingJob& job, const plan::CreateReplica& replica,
                     const PodSettings& settings) {
   const auto address = [&](api::Role role, int index) {
@@ -63,6 +69,7 @@ Json environment_of(const api::TrainingJob& job, const plan::CreateReplica& repl
     list.push_back(variable("MUSTER_TRAINING", std::string(kTrainingFolder) + "/" + kTrainingFile));
     list.push_back(variable("MUSTER_RESTARTS_IN_PLACE",
                             std::to_string(plan::restarts_in_place(job, replica.role))));
+    if (has_keys(job)) list.push_back(variable("MUSTER_TLS", kKeysFolder));
   }
   return list;
 }
@@ -90,6 +97,15 @@ void add_training_file(Json& spec, Json& container) {
       {{"name", kTrainingVolume}, {"downwardAPI", {{"items", Json::array({item})}}}});
   container["volumeMounts"].push_back(
       {{"name", kTrainingVolume}, {"mountPath", kTrainingFolder}, {"readOnly", true}});
+}
+
+// Nobody but the pod's containers sees the volume.
+void add_keys(const api::TrainingJob& job, Json& spec, Json& container) {
+  spec["volumes"].push_back(
+      {{"name", kKeysVolume},
+       {"secret", {{"secretName", job.status.security->keys}, {"defaultMode", kReadable}}}});
+  container["volumeMounts"].push_back(
+      {{"name", kKeysVolume}, {"mountPath", kKeysFolder}, {"readOnly", true}});
 }
 
 void add_scratch(Json& spec, Json& container) {
@@ -177,6 +193,7 @@ Json default_pod_spec(const api::TrainingJob& job, const plan::CreateReplica& re
   if (!job.training.is_null()) {
     const bool gpus = needs_gpus(job, replica.role);
     add_trainer(settings, runs_trainer(job, replica.role), gpus, spec, container);
+    if (has_keys(job)) add_keys(job, spec, container);
     if (gpus) add_gpus(job, replica.role, spec, container);
   }
   add_storage(job, spec, container);

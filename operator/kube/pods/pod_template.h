@@ -7,13 +7,15 @@
 namespace muster::kube {
 
 inline constexpr const char* kDefaultContainer = "trainer";
+inline constexpr const char* kKeysVolume = "muster-tls";
 
 // Returns the PodSpec over which a role's template is merged. `container` is the name of the
 // container that counts.
 //
 // With `training`: the trainer image; ports for peers and HTTP; ready when /healthz answers; user,
 // group and fsGroup 65532, no privileges, a read-only root with /tmp; no service-account token; a
-// grace period of 120 s; training.yaml, projected from the pod's annotation.
+// grace period of 120 s; training.yaml, projected from the pod's annotation; the job's key pair, if
+// it has one.
 // With `device: cuda`, except for a ps: the trainer's image with CUDA; as many nvidia.com/gpu as
 // `devices`, unless the template asks for some; a toleration of their taint; /dev/shm in memory.
 // With any image: TF_CONFIG and MUSTER_*; the job's storage; 30 s on a node that does not answer;

@@ -104,6 +104,8 @@ std::string template_key(const Json& pod) {
   rest["spec"].erase("hostname");
   rest["spec"].erase("subdomain");
   drop_reserved_variables(rest["spec"]["containers"]);
+  for (Json& volume : rest["spec"]["volumes"])
+    if (volume["name"] == kKeysVolume) volume.erase("secret");
   return sha256(rest.dump());
 }
 
@@ -121,6 +123,19 @@ Json service_of(const api::TrainingJob& job) {
             {"selector", {{kJobLabel, job.name}, {kJobUidLabel, job.uid}, {kCurrentLabel, "true"}}},
             {"ports", Json::array({{{"name", "peers"}, {"port", kPeerPort}},
                                    {{"name", "metrics"}, {"port", kHttpPort}}})}}}};
+}
+
+Json secret_of(const api::TrainingJob& job, const KeyPair& pair) {
+  return {{"apiVersion", "v1"},
+          {"kind", "Secret"},
+          {"type", "kubernetes.io/tls"},
+          {"immutable", true},
+          {"metadata",
+           {{"name", job.status.security->keys},
+            {"namespace", job.name_space},
+            {"labels", {{kJobLabel, job.name}}},
+            {"ownerReferences", Json::array({owner_reference(job)})}}},
+          {"stringData", {{"tls.key", pair.key}, {"tls.crt", pair.certificate}}}};
 }
 
 }  // namespace muster::kube

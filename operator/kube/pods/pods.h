@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "common/key_pair.h"
 #include "operator/plan/values.h"
 
 namespace muster::kube {
@@ -30,6 +31,9 @@ Json owner_reference(const api::TrainingJob& job);
 
 // Returns the headless Service that gives every current replica its address, ready or not.
 Json service_of(const api::TrainingJob& job);
+
+// Returns the Secret with the key pair of status.security, which must name one.
+Json secret_of(const api::TrainingJob& job, const KeyPair& pair);
 
 // Returns the PodGroup of a job with gang scheduling, or null if it has none.
 Json pod_group_of(const api::TrainingJob& job);

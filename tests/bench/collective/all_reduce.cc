@@ -108,7 +108,7 @@ double shared_memory_seconds(size_t floats, bool logged) {
 double wire_seconds(size_t floats) {
   const collective::GroupShape shape{Meeting::kTwins, Meeting::kTwins};
   return in_twins([&](int twin, Meeting& meeting) {
-    collective::WireGroup group(shape, twin, floats, "127.0.0.1");
+    collective::WireGroup group(shape, twin, floats, "127.0.0.1", group::Identity());
     const collective::Session::Watch watch{{}, [] { return false; }};
     std::vector<std::string> endpoints(Meeting::kTwins, group.endpoint());
     endpoints[static_cast<size_t>(1 - twin)] = meeting.other(twin, group.endpoint());

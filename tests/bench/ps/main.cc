@@ -65,12 +65,12 @@ OpenRequest opening(const compute::ParameterLayout& layout) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const group::Pollers pollers(cpu_budget() / 2);
   ps::ShardHost host(training(), ps::HostIdentity{"uid", "1", "training", "/", 0, 1});
-  ps::Server server(address, {&host});
+  ps::Server server(address, group::Identity(), {&host});
   for (;;) ::pause();
 }
 
 void open_shard(const std::string& address, const compute::ParameterLayout& layout) {
-  ps::Control control({address}, "uid");
+  ps::Control control({address}, group::Identity(), "uid");
   for (int tries = 0;; ++tries) {
     try {
       control.open({{0, opening(layout)}}, std::chrono::seconds(10));
@@ -94,7 +94,8 @@ double exchange_seconds(const std::string& address, const compute::ParameterLayo
       [&](const ps::LinkEnd& end) -> std::unique_ptr<ps::ShardLink> {
         ps::LinkHello hello{"uid", "1", layout.fingerprint(), {}, {}};
         if (end.memory) hello.shared_memory = end.memory->offer();
-        auto stream = ps::make_grpc_link(group::make_channel(address), hello, end.bell);
+        auto stream =
+            ps::make_grpc_link(group::make_channel(address, group::Identity()), hello, end.bell);
         if (!end.memory) return stream;
         return ps::make_shm_link(std::move(stream), end, "ps");
       },

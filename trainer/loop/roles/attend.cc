@@ -103,12 +103,12 @@ collective::Formation::Setup formation_of(const group::Membership& membership, i
 PsSynchronizer::Connect make_connect(const group::Membership& membership,
                                      const std::string& layout_fingerprint, spec::WireType wire) {
   const ps::LinkHello greeting{membership.uid, group::version(), layout_fingerprint, {}, wire, 0};
-  return [greeting](const ps::LinkEnd& end,
-                    const std::string& address) -> std::unique_ptr<ps::ShardLink> {
+  return [greeting, identity = membership.identity](
+             const ps::LinkEnd& end, const std::string& address) -> std::unique_ptr<ps::ShardLink> {
     ps::LinkHello hello = greeting;
     hello.shard = end.shard;
     if (end.memory) hello.shared_memory = end.memory->offer();
-    auto stream = ps::make_grpc_link(group::make_channel(address), hello, end.bell);
+    auto stream = ps::make_grpc_link(group::make_channel(address, identity), hello, end.bell);
     if (!end.memory) return stream;
     return ps::make_shm_link(std::move(stream), end,
                              "ps " + std::to_string(end.ps) + " (" + address + ")");

@@ -23,7 +23,8 @@ class LedGroup {
 
  protected:
   LedGroup(const group::Membership& membership, const Assembly& assembly)
-      : server_(membership.rendezvous_address(), expected_peers(membership, assembly)),
+      : server_(membership.rendezvous_address(), membership.identity,
+                expected_peers(membership, assembly)),
         address_file_(membership) {}
 
   void count_checkpoint() {

@@ -31,7 +31,7 @@ class PsGroup : public LedGroup {
   PsGroup(const group::Membership& membership, Assembly& assembly, metrics::Reporter& reporter,
           std::unique_ptr<checkpoint::Store> store, std::stop_token stop)
       : LedGroup(membership, assembly),
-        control_(membership.cluster.ps, membership.uid),
+        control_(membership.cluster.ps, membership.identity, membership.uid),
         leader_(
             membership, assembly, reporter, std::move(store),
             [this](uint64_t) { count_checkpoint(); }, stop),

@@ -86,7 +86,7 @@ class StandbyLinks {
   StandbyLinks(const Homes& homes, const group::Membership& membership) {
     if (membership.replication == 1) return;
     for (ps::ShardHost* host : homes.all())
-      links_.push_back(std::make_unique<ps::StandbyLink>(*host));
+      links_.push_back(std::make_unique<ps::StandbyLink>(*host, membership.identity));
   }
   void look(const GroupView& view) {
     for (const auto& link : links_) link->look(view);
@@ -174,7 +174,7 @@ int run_ps(const group::Membership& membership, std::stop_token stop) {
   metrics::Reporter reporter(membership.http_address, membership.role_name, membership.index,
                              membership.restarts);
   const Homes homes(membership, training.spec, identity);
-  ps::Server server(membership.own_address(), homes.all());
+  ps::Server server(membership.own_address(), membership.identity, homes.all());
   StandbyLinks standbys(homes, membership);
   group::RendezvousClient client(group::ways_to_rendezvous(membership),
                                  membership.rendezvous_address(), hello, [&](PeerMessage& message) {

@@ -10,6 +10,7 @@
 
 #include "common/mutex.h"
 #include "trainer/collective/wire_session.h"
+#include "trainer/group/identity.h"
 #include "trainer/group/membership.h"
 #include "trainer/group/rendezvous_client.h"
 #include "trainer/loop/batches/replica_gradients.h"
@@ -39,7 +40,8 @@ class CollectiveSynchronizer : public Synchronizer {
   struct Setup {
     uint64_t incarnation = 0;  // as our Hello says
     std::filesystem::path storage;
-    std::string host;  // an address or a name of ours, where other members can connect to
+    std::string host;          // an address or a name of ours, where other members can connect to
+    group::Identity identity;  // of all members
     std::function<void()> rethrow_failure;  // rank 0: throws its coordinator's error
     // Other ranks: whether training is over although the rendezvous, which would say so, is gone.
     std::function<bool()> finished_without_us = [] { return false; };

@@ -18,7 +18,8 @@ namespace muster::ps {
 struct Control::Impl {
   using Stub = std::shared_ptr<ParameterServer::Stub>;  // calls outlive a change of address
 
-  std::string job_uid;  // set by the constructor
+  group::Identity identity;  // this and the next are set by the constructor
+  std::string job_uid;
   Mutex mutex;
   std::vector<std::string> addresses MUSTER_GUARDED_BY(mutex);
   std::vector<Stub> stubs MUSTER_GUARDED_BY(mutex);
@@ -67,7 +68,8 @@ void Control::locate(const std::vector<std::string>& addresses) {
   for (size_t ps = 0; ps < addresses.size(); ++ps) {
     if (impl_->stubs[ps] && impl_->addresses[ps] == addresses[ps]) continue;
     impl_->addresses[ps] = addresses[ps];
-    impl_->stubs[ps] = ParameterServer::NewStub(group::make_channel(addresses[ps]));
+    impl_->stubs[ps] =
+        ParameterServer::NewStub(group::make_channel(addresses[ps], impl_->identity));
   }
 }
 
@@ -82,8 +84,10 @@ void Control::cancel() {
   for (grpc::ClientContext* context : impl_->open_calls) context->TryCancel();
 }
 
-Control::Control(const std::vector<std::string>& addresses, std::string job_uid)
+Control::Control(const std::vector<std::string>& addresses, const group::Identity& identity,
+                 std::string job_uid)
     : impl_(std::make_unique<Impl>()) {
+  impl_->identity = identity;
   impl_->job_uid = std::move(job_uid);
   impl_->serving.resize(addresses.size());
   std::iota(impl_->serving.begin(), impl_->serving.end(), 0);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "proto/muster/parameter_server.pb.h"
+#include "trainer/group/identity.h"
 #include "trainer/ps/group/formation.h"
 
 namespace muster::ps {
@@ -18,7 +19,8 @@ class Control {
  public:
   // `addresses` has one entry for each ps, which serves the shard of its number until route()
   // changes that. Every call carries `job_uid`: a shard answers only calls of its own job.
-  Control(const std::vector<std::string>& addresses, std::string job_uid);
+  Control(const std::vector<std::string>& addresses, const group::Identity& identity,
+          std::string job_uid);
   ~Control();
 
   // Ends every call under way, and every later one, with Unavailable: this process is leaving.

@@ -180,10 +180,10 @@ struct Server::Impl : ControlService {
   std::jthread watching;
 };
 
-Server::Server(const std::string& address, const std::vector<ShardHost*>& hosts,
-               std::chrono::milliseconds greeting)
+Server::Server(const std::string& address, const group::Identity& identity,
+               const std::vector<ShardHost*>& hosts, std::chrono::milliseconds greeting)
     : impl_(std::make_unique<Impl>(hosts)) {
-  impl_->server = group::start_server(address, *impl_);
+  impl_->server = group::start_server(address, *impl_, identity);
   impl_->watching =
       std::jthread([this, greeting](const std::stop_token& stop) { impl_->watch(stop, greeting); });
 }

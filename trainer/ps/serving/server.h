@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "trainer/group/identity.h"
 #include "trainer/group/peer_registry.h"
 #include "trainer/ps/serving/shard_host.h"
 
@@ -17,7 +18,8 @@ class Server {
   // Throws Unavailable naming the address if it cannot be bound. `hosts`, one for each shard that
   // may be here, must outlive the server. `greeting` is the time limit for a stream's first
   // message.
-  Server(const std::string& address, const std::vector<ShardHost*>& hosts,
+  Server(const std::string& address, const group::Identity& identity,
+         const std::vector<ShardHost*>& hosts,
          std::chrono::milliseconds greeting = group::PeerRegistry::kGreeting);
   ~Server();
   Server(const Server&) = delete;

@@ -31,8 +31,9 @@ class StandbyStream : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::By
 
   // `on_reply` returns whether the stream is of further use; `on_broken` is called once it is not.
   // Both are called without a lock of this class.
-  StandbyStream(const std::string& address, OnReply on_reply, std::function<void()> on_broken)
-      : stub_(group::make_channel(address)),
+  StandbyStream(const std::string& address, const group::Identity& identity, OnReply on_reply,
+                std::function<void()> on_broken)
+      : stub_(group::make_channel(address, identity)),
         on_reply_(std::move(on_reply)),
         on_broken_(std::move(on_broken)) {
     const MutexLock lock(mutex_);
@@ -130,7 +131,8 @@ class StandbyStream : private grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::By
 }  // namespace
 
 struct StandbyLink::Impl {
-  explicit Impl(ShardHost& shard_host) : host(shard_host) {}
+  Impl(ShardHost& shard_host, group::Identity of_job)
+      : host(shard_host), identity(std::move(of_job)) {}
 
   void run();
   void connect(const ShardHost::Standby& standby, const std::string& address);
@@ -139,6 +141,7 @@ struct StandbyLink::Impl {
   void keep();
 
   ShardHost& host;
+  const group::Identity identity;
   Mutex mutex;
   ConditionVariable changed;
   bool nudged MUSTER_GUARDED_BY(mutex) = false;
@@ -162,7 +165,7 @@ void StandbyLink::Impl::nudge() {
 void StandbyLink::Impl::connect(const ShardHost::Standby& standby, const std::string& to) {
   connected = standby;
   stream = std::make_unique<StandbyStream>(
-      to, [this](const Acknowledgement& reply) { return host.acknowledged(reply); },
+      to, identity, [this](const Acknowledgement& reply) { return host.acknowledged(reply); },
       [this] { nudge(); });
   host.greet_standby([this](const StandbyFeed::Message& message) { stream->send(message); });
 }
@@ -204,7 +207,8 @@ void StandbyLink::Impl::run() {
   disconnect();
 }
 
-StandbyLink::StandbyLink(ShardHost& host) : impl_(std::make_unique<Impl>(host)) {
+StandbyLink::StandbyLink(ShardHost& host, const group::Identity& identity)
+    : impl_(std::make_unique<Impl>(host, identity)) {
   impl_->thread = std::thread([this] { impl_->run(); });
 }
 

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "trainer/group/identity.h"
 #include "trainer/ps/serving/shard_host.h"
 
 namespace muster::ps {
@@ -12,7 +13,7 @@ namespace muster::ps {
 class StandbyLink {
  public:
   // `host` must outlive it.
-  explicit StandbyLink(ShardHost& host);
+  StandbyLink(ShardHost& host, const group::Identity& identity);
   ~StandbyLink();
   StandbyLink(const StandbyLink&) = delete;
   StandbyLink& operator=(const StandbyLink&) = delete;

@@ -181,6 +181,7 @@ const std::map<std::string, Change> kChanges = {
     {"successPolicy", Change::always},
     {"failurePolicy", Change::always},
     {"elastic", Change::while_suspended},
+    {"security", Change::while_suspended},
     {"enableDynamicWorker", Change::always},
     {"startupPolicy", Change::always},
     {"schedulingPolicy", Change::always},

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "tests/unit/trainer/group/identity_of_tests.h"
 #include "trainer/collective/shared_session.h"
 #include "trainer/collective/wire_session.h"
 
@@ -58,7 +59,8 @@ std::vector<std::unique_ptr<WireGroup>> wire_groups(const GroupShape& shape, siz
   std::vector<std::unique_ptr<WireGroup>> groups;
   std::vector<std::string> endpoints;
   for (int member = 0; member < shape.members; ++member) {
-    groups.push_back(std::make_unique<WireGroup>(shape, member, floats, "127.0.0.1", bucket));
+    groups.push_back(std::make_unique<WireGroup>(shape, member, floats, "127.0.0.1",
+                                                 group::identity_of_tests(), bucket));
     endpoints.push_back(groups.back()->endpoint());
   }
   run_members(shape.members, [&](int member) {

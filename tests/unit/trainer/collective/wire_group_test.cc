@@ -11,6 +11,7 @@
 #include "proto/muster/rendezvous.pb.h"
 #include "tests/unit/trainer/collective/group_of_threads.h"
 #include "tests/unit/trainer/compute/sums.h"
+#include "tests/unit/trainer/group/identity_of_tests.h"
 
 namespace muster::collective {
 namespace {
@@ -63,7 +64,7 @@ TEST(WireGroupTest, WhoIsAtAnotherStepIsNamed) {
 }
 
 TEST(WireGroupTest, WhatIsNoEndpointIsRefused) {
-  WireGroup group(shape_of(2), 1, 1000, "127.0.0.1");
+  WireGroup group(shape_of(2), 1, 1000, "127.0.0.1", group::identity_of_tests());
   EXPECT_THROW(group.connect({"nonsense", ""}, patient()), Invalid);
   WireEndpoint endpoint;
   endpoint.set_host("127.0.0.1");
@@ -72,7 +73,7 @@ TEST(WireGroupTest, WhatIsNoEndpointIsRefused) {
 }
 
 TEST(WireGroupTest, WhereNobodyListensNobodyIsFound) {
-  WireGroup group(shape_of(2), 1, 1000, "127.0.0.1");
+  WireGroup group(shape_of(2), 1, 1000, "127.0.0.1", group::identity_of_tests());
   WireEndpoint endpoint;
   endpoint.set_host("no.such.host.invalid");
   endpoint.set_port(1);
@@ -83,10 +84,10 @@ TEST(WireGroupTest, WhereNobodyListensNobodyIsFound) {
 
 // It may be a port scanner, or a member of a generation that is over.
 TEST(WireGroupTest, WhoDoesNotKnowTheWordIsNoMember) {
-  WireGroup group(shape_of(2), 0, 1000, "127.0.0.1");
+  WireGroup group(shape_of(2), 0, 1000, "127.0.0.1", group::Identity());
   WireEndpoint endpoint;
   ASSERT_TRUE(endpoint.ParseFromString(group.endpoint()));
-  WireGroup member(shape_of(2), 1, 1000, "127.0.0.1");
+  WireGroup member(shape_of(2), 1, 1000, "127.0.0.1", group::Identity());
   endpoint.set_word(endpoint.word() + 1);
   member.connect({endpoint.SerializeAsString(), ""}, patient());
   const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
@@ -94,8 +95,33 @@ TEST(WireGroupTest, WhoDoesNotKnowTheWordIsNoMember) {
   EXPECT_THROW(group.connect({"", ""}, short_watch), WireGroup::Broken);
 }
 
+// The one that opens the connection and the one that accepts it: each finds out.
+TEST(WireGroupTest, WhoHasAnotherIdentityOrNoneIsNoMember) {
+  const group::Identity others[] = {group::new_identity(), group::Identity()};
+  for (const group::Identity& other : others) {
+    WireGroup group(shape_of(2), 0, 1000, "127.0.0.1", group::identity_of_tests());
+    const std::vector<std::string> endpoints = {group.endpoint(), ""};
+    run_members(2, [&](int index) {
+      const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);
+      const Session::Watch watch{{}, [&] { return std::chrono::steady_clock::now() > until; }};
+      const compute::LossSums sums = compute::testing::classified(1, 0, 1);
+      if (index == 0) {
+        EXPECT_THROW(group.connect(endpoints, watch), WireGroup::Broken);
+        return;
+      }
+      WireGroup member(shape_of(2), 1, 1000, "127.0.0.1", other);
+      EXPECT_THROW(
+          {
+            member.connect(endpoints, watch);
+            member.all_reduce(0, Contribution(std::span(&sums, 1)), watch);
+          },
+          WireGroup::Broken);
+    });
+  }
+}
+
 TEST(WireGroupTest, WhoConnectsAndSaysNothingKeepsNobodyWaiting) {
-  WireGroup group(shape_of(2), 0, 1000, "127.0.0.1");
+  WireGroup group(shape_of(2), 0, 1000, "127.0.0.1", group::identity_of_tests());
   WireEndpoint endpoint;
   ASSERT_TRUE(endpoint.ParseFromString(group.endpoint()));
   std::vector<Descriptor> strangers;
@@ -114,7 +140,7 @@ TEST(WireGroupTest, WhoConnectsAndSaysNothingKeepsNobodyWaiting) {
   const std::vector<std::string> endpoints = {group.endpoint(), ""};
   run_members(2, [&](int index) {
     if (index == 0) return group.connect(endpoints, patient());
-    WireGroup member(shape_of(2), 1, 1000, "127.0.0.1");
+    WireGroup member(shape_of(2), 1, 1000, "127.0.0.1", group::identity_of_tests());
     member.connect(endpoints, patient());
   });
 }
@@ -137,13 +163,14 @@ TEST(WireGroupTest, WhoComputesForLongIsWaitedFor) {
 
 TEST(WireGroupTest, AHostThatIsNotOursIsRefused) {
   // Of a block for documentation.
-  EXPECT_THROW(WireGroup(shape_of(2), 0, 1000, "192.0.2.1"), Unavailable);
+  EXPECT_THROW(WireGroup(shape_of(2), 0, 1000, "192.0.2.1", group::Identity()), Unavailable);
 }
 
 TEST(WireGroupTest, WhoWaitsForAPeerThatNeverConnectsComesBackWhenItIsOver) {
   std::vector<std::unique_ptr<WireGroup>> groups;
   for (int member = 0; member < 2; ++member)
-    groups.push_back(std::make_unique<WireGroup>(shape_of(2), member, 1000, "127.0.0.1"));
+    groups.push_back(std::make_unique<WireGroup>(shape_of(2), member, 1000, "127.0.0.1",
+                                                 group::identity_of_tests()));
   const std::vector<std::string> endpoints = {groups[0]->endpoint(), groups[1]->endpoint()};
   for (const size_t member : {1, 0}) {
     run_members(1, [&](int) {
@@ -161,10 +188,11 @@ TEST(WireGroupTest, WhoWaitsForAPeerThatNeverConnectsComesBackWhenItIsOver) {
 }
 
 TEST(WireGroupTest, WhoConnectsToAPeerThatIsGoneComesBack) {
-  auto gone = std::make_unique<WireGroup>(shape_of(2), 1, 1000, "127.0.0.1");
+  auto gone =
+      std::make_unique<WireGroup>(shape_of(2), 1, 1000, "127.0.0.1", group::identity_of_tests());
   const std::string endpoint = gone->endpoint();
   gone.reset();
-  WireGroup group(shape_of(2), 0, 1000, "127.0.0.1");
+  WireGroup group(shape_of(2), 0, 1000, "127.0.0.1", group::identity_of_tests());
   run_members(1, [&](int) {
     int looks = 0;
     const Session::Watch watch{{}, [&] { return ++looks > 5; }};

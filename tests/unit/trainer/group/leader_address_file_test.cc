@@ -4,6 +4,7 @@
 
 #include "common/file.h"
 #include "tests/unit/common/listener.h"
+#include "tests/unit/trainer/group/identity_of_tests.h"
 #include "trainer/group/rendezvous_server.h"
 
 namespace muster::group {
@@ -29,6 +30,7 @@ class LeaderAddressTest : public testing::Test {
     membership.cluster.ps = {"ps.test.invalid:" + std::to_string(port_)};
     membership.storage = storage_;
     membership.pod_ip = pod_ip;
+    membership.identity = identity_of_tests();
     return membership;
   }
   std::string at(int port) const { return "127.0.0.1:" + std::to_string(port); }
@@ -36,7 +38,7 @@ class LeaderAddressTest : public testing::Test {
     PeerRegistry::Expected expected;
     expected.job_uid = uid;
     expected.workers = 1;
-    auto server = std::make_unique<RendezvousServer>(at(port), expected);
+    auto server = std::make_unique<RendezvousServer>(at(port), identity_of_tests(), expected);
     server->update([](GroupView& view) { view.set_phase(GroupView::RUNNING); });
     return server;
   }

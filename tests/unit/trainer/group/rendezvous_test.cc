@@ -7,6 +7,7 @@
 #include "common/exit_code.h"
 #include "proto/muster/rendezvous.grpc.pb.h"
 #include "tests/unit/common/listener.h"
+#include "tests/unit/trainer/group/identity_of_tests.h"
 #include "trainer/folder/generations.h"
 #include "trainer/group/grpc_server.h"
 #include "trainer/group/peer_registry.h"
@@ -233,14 +234,14 @@ class RendezvousTest : public testing::Test {
  protected:
   const std::string address_ = free_address();
   std::unique_ptr<RendezvousClient> attend(const Hello& hello) {
-    return std::make_unique<RendezvousClient>(make_channel(address_), address_, hello,
-                                              RendezvousClient::Report());
+    return std::make_unique<RendezvousClient>(make_channel(address_, identity_of_tests()), address_,
+                                              hello, RendezvousClient::Report());
   }
   static bool running(const GroupView& view) { return view.phase() == GroupView::RUNNING; }
 };
 
 TEST_F(RendezvousTest, EverybodySeesAChangeOfTheGroup) {
-  RendezvousServer server(address_, expected());
+  RendezvousServer server(address_, identity_of_tests(), expected());
   const auto worker = attend(hello("worker", 0));
   const auto shard = attend(hello("ps", 0));
   server.update([](GroupView& view) {
@@ -252,7 +253,7 @@ TEST_F(RendezvousTest, EverybodySeesAChangeOfTheGroup) {
 }
 
 TEST_F(RendezvousTest, AStrangerIsToldWhy) {
-  RendezvousServer server(address_, expected());
+  RendezvousServer server(address_, identity_of_tests(), expected());
   Hello stranger = hello("worker", 0);
   stranger.set_job_uid("other");
   const auto peer = attend(stranger);
@@ -267,7 +268,7 @@ TEST_F(RendezvousTest, AStrangerIsToldWhy) {
 
 // Two live processes of one role, index and attempt: the one that came first ends.
 TEST_F(RendezvousTest, AnElderProcessIsToldThatAYoungerOneHasItsPlace) {
-  RendezvousServer server(address_, expected());
+  RendezvousServer server(address_, identity_of_tests(), expected());
   const auto seen = [](const GroupView& view) { return view.generation() == 1; };
   server.update([](GroupView& view) { view.set_generation(1); });
   const auto elder = attend(process(1));
@@ -287,7 +288,7 @@ TEST_F(RendezvousTest, AnElderProcessIsToldThatAYoungerOneHasItsPlace) {
 }
 
 TEST_F(RendezvousTest, WhoMayBeTheElderWaitsUntilThePlaceIsFree) {
-  RendezvousServer server(address_, expected());
+  RendezvousServer server(address_, identity_of_tests(), expected());
   server.update([](GroupView& view) { view.set_phase(GroupView::RUNNING); });
   auto younger = attend(process(2, 2000));
   younger->wait(running, {}, milliseconds(10000), milliseconds(60000));
@@ -306,11 +307,11 @@ TEST_F(RendezvousTest, WhoMayBeTheElderWaitsUntilThePlaceIsFree) {
 }
 
 TEST_F(RendezvousTest, WhoWasPutOffIsToldWhenNobodyAnswersAnyMore) {
-  auto server = std::make_unique<RendezvousServer>(address_, expected());
+  auto server = std::make_unique<RendezvousServer>(address_, identity_of_tests(), expected());
   server->update([](GroupView& view) { view.set_phase(GroupView::RUNNING); });
   const auto younger = attend(process(2, 2000));
   younger->wait(running, {}, milliseconds(10000), milliseconds(60000));
-  const auto channel = make_channel(address_);
+  const auto channel = make_channel(address_, identity_of_tests());
   std::atomic<bool> last_reached{false};
   const RendezvousClient elder(
       [&](bool reached) {
@@ -338,7 +339,7 @@ TEST_F(RendezvousTest, WhoWasPutOffIsToldWhenNobodyAnswersAnyMore) {
 }
 
 TEST_F(RendezvousTest, WhatIsSaidLastReachesAPeerThatIsBeingToldOfBefore) {
-  auto server = std::make_unique<RendezvousServer>(address_, expected());
+  auto server = std::make_unique<RendezvousServer>(address_, identity_of_tests(), expected());
   const auto finished = [](const GroupView& view) { return view.phase() == GroupView::FINISHED; };
   const auto peer = attend(hello("ps", 0));
   server->update([](GroupView& view) { view.set_generation(1); });
@@ -352,14 +353,31 @@ TEST_F(RendezvousTest, WhatIsSaidLastReachesAPeerThatIsBeingToldOfBefore) {
 }
 
 TEST_F(RendezvousTest, AStreamThatDoesNotSayWhoItIsFromIsEnded) {
-  const RendezvousServer server(address_, expected(), milliseconds(100));
-  const auto stub = Rendezvous::NewStub(make_channel(address_));
+  const RendezvousServer server(address_, identity_of_tests(), expected(), milliseconds(100));
+  const auto stub = Rendezvous::NewStub(make_channel(address_, identity_of_tests()));
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
   const auto stream = stub->Attend(&context);
   GroupMessage message;
   EXPECT_FALSE(stream->Read(&message));
   EXPECT_NE(stream->Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+}
+
+TEST_F(RendezvousTest, AStrangerIsToldNothing) {
+  const RendezvousServer server(address_, identity_of_tests(), expected());
+  const Identity strangers[] = {new_identity(), Identity()};
+  for (const Identity& stranger : strangers) {
+    const auto stub = Rendezvous::NewStub(make_channel(address_, stranger));
+    grpc::ClientContext context;
+    const auto stream = stub->Attend(&context);
+    PeerMessage message;
+    *message.mutable_hello() = hello("worker", 0);
+    stream->Write(message);
+    GroupMessage answer;
+    EXPECT_FALSE(stream->Read(&answer));
+    EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  }
+  server.inspect([](const PeerRegistry& registry) { EXPECT_EQ(registry.members_present(), 0); });
 }
 
 // A peer that reads nothing, and is told more than a connection then takes.
@@ -397,7 +415,7 @@ class SilentReaderTest : public RendezvousTest {
   const std::string much_ = std::string(1 << 20, 'x');
 
  private:
-  RendezvousServer server_{address_, expected(), milliseconds(100)};
+  RendezvousServer server_{address_, Identity(), expected(), milliseconds(100)};
   std::unique_ptr<Rendezvous::Stub> stub_;
   grpc::ClientContext context_;
   std::unique_ptr<grpc::ClientReaderWriter<PeerMessage, GroupMessage>> stream_;
@@ -427,7 +445,7 @@ TEST_F(SilentReaderTest, IsSentAwayWhenItSaysWhatCannotBe) {
 TEST_F(RendezvousTest, APeerWaitsForAServerThatIsNotUpYetAndComesBackToTheNext) {
   const auto peer = attend(hello("worker", 0));
   for (uint64_t generation = 1; generation <= 2; ++generation) {
-    RendezvousServer server(address_, expected());
+    RendezvousServer server(address_, identity_of_tests(), expected());
     server.update([&](GroupView& view) {
       view.set_phase(GroupView::RUNNING);
       view.set_generation(generation);
@@ -438,9 +456,9 @@ TEST_F(RendezvousTest, APeerWaitsForAServerThatIsNotUpYetAndComesBackToTheNext) 
 }
 
 TEST_F(RendezvousTest, AnAddressInUseIsNamed) {
-  RendezvousServer server(address_, expected());
+  RendezvousServer server(address_, identity_of_tests(), expected());
   try {
-    RendezvousServer second(address_, expected());
+    RendezvousServer second(address_, identity_of_tests(), expected());
     FAIL() << "bound twice";
   } catch (const Unavailable& error) {
     EXPECT_THAT(error.what(), HasSubstr(address_));

@@ -7,6 +7,7 @@
 #include "proto/muster/parameter_server.pb.h"
 #include "tests/unit/common/listener.h"
 #include "tests/unit/trainer/compute/far_engine.h"
+#include "tests/unit/trainer/group/identity_of_tests.h"
 #include "tests/unit/trainer/loop/support.h"
 #include "trainer/group/grpc_server.h"
 #include "trainer/group/rendezvous_server.h"
@@ -169,7 +170,7 @@ class Group {
     return expected;
   }
 
-  group::RendezvousServer server_{free_address(), expected()};
+  group::RendezvousServer server_{free_address(), group::identity_of_tests(), expected()};
   MemberReport report_;
   std::optional<group::RendezvousClient> client_;
 };

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "proto/muster/parameter_server.grpc.pb.h"
+#include "tests/unit/trainer/group/identity_of_tests.h"
 #include "tests/unit/trainer/ps/shards.h"
 #include "trainer/group/grpc_server.h"
 #include "trainer/ps/member/shm_link.h"
@@ -45,7 +46,8 @@ Exchange::Outcome come_and_go(const Shards& shards, bool shared_memory) {
       [&](const LinkEnd& end) -> std::unique_ptr<ShardLink> {
         LinkHello hello{"uid", "1", shards.layout().fingerprint(), {}, shards.wire()};
         if (end.memory) hello.shared_memory = end.memory->offer();
-        auto stream = make_grpc_link(group::make_channel(shards.address(0)), hello, end.bell);
+        auto stream = make_grpc_link(
+            group::make_channel(shards.address(0), group::identity_of_tests()), hello, end.bell);
         if (!end.memory) return stream;
         return make_shm_link(std::move(stream), end, "ps");
       },
@@ -171,7 +173,8 @@ TEST(BackpressureTest, AMemberThatDoesNotReadIsNotReadFrom) {
     message.mutable_hello()->set_wire("float32");
     return encode(message, slice_of(gradients));
   };
-  Talker talker(group::make_channel(shards.address(0)), "Exchange", push, kPushes);
+  Talker talker(group::make_channel(shards.address(0), group::identity_of_tests()), "Exchange",
+                push, kPushes);
   talker.wait_until_it_rests();
   EXPECT_LT(talker.begun(), kPushes);
   EXPECT_LE(shards.host(0).counts().pushes, 20u);
@@ -181,7 +184,8 @@ TEST(BackpressureTest, AMemberThatDoesNotReadIsNotReadFrom) {
 class Followers : public ParameterServer::WithRawCallbackMethod_Follow<ParameterServer::Service> {
  public:
   explicit Followers(ShardHost& host)
-      : streams_({&host}), server_(group::start_server(free_address(), *this)) {}
+      : streams_({&host}),
+        server_(group::start_server(free_address(), *this, group::identity_of_tests())) {}
   ~Followers() override {
     streams_.close();
     server_->Shutdown();
@@ -226,7 +230,8 @@ TEST(BackpressureTest, APsThatDoesNotReadItsAcknowledgementsIsNotReadFrom) {
 
 TEST(BackpressureTest, APsThatIsRefusedIsNotHeardAnyMore) {
   const Shards shards(spec::SyncPolicy::sync, 1, 1);
-  const auto stub = ParameterServer::NewStub(group::make_channel(shards.address(0)));
+  const auto stub =
+      ParameterServer::NewStub(group::make_channel(shards.address(0), group::identity_of_tests()));
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
   const auto stream = stub->Follow(&context);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/unit/common/listener.h"
+#include "tests/unit/trainer/group/identity_of_tests.h"
 #include "trainer/compute/engine.h"
 #include "trainer/compute/graph.h"
 #include "trainer/compute/models/catalogue.h"
@@ -40,7 +41,7 @@ class Shards {
       hosts_.push_back(std::make_unique<ShardHost>(
           spec, HostIdentity{"uid", "1", "training", testing::TempDir(), shard, shards}));
       addresses_.push_back(free_address());
-      servers_.push_back(std::make_unique<Server>(addresses_.back(),
+      servers_.push_back(std::make_unique<Server>(addresses_.back(), group::identity_of_tests(),
                                                   std::vector<ShardHost*>{hosts_.back().get()}));
       hosts_.back()->open(opening(shard, members));
     }

@@ -11,6 +11,7 @@
 #include "common/descriptor.h"
 #include "common/error.h"
 #include "proto/muster/parameter_server.grpc.pb.h"
+#include "tests/unit/trainer/group/identity_of_tests.h"
 #include "tests/unit/trainer/ps/shards.h"
 #include "trainer/group/grpc_server.h"
 #include "trainer/ps/group/control.h"
@@ -39,8 +40,10 @@ class Member {
         [&shards](const LinkEnd& end) -> std::unique_ptr<ShardLink> {
           LinkHello hello{"uid", "1", shards.layout().fingerprint(), {}, shards.wire(), end.shard};
           if (end.memory) hello.shared_memory = end.memory->offer();
-          auto stream = make_grpc_link(
-              group::make_channel(shards.address(static_cast<size_t>(end.shard))), hello, end.bell);
+          auto stream =
+              make_grpc_link(group::make_channel(shards.address(static_cast<size_t>(end.shard)),
+                                                 group::identity_of_tests()),
+                             hello, end.bell);
           if (!end.memory) return stream;
           return make_shm_link(std::move(stream), end, "ps");
         },
@@ -204,7 +207,8 @@ TEST(TransportTest, BothEndsMustSendTheSame) {
   Shards shards(spec::SyncPolicy::sync, 1, 1, WireType::bfloat16);
   Exchange exchange(shards.layout().partition(1), 0, SyncPolicy::sync, [&](const LinkEnd& end) {
     const LinkHello hello{"uid", "1", shards.layout().fingerprint(), {}, WireType::float32};
-    return make_grpc_link(group::make_channel(shards.address(0)), hello, end.bell);
+    return make_grpc_link(group::make_channel(shards.address(0), group::identity_of_tests()), hello,
+                          end.bell);
   });
   exchange.connect(1);
   std::vector<float> parameters(shards.layout().size());
@@ -220,7 +224,8 @@ TEST(TransportTest, BothEndsMustSendTheSame) {
 
 // Returns whether messages that a ps sends to a second copy are answered.
 bool is_heard(const Shards& shards, const std::string& job_uid) {
-  const auto stub = ParameterServer::NewStub(group::make_channel(shards.address(0)));
+  const auto stub =
+      ParameterServer::NewStub(group::make_channel(shards.address(0), group::identity_of_tests()));
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
   const auto stream = stub->Follow(&context);
@@ -249,8 +254,10 @@ TEST(TransportTest, ASecondCopyIsOfTheSameJob) {
 TEST(TransportTest, AStreamThatDoesNotSayWhoItIsFromIsEnded) {
   Shards shards(spec::SyncPolicy::sync, 1, 1);
   const std::string address = free_address();
-  const Server server(address, {&shards.host(0)}, std::chrono::milliseconds(1000));
-  const auto stub = ParameterServer::NewStub(group::make_channel(address));
+  const Server server(address, group::identity_of_tests(), {&shards.host(0)},
+                      std::chrono::milliseconds(1000));
+  const auto stub =
+      ParameterServer::NewStub(group::make_channel(address, group::identity_of_tests()));
   const auto deadline = std::chrono::system_clock::now() + std::chrono::seconds(60);
   grpc::ClientContext contexts[3];
   for (grpc::ClientContext& context : contexts) context.set_deadline(deadline);
@@ -282,7 +289,8 @@ TEST(TransportTest, AStreamThatDoesNotSayWhoItIsFromIsEnded) {
 TEST(TransportTest, AMemberThatTalksOutOfTurnIsCutOffThoughItsMemoryIsWaitedFor) {
   Shards shards(spec::SyncPolicy::sync, 1, 2);
   const MemberMemory memory(SegmentShape{shards.layout().size(), 1}, 0);
-  const auto stub = ParameterServer::NewStub(group::make_channel(shards.address(0)));
+  const auto stub =
+      ParameterServer::NewStub(group::make_channel(shards.address(0), group::identity_of_tests()));
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
   const auto stream = stub->Exchange(&context);
@@ -347,7 +355,7 @@ class SlowWriteTest : public testing::Test {
   static constexpr std::chrono::milliseconds kDeadline{60000};
   const std::filesystem::path folder_;
   Shards shards_{spec::SyncPolicy::sync, 1, 1};
-  Control control_{{shards_.address(0)}, "uid"};
+  Control control_{{shards_.address(0)}, group::identity_of_tests(), "uid"};
 };
 
 TEST_F(SlowWriteTest, IsHurriedOnBehalfOfWhoWaits) {
@@ -482,7 +490,7 @@ TEST(TransportTest, ALinkWhosePeerTakesNothingCanBeClosed) {
   std::vector<float> gradients(16 << 20), parameters(gradients.size());
   Bell bell;
   {
-    const auto link = make_grpc_link(group::make_channel(peer.address()),
+    const auto link = make_grpc_link(group::make_channel(peer.address(), group::Identity()),
                                      LinkHello{"uid", "1", "", {}, {}}, bell);
     link->send(PushHeader{}, gradients, parameters);
     std::this_thread::sleep_for(4 * kLongEnough);

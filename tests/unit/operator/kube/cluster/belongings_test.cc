@@ -9,7 +9,9 @@ namespace muster::kube {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::MatchesRegex;
 
 using BelongingsTest = KubeClusterTest;
 
@@ -69,6 +71,35 @@ TEST_F(BelongingsTest, AServiceThatIsRefusedBesideLivePodsIsToldToo) {
   world_.run_for(60s);
   EXPECT_TRUE(server().has("services", "mnist"));
   EXPECT_EQ(world_.condition("Accepted"), "True Valid");
+}
+
+// The Secret's name is written before the Secret, and the Secret before pods; it is never read.
+TEST_F(BelongingsTest, MakesOneKeyPairBeforePods) {
+  world_.submit("mnist", training());
+  world_.settle();
+  EXPECT_THAT(server().calls(),
+              ElementsAre("POST pods dry", "PUT trainingjobs/status", "POST services",
+                          "POST secrets", "POST pods", "POST pods", "POST pods", "POST pods"));
+  const std::string name = world_.job()["status"]["security"]["secret"];
+  EXPECT_THAT(name, MatchesRegex("mnist-tls-[0-9a-f]{16}"));
+  EXPECT_EQ(server().object("secrets", name)["metadata"]["ownerReferences"][0]["name"], "mnist");
+}
+
+TEST_F(BelongingsTest, AnOperatorThatComesAfterItsSecretGoesOnWithIt) {
+  server().loses_answer = [&](const Request& request) {
+    return request.method == Method::post && request.path.ends_with("/secrets");
+  };
+  world_.submit("mnist", training());
+  world_.settle();
+  EXPECT_EQ(server().count("POST pods"), 0);
+  const std::string name = world_.job()["status"]["security"]["secret"];
+  const Json made = server().object("secrets", name);
+  server().loses_answer = nullptr;
+  world_.restart_operator();
+  world_.run_for(10s);
+  EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 ps-0.0 worker-0.0");
+  EXPECT_EQ(server().object("secrets", name), made);
+  EXPECT_EQ(server().objects("secrets").size(), 1u);
 }
 
 TEST_F(BelongingsTest, CreatesTheGroupOfAGang) {

@@ -71,9 +71,18 @@ TEST(IsStart, IsTheFirstPlanOfAJobThatTrains) {
   job.name_space = "lab";
   job.name = "mnist";
   job.training = {{"epochs", 1}};
+  job.transport = api::Transport::none;
   const plan::Plan first = plan::plan(job, {}, kNow);
   ASSERT_EQ(first.status.storage_folder, "lab-mnist");
   EXPECT_TRUE(is_start(job, first.status));
+}
+
+// A Secret is made only under a name that was written before.
+TEST(IsStart, IsNotTheFirstPlanOfReplicasThatKnowEachOther) {
+  api::TrainingJob job = new_job();
+  job.training = {{"epochs", 1}};
+  job.replicas[api::Role::worker].replicas = 2;
+  EXPECT_FALSE(is_start(job, plan::plan(job, {}, kNow).status));
 }
 
 TEST(IsStart, IsNoDecisionAndNoCount) {

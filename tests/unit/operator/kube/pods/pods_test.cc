@@ -85,6 +85,37 @@ TEST(Pods, HaveNamesThatFitALabelOfDns) {
   EXPECT_LE(pod_name(job, Role::evaluator, 9999, 100000).size(), 63u);
 }
 
+TEST(Pods, FindTheKeyPairOfTheirJob) {
+  api::TrainingJob job = trained();
+  const Json without = pod(job);
+  EXPECT_EQ(variable(without, "MUSTER_TLS"), "(unset)");
+  job.status.security = api::Security{};
+  EXPECT_EQ(pod(job), without) << "they believe everybody";
+  job.status.security->keys = "mnist-tls-1";
+  const Json made = pod(job);
+  const Json& container = container_named(made, "trainer");
+  EXPECT_EQ(variable(made, "MUSTER_TLS"), "/etc/muster-tls");
+  EXPECT_THAT(made["spec"]["volumes"],
+              Contains(Json({{"name", "muster-tls"},
+                             {"secret", {{"secretName", "mnist-tls-1"}, {"defaultMode", 0444}}}})));
+  EXPECT_THAT(container["volumeMounts"],
+              Contains(Json(
+                  {{"name", "muster-tls"}, {"mountPath", "/etc/muster-tls"}, {"readOnly", true}})));
+  api::TrainingJob other = job;
+  other.status.security->keys = "mnist-tls-2";
+  EXPECT_EQ(template_key(made), template_key(pod(other))) << "one dry run is enough for both";
+}
+
+TEST(Pods, TheSecretIsTheJobs) {
+  api::TrainingJob job = trained();
+  job.status.security = api::Security{"mnist-tls-1", 0};
+  const Json secret = secret_of(job, {"key", "certificate"});
+  EXPECT_EQ(secret["metadata"]["name"], "mnist-tls-1");
+  EXPECT_EQ(secret["metadata"]["ownerReferences"][0]["uid"], job.uid);
+  EXPECT_EQ(secret["immutable"], true);
+  EXPECT_EQ(secret["stringData"], Json({{"tls.key", "key"}, {"tls.crt", "certificate"}}));
+}
+
 api::TrainingJob on_gpus(const char* pod_template = "{}") {
   api::TrainingJob job = with_template(pod_template);
   job.training["device"] = "cuda";

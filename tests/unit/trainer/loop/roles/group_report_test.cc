@@ -4,6 +4,7 @@
 
 #include "common/http_get.h"
 #include "tests/unit/common/listener.h"
+#include "tests/unit/trainer/group/identity_of_tests.h"
 #include "trainer/group/grpc_server.h"
 #include "trainer/group/rendezvous_client.h"
 
@@ -50,7 +51,7 @@ class GroupReportTest : public testing::Test {
   const std::string address_ = free_address();
   metrics::Reporter reporter_{address_, "chief", 0};
   Recorder recorder_{{}, reporter_, nullptr};
-  group::RendezvousServer server_{free_address(), expected()};
+  group::RendezvousServer server_{free_address(), group::identity_of_tests(), expected()};
   checkpoint::Position position_;
   Recorder::Clock::time_point now_ = Recorder::Clock::now();
 };

@@ -8,6 +8,7 @@
 #include "common/exit_code.h"
 #include "proto/muster/parameter_server.pb.h"
 #include "tests/unit/common/listener.h"
+#include "tests/unit/trainer/group/identity_of_tests.h"
 #include "tests/unit/trainer/loop/support.h"
 #include "trainer/collective/shared_state.h"
 #include "trainer/group/grpc_server.h"
@@ -25,7 +26,7 @@ constexpr uint64_t kOurs = 11;
 // A job's rendezvous, whose generations the test makes up.
 class Rendezvous {
  public:
-  Rendezvous() : server_(std::in_place, address_, expected()) {}
+  Rendezvous() : server_(std::in_place, address_, group::identity_of_tests(), expected()) {}
 
   const std::string& address() const { return address_; }
   void open(const CollectivePlan& plan) {
@@ -119,8 +120,9 @@ class CollectiveSynchronizerTest : public testing::Test {
   Assembly assembly_ = assemble(
       Training::load(write_training(fresh_folder("worker"), "epochs: 2\n")), 2, false, {1, false});
   MemberReport report_;
-  group::RendezvousClient client_{group::make_channel(rendezvous_.address()), "rank 0", hello(),
-                                  [this](PeerMessage& message) { report_.fill(message); }};
+  group::RendezvousClient client_{
+      group::make_channel(rendezvous_.address(), group::identity_of_tests()), "rank 0", hello(),
+      [this](PeerMessage& message) { report_.fill(message); }};
   CollectiveSynchronizer synchronizer_{assembly_, client_, report_, setup()};
 };
 

@@ -6,6 +6,7 @@
 
 #include "tests/unit/common/listener.h"
 #include "tests/unit/trainer/compute/far_engine.h"
+#include "tests/unit/trainer/group/identity_of_tests.h"
 #include "tests/unit/trainer/loop/support.h"
 #include "trainer/group/grpc_server.h"
 #include "trainer/group/rendezvous_server.h"
@@ -69,7 +70,7 @@ class Link : public ps::ShardLink {
 // A rendezvous whose only member this process is, in its first generation.
 class Group {
  public:
-  Group() : server_(free_address(), expected()) {
+  Group() : server_(free_address(), group::identity_of_tests(), expected()) {
     server_.update([](GroupView& view) {
       view.set_phase(GroupView::RUNNING);
       view.set_generation(1);

@@ -1,0 +1,80 @@
+#include "operator/plan/keys.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/operator/plan/builders.h"
+#include "tests/unit/operator/plan/scene.h"
+
+namespace muster::plan {
+namespace {
+
+JobBuilder full() {
+  return make_job().ps(1).chief().workers(2).evaluator();
+}
+
+std::string keys_of(const Scene& scene) {
+  const auto& security = scene.job.status.security;
+  if (!security) return "nothing to know";
+  return security->keys.empty() ? "everybody is believed" : security->keys;
+}
+
+Scene scene_of(const api::TrainingJob& job, const std::string& nonce = "a") {
+  Scene scene(job);
+  scene.view.nonce = nonce;
+  return scene;
+}
+
+TEST(Keys, AreChosenOnceForReplicasThatTrainTogether) {
+  Scene scene = scene_of(full());
+  scene.step();
+  const std::string chosen = scene.job.name + "-tls-a";
+  EXPECT_EQ(keys_of(scene), chosen);
+  scene.view.nonce = "b";
+  scene.start();
+  EXPECT_EQ(keys_of(scene), chosen);
+}
+
+TEST(Keys, AreNotForWhoIsAloneOrRunsItsOwnProgram) {
+  Scene own = scene_of(full().own_image());
+  own.step();
+  EXPECT_EQ(keys_of(own), "nothing to know");
+  api::TrainingJob alone = full();
+  for (const Role role : {Role::ps, Role::worker, Role::evaluator}) alone.replicas.erase(role);
+  Scene scene = scene_of(alone);
+  scene.step();
+  EXPECT_EQ(keys_of(scene), "nothing to know");
+}
+
+TEST(Keys, AreNotWhereTheManifestSaysSo) {
+  api::TrainingJob job = full();
+  job.transport = api::Transport::none;
+  Scene scene = scene_of(job);
+  scene.step();
+  EXPECT_EQ(keys_of(scene), "everybody is believed");
+}
+
+// It was created by an operator that knew no keys.
+TEST(Keys, AJobThatRunsInPlaintextGoesOnSo) {
+  Scene scene = scene_of(full());
+  scene.start();
+  scene.job.status.security.reset();
+  scene.step_after(10);
+  EXPECT_EQ(keys_of(scene), "nothing to know");
+}
+
+TEST(Keys, AreNewAfterARestartOfTheJobButNotAfterASuspension) {
+  Scene scene = scene_of(full());
+  scene.start();
+  const std::string first = keys_of(scene);
+  scene.view.nonce = "b";
+  scene.job.status.run = 1;  // resumed
+  scene.step_after(10);
+  EXPECT_EQ(keys_of(scene), first);
+  scene.job.status.run = scene.job.status.restart_run = 2;
+  scene.step_after(10);
+  EXPECT_EQ(keys_of(scene), scene.job.name + "-tls-b");
+}
+
+}  // namespace
+}  // namespace muster::plan
