@@ -117,14 +117,25 @@ def accuracy(*sets):
     return lambda: muster.run_example("mnist-mlp", *sets)["testAccuracy"]
 
 
-def parameter_servers(policy, **environment):
+def parameter_servers(policy, *sets, **environment):
     """Global steps a second of 1 ps + chief + worker, the chief being the second worker of the peer."""
     def measure():
         summary = muster.run_example("mnist-mlp", f"spec.training.synchronization.policy={policy}",
                                      "spec.training.epochs=4", "spec.replicaSpecs.evaluator.replicas=0",
-                                     **environment)
+                                     *sets, **environment)
         return summary["examplesPerSecond"] / (32 * (2 if policy == "sync" else 1))
     return measure
+
+
+@dataclasses.dataclass
+class InPlaintext:
+    """What a row comes to where replicas know each other, against where everybody is believed."""
+    measure: Callable[[], float]
+    name: str = "in plaintext"
+
+
+PLAINTEXT = "spec.security.transport=none"
+GRPC = {"MUSTER_SHARED_MEMORY": "0"}
 
 
 @dataclasses.dataclass
@@ -217,14 +228,18 @@ ROWS = [
         "15 x TensorFlow's ps", parameter_servers("async"), [TF_ASYNC]),
     Row("ps-sync", "the same, sync", "global steps/s", "20 x SyncReplicasOptimizer",
         parameter_servers("sync"), [TF_SYNC]),
-    Row("ps-async-grpc", "ps-async with MUSTER_SHARED_MEMORY=0", "global steps/s",
-        "5 x TensorFlow's ps", parameter_servers("async", MUSTER_SHARED_MEMORY="0"), [TF_ASYNC]),
-    Row("ps-sync-grpc", "ps-sync with MUSTER_SHARED_MEMORY=0", "global steps/s",
-        "5 x SyncReplicasOptimizer", parameter_servers("sync", MUSTER_SHARED_MEMORY="0"), [TF_SYNC]),
+    Row("ps-async-grpc", "ps-async with MUSTER_SHARED_MEMORY=0, in plaintext as the peer", "global steps/s",
+        "5 x TensorFlow's ps", parameter_servers("async", PLAINTEXT, **GRPC), [TF_ASYNC]),
+    Row("ps-sync-grpc", "ps-sync with MUSTER_SHARED_MEMORY=0, in plaintext as the peer", "global steps/s",
+        "5 x SyncReplicasOptimizer", parameter_servers("sync", PLAINTEXT, **GRPC), [TF_SYNC]),
+    Row("ps-sync-tls", "ps-sync-grpc by TLS", "global steps/s", "0.5 of plaintext",
+        parameter_servers("sync", **GRPC), [InPlaintext(parameter_servers("sync", PLAINTEXT, **GRPC))]),
     Row("ps-bandwidth", "49 MB pushed and pulled, 1 worker, 1 ps, shared memory", "GB/s",
         "0.5 x memcpy's four passes", Exchange("", "shm").measure, [Exchange("memcpy", "memcpy")]),
     Row("ps-bandwidth-grpc", "the same by gRPC over loopback", "GB/s", "0.6 x plain TCP",
         Exchange("", "grpc").measure, [Exchange("TCP there and back", "tcp")]),
+    Row("ps-bandwidth-tls", "the same by TLS", "GB/s", "0.4 of plaintext",
+        Exchange("", "grpc-tls").measure, [Exchange("in plaintext", "grpc")]),
     Row("ps-scale", "synchronous steps, 1-16 members, 1-8 ps: farthest from the linear model",
         "share", "at most 0.25", lambda: scale.measure(muster.REPORT), [Limit("limit", 0.25)],
         pairs=1),
@@ -252,8 +267,10 @@ ROWS = [
         "computing", "share", "shown", SLOW_LINK.share, [SLOW_LINK], pairs=1),
     Row("collective", "mnist-mlp, strategy collective, 2 replicas x batch 32", "steps/s",
         "10 x PyTorch DDP", collective.small(), ddp()),
-    Row("collective-tcp", "the same with MUSTER_SHARED_MEMORY=0", "steps/s", "",
-        collective.small(MUSTER_SHARED_MEMORY="0"), ddp()),
+    Row("collective-tcp", "the same with MUSTER_SHARED_MEMORY=0, in plaintext as the peer", "steps/s", "",
+        collective.small(PLAINTEXT, **GRPC), ddp()),
+    Row("collective-tls", "collective-tcp by TLS", "steps/s", "0.5 of plaintext",
+        collective.small(**GRPC), [InPlaintext(collective.small(PLAINTEXT, **GRPC))]),
     Row("collective-large", "784-4096-4096-10, the same", "steps/s", "2.5 x PyTorch DDP",
         collective.large, ddp("--hidden", 4096, 4096, "--steps", 40)),
     Row("collective-exposed", "share of that step that communication adds", "share", "at most 0.25",

@@ -10,6 +10,7 @@
 
 #include "common/exit_code.h"
 #include "common/file.h"
+#include "common/json.h"
 #include "tests/unit/common/listener.h"
 
 namespace muster::chaos {
@@ -130,6 +131,7 @@ std::map<std::string, std::string> ChaosJob::environment(const Replica& replica)
       {"MUSTER_REPLICATION", std::to_string(shape_.replication)}};
   if (shape_.elastic)
     result["MUSTER_ELASTIC"] = Json{{"minReplicas", 0}, {"maxReplicas", shape_.workers}}.dump();
+  if (shape_.plaintext) result["MUSTER_TLS"] = "";
   if (shape_.http) result["MUSTER_HTTP_ADDRESS"] = "127.0.0.1:" + std::to_string(http_.at(replica));
   if (shape_.faulty) {
     result["LD_PRELOAD"] = MUSTER_STORAGE_FAULTS;
@@ -273,7 +275,7 @@ std::vector<int> ChaosJob::ports() const {
   std::vector<int> all;
   for (const auto& [replica, port] : http_) all.push_back(port);
   for (const char* role : {"ps", "chief"})
-    for (const Json& address : job_.cluster[role]) all.push_back(port_of(address));
+    for (const Json& address : member(job_.cluster, role)) all.push_back(port_of(address));
   return all;
 }
 

@@ -65,7 +65,8 @@ struct Shape {
   bool faulty = false;   // the storage does what storage_does() says
   bool keep = false;     // goes on with the storage that is there
   bool grpc_only = false;
-  bool http = false;  // every replica serves /metrics and /progress
+  bool plaintext = false;  // replicas believe everybody
+  bool http = false;       // every replica serves /metrics and /progress
 };
 
 // A job that is looked after as an operator does: who ends without success is started again after a

@@ -16,6 +16,7 @@
 #include "common/heap.h"
 #include "tests/bench/ps/limits.h"
 #include "tests/unit/common/listener.h"
+#include "tests/unit/trainer/group/identity_of_tests.h"
 #include "trainer/compute/engine.h"
 #include "trainer/compute/graph.h"
 #include "trainer/compute/models/catalogue.h"
@@ -61,16 +62,17 @@ OpenRequest opening(const compute::ParameterLayout& layout) {
   return request;
 }
 
-[[noreturn]] void serve(const std::string& address) {
+[[noreturn]] void serve(const std::string& address, const group::Identity& identity) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const group::Pollers pollers(cpu_budget() / 2);
   ps::ShardHost host(training(), ps::HostIdentity{"uid", "1", "training", "/", 0, 1});
-  ps::Server server(address, group::Identity(), {&host});
+  ps::Server server(address, identity, {&host});
   for (;;) ::pause();
 }
 
-void open_shard(const std::string& address, const compute::ParameterLayout& layout) {
-  ps::Control control({address}, group::Identity(), "uid");
+void open_shard(const std::string& address, const group::Identity& identity,
+                const compute::ParameterLayout& layout) {
+  ps::Control control({address}, identity, "uid");
   for (int tries = 0;; ++tries) {
     try {
       control.open({{0, opening(layout)}}, std::chrono::seconds(10));
@@ -83,10 +85,10 @@ void open_shard(const std::string& address, const compute::ParameterLayout& layo
 }
 
 // Seconds of a round trip.
-double exchange_seconds(const std::string& address, const compute::ParameterLayout& layout,
-                        bool shared) {
+double exchange_seconds(const std::string& address, const group::Identity& identity,
+                        const compute::ParameterLayout& layout, bool shared) {
   const group::Pollers pollers(cpu_budget() / 2);
-  open_shard(address, layout);
+  open_shard(address, identity, layout);
   std::unique_ptr<ps::MemberMemory> memory;
   if (shared) memory = std::make_unique<ps::MemberMemory>(ps::SegmentShape{layout.size(), 1}, 0);
   ps::Exchange exchange(
@@ -94,8 +96,7 @@ double exchange_seconds(const std::string& address, const compute::ParameterLayo
       [&](const ps::LinkEnd& end) -> std::unique_ptr<ps::ShardLink> {
         ps::LinkHello hello{"uid", "1", layout.fingerprint(), {}, {}};
         if (end.memory) hello.shared_memory = end.memory->offer();
-        auto stream =
-            ps::make_grpc_link(group::make_channel(address, group::Identity()), hello, end.bell);
+        auto stream = ps::make_grpc_link(group::make_channel(address, identity), hello, end.bell);
         if (!end.memory) return stream;
         return ps::make_shm_link(std::move(stream), end, "ps");
       },
@@ -117,12 +118,13 @@ double seconds_of(const std::string& what, const compute::ParameterLayout& layou
   const size_t bytes = layout.size() * sizeof(float);
   if (what == "memcpy") return memcpy_seconds(bytes);
   if (what == "tcp") return tcp_seconds(bytes);
-  if (what != "shm" && what != "grpc")
-    throw std::runtime_error("expected shm, grpc, memcpy or tcp, found " + what);
+  if (what != "shm" && what != "grpc" && what != "grpc-tls")
+    throw std::runtime_error("expected shm, grpc, grpc-tls, memcpy or tcp, found " + what);
+  const group::Identity identity = what == "grpc-tls" ? group::new_identity() : group::Identity();
   const std::string address = free_address();
   const pid_t server = ::fork();  // before gRPC has threads
-  if (server == 0) serve(address);
-  const double seconds = exchange_seconds(address, layout, what == "shm");
+  if (server == 0) serve(address, identity);
+  const double seconds = exchange_seconds(address, identity, layout, what == "shm");
   ::kill(server, SIGKILL);
   return seconds;
 }

@@ -228,6 +228,7 @@ TEST_F(TrainingJobs, KeepTrainingTemplatesStorageAndRolesWhileTheyAreNotSuspende
   const std::vector<Json> changes = {
       {{"training", {{"batchSize", 48}}}},
       {{"training", {{"optimizer", {{"beta1", 0.5}}}}}},
+      {{"security", {{"transport", "none"}}}},
       {{"storage", {{"mountPath", "/other"}}}},
       {{"storage", {{"volume", other_volume}}}},
       {{"replicaSpecs", {{"evaluator", nullptr}}}},
@@ -254,7 +255,7 @@ TEST_F(TrainingJobs, KeepTrainingTemplatesStorageAndRolesWhileTheyAreNotSuspende
   };
   const auto try_all = [&](bool suspended) {
     try_these(changes, suspended, "spec",
-              "expected no change of training, storage, templates, ps.replication");
+              "expected no change of training, storage, security, templates, ps.replication");
     try_these(sizes, suspended, "spec.replicaSpecs", "suspend it first");
   };
   try_all(false);  // no status yet

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "common/file.h"
+#include "common/key_pair.h"
 #include "tests/unit/common/listener.h"
 
 namespace muster::integration {
@@ -37,6 +38,12 @@ Job::Job(const std::string& name, const std::string& training, int ps, int worke
   if (!keep) fs::remove_all(folder_);
   fs::create_directories(folder_);
   write_file_atomically(folder_ / "training.yaml", training);
+  if (!fs::exists(keys())) {
+    const KeyPair pair = make_key_pair();
+    fs::create_directories(keys());
+    write_file_atomically(keys() / "tls.key", pair.key);
+    write_file_atomically(keys() / "tls.crt", pair.certificate);
+  }
   counts_ = {{"ps", ps}, {"chief", 1}, {"worker", workers}};
   for (const auto& [role, count] : counts_)
     for (int i = 0; i < count; ++i)
@@ -57,6 +64,7 @@ Process& Job::start(const std::string& role, int index, const Environment& more,
       {"MUSTER_ATTEMPT", std::to_string(attempt)},
       {"MUSTER_REPLICAS", Json(counts_).dump()},
       {"MUSTER_STORAGE", folder_.string()},
+      {"MUSTER_TLS", keys().string()},
       {"MUSTER_TRAINING", (folder_ / "training.yaml").string()},
       {"MUSTER_THREADS", "1"}};
   for (const auto& [key, value] : this->environment) environment.insert_or_assign(key, value);

@@ -44,6 +44,8 @@ class Job {
   void expect_chief_success();
 
   const std::filesystem::path& folder() const { return folder_; }
+  // The key pair by which its replicas know each other.
+  std::filesystem::path keys() const { return folder_ / "tls"; }
   std::string log(const std::string& role, int index) const;
   Json result() const;
   Json evaluation() const;  // of the result's step

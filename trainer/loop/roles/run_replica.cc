@@ -1,6 +1,7 @@
 #include "common/cpu_budget.h"
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "common/log.h"
 #include "trainer/group/pollers.h"
 #include "trainer/loop/roles/roles.h"
 
@@ -18,6 +19,8 @@ int run_replica(const group::Membership& membership, std::stop_token stop) {
   }
   if (!membership.distributed() && !membership.collective())
     return run_alone(membership, stop, nullptr);
+  if (!membership.identity)
+    log::warning("whoever reaches our port is believed: this job's replicas have no key pair");
   const group::Pollers pollers(cpu_budget() / 2);
   if (membership.role == group::Role::ps) return run_ps(membership, stop);
   return membership.is_leader() ? run_leader(membership, stop) : run_worker(membership, stop);
