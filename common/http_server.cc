@@ -5,6 +5,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
+#include <deque>
 #include <map>
 #include <optional>
 #include <thread>
@@ -27,6 +28,7 @@ using boost::system::error_code;
 constexpr uint32_t kMostHead = 8 * 1024;
 constexpr size_t kMostDropped = 1024 * 1024;
 constexpr std::chrono::seconds kPatience(10);
+constexpr size_t kMostConnections = 256;
 
 using Handlers = std::map<std::string, HttpServer::Handler>;
 using Response = http::response<http::string_body>;
@@ -61,6 +63,8 @@ class Session : public std::enable_shared_from_this<Session> {
                               if (!error) self->answer();
                             });
   }
+
+  void close() { stream_.close(); }
 
  private:
   void answer() {
@@ -139,7 +143,7 @@ struct HttpServer::Impl {
     acceptor.async_accept([this](error_code error, tcp::socket socket) {
       if (!acceptor.is_open()) return;
       if (!error) {
-        std::make_shared<Session>(std::move(socket), handlers)->read();
+        begin(std::make_shared<Session>(std::move(socket), handlers));
         return accept();
       }
       // Out of descriptors, most likely: they come back when others have been answered.
@@ -150,7 +154,18 @@ struct HttpServer::Impl {
     });
   }
 
+  void begin(const std::shared_ptr<Session>& session) {
+    session->read();
+    sessions.push_back(session);
+    if (sessions.size() <= kMostConnections) return;
+    std::erase_if(sessions, [](const auto& one) { return one.expired(); });
+    if (sessions.size() <= kMostConnections) return;
+    if (const auto oldest = sessions.front().lock()) oldest->close();
+    sessions.pop_front();
+  }
+
   const std::string address;
+  std::deque<std::weak_ptr<Session>> sessions;  // the oldest first
   Handlers handlers;
   asio::io_context context{1};
   tcp::acceptor acceptor{context};

@@ -211,11 +211,11 @@ void Connections::send(int index, Frame frame, std::span<const iovec> parts) {
 
 bool Connections::sent() const {
   return std::all_of(peers_.begin(), peers_.end(),
-                     [](const Peer& peer) { return peer.out.empty(); });
+                     [](const Peer& peer) { return !peer.has_more(); });
 }
 
 bool Connections::write_some(Peer& peer) {
-  if (peer.out.empty()) return false;
+  if (!peer.has_more()) return false;
   iovec parts[kMostParts];
   const size_t count = std::min(kMostParts, peer.out.size());
   std::copy_n(peer.out.begin(), count, parts);
@@ -294,7 +294,7 @@ void Connections::poll_all(milliseconds most) {
   std::vector<pollfd> waiting{{waker_.get(), POLLIN, 0}};
   for (const Peer& peer : peers_) {
     if (!peer.stream) continue;
-    const short out = peer.out.empty() ? 0 : POLLOUT;
+    const short out = peer.has_more() ? POLLOUT : 0;
     waiting.push_back({peer.stream->socket().get(), static_cast<short>(POLLIN | out), 0});
   }
   poll(waiting.data(), waiting.size(), static_cast<int>(most.count()));

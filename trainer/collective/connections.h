@@ -83,6 +83,8 @@ class Connections {
     std::vector<iovec> in;     // what is left of its content
     size_t next = 0;
     bool receiving = false;
+
+    bool has_more() const { return !out.empty() || (stream && stream->holds()); }  // to send
   };
 
   void dial(int peer, const std::string& endpoint, const std::function<bool()>& over);

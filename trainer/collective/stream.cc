@@ -20,6 +20,7 @@ namespace {
 constexpr size_t kRecord = 16 << 10;  // bytes, the most that one record of TLS has
 // RFC 8446, 5.5: one key of AES-GCM protects no more than 2^24.5 records.
 constexpr size_t kBytesOfAKey = size_t{1} << 37;
+constexpr size_t kMostHeld = 256 << 10;  // bytes of records that are sent at once
 constexpr char kClosed[] = "it was closed";
 
 bool is_momentary(int error) {
@@ -41,31 +42,89 @@ std::span<const std::byte> next_record(std::span<const iovec> parts,
   return {copy.data(), size};
 }
 
+// Collects what OpenSSL writes, record by record, so that many records take one call of the system.
+int collect(BIO* bio, const char* bytes, int size) {
+  auto* out = static_cast<std::vector<std::byte>*>(BIO_get_data(bio));
+  const auto* begin = reinterpret_cast<const std::byte*>(bytes);
+  out->insert(out->end(), begin, begin + size);
+  return size;
+}
+
+BIO_METHOD* collector() {
+  static BIO_METHOD* const method = [] {
+    BIO_METHOD* made = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "collector");
+    BIO_meth_set_write(made, collect);
+    BIO_meth_set_ctrl(made, [](BIO*, int command, long, void*) -> long {
+      return command == BIO_CTRL_FLUSH ? 1 : 0;
+    });
+    return made;
+  }();
+  return method;
+}
+
 }  // namespace
 
 Stream::Stream(Descriptor socket, const group::Identity& identity, End end)
     : socket_(std::move(socket)), tls_(nullptr, SSL_free) {
   if (!identity) return;
   tls_.reset(SSL_new(identity.context()));
-  if (!tls_ || SSL_set_fd(tls_.get(), socket_.get()) != 1)
-    throw Unavailable("OpenSSL has no memory for a connection");
+  BIO* reader = BIO_new_socket(socket_.get(), BIO_NOCLOSE);
+  BIO* writer = BIO_new(collector());
+  if (!tls_ || !reader || !writer) throw Unavailable("OpenSSL has no memory for a connection");
+  BIO_set_data(writer, &out_);
+  BIO_set_init(writer, 1);
+  SSL_set_bio(tls_.get(), reader, writer);
   if (end == End::client)
     SSL_set_connect_state(tls_.get());
   else
     SSL_set_accept_state(tls_.get());
 }
 
+Stream::Stream(Stream&& other) noexcept : tls_(nullptr, SSL_free) {
+  *this = std::move(other);
+}
+
+Stream& Stream::operator=(Stream&& other) noexcept {
+  socket_ = std::move(other.socket_);
+  tls_ = std::move(other.tls_);
+  written_ = other.written_;
+  out_ = std::move(other.out_);
+  sent_ = other.sent_;
+  if (tls_) BIO_set_data(SSL_get_wbio(tls_.get()), &out_);
+  return *this;
+}
+
 bool Stream::shake_hands() {
-  if (!tls_ || SSL_is_init_finished(tls_.get())) return true;
-  ERR_clear_error();
-  const int result = SSL_do_handshake(tls_.get());
-  if (result == 1) return true;
-  check(result);
-  return false;
+  if (!tls_) return true;
+  if (!SSL_is_init_finished(tls_.get())) {
+    ERR_clear_error();
+    errno = 0;
+    if (const int result = SSL_do_handshake(tls_.get()); result != 1) {
+      flush();
+      check(result);
+      return false;
+    }
+  }
+  flush();
+  return !holds();
 }
 
 short Stream::awaited() const {
-  return tls_ && SSL_want_write(tls_.get()) ? POLLOUT : POLLIN;
+  return holds() ? POLLOUT : POLLIN;
+}
+
+// Sends records as far as is possible without waiting.
+void Stream::flush() {
+  while (holds()) {
+    const ssize_t moved =
+        ::send(socket_.get(), out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL);
+    if (moved < 0 && errno == EINTR) continue;
+    if (moved < 0 && errno == EAGAIN) return;
+    if (moved < 0) throw Unavailable(system_words(errno));
+    sent_ += static_cast<size_t>(moved);
+  }
+  out_.clear();
+  sent_ = 0;
 }
 
 // Throws if a call has failed for another reason than that it would have to wait.
@@ -88,8 +147,8 @@ void Stream::check(int result) {
 }
 
 size_t Stream::write(std::span<iovec> parts) {
-  if (parts.empty()) return 0;
   if (tls_) return write_tls(parts);
+  if (parts.empty()) return 0;
   msghdr message{};
   message.msg_iov = parts.data();
   message.msg_iovlen = parts.size();
@@ -111,22 +170,23 @@ size_t Stream::read(std::span<iovec> parts) {
   throw Unavailable(moved == 0 ? kClosed : system_words(errno));
 }
 
-// A record that could not be sent is kept by OpenSSL, which wants to be given its content again.
 size_t Stream::write_tls(std::span<iovec> parts) {
   std::array<std::byte, kRecord> copy;
   size_t total = 0;
-  for (size_t first = 0; first < parts.size();) {
-    const auto record = next_record(parts.subspan(first), copy);
-    size_t moved = 0;
-    ERR_clear_error();
-    errno = 0;
-    if (const int result = SSL_write_ex(tls_.get(), record.data(), record.size(), &moved);
-        result != 1) {
-      check(result);
-      break;
+  flush();
+  for (size_t first = 0; first < parts.size() && !holds();) {
+    while (first < parts.size() && out_.size() < kMostHeld) {
+      const auto record = next_record(parts.subspan(first), copy);
+      size_t moved = 0;
+      ERR_clear_error();
+      errno = 0;
+      if (const int result = SSL_write_ex(tls_.get(), record.data(), record.size(), &moved);
+          result != 1)
+        check(result);
+      total += moved;
+      first = advance(parts, first, moved);
     }
-    total += moved;
-    first = advance(parts, first, moved);
+    flush();
   }
   renew_key(total);
   return total;
@@ -146,6 +206,7 @@ size_t Stream::read_tls(std::span<iovec> parts) {
     total += moved;
     first = advance(parts, first, moved);
   }
+  flush();  // a new key of ours, if the peer asks for one
   return total;
 }
 

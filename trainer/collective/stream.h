@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "common/descriptor.h"
 #include "trainer/group/identity.h"
@@ -36,6 +37,8 @@ class Stream {
 
   // `socket` is connected and non-blocking.
   Stream(Descriptor socket, const group::Identity& identity, End end);
+  Stream(Stream&& other) noexcept;
+  Stream& operator=(Stream&& other) noexcept;
 
   // Goes on with TLS's handshake as far as is possible without waiting; returns whether it is done.
   // Nothing can be written or read before.
@@ -44,8 +47,9 @@ class Stream {
   short awaited() const;
 
   // Returns how many bytes were taken from the beginning of `parts`, which are changed; 0: none for
-  // now. The next call must begin with the bytes that were not taken.
+  // now. With TLS some of them may be kept here: holds() says so, and every call sends what it can.
   size_t write(std::span<iovec> parts);
+  bool holds() const { return sent_ < out_.size(); }
   // Returns how many bytes were written to the beginning of `parts`, which are changed; 0: none for
   // now.
   size_t read(std::span<iovec> parts);
@@ -55,12 +59,15 @@ class Stream {
  private:
   size_t write_tls(std::span<iovec> parts);
   size_t read_tls(std::span<iovec> parts);
+  void flush();
   void renew_key(size_t written);
   void check(int result);
 
   Descriptor socket_;
   std::unique_ptr<ssl_st, void (*)(ssl_st*)> tls_;  // null: plaintext
   size_t written_ = 0;                              // bytes, since the key was renewed
+  std::vector<std::byte> out_;                      // records; bytes from sent_ on are to be sent
+  size_t sent_ = 0;
 };
 
 }  // namespace muster::collective

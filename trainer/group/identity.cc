@@ -40,6 +40,9 @@ std::shared_ptr<SSL_CTX> make_context() {
   std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_method()), SSL_CTX_free);
   if (!context) throw Unavailable("OpenSSL has no memory for TLS");
   SSL_CTX_set_min_proto_version(context.get(), TLS1_3_VERSION);
+  SSL_CTX_set_ciphersuites(context.get(),
+                           "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:"
+                           "TLS_CHACHA20_POLY1305_SHA256");
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   SSL_CTX_set_num_tickets(context.get(), 0);
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);

@@ -67,9 +67,12 @@ bool is_possible(const MemberState& state) {
 
 }  // namespace
 
+std::string of_another_job(const std::string& uid) {
+  return "expected this job's uid, found \"" + uid + "\"";
+}
+
 std::string PeerRegistry::objection(const Hello& hello) const {
-  if (auto text = differs("job uid", expected_.job_uid, hello.job_uid()); !text.empty())
-    return text;
+  if (hello.job_uid() != expected_.job_uid) return of_another_job(hello.job_uid());
   if (auto text = differs("version", expected_.version, hello.version()); !text.empty())
     return text;
   if (auto text = training_differs(expected_, hello); !text.empty()) return text;

@@ -44,7 +44,7 @@ TEST(BadInputTest, APeerOfAnotherJobIsRejectedAndTheJobGoesOn) {
   job.uid = "another";
   Process& stranger = job.start("worker", 0);
   EXPECT_EQ(stranger.wait(), kProtocol);
-  EXPECT_THAT(job.log("worker", 0), HasSubstr("expected job uid"));
+  EXPECT_THAT(job.log("worker", 0), HasSubstr("expected this job's uid"));
   job.uid = "uid-1";
   job.start("worker", 0);
   job.expect_success();

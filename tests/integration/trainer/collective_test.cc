@@ -356,7 +356,7 @@ TEST(CollectiveTest, WhoDoesNotBelongIsRejectedByName) {
     EXPECT_THAT(job.log("worker", 0), HasSubstr(why));
   };
   job.start("worker", 0, {{"MUSTER_JOB_UID", "uid-2"}});
-  expect_rejected(R"(expected job uid \"uid-1\", found \"uid-2\")");
+  expect_rejected(R"(expected this job's uid, found \"uid-2\")");
   const std::string other = (job.folder() / "other.yaml").string();
   write_file_atomically(other, long_training("seed: 7\n"));
   job.start("worker", 0, {{"MUSTER_TRAINING", other}});

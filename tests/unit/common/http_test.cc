@@ -6,6 +6,7 @@
 #include <atomic>
 #include <thread>
 
+#include "common/descriptor.h"
 #include "common/error.h"
 #include "common/http_get.h"
 #include "common/http_server.h"
@@ -138,6 +139,22 @@ TEST_F(RefusingServer, TakesNoBodyForTheNextRequest) {
 TEST_F(RefusingServer, DropsAHeadWithoutEndAndGoesOn) {
   answer_to(address_, "GET /x HTTP/1.1\r\nX: " + std::string(100'000, 'x'));
   EXPECT_EQ(http_get(address_, "/x", 5s), "hello");
+}
+
+TEST_F(RefusingServer, DropsTheOldestOfManyConnections) {
+  std::vector<Descriptor> silent;
+  sockaddr_in peer{};
+  peer.sin_family = AF_INET;
+  peer.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  peer.sin_port = htons(static_cast<uint16_t>(std::stoi(address_.substr(address_.find(':') + 1))));
+  for (int i = 0; i < 300; ++i) {
+    silent.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(connect(silent.back().get(), reinterpret_cast<sockaddr*>(&peer), sizeof peer), 0);
+  }
+  EXPECT_EQ(http_get(address_, "/x", 5s), "hello");
+  char byte = 0;
+  EXPECT_EQ(recv(silent.front().get(), &byte, 1, 0), 0) << "it was closed";
+  EXPECT_EQ(recv(silent.back().get(), &byte, 1, MSG_DONTWAIT), -1) << "it is open";
 }
 
 TEST_F(RefusingServer, AnswersSeveralRequestsOfAConnection) {

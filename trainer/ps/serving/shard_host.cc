@@ -10,6 +10,7 @@
 #include "trainer/compute/engine.h"
 #include "trainer/compute/graph.h"
 #include "trainer/folder/generations.h"
+#include "trainer/group/peer_registry.h"
 
 namespace muster::ps {
 
@@ -56,8 +57,12 @@ fs::path below(const fs::path& storage, const std::string& relative) {
 
 }  // namespace
 
+void ShardHost::require_job(const std::string& uid) const {
+  if (!is_of(uid)) throw Invalid(group::of_another_job(uid), kProtocol);
+}
+
 void ShardHost::check(const OpenRequest& request) const {
-  require_same("job uid", identity_.job_uid, request.job_uid());
+  require_job(request.job_uid());
   require_same("version", identity_.version, request.version());
   require_same("training fingerprint", identity_.training_fingerprint,
                request.training_fingerprint());
@@ -227,7 +232,7 @@ std::optional<MemberMailbox::Place> ShardHost::place() const {
 std::string ShardHost::objection(const ExchangeHello& hello) const {
   const MutexLock lock(mutex_);
   try {
-    require_same("job uid", identity_.job_uid, hello.job_uid());
+    require_job(hello.job_uid());
     require_same("version", identity_.version, hello.version());
     require_same("floats sent as", spec::name_of(spec_.wire), hello.wire());
     if (built_) require_same("layout fingerprint", built_->fingerprint, hello.layout_fingerprint());

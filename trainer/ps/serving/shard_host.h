@@ -98,6 +98,7 @@ class ShardHost {
     std::string fingerprint;                        // of the layout
     compute::Range range;                           // of the shard
   };
+  void require_job(const std::string& uid) const;
   void check(const OpenRequest& request) const MUSTER_REQUIRES(mutex_);
   void build(const OpenRequest& request) MUSTER_REQUIRES(mutex_);
   const Built& built() const;

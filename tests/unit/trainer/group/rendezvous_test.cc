@@ -65,7 +65,7 @@ TEST(PeerRegistryTest, NamesWhyAPeerMayNotJoin) {
     std::string names;
   };
   const std::vector<Case> cases = {
-      {[](Hello& h) { h.set_job_uid("x"); }, "expected job uid \"u\", found \"x\""},
+      {[](Hello& h) { h.set_job_uid("x"); }, "expected this job's uid, found \"x\""},
       {[](Hello& h) { h.set_version("2"); }, "version"},
       {[](Hello& h) { h.set_training_fingerprint("x"); }, "training fingerprint"},
       {[](Hello& h) {
@@ -262,7 +262,7 @@ TEST_F(RendezvousTest, AStrangerIsToldWhy) {
     FAIL() << "expected a rejection";
   } catch (const Invalid& error) {
     EXPECT_EQ(error.exit_code(), kProtocol);
-    EXPECT_THAT(error.what(), HasSubstr("expected job uid \"u\", found \"other\""));
+    EXPECT_THAT(error.what(), HasSubstr("expected this job's uid, found \"other\""));
   }
 }
 
