@@ -29,8 +29,9 @@ def allocatable(cluster):
 def on_gpu(name, **container):
     """A job of a chief that computes on a GPU; with a command it only waits to be told how to end."""
     job = jobs.shell(name, roles=("chief",))
-    training = jobs.mnist()["spec"]["training"]
-    job["spec"]["training"] = training | {"device": "cuda"}
+    samples = {"syntheticClasses": {"samples": 64, "shape": [784], "classes": 10}}
+    job["spec"]["training"] = {"model": {"name": "mnist-mlp"}, "data": {"train": samples}, "epochs": 1,
+                               "device": "cuda"}
     of_template = job["spec"]["replicaSpecs"]["chief"]["template"]["spec"]["containers"][0]
     of_template.update(container)
     return job

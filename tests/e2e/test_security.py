@@ -1,38 +1,14 @@
 """Replicas of a job know each other by a key pair that only they have. The operator makes it, and cannot read it."""
 
 import base64
-import socket
-import ssl
+import pathlib
+import sys
 
 import jobs
 import pytest
 from cluster import Failed, eventually
 
-PORT = 2222
-# How a client of HTTP/2 begins, and with it gRPC; the server answers with its settings.
-HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
-
-
-def answer(pod, context=None):
-    """What a replica says to a client that begins as gRPC does; nothing if it hangs up."""
-    try:
-        with socket.create_connection((pod["status"]["podIP"], PORT), timeout=20) as connection:
-            if context:
-                connection = context.wrap_socket(connection)
-            connection.sendall(HELLO)
-            return connection.recv(64)
-    except (ssl.SSLError, ConnectionError):
-        return b""
-
-
-def client(*key_pair):
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    context.set_alpn_protocols(["h2"])
-    if key_pair:
-        context.load_cert_chain(*key_pair)
-    return context
+SAY_HELLO = pathlib.Path(__file__).with_name("say_hello.py")
 
 
 def files_of(secret, folder):
@@ -67,11 +43,13 @@ def test_who_has_no_key_of_the_job_is_told_nothing(cluster, namespace, training,
     other["spec"]["storage"]["folder"] = "other"
     cluster.apply(other, namespace=namespace)
     secret = eventually(lambda: cluster.get("secret", secret_of(cluster, namespace, "other"), namespace=namespace))
-    others = client(*files_of(secret, tmp_path / "other"))
+    others_key_pair = files_of(secret, tmp_path / "other")
     for role in ("ps", "chief"):
         [pod] = jobs.running(cluster, namespace, jobs.NAME, role)
-        assert answer(pod) == answer(pod, client()) == answer(pod, others) == b"", role
-        assert answer(pod, client(*key_pair)) != b"", role
+        def answer(*tls, pod=pod):
+            return cluster("enter", sys.executable, SAY_HELLO, pod["status"]["podIP"], *tls).strip()
+        assert answer() == answer("tls") == answer("tls", *others_key_pair) == "", role
+        assert answer("tls", *key_pair) != "", role
     jobs.await_success(cluster, namespace, jobs.NAME)
 
 

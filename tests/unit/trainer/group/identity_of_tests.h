@@ -9,17 +9,21 @@
 
 namespace muster::group {
 
-// Writes a new key pair into a folder, as replicas find theirs.
-inline void write_key_pair(const std::filesystem::path& folder) {
-  const KeyPair pair = make_key_pair();
+// Writes a key pair into a folder, as replicas find theirs.
+inline void write_key_pair(const std::filesystem::path& folder,
+                           const KeyPair& pair = make_key_pair()) {
   write_file_atomically(folder / "tls.key", pair.key);
   write_file_atomically(folder / "tls.crt", pair.certificate);
 }
 
-inline Identity new_identity() {
+inline Identity identity_of(const KeyPair& pair) {
   const test::TemporaryFolder folder;
-  write_key_pair(folder.path());
+  write_key_pair(folder.path(), pair);
   return Identity::load(folder.path());
+}
+
+inline Identity new_identity() {
+  return identity_of(make_key_pair());
 }
 
 // Returns the identity of the job that tests play: connections in tests are TLS, as they are in

@@ -363,11 +363,21 @@ TEST_F(RendezvousTest, AStreamThatDoesNotSayWhoItIsFromIsEnded) {
   EXPECT_NE(stream->Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
 }
 
+// Neither one that would not believe us, nor one that knows our certificate, which is no secret.
 TEST_F(RendezvousTest, AStrangerIsToldNothing) {
-  const RendezvousServer server(address_, identity_of_tests(), expected());
-  const Identity strangers[] = {new_identity(), Identity()};
-  for (const Identity& stranger : strangers) {
-    const auto stub = Rendezvous::NewStub(make_channel(address_, stranger));
+  const KeyPair ours = make_key_pair(), theirs = make_key_pair();
+  const RendezvousServer server(address_, identity_of(ours), expected());
+  const auto who_believes_us = [&](const std::string& key, const std::string& certificate) {
+    grpc::ChannelArguments arguments;
+    arguments.SetSslTargetNameOverride(KeyPair::kHost);
+    return grpc::CreateCustomChannel(
+        address_, grpc::SslCredentials({ours.certificate, key, certificate}), arguments);
+  };
+  const std::shared_ptr<grpc::Channel> strangers[] = {
+      make_channel(address_, identity_of(theirs)), make_channel(address_, Identity()),
+      who_believes_us("", ""), who_believes_us(theirs.key, theirs.certificate)};
+  for (const auto& stranger : strangers) {
+    const auto stub = Rendezvous::NewStub(stranger);
     grpc::ClientContext context;
     const auto stream = stub->Attend(&context);
     PeerMessage message;
@@ -378,6 +388,15 @@ TEST_F(RendezvousTest, AStrangerIsToldNothing) {
     EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
   }
   server.inspect([](const PeerRegistry& registry) { EXPECT_EQ(registry.members_present(), 0); });
+  const auto stub = Rendezvous::NewStub(who_believes_us(ours.key, ours.certificate));
+  grpc::ClientContext context;
+  const auto stream = stub->Attend(&context);
+  PeerMessage message;
+  *message.mutable_hello() = hello("worker", 0);
+  stream->Write(message);
+  GroupMessage answer;
+  EXPECT_TRUE(stream->Read(&answer)) << "who has the key is told";
+  context.TryCancel();
 }
 
 // A peer that reads nothing, and is told more than a connection then takes.
