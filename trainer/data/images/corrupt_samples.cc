@@ -20,14 +20,16 @@ CorruptSamples::CorruptSamples(uint64_t samples, double most_share)
 
 void CorruptSamples::add(uint64_t sample, const std::string& why) {
   const MutexLock lock(mutex_);
-  if (numbers_.insert(sample).second)
-    count_one("a damaged sample is replaced by the next one", why);
+  const bool is_new = numbers_.insert(sample).second;
+  require_few(why);
+  if (is_new) tell("a damaged sample is replaced by the next one", why);
 }
 
 void CorruptSamples::add_unnumbered(const std::string& why) {
   const MutexLock lock(mutex_);
   ++unnumbered_;
-  count_one("a damaged record is left out", why);
+  require_few(why);
+  tell("a damaged record is left out", why);
 }
 
 uint64_t CorruptSamples::count() const {
@@ -35,7 +37,7 @@ uint64_t CorruptSamples::count() const {
   return numbers_.size() + unnumbered_;
 }
 
-void CorruptSamples::count_one(const char* what, const std::string& why) {
+void CorruptSamples::require_few(const std::string& why) const {
   const uint64_t count = numbers_.size() + unnumbered_;
   if (static_cast<double>(count) > most_share_ * static_cast<double>(samples_)) {
     throw Invalid(
@@ -43,6 +45,10 @@ void CorruptSamples::count_one(const char* what, const std::string& why) {
                     "says, found {})",
                     why, most_share_, samples_, count));
   }
+}
+
+void CorruptSamples::tell(const char* what, const std::string& why) const {
+  const uint64_t count = numbers_.size() + unnumbered_;
   if (count > kMostNamed) return;
   log::warning(
       fmt::format("{}: {}{}", what, why, count == kMostNamed ? "; further ones are not named" : ""),

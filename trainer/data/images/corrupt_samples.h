@@ -16,7 +16,8 @@ class CorruptSamples {
   CorruptSamples(uint64_t samples, double most_share);
 
   // Names a sample in the log, if it is one of the first. Throws Invalid, with `why` and the
-  // counts, if too many are damaged now.
+  // counts, if too many are damaged by now, each time: a batch that was made ahead may be dropped,
+  // and what was thrown in it is lost then.
   void add(uint64_t sample, const std::string& why);
   // Does the same for a record that is so damaged that it has no number.
   void add_unnumbered(const std::string& why);
@@ -24,7 +25,8 @@ class CorruptSamples {
   uint64_t count() const;
 
  private:
-  void count_one(const char* what, const std::string& why) MUSTER_REQUIRES(mutex_);
+  void require_few(const std::string& why) const MUSTER_REQUIRES(mutex_);
+  void tell(const char* what, const std::string& why) const MUSTER_REQUIRES(mutex_);
 
   const uint64_t samples_;
   const double most_share_;

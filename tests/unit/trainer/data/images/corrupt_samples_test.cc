@@ -33,6 +33,14 @@ TEST(CorruptSamples, EndTheJobBeyondTheShare) {
   }
 }
 
+// A batch that was made ahead and is dropped takes with it what was thrown in it.
+TEST(CorruptSamples, EndTheJobThoughTheFirstToSayItWasNotHeard) {
+  CorruptSamples corrupt(100, 0);
+  EXPECT_THROW(corrupt.add(7, "a"), Invalid);
+  EXPECT_THROW(corrupt.add(7, "a"), Invalid);
+  EXPECT_EQ(corrupt.count(), 1u);
+}
+
 TEST(CorruptSamples, MayBeNoneOrAll) {
   CorruptSamples none(1000, 0), all(1, 1);
   EXPECT_THROW(none.add(0, ""), Invalid);
