@@ -6,17 +6,14 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
-#include <memory>
-
 #include "common/error.h"
+#include "common/file.h"
+#include "common/pem.h"
 #include "common/random.h"
 
 namespace muster {
 
 namespace {
-
-template <class T>
-using Handle = std::unique_ptr<T, void (*)(T*)>;
 
 void free_memory(BIO* memory) {
   BIO_free(memory);
@@ -30,14 +27,14 @@ void add_extension(X509* certificate, int kind, const std::string& value) {
   X509V3_CTX context;
   X509V3_set_ctx_nodb(&context);
   X509V3_set_ctx(&context, certificate, certificate, nullptr, nullptr, 0);
-  const Handle<X509_EXTENSION> extension(
+  const OpensslHandle<X509_EXTENSION> extension(
       X509V3_EXT_conf_nid(nullptr, &context, kind, value.c_str()), X509_EXTENSION_free);
   require(extension && X509_add_ext(certificate, extension.get(), -1) == 1);
 }
 
 template <class Write>
 std::string to_pem(const Write& write) {
-  const Handle<BIO> memory(BIO_new(BIO_s_mem()), free_memory);
+  const OpensslHandle<BIO> memory(BIO_new(BIO_s_mem()), free_memory);
   require(memory && write(memory.get()) == 1);
   char* text = nullptr;
   const long size = BIO_get_mem_data(memory.get(), &text);
@@ -47,8 +44,8 @@ std::string to_pem(const Write& write) {
 }  // namespace
 
 KeyPair make_key_pair() {
-  const Handle<EVP_PKEY> key(EVP_EC_gen("P-256"), EVP_PKEY_free);
-  const Handle<X509> certificate(X509_new(), X509_free);
+  const OpensslHandle<EVP_PKEY> key(EVP_EC_gen("P-256"), EVP_PKEY_free);
+  const OpensslHandle<X509> certificate(X509_new(), X509_free);
   require(key && certificate);
   X509* made = certificate.get();
   X509_NAME* name = X509_get_subject_name(made);
@@ -69,6 +66,16 @@ KeyPair make_key_pair() {
             return PEM_write_bio_PrivateKey(out, key.get(), nullptr, nullptr, 0, nullptr, nullptr);
           }),
           to_pem([&](BIO* out) { return PEM_write_bio_X509(out, made); })};
+}
+
+void write_key_pair(const std::filesystem::path& folder, const KeyPair& pair) {
+  namespace fs = std::filesystem;
+  const fs::path key = folder / KeyPair::kKeyFile;
+  write_file_atomically(key, pair.key);
+  std::error_code error;
+  fs::permissions(key, fs::perms::owner_read | fs::perms::owner_write, error);
+  if (error) throw WriteError(key.string(), error.value());
+  write_file_atomically(folder / KeyPair::kCertificateFile, pair.certificate);
 }
 
 }  // namespace muster

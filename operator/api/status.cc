@@ -48,8 +48,6 @@ ReplicaStatus to_replica_status(const Json& value) {
           count(value, "failed"), count(value, "restarts")};
 }
 
-// Fields with their initial values are left out: a status is written often, and most replicas never
-// fail.
 Json to_json(const Security& security) {
   if (security.keys.empty()) return {{"transport", "none"}};
   Json value = {{"transport", "tls"}, {"secret", security.keys}};
@@ -57,6 +55,8 @@ Json to_json(const Security& security) {
   return value;
 }
 
+// Fields with their initial values are left out: a status is written often, and most replicas never
+// fail.
 Json to_json(const ReplicaRecord& record) {
   Json value = {{"role", name_of(record.role)}, {"index", record.index}};
   if (record.attempt != 0) value["attempt"] = record.attempt;

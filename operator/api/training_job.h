@@ -130,6 +130,8 @@ struct JobStatus {
 
   bool operator==(const JobStatus&) const = default;
   const Condition* find(const std::string& type) const;
+  // Returns the name of the replicas' key pair; empty: they believe everybody.
+  std::string keys() const { return security ? security->keys : ""; }
   bool is_true(const std::string& type) const;
 };
 

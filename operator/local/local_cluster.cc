@@ -1,7 +1,6 @@
 #include "operator/local/local_cluster.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -47,19 +46,14 @@ std::string wall_clock_text() {
   return {text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local)};
 }
 
-// Writes a key pair that only this user can read, if there is none yet.
-void write_keys(const fs::path& folder) {
-  if (is_there(folder / "tls.crt")) return;
+// Makes the folder with a key pair, which only this user can look into, if there is none yet.
+void make_keys(const fs::path& folder) {
+  if (is_there(folder / KeyPair::kCertificateFile)) return;
   muster::create_directories(folder);
   std::error_code error;
   fs::permissions(folder, fs::perms::owner_all, error);
-  if (error) throw WriteError(folder.string() + ": " + error.message());
-  const KeyPair pair = make_key_pair();
-  const fs::path key = folder / "tls.key";
-  write_file_atomically(key, pair.key);
-  fs::permissions(key, fs::perms::owner_read | fs::perms::owner_write, error);
-  if (error) throw WriteError(key.string() + ": " + error.message());
-  write_file_atomically(folder / "tls.crt", pair.certificate);
+  if (error) throw WriteError(folder.string(), error.value());
+  write_key_pair(folder, make_key_pair());
 }
 
 }  // namespace
@@ -146,7 +140,7 @@ std::optional<api::TrainingJob> LocalCluster::get(const std::string& key) {
 
 plan::Observed LocalCluster::observe(const api::TrainingJob&) {
   plan::Observed observed;
-  observed.nonce = fmt::format("{:016x}", random_number());
+  observed.nonce = random_digits();
   for (const Replica& replica : replicas_) {
     observed.replicas.push_back(replica.seen);
     ObservedReplica& seen = observed.replicas.back();
@@ -209,8 +203,8 @@ void LocalCluster::start(Replica& replica) {
   muster::create_directories(setting_.directory.replica(name));
   if (!job_.training.is_null()) {
     write_file_atomically(setting_.directory.training(name), to_yaml(job_.training));
-    if (const auto& security = job_.status.security; security && !security->keys.empty())
-      write_keys(setting_.directory.keys(security->keys));
+    if (const std::string keys = job_.status.keys(); !keys.empty())
+      make_keys(setting_.directory.keys(keys));
   }
   const ReplicaLaunch launch =
       replica_launch(job_, seen.role, seen.index, seen.attempt, setting_, state_.ports);

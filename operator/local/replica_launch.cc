@@ -161,8 +161,8 @@ Variables replica_variables(const api::TrainingJob& job, api::Role role, int ind
   variables.emplace_back("MUSTER_HTTP_ADDRESS", local_address(ports, http_port_name(name)));
   if (!job.training.is_null()) {
     variables.emplace_back("MUSTER_TRAINING", directory.training(name).string());
-    if (const auto& security = job.status.security; security && !security->keys.empty())
-      variables.emplace_back("MUSTER_TLS", directory.keys(security->keys).string());
+    if (const std::string keys = job.status.keys(); !keys.empty())
+      variables.emplace_back("MUSTER_TLS", directory.keys(keys).string());
     const int threads = threads_of_each(job, cpu_budget());
     if (threads > 0) variables.emplace_back("MUSTER_THREADS", std::to_string(threads));
   }

@@ -6,7 +6,7 @@ void choose_keys(Draft& draft) {
   const api::TrainingJob& job = draft.job;
   std::optional<api::Security>& security = draft.status.security;
   if (job.training.is_null() || draft.stage() != Stage::active) return;
-  const bool has_keys = security && !security->keys.empty();
+  const bool has_keys = !draft.status.keys().empty();
   const bool restarted = has_keys && security->restart_run != draft.status.restart_run;
   if (draft.any_live() && !restarted) return;
   if (api::replicas_of(job) <= 1 && !api::workers_may_change(job)) {

@@ -2,25 +2,19 @@
 
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/security/server_credentials.h>
-#include <openssl/pem.h>
 #include <openssl/ssl.h>
 
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/file.h"
+#include "common/key_pair.h"
+#include "common/pem.h"
 
 namespace muster::group {
 
 namespace {
 
 constexpr size_t kReadBuffer = 128 << 10;  // bytes that one call of the system reads
-
-template <class T>
-using Handle = std::unique_ptr<T, void (*)(T*)>;
-
-Handle<BIO> reader_of(const std::string& text) {
-  return {BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), BIO_free_all};
-}
 
 [[noreturn]] void refuse(const std::filesystem::path& file, const std::string& expected) {
   throw Invalid(
@@ -57,17 +51,14 @@ std::shared_ptr<SSL_CTX> make_context() {
 
 Identity Identity::load(const std::filesystem::path& folder) {
   Identity identity;
-  const auto certificate_file = folder / "tls.crt", key_file = folder / "tls.key";
+  const auto certificate_file = folder / KeyPair::kCertificateFile,
+             key_file = folder / KeyPair::kKeyFile;
   identity.certificate_ = read(certificate_file);
   identity.key_ = read(key_file);
-  const Handle<X509> certificate(
-      PEM_read_bio_X509(reader_of(identity.certificate_).get(), nullptr, nullptr, nullptr),
-      X509_free);
+  const auto certificate = read_certificate(identity.certificate_);
   if (!certificate) refuse(certificate_file, "a certificate as PEM");
-  const Handle<EVP_PKEY> key(
-      PEM_read_bio_PrivateKey(reader_of(identity.key_).get(), nullptr, nullptr, nullptr),
-      EVP_PKEY_free);
-  if (!key) refuse(key_file, "a private key as PEM");
+  const auto key = read_private_key(identity.key_);
+  if (!key) refuse(key_file, "a private key as PEM, without a passphrase");
   identity.context_ = make_context();
   SSL_CTX* context = identity.context_.get();
   if (SSL_CTX_use_certificate(context, certificate.get()) != 1 ||

@@ -12,8 +12,8 @@
 
 namespace muster::group {
 
-// What a peer of another job is told. It is not told which job this is: who knows a job's uid is
-// told in what else it differs.
+// Returns what a peer of another job is told. The text does not say which job this is, because a
+// peer that knows a job's uid is told in what else it differs.
 std::string of_another_job(const std::string& uid);
 
 // The peers of a group, as rank 0 knows them: a state machine without network or clock. Each peer

@@ -32,9 +32,7 @@ struct Flags {
 std::string own_identity() {
   char name[256] = "";
   ::gethostname(name, sizeof name - 1);
-  char chance[17];
-  std::snprintf(chance, sizeof chance, "%016llx", static_cast<unsigned long long>(random_number()));
-  return std::string(name) + "_" + chance;
+  return std::string(name) + "_" + random_digits();
 }
 
 void add_server_flags(CLI::App& app, Flags& flags) {

@@ -49,7 +49,7 @@ void Belongings::ensure(const api::TrainingJob& job, Time seen_since) {
 // Returns false if there is nothing to do. The objects are noted before they are made: if the
 // Service goes meanwhile, lost_service() removes the note again.
 bool Belongings::begin(const api::TrainingJob& job, const Json& group_spec, Time seen_since) {
-  const std::string keys = job.status.security ? job.status.security->keys : "";
+  const std::string keys = job.status.keys();
   const MutexLock lock(mutex_);
   const auto known = seen_.find(job.uid);
   if (known != seen_.end() && known->second.group == group_spec && known->second.keys == keys) {
@@ -89,7 +89,7 @@ void Belongings::make(const api::TrainingJob& job, const Json& group) {
   if (!service || service->meta.owner_uid != job.uid) {
     make_object(job, kube::services(), service_of(job));
   }
-  if (job.status.security && !job.status.security->keys.empty()) make_keys(job);
+  if (!job.status.keys().empty()) make_keys(job);
   if (!group.is_null()) make_group(job, group);
 }
 

@@ -1,7 +1,5 @@
 #include "operator/kube/cluster/kube_cluster.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -144,7 +142,7 @@ std::optional<api::TrainingJob> KubeCluster::get(const std::string& key) {
 
 plan::Observed KubeCluster::observe(const api::TrainingJob& job) {
   plan::Observed observed;
-  observed.nonce = fmt::format("{:016x}", random_number());
+  observed.nonce = random_digits();
   if (!is_ours(job)) return observed;
   const std::vector<Pod> pods = job_pods_.of(job);
   if (job.deleting) {

@@ -38,7 +38,7 @@ bool is_start(const api::TrainingJob& job, const api::JobStatus& after) {
   rest.records.clear();
   rest.group.clear();
   rest.storage_folder.reset();
-  if (rest.security && rest.security->keys.empty()) rest.security.reset();
+  if (rest.keys().empty()) rest.security.reset();
   rest.progress = job.status.progress;
   return rest == job.status;
 }

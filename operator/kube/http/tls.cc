@@ -21,19 +21,12 @@ std::string openssl_error() {
   throw Invalid("TLS: " + what + ": " + openssl_error());
 }
 
-using Bio = std::unique_ptr<BIO, void (*)(BIO*)>;
-
-Bio open(const std::string& text) {
-  Bio bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())),
-          [](BIO* b) { BIO_free_all(b); });
-  if (!bio) fail("no memory");
-  return bio;
-}
-
 // Calls `take` with every certificate of a bundle; other blocks are skipped.
 template <class Take>
 void each_certificate(const std::string& text, const std::string& what, const Take& take) {
-  const Bio bio = open(text);
+  const OpensslHandle<BIO> bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())),
+                               BIO_free_all);
+  if (!bio) fail("no memory");
   int count = 0;
   while (X509* certificate = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) {
     take(certificate);
@@ -44,11 +37,6 @@ void each_certificate(const std::string& text, const std::string& what, const Ta
       ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
   if (count == 0 || !at_end) fail("expected " + what + " in PEM");
   ERR_clear_error();
-}
-
-// Keys have no passphrase here; OpenSSL would ask the terminal for it.
-int no_passphrase(char*, int, int, void*) {
-  return 0;
 }
 
 }  // namespace
@@ -70,8 +58,7 @@ TlsMaterial::TlsMaterial(const Credentials::Tls& pem)
   if (pem.certificate.empty()) return;
   each_certificate(pem.certificate, "the client's certificate",
                    [&](X509* certificate) { chain_.emplace_back(certificate, X509_free); });
-  const Bio bio = open(pem.key);
-  key_.reset(PEM_read_bio_PrivateKey(bio.get(), nullptr, no_passphrase, nullptr));
+  key_ = read_private_key(pem.key);
   if (!key_) fail("expected the client's private key in PEM, without a passphrase");
   if (X509_check_private_key(chain_.front().get(), key_.get()) != 1) {
     fail("expected the private key of the client's certificate, found another");

@@ -2,9 +2,9 @@
 
 #include <openssl/ssl.h>
 
-#include <memory>
 #include <vector>
 
+#include "common/pem.h"
 #include "operator/kube/http/credentials.h"
 
 namespace muster::kube {
@@ -21,12 +21,9 @@ class TlsMaterial {
   void apply(SSL_CTX* context) const;
 
  private:
-  template <class T>
-  using Handle = std::unique_ptr<T, void (*)(T*)>;
-
-  Handle<X509_STORE> authorities_;
-  std::vector<Handle<X509>> chain_;  // of the client, its own certificate first
-  Handle<EVP_PKEY> key_;
+  OpensslHandle<X509_STORE> authorities_;
+  std::vector<OpensslHandle<X509>> chain_;  // of the client, its own certificate first
+  OpensslHandle<EVP_PKEY> key_;
 };
 
 }  // namespace muster::kube

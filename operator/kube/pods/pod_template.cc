@@ -45,10 +45,6 @@ std::string storage_of(const api::TrainingJob& job) {
   return std::filesystem::path(job.storage_mount_path) / folder;
 }
 
-bool has_keys(const api::TrainingJob& job) {
-  return job.status.security && !job.status.security->keys.empty();
-}
-
 Json environment_of(const api::TrainingJob& job, const plan::CreateReplica& replica,
                     const PodSettings& settings) {
   const auto address = [&](api::Role role, int index) {
@@ -69,7 +65,7 @@ Json environment_of(const api::TrainingJob& job, const plan::CreateReplica& repl
     list.push_back(variable("MUSTER_TRAINING", std::string(kTrainingFolder) + "/" + kTrainingFile));
     list.push_back(variable("MUSTER_RESTARTS_IN_PLACE",
                             std::to_string(plan::restarts_in_place(job, replica.role))));
-    if (has_keys(job)) list.push_back(variable("MUSTER_TLS", kKeysFolder));
+    if (!job.status.keys().empty()) list.push_back(variable("MUSTER_TLS", kKeysFolder));
   }
   return list;
 }
@@ -103,7 +99,7 @@ void add_training_file(Json& spec, Json& container) {
 void add_keys(const api::TrainingJob& job, Json& spec, Json& container) {
   spec["volumes"].push_back(
       {{"name", kKeysVolume},
-       {"secret", {{"secretName", job.status.security->keys}, {"defaultMode", kReadable}}}});
+       {"secret", {{"secretName", job.status.keys()}, {"defaultMode", kReadable}}}});
   container["volumeMounts"].push_back(
       {{"name", kKeysVolume}, {"mountPath", kKeysFolder}, {"readOnly", true}});
 }
@@ -193,7 +189,7 @@ Json default_pod_spec(const api::TrainingJob& job, const plan::CreateReplica& re
   if (!job.training.is_null()) {
     const bool gpus = needs_gpus(job, replica.role);
     add_trainer(settings, runs_trainer(job, replica.role), gpus, spec, container);
-    if (has_keys(job)) add_keys(job, spec, container);
+    if (!job.status.keys().empty()) add_keys(job, spec, container);
     if (gpus) add_gpus(job, replica.role, spec, container);
   }
   add_storage(job, spec, container);

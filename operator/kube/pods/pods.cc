@@ -131,11 +131,12 @@ Json secret_of(const api::TrainingJob& job, const KeyPair& pair) {
           {"type", "kubernetes.io/tls"},
           {"immutable", true},
           {"metadata",
-           {{"name", job.status.security->keys},
+           {{"name", job.status.keys()},
             {"namespace", job.name_space},
             {"labels", {{kJobLabel, job.name}}},
             {"ownerReferences", Json::array({owner_reference(job)})}}},
-          {"stringData", {{"tls.key", pair.key}, {"tls.crt", pair.certificate}}}};
+          {"stringData",
+           {{KeyPair::kKeyFile, pair.key}, {KeyPair::kCertificateFile, pair.certificate}}}};
 }
 
 }  // namespace muster::kube

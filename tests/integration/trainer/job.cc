@@ -39,10 +39,8 @@ Job::Job(const std::string& name, const std::string& training, int ps, int worke
   fs::create_directories(folder_);
   write_file_atomically(folder_ / "training.yaml", training);
   if (!fs::exists(keys())) {
-    const KeyPair pair = make_key_pair();
     fs::create_directories(keys());
-    write_file_atomically(keys() / "tls.key", pair.key);
-    write_file_atomically(keys() / "tls.crt", pair.certificate);
+    write_key_pair(keys(), make_key_pair());
   }
   counts_ = {{"ps", ps}, {"chief", 1}, {"worker", workers}};
   for (const auto& [role, count] : counts_)

@@ -8,8 +8,8 @@
 namespace muster::compute::testing {
 namespace {
 
-// What the engine has allocated, and parameters, gradients and slots. The estimate leaves out the
-// tiles that threads work on.
+// The estimate is compared with what the engine has allocated, and with parameters, gradients and
+// slots. It leaves out the tiles that threads work on.
 TEST(StepMemory, IsNearWhatTheEngineHas) {
   ModelOptions options;
   options.classes = 10;
