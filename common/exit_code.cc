@@ -19,6 +19,7 @@ constexpr Described kCodes[] = {
     {kUnavailable, false, "a peer, port or resource did not answer in time"},
     {kInternal, false, "internal error"},
     {kCannotWrite, false, "a directory cannot be written or a disk is full"},
+    {kHung, false, "its work gave no sign of life for too long"},
     {kProtocol, true, "a peer of another version, model or job, or its folder"},
     {kBadConfig, true, "malformed TF_CONFIG, MUSTER_* or training.yaml"},
     {kDiverged, true, "the loss is not finite"},

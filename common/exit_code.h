@@ -13,6 +13,7 @@ enum ExitCode : int {
   kUnavailable = 69,   // retryable: a peer, port or resource did not answer in time
   kInternal = 70,      // retryable: a broken invariant, a bug of ours
   kCannotWrite = 73,   // retryable: a directory cannot be written or a disk is full
+  kHung = 75,          // retryable: its work gave no sign of life for too long
   kProtocol = 76,      // permanent: a peer of another version, model or job, or its folder
   kBadConfig = 78,     // permanent: TF_CONFIG, MUSTER_* or training.yaml is malformed
   kDiverged = 90,      // permanent: the loss is not finite

@@ -12,6 +12,7 @@
 #include "common/descriptor.h"
 #include "common/random.h"
 #include "common/system_words.h"
+#include "common/watched_work.h"
 
 namespace muster {
 
@@ -95,6 +96,7 @@ WriteError::WriteError(const std::string& what, int error)
     : WriteError(what + ": " + system_words(error), is_lasting(error)) {}
 
 std::string read_file(const fs::path& path) {
+  const WatchedWork work(WatchedWork::Kind::storage, "reading", path.native());
   // O_NONBLOCK: opening a FIFO must not hang before fstat can refuse it.
   const Descriptor file(open_retrying(path, O_RDONLY | O_NONBLOCK));
   if (file.get() < 0) {
@@ -128,6 +130,7 @@ std::string read_file(const fs::path& path) {
 }
 
 bool is_there(const fs::path& path) {
+  const WatchedWork work(WatchedWork::Kind::storage, "looking for", path.native());
   std::error_code error;
   const bool there = fs::exists(path, error);
   if (error) throw Unavailable("cannot look at " + path.string() + ": " + error.message());
@@ -135,6 +138,7 @@ bool is_there(const fs::path& path) {
 }
 
 void write_file_atomically(const fs::path& path, std::string_view bytes) {
+  const WatchedWork work(WatchedWork::Kind::storage, "writing", path.native());
   TemporaryFile temporary(path);
   Descriptor file(temporary.fd());
   write_all(file.get(), bytes, path);
@@ -145,6 +149,7 @@ void write_file_atomically(const fs::path& path, std::string_view bytes) {
 }
 
 void sync_directory(const fs::path& path) {
+  const WatchedWork work(WatchedWork::Kind::storage, "synchronizing", path.native());
   const Descriptor folder(open_retrying(path, O_RDONLY | O_DIRECTORY));
   if (folder.get() < 0) fail_write("synchronize", path, errno);
   // EINVAL: a file system that has no fsync for folders.

@@ -12,10 +12,12 @@
 
 #include "common/digest.h"
 #include "common/system_words.h"
+#include "common/watched_work.h"
 
 namespace muster {
 
 InputFile::InputFile(std::filesystem::path path) : path_(std::move(path)) {
+  const WatchedWork work(WatchedWork::Kind::storage, "opening", path_.native());
   // O_NONBLOCK: opening a FIFO must not wait for its writer.
   descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor_ < 0) {
@@ -45,6 +47,7 @@ InputFile::~InputFile() {
 }
 
 void InputFile::read_at(uint64_t offset, std::span<std::byte> out) const {
+  const WatchedWork work(WatchedWork::Kind::storage, "reading", path_.native());
   while (!out.empty()) {
     const ssize_t got = ::pread(descriptor_, out.data(), out.size(), static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
@@ -57,6 +60,7 @@ void InputFile::read_at(uint64_t offset, std::span<std::byte> out) const {
     }
     offset += static_cast<uint64_t>(got);
     out = out.subspan(static_cast<size_t>(got));
+    WatchedWork::beat();
   }
 }
 

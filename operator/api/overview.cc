@@ -36,6 +36,7 @@ std::string state_word(const JobStatus& status) {
   const Condition* accepted = status.find("Accepted");
   const bool refused = accepted != nullptr && !accepted->status && accepted->reason != "Unknown";
   if (refused) return "NotAccepted";
+  if (status.is_true("Stalled")) return "Stalled";
   const bool lost = has_lost_replicas(status);
   if (lost && is_restarted_after_disruption(status)) return "Recovering";
   for (const char* running : {"Restarting", "Running"}) {

@@ -60,8 +60,8 @@ struct Elastic {
 };
 
 struct Condition {
-  std::string type;  // Accepted, Running, Restarting, Suspended, SuccessCriteriaMet, FailureTarget,
-                     // Succeeded, Failed, Finished
+  std::string type;     // Accepted, Running, Stalled, Restarting, Suspended, SuccessCriteriaMet,
+                        // FailureTarget, Succeeded, Failed, Finished
   bool status = false;  // false with the reason Unknown: not known
   std::string reason;   // one CamelCase word, names the cause
   std::string message;  // a sentence

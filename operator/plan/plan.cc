@@ -11,6 +11,7 @@
 #include "operator/plan/report.h"
 #include "operator/plan/restarts.h"
 #include "operator/plan/scaling.h"
+#include "operator/plan/stalls.h"
 #include "operator/plan/suspend.h"
 
 namespace muster::plan {
@@ -53,6 +54,7 @@ void plan_before_the_end(Draft& draft) {
   note_milestones(draft);
   draft.status.observed_generation = draft.job.generation;
   report_progress(draft);
+  report_stalls(draft);
   report_results(draft);
   list_counted(draft);
   enforce_time_to_live(draft);

@@ -133,10 +133,18 @@ std::map<std::string, std::string> ChaosJob::environment(const Replica& replica)
     result["MUSTER_ELASTIC"] = Json{{"minReplicas", 0}, {"maxReplicas", shape_.workers}}.dump();
   if (shape_.plaintext) result["MUSTER_TLS"] = "";
   if (shape_.http) result["MUSTER_HTTP_ADDRESS"] = "127.0.0.1:" + std::to_string(http_.at(replica));
+  std::string preload;
+  if (shape_.hang_seconds > 0) {
+    preload = MUSTER_HANGING_THREAD;
+    result["MUSTER_HANG_SECONDS"] = std::to_string(shape_.hang_seconds);
+  }
   if (shape_.faulty) {
-    result["LD_PRELOAD"] = MUSTER_STORAGE_FAULTS;
+    preload += std::string(preload.empty() ? "" : ":") + MUSTER_STORAGE_FAULTS;
     result["MUSTER_FAULTS"] = (job_.folder() / "faults").string();
     result["MUSTER_FAULTS_BELOW"] = storage().string();
+  }
+  if (!preload.empty()) {
+    result["LD_PRELOAD"] = preload;
     // The sanitizer's library need not be the first.
     result["ASAN_OPTIONS"] = "verify_asan_link_order=0";
   }

@@ -63,6 +63,7 @@ struct Shape {
   bool evaluator = false;
   bool relayed = false;  // every address leads through a Relay, so that a replica can move
   bool faulty = false;   // the storage does what storage_does() says
+  int hang_seconds = 0;  // SIGUSR2 makes the main thread hang, which is noticed after as long
   bool keep = false;     // goes on with the storage that is there
   bool grpc_only = false;
   bool plaintext = false;  // replicas believe everybody

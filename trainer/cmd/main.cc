@@ -67,6 +67,7 @@ int train(const Options& options) {
     const auto membership = group::parse_membership(group::read_environment());
     log::initialize(membership.job + "-" + membership.role_name + "-" +
                     std::to_string(membership.index));
+    const auto guard = loop::guard_against_hangs();
     return loop::run_replica(membership, stop.token());
   }
   group::Membership membership;
@@ -74,6 +75,7 @@ int train(const Options& options) {
   membership.storage = options.storage;
   membership.http_address = options.http_address;
   log::initialize("standalone");
+  const auto guard = loop::guard_against_hangs();
   Json result;
   const int code = loop::run_alone(membership, stop.token(), &result);
   if (code == kSuccess) print(result, options, fields_text);

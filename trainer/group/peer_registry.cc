@@ -65,6 +65,10 @@ bool is_possible(const MemberState& state) {
          state.ByteSizeLong() <= PeerRegistry::kMostState;
 }
 
+bool is_possible(const StallMessage& stall) {
+  return stall.doing().size() <= PeerRegistry::kMostOfStall;
+}
+
 }  // namespace
 
 std::string of_another_job(const std::string& uid) {
@@ -152,12 +156,15 @@ std::string PeerRegistry::admit(uint64_t connection, const Hello& hello, Time no
 bool PeerRegistry::heard(uint64_t connection, const PeerMessage& message, Time now) {
   const auto found = peers_.find(connection);
   if (found == peers_.end() || !is_possible(message.member()) ||
-      !std::ranges::all_of(message.shards(), [](const ShardState& s) { return is_possible(s); }))
+      !std::ranges::all_of(message.shards(), [](const ShardState& s) { return is_possible(s); }) ||
+      message.stalls_size() > kMostStalls ||
+      !std::ranges::all_of(message.stalls(), [](const StallMessage& s) { return is_possible(s); }))
     return false;
   found->second.heard = now;
   if (message.shards_size() > 0)
     found->second.shards.assign(message.shards().begin(), message.shards().end());
   if (message.has_member()) found->second.member = message.member();
+  found->second.stalls.assign(message.stalls().begin(), message.stalls().end());
   found->second.leaving = message.leaving();
   return true;
 }

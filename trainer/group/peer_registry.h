@@ -34,6 +34,8 @@ class PeerRegistry {
   static constexpr size_t kMostState = 64 << 10;
   static constexpr size_t kMostEndpoint = 512;
   static constexpr size_t kMostDeterminism = 512;
+  static constexpr size_t kMostOfStall = 512;
+  static constexpr int kMostStalls = 8;
   static constexpr size_t kMostRemembered = 4096;  // processes
 
   struct Expected {
@@ -54,8 +56,9 @@ class PeerRegistry {
   };
   struct Peer {
     Hello hello;
-    std::vector<ShardState> shards;  // the state of a ps's shards
-    MemberState member;              // the state of a collective's member
+    std::vector<ShardState> shards;    // the state of a ps's shards
+    MemberState member;                // the state of a collective's member
+    std::vector<StallMessage> stalls;  // what stands still in it
     bool leaving = false;
     Time heard;
     Time lost;  // when the process before it ended, if it was restarted in place

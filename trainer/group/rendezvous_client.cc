@@ -5,8 +5,10 @@
 
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "common/hang_guard.h"
 #include "common/log.h"
 #include "common/mutex.h"
+#include "common/shorten.h"
 #include "proto/muster/rendezvous.grpc.pb.h"
 #include "trainer/group/backoff.h"
 #include "trainer/group/grpc_server.h"
@@ -108,6 +110,7 @@ struct RendezvousClient::Impl {
   bool attend(const Way& way);
   void receive(const GroupMessage& message, bool doubtful);
   void nudge();
+  void fill(PeerMessage& message) const;
 
   std::string peer;
   Hello hello;
@@ -162,12 +165,26 @@ void RendezvousClient::Impl::nudge() {
   changed.notify_all();
 }
 
+// A report that takes a lock which another thread never gives back is a hang of ours.
+void RendezvousClient::Impl::fill(PeerMessage& message) const {
+  const WatchedWork watched(WatchedWork::Kind::computing, "reporting to the rendezvous");
+  if (report) report(message);
+  const auto now = std::chrono::system_clock::now();
+  for (const Stall& stall : current_stalls()) {
+    StallMessage& said = *message.add_stalls();
+    said.set_doing(shorten(stall.doing, PeerRegistry::kMostOfStall));
+    said.set_since(std::chrono::system_clock::to_time_t(now - stall.lasted));
+    said.set_storage(stall.kind == WatchedWork::Kind::storage);
+    if (message.stalls_size() == PeerRegistry::kMostStalls) break;
+  }
+}
+
 // Holds one stream until it breaks, falls silent or we close. Returns whether it led to the
 // rendezvous.
 bool RendezvousClient::Impl::attend(const Way& way) {
   PeerMessage first;
   *first.mutable_hello() = hello;
-  if (report) report(first);
+  fill(first);
   const auto opened = Clock::now();
   {
     const MutexLock lock(mutex);
@@ -186,7 +203,7 @@ bool RendezvousClient::Impl::attend(const Way& way) {
     if (stream.broken() || Clock::now() - std::max(heard, opened) > PeerRegistry::kSilence) break;
     lock.unlock();
     PeerMessage heartbeat;
-    if (report) report(heartbeat);
+    fill(heartbeat);
     stream.send(heartbeat);
     lock.lock();
   }

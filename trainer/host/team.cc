@@ -5,6 +5,7 @@
 
 #include "common/error.h"
 #include "common/futex.h"
+#include "common/watched_work.h"
 #include "trainer/host/instruction_set.h"
 
 namespace muster::host {
@@ -88,6 +89,7 @@ void Team::serve(int index) {
 }
 
 void Team::barrier(TeamThread thread) {
+  if (thread.index == 0) WatchedWork::beat();
   if (thread.count == 1) return;
   Seat& own = seats_[static_cast<size_t>(thread.index)];
   const uint32_t before = own.passed++;

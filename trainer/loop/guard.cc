@@ -6,10 +6,12 @@
 #include <filesystem>
 #include <sstream>
 
+#include "common/environment.h"
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/file.h"
 #include "common/log.h"
+#include "common/whole_number.h"
 
 namespace muster::loop {
 
@@ -35,6 +37,20 @@ int run_guarded(const std::function<int()>& body, const Tell& tell) {
   } catch (const std::exception& error) {
     return end(std::string("a bug of ours: ") + error.what(), kInternal);
   }
+}
+
+std::unique_ptr<HangGuard> guard_against_hangs() {
+  constexpr int kMost = 1'000'000;
+  const std::string text = environment_variable("MUSTER_HANG_SECONDS", "30");
+  const auto seconds = whole_number(text, 0, kMost);
+  if (!seconds)
+    throw Invalid("MUSTER_HANG_SECONDS: expected a whole number from 0 to " +
+                      std::to_string(kMost) + ", found \"" + text + "\"",
+                  kBadConfig);
+  return std::make_unique<HangGuard>(std::chrono::seconds(*seconds), [](const Stall& stall) {
+    log::error(stall.doing + " hangs: this process ends, so that another one goes on in its place");
+    std::_Exit(kHung);
+  });
 }
 
 namespace {

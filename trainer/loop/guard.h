@@ -1,9 +1,12 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <thread>
+
+#include "common/hang_guard.h"
 
 namespace muster::loop {
 
@@ -11,6 +14,11 @@ namespace muster::loop {
 // `tell` gets the message of the exception; without `tell` it is logged as an error.
 using Tell = std::function<void(const std::string& message)>;
 int run_guarded(const std::function<int()>& body, const Tell& tell = {});
+
+// Watches this process's work. What gives no sign of life for MUSTER_HANG_SECONDS (30; 0: nobody
+// watches) is told; if only another process would go on, this one ends with kHung after three times
+// as long. Throws Invalid for another text in that variable.
+std::unique_ptr<HangGuard> guard_against_hangs();
 
 // SIGTERM and SIGINT as a stop token. It must be made before any other thread, so that all threads
 // leave the signals to it. A second signal ends the process at once.

@@ -24,6 +24,8 @@ constexpr auto kHelp = std::to_array<std::pair<std::string_view, std::string_vie
     {"goodput", "Share of the time since the first start that went into committed steps."},
     {"generation", "Generation of the group."},
     {"restarts", "Restarts of this replica in place, in this container."},
+    {"stalled_seconds",
+     "Seconds that the work which stands still has given no sign of life; 0: all goes on."},
     {"state", "1 for the state the replica is in."},
     {"step_seconds", "Seconds from one committed step to the next."},
     {"checkpoint_seconds", "Seconds from the start of writing a checkpoint to its publication."},

@@ -52,4 +52,9 @@ Json Progress::json(const std::string& role, int index) const {
   return json;
 }
 
+Json stalled_json(const std::string& replica, const std::string& doing, double since,
+                  bool storage) {
+  return {{"replica", replica}, {"doing", doing}, {"since", rfc3339(since)}, {"storage", storage}};
+}
+
 }  // namespace muster::metrics

@@ -15,7 +15,8 @@ namespace muster::metrics {
 // lastCheckpointStep, lastCheckpointTime, goodput, generation}. loss is a string, since JSON has no
 // NaN: "0.25", "NaN", "+Inf", "-Inf". Absent are: loss before the first report, etaSeconds while
 // unknown, lastCheckpointStep and lastCheckpointTime (RFC 3339) before the first checkpoint, any
-// other number that is not finite. Rank 0 of a group adds the fields of loop/group_report.h.
+// other number that is not finite. "stalled" is there while some work gives no sign of life. Rank 0
+// of a group adds the fields of loop/group_report.h.
 struct Progress {
   std::string state =
       "starting";  // starting | waiting | training | evaluating | serving | finishing | done
@@ -34,5 +35,9 @@ struct Progress {
   uint64_t generation = 0;
   Json json(const std::string& role, int index) const;
 };
+
+// An entry of "stalled" in /progress: work of the replica "worker-1" that has given no sign of life
+// since `since` (Unix seconds). `storage`: it waits for a file system.
+Json stalled_json(const std::string& replica, const std::string& doing, double since, bool storage);
 
 }  // namespace muster::metrics

@@ -9,6 +9,7 @@
 
 #include <utility>
 
+#include "common/hang_guard.h"
 #include "common/http_server.h"
 #include "common/mutex.h"
 #include "trainer/metrics/names.h"
@@ -21,6 +22,21 @@ using prometheus::Family;
 using prometheus::Gauge;
 using prometheus::Histogram;
 using prometheus::Labels;
+
+double seconds(std::chrono::system_clock::duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+// Returns what stands still in this process.
+Json own_stalls(const std::string& replica) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  Json stalls = Json::array();
+  for (const Stall& stall : current_stalls()) {
+    stalls.push_back(stalled_json(replica, stall.doing, seconds(now - stall.lasted),
+                                  stall.kind == WatchedWork::Kind::storage));
+  }
+  return stalls;
+}
 
 }  // namespace
 
@@ -80,6 +96,8 @@ Reporter::Reporter(const std::string& address, std::string role, int index, int 
   impl_->server->handle("/progress", [this, restarts] {
     Json json = snapshot().json(impl_->role, impl_->index);
     json["restarts"] = restarts;
+    if (Json stalls = own_stalls(impl_->role + "-" + std::to_string(impl_->index)); !stalls.empty())
+      json["stalled"] = std::move(stalls);
     {
       const MutexLock lock(impl_->more_mutex);
       if (impl_->more) json.update(impl_->more());
@@ -138,6 +156,8 @@ void Reporter::observe(const std::string& name, const Durations& durations) {
 }
 
 std::string Reporter::metrics_text() const {
+  const std::vector<Stall> stalls = current_stalls();
+  impl_->gauge("stalled_seconds").Set(stalls.empty() ? 0 : seconds(stalls.front().lasted));
   return prometheus::TextSerializer().Serialize(impl_->registry.Collect());
 }
 

@@ -11,6 +11,7 @@
 
 #include "common/digest.h"
 #include "common/file.h"
+#include "common/watched_work.h"
 
 namespace muster::checkpoint {
 
@@ -27,6 +28,7 @@ DurableFile::DurableFile(std::filesystem::path path, SpeedLimit* limit)
 }
 
 void DurableFile::open() {
+  const WatchedWork work(WatchedWork::Kind::storage, "creating", path_.native());
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
   descriptor_ = ::open(path_.c_str(), kFlags | O_DIRECT, 0666);
   if (descriptor_ < 0 && errno == EINVAL) {
@@ -63,20 +65,26 @@ void DurableFile::write(std::span<const std::byte> bytes) {
 }
 
 void DurableFile::flush() {
-  std::span<const std::byte> rest = block_.first(std::exchange(filled_, 0));
+  write_out(block_.first(std::exchange(filled_, 0)));
+  if (limit_) limit_->wait(begun_, bytes_);
+}
+
+void DurableFile::write_out(std::span<const std::byte> rest) {
+  const WatchedWork work(WatchedWork::Kind::storage, "writing", path_.native());
   while (!rest.empty()) {
     const ssize_t written = ::write(descriptor_, rest.data(), rest.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0 && errno == EINVAL && leave_direct()) continue;
     if (written < 0) fail("cannot write");
     rest = rest.subspan(static_cast<size_t>(written));
+    WatchedWork::beat();
   }
-  if (limit_) limit_->wait(begun_, bytes_);
 }
 
 void DurableFile::finish() {
   if (filled_ % kAlignment != 0) leave_direct();
   flush();
+  const WatchedWork work(WatchedWork::Kind::storage, "writing", path_.native());
   if (::fsync(descriptor_) != 0) fail("cannot write");
   if (::close(std::exchange(descriptor_, -1)) != 0) fail("cannot write");
   finished_ = true;

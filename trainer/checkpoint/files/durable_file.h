@@ -34,6 +34,7 @@ class DurableFile {
 
  private:
   void flush();
+  void write_out(std::span<const std::byte> rest);
   void open();
   bool leave_direct();
   [[noreturn]] void fail(const char* what);

@@ -13,6 +13,7 @@
 #include "common/file.h"
 #include "common/input_file.h"
 #include "common/log.h"
+#include "common/watched_work.h"
 #include "trainer/checkpoint/store/contents.h"
 #include "trainer/checkpoint/store/temporary_folder.h"
 #include "trainer/checkpoint/store/unique_name.h"
@@ -103,6 +104,7 @@ std::optional<Store::Found> Store::of_step(uint64_t step) const {
 }
 
 Store::Search Store::search(const std::function<bool(const FolderName&)>& wanted) const {
+  const WatchedWork work(WatchedWork::Kind::storage, "searching", directory_.native());
   Search result;
   for (const FolderName& name : list()) {
     if (!wanted(name)) continue;
@@ -183,6 +185,7 @@ Store::Found Store::read_whole(const fs::path& directory) {
 }
 
 fs::path Store::begin(uint64_t step) {
+  const WatchedWork work(WatchedWork::Kind::storage, "making a folder in", directory_.native());
   muster::create_directories(directory_);
   remove_leftovers(std::chrono::hours(1));
   const fs::path path = directory_ / fmt::format("ckpt-{}.tmp-{}", step, unique_name());
@@ -193,6 +196,7 @@ fs::path Store::begin(uint64_t step) {
 fs::path Store::publish(const fs::path& temporary, const Manifest& manifest) {
   const fs::path target =
       directory_ / FolderName{manifest.position.step, manifest.generation}.text();
+  const WatchedWork work(WatchedWork::Kind::storage, "publishing", target.native());
   if (published(manifest.position.step, manifest.generation)) refuse_second(target);
   Contents contents = read_contents(temporary, manifest);
   Manifest complete = manifest;

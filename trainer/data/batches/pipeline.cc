@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "common/watched_work.h"
+
 namespace muster::data {
 
 namespace {
@@ -49,6 +51,7 @@ void Pipeline::aim_at(const Cursor& wanted) {
 }
 
 const compute::Batch& Pipeline::take(const Cursor& wanted) {
+  const WatchedWork watched(WatchedWork::Kind::computing, "waiting for samples");
   MutexLock lock(mutex_);
   taken_ = false;
   const Cursor& foreseen = claimed_ > 0 ? slot(0).at : next_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/error.h"
+#include "common/watched_work.h"
 
 namespace muster::data {
 namespace {
@@ -87,6 +88,7 @@ uint64_t ByteStream::skip(uint64_t count) {
 }
 
 size_t ByteStream::read_file(std::byte* out, size_t count) {
+  const WatchedWork work(WatchedWork::Kind::storage, "reading", name_);
   file_.read(reinterpret_cast<char*>(out), static_cast<std::streamsize>(count));
   if (file_.bad()) throw Unavailable(name_ + ": cannot be read");
   return static_cast<size_t>(file_.gcount());

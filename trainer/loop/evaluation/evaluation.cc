@@ -10,6 +10,7 @@
 #include "common/file.h"
 #include "common/log.h"
 #include "common/metric_name.h"
+#include "common/watched_work.h"
 #include "trainer/compute/graph.h"
 #include "trainer/data/batches/batcher.h"
 #include "trainer/data/batches/pipeline.h"
@@ -86,6 +87,7 @@ std::optional<Evaluation> evaluate(compute::Engine& engine, const data::Dataset&
   const auto pictures = PictureTaker::create(graph, format, spec.summary_pictures);
   std::vector<float> outputs(static_cast<size_t>(spec.batch_size * engine.output_count()));
   Evaluation evaluation;
+  const WatchedWork watched(WatchedWork::Kind::computing, "evaluating");
   OncePassed batches(dataset, spec.batch_size, engine.threads());
   for (uint64_t number = 0; number < batches.count(); ++number) {
     if (stop.stop_requested()) return std::nullopt;
@@ -94,6 +96,7 @@ std::optional<Evaluation> evaluate(compute::Engine& engine, const data::Dataset&
     evaluation.samples += static_cast<uint64_t>(batch.rows);
     for (const auto& accumulator : accumulators) accumulator->add({batch, outputs, sums});
     if (pictures) pictures->add(batch, outputs);
+    WatchedWork::beat();
   }
   for (const auto& accumulator : accumulators) {
     for (compute::Metric& metric : accumulator->metrics())

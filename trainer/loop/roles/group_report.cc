@@ -4,6 +4,7 @@
 #include <array>
 
 #include "common/json.h"
+#include "trainer/metrics/progress.h"
 
 namespace muster::loop {
 
@@ -11,6 +12,10 @@ namespace {
 
 double seconds(Recorder::Clock::duration duration) {
   return std::max(0.0, std::chrono::duration<double>(duration).count());
+}
+
+std::string name_of(const Hello& hello) {
+  return hello.role() + "-" + std::to_string(hello.index());
 }
 
 }  // namespace
@@ -32,6 +37,12 @@ Json GroupReport::describe() const {
   server_.inspect([&](const group::PeerRegistry& registry) {
     for (std::string& name : registry.missing_replicas())
       report["missing"].push_back(std::move(name));
+    for (const group::PeerRegistry::Peer* peer : registry.peers()) {
+      for (const StallMessage& stall : peer->stalls)
+        report["stalled"].push_back(metrics::stalled_json(name_of(peer->hello), stall.doing(),
+                                                          static_cast<double>(stall.since()),
+                                                          stall.storage()));
+    }
   });
   const MutexLock lock(mutex_);
   for (const auto& [name, restart] : restarts_) report["restartsInPlace"].push_back(restart);
@@ -44,7 +55,7 @@ void GroupReport::note_progress(Recorder::Clock::time_point now) {
     for (const group::PeerRegistry::Peer* peer : registry.peers()) {
       const Hello& hello = peer->hello;
       if (hello.restarts() == 0) continue;
-      const std::string name = hello.role() + "-" + std::to_string(hello.index());
+      const std::string name = name_of(hello);
       returned[name] = {{"replica", name},
                         {"attempt", hello.attempt()},
                         {"restarts", hello.restarts()},

@@ -6,6 +6,7 @@
 #include "common/doorbell.h"
 #include "common/error.h"
 #include "common/log.h"
+#include "common/watched_work.h"
 #include "proto/muster/parameter_server.pb.h"
 #include "trainer/checkpoint/start/initial_parameters.h"
 #include "trainer/checkpoint/store/checkpoint.h"
@@ -100,6 +101,7 @@ bool CollectiveSynchronizer::is_news(const GroupView& view) const {
 }
 
 bool CollectiveSynchronizer::is_over() const {
+  WatchedWork::beat();
   return !runs(client_.require_view(setup_.patience), generation_) || setup_.finished_without_us();
 }
 
@@ -347,6 +349,7 @@ bool CollectiveSynchronizer::enter(const CollectivePlan& plan, int place) {
 }
 
 Synchronizer::StepResult CollectiveSynchronizer::step() {
+  const WatchedWork watched(WatchedWork::Kind::computing, "taking a step");
   if (!is_current()) {
     settle();
     return {State::rejoin, {}};

@@ -2,6 +2,7 @@
 
 #include <future>
 
+#include "common/watched_work.h"
 #include "trainer/checkpoint/start/initial_parameters.h"
 #include "trainer/checkpoint/store/restore.h"
 #include "trainer/loop/synchronizers/state_snapshot.h"
@@ -94,6 +95,7 @@ void LocalSynchronizer::read_weights(std::span<float> to) {
 }
 
 Synchronizer::StepResult LocalSynchronizer::step() {
+  const WatchedWork watched(WatchedWork::Kind::computing, "taking a step");
   const Work work = assembly_.workload->part_of(position(), 0);
   compute::UpdateArguments arguments;
   arguments.learning_rate = static_cast<float>(assembly_.spec().schedule.at(position().step));

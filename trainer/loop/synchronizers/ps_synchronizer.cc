@@ -9,6 +9,7 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/log.h"
+#include "common/watched_work.h"
 #include "trainer/checkpoint/files/manifest.h"
 #include "trainer/group/backoff.h"
 #include "trainer/group/membership.h"
@@ -122,6 +123,7 @@ std::unique_ptr<ps::ShardLink> PsSynchronizer::connect(const ps::LinkEnd& end) c
 
 ps::Exchange::Watch PsSynchronizer::watch() const {
   return {stop_, [this] {
+            WatchedWork::beat();
             const GroupView view = client_.require_view(group::RendezvousClient::kPatience);
             return ps::left_behind(view, generation_) || setup_.finished_without_us();
           }};
@@ -216,6 +218,7 @@ bool PsSynchronizer::has_next() {
 }
 
 Synchronizer::StepResult PsSynchronizer::step() {
+  const WatchedWork watched(WatchedWork::Kind::computing, "taking a step");
   const compute::LossSums sums = gradients_.compute(work_, *assembly_.feed, sum_);
   auto exchanged = exchange_.step(position().step, work_.ticket, sums, sum_, parameters_, watch());
   if (exchanged.outcome == ps::Exchange::Outcome::interrupted) await_last_commit(exchanged);

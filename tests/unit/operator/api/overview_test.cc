@@ -47,6 +47,12 @@ JobStatus lost_at(int running, std::optional<int> resumed = std::nullopt) {
   return status;
 }
 
+TEST(Overview, SaysThatARunningJobStandsStill) {
+  EXPECT_EQ(state_word(with({{"Running", true}, {"Stalled", true}})), "Stalled");
+  EXPECT_EQ(state_word(with({{"Running", true}, {"Stalled", false}})), "Running");
+  EXPECT_EQ(state_word(with({{"Stalled", true}, {"FailureTarget", true}})), "Failing");
+}
+
 TEST(Overview, SaysThatAJobRecoversThatHasTrainedAndLostReplicas) {
   EXPECT_EQ(state_word(lost_at(5)), "Recovering");
   JobStatus never_trained = lost_at(5);

@@ -219,6 +219,15 @@ TEST(PeerRegistryTest, NobodySaysMoreThanAViewCanHold) {
   PeerMessage shards;
   *shards.add_shards()->mutable_base() = state.position();
   EXPECT_FALSE(registry.heard(1, shards, kStart));
+  PeerMessage stalls;
+  for (int i = 0; i < PeerRegistry::kMostStalls; ++i)
+    stalls.add_stalls()->set_doing(std::string(PeerRegistry::kMostOfStall, 'x'));
+  EXPECT_TRUE(registry.heard(1, stalls, kStart));
+  stalls.mutable_stalls(0)->mutable_doing()->push_back('x');
+  EXPECT_FALSE(registry.heard(1, stalls, kStart));
+  stalls.mutable_stalls(0)->clear_doing();
+  stalls.add_stalls();
+  EXPECT_FALSE(registry.heard(1, stalls, kStart));
 }
 
 TEST(PeerRegistryTest, SilenceForThreeHeartbeatsIsLoss) {

@@ -23,14 +23,15 @@ class GroupReportTest : public testing::Test {
     expected.shards = 1;
     return expected;
   }
-  group::RendezvousClient worker(uint32_t restarts, uint32_t last_exit_code) {
+  group::RendezvousClient worker(uint32_t restarts, uint32_t last_exit_code,
+                                 group::RendezvousClient::Report report = {}) {
     Hello hello;
     hello.set_role("worker");
     hello.set_attempt(2);
     hello.set_restarts(restarts);
     hello.set_last_exit_code(last_exit_code);
     hello.set_outage_milliseconds(1000);
-    return {server_.local_channel(), "rank 0", hello, {}};
+    return {server_.local_channel(), "rank 0", hello, std::move(report)};
   }
   void commit_step() {
     ++position_.step;
@@ -81,6 +82,23 @@ TEST_F(GroupReportTest, TellsOfARestartInPlaceOnceTrainingHasGoneOn) {
   EXPECT_GE(told[0]["seconds"], 1.0);
   commit_step();
   EXPECT_EQ(progress()["restartsInPlace"], Json::array({told[0]})) << "it went on before";
+}
+
+TEST_F(GroupReportTest, TellsWhatStandsStillAndWhere) {
+  const GroupReport report(reporter_, server_, recorder_);
+  EXPECT_FALSE(progress().contains("stalled"));
+  const group::RendezvousClient there = worker(0, 0, [](PeerMessage& message) {
+    StallMessage& stall = *message.add_stalls();
+    stall.set_doing("taking a step");
+    stall.set_since(1'767'323'045);
+  });
+  wait_for_members(1);
+  Json told;
+  while (!told.contains("stalled")) told = progress();
+  EXPECT_EQ(told["stalled"], Json::array({{{"replica", "worker-0"},
+                                           {"doing", "taking a step"},
+                                           {"since", "2026-01-02T03:04:05Z"},
+                                           {"storage", false}}}));
 }
 
 TEST_F(GroupReportTest, SaysNothingOnceItIsGone) {
