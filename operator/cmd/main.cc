@@ -345,17 +345,19 @@ class Program {
   }
 
   void add_convert() {
-    CLI::App* command =
-        add("convert", "Make a manifest of a pipeline of the TF Object Detection API",
-            "muster convert pipeline.config --output job.yaml\n"
-            "  muster convert model.config train.config input.config");
+    CLI::App* command = add(
+        "convert", "Make a manifest of a TFJob, or of a pipeline of the TF Object Detection API",
+        "muster convert tfjob.yaml --output job.yaml\n"
+        "  muster convert pipeline.config --output job.yaml\n"
+        "  muster convert model.config train.config input.config");
     command
-        ->add_option("CONFIG", files_,
-                     "The pipeline file, or those of model, training, input and evaluation")
+        ->add_option("FILE", files_,
+                     "The TFJob's manifest; or the pipeline file, or those of model, training, "
+                     "input and evaluation")
         ->required();
     command->add_option("-o,--output", convert_output_,
                         "The manifest to write; printed if left out");
-    on(command, [this] { return convert_pipeline_files(files_, convert_output_); });
+    on(command, [this] { return convert_files(files_, convert_output_); });
   }
 
   void add_texts() {

@@ -45,7 +45,7 @@ class Conversion {
       result_.not_carried.push_back(field + ": Muster has no such setting");
   }
 
-  ConvertedPipeline run() {
+  Converted run() {
     require_model(pipeline_);
     if (!pipeline_.has_train_config()) throw missing("train_config");
     if (!pipeline_.has_train_input_reader()) throw missing("train_input_reader");
@@ -302,12 +302,12 @@ class Conversion {
   const pipeline::Pipeline& pipeline_;
   const std::string name_;
   Json training_;
-  ConvertedPipeline result_;
+  Converted result_;
 };
 
 }  // namespace
 
-ConvertedPipeline convert_pipeline(const ParsedPipeline& parsed, const std::string& name) {
+Converted convert_pipeline(const ParsedPipeline& parsed, const std::string& name) {
   return Conversion(parsed, name).run();
 }
 

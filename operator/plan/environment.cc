@@ -1,5 +1,12 @@
 #include "operator/plan/environment.h"
 
+#include <algorithm>
+#include <cctype>
+#include <utility>
+#include <vector>
+
+#include "common/json.h"
+
 namespace muster::plan {
 namespace {
 
@@ -27,6 +34,48 @@ Json replicas_by_role(const api::TrainingJob& job) {
     replicas[api::role_name(job, role)] = spec.replicas;
   }
   return replicas;
+}
+
+int count(const api::TrainingJob& job, Role role) {
+  const auto spec = job.replicas.find(role);
+  return spec == job.replicas.end() ? 0 : spec->second.replicas;
+}
+
+// Adds what scripts take that do not read TF_CONFIG: for those with options as --ps_hosts and
+// --worker_hosts the addresses of each role, as MUSTER_PS_HOSTS.
+void add_hosts(const api::TrainingJob& job, const Json& cluster, ReplicaEnvironment& result) {
+  for (const Role role : api::kRoles) {
+    const Json& addresses = member(cluster, api::role_name(job, role));
+    if (!addresses.is_array()) continue;
+    std::string joined;
+    for (const Json& address : addresses)
+      joined += (joined.empty() ? "" : ",") + address.get<std::string>();
+    std::string name = api::name_of(role);
+    std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::toupper(c); });
+    result.variables.emplace_back("MUSTER_" + name + "_HOSTS", joined);
+  }
+}
+
+// Adds what PyTorch's init_process_group and torchrun read; the chief is rank 0, else worker 0.
+// https://pytorch.org/docs/stable/distributed.html#environment-variable-initialization
+void add_ranks(const api::TrainingJob& job, Role role, int index,
+               const std::function<std::string(Role, int)>& address, ReplicaEnvironment& result) {
+  const int chiefs = count(job, Role::chief);
+  const int members = chiefs + count(job, Role::worker);
+  if ((role != Role::chief && role != Role::worker) || members < 2) return;
+  const std::string master = address(chiefs > 0 ? Role::chief : Role::worker, 0);
+  const size_t colon = master.rfind(':');
+  const std::string rank = std::to_string(role == Role::chief ? 0 : chiefs + index);
+  const std::vector<std::pair<std::string, std::string>> variables = {
+      {"MASTER_ADDR", master.substr(0, colon)},
+      {"MASTER_PORT", master.substr(colon + 1)},
+      {"RANK", rank},
+      {"WORLD_SIZE", std::to_string(members)},
+      {"PET_MASTER_ADDR", master.substr(0, colon)},
+      {"PET_MASTER_PORT", master.substr(colon + 1)},
+      {"PET_NODE_RANK", rank},
+      {"PET_NNODES", std::to_string(members)}};
+  result.variables.insert(result.variables.end(), variables.begin(), variables.end());
 }
 
 // Returns the bounds of a group that may change, as its manifest has them.
@@ -59,6 +108,10 @@ ReplicaEnvironment environment(const api::TrainingJob& job, Role role, int index
   const auto ps = job.replicas.find(Role::ps);
   if (ps != job.replicas.end() && ps->second.replication > 1)
     result.variables.emplace_back("MUSTER_REPLICATION", std::to_string(ps->second.replication));
+  if (job.training.is_null() && !result.tf_config.is_null()) {
+    add_hosts(job, result.tf_config["cluster"], result);
+    add_ranks(job, role, index, address, result);
+  }
   return result;
 }
 

@@ -58,10 +58,10 @@ class PeerRegistry {
     Hello hello;
     std::vector<ShardState> shards;    // the state of a ps's shards
     MemberState member;                // the state of a collective's member
-    std::vector<StallMessage> stalls;  // what stands still in it
     bool leaving = false;
     Time heard;
     Time lost;  // when the process before it ended, if it was restarted in place
+    std::vector<StallMessage> stalls = {};  // what stands still in it
   };
 
   explicit PeerRegistry(Expected expected) : expected_(std::move(expected)) {}

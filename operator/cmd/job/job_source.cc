@@ -7,6 +7,7 @@
 #include "common/exit_code.h"
 #include "common/process.h"
 #include "operator/api/validate.h"
+#include "operator/convert/tfjob.h"
 #include "trainer/data/sources/look.h"
 #include "trainer/spec/open_classes.h"
 
@@ -38,6 +39,10 @@ spec::LookUp look_here(const fs::path& manifest) {
 
 Document load_manifest(const fs::path& manifest, const std::vector<std::string>& sets) {
   Document document = Document::load(manifest);
+  if (convert::is_kubeflow_job(document)) {
+    Json job = convert::convert_tfjob(std::move(document)).job;
+    document = Document::of(std::move(job), manifest.string() + " (as a TrainingJob)");
+  }
   for (const std::string& set : sets) {
     const size_t equals = set.find('=');
     if (equals == std::string::npos || equals == 0) {

@@ -39,12 +39,12 @@ int scale_local_job(const std::filesystem::path& directory, int workers);
 // at once, without a checkpoint.
 int stop_job(const std::filesystem::path& directory, bool now);
 
-// Turns the pipeline of the TF Object Detection API in `files` into a TrainingJob, and writes it as
-// YAML to `output`, or prints it if that is empty. What it does not carry over is named there, and
-// on stderr, as are values that make the job one that `muster validate` refuses; the exit code is
-// kBadInput then.
-int convert_pipeline_files(const std::vector<std::filesystem::path>& files,
-                           const std::filesystem::path& output);
+// Turns a TFJob (one file that ends in .yaml, .yml or .json), or the pipeline of the TF Object
+// Detection API in `files`, into a TrainingJob, and writes it as YAML to `output`, or prints it if
+// that is empty. What it does not carry over is named there, and on stderr, as are values that make
+// the job one that `muster validate` refuses; the exit code is kBadInput then.
+int convert_files(const std::vector<std::filesystem::path>& files,
+                  const std::filesystem::path& output);
 
 // Prints the CustomResourceDefinition of TrainingJob, as YAML or JSON.
 int print_definition(bool json);

@@ -5,6 +5,7 @@
 #include "operator/api/validate.h"
 #include "operator/cmd/local/commands.h"
 #include "operator/convert/pipeline_job.h"
+#include "operator/convert/tfjob.h"
 #include "operator/local/yaml_text.h"
 
 namespace muster::cmd {
@@ -15,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kMostBytes = uint64_t{1} << 20;
 
-// Comments and messages are one line each, whatever a pipeline's texts hold.
+// Comments and messages are one line each, whatever the original's texts hold.
 std::string one_line(std::string text) {
   for (char& c : text)
     if (static_cast<unsigned char>(c) < ' ' || static_cast<unsigned char>(c) > '~') c = '?';
@@ -23,8 +24,7 @@ std::string one_line(std::string text) {
 }
 
 // Returns the job as YAML, below comments that say what a reader must know.
-std::string text_of(const convert::ConvertedPipeline& converted,
-                    const std::vector<fs::path>& files) {
+std::string text_of(const convert::Converted& converted, const std::vector<fs::path>& files) {
   std::string text = "# Made by muster convert of";
   for (const fs::path& file : files) text += " " + one_line(file.filename().string());
   text += ".\n";
@@ -38,14 +38,30 @@ std::string text_of(const convert::ConvertedPipeline& converted,
   return text + local::to_yaml(converted.job);
 }
 
-}  // namespace
+bool is_manifest(const fs::path& file) {
+  const std::string ending = file.extension();
+  return ending == ".yaml" || ending == ".yml" || ending == ".json";
+}
 
-int convert_pipeline_files(const std::vector<fs::path>& files, const fs::path& output) {
+convert::Converted converted_of(const std::vector<fs::path>& files) {
+  if (is_manifest(files.front())) {
+    if (files.size() > 1)
+      throw Invalid(
+          "expected one manifest of a TFJob, found " + std::to_string(files.size()) + " files",
+          kUsage);
+    return convert::convert_tfjob(Document::load(files.front()));
+  }
   std::vector<convert::PipelineFile> texts;
   for (const fs::path& file : files)
     texts.push_back({file.string(), InputFile(file).text(kMostBytes)});
-  const auto converted = convert::convert_pipeline(
-      convert::parse_pipeline(texts), convert::job_name_of(files.front().stem().string()));
+  return convert::convert_pipeline(convert::parse_pipeline(texts),
+                                   convert::job_name_of(files.front().stem().string()));
+}
+
+}  // namespace
+
+int convert_files(const std::vector<fs::path>& files, const fs::path& output) {
+  const convert::Converted converted = converted_of(files);
   const std::string text = text_of(converted, files);
   if (output.empty()) {
     print(stdout, "{}", text);

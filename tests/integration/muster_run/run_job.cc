@@ -351,6 +351,17 @@ TEST(MusterRun, runs_a_tensorflow_script_that_finds_its_peers_in_tf_config) {
   EXPECT_THAT(job.log("worker-0"), HasSubstr("y = 2.00 x + 10.00"));
 }
 
+TEST(MusterRun, runs_a_script_that_is_told_its_peers_by_options) {
+  ScriptJob job("");
+  const char* path = std::getenv("PATH");
+  job.set("PATH", std::string(MUSTER_SOURCE_DIR "/build/venv/bin:") + (path ? path : ""));
+  auto run = job.muster(
+      {"run", MUSTER_SOURCE_DIR "/examples/tensorflow-options.yaml", "--directory", "run"});
+  EXPECT_EQ(run->wait(), kSuccess) << run->output();
+  EXPECT_THAT(run->output(), HasSubstr("tensorflow-options: Succeeded"));
+  EXPECT_THAT(job.log("worker-0"), HasSubstr("y = 2.00 x + 10.00"));
+}
+
 // Takes a port of 127.0.0.1 until it goes away.
 Descriptor take_port(int port) {
   Descriptor socket(::socket(AF_INET, SOCK_STREAM, 0));

@@ -42,7 +42,7 @@ TEST_F(HangWatchTest, ItIsHopelessAfterThreeTimesAsLong) {
 }
 
 TEST_F(HangWatchTest, ASignOfLifeBeginsTheTimeAnew) {
-  look_for(25);
+  look_for(2);
   ++works_[0].beats;
   EXPECT_TRUE(look_for(30).empty());
   EXPECT_EQ(look_for(1).size(), 1U);
@@ -57,9 +57,9 @@ TEST_F(HangWatchTest, WorkThatIsOverIsForgottenAndNewWorkHasAllTheTime) {
 }
 
 TEST_F(HangWatchTest, SlowWorkHasTenTimesItsLongestPause) {
-  look_for(10);
-  ++works_[0].beats;  // after nine seconds, as far as the watch can tell
-  look_for(1);
+  look_for(9);
+  ++works_[0].beats;
+  look_for(1);  // it was first seen nine seconds ago
   EXPECT_TRUE(look_for(89).empty());
   EXPECT_EQ(look_for(1).size(), 1U);
   EXPECT_FALSE(look_for(179).front().hopeless);

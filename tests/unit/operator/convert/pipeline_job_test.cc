@@ -27,19 +27,19 @@ std::string fixture(const std::string& name) {
   return read_file(std::filesystem::path(MUSTER_SOURCE_DIR) / "tests/fixtures/pipelines" / name);
 }
 
-ConvertedPipeline converted(const std::string& text) {
+Converted converted(const std::string& text) {
   return convert_pipeline(parse_pipeline({{"pipeline.config", text}}), "job");
 }
 
 // The COCO pipeline with a text in it replaced.
-ConvertedPipeline converted_with(const std::string& from, const std::string& to) {
+Converted converted_with(const std::string& from, const std::string& to) {
   std::string text = fixture("ssd_mobilenet_v1_coco.config");
   const size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;
   return converted(text.replace(at, from.size(), to));
 }
 
-Json training_of(const ConvertedPipeline& one) {
+Json training_of(const Converted& one) {
   return one.job["spec"]["training"];
 }
 
@@ -53,7 +53,7 @@ std::vector<std::string> problems_of(const Json& job) {
 class PublishedPipeline : public testing::TestWithParam<const char*> {};
 
 TEST_P(PublishedPipeline, BecomesAJobThatIsValid) {
-  const ConvertedPipeline one = converted(fixture(std::string(GetParam()) + ".config"));
+  const Converted one = converted(fixture(std::string(GetParam()) + ".config"));
   EXPECT_THAT(problems_of(one.job), IsEmpty());
   EXPECT_THAT(one.to_set, Each(HasSubstr("PATH_TO_BE_CONFIGURED/")));
   const Json training = training_of(one);
@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(All, PublishedPipeline,
                          });
 
 TEST(ConvertPipeline, TakesOverWhatTheCocoPipelineSays) {
-  const ConvertedPipeline one = converted(fixture("ssd_mobilenet_v1_coco.config"));
+  const Converted one = converted(fixture("ssd_mobilenet_v1_coco.config"));
   const Json training = training_of(one);
   EXPECT_EQ(training["model"], Json::parse(R"({"name": "ssd-mobilenet-v1", "classes": 90,
       "normalizationMomentum": 0.9997})"));
@@ -114,7 +114,7 @@ TEST(ConvertPipeline, TakesOverWhatTheCocoPipelineSays) {
 }
 
 TEST(ConvertPipeline, NamesWhatAQuantizedPipelineLosesAndSharesOutItsBatch) {
-  const ConvertedPipeline one =
+  const Converted one =
       converted(fixture("ssd_mobilenet_v1_0.75_depth_quantized_300x300_pets_sync.config"));
   const Json training = training_of(one);
   EXPECT_EQ(training["model"], Json::parse(R"({"name": "ssd-mobilenet-v1", "classes": 37,
@@ -221,7 +221,7 @@ TEST(ConvertPipeline, SaysWhichPartIsMissing) {
     EXPECT_THAT([&] { converted(without(field)); },
                 ThrowsMessage<Invalid>(HasSubstr(std::string("expected its ") + field)));
   EXPECT_THAT([&] { converted(without("model")); }, ThrowsMessage<Invalid>(HasSubstr("no model")));
-  const ConvertedPipeline one = converted(without("eval_input_reader"));
+  const Converted one = converted(without("eval_input_reader"));
   EXPECT_FALSE(training_of(one)["data"].contains("validation"));
   EXPECT_FALSE(one.job["spec"]["replicaSpecs"].contains("evaluator"));
   EXPECT_THAT(problems_of(one.job), IsEmpty());
@@ -241,7 +241,7 @@ TEST(ConvertPipeline, NamesEachSettingThatDiffersFromMustersModel) {
       {"min_depth: 16", "min_depth: 8"}};
   const size_t usual = converted(fixture("ssd_mobilenet_v1_coco.config")).not_carried.size();
   for (const auto& [from, to] : changes) {
-    const ConvertedPipeline one = converted_with(from, to);
+    const Converted one = converted_with(from, to);
     EXPECT_EQ(one.not_carried.size(), usual + 1) << to;
     EXPECT_THAT(one.not_carried, Contains(HasSubstr("; Muster's model has "))) << to;
   }
@@ -261,7 +261,7 @@ TEST(ConvertPipeline, TakesOverLearningRatesOfEachKind) {
       "0.01 } schedule { step: 200 learning_rate: 0.001 } }"));
   EXPECT_EQ(manual["learningRateSchedule"], Json::parse(R"({"piecewise": {"boundaries": [99, 199],
       "values": [0.1, 0.01, 0.001]}})"));
-  const ConvertedPipeline cosine =
+  const Converted cosine =
       converted_with(exponential,
                      "cosine_decay_learning_rate { learning_rate_base: 0.2 total_steps: 5000 "
                      "warmup_steps: 1000 }");

@@ -49,6 +49,41 @@ TEST(Environment, SaysHowManyCopiesOfEachShardThereAre) {
     EXPECT_EQ(variables(environment(job, role, 0, 0, address))["MUSTER_REPLICATION"], "2");
 }
 
+TEST(Environment, OfAScriptOfOnesOwnAlsoHasHostsByRoleAndRanks) {
+  const api::TrainingJob job = make_job().ps(2).chief().workers(2).own_image();
+  auto chief = variables(environment(job, Role::chief, 0, 0, address));
+  auto worker = variables(environment(job, Role::worker, 1, 0, address));
+  auto ps = variables(environment(job, Role::ps, 1, 0, address));
+  for (auto* replica : {&chief, &worker, &ps}) {
+    EXPECT_EQ((*replica)["MUSTER_PS_HOSTS"], "ps0:2222,ps1:2222");
+    EXPECT_EQ((*replica)["MUSTER_CHIEF_HOSTS"], "chief0:2222");
+    EXPECT_EQ((*replica)["MUSTER_WORKER_HOSTS"], "worker0:2222,worker1:2222");
+  }
+  EXPECT_EQ(chief["RANK"], "0");
+  EXPECT_EQ(worker["RANK"], "2");
+  EXPECT_EQ(worker["WORLD_SIZE"], "3");
+  EXPECT_EQ(worker["MASTER_ADDR"], "chief0");
+  EXPECT_EQ(worker["MASTER_PORT"], "2222");
+  EXPECT_EQ(worker["PET_NODE_RANK"], "2");
+  EXPECT_EQ(worker["PET_NNODES"], "3");
+  EXPECT_FALSE(ps.contains("RANK")) << "it is no member";
+}
+
+TEST(Environment, OfAScriptWithoutAChiefRanksBeginWithWorker0) {
+  const api::TrainingJob job = make_job().workers(2).own_image();
+  auto first = variables(environment(job, Role::worker, 0, 0, address));
+  EXPECT_EQ(first["RANK"], "0");
+  EXPECT_EQ(first["MASTER_ADDR"], "worker0");
+  EXPECT_FALSE(first.contains("MUSTER_PS_HOSTS"));
+}
+
+TEST(Environment, OfMusterTrainerHasNoneOfThese) {
+  const api::TrainingJob job = make_job().ps(1).chief().workers(2);
+  const auto worker = variables(environment(job, Role::worker, 0, 0, address));
+  for (const char* name : {"MUSTER_PS_HOSTS", "RANK", "MASTER_ADDR", "PET_NNODES"})
+    EXPECT_FALSE(worker.contains(name)) << name;
+}
+
 TEST(Environment, SaysMasterWhereTheJobDid) {
   api::TrainingJob job = make_job().ps(1).chief();
   job.says_master = true;

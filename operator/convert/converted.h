@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/document.h"
+
+namespace muster::convert {
+
+// A TrainingJob that was made of something else.
+struct Converted {
+  Json job;                              // without its schema's defaults
+  std::vector<std::string> to_set;       // what the original leaves open: "FIELD: VALUE"
+  std::vector<std::string> not_carried;  // a sentence for each setting that the job does not have
+};
+
+}  // namespace muster::convert

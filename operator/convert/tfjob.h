@@ -1,0 +1,17 @@
+#pragma once
+
+#include "common/document.h"
+#include "operator/convert/converted.h"
+
+namespace muster::convert {
+
+// Whether the manifest says that it is a job of Kubeflow's training-operator.
+bool is_kubeflow_job(const Document& manifest);
+
+// Makes a TrainingJob of a TFJob (kubeflow.org/v1): the same programs in the same roles, with the
+// same rules for restarts, success and the end. What the TrainingJob does otherwise is named in
+// not_carried. Throws Invalid with every problem of the manifest, also for the other kinds of
+// Kubeflow's jobs. The TrainingJob is not validated: its names may be too long, for example.
+Converted convert_tfjob(Document manifest);
+
+}  // namespace muster::convert
