@@ -2,6 +2,7 @@
 
 #include <array>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
@@ -29,6 +30,7 @@ constexpr uint32_t kMostHead = 8 * 1024;
 constexpr size_t kMostDropped = 1024 * 1024;
 constexpr std::chrono::seconds kPatience(10);
 constexpr size_t kMostConnections = 256;
+constexpr const char* kEveryAddress = "::";
 
 using Handlers = std::map<std::string, HttpServer::Handler>;
 using Response = http::response<http::string_body>;
@@ -125,18 +127,27 @@ struct HttpServer::Impl {
     const size_t colon = address.rfind(':');
     std::string host = address.substr(0, colon);
     if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+    const std::string port = address.substr(colon + 1);
+    error_code error = listen_at(host, port);
+    if (error && host == kEveryAddress) error = listen_at("0.0.0.0", port);  // without IPv6
+    if (error) fail(error.message());
+  }
+
+  error_code listen_at(const std::string& host, const std::string& port) {
     error_code error;
     tcp::resolver resolver(context);
-    const auto found =
-        resolver.resolve(host, address.substr(colon + 1),
-                         tcp::resolver::passive | tcp::resolver::numeric_service, error);
-    if (error) fail(error.message());
+    const auto found = resolver.resolve(
+        host, port, tcp::resolver::passive | tcp::resolver::numeric_service, error);
+    if (error) return error;
     const tcp::endpoint endpoint = *found.begin();
+    error_code ignored;
+    acceptor.close(ignored);
     acceptor.open(endpoint.protocol(), error);
     if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
+    if (!error && host == kEveryAddress) acceptor.set_option(asio::ip::v6_only(false), error);
     if (!error) acceptor.bind(endpoint, error);
     if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
-    if (error) fail(error.message());
+    return error;
   }
 
   void accept() {

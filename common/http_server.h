@@ -21,7 +21,8 @@ class HttpServer {
  public:
   using Handler = std::function<HttpReply()>;
 
-  // `address` is "host:port". Throws Unavailable, naming the address, if it cannot be bound.
+  // `address` is "host:port"; "[::]:port" is every address of this host, of IPv4 too. Throws
+  // Unavailable, naming the address, if it cannot be bound.
   explicit HttpServer(const std::string& address);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;

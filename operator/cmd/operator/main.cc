@@ -181,7 +181,7 @@ int connect(Flags flags, bool releases) {
 
 int run(int argc, char** argv) {
   Flags flags;
-  flags.options.http_address = "0.0.0.0:8080";
+  flags.options.http_address = "[::]:8080";
   flags.options.cluster.pods.trainer_image = "muster-trainer:" MUSTER_VERSION;
   flags.options.cluster.pods.trainer_cuda_image = "muster-trainer-cuda:" MUSTER_VERSION;
   CLI::App app("Runs TrainingJobs on Kubernetes.", "muster-operator");

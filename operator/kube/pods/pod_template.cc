@@ -56,7 +56,7 @@ Json environment_of(const api::TrainingJob& job, const plan::CreateReplica& repl
   for (const auto& [name, value] : environment.variables) list.push_back(variable(name, value));
   list.push_back(variable("MUSTER_NAMESPACE", job.name_space));
   list.push_back(variable("MUSTER_STORAGE", storage_of(job)));
-  list.push_back(variable("MUSTER_HTTP_ADDRESS", "0.0.0.0:" + std::to_string(kHttpPort)));
+  list.push_back(variable("MUSTER_HTTP_ADDRESS", "[::]:" + std::to_string(kHttpPort)));
   list.push_back(
       {{"name", "MUSTER_POD_IP"}, {"valueFrom", {{"fieldRef", {{"fieldPath", "status.podIP"}}}}}});
   if (job.training.is_null()) {

@@ -231,5 +231,18 @@ TEST(Http, GetRefusesWhatIsNoHttp) {
   EXPECT_THAT(get_error(other.address()), HasSubstr("GET http://"));
 }
 
+// A cluster may have addresses of IPv6 only, or none of them.
+TEST(Http, EveryAddressIsOfBothFamilies) {
+  const std::string port = std::to_string(free_port());
+  HttpServer server("[::]:" + port);
+  server.handle("/healthz", [] { return HttpReply{.body = "ok\n"}; });
+  server.start();
+  EXPECT_EQ(http_get("127.0.0.1:" + port, "/healthz", 10s), "ok\n");
+  const Descriptor v6(::socket(AF_INET6, SOCK_STREAM, 0));
+  if (v6.get() >= 0) {
+    EXPECT_EQ(http_get("[::1]:" + port, "/healthz", 10s), "ok\n");
+  }
+}
+
 }  // namespace
 }  // namespace muster

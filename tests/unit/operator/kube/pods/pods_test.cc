@@ -214,7 +214,7 @@ TEST(Pods, GetTheirEnvironment) {
   EXPECT_EQ(variable(made, "MUSTER_NAMESPACE"), "lab");
   EXPECT_EQ(variable(made, "MUSTER_ADOPT"), "(unset)");
   EXPECT_EQ(variable(made, "MUSTER_TRAINING"), "/etc/muster/training.yaml");
-  EXPECT_EQ(variable(made, "MUSTER_HTTP_ADDRESS"), "0.0.0.0:8080");
+  EXPECT_EQ(variable(made, "MUSTER_HTTP_ADDRESS"), "[::]:8080");
   EXPECT_EQ(variable(made, "MUSTER_RESTARTS_IN_PLACE"), "3");
   const Json& list = made["spec"]["containers"][0]["env"];
   EXPECT_THAT(list, Contains(Json{{"name", "MUSTER_POD_IP"},
