@@ -117,10 +117,14 @@ class Program {
         add("run", "Run a job on this machine, or resume it",
             "muster run examples/mnist-mlp.yaml --set spec.training.epochs=1\n\n"
             "Ctrl-C saves a checkpoint and stops; running again on the same directory resumes. A "
-            "job\nthat has failed goes on with --retry.");
+            "job\nthat has failed goes on with --retry, and one that has succeeded trains on with\n"
+            "--continue and more epochs.");
     add_job_options(command);
     command->add_flag("--retry", run_.retry,
                       "If the job has failed, go on from its newest checkpoint all the same");
+    command->add_flag("--continue", run_.go_on,
+                      "If the job has succeeded, train on from its final checkpoint by a manifest "
+                      "with more epochs or steps");
     on(command, [this] { return run_job(run_options()); });
   }
 

@@ -1,14 +1,19 @@
 #include "operator/plan/retry.h"
 
+#include <algorithm>
+#include <initializer_list>
+
 #include "operator/plan/records.h"
 
 namespace muster::plan {
+namespace {
 
-api::JobStatus retry(const api::TrainingJob& job) {
+// Returns the status without these conditions, with which the job begins a new run.
+api::JobStatus begin_again(const api::TrainingJob& job,
+                           std::initializer_list<const char*> conditions) {
   api::JobStatus status = job.status;
-  std::erase_if(status.conditions, [](const api::Condition& condition) {
-    return condition.type == "FailureTarget" || condition.type == "Failed" ||
-           condition.type == "Finished";
+  std::erase_if(status.conditions, [&](const api::Condition& condition) {
+    return std::ranges::find(conditions, condition.type) != conditions.end();
   });
   ++status.run;
   status.restarts = 0;
@@ -24,6 +29,18 @@ api::JobStatus retry(const api::TrainingJob& job) {
     // The only limit of the evaluator is its own count.
     if (record.role == api::Role::evaluator) record.restarts = 0;
   }
+  return status;
+}
+
+}  // namespace
+
+api::JobStatus retry(const api::TrainingJob& job) {
+  return begin_again(job, {"FailureTarget", "Failed", "Finished"});
+}
+
+api::JobStatus train_on(const api::TrainingJob& job) {
+  api::JobStatus status = begin_again(job, {"SuccessCriteriaMet", "Succeeded", "Finished"});
+  status.results = nullptr;
   return status;
 }
 

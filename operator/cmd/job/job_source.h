@@ -26,6 +26,7 @@ struct RunOptions {
   std::vector<std::string> sets;    // path=value
   std::filesystem::path directory;  // empty: runs/<name of the job>
   bool retry = false;               // go on although the job has failed
+  bool go_on = false;               // train on although the job has succeeded, if it has changed
   bool json = false;                // the summary on stdout, everything else on stderr
 };
 

@@ -326,13 +326,28 @@ int show_finished(const JobSource& source, const JobState& state, const RunOptio
   require_results(directory, summary);
   const auto changed = changes_since_last_run(source);
   if (changed.empty()) {
-    print(out, "It had finished already. To run it anew, give it another --directory\n");
+    print(out,
+          "It had finished already. To train on, give it more epochs and --continue; to run it "
+          "anew, another --directory\n");
     return code;
   }
   throw Invalid(fmt::format(
       "{}: expected the manifest of the job that has finished here, found one that differs in {}: "
-      "nothing was run; give the changed job another --directory",
+      "nothing was run; to train on by it, say --continue; to run it anew, give it another "
+      "--directory",
       shown(directory.root()), spec::list_changes(changed, kMostChanges)));
+}
+
+// Whether the user asks for more of a job that has succeeded. Throws Invalid for one without
+// `training`: what another program would do is not known.
+bool trains_on(const JobSource& source, const RunOptions& options) {
+  if (!options.go_on || !source.job.status.is_true("Succeeded")) return false;
+  if (changes_since_last_run(source).empty()) return false;
+  if (!source.job.training.is_null()) return true;
+  throw Invalid(
+      "--continue: expected a job with spec.training, found one that runs a program of "
+      "its own: give it another --directory",
+      kUsage);
 }
 
 // Checks what can be checked before anything is started or written: data, the checkpoint to
@@ -371,6 +386,11 @@ int run_job(const RunOptions& options) {
   JobState state = adopt_state(source);
   const bool retries = options.retry && source.job.status.is_true("FailureTarget");
   if (retries) notes.push_back(retry_failed(source, state));
+  const bool goes_on = trains_on(source, options);
+  if (goes_on) {
+    source.job.status = plan::train_on(source.job);
+    state.status = api::to_json(source.job.status);
+  }
   if (source.job.status.is_true("Finished")) return show_finished(source, state, options);
   if (!is_new) look_ahead(source, out, notes);
 
@@ -381,7 +401,10 @@ int run_job(const RunOptions& options) {
   local::drop_scale_request(directory);  // of an earlier run
   write_file_atomically(directory.manifest(), local::to_yaml(source.document.value()));
 
-  const char* how = retries ? "retries" : state.status.is_null() ? "runs" : "resumes";
+  const char* how = retries                  ? "retries"
+                    : goes_on                ? "trains on"
+                    : state.status.is_null() ? "runs"
+                                             : "resumes";
   print(out, "{}: {} in {}\n", source.job.name, how, shown(directory.root()));
   if (leftovers > 0) print(out, "ended {} processes of an earlier run\n", leftovers);
   for (const std::string& note : notes) {

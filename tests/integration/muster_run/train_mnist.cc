@@ -144,6 +144,25 @@ TEST_F(MnistRun, resumed_after_being_killed_ends_with_the_same_weights) {
   expect_same_training("run", "whole");
 }
 
+TEST_F(MnistRun, that_has_succeeded_trains_on_to_the_weights_of_a_longer_training) {
+  auto whole = run("whole", {"spec.training.epochs=2"});
+  EXPECT_EQ(whole->wait(), kSuccess) << whole->output();
+  auto first = run("parts");
+  EXPECT_EQ(first->wait(), kSuccess) << first->output();
+  auto refused = run("parts", {"spec.training.epochs=2"});
+  EXPECT_EQ(refused->wait(), kBadInput);
+  EXPECT_THAT(refused->output(), HasSubstr("to train on by it, say --continue"));
+  auto unchanged = run("parts", {}, {"--continue"});
+  EXPECT_EQ(unchanged->wait(), kSuccess);
+  EXPECT_THAT(unchanged->output(), HasSubstr("It had finished already"));
+  auto second = run("parts", {"spec.training.epochs=2"}, {"--continue"});
+  EXPECT_EQ(second->wait(), kSuccess) << second->output();
+  EXPECT_THAT(second->output(), HasSubstr("mnist-mlp: trains on in parts"));
+  expect_same_training("parts", "whole");
+  EXPECT_EQ(json("parts/summary.json")["step"], 1564);
+  EXPECT_EQ(json("parts/summary.json")["testAccuracy"], json("whole/summary.json")["testAccuracy"]);
+}
+
 TEST_F(MnistRun, interrupted_it_tells_of_its_newest_checkpoint) {
   auto first = run("run");
   await_first_checkpoint("run");

@@ -105,5 +105,40 @@ TEST(Retry, BeforeItHasEndedWaitsForTheOldRunToGo) {
   EXPECT_EQ(created(scene.step()), "ps-0.1 chief-0.1 worker-0.1 worker-1.1 evaluator-0.1");
 }
 
+Scene succeeded(const JobBuilder& builder) {
+  Scene scene(builder);
+  scene.start();
+  scene.view.results = {{"step", 100}};
+  scene.view.final_checkpoint_evaluated = true;
+  for (const Role role : {Role::chief, Role::worker, Role::evaluator}) {
+    const auto spec = scene.job.replicas.find(role);
+    for (int i = 0; spec != scene.job.replicas.end() && i < spec->second.replicas; ++i)
+      scene.succeed(role, i);
+  }
+  for (int i = 0; i < 3; ++i) {
+    scene.step();
+    scene.leave_all();
+  }
+  EXPECT_TRUE(scene.has("Succeeded"));
+  EXPECT_FALSE(scene.job.status.results.is_null());
+  return scene;
+}
+
+TEST(TrainOn, ASucceededJobBeginsANewRunOfAllItsReplicas) {
+  Scene scene = succeeded(full());
+  scene.job.status = train_on(scene.job);
+  for (const char* type : {"SuccessCriteriaMet", "Succeeded", "Finished"})
+    EXPECT_FALSE(scene.has(type)) << type;
+  EXPECT_TRUE(scene.job.status.results.is_null());
+  EXPECT_EQ(created(scene.step()), "ps-0.1 chief-0.1 worker-0.1 worker-1.1 evaluator-0.1");
+  EXPECT_EQ(scene.job.status.run, 1);
+  scene.start_all();
+  scene.step();
+  EXPECT_TRUE(scene.has("Running"));
+  scene.succeed(Role::chief);
+  scene.step();
+  EXPECT_TRUE(scene.has("SuccessCriteriaMet"));
+}
+
 }  // namespace
 }  // namespace muster::plan
