@@ -16,9 +16,10 @@ struct Stall {
   WatchedWork::Kind kind = WatchedWork::Kind::computing;
   std::string doing;                   // as WatchedWork::Seen has it
   std::chrono::milliseconds lasted{};  // since the last sign of life
-  // Only another process will go on: the work is computing, it has stood still for several times as
-  // long as it takes to be a stall, and no storage is to blame, which would make a new process
-  // stand still as well.
+  // Only another process will go on: the work is computing, it has stood still for three times as
+  // long as it takes to be a stall (twenty times, as long as this process has not given any sign of
+  // life: a first step may make a device's programs ready), and no storage is to blame, which would
+  // make a new process stand still as well.
   bool hopeless = false;
 };
 
@@ -40,7 +41,10 @@ class HangWatch {
   std::vector<Stall> look(const std::vector<WatchedWork::Seen>& works, Time now);
 
  private:
+  void note_ends(const std::vector<WatchedWork::Seen>& works);
+
   struct Followed {
+    WatchedWork::Kind kind = WatchedWork::Kind::computing;
     uint64_t beats = 0;
     Time since;  // of the last sign of life that we have seen
   };
@@ -51,6 +55,7 @@ class HangWatch {
   const std::chrono::milliseconds least_;
   std::map<uint64_t, Followed> followed_;  // by the work's id
   std::chrono::milliseconds longest_pause_[2] = {};
+  bool has_gone_on_ = false;  // a sign of life of computing was seen
   Time last_look_{};
 };
 

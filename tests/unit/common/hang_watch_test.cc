@@ -17,6 +17,12 @@ class HangWatchTest : public testing::Test {
     for (int i = 0; i < looks; ++i) stalls = look_after(seconds(1));
     return stalls;
   }
+  // The last look was at the moment of the sign.
+  void give_a_sign() {
+    look_for(1);
+    ++works_[0].beats;
+    look_for(1);
+  }
   std::vector<Stall> look_after(milliseconds time) {
     now_ += time;
     return watch_.look(works_, now_);
@@ -33,11 +39,24 @@ TEST_F(HangWatchTest, WorkWithoutASignOfLifeIsToldAfterTheLeastTime) {
   ASSERT_EQ(stalls.size(), 1U);
   EXPECT_EQ(stalls[0].doing, "taking a step");
   EXPECT_EQ(stalls[0].lasted, seconds(30));
-  EXPECT_FALSE(stalls[0].hopeless);
 }
 
 TEST_F(HangWatchTest, ItIsHopelessAfterThreeTimesAsLong) {
-  EXPECT_FALSE(look_for(90).front().hopeless);
+  give_a_sign();
+  EXPECT_FALSE(look_for(89).front().hopeless);
+  EXPECT_TRUE(look_for(1).front().hopeless);
+}
+
+TEST_F(HangWatchTest, TheFirstWorkOfAProcessHasLonger) {
+  EXPECT_FALSE(look_for(600).front().hopeless);
+  EXPECT_TRUE(look_for(1).front().hopeless);
+}
+
+TEST_F(HangWatchTest, WorkThatIsOverWasASignOfLife) {
+  look_for(1);
+  works_[0].id = 2;
+  look_for(1);
+  EXPECT_FALSE(look_for(89).front().hopeless);
   EXPECT_TRUE(look_for(1).front().hopeless);
 }
 

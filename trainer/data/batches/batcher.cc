@@ -1,6 +1,7 @@
 #include "trainer/data/batches/batcher.h"
 
 #include "common/error.h"
+#include "common/watched_work.h"
 
 namespace muster::data {
 
@@ -46,6 +47,7 @@ void BatchBuffer::load(const Augmentation& augmentation) {
   const std::span<std::byte> copies = copies_.bytes();
   for (size_t row = 0; row < rows && !copies.empty(); ++row) dataset_.will_need(samples_[row]);
   for (size_t row = 0; row < rows; ++row) {
+    WatchedWork::beat();
     uint64_t sample = samples_[row];
     if (copies.empty()) {
       features_[row] = dataset_.features(sample);

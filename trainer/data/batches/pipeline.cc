@@ -8,6 +8,8 @@ namespace muster::data {
 
 namespace {
 
+constexpr std::chrono::milliseconds kGlance{500};
+
 // Returns what the work throws, or null.
 template <class Work>
 std::exception_ptr failure_of(const Work& work) {
@@ -51,16 +53,17 @@ void Pipeline::aim_at(const Cursor& wanted) {
 }
 
 const compute::Batch& Pipeline::take(const Cursor& wanted) {
-  const WatchedWork watched(WatchedWork::Kind::computing, "waiting for samples");
   MutexLock lock(mutex_);
   taken_ = false;
   const Cursor& foreseen = claimed_ > 0 ? slot(0).at : next_;
   if (!aimed_ || foreseen != wanted) aim_at(wanted);
   // Wakes a thread only when there is room for several batches: a wake-up for each would cost more.
   if (idle_ && claimed_ <= slots_.size() / 2) room_.notify_one();
-  filled_.wait(lock, [&]() MUSTER_REQUIRES(mutex_) {
+  // The threads that load are watched themselves: whoever waits for them goes on.
+  while (!filled_.wait_for(lock, kGlance, [&]() MUSTER_REQUIRES(mutex_) {
     return claimed_ > 0 && slot(0).state == State::ready;
-  });
+  }))
+    WatchedWork::beat();
   if (slot(0).failure) {
     aimed_ = false;
     std::rethrow_exception(slot(0).failure);
@@ -100,7 +103,10 @@ void Pipeline::run() {
       lock.unlock();
       failure = failure_of([&] { batcher_.plan(mine->buffer, mine->at.epoch, mine->at.batch()); });
     }
-    if (!failure) failure = failure_of([&] { batcher_.load(mine->buffer); });
+    if (!failure) {
+      const WatchedWork watched(WatchedWork::Kind::computing, "loading samples");
+      failure = failure_of([&] { batcher_.load(mine->buffer); });
+    }
     const MutexLock lock(mutex_);
     mine->failure = failure;
     mine->state = aim == aims_ ? State::ready : State::empty;

@@ -87,16 +87,15 @@ std::optional<Evaluation> evaluate(compute::Engine& engine, const data::Dataset&
   const auto pictures = PictureTaker::create(graph, format, spec.summary_pictures);
   std::vector<float> outputs(static_cast<size_t>(spec.batch_size * engine.output_count()));
   Evaluation evaluation;
-  const WatchedWork watched(WatchedWork::Kind::computing, "evaluating");
   OncePassed batches(dataset, spec.batch_size, engine.threads());
   for (uint64_t number = 0; number < batches.count(); ++number) {
+    const WatchedWork watched(WatchedWork::Kind::computing, "evaluating");
     if (stop.stop_requested()) return std::nullopt;
     const compute::Batch& batch = batches.batch(number);
     const compute::LossSums sums = engine.evaluate(batch, outputs);
     evaluation.samples += static_cast<uint64_t>(batch.rows);
     for (const auto& accumulator : accumulators) accumulator->add({batch, outputs, sums});
     if (pictures) pictures->add(batch, outputs);
-    WatchedWork::beat();
   }
   for (const auto& accumulator : accumulators) {
     for (compute::Metric& metric : accumulator->metrics())
