@@ -86,6 +86,14 @@ int number_of(const Environment& environment, const std::string& name, int fallb
   return *number;
 }
 
+PortRange to_port_range(const std::string& text) {
+  const auto range = port_range(text);
+  if (!range)
+    throw Invalid("MUSTER_PEER_PORTS: expected FIRST-LAST, of 1 to 65535, found \"" + text + "\"",
+                  kBadConfig);
+  return *range;
+}
+
 // MUSTER_ROLE and MUSTER_INDEX repeat parts of TF_CONFIG; if both are set they must agree.
 void check_agreement(const Environment& environment, const Membership& membership) {
   const std::string role = value_of(environment, "MUSTER_ROLE");
@@ -125,6 +133,8 @@ Membership parse_membership(const Environment& environment) {
   if (!membership.pod_ip.empty() && !is_ip(membership.pod_ip))
     throw Invalid("MUSTER_POD_IP: expected an IP address, found \"" + membership.pod_ip + "\"",
                   kBadConfig);
+  if (const std::string ports = value_of(environment, "MUSTER_PEER_PORTS"); !ports.empty())
+    membership.peer_ports = to_port_range(ports);
   if (const std::string folder = value_of(environment, "MUSTER_TLS"); !folder.empty())
     membership.identity = Identity::load(folder);
   membership.name_space = value_of(environment, "MUSTER_NAMESPACE");

@@ -163,6 +163,17 @@ TEST(MembershipTest, IsReachableByItsIpWhereItIsToldThat) {
   EXPECT_EQ(parse_membership(environment).own_address(), "p:2222");
 }
 
+TEST(MembershipTest, ListensForMembersAtThePortsThatItIsTold) {
+  Environment environment;
+  EXPECT_EQ(parse_membership(environment).peer_ports, PortRange{});
+  environment["MUSTER_PEER_PORTS"] = "2223-2254";
+  EXPECT_EQ(parse_membership(environment).peer_ports, (PortRange{2223, 2254}));
+  for (const char* text : {"2223", "-2254", "2223-", "2254-2223", "0-5", "1-65536", "a-b"}) {
+    environment["MUSTER_PEER_PORTS"] = text;
+    EXPECT_THROW(parse_membership(environment), Invalid) << text;
+  }
+}
+
 TEST(AddressTest, ListensEverywhereForANameAndThereForAnAddress) {
   EXPECT_EQ(listening_address("mnist-ps-0.mnist.default.svc:2222"), "[::]:2222");
   EXPECT_EQ(listening_address("127.0.0.1:2222"), "127.0.0.1:2222");
