@@ -8,6 +8,7 @@
 #include "common/environment.h"
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "common/file.h"
 #include "common/whole_number.h"
 #include "trainer/group/address.h"
 #include "trainer/group/tf_config.h"
@@ -86,6 +87,17 @@ int number_of(const Environment& environment, const std::string& name, int fallb
   return *number;
 }
 
+// A TF_CONFIG that is too long for a variable is in a file that MUSTER_TF_CONFIG names.
+std::string read_tf_config(const Environment& environment) {
+  const std::string file = value_of(environment, "MUSTER_TF_CONFIG");
+  if (file.empty()) return value_of(environment, "TF_CONFIG");
+  try {
+    return read_file(file);
+  } catch (const Invalid& error) {
+    throw Invalid(std::string("MUSTER_TF_CONFIG: ") + error.what(), kBadConfig);
+  }
+}
+
 PortRange to_port_range(const std::string& text) {
   const auto range = port_range(text);
   if (!range)
@@ -154,7 +166,7 @@ Membership parse_membership(const Environment& environment) {
     parse_replicas(replicas, membership);
   if (const std::string elastic = value_of(environment, "MUSTER_ELASTIC"); !elastic.empty())
     parse_elastic(elastic, membership);
-  const std::string tf_config = value_of(environment, "TF_CONFIG");
+  const std::string tf_config = read_tf_config(environment);
   if (tf_config.empty()) {
     membership.role_name = value_of(environment, "MUSTER_ROLE");
     if (membership.role_name.empty()) membership.role_name = "chief";
