@@ -38,6 +38,14 @@ std::string own_identity() {
   return std::string(name) + "_" + random_digits();
 }
 
+// An empty name would mean all namespaces, or any account.
+std::string is_name(const std::string& text) {
+  const bool good =
+      !text.empty() &&
+      text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-.") == std::string::npos;
+  return good ? "" : "expected names of small letters, digits, - and ., found \"" + text + "\"";
+}
+
 void add_server_flags(CLI::App& app, Flags& flags) {
   app.add_option("--kubeconfig", flags.kubeconfig,
                  "How to reach the API server; $KUBECONFIG, a pod's service account or "
@@ -45,7 +53,9 @@ void add_server_flags(CLI::App& app, Flags& flags) {
   app.add_option("--context", flags.context, "Context of the kubeconfig; its current one");
   app.add_option("--namespace", flags.options.namespaces,
                  "Only the jobs of these namespaces, by commas; all of them")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(is_name, "NAME");
   app.add_option("--in-flight", flags.in_flight, "Calls of the API server at a time")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
@@ -89,7 +99,9 @@ void add_flags(CLI::App& app, Flags& flags) {
       ->check(CLI::IsMember({"Always", "IfNotPresent", "Never"}));
   app.add_option("--allowed-service-accounts", flags.allowed_accounts,
                  "Service accounts that templates may name, by commas; any of the job's namespace")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(is_name, "NAME");
   app.add_option(
       "--replica-http-peers", flags.http_peers,
       "Who may ask a replica for /metrics and /progress, as a list of NetworkPolicyPeers "
