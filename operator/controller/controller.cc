@@ -1,29 +1,46 @@
 #include "operator/controller/controller.h"
 
+#include <algorithm>
+
 #include "common/error.h"
 #include "operator/plan/plan.h"
 
 namespace muster::controller {
 
+namespace {
+
+// A job waits no longer without being looked at: somebody may set the cluster's clock meanwhile.
+constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24);
+
+}  // namespace
+
 void Controller::wake(const std::string& key) {
-  wake(key, cluster_.now());
+  queue_.add(key, clock_());
 }
 
 void Controller::wake(const std::string& key, api::Time at) {
-  queue_.add(key, at);
+  queue_.add(key, clock_() + std::min(at - cluster_.now(), kLongest));
 }
 
-std::optional<api::Time> Controller::work(const std::stop_token& stop) {
+std::optional<std::chrono::milliseconds> Controller::work(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    const api::Time now = cluster_.now();
-    api::Time since = now;
+    const Moment now = clock_();
+    Moment since = now;
     const std::optional<std::string> key = queue_.take(now, &since);
-    if (!key) return queue_.next();
-    if (monitor_ != nullptr) monitor_->began(*key, now - since);
+    if (!key) break;
+    if (monitor_ != nullptr)
+      monitor_->began(*key, std::chrono::floor<std::chrono::milliseconds>(now - since));
     const Monitor::Result result = look_at(*key);
     if (monitor_ != nullptr) monitor_->ended(*key, result);
   }
-  return queue_.next();
+  return until_next();
+}
+
+std::optional<std::chrono::milliseconds> Controller::until_next() const {
+  const std::optional<Moment> next = queue_.next();
+  if (!next) return std::nullopt;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - clock_());
+  return std::max(left, std::chrono::milliseconds(0));
 }
 
 Monitor::Result Controller::look_at(const std::string& key) {
@@ -33,10 +50,10 @@ Monitor::Result Controller::look_at(const std::string& key) {
     queue_.done(key);
     return later ? Monitor::Result::later : Monitor::Result::done;
   } catch (const Unavailable& error) {
-    queue_.failed(key, cluster_.now());
+    queue_.failed(key, clock_());
     report_({key, error.what(), queue_.failures(key), /*invalid=*/false});
   } catch (const Invalid& error) {
-    queue_.refused(key, cluster_.now());
+    queue_.refused(key, clock_());
     report_({key, error.what(), queue_.failures(key), /*invalid=*/true});
   }
   return Monitor::Result::error;
@@ -59,7 +76,7 @@ bool Controller::reconcile(const std::string& key) {
     cluster_.remove_job(*job);
     return false;
   }
-  if (plan.look_again) queue_.add(key, *plan.look_again);
+  if (plan.look_again) wake(key, *plan.look_again);
   return plan.look_again.has_value();
 }
 

@@ -35,31 +35,40 @@ class Controller {
   };
   using Report = std::function<void(const Trouble&)>;
 
+  // Returns the time by which jobs wait. Thread-safe.
+  using Clock = std::function<Moment()>;
+
   // `monitor` may be null.
   Controller(cluster::Cluster& cluster, Report report, BackOff back_off = {},
-             Monitor* monitor = nullptr)
-      : cluster_(cluster), report_(std::move(report)), monitor_(monitor), queue_(back_off) {}
+             Monitor* monitor = nullptr, Clock clock = std::chrono::steady_clock::now)
+      : cluster_(cluster),
+        report_(std::move(report)),
+        monitor_(monitor),
+        clock_(std::move(clock)),
+        queue_(back_off) {}
 
-  // Asks to look at the job, now or at a time to come. Thread-safe.
+  // Asks to look at the job, now or at a time to come, by the cluster's clock. Thread-safe.
   void wake(const std::string& key);
   void wake(const std::string& key, api::Time at);
 
-  // Looks at every job that is due, until `stop`, and returns when the next one is due, if any is
-  // known. Several threads may call it if the Cluster allows that; only one of them at a time looks
-  // at a job.
-  std::optional<api::Time> work(const std::stop_token& stop = {});
+  // Looks at every job that is due, until `stop`, and returns in how long the next one is due, if
+  // any is known. Several threads may call it if the Cluster allows that; only one of them at a
+  // time looks at a job.
+  std::optional<std::chrono::milliseconds> work(const std::stop_token& stop = {});
 
   // Returns the number of jobs that are due and that no thread looks at yet.
-  int waiting() const { return queue_.due(cluster_.now()); }
+  int waiting() const { return queue_.due(clock_()); }
 
  private:
   Monitor::Result look_at(const std::string& key);
   // Returns true if the job is to be looked at again at a time that is already in the queue.
   bool reconcile(const std::string& key);
+  std::optional<std::chrono::milliseconds> until_next() const;
 
   cluster::Cluster& cluster_;
   const Report report_;
   Monitor* const monitor_;
+  const Clock clock_;
   WorkQueue queue_;
 };
 

@@ -9,17 +9,17 @@ std::chrono::milliseconds BackOff::after(int failures) const {
   return std::min(first * (int64_t{1} << std::clamp(failures - 1, 0, kDoublings)), longest);
 }
 
-void WorkQueue::add(const std::string& key, api::Time at) {
+void WorkQueue::add(const std::string& key, Moment at) {
   const MutexLock lock(mutex_);
   add_locked(key, at);
 }
 
-void WorkQueue::add_locked(const std::string& key, api::Time at) {
+void WorkQueue::add_locked(const std::string& key, Moment at) {
   const auto found = due_.find(key);
   set_due(key, found == due_.end() ? at : std::min(found->second, at));
 }
 
-void WorkQueue::set_due(const std::string& key, api::Time at) {
+void WorkQueue::set_due(const std::string& key, Moment at) {
   drop_due(key);
   due_[key] = at;
   if (!taken_.contains(key)) order_.emplace(at, key);
@@ -32,7 +32,7 @@ void WorkQueue::drop_due(const std::string& key) {
   due_.erase(found);
 }
 
-std::optional<std::string> WorkQueue::take(api::Time now, api::Time* since) {
+std::optional<std::string> WorkQueue::take(Moment now, Moment* since) {
   const MutexLock lock(mutex_);
   if (order_.empty() || order_.begin()->first > now) return std::nullopt;
   const auto [at, key] = *order_.begin();
@@ -53,14 +53,14 @@ void WorkQueue::release(const std::string& key) {
   if (found != due_.end()) order_.emplace(found->second, key);
 }
 
-void WorkQueue::failed(const std::string& key, api::Time now) {
+void WorkQueue::failed(const std::string& key, Moment now) {
   const MutexLock lock(mutex_);
   release(key);
   // A key that was added meanwhile waits too: its pass would meet the same trouble.
   set_due(key, now + back_off_.after(++failures_[key]));
 }
 
-void WorkQueue::refused(const std::string& key, api::Time now) {
+void WorkQueue::refused(const std::string& key, Moment now) {
   const MutexLock lock(mutex_);
   release(key);
   ++failures_[key];
@@ -78,13 +78,13 @@ int WorkQueue::failures(const std::string& key) const {
   return found == failures_.end() ? 0 : found->second;
 }
 
-int WorkQueue::due(api::Time now) const {
+int WorkQueue::due(Moment now) const {
   const MutexLock lock(mutex_);
   return static_cast<int>(
       std::ranges::count_if(order_, [&](const auto& entry) { return entry.first <= now; }));
 }
 
-std::optional<api::Time> WorkQueue::next() const {
+std::optional<Moment> WorkQueue::next() const {
   const MutexLock lock(mutex_);
   if (order_.empty()) return std::nullopt;
   return order_.begin()->first;

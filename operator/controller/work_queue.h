@@ -8,9 +8,11 @@
 #include <utility>
 
 #include "common/mutex.h"
-#include "operator/api/training_job.h"
 
 namespace muster::controller {
+
+// A time that nobody sets: what waits comes neither sooner nor later because the wall clock jumps.
+using Moment = std::chrono::steady_clock::time_point;
 
 // The delay before the n-th retry in a row: first, 2 first, 4 first, ... up to longest.
 struct BackOff {
@@ -27,35 +29,35 @@ class WorkQueue {
   explicit WorkQueue(BackOff back_off = {}) : back_off_(back_off) {}
 
   // Adds the key, or moves it forward if `at` is earlier than the time at which it already waits.
-  void add(const std::string& key, api::Time at);
+  void add(const std::string& key, Moment at);
   // Takes the key that has been due for longest, or returns nothing; sets `since`, if given, to the
   // time at which it was due. The caller must call done() after it.
-  std::optional<std::string> take(api::Time now, api::Time* since = nullptr);
+  std::optional<std::string> take(Moment now, Moment* since = nullptr);
   void done(const std::string& key);
   // Does what done() does, and the key comes again after its back-off, not sooner.
-  void failed(const std::string& key, api::Time now);
+  void failed(const std::string& key, Moment now);
   // Does what done() does; the key comes again after the longest back-off, or when it is added.
-  void refused(const std::string& key, api::Time now);
+  void refused(const std::string& key, Moment now);
   // Forgets the key's failures in a row.
   void succeeded(const std::string& key);
 
   int failures(const std::string& key) const;
   // Returns the number of keys that are due and not taken.
-  int due(api::Time now) const;
+  int due(Moment now) const;
   // Returns when the next key that is not taken is due.
-  std::optional<api::Time> next() const;
+  std::optional<Moment> next() const;
 
  private:
-  void add_locked(const std::string& key, api::Time at) MUSTER_REQUIRES(mutex_);
-  void set_due(const std::string& key, api::Time at) MUSTER_REQUIRES(mutex_);
+  void add_locked(const std::string& key, Moment at) MUSTER_REQUIRES(mutex_);
+  void set_due(const std::string& key, Moment at) MUSTER_REQUIRES(mutex_);
   void drop_due(const std::string& key) MUSTER_REQUIRES(mutex_);
   void release(const std::string& key) MUSTER_REQUIRES(mutex_);
 
   const BackOff back_off_;
   mutable Mutex mutex_;
-  std::map<std::string, api::Time> due_ MUSTER_GUARDED_BY(mutex_);
+  std::map<std::string, Moment> due_ MUSTER_GUARDED_BY(mutex_);
   // Those of due_ that nobody has taken.
-  std::set<std::pair<api::Time, std::string>> order_ MUSTER_GUARDED_BY(mutex_);
+  std::set<std::pair<Moment, std::string>> order_ MUSTER_GUARDED_BY(mutex_);
   std::set<std::string> taken_ MUSTER_GUARDED_BY(mutex_);
   std::map<std::string, int> failures_ MUSTER_GUARDED_BY(mutex_);
 };

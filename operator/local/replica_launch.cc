@@ -25,7 +25,8 @@ constexpr std::string_view kOurs[] = {
     "MUSTER_INDEX",       "MUSTER_ATTEMPT",  "MUSTER_REPLICAS",       "MUSTER_STORAGE",
     "MUSTER_TLS",         "MUSTER_TRAINING", "MUSTER_HTTP_ADDRESS",   "MUSTER_THREADS",
     "MUSTER_REPLICATION", "MUSTER_RESTARTS", "MUSTER_LAST_EXIT_CODE", "MUSTER_RESTARTS_IN_PLACE",
-    "MUSTER_POD_IP",      "MUSTER_ELASTIC",  "MUSTER_ADOPT",          "MUSTER_NAMESPACE"};
+    "MUSTER_POD_IP",      "MUSTER_ELASTIC",  "MUSTER_ADOPT",          "MUSTER_NAMESPACE",
+    "MUSTER_PEER_PORTS",  "MUSTER_TF_CONFIG"};
 
 std::string name_in(const std::string& variable) {
   return variable.substr(0, variable.find('='));

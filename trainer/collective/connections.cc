@@ -66,6 +66,34 @@ void limit(const Descriptor& socket) {
   setsockopt(socket.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &most, sizeof most);
 }
 
+// Returns a socket that listens there, or one without a descriptor and `error`.
+Descriptor try_to_listen(const std::string& host, int port, int& error) {
+  const Addresses addresses = resolve(host, std::to_string(port));
+  Descriptor socket = make_socket(*addresses, SOCK_NONBLOCK);
+  // Connections of an earlier generation must not keep a given port. Of port 0 the option would let
+  // the system choose one that another process is about to listen at.
+  const int reuse = port != 0 ? 1 : 0;
+  if (socket && setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof reuse) == 0 &&
+      bind(socket.get(), addresses->ai_addr, addresses->ai_addrlen) == 0 &&
+      listen(socket.get(), SOMAXCONN) == 0)
+    return socket;
+  error = errno;
+  return Descriptor();
+}
+
+Descriptor listen_at(const std::string& host, const group::PortRange& ports) {
+  int error = 0;
+  for (int port = ports.first; port <= ports.last; ++port) {
+    Descriptor socket = try_to_listen(host, port, error);
+    if (socket) return socket;
+    if (error != EADDRINUSE) break;
+  }
+  std::string where = host;
+  if (ports.first != 0)
+    where += ", ports " + std::to_string(ports.first) + "-" + std::to_string(ports.last);
+  throw Unavailable("no member can be listened for at " + where + ": " + system_words(error));
+}
+
 bool wait_for(const Descriptor& socket, short events, milliseconds most) {
   pollfd one{socket.get(), events, 0};
   return poll(&one, 1, static_cast<int>(most.count())) > 0;
@@ -73,7 +101,8 @@ bool wait_for(const Descriptor& socket, short events, milliseconds most) {
 
 }  // namespace
 
-Connections::Connections(int member, int members, const std::string& host, group::Identity identity)
+Connections::Connections(int member, int members, const std::string& host,
+                         const group::PortRange& ports, group::Identity identity)
     : member_(member),
       members_(members),
       identity_(std::move(identity)),
@@ -82,17 +111,12 @@ Connections::Connections(int member, int members, const std::string& host, group
   if (!waker_) throw Unavailable("no event can be waited for: " + system_words(errno));
   for (int i = 0; i < members; ++i)
     peers_[static_cast<size_t>(i)].name = "member " + std::to_string(i);
-  const Addresses addresses = resolve(host, "");
-  Descriptor socket = make_socket(*addresses, SOCK_NONBLOCK);
-  if (!socket || bind(socket.get(), addresses->ai_addr, addresses->ai_addrlen) != 0 ||
-      listen(socket.get(), SOMAXCONN) != 0)
-    throw Unavailable("no member can be listened for at " + host + ": " + system_words(errno));
+  listener_ = listen_at(host, ports);
   WireEndpoint endpoint;
   endpoint.set_host(host);
-  endpoint.set_port(port_of(socket));
+  endpoint.set_port(port_of(listener_));
   endpoint.set_word(random_number());
   endpoint_ = endpoint.SerializeAsString();
-  listener_ = std::move(socket);
 }
 
 void Connections::fail(const Peer& peer, const std::string& why) const {

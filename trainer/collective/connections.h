@@ -14,6 +14,7 @@
 #include "common/descriptor.h"
 #include "common/error.h"
 #include "trainer/collective/admission.h"
+#include "trainer/group/address.h"
 
 namespace muster::collective {
 
@@ -42,8 +43,9 @@ class Connections {
   static constexpr std::chrono::milliseconds kUntaken{10000};
 
   // This process is `member` of `members`, all of one identity, and listens at `host`, an address
-  // or a name. Throws Unavailable.
-  Connections(int member, int members, const std::string& host, group::Identity identity);
+  // or a name, and one of `ports`. Throws Unavailable.
+  Connections(int member, int members, const std::string& host, const group::PortRange& ports,
+              group::Identity identity);
   Connections(const Connections&) = delete;
   Connections& operator=(const Connections&) = delete;
 

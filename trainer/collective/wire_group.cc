@@ -21,14 +21,14 @@ iovec bytes_of(std::span<float> floats) {
 }  // namespace
 
 WireGroup::WireGroup(const GroupShape& shape, int member, size_t floats, const std::string& host,
-                     const group::Identity& identity, size_t bucket)
+                     const group::Identity& identity, const group::PortRange& ports, size_t bucket)
     : shape_(shape),
       member_(member),
       sum_(floats, shape.rounded),
       tree_(shape.nodes(), kBlock, shape.rounded),
       peers_(static_cast<size_t>(shape.members)),
       headers_(peers_.size()),
-      connections_(member, shape.members, host, identity) {
+      connections_(member, shape.members, host, ports, identity) {
   plan_buckets(floats, bucket);
   own_.assign(shape.nodes_of(member).size(), WireFloats(floats, shape.rounded));
   nodes_.resize(shape.nodes().size());

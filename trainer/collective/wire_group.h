@@ -36,11 +36,12 @@ class WireGroup {
 
   static constexpr size_t kBucket = 1 << 18;  // floats: 1 MiB
 
-  // This process is `member` of the shape's and listens at `host`, an address or a name, for
-  // members of the same identity. `floats` is the size of the buffer, `bucket` the greatest size of
-  // a bucket. Throws Unavailable if it cannot listen there.
+  // This process is `member` of the shape's and listens at `host`, an address or a name, and one of
+  // `ports` for members of the same identity. `floats` is the size of the buffer, `bucket` the
+  // greatest size of a bucket. Throws Unavailable if it cannot listen there.
   WireGroup(const GroupShape& shape, int member, size_t floats, const std::string& host,
-            const group::Identity& identity, size_t bucket = kBucket);
+            const group::Identity& identity, const group::PortRange& ports = {},
+            size_t bucket = kBucket);
   WireGroup(const WireGroup&) = delete;
   WireGroup& operator=(const WireGroup&) = delete;
 

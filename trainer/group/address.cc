@@ -42,6 +42,15 @@ std::string address_at(const std::string& address, const std::string& ip) {
   return (bracketed ? "[" + ip + "]" : ip) + address.substr(address.rfind(':'));
 }
 
+std::optional<PortRange> port_range(std::string_view text) {
+  const size_t dash = text.find('-');
+  if (dash == std::string_view::npos) return std::nullopt;
+  const auto first = whole_number<int>(text.substr(0, dash), 1, 65535);
+  const auto last = whole_number<int>(text.substr(dash + 1), 1, 65535);
+  if (!first || !last || *last < *first) return std::nullopt;
+  return PortRange{*first, *last};
+}
+
 std::string version() {
   return MUSTER_VERSION;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,17 @@ std::string address_at(const std::string& address, const std::string& ip);
 
 // Returns true for an IPv4 or IPv6 address, without brackets or a port.
 bool is_ip(const std::string& text);
+
+// The ports of which a process takes a free one to listen at.
+struct PortRange {
+  int first = 0;  // 0: any that the system has free
+  int last = 0;   // at least `first`
+  bool operator==(const PortRange&) const = default;
+};
+
+// Returns the range that the text names, such as "2223-2254"; nothing for any other text, and for
+// ports that are not from 1 to 65535 in rising order.
+std::optional<PortRange> port_range(std::string_view text);
 
 // Returns the version of Muster, which is compared between peers.
 std::string version();

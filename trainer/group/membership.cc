@@ -8,6 +8,7 @@
 #include "common/environment.h"
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "common/file.h"
 #include "common/whole_number.h"
 #include "trainer/group/address.h"
 #include "trainer/group/tf_config.h"
@@ -86,6 +87,25 @@ int number_of(const Environment& environment, const std::string& name, int fallb
   return *number;
 }
 
+// A TF_CONFIG that is too long for a variable is in a file that MUSTER_TF_CONFIG names.
+std::string read_tf_config(const Environment& environment) {
+  const std::string file = value_of(environment, "MUSTER_TF_CONFIG");
+  if (file.empty()) return value_of(environment, "TF_CONFIG");
+  try {
+    return read_file(file);
+  } catch (const Invalid& error) {
+    throw Invalid(std::string("MUSTER_TF_CONFIG: ") + error.what(), kBadConfig);
+  }
+}
+
+PortRange to_port_range(const std::string& text) {
+  const auto range = port_range(text);
+  if (!range)
+    throw Invalid("MUSTER_PEER_PORTS: expected FIRST-LAST, of 1 to 65535, found \"" + text + "\"",
+                  kBadConfig);
+  return *range;
+}
+
 // MUSTER_ROLE and MUSTER_INDEX repeat parts of TF_CONFIG; if both are set they must agree.
 void check_agreement(const Environment& environment, const Membership& membership) {
   const std::string role = value_of(environment, "MUSTER_ROLE");
@@ -125,6 +145,8 @@ Membership parse_membership(const Environment& environment) {
   if (!membership.pod_ip.empty() && !is_ip(membership.pod_ip))
     throw Invalid("MUSTER_POD_IP: expected an IP address, found \"" + membership.pod_ip + "\"",
                   kBadConfig);
+  if (const std::string ports = value_of(environment, "MUSTER_PEER_PORTS"); !ports.empty())
+    membership.peer_ports = to_port_range(ports);
   if (const std::string folder = value_of(environment, "MUSTER_TLS"); !folder.empty())
     membership.identity = Identity::load(folder);
   membership.name_space = value_of(environment, "MUSTER_NAMESPACE");
@@ -144,7 +166,7 @@ Membership parse_membership(const Environment& environment) {
     parse_replicas(replicas, membership);
   if (const std::string elastic = value_of(environment, "MUSTER_ELASTIC"); !elastic.empty())
     parse_elastic(elastic, membership);
-  const std::string tf_config = value_of(environment, "TF_CONFIG");
+  const std::string tf_config = read_tf_config(environment);
   if (tf_config.empty()) {
     membership.role_name = value_of(environment, "MUSTER_ROLE");
     if (membership.role_name.empty()) membership.role_name = "chief";

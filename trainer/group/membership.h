@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trainer/group/address.h"
 #include "trainer/group/identity.h"
 
 namespace muster::group {
@@ -47,8 +48,9 @@ struct Membership {
   std::string adopt;  // namespace/name of the job that this one continues in `storage`
   std::filesystem::path training;
   std::string http_address;
-  std::string pod_ip;  // this process's own, if it is set
-  Identity identity;   // of all replicas of the job
+  std::string pod_ip;    // this process's own, if it is set
+  PortRange peer_ports;  // where a member of a collective listens for the other members
+  Identity identity;     // of all replicas of the job
 
   // Members compute. Rank 0 leads: it is the chief, else worker 0.
   int members() const { return static_cast<int>(cluster.chief.size() + cluster.workers.size()); }

@@ -27,6 +27,18 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{ .image.repository }}{{ if .image.digest }}@{{ .image.digest }}{{ else }}:{{ .image.tag | default .chart.AppVersion }}{{ end }}
 {{- end }}
 
+{{- /* Who may ask replicas for their metrics and progress, as NetworkPolicyPeers in JSON. */}}
+{{- define "muster.httpPeers" -}}
+{{- $name := "kubernetes.io/metadata.name" }}
+{{- $own := dict "namespaceSelector" (dict "matchLabels" (dict $name .Release.Namespace)) }}
+{{- $_ := set $own "podSelector" (dict "matchLabels" (include "muster.selector" . | fromYaml)) }}
+{{- $peers := list $own }}
+{{- range .Values.security.networkPolicy.monitoringNamespaces }}
+{{- $peers = append $peers (dict "namespaceSelector" (dict "matchLabels" (dict $name .))) }}
+{{- end }}
+{{- toJson $peers }}
+{{- end }}
+
 {{- /* What the operator does in the namespaces of jobs. */}}
 {{- define "muster.rules" -}}
 - apiGroups: [muster.dev]
@@ -47,6 +59,14 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 - apiGroups: [""]
   resources: [secrets]
   verbs: [create]
+{{- if .Values.security.networkPolicy.enabled }}
+- apiGroups: [networking.k8s.io]
+  resources: [networkpolicies]
+  verbs: [get, create, patch]
+{{- end }}
+- apiGroups: [policy]
+  resources: [poddisruptionbudgets]
+  verbs: [get, create, patch]
 - apiGroups: [scheduling.volcano.sh, scheduling.x-k8s.io]
   resources: [podgroups]
   verbs: [get, create, patch]
@@ -54,7 +74,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
   resources: [events]
   verbs: [get, list, create, patch]
 {{- /* Whether one answers whose pods do not end. */}}
-{{- if not .Values.watchNamespace }}
+{{- if not .Values.watchNamespaces }}
 - apiGroups: [""]
   resources: [nodes]
   verbs: [get]

@@ -111,7 +111,7 @@ class Run {
   int run() {
     controller_.wake(name());
     while (!is_over()) {
-      const std::optional<api::Time> next = controller_.work();
+      const std::optional<std::chrono::milliseconds> next = controller_.work();
       if (is_over()) break;
       if (cluster_.wait(earliest(next), signals_.get())) controller_.wake(name());
       while (const std::optional<int> number = read_signal(signals_)) interrupt(*number);
@@ -146,10 +146,10 @@ class Run {
     return status().is_true("SuccessCriteriaMet") || status().is_true("FailureTarget");
   }
 
-  std::optional<api::Time> earliest(std::optional<api::Time> next) const {
+  std::optional<api::Time> earliest(std::optional<std::chrono::milliseconds> next) const {
     api::Time result = std::chrono::ceil<std::chrono::milliseconds>(display_.next());
     result = std::min({result, next_status_, next_logs_});
-    return next ? std::min(result, *next) : result;
+    return next ? std::min(result, cluster_.now() + *next) : result;
   }
 
   void interrupt(int number) {

@@ -13,6 +13,7 @@
 #include "operator/cmd/operator/operator_process.h"
 #include "operator/cmd/operator/operator_release.h"
 #include "operator/kube/http/http_transport.h"
+#include "operator/kube/pods/network_policy.h"
 
 namespace muster::cmd {
 
@@ -25,6 +26,8 @@ struct Flags {
   std::string kubeconfig, context;
   int in_flight = 32;
   int lease_seconds = 15;
+  std::string http_peers;
+  std::vector<std::string> allowed_accounts;
   std::string scale_down;  // of release-pods, like the next
   int timeout_seconds = 120;
 };
@@ -35,13 +38,24 @@ std::string own_identity() {
   return std::string(name) + "_" + random_digits();
 }
 
+// An empty name would mean all namespaces, or any account.
+std::string is_name(const std::string& text) {
+  const bool good =
+      !text.empty() &&
+      text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-.") == std::string::npos;
+  return good ? "" : "expected names of small letters, digits, - and ., found \"" + text + "\"";
+}
+
 void add_server_flags(CLI::App& app, Flags& flags) {
   app.add_option("--kubeconfig", flags.kubeconfig,
                  "How to reach the API server; $KUBECONFIG, a pod's service account or "
                  "~/.kube/config where left out");
   app.add_option("--context", flags.context, "Context of the kubeconfig; its current one");
-  app.add_option("--namespace", flags.options.name_space,
-                 "Only the jobs of this namespace; all of them");
+  app.add_option("--namespace", flags.options.namespaces,
+                 "Only the jobs of these namespaces, by commas; all of them")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(is_name, "NAME");
   app.add_option("--in-flight", flags.in_flight, "Calls of the API server at a time")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
@@ -83,6 +97,16 @@ void add_flags(CLI::App& app, Flags& flags) {
   app.add_option("--trainer-pull-policy", options.cluster.pods.image_pull_policy,
                  "imagePullPolicy of both")
       ->check(CLI::IsMember({"Always", "IfNotPresent", "Never"}));
+  app.add_option("--allowed-service-accounts", flags.allowed_accounts,
+                 "Service accounts that templates may name, by commas; any of the job's namespace")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(is_name, "NAME");
+  app.add_option(
+      "--replica-http-peers", flags.http_peers,
+      "Who may ask a replica for /metrics and /progress, as a list of NetworkPolicyPeers "
+      "in JSON: the operators at least. With it each job with spec.training gets a "
+      "NetworkPolicy; without it none does");
   app.add_option("--cluster-domain", options.cluster.pods.cluster_domain,
                  "Domain of the cluster, as cluster.local, put to replicas' addresses");
 }
@@ -150,7 +174,7 @@ int release(OperatorProcess::Transports transports, const Flags& flags,
             const std::stop_token& stop) {
   const size_t slash = flags.scale_down.find('/');
   ReleaseOptions options;
-  options.name_space = flags.options.name_space;
+  options.namespaces = flags.options.namespaces;
   if (slash != std::string::npos) {
     options.deployment = {flags.scale_down.substr(0, slash), flags.scale_down.substr(slash + 1)};
   }
@@ -163,6 +187,10 @@ int release(OperatorProcess::Transports transports, const Flags& flags,
 }
 
 int connect(Flags flags, bool releases) {
+  if (!flags.http_peers.empty())
+    flags.options.cluster.http_peers = kube::to_http_peers(flags.http_peers);
+  flags.options.cluster.pods.allowed_accounts.insert(flags.allowed_accounts.begin(),
+                                                     flags.allowed_accounts.end());
   const kube::Config config = kube::find_config(flags.kubeconfig, flags.context);
   settle_lease(flags, config);
   kube::Credentials credentials(config);

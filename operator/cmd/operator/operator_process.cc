@@ -30,11 +30,12 @@ void Bell::ring() {
   changed_.notify_one();
 }
 
-void Bell::wait(uint64_t seen, std::optional<api::Time> until, const std::stop_token& stop) {
+void Bell::wait(uint64_t seen, std::optional<std::chrono::milliseconds> most,
+                const std::stop_token& stop) {
   MutexLock lock(mutex_);
   const auto has_rung = [&]() MUSTER_REQUIRES(mutex_) { return rung_ > seen; };
-  if (until) {
-    changed_.wait_until(lock, stop, *until, has_rung);
+  if (most) {
+    changed_.wait_for(lock, stop, *most, has_rung);
   } else {
     changed_.wait(lock, stop, has_rung);
   }
@@ -56,9 +57,9 @@ OperatorProcess::OperatorProcess(Transports transports, prometheus::Registry& re
       events_(transport_, kComponent),
       cluster_(transport_, options_.cluster, environment()),
       controller_(cluster_, report_trouble, {}, &metrics_) {
-  add_reflector(cluster_.jobs(), kube::training_jobs(), "");
-  add_reflector(cluster_.pods(), kube::pods(), kube::kJobLabel);
-  add_reflector(cluster_.services(), kube::services(), kube::kJobLabel);
+  watch(cluster_.jobs(), kube::training_jobs(), "");
+  watch(cluster_.pods(), kube::pods(), kube::kJobLabel);
+  watch(cluster_.services(), kube::services(), kube::kJobLabel);
   serve();
 }
 
@@ -80,16 +81,27 @@ kube::Environment OperatorProcess::environment() {
   return environment;
 }
 
-void OperatorProcess::add_reflector(kube::Mirror& mirror, const kube::Resource& resource,
-                                    const std::string& label_selector) {
+// Fills the store by one reflector for each namespace, which needs no right in any other.
+template <class T>
+void OperatorProcess::watch(kube::Store<T>& store, const kube::Resource& resource,
+                            const std::string& label_selector) {
   kube::Reflector::Settings settings;
   settings.resource = resource;
-  settings.name_space = options_.name_space;
   settings.label_selector = label_selector;
+  if (options_.namespaces.empty()) return add_reflector(store, settings);
+  for (const std::string& name_space : options_.namespaces) {
+    settings.name_space = name_space;
+    parts_.push_back(store.part(name_space));
+    add_reflector(*parts_.back(), settings);
+  }
+}
+
+void OperatorProcess::add_reflector(kube::Mirror& mirror, kube::Reflector::Settings settings) {
   const auto report = [](const std::string& trouble, std::chrono::milliseconds pause) {
     log::warning(trouble, {{"retryInMs", pause.count()}});
   };
-  reflectors_.push_back(std::make_unique<kube::Reflector>(transport_, mirror, settings, report));
+  reflectors_.push_back(
+      std::make_unique<kube::Reflector>(transport_, mirror, std::move(settings), report));
 }
 
 void OperatorProcess::serve() {
@@ -138,7 +150,7 @@ void OperatorProcess::begin_to_act() {
 void OperatorProcess::work(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     const uint64_t seen = bell_.rung();
-    const std::optional<api::Time> next = controller_.work(stop);
+    const std::optional<std::chrono::milliseconds> next = controller_.work(stop);
     bell_.wait(seen, next, stop);
   }
 }

@@ -20,10 +20,10 @@
 namespace muster::cmd {
 
 struct OperatorOptions {
-  std::string name_space;     // whose jobs; empty: all
-  int threads = 8;            // that look at jobs
-  std::string http_address;   // "host:port" of /metrics, /healthz, /readyz; empty: none
-  bool elects_leader = true;  // else this process always leads
+  std::vector<std::string> namespaces;  // whose jobs; empty: all
+  int threads = 8;                      // that look at jobs
+  std::string http_address;             // "host:port" of /metrics, /healthz, /readyz; empty: none
+  bool elects_leader = true;            // else this process always leads
   kube::LeaseSettings lease;
   kube::KubeCluster::Settings cluster;
 };
@@ -33,8 +33,9 @@ class Bell {
  public:
   uint64_t rung() const;
   void ring();
-  // Waits until it has rung more often than `seen`, the time is `until`, or `stop`.
-  void wait(uint64_t seen, std::optional<api::Time> until, const std::stop_token& stop);
+  // Waits until it has rung more often than `seen`, `most` is over, or `stop`.
+  void wait(uint64_t seen, std::optional<std::chrono::milliseconds> most,
+            const std::stop_token& stop);
 
  private:
   mutable Mutex mutex_;
@@ -68,8 +69,10 @@ class OperatorProcess {
 
  private:
   kube::Environment environment();
-  void add_reflector(kube::Mirror& mirror, const kube::Resource& resource,
-                     const std::string& label_selector);
+  template <class T>
+  void watch(kube::Store<T>& store, const kube::Resource& resource,
+             const std::string& label_selector);
+  void add_reflector(kube::Mirror& mirror, kube::Reflector::Settings settings);
   void serve();
   bool wait_to_lead(const std::stop_token& stop);
   void begin_to_act();
@@ -86,6 +89,7 @@ class OperatorProcess {
   kube::EventWriter events_;
   kube::KubeCluster cluster_;
   controller::Controller controller_;
+  std::vector<std::unique_ptr<kube::Mirror>> parts_;  // of the mirrors, by namespace
   std::vector<std::unique_ptr<kube::Reflector>> reflectors_;
   std::optional<HttpServer> http_;
 };

@@ -136,15 +136,18 @@ void release_pods(kube::Transport& calls, kube::Transport& lease, const ReleaseO
   } else if (!operators.empty()) {
     allowance.retry([&] { expect_no_pods(client, options.deployment.name_space, operators); });
   }
+  const std::vector<std::string> all = {""};
   int released = 0;
-  for (bool found = true; found;) {
-    found = allowance.retry([&] {
-      if (held) held->expect();
-      const kube::Release pass = kube::release_pods(client, options.name_space, options.at_a_time);
-      released += pass.released;
-      if (!pass.trouble.empty()) throw Unavailable(pass.trouble);
-      return pass.tracked > 0;
-    });
+  for (const std::string& name_space : options.namespaces.empty() ? all : options.namespaces) {
+    for (bool found = true; found;) {
+      found = allowance.retry([&] {
+        if (held) held->expect();
+        const kube::Release pass = kube::release_pods(client, name_space, options.at_a_time);
+        released += pass.released;
+        if (!pass.trouble.empty()) throw Unavailable(pass.trouble);
+        return pass.tracked > 0;
+      });
+    }
   }
   log::info("released " + std::to_string(released) + " pods");
   if (held && !operators.empty()) {

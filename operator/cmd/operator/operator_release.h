@@ -3,6 +3,7 @@
 #include <chrono>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "operator/kube/api/client.h"
 #include "operator/kube/api/lease.h"
@@ -10,9 +11,9 @@
 namespace muster::cmd {
 
 struct ReleaseOptions {
-  std::string name_space;       // whose pods; empty: of all
-  kube::ObjectName deployment;  // of the operators, scaled to 0 first; no name: none
-  bool elects_leader = true;    // the operators do, by `lease`
+  std::vector<std::string> namespaces;  // whose pods; empty: of all
+  kube::ObjectName deployment;          // of the operators, scaled to 0 first; no name: none
+  bool elects_leader = true;            // the operators do, by `lease`
   kube::LeaseSettings lease;
   int at_a_time = 16;
   std::chrono::milliseconds timeout{120'000};  // for everything

@@ -141,32 +141,49 @@ void Store<T>::refresh(T object) {
 }
 
 template <class T>
-void Store<T>::begin_list() {
-  listed_.clear();
-  unread_.clear();
+class Store<T>::Part final : public Mirror {
+ public:
+  Part(Store& store, const std::string& name_space) : store_(store) {
+    listing_.name_space = name_space;
+  }
+  void begin_list() override { listing_ = {listing_.name_space, {}, {}}; }
+  Page add_page(std::string_view text) override { return Store::add_page(text, listing_); }
+  void end_list() override { store_.end_list(listing_); }
+  Seen apply(std::string_view line) override { return store_.apply(line); }
+
+ private:
+  Store& store_;
+  Listing listing_;
+};
+
+template <class T>
+std::unique_ptr<Mirror> Store<T>::part(const std::string& name_space) {
+  return std::make_unique<Part>(*this, name_space);
 }
 
 template <class T>
-Mirror::Page Store<T>::add_page(std::string_view text) {
+Mirror::Page Store<T>::add_page(std::string_view text, Listing& listing) {
   ListPage<T> page = decode_list<T>(text);
   for (T& object : page.items) {
     std::string key = object.meta.key();
-    listed_.insert_or_assign(std::move(key), std::move(object));
+    listing.objects.insert_or_assign(std::move(key), std::move(object));
   }
   Page seen{std::move(page.resource_version), std::move(page.next), {}};
   for (const Unread& unread : page.unread) {
-    unread_.insert(unread.key);
+    listing.unread.insert(unread.key);
     seen.unread.push_back(describe(unread.key, unread.why));
   }
   return seen;
 }
 
 template <class T>
-void Store<T>::end_list() {
+void Store<T>::end_list(Listing& listing) {
+  const std::string prefix = listing.name_space.empty() ? "" : listing.name_space + "/";
   for (const std::string& key : keys()) {
-    if (!listed_.contains(key) && !unread_.contains(key)) drop(key);
+    const bool is_listed = listing.objects.contains(key) || listing.unread.contains(key);
+    if (!is_listed && key.starts_with(prefix)) drop(key);
   }
-  std::map<std::string, T> listed = std::exchange(listed_, {});
+  std::map<std::string, T> listed = std::exchange(listing.objects, {});
   for (auto& [key, object] : listed) put(std::move(object));
 }
 

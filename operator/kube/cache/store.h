@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -60,16 +61,30 @@ class Store final : public Mirror {
   std::vector<std::string> labelled() const;
   size_t size() const;
 
+  // Returns a mirror of the objects of one namespace, for a Reflector of its own: its lists say
+  // nothing of the other namespaces. The store must outlive it. The store itself is the mirror of
+  // all namespaces.
+  std::unique_ptr<Mirror> part(const std::string& name_space);
+
   // Takes over the answer to a write of ours, without on_change, unless the object in view is
   // newer, is another one (uid) or has gone.
   void refresh(T object);
 
-  void begin_list() override;
-  Page add_page(std::string_view text) override;
-  void end_list() override;
+  void begin_list() override { all_ = {}; }
+  Page add_page(std::string_view text) override { return add_page(text, all_); }
+  void end_list() override { end_list(all_); }
   Seen apply(std::string_view line) override;
 
  private:
+  // A list that has not ended; used by its Reflector's thread only.
+  struct Listing {
+    std::string name_space;  // empty: all
+    std::map<std::string, T> objects;
+    std::set<std::string> unread;  // keys of what is there and cannot be read
+  };
+  class Part;
+  static Page add_page(std::string_view text, Listing& listing);
+  void end_list(Listing& listing);
   std::string index_of(const T& object) const;
   void insert(T object) MUSTER_REQUIRES(mutex_);
   std::optional<T> extract(const std::string& key) MUSTER_REQUIRES(mutex_);
@@ -83,9 +98,7 @@ class Store final : public Mirror {
   std::map<std::string, T> objects_ MUSTER_GUARDED_BY(mutex_);
   // "<namespace>/<label value>" -> keys
   std::map<std::string, std::set<std::string>> index_ MUSTER_GUARDED_BY(mutex_);
-  // Objects of a list that has not ended; used by the Reflector's thread only.
-  std::map<std::string, T> listed_;
-  std::set<std::string> unread_;  // keys of what is there and cannot be read
+  Listing all_;
 };
 
 // Whether `a` is the older of two resourceVersions (decimal numbers of any length). Other texts

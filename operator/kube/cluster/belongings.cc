@@ -1,18 +1,26 @@
 #include "operator/kube/cluster/belongings.h"
 
+#include "common/digest.h"
 #include "common/json.h"
 #include "operator/kube/api/metadata.h"
+#include "operator/kube/pods/disruption_budget.h"
 #include "operator/kube/pods/names.h"
+#include "operator/kube/pods/network_policy.h"
 #include "operator/kube/pods/pods.h"
 
 namespace muster::kube {
 
 namespace {
 
-Resource pod_groups(const Json& group) {
-  const std::string version = string_or(group, "apiVersion", "");
+// Returns the resource of an object of unwatched_of().
+Resource resource_of(const Json& object) {
+  const std::string version = string_or(object, "apiVersion", ""),
+                    kind = string_or(object, "kind", "");
   const size_t slash = version.find('/');
-  return {version.substr(0, slash), version.substr(slash + 1), "podgroups", "PodGroup"};
+  const std::string plural = kind == "NetworkPolicy"         ? "networkpolicies"
+                             : kind == "PodDisruptionBudget" ? "poddisruptionbudgets"
+                                                             : "podgroups";
+  return {version.substr(0, slash), version.substr(slash + 1), plural, kind};
 }
 
 // Whether the object's owner is a deleted job of this name: the garbage collector will then delete
@@ -29,11 +37,19 @@ bool is_left_by_predecessor(const Json& object, const api::TrainingJob& job) {
 
 }  // namespace
 
+// The policy comes first, so that a pod is never without it.
+std::vector<Json> Belongings::unwatched_of(const api::TrainingJob& job) const {
+  std::vector<Json> objects = {network_policy_of(job, http_peers_), pod_group_of(job),
+                               disruption_budget_of(job)};
+  std::erase_if(objects, [](const Json& object) { return object.is_null(); });
+  return objects;
+}
+
 void Belongings::ensure(const api::TrainingJob& job, Time seen_since) {
-  const Json group = pod_group_of(job);
-  if (!begin(job, member(group, "spec"), seen_since)) return;
+  const std::vector<Json> unwatched = unwatched_of(job);
+  if (!begin(job, unwatched, seen_since)) return;
   try {
-    make(job, group);
+    make(job, unwatched);
   } catch (const ApiUnavailable& error) {
     lack(job.uid, error.status(), error.what());
     throw;
@@ -48,16 +64,18 @@ void Belongings::ensure(const api::TrainingJob& job, Time seen_since) {
 
 // Returns false if there is nothing to do. The objects are noted before they are made: if the
 // Service goes meanwhile, lost_service() removes the note again.
-bool Belongings::begin(const api::TrainingJob& job, const Json& group_spec, Time seen_since) {
+bool Belongings::begin(const api::TrainingJob& job, const std::vector<Json>& unwatched,
+                       Time seen_since) {
   const std::string keys = job.status.keys();
+  const std::string digest = sha256(Json(unwatched).dump());
   const MutexLock lock(mutex_);
   const auto known = seen_.find(job.uid);
-  if (known != seen_.end() && known->second.group == group_spec && known->second.keys == keys) {
-    if (group_spec.is_null() || known->second.at >= seen_since) return false;
+  if (known != seen_.end() && known->second.unwatched == digest && known->second.keys == keys) {
+    if (unwatched.empty() || known->second.at >= seen_since) return false;
   }
   const auto refused = refused_.find(job.uid);
   if (refused != refused_.end()) throw Unavailable(refused->second);
-  seen_[job.uid] = {group_spec, keys, now_()};
+  seen_[job.uid] = {digest, keys, now_()};
   return true;
 }
 
@@ -84,13 +102,13 @@ void Belongings::forget(const std::string& job_uid) {
   refused_.erase(job_uid);
 }
 
-void Belongings::make(const api::TrainingJob& job, const Json& group) {
+void Belongings::make(const api::TrainingJob& job, const std::vector<Json>& unwatched) {
   const auto service = services_.get(key_of(job));
   if (!service || service->meta.owner_uid != job.uid) {
     make_object(job, kube::services(), service_of(job));
   }
   if (!job.status.keys().empty()) make_keys(job);
-  if (!group.is_null()) make_group(job, group);
+  for (const Json& object : unwatched) make_unwatched(job, object);
 }
 
 void Belongings::make_keys(const api::TrainingJob& job) {
@@ -101,18 +119,19 @@ void Belongings::make_keys(const api::TrainingJob& job) {
   }
 }
 
-// A PodGroup that is there already may have been made before the job was scaled.
-void Belongings::make_group(const api::TrainingJob& job, const Json& group) {
-  const Resource resource = pod_groups(group);
-  const std::optional<Json> there = make_object(job, resource, group);
+// An object that is there already may have been made before the job was scaled or the operator got
+// other settings, or somebody may have changed it.
+void Belongings::make_unwatched(const api::TrainingJob& job, const Json& object) {
+  const Resource resource = resource_of(object);
+  const std::optional<Json> there = make_object(job, resource, object);
   if (!there) return;
-  Json changed = Json::object();
-  for (const auto& [field, value] : group.at("spec").items()) {
-    if (member(member(*there, "spec"), field.c_str()) != value) changed[field] = value;
+  Json changes = Json::array();
+  for (const auto& [field, value] : object.at("spec").items()) {
+    if (member(member(*there, "spec"), field.c_str()) != value)
+      changes.push_back({{"op", "add"}, {"path", "/spec/" + field}, {"value", value}});
   }
-  if (changed.empty()) return;
-  client_.patch(resource, name_of(group), PatchKind::merge, {{"spec", changed}},
-                {uid_of(*there), ""});
+  if (changes.empty()) return;
+  client_.patch(resource, name_of(object), PatchKind::json, changes, {uid_of(*there), ""});
 }
 
 // Returns the object of this job if it was there already; nothing if this call has made it.

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/mutex.h"
 #include "operator/kube/api/client.h"
@@ -12,20 +13,25 @@
 
 namespace muster::kube {
 
-// Creates the Service, the PodGroup and the Secret of each job before its pods, and the first two
-// again if somebody has deleted them. Secrets are never read: one that is there already is that of
-// this job, because nobody else could know its name. Thread-safe.
+// Creates what a job has beside its pods, and before them: the Service, the Secret, and what
+// unwatched_of() lists. Creates all but the Secret again if somebody has deleted them, and changes
+// those that the job's present state wants otherwise. Secrets are never read: one that is there
+// already is that of this job, because nobody else could know its name. Thread-safe.
 class Belongings {
  public:
   using Now = std::function<Time()>;
+  // `http_peers` are those of network_policy_of(), or null.
   Belongings(const Client& client, const Store<Service>& services, NameConflicts& conflicts,
-             Now now)
-      : client_(client), services_(services), conflicts_(conflicts), now_(std::move(now)) {}
+             Json http_peers, Now now)
+      : client_(client),
+        services_(services),
+        conflicts_(conflicts),
+        http_peers_(std::move(http_peers)),
+        now_(std::move(now)) {}
 
-  // Creates the objects that are not there. Does nothing if both were seen: the Service at any
-  // time, because a watch tells when it goes; the PodGroup, which no watch covers, at `seen_since`
-  // or later. Throws Unavailable; if the server has refused the objects, it throws without asking
-  // again.
+  // Creates the objects that are not there. Does nothing if all were seen: the Service at any time,
+  // because a watch tells when it goes; those that no watch covers, at `seen_since` or later.
+  // Throws Unavailable; if the server has refused the objects, it throws without asking again.
   void ensure(const api::TrainingJob& job, Time seen_since);
   // Whether the server has refused them. After this call it is asked again.
   bool take_refusal(const std::string& job_uid);
@@ -35,21 +41,23 @@ class Belongings {
 
  private:
   struct Seen {
-    Json group;        // spec of the PodGroup, or null
-    std::string keys;  // name of the Secret, or empty
-    Time at;           // when they were there
+    std::string unwatched;  // digest of the objects, for there may be thousands of jobs
+    std::string keys;       // name of the Secret, or empty
+    Time at;                // when they were there
   };
-  bool begin(const api::TrainingJob& job, const Json& group_spec, Time seen_since);
+  std::vector<Json> unwatched_of(const api::TrainingJob& job) const;
+  bool begin(const api::TrainingJob& job, const std::vector<Json>& unwatched, Time seen_since);
   void lack(const std::string& job_uid, const ApiStatus& status, const std::string& why);
-  void make(const api::TrainingJob& job, const Json& group);
+  void make(const api::TrainingJob& job, const std::vector<Json>& unwatched);
   void make_keys(const api::TrainingJob& job);
-  void make_group(const api::TrainingJob& job, const Json& group);
+  void make_unwatched(const api::TrainingJob& job, const Json& object);
   std::optional<Json> make_object(const api::TrainingJob& job, const Resource& resource,
                                   const Json& object);
 
   const Client& client_;
   const Store<Service>& services_;
   NameConflicts& conflicts_;
+  const Json http_peers_;
   const Now now_;
   Mutex mutex_;
   // Both by UID of the job. `refused_` says why the objects could not be made.

@@ -40,11 +40,13 @@ JobPods::JobPods(const Client& client, Store<Pod>& store, NameConflicts& conflic
       settings_(std::move(settings)),
       at_a_time_(at_a_time),
       now_(std::move(now)),
-      checks_([this](const Json& pod) {
-        WriteOptions options;
-        options.dry_run = options.strict = true;
-        client_.create(kube::pods(), pod, options);
-      }),
+      checks_(
+          [this](const Json& pod) {
+            WriteOptions options;
+            options.dry_run = options.strict = true;
+            client_.create(kube::pods(), pod, options);
+          },
+          [this](const Json& pod) { return refusal_of(pod, settings_); }),
       writer_(client_, store_, own_writes_, now_) {}
 
 std::vector<Pod> JobPods::of(const api::TrainingJob& job) {
@@ -76,6 +78,12 @@ void JobPods::create(const api::TrainingJob& job, std::span<const plan::CreateRe
 }
 
 void JobPods::create_pod(const api::TrainingJob& job, const Json& pod) {
+  if (const auto why = refusal_of(pod, settings_)) {
+    Acceptance refusal;
+    refusal.invalid = why;
+    checks_.learn_refusal(job, pod, std::move(refusal), now_());
+    throw Unavailable(*why);  // to look again, and say so
+  }
   try {
     const std::optional<std::string> found = writer_.create(pod);
     if (found) conflicts_.report(job, kube::pods(), name_of(pod), *found);

@@ -20,8 +20,9 @@ using namespace std::chrono_literals;
 
 constexpr auto kAskAgainAboutConflict = 10s;
 constexpr auto kAskAgainAboutRefusal = 10s;
-// The largest age of our knowledge of a PodGroup when pods are created: nothing tells when it goes.
-constexpr auto kGroupTrusted = 10s;
+// The largest age of our knowledge of what no watch covers when pods are created: nothing tells
+// when it goes.
+constexpr auto kUnwatchedTrusted = 10s;
 constexpr auto kFirstLook = 2s;  // at pods that were created
 
 bool is_ours(const api::TrainingJob& job) {
@@ -49,7 +50,7 @@ KubeCluster::KubeCluster(Transport& transport, Settings settings, Environment en
       services_(kJobLabel,
                 [this](const auto* before, const auto* after) { service_changed(before, after); }),
       conflicts_(client_),
-      belongings_(client_, services_, conflicts_, environment_.now),
+      belongings_(client_, services_, conflicts_, std::move(settings.http_peers), environment_.now),
       job_pods_(client_, pods_, conflicts_, std::move(settings.pods), settings.pods_at_a_time,
                 environment_.now),
       observer_(client_, environment_),
@@ -162,8 +163,8 @@ plan::Observed KubeCluster::observe(const api::TrainingJob& job) {
   return observed;
 }
 
-// Makes the Service and PodGroup again if somebody has deleted them, and tries again if the server
-// had refused them. The job is told of a failure, and continues with the objects that it has.
+// Makes what belongs to the job again if somebody has deleted it, and tries again if the server had
+// refused it. The job is told of a failure, and continues with the objects that it has.
 void KubeCluster::keep_belongings(const api::TrainingJob& job, plan::Observed& observed) {
   const bool needed = belongings_.take_refusal(job.uid) && !job.suspend;
   if (!needed && std::ranges::none_of(observed.replicas, plan::is_live)) return;
@@ -269,7 +270,7 @@ void KubeCluster::count(const api::TrainingJob& job, const api::JobStatus& statu
 
 void KubeCluster::create(const api::TrainingJob& job,
                          std::span<const plan::CreateReplica> replicas) {
-  belongings_.ensure(job, now() - kGroupTrusted);
+  belongings_.ensure(job, now() - kUnwatchedTrusted);
   job_pods_.create(job, replicas, [&] { return is_wanted(job); });
   // The job is woken because the status of a pod that hangs does not change.
   if (!replicas.empty()) environment_.wake(key_of(job), now() + kFirstLook);

@@ -32,6 +32,7 @@ class KubeCluster final : public cluster::Cluster {
  public:
   struct Settings {
     PodSettings pods;
+    Json http_peers;  // who may ask replicas for /metrics (network_policy.h); null: no policies
     double reports_per_second = 20;  // status writes from which nothing follows
     size_t pods_at_a_time = 16;      // of a job, that are created, removed or let go
   };

@@ -98,7 +98,9 @@ Acceptance TemplateChecks::check_all(const api::TrainingJob& job, const Json& wh
   if (acceptance.invalid) return acceptance;
   for (const auto& [role, spec] : job.replicas) {
     if (spec.replicas == 0) continue;
-    const Acceptance of_role = check_template(pod_of(role), now);
+    const Json pod = pod_of(role);
+    if (const auto why = refuse_(pod)) return invalid(*why);
+    const Acceptance of_role = check_template(pod, now);
     if (of_role.invalid) return of_role;
     if (of_role.unchecked && !acceptance.unchecked) acceptance = of_role;
   }

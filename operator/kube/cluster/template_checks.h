@@ -24,16 +24,20 @@ struct Acceptance {
 // unchecked, as does a webhook that knows no dry run.
 Acceptance judge_refusal(const ApiStatus& status);
 
-// Checks jobs: the rules of `muster submit`, then one dry run for each distinct pod template
-// (pods.h: template_key), remembered for as long as the answer is likely to hold. Thread-safe; if
-// several threads ask for one template at once, only one of them asks the server.
+// Checks jobs: the rules of `muster submit`, this operator's own (Refuse), then one dry run for
+// each distinct pod template (pods.h: template_key), remembered for as long as the answer is likely
+// to hold. Thread-safe; if several threads ask for one template at once, only one of them asks the
+// server.
 class TemplateChecks {
  public:
   // Creates the pod in a dry run; throws ApiInvalid or ApiUnavailable if it is refused.
   using DryRun = std::function<void(const Json& pod)>;
   using PodOf = std::function<Json(api::Role role)>;
+  // Returns why this operator makes no such pod, whatever the server says of it.
+  using Refuse = std::function<std::optional<std::string>(const Json& pod)>;
 
-  explicit TemplateChecks(DryRun dry_run) : dry_run_(std::move(dry_run)) {}
+  TemplateChecks(DryRun dry_run, Refuse refuse)
+      : dry_run_(std::move(dry_run)), refuse_(std::move(refuse)) {}
 
   // Checks a job once for each generation, and again once `again` has come. `whole` is the object
   // as the API server has it.
@@ -65,6 +69,7 @@ class TemplateChecks {
   void drop_old(api::Time now) MUSTER_REQUIRES(mutex_);
 
   const DryRun dry_run_;
+  const Refuse refuse_;
   Mutex mutex_;
   ConditionVariable answered_;
   std::map<std::string, Job> jobs_ MUSTER_GUARDED_BY(mutex_);            // by UID

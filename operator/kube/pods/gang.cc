@@ -61,11 +61,7 @@ Json pod_group_of(const api::TrainingJob& job) {
   return {{"apiVersion",
            is_volcano(job) ? "scheduling.volcano.sh/v1beta1" : "scheduling.x-k8s.io/v1alpha1"},
           {"kind", "PodGroup"},
-          {"metadata",
-           {{"name", job.name},
-            {"namespace", job.name_space},
-            {"labels", {{kJobLabel, job.name}}},
-            {"ownerReferences", Json::array({owner_reference(job)})}}},
+          {"metadata", belonging_metadata(job, job.name)},
           {"spec", std::move(spec)}};
 }
 

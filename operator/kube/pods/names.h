@@ -16,11 +16,17 @@ inline constexpr const char* kAttemptLabel = "muster.dev/attempt";
 inline constexpr const char* kRunLabel = "muster.dev/run";
 inline constexpr const char* kCurrentLabel = "muster.dev/current";      // "true": in the Service
 inline constexpr const char* kContainerLabel = "muster.dev/container";  // whose end decides
+// kFixedPorts: the pod's collectives listen within kPeerPort...kLastPeerPort.
+inline constexpr const char* kPortsLabel = "muster.dev/ports";
+inline constexpr const char* kFixedPorts = "fixed";
 inline constexpr const char* kTrainingAnnotation = "muster.dev/training";
+inline constexpr const char* kTfConfigAnnotation = "muster.dev/tf-config";  // if too long to be a
+                                                                            // variable
 inline constexpr const char* kTrackingFinalizer = "muster.dev/tracking";
 
-inline constexpr int kPeerPort = 2222;
-inline constexpr int kHttpPort = 8080;  // /metrics, /healthz, /progress
+inline constexpr int kPeerPort = 2222;      // rendezvous, parameter servers
+inline constexpr int kLastPeerPort = 2254;  // collectives: the ports after kPeerPort up to this one
+inline constexpr int kHttpPort = 8080;      // /metrics, /healthz, /progress
 
 // Returns the job's key in mirrors and messages: "default/mnist".
 std::string key_of(const api::TrainingJob& job);
@@ -37,7 +43,7 @@ std::string pod_name(const api::TrainingJob& job, api::Role role, int index, int
 std::string peer_address(const api::TrainingJob& job, api::Role role, int index,
                          const std::string& cluster_domain);
 
-// Selects the Pods, Services and PodGroups of a job; with a role: its pods.
+// Selects the pods of a job and what belongs to it beside them; with a role: its pods.
 std::string label_selector(const api::TrainingJob& job);
 std::string label_selector(const api::TrainingJob& job, api::Role role);
 

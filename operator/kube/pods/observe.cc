@@ -22,11 +22,18 @@ using State = ContainerStatus::State;
 // seconds, and the end has the time of the node's clock, the request that of the API server's.
 constexpr std::chrono::seconds kSlack(1);
 
+// The largest number in a label. Labels may be anybody's: what is counted on from one must not
+// overflow, and no job gets this far.
+constexpr int kLargestNumber = 1'000'000'000;
+
 bool identify(const Pod& pod, ObservedReplica& replica) {
+  const auto number = [&](const char* label) {
+    return whole_number<int>(pod.meta.label(label), 0, kLargestNumber);
+  };
   const auto role = api::role_of(pod.meta.label(kRoleLabel));
-  const auto index = whole_number<int>(pod.meta.label(kIndexLabel), 0);
-  const auto attempt = whole_number<int>(pod.meta.label(kAttemptLabel), 0);
-  const auto run = whole_number<int>(pod.meta.label(kRunLabel), 0);
+  const auto index = number(kIndexLabel);
+  const auto attempt = number(kAttemptLabel);
+  const auto run = number(kRunLabel);
   if (!role || !index || !attempt || !run) return false;
   replica.role = *role;
   replica.index = *index;

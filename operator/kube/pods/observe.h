@@ -18,7 +18,7 @@ namespace muster::kube {
 // `node_lost`: the pod's node does not answer, so that nobody will report its end. The replica is
 // then treated as ended, whatever its status says.
 //
-// Returns nothing for a pod without our labels.
+// Returns nothing for a pod without our labels, or with numbers in them that nobody gets to.
 std::optional<plan::ObservedReplica> observe(const Pod& pod, bool node_lost = false);
 
 // Returns the job's last progress as a replica that has succeeded reports it in its termination

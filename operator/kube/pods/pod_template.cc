@@ -1,5 +1,6 @@
 #include "operator/kube/pods/pod_template.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "common/json.h"
@@ -18,12 +19,15 @@ constexpr int kGraceSeconds = 120;
 constexpr int kUnreachableSeconds = 30;
 constexpr const char* kTrainingFolder = "/etc/muster";
 constexpr const char* kTrainingFile = "training.yaml";
+constexpr const char* kTfConfigFile = "tf_config.json";
 constexpr const char* kKeysFolder = "/etc/muster-tls";
 constexpr int kReadable = 0444;
 constexpr const char* kStorageVolume = "muster-storage";
 constexpr const char* kTrainingVolume = "muster-training";
 constexpr const char* kScratchVolume = "muster-tmp";
 constexpr const char* kSharedMemoryVolume = "muster-shm";
+constexpr const char* kRequestedCpu = "100m";
+constexpr const char* kRequestedMemory = "256Mi";
 constexpr const char* kGpuVendor = "nvidia.com/";
 constexpr const char* kGpus = "nvidia.com/gpu";
 
@@ -65,6 +69,8 @@ Json environment_of(const api::TrainingJob& job, const plan::CreateReplica& repl
     list.push_back(variable("MUSTER_TRAINING", std::string(kTrainingFolder) + "/" + kTrainingFile));
     list.push_back(variable("MUSTER_RESTARTS_IN_PLACE",
                             std::to_string(plan::restarts_in_place(job, replica.role))));
+    list.push_back(variable("MUSTER_PEER_PORTS",
+                            std::to_string(kPeerPort + 1) + "-" + std::to_string(kLastPeerPort)));
     if (!job.status.keys().empty()) list.push_back(variable("MUSTER_TLS", kKeysFolder));
   }
   return list;
@@ -86,13 +92,25 @@ void add_storage(const api::TrainingJob& job, Json& spec, Json& container) {
       {{"name", kStorageVolume}, {"mountPath", job.storage_mount_path}});
 }
 
+// Returns an entry of a downward API volume: the annotation as a file.
+Json annotation_file(const char* annotation, const char* file) {
+  const std::string field = std::string("metadata.annotations['") + annotation + "']";
+  return {{"path", file}, {"fieldRef", {{"fieldPath", field}}}};
+}
+
 void add_training_file(Json& spec, Json& container) {
-  const std::string field = std::string("metadata.annotations['") + kTrainingAnnotation + "']";
-  const Json item = {{"path", kTrainingFile}, {"fieldRef", {{"fieldPath", field}}}};
+  const Json item = annotation_file(kTrainingAnnotation, kTrainingFile);
   spec["volumes"].push_back(
       {{"name", kTrainingVolume}, {"downwardAPI", {{"items", Json::array({item})}}}});
   container["volumeMounts"].push_back(
       {{"name", kTrainingVolume}, {"mountPath", kTrainingFolder}, {"readOnly", true}});
+}
+
+// Returns the entry of this name in a list of named objects; null if there is none.
+Json* named(Json& list, const std::string& name) {
+  const auto found = std::ranges::find_if(
+      list, [&](const Json& entry) { return string_or(entry, "name", "") == name; });
+  return found == list.end() ? nullptr : &*found;
 }
 
 // Nobody but the pod's containers sees the volume.
@@ -155,6 +173,22 @@ void add_gpus(const api::TrainingJob& job, api::Role role, Json& spec, Json& con
   container["volumeMounts"].push_back({{"name", kSharedMemoryVolume}, {"mountPath", "/dev/shm"}});
 }
 
+// Whether resources of a container or of a pod say how much CPU or memory it needs.
+bool are_sized(const Json& resources) {
+  const auto names_one = [](const Json& amounts) {
+    return !member(amounts, "cpu").is_null() || !member(amounts, "memory").is_null();
+  };
+  return names_one(member(resources, "requests")) || names_one(member(resources, "limits"));
+}
+
+// A pod that requests nothing is the first that a node without memory throws out.
+void add_requests(const Json& of_template, Json& container) {
+  const bool sized = are_sized(member(api::counting_container(of_template), "resources")) ||
+                     are_sized(member(member(of_template, "spec"), "resources"));
+  if (!sized)
+    container["resources"]["requests"] = {{"cpu", kRequestedCpu}, {"memory", kRequestedMemory}};
+}
+
 // Adds the parts that only a replica of muster-trainer has.
 void add_trainer(const PodSettings& settings, bool runs_trainer, bool with_gpus, Json& spec,
                  Json& container) {
@@ -192,10 +226,28 @@ Json default_pod_spec(const api::TrainingJob& job, const plan::CreateReplica& re
     if (!job.status.keys().empty()) add_keys(job, spec, container);
     if (gpus) add_gpus(job, replica.role, spec, container);
   }
+  add_requests(job.replicas.at(replica.role).pod_template, container);
   add_storage(job, spec, container);
   spec["containers"] = Json::array({std::move(container)});
   spec.update(gang_pod_spec(job));
   return spec;
+}
+
+size_t size_of_variable(const Json& variable) {
+  return string_or(variable, "name", "").size() + 1 + string_or(variable, "value", "").size();
+}
+
+void move_long_tf_config(Json& pod, const std::string& container_name) {
+  Json* container = named(pod["spec"]["containers"], container_name);
+  Json* variable = container == nullptr ? nullptr : named((*container)["env"], "TF_CONFIG");
+  Json* volume = named(pod["spec"]["volumes"], kTrainingVolume);
+  if (variable == nullptr || size_of_variable(*variable) <= kLongestVariable) return;
+  if (volume == nullptr || !volume->contains("downwardAPI"))
+    return;  // the template has replaced it
+  pod["metadata"]["annotations"][kTfConfigAnnotation] = (*variable)["value"];
+  *variable = {{"name", "MUSTER_TF_CONFIG"},
+               {"value", std::string(kTrainingFolder) + "/" + kTfConfigFile}};
+  (*volume)["downwardAPI"]["items"].push_back(annotation_file(kTfConfigAnnotation, kTfConfigFile));
 }
 
 std::string restart_policy_of(const api::TrainingJob& job, api::Role role, const Json& users_spec) {

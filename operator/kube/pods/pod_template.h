@@ -18,10 +18,20 @@ inline constexpr const char* kKeysVolume = "muster-tls";
 // it has one.
 // With `device: cuda`, except for a ps: the trainer's image with CUDA; as many nvidia.com/gpu as
 // `devices`, unless the template asks for some; a toleration of their taint; /dev/shm in memory.
-// With any image: TF_CONFIG and MUSTER_*; the job's storage; 30 s on a node that does not answer;
-// the tail of the log as the termination message of an error.
+// With any image: requests of 100m CPU and 256Mi, unless the template says how much CPU or memory
+// the container or the pod needs; TF_CONFIG and MUSTER_*; the job's storage; 30 s on a node that
+// does not answer; the tail of the log as the termination message of an error.
 Json default_pod_spec(const api::TrainingJob& job, const plan::CreateReplica& replica,
                       const std::string& container, const PodSettings& settings);
+
+// The most bytes of NAME=value that Linux starts a program with.
+inline constexpr size_t kLongestVariable = 128 * 1024 - 1;
+// Returns the bytes of an entry of `env` as NAME=value.
+size_t size_of_variable(const Json& variable);
+
+// If TF_CONFIG of the container is longer than that, gives it as a file beside training.yaml, which
+// MUSTER_TF_CONFIG names. For pods of jobs with `training` alone.
+void move_long_tf_config(Json& pod, const std::string& container);
 
 // Returns "Never", unless the template asks for restarts by the kubelet and the role allows them:
 // then "OnFailure". (With "Always" a replica would never end.)

@@ -51,6 +51,7 @@ Json metadata_of(const api::TrainingJob& job, const plan::CreateReplica& replica
   if (!labels.is_object()) labels = Json::object();
   labels.update(labels_of(job, replica, container));
   labels.update(gang_labels(job));
+  if (!job.training.is_null()) labels[kPortsLabel] = kFixedPorts;
   annotations.update(gang_annotations(job));
   if (!job.training.is_null()) annotations[kTrainingAnnotation] = job.training.dump();
   return {{"name", pod_name(job, replica.role, replica.index, replica.attempt)},
@@ -59,6 +60,37 @@ Json metadata_of(const api::TrainingJob& job, const plan::CreateReplica& replica
           {"annotations", annotations},
           {"ownerReferences", Json::array({owner_reference(job)})},
           {"finalizers", Json::array({kTrackingFinalizer})}};
+}
+
+// The API server takes the older name of the field where the newer one is not given.
+std::optional<std::string> forbidden_account(const Json& pod, const PodSettings& settings) {
+  const Json& spec = member(pod, "spec");
+  std::string account = string_or(spec, "serviceAccountName", "");
+  if (account.empty()) account = string_or(spec, "serviceAccount", "");
+  const std::set<std::string>& allowed = settings.allowed_accounts;
+  if (account.empty() || account == "default" || allowed.empty() || allowed.contains(account))
+    return std::nullopt;
+  std::string names = "default";
+  for (const std::string& name : allowed) names += ", " + name;
+  return "spec.serviceAccountName of the template: expected a service account that this operator "
+         "allows (" +
+         names + "), found \"" + account + "\"";
+}
+
+std::optional<std::string> too_long_variable(const Json& container) {
+  for (const Json& variable : member(container, "env")) {
+    const size_t size = size_of_variable(variable);
+    if (size <= kLongestVariable) continue;
+    const std::string name = string_or(variable, "name", "");
+    std::string text = "the variable " + name + " of container " +
+                       string_or(container, "name", "") + ": expected at most " +
+                       std::to_string(kLongestVariable) +
+                       " bytes with its name, which is what Linux starts a program with, found " +
+                       std::to_string(size);
+    if (name == "TF_CONFIG") text += "; it names all replicas: use fewer, or shorter names";
+    return text;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -73,6 +105,13 @@ Json owner_reference(const api::TrainingJob& job) {
           {"blockOwnerDeletion", true}};
 }
 
+Json belonging_metadata(const api::TrainingJob& job, const std::string& name) {
+  return {{"name", name},
+          {"namespace", job.name_space},
+          {"labels", {{kJobLabel, job.name}}},
+          {"ownerReferences", Json::array({owner_reference(job)})}};
+}
+
 Json pod_of(const api::TrainingJob& job, const plan::CreateReplica& replica,
             const PodSettings& settings) {
   const Json& of_user = job.replicas.at(replica.role).pod_template;
@@ -84,10 +123,20 @@ Json pod_of(const api::TrainingJob& job, const plan::CreateReplica& replica,
   spec["restartPolicy"] = restart_policy_of(job, replica.role, users_spec);
   spec["hostname"] = host_name(job, replica.role, replica.index);
   spec["subdomain"] = job.name;
-  return {{"apiVersion", "v1"},
-          {"kind", "Pod"},
-          {"metadata", metadata_of(job, replica, container, member(of_user, "metadata"))},
-          {"spec", std::move(spec)}};
+  Json pod = {{"apiVersion", "v1"},
+              {"kind", "Pod"},
+              {"metadata", metadata_of(job, replica, container, member(of_user, "metadata"))},
+              {"spec", std::move(spec)}};
+  if (!job.training.is_null()) move_long_tf_config(pod, container);
+  return pod;
+}
+
+std::optional<std::string> refusal_of(const Json& pod, const PodSettings& settings) {
+  if (auto why = forbidden_account(pod, settings)) return why;
+  for (const char* list : {"containers", "initContainers"})
+    for (const Json& container : member(member(pod, "spec"), list))
+      if (auto why = too_long_variable(container)) return why;
+  return std::nullopt;
 }
 
 std::string template_key(const Json& pod) {
@@ -96,6 +145,7 @@ std::string template_key(const Json& pod) {
   metadata.erase("name");
   metadata.erase("ownerReferences");
   metadata["annotations"].erase(kTrainingAnnotation);
+  metadata["annotations"].erase(kTfConfigAnnotation);
   for (const char* label :
        {kJobLabel, kJobUidLabel, kRoleLabel, kIndexLabel, kAttemptLabel, kRunLabel, kGroupLabel}) {
     metadata["labels"].erase(label);
@@ -112,11 +162,7 @@ std::string template_key(const Json& pod) {
 Json service_of(const api::TrainingJob& job) {
   return {{"apiVersion", "v1"},
           {"kind", "Service"},
-          {"metadata",
-           {{"name", job.name},
-            {"namespace", job.name_space},
-            {"labels", {{kJobLabel, job.name}}},
-            {"ownerReferences", Json::array({owner_reference(job)})}}},
+          {"metadata", belonging_metadata(job, job.name)},
           {"spec",
            {{"clusterIP", "None"},
             {"publishNotReadyAddresses", true},
@@ -130,11 +176,7 @@ Json secret_of(const api::TrainingJob& job, const KeyPair& pair) {
           {"kind", "Secret"},
           {"type", "kubernetes.io/tls"},
           {"immutable", true},
-          {"metadata",
-           {{"name", job.status.keys()},
-            {"namespace", job.name_space},
-            {"labels", {{kJobLabel, job.name}}},
-            {"ownerReferences", Json::array({owner_reference(job)})}}},
+          {"metadata", belonging_metadata(job, job.status.keys())},
           {"stringData",
            {{KeyPair::kKeyFile, pair.key}, {KeyPair::kCertificateFile, pair.certificate}}}};
 }

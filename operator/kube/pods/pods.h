@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+#include <set>
 #include <string>
 
 #include "common/key_pair.h"
@@ -13,6 +15,8 @@ struct PodSettings {
   std::string trainer_cuda_image;  // of those replicas of them that compute on GPUs
   std::string image_pull_policy;   // of both; empty: Kubernetes' default
   std::string cluster_domain;      // "cluster.local"; empty: addresses end in .svc
+  // The service accounts that templates may name beside `default`; empty: any.
+  std::set<std::string> allowed_accounts = {};
 };
 
 // Returns the complete Pod of one attempt of one replica: the role's template over our defaults,
@@ -22,12 +26,20 @@ struct PodSettings {
 Json pod_of(const api::TrainingJob& job, const plan::CreateReplica& replica,
             const PodSettings& settings);
 
+// Returns why this operator makes no such pod, although the API server may take it: a service
+// account that the settings do not allow, a variable that is too long to start a program with.
+// Returns nothing for a pod that it makes.
+std::optional<std::string> refusal_of(const Json& pod, const PodSettings& settings);
+
 // Returns the same key for pods that differ only in job and replica: one dry run is enough for all
 // of them.
 std::string template_key(const Json& pod);
 
 // Returns the ownerReference of an object that belongs to the job, with the job as its controller.
 Json owner_reference(const api::TrainingJob& job);
+
+// Returns the metadata of an object of this name that belongs to the job beside its pods.
+Json belonging_metadata(const api::TrainingJob& job, const std::string& name);
 
 // Returns the headless Service that gives every current replica its address, ready or not.
 Json service_of(const api::TrainingJob& job);

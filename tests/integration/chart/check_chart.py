@@ -25,10 +25,11 @@ sys.path.insert(0, str(ROOT / "tests/python"))
 import make_chart  # noqa: E402
 
 MONITORING = ["metrics.serviceMonitor.enabled=true", "metrics.podMonitor.enabled=true",
-              "monitoring.prometheusRule.enabled=true", "monitoring.grafanaDashboard.create=true"]
+              "monitoring.prometheusRule.enabled=true", "monitoring.grafanaDashboard.create=true",
+              "security.networkPolicy.monitoringNamespaces={monitoring}"]
 CASES = {
     "defaults": [],
-    "namespaced": ["watchNamespace=team-a", "rbac.aggregateRoles=false"],
+    "namespaced": ["watchNamespaces={team-a}", "rbac.aggregateRoles=false"],
     "alone": ["replicas=1", "leaderElection.enabled=false", "networkPolicy.enabled=false"],
     "strict network": ["networkPolicy.egress.enabled=true", "networkPolicy.egress.apiServerPorts={8443}",
                        "networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.team=monitoring"],
@@ -41,7 +42,11 @@ CASES = {
                "podAnnotations.a=b", "commonLabels.c=d", "imagePullSecrets[0].name=pull", "clusterDomain=cluster.local",
                "podDisruptionBudget.maxUnavailable=50%", "extraArgs={--version}"],
     "borrowed account": ["serviceAccount.create=false", "serviceAccount.name=mine", "rbac.create=false"],
-    "one namespace for all": ["watchNamespace=muster-system"],
+    "one namespace for all": ["watchNamespaces={muster-system}"],
+    "two namespaces": ["watchNamespaces={team-a,muster-system}"],
+    "secured": ["security.networkPolicy.monitoringNamespaces={monitoring,logs}",
+                "security.allowedServiceAccounts={trainer,loader}"],
+    "open jobs": ["security.networkPolicy.enabled=false"],
     "no hook": ["uninstall.releasePods=false"],
 }
 
@@ -128,7 +133,7 @@ class Values(unittest.TestCase):
             "replicas=two": "replicas", "replicas=-1": "replicas", "replica=2": "replica",
             "image.digest=sha256:abc": "digest", "image.pullPolicy=Sometimes": "pullPolicy", "image.repository=": "repository",
             "trainer.image.tag=a/b": "tag", "logLevel=loud": "logLevel", "threads=0": "threads",
-            "watchNamespace=Team": "watchNamespace",
+            "watchNamespaces={Team}": "watchNamespaces", "watchNamespace=team": "watchNamespace",
             "metrics.serviceMonitor.interval=often": "interval", "metrics.servicemonitor.enabled=true": "servicemonitor",
             "networkPolicy.egress.apiServerPorts={0}": "apiServerPorts", "crds.keep=maybe": "keep",
             "podDisruptionBudget.maxUnavailable=some": "maxUnavailable", "leaderElection.enabled=false": "replicas",
@@ -163,6 +168,47 @@ class Rendered(unittest.TestCase):
         self.assertEqual([item["rules"] for item in kinds(some, "Role") if item["metadata"]["namespace"] != "muster-system"],
                          [whole])
         self.assertIn("--namespace=team-a", operator(some)["containers"][0]["args"])
+
+    def test_several_namespaces_each_have_a_role(self):
+        items = objects(CASES["two namespaces"])
+        self.assertEqual(kinds(items, "ClusterRoleBinding"), [])
+        for name in ("muster", "muster-uninstall"):
+            for kind in ("Role", "RoleBinding"):
+                self.assertEqual([item["metadata"]["namespace"] for item in kinds(items, kind)
+                                  if item["metadata"]["name"] == name], ["team-a", "muster-system"])
+        release = kinds(hook(items, "pre-delete"), "Job")[0]["spec"]["template"]["spec"]
+        for pod in (operator(items), release):
+            self.assertIn("--namespace=team-a,muster-system", pod["containers"][0]["args"])
+        weights = [int(item["metadata"]["annotations"]["helm.sh/hook-weight"]) for item in hook(items, "pre-delete")]
+        self.assertEqual(sorted(weights), list(range(8)))
+
+    def test_replicas_are_for_the_operators_and_for_monitoring(self):
+        def peers(sets):
+            flag = "--replica-http-peers="
+            [word] = [word for word in operator(objects(sets))["containers"][0]["args"] if word.startswith(flag)]
+            return json.loads(word.removeprefix(flag))
+
+        def of_namespace(name):
+            return {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}}
+
+        own = {**of_namespace("muster-system"), "podSelector": {"matchLabels": kinds(objects(), "Deployment")[0]["spec"][
+            "selector"]["matchLabels"]}}
+        self.assertEqual(peers([]), [own])
+        self.assertEqual(peers(CASES["secured"]), [own, of_namespace("monitoring"), of_namespace("logs")])
+        self.assertNotIn("--replica-http-peers", str(operator(objects(CASES["open jobs"]))))
+        right = {"apiGroups": ["networking.k8s.io"], "resources": ["networkpolicies"], "verbs": ["get", "create", "patch"]}
+        self.assertIn(right, kinds(objects(), "ClusterRole")[0]["rules"])
+        self.assertNotIn(right, kinds(objects(CASES["open jobs"]), "ClusterRole")[0]["rules"])
+
+    def test_who_would_scrape_replicas_in_vain_is_told(self):
+        result = helm("template", "muster", CHART, "--kube-version", make_chart.KUBERNETES,
+                      sets=["metrics.podMonitor.enabled=true"])
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("security.networkPolicy.monitoringNamespaces", result.stderr)
+
+    def test_service_accounts_are_named_to_the_operator(self):
+        self.assertIn("--allowed-service-accounts=trainer,loader", operator(objects(CASES["secured"]))["containers"][0]["args"])
+        self.assertNotIn("--allowed-service-accounts", str(operator(objects())))
 
     def test_of_nodes_only_leases_may_be_looked_at_and_by_name(self):
         [role] = [item for item in kinds(objects([], "--no-hooks"), "Role")

@@ -22,6 +22,8 @@ constexpr const char* kAddress = "127.0.0.1:28080";
 constexpr const char* kNamespace = "muster-system";
 constexpr const char* kName = "muster";  // of the operator's account, its Lease and its Deployment
 
+constexpr const char* kHttpPeers = R"([{"podSelector": {"matchLabels": {"app": "operator"}}}])";
+
 // A scheduler's definition of its gangs, as far as anybody here looks at it.
 constexpr const char* kPodGroups = R"(
 apiVersion: apiextensions.k8s.io/v1
@@ -54,7 +56,8 @@ class OperatorTest : public testing::Test {
     operator_ = std::make_unique<Process>(
         std::vector<std::string>{MUSTER_BINARY_DIR "/bin/muster-operator", "--kubeconfig",
                                  account(), "--http-address", kAddress, "--lease-namespace",
-                                 kNamespace, "--lease-name", kName, "--lease-seconds", "5"},
+                                 kNamespace, "--lease-name", kName, "--lease-seconds", "5",
+                                 "--replica-http-peers", kHttpPeers},
         std::map<std::string, std::string>{}, scratch() / "operator.log", Process::Limits{});
   }
 
@@ -257,6 +260,38 @@ TEST_F(OperatorTest, TrainsOnNumbersOfAnySize) {
   run({"create", "-f", "-"}, job.dump());
   ASSERT_TRUE(eventually([&] { return pods().size() == 1; }));
   EXPECT_THAT(pods()[0]["metadata"]["annotations"].dump(), HasSubstr("1e+20"));
+}
+
+TEST_F(OperatorTest, ItsTrainersPassTheRestrictedStandard) {
+  run({"label", "namespace", "default", "pod-security.kubernetes.io/enforce=restricted"});
+  const Json job = Json::parse(R"({"apiVersion": "muster.dev/v1alpha1", "kind": "TrainingJob",
+    "metadata": {"name": "strict"}, "spec": {
+      "replicaSpecs": {"ps": {}, "chief": {}, "worker": {"replicas": 2}, "evaluator": {}},
+      "schedulingPolicy": {"maxUnavailable": 1},
+      "storage": {"volume": {"persistentVolumeClaim": {"claimName": "shared"}}},
+      "training": {"model": {"name": "mnist-mlp"}, "epochs": 1, "data": {
+        "train": {"syntheticClasses": {"samples": 60, "classes": 10, "shape": [784]}},
+        "test": {"syntheticClasses": {"samples": 60, "classes": 10, "shape": [784]}}}}}})");
+  run({"create", "-f", "-"}, job.dump());
+  ASSERT_TRUE(eventually([&] { return pods().size() == 5; }));
+  for (const Json& pod : pods()) EXPECT_EQ(pod["status"]["qosClass"], "Burstable");
+  // The server keeps both as they were sent, so that nothing looks changed later.
+  const auto spec_of = [&](const std::string& kind) {
+    return Json::parse(run({"get", kind, "strict", "-o", "jsonpath={.spec}"}));
+  };
+  const Json policy = spec_of("networkpolicy");
+  EXPECT_EQ(policy["ingress"][0]["ports"],
+            Json::parse(R"([{"protocol": "TCP", "port": 2222, "endPort": 2254}])"));
+  EXPECT_EQ(policy["ingress"][1]["from"], Json::parse(kHttpPeers));
+  EXPECT_EQ(spec_of("poddisruptionbudget")["minAvailable"], 4);
+
+  submit("loose");  // of an image of one's own, whose template says nothing of security
+  EXPECT_TRUE(eventually([&] {
+    return run({"get", "tj", "loose", "-o",
+                "jsonpath={.status.conditions[?(@.type=='Accepted')].reason}"}) ==
+           "InvalidTemplate";
+  }));
+  EXPECT_EQ(pods().size(), 5U);
 }
 
 TEST_F(OperatorTest, AnotherOneGoesOnWhenItIsKilled) {

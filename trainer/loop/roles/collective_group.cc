@@ -42,6 +42,7 @@ class CollectiveGroup : public LedGroup {
     setup.incarnation = hello_.incarnation();
     setup.storage = membership.storage;
     setup.host = membership.reachable_host();
+    setup.ports = membership.peer_ports;
     setup.identity = membership.identity;
     setup.rethrow_failure = [this] { coordinator_.rethrow_failure(); };
     return setup;

@@ -12,6 +12,7 @@ std::unique_ptr<Synchronizer> make_collective(const MemberSetup& member) {
   setup.incarnation = member.incarnation;
   setup.storage = member.membership.storage;
   setup.host = member.membership.reachable_host();
+  setup.ports = member.membership.peer_ports;
   setup.identity = member.membership.identity;
   setup.finished_without_us = member.finished_without_us;
   return std::make_unique<CollectiveSynchronizer>(member.assembly, member.client, member.report,

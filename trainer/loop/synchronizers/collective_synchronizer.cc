@@ -259,7 +259,7 @@ collective::WireSession::State CollectiveSynchronizer::empty_state() const {
 std::string CollectiveSynchronizer::prepare_wire(const CollectivePlan& plan, int place) {
   wire_ = std::make_unique<collective::WireGroup>(shape_of(plan, assembly_), place,
                                                   assembly_.engine->layout().size(), setup_.host,
-                                                  setup_.identity);
+                                                  setup_.identity, setup_.ports);
   wire_state_ = empty_state();
   const std::vector<std::span<float>> slots(wire_state_.begin() + 1, wire_state_.end());
   if (place == static_cast<int>(plan.source()) || plan.members(place).has_state())

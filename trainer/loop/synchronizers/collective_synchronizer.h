@@ -41,6 +41,7 @@ class CollectiveSynchronizer : public Synchronizer {
     uint64_t incarnation = 0;  // as our Hello says
     std::filesystem::path storage;
     std::string host;          // an address or a name of ours, where other members can connect to
+    group::PortRange ports;    // where we listen for them
     group::Identity identity;  // of all members
     std::function<void()> rethrow_failure;  // rank 0: throws its coordinator's error
     // Other ranks: whether training is over although the rendezvous, which would say so, is gone.

@@ -103,7 +103,9 @@ class ControllerTest : public testing::Test {
   FakeCluster cluster_;
   std::vector<Controller::Trouble> troubles_;
   Controller controller_{cluster_, [this](const auto& trouble) { troubles_.push_back(trouble); },
-                         BackOff{100ms, 1s}};
+                         BackOff{100ms, 1s}, nullptr,
+                         [this] { return Moment(cluster_.time.time_since_epoch() - jumped_); }};
+  std::chrono::milliseconds jumped_{0};  // how far somebody has set the wall clock
 };
 
 TEST_F(ControllerTest, writes_the_status_once_before_it_acts) {
@@ -139,7 +141,7 @@ TEST_F(ControllerTest, does_nothing_unless_woken_and_nothing_new_if_nothing_chan
 TEST_F(ControllerTest, does_nothing_else_where_the_status_cannot_be_written) {
   cluster_.failing_writes = 1;
   controller_.wake("job");
-  EXPECT_EQ(controller_.work(), cluster_.time + 100ms);
+  EXPECT_EQ(controller_.work(), 100ms);
   EXPECT_THAT(cluster_.take_calls(), ElementsAre("status"));
   ASSERT_EQ(troubles_.size(), 1u);
   EXPECT_EQ(troubles_[0].message, "status: conflict");
@@ -154,22 +156,37 @@ TEST_F(ControllerTest, backs_off_longer_with_each_failure_in_a_row_up_to_a_limit
   controller_.wake("job");
   std::vector<std::chrono::milliseconds> delays;
   for (int i = 0; i < 7; ++i) {
-    const api::Time next = controller_.work().value();
-    delays.push_back(next - cluster_.time);
-    cluster_.time = next;
+    delays.push_back(controller_.work().value());
+    cluster_.time += delays.back();
   }
   EXPECT_THAT(delays, ElementsAre(100ms, 200ms, 400ms, 800ms, 1000ms, 1000ms, 1000ms));
   controller_.work();
   cluster_.failing_writes = 1;
   cluster_.job.generation = 2;
   controller_.wake("job");
-  EXPECT_EQ(controller_.work().value() - cluster_.time, 100ms) << "a success ends the row";
+  EXPECT_EQ(controller_.work(), 100ms) << "a success ends the row";
+}
+
+TEST_F(ControllerTest, waits_as_long_although_somebody_sets_the_wall_clock) {
+  for (const std::chrono::milliseconds jump : {-3'600'000ms, 3'600'000ms}) {
+    cluster_.failing_writes = 1;
+    cluster_.job.generation += 1;
+    controller_.wake("job");
+    EXPECT_EQ(controller_.work(), 100ms);
+    jumped_ += jump;
+    cluster_.time += jump;
+    EXPECT_EQ(controller_.work(), 100ms);
+    cluster_.time += 100ms;
+    cluster_.take_calls();
+    controller_.work();
+    EXPECT_THAT(cluster_.take_calls(), Contains("status"));
+  }
 }
 
 TEST_F(ControllerTest, repeats_creations_that_failed_after_the_status_was_written) {
   cluster_.failing_creations = 1;
   controller_.wake("job");
-  cluster_.time = controller_.work().value();
+  cluster_.time += controller_.work().value();
   controller_.work();
   EXPECT_THAT(cluster_.take_calls(),
               ElementsAre("status", "event Started", "create 0", "create 0"));
@@ -184,10 +201,10 @@ TEST_F(ControllerTest, looks_again_when_the_plan_says) {
   EXPECT_THAT(cluster_.take_calls(), Contains("create 1"));
   cluster_.end(1);  // this time after a back-off
   controller_.wake("job");
-  const api::Time next = controller_.work().value();
-  EXPECT_GT(next, cluster_.time);
+  const std::chrono::milliseconds next = controller_.work().value();
+  EXPECT_GT(next, 0ms);
   EXPECT_THAT(cluster_.take_calls(), testing::Not(Contains(StartsWith("create"))));
-  cluster_.time = next;
+  cluster_.time += next;
   controller_.work();
   EXPECT_THAT(cluster_.take_calls(), Contains("create 2"));
 }
@@ -195,12 +212,12 @@ TEST_F(ControllerTest, looks_again_when_the_plan_says) {
 TEST_F(ControllerTest, tries_again_what_is_refused_after_the_longest_back_off) {
   cluster_.refused_writes = 2;
   controller_.wake("job");
-  EXPECT_EQ(controller_.work(), cluster_.time + 1s);
+  EXPECT_EQ(controller_.work(), 1s);
   ASSERT_EQ(troubles_.size(), 1u);
   EXPECT_EQ(troubles_[0].message, "status: no such thing");
   EXPECT_TRUE(troubles_[0].invalid);
   controller_.wake("job");
-  EXPECT_EQ(controller_.work(), cluster_.time + 1s) << "woken, it does not wait";
+  EXPECT_EQ(controller_.work(), 1s) << "woken, it does not wait";
   EXPECT_EQ(troubles_.size(), 2u);
   cluster_.time += 1s;
   controller_.work();
@@ -228,7 +245,7 @@ TEST_F(ControllerTest, sees_a_job_that_comes_while_it_is_found_gone) {
 
 TEST(WorkQueue, gives_a_key_to_one_taker_at_a_time) {
   WorkQueue queue;
-  const api::Time now{10s};
+  const Moment now{10s};
   queue.add("a", now);
   queue.add("a", now);
   EXPECT_EQ(queue.take(now), "a");
@@ -244,41 +261,41 @@ TEST(WorkQueue, gives_a_key_to_one_taker_at_a_time) {
 
 TEST(WorkQueue, keeps_the_earlier_of_two_times_and_gives_the_oldest_first) {
   WorkQueue queue;
-  queue.add("a", api::Time(30s));
-  queue.add("a", api::Time(20s));
-  queue.add("a", api::Time(40s));
-  queue.add("b", api::Time(10s));
-  EXPECT_EQ(queue.next(), api::Time(10s));
-  EXPECT_EQ(queue.take(api::Time(5s)), std::nullopt);
-  EXPECT_EQ(queue.take(api::Time(25s)), "b");
-  EXPECT_EQ(queue.take(api::Time(25s)), "a");
+  queue.add("a", Moment(30s));
+  queue.add("a", Moment(20s));
+  queue.add("a", Moment(40s));
+  queue.add("b", Moment(10s));
+  EXPECT_EQ(queue.next(), Moment(10s));
+  EXPECT_EQ(queue.take(Moment(5s)), std::nullopt);
+  EXPECT_EQ(queue.take(Moment(25s)), "b");
+  EXPECT_EQ(queue.take(Moment(25s)), "a");
 }
 
 TEST(WorkQueue, what_failed_waits_although_it_was_added_meanwhile) {
   WorkQueue queue({.first = 100ms, .longest = 30s});
-  queue.add("a", api::Time(1s));
-  EXPECT_EQ(queue.due(api::Time(1s)), 1);
-  EXPECT_EQ(queue.take(api::Time(1s)), "a");
-  queue.add("a", api::Time(1s));
-  EXPECT_EQ(queue.due(api::Time(1s)), 0) << "taken";
-  queue.failed("a", api::Time(1s));
-  EXPECT_EQ(queue.take(api::Time(1s)), std::nullopt);
-  EXPECT_EQ(queue.next(), api::Time(1100ms));
-  EXPECT_EQ(queue.due(api::Time(1100ms)), 1);
-  EXPECT_EQ(queue.take(api::Time(1100ms)), "a");
+  queue.add("a", Moment(1s));
+  EXPECT_EQ(queue.due(Moment(1s)), 1);
+  EXPECT_EQ(queue.take(Moment(1s)), "a");
+  queue.add("a", Moment(1s));
+  EXPECT_EQ(queue.due(Moment(1s)), 0) << "taken";
+  queue.failed("a", Moment(1s));
+  EXPECT_EQ(queue.take(Moment(1s)), std::nullopt);
+  EXPECT_EQ(queue.next(), Moment(1100ms));
+  EXPECT_EQ(queue.due(Moment(1100ms)), 1);
+  EXPECT_EQ(queue.take(Moment(1100ms)), "a");
 }
 
 TEST(WorkQueue, what_is_refused_waits_longest_unless_it_was_added_meanwhile) {
   WorkQueue queue({.first = 100ms, .longest = 30s});
-  queue.add("a", api::Time(1s));
-  EXPECT_EQ(queue.take(api::Time(1s)), "a");
-  queue.refused("a", api::Time(1s));
+  queue.add("a", Moment(1s));
+  EXPECT_EQ(queue.take(Moment(1s)), "a");
+  queue.refused("a", Moment(1s));
   EXPECT_EQ(queue.failures("a"), 1);
-  EXPECT_EQ(queue.next(), api::Time(31s));
-  EXPECT_EQ(queue.take(api::Time(31s)), "a");
-  queue.add("a", api::Time(32s));
-  queue.refused("a", api::Time(31s));
-  EXPECT_EQ(queue.next(), api::Time(32s));
+  EXPECT_EQ(queue.next(), Moment(31s));
+  EXPECT_EQ(queue.take(Moment(31s)), "a");
+  queue.add("a", Moment(32s));
+  queue.refused("a", Moment(31s));
+  EXPECT_EQ(queue.next(), Moment(32s));
   queue.succeeded("a");
   EXPECT_EQ(queue.failures("a"), 0);
 }

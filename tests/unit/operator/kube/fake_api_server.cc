@@ -76,7 +76,9 @@ std::vector<std::string> segments(const std::string& path) {
 std::string plural_of(const Json& object) {
   std::string plural = string_or(object, "kind", "");
   for (char& letter : plural) letter = static_cast<char>(std::tolower(letter));
-  return plural + "s";
+  if (!plural.ends_with('y')) return plural + "s";
+  plural.pop_back();
+  return plural + "ies";
 }
 
 Response FakeApiServer::send(const Request& request) {
@@ -157,18 +159,25 @@ void FakeApiServer::put(Json object) {
   store(plural, object, is_new ? "ADDED" : "MODIFIED");
 }
 
-// In pages, by name; of pods and services those of jobs.
+// In pages, by name; of pods and services those of jobs; of one namespace, if the path names it.
 Response FakeApiServer::list(const std::string& plural, const Request& request) {
   const std::string limit = query(request, "limit"), after = query(request, "continue");
   const std::string prefix = "involvedObject.uid=", selector = query(request, "fieldSelector");
   const std::string about = selector.starts_with(prefix) ? selector.substr(prefix.size()) : "";
   const size_t most = limit.empty() ? SIZE_MAX : std::stoul(limit);
+  const std::string inside = "/namespaces/";
+  const size_t named = request.path.find(inside);
+  const auto is_elsewhere = [&](const Json& object) {
+    return named != std::string::npos &&
+           !request.path.substr(named + inside.size())
+                .starts_with(string_or(object["metadata"], "namespace", "") + "/");
+  };
   Json items = Json::array();
   Json metadata = {{"resourceVersion", std::to_string(version_)}};
   for (const auto& [name, object] : objects_[plural]) {
     const bool is_wanted = about.empty() ? is_in_view(plural, object)
                                          : member(member(object, "involvedObject"), "uid") == about;
-    if (name <= after || !is_wanted) continue;
+    if (name <= after || !is_wanted || is_elsewhere(object)) continue;
     if (items.size() == most) {
       metadata["continue"] = items.back()["metadata"]["name"];
       break;

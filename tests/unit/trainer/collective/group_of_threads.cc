@@ -60,7 +60,8 @@ std::vector<std::unique_ptr<WireGroup>> wire_groups(const GroupShape& shape, siz
   std::vector<std::string> endpoints;
   for (int member = 0; member < shape.members; ++member) {
     groups.push_back(std::make_unique<WireGroup>(shape, member, floats, "127.0.0.1",
-                                                 group::identity_of_tests(), bucket));
+                                                 group::identity_of_tests(), group::PortRange{},
+                                                 bucket));
     endpoints.push_back(groups.back()->endpoint());
   }
   run_members(shape.members, [&](int member) {

@@ -157,7 +157,8 @@ int cut_after(const Exchange& exchange, Cable::Side side, size_t bytes) {
   std::vector<std::unique_ptr<WireGroup>> groups;
   for (int member = 0; member < 2; ++member)
     groups.push_back(std::make_unique<WireGroup>(exchange.shape(), member, exchange.floats(),
-                                                 "127.0.0.1", group::Identity(), kSmallBucket));
+                                                 "127.0.0.1", group::Identity(), group::PortRange{},
+                                                 kSmallBucket));
   Cable cable(groups[0]->endpoint(), side, bytes + (side == Cable::dialing ? kGreeting : 0));
   std::atomic<int> whole = 0;
   run_members(2, [&](int member) {

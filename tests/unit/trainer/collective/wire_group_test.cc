@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -164,6 +165,57 @@ TEST(WireGroupTest, WhoComputesForLongIsWaitedFor) {
 TEST(WireGroupTest, AHostThatIsNotOursIsRefused) {
   // Of a block for documentation.
   EXPECT_THROW(WireGroup(shape_of(2), 0, 1000, "192.0.2.1", group::Identity()), Unavailable);
+}
+
+std::unique_ptr<WireGroup> group_at(const group::PortRange& ports, int member = 0) {
+  return std::make_unique<WireGroup>(shape_of(2), member, 1000, "127.0.0.1", group::Identity(),
+                                     ports);
+}
+
+int port_of(const WireGroup& group) {
+  WireEndpoint endpoint;
+  EXPECT_TRUE(endpoint.ParseFromString(group.endpoint()));
+  return static_cast<int>(endpoint.port());
+}
+
+// Ports that the system gives to nobody by itself, others in each process.
+group::PortRange some_ports() {
+  const int first = 10000 + getpid() % 20000;
+  return {first, first + 49};
+}
+
+TEST(WireGroupTest, ListensAtAFreePortOfThoseThatItIsGiven) {
+  const group::PortRange ports = some_ports();
+  const auto first = group_at(ports);
+  const auto second = group_at(ports);
+  EXPECT_GE(port_of(*first), ports.first);
+  EXPECT_GT(port_of(*second), port_of(*first));
+  EXPECT_LE(port_of(*second), ports.last);
+}
+
+TEST(WireGroupTest, SaysWhichPortsAreAllTaken) {
+  const auto first = group_at(some_ports());
+  const std::string port = std::to_string(port_of(*first));
+  try {
+    group_at({port_of(*first), port_of(*first)});
+    ADD_FAILURE() << "two listen at one port";
+  } catch (const Unavailable& error) {
+    EXPECT_THAT(error.what(), HasSubstr("127.0.0.1, ports " + port + "-" + port));
+  }
+}
+
+TEST(WireGroupTest, ListensAtThePortOfTheGenerationBefore) {
+  auto group = group_at(some_ports());
+  const int port = port_of(*group);
+  for (int generation = 0; generation < 3; ++generation) {
+    const std::vector<std::string> endpoints = {group->endpoint(), ""};
+    const auto other = group_at({}, 1);
+    run_members(2,
+                [&](int index) { (index == 0 ? *group : *other).connect(endpoints, patient()); });
+    group.reset();  // whoever ends a connection keeps it for a minute
+    group = group_at({port, port});
+  }
+  EXPECT_EQ(port_of(*group), port);
 }
 
 TEST(WireGroupTest, WhoWaitsForAPeerThatNeverConnectsComesBackWhenItIsOver) {

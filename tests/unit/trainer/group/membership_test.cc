@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <fstream>
 #include <random>
 
 #include "common/error.h"
@@ -161,6 +162,40 @@ TEST(MembershipTest, IsReachableByItsIpWhereItIsToldThat) {
   environment["MUSTER_POD_IP"] = "fd00::7";
   EXPECT_EQ(parse_membership(environment).reachable_address(), "[fd00::7]:2222");
   EXPECT_EQ(parse_membership(environment).own_address(), "p:2222");
+}
+
+TEST(MembershipTest, ReadsATfConfigThatIsTooLongForAVariableFromAFile) {
+  const test::TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "tf_config.json";
+  std::string workers;
+  for (int i = 0; i < 1000; ++i)
+    workers += (i == 0 ? "\"" : ",\"") + std::string(140, 'w') + std::to_string(i) + ":2222\"";
+  const std::string text = tf_config(R"({"chief": ["c:2222"], "worker": [)" + workers + "]}",
+                                     R"({"type": "worker", "index": 999})");
+  ASSERT_GT(text.size(), 128u * 1024);
+  std::ofstream(file) << text;
+  const Membership membership =
+      parse_membership({{"MUSTER_TF_CONFIG", file}, {"MUSTER_STORAGE", "/s"}});
+  EXPECT_EQ(membership.members(), 1001);
+  EXPECT_EQ(membership.own_address(), std::string(140, 'w') + "999:2222");
+  try {
+    parse_membership({{"MUSTER_TF_CONFIG", folder.path() / "none"}, {"MUSTER_STORAGE", "/s"}});
+    ADD_FAILURE() << "read what is not there";
+  } catch (const Invalid& error) {
+    EXPECT_THAT(error.what(), testing::StartsWith("MUSTER_TF_CONFIG: "));
+    EXPECT_EQ(error.exit_code(), kBadConfig);
+  }
+}
+
+TEST(MembershipTest, ListensForMembersAtThePortsThatItIsTold) {
+  Environment environment;
+  EXPECT_EQ(parse_membership(environment).peer_ports, PortRange{});
+  environment["MUSTER_PEER_PORTS"] = "2223-2254";
+  EXPECT_EQ(parse_membership(environment).peer_ports, (PortRange{2223, 2254}));
+  for (const char* text : {"2223", "-2254", "2223-", "2254-2223", "0-5", "1-65536", "a-b"}) {
+    environment["MUSTER_PEER_PORTS"] = text;
+    EXPECT_THROW(parse_membership(environment), Invalid) << text;
+  }
 }
 
 TEST(AddressTest, ListensEverywhereForANameAndThereForAnAddress) {

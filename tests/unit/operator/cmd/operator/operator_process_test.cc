@@ -6,6 +6,8 @@
 #include <atomic>
 #include <condition_variable>
 #include <future>
+#include <mutex>
+#include <set>
 
 #include "common/json.h"
 #include "common/termination_message.h"
@@ -18,6 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // First in main, as programs do.
@@ -139,6 +142,28 @@ TEST(OperatorProcess, RunsAJobAndShowsItInMetrics) {
             HasSubstr("muster_job_first_step_seconds_count 0\n")));
   EXPECT_FALSE(muster.shows("workqueue_adds_total{name=\"trainingjob\"} 0"));
   EXPECT_TRUE(muster.stop());
+}
+
+TEST(OperatorProcess, AsksOnlyInTheNamespacesItIsGiven) {
+  std::mutex mutex;
+  std::set<std::string> lists;
+  Api api([&](const HttpApi::Message& message) -> std::optional<HttpApi::Reply> {
+    const std::string path = message.target.substr(0, message.target.find('?'));
+    const std::lock_guard lock(mutex);
+    if (message.method == "GET" && path.find("/leases/") == std::string::npos) lists.insert(path);
+    return std::nullopt;
+  });
+  OperatorOptions both = options("a");
+  both.namespaces = {"lab", "team"};
+  Running muster(api, both);
+  api.submit("mnist");
+  ASSERT_TRUE(eventually([&] { return api.count("POST pods") == 4; }));
+  EXPECT_TRUE(muster.ready());
+  EXPECT_TRUE(muster.stop());
+  EXPECT_THAT(lists, ElementsAre("/api/v1/namespaces/lab/pods", "/api/v1/namespaces/lab/services",
+                                 "/api/v1/namespaces/team/pods", "/api/v1/namespaces/team/services",
+                                 "/apis/muster.dev/v1alpha1/namespaces/lab/trainingjobs",
+                                 "/apis/muster.dev/v1alpha1/namespaces/team/trainingjobs"));
 }
 
 TEST(OperatorProcess, MeasuresTheTimeToTheFirstStep) {

@@ -21,6 +21,7 @@ using kube::Request;
 using kube::Response;
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -211,14 +212,13 @@ TEST_F(ReleaseTest, APodThatGoesMeanwhileNeedsNothing) {
   EXPECT_TRUE(finalizers("b").empty());
 }
 
-TEST_F(ReleaseTest, OnlyOfTheNamespaceItIsGiven) {
-  options_.name_space = "lab";
+TEST_F(ReleaseTest, OnlyOfTheNamespacesItIsGiven) {
+  options_.namespaces = {"lab", "team"};
   run();
-  for (const Request& request : transport_.requests()) {
-    const bool of_pods = request.path.ends_with("/pods");
-    EXPECT_TRUE(!of_pods || request.path == "/api/v1/namespaces/lab/pods") << request.path;
-  }
-  EXPECT_EQ(server_.count("GET pods"), 1);
+  std::vector<std::string> paths;
+  for (const Request& request : transport_.requests())
+    if (request.path.ends_with("/pods")) paths.push_back(request.path);
+  EXPECT_THAT(paths, ElementsAre("/api/v1/namespaces/lab/pods", "/api/v1/namespaces/team/pods"));
 }
 
 TEST_F(ReleaseTest, EndsWhenItIsStopped) {

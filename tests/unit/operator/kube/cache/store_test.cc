@@ -52,6 +52,26 @@ TEST_F(StoreTest, AListTakesThePlaceOfWhatWasThere) {
   EXPECT_THAT(store_.keys(), ElementsAre("team/a", "team/c"));
 }
 
+TEST_F(StoreTest, AListOfOneNamespaceLeavesTheOthersAsTheyAre) {
+  const auto in = [](const std::string& name_space, std::string text) {
+    return text.replace(text.find("team"), 4, name_space);
+  };
+  const auto team = store_.part("team"), lab = store_.part("lab"), labs = store_.part("labs");
+  const auto list = [](Mirror& mirror, const std::string& items) {
+    mirror.begin_list();
+    mirror.add_page(page(items, "5"));
+    mirror.end_list();
+  };
+  list(*team, object("a", "1"));
+  list(*lab, in("lab", object("b", "2")));
+  list(*labs, in("labs", object("c", "3")));
+  EXPECT_THAT(store_.keys(), ElementsAre("lab/b", "labs/c", "team/a"));
+  list(*lab, "");
+  EXPECT_THAT(store_.keys(), ElementsAre("labs/c", "team/a"));
+  team->apply(event("DELETED", object("a", "9")));
+  EXPECT_THAT(store_.keys(), ElementsAre("labs/c"));
+}
+
 TEST_F(StoreTest, AListThatDoesNotEndChangesNothing) {
   list({page(object("a", "1"), "5")});
   store_.begin_list();

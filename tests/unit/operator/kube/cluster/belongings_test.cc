@@ -77,9 +77,9 @@ TEST_F(BelongingsTest, AServiceThatIsRefusedBesideLivePodsIsToldToo) {
 TEST_F(BelongingsTest, MakesOneKeyPairBeforePods) {
   world_.submit("mnist", training());
   world_.settle();
-  EXPECT_THAT(server().calls(),
-              ElementsAre("POST pods dry", "PUT trainingjobs/status", "POST services",
-                          "POST secrets", "POST pods", "POST pods", "POST pods", "POST pods"));
+  EXPECT_THAT(server().calls(), ElementsAre("POST pods dry", "PUT trainingjobs/status",
+                                            "POST services", "POST secrets", "POST networkpolicies",
+                                            "POST pods", "POST pods", "POST pods", "POST pods"));
   const std::string name = world_.job()["status"]["security"]["secret"];
   EXPECT_THAT(name, MatchesRegex("mnist-tls-[0-9a-f]{16}"));
   EXPECT_EQ(server().object("secrets", name)["metadata"]["ownerReferences"][0]["name"], "mnist");
@@ -100,6 +100,78 @@ TEST_F(BelongingsTest, AnOperatorThatComesAfterItsSecretGoesOnWithIt) {
   EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 ps-0.0 worker-0.0");
   EXPECT_EQ(server().object("secrets", name), made);
   EXPECT_EQ(server().objects("secrets").size(), 1u);
+}
+
+// The job must not run open to everybody without a word.
+TEST_F(BelongingsTest, NoPodIsMadeWithoutItsNetworkPolicy) {
+  refuse_all(
+      Method::post, "/networkpolicies",
+      refusal(403, "Forbidden",
+              "networkpolicies.networking.k8s.io is forbidden: User \"muster\" cannot create "
+              "resource \"networkpolicies\""));
+  world_.submit("mnist", training());
+  world_.run_for(60s);
+  EXPECT_EQ(server().count("POST pods"), 0);
+  EXPECT_EQ(world_.condition("Accepted"), "Unknown Unknown");
+  EXPECT_THAT(message("Accepted"), HasSubstr("cannot create resource \"networkpolicies\""));
+  server().intercept = nullptr;
+  world_.run_for(60s);
+  EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 ps-0.0 worker-0.0");
+  const Json policy = server().object("networkpolicies", "mnist");
+  EXPECT_EQ(policy["metadata"]["ownerReferences"][0]["name"], "mnist");
+  EXPECT_EQ(world_.condition("Accepted"), "True Valid");
+}
+
+TEST_F(BelongingsTest, AProgramOfOnesOwnHasNoNetworkPolicy) {
+  start();
+  EXPECT_EQ(server().count("POST networkpolicies"), 0);
+}
+
+// As an operator does that was upgraded beside its job.
+TEST_F(BelongingsTest, AJobThatRunsGetsANetworkPolicyToo) {
+  world_.submit("mnist", training());
+  world_.settle();
+  world_.run_all();
+  server().remove("networkpolicies", "mnist");
+  world_.restart_operator();
+  world_.run_for(5s);
+  EXPECT_TRUE(server().has("networkpolicies", "mnist"));
+}
+
+TEST_F(BelongingsTest, ANetworkPolicyThatSomebodyHasChangedIsAsItWasBeforeTheNextPod) {
+  world_.submit("mnist", training());
+  world_.settle();
+  world_.run_all();
+  const Json before = server().object("networkpolicies", "mnist");
+  Json opened = before;
+  opened["spec"]["ingress"].push_back(Json::object());
+  opened["spec"]["podSelector"]["matchLabels"]["no"] = "such-pod";
+  server().put(opened);
+  world_.run_for(60s);
+  server().end_pod(world_.pod("worker-0"), 1);
+  server().forget_calls();
+  world_.run_for(2s);
+  EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 ps-0.0 worker-0.1");
+  const std::vector<std::string> calls = server().calls();
+  EXPECT_LT(std::ranges::find(calls, "PATCH networkpolicies"),
+            std::ranges::find(calls, "POST pods"));
+  EXPECT_EQ(server().object("networkpolicies", "mnist")["spec"], before["spec"]);
+}
+
+TEST_F(BelongingsTest, ABudgetOfDisruptionsFollowsTheNumberOfReplicas) {
+  const auto stay = [&] {
+    return server().object("poddisruptionbudgets", "mnist")["spec"]["minAvailable"];
+  };
+  world_.submit("mnist",
+                {{"enableDynamicWorker", true}, {"schedulingPolicy", {{"maxUnavailable", 1}}}});
+  world_.settle();
+  world_.run_all();
+  world_.settle();
+  EXPECT_EQ(stay(), 3);
+  scale(3);
+  EXPECT_EQ(stay(), 5);
+  change_spec({{"schedulingPolicy", {{"maxUnavailable", 0}}}});
+  EXPECT_EQ(stay(), 6);
 }
 
 TEST_F(BelongingsTest, CreatesTheGroupOfAGang) {

@@ -278,6 +278,36 @@ TEST_F(KubeClusterTest, WhatValidationRefusesIsNotRun) {
   EXPECT_EQ(server().count("POST pods dry"), 0);
 }
 
+Json with_account(const std::string& name) {
+  return {
+      {"replicaSpecs", {{"worker", {{"template", {{"spec", {{"serviceAccountName", name}}}}}}}}}};
+}
+
+TEST_F(KubeClusterTest, ATemplateOfAServiceAccountThatIsNotAllowedIsNotRun) {
+  world_.allowed_accounts = {"trainer"};
+  world_.restart_operator();
+  world_.submit("good", with_account("trainer"));
+  world_.submit("bad", with_account("admin"));
+  world_.run_for(60s);
+  EXPECT_EQ(world_.condition("Accepted", "good"), "True Valid");
+  EXPECT_EQ(world_.condition("Accepted", "bad"), "False InvalidTemplate");
+  for (const Json& pod : server().objects("pods"))
+    EXPECT_EQ(pod["metadata"]["labels"]["muster.dev/job"], "good");
+}
+
+TEST_F(KubeClusterTest, AServiceAccountThatIsNoLongerAllowedGetsNoFurtherPod) {
+  world_.submit("mnist", with_account("admin"));
+  world_.settle();
+  world_.run_all();
+  world_.settle();
+  world_.allowed_accounts = {"trainer"};
+  world_.restart_operator();
+  server().end_pod(world_.pod("worker-0"), 1);
+  world_.run_for(60s);
+  EXPECT_EQ(world_.condition("Accepted"), "False InvalidTemplate");
+  EXPECT_EQ(world_.pods().find("worker-0.1"), std::string::npos) << world_.pods();
+}
+
 TEST_F(KubeClusterTest, RemovesAFinishedJobWhenItsTimeHasCome) {
   world_.submit("mnist", {{"runPolicy", {{"ttlSecondsAfterFinished", 60}}}});
   world_.settle();

@@ -10,7 +10,13 @@ namespace muster::kube {
 
 namespace {
 
+using namespace std::chrono_literals;
+
 constexpr int kManyPasses = 1000;
+
+Json http_peers() {
+  return Json::parse(R"([{"podSelector": {"matchLabels": {"app": "operator"}}}])");
+}
 
 int attempt_of(const Json& pod) {
   return std::stoi(pod["metadata"]["labels"][kAttemptLabel].get<std::string>());
@@ -20,7 +26,9 @@ int attempt_of(const Json& pod) {
 
 KubeWorld::Operator::Operator(KubeWorld& world)
     : cluster(world.server,
-              {{"muster/trainer:1", "muster/trainer-cuda:1", "", "cluster.local"},
+              {{"muster/trainer:1", "muster/trainer-cuda:1", "", "cluster.local",
+                world.allowed_accounts},
+               http_peers(),
                20,
                world.pods_at_a_time_},
               {[&world] { return world.time; },
@@ -38,7 +46,9 @@ KubeWorld::Operator::Operator(KubeWorld& world)
                },
                [&world] { return world.leads; }, &world, world.ask_progress,
                [&world] { return BootTime(world.time.time_since_epoch()); }}),
-      controller(cluster, [&world](const auto& trouble) { world.troubles.push_back(trouble); }) {
+      controller(
+          cluster, [&world](const auto& trouble) { world.troubles.push_back(trouble); }, {},
+          nullptr, [&world] { return controller::Moment(world.time.time_since_epoch()); }) {
   world.server.list(cluster.jobs(), "trainingjobs");
   world.server.list(cluster.pods(), "pods");
   world.server.list(cluster.services(), "services");
@@ -82,7 +92,7 @@ void KubeWorld::settle() {
     server.tell(cluster().services(), "services");
     const size_t before = server.calls().size();
     const auto next = operator_->controller.work();
-    if (server.calls().size() == before && (!next || *next > time)) return;
+    if (server.calls().size() == before && (!next || *next > 0ms)) return;
   }
   ADD_FAILURE() << "the operator does not come to rest";
 }
@@ -92,11 +102,11 @@ void KubeWorld::run_for(std::chrono::milliseconds how_long) {
   for (int pass = 0; pass < kManyPasses; ++pass) {
     settle();
     const auto next = operator_->controller.work();
-    if (!next || *next > until) {
+    if (!next || time + *next > until) {
       time = until;
       return settle();
     }
-    time = std::max(time, *next);
+    time += *next;
   }
   ADD_FAILURE() << "the operator does not come to rest";
 }

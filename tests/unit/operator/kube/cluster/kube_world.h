@@ -21,6 +21,7 @@ class KubeWorld : public Watcher {
   FakeApiServer server;
   api::Time time{std::chrono::hours(24 * 365 * 56)};
   bool leads = true;
+  std::set<std::string> allowed_accounts;     // of the next operator
   bool tells_of_pods = true;                  // else the view of pods stays as it is
   std::vector<std::string> events, messages;  // "mnist: Started", and what it says
   std::vector<controller::Controller::Trouble> troubles;

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "common/json.h"
+#include "tests/unit/operator/kube/cluster/kube_cluster_fixture.h"
 #include "tests/unit/operator/kube/cluster/kube_world.h"
 
 namespace muster::kube {
@@ -23,13 +24,14 @@ class Life {
   struct Circumstances {
     bool beside_others;  // then its first status is put off, and its pods are made before
     size_t pods_at_a_time;
+    bool trains = false;  // then it has a NetworkPolicy and a Secret too
   };
   explicit Life(const Circumstances& circumstances)
       : world(circumstances.pods_at_a_time), others_(circumstances.beside_others ? 3 : 0) {
     const auto step = [this](std::function<void()> what) { steps_.push_back(std::move(what)); };
-    step([this] {
+    step([this, circumstances] {
       for (int i = 0; i < others_; ++i) world.submit("before-" + std::to_string(i));
-      world.submit();
+      world.submit("mnist", circumstances.trains ? training() : Json::object());
     });
     step([this] { world.run_all(); });
     step([this] { world.server.end_pod(world.pod("worker-0"), 1); });
@@ -59,6 +61,9 @@ class Life {
     EXPECT_EQ(world.condition("Finished"), "True ChiefSucceeded") << when;
     EXPECT_EQ(world.job()["status"]["restarts"], 1) << when;
     EXPECT_EQ(world.server.objects("services").size(), 1u + static_cast<size_t>(others_)) << when;
+    const size_t trainings = world.job()["spec"].contains("training") ? 1 : 0;
+    EXPECT_EQ(world.server.objects("networkpolicies").size(), trainings) << when;
+    EXPECT_EQ(world.server.objects("secrets").size(), trainings) << when;
     for (const Json& pod : world.server.objects("pods")) {
       const std::string name = pod["metadata"]["name"];
       if (!name.starts_with("mnist")) continue;
@@ -93,6 +98,8 @@ class Life {
 class Survival : public testing::TestWithParam<Life::Circumstances> {};
 INSTANTIATE_TEST_SUITE_P(Alone, Survival, testing::Values(Life::Circumstances{false, 1}));
 INSTANTIATE_TEST_SUITE_P(BesideOthers, Survival, testing::Values(Life::Circumstances{true, 1}));
+INSTANTIATE_TEST_SUITE_P(OfATraining, Survival,
+                         testing::Values(Life::Circumstances{false, 1, true}));
 INSTANTIATE_TEST_SUITE_P(SeveralPodsAtATime, Survival,
                          testing::Values(Life::Circumstances{false, 4}));
 

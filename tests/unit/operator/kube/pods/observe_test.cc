@@ -387,6 +387,19 @@ Pod ended_pod(const std::string& role, int attempt, int code, const Json& result
   return pod;
 }
 
+TEST(Observe, PassesOverNumbersThatCannotBeCountedOnFrom) {
+  for (const char* label : {kIndexLabel, kAttemptLabel, kRunLabel}) {
+    Pod pod = pod_with(R"({"phase": "Running"})");
+    pod.meta.labels[label] = "1000000000";
+    EXPECT_TRUE(observe(pod)) << label;
+    for (const char* number :
+         {"1000000001", "2147483647", "99999999999999999999", "-1", "1e3", ""}) {
+      pod.meta.labels[label] = number;
+      EXPECT_FALSE(observe(pod)) << label << " " << number;
+    }
+  }
+}
+
 TEST(FinalResults, AreTheLeadersAndTheEvaluatorsOfTheSameWeights) {
   api::TrainingJob job;
   job.replicas[api::Role::chief].replicas = 1;

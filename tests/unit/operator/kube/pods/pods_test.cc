@@ -360,6 +360,86 @@ TEST(Pods, AreRestartedByTheKubeletOnlyWhereTheTemplateAsksForIt) {
   EXPECT_EQ(policy("Never", api::RestartPolicy::on_failure), "Never");
 }
 
+// They would be BestEffort, the first that a node without memory throws out.
+TEST(Pods, RequestSomethingWhereTheTemplateDoesNotSayHowMuch) {
+  const Json least = {{"requests", {{"cpu", "100m"}, {"memory", "256Mi"}}}};
+  EXPECT_EQ(container_named(pod(trained()), "trainer")["resources"], least);
+  EXPECT_EQ(container_named(pod(imaged(kImage)), "tensorflow")["resources"], least);
+  EXPECT_FALSE(container_named(pod(imaged(kImage)), "log").contains("resources")) << "a sidecar";
+  const Json of_gpus = container_named(pod(on_gpus()), "trainer")["resources"];
+  EXPECT_EQ(of_gpus["requests"], least["requests"]);
+  EXPECT_EQ(of_gpus["limits"], Json({{"nvidia.com/gpu", 1}})) << "no other limit";
+}
+
+TEST(Pods, RequestWhatTheTemplateSays) {
+  for (const char* resources :
+       {R"({"requests": {"cpu": "2"}})", R"({"requests": {"memory": "1Gi"}})",
+        R"({"limits": {"cpu": "50m"}})", R"({"limits": {"memory": "1Gi"}})"}) {
+    const std::string text = std::string(R"({"spec": {"containers": [{"name": "trainer",
+        "resources": )") + resources +
+                             "}]}}";
+    EXPECT_EQ(container_named(pod(with_template(text.c_str())), "trainer")["resources"],
+              Json::parse(resources));
+  }
+  const Json of_pod = pod(with_template(R"({"spec": {"resources": {"limits": {"cpu": "50m"}}}})"));
+  EXPECT_FALSE(container_named(of_pod, "trainer").contains("resources"));
+}
+
+TEST(Pods, MayBeOfAllowedServiceAccountsOnly) {
+  const auto account = [](const char* field, const char* name) {
+    return Json{{"spec", {{field, name}}}};
+  };
+  PodSettings any = kSettings, some = kSettings;
+  some.allowed_accounts = {"loader", "trainer"};
+  EXPECT_EQ(refusal_of(account("serviceAccountName", "admin"), any), std::nullopt);
+  EXPECT_EQ(refusal_of(pod(trained()), some), std::nullopt) << "it names none";
+  for (const char* field : {"serviceAccountName", "serviceAccount"}) {
+    for (const char* name : {"trainer", "loader", "default", ""})
+      EXPECT_EQ(refusal_of(account(field, name), some), std::nullopt) << name;
+    EXPECT_EQ(refusal_of(account(field, "admin"), some),
+              "spec.serviceAccountName of the template: expected a service account that this "
+              "operator allows (default, loader, trainer), found \"admin\"")
+        << field;
+  }
+  Json both = account("serviceAccountName", "trainer");
+  both["spec"]["serviceAccount"] = "admin";
+  EXPECT_EQ(refusal_of(both, some), std::nullopt) << "the newer name wins";
+}
+
+api::TrainingJob of_many(int workers, api::TrainingJob job) {
+  job.name = std::string(40, 'a');
+  job.name_space = std::string(63, 'b');
+  job.replicas[Role::worker].replicas = workers;
+  return job;
+}
+
+TEST(Pods, GetATfConfigThatIsTooLongForAVariableAsAFile) {
+  const Json few = pod(of_many(500, trained()));
+  EXPECT_NE(variable(few, "TF_CONFIG"), "(unset)");
+  EXPECT_EQ(variable(few, "MUSTER_TF_CONFIG"), "(unset)");
+  EXPECT_FALSE(few["metadata"]["annotations"].contains(kTfConfigAnnotation));
+  const Json many = pod(of_many(1000, trained()));
+  EXPECT_EQ(variable(many, "TF_CONFIG"), "(unset)");
+  EXPECT_EQ(variable(many, "MUSTER_TF_CONFIG"), "/etc/muster/tf_config.json");
+  EXPECT_EQ(refusal_of(many, kSettings), std::nullopt);
+  const Json config =
+      Json::parse(many["metadata"]["annotations"][kTfConfigAnnotation].get<std::string>());
+  EXPECT_EQ(config["cluster"]["worker"].size(), 1000u);
+  EXPECT_EQ(config["task"]["index"], 1);
+  const Json item = {{"path", "tf_config.json"},
+                     {"fieldRef", {{"fieldPath", "metadata.annotations['muster.dev/tf-config']"}}}};
+  EXPECT_THAT(mounted_at(many, "/etc/muster")["downwardAPI"]["items"], Contains(item));
+}
+
+TEST(Pods, OfAProgramOfOnesOwnAreRefusedWithATfConfigThatIsTooLong) {
+  EXPECT_EQ(refusal_of(pod(of_many(500, imaged(kImage))), kSettings), std::nullopt);
+  const auto why = refusal_of(pod(of_many(1000, imaged(kImage))), kSettings);
+  ASSERT_TRUE(why);
+  EXPECT_THAT(*why, AllOf(HasSubstr("the variable TF_CONFIG of container tensorflow: expected at "
+                                    "most 131071 bytes"),
+                          HasSubstr("use fewer, or shorter names")));
+}
+
 TEST(Pods, OfAJobOfOneReplicaHaveNoTfConfig) {
   api::TrainingJob job = trained();
   job.replicas = {{Role::chief, {}}};

@@ -1,0 +1,54 @@
+#include "operator/kube/pods/network_policy.h"
+
+#include <algorithm>
+
+#include "common/error.h"
+#include "operator/kube/pods/names.h"
+#include "operator/kube/pods/pods.h"
+
+namespace muster::kube {
+
+namespace {
+
+Json selector(const Json& labels) {
+  return {{"matchLabels", labels}};
+}
+
+Json tcp(int first, int last) {
+  Json port = {{"protocol", "TCP"}, {"port", first}};
+  if (last != first) port["endPort"] = last;
+  return Json::array({port});
+}
+
+}  // namespace
+
+Json network_policy_of(const api::TrainingJob& job, const Json& http_peers) {
+  if (job.training.is_null() || http_peers.is_null()) return nullptr;
+  const Json of_job = {{kJobLabel, job.name}, {kJobUidLabel, job.uid}};
+  Json is_protected = of_job;
+  is_protected[kPortsLabel] = kFixedPorts;
+  const Json own_pods = Json::array({{{"podSelector", selector(of_job)}}});
+  return {
+      {"apiVersion", "networking.k8s.io/v1"},
+      {"kind", "NetworkPolicy"},
+      {"metadata", belonging_metadata(job, job.name)},
+      {"spec",
+       {{"podSelector", selector(is_protected)},
+        {"policyTypes", Json::array({"Ingress"})},
+        {"ingress", Json::array({{{"from", own_pods}, {"ports", tcp(kPeerPort, kLastPeerPort)}},
+                                 {{"from", http_peers}, {"ports", tcp(kHttpPort, kHttpPort)}}})}}}};
+}
+
+Json to_http_peers(const std::string& text) {
+  Json peers = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto is_peer = [](const Json& peer) { return peer.is_object() && !peer.empty(); };
+  if (!peers.is_array() || peers.empty() || !std::ranges::all_of(peers, is_peer)) {
+    throw Invalid(
+        "the peers of the replicas' HTTP port: expected a list of NetworkPolicyPeers as "
+        "JSON, with at least one, found " +
+        text);
+  }
+  return peers;
+}
+
+}  // namespace muster::kube
