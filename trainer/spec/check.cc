@@ -78,6 +78,10 @@ class Checker {
              describe(member(model, "loss")));
     }
     check_loss_options(model);
+    const bool softmax = string_or(model, "classificationLoss", "sigmoid") == "softmax";
+    if (given(model, "logitScale") && !softmax && is_sound("model.classificationLoss"))
+      report("model.logitScale", "no logitScale without the classificationLoss softmax",
+             describe(member(model, "logitScale")));
     if (is_sound("model.name"))
       check_kind("model", model, model_fields(), string_or(model, "name", "layers"));
     check_layers(document_, at("model.layers"), problems_);
