@@ -99,12 +99,25 @@ std::string evaluation_with_ps(const Json& self) {
   return ps > 0 ? std::to_string(ps) + " ps" : "";
 }
 
+// Returns what is found in place of evaluations for a field that needs them; "" if there are any.
+std::string without_evaluation(const Json& self) {
+  const bool within = has(member(self, "training"), "evaluation");
+  return within || count(replica_specs(self), "evaluator") > 0 ? "" : "neither";
+}
+
 std::string stop_without_evaluation(const Json& self) {
-  const Json& training = member(self, "training");
-  const Json& stop = member(training, "stopWhen");
+  const Json& stop = member(member(self, "training"), "stopWhen");
   if (!stop.is_object() || string_or(stop, "metric", "") == "trainLoss") return "";
-  if (has(training, "evaluation") || count(replica_specs(self), "evaluator") > 0) return "";
-  return "neither";
+  return without_evaluation(self);
+}
+
+std::string early_stopping_without_evaluation(const Json& self) {
+  return has(member(self, "training"), "earlyStopping") ? without_evaluation(self) : "";
+}
+
+std::string best_without_evaluation(const Json& self) {
+  const Json& checkpoint = member(member(self, "training"), "checkpoint");
+  return has(checkpoint, "bestOnly") ? without_evaluation(self) : "";
 }
 
 std::string too_many_backup_workers(const Json& self) {
@@ -243,6 +256,8 @@ RuleCheck rule_check(const std::string& name) {
       {"ps_in_collective", ps_in_collective},
       {"evaluation_with_ps", evaluation_with_ps},
       {"stop_without_evaluation", stop_without_evaluation},
+      {"early_stopping_without_evaluation", early_stopping_without_evaluation},
+      {"best_without_evaluation", best_without_evaluation},
       {"too_many_backup_workers", too_many_backup_workers},
       {"nothing_to_evaluate", nothing_to_evaluate},
       {"decided_by_nobody", decided_by_nobody},

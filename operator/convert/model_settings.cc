@@ -2,6 +2,8 @@
 
 #include <google/protobuf/text_format.h>
 
+#include <optional>
+
 #include "common/error.h"
 #include "operator/convert/learning_rate.h"
 
@@ -10,6 +12,7 @@ namespace muster::convert {
 namespace {
 
 constexpr const char* kType = "ssd_mobilenet_v1";
+constexpr float kMostLogitScale = 1000000;  // of the field logitScale
 
 // What Muster's ssd-mobilenet-v1 is, in the API's words: see trainer/compute/models/ssd.h, and
 // SsdLoss in model_spec.h there.
@@ -59,6 +62,15 @@ const pipeline::BatchNorm& normalization_of(const pipeline::Ssd& model) {
   return model.feature_extractor().conv_hyperparams().batch_norm();
 }
 
+// Returns the scale of the logits where the loss is a softmax's; nothing for another loss, or for a
+// scale that Muster does not take.
+std::optional<float> softmax_scale(const pipeline::Ssd& model) {
+  const pipeline::ClassificationLoss& loss = model.loss().classification_loss();
+  const float scale = loss.weighted_softmax().logit_scale();
+  if (!loss.has_weighted_softmax() || !(scale > 0 && scale <= kMostLogitScale)) return std::nullopt;
+  return scale;
+}
+
 }  // namespace
 
 void require_model(const pipeline::Pipeline& pipeline) {
@@ -105,6 +117,10 @@ Json model_of(const pipeline::Ssd& given) {
     model["depthMultiplier"] = as_written(features.depth_multiplier());
   const float decay = normalization_of(given).decay();
   if (decay >= 0 && decay < 1) model["normalizationMomentum"] = as_written(decay);
+  if (const auto scale = softmax_scale(given)) {
+    model["classificationLoss"] = "softmax";
+    if (*scale != 1.0f) model["logitScale"] = as_written(*scale);
+  }
   return model;
 }
 
@@ -123,6 +139,14 @@ std::vector<Difference> model_differences(const pipeline::Ssd& given) {
   if (regularizer.has_l2_regularizer()) {
     *convolutions.mutable_regularizer() = regularizer;
     *heads.mutable_conv_hyperparams()->mutable_regularizer() = regularizer;
+  }
+  if (const auto scale = softmax_scale(given)) {
+    wanted.mutable_loss()
+        ->mutable_classification_loss()
+        ->mutable_weighted_softmax()
+        ->set_logit_scale(*scale);
+    wanted.mutable_post_processing()->set_score_converter(pipeline::PostProcessing::SOFTMAX);
+    wanted.mutable_post_processing()->set_logit_scale(*scale);
   }
   // A head is one convolution without normalization and activation, whatever stands here.
   pipeline::Ssd compared = given;

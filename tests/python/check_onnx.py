@@ -14,7 +14,7 @@ import tensorflow as tf
 TOLERANCE = 1e-4  # of probabilities, scores and boxes, whose unit is the picture
 PICTURES = 5
 CLASSIFIERS = {"mnist-mlp": 10, "mnist-cnn": 10, "mobilenet-v1": 7, "layers": 5}
-DETECTOR, DETECTOR_CLASSES = "ssd-mobilenet-v1", 3
+DETECTORS, DETECTOR_CLASSES = ["ssd-mobilenet-v1", "ssd-mobilenet-v1-softmax"], 3
 
 
 def load(folder, name):
@@ -66,15 +66,15 @@ def check_classifier(trainer, folder, name, classes):
     np.testing.assert_allclose(one, found[:1], rtol=0, atol=TOLERANCE)
 
 
-def check_detector(trainer, folder):
-    model, pixels = load(folder, DETECTOR)
+def check_detector(trainer, folder, name):
+    model, pixels = load(folder, name)
     boxes, scores = model.run(["boxes", "scores"], {"input": pixels})
     anchors = boxes.shape[1]
     assert boxes.shape == (PICTURES, anchors, 4), boxes.shape
     assert scores.shape == (PICTURES, anchors, DETECTOR_CLASSES), scores.shape
     height, width = pixels.shape[1:3]
     unit = np.array([height, width, height, width])
-    predictions = predict(trainer, folder, DETECTOR, pixels)
+    predictions = predict(trainer, folder, name, pixels)
     for row, prediction in enumerate(predictions):
         objects = prediction["objects"]
         assert len(objects) == 100, len(objects)
@@ -100,7 +100,8 @@ def main():
         subprocess.run([writer, folder], check=True, timeout=60)
         for model, classes in CLASSIFIERS.items():
             check_classifier(trainer, folder, model, classes)
-        check_detector(trainer, folder)
+        for model in DETECTORS:
+            check_detector(trainer, folder, model)
     print("onnxruntime's outputs are those of muster-trainer predict")
 
 

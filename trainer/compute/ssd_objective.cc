@@ -83,7 +83,7 @@ class SsdObjective::Workspace {
         logits(codes.data() + codes.size(), count_ * width);
     const std::span<float> code_gradients(dy, codes.size()),
         logit_gradients(dy + codes.size(), logits.size());
-    detection::sigmoid_losses(logits, targets.labels, targets.class_weights, class_losses_);
+    loss_.classification.losses(logits, targets.labels, targets.class_weights, class_losses_);
     detection::smooth_l1_losses(codes, targets.codes, targets.code_weights, loss_.delta,
                                 code_losses_);
     loss_.coder.decode(codes, anchors_, decoded_);
@@ -100,7 +100,7 @@ class SsdObjective::Workspace {
       class_scales_[anchor] = loss_.classification_weight * targets.class_weights[anchor];
       code_scales_[anchor] = loss_.localization_weight * targets.code_weights[anchor];
     }
-    detection::sigmoid_gradients(logits, targets.labels, class_scales_, logit_gradients);
+    loss_.classification.gradients(logits, targets.labels, class_scales_, logit_gradients);
     detection::smooth_l1_gradients(codes, targets.codes, code_scales_, loss_.delta, code_gradients);
     terms[0] = static_cast<float>(loss_.classification_weight * classification);
     terms[1] = static_cast<float>(loss_.localization_weight * localization);

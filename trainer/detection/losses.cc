@@ -177,4 +177,23 @@ void softmax_scores(std::span<const float> logits, size_t width, float logit_sca
     softmax(logits.subspan(begin, width), logit_scale, scores.subspan(begin, width));
 }
 
+void ClassificationLoss::losses(std::span<const float> logits, std::span<const int32_t> labels,
+                                std::span<const float> weights, std::span<float> losses) const {
+  if (kind == Kind::sigmoid) return sigmoid_losses(logits, labels, weights, losses);
+  softmax_losses(logits, labels, weights, logit_scale, losses);
+}
+
+void ClassificationLoss::gradients(std::span<const float> logits, std::span<const int32_t> labels,
+                                   std::span<const float> scales,
+                                   std::span<float> gradients) const {
+  if (kind == Kind::sigmoid) return sigmoid_gradients(logits, labels, scales, gradients);
+  softmax_gradients(logits, labels, scales, logit_scale, gradients);
+}
+
+void ClassificationLoss::scores(std::span<const float> logits, size_t width,
+                                std::span<float> scores) const {
+  if (kind == Kind::sigmoid) return sigmoid_scores(logits, scores);
+  softmax_scores(logits, width, logit_scale, scores);
+}
+
 }  // namespace muster::detection

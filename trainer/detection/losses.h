@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -49,5 +50,22 @@ void smooth_l1_gradients(std::span<const float> codes, std::span<const float> ta
 void sigmoid_scores(std::span<const float> logits, std::span<float> scores);
 void softmax_scores(std::span<const float> logits, size_t width, float logit_scale,
                     std::span<float> scores);
+
+// The loss of a detector's logits, and the scores that belong to it.
+struct ClassificationLoss {
+  enum class Kind { sigmoid, softmax };
+
+  Kind kind = Kind::sigmoid;
+  float logit_scale = 1;  // of softmax, above 0
+
+  // As the functions above.
+  void losses(std::span<const float> logits, std::span<const int32_t> labels,
+              std::span<const float> weights, std::span<float> losses) const;
+  void gradients(std::span<const float> logits, std::span<const int32_t> labels,
+                 std::span<const float> scales, std::span<float> gradients) const;
+  void scores(std::span<const float> logits, size_t width, std::span<float> scores) const;
+
+  bool operator==(const ClassificationLoss&) const = default;
+};
 
 }  // namespace muster::detection

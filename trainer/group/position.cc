@@ -33,14 +33,18 @@ void fill(const checkpoint::Best& best, BestMessage& message) {
 }  // namespace
 
 checkpoint::Evaluations from_message(const EvaluationsMessage& message) {
-  return {message.epoch(), best_of(message.has_best(), message.best()),
-          message.without_improvement(), best_of(message.has_kept(), message.kept()),
-          best_of(message.has_reached(), message.reached())};
+  return {message.epoch(),
+          best_of(message.has_best(), message.best()),
+          message.without_improvement(),
+          best_of(message.has_kept(), message.kept()),
+          best_of(message.has_reached(), message.reached()),
+          message.step()};
 }
 
 EvaluationsMessage to_message(const checkpoint::Evaluations& evaluations) {
   EvaluationsMessage message;
   message.set_epoch(evaluations.epoch);
+  message.set_step(evaluations.step);
   if (evaluations.best) fill(*evaluations.best, *message.mutable_best());
   message.set_without_improvement(evaluations.without_improvement);
   if (evaluations.kept) fill(*evaluations.kept, *message.mutable_kept());

@@ -1,12 +1,10 @@
 #include "trainer/images/decode.h"
 
 #include <fmt/format.h>
-#include <turbojpeg.h>
 
 #include <algorithm>
 #include <array>
 #include <string>
-#include <utility>
 
 #include "common/error.h"
 #include "trainer/images/bounds.h"
@@ -57,6 +55,31 @@ int divisor_for(const JpegHeader& header, const DecodeOptions& options) {
     }
   }
   return 1;
+}
+
+// Returns the smallest window that covers `window` in an image at 1/divisor of its size.
+Window scaled_window(const Window& window, const ImageSize& size, int divisor) {
+  const uint64_t height = scaled(size.height, divisor), width = scaled(size.width, divisor);
+  if (window.height == 0) return {0, 0, height, width};
+  const auto end = [](size_t border, uint64_t whole, uint64_t other) {
+    return (border * other + whole - 1) / whole;
+  };
+  const size_t top = window.top * height / size.height, left = window.left * width / size.width;
+  return {top, left, end(window.top + window.height, size.height, height) - top,
+          end(window.left + window.width, size.width, width) - left};
+}
+
+// Returns where a window of the image that is seen lies in the one that is stored, at 1/divisor of
+// its size.
+Window as_stored(const Window& seen, const JpegHeader& header, int divisor) {
+  Window stored = seen;
+  if (header.sideways()) stored = {seen.left, seen.top, seen.width, seen.height};
+  const int orientation = header.orientation;
+  if (orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7)
+    stored.top = scaled(header.height, divisor) - stored.top - stored.height;
+  if (orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8)
+    stored.left = scaled(header.width, divisor) - stored.left - stored.width;
+  return stored;
 }
 
 // Writes `from` into `to` as EXIF's orientation says that it is to be seen.
@@ -117,44 +140,16 @@ void check_data(const ImageSize& size, uint64_t least, uint64_t found, std::stri
       name, least, size.height, size.width, found));
 }
 
-struct Decoder::Jpeg {
-  Jpeg() : handle(tjInitDecompress()) {
-    if (handle == nullptr) throw Unavailable("no memory for libjpeg-turbo");
-  }
-  ~Jpeg() { tjDestroy(handle); }
-  Jpeg(const Jpeg&) = delete;
-  Jpeg& operator=(const Jpeg&) = delete;
-
-  tjhandle handle;
-};
-
-// Throws Invalid if the decoder sees an image of another size than the header that was checked: it
-// would take memory for that one.
-void Decoder::check_jpeg_size(Bytes bytes, std::string_view name, const ImageSize& stored) {
-  int width = 0, height = 0, subsampling = 0, colours = 0;
-  tjDecompressHeader3(jpeg_->handle, reinterpret_cast<const unsigned char*>(bytes.data()),
-                      bytes.size(), &width, &height, &subsampling, &colours);
-  // No size: an error, which decoding tells.
-  const bool same = std::cmp_equal(width, stored.width) && std::cmp_equal(height, stored.height);
-  if (width <= 0 || height <= 0 || same) return;
-  throw Invalid(fmt::format(
-      "{}: damaged JPEG: expected one frame, of {}x{} pixels (height x width), found another of "
-      "{}x{}",
-      name, stored.height, stored.width, height, width));
-}
-
-Decoder::Decoder() : jpeg_(std::make_unique<Jpeg>()) {}
-Decoder::~Decoder() = default;
-
-void Decoder::decode(Bytes bytes, std::string_view name, const DecodeOptions& options,
-                     Image& image) {
+ImageView Decoder::decode(Bytes bytes, std::string_view name, const DecodeOptions& options,
+                          Image& image) {
   if (is_jpeg(bytes)) {
     decode_jpeg(bytes, name, options, image);
-  } else if (is_png(bytes)) {
-    decode_png(bytes, name, options.most_pixels, image, rows_);
-  } else {
-    throw unknown_format(bytes, name);
+    return image.view();
   }
+  if (!is_png(bytes)) throw unknown_format(bytes, name);
+  decode_png(bytes, name, options.most_pixels, image, rows_);
+  const Window part = scaled_window(options.window, {image.height, image.width}, 1);
+  return image.view(part.top, part.left, part.height, part.width);
 }
 
 void Decoder::decode_jpeg(Bytes bytes, std::string_view name, const DecodeOptions& options,
@@ -162,27 +157,14 @@ void Decoder::decode_jpeg(Bytes bytes, std::string_view name, const DecodeOption
   const JpegHeader header = read_jpeg_header(bytes, name);
   check_pixels(seen_size(header), options.most_pixels, name);
   check_data(seen_size(header), header.least_bytes, bytes.size(), name);
-  check_jpeg_size(bytes, name, {header.height, header.width});
   const int divisor = divisor_for(header, options);
+  const Window seen = scaled_window(options.window, seen_size(header), divisor);
+  const Window part = as_stored(seen, header, divisor);
   Image& decoded = header.orientation == 1 ? image : scratch_;
-  decoded.resize(scaled(header.height, divisor), scaled(header.width, divisor));
+  decoded.resize(part.height, part.width);
   const bool cmyk = header.components == 4;
   if (cmyk) cmyk_.resize(decoded.height * decoded.width * 4);
-  const int status = tjDecompress2(
-      jpeg_->handle, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(),
-      cmyk ? cmyk_.data() : decoded.pixels.data(), static_cast<int>(decoded.width), 0,
-      static_cast<int>(decoded.height), cmyk ? TJPF_CMYK : TJPF_RGB, TJFLAG_LIMITSCANS);
-  if (status != 0) {
-    const std::string_view complaint = tjGetErrorStr2(jpeg_->handle);
-    // libjpeg keeps its first warning alone, and none can come after the end marker (0xd9).
-    const bool harmless =
-        tjGetErrorCode(jpeg_->handle) == TJERR_WARNING &&
-        complaint.find("extraneous bytes before marker 0xd9") != std::string_view::npos;
-    if (!harmless) {
-      throw Invalid(fmt::format("{}: damaged JPEG of {}x{} pixels (height x width), {} bytes: {}",
-                                name, header.height, header.width, bytes.size(), complaint));
-    }
-  }
+  jpeg_.read(bytes, name, {header, divisor, part}, cmyk ? cmyk_.data() : decoded.pixels.data());
   if (cmyk) cmyk_to_rgb(cmyk_, header.inverted, decoded);
   if (header.orientation != 1) turn(decoded, header.orientation, image);
 }

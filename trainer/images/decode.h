@@ -2,12 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "trainer/images/crop.h"
 #include "trainer/images/image.h"
+#include "trainer/images/jpeg_codec.h"
 
 namespace muster::images {
 
@@ -19,6 +20,10 @@ struct DecodeOptions {
   // size.
   size_t needed_height = 0;
   size_t needed_width = 0;
+  // The part that is wanted, in pixels of the whole image as it is seen, within which it must lie;
+  // without height: all of it.
+  // Of a JPEG, only its pixels are made, and they are the same as of the whole image.
+  Window window = {};
 };
 
 struct ImageSize {
@@ -39,22 +44,17 @@ struct ImageSize {
 // end marker.
 class Decoder {
  public:
-  Decoder();
-  ~Decoder();
-  Decoder(const Decoder&) = delete;
-  Decoder& operator=(const Decoder&) = delete;
-
-  void decode(std::span<const std::byte> bytes, std::string_view name, const DecodeOptions& options,
-              Image& image);
+  // Returns the pixels of the window, in the memory of `image`; without one, `image` is the whole
+  // image. Where that has another size than the file says (needed_height), the borders of the
+  // window are moved outward to those of pixels.
+  ImageView decode(std::span<const std::byte> bytes, std::string_view name,
+                   const DecodeOptions& options, Image& image);
 
  private:
   void decode_jpeg(std::span<const std::byte> bytes, std::string_view name,
                    const DecodeOptions& options, Image& image);
-  void check_jpeg_size(std::span<const std::byte> bytes, std::string_view name,
-                       const ImageSize& stored);
 
-  struct Jpeg;
-  std::unique_ptr<Jpeg> jpeg_;
+  JpegReader jpeg_;
   Image scratch_;                     // the image before it is turned
   std::vector<uint8_t> cmyk_;         // 4 bytes a pixel
   std::vector<unsigned char*> rows_;  // of a PNG

@@ -238,9 +238,7 @@ Assembly assemble(Training training, int members, bool distributed, const Thread
   Assembly assembly;
   spec::TrainingSpec& spec = training.spec;
   if (distributed)
-    require_no_evaluation(spec,
-                          "with parameter servers: an evaluator evaluates every checkpoint, and "
-                          "earlyStopping and bestOnly need one process or the strategy collective");
+    require_no_evaluation(spec, "with parameter servers: an evaluator evaluates every checkpoint");
   const int replicas = members * spec.devices;
   data::TrainingData data =
       open_to_train(training, {rank * spec.devices, spec.devices, replicas}, spec.model);

@@ -84,9 +84,19 @@ class Exporter {
     const std::string logits = reshape(slice(rows, "logits", 1, 4 * count, count * (4 + columns)),
                                        "logits", {-1, count, columns});
     builder_.output("boxes", decoded(loss.coder, anchors, codes), {"batch", count, int64_t{4}});
-    const std::string scores = builder_.add("Sigmoid", "logits/sigmoid", {logits});
+    const std::string scores = scored(loss.classification, logits);
     builder_.output("scores", slice(scores, "logits/classes", 2, 1, columns),
                     {"batch", count, loss.classes});
+  }
+
+  // Does what detection::ClassificationLoss::scores() does.
+  std::string scored(const detection::ClassificationLoss& loss, const std::string& logits) {
+    if (loss.kind == detection::ClassificationLoss::Kind::sigmoid)
+      return builder_.add("Sigmoid", "logits/sigmoid", {logits});
+    const std::string scale =
+        builder_.constant("logits/scale", {}, std::span(&loss.logit_scale, 1));
+    const std::string scaled = builder_.add("Div", "logits/scaled", {logits, scale});
+    return builder_.add("Softmax", "logits/softmax", {scaled}, {{"axis", int64_t{2}}});
   }
 
   // Does what detection::BoxCoder::decode() does.

@@ -78,6 +78,10 @@ class Checker {
              describe(member(model, "loss")));
     }
     check_loss_options(model);
+    const bool softmax = string_or(model, "classificationLoss", "sigmoid") == "softmax";
+    if (given(model, "logitScale") && !softmax && is_sound("model.classificationLoss"))
+      report("model.logitScale", "no logitScale without the classificationLoss softmax",
+             describe(member(model, "logitScale")));
     if (is_sound("model.name"))
       check_kind("model", model, model_fields(), string_or(model, "name", "layers"));
     check_layers(document_, at("model.layers"), problems_);
@@ -277,17 +281,19 @@ class Checker {
 
   void check_evaluation() {
     const Json& checkpoint = member(training_, "checkpoint");
-    const bool evaluated = given(training_, "evaluation") || !is_sound("evaluation");
-    const Json& validation = member(member(training_, "data"), "validation");
-    if (given(training_, "evaluation") && validation.is_null() && is_sound("data.validation"))
-      report("evaluation", "data.validation beside evaluation", "none");
-    if (given(training_, "earlyStopping") && !evaluated)
-      report("earlyStopping", "evaluation beside earlyStopping", "none");
-    if (given(checkpoint, "bestOnly") && !evaluated)
-      report("checkpoint.bestOnly", "evaluation beside bestOnly", "none");
+    require_validation(training_, "evaluation", "evaluation");
+    require_validation(training_, "earlyStopping", "earlyStopping");
+    require_validation(checkpoint, "bestOnly", "checkpoint.bestOnly");
     check_stop_when();
     check_metric(member(training_, "earlyStopping"), "earlyStopping.metric");
     check_metric(member(checkpoint, "bestOnly"), "checkpoint.bestOnly.metric");
+  }
+
+  // Reports that the field `name` of `parent`, at `relative`, has no data to evaluate with.
+  void require_validation(const Json& parent, const char* name, const std::string& relative) {
+    if (!given(parent, name) || given(member(training_, "data"), "validation")) return;
+    if (is_sound("data.validation"))
+      report(relative, std::string("data.validation beside ") + name, "none");
   }
 
   void check_stop_when() {
@@ -295,8 +301,7 @@ class Checker {
     if (!stop.is_object()) return;
     check_one_of("stopWhen", stop, {"atLeast", "atMost"}, true);
     if (!is_sound("stopWhen.metric") || string_or(stop, "metric", "") == kTrainLoss) return;
-    if (!given(member(training_, "data"), "validation") && is_sound("data.validation"))
-      report("stopWhen", "data.validation beside stopWhen", "none");
+    require_validation(training_, "stopWhen", "stopWhen");
     check_metric(stop, "stopWhen.metric");
   }
 

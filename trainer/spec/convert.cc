@@ -293,6 +293,9 @@ compute::ModelSpec to_model(const Json& value) {
   if (given(value, "classes")) options.classes = integer_or(value, "classes", 1);
   options.depth_multiplier = float_of("depthMultiplier");
   options.normalization_momentum = float_of("normalizationMomentum");
+  if (string_or(value, "classificationLoss", "sigmoid") == "softmax")
+    options.classification = {detection::ClassificationLoss::Kind::softmax,
+                              float_of("logitScale").value_or(1)};
   if (auto known = compute::find_model(string_or(value, "name", ""), options)) {
     freeze(frozen, *known);
     return *known;

@@ -18,8 +18,12 @@ const std::vector<KindField>& optimizer_fields() {
 
 const std::vector<KindField>& model_fields() {
   static const std::vector<std::string> models = {"mobilenet-v1", "ssd-mobilenet-v1"};
-  static const std::vector<KindField> fields = {
-      {"depthMultiplier", models}, {"classes", models}, {"normalizationMomentum", models}};
+  static const std::vector<std::string> detectors = {"ssd-mobilenet-v1"};
+  static const std::vector<KindField> fields = {{"depthMultiplier", models},
+                                                {"classes", models},
+                                                {"normalizationMomentum", models},
+                                                {"classificationLoss", detectors},
+                                                {"logitScale", detectors}};
   return fields;
 }
 

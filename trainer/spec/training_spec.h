@@ -34,7 +34,7 @@ struct DataSpec {
   bool drop_remainder = false;
 };
 
-// The default metric by which evaluations within the training are compared; metric.h has the
+// The default metric by which evaluations are compared; metric.h has the
 // others.
 inline constexpr const char* kDefaultMetric = "validationLoss";
 
@@ -119,6 +119,11 @@ struct TrainingSpec {
   // Whether the checkpoint that evaluation finds to be the best is kept as such.
   bool keeps_best() const {
     return checkpoint.best_only || (early_stopping && early_stopping->restore_best);
+  }
+  // The metric by which an evaluator marks the best checkpoint.
+  std::string best_metric() const {
+    if (checkpoint.best_only) return *checkpoint.best_only;
+    return early_stopping ? early_stopping->metric : kDefaultMetric;
   }
 };
 

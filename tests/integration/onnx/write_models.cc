@@ -63,6 +63,11 @@ constexpr Case kCases[] = {
     {"ssd-mobilenet-v1", "{name: ssd-mobilenet-v1, classes: 3, depthMultiplier: 0.1}",
      "coco: {annotations: none, folder: none, imageSize: [96, 80], scale: 0.00784313725, offset: "
      "-1}"},
+    {"ssd-mobilenet-v1-softmax",
+     "{name: ssd-mobilenet-v1, classes: 3, depthMultiplier: 0.1, classificationLoss: softmax, "
+     "logitScale: 2}",
+     "coco: {annotations: none, folder: none, imageSize: [64, 64], scale: 0.00784313725, offset: "
+     "-1}"},
     {"layers", kLayers, "imageFolder: {path: none, imageSize: [21, 26], scale: 0.01}"},
 };
 

@@ -114,5 +114,48 @@ TEST(EarlyStoppingTest, IsRefusedByNameWithParameterServers) {
   EXPECT_THAT(job.log("chief", 0), HasSubstr("evaluation: expected none with parameter servers"));
 }
 
+// An evaluator beside the training decides, also where rank 0 is killed on the way.
+TEST(EarlyStoppingTest, EndsByWhatAnEvaluatorFindsAndExportsTheBest) {
+  std::string text = small_training(
+      "optimizer: {learningRate: 0.001}\n"
+      "earlyStopping: {metric: validationAccuracy, patience: 3, minDelta: 0.01, restoreBest: "
+      "true}\n"
+      "checkpoint: {everySteps: 200, bestOnly: {metric: validationLoss}}\n",
+      100000);
+  Job job("early-stopping-evaluator", text, 1, 1, /*evaluator=*/true);
+  job.start_all();
+  ASSERT_TRUE(job.wait_for_checkpoints(1));
+  job.kill("chief", 0);
+  job.start("chief", 0);
+  job.expect_success();
+  const Json result = job.result();
+  EXPECT_TRUE(result["stoppedEarly"]);
+  const auto position =
+      checkpoint::Store::read(job.folder() / std::string(result["checkpoint"])).manifest.position;
+  const auto evaluation = [&](uint64_t step) {
+    return Json::parse(read_file(job.folder() / "evaluations" / (std::to_string(step) + ".json")));
+  };
+  const auto& best = position.evaluations.best;
+  ASSERT_TRUE(best);
+  EXPECT_EQ(result["exportedStep"], best->step);
+  EXPECT_EQ(evaluation(best->step)["validation"]["accuracy"], best->value);
+  EXPECT_TRUE(evaluation(best->step)["final"]);
+  EXPECT_LT(best->step, result["step"]);
+  // checkpoint.bestOnly goes by a metric of its own.
+  const auto& kept = position.evaluations.kept;
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(result["best"]["metric"], "validationLoss");
+  EXPECT_EQ(result["best"]["step"], kept->step);
+  EXPECT_TRUE(fs::exists(job.folder() / std::string(result["best"]["checkpoint"])));
+}
+
+TEST(EarlyStoppingTest, NeedsSomebodyWhoEvaluates) {
+  Job job("early-stopping-nobody", small_training("earlyStopping: {patience: 3}\n"), 0, 0);
+  Process& chief = job.start("chief", 0);
+  EXPECT_EQ(chief.wait(), kBadConfig);
+  EXPECT_THAT(job.log("chief", 0),
+              HasSubstr("earlyStopping: expected `evaluation` within the training"));
+}
+
 }  // namespace
 }  // namespace muster::integration

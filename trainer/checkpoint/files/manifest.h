@@ -22,7 +22,7 @@ struct Position {
   uint64_t optimizer_t = 0;
   std::vector<uint64_t> outstanding;  // async: tickets not done
   EpochSums sums;                     // of the training so far
-  Evaluations evaluations;            // within the training
+  Evaluations evaluations;            // by which the training may end
 };
 
 // The rows of a tensor that lie in one file, if that is not the whole tensor.

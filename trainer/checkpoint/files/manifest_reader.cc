@@ -132,6 +132,7 @@ std::optional<Best> parse_best(const Fields& evaluations, const char* name) {
 Evaluations parse_evaluations(const Fields& fields) {
   Evaluations evaluations;
   evaluations.epoch = fields.number("epoch");
+  if (fields.has("step")) evaluations.step = fields.number("step");
   evaluations.best = parse_best(fields, "best");
   evaluations.without_improvement = fields.number("withoutImprovement");
   evaluations.kept = parse_best(fields, "kept");

@@ -28,11 +28,10 @@ Json json_of(const std::optional<Best>& best) {
 }
 
 Json json_of(const Evaluations& evaluations) {
-  return {{"epoch", evaluations.epoch},
-          {"best", json_of(evaluations.best)},
-          {"withoutImprovement", evaluations.without_improvement},
-          {"kept", json_of(evaluations.kept)},
-          {"reached", json_of(evaluations.reached)}};
+  return {
+      {"epoch", evaluations.epoch},        {"step", evaluations.step},
+      {"best", json_of(evaluations.best)}, {"withoutImprovement", evaluations.without_improvement},
+      {"kept", json_of(evaluations.kept)}, {"reached", json_of(evaluations.reached)}};
 }
 
 Json json_of(const Position& position) {

@@ -104,7 +104,8 @@ std::optional<std::string> metric_of(const std::optional<spec::EarlyStoppingSpec
 
 // Drops results of evaluations that were made with another metric, another loss or other data:
 // later results cannot be compared with them. Drops what another stopWhen has decided.
-void forget_others(Evaluations& evaluations, const Json& before, const Json& after) {
+void forget_others(Position& position, const Json& before, const Json& after) {
+  Evaluations& evaluations = position.evaluations;
   const TrainingSpec made_with = spec::to_training_spec(before);
   const TrainingSpec asked_for = spec::to_training_spec(after);
   const auto validation = [](const Json& training) {
@@ -119,6 +120,8 @@ void forget_others(Evaluations& evaluations, const Json& before, const Json& aft
   }
   if (others || made_with.checkpoint.best_only != asked_for.checkpoint.best_only)
     evaluations.kept.reset();
+  // An evaluator may have evaluated up to here what nobody has looked at.
+  if (others) evaluations.step = position.step;
 }
 
 std::string batch_obstacle(const Position& position, uint64_t from, uint64_t to) {
@@ -145,7 +148,7 @@ Resumption resume(const Manifest& manifest, const Json& training, bool distribut
   const uint64_t to = samples_of_unit(after, distributed);
   const auto position = converted(manifest.position, from, to);
   if (position) result.position = *position;
-  forget_others(result.position.evaluations, *made_with, training);
+  forget_others(result.position, *made_with, training);
 
   for (const spec::Change& change : spec::changes(*made_with, training)) {
     const auto below = [&](const char* parent) { return spec::is_below(change.path, parent); };

@@ -240,18 +240,34 @@ void Store::write_state() const {
 }
 
 void Store::prune() const {
-  const std::string best = best_name(directory_);
-  std::set<uint64_t> evaluated;  // steps of the best by evaluations within the training
+  Evaluations known;             // to the newest
+  std::set<uint64_t> evaluated;  // steps of the best by its evaluations
   int newer = 0;
   for (const FolderName& name : list()) {
     const fs::path checkpoint = directory_ / name.text();
     if (is_damaged(checkpoint)) continue;
     const Manifest manifest = read(checkpoint).manifest;
-    if (newer == 0) evaluated = steps_of_best(manifest.position.evaluations);
-    const bool is_best = evaluated.erase(name.step) > 0 || name.text() == best;
+    if (newer == 0) {
+      known = manifest.position.evaluations;
+      evaluated = steps_of_best(known);
+    }
+    const bool is_best = evaluated.erase(name.step) > 0;
     if (newer++ < keep_ || is_best || manifest.final) continue;
-    if (!Lease::any_active(checkpoint)) remove_checkpoint(checkpoint);
+    // A lease first: an evaluator gives it back when it has left its result and marked the best.
+    if (Lease::any_active(checkpoint) || may_be_best(name, known)) continue;
+    remove_checkpoint(checkpoint);
   }
+}
+
+bool Store::may_be_best(const FolderName& name, const Evaluations& known) const {
+  if (name.text() == best_name(directory_)) return true;
+  if (evaluations_.empty() || name.step <= known.step) return false;
+  std::error_code error;
+  return fs::exists(evaluations_ / fmt::format("{}.json", name.step), error) || error;
+}
+
+void Store::leave_evaluated(fs::path evaluations) {
+  evaluations_ = std::move(evaluations);
 }
 
 // Checks only what is cheap: the manifest and the sizes. A search compares the checksums.

@@ -36,6 +36,10 @@ class Store {
   // a file differs from the manifest. If the fsync after the rename fails with a WriteError, the
   // checkpoint is published, though perhaps not durably. Later errors are only logged.
   std::filesystem::path publish(const std::filesystem::path& temporary, const Manifest& manifest);
+  // From here on, publish() also leaves those checkpoints of which `evaluations` has a file
+  // <step>.json that the newest's position.evaluations does not know yet: one of them may be the
+  // best. To be called before the first publish().
+  void leave_evaluated(std::filesystem::path evaluations);
   void discard(const std::filesystem::path& temporary) noexcept;
   bool published(uint64_t step, uint64_t generation) const;
   // Removes temporary folders begun longer ago than `age`.
@@ -93,9 +97,11 @@ class Store {
   bool is_damaged(const std::filesystem::path& checkpoint) const;
   void write_state() const;
   void prune() const;
+  bool may_be_best(const FolderName& name, const Evaluations& known) const;
 
   std::filesystem::path directory_;
   int keep_;
+  std::filesystem::path evaluations_;  // empty: leave_evaluated() was not called
   mutable Mutex damaged_mutex_;
   // What a search has found.
   mutable std::set<std::filesystem::path> damaged_ MUSTER_GUARDED_BY(damaged_mutex_);

@@ -88,6 +88,7 @@ ModelSpec ssd_of(const ModelOptions& options) {
   settings.depth_multiplier = options.depth_multiplier.value_or(settings.depth_multiplier);
   settings.normalization_momentum =
       options.normalization_momentum.value_or(settings.normalization_momentum);
+  settings.classification = options.classification;
   return of_any_size(ssd_mobilenet(settings));
 }
 

@@ -29,9 +29,10 @@ std::vector<std::string> model_names();
 
 // Settings that some models have. What is left out is the model's own.
 struct ModelOptions {
-  std::optional<int64_t> classes;               // mobilenet-v1: 1000; ssd-mobilenet-v1: 90
-  std::optional<float> depth_multiplier;        // of both: 1
-  std::optional<float> normalization_momentum;  // of both: 0.9997
+  std::optional<int64_t> classes;                // mobilenet-v1: 1000; ssd-mobilenet-v1: 90
+  std::optional<float> depth_multiplier;         // of both: 1
+  std::optional<float> normalization_momentum;   // of both: 0.9997
+  detection::ClassificationLoss classification;  // of ssd-mobilenet-v1
 };
 
 // Returns nothing if the catalogue does not have the name.

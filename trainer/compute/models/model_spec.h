@@ -12,6 +12,7 @@
 #include "trainer/detection/argmax_matcher.h"
 #include "trainer/detection/box_coder.h"
 #include "trainer/detection/hard_example_miner.h"
+#include "trainer/detection/losses.h"
 #include "trainer/detection/multiclass_suppressor.h"
 
 namespace muster::compute {
@@ -135,7 +136,7 @@ struct Huber {
 // ssd_mobilenet_v1 configures it. A row's targets are an ObjectList. The model's output holds the
 // codes of all anchors, [anchors, 4], and then their logits, [anchors, 1 + classes], of which the
 // first one is the background's. A row's loss is the sum, over the anchors that mining leaves, of
-//   classification_weight * (sigmoid cross entropy) + localization_weight * (smooth L1).
+//   classification_weight * (classification loss) + localization_weight * (smooth L1).
 // The sum over a batch is divided by the number of anchors that are matched with an object.
 struct SsdLoss {
   int64_t classes = 90;
@@ -146,6 +147,7 @@ struct SsdLoss {
   detection::MatcherSettings matcher;
   detection::BoxCoder coder;
   detection::MiningSettings mining;
+  detection::ClassificationLoss classification;
   float classification_weight = 1;
   float localization_weight = 1;
   float delta = 1;                            // of smooth L1

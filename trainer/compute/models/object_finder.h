@@ -23,6 +23,7 @@ class ObjectFinder {
  private:
   const std::vector<float> anchors_;
   const detection::BoxCoder coder_;
+  const detection::ClassificationLoss classification_;
   const size_t columns_;  // of logits: the background and the classes
   detection::MulticlassSuppressor suppressor_;
   std::vector<float> boxes_, scores_;

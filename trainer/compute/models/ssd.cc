@@ -29,6 +29,7 @@ class Builder {
  public:
   explicit Builder(const SsdOptions& options) : options_(options) {
     loss_.classes = options.classes;
+    loss_.classification = options.classification;
   }
 
   ModelSpec build() {

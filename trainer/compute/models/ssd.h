@@ -12,6 +12,7 @@ struct SsdOptions {
   int64_t classes = 90;                    // without the background
   float depth_multiplier = 1.0f;           // of all numbers of filters, which are 16 at least
   float normalization_momentum = 0.9997f;  // of batch normalization's moving statistics
+  detection::ClassificationLoss classification = {};
 };
 
 // Returns the TF Object Detection API's ssd_mobilenet_v1 for images of 300 x 300 x 3; any other

@@ -1,16 +1,23 @@
 #include "trainer/data/batches/batcher.h"
 
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <utility>
+
 #include "common/error.h"
 #include "common/watched_work.h"
 
 namespace muster::data {
 
-BatchBuffer::BatchBuffer(const Dataset& dataset, int64_t most_rows, Features features)
+BatchBuffer::BatchBuffer(const Dataset& dataset, int64_t most_rows, Features features, int threads)
     : dataset_(dataset),
       sample_bytes_(dataset.sample_bytes()),
       samples_(static_cast<size_t>(most_rows)),
       features_(static_cast<size_t>(most_rows)),
-      positions_(static_cast<size_t>(most_rows)) {
+      positions_(static_cast<size_t>(most_rows)),
+      benches_(static_cast<size_t>(threads)) {
+  if (threads > 1) team_ = std::make_unique<host::Team>(threads, /*exclusive=*/false);
   if (features == Features::copied || dataset.made_on_use())
     copies_ = Storage(features_.size() * sample_bytes_);
   const auto label_count = static_cast<size_t>(dataset.label_count());
@@ -44,49 +51,74 @@ void BatchBuffer::finish(uint64_t epoch, size_t rows, const Shards::Held& shard)
 
 void BatchBuffer::load(const Augmentation& augmentation) {
   const auto rows = static_cast<size_t>(batch_.rows);
-  const std::span<std::byte> copies = copies_.bytes();
-  for (size_t row = 0; row < rows && !copies.empty(); ++row) dataset_.will_need(samples_[row]);
-  for (size_t row = 0; row < rows; ++row) {
-    WatchedWork::beat();
-    uint64_t sample = samples_[row];
-    if (copies.empty()) {
-      features_[row] = dataset_.features(sample);
-    } else {
-      std::byte* copy = &copies[row * sample_bytes_];
-      sample = make(augmentation, row, copy);
-      features_[row] = copy;
+  for (size_t row = 0; row < rows && !copies_.bytes().empty(); ++row)
+    dataset_.will_need(samples_[row]);
+  if (team_) return load_together(augmentation);
+  for (size_t row = 0; row < rows; ++row) load_row(augmentation, row, benches_.front());
+}
+
+// A thread takes a row when it has made one: some images take longer than others.
+void BatchBuffer::load_together(const Augmentation& augmentation) {
+  const auto rows = static_cast<size_t>(batch_.rows);
+  std::atomic<size_t> next = 0;
+  const auto work = [&](host::TeamThread thread) {
+    Workbench& bench = benches_[static_cast<size_t>(thread.index)];
+    try {
+      for (size_t row = next++; row < rows; row = next++) load_row(augmentation, row, bench);
+    } catch (...) {
+      bench.failure = std::current_exception();
+      next = rows;
     }
-    if (!labels_.empty())
-      labels_[row] = dataset_.made_on_use() ? workspace_.label : dataset_.label(sample);
-    if (!objects_.empty())
-      write_boxes(row);
-    else if (!targets_.empty())
-      targets_[row] = dataset_.target(sample);
+  };
+  team_->run(std::cref(work));
+  for (Workbench& bench : benches_)
+    if (bench.failure) std::rethrow_exception(std::exchange(bench.failure, nullptr));
+}
+
+void BatchBuffer::load_row(const Augmentation& augmentation, size_t row, Workbench& bench) {
+  WatchedWork::beat();
+  const std::span<std::byte> copies = copies_.bytes();
+  uint64_t sample = samples_[row];
+  if (copies.empty()) {
+    features_[row] = dataset_.features(sample);
+  } else {
+    std::byte* copy = &copies[row * sample_bytes_];
+    sample = make(augmentation, row, copy, bench.sample);
+    features_[row] = copy;
   }
+  if (!labels_.empty())
+    labels_[row] = dataset_.made_on_use() ? bench.sample.label : dataset_.label(sample);
+  if (!objects_.empty())
+    write_boxes(row, bench);
+  else if (!targets_.empty())
+    targets_[row] = dataset_.target(sample);
 }
 
 // Writes the objects that the stages have left to the row's target.
-void BatchBuffer::write_boxes(size_t row) {
-  found_.clear();
-  for (const images::Box& box : workspace_.boxes) {
-    const auto height = static_cast<float>(workspace_.original.height);
-    const auto width = static_cast<float>(workspace_.original.width);
+void BatchBuffer::write_boxes(size_t row, Workbench& bench) {
+  const Sample& sample = bench.sample;
+  bench.found.clear();
+  for (const images::Box& box : sample.boxes) {
+    const auto height = static_cast<float>(sample.original.height);
+    const auto width = static_cast<float>(sample.original.width);
     const float area = box.area > 0 ? box.area : box.height() * height * box.width() * width;
-    found_.push_back({{box.ymin, box.xmin, box.ymax, box.xmax}, box.label, 1.0f, box.crowd, area});
+    bench.found.push_back(
+        {{box.ymin, box.xmin, box.ymax, box.xmax}, box.label, 1.0f, box.crowd, area});
   }
   const auto floats = static_cast<size_t>(dataset_.label_count());
-  detection::write_objects(static_cast<float>(workspace_.original.height),
-                           static_cast<float>(workspace_.original.width), found_,
+  detection::write_objects(static_cast<float>(sample.original.height),
+                           static_cast<float>(sample.original.width), bench.found,
                            std::span(objects_).subspan(row * floats, floats));
 }
 
 // Makes the row's sample or, if that is damaged, the next one of its shard that is not; returns
 // which. So neither the epoch's order nor any other sample depends on who finds the damage.
-uint64_t BatchBuffer::make(const Augmentation& augmentation, size_t row, std::byte* copy) {
+uint64_t BatchBuffer::make(const Augmentation& augmentation, size_t row, std::byte* copy,
+                           Sample& workspace) {
   uint64_t sample = samples_[row];
   for (uint64_t tried = 1;; ++tried) {
     try {
-      augmentation.apply(dataset_, sample, batch_.epoch, positions_[row], copy, workspace_);
+      augmentation.apply(dataset_, sample, batch_.epoch, positions_[row], copy, workspace);
       return sample;
     } catch (const Invalid& error) {
       dataset_.report_corrupt(sample, error.what());

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
+#include <memory>
 #include <vector>
 
 #include "trainer/compute/engine.h"
@@ -10,6 +12,7 @@
 #include "trainer/data/order/shards.h"
 #include "trainer/data/sources/dataset.h"
 #include "trainer/detection/objects.h"
+#include "trainer/host/team.h"
 
 namespace muster::data {
 
@@ -20,8 +23,10 @@ class BatchBuffer {
     in_place,  // where the data set has them
     copied,    // in the buffer itself
   };
-  // Samples that are made on use are always in the buffer.
-  BatchBuffer(const Dataset& dataset, int64_t most_rows, Features features = Features::in_place);
+  // Samples that are made on use are always in the buffer. So many `threads` make the samples of a
+  // batch together; the caller of Batcher::load() is one of them.
+  BatchBuffer(const Dataset& dataset, int64_t most_rows, Features features = Features::in_place,
+              int threads = 1);
   BatchBuffer(BatchBuffer&&) = default;
 
   const compute::Batch& batch() const { return batch_; }
@@ -30,23 +35,31 @@ class BatchBuffer {
   friend class Batcher;
   void plan(size_t row, uint64_t sample, uint64_t position);
   void finish(uint64_t epoch, size_t rows, const Shards::Held& shard);
+  // What a thread needs to make a sample.
+  struct Workbench {
+    Sample sample;                         // of the stages
+    std::vector<detection::Object> found;  // in it
+    std::exception_ptr failure;            // what has ended the thread's part of a batch
+  };
   void load(const Augmentation& augmentation);
-  uint64_t make(const Augmentation& augmentation, size_t row, std::byte* copy);
-  void write_boxes(size_t row);
+  void load_together(const Augmentation& augmentation);
+  void load_row(const Augmentation& augmentation, size_t row, Workbench& bench);
+  uint64_t make(const Augmentation& augmentation, size_t row, std::byte* copy, Sample& workspace);
+  void write_boxes(size_t row, Workbench& bench);
 
   const Dataset& dataset_;
   const uint64_t sample_bytes_;
   Storage copies_;      // empty: features in place
-  Sample workspace_;    // of the stages
   Shards::Held shard_;  // of which the samples are
   std::vector<uint64_t> samples_;
   std::vector<const void*> features_;
   std::vector<int32_t> labels_;
   std::vector<const float*> targets_;
-  std::vector<float> objects_;            // the targets of objects, row by row
-  std::vector<detection::Object> found_;  // those of one row
+  std::vector<float> objects_;  // the targets of objects, row by row
   std::vector<uint64_t> positions_;
   compute::Batch batch_;
+  std::vector<Workbench> benches_;    // of each thread
+  std::unique_ptr<host::Team> team_;  // null with one thread
 };
 
 // The batches of a data set's epochs, by number. Not thread-safe. Allocates nothing after

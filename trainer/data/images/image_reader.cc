@@ -12,11 +12,6 @@ size_t whole_length(size_t needed, size_t part, uint64_t whole) {
   return (needed * whole + part - 1) / part;
 }
 
-// Returns where a border of the whole image is in an image of another size.
-size_t scaled(size_t border, uint64_t whole, size_t other, bool up) {
-  return (border * other + (up ? whole - 1 : 0)) / whole;
-}
-
 void copy(const images::Image& image, std::vector<std::byte>& pixels) {
   pixels.resize(image.pixels.size());
   std::memcpy(pixels.data(), image.pixels.data(), pixels.size());
@@ -39,12 +34,8 @@ void ImageReader::read(size_t height, size_t width, std::vector<std::byte>& pixe
   images::DecodeOptions options;
   options.needed_height = whole_length(height, window_.height, size_.height);
   options.needed_width = whole_length(width, window_.width, size_.width);
-  decoder_.decode(bytes_, name_, options, decoded_);
-  const size_t top = scaled(window_.top, size_.height, decoded_.height, false);
-  const size_t left = scaled(window_.left, size_.width, decoded_.width, false);
-  const size_t bottom = scaled(window_.top + window_.height, size_.height, decoded_.height, true);
-  const size_t right = scaled(window_.left + window_.width, size_.width, decoded_.width, true);
-  resizer_.resize(decoded_.view(top, left, bottom - top, right - left), height, width, resized_);
+  options.window = window_;
+  resizer_.resize(decoder_.decode(bytes_, name_, options, decoded_), height, width, resized_);
   copy(resized_, pixels);
 }
 

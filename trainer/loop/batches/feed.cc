@@ -9,6 +9,16 @@ namespace {
 constexpr uint64_t kPiecesAhead = 4;
 constexpr uint64_t kMostAhead = 1024;  // batches copied
 
+// Whether getting a sample is work, and not only a copy.
+bool makes_samples(const data::Dataset& dataset, const Feed::Options& options) {
+  return dataset.made_on_use() || !options.augment.empty();
+}
+
+// The threads that make a batch when it is asked for.
+int threads_of_buffer(const data::Dataset& dataset, const Feed::Options& options) {
+  return !options.in_turn && makes_samples(dataset, options) ? options.threads : 1;
+}
+
 }  // namespace
 
 Feed::Feed(const data::Dataset& dataset, const data::Shards& shards, const Options& options)
@@ -18,11 +28,11 @@ Feed::Feed(const data::Dataset& dataset, const data::Shards& shards, const Optio
       batcher_(dataset, shards, options.shuffle, options.seed, options.augment),
       buffer_(dataset, shards.most_rows(),
               options.augment.empty() ? data::BatchBuffer::Features::in_place
-                                      : data::BatchBuffer::Features::copied) {
+                                      : data::BatchBuffer::Features::copied,
+              threads_of_buffer(dataset, options)) {
   if (ready_ || !options.in_turn) return;
-  const bool makes_samples = dataset.made_on_use() || !options.augment.empty();
   const auto prefetch = static_cast<uint64_t>(options.prefetch);
-  const int threads = makes_samples ? options.threads : 1;
+  const int threads = makes_samples(dataset, options) ? options.threads : 1;
   // A batch is one thread's work: with two for each thread, none of them waits for another.
   const uint64_t enough = std::max(kPiecesAhead * static_cast<uint64_t>(options.accumulation),
                                    2 * static_cast<uint64_t>(threads));

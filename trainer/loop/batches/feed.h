@@ -22,8 +22,8 @@ class Feed {
     int64_t prefetch = 0;
     int accumulation = 1;  // batches of a piece of work
     // Whether work comes in the order that Work::at foresees. If not (asynchronous training, where
-    // that order is a guess), nothing is copied ahead; the system is only asked to fetch what may
-    // be next.
+    // that order is a guess), nothing is made ahead: the system is only asked to fetch what may be
+    // next, and the threads make the samples of one batch together when it is asked for.
     bool in_turn = true;
     std::vector<spec::StageKind> augment = {};
     int threads = 1;  // of the feed's own, at most; copies alone are the work of one

@@ -11,15 +11,13 @@
 
 namespace muster::loop {
 
-namespace {
-
-bool improves(compute::Better better, double value, const std::optional<checkpoint::Best>& best,
-              double min_delta) {
+bool improves(compute::Better better, double value, std::optional<double> best, double min_delta) {
   if (!std::isfinite(value)) return false;
   if (!best) return true;
-  return better == compute::Better::lower ? value + min_delta < best->value
-                                          : value - min_delta > best->value;
+  return better == compute::Better::lower ? value + min_delta < *best : value - min_delta > *best;
 }
+
+namespace {
 
 // Returns the value of the metric that the manifest names in `field`.
 double compared(std::span<const compute::Metric> metrics, const compute::MetricDefinition& metric,
@@ -38,12 +36,14 @@ checkpoint::Evaluations after(const checkpoint::Position& position,
                               const spec::TrainingSpec& spec) {
   checkpoint::Evaluations result = position.evaluations;
   result.epoch = position.epoch;
+  result.step = position.step;
   // Makes the evaluation's value the new `best` if it is better; returns whether it is.
   const auto take = [&](const char* field, const std::string& name,
                         std::optional<checkpoint::Best>& best, double min_delta) {
     const compute::MetricDefinition metric = spec::metric_of(spec.model.loss, name);
     const double value = compared(metrics, metric, field, name);
-    const bool better = improves(metric.better, value, best, min_delta);
+    const auto before = best ? std::optional(best->value) : std::nullopt;
+    const bool better = improves(metric.better, value, before, min_delta);
     if (better) best = {value, position.step, position.epoch};
     return better;
   };
@@ -76,10 +76,34 @@ bool is_stopped(const checkpoint::Evaluations& evaluations,
   return rule && evaluations.without_improvement >= std::max<uint64_t>(1, rule->patience);
 }
 
+bool has_ended(const checkpoint::Evaluations& evaluations, const spec::TrainingSpec& spec) {
+  return evaluations.reached || is_stopped(evaluations, spec.early_stopping);
+}
+
+namespace {
+
 void tell_reached(const checkpoint::Best& reached, const spec::StopWhenSpec& rule) {
   log::info(fmt::format("stopWhen ends the training: {} is {:.6g} at step {} (epoch {}), {} {:.6g}",
                         rule.metric, reached.value, reached.step, reached.epoch,
                         rule.at_least ? "at least" : "at most", rule.value));
+}
+
+void tell_stopped(const checkpoint::Position& position, const spec::EarlyStoppingSpec& rule) {
+  const auto& best = position.evaluations.best;
+  log::info(fmt::format(
+      "early stopping after epoch {}, at step {}: {} has not improved for {} "
+      "evaluations; the best was {}",
+      position.epoch, position.step, rule.metric, position.evaluations.without_improvement,
+      best ? fmt::format("{:.6g} after epoch {}, at step {}", best->value, best->epoch, best->step)
+           : "never a finite number"));
+}
+
+}  // namespace
+
+void tell_end(const checkpoint::Position& position, const spec::TrainingSpec& spec) {
+  if (const auto& reached = position.evaluations.reached) tell_reached(*reached, *spec.stop_when);
+  if (is_stopped(position.evaluations, spec.early_stopping))
+    tell_stopped(position, *spec.early_stopping);
 }
 
 }  // namespace muster::loop

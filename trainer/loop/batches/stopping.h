@@ -14,8 +14,14 @@ namespace muster::loop {
 // EarlyStopping and ModelCheckpoint(save_best_only) have them; and those of stopWhen. A value that
 // is not finite is never an improvement.
 
-// Returns the evaluations' results after one more that gave `metrics` at `position`. Throws
-// Invalid, which begins with the field, if a metric by which the spec compares is not among them.
+// Returns whether `value` is better than `best` by more than `min_delta`; any finite value is
+// better than none.
+bool improves(compute::Better better, double value, std::optional<double> best,
+              double min_delta = 0);
+
+// Returns the evaluations' results after one more, which gave `metrics` of the parameters at
+// `position`. Throws Invalid, which begins with the field, if a metric by which the spec compares
+// is not among them.
 checkpoint::Evaluations after(const checkpoint::Position& position,
                               std::span<const compute::Metric> metrics,
                               const spec::TrainingSpec& spec);
@@ -28,8 +34,10 @@ std::optional<checkpoint::Best> reached_by_training(const checkpoint::Position& 
 // Returns true if early stopping ends the training.
 bool is_stopped(const checkpoint::Evaluations& evaluations,
                 const std::optional<spec::EarlyStoppingSpec>& rule);
+// Returns true if early stopping or stopWhen has ended the training.
+bool has_ended(const checkpoint::Evaluations& evaluations, const spec::TrainingSpec& spec);
 
-// Logs that stopWhen ends the training.
-void tell_reached(const checkpoint::Best& reached, const spec::StopWhenSpec& rule);
+// Logs that early stopping or stopWhen ends the training at `position`, if one does.
+void tell_end(const checkpoint::Position& position, const spec::TrainingSpec& spec);
 
 }  // namespace muster::loop

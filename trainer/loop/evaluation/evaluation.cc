@@ -171,9 +171,12 @@ void write_evaluation(const std::filesystem::path& storage, const Json& evaluati
 
 std::optional<Json> evaluate_step(compute::Engine& engine, const Training& training,
                                   const EvaluationData& data, const std::filesystem::path& storage,
-                                  uint64_t step, bool final, const ShowPicture& show,
-                                  const Json& known, std::stop_token stop) {
-  Json json = {{"step", step}, {"final", final}};
+                                  const checkpoint::Position& position, bool final,
+                                  const ShowPicture& show, const Json& known,
+                                  std::stop_token stop) {
+  const uint64_t step = position.step;
+  Json json = {{"step", step}, {"epoch", position.epoch}, {"final", final}};
+  const size_t without_parts = json.size();
   for (const EvaluationData::Part& part : data.parts()) {
     if (part.name == "test" && !final) continue;
     if (known.contains(part.name) && known["step"] == step) {
@@ -187,7 +190,7 @@ std::optional<Json> evaluate_step(compute::Engine& engine, const Training& train
       json[part.name] = evaluation->json();
     }
   }
-  if (json.size() > 2) write_evaluation(storage, json);
+  if (json.size() > without_parts) write_evaluation(storage, json);
   return json;
 }
 

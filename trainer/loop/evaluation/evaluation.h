@@ -75,14 +75,14 @@ std::optional<Evaluation> evaluate_validation(compute::Engine& engine, const Tra
 // Writes evaluations/<step>.json below `storage` (unless empty). Throws WriteError.
 void write_evaluation(const std::filesystem::path& storage, const Json& evaluation);
 
-// Evaluates the engine's parameters on the validation data, and with `final` on the test data too;
-// writes evaluations/<step>.json below `storage` (unless empty) and returns its content. Publishes
-// the pictures of each part. Data that cannot be used appear in it as {"error": problem}. Parts
-// that `known`, an earlier result for these weights, already contains are not evaluated again.
-// Returns nothing, and writes no file, if `stop` was requested meanwhile.
+// Evaluates the engine's parameters, those of `position`, on the validation data, and with `final`
+// on the test data too; writes evaluations/<step>.json below `storage` (unless empty) and returns
+// its content. Publishes the pictures of each part. Data that cannot be used appear in it as
+// {"error": problem}. Parts that `known`, an earlier result for these weights, already contains are
+// not evaluated again. Returns nothing, and writes no file, if `stop` was requested meanwhile.
 std::optional<Json> evaluate_step(compute::Engine& engine, const Training& training,
                                   const EvaluationData& data, const std::filesystem::path& storage,
-                                  uint64_t step, bool final, const ShowPicture& show,
-                                  const Json& known, std::stop_token stop);
+                                  const checkpoint::Position& position, bool final,
+                                  const ShowPicture& show, const Json& known, std::stop_token stop);
 
 }  // namespace muster::loop

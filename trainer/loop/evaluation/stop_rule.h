@@ -1,58 +1,38 @@
 #pragma once
 
-#include <atomic>
 #include <filesystem>
-#include <map>
 #include <optional>
-#include <set>
-#include <thread>
-#include <vector>
 
-#include "common/document.h"
-#include "common/mutex.h"
+#include "trainer/loop/evaluation/evaluator_results.h"
 #include "trainer/loop/synchronizers/synchronizer.h"
 #include "trainer/spec/training_spec.h"
 
 namespace muster::loop {
 
-// Returns the value, step and epoch of an evaluation (evaluations/<step>.json) that reaches what
-// stopWhen asks for; nothing if it does not.
-std::optional<checkpoint::Best> reached_by(const Json& evaluation, const spec::TrainingSpec& spec);
-
-// Ends the training by stopWhen. Rank 0 has one: it decides for all, and its decision is a part of
-// the position, so that it is in the final checkpoint. Evaluations within the training are the
-// Validator's to look at.
+// What rank 0 decides by the training loss and by the results of an evaluator beside the training:
+// whether stopWhen or earlyStopping ends the training, and which checkpoint is the best. It decides
+// for all, and its decision is a part of the position, so that it is in the checkpoints. It follows
+// from the position and the files of the evaluations, which are taken in the order of their steps;
+// so a rank 0 that takes the place of another decides the same, though it may notice it at another
+// step. Evaluations within the training are the Validator's to look at.
 class StopRule {
  public:
-  // Precondition: the spec has stop_when. If `storage` is not empty, another process evaluates
-  // checkpoints, and from begin() on the results in its evaluations/ are looked at about once a
-  // second by a thread of the rule's own. `spec` must outlive the rule.
+  // If `storage` is not empty, another process evaluates the checkpoints and leaves its results
+  // there. `spec` must outlive the rule.
   StopRule(const spec::TrainingSpec& spec, const std::filesystem::path& storage);
 
-  // To be called when the synchronizer has started: its position may have gone back. Evaluations of
-  // later steps that are there by then do not count, because those steps will be made again.
+  // To be called when the synchronizer has started: its position may have gone back.
   void begin(const checkpoint::Position& position);
-  // Ends the training, between two steps, if what is known by now asks for it. Costs a step a few
-  // comparisons.
+  // Decides, between two steps, by what is known by now. Costs a step a few comparisons. Throws
+  // Invalid if a metric by which the spec compares is not in an evaluation.
   void apply(Synchronizer& synchronizer);
 
  private:
-  void watch(std::stop_token stop);
-  void look();
-  std::vector<std::filesystem::path> evaluations_there() const;
-  void warn_without_metric(const Json& evaluation) MUSTER_REQUIRES(mutex_);
+  checkpoint::Evaluations after_evaluations(const checkpoint::Position& position);
 
   const spec::TrainingSpec& spec_;
-  const std::filesystem::path evaluations_;  // empty: nobody else evaluates
+  std::optional<EvaluatorResults> results_;  // none: nobody else evaluates
   uint64_t epoch_ = 0;                       // up to which the training loss is looked at
-  std::atomic<bool> is_reached_{false};
-  Mutex mutex_;
-  std::set<std::filesystem::path> seen_ MUSTER_GUARDED_BY(mutex_);
-  // Evaluations of steps that will be made again, with the time at which each was written.
-  std::map<std::filesystem::path, std::filesystem::file_time_type> old_ MUSTER_GUARDED_BY(mutex_);
-  bool warned_ MUSTER_GUARDED_BY(mutex_) = false;
-  std::optional<checkpoint::Best> reached_ MUSTER_GUARDED_BY(mutex_);
-  std::jthread thread_;  // the last member, as it uses all others
 };
 
 }  // namespace muster::loop

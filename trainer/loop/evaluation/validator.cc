@@ -1,7 +1,5 @@
 #include "trainer/loop/evaluation/validator.h"
 
-#include <fmt/format.h>
-
 #include "common/error.h"
 #include "common/log.h"
 #include "trainer/compute/other_parameters.h"
@@ -25,10 +23,13 @@ bool Validator::run(Synchronizer& synchronizer, std::stop_token stop) {
   const auto evaluation = evaluate(synchronizer, stop);
   recorder_.set_state("training");
   if (!evaluation) return false;
-  newest_ = {{"step", before.step}, {"final", false}, {"validation", evaluation->json()}};
+  newest_ = {{"step", before.step},
+             {"epoch", before.epoch},
+             {"final", false},
+             {"validation", evaluation->json()}};
   write(newest_, evaluation->pictures);
   synchronizer.evaluated(after(before, evaluation->metrics, assembly_.spec()));
-  tell(synchronizer.position());
+  tell_end(synchronizer.position(), assembly_.spec());
   recorder_.validated(before, newest_["validation"], Recorder::Clock::now() - begun);
   keep_best(synchronizer, before);
   return true;
@@ -53,20 +54,6 @@ void Validator::write(const Json& evaluation, std::span<const Picture> pictures)
   } catch (const Unavailable& error) {
     log::warning(std::string("training goes on: ") + error.what());
   }
-}
-
-void Validator::tell(const checkpoint::Position& position) const {
-  if (const auto& reached = position.evaluations.reached)
-    tell_reached(*reached, *assembly_.spec().stop_when);
-  const auto& rule = assembly_.spec().early_stopping;
-  if (!is_stopped(position.evaluations, rule)) return;
-  const auto& best = position.evaluations.best;
-  log::info(fmt::format(
-      "early stopping after epoch {}, at step {}: {} has not improved for {} "
-      "evaluations; the best was {}",
-      position.epoch, position.step, rule->metric, position.evaluations.without_improvement,
-      best ? fmt::format("{:.6g} after epoch {}, at step {}", best->value, best->epoch, best->step)
-           : "never a finite number"));
 }
 
 void Validator::keep_best(Synchronizer& synchronizer, const checkpoint::Position& before) {

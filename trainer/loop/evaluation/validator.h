@@ -39,7 +39,6 @@ class Validator {
  private:
   std::optional<Evaluation> evaluate(Synchronizer& synchronizer, std::stop_token stop);
   void write(const Json& evaluation, std::span<const Picture> pictures);
-  void tell(const checkpoint::Position& position) const;
   void keep_best(Synchronizer& synchronizer, const checkpoint::Position& before);
 
   Assembly& assembly_;

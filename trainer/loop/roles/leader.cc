@@ -52,6 +52,13 @@ void require_place_for_best(const group::Membership& membership, const spec::Tra
       kBadConfig);
 }
 
+// Returns the first field that goes by evaluations; "" if none does.
+std::string compares_evaluations(const spec::TrainingSpec& spec) {
+  if (spec.stop_when && !spec.stop_when->by_training()) return "stopWhen";
+  if (spec.early_stopping) return "earlyStopping";
+  return spec.checkpoint.best_only ? "checkpoint.bestOnly" : "";
+}
+
 std::unique_ptr<summary::EventWriter> open_events(const group::Membership& membership,
                                                   std::stop_token stop) {
   if (membership.storage.empty()) return nullptr;
@@ -124,12 +131,15 @@ Leader::Leader(const group::Membership& membership, Assembly& assembly, metrics:
 
 void Leader::open_stop_rule() {
   const spec::TrainingSpec& spec = assembly_.spec();
-  const bool watches = !spec.stop_when->by_training() && !spec.evaluate_every_epochs;
+  const std::string compares = compares_evaluations(spec);
+  const bool watches = !compares.empty() && !spec.evaluate_every_epochs;
   if (watches && !membership_.has_evaluator())
-    throw Invalid("stopWhen: expected `evaluation` within the training, or an evaluator, to know " +
-                      spec.stop_when->metric + ", found neither",
-                  kBadConfig);
-  stop_rule_.emplace(spec, watches ? membership_.storage : fs::path());
+    throw Invalid(
+        compares + ": expected `evaluation` within the training, or an evaluator, found neither",
+        kBadConfig);
+  if (watches) store_->leave_evaluated(membership_.storage / "evaluations");
+  if (watches || spec.stop_when)
+    stop_rule_.emplace(spec, watches ? membership_.storage : fs::path());
 }
 
 void Leader::open_checkpointer(std::function<void(uint64_t step)> published, std::stop_token stop) {
@@ -220,11 +230,13 @@ std::optional<checkpoint::Store::Found> Leader::save_final(Synchronizer& synchro
   return checkpointer_->take_now(synchronizer, recorder_.state(synchronizer.position()), true);
 }
 
-Json Leader::evaluate_final(uint64_t step) {
+Json Leader::evaluate_final(const checkpoint::Position& position) {
+  const uint64_t step = position.step;
   recorder_.set_state("evaluating");
   const Json json =
-      evaluate_step(*assembly_.engine, assembly_.training, *data_, membership_.storage, step, true,
-                    recorder_.shows_pictures(step), validator_ ? validator_->newest() : Json(), {})
+      evaluate_step(*assembly_.engine, assembly_.training, *data_, membership_.storage, position,
+                    true, recorder_.shows_pictures(step),
+                    validator_ ? validator_->newest() : Json(), {})
           .value();
   for (const char* name : {"validation", "test"})
     for_each_number(name, member(json, name), [&](const std::string& tag, double value) {
@@ -301,19 +313,19 @@ Json Leader::conclude(const std::optional<checkpoint::Store::Found>& final,
   compute::HostView view(assembly_.engine->parameters());
   const std::span<float> parameters = view.values();
   Json result = describe(position);
-  uint64_t exported = position.step;
+  checkpoint::Position exported = position;
   if (final) {
     const checkpoint::Store::Found source = to_export(*store_, *final, assembly_.spec());
-    exported = source.manifest.position.step;
-    if (exported != position.step)
-      log::info("the best weights are exported, those of step " + std::to_string(exported));
+    exported = source.manifest.position;
+    if (exported.step != position.step)
+      log::info("the best weights are exported, those of step " + std::to_string(exported.step));
     checkpoint::load_weights(source, layout, parameters);
     view.store();
     folder::require_no_other_owner(membership_.storage, membership_.uid);
     result["checkpoint"] = path_of(*final);
     export_model(parameters, result);
   }
-  result["exportedStep"] = exported;
+  result["exportedStep"] = exported.step;
   if (final && final->manifest.job_uid != membership_.uid) result["alreadyFinished"] = true;
   result["weightsDigest"] = checkpoint::weights_digest(layout, parameters);
   if (!membership_.has_evaluator()) {

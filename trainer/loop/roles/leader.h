@@ -59,7 +59,7 @@ class Leader {
   Checkpointer* checkpointer() { return checkpointer_.get(); }
   // Null if nothing is evaluated within the training.
   Validator* validator() { return validator_ ? &*validator_ : nullptr; }
-  // Null if no stopWhen ends the training.
+  // Null if only the training's length, or what is evaluated within it, ends the training.
   StopRule* stop_rule() { return stop_rule_ ? &*stop_rule_ : nullptr; }
   const checkpoint::Store* store() const { return store_.get(); }
 
@@ -79,7 +79,7 @@ class Leader {
   Json conclude_again(const checkpoint::Store::Found& final);
 
  private:
-  Json evaluate_final(uint64_t step);
+  Json evaluate_final(const checkpoint::Position& position);
   void open_checkpointer(std::function<void(uint64_t step)> published, std::stop_token stop);
   Json describe(const checkpoint::Position& position) const;
   void open_stop_rule();

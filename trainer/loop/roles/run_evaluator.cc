@@ -1,17 +1,16 @@
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/file.h"
 #include "common/json.h"
-#include "common/json_file.h"
 #include "common/log.h"
 #include "common/pause.h"
 #include "trainer/checkpoint/store/checkpoint.h"
 #include "trainer/checkpoint/store/restore.h"
 #include "trainer/folder/owner.h"
 #include "trainer/group/backoff.h"
+#include "trainer/loop/evaluation/best_mark.h"
 #include "trainer/loop/evaluation/evaluation.h"
 #include "trainer/loop/evaluation/patient_reader.h"
 #include "trainer/loop/roles/leader.h"
@@ -48,6 +47,7 @@ class EvaluatorLoop {
         data_(data),
         engine_(make_engine(training_)),
         store_(membership.storage / "checkpoints", training_.spec.checkpoint.keep),
+        best_(store_, training_.spec, membership.storage),
         reporter_(membership.http_address, membership.role_name, membership.index,
                   membership.restarts) {}
 
@@ -73,8 +73,6 @@ class EvaluatorLoop {
 
  private:
   enum class Look { nothing_new, went_on, done };
-  static constexpr double kNoLoss = std::numeric_limits<double>::infinity();
-
   Look look(std::stop_token stop) {
     // Until our rank 0 has claimed the folder, its checkpoints may be those of another job.
     if (!folder::is_owned_by(membership_.storage, membership_.uid)) return Look::nothing_new;
@@ -102,9 +100,10 @@ class EvaluatorLoop {
     if (manifest.layout_fingerprint != layout.fingerprint())
       throw Invalid(found.directory.string() + ": expected a checkpoint of this model, found \"" +
                     manifest.model + "\"");
+    // Held until it is known whether this checkpoint is the best.
+    const auto lease = store_.lease(found, membership_.role_name);
+    if (!lease) return false;
     {
-      const auto lease = store_.lease(found, membership_.role_name);
-      if (!lease) return false;
       compute::HostView parameters(engine_->parameters());
       checkpoint::load_weights(found, layout, parameters.values());
       parameters.store();
@@ -113,11 +112,11 @@ class EvaluatorLoop {
     const ShowPicture show = [&](const std::string& tag, const Picture& picture) {
       events_->image(tag, step, picture.png, picture.height, picture.width);
     };
-    const auto json = evaluate_step(*engine_, training_, data_, membership_.storage, step, final,
-                                    show, nullptr, stop);
+    const auto json = evaluate_step(*engine_, training_, data_, membership_.storage,
+                                    manifest.position, final, show, nullptr, stop);
     if (!json) return false;
     publish(*json, step);
-    keep_best(found, *json);
+    best_.take(found, *json);
     set_state(final ? "done" : "waiting", step);
     return true;
   }
@@ -128,27 +127,6 @@ class EvaluatorLoop {
         events_->scalar(tag, step, value);
       });
     events_->flush();
-  }
-
-  void keep_best(const checkpoint::Store::Found& found, const Json& json) {
-    if (!best_loss_) best_loss_ = loss_of_best();
-    const double loss = number_or(member(json, "validation"), "loss", kNoLoss);
-    if (!(loss < *best_loss_)) return;
-    best_loss_ = loss;
-    try {
-      store_.mark_best(found);
-    } catch (const Unavailable& error) {
-      log::warning(error.what());
-    }
-  }
-
-  // Returns what the process before this one has found of the checkpoint that it has marked.
-  double loss_of_best() const {
-    const auto step = store_.step_of_best();
-    if (!step) return kNoLoss;
-    const Json evaluation =
-        read_json_or_null(membership_.storage / "evaluations" / (std::to_string(*step) + ".json"));
-    return number_or(member(evaluation, "validation"), "loss", kNoLoss);
   }
 
   void set_state(const std::string& state, uint64_t step) {
@@ -163,11 +141,11 @@ class EvaluatorLoop {
   const EvaluationData& data_;
   std::unique_ptr<compute::Engine> engine_;
   checkpoint::Store store_;
+  BestMark best_;
   PatientReader reader_;
   metrics::Reporter reporter_;
   std::unique_ptr<summary::EventWriter> events_;
   std::filesystem::path last_;
-  std::optional<double> best_loss_;  // null: not looked for so far
 };
 
 }  // namespace

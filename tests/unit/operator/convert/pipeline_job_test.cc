@@ -113,6 +113,27 @@ TEST(ConvertPipeline, TakesOverWhatTheCocoPipelineSays) {
   EXPECT_THAT(one.not_carried, Contains(StartsWith("eval_config.max_evals: 10")));
 }
 
+TEST(ConvertPipeline, TakesOverASoftmaxAndItsScale) {
+  std::string text = fixture("ssd_mobilenet_v1_coco.config");
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    ASSERT_NE(text.find(from), std::string::npos);
+    text.replace(text.find(from), from.size(), to);
+  };
+  replace("weighted_sigmoid {}", "weighted_softmax { logit_scale: 2.5 }");
+  // The scores of the pipeline do not belong to its loss yet.
+  const ConvertedPipeline other = converted(text);
+  EXPECT_THAT(other.not_carried,
+              Contains("model.ssd.post_processing.score_converter: SIGMOID; Muster's model has "
+                       "SOFTMAX"));
+  EXPECT_THAT(other.not_carried, Contains(StartsWith("model.ssd.post_processing.logit_scale: ")));
+  replace("score_converter: SIGMOID", "score_converter: SOFTMAX logit_scale: 2.5");
+  const ConvertedPipeline one = converted(text);
+  EXPECT_EQ(training_of(one)["model"], Json::parse(R"({"name": "ssd-mobilenet-v1", "classes": 90,
+      "normalizationMomentum": 0.9997, "classificationLoss": "softmax", "logitScale": 2.5})"));
+  EXPECT_THAT(one.not_carried, Each(Not(StartsWith("model.ssd"))));
+  EXPECT_THAT(problems_of(one.job), IsEmpty());
+}
+
 TEST(ConvertPipeline, NamesWhatAQuantizedPipelineLosesAndSharesOutItsBatch) {
   const Converted one =
       converted(fixture("ssd_mobilenet_v1_0.75_depth_quantized_300x300_pets_sync.config"));

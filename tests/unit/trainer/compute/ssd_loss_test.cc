@@ -15,6 +15,7 @@ namespace muster::compute::testing {
 namespace {
 
 using detection::Box;
+using detection::ClassificationLoss;
 using detection::Object;
 using detection::ObjectList;
 
@@ -22,7 +23,7 @@ constexpr size_t kMost = 3;
 constexpr int64_t kClasses = 2;
 
 // A detector with two grids, of 4 x 4 and 2 x 2 cells.
-ModelSpec detector() {
+ModelSpec detector(const detection::ClassificationLoss& classification = {}) {
   const auto convolution = [](int64_t filters, int64_t size, int64_t stride,
                               Activation activation) {
     Conv2d layer;
@@ -33,6 +34,7 @@ ModelSpec detector() {
   };
   SsdLoss loss;
   loss.classes = kClasses;
+  loss.classification = classification;
   loss.anchors.num_layers = 2;
   loss.anchors.min_scale = 0.3f;
   loss.anchors.max_scale = 0.6f;
@@ -74,6 +76,19 @@ class SsdLossTest : public ::testing::Test {
                              std::span(batch_.targets).subspan(row * floats, floats));
   }
 
+  // The loss of an anchor's logits.
+  static double class_loss(const ClassificationLoss& loss, std::span<const float> logits,
+                           size_t label) {
+    double sum = 0, exponentials = 0;
+    for (size_t c = 0; c < logits.size(); ++c) {
+      const double x = logits[c];
+      sum += std::max(x, 0.0) - x * (c == label ? 1 : 0) + std::log1p(std::exp(-std::abs(x)));
+      exponentials += std::exp(x / double(loss.logit_scale));
+    }
+    if (loss.kind == ClassificationLoss::Kind::sigmoid) return sum;
+    return std::log(exponentials) - double(logits[label]) / double(loss.logit_scale);
+  }
+
   // The loss of a row as the comment of SsdLoss says it, in float64, from the model's outputs.
   struct Expected {
     double classification = 0, localization = 0;
@@ -110,11 +125,10 @@ class SsdLossTest : public ::testing::Test {
       const bool object = owner[a] >= 0;
       const Object found = object ? objects.at(static_cast<size_t>(owner[a])) : Object{};
       const double weight = !object ? 1 : found.crowd ? 0 : double(found.weight);
-      for (int64_t c = 0; c <= kClasses; ++c) {
-        const double x = outputs[count * 4 + a * (kClasses + 1) + static_cast<size_t>(c)];
-        const double z = c == (object ? found.label + 1 : 0) ? 1 : 0;
-        class_losses[a] += weight * (std::max(x, 0.0) - x * z + std::log1p(std::exp(-std::abs(x))));
-      }
+      class_losses[a] =
+          weight * class_loss(loss.classification,
+                              outputs.subspan(count * 4 + a * (kClasses + 1), kClasses + 1),
+                              static_cast<size_t>(object ? found.label + 1 : 0));
       if (!object || weight == 0) continue;
       ++sum.matched;
       const Box anchor = detection::box_at(anchors, a);
@@ -148,9 +162,12 @@ class SsdLossTest : public ::testing::Test {
   OwnedBatch batch_{3, 32, static_cast<int64_t>(ObjectList::floats(kMost))};
 };
 
+constexpr ClassificationLoss kSoftmax{ClassificationLoss::Kind::softmax, 0.5f};
+
 TEST_F(SsdLossTest, IsTheSumOfItsTermsOverTheAnchorsThatAreLeft) {
-  const ModelSpec spec = detector();
-  for (const int threads : {1, 2, 3}) {
+  const std::pair<int, ClassificationLoss> cases[] = {{1, {}}, {2, {}}, {3, {}}, {2, kSoftmax}};
+  for (const auto& [threads, classification] : cases) {
+    const ModelSpec spec = detector(classification);
     const auto engine = cpu_engine(spec, 3, threads);
     initialize(*engine);
     std::vector<float> outputs(3 * static_cast<size_t>(engine->output_count()));
@@ -174,9 +191,18 @@ TEST_F(SsdLossTest, IsTheSumOfItsTermsOverTheAnchorsThatAreLeft) {
   }
 }
 
-TEST_F(SsdLossTest, HasTheGradientOfItsDifferences) {
-  const ModelSpec spec = detector();
-  const auto engine = cpu_engine(spec, 3, 2);
+class SsdGradientTest : public SsdLossTest,
+                        public ::testing::WithParamInterface<ClassificationLoss> {};
+
+INSTANTIATE_TEST_SUITE_P(Losses, SsdGradientTest, ::testing::Values(ClassificationLoss{}, kSoftmax),
+                         [](const auto& info) {
+                           const bool sigmoid =
+                               info.param.kind == ClassificationLoss::Kind::sigmoid;
+                           return std::string(sigmoid ? "sigmoid" : "softmax");
+                         });
+
+TEST_P(SsdGradientTest, IsThatOfDifferences) {
+  const auto engine = cpu_engine(detector(GetParam()), 3, 2);
   initialize(*engine);
   engine->compute_gradients(batch_.all());
   const std::vector<float> gradients = values(engine->gradients());

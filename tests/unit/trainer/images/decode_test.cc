@@ -145,6 +145,111 @@ TEST(Decoder, DecodesAJpegNoSmallerThanNeeded) {
   }
 }
 
+// Noise on gradients, of colours that change from pixel to pixel.
+Image noise(size_t height, size_t width) {
+  Image image;
+  image.resize(height, width);
+  uint32_t random = 1;
+  for (size_t i = 0; i < image.pixels.size(); ++i) {
+    random = random * 1664525 + 1013904223;
+    image.pixels[i] = static_cast<uint8_t>((i / 3 % width) + (random >> 25));
+  }
+  return image;
+}
+
+// `flags` are TurboJPEG's; `orientation` 1 to 8 is written as EXIF.
+std::string jpeg_with(const Image& image, int subsampling, int flags = 0, int orientation = 1) {
+  tjhandle handle = tjInitCompress();
+  unsigned char* bytes = nullptr;
+  unsigned long size = 0;
+  EXPECT_EQ(
+      tjCompress2(handle, image.pixels.data(), static_cast<int>(image.width), 0,
+                  static_cast<int>(image.height), TJPF_RGB, &bytes, &size, subsampling, 90, flags),
+      0);
+  std::string jpeg(reinterpret_cast<const char*>(bytes), size);
+  tjFree(bytes);
+  tjDestroy(handle);
+  if (orientation == 1) return jpeg;
+  std::string exif(
+      "\xff\xe1\0\x1e"
+      "Exif\0\0II*\0\10\0\0\0\1\0\x12\1\3\0\1\0\0\0",
+      28);
+  exif += static_cast<char>(orientation);
+  return jpeg.insert(2, exif + std::string(3, '\0'));
+}
+
+std::vector<uint8_t> pixels_of(const ImageView& view) {
+  std::vector<uint8_t> pixels;
+  for (size_t y = 0; y < view.height; ++y)
+    pixels.insert(pixels.end(), view.row(y), view.row(y) + 3 * view.width);
+  return pixels;
+}
+
+// Decodes windows of the image everywhere in it, and compares their pixels with those of the whole
+// image at the same scale.
+void expect_windows_of_the_whole(const std::string& jpeg, const std::string& name) {
+  Decoder decoder;
+  Image whole, part;
+  const ImageSize size = read_size(bytes_of(jpeg), name);
+  for (const size_t divisor : {1, 2, 4, 8}) {
+    DecodeOptions options{.needed_height = (size.height + divisor - 1) / divisor,
+                          .needed_width = (size.width + divisor - 1) / divisor};
+    decoder.decode(bytes_of(jpeg), name, options, whole);
+    ASSERT_EQ(whole.height, options.needed_height);
+    for (const auto& [height, width] : {std::pair<size_t, size_t>{1, 1}, {9, 40}, {48, 17}})
+      for (size_t top = 0; top + height <= size.height; top += 13)
+        for (size_t left = 0; left + width <= size.width; left += 17) {
+          options.window = {top, left, height, width};
+          const ImageView view = decoder.decode(bytes_of(jpeg), name, options, part);
+          const size_t first = top / divisor, column = left / divisor;
+          const size_t end = (top + height + divisor - 1) / divisor,
+                       right = (left + width + divisor - 1) / divisor;
+          ASSERT_EQ(pixels_of(view),
+                    pixels_of(whole.view(first, column, end - first, right - column)))
+              << name << " at 1/" << divisor << ": " << height << "x" << width << " at " << top
+              << ", " << left;
+        }
+  }
+}
+
+// Multiples of 8: so the borders of windows are those of pixels at each scale.
+TEST(Decoder, MakesThePixelsOfTheWholeImageInAWindow) {
+  const Image image = noise(104, 136);
+  const std::pair<const char*, int> subsamplings[] = {{"4:4:4", TJSAMP_444}, {"4:2:2", TJSAMP_422},
+                                                      {"4:2:0", TJSAMP_420}, {"grey", TJSAMP_GRAY},
+                                                      {"4:4:0", TJSAMP_440}, {"4:1:1", TJSAMP_411}};
+  for (const auto& [name, subsampling] : subsamplings) {
+    expect_windows_of_the_whole(jpeg_with(image, subsampling), name);
+    expect_windows_of_the_whole(jpeg_with(image, subsampling, TJFLAG_PROGRESSIVE),
+                                std::string("progressive ") + name);
+  }
+}
+
+TEST(Decoder, MakesAWindowOfAnImageThatIsTurned) {
+  const Image image = noise(64, 88);
+  for (int orientation = 2; orientation <= 8; ++orientation)
+    expect_windows_of_the_whole(jpeg_with(image, TJSAMP_420, 0, orientation),
+                                "orientation " + std::to_string(orientation));
+}
+
+TEST(Decoder, FindsDamageOutsideOfTheWindow) {
+  const std::string jpeg = jpeg_with(noise(104, 136), TJSAMP_420);
+  const DecodeOptions options{.window = {8, 8, 16, 16}};
+  ASSERT_EQ(error_of(jpeg, options), "no error");
+  for (size_t size = jpeg.size() / 2; size < jpeg.size(); size += 3)
+    EXPECT_THAT(error_of(jpeg.substr(0, size), options), HasSubstr("FILE: damaged JPEG")) << size;
+}
+
+TEST(Decoder, MakesAWindowOfOtherFormats) {
+  for (const char* file : {"rgb.png", "cmyk.jpg", "coded-as-rgb.jpg", "progressive.jpg"}) {
+    const Image whole = decode(fixture(file));
+    Image part;
+    const ImageView view =
+        Decoder().decode(bytes_of(fixture(file)), file, {.window = {3, 5, 11, 13}}, part);
+    EXPECT_EQ(pixels_of(view), pixels_of(whole.view(3, 5, 11, 13))) << file;
+  }
+}
+
 TEST(Decoder, CountsWhatIsNeededAfterTheTurn) {
   const std::string jpeg = fixture("orientation-6.jpg");  // seen as 27 x 19
   EXPECT_EQ(decode(jpeg, {.needed_height = 14, .needed_width = 10}).height, 14u);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <set>
 
 #include "common/file.h"
@@ -76,6 +77,20 @@ TEST(OnnxTest, HasNodesThatTakeWhatIsThereAndNamesThatAreThereOnce) {
   EXPECT_EQ(onnx.ir_version(), 8);
   EXPECT_EQ(onnx.opset_import(0).version(), 17);
   EXPECT_EQ(onnx.metadata_props(0).value(), R"(["cat","dog"])");
+}
+
+TEST(OnnxTest, MakesTheScoresOfADetectorAsItsLossHasThem) {
+  for (const bool softmax : {false, true}) {
+    compute::ModelOptions options;
+    options.depth_multiplier = 0.1f;
+    if (softmax) options.classification = {detection::ClassificationLoss::Kind::softmax, 2};
+    ModelSpec model = *compute::find_model("ssd-mobilenet-v1", options);
+    model.input_shape = {64, 64, 3};
+    const auto found = operations(exported(model, bytes({64, 64, 3})));
+    EXPECT_EQ(std::ranges::count(found, "Softmax"), softmax ? 1 : 0);
+    EXPECT_EQ(std::ranges::count(found, "Div"), softmax ? 1 : 0);
+    EXPECT_EQ(std::ranges::count(found, "Sigmoid"), softmax ? 0 : 1);
+  }
 }
 
 TEST(OnnxTest, TransposesImagesOnceAndBackOnlyWhereTheyEndAsRows) {

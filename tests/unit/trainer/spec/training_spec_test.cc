@@ -340,6 +340,23 @@ TEST(TrainingSpec, ReadsTheSettingsOfModels) {
   EXPECT_FLOAT_EQ(std::get<compute::BatchNormalization>(spec.model.layers[1].kind).momentum, 0.97f);
 }
 
+TEST(TrainingSpec, ReadsTheClassificationLossOfADetector) {
+  const auto given = [](const std::string& more) {
+    const TrainingSpec spec =
+        spec_with({{"model", "{name: ssd-mobilenet-v1, classes: 7" + more + "}"},
+                   {"data.train", "{tfRecord: {files: f, labels: objects, imageSize: [64, 64]}}"},
+                   {"data.test", "{coco: {annotations: a, folder: f, imageSize: [64, 64]}}"}});
+    return std::get<compute::SsdLoss>(spec.model.loss).classification;
+  };
+  using detection::ClassificationLoss;
+  EXPECT_EQ(given(""), ClassificationLoss{});
+  EXPECT_EQ(given(", classificationLoss: sigmoid"), ClassificationLoss{});
+  EXPECT_EQ(given(", classificationLoss: softmax"),
+            (ClassificationLoss{ClassificationLoss::Kind::softmax, 1}));
+  EXPECT_EQ(given(", classificationLoss: softmax, logitScale: 2.5"),
+            (ClassificationLoss{ClassificationLoss::Kind::softmax, 2.5f}));
+}
+
 TEST(TrainingSpec, TellsSourcesOfObjectsHowManyClassesADetectorHas) {
   const TrainingSpec spec = spec_with(
       {{"model", "{name: ssd-mobilenet-v1, classes: 7}"},

@@ -149,7 +149,7 @@ TEST(ResumePosition, ForgetsWhatEvaluationsFoundByAnotherMetricOrLossOrOnOtherDa
   document.set("checkpoint.bestOnly", "{}");
   ASSERT_TRUE(apply_schema(spec::training_schema(), document).empty());
   Manifest manifest = checkpoint_of(document.value());
-  const Evaluations all = {1, Best{0.5, 50, 1}, 1, Best{0.5, 50, 1}, {}};
+  const Evaluations all = {1, Best{0.5, 50, 1}, 1, Best{0.5, 50, 1}, {}, 50};
   manifest.position.evaluations = all;
   const auto after = [&](const char* path, const char* value) {
     Document changed;
@@ -160,16 +160,17 @@ TEST(ResumePosition, ForgetsWhatEvaluationsFoundByAnotherMetricOrLossOrOnOtherDa
     EXPECT_EQ(found.changed.empty(), spec::bearing_of(path) != spec::Bearing::course);
     return found.position.evaluations;
   };
-  const Evaluations no_best = {1, {}, 0, Best{0.5, 50, 1}, {}};
+  const Evaluations no_best = {1, {}, 0, Best{0.5, 50, 1}, {}, 50};
   EXPECT_EQ(after("earlyStopping.patience", "5"), all);
   EXPECT_EQ(after("earlyStopping.metric", "validationAccuracy"), no_best);
   EXPECT_EQ(after("earlyStopping", "null"), no_best);
   EXPECT_EQ(after("checkpoint.bestOnly.metric", "validationAccuracy"),
-            (Evaluations{1, Best{0.5, 50, 1}, 1, {}, {}}));
+            (Evaluations{1, Best{0.5, 50, 1}, 1, {}, {}, 50}));
   EXPECT_EQ(after("earlyStopping.metric", "validationBalancedAccuracy"), no_best);
-  EXPECT_EQ(after("model.loss", "meanSquaredError"), (Evaluations{1, {}, 0, {}, {}}));
+  EXPECT_EQ(after("model.loss", "meanSquaredError"),
+            (Evaluations{1, {}, 0, {}, {}, manifest.position.step}));
   EXPECT_EQ(after("data.validation.syntheticClasses.samples", "200"),
-            (Evaluations{1, {}, 0, {}, {}}));
+            (Evaluations{1, {}, 0, {}, {}, manifest.position.step}));
 }
 
 TEST(ResumePosition, ForgetsWhatAnotherStopWhenHasDecided) {

@@ -263,6 +263,26 @@ TEST_F(StoreTest, KeepsWhatTheNewestNamesAsTheBestByEvaluations) {
   EXPECT_THAT(names(store), ElementsAre("ckpt-400-g1", "ckpt-200-g1"));
 }
 
+// Rank 0 learns late what an evaluator has found.
+TEST_F(StoreTest, KeepsWhatIsEvaluatedUntilTheNewestKnowsOfIt) {
+  const fs::path evaluations = directory_.parent_path() / "evaluations";
+  fs::create_directories(evaluations);
+  Store store(directory_, 1);
+  store.leave_evaluated(evaluations);
+  const auto publish_knowing = [&](uint64_t step, uint64_t evaluated) {
+    Manifest manifest = test_manifest(step, 1);
+    manifest.position.evaluations.step = evaluated;
+    publish(store, manifest, layout_, test_values(layout_, 1.0f));
+  };
+  publish_knowing(100, 0);
+  write_file_atomically(evaluations / "100.json", "{}");
+  publish_knowing(200, 0);
+  publish_knowing(300, 0);
+  EXPECT_THAT(names(store), ElementsAre("ckpt-300-g1", "ckpt-100-g1"));
+  publish_knowing(400, 100);
+  EXPECT_THAT(names(store), ElementsAre("ckpt-400-g1"));
+}
+
 TEST_F(StoreTest, FindsTheNewestWholeOneOfAStep) {
   Store store(directory_, 9);
   publish_step(store, 100, 1);

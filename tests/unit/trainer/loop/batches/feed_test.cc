@@ -3,8 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <numeric>
+#include <span>
 
+#include "common/error.h"
+#include "common/mutex.h"
 #include "tests/unit/trainer/compute/support.h"
 #include "tests/unit/trainer/loop/support.h"
 #include "trainer/data/sources/memory_dataset.h"
@@ -152,6 +157,62 @@ TEST(FeedTest, CopiesAtMostSoMuchAheadAsIsSensible) {
   EXPECT_EQ(feed.batch({}).rows, 1);
 }
 
+// Samples that are work to make. begin() waits for a second thread, as long as none has come.
+class Meeting : public data::MemoryDataset {
+ public:
+  Meeting() : MemoryDataset(numbered()) {}
+  bool made_on_use() const override { return true; }
+  const void* features(uint64_t) const override { return nullptr; }
+  void begin(uint64_t index, data::Sample& sample) const override {
+    {
+      MutexLock lock(mutex_);
+      most_ = std::max(most_, ++inside_);
+      changed_.notify_all();
+      changed_.wait_for(lock, std::chrono::seconds(20), [&] { return most_ > 1; });
+      --inside_;
+    }
+    if (index == broken) throw Invalid("broken");
+    const float value = static_cast<float>(index);
+    const auto bytes = std::as_bytes(std::span(&value, 1));
+    sample.shape = {1};
+    sample.element_bytes = sizeof(float);
+    sample.features.assign(bytes.begin(), bytes.end());
+  }
+  int most_at_once() const {
+    const MutexLock lock(mutex_);
+    return most_;
+  }
+  uint64_t broken = kSamples;
+
+ private:
+  mutable Mutex mutex_;
+  mutable ConditionVariable changed_;
+  mutable int inside_ = 0;
+  mutable int most_ = 0;
+};
+
+TEST(FeedTest, ManyThreadsMakeABatchThatCannotBeForeseen) {
+  const Meeting dataset;
+  const auto shards = data::Shards::by_record(kSamples, {.rows = 8});
+  Feed feed(dataset, shards, {.shuffle = false, .in_turn = false, .threads = 3});
+  EXPECT_THAT(values(feed.batch({})), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+  EXPECT_GT(dataset.most_at_once(), 1);
+  Work second;
+  second.at.step = 2;
+  EXPECT_THAT(values(feed.batch(second)), ElementsAre(16, 17, 18, 19, 20, 21));
+}
+
+TEST(FeedTest, WhatAnyOfTheThreadsThrowsIsThrown) {
+  Meeting dataset;
+  dataset.broken = 5;
+  const auto shards = data::Shards::by_record(kSamples, {.rows = 8});
+  Feed feed(dataset, shards, {.shuffle = false, .in_turn = false, .threads = 3});
+  EXPECT_THAT([&] { feed.batch({}); }, testing::ThrowsMessage<Invalid>("broken"));
+  Work second;
+  second.at.step = 1;
+  EXPECT_THAT(values(feed.batch(second)), ElementsAre(8, 9, 10, 11, 12, 13, 14, 15));
+}
+
 TEST(FeedTest, AllocatesNothingOnceItIsMade) {
   data::Samples samples = numbered();
   samples.features = data::Storage(kSamples * sizeof(float));
@@ -159,10 +220,12 @@ TEST(FeedTest, AllocatesNothingOnceItIsMade) {
   Feed pointers(in_memory, in_twos(), {});
   Feed on_demand(in_a_file, in_twos(), {.in_turn = false});
   Feed ahead(in_a_file, in_twos(), {});
+  const Meeting made;
+  Feed together(made, in_twos(), {.in_turn = false, .threads = 2});
   Work work;
   const auto read_epoch = [&] {
     for (work.at.step = 0; work.at.step < 11; ++work.at.step) {
-      for (Feed* feed : {&pointers, &on_demand, &ahead}) feed->batch(work);
+      for (Feed* feed : {&pointers, &on_demand, &ahead, &together}) feed->batch(work);
     }
     ++work.at.epoch;
   };

@@ -96,7 +96,7 @@ TEST(StoppingTest, GoesByTheMetricThatIsNamed) {
 
 TEST(StoppingTest, WithoutARuleNothingEndsItAndNothingIsRemembered) {
   const Course course = follow({}, {1.0, 2.0, 3.0, 4.0});
-  EXPECT_EQ(course.position.evaluations, (checkpoint::Evaluations{4, {}, 0, {}, {}}));
+  EXPECT_EQ(course.position.evaluations, (checkpoint::Evaluations{4, {}, 0, {}, {}, 40}));
 }
 
 // Without large objects there is no such precision.

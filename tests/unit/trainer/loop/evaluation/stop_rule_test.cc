@@ -1,11 +1,13 @@
 #include "trainer/loop/evaluation/stop_rule.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <thread>
 
+#include "common/error.h"
 #include "common/file.h"
 #include "tests/unit/trainer/loop/support.h"
+#include "trainer/loop/batches/stopping.h"
 
 namespace muster::loop {
 namespace {
@@ -16,6 +18,7 @@ namespace fs = std::filesystem;
 class Standing : public Synchronizer {
  public:
   explicit Standing(uint64_t step) { mutable_position().step = step; }
+  void stand_at(uint64_t step) { mutable_position().step = step; }
   bool start(std::stop_token) override { return true; }
   bool has_next() override { return true; }
   StepResult step() override { return {}; }
@@ -79,6 +82,79 @@ TEST_F(StopRuleTest, TakesThemOnceTheyAreEvaluatedAgain) {
   evaluate(2000, 0.91);
   step_found(rule, synchronizer);
   EXPECT_EQ(synchronizer.position().evaluations.reached->value, 0.91);
+}
+
+class EvaluatedBesideTest : public StopRuleTest {
+ protected:
+  EvaluatedBesideTest() {
+    spec_.stop_when.reset();
+    spec_.early_stopping = spec::EarlyStoppingSpec{"validationAccuracy", 2, 0.1, true};
+    spec_.checkpoint.best_only = "validationAccuracy";
+  }
+
+  // Returns the evaluations after all of them up to `step` are taken.
+  checkpoint::Evaluations taken_up_to(uint64_t step, Standing& synchronizer) {
+    StopRule rule(spec_, storage_);
+    rule.begin(synchronizer.position());
+    while (synchronizer.position().evaluations.step < step) {
+      rule.apply(synchronizer);
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return synchronizer.position().evaluations;
+  }
+};
+
+TEST_F(EvaluatedBesideTest, EndsWhenPatienceIsOverAndKnowsTheBest) {
+  evaluate(100, 0.5);
+  evaluate(200, 0.7);
+  evaluate(300, 0.75);  // no improvement by more than minDelta
+  Standing synchronizer(500);
+  const auto going_on = taken_up_to(300, synchronizer);
+  EXPECT_FALSE(has_ended(going_on, spec_));
+  evaluate(1000, 0.6);
+  evaluate(2000, 0.9);  // later than the end
+  synchronizer.stand_at(2500);
+  const auto ended = taken_up_to(1000, synchronizer);
+  EXPECT_TRUE(has_ended(ended, spec_));
+  EXPECT_EQ(ended.best->step, 200u);
+  EXPECT_EQ(ended.best->value, 0.7);
+  EXPECT_EQ(ended.kept->step, 300u);
+  EXPECT_EQ(ended.without_improvement, 2u);
+}
+
+// The files of the evaluations stay, and say the same again.
+TEST_F(EvaluatedBesideTest, AReplacedRankZeroDecidesTheSame) {
+  const double values[] = {0.5, 0.7, 0.6, 0.9, 0.8, 0.85, 0.99};
+  for (int i = 0; i < 7; ++i) evaluate(100 * static_cast<uint64_t>(i + 1), values[i]);
+  Standing first(700);
+  const auto expected = taken_up_to(600, first);
+  ASSERT_TRUE(has_ended(expected, spec_));
+  EXPECT_EQ(expected.best->step, 400u);
+  Standing from_nothing(900);
+  EXPECT_EQ(taken_up_to(600, from_nothing), expected);
+  // Of a checkpoint that knows some of them.
+  Standing from_a_checkpoint(900);
+  from_a_checkpoint.evaluated(
+      {9, checkpoint::Best{0.7, 200, 9}, 1, checkpoint::Best{0.7, 200, 9}, {}, 300});
+  EXPECT_EQ(taken_up_to(600, from_a_checkpoint).best, expected.best);
+}
+
+TEST_F(EvaluatedBesideTest, AValueThatIsNotFiniteIsNoImprovement) {
+  evaluate(100, 0.5);
+  write_file_atomically(storage_ / "evaluations" / "200.json",
+                        R"({"step": 200, "validation": {"loss": null, "accuracy": null}})");
+  Standing synchronizer(300);
+  const auto evaluations = taken_up_to(200, synchronizer);
+  EXPECT_EQ(evaluations.best->step, 100u);
+  EXPECT_EQ(evaluations.without_improvement, 1u);
+}
+
+TEST_F(EvaluatedBesideTest, RefusesAnEvaluationWithoutTheMetric) {
+  write_file_atomically(storage_ / "evaluations" / "100.json",
+                        R"({"step": 100, "validation": {"loss": 0.5}})");
+  Standing synchronizer(300);
+  EXPECT_THAT([&] { taken_up_to(100, synchronizer); },
+              testing::ThrowsMessage<Invalid>(testing::StartsWith("earlyStopping.metric: ")));
 }
 
 }  // namespace

@@ -1,0 +1,172 @@
+#include "trainer/images/jpeg_codec.h"
+
+#include <fmt/format.h>
+#include <jpeglib.h>
+
+#include <algorithm>
+#include <array>
+#include <csetjmp>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "common/error.h"
+
+namespace muster::images {
+namespace {
+
+constexpr int kMostScans = 500;  // of a progressive file: each costs a pass over all of the image
+
+// libjpeg leaves a failed call by longjmp. Therefore the functions that call it hold no object with
+// a destructor, and report by these messages.
+struct Complaints {
+  jpeg_error_mgr manager;  // the first member: libjpeg hands out its address
+  std::jmp_buf out;
+  std::array<char, JMSG_LENGTH_MAX> message{};  // the error, or else the first warning
+};
+
+Complaints& complaints_of(j_common_ptr jpeg) {
+  return *reinterpret_cast<Complaints*>(jpeg->err);
+}
+
+void keep_message(j_common_ptr jpeg) {
+  jpeg->err->format_message(jpeg, complaints_of(jpeg).message.data());
+}
+
+[[noreturn]] void leave(j_common_ptr jpeg) {
+  keep_message(jpeg);
+  std::longjmp(complaints_of(jpeg).out, 1);
+}
+
+void limit_scans(j_common_ptr jpeg) {
+  if (reinterpret_cast<j_decompress_ptr>(jpeg)->input_scan_number <= kMostScans) return;
+  Complaints& complaints = complaints_of(jpeg);
+  std::snprintf(complaints.message.data(), complaints.message.size(),
+                "a progressive JPEG of more than %d scans", kMostScans);
+  std::longjmp(complaints.out, 1);
+}
+
+// What is decoded for a part. libjpeg takes the borders of what it decodes for those of the image
+// when it makes colours of full resolution; so there are some more pixels on each side, and it
+// makes pixels of whole blocks.
+struct Region {
+  JDIMENSION top = 0;
+  JDIMENSION left = 0;
+  JDIMENSION width = 0;
+};
+
+Region region_around(const Window& part, const jpeg_decompress_struct& jpeg, int divisor) {
+  Region all{0, 0, jpeg.output_width};
+  // Blocks of a progressive file may be smoothed by those around them.
+  if (jpeg.progressive_mode != 0) return all;
+  const auto block = static_cast<size_t>(DCTSIZE / divisor);
+  const size_t above = 2 * block * static_cast<size_t>(jpeg.max_v_samp_factor);
+  const size_t beside = block * static_cast<size_t>(jpeg.max_h_samp_factor);
+  const size_t left = part.left - std::min(part.left, beside);
+  const size_t right = std::min<size_t>(part.left + part.width + beside, jpeg.output_width);
+  return {static_cast<JDIMENSION>(part.top - std::min(part.top, above)),
+          static_cast<JDIMENSION>(left), static_cast<JDIMENSION>(right - left)};
+}
+
+}  // namespace
+
+struct JpegReader::Library {
+  Library() {
+    jpeg.err = jpeg_std_error(&complaints.manager);
+    complaints.manager.error_exit = leave;
+    complaints.manager.output_message = keep_message;
+    progress.progress_monitor = limit_scans;
+    if (!create()) throw Unavailable("no memory for libjpeg-turbo");
+    jpeg.progress = &progress;
+  }
+  ~Library() { jpeg_destroy_decompress(&jpeg); }
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+
+  bool create() {
+    if (setjmp(complaints.out) != 0) return false;
+    jpeg_create_decompress(&jpeg);
+    return true;
+  }
+
+  bool read_header(std::span<const std::byte> bytes) {
+    if (setjmp(complaints.out) != 0) return false;
+    jpeg_mem_src(&jpeg, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+    jpeg_read_header(&jpeg, TRUE);
+    return true;
+  }
+
+  // Returns false where what is to be decoded is not known; else sets `region`.
+  bool start(const Request& request, Region& region) {
+    if (setjmp(complaints.out) != 0) return false;
+    jpeg.scale_num = 1;
+    jpeg.scale_denom = static_cast<unsigned>(request.divisor);
+    jpeg.out_color_space = request.header.components == 4 ? JCS_CMYK : JCS_RGB;
+    jpeg_start_decompress(&jpeg);
+    region = region_around(request.part, jpeg, request.divisor);
+    if (region.width < jpeg.output_width) jpeg_crop_scanline(&jpeg, &region.left, &region.width);
+    if (region.top > 0) jpeg_skip_scanlines(&jpeg, region.top);
+    return true;
+  }
+
+  // Reads the part's rows through `row`, and to the end of the file.
+  bool read_rows(const Request& request, const Region& region, uint8_t* row, uint8_t* pixels) {
+    if (setjmp(complaints.out) != 0) return false;
+    const Window& part = request.part;
+    const auto pixel = static_cast<size_t>(jpeg.output_components);
+    const size_t bytes = part.width * pixel;
+    while (jpeg.output_scanline < part.top + part.height) {
+      const size_t y = jpeg.output_scanline;
+      uint8_t* const out = y < part.top ? nullptr : pixels + (y - part.top) * bytes;
+      uint8_t* to = out != nullptr && part.width == region.width ? out : row;
+      jpeg_read_scanlines(&jpeg, &to, 1);
+      if (out != nullptr && to == row)
+        std::memcpy(out, row + (part.left - region.left) * pixel, bytes);
+    }
+    // If all of the rest were skipped, none of it would be looked at.
+    const JDIMENSION left = jpeg.output_height - jpeg.output_scanline;
+    if (left > 1) jpeg_skip_scanlines(&jpeg, left - 1);
+    if (left > 0) jpeg_read_scanlines(&jpeg, &row, 1);
+    jpeg_finish_decompress(&jpeg);
+    return true;
+  }
+
+  // Whether what has been read is whole.
+  bool is_sound() const {
+    // libjpeg's first warning is kept, and none can come after the end marker (0xd9).
+    return complaints.manager.num_warnings == 0 ||
+           std::strstr(complaints.message.data(), "extraneous bytes before marker 0xd9") != nullptr;
+  }
+
+  Complaints complaints;
+  jpeg_progress_mgr progress{};
+  jpeg_decompress_struct jpeg{};
+};
+
+JpegReader::JpegReader() : library_(std::make_unique<Library>()) {}
+JpegReader::~JpegReader() = default;
+
+void JpegReader::read(std::span<const std::byte> bytes, std::string_view name,
+                      const Request& request, uint8_t* pixels) {
+  Library& library = *library_;
+  jpeg_decompress_struct& jpeg = library.jpeg;
+  const JpegHeader& header = request.header;
+  jpeg_abort_decompress(&jpeg);  // what an error has left
+  bool is_read = library.read_header(bytes);
+  // It would take memory for the other one.
+  if (is_read && (jpeg.image_height != header.height || jpeg.image_width != header.width))
+    throw Invalid(fmt::format(
+        "{}: damaged JPEG: expected one frame, of {}x{} pixels (height x width), found another of "
+        "{}x{}",
+        name, header.height, header.width, jpeg.image_height, jpeg.image_width));
+  Region region;
+  is_read = is_read && library.start(request, region);
+  if (is_read) row_.resize(region.width * static_cast<size_t>(jpeg.output_components));
+  is_read = is_read && library.read_rows(request, region, row_.data(), pixels);
+  if (is_read && library.is_sound()) return;
+  throw Invalid(fmt::format("{}: damaged JPEG of {}x{} pixels (height x width), {} bytes: {}", name,
+                            header.height, header.width, bytes.size(),
+                            library.complaints.message.data()));
+}
+
+}  // namespace muster::images

@@ -1,0 +1,42 @@
+#include "trainer/loop/evaluation/best_mark.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "common/error.h"
+#include "common/json.h"
+#include "common/json_file.h"
+#include "common/log.h"
+#include "trainer/loop/batches/stopping.h"
+#include "trainer/spec/metric.h"
+
+namespace muster::loop {
+
+void BestMark::take(const checkpoint::Store::Found& found, const Json& evaluation) {
+  if (!looked_) best_ = value_of_marked();
+  looked_ = true;
+  const compute::Better better = spec::metric_of(spec_.model.loss, spec_.best_metric()).better;
+  const std::optional<double> value = compared(evaluation);
+  if (!value || !improves(better, *value, best_)) return;
+  best_ = value;
+  try {
+    store_.mark_best(found);
+  } catch (const Unavailable& error) {
+    log::warning(error.what());
+  }
+}
+
+// Returns nothing where the data do not give the value.
+std::optional<double> BestMark::compared(const Json& evaluation) const {
+  const std::string metric = spec::metric_of(spec_.model.loss, spec_.best_metric()).name;
+  const Json& value = member(member(evaluation, "validation"), metric.c_str());
+  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+}
+
+std::optional<double> BestMark::value_of_marked() const {
+  const auto step = store_.step_of_best();
+  if (!step) return std::nullopt;
+  return compared(read_json_or_null(storage_ / "evaluations" / (std::to_string(*step) + ".json")));
+}
+
+}  // namespace muster::loop

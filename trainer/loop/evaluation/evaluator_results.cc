@@ -1,0 +1,86 @@
+#include "trainer/loop/evaluation/evaluator_results.h"
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "common/json_file.h"
+#include "common/pause.h"
+#include "common/whole_number.h"
+
+namespace muster::loop {
+
+namespace {
+
+constexpr std::chrono::milliseconds kLook{1000};
+
+// Returns the step of evaluations/<step>.json; 0 for a file of another name.
+uint64_t step_of(const std::filesystem::path& file) {
+  return whole_number<uint64_t>(file.stem().string()).value_or(0);
+}
+
+// Returns a time before all others if the file is gone.
+std::filesystem::file_time_type written_at(const std::filesystem::path& file) {
+  std::error_code error;
+  return std::filesystem::last_write_time(file, error);
+}
+
+}  // namespace
+
+void EvaluatorResults::begin(const checkpoint::Position& position) {
+  {
+    const MutexLock lock(mutex_);
+    seen_.clear();
+    found_.clear();
+    has_news_ = false;
+    for (const auto& file : files()) {
+      const uint64_t step = step_of(file);
+      if (step <= position.evaluations.step) seen_.insert(file);
+      if (step > position.step) old_[file] = written_at(file);
+    }
+  }
+  look();
+  if (!thread_.joinable()) thread_ = std::jthread([this](std::stop_token stop) { watch(stop); });
+}
+
+std::vector<Json> EvaluatorResults::take() {
+  const MutexLock lock(mutex_);
+  has_news_ = false;
+  std::vector<Json> results;
+  for (auto& [step, evaluation] : std::exchange(found_, {}))
+    results.push_back(std::move(evaluation));
+  return results;
+}
+
+void EvaluatorResults::watch(std::stop_token stop) {
+  while (!stop.stop_requested()) {
+    look();
+    pause_for(kLook, stop);
+  }
+}
+
+std::vector<std::filesystem::path> EvaluatorResults::files() const {
+  std::vector<std::filesystem::path> files;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder_, error), end; !error && at != end;
+       at.increment(error))
+    if (at->path().extension() == ".json" && step_of(at->path()) > 0) files.push_back(at->path());
+  return files;
+}
+
+// A file that cannot be read now is read the next time.
+void EvaluatorResults::look() {
+  const MutexLock lock(mutex_);
+  for (const auto& file : files()) {
+    if (seen_.contains(file)) continue;
+    const auto old = old_.find(file);
+    if (old != old_.end() && old->second == written_at(file)) continue;
+    Json evaluation = read_json_or_null(file);
+    if (evaluation.is_null()) continue;
+    seen_.insert(file);
+    found_[step_of(file)] = std::move(evaluation);
+  }
+  has_news_.store(!found_.empty(), std::memory_order_release);
+}
+
+}  // namespace muster::loop

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "common/document.h"
+#include "common/mutex.h"
+#include "trainer/checkpoint/files/manifest.h"
+
+namespace muster::loop {
+
+// The results that an evaluator beside the training leaves in evaluations/<step>.json, as rank 0
+// learns of them: a thread looks for new ones about once a second.
+class EvaluatorResults {
+ public:
+  explicit EvaluatorResults(const std::filesystem::path& storage)
+      : folder_(storage / "evaluations") {}
+
+  // To be called when the synchronizer has started: its position may have gone back. Results are
+  // those after position.evaluations.step from here on. Files of later steps than position.step
+  // that are there by now do not count until they are written again, because those steps will be
+  // made again. Those that are there and count are known at once.
+  void begin(const checkpoint::Position& position);
+  // Returns whether take() has something to return. Costs next to nothing.
+  bool has_news() const { return has_news_.load(std::memory_order_acquire); }
+  // Returns the evaluations that were found since the last call, in the order of their steps.
+  std::vector<Json> take();
+
+ private:
+  void watch(std::stop_token stop);
+  void look();
+  std::vector<std::filesystem::path> files() const;
+
+  const std::filesystem::path folder_;
+  std::atomic<bool> has_news_{false};
+  Mutex mutex_;
+  std::set<std::filesystem::path> seen_ MUSTER_GUARDED_BY(mutex_);
+  // Evaluations of steps that will be made again, with the time at which each was written.
+  std::map<std::filesystem::path, std::filesystem::file_time_type> old_ MUSTER_GUARDED_BY(mutex_);
+  std::map<uint64_t, Json> found_ MUSTER_GUARDED_BY(mutex_);  // by step
+  std::jthread thread_;  // the last member, as it uses all others
+};
+
+}  // namespace muster::loop
