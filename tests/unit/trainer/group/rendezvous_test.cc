@@ -461,6 +461,36 @@ TEST_F(SilentReaderTest, IsSentAwayWhenItSaysWhatCannotBe) {
   expect_ended();
 }
 
+// So many that each is dropped for a later one. The peer has come among them, and stays.
+TEST_F(RendezvousTest, ManyStrangersThatSayNothingDisturbNobody) {
+  RendezvousServer server(address_, identity_of_tests(), expected());
+  server.update([](GroupView& view) { view.set_phase(GroupView::RUNNING); });
+  const int port = std::stoi(address_.substr(address_.rfind(':') + 1));
+  const auto crowd = [&] {
+    std::vector<Descriptor> strangers;
+    for (int i = 0; i < 300; ++i) strangers.push_back(connect_to(port));
+    return strangers;
+  };
+  const std::vector<Descriptor> before = crowd();
+  std::atomic<int> attempts = 0;
+  const RendezvousClient peer(
+      [&](bool) {
+        ++attempts;
+        return RendezvousClient::Way{make_channel(address_, identity_of_tests())};
+      },
+      address_, hello("worker", 0), RendezvousClient::Report());
+  peer.wait(running, {}, milliseconds(10000), milliseconds(60000));
+  const int attempts_before = attempts;
+  const std::vector<Descriptor> after = crowd();
+  EXPECT_TRUE(is_closed(before.front()));
+  EXPECT_TRUE(is_closed(after.front()));
+  EXPECT_TRUE(is_open(after.back()));
+  server.update([](GroupView& view) { view.set_phase(GroupView::FINISHED); });
+  peer.wait([](const GroupView& view) { return view.phase() == GroupView::FINISHED; }, {},
+            milliseconds(10000), milliseconds(60000));
+  EXPECT_EQ(attempts, attempts_before) << "its connection was dropped as a stranger's";
+}
+
 TEST_F(RendezvousTest, APeerWaitsForAServerThatIsNotUpYetAndComesBackToTheNext) {
   const auto peer = attend(hello("worker", 0));
   for (uint64_t generation = 1; generation <= 2; ++generation) {
