@@ -33,7 +33,7 @@ class PeerRegistry {
   // as many members as there may be, it stays below the limit of a message.
   static constexpr size_t kMostState = 64 << 10;
   static constexpr size_t kMostEndpoint = 512;
-  static constexpr size_t kMostDeterminism = 512;
+  static constexpr size_t kMostHello = 4096;       // beside the training
   static constexpr size_t kMostRemembered = 4096;  // processes
 
   struct Expected {

@@ -11,6 +11,7 @@
 #include "trainer/folder/generations.h"
 #include "trainer/group/grpc_server.h"
 #include "trainer/group/peer_registry.h"
+#include "trainer/group/position.h"
 #include "trainer/group/rendezvous_client.h"
 #include "trainer/group/rendezvous_server.h"
 
@@ -82,6 +83,16 @@ TEST(PeerRegistryTest, NamesWhyAPeerMayNotJoin) {
       {[](Hello& h) { h.set_index(2); }, "index 2"},
       {[](Hello& h) { h.set_index(~0u); }, "index"},
       {[](Hello& h) { h.set_role("boss"); }, "boss"},
+      {[](Hello& h) { h.set_attempt(1u << 31); }, "found attempt 2147483648"},
+      {[](Hello& h) { h.set_host(std::string(PeerRegistry::kMostHello, 'x')); },
+       "expected at most 4096 bytes of a hello beside its training, found 4"},
+      {[](Hello& h) { h.set_determinism(std::string(PeerRegistry::kMostHello, 'x')); },
+       "expected at most 4096 bytes of a hello"},
+      {[](Hello& h) {
+         h.set_training_fingerprint("x");
+         h.set_training(std::string(100000, '['));
+       },
+       "training fingerprint"},
       {[](Hello& h) {
          h = hello("ps", 0);
          h.set_address("nowhere");
@@ -216,9 +227,54 @@ TEST(PeerRegistryTest, NobodySaysMoreThanAViewCanHold) {
   state.clear_endpoint();
   for (int i = 0; i < 20000; ++i) state.mutable_position()->add_sums()->set_epoch(1000);
   EXPECT_FALSE(registry.heard(1, message, kStart));
+  EXPECT_EQ(registry.admit(2, hello("ps", 0), kStart), "");
   PeerMessage shards;
   *shards.add_shards()->mutable_base() = state.position();
-  EXPECT_FALSE(registry.heard(1, shards, kStart));
+  EXPECT_FALSE(registry.heard(2, shards, kStart));
+}
+
+// With each of these rank 0 would have to count on from what cannot be, or to believe a stranger's
+// part of another's state.
+TEST(PeerRegistryTest, NobodySaysWhatCannotBe) {
+  struct Case {
+    std::string what;
+    uint64_t connection;  // 1: a worker's, 2: a ps's
+    std::function<void(PeerMessage&)> say;
+  };
+  const auto position_of = [](PeerMessage& message) -> PositionMessage& {
+    return *message.mutable_member()->mutable_position();
+  };
+  constexpr uint64_t kTooMany = kMostCounted + 1;
+  const std::vector<Case> cases = {
+      {"step", 1, [&](auto& m) { position_of(m).set_step(kTooMany); }},
+      {"epoch", 1, [&](auto& m) { position_of(m).set_epoch(kTooMany); }},
+      {"batch", 1, [&](auto& m) { position_of(m).set_next_batch(kTooMany); }},
+      {"t", 1, [&](auto& m) { position_of(m).set_optimizer_t(kTooMany); }},
+      {"rows", 1, [&](auto& m) { position_of(m).add_sums()->set_rows(-1); }},
+      {"a member's shard", 1, [](auto& m) { m.add_shards(); }},
+      {"two of one shard", 2,
+       [](auto& m) {
+         m.add_shards();
+         m.add_shards();
+       }},
+      {"no such shard", 2, [](auto& m) { m.add_shards()->set_shard(1); }},
+      {"shard -1", 2, [](auto& m) { m.add_shards()->set_shard(~0u); }},
+      {"the shard's step", 2, [](auto& m) { m.add_shards()->set_step(kTooMany); }},
+      {"its base", 2, [](auto& m) { m.add_shards()->mutable_base()->set_step(kTooMany); }},
+      {"its weight", 2, [](auto& m) { m.add_shards()->add_sums()->set_weight(-1); }},
+      {"its rows before", 2, [](auto& m) { m.add_shards()->add_sums_before()->set_rows(-1); }}};
+  PeerRegistry registry(expected());
+  ASSERT_EQ(registry.admit(1, hello("worker", 0), kStart), "");
+  ASSERT_EQ(registry.admit(2, hello("ps", 0), kStart), "");
+  for (const Case& one : cases) {
+    PeerMessage message;
+    one.say(message);
+    EXPECT_FALSE(registry.heard(one.connection, message, kStart)) << one.what;
+  }
+  PeerMessage possible;
+  possible.mutable_member()->mutable_position()->set_step(kMostCounted);
+  EXPECT_TRUE(registry.heard(1, possible, kStart));
+  EXPECT_EQ(registry.held(0, 0), nullptr);
 }
 
 TEST(PeerRegistryTest, SilenceForThreeHeartbeatsIsLoss) {
