@@ -6,11 +6,12 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
-#include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <thread>
 
+#include "common/connection_limit.h"
 #include "common/error.h"
 #include "common/whole_number.h"
 
@@ -29,7 +30,7 @@ using boost::system::error_code;
 constexpr uint32_t kMostHead = 8 * 1024;
 constexpr size_t kMostDropped = 1024 * 1024;
 constexpr std::chrono::seconds kPatience(10);
-constexpr size_t kMostConnections = 256;
+constexpr ConnectionLimit::Most kMostConnections{.of_address = 128, .in_all = 256};
 constexpr const char* kEveryAddress = "::";
 
 using Handlers = std::map<std::string, HttpServer::Handler>;
@@ -52,8 +53,11 @@ HttpReply reply_to(const Handlers& handlers, const http::request<http::empty_bod
 // One connection: lives as long as an operation on it is under way.
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  Session(tcp::socket socket, const Handlers& handlers)
-      : stream_(std::move(socket)), handlers_(handlers) {}
+  Session(tcp::socket socket, const Handlers& handlers, std::function<void()> on_end)
+      : stream_(std::move(socket)), handlers_(handlers), on_end_(std::move(on_end)) {}
+  ~Session() { on_end_(); }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
 
   void read() {
     parser_.emplace();
@@ -107,6 +111,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   beast::tcp_stream stream_;
   const Handlers& handlers_;
+  const std::function<void()> on_end_;
   beast::flat_buffer buffer_{kMostHead};
   std::optional<http::request_parser<http::empty_body>> parser_;
   Response response_;
@@ -154,7 +159,7 @@ struct HttpServer::Impl {
     acceptor.async_accept([this](error_code error, tcp::socket socket) {
       if (!acceptor.is_open()) return;
       if (!error) {
-        begin(std::make_shared<Session>(std::move(socket), handlers));
+        begin(std::move(socket));
         return accept();
       }
       // Out of descriptors, most likely: they come back when others have been answered.
@@ -165,18 +170,24 @@ struct HttpServer::Impl {
     });
   }
 
-  void begin(const std::shared_ptr<Session>& session) {
+  void begin(tcp::socket socket) {
+    const uint64_t number = next++;
+    const std::string host = peer_address(socket.native_handle()).host;
+    const auto session = std::make_shared<Session>(std::move(socket), handlers, [this, number] {
+      limit.remove(number);
+      sessions.erase(number);
+    });
+    sessions[number] = session;
     session->read();
-    sessions.push_back(session);
-    if (sessions.size() <= kMostConnections) return;
-    std::erase_if(sessions, [](const auto& one) { return one.expired(); });
-    if (sessions.size() <= kMostConnections) return;
-    if (const auto oldest = sessions.front().lock()) oldest->close();
-    sessions.pop_front();
+    const auto excess = limit.add(number, host);
+    if (!excess) return;
+    if (const auto other = sessions[*excess].lock()) other->close();
   }
 
   const std::string address;
-  std::deque<std::weak_ptr<Session>> sessions;  // the oldest first
+  std::map<uint64_t, std::weak_ptr<Session>> sessions;
+  ConnectionLimit limit{kMostConnections};
+  uint64_t next = 0;
   Handlers handlers;
   asio::io_context context{1};
   tcp::acceptor acceptor{context};

@@ -15,8 +15,8 @@ struct HttpReply {
 // A small HTTP/1.1 server (Boost.Beast) for /metrics, /healthz and /progress, on a thread of its
 // own, which the handlers run on, one at a time; they must not block. GET only: another method is
 // answered with 405 and a body with 413, unread, and the connection closed. A head of more than
-// 8 KiB, or a peer that takes longer than ten seconds, is dropped. Of more than 256 connections the
-// oldest is dropped.
+// 8 KiB, or a peer that takes longer than ten seconds, is dropped. There are at most 128
+// connections of one address and 256 in all (common/connection_limit.h).
 class HttpServer {
  public:
   using Handler = std::function<HttpReply()>;

@@ -12,9 +12,16 @@ namespace muster::collective {
 namespace {
 
 constexpr std::chrono::seconds kPatience{4};
-constexpr size_t kMostSilent = 256;
+constexpr ConnectionLimit::Most kMostSilent{.of_address = 128, .in_all = 256};
+
+uint64_t number_of(const Stream& stream) {
+  return static_cast<uint64_t>(stream.socket().get());
+}
 
 }  // namespace
+
+Admission::Admission(Descriptor listener, const group::Identity& identity)
+    : listener_(std::move(listener)), identity_(identity), limit_(kMostSilent) {}
 
 // Returns whether the listener or a connection has something to read.
 bool Admission::await(std::chrono::milliseconds most) {
@@ -24,15 +31,24 @@ bool Admission::await(std::chrono::milliseconds most) {
   return poll(waiting.data(), waiting.size(), static_cast<int>(most.count())) > 0;
 }
 
-// When the list is full, the connection that has been silent for longest is dropped, one per call.
+// Where there are too many, one is dropped per call: the others have time for their greeting.
 void Admission::accept_some() {
-  if (silent_.size() == kMostSilent) silent_.pop_front();
-  while (silent_.size() < kMostSilent) {
+  for (;;) {
     Descriptor socket(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket) return;
+    const std::string host = peer_address(socket.get()).host;
     silent_.push_back(
         {Stream(std::move(socket), identity_, Stream::End::server), Clock::now() + kPatience});
+    const auto excess = limit_.add(number_of(silent_.back().stream), host);
+    if (!excess) continue;
+    std::erase_if(silent_, [&](const Silent& one) { return number_of(one.stream) == *excess; });
+    return;
   }
+}
+
+std::deque<Admission::Silent>::iterator Admission::forget(std::deque<Silent>::iterator one) {
+  limit_.remove(number_of(one->stream));
+  return silent_.erase(one);
 }
 
 // Returns whether the whole greeting has come. Throws Unavailable once it cannot come any more.
@@ -54,6 +70,7 @@ std::optional<Admission::Admitted> Admission::next(std::chrono::milliseconds mos
       bool ended = Clock::now() >= one->until;
       try {
         if (hear(*one)) {
+          limit_.remove(number_of(one->stream));
           Admitted admitted{std::move(one->stream), one->greeting};
           silent_.erase(one);
           return admitted;
@@ -61,7 +78,7 @@ std::optional<Admission::Admitted> Admission::next(std::chrono::milliseconds mos
       } catch (const Unavailable&) {
         ended = true;
       }
-      one = ended ? silent_.erase(one) : one + 1;
+      one = ended ? forget(one) : one + 1;
     }
   } while (Clock::now() < until);
   return std::nullopt;

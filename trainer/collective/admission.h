@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "common/connection_limit.h"
 #include "common/descriptor.h"
 #include "trainer/collective/stream.h"
 
@@ -20,7 +21,7 @@ struct Greeting {
 
 // Accepts connections of an identity and holds each until its greeting has come. A connection that
 // sends nothing (it may be a port scanner's) delays nobody: it is dropped after a while, or
-// earlier, in favour of a newer one, when there are many.
+// earlier, in favour of a newer one, when there are many of its address or in all.
 class Admission {
  public:
   struct Admitted {
@@ -29,8 +30,7 @@ class Admission {
   };
 
   // `listener` is non-blocking.
-  Admission(Descriptor listener, const group::Identity& identity)
-      : listener_(std::move(listener)), identity_(identity) {}
+  Admission(Descriptor listener, const group::Identity& identity);
 
   // Returns a connection as soon as its greeting has come; nothing if none comes within `most`.
   std::optional<Admitted> next(std::chrono::milliseconds most);
@@ -47,10 +47,12 @@ class Admission {
   void accept_some();
   bool await(std::chrono::milliseconds most);
   static bool hear(Silent& one);
+  std::deque<Silent>::iterator forget(std::deque<Silent>::iterator one);
 
   Descriptor listener_;
   const group::Identity& identity_;
-  std::deque<Silent> silent_;  // the oldest first
+  std::deque<Silent> silent_;
+  ConnectionLimit limit_;  // of them, by descriptor
 };
 
 }  // namespace muster::collective

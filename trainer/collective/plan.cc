@@ -1,10 +1,12 @@
 #include "trainer/collective/plan.h"
 
+#include <filesystem>
 #include <string>
 
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "trainer/collective/group_shape.h"
+#include "trainer/group/position.h"
 
 namespace muster::collective {
 
@@ -23,6 +25,21 @@ void require_possible(const CollectivePlan& plan) {
   const int members = plan.members_size();
   require_range("members", members, 1, GroupShape::kMostMembers);
   require_range("logical replicas", plan.replicas(), members, GroupShape::kMostReplicas);
+  if (!group::is_possible(plan.position()))
+    throw Invalid(
+        "the rendezvous: expected a plan from a position that training can have come to, "
+        "found step " +
+            std::to_string(plan.position().step()) + ", epoch " +
+            std::to_string(plan.position().epoch()) + " and batch " +
+            std::to_string(plan.position().next_batch()),
+        kProtocol);
+  const std::filesystem::path folder = plan.checkpoint();
+  if (folder.is_absolute() || *folder.lexically_normal().begin() == "..")
+    throw Invalid(
+        "the rendezvous: expected a plan with a checkpoint below the job's storage, found "
+        "\"" +
+            plan.checkpoint() + "\"",
+        kProtocol);
   if (plan.source() < static_cast<uint32_t>(members)) return;
   throw Invalid("the rendezvous: expected a plan whose state one of its " +
                     std::to_string(members) + " members brings, found that member " +

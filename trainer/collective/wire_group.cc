@@ -14,6 +14,9 @@ constexpr std::chrono::milliseconds kAway{300};
 // The kinds of frames. A frame's index is a bucket; with kState, a buffer.
 enum Kind : uint32_t { kHeader, kNodes, kSum, kState };
 
+// A member may be in the next step already, and never further.
+constexpr size_t kAhead = 2;
+
 iovec bytes_of(std::span<float> floats) {
   return {floats.data(), floats.size_bytes()};
 }
@@ -100,19 +103,25 @@ void WireGroup::connect(const std::vector<std::string>& endpoints, const Session
 std::span<const iovec> WireGroup::destination(int index, Connections::Frame frame) {
   Peer& peer = peers_[static_cast<size_t>(index)];
   parts_.clear();
-  if (frame.kind == kHeader && frame.index == 0) {
+  if (frame.kind == kHeader && frame.index == 0 && peer.headers < kAhead) {
     parts_.push_back({peer.header.data(), peer.header.size()});
-  } else if (frame.kind == kNodes && frame.index < buckets_.size()) {
+  } else if (frame.kind == kNodes && is_next(frame, peer.nodes_received)) {
     for (WireFloats& node : peer.nodes) parts_.push_back(node.bytes(own_part(frame.index)));
-  } else if (frame.kind == kSum && frame.index < buckets_.size()) {
+  } else if (frame.kind == kSum && is_next(frame, peer.sums_received)) {
     parts_.push_back(sum_.bytes(part(frame.index, index)));
-  } else if (frame.kind == kState && frame.index < state_.size()) {
+  } else if (frame.kind == kState && frame.index < state_.size() && frame.index == peer.states) {
     parts_.push_back(bytes_of(state_[frame.index]));
   } else {
     throw Broken("member " + std::to_string(index) + ": expected a frame of a step, found kind " +
                  std::to_string(frame.kind) + ", index " + std::to_string(frame.index));
   }
   return parts_;
+}
+
+// Returns whether a frame of a bucket comes next, where those of `received` buckets have come that
+// are not used up.
+bool WireGroup::is_next(Connections::Frame frame, size_t received) const {
+  return received < kAhead * buckets_.size() && frame.index == received % buckets_.size();
 }
 
 void WireGroup::received(int index, Connections::Frame frame) {

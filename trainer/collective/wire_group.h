@@ -88,6 +88,7 @@ class WireGroup {
   compute::Range own_part(size_t bucket) const;
   std::span<const iovec> destination(int peer, Connections::Frame frame) MUSTER_REQUIRES(driving_);
   void received(int peer, Connections::Frame frame) MUSTER_REQUIRES(driving_);
+  bool is_next(Connections::Frame frame, size_t received) const;
   void send_to_all(Connections::Frame frame, std::span<const iovec> parts);
   void send_header(uint64_t step, const Contribution& contribution) MUSTER_REQUIRES(driving_);
   compute::LossSums read_headers(uint64_t step) MUSTER_REQUIRES(driving_);

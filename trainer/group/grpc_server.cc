@@ -2,7 +2,6 @@
 
 #include "common/error.h"
 #include "common/key_pair.h"
-#include "trainer/group/address.h"
 #include "trainer/group/peer_registry.h"
 
 namespace muster::group {
@@ -14,27 +13,52 @@ constexpr int kHeaderSlack = 64 << 10;
 constexpr int kQuietMilliseconds = 2000;
 constexpr int kAnswerMilliseconds = 3000;
 constexpr int kGreetingMilliseconds = static_cast<int>(PeerRegistry::kGreeting.count());
+constexpr int kMostCalls = 32;  // of one connection at a time
+// A handshake takes some 100 KiB of memory.
+constexpr Acceptor::Limits kLimits{{.of_address = 128, .in_all = 256},
+                                   PeerRegistry::kGreeting,
+                                   std::chrono::milliseconds(kAnswerMilliseconds)};
 }  // namespace
 
-std::unique_ptr<grpc::Server> start_server(const std::string& address, grpc::Service& service,
-                                           const Identity& identity) {
-  int port = 0;
+GrpcServer::GrpcServer(const std::string& address, grpc::Service& service, const Identity& identity)
+    : acceptor_(address, kLimits) {
   grpc::ServerBuilder builder;
-  builder.AddListeningPort(listening_address(address), identity.server_credentials(), &port);
+  to_grpc_ = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      identity.server_credentials());
   builder.RegisterService(&service);
   builder.SetMaxReceiveMessageSize(kMaximumMessage + kHeaderSlack);
   builder.SetMaxSendMessageSize(kMaximumMessage + kHeaderSlack);
-  // gRPC shares ports by default. Then two jobs would answer in turn.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMostCalls);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kQuietMilliseconds);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kAnswerMilliseconds);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kGreetingMilliseconds);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);  // clients ask often
-  auto server = builder.BuildAndStart();
-  if (!server || port == 0)
-    throw Unavailable(address + ": cannot listen there: the port is in use or not ours");
-  return server;
+  server_ = builder.BuildAndStart();
+  if (!server_) throw Unavailable(address + ": gRPC serves nobody there");
+}
+
+GrpcServer::~GrpcServer() {
+  shut_down({});
+}
+
+void GrpcServer::start() {
+  acceptor_.start([this](Descriptor socket) {
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+    connection.listener_fd = -1;
+    connection.fd = socket.release();
+    to_grpc_->HandleNewConnection(&connection);
+  });
+}
+
+void GrpcServer::shut_down(std::chrono::milliseconds most) {
+  acceptor_.stop();
+  server_->Shutdown(std::chrono::system_clock::now() + most);
+}
+
+std::shared_ptr<grpc::Channel> GrpcServer::local_channel() {
+  return server_->InProcessChannel(grpc::ChannelArguments());
 }
 
 std::shared_ptr<grpc::Channel> make_channel(const std::string& address, const Identity& identity) {

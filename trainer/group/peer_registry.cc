@@ -1,11 +1,13 @@
 #include "trainer/group/peer_registry.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "common/json.h"
 #include "common/problem.h"
 #include "trainer/folder/generations.h"
 #include "trainer/group/address.h"
+#include "trainer/group/position.h"
 #include "trainer/spec/changes.h"
 
 namespace muster::group {
@@ -54,19 +56,34 @@ std::string name_of(const Hello& hello) {
 }
 
 // A generation is possible only if another one can follow it.
-bool is_possible(const ShardState& state) {
+bool can_be(const ShardState& state, int shards) {
   return state.generation() < folder::kLastGeneration &&
-         state.ByteSizeLong() <= PeerRegistry::kMostState;
+         state.ByteSizeLong() <= PeerRegistry::kMostState &&
+         static_cast<int64_t>(state.shard()) < shards && state.step() <= kMostCounted &&
+         is_possible(state.base()) && is_possible(state.sums()) && is_possible(state.sums_before());
 }
 
-bool is_possible(const MemberState& state) {
+bool can_be(const MemberState& state) {
   return std::max(state.generation(), state.prepared()) < folder::kLastGeneration &&
          state.endpoint().size() <= PeerRegistry::kMostEndpoint &&
-         state.ByteSizeLong() <= PeerRegistry::kMostState;
+         state.ByteSizeLong() <= PeerRegistry::kMostState && is_possible(state.position());
 }
 
-bool is_possible(const StallMessage& stall) {
+bool can_be(const StallMessage& stall) {
   return stall.doing().size() <= PeerRegistry::kMostOfStall;
+}
+
+// Only a ps holds shards, and each at most once.
+bool can_be(const PeerMessage& message, const std::string& role, int shards) {
+  return can_be(message.member()) && (message.shards_size() == 0 || role == "ps") &&
+         message.shards_size() <= shards &&
+         std::ranges::all_of(message.shards(),
+                             [&](const ShardState& state) { return can_be(state, shards); });
+}
+
+// Returns the size of what is kept of a hello: its training is needed only for an objection.
+size_t size_to_keep(const Hello& hello) {
+  return hello.ByteSizeLong() - hello.training().size();
 }
 
 }  // namespace
@@ -91,10 +108,12 @@ std::string PeerRegistry::objection(const Hello& hello) const {
     return "expected host:port as the address of a ps, found \"" + hello.address() + "\"";
   if (hello.role() != "ps" && hello.layout_fingerprint() != expected_.layout_fingerprint)
     return differs("layout fingerprint", expected_.layout_fingerprint, hello.layout_fingerprint());
-  if (hello.determinism().size() > kMostDeterminism)
-    return "expected at most " + std::to_string(kMostDeterminism) +
-           " bytes of what decides its results' bits, found " +
-           std::to_string(hello.determinism().size());
+  if (hello.attempt() > static_cast<uint32_t>(std::numeric_limits<int32_t>::max()))
+    return "expected an attempt of at most " + std::to_string(std::numeric_limits<int32_t>::max()) +
+           ", found attempt " + std::to_string(hello.attempt());
+  if (size_to_keep(hello) > kMostHello)
+    return "expected at most " + std::to_string(kMostHello) +
+           " bytes of a hello beside its training, found " + std::to_string(size_to_keep(hello));
   const std::string text = expected_.strict_determinism ? other_bits(hello) : "";
   return text.empty() ? "" : "determinism: strict: " + text;
 }
@@ -155,10 +174,7 @@ std::string PeerRegistry::admit(uint64_t connection, const Hello& hello, Time no
 
 bool PeerRegistry::heard(uint64_t connection, const PeerMessage& message, Time now) {
   const auto found = peers_.find(connection);
-  if (found == peers_.end() || !is_possible(message.member()) ||
-      !std::ranges::all_of(message.shards(), [](const ShardState& s) { return is_possible(s); }) ||
-      message.stalls_size() > kMostStalls ||
-      !std::ranges::all_of(message.stalls(), [](const StallMessage& s) { return is_possible(s); }))
+  if (found == peers_.end() || !can_be(message, found->second.hello.role(), expected_.shards))
     return false;
   found->second.heard = now;
   if (message.shards_size() > 0)

@@ -33,9 +33,9 @@ class PeerRegistry {
   // as many members as there may be, it stays below the limit of a message.
   static constexpr size_t kMostState = 64 << 10;
   static constexpr size_t kMostEndpoint = 512;
-  static constexpr size_t kMostDeterminism = 512;
   static constexpr size_t kMostOfStall = 512;
   static constexpr int kMostStalls = 8;
+  static constexpr size_t kMostHello = 4096;       // beside the training
   static constexpr size_t kMostRemembered = 4096;  // processes
 
   struct Expected {
@@ -56,8 +56,8 @@ class PeerRegistry {
   };
   struct Peer {
     Hello hello;
-    std::vector<ShardState> shards;    // the state of a ps's shards
-    MemberState member;                // the state of a collective's member
+    std::vector<ShardState> shards;  // the state of a ps's shards
+    MemberState member;              // the state of a collective's member
     bool leaving = false;
     Time heard;
     Time lost;  // when the process before it ended, if it was restarted in place

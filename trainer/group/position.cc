@@ -1,5 +1,7 @@
 #include "trainer/group/position.h"
 
+#include <algorithm>
+
 namespace muster::group {
 
 checkpoint::EpochSums from_messages(const EpochSumsMessages& messages) {
@@ -50,6 +52,17 @@ EvaluationsMessage to_message(const checkpoint::Evaluations& evaluations) {
   if (evaluations.kept) fill(*evaluations.kept, *message.mutable_kept());
   if (evaluations.reached) fill(*evaluations.reached, *message.mutable_reached());
   return message;
+}
+
+bool is_possible(const EpochSumsMessages& messages) {
+  return std::ranges::all_of(
+      messages, [](const EpochSumsMessage& message) { return get_sums(message).plausible(); });
+}
+
+bool is_possible(const PositionMessage& message) {
+  return std::max({message.step(), message.epoch(), message.next_batch(), message.optimizer_t()}) <=
+             kMostCounted &&
+         is_possible(message.sums());
 }
 
 checkpoint::Position from_message(const PositionMessage& message) {

@@ -39,6 +39,12 @@ void to_messages(const checkpoint::EpochSums& sums, EpochSumsMessages& messages)
 checkpoint::Evaluations from_message(const EvaluationsMessage& message);
 EvaluationsMessage to_message(const checkpoint::Evaluations& evaluations);
 
+// Whether a peer can have come to such sums and positions: the sums are plausible, and each number
+// is far below the greatest, so that it can be counted on from there.
+constexpr uint64_t kMostCounted = uint64_t{1} << 62;
+bool is_possible(const EpochSumsMessages& messages);
+bool is_possible(const PositionMessage& message);
+
 checkpoint::Position from_message(const PositionMessage& message);
 PositionMessage to_message(const checkpoint::Position& position);
 

@@ -30,8 +30,12 @@ struct RendezvousServer::Impl {
     Impl& impl_;
   };
 
-  Impl(PeerRegistry::Expected expected, std::chrono::milliseconds time_to_greet)
-      : greeting(time_to_greet), registry(std::move(expected)), service(*this) {}
+  Impl(const std::string& address, const Identity& identity, PeerRegistry::Expected expected,
+       std::chrono::milliseconds time_to_greet)
+      : greeting(time_to_greet),
+        registry(std::move(expected)),
+        service(*this),
+        server(address, service, identity) {}
 
   void send_to_all() MUSTER_REQUIRES(mutex);
   void close_replaced() MUSTER_REQUIRES(mutex);
@@ -51,7 +55,7 @@ struct RendezvousServer::Impl {
   // The incarnation of the peer that was put off last.
   uint64_t put_off MUSTER_GUARDED_BY(mutex) = 0;
   Service service;
-  std::unique_ptr<grpc::Server> server;
+  GrpcServer server;
   std::thread ticker;
 };
 
@@ -76,6 +80,7 @@ class RendezvousServer::Impl::Peer : public grpc::ServerBidiReactor<PeerMessage,
       const std::string objection = impl_.registry.admit(id_, hello, now);
       if (!objection.empty()) return reject(objection);
       admitted_ = true;
+      impl_.server.welcome(context_->peer());
       const std::string name = hello.role() + " " + std::to_string(hello.index());
       log::info(name + " joined");
       if (const std::string text = impl_.registry.other_bits(hello); !text.empty())
@@ -232,8 +237,8 @@ void RendezvousServer::Impl::tick() {
 RendezvousServer::RendezvousServer(const std::string& address, const Identity& identity,
                                    PeerRegistry::Expected expected,
                                    std::chrono::milliseconds greeting)
-    : impl_(std::make_unique<Impl>(std::move(expected), greeting)) {
-  impl_->server = start_server(address, impl_->service, identity);
+    : impl_(std::make_unique<Impl>(address, identity, std::move(expected), greeting)) {
+  impl_->server.start();
   impl_->ticker = std::thread([this] { impl_->tick(); });
 }
 
@@ -252,7 +257,7 @@ RendezvousServer::~RendezvousServer() {
         lock, kShutdown, [&]() MUSTER_REQUIRES(impl_->mutex) { return !impl_->anyone_writes(); });
     for (auto& [id, peer] : impl_->peers) peer->leave();
   }
-  impl_->server->Shutdown(std::chrono::system_clock::now() + kShutdown);
+  impl_->server.shut_down(kShutdown);
   MutexLock lock(impl_->mutex);
   impl_->changed.wait(lock, [&]() MUSTER_REQUIRES(impl_->mutex) { return impl_->peers.empty(); });
 }
@@ -283,7 +288,7 @@ GroupView RendezvousServer::view() const {
 }
 
 std::shared_ptr<grpc::Channel> RendezvousServer::local_channel() {
-  return impl_->server->InProcessChannel(grpc::ChannelArguments());
+  return impl_->server.local_channel();
 }
 
 }  // namespace muster::group

@@ -37,6 +37,7 @@ constexpr auto kHelp = std::to_array<std::pair<std::string_view, std::string_vie
     {"second_copies", "Shards that another ps serves and a whole second copy is here of."},
     {"pushes_stale_total", "Gradient pushes not applied: of an earlier step."},
     {"pushes_duplicate_total", "Gradient pushes not applied: seen before."},
+    {"pushes_conflicting_total", "Gradient pushes not applied: seen before, with other content."},
     {"pushes_superseded_total", "Gradient pushes not applied: of another generation."},
     {"members_left_out_total", "Members that a step was committed without: backup workers."},
     {"members_held_back_total", "Members too far ahead of the slowest to get work at once."},

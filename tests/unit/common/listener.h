@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <cerrno>
 #include <stdexcept>
 #include <string>
 
@@ -40,6 +41,29 @@ inline int free_port() {
 }
 inline std::string free_address() {
   return Listener().address();
+}
+
+// Returns a socket that is connected to 127.0.0.1; none where nobody listens.
+inline Descriptor connect_to(int port) {
+  Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  if (connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+    socket.reset();
+  return socket;
+}
+
+// Waits until the other end closes; it must send nothing.
+inline bool is_closed(const Descriptor& socket) {
+  char byte = 0;
+  return recv(socket.get(), &byte, 1, 0) <= 0;
+}
+// Returns whether the other end has neither closed nor sent anything so far.
+inline bool is_open(const Descriptor& socket) {
+  char byte = 0;
+  return recv(socket.get(), &byte, 1, MSG_DONTWAIT) == -1 && errno == EAGAIN;
 }
 
 }  // namespace muster

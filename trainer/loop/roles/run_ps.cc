@@ -138,6 +138,7 @@ void report(metrics::Reporter& reporter, const Homes& homes, ps::Shard::Counts& 
   };
   count("commits", counted.commits, now.commits);
   count("pushes_duplicate", counted.duplicates, now.duplicates);
+  count("pushes_conflicting", counted.conflicting, now.conflicting);
   count("pushes_stale", counted.stale, now.stale);
   count("pushes_superseded", counted.superseded, now.superseded);
   count("members_left_out", counted.left_out, now.left_out);

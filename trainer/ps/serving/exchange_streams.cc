@@ -27,8 +27,8 @@ grpc::Slice sent(const Shard& shard, Shard::Answer::Values values) {
 
 }  // namespace
 
-ExchangeStreams::ExchangeStreams(std::vector<ShardHost*> hosts)
-    : hosts_(std::move(hosts)), wire_(hosts_.front()->wire()) {
+ExchangeStreams::ExchangeStreams(std::vector<ShardHost*> hosts, Welcome welcome)
+    : hosts_(std::move(hosts)), welcome_(std::move(welcome)), wire_(hosts_.front()->wire()) {
   for (ShardHost* host : hosts_)
     host->on_answers(
         [this](const Shard& shard, const Shard::Answers& answers) { deliver(shard, answers); });
@@ -154,6 +154,7 @@ std::string ExchangeStream::greet(const ExchangeHello& hello) {
   if (!host) return "shard " + std::to_string(hello.shard()) + " is not at home here";
   if (std::string objection = host->objection(hello); !objection.empty()) return objection;
   host_ = host;
+  streams_.welcome_(peer_);
   {
     const MutexLock lock(streams_.mutex_);
     greeted_ = true;

@@ -4,7 +4,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "common/mutex.h"
@@ -20,8 +22,11 @@ class ExchangeStream;
 // The members' open streams, by session. Its mutex guards what is written to them.
 class ExchangeStreams {
  public:
+  using Welcome = std::function<void(const std::string& peer)>;
+
   // `hosts` has the hosts of the shards that members may find here; they must outlive this object.
-  explicit ExchangeStreams(std::vector<ShardHost*> hosts);
+  // `welcome` is called for each peer, as gRPC names it, that turns out to be a member.
+  ExchangeStreams(std::vector<ShardHost*> hosts, Welcome welcome);
   ~ExchangeStreams();
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* open(
@@ -37,6 +42,7 @@ class ExchangeStreams {
   ShardHost* host_of(uint32_t shard) const;
 
   const std::vector<ShardHost*> hosts_;
+  const Welcome welcome_;
   const WireType wire_;
   Mutex mutex_;
   ConditionVariable empty_;

@@ -85,6 +85,7 @@ class FollowStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byte
       if (host->shard() == static_cast<int>(hello.opening().shard()) &&
           host->is_of(hello.opening().job_uid()))
         host_ = host;
+    if (host_) streams_.welcome_(peer_);
     const MutexLock lock(mutex_);
     greeted_ = true;
   }

@@ -3,7 +3,9 @@
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
+#include <functional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "common/mutex.h"
@@ -16,8 +18,12 @@ class FollowStream;
 // The streams by which other ps keep second copies of their shards here.
 class FollowStreams {
  public:
-  // `hosts` has the hosts of the shards that may be here; they must outlive this object.
-  explicit FollowStreams(std::vector<ShardHost*> hosts) : hosts_(std::move(hosts)) {
+  using Welcome = std::function<void(const std::string& peer)>;
+
+  // `hosts` has the hosts of the shards that may be here; they must outlive this object. `welcome`
+  // is called for each peer, as gRPC names it, that turns out to be of the job.
+  FollowStreams(std::vector<ShardHost*> hosts, Welcome welcome)
+      : hosts_(std::move(hosts)), welcome_(std::move(welcome)) {
     const MutexLock lock(mutex_);  // ThreadSanitizer does not see what gRPC orders
   }
   ~FollowStreams();
@@ -33,6 +39,7 @@ class FollowStreams {
   friend class FollowStream;
 
   const std::vector<ShardHost*> hosts_;
+  const Welcome welcome_;
   Mutex mutex_;
   ConditionVariable empty_;
   std::set<FollowStream*> streams_ MUSTER_GUARDED_BY(mutex_);

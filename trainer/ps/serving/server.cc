@@ -98,8 +98,12 @@ class Worker {
 }  // namespace
 
 struct Server::Impl : ControlService {
-  explicit Impl(const std::vector<ShardHost*>& of_shards)
-      : hosts(of_shards), streams(of_shards), followers(of_shards) {}
+  Impl(const std::string& address, const group::Identity& identity,
+       const std::vector<ShardHost*>& of_shards)
+      : hosts(of_shards),
+        streams(of_shards, [this](const std::string& peer) { server.welcome(peer); }),
+        followers(of_shards, [this](const std::string& peer) { server.welcome(peer); }),
+        server(address, *this, identity) {}
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Exchange(
       grpc::CallbackServerContext* context) override {
@@ -153,9 +157,12 @@ struct Server::Impl : ControlService {
     };
     const auto uid = context->client_metadata().find(kJobUidKey);
     if (uid == context->client_metadata().end() ||
-        !hosts.front()->is_of({uid->second.data(), uid->second.size()}))
+        !hosts.front()->is_of({uid->second.data(), uid->second.size()})) {
       reactor->Finish({grpc::StatusCode::PERMISSION_DENIED, "the call is not of this job"});
-    else if (worker)
+      return reactor;
+    }
+    server.welcome(context->peer());
+    if (worker)
       worker->add(finish);
     else
       finish(true);
@@ -176,14 +183,14 @@ struct Server::Impl : ControlService {
   FollowStreams followers;
   Worker opening;  // its own, so as not to wait for another generation's writes
   Worker writing;
-  std::unique_ptr<grpc::Server> server;
+  group::GrpcServer server;
   std::jthread watching;
 };
 
 Server::Server(const std::string& address, const group::Identity& identity,
                const std::vector<ShardHost*>& hosts, std::chrono::milliseconds greeting)
-    : impl_(std::make_unique<Impl>(hosts)) {
-  impl_->server = group::start_server(address, *impl_, identity);
+    : impl_(std::make_unique<Impl>(address, identity, hosts)) {
+  impl_->server.start();
   impl_->watching =
       std::jthread([this, greeting](const std::stop_token& stop) { impl_->watch(stop, greeting); });
 }
@@ -195,7 +202,7 @@ Server::~Server() {
   for (ShardHost* host : impl_->hosts) host->hurry({});
   impl_->streams.close();
   impl_->followers.close();
-  impl_->server->Shutdown(std::chrono::system_clock::now() + kShutdown);
+  impl_->server.shut_down(kShutdown);
 }
 
 }  // namespace muster::ps

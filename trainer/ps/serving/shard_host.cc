@@ -1,10 +1,13 @@
 #include "trainer/ps/serving/shard_host.h"
 
 #include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "common/cpu_budget.h"
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "common/log.h"
 #include "trainer/checkpoint/start/initial_parameters.h"
 #include "trainer/checkpoint/store/restore.h"
 #include "trainer/compute/engine.h"
@@ -77,6 +80,12 @@ void ShardHost::check(const OpenRequest& request) const {
   if (static_cast<int>(request.shard()) != identity_.shard)
     throw Invalid("expected shard " + std::to_string(identity_.shard) + ", found " +
                       std::to_string(request.shard()),
+                  kProtocol);
+  if (!group::is_possible(request.position()))
+    throw Invalid("expected a position that training can have come to, found step " +
+                      std::to_string(request.position().step()) + ", epoch " +
+                      std::to_string(request.position().epoch()) + " and batch " +
+                      std::to_string(request.position().next_batch()),
                   kProtocol);
   if (request.generation() == 0 || request.generation() > folder::kLastGeneration)
     throw Invalid("expected a generation, found " + std::to_string(request.generation()),
@@ -182,6 +191,10 @@ void ShardHost::hurry(const HurryRequest& request) {
 }
 
 WriteReply ShardHost::write(const WriteRequest& request) {
+  if (!std::isfinite(request.bytes_per_second()) || request.bytes_per_second() < 0)
+    throw Invalid("expected a speed of at least 0 bytes a second, found " +
+                      std::to_string(request.bytes_per_second()),
+                  kProtocol);
   const fs::path directory = below(identity_.storage, request.directory());
   const HostedShard::Copy copy = to_write(request);
   const Built& built = this->built();
@@ -256,7 +269,13 @@ void ShardHost::feed_standby_locked() {
 bool ShardHost::push(uint64_t session, const PushHeader& header, const Shard::Buffers& buffers) {
   const MutexLock lock(mutex_);
   if (!hosted_ || buffers.gradients.size() != hosted_->shard().shape().range.size()) return false;
+  const uint64_t conflicting = hosted_->shard().counts().conflicting;
   hosted_->shard().push(session, header, buffers, answers_);
+  if (hosted_->shard().counts().conflicting > conflicting)
+    log::warning("member " + std::to_string(header.rank) + " has sent its push of step " +
+                     std::to_string(header.step) +
+                     " again with other content: expected what it sent first, which counts",
+                 {{"shard", identity_.shard}, {"generation", header.generation}});
   deliver_locked();
   return true;
 }

@@ -25,16 +25,12 @@ std::unique_ptr<ShardPolicy> make(SyncPolicy policy) {
                 std::to_string(static_cast<int>(policy)));
 }
 
-bool all_plausible(const EpochSumsMessages& messages) {
-  return std::ranges::all_of(
-      messages, [](const EpochSumsMessage& message) { return get_sums(message).plausible(); });
-}
-
 }  // namespace
 
 Shard::Counts& Shard::Counts::operator+=(const Counts& other) {
   commits += other.commits;
   duplicates += other.duplicates;
+  conflicting += other.conflicting;
   stale += other.stale;
   superseded += other.superseded;
   left_out += other.left_out;
@@ -217,8 +213,9 @@ Shard::State Shard::state() const {
 bool Shard::adopt(const ForwardState& header, std::span<const float> values) {
   const size_t size = shape_.range.size();
   if (values.size() != size * (1 + header.has_previous() + slot_count_)) return false;
-  if (!all_plausible(header.sums()) || !all_plausible(header.sums_before()) ||
-      !get_sums(header.committed()).plausible())
+  if (!group::is_possible(header.sums()) || !group::is_possible(header.sums_before()) ||
+      !group::is_possible(header.base()) || !get_sums(header.committed()).plausible() ||
+      std::max(header.step(), header.optimizer_t()) > group::kMostCounted)
     return false;
   const auto take = [&] {
     const auto first = values.first(size);

@@ -69,10 +69,11 @@ class Shard {
   struct Counts {
     uint64_t commits = 0;
     uint64_t duplicates = 0;
-    uint64_t stale = 0;       // pushes of an earlier step, which were dropped
-    uint64_t superseded = 0;  // requests of another generation, which were dropped
-    uint64_t left_out = 0;    // members that a step was committed without (backup workers)
-    uint64_t pushes = 0;      // pushes that were each applied by itself
+    uint64_t conflicting = 0;  // pushes seen before, but with other content
+    uint64_t stale = 0;        // pushes of an earlier step, which were dropped
+    uint64_t superseded = 0;   // requests of another generation, which were dropped
+    uint64_t left_out = 0;     // members that a step was committed without (backup workers)
+    uint64_t pushes = 0;       // pushes that were each applied by itself
     // The number of updates between the parameters that such a push was computed on and its
     // application: the sum over all pushes, and the greatest.
     uint64_t staleness = 0;

@@ -81,6 +81,8 @@ class Asynchronous final : public ShardPolicy {
   struct Session {
     uint32_t rank = 0;
     uint64_t sequence = 0;         // of its last request
+    uint64_t ticket = 0;           // and its ticket
+    compute::LossSums sums;        // and sums
     uint64_t seen = 0;             // the shard's step when it got its parameters
     uint64_t clock = 0;            // pushes applied, counted from the slowest's at its start
     bool working = false;          // shard 0: holds a ticket, not yet pushed
@@ -94,10 +96,13 @@ class Asynchronous final : public ShardPolicy {
     Session& session = at->second;
     if (is_new) enter(id, session, header.rank);
     if (header.sequence <= session.sequence) {
-      ++counts().duplicates;
+      count_repeated(header.sequence < session.sequence ||
+                     (session.ticket == header.ticket && same(session.sums, header.sums)));
       return nullptr;
     }
     session.sequence = header.sequence;
+    session.ticket = header.ticket;
+    session.sums = header.sums;
     // A member that asks again has had the answers of all shards.
     if (session.last) note_done(*std::exchange(session.last, std::nullopt));
     return &session;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstring>
 #include <memory>
 
 #include "trainer/ps/shard/shard.h"
@@ -41,6 +42,12 @@ class ShardPolicy {
   bool apply(const ForwardUpdate& update, BlockUpdate::Gradients gradients,
              std::span<const std::span<float>> copies) {
     return shard_->apply(update, gradients, copies);
+  }
+  // Counts a push that has come before. `same`: its content is the same, as far as that is known.
+  void count_repeated(bool same) { ++(same ? counts().duplicates : counts().conflicting); }
+  // Returns whether the sums are the same to the bit: NaN is the same as itself.
+  static bool same(const compute::LossSums& a, const compute::LossSums& b) {
+    return std::memcmp(&a, &b, sizeof a) == 0;
   }
   // Returns an answer with the current parameters.
   Answer make_answer(uint64_t session, uint64_t sequence, const compute::LossSums& sums) const;

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "trainer/host/arithmetic.h"
 #include "trainer/ps/shard/shard_policy.h"
 
 namespace muster::ps {
@@ -26,6 +28,7 @@ class Synchronous final : public ShardPolicy {
 
   void forget() override {
     contributed_.reset();
+    for (Pending& pending : pending_) pending.committed.reset();
     forget_pending();
   }
 
@@ -54,7 +57,8 @@ class Synchronous final : public ShardPolicy {
       pending.waiters.push_back({session, header.sequence, buffers.parameters});
     }
     if (pending.present) {  // sent again, perhaps by its successor: the same numbers
-      ++counts().duplicates;
+      count_repeated(same(pending.sums, header.sums) && pending.ticket == header.ticket &&
+                     same(pending.gradients, buffers.gradients));
     } else {
       pending.present = true;
       pending.sums = header.sums;
@@ -118,11 +122,26 @@ class Synchronous final : public ShardPolicy {
     bool present = false;
     std::vector<Waiter> waiters;  // all are answered: a slow process and its successor
     LossSums sums;
+    std::optional<LossSums> committed;  // those of its push in the last commit
     uint64_t ticket = 0;
     uint64_t owner = 0;  // the session that owns the memory of `gradients`
     std::span<const float> gradients;
     compute::Floats kept;  // the gradients of an owner that is lost, or of a push that is held
   };
+
+  // Whether the gradients are the same to the bit, as they are summed. They are compared only when
+  // a push comes again, which is rare.
+  bool same(std::span<const float> a, std::span<const float> b) const {
+    if (!shard().shape().bfloat16) return std::ranges::equal(as_bytes(a), as_bytes(b));
+    const host::Arithmetic& arithmetic = host::arithmetic();
+    const auto rounded = [&](std::span<const float> values) {
+      std::vector<uint16_t> bits(values.size());
+      arithmetic.to_bfloat16(static_cast<int64_t>(values.size()), values.data(), bits.data());
+      return bits;
+    };
+    return rounded(a) == rounded(b);
+  }
+  using ShardPolicy::same;
 
   bool follows() const { return shard().shape().backup_workers > 0 && shard().shape().shard > 0; }
 
@@ -164,7 +183,8 @@ class Synchronous final : public ShardPolicy {
       ++counts().superseded;
     } else if (header.step + 1 == shard().step() &&
                (shard().shape().backup_workers == 0 || contributed_[header.rank])) {
-      ++counts().duplicates;
+      const std::optional<LossSums>& committed = pending_[header.rank].committed;
+      count_repeated(!committed || same(*committed, header.sums));
     } else {
       ++counts().stale;
     }
@@ -219,11 +239,13 @@ class Synchronous final : public ShardPolicy {
     gradients_.clear();
     copies_.clear();
     for (size_t rank = 0; rank < pending_.size(); ++rank) {
-      const Pending& pending = pending_[rank];
+      Pending& pending = pending_[rank];
+      pending.committed.reset();
       if (!pending.present || (follows() && !chosen_[rank])) {
         ++counts().left_out;
         continue;
       }
+      pending.committed = pending.sums;
       if (shard().shape().backup_workers > 0) contributed_[rank] = true;
       sums += pending.sums;
       gradients_.push_back(pending.gradients);

@@ -20,14 +20,27 @@ CollectivePlan plan(int members, uint32_t replicas, uint32_t source) {
   return plan;
 }
 
+CollectivePlan from(const PositionMessage& position, const std::string& checkpoint) {
+  CollectivePlan made = plan(2, 2, 0);
+  *made.mutable_position() = position;
+  made.set_checkpoint(checkpoint);
+  return made;
+}
+
 TEST(PlanTest, WhatCanBeginIsAccepted) {
   for (const auto& possible :
        {plan(1, 1, 0), plan(2, 2, 1), plan(3, 64, 2),
         plan(GroupShape::kMostMembers, GroupShape::kMostReplicas, GroupShape::kMostMembers - 1)})
     EXPECT_NO_THROW(require_possible(possible));
+  EXPECT_NO_THROW(require_possible(from({}, "checkpoints/ckpt-12-g1")));
 }
 
 TEST(PlanTest, WhatCannotIsNamed) {
+  PositionMessage far;
+  far.set_step(~uint64_t{0});
+  PositionMessage negative;
+  negative.add_sums()->set_rows(-1);
+
   struct Case {
     CollectivePlan plan;
     std::string names;
@@ -40,7 +53,11 @@ TEST(PlanTest, WhatCannotIsNamed) {
       {plan(2, GroupShape::kMostReplicas + 1, 0), "logical replicas, found 1048577"},
       {plan(2, ~0u, 0), "logical replicas, found 4294967295"},
       {plan(2, 2, 2), "one of its 2 members brings, found that member 2 does"},
-      {plan(2, 2, ~0u), "found that member 4294967295 does"}};
+      {plan(2, 2, ~0u), "found that member 4294967295 does"},
+      {from(far, ""), "found step 18446744073709551615, epoch 0 and batch 0"},
+      {from(negative, ""), "from a position that training can have come to"},
+      {from({}, "/etc"), "below the job's storage, found \"/etc\""},
+      {from({}, "checkpoints/../../other"), "found \"checkpoints/../../other\""}};
   for (const Case& one : cases) {
     try {
       require_possible(one.plan);

@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <thread>
 
 #include "proto/muster/rendezvous.pb.h"
+#include "tests/unit/common/listener.h"
 #include "tests/unit/trainer/collective/group_of_threads.h"
 #include "tests/unit/trainer/compute/sums.h"
 #include "tests/unit/trainer/group/identity_of_tests.h"
@@ -62,6 +64,56 @@ TEST(WireGroupTest, WhoIsAtAnotherStepIsNamed) {
     }
   });
   EXPECT_EQ(named, 2);
+}
+
+// Member 1, which has connected and says what it likes.
+class Liar {
+ public:
+  explicit Liar(const WireGroup& group) {
+    WireEndpoint endpoint;
+    EXPECT_TRUE(endpoint.ParseFromString(group.endpoint()));
+    socket_ = connect_to(static_cast<int>(endpoint.port()));
+    say(Greeting{endpoint.word(), 1, 2});
+  }
+  template <class Value>
+  void say(const Value& value) {
+    EXPECT_EQ(::send(socket_.get(), &value, sizeof value, MSG_NOSIGNAL),
+              static_cast<ssize_t>(sizeof value));
+  }
+
+ private:
+  Descriptor socket_;
+};
+
+// Two buckets of which each member adds up 64 floats. The kinds of frames: 0 a step's header, 1 a
+// bucket's sums, 2 what they come to, 3 state.
+TEST(WireGroupTest, WhoSendsAFrameThatCannotComeNextIsNamed) {
+  using Frame = Connections::Frame;
+  struct Case {
+    int wholes;  // first the first bucket's sums, so often
+    Frame frame;
+  };
+  for (const Case& one :
+       {Case{0, {4, 0}}, Case{0, {~0u, ~0u}}, Case{0, {0, 1}}, Case{0, {1, 1}}, Case{0, {1, 2}},
+        Case{0, {1, ~0u}}, Case{0, {2, 1}}, Case{0, {3, 0}}, Case{1, {1, 0}}}) {
+    WireGroup group(shape_of(2), 0, 256, "127.0.0.1", group::Identity(), 128);
+    Liar liar(group);
+    group.connect({group.endpoint(), ""}, patient());
+    for (int i = 0; i < one.wholes; ++i) {
+      liar.say(Frame{1, 0});
+      liar.say(std::array<float, 64>());
+    }
+    liar.say(one.frame);
+    const compute::LossSums sums = compute::testing::classified(1, 0, 1);
+    try {
+      group.all_reduce(0, Contribution(std::span(&sums, 1)), patient());
+      ADD_FAILURE() << "there is a sum";
+    } catch (const WireGroup::Broken& error) {
+      EXPECT_THAT(error.what(), HasSubstr("member 1: expected a frame of a step, found kind " +
+                                          std::to_string(one.frame.kind) + ", index " +
+                                          std::to_string(one.frame.index)));
+    }
+  }
 }
 
 TEST(WireGroupTest, WhatIsNoEndpointIsRefused) {

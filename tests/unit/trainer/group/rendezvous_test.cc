@@ -11,6 +11,7 @@
 #include "trainer/folder/generations.h"
 #include "trainer/group/grpc_server.h"
 #include "trainer/group/peer_registry.h"
+#include "trainer/group/position.h"
 #include "trainer/group/rendezvous_client.h"
 #include "trainer/group/rendezvous_server.h"
 
@@ -82,6 +83,16 @@ TEST(PeerRegistryTest, NamesWhyAPeerMayNotJoin) {
       {[](Hello& h) { h.set_index(2); }, "index 2"},
       {[](Hello& h) { h.set_index(~0u); }, "index"},
       {[](Hello& h) { h.set_role("boss"); }, "boss"},
+      {[](Hello& h) { h.set_attempt(1u << 31); }, "found attempt 2147483648"},
+      {[](Hello& h) { h.set_host(std::string(PeerRegistry::kMostHello, 'x')); },
+       "expected at most 4096 bytes of a hello beside its training, found 4"},
+      {[](Hello& h) { h.set_determinism(std::string(PeerRegistry::kMostHello, 'x')); },
+       "expected at most 4096 bytes of a hello"},
+      {[](Hello& h) {
+         h.set_training_fingerprint("x");
+         h.set_training(std::string(100000, '['));
+       },
+       "training fingerprint"},
       {[](Hello& h) {
          h = hello("ps", 0);
          h.set_address("nowhere");
@@ -216,9 +227,10 @@ TEST(PeerRegistryTest, NobodySaysMoreThanAViewCanHold) {
   state.clear_endpoint();
   for (int i = 0; i < 20000; ++i) state.mutable_position()->add_sums()->set_epoch(1000);
   EXPECT_FALSE(registry.heard(1, message, kStart));
+  EXPECT_EQ(registry.admit(2, hello("ps", 0), kStart), "");
   PeerMessage shards;
   *shards.add_shards()->mutable_base() = state.position();
-  EXPECT_FALSE(registry.heard(1, shards, kStart));
+  EXPECT_FALSE(registry.heard(2, shards, kStart));
   PeerMessage stalls;
   for (int i = 0; i < PeerRegistry::kMostStalls; ++i)
     stalls.add_stalls()->set_doing(std::string(PeerRegistry::kMostOfStall, 'x'));
@@ -228,6 +240,50 @@ TEST(PeerRegistryTest, NobodySaysMoreThanAViewCanHold) {
   stalls.mutable_stalls(0)->clear_doing();
   stalls.add_stalls();
   EXPECT_FALSE(registry.heard(1, stalls, kStart));
+}
+
+// With each of these rank 0 would have to count on from what cannot be, or to believe a stranger's
+// part of another's state.
+TEST(PeerRegistryTest, NobodySaysWhatCannotBe) {
+  struct Case {
+    std::string what;
+    uint64_t connection;  // 1: a worker's, 2: a ps's
+    std::function<void(PeerMessage&)> say;
+  };
+  const auto position_of = [](PeerMessage& message) -> PositionMessage& {
+    return *message.mutable_member()->mutable_position();
+  };
+  constexpr uint64_t kTooMany = kMostCounted + 1;
+  const std::vector<Case> cases = {
+      {"step", 1, [&](auto& m) { position_of(m).set_step(kTooMany); }},
+      {"epoch", 1, [&](auto& m) { position_of(m).set_epoch(kTooMany); }},
+      {"batch", 1, [&](auto& m) { position_of(m).set_next_batch(kTooMany); }},
+      {"t", 1, [&](auto& m) { position_of(m).set_optimizer_t(kTooMany); }},
+      {"rows", 1, [&](auto& m) { position_of(m).add_sums()->set_rows(-1); }},
+      {"a member's shard", 1, [](auto& m) { m.add_shards(); }},
+      {"two of one shard", 2,
+       [](auto& m) {
+         m.add_shards();
+         m.add_shards();
+       }},
+      {"no such shard", 2, [](auto& m) { m.add_shards()->set_shard(1); }},
+      {"shard -1", 2, [](auto& m) { m.add_shards()->set_shard(~0u); }},
+      {"the shard's step", 2, [](auto& m) { m.add_shards()->set_step(kTooMany); }},
+      {"its base", 2, [](auto& m) { m.add_shards()->mutable_base()->set_step(kTooMany); }},
+      {"its weight", 2, [](auto& m) { m.add_shards()->add_sums()->set_weight(-1); }},
+      {"its rows before", 2, [](auto& m) { m.add_shards()->add_sums_before()->set_rows(-1); }}};
+  PeerRegistry registry(expected());
+  ASSERT_EQ(registry.admit(1, hello("worker", 0), kStart), "");
+  ASSERT_EQ(registry.admit(2, hello("ps", 0), kStart), "");
+  for (const Case& one : cases) {
+    PeerMessage message;
+    one.say(message);
+    EXPECT_FALSE(registry.heard(one.connection, message, kStart)) << one.what;
+  }
+  PeerMessage possible;
+  possible.mutable_member()->mutable_position()->set_step(kMostCounted);
+  EXPECT_TRUE(registry.heard(1, possible, kStart));
+  EXPECT_EQ(registry.held(0, 0), nullptr);
 }
 
 TEST(PeerRegistryTest, SilenceForThreeHeartbeatsIsLoss) {
@@ -468,6 +524,36 @@ TEST_F(SilentReaderTest, IsSentAwayWhenItSaysWhatCannotBe) {
   say(nonsense);
   await_members(0);
   expect_ended();
+}
+
+// So many that each is dropped for a later one. The peer has come among them, and stays.
+TEST_F(RendezvousTest, ManyStrangersThatSayNothingDisturbNobody) {
+  RendezvousServer server(address_, identity_of_tests(), expected());
+  server.update([](GroupView& view) { view.set_phase(GroupView::RUNNING); });
+  const int port = std::stoi(address_.substr(address_.rfind(':') + 1));
+  const auto crowd = [&] {
+    std::vector<Descriptor> strangers;
+    for (int i = 0; i < 300; ++i) strangers.push_back(connect_to(port));
+    return strangers;
+  };
+  const std::vector<Descriptor> before = crowd();
+  std::atomic<int> attempts = 0;
+  const RendezvousClient peer(
+      [&](bool) {
+        ++attempts;
+        return RendezvousClient::Way{make_channel(address_, identity_of_tests())};
+      },
+      address_, hello("worker", 0), RendezvousClient::Report());
+  peer.wait(running, {}, milliseconds(10000), milliseconds(60000));
+  const int attempts_before = attempts;
+  const std::vector<Descriptor> after = crowd();
+  EXPECT_TRUE(is_closed(before.front()));
+  EXPECT_TRUE(is_closed(after.front()));
+  EXPECT_TRUE(is_open(after.back()));
+  server.update([](GroupView& view) { view.set_phase(GroupView::FINISHED); });
+  peer.wait([](const GroupView& view) { return view.phase() == GroupView::FINISHED; }, {},
+            milliseconds(10000), milliseconds(60000));
+  EXPECT_EQ(attempts, attempts_before) << "its connection was dropped as a stranger's";
 }
 
 TEST_F(RendezvousTest, APeerWaitsForAServerThatIsNotUpYetAndComesBackToTheNext) {

@@ -184,13 +184,13 @@ TEST(BackpressureTest, AMemberThatDoesNotReadIsNotReadFrom) {
 class Followers : public ParameterServer::WithRawCallbackMethod_Follow<ParameterServer::Service> {
  public:
   explicit Followers(ShardHost& host)
-      : streams_({&host}),
-        server_(group::start_server(free_address(), *this, group::identity_of_tests())) {}
+      : streams_({&host}, [this](const std::string& peer) { server_.welcome(peer); }),
+        server_(free_address(), *this, group::identity_of_tests()) {}
   ~Followers() override {
     streams_.close();
-    server_->Shutdown();
+    server_.shut_down(std::chrono::seconds(10));
   }
-  std::shared_ptr<grpc::Channel> channel() { return server_->InProcessChannel({}); }
+  std::shared_ptr<grpc::Channel> channel() { return server_.local_channel(); }
 
  private:
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Follow(
@@ -199,7 +199,7 @@ class Followers : public ParameterServer::WithRawCallbackMethod_Follow<Parameter
   }
 
   FollowStreams streams_;
-  const std::unique_ptr<grpc::Server> server_;
+  group::GrpcServer server_;
 };
 
 TEST(BackpressureTest, APsThatDoesNotReadItsAcknowledgementsIsNotReadFrom) {

@@ -97,6 +97,9 @@ void ShardCopy::check() {
     job_.tell(id_, "left somebody out of step", shard.step());
   if (std::exchange(held_back_, counts.held_back) != counts.held_back)
     job_.tell(id_, "held somebody back at step", shard.step());
+  if (counts.conflicting > 0)
+    throw Violation(owner_.name() + ": a push of step " + std::to_string(shard.step()) +
+                    " or the one before has come again with other content");
   job_.books().check_shard(owner_.name() + (shard.serving() ? "" : ", second copy"), shard.step(),
                            {shard_, shard.parameters(), shard.slots(), &shard.sums()});
 }

@@ -156,7 +156,7 @@ TEST_F(ShardTest, SyncCommitsAStepWithoutAnyRowsAndChangesNothing) {
 TEST_F(ShardTest, SyncIgnoresARepeatedPushAndAnswersWhoeverSentOne) {
   Shard shard = make(SyncPolicy::sync, 2);
   push(shard, 1, header(0, 0, 1), {1, 1});
-  push(shard, 5, header(0, 0, 1), {100, 100});  // rank 0 again, from another stream
+  push(shard, 5, header(0, 0, 1), {1, 1});  // rank 0 again, from another stream
   const Answers answers = push(shard, 2, header(1, 0, 1), {1, 1});
   EXPECT_THAT(shard.parameters(), ElementsAre(9, 19));
   ASSERT_EQ(answers.size(), 3u);
@@ -174,6 +174,54 @@ TEST_F(ShardTest, SyncAnswersAPushOfTheStepJustCommittedWithItsResult) {
   EXPECT_DOUBLE_EQ(answers[0].header.sums.loss, 0.25);
   EXPECT_THAT(shard.parameters(), ElementsAre(9, 19));
   EXPECT_EQ(shard.counts().duplicates, 1u);
+}
+
+// What came first counts, and that the second is another is told from what it is compared with.
+TEST_F(ShardTest, SyncSoundsAnAlarmForARepeatedPushWithOtherContent) {
+  struct Case {
+    PushHeader header;
+    std::vector<float> gradients;
+    bool same;
+  };
+  PushHeader of_another_ticket = header(0, 0, 1, 0.25);
+  of_another_ticket.ticket = 1;
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Case cases[] = {{header(0, 0, 1, 0.25), {nan, 1}, true},
+                        {header(0, 0, 1, 0.25), {nan, 2}, false},
+                        {header(0, 0, 2, 0.25), {nan, 1}, false},
+                        {header(0, 0, 1, 0.5), {nan, 1}, false},
+                        {of_another_ticket, {nan, 1}, false}};
+  for (const Case& one : cases) {
+    Shard shard = make(SyncPolicy::sync, 2);
+    push(shard, 1, header(0, 0, 1, 0.25), {nan, 1});
+    push(shard, 5, one.header, one.gradients);
+    EXPECT_EQ(shard.counts().duplicates, one.same);
+    EXPECT_EQ(shard.counts().conflicting, !one.same);
+    push(shard, 2, header(1, 0, 1), {1, 1});
+    EXPECT_FLOAT_EQ(shard.parameters()[1], 19);
+  }
+}
+
+TEST_F(ShardTest, SyncSoundsAnAlarmForOtherSumsOfAStepThatIsCommitted) {
+  Shard shard = make(SyncPolicy::sync, 1);
+  push(shard, 1, header(0, 0, 1, 0.25), {1, 1});
+  push(shard, 2, header(0, 0, 1, 0.5), {1, 1});
+  EXPECT_EQ(shard.counts().duplicates, 0u);
+  EXPECT_EQ(shard.counts().conflicting, 1u);
+}
+
+// Whoever shares memory with the shard sends floats that others have rounded already.
+TEST_F(ShardTest, WhatIsSentAsBfloat16IsComparedSo) {
+  Shard::Shape shape;
+  shape.range = {0, 2};
+  shape.bfloat16 = true;
+  const float unrounded = 1 + 1.0f / 1024;
+  for (const float other : {1.0f, 2.0f}) {
+    Shard shard = begun(shape, 2, {});
+    push(shard, 1, header(0, 0, 1), {unrounded, 1});
+    push(shard, 2, header(0, 0, 1), {other, 1});
+    EXPECT_EQ(shard.counts().conflicting, other == 2.0f);
+  }
 }
 
 TEST_F(ShardTest, SyncDropsAndCountsAStalePush) {
@@ -308,6 +356,13 @@ TEST_F(ShardTest, AsyncIgnoresARepeatedPush) {
   }
   EXPECT_THAT(shard.parameters(), ElementsAre(9, 19));
   EXPECT_EQ(shard.counts().duplicates, 1u);
+  EXPECT_EQ(shard.counts().conflicting, 0u);
+  repeated.sums.loss = 0.5;
+  std::vector<float> gradients = {1, 1};
+  Answers answers;
+  shard.push(1, repeated, {gradients, {}}, answers);
+  EXPECT_EQ(shard.counts().duplicates, 1u);
+  EXPECT_EQ(shard.counts().conflicting, 1u);
 }
 
 TEST_F(ShardTest, AsyncOtherShardsFollowTheStepOfShardZero) {

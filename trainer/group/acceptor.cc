@@ -1,0 +1,222 @@
+#include "trainer/group/acceptor.h"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+
+#include "common/error.h"
+#include "common/system_words.h"
+#include "trainer/group/address.h"
+
+namespace muster::group {
+
+namespace {
+
+constexpr int kMostAtOnce = 64;  // connections, before those that have ended are looked for
+constexpr std::chrono::milliseconds kPause{100};
+// While strangers crowd each other out, so many milliseconds pass between two: who is of the job
+// has the time for its handshake.
+constexpr std::chrono::milliseconds kCrowded{1};
+
+using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
+
+Addresses resolve(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  std::string host = address.substr(0, colon);
+  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const int error = getaddrinfo(host.c_str(), address.substr(colon + 1).c_str(), &hints, &found);
+  if (error != 0) throw Unavailable(address + ": cannot listen there: " + gai_strerror(error));
+  return {found, freeaddrinfo};
+}
+
+void set_option(const Descriptor& socket, int level, int name, int value) {
+  setsockopt(socket.get(), level, name, &value, sizeof value);
+}
+
+// Connections that are accepted have the options of the socket that listened: data are sent at
+// once, and [::] takes IPv4 too.
+Descriptor listen_at(const addrinfo& address, std::chrono::milliseconds untaken) {
+  Descriptor socket(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) return socket;
+  set_option(socket, SOL_SOCKET, SO_REUSEADDR, 1);
+  set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+  set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(untaken.count()));
+  if (address.ai_family == AF_INET6) set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+  if (bind(socket.get(), address.ai_addr, address.ai_addrlen) != 0 ||
+      listen(socket.get(), SOMAXCONN) != 0)
+    socket.reset();
+  return socket;
+}
+
+// A name such as localhost may have an address of a family that the system does not have.
+bool is_absent(int error) {
+  return error == EAFNOSUPPORT || error == EADDRNOTAVAIL;
+}
+
+std::vector<Descriptor> listen_at(const std::string& address, std::chrono::milliseconds untaken) {
+  std::vector<Descriptor> listeners;
+  const std::string listening = listening_address(address);
+  const Addresses addresses = resolve(listening);
+  int error = 0;
+  for (const addrinfo* one = addresses.get(); one; one = one->ai_next) {
+    Descriptor listener = listen_at(*one, untaken);
+    if (listener)
+      listeners.push_back(std::move(listener));
+    else if (error == 0 || is_absent(error))
+      error = errno;
+  }
+  if (listeners.empty() && error == EAFNOSUPPORT && listening.starts_with("[::]"))
+    return listen_at("0.0.0.0" + address.substr(address.rfind(':')), untaken);
+  if (listeners.empty() || (error != 0 && !is_absent(error)))
+    throw Unavailable(address + ": cannot listen there: " + system_words(error));
+  return listeners;
+}
+
+// Returns "[fe80::1]:4242" for "ipv6:%5Bfe80::1%25eth0%5D:4242".
+std::string plain(const std::string& peer) {
+  std::string text;
+  for (size_t at = peer.find(':') + 1; at < peer.size(); ++at) {
+    const std::string_view rest = std::string_view(peer).substr(at);
+    if (rest.starts_with("%25")) {
+      at = std::min(peer.find("%5D", at), peer.size()) - 1;
+    } else if (rest.starts_with("%5B") || rest.starts_with("%5D")) {
+      text += rest[2] == 'B' ? '[' : ']';
+      at += 2;
+    } else {
+      text += peer[at];
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+Acceptor::Acceptor(const std::string& address, const Limits& limits)
+    : limits_(limits),
+      listeners_(listen_at(address, limits.untaken)),
+      waker_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      limit_(limits.strangers) {
+  if (!waker_) throw Unavailable("no event can be waited for: " + system_words(errno));
+}
+
+Acceptor::~Acceptor() {
+  stop();
+}
+
+void Acceptor::start(Take take) {
+  take_ = std::move(take);
+  thread_ = std::thread([this] { run(); });
+}
+
+void Acceptor::stop() {
+  {
+    const MutexLock lock(mutex_);
+    stopping_ = true;
+  }
+  eventfd_write(waker_.get(), 1);
+  if (thread_.joinable()) thread_.join();
+  listeners_.clear();
+}
+
+void Acceptor::welcome(const std::string& peer) {
+  const std::string text = plain(peer);
+  const MutexLock lock(mutex_);
+  const auto found = std::ranges::find_if(
+      strangers_, [&](const auto& entry) { return entry.second.peer == text; });
+  if (found == strangers_.end()) return;
+  limit_.remove(found->first);
+  strangers_.erase(found);
+}
+
+void Acceptor::run() {
+  while (wait())
+    for (const Descriptor& listener : listeners_) accept_from(listener);
+}
+
+// Waits for something to do, and forgets the strangers who have left or whose time is up. Returns
+// false when nothing is to be accepted any more.
+bool Acceptor::wait() {
+  std::vector<pollfd> waiting{{waker_.get(), POLLIN, 0}};
+  for (const Descriptor& listener : listeners_) waiting.push_back({listener.get(), POLLIN, 0});
+  const size_t first = waiting.size();
+  std::vector<uint64_t> numbers;
+  int left = -1;
+  {
+    const MutexLock lock(mutex_);
+    left = milliseconds_left();
+    for (const auto& [number, stranger] : strangers_) {
+      waiting.push_back({stranger.socket.get(), 0, 0});  // its end is told unasked
+      numbers.push_back(number);
+    }
+  }
+  poll(waiting.data(), waiting.size(), left);
+  const MutexLock lock(mutex_);
+  for (size_t i = 0; i < numbers.size(); ++i)
+    if (waiting[first + i].revents != 0) dismiss(numbers[i]);
+  while (!strangers_.empty() && strangers_.begin()->second.until <= Clock::now())
+    dismiss(strangers_.begin()->first);
+  return !stopping_;
+}
+
+// Returns how long the oldest stranger may stay; -1: there is none.
+int Acceptor::milliseconds_left() const {
+  if (strangers_.empty()) return -1;
+  const auto left = strangers_.begin()->second.until - Clock::now();
+  return static_cast<int>(
+      std::max<int64_t>(0, std::chrono::ceil<std::chrono::milliseconds>(left).count()));
+}
+
+void Acceptor::accept_from(const Descriptor& listener) {
+  for (int i = 0; i < kMostAtOnce; ++i) {
+    Descriptor socket(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (socket) {
+      admit(std::move(socket));
+      continue;
+    }
+    // Out of descriptors, most likely: they come back when others have left.
+    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+      std::this_thread::sleep_for(kPause);
+    if (errno != EINTR && errno != ECONNABORTED) return;
+  }
+}
+
+void Acceptor::admit(Descriptor socket) {
+  const PeerAddress peer = peer_address(socket.get());
+  Descriptor second(fcntl(socket.get(), F_DUPFD_CLOEXEC, 0));
+  if (peer.host.empty() || !second) return;
+  bool crowded = false;
+  {
+    const MutexLock lock(mutex_);
+    const uint64_t number = next_++;
+    strangers_[number] = {std::move(second), to_text(peer), Clock::now() + limits_.patience};
+    if (const auto excess = limit_.add(number, peer.host)) {
+      dismiss(*excess);
+      crowded = true;
+    }
+  }
+  take_(std::move(socket));
+  if (crowded) std::this_thread::sleep_for(kCrowded);
+}
+
+// Ends a stranger's connection, if it has not ended.
+void Acceptor::dismiss(uint64_t number) {
+  const auto found = strangers_.find(number);
+  if (found == strangers_.end()) return;
+  shutdown(found->second.socket.get(), SHUT_RDWR);
+  limit_.remove(number);
+  strangers_.erase(found);
+}
+
+}  // namespace muster::group
