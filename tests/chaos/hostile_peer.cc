@@ -217,6 +217,9 @@ void knock(const std::stop_token& stop, const std::vector<int>& ports) {
   for (size_t at = 0; !stop.stop_requested(); ++at) {
     const Descriptor connection = connect_to(ports[at / 2 % ports.size()]);
     say(connection, calls[at % 2]);
+    // It may stand behind hundreds of others at the port.
+    pollfd accepted{connection.get(), POLLIN, 0};
+    if (connection) ::poll(&accepted, 1, 1000);
     std::this_thread::sleep_for(milliseconds(connection ? 100 : 10));
   }
 }

@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 
+#include "common/exit_code.h"
 #include "tests/integration/trainer/job.h"
+#include "tests/unit/common/listener.h"
 
 namespace muster::integration {
 namespace {
@@ -101,6 +103,20 @@ TEST(GroupTest, WhatCarriesTheBytesDoesNotChangeTheBits) {
   EXPECT_THAT(job.log("chief", 0), HasSubstr("exchange through shared memory"));
   EXPECT_THAT(job.log("chief", 0), HasSubstr("the ps is told not to use it"));
   EXPECT_THAT(job.log("worker", 0), HasSubstr("exchange through gRPC"));
+}
+
+// Nobody has told it to leave, and rank 0 is all that it hears of: it may run where nobody reaches
+// it.
+TEST(GroupTest, APsWhosePlaceAnotherAttemptHasTakenEndsItself) {
+  Job job("replaced-ps", long_training(), 1, 1);
+  job.start("ps", 0);
+  const std::unique_ptr<Process> elder = job.release("ps", 0);
+  ASSERT_TRUE(eventually([&] { return job.log("ps", 0).find("serving at") != std::string::npos; }));
+  job.cluster["ps"][0] = free_address();
+  job.start_all();
+  EXPECT_EQ(elder->wait(), kProtocol);
+  EXPECT_THAT(job.log("ps", 0), HasSubstr("expected attempt 1 or later of ps 0, found attempt 0"));
+  job.expect_success();
 }
 
 TEST(GroupTest, AsyncMembersTrainOnEveryBatch) {
