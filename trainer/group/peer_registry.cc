@@ -78,7 +78,10 @@ bool can_be(const PeerMessage& message, const std::string& role, int shards) {
   return can_be(message.member()) && (message.shards_size() == 0 || role == "ps") &&
          message.shards_size() <= shards &&
          std::ranges::all_of(message.shards(),
-                             [&](const ShardState& state) { return can_be(state, shards); });
+                             [&](const ShardState& state) { return can_be(state, shards); }) &&
+         message.stalls_size() <= PeerRegistry::kMostStalls &&
+         std::ranges::all_of(message.stalls(),
+                             [](const StallMessage& stall) { return can_be(stall); });
 }
 
 // Returns the size of what is kept of a hello: its training is needed only for an objection.
