@@ -17,35 +17,39 @@ constexpr milliseconds kProcessStoodStill{10'000};
 
 }  // namespace
 
+// Learns from a sign of life that came `pause` after the one before.
+void HangWatch::learn(const Followed& followed, Time now) {
+  auto& longest = longest_pause_[followed.kind];
+  longest = std::max(longest, std::chrono::duration_cast<milliseconds>(now - followed.since));
+  if (followed.kind == WatchedWork::Kind::computing) has_gone_on_.insert(followed.doing);
+}
+
 // Work that is over has gone on.
-void HangWatch::note_ends(const std::vector<WatchedWork::Seen>& works) {
-  const auto is_over = [&](const auto& followed) {
-    return followed.second.kind == WatchedWork::Kind::computing &&
-           std::ranges::find(works, followed.first, &WatchedWork::Seen::id) == works.end();
-  };
-  has_gone_on_ = has_gone_on_ || std::ranges::any_of(followed_, is_over);
+void HangWatch::learn_from_ends(const std::vector<WatchedWork::Seen>& works, Time now) {
+  for (const auto& [id, followed] : followed_)
+    if (std::ranges::find(works, id, &WatchedWork::Seen::id) == works.end()) learn(followed, now);
 }
 
 std::vector<Stall> HangWatch::look(const std::vector<WatchedWork::Seen>& works, Time now) {
   if (now - last_look_ > kProcessStoodStill) followed_.clear();
   last_look_ = now;
-  note_ends(works);
+  learn_from_ends(works, now);
   std::map<uint64_t, Followed> present;
   std::vector<Stall> stalls;
   for (const WatchedWork::Seen& work : works) {
+    const Followed fresh{work.kind, work.doing, work.beats, now};
     const auto before = followed_.find(work.id);
-    Followed& followed = present[work.id];
-    followed = before == followed_.end() ? Followed{work.kind, work.beats, now} : before->second;
-    const auto pause = std::chrono::duration_cast<milliseconds>(now - followed.since);
-    if (followed.beats != work.beats) {
-      longest(work.kind) = std::max(longest(work.kind), pause);
-      has_gone_on_ = has_gone_on_ || work.kind == WatchedWork::Kind::computing;
-      followed = {work.kind, work.beats, now};
-      continue;
+    Followed& followed = present[work.id] = before == followed_.end() ? fresh : before->second;
+    if (work.covered) {
+      followed = fresh;
+    } else if (followed.beats != work.beats) {
+      learn(followed, now);
+      followed = fresh;
     }
-    const milliseconds limit = std::max(least_, kTimesLongestPause * longest(work.kind));
+    const auto pause = std::chrono::duration_cast<milliseconds>(now - followed.since);
+    const milliseconds limit = std::max(least_, kTimesLongestPause * longest_pause_[work.kind]);
     if (pause < limit) continue;
-    const int times = has_gone_on_ ? kTimesHopeless : kTimesHopelessAtFirst;
+    const int times = has_gone_on_.contains(work.doing) ? kTimesHopeless : kTimesHopelessAtFirst;
     const bool hopeless = work.kind == WatchedWork::Kind::computing && pause >= times * limit;
     stalls.push_back({work.id, work.kind, work.doing, pause, hopeless});
   }

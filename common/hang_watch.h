@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,10 +17,10 @@ struct Stall {
   WatchedWork::Kind kind = WatchedWork::Kind::computing;
   std::string doing;                   // as WatchedWork::Seen has it
   std::chrono::milliseconds lasted{};  // since the last sign of life
-  // Only another process will go on: the work is computing, it has stood still for three times as
-  // long as it takes to be a stall (twenty times, as long as this process has not given any sign of
-  // life: a first step may make a device's programs ready), and no storage is to blame, which would
-  // make a new process stand still as well.
+  // Only a new process can go on: the work is computing; it has stood still for three times the
+  // limit (twenty times before the first sign of life of such work, because a first step may make a
+  // GPU's programs ready); and no storage stands still, because a new process would wait for it
+  // too.
   bool hopeless = false;
 };
 
@@ -27,9 +28,9 @@ struct Stall {
 // thread nor a clock.
 //
 // How slow work is told from work that hangs: a step gives a sign of life after each of its phases
-// (about one for each layer), not only at its end, so that a large batch or a first step is no
-// hang. And a stall has to last for ten times the longest pause between two signs that the process
-// has seen in work of this kind.
+// (on a GPU after each batch), not only at its end, so that a large batch is no hang. And a stall
+// has to last for ten times the longest pause that the process has seen in work of this kind,
+// between two signs of life or until the end of the work.
 class HangWatch {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -41,21 +42,19 @@ class HangWatch {
   std::vector<Stall> look(const std::vector<WatchedWork::Seen>& works, Time now);
 
  private:
-  void note_ends(const std::vector<WatchedWork::Seen>& works);
-
   struct Followed {
     WatchedWork::Kind kind = WatchedWork::Kind::computing;
+    std::string doing;
     uint64_t beats = 0;
     Time since;  // of the last sign of life that we have seen
   };
-  std::chrono::milliseconds& longest(WatchedWork::Kind kind) {
-    return longest_pause_[static_cast<size_t>(kind)];
-  }
+  void learn(const Followed& followed, Time now);
+  void learn_from_ends(const std::vector<WatchedWork::Seen>& works, Time now);
 
   const std::chrono::milliseconds least_;
   std::map<uint64_t, Followed> followed_;  // by the work's id
-  std::chrono::milliseconds longest_pause_[2] = {};
-  bool has_gone_on_ = false;  // a sign of life of computing was seen
+  std::map<WatchedWork::Kind, std::chrono::milliseconds> longest_pause_;
+  std::set<std::string> has_gone_on_;  // computing of which a sign of life was seen, or the end
   Time last_look_{};
 };
 

@@ -56,11 +56,11 @@ std::vector<WatchedWork::Seen> WatchedWork::all() {
   std::vector<Seen> seen;
   const MutexLock lock(list_mutex());
   for (const WatchedWork* work = first; work != nullptr; work = work->next_) {
-    if (work->covered_.load(std::memory_order_relaxed)) continue;
     std::string doing = work->doing_;
     if (!work->about_.empty()) doing.append(" ").append(work->about_);
-    seen.push_back(
-        {work->id_, work->kind_, std::move(doing), work->beats_.load(std::memory_order_relaxed)});
+    seen.push_back({work->id_, work->kind_, std::move(doing),
+                    work->beats_.load(std::memory_order_relaxed),
+                    work->covered_.load(std::memory_order_relaxed)});
   }
   return seen;
 }

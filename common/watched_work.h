@@ -10,10 +10,10 @@
 namespace muster {
 
 // Work of a thread that must go on: it exists from the work's beginning to its end, and HangWatch
-// (common/hang_watch.h) finds work that gives no sign of life (`beat`). A wait for other processes
-// within it wakes up now and then and beats, so that it is no hang. While a thread has begun
-// further work within, only that is looked at. Work costs a lock that nobody else wants, and
-// allocates nothing.
+// (common/hang_watch.h) finds work that gives no sign of life (`beat`). Code that waits for other
+// processes within it must wake up at least every few seconds and beat; otherwise the wait counts
+// as a hang. While a thread has begun further work within, only that is looked at. Work costs a
+// lock that nobody else wants, and allocates nothing.
 class WatchedWork {
  public:
   enum class Kind {
@@ -27,6 +27,7 @@ class WatchedWork {
     Kind kind = Kind::computing;
     std::string doing;  // "taking a step", "writing /jobs/mnist/result.json"
     uint64_t beats = 0;
+    bool covered = false;  // by further work of the same thread
   };
 
   // `doing` and `about` are joined in messages; both must outlive the work.

@@ -108,6 +108,7 @@ class Checker {
 }  // namespace
 
 bool is_reserved(const std::string& variable) {
+  if (variable == "MUSTER_HANG_SECONDS") return false;
   return variable == "TF_CONFIG" || variable.starts_with("MUSTER_");
 }
 

@@ -10,7 +10,8 @@ namespace muster::api {
 // that is already there.
 void check_templates(const Document& document, Problems& problems);
 
-// Whether `variable` is one that Muster sets: TF_CONFIG and MUSTER_*.
+// Whether `variable` is one that Muster sets: TF_CONFIG and MUSTER_*, but for MUSTER_HANG_SECONDS,
+// which is the user's.
 bool is_reserved(const std::string& variable);
 
 // Returns the container that counts (named trainer, else tensorflow, else the only one) of a

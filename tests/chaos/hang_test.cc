@@ -25,7 +25,7 @@ TEST_P(HangTest, AThreadThatHangsIsNamedAndItsProcessIsReplacedAtNoCostOfBits) {
   const Replica replica = chance.one_of(job.of(role));
   ASSERT_TRUE(job.wait_for_checkpoints(1 + static_cast<size_t>(chance.uniform(0, 3))));
   job.signal(replica, SIGUSR2);
-  EXPECT_TRUE(job.wait_for_log(replica, "has given no sign of life for 2 s"))
+  EXPECT_TRUE(job.wait_for_log(replica, "has given no sign of life for "))
       << job.log(replica) << job.story();
   EXPECT_TRUE(job.wait_for_log(replica, "hangs: this process ends"))
       << job.log(replica) << job.story();
@@ -56,7 +56,7 @@ TEST(HangTest, StorageThatHangsIsNamedAndNobodyIsReplaced) {
   job.start();
   ASSERT_TRUE(job.wait_for_checkpoints(1));
   job.storage_does("stall");
-  EXPECT_TRUE(job.wait_for_log(chief, "has given no sign of life for 2 s"))
+  EXPECT_TRUE(job.wait_for_log(chief, "has given no sign of life for "))
       << job.log(chief) << job.story();
   ASSERT_NO_THROW(job.run_for(8));
   job.storage_does("");

@@ -34,7 +34,7 @@ void require_possible(const CollectivePlan& plan) {
             std::to_string(plan.position().next_batch()),
         kProtocol);
   const std::filesystem::path folder = plan.checkpoint();
-  if (folder.is_absolute() || *folder.lexically_normal().begin() == "..")
+  if (!folder.empty() && (folder.is_absolute() || *folder.lexically_normal().begin() == ".."))
     throw Invalid(
         "the rendezvous: expected a plan with a checkpoint below the job's storage, found "
         "\"" +

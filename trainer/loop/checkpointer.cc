@@ -5,11 +5,13 @@
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/log.h"
+#include "common/watched_work.h"
 
 namespace muster::loop {
 
 namespace {
 constexpr std::chrono::seconds kRemind(30);
+constexpr std::chrono::milliseconds kGlance(500);
 }  // namespace
 
 Checkpointer::Checkpointer(checkpoint::Store& store, Options options)
@@ -133,7 +135,8 @@ void Checkpointer::hurry_locked() {
 void Checkpointer::wait_until_idle() {
   MutexLock lock(mutex_);
   hurry_locked();
-  changed_.wait(lock, [&] { return !busy_; });
+  // Whoever waits for the thread that writes goes on; what that one waits for is watched by itself.
+  while (!changed_.wait_for(lock, kGlance, [&] { return !busy_; })) WatchedWork::beat();
 }
 
 checkpoint::Store::Found Checkpointer::save(Task& task) {

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
 
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "common/watched_work.h"
 #include "trainer/loop/loss_text.h"
 
 namespace muster::loop {
@@ -41,7 +43,9 @@ Ending train(Synchronizer& synchronizer, Assembly& assembly, Recorder& recorder,
   recorder.measure_input_wait([&assembly] { return assembly.input_wait_seconds(); });
   if (!begin()) return Ending::interrupted;
   auto now = Recorder::Clock::now();
+  std::optional<WatchedWork> watched;  // all but the waits for a group to form
   for (;;) {
+    if (!watched) watched.emplace(WatchedWork::Kind::computing, "training");
     if (validator && validator->due(synchronizer.position())) {
       if (!validator->run(synchronizer, stop)) return Ending::interrupted;
       now = Recorder::Clock::now();
@@ -54,6 +58,7 @@ Ending train(Synchronizer& synchronizer, Assembly& assembly, Recorder& recorder,
     const auto result = synchronizer.step();
     if (result.state == Synchronizer::State::interrupted) return Ending::interrupted;
     if (result.state == Synchronizer::State::rejoin) {
+      watched.reset();
       if (!begin()) return Ending::interrupted;
       continue;
     }

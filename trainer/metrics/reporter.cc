@@ -12,6 +12,7 @@
 #include "common/hang_guard.h"
 #include "common/http_server.h"
 #include "common/mutex.h"
+#include "common/shorten.h"
 #include "trainer/metrics/names.h"
 
 namespace muster::metrics {
@@ -23,6 +24,8 @@ using prometheus::Gauge;
 using prometheus::Histogram;
 using prometheus::Labels;
 
+constexpr size_t kMostOfStall = 512;
+
 double seconds(std::chrono::system_clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
@@ -32,7 +35,8 @@ Json own_stalls(const std::string& replica) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   Json stalls = Json::array();
   for (const Stall& stall : current_stalls()) {
-    stalls.push_back(stalled_json(replica, stall.doing, seconds(now - stall.lasted),
+    stalls.push_back(stalled_json(replica, shorten(stall.doing, kMostOfStall),
+                                  seconds(now - stall.lasted),
                                   stall.kind == WatchedWork::Kind::storage));
   }
   return stalls;

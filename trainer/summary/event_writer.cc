@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "common/random.h"
 #include "common/system_words.h"
+#include "common/watched_work.h"
 #include "proto/muster/event.pb.h"
 #include "trainer/records/framing.h"
 
@@ -116,6 +117,7 @@ void EventWriter::flush() {
 
 void EventWriter::record(const std::string& event) {
   if (failed_) return;
+  const WatchedWork work(WatchedWork::Kind::storage, "writing", path_.native());
   const std::string bytes = records::frame_record(event);
   if (!file_.write(bytes.data(), static_cast<std::streamsize>(bytes.size()))) {
     fail(fmt::format("cannot write {}: {}", path_.string(), system_words(errno)));
@@ -125,6 +127,7 @@ void EventWriter::record(const std::string& event) {
 void EventWriter::flush_locked() {
   flushed_ = steady_clock::now();
   if (failed_ || !file_.is_open()) return;
+  const WatchedWork work(WatchedWork::Kind::storage, "writing", path_.native());
   if (!file_.flush()) {
     fail(fmt::format("cannot write {}: {}", path_.string(), system_words(errno)));
   }

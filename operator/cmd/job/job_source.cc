@@ -5,6 +5,7 @@
 #include "common/environment.h"
 #include "common/error.h"
 #include "common/exit_code.h"
+#include "common/output.h"
 #include "common/process.h"
 #include "operator/api/validate.h"
 #include "operator/convert/tfjob.h"
@@ -40,8 +41,12 @@ spec::LookUp look_here(const fs::path& manifest) {
 Document load_manifest(const fs::path& manifest, const std::vector<std::string>& sets) {
   Document document = Document::load(manifest);
   if (convert::is_kubeflow_job(document)) {
-    Json job = convert::convert_tfjob(std::move(document)).job;
-    document = Document::of(std::move(job), manifest.string() + " (as a TrainingJob)");
+    convert::Converted converted = convert::convert_tfjob(std::move(document));
+    for (const auto& [what, lines] : {std::pair("to be set: ", converted.to_set),
+                                      std::pair("not carried over: ", converted.not_carried)})
+      for (const std::string& line : lines)
+        print(stderr, "{}: {}{}\n", manifest.string(), what, line);
+    document = Document::of(std::move(converted.job), manifest.string() + " (as a TrainingJob)");
   }
   for (const std::string& set : sets) {
     const size_t equals = set.find('=');

@@ -179,7 +179,12 @@ void ReplicaObserver::follow_progress(const api::TrainingJob& job, const std::ve
 Json ReplicaObserver::progress_of(const api::TrainingJob& job) const {
   Json progress = poller_.progress(key_of(job));
   const bool begins = api::steps_taken(progress) == 0 && api::steps_taken(job.status.progress) > 0;
-  return progress.is_null() || begins ? job.status.progress : progress;
+  if (!progress.is_null() && !begins) return progress;
+  Json kept = job.status.progress;
+  if (!kept.is_object()) return kept;
+  kept.erase("stalled");  // of a process that may be gone
+  if (const Json& now = member(progress, "stalled"); !now.is_null()) kept["stalled"] = now;
+  return kept;
 }
 
 }  // namespace muster::kube

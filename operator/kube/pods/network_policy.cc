@@ -31,7 +31,7 @@ Json network_policy_of(const api::TrainingJob& job, const Json& http_peers) {
   return {
       {"apiVersion", "networking.k8s.io/v1"},
       {"kind", "NetworkPolicy"},
-      {"metadata", belonging_metadata(job, job.name)},
+      {"metadata", belonging_metadata(job, job.name + "-replicas")},
       {"spec",
        {{"podSelector", selector(is_protected)},
         {"policyTypes", Json::array({"Ingress"})},

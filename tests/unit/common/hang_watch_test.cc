@@ -85,6 +85,34 @@ TEST_F(HangWatchTest, SlowWorkHasTenTimesItsLongestPause) {
   EXPECT_TRUE(look_for(1).front().hopeless);
 }
 
+TEST_F(HangWatchTest, TheTimeOfWorkThatHasEndedIsAPauseToo) {
+  look_for(9);
+  works_[0].id = 2;
+  look_for(1);  // the first one was there for nine seconds
+  EXPECT_TRUE(look_for(89).empty());
+  EXPECT_EQ(look_for(1).size(), 1U);
+}
+
+TEST_F(HangWatchTest, ASignOfOtherWorkDoesNotShortenTheTimeOfAFirstStep) {
+  works_.push_back({2, Kind::computing, "loading samples", 0});
+  look_for(1);
+  ++works_[1].beats;
+  look_for(1);
+  works_.pop_back();
+  EXPECT_FALSE(look_for(598).front().hopeless);
+  EXPECT_TRUE(look_for(1).front().hopeless);
+}
+
+TEST_F(HangWatchTest, CoveredWorkIsNotLookedAtAndHasNotEnded) {
+  works_[0].covered = true;
+  works_.push_back({2, Kind::storage, "reading /data/a.jpg", 0});
+  EXPECT_EQ(look_for(100).size(), 1U);
+  works_.pop_back();
+  works_[0].covered = false;
+  EXPECT_TRUE(look_for(30).empty()) << "its time begins when it is uncovered";
+  EXPECT_FALSE(look_for(500).front().hopeless) << "it has given no sign of life yet";
+}
+
 TEST_F(HangWatchTest, APauseOfOneKindSaysNothingOfTheOther) {
   works_[0].kind = Kind::storage;
   look_for(20);

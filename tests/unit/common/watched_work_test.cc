@@ -17,7 +17,8 @@ using Kind = WatchedWork::Kind;
 
 std::vector<std::string> doings() {
   std::vector<std::string> doings;
-  for (const WatchedWork::Seen& seen : WatchedWork::all()) doings.push_back(seen.doing);
+  for (const WatchedWork::Seen& seen : WatchedWork::all())
+    if (!seen.covered) doings.push_back(seen.doing);
   return doings;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/watched_work.h"
+
 namespace muster::loop {
 
 compute::LossSums GradientSum::compute(const Work& work, Feed& feed, std::span<float> sum,
@@ -12,6 +14,7 @@ compute::LossSums GradientSum::compute(const Work& work, Feed& feed, std::span<f
   for (int i = 1; i < work.batches(); ++i) {
     const compute::Batch& batch = feed.batch(work, i);
     if (batch.rows == 0) continue;  // it had to be taken: the feed foresaw it
+    WatchedWork::beat();
     sums += engine_.compute_gradients(batch, one_);
     std::transform(sum.begin(), sum.end(), one_.begin(), sum.begin(), std::plus<>());
   }

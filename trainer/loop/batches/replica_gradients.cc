@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/watched_work.h"
+
 namespace muster::loop {
 
 namespace {
@@ -98,6 +100,7 @@ void ReplicaGradients::compute(std::span<const Target> targets, const WorkOf& wo
       sums[static_cast<size_t>(first + i - begin)] =
           gradients_[at].compute(work_of(turn), devices_[at].feed, wave_[at].sum, told);
     });
+    WatchedWork::beat();
     for (int i = 0; i < count; ++i) {
       const Target& computed = wave_[static_cast<size_t>(i)];
       push(computed.node, first + i, computed.sum);

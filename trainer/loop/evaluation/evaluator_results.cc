@@ -29,11 +29,13 @@ std::filesystem::file_time_type written_at(const std::filesystem::path& file) {
 
 void EvaluatorResults::begin(const checkpoint::Position& position) {
   {
+    const auto there = files();
     const MutexLock lock(mutex_);
+    ++beginnings_;
     seen_.clear();
     found_.clear();
     has_news_ = false;
-    for (const auto& file : files()) {
+    for (const auto& file : there) {
       const uint64_t step = step_of(file);
       if (step <= position.evaluations.step) seen_.insert(file);
       if (step > position.step) old_[file] = written_at(file);
@@ -68,15 +70,30 @@ std::vector<std::filesystem::path> EvaluatorResults::files() const {
   return files;
 }
 
-// A file that cannot be read now is read the next time.
+// A file that cannot be read now is read the next time. Nothing is read with the mutex held: the
+// training must not wait for storage that hangs.
 void EvaluatorResults::look() {
-  const MutexLock lock(mutex_);
-  for (const auto& file : files()) {
-    if (seen_.contains(file)) continue;
-    const auto old = old_.find(file);
-    if (old != old_.end() && old->second == written_at(file)) continue;
+  const auto there = files();
+  std::map<std::filesystem::path, std::optional<std::filesystem::file_time_type>> unread;
+  uint64_t beginnings = 0;
+  {
+    const MutexLock lock(mutex_);
+    beginnings = beginnings_;
+    for (const auto& file : there) {
+      const auto old = old_.find(file);
+      if (!seen_.contains(file))
+        unread[file] = old == old_.end() ? std::nullopt : std::optional(old->second);
+    }
+  }
+  std::map<std::filesystem::path, Json> evaluations;
+  for (const auto& [file, old] : unread) {
+    if (old && *old == written_at(file)) continue;
     Json evaluation = read_json_or_null(file);
-    if (evaluation.is_null()) continue;
+    if (!evaluation.is_null()) evaluations[file] = std::move(evaluation);
+  }
+  const MutexLock lock(mutex_);
+  if (beginnings != beginnings_) return;  // what counts has changed meanwhile
+  for (auto& [file, evaluation] : evaluations) {
     seen_.insert(file);
     found_[step_of(file)] = std::move(evaluation);
   }

@@ -38,6 +38,7 @@ class EvaluatorResults {
   const std::filesystem::path folder_;
   std::atomic<bool> has_news_{false};
   Mutex mutex_;
+  uint64_t beginnings_ MUSTER_GUARDED_BY(mutex_) = 0;
   std::set<std::filesystem::path> seen_ MUSTER_GUARDED_BY(mutex_);
   // Evaluations of steps that will be made again, with the time at which each was written.
   std::map<std::filesystem::path, std::filesystem::file_time_type> old_ MUSTER_GUARDED_BY(mutex_);

@@ -56,7 +56,11 @@ checkpoint::Evaluations StopRule::after_evaluations(const checkpoint::Position& 
     if (has_ended(at.evaluations, spec_)) break;
     const std::vector<compute::Metric> metrics = metrics_of(evaluation);
     at.step = static_cast<uint64_t>(integer_or(evaluation, "step", 0));
-    if (metrics.empty() || at.step <= at.evaluations.step) continue;
+    if (at.step <= at.evaluations.step) continue;
+    if (metrics.empty()) {  // it failed, and is known: its checkpoint need not be kept
+      at.evaluations.step = at.step;
+      continue;
+    }
     at.epoch = static_cast<uint64_t>(
         integer_or(evaluation, "epoch", static_cast<int64_t>(position.epoch)));
     at.evaluations = after(at, metrics, spec_);

@@ -14,6 +14,8 @@ double seconds(Recorder::Clock::duration duration) {
   return std::max(0.0, std::chrono::duration<double>(duration).count());
 }
 
+constexpr size_t kMostStalls = 64;  // as in the job's status
+
 std::string name_of(const Hello& hello) {
   return hello.role() + "-" + std::to_string(hello.index());
 }
@@ -38,41 +40,42 @@ Json GroupReport::describe() const {
     for (std::string& name : registry.missing_replicas())
       report["missing"].push_back(std::move(name));
     for (const group::PeerRegistry::Peer* peer : registry.peers()) {
-      for (const StallMessage& stall : peer->stalls)
+      for (const StallMessage& stall : peer->stalls) {
+        if (report.contains("stalled") && report["stalled"].size() >= kMostStalls) break;
         report["stalled"].push_back(metrics::stalled_json(name_of(peer->hello), stall.doing(),
                                                           static_cast<double>(stall.since()),
                                                           stall.storage()));
-    }
-  });
-  const MutexLock lock(mutex_);
-  for (const auto& [name, restart] : restarts_) report["restartsInPlace"].push_back(restart);
-  return report;
+      }
+    });
+    const MutexLock lock(mutex_);
+    for (const auto& [name, restart] : restarts_) report["restartsInPlace"].push_back(restart);
+    return report;
 }
 
 void GroupReport::note_progress(Recorder::Clock::time_point now) {
-  std::map<std::string, Json> returned;
-  server_.inspect([&](const group::PeerRegistry& registry) {
-    for (const group::PeerRegistry::Peer* peer : registry.peers()) {
-      const Hello& hello = peer->hello;
-      if (hello.restarts() == 0) continue;
-      const std::string name = name_of(hello);
-      returned[name] = {{"replica", name},
-                        {"attempt", hello.attempt()},
-                        {"restarts", hello.restarts()},
-                        {"exitCode", hello.last_exit_code()},
-                        {"seconds", seconds(now - peer->lost)}};
-    }
-  });
-  const auto same = [](const Json& one, const Json& other) {
-    return std::ranges::all_of(std::array{"attempt", "restarts"}, [&](const char* field) {
-      return member(one, field) == member(other, field);
+    std::map<std::string, Json> returned;
+    server_.inspect([&](const group::PeerRegistry& registry) {
+      for (const group::PeerRegistry::Peer* peer : registry.peers()) {
+        const Hello& hello = peer->hello;
+        if (hello.restarts() == 0) continue;
+        const std::string name = name_of(hello);
+        returned[name] = {{"replica", name},
+                          {"attempt", hello.attempt()},
+                          {"restarts", hello.restarts()},
+                          {"exitCode", hello.last_exit_code()},
+                          {"seconds", seconds(now - peer->lost)}};
+      }
     });
-  };
-  const MutexLock lock(mutex_);
-  for (auto& [name, restart] : returned) {
-    Json& known = restarts_[name];
-    if (!same(known, restart)) known = std::move(restart);
-  }
+    const auto same = [](const Json& one, const Json& other) {
+      return std::ranges::all_of(std::array{"attempt", "restarts"}, [&](const char* field) {
+        return member(one, field) == member(other, field);
+      });
+    };
+    const MutexLock lock(mutex_);
+    for (auto& [name, restart] : returned) {
+      Json& known = restarts_[name];
+      if (!same(known, restart)) known = std::move(restart);
+    }
 }
 
 }  // namespace muster::loop

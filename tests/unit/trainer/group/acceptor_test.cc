@@ -59,7 +59,7 @@ class Taker {
 };
 
 TEST(AcceptorTest, AStrangerMayStayForSoLongAndWhoIsOfTheJobForEver) {
-  Taker taker({{.of_address = 9, .in_all = 9}, milliseconds(300), kLong});
+  Taker taker({{.of_address = 9, .in_all = 9}, milliseconds(3000), kLong});
   const Descriptor peer = taker.connect();
   taker.acceptor().welcome("ipv4:" + to_text(taker.peer(0)));
   const Descriptor stranger = taker.connect();

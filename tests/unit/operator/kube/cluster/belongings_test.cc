@@ -117,7 +117,7 @@ TEST_F(BelongingsTest, NoPodIsMadeWithoutItsNetworkPolicy) {
   server().intercept = nullptr;
   world_.run_for(60s);
   EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 ps-0.0 worker-0.0");
-  const Json policy = server().object("networkpolicies", "mnist");
+  const Json policy = server().object("networkpolicies", "mnist-replicas");
   EXPECT_EQ(policy["metadata"]["ownerReferences"][0]["name"], "mnist");
   EXPECT_EQ(world_.condition("Accepted"), "True Valid");
 }
@@ -132,17 +132,17 @@ TEST_F(BelongingsTest, AJobThatRunsGetsANetworkPolicyToo) {
   world_.submit("mnist", training());
   world_.settle();
   world_.run_all();
-  server().remove("networkpolicies", "mnist");
+  server().remove("networkpolicies", "mnist-replicas");
   world_.restart_operator();
   world_.run_for(5s);
-  EXPECT_TRUE(server().has("networkpolicies", "mnist"));
+  EXPECT_TRUE(server().has("networkpolicies", "mnist-replicas"));
 }
 
 TEST_F(BelongingsTest, ANetworkPolicyThatSomebodyHasChangedIsAsItWasBeforeTheNextPod) {
   world_.submit("mnist", training());
   world_.settle();
   world_.run_all();
-  const Json before = server().object("networkpolicies", "mnist");
+  const Json before = server().object("networkpolicies", "mnist-replicas");
   Json opened = before;
   opened["spec"]["ingress"].push_back(Json::object());
   opened["spec"]["podSelector"]["matchLabels"]["no"] = "such-pod";
@@ -155,7 +155,7 @@ TEST_F(BelongingsTest, ANetworkPolicyThatSomebodyHasChangedIsAsItWasBeforeTheNex
   const std::vector<std::string> calls = server().calls();
   EXPECT_LT(std::ranges::find(calls, "PATCH networkpolicies"),
             std::ranges::find(calls, "POST pods"));
-  EXPECT_EQ(server().object("networkpolicies", "mnist")["spec"], before["spec"]);
+  EXPECT_EQ(server().object("networkpolicies", "mnist-replicas")["spec"], before["spec"]);
 }
 
 TEST_F(BelongingsTest, ABudgetOfDisruptionsFollowsTheNumberOfReplicas) {

@@ -120,7 +120,7 @@ TEST(NetworkPolicy, NamesThePortsThatCollectivesAreGiven) {
 TEST(NetworkPolicy, BelongsToTheJob) {
   const Json policy = network_policy_of(job_of("mnist", "3f6c"), to_http_peers(kPeers));
   EXPECT_EQ(policy["metadata"]["ownerReferences"][0]["uid"], "3f6c");
-  EXPECT_EQ(policy["metadata"]["name"], "mnist");
+  EXPECT_EQ(policy["metadata"]["name"], "mnist-replicas");
   EXPECT_EQ(policy["apiVersion"], "networking.k8s.io/v1");
 }
 
