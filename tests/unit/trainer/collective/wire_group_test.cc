@@ -96,7 +96,7 @@ TEST(WireGroupTest, WhoSendsAFrameThatCannotComeNextIsNamed) {
   for (const Case& one :
        {Case{0, {4, 0}}, Case{0, {~0u, ~0u}}, Case{0, {0, 1}}, Case{0, {1, 1}}, Case{0, {1, 2}},
         Case{0, {1, ~0u}}, Case{0, {2, 1}}, Case{0, {3, 0}}, Case{1, {1, 0}}}) {
-    WireGroup group(shape_of(2), 0, 256, "127.0.0.1", group::Identity(), 128);
+    WireGroup group(shape_of(2), 0, 256, "127.0.0.1", group::Identity(), group::PortRange(), 128);
     Liar liar(group);
     group.connect({group.endpoint(), ""}, patient());
     for (int i = 0; i < one.wholes; ++i) {
