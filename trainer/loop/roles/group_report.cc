@@ -36,46 +36,49 @@ GroupReport::~GroupReport() {
 
 Json GroupReport::describe() const {
   Json report = {{"missing", Json::array()}, {"restartsInPlace", Json::array()}};
+  Json stalled = Json::array();
   server_.inspect([&](const group::PeerRegistry& registry) {
     for (std::string& name : registry.missing_replicas())
       report["missing"].push_back(std::move(name));
     for (const group::PeerRegistry::Peer* peer : registry.peers()) {
       for (const StallMessage& stall : peer->stalls) {
-        if (report.contains("stalled") && report["stalled"].size() >= kMostStalls) break;
-        report["stalled"].push_back(metrics::stalled_json(name_of(peer->hello), stall.doing(),
-                                                          static_cast<double>(stall.since()),
-                                                          stall.storage()));
+        if (stalled.size() == kMostStalls) return;
+        const auto since = static_cast<double>(stall.since());
+        stalled.push_back(
+            metrics::stalled_json(name_of(peer->hello), stall.doing(), since, stall.storage()));
       }
-    });
-    const MutexLock lock(mutex_);
-    for (const auto& [name, restart] : restarts_) report["restartsInPlace"].push_back(restart);
-    return report;
+    }
+  });
+  if (!stalled.empty()) report["stalled"] = std::move(stalled);
+  const MutexLock lock(mutex_);
+  for (const auto& [name, restart] : restarts_) report["restartsInPlace"].push_back(restart);
+  return report;
 }
 
 void GroupReport::note_progress(Recorder::Clock::time_point now) {
-    std::map<std::string, Json> returned;
-    server_.inspect([&](const group::PeerRegistry& registry) {
-      for (const group::PeerRegistry::Peer* peer : registry.peers()) {
-        const Hello& hello = peer->hello;
-        if (hello.restarts() == 0) continue;
-        const std::string name = name_of(hello);
-        returned[name] = {{"replica", name},
-                          {"attempt", hello.attempt()},
-                          {"restarts", hello.restarts()},
-                          {"exitCode", hello.last_exit_code()},
-                          {"seconds", seconds(now - peer->lost)}};
-      }
-    });
-    const auto same = [](const Json& one, const Json& other) {
-      return std::ranges::all_of(std::array{"attempt", "restarts"}, [&](const char* field) {
-        return member(one, field) == member(other, field);
-      });
-    };
-    const MutexLock lock(mutex_);
-    for (auto& [name, restart] : returned) {
-      Json& known = restarts_[name];
-      if (!same(known, restart)) known = std::move(restart);
+  std::map<std::string, Json> returned;
+  server_.inspect([&](const group::PeerRegistry& registry) {
+    for (const group::PeerRegistry::Peer* peer : registry.peers()) {
+      const Hello& hello = peer->hello;
+      if (hello.restarts() == 0) continue;
+      const std::string name = name_of(hello);
+      returned[name] = {{"replica", name},
+                        {"attempt", hello.attempt()},
+                        {"restarts", hello.restarts()},
+                        {"exitCode", hello.last_exit_code()},
+                        {"seconds", seconds(now - peer->lost)}};
     }
+  });
+  const auto same = [](const Json& one, const Json& other) {
+    return std::ranges::all_of(std::array{"attempt", "restarts"}, [&](const char* field) {
+      return member(one, field) == member(other, field);
+    });
+  };
+  const MutexLock lock(mutex_);
+  for (auto& [name, restart] : returned) {
+    Json& known = restarts_[name];
+    if (!same(known, restart)) known = std::move(restart);
+  }
 }
 
 }  // namespace muster::loop
