@@ -126,7 +126,7 @@ Leader::Leader(const group::Membership& membership, Assembly& assembly, metrics:
   if (store_) open_checkpointer(std::move(published), stop);
   if (assembly.spec().evaluate_every_epochs)
     validator_.emplace(assembly, *data_, membership.storage, recorder_, checkpointer_.get());
-  if (assembly.spec().stop_when) open_stop_rule();
+  open_stop_rule();
 }
 
 void Leader::open_stop_rule() {
