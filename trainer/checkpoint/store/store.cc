@@ -240,7 +240,7 @@ void Store::write_state() const {
 }
 
 void Store::prune() const {
-  Evaluations known;             // to the newest
+  Manifest newest;
   std::set<uint64_t> evaluated;  // steps of the best by its evaluations
   int newer = 0;
   for (const FolderName& name : list()) {
@@ -248,20 +248,21 @@ void Store::prune() const {
     if (is_damaged(checkpoint)) continue;
     const Manifest manifest = read(checkpoint).manifest;
     if (newer == 0) {
-      known = manifest.position.evaluations;
-      evaluated = steps_of_best(known);
+      newest = manifest;
+      evaluated = steps_of_best(newest.position.evaluations);
     }
     const bool is_best = evaluated.erase(name.step) > 0;
     if (newer++ < keep_ || is_best || manifest.final) continue;
     // A lease first: an evaluator gives it back when it has left its result and marked the best.
-    if (Lease::any_active(checkpoint) || may_be_best(name, known)) continue;
+    if (Lease::any_active(checkpoint) || may_be_best(name, newest)) continue;
     remove_checkpoint(checkpoint);
   }
 }
 
-bool Store::may_be_best(const FolderName& name, const Evaluations& known) const {
+bool Store::may_be_best(const FolderName& name, const Manifest& newest) const {
   if (name.text() == best_name(directory_)) return true;
-  if (evaluations_.empty() || name.step <= known.step) return false;
+  if (evaluations_.empty() || newest.final) return false;
+  if (name.step <= newest.position.evaluations.step) return false;
   std::error_code error;
   return fs::exists(evaluations_ / fmt::format("{}.json", name.step), error) || error;
 }

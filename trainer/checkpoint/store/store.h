@@ -38,7 +38,8 @@ class Store {
   std::filesystem::path publish(const std::filesystem::path& temporary, const Manifest& manifest);
   // From here on, publish() also leaves those checkpoints of which `evaluations` has a file
   // <step>.json that the newest's position.evaluations does not know yet: one of them may be the
-  // best. To be called before the first publish().
+  // best. A final one ends that, for then the best is decided. To be called before the first
+  // publish().
   void leave_evaluated(std::filesystem::path evaluations);
   void discard(const std::filesystem::path& temporary) noexcept;
   bool published(uint64_t step, uint64_t generation) const;
@@ -97,7 +98,7 @@ class Store {
   bool is_damaged(const std::filesystem::path& checkpoint) const;
   void write_state() const;
   void prune() const;
-  bool may_be_best(const FolderName& name, const Evaluations& known) const;
+  bool may_be_best(const FolderName& name, const Manifest& newest) const;
 
   std::filesystem::path directory_;
   int keep_;

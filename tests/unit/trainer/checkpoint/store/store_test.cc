@@ -281,6 +281,9 @@ TEST_F(StoreTest, KeepsWhatIsEvaluatedUntilTheNewestKnowsOfIt) {
   EXPECT_THAT(names(store), ElementsAre("ckpt-300-g1", "ckpt-100-g1"));
   publish_knowing(400, 100);
   EXPECT_THAT(names(store), ElementsAre("ckpt-400-g1"));
+  write_file_atomically(evaluations / "400.json", "{}");
+  publish_step(store, 500, 1, /*final=*/true);
+  EXPECT_THAT(names(store), ElementsAre("ckpt-500-g1"));
 }
 
 TEST_F(StoreTest, FindsTheNewestWholeOneOfAStep) {
