@@ -121,13 +121,13 @@ TEST(ConvertPipeline, TakesOverASoftmaxAndItsScale) {
   };
   replace("weighted_sigmoid {}", "weighted_softmax { logit_scale: 2.5 }");
   // The scores of the pipeline do not belong to its loss yet.
-  const ConvertedPipeline other = converted(text);
+  const Converted other = converted(text);
   EXPECT_THAT(other.not_carried,
               Contains("model.ssd.post_processing.score_converter: SIGMOID; Muster's model has "
                        "SOFTMAX"));
   EXPECT_THAT(other.not_carried, Contains(StartsWith("model.ssd.post_processing.logit_scale: ")));
   replace("score_converter: SIGMOID", "score_converter: SOFTMAX logit_scale: 2.5");
-  const ConvertedPipeline one = converted(text);
+  const Converted one = converted(text);
   EXPECT_EQ(training_of(one)["model"], Json::parse(R"({"name": "ssd-mobilenet-v1", "classes": 90,
       "normalizationMomentum": 0.9997, "classificationLoss": "softmax", "logitScale": 2.5})"));
   EXPECT_THAT(one.not_carried, Each(Not(StartsWith("model.ssd"))));
