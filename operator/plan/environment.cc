@@ -1,6 +1,7 @@
 #include "operator/plan/environment.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <utility>
 #include <vector>
@@ -56,6 +57,10 @@ void add_hosts(const api::TrainingJob& job, const Json& cluster, ReplicaEnvironm
   }
 }
 
+constexpr std::array<const char*, 8> kForPytorch = {
+    "MASTER_ADDR",     "MASTER_PORT",     "RANK",          "WORLD_SIZE",
+    "PET_MASTER_ADDR", "PET_MASTER_PORT", "PET_NODE_RANK", "PET_NNODES"};
+
 // Adds what PyTorch's init_process_group and torchrun read; the chief is rank 0, else worker 0.
 // https://pytorch.org/docs/stable/distributed.html#environment-variable-initialization
 void add_ranks(const api::TrainingJob& job, Role role, int index,
@@ -66,16 +71,12 @@ void add_ranks(const api::TrainingJob& job, Role role, int index,
   const std::string master = address(chiefs > 0 ? Role::chief : Role::worker, 0);
   const size_t colon = master.rfind(':');
   const std::string rank = std::to_string(role == Role::chief ? 0 : chiefs + index);
-  const std::vector<std::pair<std::string, std::string>> variables = {
-      {"MASTER_ADDR", master.substr(0, colon)},
-      {"MASTER_PORT", master.substr(colon + 1)},
-      {"RANK", rank},
-      {"WORLD_SIZE", std::to_string(members)},
-      {"PET_MASTER_ADDR", master.substr(0, colon)},
-      {"PET_MASTER_PORT", master.substr(colon + 1)},
-      {"PET_NODE_RANK", rank},
-      {"PET_NNODES", std::to_string(members)}};
-  result.variables.insert(result.variables.end(), variables.begin(), variables.end());
+  const std::string size = std::to_string(members);
+  const std::array<std::string, kForPytorch.size()> values = {
+      master.substr(0, colon), master.substr(colon + 1), rank, size,
+      master.substr(0, colon), master.substr(colon + 1), rank, size};
+  for (size_t i = 0; i < values.size(); ++i)
+    result.variables.emplace_back(kForPytorch[i], values[i]);
 }
 
 // Returns the bounds of a group that may change, as its manifest has them.
@@ -87,6 +88,10 @@ Json elastic_group(const api::Elastic& elastic) {
 }
 
 }  // namespace
+
+bool is_for_pytorch(std::string_view variable) {
+  return std::ranges::find(kForPytorch, variable) != kForPytorch.end();
+}
 
 ReplicaEnvironment environment(const api::TrainingJob& job, Role role, int index, int attempt,
                                const std::function<std::string(Role, int)>& address) {

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,5 +20,9 @@ struct ReplicaEnvironment {
 // `address(role, index)` is "host:port".
 ReplicaEnvironment environment(const api::TrainingJob& job, Role role, int index, int attempt,
                                const std::function<std::string(Role, int)>& address);
+
+// Whether the variable is one of those for PyTorch, which environment() may set: each replica has
+// values of its own, and a template may set it too.
+bool is_for_pytorch(std::string_view variable);
 
 }  // namespace muster::plan

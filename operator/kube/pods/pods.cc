@@ -10,22 +10,27 @@
 #include "operator/kube/pods/merge.h"
 #include "operator/kube/pods/names.h"
 #include "operator/kube/pods/pod_template.h"
+#include "operator/plan/environment.h"
 
 namespace muster::kube {
 
 namespace {
 
-// Reserved names in a template are refused by validation; here they lose, in any container.
-void drop_reserved_variables(Json& containers) {
+void drop_variables(Json& containers, bool (*drops)(const std::string&)) {
   if (!containers.is_array()) return;
   for (Json& container : containers) {
     if (!member(container, "env").is_array()) continue;
     Json kept = Json::array();
     for (const Json& variable : container["env"]) {
-      if (!api::is_reserved(string_or(variable, "name", ""))) kept.push_back(variable);
+      if (!drops(string_or(variable, "name", ""))) kept.push_back(variable);
     }
     container["env"] = std::move(kept);
   }
+}
+
+// Whether replicas of one template have different values of it.
+bool is_of_replica(const std::string& variable) {
+  return api::is_reserved(variable) || plan::is_for_pytorch(variable);
 }
 
 Json labels_of(const api::TrainingJob& job, const plan::CreateReplica& replica,
@@ -118,7 +123,8 @@ Json pod_of(const api::TrainingJob& job, const plan::CreateReplica& replica,
   const std::string container =
       string_or(api::counting_container(of_user), "name", kDefaultContainer);
   Json users_spec = member(of_user, "spec").is_object() ? member(of_user, "spec") : Json::object();
-  if (users_spec.contains("containers")) drop_reserved_variables(users_spec["containers"]);
+  // Reserved names in a template are refused by validation; here they lose, in any container.
+  if (users_spec.contains("containers")) drop_variables(users_spec["containers"], api::is_reserved);
   Json spec = merge_template(default_pod_spec(job, replica, container, settings), users_spec);
   spec["restartPolicy"] = restart_policy_of(job, replica.role, users_spec);
   spec["hostname"] = host_name(job, replica.role, replica.index);
@@ -153,7 +159,7 @@ std::string template_key(const Json& pod) {
   metadata["annotations"].erase(kGroupAnnotation);
   rest["spec"].erase("hostname");
   rest["spec"].erase("subdomain");
-  drop_reserved_variables(rest["spec"]["containers"]);
+  drop_variables(rest["spec"]["containers"], is_of_replica);
   for (Json& volume : rest["spec"]["volumes"])
     if (volume["name"] == kKeysVolume) volume.erase("secret");
   return sha256(rest.dump());
