@@ -186,8 +186,9 @@ TEST_P(RefusedTfjobs, NameTheFieldAndWhatIsExpected) {
 INSTANTIATE_TEST_SUITE_P(
     All, RefusedTfjobs,
     testing::Values(
-        Refused{"apiVersion=kubeflow.org/v1beta1", "apiVersion: expected \"kubeflow.org/v1\""},
-        Refused{"kind=PyTorchJob", "kind: expected \"TFJob\", found \"PyTorchJob\""},
+        Refused{"apiVersion=kubeflow.org/v1beta1",
+                "apiVersion: expected one of kubeflow.org/v1, found"},
+        Refused{"kind=PyTorchJob", "kind: expected one of TFJob, found \"PyTorchJob\""},
         Refused{"metadata=null", "metadata"}, Refused{"metadata.name=7", "metadata.name"},
         Refused{"spec.tfReplicaSpecs=null", "spec.tfReplicaSpecs"},
         Refused{"spec.tfReplicaSpecs={}", "spec.tfReplicaSpecs"},
