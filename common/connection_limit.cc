@@ -33,7 +33,7 @@ uint64_t ConnectionLimit::remove_oldest_of(const std::string& address) {
   return number;
 }
 
-void ConnectionLimit::erase(std::deque<Connection>::iterator connection) {
+void ConnectionLimit::erase(const std::deque<Connection>::iterator& connection) {
   const auto count = counts_.find(connection->address);
   if (--count->second == 0) counts_.erase(count);
   connections_.erase(connection);

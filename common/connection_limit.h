@@ -35,7 +35,7 @@ class ConnectionLimit {
 
   std::string fullest() const;
   uint64_t remove_oldest_of(const std::string& address);
-  void erase(std::deque<Connection>::iterator connection);
+  void erase(const std::deque<Connection>::iterator& connection);
 
   const Most most_;
   std::deque<Connection> connections_;    // the oldest first

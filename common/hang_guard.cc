@@ -80,11 +80,11 @@ void HangGuard::Impl::run() {
   while (!closing) {
     lock.unlock();
     std::vector<Stall> stalls = watch.look(WatchedWork::all(), Clock::now());
+    publish(stalls);
     for (const Stall& stall : stalls) {
       if (stall.hopeless && !is_debugged()) end(stall);
     }
     tell(stalls);
-    publish(stalls);
     lock.lock();
     changed.wait_for(lock, kLook, [&]() MUSTER_REQUIRES(mutex) { return closing; });
   }
