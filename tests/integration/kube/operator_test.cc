@@ -276,13 +276,14 @@ TEST_F(OperatorTest, ItsTrainersPassTheRestrictedStandard) {
   ASSERT_TRUE(eventually([&] { return pods().size() == 5; }));
   for (const Json& pod : pods()) EXPECT_EQ(pod["status"]["qosClass"], "Burstable");
   // The server keeps both as they were sent, so that nothing looks changed later.
+  // kubectl sorts the fields of an object.
   const auto spec_of = [&](const std::string& kind, const std::string& name) {
-    return Json::parse(run({"get", kind, name, "-o", "jsonpath={.spec}"}));
+    return nlohmann::json::parse(run({"get", kind, name, "-o", "jsonpath={.spec}"}));
   };
-  const Json policy = spec_of("networkpolicy", "strict-replicas");
+  const nlohmann::json policy = spec_of("networkpolicy", "strict-replicas");
   EXPECT_EQ(policy["ingress"][0]["ports"],
-            Json::parse(R"([{"protocol": "TCP", "port": 2222, "endPort": 2254}])"));
-  EXPECT_EQ(policy["ingress"][1]["from"], Json::parse(kHttpPeers));
+            nlohmann::json::parse(R"([{"protocol": "TCP", "port": 2222, "endPort": 2254}])"));
+  EXPECT_EQ(policy["ingress"][1]["from"], nlohmann::json::parse(kHttpPeers));
   EXPECT_EQ(spec_of("poddisruptionbudget", "strict")["minAvailable"], 4);
 
   submit("loose");  // of an image of one's own, whose template says nothing of security
