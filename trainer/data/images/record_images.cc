@@ -35,11 +35,11 @@ RecordIndex read_record_index(const spec::RecordSource& source) {
     std::vector<std::string>& damage = index.damage.emplace_back();
     index.places.push_back(records::RecordFile(file).index(
         [&](const std::string& message) { damage.push_back(message); }));
+    // Otherwise a whole shard would be missing, and count as little damage.
+    if (index.places.back().empty() && !damage.empty()) throw Invalid(damage.front());
   }
   if (std::ranges::any_of(index.places, [](const auto& places) { return !places.empty(); }))
     return index;
-  for (const std::vector<std::string>& damage : index.damage)
-    if (!damage.empty()) throw Invalid(damage.front());
   throw Invalid(fmt::format("{}: expected at least one record, found none", source.files.string()));
 }
 

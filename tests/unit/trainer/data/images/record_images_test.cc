@@ -209,6 +209,14 @@ TEST(RecordImages, AreNotDamagedByFilesOfWhichNothingIsUsed) {
   EXPECT_EQ(error_of(source), "no error");
 }
 
+TEST(RecordImages, AreRefusedIfOneOfTheirFilesIsNoFileOfRecords) {
+  const TestFolder folder;
+  put_records(folder.path() / "train-0-of-2", {example(0, 1), example(1, 2)});
+  put(folder.path() / "train-1-of-2", "this is no TFRecord, whatever its name says\n");
+  spec::DataSource source = source_of(folder.path() / "train-*", "", 0);
+  EXPECT_THAT(error_of(source), HasSubstr("train-1-of-2: record 0 at byte 0"));
+}
+
 TEST(RecordImages, WithAnObjectThatTheModelHasNoClassForAreDamagedByName) {
   const TestFolder folder;
   const auto file = folder.path() / "train";
