@@ -46,7 +46,7 @@ void Admission::accept_some() {
   }
 }
 
-std::deque<Admission::Silent>::iterator Admission::forget(std::deque<Silent>::iterator one) {
+std::deque<Admission::Silent>::iterator Admission::forget(const std::deque<Silent>::iterator& one) {
   limit_.remove(number_of(one->stream));
   return silent_.erase(one);
 }

@@ -47,7 +47,7 @@ class Admission {
   void accept_some();
   bool await(std::chrono::milliseconds most);
   static bool hear(Silent& one);
-  std::deque<Silent>::iterator forget(std::deque<Silent>::iterator one);
+  std::deque<Silent>::iterator forget(const std::deque<Silent>::iterator& one);
 
   Descriptor listener_;
   const group::Identity& identity_;

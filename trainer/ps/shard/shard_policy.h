@@ -1,6 +1,8 @@
 #pragma once
 
-#include <cstring>
+#include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <memory>
 
 #include "trainer/ps/shard/shard.h"
@@ -47,7 +49,11 @@ class ShardPolicy {
   void count_repeated(bool same) { ++(same ? counts().duplicates : counts().conflicting); }
   // Returns whether the sums are the same to the bit: NaN is the same as itself.
   static bool same(const compute::LossSums& a, const compute::LossSums& b) {
-    return std::memcmp(&a, &b, sizeof a) == 0;
+    const auto same_bits = [](double one, double other) {
+      return std::bit_cast<uint64_t>(one) == std::bit_cast<uint64_t>(other);
+    };
+    return same_bits(a.loss, b.loss) && same_bits(a.weight, b.weight) && a.rows == b.rows &&
+           std::ranges::equal(a.terms, b.terms, same_bits);
   }
   // Returns an answer with the current parameters.
   Answer make_answer(uint64_t session, uint64_t sequence, const compute::LossSums& sums) const;
