@@ -27,7 +27,7 @@ class HangGuard {
   std::unique_ptr<Impl> impl_;
 };
 
-// What a process's guard has found to stand still when it looked last. Thread-safe.
+// Returns what this process's guard has found to stand still at its last look. Thread-safe.
 std::vector<Stall> current_stalls();
 
 }  // namespace muster

@@ -17,7 +17,7 @@ constexpr milliseconds kProcessStoodStill{10'000};
 
 }  // namespace
 
-// Learns from a sign of life that came `pause` after the one before.
+// Learns how long the work was without a sign of life until now.
 void HangWatch::learn(const Followed& followed, Time now) {
   auto& longest = longest_pause_[followed.kind];
   longest = std::max(longest, std::chrono::duration_cast<milliseconds>(now - followed.since));

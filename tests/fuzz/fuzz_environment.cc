@@ -24,7 +24,7 @@ group::Environment environment_of(std::string_view text) {
   return environment;
 }
 
-// What is accepted has all that a trainer asks of it.
+// A membership that is accepted must have all that a trainer asks of it.
 void use(const group::Membership& membership) {
   if (!membership.distributed() && !membership.collective()) return;
   if (!group::is_address(membership.rendezvous_address())) __builtin_trap();

@@ -9,8 +9,8 @@
 
 using namespace muster;
 
-// What a client may say to /metrics and its like, by a connection of its own. The server must close
-// it, and answer the next client.
+// A client says the bytes to /metrics and its like, over a connection of its own. The server must
+// close it, and answer the next client.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   static const int port = free_port();
   static HttpServer* const server = [] {

@@ -55,7 +55,7 @@ void attend(PeerMessage message) {
   members.look(registry, now);
 }
 
-// What rank 0 tells.
+// Reads a view as a member does that rank 0 has sent it to.
 void look_at(const GroupView& view) {
   ps::serving_of(view, kShards);
   ps::left_behind(view, 1);

@@ -58,7 +58,7 @@ struct ClassificationLoss {
   Kind kind = Kind::sigmoid;
   float logit_scale = 1;  // of softmax, above 0
 
-  // As the functions above.
+  // These two take and return what the functions above do.
   void losses(std::span<const float> logits, std::span<const int32_t> labels,
               std::span<const float> weights, std::span<float> losses) const;
   void gradients(std::span<const float> logits, std::span<const int32_t> labels,

@@ -22,7 +22,8 @@ struct DecodeOptions {
   size_t needed_width = 0;
   // The part that is wanted, in pixels of the whole image as it is seen, within which it must lie;
   // without height: all of it.
-  // Of a JPEG, only its pixels are made, and they are the same as of the whole image.
+  // The decoder makes only these pixels of a JPEG, with the values that they have in the whole
+  // image.
   Window window = {};
 };
 

@@ -46,9 +46,9 @@ void limit_scans(j_common_ptr jpeg) {
   std::longjmp(complaints.out, 1);
 }
 
-// What is decoded for a part. libjpeg takes the borders of what it decodes for those of the image
-// when it makes colours of full resolution; so there are some more pixels on each side, and it
-// makes pixels of whole blocks.
+// The region of an image that is decoded for a part of it. libjpeg takes the borders of what it
+// decodes for those of the image when it makes colours of full resolution; so there are some more
+// pixels on each side, and it makes pixels of whole blocks.
 struct Region {
   JDIMENSION top = 0;
   JDIMENSION left = 0;

@@ -35,7 +35,7 @@ class BatchBuffer {
   friend class Batcher;
   void plan(size_t row, uint64_t sample, uint64_t position);
   void finish(uint64_t epoch, size_t rows, const Shards::Held& shard);
-  // What a thread needs to make a sample.
+  // The memory in which one thread makes a sample.
   struct Workbench {
     Sample sample;                         // of the stages
     std::vector<detection::Object> found;  // in it

@@ -5,14 +5,19 @@
 namespace muster::plan {
 namespace {
 
-Scene failed(const JobBuilder& builder, int code) {
-  Scene scene(builder);
-  scene.start();
-  scene.fail(Role::chief, 0, code);
+// Plans until everybody who is asked to leave has left.
+void wind_up(Scene& scene) {
   for (int i = 0; i < 3; ++i) {
     scene.step();
     scene.leave_all();
   }
+}
+
+Scene failed(const JobBuilder& builder, int code) {
+  Scene scene(builder);
+  scene.start();
+  scene.fail(Role::chief, 0, code);
+  wind_up(scene);
   EXPECT_TRUE(scene.has("Failed"));
   return scene;
 }
@@ -45,10 +50,7 @@ TEST(Retry, TheLimitBeginsAnewAndRestartsOfEachReplicaCountOn) {
   scene.step();
   scene.start_all();
   scene.fail(Role::worker, 0, 1);
-  for (int i = 0; i < 3; ++i) {
-    scene.step();
-    scene.leave_all();
-  }
+  wind_up(scene);
   ASSERT_EQ(scene.reason("Failed"), "BackoffLimitExceeded");
   scene.job.status = retry(scene.job);
   scene.step();
@@ -64,10 +66,7 @@ TEST(Retry, GivesTheWholeDeadlineAgain) {
   Scene scene(full().deadline(100));
   scene.start();
   scene.now += std::chrono::seconds(100);
-  for (int i = 0; i < 3; ++i) {
-    scene.step();
-    scene.leave_all();
-  }
+  wind_up(scene);
   ASSERT_EQ(scene.reason("Failed"), "DeadlineExceeded");
   scene.job.status = retry(scene.job);
   EXPECT_EQ(scene.step().look_again, scene.now + std::chrono::seconds(100));
@@ -115,10 +114,7 @@ Scene succeeded(const JobBuilder& builder) {
     for (int i = 0; spec != scene.job.replicas.end() && i < spec->second.replicas; ++i)
       scene.succeed(role, i);
   }
-  for (int i = 0; i < 3; ++i) {
-    scene.step();
-    scene.leave_all();
-  }
+  wind_up(scene);
   EXPECT_TRUE(scene.has("Succeeded"));
   EXPECT_FALSE(scene.job.status.results.is_null());
   return scene;

@@ -127,7 +127,7 @@ TEST_F(BelongingsTest, AProgramOfOnesOwnHasNoNetworkPolicy) {
   EXPECT_EQ(server().count("POST networkpolicies"), 0);
 }
 
-// As an operator does that was upgraded beside its job.
+// An operator that was upgraded beside a running job makes what the old one did not know.
 TEST_F(BelongingsTest, AJobThatRunsGetsANetworkPolicyToo) {
   world_.submit("mnist", training());
   world_.settle();

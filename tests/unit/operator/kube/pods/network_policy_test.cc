@@ -33,7 +33,7 @@ Json labels_of(const api::TrainingJob& job) {
   return pod["metadata"]["labels"];
 }
 
-// Who asks, or is asked.
+// A pod, or its peer, as a policy sees it.
 struct Someone {
   std::string name_space;
   Json labels;
@@ -61,7 +61,7 @@ bool takes_port(const Json& of_rule, int port) {
   return port >= first && port <= integer_or(of_rule, "endPort", first);
 }
 
-// What a network plugin decides of a policy, as Kubernetes defines it.
+// Decides as a network plugin does by a policy, as Kubernetes defines it.
 bool may_reach(const Json& policy, const Someone& from, const Someone& to, int port) {
   const Json& spec = policy["spec"];
   EXPECT_EQ(spec["policyTypes"], Json::array({"Ingress"}));

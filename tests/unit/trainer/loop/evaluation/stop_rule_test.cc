@@ -132,7 +132,7 @@ TEST_F(EvaluatedBesideTest, AReplacedRankZeroDecidesTheSame) {
   EXPECT_EQ(expected.best->step, 400u);
   Standing from_nothing(900);
   EXPECT_EQ(taken_up_to(600, from_nothing), expected);
-  // Of a checkpoint that knows some of them.
+  // This one begins at a checkpoint that knows some of the results.
   Standing from_a_checkpoint(900);
   from_a_checkpoint.evaluated(
       {9, checkpoint::Best{0.7, 200, 9}, 1, checkpoint::Best{0.7, 200, 9}, {}, 300});

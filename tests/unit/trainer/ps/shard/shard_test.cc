@@ -176,7 +176,7 @@ TEST_F(ShardTest, SyncAnswersAPushOfTheStepJustCommittedWithItsResult) {
   EXPECT_EQ(shard.counts().duplicates, 1u);
 }
 
-// What came first counts, and that the second is another is told from what it is compared with.
+// The first push counts. The second one is compared with it, and an alarm says that they differ.
 TEST_F(ShardTest, SyncSoundsAnAlarmForARepeatedPushWithOtherContent) {
   struct Case {
     PushHeader header;
