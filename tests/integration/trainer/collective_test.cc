@@ -176,7 +176,7 @@ TEST(CollectiveTest, AnElasticGroupThatIsStoppedSavesWhatThereIs) {
   Job job("collective-elastic-stopped", lasting_training(), 0, 2);
   job.environment = environment;
   job.start_all();
-  ASSERT_TRUE(opens(job, 3));
+  ASSERT_TRUE(eventually([&] { return count(job.log("chief", 0), "epoch 1 done") > 0; }));
   for (const int worker : {0, 1}) job.at("worker", worker).signal(SIGTERM);
   job.at("chief", 0).signal(SIGTERM);
   for (const int worker : {0, 1}) EXPECT_EQ(job.at("worker", worker).wait(), 143);
