@@ -3,6 +3,7 @@ outputs with those of `muster-trainer predict` for the same pictures. Run by cte
 
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -38,8 +39,8 @@ def write_pictures(folder, pixels):
         tf.io.write_file(str(folder / f"{number}.png"), tf.io.encode_png(picture))
 
 
-def predict(trainer, folder, name, pixels):
-    pictures = folder / name / "pictures"
+def predict(trainer, folder, name, pixels, pictures="pictures"):
+    pictures = folder / name / pictures
     write_pictures(pictures, pixels)
     command = [trainer, "predict", "--checkpoint", folder / name / "model", pictures]
     done = subprocess.run(
@@ -64,6 +65,23 @@ def check_classifier(trainer, folder, name, classes):
     assert np.ptp(found, axis=0).max() > 10 * TOLERANCE, f"{name} says the same of all pictures"
     (one,) = model.run(["probabilities"], {"input": pixels[:1]})
     np.testing.assert_allclose(one, found[:1], rtol=0, atol=TOLERANCE)
+
+
+def check_resizing(trainer, folder, name):
+    """The Python code of docs/predict.md resizes pictures as Muster does."""
+    page = (pathlib.Path(__file__).parents[2] / "docs/predict.md").read_text()
+    code = {"np": np}
+    exec(re.search(r"^def resize.*?(?=^model)", page, re.DOTALL | re.MULTILINE).group(), code)
+    model, pixels = load(folder, name)
+    height, width = pixels.shape[1:3]
+    random = np.random.default_rng(2)
+    for number, size in enumerate([(2 * height + 3, width - 5), (height - 1, 3 * width), (height, width)]):
+        picture = random.integers(0, 256, [*size, pixels.shape[3]], dtype=np.uint8)
+        resized = code["resize"](picture, height, width)
+        (found,) = model.run(["probabilities"], {"input": resized[None]})
+        (prediction,) = predict(trainer, folder, name, [picture], f"resized-{number}")
+        for one in prediction["classes"]:
+            assert abs(found[0, one["label"]] - one["probability"]) < TOLERANCE, (size, one)
 
 
 def check_detector(trainer, folder, name):
@@ -100,6 +118,7 @@ def main():
         subprocess.run([writer, folder], check=True, timeout=60)
         for model, classes in CLASSIFIERS.items():
             check_classifier(trainer, folder, model, classes)
+        check_resizing(trainer, folder, "mobilenet-v1")
         for model in DETECTORS:
             check_detector(trainer, folder, model)
     print("onnxruntime's outputs are those of muster-trainer predict")

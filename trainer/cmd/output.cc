@@ -68,9 +68,13 @@ std::string prediction_text(const Json& one) {
 std::string picture_text(const Json& one) {
   const std::string picture = plain(one.at("picture"));
   if (one.contains("error")) return picture + ": error: " + plain(one.at("error")) + "\n";
-  if (one.contains("class"))
-    return fmt::format("{}: {} with probability {:.4f}\n", picture, plain(one.at("class")),
-                       one.at("probability").get<double>());
+  if (one.contains("class")) {
+    std::string text = picture + ":";
+    for (const Json& found : one.at("classes"))
+      text += fmt::format("{} {} with probability {:.4f}", text.back() == ':' ? "" : ",",
+                          plain(found.at("class")), found.at("probability").get<double>());
+    return text + "\n";
+  }
   const Json& objects = one.at("objects");
   std::string text = picture + ": " + count_text(objects) + "\n";
   for (const Json& object : objects) text += "  " + object_text(object);

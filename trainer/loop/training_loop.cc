@@ -67,6 +67,8 @@ Ending train(Synchronizer& synchronizer, Assembly& assembly, Recorder& recorder,
     now = Recorder::Clock::now();
     recorder.step(synchronizer.position(), result.sums, now);
   }
+  watched.reset();
+  if (rule) rule->conclude(synchronizer);
   recorder.end(synchronizer.position());
   return Ending::finished;
 }

@@ -53,6 +53,10 @@ std::unique_ptr<WeightSource> open_folder(const fs::path& folder) {
                   ": expected a checkpoint's folder or a safetensors file, found a job's "
                   "directory; name its model/model.safetensors, or one of its checkpoints");
   }
+  if (!fs::exists(folder / "manifest.json", ignored))
+    throw Invalid(folder.string() +
+                  ": expected the folder of a checkpoint (with manifest.json, or a TensorFlow "
+                  "checkpoint's .index), or a safetensors file, found a folder with neither");
   const Store::Found found = Store::read_whole(folder);
   auto shards = std::make_unique<Shards>(folder.string());
   for (const FileEntry& entry : found.manifest.files) {

@@ -1,6 +1,10 @@
 #include "trainer/checkpoint/tensorflow/tensorflow_checkpoint.h"
 
 #include <fmt/format.h>
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/text_format.h>
+
+#include <set>
 
 #include "common/digest.h"
 #include "common/error.h"
@@ -17,6 +21,12 @@ constexpr int kFloat32 = 1;  // of tensorflow.DataType
 constexpr int kMostShards = 100'000;
 constexpr int kMostAxes = 254;  // as TensorFlow has it
 constexpr const char* kIndex = ".index";
+constexpr uint64_t kMostStateBytes = 1 << 20;
+
+class SilentErrors : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int, google::protobuf::io::ColumnNumber, const std::string&) override {}
+};
 
 bundle::Header parse_header(const TableEntries& entries, const std::string& file) {
   bundle::Header header;
@@ -88,20 +98,46 @@ TensorflowIndex TensorflowIndex::parse(std::string_view bytes, const std::string
   return index;
 }
 
-std::optional<fs::path> TensorflowCheckpoint::prefix_of(const fs::path& from) {
-  const auto without_ending = [](const fs::path& path) {
-    return fs::path(path).replace_extension();
-  };
+namespace {
+
+// Returns the name of the newest prefix, which the file `checkpoint` of TensorFlow's Saver names;
+// "" if there is no such file.
+std::string newest_name(const fs::path& folder) {
   std::error_code ignored;
-  if (fs::is_directory(from, ignored)) {
-    if (fs::exists(from / "manifest.json", ignored)) return std::nullopt;
-    std::vector<fs::path> found;
-    for (fs::directory_iterator at(from, ignored), end; !ignored && at != end;
-         at.increment(ignored))
-      if (at->path().extension() == kIndex) found.push_back(at->path());
-    return found.size() == 1 ? std::optional(without_ending(found.front())) : std::nullopt;
-  }
-  if (from.extension() == kIndex) return without_ending(from);
+  const fs::path file = folder / "checkpoint";
+  if (!fs::is_regular_file(file, ignored)) return "";
+  bundle::State state;
+  google::protobuf::TextFormat::Parser parser;
+  parser.AllowUnknownField(true);
+  SilentErrors silent;
+  parser.RecordErrorsTo(&silent);
+  parser.ParseFromString(InputFile(file).text(kMostStateBytes), &state);
+  return fs::path(state.model_checkpoint_path()).filename().string();
+}
+
+std::optional<fs::path> prefix_in(const fs::path& folder) {
+  std::error_code ignored;
+  if (fs::exists(folder / "manifest.json", ignored)) return std::nullopt;
+  std::set<std::string> names;
+  for (fs::directory_iterator at(folder, ignored), end; !ignored && at != end;
+       at.increment(ignored))
+    if (at->path().extension() == kIndex) names.insert(at->path().stem().string());
+  if (names.empty()) return std::nullopt;
+  if (names.size() == 1) return folder / *names.begin();
+  const std::string newest = newest_name(folder);
+  if (names.contains(newest)) return folder / newest;
+  throw Invalid(fmt::format(
+      "{}: expected one TensorFlow checkpoint, or a file `checkpoint` that names the newest, found "
+      "{}: {}; name one of them",
+      folder.string(), names.size(), fmt::join(names, ", ")));
+}
+
+}  // namespace
+
+std::optional<fs::path> TensorflowCheckpoint::prefix_of(const fs::path& from) {
+  std::error_code ignored;
+  if (fs::is_directory(from, ignored)) return prefix_in(from);
+  if (from.extension() == kIndex) return fs::path(from).replace_extension();
   const bool is_prefix = !fs::exists(from, ignored) && fs::exists(from.string() + kIndex, ignored);
   return is_prefix ? std::optional(from) : std::nullopt;
 }

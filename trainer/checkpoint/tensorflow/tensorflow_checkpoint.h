@@ -38,7 +38,9 @@ struct TensorflowIndex {
 class TensorflowCheckpoint : public WeightSource {
  public:
   // Returns the prefix of the checkpoint that `from` names: by the prefix, by the index file, or by
-  // a folder that holds one index and no checkpoint of Muster; nothing if it names none.
+  // a folder that holds one index, or several and the file `checkpoint` that names the newest;
+  // nothing if it names none, or the folder is a checkpoint of Muster. Throws Invalid for a folder
+  // with several indices of which none is the newest.
   static std::optional<std::filesystem::path> prefix_of(const std::filesystem::path& from);
 
   // Throws as TensorflowIndex::parse and InputFile do.

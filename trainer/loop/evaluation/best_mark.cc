@@ -19,6 +19,16 @@ void BestMark::take(const checkpoint::Store::Found& found, const Json& evaluatio
   const std::optional<double> value = compared(evaluation);
   if (!value || !improves(better, *value, best_)) return;
   best_ = value;
+  mark(found);
+}
+
+void BestMark::settle(const checkpoint::Evaluations& evaluations) {
+  const auto& best = spec_.checkpoint.best_only ? evaluations.kept : evaluations.best;
+  if (!spec_.keeps_best() || !best || store_.step_of_best() == best->step) return;
+  if (const auto found = store_.of_step(best->step)) mark(*found);
+}
+
+void BestMark::mark(const checkpoint::Store::Found& found) {
   try {
     store_.mark_best(found);
   } catch (const Unavailable& error) {

@@ -21,8 +21,12 @@ class BestMark {
   // Marks `found` if `evaluation`, the content of its evaluations/<step>.json, is better than that
   // of the checkpoint that is marked. An error of the storage is logged.
   void take(const checkpoint::Store::Found& found, const Json& evaluation);
+  // Marks the checkpoint that rank 0 took for the best when the training ended, so that it is the
+  // one of result.json. `evaluations` are those of the final checkpoint.
+  void settle(const checkpoint::Evaluations& evaluations);
 
  private:
+  void mark(const checkpoint::Store::Found& found);
   std::optional<double> compared(const Json& evaluation) const;
   std::optional<double> value_of_marked() const;
 

@@ -27,12 +27,13 @@ class EvaluatorResults {
   void begin(const checkpoint::Position& position);
   // Returns whether take() has something to return. Costs next to nothing.
   bool has_news() const { return has_news_.load(std::memory_order_acquire); }
+  // Looks for new results at once, in the caller's thread.
+  void look();
   // Returns the evaluations that were found since the last call, in the order of their steps.
   std::vector<Json> take();
 
  private:
   void watch(std::stop_token stop);
-  void look();
   std::vector<std::filesystem::path> files() const;
 
   const std::filesystem::path folder_;

@@ -48,6 +48,11 @@ void StopRule::apply(Synchronizer& synchronizer) {
   tell_end(synchronizer.position(), spec_);
 }
 
+void StopRule::conclude(Synchronizer& synchronizer) {
+  if (results_) results_->look();
+  apply(synchronizer);
+}
+
 // Once the training has ended, what is found later changes nothing.
 checkpoint::Evaluations StopRule::after_evaluations(const checkpoint::Position& position) {
   checkpoint::Position at;

@@ -26,6 +26,8 @@ class StopRule {
   // Decides, between two steps, by what is known by now. Costs a step a few comparisons. Throws
   // Invalid if a metric by which the spec compares is not in an evaluation.
   void apply(Synchronizer& synchronizer);
+  // Decides at the end of the training, by all results that are there. Reads the storage.
+  void conclude(Synchronizer& synchronizer);
 
  private:
   checkpoint::Evaluations after_evaluations(const checkpoint::Position& position);

@@ -1,5 +1,9 @@
 #include "trainer/loop/roles/leader.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "common/error.h"
@@ -23,6 +27,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr size_t kMostNamed = 10;  // fields that have changed
+constexpr double kMostInitial = 0.1;  // of the moving statistics that evaluation uses
 
 Recorder::Options recorder_options(const spec::TrainingSpec& spec) {
   Recorder::Options options;
@@ -57,6 +62,22 @@ std::string compares_evaluations(const spec::TrainingSpec& spec) {
   if (spec.stop_when && !spec.stop_when->by_training()) return "stopWhen";
   if (spec.early_stopping) return "earlyStopping";
   return spec.checkpoint.best_only ? "checkpoint.bestOnly" : "";
+}
+
+// A moving mean that begins at a fixed value keeps a share of momentum^steps of it.
+void warn_of_slow_statistics(const Assembly& assembly) {
+  if (!assembly.spec().initialize_from.empty()) return;
+  float momentum = 0;
+  for (const compute::ParameterTensor& tensor : assembly.engine->layout().tensors())
+    momentum = std::max(momentum, tensor.state_momentum);
+  const auto steps = static_cast<double>(assembly.workload->total_steps({}));
+  const double initial = std::pow(static_cast<double>(momentum), steps);
+  if (initial <= kMostInitial) return;
+  log::warning(fmt::format(
+      "batch normalization: after {:.0f} steps with a momentum of {:.4g} its moving means and "
+      "variances are still {:.0f} % what they began with, so evaluation and prediction will be "
+      "wrong: expected a momentum of at most {:.4g}, or more steps",
+      steps, momentum, 100 * initial, std::pow(kMostInitial, 1 / steps)));
 }
 
 std::unique_ptr<summary::EventWriter> open_events(const group::Membership& membership,
@@ -123,6 +144,7 @@ Leader::Leader(const group::Membership& membership, Assembly& assembly, metrics:
       recorder_(recorder_options(assembly.spec()), reporter, open_events(membership, stop)),
       store_(std::move(store)) {
   require_place_for_best(membership, assembly.spec());
+  warn_of_slow_statistics(assembly);
   if (store_) open_checkpointer(std::move(published), stop);
   if (assembly.spec().evaluate_every_epochs)
     validator_.emplace(assembly, *data_, membership.storage, recorder_, checkpointer_.get());
@@ -157,7 +179,12 @@ checkpoint::Store::Found to_export(const checkpoint::Store& store,
                                    const checkpoint::Store::Found& final,
                                    const spec::TrainingSpec& spec) {
   const auto& best = final.manifest.position.evaluations.best;
-  if (!spec.early_stopping || !spec.early_stopping->restore_best || !best) return final;
+  if (!spec.early_stopping || !spec.early_stopping->restore_best) return final;
+  if (!best) {
+    log::warning("restoreBest: no evaluation had given a finite " + spec.early_stopping->metric +
+                 " when the training ended: the last weights are taken");
+    return final;
+  }
   if (best->step == final.manifest.position.step) return final;
   if (auto found = store.of_step(best->step)) return *found;
   log::warning("restoreBest: the best checkpoint, of step " + std::to_string(best->step) +

@@ -88,6 +88,7 @@ class EvaluatorLoop {
     if (!evaluate(final ? to_export(store_, found, training_.spec) : found, final, stop))
       return false;
     last_ = found.directory;
+    if (final) best_.settle(found.manifest.position.evaluations);
     return final;
   }
 

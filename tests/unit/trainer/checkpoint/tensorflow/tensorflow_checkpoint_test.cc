@@ -70,7 +70,23 @@ TEST(TensorflowCheckpoint, IsFoundByItsPrefixItsIndexAndItsFolder) {
   EXPECT_EQ(TensorflowCheckpoint::prefix_of(folder.path()), prefix);
   EXPECT_FALSE(TensorflowCheckpoint::prefix_of(folder.path() / "other"));
   EXPECT_FALSE(TensorflowCheckpoint::prefix_of(prefix.string() + ".data-00000-of-00002"));
-  EXPECT_FALSE(TensorflowCheckpoint::prefix_of(kFixtures));  // two of them
+}
+
+TEST(TensorflowCheckpoint, OfSeveralInAFolderIsTheNewestOrNone) {
+  const TestFolder folder;
+  for (const char* name : {"model.ckpt-9", "model.ckpt-10"})
+    write_all(folder.path() / (std::string(name) + ".index"), "");
+  const auto error = [&] {
+    return error_of<Invalid>([&] { TensorflowCheckpoint::prefix_of(folder.path()); });
+  };
+  EXPECT_THAT(error(), HasSubstr("found 2: model.ckpt-10, model.ckpt-9; name one of them"));
+  write_all(folder.path() / "checkpoint", "model_checkpoint_path: \"/old/place/model.ckpt-10\"\n"
+                                          "all_model_checkpoint_paths: \"model.ckpt-9\"\n");
+  EXPECT_EQ(TensorflowCheckpoint::prefix_of(folder.path()), folder.path() / "model.ckpt-10");
+  for (const char* other : {"model_checkpoint_path: \"model.ckpt-8\"", "{\"json\": 1}", ""}) {
+    write_all(folder.path() / "checkpoint", other);
+    EXPECT_THAT(error(), HasSubstr("found 2")) << other;
+  }
 }
 
 TEST(TensorflowCheckpoint, TellsDamagedAndMissingData) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "common/file.h"
+#include "tests/unit/trainer/checkpoint/checkpoint_testing.h"
 #include "tests/unit/trainer/loop/support.h"
 
 namespace muster::loop {
@@ -57,6 +58,22 @@ TEST_F(BestMarkTest, KnowsWhatTheProcessBeforeHasMarked) {
   BestMark second(store_, spec_, storage_);
   EXPECT_EQ(take(second, 200, 0.1, 0.7), 100u);
   EXPECT_EQ(take(second, 300, 0.9, 0.9), 300u);
+}
+
+TEST_F(BestMarkTest, MarksInTheEndWhatRankZeroTookForTheBest) {
+  spec_.early_stopping = spec::EarlyStoppingSpec{"validationAccuracy", 1, 0.2, true};
+  const compute::ParameterLayout layout = checkpoint::test_layout();
+  const std::vector<float> values(layout.size());
+  for (const uint64_t step : {100u, 200u})
+    checkpoint::publish(store_, checkpoint::test_manifest(step, 1), layout, values);
+  BestMark mark(store_, spec_, storage_);
+  EXPECT_EQ(take(mark, 200, 0.5, 0.9), 200u);
+  checkpoint::Evaluations evaluations;
+  mark.settle(evaluations);
+  EXPECT_EQ(store_.step_of_best(), 200u);
+  evaluations.best = checkpoint::Best{0.8, 100, 1};
+  mark.settle(evaluations);
+  EXPECT_EQ(store_.step_of_best(), 100u);
 }
 
 TEST_F(BestMarkTest, PassesOverWhatHasNoSuchNumber) {

@@ -84,6 +84,16 @@ TEST_F(StopRuleTest, TakesThemOnceTheyAreEvaluatedAgain) {
   EXPECT_EQ(synchronizer.position().evaluations.reached->value, 0.91);
 }
 
+TEST_F(StopRuleTest, LooksOnceMoreWhenTheTrainingEnds) {
+  StopRule rule(spec_, storage_);
+  Standing synchronizer(1500);
+  rule.begin(synchronizer.position());
+  evaluate(1500, 0.95);
+  rule.conclude(synchronizer);
+  ASSERT_TRUE(synchronizer.position().evaluations.reached);
+  EXPECT_EQ(synchronizer.position().evaluations.reached->step, 1500u);
+}
+
 class EvaluatedBesideTest : public StopRuleTest {
  protected:
   EvaluatedBesideTest() {
