@@ -93,6 +93,10 @@ void read_metadata(const Json& metadata, TrainingJob& job) {
   job.resource_version = string_or(metadata, "resourceVersion", "");
   job.generation = integer_or(metadata, "generation", 1);
   job.deleting = member(metadata, "deletionTimestamp").is_string();
+  for (const Json& owner : member(metadata, "ownerReferences"))
+    if (bool_or(owner, "controller", false) && string_or(owner, "kind", "") == "TFJob" &&
+        string_or(owner, "apiVersion", "").starts_with("kubeflow.org/"))
+      job.tfjob = {string_or(owner, "name", ""), string_or(owner, "uid", "")};
 }
 
 void read_spec(const Json& spec, TrainingJob& job) {

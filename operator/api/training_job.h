@@ -135,6 +135,12 @@ struct JobStatus {
   bool is_true(const std::string& type) const;
 };
 
+// The TFJob (kubeflow.org/v1) that a TrainingJob runs and belongs to.
+struct OwnerTfJob {
+  std::string name;  // empty: none
+  std::string uid;
+};
+
 struct TrainingJob {
   std::string name;
   std::string name_space = "default";
@@ -142,6 +148,7 @@ struct TrainingJob {
   int64_t generation = 1;
   std::string resource_version;  // of what was read; only the cluster knows what it means
   bool deleting = false;
+  OwnerTfJob tfjob;
 
   bool suspend = false;
   std::string managed_by = kManagedByMuster;

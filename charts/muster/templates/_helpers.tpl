@@ -59,6 +59,17 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 - apiGroups: [""]
   resources: [secrets]
   verbs: [create]
+{{- if .Values.tfjob.enabled }}
+- apiGroups: [muster.dev]
+  resources: [trainingjobs]
+  verbs: [create, patch]
+- apiGroups: [kubeflow.org]
+  resources: [tfjobs]
+  verbs: [get, list, watch, delete]
+- apiGroups: [kubeflow.org]
+  resources: [tfjobs/status]
+  verbs: [patch]
+{{- end }}
 {{- if .Values.security.networkPolicy.enabled }}
 - apiGroups: [networking.k8s.io]
   resources: [networkpolicies]

@@ -107,6 +107,13 @@ void add_flags(CLI::App& app, Flags& flags) {
       "Who may ask a replica for /metrics and /progress, as a list of NetworkPolicyPeers "
       "in JSON: the operators at least. With it each job with spec.training gets a "
       "NetworkPolicy; without it none does");
+  app.add_option("--tfjobs", flags.options.tfjobs,
+                 "Run TFJobs (kubeflow.org/v1) too: `marked` ones, with spec.runPolicy.managedBy "
+                 "muster.dev/operator, or `all`, also those of the training-operator, which must "
+                 "not run then; their CustomResourceDefinition must be there")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, kube::TakenTfJobs>{{"marked", kube::TakenTfJobs::marked},
+                                                   {"all", kube::TakenTfJobs::all}}));
   app.add_option("--cluster-domain", options.cluster.pods.cluster_domain,
                  "Domain of the cluster, as cluster.local, put to replicas' addresses");
 }

@@ -76,7 +76,21 @@ OperatorMetrics::OperatorMetrics(prometheus::Registry& registry)
       first_step_(histogram(registry, "muster_job_first_step_seconds",
                             "Time from a job's creation to its first step, as progress shows it",
                             {}, kLong)),
-      leading_(gauges(registry, "muster_operator_leads", "1 if this process acts").Add({})) {}
+      leading_(gauges(registry, "muster_operator_leads", "1 if this process acts").Add({})) {
+  using Count = kube::TfJobCluster::Count;
+  for (const auto& [count, word] : std::map<Count, std::string>{{Count::created, "created"},
+                                                                {Count::deleted, "deleted"},
+                                                                {Count::successful, "successful"},
+                                                                {Count::failed, "failed"},
+                                                                {Count::restarted, "restarted"}}) {
+    const std::string name = "training_operator_jobs_" + word + "_total";
+    tfjobs_[count] = &counters(registry, name.c_str(), ("TFJobs " + word).c_str());
+  }
+}
+
+void OperatorMetrics::count_tfjob(kube::TfJobCluster::Count count, const std::string& name_space) {
+  tfjobs_.at(count)->Add({{"job_namespace", name_space}, {"framework", "tensorflow"}}).Increment();
+}
 
 void OperatorMetrics::began(const std::string& key, std::chrono::milliseconds waited) {
   active_.Increment();

@@ -12,6 +12,7 @@
 #include "common/mutex.h"
 #include "operator/controller/controller.h"
 #include "operator/kube/cluster/environment.h"
+#include "operator/kube/tfjob/tfjob_cluster.h"
 
 namespace muster::cmd {
 
@@ -27,6 +28,8 @@ class OperatorMetrics final : public controller::Monitor, public kube::Watcher {
   void ended(const std::string& key, Result result) override;
   void restarted(api::Role role, const std::string& reason, int times) override;
   void took_first_step(std::chrono::milliseconds since_creation) override;
+  // Counts TFJobs as training-operator does: the dashboards of its users go on working.
+  void count_tfjob(kube::TfJobCluster::Count count, const std::string& name_space);
 
   void set_leading(bool leads) { leading_.Set(leads ? 1 : 0); }
   // Sets the metrics of the current state, in contrast to counts of events; call it before the
@@ -49,6 +52,7 @@ class OperatorMetrics final : public controller::Monitor, public kube::Watcher {
   prometheus::Gauge& active_;
   prometheus::Family<prometheus::Counter>& restarts_;
   prometheus::Family<prometheus::Gauge>& jobs_;
+  std::map<kube::TfJobCluster::Count, prometheus::Family<prometheus::Counter>*> tfjobs_;
   prometheus::Histogram& first_step_;
   prometheus::Gauge& leading_;
   Mutex mutex_;

@@ -56,8 +56,13 @@ OperatorProcess::OperatorProcess(Transports transports, prometheus::Registry& re
                 }),
       events_(transport_, kComponent),
       cluster_(transport_, options_.cluster, environment()),
-      controller_(cluster_, report_trouble, {}, &metrics_) {
+      controller_(options_.tfjobs ? static_cast<cluster::Cluster&>(tfjobs_.emplace(
+                                        cluster_, transport_, cluster_.jobs(), *options_.tfjobs,
+                                        tfjob_environment()))
+                                  : cluster_,
+                  report_trouble, {}, &metrics_) {
   watch(cluster_.jobs(), kube::training_jobs(), "");
+  if (tfjobs_) watch(tfjobs_->tfjobs(), kube::tfjobs(), "");
   watch(cluster_.pods(), kube::pods(), kube::kJobLabel);
   watch(cluster_.services(), kube::services(), kube::kJobLabel);
   serve();
@@ -68,17 +73,27 @@ OperatorProcess::~OperatorProcess() = default;
 kube::Environment OperatorProcess::environment() {
   kube::Environment environment;
   environment.now = api::wall_time;
-  environment.wake = [this](const std::string& key, api::Time at) {
-    if (!acts_) return;
-    controller_.wake(key, at);
-    bell_.ring();
-  };
+  environment.wake = [this](const std::string& key, api::Time at) { wake(key, at); };
   environment.emit = [this](const kube::EventSubject& subject, const kube::EventText& text) {
     events_.emit(subject, text);
   };
   environment.leads = [this] { return !options_.elects_leader || election_.leads(); };
   environment.watcher = &metrics_;
   return environment;
+}
+
+kube::TfJobCluster::Environment OperatorProcess::tfjob_environment() {
+  const kube::Environment shared = environment();
+  return {shared.wake, shared.emit, shared.leads,
+          [this](kube::TfJobCluster::Count count, const std::string& name_space) {
+            metrics_.count_tfjob(count, name_space);
+          }};
+}
+
+void OperatorProcess::wake(const std::string& key, api::Time at) {
+  if (!acts_) return;
+  controller_.wake(key, at);
+  bell_.ring();
 }
 
 // Fills the store by one reflector for each namespace, which needs no right in any other.
@@ -145,6 +160,8 @@ void OperatorProcess::begin_to_act() {
   if (!options_.elects_leader) metrics_.set_leading(true);
   acts_ = true;
   for (const std::string& key : cluster_.keys()) controller_.wake(key);
+  if (!tfjobs_) return;
+  for (const std::string& key : tfjobs_->keys()) controller_.wake(key);
 }
 
 void OperatorProcess::work(const std::stop_token& stop) {

@@ -16,6 +16,7 @@
 #include "operator/kube/api/lease.h"
 #include "operator/kube/cache/reflector.h"
 #include "operator/kube/cluster/kube_cluster.h"
+#include "operator/kube/tfjob/tfjob_cluster.h"
 
 namespace muster::cmd {
 
@@ -26,6 +27,7 @@ struct OperatorOptions {
   bool elects_leader = true;            // else this process always leads
   kube::LeaseSettings lease;
   kube::KubeCluster::Settings cluster;
+  std::optional<kube::TakenTfJobs> tfjobs;  // that run beside TrainingJobs; none: no TFJobs
 };
 
 // Wakes threads that wait for something to do.
@@ -69,6 +71,8 @@ class OperatorProcess {
 
  private:
   kube::Environment environment();
+  kube::TfJobCluster::Environment tfjob_environment();
+  void wake(const std::string& key, api::Time at);
   template <class T>
   void watch(kube::Store<T>& store, const kube::Resource& resource,
              const std::string& label_selector);
@@ -88,6 +92,7 @@ class OperatorProcess {
   kube::LeaderElection election_;
   kube::EventWriter events_;
   kube::KubeCluster cluster_;
+  std::optional<kube::TfJobCluster> tfjobs_;
   controller::Controller controller_;
   std::vector<std::unique_ptr<kube::Mirror>> parts_;  // of the mirrors, by namespace
   std::vector<std::unique_ptr<kube::Reflector>> reflectors_;

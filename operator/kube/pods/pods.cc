@@ -45,6 +45,19 @@ Json labels_of(const api::TrainingJob& job, const plan::CreateReplica& replica,
           {kContainerLabel, container}};
 }
 
+// Returns the labels by which scripts, dashboards and the client of TFJobs find a pod.
+Json tfjob_labels(const api::TrainingJob& job, const plan::CreateReplica& replica) {
+  const bool has_chief = job.replicas.contains(api::Role::chief);
+  const bool is_master = has_chief ? replica.role == api::Role::chief
+                                   : replica.role == api::Role::worker && replica.index == 0;
+  Json labels = {{"training.kubeflow.org/operator-name", "tfjob-controller"},
+                 {"training.kubeflow.org/job-name", job.tfjob.name},
+                 {"training.kubeflow.org/replica-type", api::role_name(job, replica.role)},
+                 {"training.kubeflow.org/replica-index", std::to_string(replica.index)}};
+  if (is_master) labels["training.kubeflow.org/job-role"] = "master";
+  return labels;
+}
+
 // Returns a pod's metadata; from the template's metadata it takes only labels and annotations.
 Json metadata_of(const api::TrainingJob& job, const plan::CreateReplica& replica,
                  const std::string& container, const Json& of_template) {
@@ -56,6 +69,7 @@ Json metadata_of(const api::TrainingJob& job, const plan::CreateReplica& replica
   if (!labels.is_object()) labels = Json::object();
   labels.update(labels_of(job, replica, container));
   labels.update(gang_labels(job));
+  if (!job.tfjob.name.empty()) labels.update(tfjob_labels(job, replica));
   if (!job.training.is_null()) labels[kPortsLabel] = kFixedPorts;
   annotations.update(gang_annotations(job));
   if (!job.training.is_null()) annotations[kTrainingAnnotation] = job.training.dump();

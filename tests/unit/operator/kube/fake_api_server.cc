@@ -45,7 +45,7 @@ bool is_over(const Json& pod) {
 }
 
 bool is_in_view(const std::string& plural, const Json& object) {
-  return plural == "trainingjobs" ||
+  return plural == "trainingjobs" || plural == "tfjobs" ||
          member(object["metadata"], "labels").contains("muster.dev/job");
 }
 
@@ -229,6 +229,8 @@ Response FakeApiServer::patch(const Route& route, const Request& request) {
     }
     patched.merge_patch(body);
   }
+  if (patched["spec"] != (*found)["spec"])
+    patched["metadata"]["generation"] = integer_or(patched["metadata"], "generation", 1) + 1;
   store(route.plural, patched, "MODIFIED");
   const Json result = *find(route.plural, route.name);
   settle(route.plural, route.name);

@@ -32,31 +32,43 @@ KubeWorld::Operator::Operator(KubeWorld& world)
                20,
                world.pods_at_a_time_},
               {[&world] { return world.time; },
-               [&world](const std::string& key, api::Time at) {
-                 if (at <= world.time) ++world.wakes;
-                 if (world.operator_) {
-                   world.operator_->controller.wake(key, at);
-                 } else {
-                   world.early_wakes_.emplace_back(key, at);
-                 }
-               },
+               [&world](const std::string& key, api::Time at) { world.wake(key, at); },
                [&world](const EventSubject& subject, const EventText& text) {
                  world.events.push_back(subject.name + ": " + text.reason);
                  world.messages.push_back(text.message);
                },
                [&world] { return world.leads; }, &world, world.ask_progress,
                [&world] { return BootTime(world.time.time_since_epoch()); }}),
+      tfjobs(cluster, world.server, cluster.jobs(), world.taken,
+             {[&world](const std::string& key, api::Time at) { world.wake(key, at); },
+              [&world](const EventSubject& subject, const EventText& text) {
+                if (subject.kind == "TFJob")
+                  world.events.push_back("TFJob " + subject.name + ": " + text.reason);
+              },
+              [&world] { return world.leads; },
+              [&world](TfJobCluster::Count count, const std::string&) {
+                ++world.tfjobs_counted[count];
+              }}),
       controller(
-          cluster, [&world](const auto& trouble) { world.troubles.push_back(trouble); }, {},
+          tfjobs, [&world](const auto& trouble) { world.troubles.push_back(trouble); }, {},
           nullptr, [&world] { return controller::Moment(world.time.time_since_epoch()); }) {
   world.server.list(cluster.jobs(), "trainingjobs");
   world.server.list(cluster.pods(), "pods");
   world.server.list(cluster.services(), "services");
+  world.server.list(tfjobs.tfjobs(), "tfjobs");
 }
 
 KubeWorld::KubeWorld(size_t pods_at_a_time) : pods_at_a_time_(pods_at_a_time) {
   server.permits = chart_rights({"muster", "muster-nodes"});
   restart_operator();
+}
+
+void KubeWorld::wake(const std::string& key, api::Time at) {
+  if (at <= time) ++wakes;
+  if (operator_)
+    operator_->controller.wake(key, at);
+  else
+    early_wakes_.emplace_back(key, at);
 }
 
 void KubeWorld::restart_operator() {
@@ -90,6 +102,7 @@ void KubeWorld::settle() {
     server.tell(cluster().jobs(), "trainingjobs");
     if (tells_of_pods) server.tell(cluster().pods(), "pods");
     server.tell(cluster().services(), "services");
+    server.tell(operator_->tfjobs.tfjobs(), "tfjobs");
     const size_t before = server.calls().size();
     const auto next = operator_->controller.work();
     if (server.calls().size() == before && (!next || *next > 0ms)) return;

@@ -7,6 +7,7 @@
 
 #include "operator/controller/controller.h"
 #include "operator/kube/cluster/kube_cluster.h"
+#include "operator/kube/tfjob/tfjob_cluster.h"
 #include "tests/unit/operator/kube/fake_api_server.h"
 
 namespace muster::kube {
@@ -27,6 +28,8 @@ class KubeWorld : public Watcher {
   std::vector<controller::Controller::Trouble> troubles;
   int wakes = 0;  // for now, not for later
   std::string first_step, restarts;
+  TakenTfJobs taken = TakenTfJobs::all;  // by the next operator
+  std::map<TfJobCluster::Count, int> tfjobs_counted;
   ProgressPoller::Ask ask_progress;
 
   // The manifest `job`, as the server keeps it.
@@ -40,6 +43,7 @@ class KubeWorld : public Watcher {
   // Another operator goes on; this one, which may be in the middle of something, stays as it is.
   void take_over();
   KubeCluster& cluster() { return operator_->cluster; }
+  void wake(const std::string& key, api::Time at);
 
   Json job(const std::string& name = "mnist") { return server.object("trainingjobs", name); }
   // "True ChiefSucceeded", or "" where there is none.
@@ -57,6 +61,7 @@ class KubeWorld : public Watcher {
   struct Operator {
     explicit Operator(KubeWorld& world);
     KubeCluster cluster;
+    TfJobCluster tfjobs;
     controller::Controller controller;
   };
   const size_t pods_at_a_time_;

@@ -1,0 +1,62 @@
+#include "operator/kube/tfjob/companion.h"
+
+#include "common/digest.h"
+#include "common/json.h"
+#include "operator/api/training_job.h"
+#include "operator/convert/tfjob.h"
+#include "operator/kube/api/metadata.h"
+
+namespace muster::kube {
+
+namespace {
+
+constexpr size_t kLongestName = 40;  // of a TrainingJob
+constexpr size_t kDigestLength = 8;
+constexpr const char* kTrainingOperator = "kubeflow.org/training-operator";
+constexpr const char* kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
+
+}  // namespace
+
+Resource tfjobs() {
+  return {"kubeflow.org", "v1", "tfjobs", "TFJob"};
+}
+
+bool is_taken(const Json& tfjob, TakenTfJobs taken) {
+  const std::string manager =
+      string_or(member(member(tfjob, "spec"), "runPolicy"), "managedBy", kTrainingOperator);
+  return manager == api::kManagedByMuster ||
+         (taken == TakenTfJobs::all && (manager == kTrainingOperator || manager.empty()));
+}
+
+std::string companion_name(const std::string& tfjob_name) {
+  if (tfjob_name.size() <= kLongestName) return tfjob_name;
+  return tfjob_name.substr(0, kLongestName - kDigestLength - 1) + "-" +
+         sha256(tfjob_name).substr(0, kDigestLength);
+}
+
+Json companion_of(const Json& tfjob) {
+  Json manifest = tfjob;
+  manifest.erase("status");
+  const Json metadata = manifest["metadata"];
+  Json& kept = manifest["metadata"] = Json::object();
+  for (const char* field : {"name", "namespace", "labels", "annotations"})
+    if (metadata.contains(field)) kept[field] = metadata[field];
+  if (kept.contains("annotations")) kept["annotations"].erase(kLastApplied);
+  Json job = convert::convert_tfjob(Document::of(std::move(manifest), "TFJob " + name_of(tfjob).key())).job;
+  Json& spec = job["spec"];
+  spec.erase("managedBy");
+  if (!spec.contains("suspend")) spec["suspend"] = false;  // so that a patch resumes it
+  spec["runPolicy"].erase("ttlSecondsAfterFinished");      // the TFJob goes, and the job with it
+  Json& made = job["metadata"];
+  made["name"] = companion_name(name_of(tfjob).name);
+  made["annotations"][kTfJobGenerationAnnotation] =
+      std::to_string(integer_or(metadata, "generation", 0));
+  made["ownerReferences"] = Json::array({{{"apiVersion", tfjobs().api_version()},
+                                          {"kind", tfjobs().kind},
+                                          {"name", name_of(tfjob).name},
+                                          {"uid", uid_of(tfjob)},
+                                          {"controller", true}}});
+  return job;
+}
+
+}  // namespace muster::kube

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+
+#include "common/mutex.h"
+#include "operator/cluster/cluster.h"
+#include "operator/kube/api/client.h"
+#include "operator/kube/api/event_ledger.h"
+#include "operator/kube/cache/store.h"
+#include "operator/kube/http/leader_transport.h"
+#include "operator/kube/tfjob/companion.h"
+
+namespace muster::kube {
+
+// A Cluster whose jobs may be TFJobs: before a job is looked at, its TFJob gets the TrainingJob
+// that runs it (companion.h), and whenever the job's status has changed, the TFJob's follows. All
+// the rest is the cluster's below it. Keys are those of TrainingJobs. Thread-safe as that cluster.
+class TfJobCluster final : public cluster::Cluster {
+ public:
+  // What training-operator counts of its jobs.
+  enum class Count { created, deleted, successful, failed, restarted };
+
+  struct Environment {
+    std::function<void(const std::string& key, api::Time at)> wake;
+    std::function<void(const EventSubject& subject, EventText text)> emit;
+    std::function<bool()> leads;
+    std::function<void(Count count, const std::string& name_space)> count;
+  };
+
+  // `training_jobs` is the view of `inner`. All references must outlive it.
+  TfJobCluster(cluster::Cluster& inner, Transport& transport, Store<WholeObject>& training_jobs,
+               TakenTfJobs taken, Environment environment);
+
+  // A Reflector fills it.
+  Store<WholeObject>& tfjobs() { return tfjobs_; }
+  // Returns the keys of the companions of all TFJobs in view.
+  std::set<std::string> keys() const;
+
+  api::Time now() const override { return inner_.now(); }
+  std::optional<api::TrainingJob> get(const std::string& key) override;
+  plan::Observed observe(const api::TrainingJob& job) override { return inner_.observe(job); }
+  bool publish_status(const api::TrainingJob& job, const api::JobStatus& status) override;
+  void create(const api::TrainingJob& job, std::span<const plan::CreateReplica> replicas) override {
+    inner_.create(job, replicas);
+  }
+  void remove(const api::TrainingJob& job, std::span<const plan::RemoveReplica> replicas) override {
+    inner_.remove(job, replicas);
+  }
+  void emit(const api::TrainingJob& job, const plan::Event& event) override;
+  void remove_job(const api::TrainingJob& job) override { inner_.remove_job(job); }
+
+ private:
+  void tfjob_changed(const WholeObject* before, const WholeObject* after);
+  // Returns the TFJob that the companion of this key belongs to, if there is one that we run.
+  std::optional<WholeObject> tfjob_of(const std::string& key) const;
+  void keep_companion(const std::string& key, const WholeObject& tfjob);
+  void make_companion(const std::string& key, const Json& tfjob);
+  void refuse(const Json& tfjob, const std::string& why);
+  void update_companion(const WholeObject& companion, const Json& tfjob);
+  void end_in_time(const std::string& key, const Json& tfjob);
+  void tell(const api::TrainingJob& job, const api::JobStatus& status);
+  void write_status(const Json& tfjob, const Json& status);
+  void emit(const Json& tfjob, EventText text) const;
+
+  cluster::Cluster& inner_;
+  const TakenTfJobs taken_;
+  const Environment environment_;
+  LeaderTransport transport_;
+  const Client client_;
+  Store<WholeObject>& training_jobs_;
+  Store<WholeObject> tfjobs_;
+  mutable Mutex mutex_;
+  // Of TFJobs with another name than their companion: their keys, by the companion's.
+  std::map<std::string, std::string> long_names_ MUSTER_GUARDED_BY(mutex_);
+  // By UID of the TFJob: its generation that the server refused to make of the companion.
+  std::map<std::string, int64_t> refused_ MUSTER_GUARDED_BY(mutex_);
+};
+
+}  // namespace muster::kube

@@ -1,0 +1,91 @@
+#include "operator/kube/tfjob/companion.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/error.h"
+#include "common/json.h"
+#include "operator/api/validate.h"
+
+namespace muster::kube {
+namespace {
+
+using testing::HasSubstr;
+
+Json tfjob(const std::string& policy = "{}") {
+  Json job = Json::parse(R"({
+    "apiVersion": "kubeflow.org/v1", "kind": "TFJob",
+    "metadata": {"name": "mnist", "namespace": "lab", "uid": "u1", "generation": 3,
+      "resourceVersion": "77", "labels": {"team": "vision"}, "annotations": {
+        "kubectl.kubernetes.io/last-applied-configuration": "{}", "mail": "me"}},
+    "spec": {"tfReplicaSpecs": {"Worker": {"replicas": 2, "restartPolicy": "OnFailure",
+      "template": {"spec": {"containers": [{"name": "tensorflow", "image": "tf"}]}}}}},
+    "status": {"conditions": []}})");
+  job["spec"]["runPolicy"] = Json::parse(policy);
+  return job;
+}
+
+TEST(Companion, BelongsToTheTfJobAndIsAValidTrainingJob) {
+  const Json job = companion_of(tfjob());
+  const Json& metadata = job["metadata"];
+  EXPECT_EQ(metadata["name"], "mnist");
+  EXPECT_EQ(metadata["namespace"], "lab");
+  EXPECT_EQ(metadata["labels"], Json::parse(R"({"team": "vision"})"));
+  EXPECT_EQ(metadata["annotations"],
+            Json::parse(R"({"mail": "me", "muster.dev/tfjob-generation": "3"})"));
+  EXPECT_EQ(metadata["ownerReferences"], Json::parse(R"([{"apiVersion": "kubeflow.org/v1",
+      "kind": "TFJob", "name": "mnist", "uid": "u1", "controller": true}])"));
+  EXPECT_FALSE(job.contains("status"));
+  EXPECT_EQ(job["spec"]["suspend"], false);
+  const api::TrainingJob read = api::to_training_job(job);
+  EXPECT_EQ(read.tfjob.name, "mnist");
+  EXPECT_EQ(read.tfjob.uid, "u1");
+  Document document = Document::of(job, "companion");
+  api::validate(document);
+}
+
+// Otherwise the TFJob would stay, without what has run it.
+TEST(Companion, LeavesTheTimeToLiveToTheTfJob) {
+  const Json job = companion_of(tfjob(R"({"ttlSecondsAfterFinished": 60, "backoffLimit": 2})"));
+  EXPECT_EQ(job["spec"]["runPolicy"]["backoffLimit"], 2);
+  EXPECT_FALSE(job["spec"]["runPolicy"].contains("ttlSecondsAfterFinished"));
+}
+
+TEST(Companion, HasAShorterNameOfItsOwnForALongOne) {
+  const std::string longest(40, 'a');
+  EXPECT_EQ(companion_name(longest), longest);
+  const std::string one = companion_name(longest + "b"), other = companion_name(longest + "c");
+  EXPECT_EQ(one.size(), 40u);
+  EXPECT_NE(one, other);
+  EXPECT_EQ(one, companion_name(longest + "b"));
+}
+
+TEST(Companion, OfAnInvalidTfJobNamesWhatIsWrong) {
+  Json job = tfjob();
+  job["spec"]["tfReplicaSpecs"]["Boss"] = job["spec"]["tfReplicaSpecs"]["Worker"];
+  try {
+    companion_of(job);
+    ADD_FAILURE() << "no error";
+  } catch (const Invalid& error) {
+    EXPECT_THAT(error.what(), HasSubstr("spec.tfReplicaSpecs.Boss: expected PS, Chief, Master"));
+  }
+}
+
+TEST(Companion, IsMadeForThoseThatAreTaken) {
+  const struct {
+    const char* policy;
+    bool marked, all;
+  } cases[] = {
+      {"{}", false, true},
+      {R"({"managedBy": "kubeflow.org/training-operator"})", false, true},
+      {R"({"managedBy": "muster.dev/operator"})", true, true},
+      {R"({"managedBy": "kueue.x-k8s.io/multikueue"})", false, false},
+  };
+  for (const auto& [policy, marked, all] : cases) {
+    EXPECT_EQ(is_taken(tfjob(policy), TakenTfJobs::marked), marked) << policy;
+    EXPECT_EQ(is_taken(tfjob(policy), TakenTfJobs::all), all) << policy;
+  }
+}
+
+}  // namespace
+}  // namespace muster::kube

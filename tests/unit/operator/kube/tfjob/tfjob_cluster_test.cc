@@ -1,0 +1,194 @@
+#include "operator/kube/tfjob/tfjob_cluster.h"
+
+#include <gmock/gmock.h>
+
+#include "operator/kube/tfjob/tfjob_status.h"
+#include "tests/unit/operator/kube/chart_rights.h"
+#include "tests/unit/operator/kube/cluster/kube_cluster_fixture.h"
+
+namespace muster::kube {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Contains;
+using testing::HasSubstr;
+using Count = TfJobCluster::Count;
+
+class TfJobClusterTest : public KubeClusterTest {
+ protected:
+  // deploy/muster.yaml is the chart with its defaults, which runs no TFJobs.
+  TfJobClusterTest() {
+    server().permits = [rights = chart_rights({"muster", "muster-nodes"})](const Request& request) {
+      const bool of_tfjobs = request.path.find("/tfjobs/") != std::string::npos ||
+                             (request.path.find("/trainingjobs") != std::string::npos &&
+                              (request.method == Method::post || request.method == Method::patch));
+      return of_tfjobs || rights(request);
+    };
+  }
+
+  void apply(const Json& policy = Json::object(), const std::string& name = "mnist") {
+    Json job = Json::parse(R"({
+      "apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"namespace": "lab"},
+      "spec": {"tfReplicaSpecs": {}}})");
+    job["metadata"]["name"] = name;
+    job["metadata"]["generation"] = ++generation_;
+    const Json replica = Json::parse(R"({"replicas": 1, "restartPolicy": "OnFailure",
+      "template": {"spec": {"containers": [{"name": "tensorflow", "image": "tf"}]}}})");
+    for (const char* type : {"PS", "Worker"}) job["spec"]["tfReplicaSpecs"][type] = replica;
+    job["spec"]["runPolicy"] = policy;
+    server().put(job);
+    world_.settle();
+  }
+  void change(const Json& change_of_spec) {
+    Json job = tfjob();
+    job["spec"].merge_patch(change_of_spec);
+    job["metadata"]["generation"] = ++generation_;
+    server().put(job);
+    world_.settle();
+  }
+  Json tfjob(const std::string& name = "mnist") { return server().object("tfjobs", name); }
+  // The type of the last condition, as `kubectl get tfjobs` shows it.
+  std::string state(const std::string& name = "mnist") {
+    const Json conditions = member(member(tfjob(name), "status"), "conditions");
+    return conditions.empty() ? "" : conditions.back()["type"];
+  }
+  void succeed() {
+    server().end_pod(world_.pod("worker-0"), 0);
+    world_.settle();
+    server().end_leaving_pods();
+    world_.run_for(5s);
+  }
+
+ private:
+  int generation_ = 0;
+};
+
+TEST_F(TfJobClusterTest, ATfJobRunsToItsEnd) {
+  apply();
+  EXPECT_EQ(state(), "Created");
+  EXPECT_EQ(world_.pods(), "ps-0.0 worker-0.0");
+  const Json labels = server().object("pods", world_.pod("worker-0"))["metadata"]["labels"];
+  EXPECT_EQ(labels["training.kubeflow.org/job-name"], "mnist");
+  EXPECT_EQ(labels["training.kubeflow.org/replica-type"], "worker");
+  EXPECT_EQ(labels["training.kubeflow.org/replica-index"], "0");
+  EXPECT_EQ(labels["training.kubeflow.org/job-role"], "master");
+  world_.run_all();
+  world_.run_for(5s);
+  EXPECT_EQ(state(), "Running");
+  EXPECT_EQ(tfjob()["status"]["replicaStatuses"]["Worker"]["active"], 1);
+  succeed();
+  EXPECT_EQ(state(), "Succeeded");
+  EXPECT_TRUE(tfjob()["status"].contains("completionTime"));
+  EXPECT_THAT(world_.events, Contains("TFJob mnist: TFJobRunning"));
+  EXPECT_THAT(world_.events, Contains("TFJob mnist: TFJobSucceeded"));
+  EXPECT_EQ(world_.tfjobs_counted[Count::created], 1);
+  EXPECT_EQ(world_.tfjobs_counted[Count::successful], 1);
+  EXPECT_EQ(world_.tfjobs_counted[Count::failed], 0);
+}
+
+// The training-operator runs such a job again (kubeflow/trainer #1186).
+TEST_F(TfJobClusterTest, AFinishedTfJobIsNotRunAgainWhateverIsDeleted) {
+  apply();
+  world_.run_all();
+  succeed();
+  server().remove("trainingjobs", "mnist");
+  for (const Json& pod : server().objects("pods")) server().remove("pods", pod["metadata"]["name"]);
+  world_.restart_operator();
+  world_.wake("lab/mnist", world_.time);
+  world_.run_for(60s);
+  EXPECT_FALSE(server().has("trainingjobs", "mnist"));
+  EXPECT_EQ(state(), "Succeeded");
+  EXPECT_EQ(world_.tfjobs_counted[Count::created], 1);
+}
+
+TEST_F(TfJobClusterTest, GoesWhenItsTimeToLiveIsOver) {
+  apply({{"ttlSecondsAfterFinished", 100}});
+  world_.run_all();
+  succeed();
+  world_.run_for(80s);
+  EXPECT_TRUE(server().has("tfjobs", "mnist"));
+  world_.run_for(30s);
+  EXPECT_FALSE(server().has("tfjobs", "mnist"));
+  EXPECT_EQ(world_.tfjobs_counted[Count::deleted], 1);
+}
+
+TEST_F(TfJobClusterTest, SuspendsAndResumes) {
+  apply({{"suspend", true}});
+  world_.run_for(5s);
+  EXPECT_EQ(state(), "Suspended");
+  EXPECT_EQ(world_.pods(), "");
+  change({{"runPolicy", {{"suspend", nullptr}}}});
+  world_.run_all();
+  world_.run_for(5s);
+  EXPECT_EQ(state(), "Running");
+}
+
+TEST_F(TfJobClusterTest, AnInvalidOneFailsAndRunsOnceItIsMended) {
+  apply();
+  server().remove("trainingjobs", "mnist");
+  server().remove("tfjobs", "mnist");
+  world_.settle();
+  Json job = Json::parse(R"({"apiVersion": "kubeflow.org/v1", "kind": "TFJob",
+    "metadata": {"namespace": "lab", "name": "wrong", "generation": 1},
+    "spec": {"tfReplicaSpecs": {"Boss": {}}}})");
+  server().put(job);
+  world_.run_for(60s);
+  EXPECT_EQ(state("wrong"), "Failed");
+  const Json failed = tfjob_condition(tfjob("wrong")["status"], "Failed");
+  EXPECT_EQ(failed["reason"], "TFJobFailedValidation");
+  EXPECT_THAT(failed["message"].get<std::string>(), HasSubstr("tfReplicaSpecs.Boss"));
+  EXPECT_EQ(world_.tfjobs_counted[Count::failed], 1);
+  apply({}, "wrong");
+  world_.settle();
+  EXPECT_TRUE(server().has("trainingjobs", "wrong"));
+  EXPECT_EQ(state("wrong"), "Created");
+}
+
+TEST_F(TfJobClusterTest, ATrainingJobOfThatNameIsLeftAloneAndSaid) {
+  world_.submit();
+  world_.settle();
+  apply();
+  EXPECT_THAT(world_.events, Contains("TFJob mnist: TFJobNameTaken"));
+  EXPECT_EQ(state(), "");
+  server().remove("trainingjobs", "mnist");
+  server().end_leaving_pods();
+  world_.run_for(60s);
+  EXPECT_EQ(world_.job()["metadata"]["ownerReferences"][0]["kind"], "TFJob");
+}
+
+TEST_F(TfJobClusterTest, OthersAreLeftAlone) {
+  apply({{"managedBy", "kueue.x-k8s.io/multikueue"}});
+  world_.run_for(60s);
+  EXPECT_FALSE(server().has("trainingjobs", "mnist"));
+  EXPECT_FALSE(tfjob().contains("status"));
+}
+
+TEST_F(TfJobClusterTest, OneOfALongNameHasAStatusToo) {
+  const std::string name(60, 'a');
+  apply({}, name);
+  EXPECT_EQ(state(name), "Created");
+  EXPECT_TRUE(server().has("trainingjobs", companion_name(name)));
+}
+
+TEST_F(TfJobClusterTest, AChangeThatTheServerRefusesIsSaidOnce) {
+  apply();
+  refuse_all(Method::patch, "/trainingjobs/", refusal(422, "Invalid", "spec is immutable"));
+  change({{"successPolicy", "AllWorkers"}});
+  world_.run_for(60s);
+  EXPECT_EQ(std::ranges::count(world_.events, "TFJob mnist: TFJobUpdateRefused"), 1);
+  server().intercept = nullptr;
+  change({{"successPolicy", ""}});
+  EXPECT_EQ(world_.job()["metadata"]["annotations"][kTfJobGenerationAnnotation], "3");
+}
+
+// The status of the TrainingJob is written and that of the TFJob is not.
+TEST_F(TfJobClusterTest, TheStatusFollowsThoughAWriteOfItFails) {
+  apply();
+  world_.run_all();
+  refuse(Method::patch, "/tfjobs/", refusal(500, "InternalError", "etcd is away"), 3);
+  world_.run_for(60s);
+  EXPECT_EQ(state(), "Running");
+}
+
+}  // namespace
+}  // namespace muster::kube
