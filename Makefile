@@ -11,6 +11,7 @@ CHAOS_PAUSE ?= 30
 CHAOS_SEED ?= $(shell date +%s)
 CHAOS_TESTS ?= *
 ROWS ?=
+SINCE ?=
 CMAKE_FLAGS ?=
 PROGRAMS ?= muster muster-trainer muster-operator muster-supervisor
 NODES ?= 2
@@ -89,6 +90,7 @@ nightly:  ## What takes too long for every change: both sanitizers, each fuzz ta
 	@$(MAKE) test-tsan
 	@$(MAKE) fuzz FUZZ_SECONDS=600
 	@$(MAKE) chaos
+	@$(MAKE) lint
 
 bench: build  ## Measure Muster beside its peers; ROWS="mlp-single ..." for some rows
 	@deploy/setup/python.sh bench
@@ -122,8 +124,8 @@ docs: install  ## Regenerate the references of fields, exit codes and values, th
 format:  ## Rewrite C++ sources in the project's style
 	@$(SOURCES) | xargs clang-format -i
 
-lint: build  ## Check style, shell scripts, Python, clang-tidy's findings and the use of mutexes
-	@/usr/bin/python3 tests/python/lint.py build/release
+lint: build  ## Check style, shell scripts, Python, clang-tidy's findings and the use of mutexes; SINCE=COMMIT: of what changed
+	@/usr/bin/python3 tests/python/lint.py build/release $(if $(SINCE),--since $(SINCE))
 
 clean:  ## Remove everything that was built
 	rm -rf build

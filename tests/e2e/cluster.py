@@ -65,7 +65,7 @@ class Cluster:
 
     def install_chart(self, namespace):
         self.helm("install", "muster", ROOT / "charts/muster", "--create-namespace", "--wait", "--timeout", "120s",
-                  namespace=namespace, timeout=180)
+                  "--set", "tfjob.enabled=true,tfjob.take=all", namespace=namespace, timeout=180)
 
     def apply(self, manifest, **options):
         """Applies an object or a list of them (dict), or YAML (str)."""

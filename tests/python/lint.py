@@ -75,8 +75,24 @@ def plain_commands(build):
     return folder, entries
 
 
-def tidy(build):
-    """clang-tidy over our own .cc files that `build` compiles; tests are left to the compiler."""
+def changed_since(commit):
+    """The names of the files that differ from the commit; None if this clone does not have it."""
+    command = ["git", "diff", "--name-only", commit, "--"]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    return set(result.stdout.splitlines()) if result.returncode == 0 else None
+
+
+def is_as_it_was(source, changed):
+    """Whether clang-tidy would see nothing of what has changed."""
+    seen = {ROOT / ".clang-tidy", ROOT / "tests/python/lint.py"}
+    inputs(source, seen)
+    return not changed.intersection(str(path.relative_to(ROOT)) for path in seen)
+
+
+def tidy(build, since):
+    """clang-tidy over our own .cc files that `build` compiles; tests are left to the compiler. Files are left out that
+    are, with all that they include, as they were in the commit `since`."""
+    changed = changed_since(since) if since else None
     version = subprocess.run(["clang-tidy", "--version"], capture_output=True, text=True).stdout
     keys = {}
     commands, entries = plain_commands(build)
@@ -88,7 +104,8 @@ def tidy(build):
         if name.startswith(OURS) and source.is_file():
             command = version + entry["command"].replace(str(ROOT), "")
             keys[source] = key(source, command)
-    pending = {source: name for source, name in keys.items() if not (CACHE / name).exists()}
+    pending = {source: name for source, name in keys.items() if not (CACHE / name).exists()
+               and (changed is None or not is_as_it_was(source, changed))}
 
     def check(source):
         return subprocess.run([*TIDY, "-p", str(commands), str(source)], capture_output=True, text=True)
@@ -109,13 +126,15 @@ def tidy(build):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("build", type=pathlib.Path, help="a configured and built build directory")
-    build = parser.parse_args().build.resolve()
+    parser.add_argument("--since", help="a commit in which clang-tidy had no complaints")
+    options = parser.parse_args()
+    build = options.build.resolve()
     cpp = tracked("*.h", "*.cc", "*.inc", "*.cu", "*.cuh")
     checks = {
         "clang-format": passes(["clang-format", "--dry-run", "--Werror"], cpp),
         "shellcheck": passes(["shellcheck"], tracked("*.sh", ".ci/run", "docker/build", "tests/gpu/bundle")),
         "python": passes([sys.executable, "-m", "compileall", "-q"], tracked("*.py")),
-        "clang-tidy": tidy(build),
+        "clang-tidy": tidy(build, options.since),
     }
     for name in [name for name, passed in checks.items() if not passed]:
         print(f"lint: {name} has complaints", file=sys.stderr)

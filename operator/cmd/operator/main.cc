@@ -111,9 +111,8 @@ void add_flags(CLI::App& app, Flags& flags) {
                  "Run TFJobs (kubeflow.org/v1) too: `marked` ones, with spec.runPolicy.managedBy "
                  "muster.dev/operator, or `all`, also those of the training-operator, which must "
                  "not run then; their CustomResourceDefinition must be there")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, kube::TakenTfJobs>{{"marked", kube::TakenTfJobs::marked},
-                                                   {"all", kube::TakenTfJobs::all}}));
+      ->transform(CLI::CheckedTransformer(std::map<std::string, kube::TakenTfJobs>{
+          {"marked", kube::TakenTfJobs::marked}, {"all", kube::TakenTfJobs::all}}));
   app.add_option("--cluster-domain", options.cluster.pods.cluster_domain,
                  "Domain of the cluster, as cluster.local, put to replicas' addresses");
 }

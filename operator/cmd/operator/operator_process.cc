@@ -56,9 +56,9 @@ OperatorProcess::OperatorProcess(Transports transports, prometheus::Registry& re
                 }),
       events_(transport_, kComponent),
       cluster_(transport_, options_.cluster, environment()),
-      controller_(options_.tfjobs ? static_cast<cluster::Cluster&>(tfjobs_.emplace(
-                                        cluster_, transport_, cluster_.jobs(), *options_.tfjobs,
-                                        tfjob_environment()))
+      controller_(options_.tfjobs ? static_cast<cluster::Cluster&>(
+                                        tfjobs_.emplace(cluster_, transport_, cluster_.jobs(),
+                                                        *options_.tfjobs, tfjob_environment()))
                                   : cluster_,
                   report_trouble, {}, &metrics_) {
   watch(cluster_.jobs(), kube::training_jobs(), "");

@@ -42,7 +42,9 @@ Json companion_of(const Json& tfjob) {
   for (const char* field : {"name", "namespace", "labels", "annotations"})
     if (metadata.contains(field)) kept[field] = metadata[field];
   if (kept.contains("annotations")) kept["annotations"].erase(kLastApplied);
-  Json job = convert::convert_tfjob(Document::of(std::move(manifest), "TFJob " + name_of(tfjob).key())).job;
+  Json job =
+      convert::convert_tfjob(Document::of(std::move(manifest), "TFJob " + name_of(tfjob).key()))
+          .job;
   Json& spec = job["spec"];
   spec.erase("managedBy");
   if (!spec.contains("suspend")) spec["suspend"] = false;  // so that a patch resumes it

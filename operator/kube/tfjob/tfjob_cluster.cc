@@ -82,8 +82,7 @@ std::optional<WholeObject> TfJobCluster::tfjob_of(const std::string& key) const 
   std::string named = key;
   {
     const MutexLock lock(mutex_);
-    if (const auto found = long_names_.find(key); found != long_names_.end())
-      named = found->second;
+    if (const auto found = long_names_.find(key); found != long_names_.end()) named = found->second;
   }
   std::optional<WholeObject> tfjob = tfjobs_.get(named);
   if (tfjob && (tfjob->meta.deleted || !is_taken(tfjob->json(), taken_))) tfjob.reset();
@@ -105,8 +104,9 @@ void TfJobCluster::keep_companion(const std::string& key, const WholeObject& tfj
   if (companion && companion->meta.owner_uid != tfjob.meta.uid) {
     if (companion->meta.owner_uid.empty())
       emit(manifest, {true, "TFJobNameTaken",
-                      "expected no TrainingJob " + key + ", which is to run this TFJob, found one "
-                      "that does not belong to it"});
+                      "expected no TrainingJob " + key +
+                          ", which is to run this TFJob, found one "
+                          "that does not belong to it"});
     environment_.wake(key, now() + kAskAgainAboutName);
     return;
   }
@@ -144,7 +144,8 @@ void TfJobCluster::update_companion(const WholeObject& companion, const Json& tf
   const int64_t generation = integer_or(tfjob["metadata"], "generation", 0);
   {
     const MutexLock lock(mutex_);
-    if (const auto found = refused_.find(uid); found != refused_.end() && found->second == generation)
+    if (const auto found = refused_.find(uid);
+        found != refused_.end() && found->second == generation)
       return;
   }
   try {
@@ -179,8 +180,7 @@ bool TfJobCluster::publish_status(const api::TrainingJob& job, const api::JobSta
 }
 
 void TfJobCluster::tell(const api::TrainingJob& job, const api::JobStatus& status) {
-  const std::optional<WholeObject> tfjob =
-      tfjob_of(job.name_space + "/" + job.name);
+  const std::optional<WholeObject> tfjob = tfjob_of(job.name_space + "/" + job.name);
   if (!tfjob || job.tfjob.uid != tfjob->meta.uid) return;
   const Json manifest = tfjob->json();
   write_status(manifest, tfjob_status(manifest, job, status));
@@ -193,11 +193,11 @@ void TfJobCluster::write_status(const Json& tfjob, const Json& status) {
   WriteOptions options;
   options.subresource = "status";
   try {
-    tfjobs_.refresh(decode_object<WholeObject>(
-        client_
-            .patch(kube::tfjobs(), name_of(tfjob), PatchKind::merge, {{"status", status}},
-                   {uid_of(tfjob), ""}, options)
-            .text));
+    tfjobs_.refresh(
+        decode_object<WholeObject>(client_
+                                       .patch(kube::tfjobs(), name_of(tfjob), PatchKind::merge,
+                                              {{"status", status}}, {uid_of(tfjob), ""}, options)
+                                       .text));
   } catch (const ApiUnavailable& error) {
     if (!error.status().not_found()) throw;
     return;
@@ -210,7 +210,8 @@ void TfJobCluster::write_status(const Json& tfjob, const Json& status) {
     if (type == "Failed") environment_.count(Count::failed, name_space);
     if (type == "Restarting") environment_.count(Count::restarted, name_space);
   }
-  if (is_tfjob_finished(status)) environment_.wake(name_space + "/" + companion_name(name_of(tfjob).name), now());
+  if (is_tfjob_finished(status))
+    environment_.wake(name_space + "/" + companion_name(name_of(tfjob).name), now());
 }
 
 void TfJobCluster::emit(const Json& tfjob, EventText text) const {

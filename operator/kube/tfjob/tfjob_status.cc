@@ -19,8 +19,10 @@ struct Named {
 };
 // In the order in which a job has them, for those of one second.
 constexpr Named kConditions[] = {
-    {"Suspended", "is suspended", "TFJobResumed"}, {"Restarting", "is restarting", nullptr},
-    {"Running", "is running", nullptr},            {"Succeeded", "successfully completed", nullptr},
+    {"Suspended", "is suspended", "TFJobResumed"},
+    {"Restarting", "is restarting", nullptr},
+    {"Running", "is running", nullptr},
+    {"Succeeded", "successfully completed", nullptr},
     {"Failed", "has failed", nullptr},
 };
 
@@ -31,8 +33,12 @@ std::string text_of(api::Time time) {
 
 Json condition(const std::string& type, bool status, const std::string& reason,
                const std::string& message, const std::string& since) {
-  return {{"type", type},       {"status", status ? "True" : "False"}, {"reason", reason},
-          {"message", message}, {"lastUpdateTime", since},             {"lastTransitionTime", since}};
+  return {{"type", type},
+          {"status", status ? "True" : "False"},
+          {"reason", reason},
+          {"message", message},
+          {"lastUpdateTime", since},
+          {"lastTransitionTime", since}};
 }
 
 Json created(const Json& tfjob) {
@@ -82,17 +88,15 @@ Json tfjob_status(const Json& tfjob, const api::TrainingJob& job, const api::Job
                    [&](const Json& a, const Json& b) { return place(a) < place(b); });
   Json result = {{"conditions", std::move(conditions)}, {"replicaStatuses", Json::object()}};
   for (const auto& [role, counts] : status.replica_statuses)
-    result["replicaStatuses"][type_of(job, role)] = {{"active", counts.active},
-                                                     {"succeeded", counts.succeeded},
-                                                     {"failed", counts.failed}};
+    result["replicaStatuses"][type_of(job, role)] = {
+        {"active", counts.active}, {"succeeded", counts.succeeded}, {"failed", counts.failed}};
   if (status.start_time) result["startTime"] = text_of(*status.start_time);
   if (status.completion_time) result["completionTime"] = text_of(*status.completion_time);
   return result;
 }
 
 Json refused_tfjob_status(const Json& tfjob, const std::string& why, api::Time now) {
-  return {{"conditions", {created(tfjob), condition("Failed", true, kRefused, why,
-                                                    text_of(now))}},
+  return {{"conditions", {created(tfjob), condition("Failed", true, kRefused, why, text_of(now))}},
           {"completionTime", text_of(now)}};
 }
 

@@ -47,6 +47,8 @@ CASES = {
     "secured": ["security.networkPolicy.monitoringNamespaces={monitoring,logs}",
                 "security.allowedServiceAccounts={trainer,loader}"],
     "open jobs": ["security.networkPolicy.enabled=false"],
+    "tfjobs": ["tfjob.enabled=true", "tfjob.take=all"],
+    "tfjobs of some": ["tfjob.enabled=true", "tfjob.crd=false", "watchNamespaces={team-a}"],
     "no hook": ["uninstall.releasePods=false"],
 }
 
@@ -209,6 +211,26 @@ class Rendered(unittest.TestCase):
     def test_service_accounts_are_named_to_the_operator(self):
         self.assertIn("--allowed-service-accounts=trainer,loader", operator(objects(CASES["secured"]))["containers"][0]["args"])
         self.assertNotIn("--allowed-service-accounts", str(operator(objects())))
+
+    def test_who_runs_tfjobs_may_and_others_may_not(self):
+        def rights(sets, *kind):
+            return {(resource, verb) for role in kinds(objects(sets, "--no-hooks"), *kind) for rule in role["rules"]
+                    for resource in rule["resources"] for verb in rule["verbs"]}
+
+        needed = {("trainingjobs", "create"), ("trainingjobs", "patch"), ("tfjobs", "watch"), ("tfjobs/status", "patch")}
+        self.assertLessEqual(needed, rights(CASES["tfjobs"], "ClusterRole"))
+        self.assertLessEqual(needed, rights(CASES["tfjobs of some"], "Role"))
+        self.assertFalse({right for right in rights([], "ClusterRole", "Role") if "tfjobs" in right[0]})
+        self.assertIn("--tfjobs=all", operator(objects(CASES["tfjobs"]))["containers"][0]["args"])
+        self.assertNotIn("--tfjobs", str(operator(objects())))
+
+    def test_the_definition_of_tfjobs_is_there_if_it_is_wanted_and_is_kept(self):
+        def policies(sets):
+            return {item["metadata"]["name"]: item["metadata"]["annotations"].get("helm.sh/resource-policy")
+                    for item in kinds(objects(sets), "CustomResourceDefinition")}
+
+        self.assertEqual(policies(CASES["tfjobs"]).get("tfjobs.kubeflow.org"), "keep")
+        self.assertNotIn("tfjobs.kubeflow.org", {**policies([]), **policies(CASES["tfjobs of some"])})
 
     def test_of_nodes_only_leases_may_be_looked_at_and_by_name(self):
         [role] = [item for item in kinds(objects([], "--no-hooks"), "Role")

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr size_t kMostNamed = 10;  // fields that have changed
+constexpr size_t kMostNamed = 10;     // fields that have changed
 constexpr double kMostInitial = 0.1;  // of the moving statistics that evaluation uses
 
 Recorder::Options recorder_options(const spec::TrainingSpec& spec) {

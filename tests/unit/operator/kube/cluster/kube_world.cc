@@ -50,8 +50,8 @@ KubeWorld::Operator::Operator(KubeWorld& world)
                 ++world.tfjobs_counted[count];
               }}),
       controller(
-          tfjobs, [&world](const auto& trouble) { world.troubles.push_back(trouble); }, {},
-          nullptr, [&world] { return controller::Moment(world.time.time_since_epoch()); }) {
+          tfjobs, [&world](const auto& trouble) { world.troubles.push_back(trouble); }, {}, nullptr,
+          [&world] { return controller::Moment(world.time.time_since_epoch()); }) {
   world.server.list(cluster.jobs(), "trainingjobs");
   world.server.list(cluster.pods(), "pods");
   world.server.list(cluster.services(), "services");

@@ -49,8 +49,7 @@ TEST(TfJobStatus, ShowsTheNewestConditionThatIsTrueLast) {
        "not-Running Created Succeeded"},
       {with({{"Suspended", true, "", "", at(3)}}), "Created Suspended"},
   };
-  for (const auto& one : cases)
-    EXPECT_EQ(shown(tfjob_status(kTfJob, {}, one.status)), one.shown);
+  for (const auto& one : cases) EXPECT_EQ(shown(tfjob_status(kTfJob, {}, one.status)), one.shown);
 }
 
 TEST(TfJobStatus, SpeaksAsTheApiOfTfJobsDoes) {
@@ -80,8 +79,8 @@ TEST(TfJobStatus, SpeaksAsTheApiOfTfJobsDoes) {
 
 TEST(TfJobStatus, NewsIsWhatBecameTrue) {
   const Json running = tfjob_status(kTfJob, {}, with({{"Running", true, "", "", at(2)}}));
-  const Json ended = tfjob_status(kTfJob, {}, with({{"Running", false, "", "", at(4)},
-                                                    {"Succeeded", true, "", "", at(4)}}));
+  const Json ended = tfjob_status(
+      kTfJob, {}, with({{"Running", false, "", "", at(4)}, {"Succeeded", true, "", "", at(4)}}));
   EXPECT_EQ(tfjob_news(Json(), running).size(), 2u);
   const auto news = tfjob_news(running, ended);
   ASSERT_EQ(news.size(), 1u);

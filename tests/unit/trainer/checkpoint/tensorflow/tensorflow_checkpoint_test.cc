@@ -80,8 +80,9 @@ TEST(TensorflowCheckpoint, OfSeveralInAFolderIsTheNewestOrNone) {
     return error_of<Invalid>([&] { TensorflowCheckpoint::prefix_of(folder.path()); });
   };
   EXPECT_THAT(error(), HasSubstr("found 2: model.ckpt-10, model.ckpt-9; name one of them"));
-  write_all(folder.path() / "checkpoint", "model_checkpoint_path: \"/old/place/model.ckpt-10\"\n"
-                                          "all_model_checkpoint_paths: \"model.ckpt-9\"\n");
+  write_all(folder.path() / "checkpoint",
+            "model_checkpoint_path: \"/old/place/model.ckpt-10\"\n"
+            "all_model_checkpoint_paths: \"model.ckpt-9\"\n");
   EXPECT_EQ(TensorflowCheckpoint::prefix_of(folder.path()), folder.path() / "model.ckpt-10");
   for (const char* other : {"model_checkpoint_path: \"model.ckpt-8\"", "{\"json\": 1}", ""}) {
     write_all(folder.path() / "checkpoint", other);
