@@ -4,6 +4,14 @@
 
 namespace muster::controller {
 
+namespace {
+
+std::string namespace_of(const std::string& key) {
+  return key.substr(0, key.find('/'));
+}
+
+}  // namespace
+
 std::chrono::milliseconds BackOff::after(int failures) const {
   constexpr int kDoublings = 20;
   return std::min(first * (int64_t{1} << std::clamp(failures - 1, 0, kDoublings)), longest);
@@ -22,24 +30,48 @@ void WorkQueue::add_locked(const std::string& key, Moment at) {
 void WorkQueue::set_due(const std::string& key, Moment at) {
   drop_due(key);
   due_[key] = at;
-  if (!taken_.contains(key)) order_.emplace(at, key);
+  if (!taken_.contains(key)) later_.emplace(at, key);
 }
 
 void WorkQueue::drop_due(const std::string& key) {
   const auto found = due_.find(key);
   if (found == due_.end()) return;
-  order_.erase({found->second, key});
+  const std::pair entry(found->second, key);
+  later_.erase(entry);
+  if (const auto ready = ready_.find(namespace_of(key)); ready != ready_.end())
+    ready->second.erase(entry);
   due_.erase(found);
+}
+
+void WorkQueue::promote(Moment now) {
+  while (!later_.empty() && later_.begin()->first <= now) {
+    auto entry = later_.extract(later_.begin());
+    const std::string name_space = namespace_of(entry.value().second);
+    const auto [ready, is_new] = ready_.try_emplace(name_space);
+    if (is_new) turns_.push_back(name_space);
+    ready->second.insert(std::move(entry));
+  }
 }
 
 std::optional<std::string> WorkQueue::take(Moment now, Moment* since) {
   const MutexLock lock(mutex_);
-  if (order_.empty() || order_.begin()->first > now) return std::nullopt;
-  const auto [at, key] = *order_.begin();
-  if (since != nullptr) *since = at;
-  drop_due(key);
-  taken_.insert(key);
-  return key;
+  promote(now);
+  while (!turns_.empty()) {
+    const std::string name_space = std::move(turns_.front());
+    turns_.pop_front();
+    const Order& ready = ready_.at(name_space);
+    if (ready.empty()) {
+      ready_.erase(name_space);
+      continue;
+    }
+    turns_.push_back(name_space);
+    const auto [at, key] = *ready.begin();
+    if (since != nullptr) *since = at;
+    drop_due(key);
+    taken_.insert(key);
+    return key;
+  }
+  return std::nullopt;
 }
 
 void WorkQueue::done(const std::string& key) {
@@ -50,7 +82,7 @@ void WorkQueue::done(const std::string& key) {
 void WorkQueue::release(const std::string& key) {
   taken_.erase(key);
   const auto found = due_.find(key);
-  if (found != due_.end()) order_.emplace(found->second, key);
+  if (found != due_.end()) later_.emplace(found->second, key);
 }
 
 void WorkQueue::failed(const std::string& key, Moment now) {
@@ -80,14 +112,20 @@ int WorkQueue::failures(const std::string& key) const {
 
 int WorkQueue::due(Moment now) const {
   const MutexLock lock(mutex_);
-  return static_cast<int>(
-      std::ranges::count_if(order_, [&](const auto& entry) { return entry.first <= now; }));
+  const auto first_later =
+      std::ranges::find_if(later_, [&](const auto& e) { return e.first > now; });
+  auto due = std::distance(later_.begin(), first_later);
+  for (const auto& [name_space, ready] : ready_) due += std::ssize(ready);
+  return static_cast<int>(due);
 }
 
 std::optional<Moment> WorkQueue::next() const {
   const MutexLock lock(mutex_);
-  if (order_.empty()) return std::nullopt;
-  return order_.begin()->first;
+  std::optional<Moment> next;
+  if (!later_.empty()) next = later_.begin()->first;
+  for (const auto& [name_space, ready] : ready_)
+    if (!ready.empty()) next = std::min(next.value_or(Moment::max()), ready.begin()->first);
+  return next;
 }
 
 }  // namespace muster::controller

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -23,15 +24,17 @@ struct BackOff {
 
 // Keys (jobs) that are to be looked at, each at a time of its own. A key is in the queue once
 // however often it is added, and is given to one taker at a time: a key added while it is taken is
-// given again after done(). Has no clock and never blocks. Thread-safe.
+// given again after done(). Namespaces ("<namespace>/<name>") take turns: one with thousands of
+// keys that are due does not hold up the others. Has no clock and never blocks. Thread-safe.
 class WorkQueue {
  public:
   explicit WorkQueue(BackOff back_off = {}) : back_off_(back_off) {}
 
   // Adds the key, or moves it forward if `at` is earlier than the time at which it already waits.
   void add(const std::string& key, Moment at);
-  // Takes the key that has been due for longest, or returns nothing; sets `since`, if given, to the
-  // time at which it was due. The caller must call done() after it.
+  // Takes the key that has been due for longest in the namespace whose turn it is, or returns
+  // nothing; sets `since`, if given, to the time at which it was due. The caller must call done()
+  // after it.
   std::optional<std::string> take(Moment now, Moment* since = nullptr);
   void done(const std::string& key);
   // Does what done() does, and the key comes again after its back-off, not sooner.
@@ -52,12 +55,17 @@ class WorkQueue {
   void set_due(const std::string& key, Moment at) MUSTER_REQUIRES(mutex_);
   void drop_due(const std::string& key) MUSTER_REQUIRES(mutex_);
   void release(const std::string& key) MUSTER_REQUIRES(mutex_);
+  void promote(Moment now) MUSTER_REQUIRES(mutex_);
 
+  using Order = std::set<std::pair<Moment, std::string>>;
   const BackOff back_off_;
   mutable Mutex mutex_;
   std::map<std::string, Moment> due_ MUSTER_GUARDED_BY(mutex_);
-  // Those of due_ that nobody has taken.
-  std::set<std::pair<Moment, std::string>> order_ MUSTER_GUARDED_BY(mutex_);
+  // Those of due_ that nobody has taken: of a time to come, and, by namespace, of a time that was
+  // over at the last take().
+  Order later_ MUSTER_GUARDED_BY(mutex_);
+  std::map<std::string, Order> ready_ MUSTER_GUARDED_BY(mutex_);
+  std::deque<std::string> turns_ MUSTER_GUARDED_BY(mutex_);  // the namespaces in ready_
   std::set<std::string> taken_ MUSTER_GUARDED_BY(mutex_);
   std::map<std::string, int> failures_ MUSTER_GUARDED_BY(mutex_);
 };

@@ -83,6 +83,25 @@ def _check_pods(server, namespace, jobs):
         raise muster.Failed(f"duplicate, missing or orphaned pods: {sorted(wrong)[:10]}")
 
 
+def fairness(jobs=5000):
+    """Seconds from the creation of a namespace's only job to its first pod, while another namespace has `jobs` new ones."""
+    server = operators.api_server()
+    number = next(_numbers)
+    crowd, single = f"crowd-{number}", f"single-{number}"
+    for namespace in (crowd, single):
+        server.make_namespace(namespace)
+    with operators.MUSTER.start(server, f"{crowd},{single}"):
+        server.create(operators.MUSTER.collection.format(crowd), [operators.muster_job(f"job-{i}") for i in range(jobs)])
+        operators.wait_until("the crowd's first pods", lambda: server.count(_pods(crowd)) >= 100, every=0.05)
+        begin = time.monotonic()
+        server.create(operators.MUSTER.collection.format(single), [operators.muster_job("alone")])
+        operators.wait_until("a pod of the single job", lambda: server.count(_pods(single)) > 0, every=0.01)
+        seconds = time.monotonic() - begin
+        if server.count(_pods(crowd)) >= 2 * jobs:
+            raise muster.Failed("the crowd was half done before the single job had a pod: it was no crowd")
+    return seconds
+
+
 def leader_loss(jobs=100):
     """Seconds from `kill -9` of the leader, when it has made half of all pods, to the next pod."""
     server = operators.api_server()

@@ -208,7 +208,7 @@ def start_muster(server, namespace, *flags):
     port = free_port()
     running = Running(server, "muster-operator", [
         muster.BIN / "muster-operator", "--kubeconfig", server.kubeconfig, "--namespace", namespace,
-        "--lease-namespace", namespace, "--http-address", f"127.0.0.1:{port}", *flags], port, {})
+        "--lease-namespace", namespace.split(",")[0], "--http-address", f"127.0.0.1:{port}", *flags], port, {})
     wait_until("muster-operator watching",
                lambda: running.alive() and _answers(f"http://127.0.0.1:{port}/readyz"))
     return running

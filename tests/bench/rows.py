@@ -17,7 +17,7 @@ import operators
 import scale
 import scaling
 from collective import AllReduce, WIDE
-from operator_load import Burst, Scale, leader_loss
+from operator_load import Burst, Scale, fairness, leader_loss
 from slow_link import SlowLink
 
 PEERS = pathlib.Path(__file__).resolve().parent / "peers"
@@ -297,6 +297,8 @@ ROWS = [
         Scale("peakMegabytes").measure, [Limit("limit", 100)], pairs=1),
     Row("leader-loss", "kill -9 of the leader under 100 jobs until the next one makes a pod", "s",
         "at most 20 s", leader_loss, [Limit("limit", 20)], pairs=1),
+    Row("operator-fair", "5,000 new jobs of one namespace: the first pod of another's single job", "s",
+        "at most 2 s", fairness, [Limit("limit", 2)], pairs=1),
     Row("job-start", "mnist-mlp on two nodes: kubectl apply to the first step, p95 of 20", "s", "at most 3 s",
         lambda: on_cluster.job_start(20), [Limit("limit", 3)], pairs=1),
     Row("cluster-recovery-kill", "kill -9 in a worker's container until the group's next step, p95 of 20",

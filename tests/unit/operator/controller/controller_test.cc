@@ -271,6 +271,30 @@ TEST(WorkQueue, keeps_the_earlier_of_two_times_and_gives_the_oldest_first) {
   EXPECT_EQ(queue.take(Moment(25s)), "a");
 }
 
+TEST(WorkQueue, namespaces_take_turns) {
+  WorkQueue queue;
+  const auto taken = [&](Moment now) {
+    std::string keys;
+    while (const auto key = queue.take(now)) keys += *key + " ";
+    return keys;
+  };
+  for (const char* key : {"crowd/1", "crowd/2", "crowd/3", "crowd/4"}) queue.add(key, Moment(1s));
+  queue.add("single/1", Moment(2s));
+  queue.add("later/1", Moment(9s));
+  EXPECT_EQ(queue.take(Moment(1s)), "crowd/1");
+  EXPECT_EQ(queue.due(Moment(2s)), 4);
+  EXPECT_EQ(taken(Moment(2s)), "crowd/2 single/1 crowd/3 crowd/4 ");
+  EXPECT_EQ(queue.due(Moment(2s)), 0);
+  EXPECT_EQ(queue.next(), Moment(9s));
+  // Whoever is due again waits for its turn.
+  queue.add("crowd/5", Moment(3s));
+  queue.add("crowd/6", Moment(3s));
+  queue.add("single/2", Moment(3s));
+  EXPECT_EQ(queue.take(Moment(3s)), "crowd/5");
+  queue.add("single/3", Moment(3s));
+  EXPECT_EQ(taken(Moment(3s)), "single/2 crowd/6 single/3 ");
+}
+
 TEST(WorkQueue, what_failed_waits_although_it_was_added_meanwhile) {
   WorkQueue queue({.first = 100ms, .longest = 30s});
   queue.add("a", Moment(1s));
