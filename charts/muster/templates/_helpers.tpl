@@ -62,13 +62,13 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- if .Values.tfjob.enabled }}
 - apiGroups: [muster.dev]
   resources: [trainingjobs]
-  verbs: [create, patch]
+  verbs: [create, update]
 - apiGroups: [kubeflow.org]
   resources: [tfjobs]
   verbs: [get, list, watch, delete]
 - apiGroups: [kubeflow.org]
   resources: [tfjobs/status]
-  verbs: [patch]
+  verbs: [update]
 {{- end }}
 {{- if .Values.security.networkPolicy.enabled }}
 - apiGroups: [networking.k8s.io]

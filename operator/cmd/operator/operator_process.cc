@@ -62,7 +62,8 @@ OperatorProcess::OperatorProcess(Transports transports, prometheus::Registry& re
                                   : cluster_,
                   report_trouble, {}, &metrics_) {
   watch(cluster_.jobs(), kube::training_jobs(), "");
-  if (tfjobs_) watch(tfjobs_->tfjobs(), kube::tfjobs(), "");
+  // TrainingJobs are run although the definition of TFJobs may be missing.
+  if (tfjobs_) watch(tfjobs_->tfjobs(), kube::tfjobs(), "", /*is_needed=*/false);
   watch(cluster_.pods(), kube::pods(), kube::kJobLabel);
   watch(cluster_.services(), kube::services(), kube::kJobLabel);
   serve();
@@ -99,24 +100,26 @@ void OperatorProcess::wake(const std::string& key, api::Time at) {
 // Fills the store by one reflector for each namespace, which needs no right in any other.
 template <class T>
 void OperatorProcess::watch(kube::Store<T>& store, const kube::Resource& resource,
-                            const std::string& label_selector) {
+                            const std::string& label_selector, bool is_needed) {
   kube::Reflector::Settings settings;
   settings.resource = resource;
   settings.label_selector = label_selector;
-  if (options_.namespaces.empty()) return add_reflector(store, settings);
+  if (options_.namespaces.empty()) return add_reflector(store, settings, is_needed);
   for (const std::string& name_space : options_.namespaces) {
     settings.name_space = name_space;
     parts_.push_back(store.part(name_space));
-    add_reflector(*parts_.back(), settings);
+    add_reflector(*parts_.back(), settings, is_needed);
   }
 }
 
-void OperatorProcess::add_reflector(kube::Mirror& mirror, kube::Reflector::Settings settings) {
+void OperatorProcess::add_reflector(kube::Mirror& mirror, kube::Reflector::Settings settings,
+                                    bool is_needed) {
   const auto report = [](const std::string& trouble, std::chrono::milliseconds pause) {
     log::warning(trouble, {{"retryInMs", pause.count()}});
   };
   reflectors_.push_back(
       std::make_unique<kube::Reflector>(transport_, mirror, std::move(settings), report));
+  if (is_needed) needed_.push_back(reflectors_.back().get());
 }
 
 void OperatorProcess::serve() {
@@ -139,12 +142,11 @@ std::string OperatorProcess::metrics_text() {
 }
 
 bool OperatorProcess::ready() const {
-  return std::ranges::all_of(reflectors_,
-                             [](const auto& reflector) { return reflector->synced(); });
+  return std::ranges::all_of(needed_, [](const auto* reflector) { return reflector->synced(); });
 }
 
 bool OperatorProcess::wait_to_lead(const std::stop_token& stop) {
-  for (const auto& reflector : reflectors_) {
+  for (const auto* reflector : needed_) {
     if (!reflector->wait_synced(stop)) return false;
   }
   while (!stop.stop_requested()) {

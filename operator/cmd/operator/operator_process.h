@@ -75,8 +75,8 @@ class OperatorProcess {
   void wake(const std::string& key, api::Time at);
   template <class T>
   void watch(kube::Store<T>& store, const kube::Resource& resource,
-             const std::string& label_selector);
-  void add_reflector(kube::Mirror& mirror, kube::Reflector::Settings settings);
+             const std::string& label_selector, bool is_needed = true);
+  void add_reflector(kube::Mirror& mirror, kube::Reflector::Settings settings, bool is_needed);
   void serve();
   bool wait_to_lead(const std::stop_token& stop);
   void begin_to_act();
@@ -96,6 +96,7 @@ class OperatorProcess {
   controller::Controller controller_;
   std::vector<std::unique_ptr<kube::Mirror>> parts_;  // of the mirrors, by namespace
   std::vector<std::unique_ptr<kube::Reflector>> reflectors_;
+  std::vector<const kube::Reflector*> needed_;  // whose first lists are waited for
   std::optional<HttpServer> http_;
 };
 

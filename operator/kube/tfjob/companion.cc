@@ -10,7 +10,8 @@ namespace muster::kube {
 
 namespace {
 
-constexpr size_t kLongestName = 40;  // of a TrainingJob
+constexpr size_t kLongestName = 40;   // of a TrainingJob
+constexpr size_t kLongestLabel = 63;  // the TFJob's name is one of the labels of its pods
 constexpr size_t kDigestLength = 8;
 constexpr const char* kTrainingOperator = "kubeflow.org/training-operator";
 constexpr const char* kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
@@ -35,6 +36,10 @@ std::string companion_name(const std::string& tfjob_name) {
 }
 
 Json companion_of(const Json& tfjob) {
+  const std::string name = name_of(tfjob).name;
+  if (name.size() > kLongestLabel)
+    throw Invalid("metadata.name: expected at most " + std::to_string(kLongestLabel) +
+                  " bytes, found " + std::to_string(name.size()));
   Json manifest = tfjob;
   manifest.erase("status");
   const Json metadata = manifest["metadata"];
@@ -50,12 +55,12 @@ Json companion_of(const Json& tfjob) {
   if (!spec.contains("suspend")) spec["suspend"] = false;  // so that a patch resumes it
   spec["runPolicy"].erase("ttlSecondsAfterFinished");      // the TFJob goes, and the job with it
   Json& made = job["metadata"];
-  made["name"] = companion_name(name_of(tfjob).name);
+  made["name"] = companion_name(name);
   made["annotations"][kTfJobGenerationAnnotation] =
       std::to_string(integer_or(metadata, "generation", 0));
   made["ownerReferences"] = Json::array({{{"apiVersion", tfjobs().api_version()},
                                           {"kind", tfjobs().kind},
-                                          {"name", name_of(tfjob).name},
+                                          {"name", name},
                                           {"uid", uid_of(tfjob)},
                                           {"controller", true}}});
   return job;

@@ -1,5 +1,7 @@
 #include "operator/kube/tfjob/tfjob_cluster.h"
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "common/json.h"
@@ -8,27 +10,48 @@
 #include "operator/kube/api/codec.h"
 #include "operator/kube/api/metadata.h"
 #include "operator/kube/tfjob/tfjob_status.h"
+#include "operator/plan/draft.h"
 
 namespace muster::kube {
 
 namespace {
 
-constexpr std::chrono::seconds kAskAgainAboutName{10};
+constexpr std::chrono::seconds kAgain{5};
 
 std::string companion_key(const ObjectMeta& tfjob) {
   return tfjob.name_space + "/" + companion_name(tfjob.name);
 }
 
-std::string generation_of(const WholeObject& companion) {
-  return string_or(member(member(companion.json(), "metadata"), "annotations"),
-                   kTfJobGenerationAnnotation, "");
+std::string generation_of(const Json& companion) {
+  return string_or(member(member(companion, "metadata"), "annotations"), kTfJobGenerationAnnotation,
+                   "");
 }
 
-// Returns only what kubeflow.org/v1 compares by: a write that changes nothing is left out.
-bool same(const Json& before, const Json& after) {
-  for (const auto& [field, value] : after.items())
-    if (member(before, field.c_str()) != value) return false;
-  return true;
+// Whether two objects have the same fields, in whatever order.
+bool is_same(const Json& a, const Json& b) {
+  return nlohmann::json::parse(a.dump()) == nlohmann::json::parse(b.dump());
+}
+
+int64_t generation_of_object(const Json& object) {
+  return integer_or(member(object, "metadata"), "generation", 0);
+}
+
+bool is_suspended(const Json& companion) {
+  return api::to_job_status(member(companion, "status")).is_true("Suspended");
+}
+
+// The API server refuses its pods, and there has never been one.
+bool is_not_accepted(const Json& companion) {
+  const api::JobStatus status = api::to_job_status(member(companion, "status"));
+  const api::Condition* accepted = status.find("Accepted");
+  return accepted != nullptr && !accepted->status && status.records.empty();
+}
+
+// What write_status() tells of a TFJob in the words of kubeflow.org/v1.
+bool is_told_otherwise(const std::string& reason) {
+  static const std::set<std::string> told = {"Started", "Running",   "Restarting", "Suspended",
+                                             "Resumed", "Succeeded", "Failed"};
+  return told.contains(reason);
 }
 
 }  // namespace
@@ -48,22 +71,17 @@ TfJobCluster::TfJobCluster(cluster::Cluster& inner, Transport& transport,
 void TfJobCluster::tfjob_changed(const WholeObject* before, const WholeObject* after) {
   const ObjectMeta& meta = after != nullptr ? after->meta : before->meta;
   const std::string key = companion_key(meta);
-  if (key != meta.key()) {
+  const bool is_gone =
+      before != nullptr && (after == nullptr || after->meta.uid != before->meta.uid);
+  {
     const MutexLock lock(mutex_);
-    if (after != nullptr)
-      long_names_[key] = meta.key();
-    else
-      long_names_.erase(key);
+    if (is_gone) told_.erase(before->meta.uid);
+    if (key != meta.key() && after != nullptr) long_names_[key] = meta.key();
+    if (after == nullptr) long_names_.erase(key);
   }
-  if (before != nullptr && (after == nullptr || after->meta.uid != before->meta.uid)) {
-    {
-      const MutexLock lock(mutex_);
-      refused_.erase(before->meta.uid);
-    }
-    if (is_taken(before->json(), taken_) && environment_.leads())
-      environment_.count(Count::deleted, meta.name_space);
-  }
-  const bool same = before != nullptr && after != nullptr && before->meta.uid == after->meta.uid &&
+  if (is_gone && is_taken(before->json(), taken_) && environment_.leads())
+    environment_.count(Count::deleted, meta.name_space);
+  const bool same = before != nullptr && after != nullptr && !is_gone &&
                     before->meta.generation == after->meta.generation &&
                     before->meta.deleted.has_value() == after->meta.deleted.has_value();
   if (!same) environment_.wake(key, now());
@@ -78,45 +96,73 @@ std::set<std::string> TfJobCluster::keys() const {
   return keys;
 }
 
-std::optional<WholeObject> TfJobCluster::tfjob_of(const std::string& key) const {
+std::optional<Json> TfJobCluster::tfjob_of(const std::string& key) const {
   std::string named = key;
   {
     const MutexLock lock(mutex_);
     if (const auto found = long_names_.find(key); found != long_names_.end()) named = found->second;
   }
-  std::optional<WholeObject> tfjob = tfjobs_.get(named);
-  if (tfjob && (tfjob->meta.deleted || !is_taken(tfjob->json(), taken_))) tfjob.reset();
+  const std::optional<WholeObject> object = tfjobs_.get(named);
+  if (!object || object->meta.deleted) return std::nullopt;
+  Json tfjob = object->json();
+  if (!is_taken(tfjob, taken_)) return std::nullopt;
   return tfjob;
 }
 
+std::optional<Json> TfJobCluster::tfjob_of(const api::TrainingJob& job) const {
+  if (job.tfjob.name.empty()) return std::nullopt;
+  std::optional<Json> tfjob = tfjob_of(job.name_space + "/" + job.name);
+  if (tfjob && uid_of(*tfjob) != job.tfjob.uid) tfjob.reset();
+  return tfjob;
+}
+
+// The job is driven on whatever becomes of its TFJob, which is looked at again.
 std::optional<api::TrainingJob> TfJobCluster::get(const std::string& key) {
-  if (const std::optional<WholeObject> tfjob = tfjob_of(key)) keep_companion(key, *tfjob);
+  const std::optional<Json> tfjob = tfjob_of(key);
+  const std::optional<WholeObject> companion =
+      tfjob ? training_jobs_.get(key) : std::optional<WholeObject>();
+  if (tfjob && !companion) keep_companion(key, *tfjob, nullptr);
+  if (companion) {
+    const Json whole = companion->json();
+    try_later(key, [&] { keep_companion(key, *tfjob, &whole); });
+  }
   std::optional<api::TrainingJob> job = inner_.get(key);
-  if (job) tell(*job, job->status);  // an earlier process may have left without this
+  // An earlier process may have left without this.
+  if (job) try_later(key, [&] { tell(*job, job->status); });
   return job;
 }
 
-// A TFJob that has finished is not run again, whatever became of its companion. The companion of an
-// earlier TFJob of this name is the garbage collector's.
-void TfJobCluster::keep_companion(const std::string& key, const WholeObject& tfjob) {
-  const Json manifest = tfjob.json();
-  const std::optional<WholeObject> companion = training_jobs_.get(key);
-  if (companion && companion->meta.owner_uid != tfjob.meta.uid) {
-    if (companion->meta.owner_uid.empty())
-      emit(manifest, {true, "TFJobNameTaken",
-                      "expected no TrainingJob " + key +
-                          ", which is to run this TFJob, found one "
-                          "that does not belong to it"});
-    environment_.wake(key, now() + kAskAgainAboutName);
+void TfJobCluster::try_later(const std::string& key, const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Unavailable& error) {
+    log::warning(error.what(), {{"job", key}});
+    environment_.wake(key, now() + kAgain);
+  }
+}
+
+// A TFJob that has finished is not run again, whatever became of its companion.
+void TfJobCluster::keep_companion(const std::string& key, const Json& tfjob,
+                                  const Json* companion) {
+  const Json& status = member(tfjob, "status");
+  const bool is_refused = is_refused_tfjob(status);
+  if (is_tfjob_finished(status) && !is_refused) return end_in_time(key, tfjob);
+  if (companion != nullptr && owner_uid_of(*companion) != uid_of(tfjob))
+    return tell_of_taken_name(tfjob, *companion);
+  if (companion == nullptr) return make_companion(key, tfjob);
+  if (generation_of(*companion) != std::to_string(generation_of_object(tfjob)))
+    update_companion(key, *companion, tfjob);
+}
+
+// The pass in which the other TrainingJob has gone makes the companion. That of an earlier TFJob of
+// this name is the garbage collector's.
+void TfJobCluster::tell_of_taken_name(const Json& tfjob, const Json& other) {
+  const std::string owner = describe_owner(other);
+  if (owner.ends_with("of TFJob " + name_of(tfjob).name) || !is_new(tfjob, "name " + uid_of(other)))
     return;
-  }
-  if (is_tfjob_finished(member(manifest, "status"))) {
-    end_in_time(key, manifest);
-    if (companion || !is_refused_tfjob(manifest["status"])) return;
-  }
-  if (!companion) return make_companion(key, manifest);
-  if (generation_of(*companion) != std::to_string(tfjob.meta.generation))
-    update_companion(*companion, manifest);
+  emit(tfjob,
+       {true, "TFJobNameTaken",
+        "expected no TrainingJob of the name that this TFJob is to be run by, found " + owner});
 }
 
 void TfJobCluster::make_companion(const std::string& key, const Json& tfjob) {
@@ -127,46 +173,75 @@ void TfJobCluster::make_companion(const std::string& key, const Json& tfjob) {
   } catch (const ApiUnavailable& error) {
     if (!error.status().already_exists()) throw;  // else it is on its way into the view
   } catch (const Invalid& error) {
-    refuse(tfjob, error.what());
+    if (is_new(tfjob, "refused " + std::to_string(generation_of_object(tfjob))))
+      write_status(tfjob, refused_tfjob_status(tfjob, error.what(), now()));
   }
 }
 
-void TfJobCluster::refuse(const Json& tfjob, const std::string& why) {
-  const Json& failed = tfjob_condition(member(tfjob, "status"), "Failed");
-  if (string_or(failed, "message", "") != why)
-    write_status(tfjob, refused_tfjob_status(tfjob, why, now()));
-}
-
-// Tried once for each generation of the TFJob: the server refuses changes of a running job that
-// cannot be carried out.
-void TfJobCluster::update_companion(const WholeObject& companion, const Json& tfjob) {
-  const std::string uid = uid_of(tfjob);
-  const int64_t generation = integer_or(tfjob["metadata"], "generation", 0);
-  {
-    const MutexLock lock(mutex_);
-    if (const auto found = refused_.find(uid);
-        found != refused_.end() && found->second == generation)
-      return;
-  }
+// A change that is refused is tried once, and again when the job has been suspended: then more may
+// change.
+void TfJobCluster::update_companion(const std::string& key, const Json& companion,
+                                    const Json& tfjob) {
+  const std::string attempt = "update " + std::to_string(generation_of_object(tfjob)) +
+                              (is_suspended(companion) ? " suspended" : "");
+  if (was_told(tfjob, attempt)) return;
   try {
     const Json wanted = companion_of(tfjob);
-    const Json patch = {{"metadata", {{"annotations", wanted["metadata"]["annotations"]}}},
-                        {"spec", wanted["spec"]}};
-    const ObjectName name{companion.meta.name_space, companion.meta.name};
-    client_.patch(training_jobs(), name, PatchKind::merge, patch, {companion.meta.uid, ""});
+    Json changed = companion;
+    changed.erase("status");
+    changed["spec"] = wanted["spec"];
+    changed["metadata"]["annotations"][kTfJobGenerationAnnotation] =
+        wanted["metadata"]["annotations"][kTfJobGenerationAnnotation];
+    try {
+      client_.update(training_jobs(), changed);
+      return;
+    } catch (const ApiInvalid&) {
+      if (is_not_accepted(companion)) return make_anew(key, companion);
+      if (!suspend_first(companion, wanted)) throw;
+    }
   } catch (const Invalid& error) {
     emit(tfjob, {true, "TFJobUpdateRefused",
                  std::string("the job goes on as it was before the last change: ") + error.what()});
-    const MutexLock lock(mutex_);
-    refused_[uid] = generation;
   }
+  is_new(tfjob, attempt);
+}
+
+// Suspends the companion if that is a part of what is wanted and not done yet.
+bool TfJobCluster::suspend_first(const Json& companion, const Json& wanted) {
+  if (!bool_or(wanted["spec"], "suspend", false) || bool_or(companion["spec"], "suspend", false))
+    return false;
+  Json suspended = companion;
+  suspended.erase("status");
+  suspended["spec"]["suspend"] = true;
+  client_.update(training_jobs(), suspended);
+  return true;
+}
+
+// The pass in which it has gone makes another.
+void TfJobCluster::make_anew(const std::string& key, const Json& companion) {
+  Client::RemoveOptions options;
+  options.preconditions.uid = uid_of(companion);
+  client_.remove(training_jobs(), name_of(companion), options);
+  log::info("the TrainingJob, which had no pods, is made anew for the changed TFJob",
+            {{"job", key}});
+}
+
+bool TfJobCluster::was_told(const Json& tfjob, const std::string& what) const {
+  const MutexLock lock(mutex_);
+  const auto found = told_.find(uid_of(tfjob));
+  return found != told_.end() && found->second.contains(what);
+}
+
+bool TfJobCluster::is_new(const Json& tfjob, const std::string& what) {
+  const MutexLock lock(mutex_);
+  return told_[uid_of(tfjob)].insert(what).second;
 }
 
 void TfJobCluster::end_in_time(const std::string& key, const Json& tfjob) {
   const Json& seconds = member(member(tfjob["spec"], "runPolicy"), "ttlSecondsAfterFinished");
   const auto completed = api::parse_time(string_or(tfjob["status"], "completionTime", ""));
   if (!seconds.is_number_integer() || !completed) return;
-  const api::Time due = *completed + std::chrono::seconds(seconds.get<int64_t>());
+  const api::Time due = plan::later_by(*completed, std::max<int64_t>(0, seconds.get<int64_t>()));
   if (now() < due) return environment_.wake(key, due);
   Client::RemoveOptions options;
   options.preconditions.uid = uid_of(tfjob);
@@ -175,43 +250,43 @@ void TfJobCluster::end_in_time(const std::string& key, const Json& tfjob) {
 
 bool TfJobCluster::publish_status(const api::TrainingJob& job, const api::JobStatus& status) {
   if (!inner_.publish_status(job, status)) return false;
-  tell(job, status);
+  const std::string key = job.name_space + "/" + job.name;
+  try_later(key, [&] { tell(job, status); });
+  const bool may_change_more = status.is_true("Suspended") && !job.status.is_true("Suspended");
+  if (may_change_more && !job.tfjob.name.empty()) environment_.wake(key, now());
   return true;
 }
 
 void TfJobCluster::tell(const api::TrainingJob& job, const api::JobStatus& status) {
-  const std::optional<WholeObject> tfjob = tfjob_of(job.name_space + "/" + job.name);
-  if (!tfjob || job.tfjob.uid != tfjob->meta.uid) return;
-  const Json manifest = tfjob->json();
-  write_status(manifest, tfjob_status(manifest, job, status));
+  if (const std::optional<Json> tfjob = tfjob_of(job))
+    write_status(*tfjob, tfjob_status(*tfjob, job, status));
 }
 
-// A TFJob that has gone meanwhile needs no status.
+// By a PUT with UID and version, so that no status of an earlier TFJob of this name is written.
 void TfJobCluster::write_status(const Json& tfjob, const Json& status) {
-  const Json& before = member(tfjob, "status");
-  if (same(before, status)) return;
+  const Json before = member(tfjob, "status");
+  if (is_same(before, status)) return;
+  Json body = tfjob;
+  body["status"] = status;
   WriteOptions options;
   options.subresource = "status";
   try {
-    tfjobs_.refresh(
-        decode_object<WholeObject>(client_
-                                       .patch(kube::tfjobs(), name_of(tfjob), PatchKind::merge,
-                                              {{"status", status}}, {uid_of(tfjob), ""}, options)
-                                       .text));
+    tfjobs_.refresh(decode_object<WholeObject>(client_.update(kube::tfjobs(), body, options).text));
   } catch (const ApiUnavailable& error) {
     if (!error.status().not_found()) throw;
     return;
   }
-  const std::string name_space = name_of(tfjob).name_space;
+  const ObjectName name = name_of(tfjob);
   for (const Json& news : tfjob_news(before, status)) {
     const std::string type = news["type"];
+    if (type == "Created") continue;
     emit(tfjob, {type == "Failed" || type == "Restarting", news["reason"], news["message"]});
-    if (type == "Succeeded") environment_.count(Count::successful, name_space);
-    if (type == "Failed") environment_.count(Count::failed, name_space);
-    if (type == "Restarting") environment_.count(Count::restarted, name_space);
+    if (type == "Succeeded") environment_.count(Count::successful, name.name_space);
+    if (type == "Failed") environment_.count(Count::failed, name.name_space);
+    if (type == "Restarting") environment_.count(Count::restarted, name.name_space);
   }
-  if (is_tfjob_finished(status))
-    environment_.wake(name_space + "/" + companion_name(name_of(tfjob).name), now());
+  if (is_tfjob_finished(status) && !is_tfjob_finished(before))
+    environment_.wake(name.name_space + "/" + companion_name(name.name), now());  // time to live
 }
 
 void TfJobCluster::emit(const Json& tfjob, EventText text) const {
@@ -225,9 +300,9 @@ void TfJobCluster::emit(const Json& tfjob, EventText text) const {
 // What happens to the replicas is told of the TFJob too: its users do not look at the TrainingJob.
 void TfJobCluster::emit(const api::TrainingJob& job, const plan::Event& event) {
   inner_.emit(job, event);
-  const std::optional<WholeObject> tfjob = tfjob_of(job.name_space + "/" + job.name);
-  if (tfjob && job.tfjob.uid == tfjob->meta.uid)
-    emit(tfjob->json(), {event.kind == plan::Event::Kind::warning, event.reason, event.message});
+  if (is_told_otherwise(event.reason)) return;
+  if (const std::optional<Json> tfjob = tfjob_of(job))
+    emit(*tfjob, {event.kind == plan::Event::Kind::warning, event.reason, event.message});
 }
 
 }  // namespace muster::kube

@@ -54,12 +54,21 @@ class TfJobCluster final : public cluster::Cluster {
 
  private:
   void tfjob_changed(const WholeObject* before, const WholeObject* after);
-  // Returns the TFJob that the companion of this key belongs to, if there is one that we run.
-  std::optional<WholeObject> tfjob_of(const std::string& key) const;
-  void keep_companion(const std::string& key, const WholeObject& tfjob);
+  // Returns the TFJob whose companion has this key, if there is one that we run.
+  std::optional<Json> tfjob_of(const std::string& key) const;
+  // Returns the TFJob that the job belongs to.
+  std::optional<Json> tfjob_of(const api::TrainingJob& job) const;
+  void try_later(const std::string& key, const std::function<void()>& action);
+  void keep_companion(const std::string& key, const Json& tfjob, const Json* companion);
+  void tell_of_taken_name(const Json& tfjob, const Json& other);
   void make_companion(const std::string& key, const Json& tfjob);
-  void refuse(const Json& tfjob, const std::string& why);
-  void update_companion(const WholeObject& companion, const Json& tfjob);
+  void update_companion(const std::string& key, const Json& companion, const Json& tfjob);
+  bool suspend_first(const Json& companion, const Json& wanted);
+  void make_anew(const std::string& key, const Json& companion);
+  // Remember what was said of a TFJob, or tried in vain; is_new() returns whether it is the first
+  // time.
+  bool was_told(const Json& tfjob, const std::string& what) const;
+  bool is_new(const Json& tfjob, const std::string& what);
   void end_in_time(const std::string& key, const Json& tfjob);
   void tell(const api::TrainingJob& job, const api::JobStatus& status);
   void write_status(const Json& tfjob, const Json& status);
@@ -75,8 +84,7 @@ class TfJobCluster final : public cluster::Cluster {
   mutable Mutex mutex_;
   // Of TFJobs with another name than their companion: their keys, by the companion's.
   std::map<std::string, std::string> long_names_ MUSTER_GUARDED_BY(mutex_);
-  // By UID of the TFJob: its generation that the server refused to make of the companion.
-  std::map<std::string, int64_t> refused_ MUSTER_GUARDED_BY(mutex_);
+  std::map<std::string, std::set<std::string>> told_ MUSTER_GUARDED_BY(mutex_);  // by UID
 };
 
 }  // namespace muster::kube

@@ -14,16 +14,13 @@ constexpr const char* kRefused = "TFJobFailedValidation";
 
 struct Named {
   const char* type;
-  const char* of_job;    // what the condition is true of, for its message
-  const char* if_false;  // the reason where it is false; null: as where it is true
+  const char* of_job;  // in its message, if it is true
 };
 // In the order in which a job has them, for those of one second.
 constexpr Named kConditions[] = {
-    {"Suspended", "is suspended", "TFJobResumed"},
-    {"Restarting", "is restarting", nullptr},
-    {"Running", "is running", nullptr},
-    {"Succeeded", "successfully completed", nullptr},
-    {"Failed", "has failed", nullptr},
+    {"Suspended", "is suspended"}, {"Restarting", "is restarting"},
+    {"Running", "is running"},     {"Succeeded", "successfully completed"},
+    {"Failed", "has failed"},
 };
 
 // Returns the time without a fraction of a second, which kubeflow.org/v1 does not have.
@@ -61,6 +58,11 @@ const char* type_of(const api::TrainingJob& job, api::Role role) {
   return "Evaluator";
 }
 
+// Replicas are still leaving.
+bool is_being_suspended(const api::Condition& condition) {
+  return condition.type == "Suspended" && !condition.status && condition.reason != "Resumed";
+}
+
 bool is_true(const Json& condition) {
   return string_or(condition, "status", "") == "True";
 }
@@ -71,12 +73,13 @@ Json tfjob_status(const Json& tfjob, const api::TrainingJob& job, const api::Job
   Json conditions = Json::array({created(tfjob)});
   for (const Named& named : kConditions) {
     const api::Condition* found = status.find(named.type);
-    if (found == nullptr) continue;
-    std::string message = "TFJob " + name_of(tfjob).key() + " " + named.of_job + ".";
+    if (found == nullptr || is_being_suspended(*found)) continue;
+    const bool resumed = found->type == "Suspended" && !found->status;
+    std::string message =
+        "TFJob " + name_of(tfjob).key() + " " + (resumed ? "is resumed" : named.of_job) + ".";
     if (found->status && !found->message.empty()) message += " " + found->message;
-    const bool resumed = !found->status && named.if_false != nullptr;
     conditions.push_back(condition(named.type, found->status,
-                                   resumed ? named.if_false : std::string("TFJob") + named.type,
+                                   resumed ? "TFJobResumed" : std::string("TFJob") + named.type,
                                    message, text_of(found->last_transition)));
   }
   // What is not true first, then Created, whose time is of another clock.

@@ -217,7 +217,7 @@ class Rendered(unittest.TestCase):
             return {(resource, verb) for role in kinds(objects(sets, "--no-hooks"), *kind) for rule in role["rules"]
                     for resource in rule["resources"] for verb in rule["verbs"]}
 
-        needed = {("trainingjobs", "create"), ("trainingjobs", "patch"), ("tfjobs", "watch"), ("tfjobs/status", "patch")}
+        needed = {("trainingjobs", "create"), ("trainingjobs", "update"), ("tfjobs", "watch"), ("tfjobs/status", "update")}
         self.assertLessEqual(needed, rights(CASES["tfjobs"], "ClusterRole"))
         self.assertLessEqual(needed, rights(CASES["tfjobs of some"], "Role"))
         self.assertFalse({right for right in rights([], "ClusterRole", "Role") if "tfjobs" in right[0]})

@@ -3,7 +3,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "common/error.h"
 #include "common/json.h"
+#include "common/log.h"
 #include "trainer/loop/batches/stopping.h"
 
 namespace muster::loop {
@@ -50,7 +52,11 @@ void StopRule::apply(Synchronizer& synchronizer) {
 
 void StopRule::conclude(Synchronizer& synchronizer) {
   if (results_) results_->look();
-  apply(synchronizer);
+  try {
+    apply(synchronizer);
+  } catch (const Invalid& error) {
+    log::warning(error.what());
+  }
 }
 
 // Once the training has ended, what is found later changes nothing.

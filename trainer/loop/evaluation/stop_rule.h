@@ -26,7 +26,8 @@ class StopRule {
   // Decides, between two steps, by what is known by now. Costs a step a few comparisons. Throws
   // Invalid if a metric by which the spec compares is not in an evaluation.
   void apply(Synchronizer& synchronizer);
-  // Decides at the end of the training, by all results that are there. Reads the storage.
+  // Decides at the end of the training, by all results that are there. Reads the storage. An
+  // evaluation that cannot be compared is logged: the training is over, and must be saved.
   void conclude(Synchronizer& synchronizer);
 
  private:

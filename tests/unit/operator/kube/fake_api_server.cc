@@ -199,7 +199,8 @@ Response FakeApiServer::create(const Route& route, Json object, bool dry_run) {
 Response FakeApiServer::update(const Route& route, const Json& object) {
   Json* found = find(route.plural, route.name);
   if (!found) return refuse(404, "NotFound", route.name + " not found");
-  if (object["metadata"]["resourceVersion"] != (*found)["metadata"]["resourceVersion"]) {
+  if (object["metadata"]["resourceVersion"] != (*found)["metadata"]["resourceVersion"] ||
+      object["metadata"]["uid"] != (*found)["metadata"]["uid"]) {
     return refuse(409, "Conflict", "the object has been modified");
   }
   const std::string trouble = trouble_in_status(member(object, "status"));
@@ -207,6 +208,11 @@ Response FakeApiServer::update(const Route& route, const Json& object) {
   const std::string part = route.subresource.empty() ? "spec" : route.subresource;
   Json updated = *found;
   updated[part] = object[part];
+  if (part == "spec") {
+    updated["metadata"]["annotations"] = member(object["metadata"], "annotations");
+    if (updated["spec"] != (*found)["spec"])
+      updated["metadata"]["generation"] = integer_or(updated["metadata"], "generation", 1) + 1;
+  }
   store(route.plural, updated, "MODIFIED");
   return reply(200, *find(route.plural, route.name));
 }
@@ -229,8 +235,6 @@ Response FakeApiServer::patch(const Route& route, const Request& request) {
     }
     patched.merge_patch(body);
   }
-  if (patched["spec"] != (*found)["spec"])
-    patched["metadata"]["generation"] = integer_or(patched["metadata"], "generation", 1) + 1;
   store(route.plural, patched, "MODIFIED");
   const Json result = *find(route.plural, route.name);
   settle(route.plural, route.name);

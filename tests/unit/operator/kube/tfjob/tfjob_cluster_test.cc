@@ -21,7 +21,7 @@ class TfJobClusterTest : public KubeClusterTest {
     server().permits = [rights = chart_rights({"muster", "muster-nodes"})](const Request& request) {
       const bool of_tfjobs = request.path.find("/tfjobs/") != std::string::npos ||
                              (request.path.find("/trainingjobs") != std::string::npos &&
-                              (request.method == Method::post || request.method == Method::patch));
+                              (request.method == Method::post || request.method == Method::put));
       return of_tfjobs || rights(request);
     };
   }
@@ -57,6 +57,18 @@ class TfJobClusterTest : public KubeClusterTest {
     world_.settle();
     server().end_leaving_pods();
     world_.run_for(5s);
+  }
+
+  // The API server refuses specs of which this is true.
+  void refuse_spec(const std::function<bool(const Json& spec)>& is_wrong = [](const Json&) {
+    return true;
+  }) {
+    server().intercept = [=](const Request& request) -> std::optional<Response> {
+      const bool writes = request.method == Method::put && !request.path.ends_with("/status") &&
+                          request.path.find("/trainingjobs/") != std::string::npos;
+      if (!writes || !is_wrong(Json::parse(request.body)["spec"])) return std::nullopt;
+      return refusal(422, "Invalid", "spec: it cannot change");
+    };
   }
 
  private:
@@ -172,7 +184,7 @@ TEST_F(TfJobClusterTest, OneOfALongNameHasAStatusToo) {
 
 TEST_F(TfJobClusterTest, AChangeThatTheServerRefusesIsSaidOnce) {
   apply();
-  refuse_all(Method::patch, "/trainingjobs/", refusal(422, "Invalid", "spec is immutable"));
+  refuse_spec();
   change({{"successPolicy", "AllWorkers"}});
   world_.run_for(60s);
   EXPECT_EQ(std::ranges::count(world_.events, "TFJob mnist: TFJobUpdateRefused"), 1);
@@ -185,9 +197,86 @@ TEST_F(TfJobClusterTest, AChangeThatTheServerRefusesIsSaidOnce) {
 TEST_F(TfJobClusterTest, TheStatusFollowsThoughAWriteOfItFails) {
   apply();
   world_.run_all();
-  refuse(Method::patch, "/tfjobs/", refusal(500, "InternalError", "etcd is away"), 3);
+  refuse(Method::put, "/tfjobs/", refusal(500, "InternalError", "etcd is away"), 3);
   world_.run_for(60s);
   EXPECT_EQ(state(), "Running");
+  EXPECT_THAT(world_.events, Contains("TFJob mnist: TFJobRunning"));
+}
+
+// The API server gives the fields of an object in the order of their names.
+TEST_F(TfJobClusterTest, AStatusThatIsTheSameIsNotWrittenAgain) {
+  apply();
+  world_.run_all();
+  world_.run_for(5s);
+  Json job = tfjob();
+  job["status"] = Json::parse(nlohmann::json::parse(job["status"].dump()).dump());
+  server().put(job);
+  world_.settle();
+  const int before = server().count("PUT tfjobs/status");
+  EXPECT_GT(before, 0);
+  world_.restart_operator();
+  world_.wake("lab/mnist", world_.time);
+  world_.run_for(60s);
+  EXPECT_EQ(server().count("PUT tfjobs/status"), before);
+}
+
+TEST_F(TfJobClusterTest, WhatTheTfJobNoLongerSaysIsTakenOut) {
+  apply({{"activeDeadlineSeconds", 1000}, {"suspend", true}});
+  world_.run_for(5s);
+  change({{"runPolicy", {{"activeDeadlineSeconds", nullptr}}}});
+  world_.run_for(5s);
+  EXPECT_FALSE(world_.job()["spec"]["runPolicy"].contains("activeDeadlineSeconds"));
+}
+
+// Kueue suspends a job and gives it back its template in one write.
+TEST_F(TfJobClusterTest, WhatMayChangeOnceItIsSuspendedIsTriedThen) {
+  apply();
+  world_.run_all();
+  world_.run_for(5s);
+  refuse_spec([&](const Json& spec) {
+    return spec["runPolicy"].contains("backoffLimit") && spec["runPolicy"]["backoffLimit"] == 7 &&
+           world_.condition("Suspended").find("True") == std::string::npos;
+  });
+  change({{"runPolicy", {{"suspend", true}, {"backoffLimit", 7}}}});
+  for (int role = 0; role < 2; ++role) {
+    server().end_leaving_pods();
+    world_.run_for(10s);
+  }
+  EXPECT_EQ(state(), "Suspended");
+  EXPECT_EQ(world_.job()["spec"]["runPolicy"]["backoffLimit"], 7);
+}
+
+TEST_F(TfJobClusterTest, AJobIsDrivenThoughTheStatusOfItsTfJobCannotBeWritten) {
+  apply();
+  refuse_all(Method::put, "/tfjobs/", refusal(403, "Forbidden", "no"));
+  world_.run_all();
+  world_.run_for(5s);
+  server().end_pod(world_.pod("worker-0"), 143);
+  world_.run_for(60s);
+  EXPECT_EQ(world_.pods(), "ps-0.0 worker-0.0 worker-0.1");
+}
+
+TEST_F(TfJobClusterTest, AStatusIsNotWrittenToALaterTfJobOfTheSameName) {
+  apply();
+  world_.run_all();
+  world_.run_for(5s);
+  server().intercept = [this](const Request& request) -> std::optional<Response> {
+    if (request.method != Method::put || request.path.find("/tfjobs/") == std::string::npos)
+      return std::nullopt;
+    server().intercept = nullptr;
+    server().remove("tfjobs", "mnist");
+    Json job = Json::parse(request.body);
+    job["metadata"].erase("uid");
+    job.erase("status");
+    server().put(job);
+    return std::nullopt;
+  };
+  server().end_pod(world_.pod("worker-0"), 0);
+  world_.settle();
+  server().end_leaving_pods();
+  world_.run_for(60s);
+  EXPECT_EQ(state(), "Created");
+  EXPECT_EQ(world_.pods(), "ps-0.0 worker-0.0");  // of the new one
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ TEST(TfJobStatus, SpeaksAsTheApiOfTfJobsDoes) {
   EXPECT_EQ(tfjob_status(kTfJob, job, status), Json::parse(R"({
     "conditions": [
       {"type": "Suspended", "status": "False", "reason": "TFJobResumed",
-       "message": "TFJob lab/mnist is suspended.", "lastUpdateTime": "2026-01-02T03:04:08Z",
+       "message": "TFJob lab/mnist is resumed.", "lastUpdateTime": "2026-01-02T03:04:08Z",
        "lastTransitionTime": "2026-01-02T03:04:08Z"},
       {"type": "Created", "status": "True", "reason": "TFJobCreated",
        "message": "TFJob lab/mnist is created.", "lastUpdateTime": "2026-01-02T03:04:05Z",
