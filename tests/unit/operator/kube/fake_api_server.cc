@@ -199,8 +199,10 @@ Response FakeApiServer::create(const Route& route, Json object, bool dry_run) {
 Response FakeApiServer::update(const Route& route, const Json& object) {
   Json* found = find(route.plural, route.name);
   if (!found) return refuse(404, "NotFound", route.name + " not found");
-  if (object["metadata"]["resourceVersion"] != (*found)["metadata"]["resourceVersion"] ||
-      object["metadata"]["uid"] != (*found)["metadata"]["uid"]) {
+  const Json& metadata = (*found)["metadata"];
+  const std::string uid = string_or(object["metadata"], "uid", "");
+  if (object["metadata"]["resourceVersion"] != metadata["resourceVersion"] ||
+      (!uid.empty() && uid != metadata["uid"])) {
     return refuse(409, "Conflict", "the object has been modified");
   }
   const std::string trouble = trouble_in_status(member(object, "status"));
