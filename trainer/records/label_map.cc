@@ -1,32 +1,18 @@
 #include "trainer/records/label_map.h"
 
 #include <fmt/format.h>
-#include <google/protobuf/io/tokenizer.h>
-#include <google/protobuf/text_format.h>
 
 #include <algorithm>
 
 #include "common/error.h"
 #include "common/input_file.h"
 #include "proto/muster/label_map.pb.h"
+#include "trainer/records/text_message.h"
 
 namespace muster::records {
 namespace {
 
 constexpr uint64_t kMostBytes = uint64_t{16} << 20;
-constexpr int kDeepest = 32;
-
-// Keeps the first error of a text; protobuf would print it.
-class FirstError : public google::protobuf::io::ErrorCollector {
- public:
-  void AddError(int line, google::protobuf::io::ColumnNumber column,
-                const std::string& message) override {
-    if (text.empty()) text = fmt::format("line {}, column {}: {}", line + 1, column + 1, message);
-  }
-  void AddWarning(int, google::protobuf::io::ColumnNumber, const std::string&) override {}
-
-  std::string text;
-};
 
 }  // namespace
 
@@ -53,15 +39,9 @@ LabelMap::LabelMap(std::vector<Entry> entries, const std::string& name)
 }
 
 LabelMap LabelMap::parse(const std::string& text, const std::string& name) {
-  FirstError error;
-  google::protobuf::TextFormat::Parser parser;
-  parser.RecordErrorsTo(&error);
-  parser.AllowUnknownField(true);
-  parser.SetRecursionLimit(kDeepest);
   labels::LabelMap parsed;
-  if (!parser.ParseFromString(text, &parsed)) {
-    throw Invalid(fmt::format("{}: expected a label map, found an error in {}", name, error.text));
-  }
+  if (const std::string error = parse_text(text, parsed); !error.empty())
+    throw Invalid(fmt::format("{}: expected a label map, found an error in {}", name, error));
   std::vector<Entry> entries;
   for (int i = 0; i < parsed.item_size(); ++i) {
     const labels::Item& item = parsed.item(i);

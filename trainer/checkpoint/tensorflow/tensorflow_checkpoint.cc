@@ -1,8 +1,6 @@
 #include "trainer/checkpoint/tensorflow/tensorflow_checkpoint.h"
 
 #include <fmt/format.h>
-#include <google/protobuf/io/tokenizer.h>
-#include <google/protobuf/text_format.h>
 
 #include <set>
 
@@ -11,6 +9,7 @@
 #include "proto/muster/tensor_bundle.pb.h"
 #include "trainer/checkpoint/tensorflow/sorted_table.h"
 #include "trainer/records/framing.h"
+#include "trainer/records/text_message.h"
 
 namespace muster::checkpoint {
 namespace {
@@ -22,11 +21,6 @@ constexpr int kMostShards = 100'000;
 constexpr int kMostAxes = 254;  // as TensorFlow has it
 constexpr const char* kIndex = ".index";
 constexpr uint64_t kMostStateBytes = 1 << 20;
-
-class SilentErrors : public google::protobuf::io::ErrorCollector {
- public:
-  void AddError(int, google::protobuf::io::ColumnNumber, const std::string&) override {}
-};
 
 bundle::Header parse_header(const TableEntries& entries, const std::string& file) {
   bundle::Header header;
@@ -101,17 +95,14 @@ TensorflowIndex TensorflowIndex::parse(std::string_view bytes, const std::string
 namespace {
 
 // Returns the name of the newest prefix, which the file `checkpoint` of TensorFlow's Saver names;
-// "" if there is no such file.
+// "" if there is no such file, or it says something else.
 std::string newest_name(const fs::path& folder) {
   std::error_code ignored;
   const fs::path file = folder / "checkpoint";
   if (!fs::is_regular_file(file, ignored)) return "";
   bundle::State state;
-  google::protobuf::TextFormat::Parser parser;
-  parser.AllowUnknownField(true);
-  SilentErrors silent;
-  parser.RecordErrorsTo(&silent);
-  parser.ParseFromString(InputFile(file).text(kMostStateBytes), &state);
+  const std::string error = records::parse_text(InputFile(file).text(kMostStateBytes), state);
+  if (!error.empty()) return "";
   return fs::path(state.model_checkpoint_path()).filename().string();
 }
 
