@@ -16,7 +16,6 @@ namespace muster::convert {
 namespace {
 
 constexpr const char* kReplicaSpecs = "spec.tfReplicaSpecs";
-constexpr const char* kTrainingOperator = "kubeflow.org/training-operator";
 constexpr int kUnlimited = 100'000;  // the most that backoffLimit may be
 constexpr int kFirstSignal = 128;    // exit codes from here on are those of signals
 constexpr int kPort = 2222;

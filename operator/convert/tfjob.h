@@ -5,6 +5,10 @@
 
 namespace muster::convert {
 
+// The value of spec.runPolicy.managedBy for a TFJob of the training-operator; also where it is left
+// out.
+inline constexpr const char* kTrainingOperator = "kubeflow.org/training-operator";
+
 // Whether the manifest says that it is a job of Kubeflow's training-operator.
 bool is_kubeflow_job(const Document& manifest);
 

@@ -12,12 +12,12 @@ from kubeflow.training.utils.utils import FakeResponse
 SCRIPT = f'echo "TF_CONFIG=$TF_CONFIG"; case $TF_CONFIG in *\'"type":"ps"\'*) exec sleep 3600 ;; esac; {jobs.WAIT}'
 
 
-def tfjob(name, types=("PS", "Worker"), policy=None, **spec):
+def tfjob(name, types=("PS", "Worker"), policy=None):
     container = {"name": "tensorflow", "image": "localhost/busybox:muster", "command": ["sh", "-c", SCRIPT]}
     template = {"spec": {"containers": [container], "terminationGracePeriodSeconds": 1}}
     replica = {"replicas": 1, "restartPolicy": "ExitCode", "template": template}
     return {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": name},
-            "spec": {"tfReplicaSpecs": {kind: replica for kind in types}, "runPolicy": policy or {}, **spec}}
+            "spec": {"tfReplicaSpecs": {kind: replica for kind in types}, "runPolicy": policy or {}}}
 
 
 @pytest.fixture

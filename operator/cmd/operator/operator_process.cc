@@ -56,14 +56,12 @@ OperatorProcess::OperatorProcess(Transports transports, prometheus::Registry& re
                 }),
       events_(transport_, kComponent),
       cluster_(transport_, options_.cluster, environment()),
-      controller_(options_.tfjobs ? static_cast<cluster::Cluster&>(
-                                        tfjobs_.emplace(cluster_, transport_, cluster_.jobs(),
-                                                        *options_.tfjobs, tfjob_environment()))
-                                  : cluster_,
-                  report_trouble, {}, &metrics_) {
+      tfjobs_(cluster_, transport_, cluster_.jobs(), options_.tfjobs, tfjob_environment()),
+      controller_(tfjobs_, report_trouble, {}, &metrics_) {
   watch(cluster_.jobs(), kube::training_jobs(), "");
   // TrainingJobs are run although the definition of TFJobs may be missing.
-  if (tfjobs_) watch(tfjobs_->tfjobs(), kube::tfjobs(), "", /*is_needed=*/false);
+  if (options_.tfjobs != kube::TakenTfJobs::none)
+    watch(tfjobs_.tfjobs(), kube::tfjobs(), "", /*is_needed=*/false);
   watch(cluster_.pods(), kube::pods(), kube::kJobLabel);
   watch(cluster_.services(), kube::services(), kube::kJobLabel);
   serve();
@@ -162,8 +160,7 @@ void OperatorProcess::begin_to_act() {
   if (!options_.elects_leader) metrics_.set_leading(true);
   acts_ = true;
   for (const std::string& key : cluster_.keys()) controller_.wake(key);
-  if (!tfjobs_) return;
-  for (const std::string& key : tfjobs_->keys()) controller_.wake(key);
+  for (const std::string& key : tfjobs_.keys()) controller_.wake(key);
 }
 
 void OperatorProcess::work(const std::stop_token& stop) {

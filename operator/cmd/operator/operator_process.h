@@ -27,7 +27,7 @@ struct OperatorOptions {
   bool elects_leader = true;            // else this process always leads
   kube::LeaseSettings lease;
   kube::KubeCluster::Settings cluster;
-  std::optional<kube::TakenTfJobs> tfjobs;  // that run beside TrainingJobs; none: no TFJobs
+  kube::TakenTfJobs tfjobs = kube::TakenTfJobs::none;  // that run beside TrainingJobs
 };
 
 // Wakes threads that wait for something to do.
@@ -92,7 +92,7 @@ class OperatorProcess {
   kube::LeaderElection election_;
   kube::EventWriter events_;
   kube::KubeCluster cluster_;
-  std::optional<kube::TfJobCluster> tfjobs_;
+  kube::TfJobCluster tfjobs_;
   controller::Controller controller_;
   std::vector<std::unique_ptr<kube::Mirror>> parts_;  // of the mirrors, by namespace
   std::vector<std::unique_ptr<kube::Reflector>> reflectors_;

@@ -13,7 +13,6 @@ namespace {
 constexpr size_t kLongestName = 40;   // of a TrainingJob
 constexpr size_t kLongestLabel = 63;  // the TFJob's name is one of the labels of its pods
 constexpr size_t kDigestLength = 8;
-constexpr const char* kTrainingOperator = "kubeflow.org/training-operator";
 constexpr const char* kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
 }  // namespace
@@ -23,10 +22,20 @@ Resource tfjobs() {
 }
 
 bool is_taken(const Json& tfjob, TakenTfJobs taken) {
-  const std::string manager =
-      string_or(member(member(tfjob, "spec"), "runPolicy"), "managedBy", kTrainingOperator);
+  if (taken == TakenTfJobs::none) return false;
+  const std::string manager = string_or(member(member(tfjob, "spec"), "runPolicy"), "managedBy",
+                                        convert::kTrainingOperator);
   return manager == api::kManagedByMuster ||
-         (taken == TakenTfJobs::all && (manager == kTrainingOperator || manager.empty()));
+         (taken == TakenTfJobs::all && (manager == convert::kTrainingOperator || manager.empty()));
+}
+
+std::string generation_of(const Json& tfjob) {
+  return std::to_string(integer_or(member(tfjob, "metadata"), "generation", 0));
+}
+
+std::string tfjob_generation_of(const Json& companion) {
+  return string_or(member(member(companion, "metadata"), "annotations"), kTfJobGenerationAnnotation,
+                   "");
 }
 
 std::string companion_name(const std::string& tfjob_name) {
@@ -52,12 +61,11 @@ Json companion_of(const Json& tfjob) {
           .job;
   Json& spec = job["spec"];
   spec.erase("managedBy");
-  if (!spec.contains("suspend")) spec["suspend"] = false;  // so that a patch resumes it
+  if (!spec.contains("suspend")) spec["suspend"] = false;  // said, whatever the default is
   spec["runPolicy"].erase("ttlSecondsAfterFinished");      // the TFJob goes, and the job with it
   Json& made = job["metadata"];
   made["name"] = companion_name(name);
-  made["annotations"][kTfJobGenerationAnnotation] =
-      std::to_string(integer_or(metadata, "generation", 0));
+  made["annotations"][kTfJobGenerationAnnotation] = generation_of(tfjob);
   made["ownerReferences"] = Json::array({{{"apiVersion", tfjobs().api_version()},
                                           {"kind", tfjobs().kind},
                                           {"name", name},

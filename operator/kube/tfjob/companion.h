@@ -14,6 +14,7 @@ Resource tfjobs();
 
 // The TFJobs that this operator runs, by spec.runPolicy.managedBy.
 enum class TakenTfJobs {
+  none,
   marked,  // "muster.dev/operator"
   all      // that, the training-operator's name, and none
 };
@@ -23,8 +24,11 @@ bool is_taken(const Json& tfjob, TakenTfJobs taken);
 // its beginning and a digest.
 std::string companion_name(const std::string& tfjob_name);
 
-// The generation of the TFJob that the companion was last made from.
+// Both return a generation of the TFJob as text: the present one, and the one that the companion
+// was last made from, which is in its annotation.
 inline constexpr const char* kTfJobGenerationAnnotation = "muster.dev/tfjob-generation";
+std::string generation_of(const Json& tfjob);
+std::string tfjob_generation_of(const Json& companion);
 
 // Returns the companion as it is to be created. Throws Invalid, with every problem of the TFJob.
 Json companion_of(const Json& tfjob);

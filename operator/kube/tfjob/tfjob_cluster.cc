@@ -9,6 +9,7 @@
 #include "operator/api/status.h"
 #include "operator/kube/api/codec.h"
 #include "operator/kube/api/metadata.h"
+#include "operator/kube/pods/names.h"
 #include "operator/kube/tfjob/tfjob_status.h"
 #include "operator/plan/draft.h"
 
@@ -18,22 +19,13 @@ namespace {
 
 constexpr std::chrono::seconds kAgain{5};
 
-std::string companion_key(const ObjectMeta& tfjob) {
-  return tfjob.name_space + "/" + companion_name(tfjob.name);
-}
-
-std::string generation_of(const Json& companion) {
-  return string_or(member(member(companion, "metadata"), "annotations"), kTfJobGenerationAnnotation,
-                   "");
+std::string companion_key(const ObjectName& tfjob) {
+  return ObjectName{tfjob.name_space, companion_name(tfjob.name)}.key();
 }
 
 // Whether two objects have the same fields, in whatever order.
 bool is_same(const Json& a, const Json& b) {
-  return nlohmann::json::parse(a.dump()) == nlohmann::json::parse(b.dump());
-}
-
-int64_t generation_of_object(const Json& object) {
-  return integer_or(member(object, "metadata"), "generation", 0);
+  return nlohmann::json(a) == nlohmann::json(b);
 }
 
 bool is_suspended(const Json& companion) {
@@ -47,7 +39,7 @@ bool is_not_accepted(const Json& companion) {
   return accepted != nullptr && !accepted->status && status.records.empty();
 }
 
-// What write_status() tells of a TFJob in the words of kubeflow.org/v1.
+// Whether write_status() tells the same of a TFJob, in the words of kubeflow.org/v1.
 bool is_told_otherwise(const std::string& reason) {
   static const std::set<std::string> told = {"Started", "Running",   "Restarting", "Suspended",
                                              "Resumed", "Succeeded", "Failed"};
@@ -70,7 +62,7 @@ TfJobCluster::TfJobCluster(cluster::Cluster& inner, Transport& transport,
 
 void TfJobCluster::tfjob_changed(const WholeObject* before, const WholeObject* after) {
   const ObjectMeta& meta = after != nullptr ? after->meta : before->meta;
-  const std::string key = companion_key(meta);
+  const std::string key = companion_key({meta.name_space, meta.name});
   const bool is_gone =
       before != nullptr && (after == nullptr || after->meta.uid != before->meta.uid);
   {
@@ -91,7 +83,7 @@ std::set<std::string> TfJobCluster::keys() const {
   std::set<std::string> keys;
   for (const std::string& key : tfjobs_.keys()) {
     const size_t slash = key.find('/');
-    keys.insert(key.substr(0, slash + 1) + companion_name(key.substr(slash + 1)));
+    keys.insert(companion_key({key.substr(0, slash), key.substr(slash + 1)}));
   }
   return keys;
 }
@@ -111,7 +103,7 @@ std::optional<Json> TfJobCluster::tfjob_of(const std::string& key) const {
 
 std::optional<Json> TfJobCluster::tfjob_of(const api::TrainingJob& job) const {
   if (job.tfjob.name.empty()) return std::nullopt;
-  std::optional<Json> tfjob = tfjob_of(job.name_space + "/" + job.name);
+  std::optional<Json> tfjob = tfjob_of(key_of(job));
   if (tfjob && uid_of(*tfjob) != job.tfjob.uid) tfjob.reset();
   return tfjob;
 }
@@ -128,7 +120,7 @@ std::optional<api::TrainingJob> TfJobCluster::get(const std::string& key) {
   }
   std::optional<api::TrainingJob> job = inner_.get(key);
   // An earlier process may have left without this.
-  if (job) try_later(key, [&] { tell(*job, job->status); });
+  if (job && tfjob) try_later(key, [&] { tell(*tfjob, *job, job->status); });
   return job;
 }
 
@@ -145,12 +137,11 @@ void TfJobCluster::try_later(const std::string& key, const std::function<void()>
 void TfJobCluster::keep_companion(const std::string& key, const Json& tfjob,
                                   const Json* companion) {
   const Json& status = member(tfjob, "status");
-  const bool is_refused = is_refused_tfjob(status);
-  if (is_tfjob_finished(status) && !is_refused) return end_in_time(key, tfjob);
+  if (is_tfjob_finished(status) && !is_refused_tfjob(status)) return end_in_time(key, tfjob);
   if (companion != nullptr && owner_uid_of(*companion) != uid_of(tfjob))
     return tell_of_taken_name(tfjob, *companion);
   if (companion == nullptr) return make_companion(key, tfjob);
-  if (generation_of(*companion) != std::to_string(generation_of_object(tfjob)))
+  if (tfjob_generation_of(*companion) != generation_of(tfjob))
     update_companion(key, *companion, tfjob);
 }
 
@@ -173,7 +164,7 @@ void TfJobCluster::make_companion(const std::string& key, const Json& tfjob) {
   } catch (const ApiUnavailable& error) {
     if (!error.status().already_exists()) throw;  // else it is on its way into the view
   } catch (const Invalid& error) {
-    if (is_new(tfjob, "refused " + std::to_string(generation_of_object(tfjob))))
+    if (is_new(tfjob, "refused " + generation_of(tfjob)))
       write_status(tfjob, refused_tfjob_status(tfjob, error.what(), now()));
   }
 }
@@ -182,23 +173,11 @@ void TfJobCluster::make_companion(const std::string& key, const Json& tfjob) {
 // change.
 void TfJobCluster::update_companion(const std::string& key, const Json& companion,
                                     const Json& tfjob) {
-  const std::string attempt = "update " + std::to_string(generation_of_object(tfjob)) +
-                              (is_suspended(companion) ? " suspended" : "");
+  const std::string attempt =
+      "update " + generation_of(tfjob) + (is_suspended(companion) ? " suspended" : "");
   if (was_told(tfjob, attempt)) return;
   try {
-    const Json wanted = companion_of(tfjob);
-    Json changed = companion;
-    changed.erase("status");
-    changed["spec"] = wanted["spec"];
-    changed["metadata"]["annotations"][kTfJobGenerationAnnotation] =
-        wanted["metadata"]["annotations"][kTfJobGenerationAnnotation];
-    try {
-      client_.update(training_jobs(), changed);
-      return;
-    } catch (const ApiInvalid&) {
-      if (is_not_accepted(companion)) return make_anew(key, companion);
-      if (!suspend_first(companion, wanted)) throw;
-    }
+    if (change_companion(key, companion, tfjob)) return;
   } catch (const Invalid& error) {
     emit(tfjob, {true, "TFJobUpdateRefused",
                  std::string("the job goes on as it was before the last change: ") + error.what()});
@@ -206,15 +185,26 @@ void TfJobCluster::update_companion(const std::string& key, const Json& companio
   is_new(tfjob, attempt);
 }
 
-// Suspends the companion if that is a part of what is wanted and not done yet.
-bool TfJobCluster::suspend_first(const Json& companion, const Json& wanted) {
-  if (!bool_or(wanted["spec"], "suspend", false) || bool_or(companion["spec"], "suspend", false))
-    return false;
-  Json suspended = companion;
-  suspended.erase("status");
-  suspended["spec"]["suspend"] = true;
-  client_.update(training_jobs(), suspended);
-  return true;
+// Returns false if no more than a suspension, which is a part of the change, could be done by now.
+bool TfJobCluster::change_companion(const std::string& key, Json companion, const Json& tfjob) {
+  const Json wanted = companion_of(tfjob);
+  Json changed = companion;
+  changed["spec"] = wanted["spec"];
+  changed["metadata"]["annotations"][kTfJobGenerationAnnotation] = generation_of(tfjob);
+  try {
+    client_.update(training_jobs(), changed);
+    return true;
+  } catch (const ApiInvalid&) {
+    if (is_not_accepted(companion)) {
+      make_anew(key, companion);
+      return true;
+    }
+    const bool suspends = bool_or(wanted["spec"], "suspend", false);
+    if (!suspends || bool_or(companion["spec"], "suspend", false)) throw;
+  }
+  companion["spec"]["suspend"] = true;
+  client_.update(training_jobs(), companion);
+  return false;
 }
 
 // The pass in which it has gone makes another.
@@ -250,19 +240,20 @@ void TfJobCluster::end_in_time(const std::string& key, const Json& tfjob) {
 
 bool TfJobCluster::publish_status(const api::TrainingJob& job, const api::JobStatus& status) {
   if (!inner_.publish_status(job, status)) return false;
-  const std::string key = job.name_space + "/" + job.name;
-  try_later(key, [&] { tell(job, status); });
-  const bool may_change_more = status.is_true("Suspended") && !job.status.is_true("Suspended");
-  if (may_change_more && !job.tfjob.name.empty()) environment_.wake(key, now());
+  if (const std::optional<Json> tfjob = tfjob_of(job)) {
+    try_later(key_of(job), [&] { tell(*tfjob, job, status); });
+    const bool may_change_more = status.is_true("Suspended") && !job.status.is_true("Suspended");
+    if (may_change_more) environment_.wake(key_of(job), now());
+  }
   return true;
 }
 
-void TfJobCluster::tell(const api::TrainingJob& job, const api::JobStatus& status) {
-  if (const std::optional<Json> tfjob = tfjob_of(job))
-    write_status(*tfjob, tfjob_status(*tfjob, job, status));
+void TfJobCluster::tell(const Json& tfjob, const api::TrainingJob& job,
+                        const api::JobStatus& status) {
+  if (uid_of(tfjob) == job.tfjob.uid) write_status(tfjob, tfjob_status(tfjob, job, status));
 }
 
-// By a PUT with UID and version, so that no status of an earlier TFJob of this name is written.
+// A PUT has the UID and the version, so that no status of an earlier TFJob of this name is written.
 void TfJobCluster::write_status(const Json& tfjob, const Json& status) {
   const Json before = member(tfjob, "status");
   if (is_same(before, status)) return;
@@ -286,7 +277,7 @@ void TfJobCluster::write_status(const Json& tfjob, const Json& status) {
     if (type == "Restarting") environment_.count(Count::restarted, name.name_space);
   }
   if (is_tfjob_finished(status) && !is_tfjob_finished(before))
-    environment_.wake(name.name_space + "/" + companion_name(name.name), now());  // time to live
+    environment_.wake(companion_key(name), now());  // time to live
 }
 
 void TfJobCluster::emit(const Json& tfjob, EventText text) const {
@@ -297,7 +288,7 @@ void TfJobCluster::emit(const Json& tfjob, EventText text) const {
       std::move(text));
 }
 
-// What happens to the replicas is told of the TFJob too: its users do not look at the TrainingJob.
+// The TFJob gets the events of its TrainingJob too, at which its users do not look.
 void TfJobCluster::emit(const api::TrainingJob& job, const plan::Event& event) {
   inner_.emit(job, event);
   if (is_told_otherwise(event.reason)) return;

@@ -20,7 +20,7 @@ namespace muster::kube {
 // the rest is the cluster's below it. Keys are those of TrainingJobs. Thread-safe as that cluster.
 class TfJobCluster final : public cluster::Cluster {
  public:
-  // What training-operator counts of its jobs.
+  // The training-operator counts these of its jobs.
   enum class Count { created, deleted, successful, failed, restarted };
 
   struct Environment {
@@ -63,14 +63,14 @@ class TfJobCluster final : public cluster::Cluster {
   void tell_of_taken_name(const Json& tfjob, const Json& other);
   void make_companion(const std::string& key, const Json& tfjob);
   void update_companion(const std::string& key, const Json& companion, const Json& tfjob);
-  bool suspend_first(const Json& companion, const Json& wanted);
+  bool change_companion(const std::string& key, Json companion, const Json& tfjob);
   void make_anew(const std::string& key, const Json& companion);
-  // Remember what was said of a TFJob, or tried in vain; is_new() returns whether it is the first
-  // time.
+  // These look up and remember what was said of a TFJob, or tried in vain; is_new() returns whether
+  // it is the first time.
   bool was_told(const Json& tfjob, const std::string& what) const;
   bool is_new(const Json& tfjob, const std::string& what);
   void end_in_time(const std::string& key, const Json& tfjob);
-  void tell(const api::TrainingJob& job, const api::JobStatus& status);
+  void tell(const Json& tfjob, const api::TrainingJob& job, const api::JobStatus& status);
   void write_status(const Json& tfjob, const Json& status);
   void emit(const Json& tfjob, EventText text) const;
 
@@ -82,7 +82,7 @@ class TfJobCluster final : public cluster::Cluster {
   Store<WholeObject>& training_jobs_;
   Store<WholeObject> tfjobs_;
   mutable Mutex mutex_;
-  // Of TFJobs with another name than their companion: their keys, by the companion's.
+  // The key of the companion leads to that of its TFJob, where the TFJob has a longer name.
   std::map<std::string, std::string> long_names_ MUSTER_GUARDED_BY(mutex_);
   std::map<std::string, std::set<std::string>> told_ MUSTER_GUARDED_BY(mutex_);  // by UID
 };

@@ -16,7 +16,7 @@ struct Named {
   const char* type;
   const char* of_job;  // in its message, if it is true
 };
-// In the order in which a job has them, for those of one second.
+// A job has them in this order, which decides between those of one second.
 constexpr Named kConditions[] = {
     {"Suspended", "is suspended"}, {"Restarting", "is restarting"},
     {"Running", "is running"},     {"Succeeded", "successfully completed"},
@@ -82,7 +82,7 @@ Json tfjob_status(const Json& tfjob, const api::TrainingJob& job, const api::Job
                                    resumed ? "TFJobResumed" : std::string("TFJob") + named.type,
                                    message, text_of(found->last_transition)));
   }
-  // What is not true first, then Created, whose time is of another clock.
+  // Conditions that are false come first, then Created, because its time is of another clock.
   const auto place = [](const Json& one) {
     const bool follows = is_true(one) && one["type"] != "Created";
     return std::pair(is_true(one), follows ? one["lastTransitionTime"].get<std::string>() : "");

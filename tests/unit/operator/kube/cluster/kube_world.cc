@@ -39,7 +39,7 @@ KubeWorld::Operator::Operator(KubeWorld& world)
                },
                [&world] { return world.leads; }, &world, world.ask_progress,
                [&world] { return BootTime(world.time.time_since_epoch()); }}),
-      tfjobs(cluster, world.server, cluster.jobs(), world.taken,
+      tfjobs(cluster, world.server, cluster.jobs(), TakenTfJobs::all,
              {[&world](const std::string& key, api::Time at) { world.wake(key, at); },
               [&world](const EventSubject& subject, const EventText& text) {
                 if (subject.kind == "TFJob")

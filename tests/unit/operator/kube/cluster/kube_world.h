@@ -28,7 +28,6 @@ class KubeWorld : public Watcher {
   std::vector<controller::Controller::Trouble> troubles;
   int wakes = 0;  // for now, not for later
   std::string first_step, restarts;
-  TakenTfJobs taken = TakenTfJobs::all;  // by the next operator
   std::map<TfJobCluster::Count, int> tfjobs_counted;
   ProgressPoller::Ask ask_progress;
 
