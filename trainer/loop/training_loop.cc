@@ -43,7 +43,7 @@ Ending train(Synchronizer& synchronizer, Assembly& assembly, Recorder& recorder,
   recorder.measure_input_wait([&assembly] { return assembly.input_wait_seconds(); });
   if (!begin()) return Ending::interrupted;
   auto now = Recorder::Clock::now();
-  std::optional<WatchedWork> watched;  // all but the waits for a group to form
+  std::optional<WatchedWork> watched;  // all but the waits for a group and, in the end, for storage
   for (;;) {
     if (!watched) watched.emplace(WatchedWork::Kind::computing, "training");
     if (validator && validator->due(synchronizer.position())) {

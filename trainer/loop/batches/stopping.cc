@@ -61,6 +61,15 @@ checkpoint::Evaluations after(const checkpoint::Position& position,
   return result;
 }
 
+std::optional<BestResult> best_of(const checkpoint::Evaluations& evaluations,
+                                  const spec::TrainingSpec& spec) {
+  if (spec.checkpoint.best_only && evaluations.kept)
+    return BestResult{*spec.checkpoint.best_only, *evaluations.kept};
+  if (spec.early_stopping && evaluations.best)
+    return BestResult{spec.early_stopping->metric, *evaluations.best};
+  return std::nullopt;
+}
+
 std::optional<checkpoint::Best> reached_by_training(const checkpoint::Position& position,
                                                     const spec::TrainingSpec& spec) {
   if (!spec.stop_when || !spec.stop_when->by_training() || position.epoch == 0) return std::nullopt;

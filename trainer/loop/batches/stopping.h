@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "trainer/checkpoint/files/manifest.h"
 #include "trainer/compute/metrics/metric.h"
@@ -25,6 +26,15 @@ bool improves(compute::Better better, double value, std::optional<double> best,
 checkpoint::Evaluations after(const checkpoint::Position& position,
                               std::span<const compute::Metric> metrics,
                               const spec::TrainingSpec& spec);
+
+// The result by which the best checkpoint is told and kept: that of bestOnly, or else that of
+// earlyStopping.
+struct BestResult {
+  std::string metric;
+  checkpoint::Best best;
+};
+std::optional<BestResult> best_of(const checkpoint::Evaluations& evaluations,
+                                  const spec::TrainingSpec& spec);
 
 // Returns the mean training loss of the epoch before position.epoch if it ends the training, by
 // stopWhen. It follows from the position alone, so that every process decides the same.

@@ -23,9 +23,9 @@ void BestMark::take(const checkpoint::Store::Found& found, const Json& evaluatio
 }
 
 void BestMark::settle(const checkpoint::Evaluations& evaluations) {
-  const auto& best = spec_.checkpoint.best_only ? evaluations.kept : evaluations.best;
-  if (!spec_.keeps_best() || !best || store_.step_of_best() == best->step) return;
-  if (const auto found = store_.of_step(best->step)) mark(*found);
+  const auto result = best_of(evaluations, spec_);
+  if (!spec_.keeps_best() || !result || store_.step_of_best() == result->best.step) return;
+  if (const auto found = store_.of_step(result->best.step)) mark(*found);
 }
 
 void BestMark::mark(const checkpoint::Store::Found& found) {

@@ -282,17 +282,14 @@ Json Leader::conclude_again(const checkpoint::Store::Found& final) {
 
 // Returns the best result of the evaluations and its checkpoint; null if there were none.
 Json Leader::describe_best(const checkpoint::Position& position) const {
-  const spec::TrainingSpec& spec = assembly_.spec();
-  const checkpoint::Evaluations& evaluations = position.evaluations;
-  const bool kept = evaluations.kept && spec.checkpoint.best_only;
-  const auto& best = kept ? evaluations.kept : evaluations.best;
-  if (!best || (!kept && !spec.early_stopping)) return nullptr;
-  Json json = {{"metric", kept ? *spec.checkpoint.best_only : spec.early_stopping->metric},
-               {"value", best->value},
-               {"step", best->step},
-               {"epoch", best->epoch}};
-  if (store_ && spec.keeps_best())
-    if (const auto found = store_->of_step(best->step)) json["checkpoint"] = path_of(*found);
+  const auto result = best_of(position.evaluations, assembly_.spec());
+  if (!result) return nullptr;
+  Json json = {{"metric", result->metric},
+               {"value", result->best.value},
+               {"step", result->best.step},
+               {"epoch", result->best.epoch}};
+  if (store_ && assembly_.spec().keeps_best())
+    if (const auto found = store_->of_step(result->best.step)) json["checkpoint"] = path_of(*found);
   return json;
 }
 
