@@ -112,9 +112,7 @@ int WorkQueue::failures(const std::string& key) const {
 
 int WorkQueue::due(Moment now) const {
   const MutexLock lock(mutex_);
-  const auto first_later =
-      std::ranges::find_if(later_, [&](const auto& e) { return e.first > now; });
-  auto due = std::distance(later_.begin(), first_later);
+  auto due = std::ranges::count_if(later_, [&](const auto& entry) { return entry.first <= now; });
   for (const auto& [name_space, ready] : ready_) due += std::ssize(ready);
   return static_cast<int>(due);
 }

@@ -43,22 +43,23 @@ def read(path):
     return path.read_bytes()
 
 
-def inputs(path, seen):
-    """Adds to `seen` the path and every file of the repository that it includes, directly or not."""
-    if path in seen:
-        return
-    seen.add(path)
-    for name in INCLUDE.findall(read(path)):
-        for found in (ROOT / name.decode(), path.parent / name.decode()):
-            if found.is_file():
-                inputs(found, seen)
+@functools.cache
+def inputs(source):
+    """The file and every file of the repository that it includes, directly or not."""
+    seen, found = set(), [source]
+    while found:
+        path = found.pop()
+        if path in seen or not path.is_file():
+            continue
+        seen.add(path)
+        for name in INCLUDE.findall(read(path)):
+            found += [ROOT / name.decode(), path.parent / name.decode()]
+    return sorted(seen)
 
 
 def key(source, command):
-    seen = set()
-    inputs(source, seen)
     digest = hashlib.sha256(command.encode())
-    for path in [ROOT / ".clang-tidy", *sorted(seen)]:
+    for path in [ROOT / ".clang-tidy", *inputs(source)]:
         digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + read(path))
     return digest.hexdigest()
 
@@ -84,8 +85,7 @@ def changed_since(commit):
 
 def is_as_it_was(source, changed):
     """Whether clang-tidy would see nothing of what has changed."""
-    seen = {ROOT / ".clang-tidy", ROOT / "tests/python/lint.py"}
-    inputs(source, seen)
+    seen = [ROOT / ".clang-tidy", ROOT / "tests/python/lint.py", *inputs(source)]
     return not changed.intersection(str(path.relative_to(ROOT)) for path in seen)
 
 
