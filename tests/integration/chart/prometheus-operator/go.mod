@@ -1,4 +1,4 @@
-// The CustomResourceDefinitions of ServiceMonitor, PodMonitor and PrometheusRule, for check_chart.py.
+// The CustomResourceDefinitions of ServiceMonitor, PodMonitor and PrometheusRule, for check_on_api_server.py.
 module muster.dev/tests/integration/chart/prometheus-operator
 
 go 1.19
