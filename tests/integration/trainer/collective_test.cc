@@ -29,6 +29,12 @@ const Json& undisturbed() {
   return result;
 }
 
+std::string training_of_epochs(int epochs, const std::string& more = "") {
+  std::string text = long_training(more);
+  text.replace(text.find("epochs: 2"), 9, "epochs: " + std::to_string(epochs));
+  return text;
+}
+
 const Json& long_undisturbed() {
   static const Json result = result_of("collective-long", long_training(), 1);
   return result;
@@ -40,11 +46,7 @@ void expect_same(const Json& result, const Json& expected) {
 }
 
 // Long enough for a group to change its size several times.
-std::string lasting_training() {
-  std::string text = long_training();
-  text.replace(text.find("epochs: 2"), 9, "epochs: 40");
-  return text;
-}
+std::string lasting_training() { return training_of_epochs(40); }
 
 std::string elastic(int least, int most, const std::string& batch = "global") {
   return Json{{"minReplicas", least}, {"maxReplicas", most}, {"batch", batch}}.dump();
@@ -122,19 +124,25 @@ TEST(CollectiveTest, SeveralBatchesAStepAreAddedUp) {
 class CollectiveLossTest : public testing::TestWithParam<std::pair<const char*, bool>> {};
 
 TEST_P(CollectiveLossTest, WhoIsKilledComesBackAndTheBitsAreTheSame) {
+  static const Json expected = result_of("collective-lost-none", training_of_epochs(4), 1);
   const auto& [role, by_tcp] = GetParam();
-  Job job(std::string("collective-lost-") + role + (by_tcp ? "-tcp" : ""), long_training(), 0, 1);
+  Job job(std::string("collective-lost-") + role + (by_tcp ? "-tcp" : ""), training_of_epochs(4), 0,
+          1);
   if (by_tcp) job.environment = kByTcp;
   job.start_all();
   ASSERT_TRUE(opens(job, 2));
   for (int kill = 0; kill < 3; ++kill) {
+    // The others may come before the first step, when there is nothing to take over.
+    if (kill == 2) {
+      ASSERT_TRUE(eventually([&] { return count(job.log("chief", 0), "epoch 1 done") > 0; }));
+    }
     const size_t before = generations(job).size();
     job.kill(role, 0);
     job.start(role, 0);
     ASSERT_TRUE(opens(job, 2, before)) << job.log("chief", 0);
   }
   job.expect_success();
-  expect_same(job.result(), long_undisturbed());
+  expect_same(job.result(), expected);
   EXPECT_THAT(job.log("chief", 0), HasSubstr("opened from what rank"));
 }
 
@@ -278,10 +286,10 @@ TEST(CollectiveTest, APausedMemberOfAnElasticGroupComesBack) {
 
 // Rank 0 evaluates; what that came to is known to whoever it takes its state from.
 TEST(CollectiveTest, EarlyStoppingIsTheSameWhoeverIsKilled) {
-  std::string training = long_training(
+  const std::string training = training_of_epochs(
+      30,
       "evaluation: {everyEpochs: 1}\nearlyStopping: {metric: validationLoss, patience: 2, "
       "minDelta: 0.01}\n");
-  training.replace(training.find("epochs: 2"), 9, "epochs: 30");
   const Json expected = result_of("collective-early", training, 1);
   EXPECT_TRUE(expected["stoppedEarly"].get<bool>());
   EXPECT_GT(expected["epochs"], 2);
