@@ -54,6 +54,7 @@ class Program {
     add_suspend("suspend", "Stop a job of a cluster after a checkpoint, until it is resumed", true);
     add_suspend("resume", "Go on with a job of a cluster that was suspended", false);
     add_crd();
+    add_host();
     add_convert();
     add_trainer_command("evaluate", "Loss and accuracy of a checkpoint",
                         "muster evaluate --checkpoint runs/mnist-mlp --data validation -o json");
@@ -125,7 +126,20 @@ class Program {
     command->add_flag("--continue", run_.go_on,
                       "If the job has succeeded, train on from its final checkpoint by a manifest "
                       "with more epochs or steps");
+    command->add_option("--hosts", run_.hosts,
+                        "Run on the machines that this file lists, which ssh reaches and which "
+                        "share the job's directory");
     on(command, [this] { return run_job(run_options()); });
+  }
+
+  // Not for people: `muster run --hosts` starts it.
+  void add_host() {
+    CLI::App* command = app_.add_subcommand("host", "Serve `muster run --hosts`")->group("");
+    command->add_option("ACTION", job_, "survey, run or link")
+        ->required()
+        ->check(CLI::IsMember({"survey", "run", "link"}));
+    command->add_option("FILE", directory_, "What a link is to run");
+    on(command, [this] { return serve_host(job_, directory_); });
   }
 
   void add_render() {

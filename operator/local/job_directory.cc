@@ -112,7 +112,9 @@ std::optional<JobState> load_state(const JobDirectory& directory) {
   state.name = value["name"].get<std::string>();
   state.uid = value["uid"].get<std::string>();
   state.generation = value["generation"].get<int64_t>();
-  state.ports = value["ports"].get<std::map<std::string, int>>();
+  state.addresses.ports = value["ports"].get<std::map<std::string, int>>();
+  for (const auto& [name, ip] : member(value, "hosts").items())
+    if (ip.is_string()) state.addresses.hosts[name] = ip.get<std::string>();
   state.working_directory = value["workingDirectory"].get<std::string>();
   state.wall_seconds = value["wallSeconds"].get<double>();
   for (const Json& replica : value["replicas"]) state.replicas.push_back(to_replica(replica));
@@ -128,7 +130,8 @@ void save_state(const JobDirectory& directory, const JobState& state) {
   value["name"] = state.name;
   value["uid"] = state.uid;
   value["generation"] = state.generation;
-  value["ports"] = state.ports;
+  value["ports"] = state.addresses.ports;
+  if (!state.addresses.hosts.empty()) value["hosts"] = state.addresses.hosts;
   value["workingDirectory"] = state.working_directory;
   value["wallSeconds"] = state.wall_seconds;
   value["replicas"] = Json::array();

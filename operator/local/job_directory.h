@@ -1,13 +1,13 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "common/document.h"
 #include "operator/api/training_job.h"
+#include "operator/local/processes/ports.h"
 #include "operator/plan/values.h"
 
 namespace muster::local {
@@ -48,8 +48,7 @@ struct JobState {
   std::string name;
   std::string uid;
   int64_t generation = 1;
-  std::map<std::string, int>
-      ports;                      // "chief-0": what peers dial; "chief-0/http": /healthz and so on
+  Addresses addresses;
   std::string working_directory;  // the folder that relative paths of `training` start at
   double wall_seconds = 0;        // of all runs so far
   std::vector<plan::ObservedReplica> replicas;  // as last seen

@@ -20,6 +20,8 @@
 #include "operator/api/disruption.h"
 #include "operator/api/progress.h"
 #include "operator/api/status.h"
+#include "operator/local/hosts/link.h"
+#include "operator/local/processes/ports.h"
 #include "operator/local/yaml_text.h"
 
 namespace muster::local {
@@ -107,7 +109,12 @@ void LocalCluster::restore_replicas() {
 }
 
 void LocalCluster::settle_job_ports() {
-  for (const MovedPort& moved : settle_ports(port_names(job_), state_.ports)) {
+  if (setting_.hosts != nullptr) {
+    state_.addresses = {};
+    return setting_.hosts->add(replicas_to_place(job_), state_.addresses);
+  }
+  state_.addresses.hosts.clear();
+  for (const MovedPort& moved : settle_ports(port_names(job_), state_.addresses.ports)) {
     emit(job_, {plan::Event::Kind::warning, "PortInUse",
                 "port " + std::to_string(moved.from) + " of " + moved.name +
                     " is in use by another program; it is now " + std::to_string(moved.to)});
@@ -206,16 +213,25 @@ void LocalCluster::start(Replica& replica) {
     if (const std::string keys = job_.status.keys(); !keys.empty())
       make_keys(setting_.directory.keys(keys));
   }
+  if (setting_.hosts != nullptr) {
+    if (const auto moved = setting_.hosts->move_from_lost(name, state_.addresses)) {
+      emit(job_, {plan::Event::Kind::normal, "Moved", *moved});
+      save();
+    }
+  }
   const ReplicaLaunch launch =
-      replica_launch(job_, seen.role, seen.index, seen.attempt, setting_, state_.ports);
+      replica_launch(job_, seen.role, seen.index, seen.attempt, setting_, state_.addresses);
   replica.log_begin = begin_log(seen);
-  replica.process.emplace(launch.launch);
+  replica.process.emplace(
+      setting_.hosts != nullptr
+          ? setting_.hosts->launch(name, launch.launch, setting_.directory.replica(name))
+          : launch.launch);
   replica.grace = launch.grace;
   replica.has_health = launch.runs_trainer;
   seen.phase = Phase::running;
   seen.started = now();
   if (launch.runs_trainer) {
-    prober_.watch(seen.uid, local_address(state_.ports, name + "/http"),
+    prober_.watch(seen.uid, state_.addresses.of(name + "/http"),
                   plan::leads(job_, seen.role, seen.index));
   }
 }
@@ -267,7 +283,10 @@ void LocalCluster::suspend() {
 
 void LocalCluster::scale(int workers) {
   job_.replicas.at(api::Role::worker).replicas = workers;
-  add_ports(port_names(job_), state_.ports);
+  if (setting_.hosts != nullptr)
+    setting_.hosts->add(replicas_to_place(job_), state_.addresses);
+  else
+    add_ports(port_names(job_), state_.addresses.ports);
   job_.generation = ++state_.generation;
   state_.workers = workers;  // written with the status, which has a new generation to tell of
   wake();
@@ -345,9 +364,19 @@ void LocalCluster::end(Replica& replica, int exit_code) {
   seen.exit_code = exit_code;
   seen.finished = now();
   seen.last_line = last_line_of(setting_.directory.log(name), replica.log_begin);
+  if (setting_.hosts != nullptr && exit_code == kHostLost) note_loss(name, seen);
   replica.process.reset();
   replica.kill_at.reset();
   prober_.forget(seen.uid);
+}
+
+void LocalCluster::note_loss(const std::string& name, ObservedReplica& seen) {
+  const auto why = setting_.hosts->loss(name, setting_.directory.replica(name));
+  if (!why) return;
+  seen.exit_code.reset();
+  seen.reason = "NodeLost";
+  seen.last_line = *why;
+  emit(job_, {plan::Event::Kind::warning, "HostLost", name + ": " + *why});
 }
 
 void LocalCluster::kill_overdue() {

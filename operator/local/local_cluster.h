@@ -10,9 +10,8 @@
 #include "common/descriptor.h"
 #include "operator/cluster/cluster.h"
 #include "operator/local/job_directory.h"
-#include "operator/local/ports.h"
 #include "operator/local/prober.h"
-#include "operator/local/process.h"
+#include "operator/local/processes/process.h"
 #include "operator/local/replica_launch.h"
 
 namespace muster::local {
@@ -93,6 +92,7 @@ class LocalCluster final : public cluster::Cluster {
   void create_one(const api::TrainingJob& job, const plan::CreateReplica& wanted);
   void remove_one(const plan::RemoveReplica& wanted);
   void start(Replica& replica);
+  void note_loss(const std::string& name, plan::ObservedReplica& seen);
   uintmax_t begin_log(const plan::ObservedReplica& seen);
   void end(Replica& replica, int exit_code);
   bool collect_ended();

@@ -1,17 +1,13 @@
 #include "operator/local/replica_launch.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <iterator>
-#include <string_view>
 
-#include "common/cpu_budget.h"
 #include "common/error.h"
 #include "common/json.h"
 #include "common/problem.h"
 #include "common/process.h"
 #include "operator/api/templates.h"
+#include "operator/local/processes/surroundings.h"
 #include "operator/plan/environment.h"
 
 namespace muster::local {
@@ -19,34 +15,6 @@ namespace muster::local {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::string_view kOurs[] = {
-    "TF_CONFIG",          "MUSTER_JOB",       "MUSTER_JOB_UID",        "MUSTER_ROLE",
-    "MUSTER_INDEX",       "MUSTER_ATTEMPT",   "MUSTER_REPLICAS",       "MUSTER_STORAGE",
-    "MUSTER_TLS",         "MUSTER_TRAINING",  "MUSTER_HTTP_ADDRESS",   "MUSTER_THREADS",
-    "MUSTER_REPLICATION", "MUSTER_RESTARTS",  "MUSTER_LAST_EXIT_CODE", "MUSTER_RESTARTS_IN_PLACE",
-    "MUSTER_POD_IP",      "MUSTER_ELASTIC",   "MUSTER_ADOPT",          "MUSTER_NAMESPACE",
-    "MUSTER_PEER_PORTS",  "MUSTER_TF_CONFIG", "MUSTER_PS_HOSTS",       "MUSTER_CHIEF_HOSTS",
-    "MUSTER_WORKER_HOSTS"};
-
-std::string name_in(const std::string& variable) {
-  return variable.substr(0, variable.find('='));
-}
-
-void set_variable(std::vector<std::string>& environment, const std::string& name,
-                  const std::string& value, bool overwrite) {
-  const auto found = std::ranges::find(environment, name, name_in);
-  if (found == environment.end()) {
-    environment.push_back(name + "=" + value);
-  } else if (overwrite) {
-    *found = name + "=" + value;
-  }
-}
-
-std::string path_in(const std::vector<std::string>& environment) {
-  const auto found = std::ranges::find(environment, "PATH", name_in);
-  return found == environment.end() ? "/usr/local/bin:/usr/bin:/bin" : found->substr(5);
-}
 
 std::string http_port_name(const std::string& name) {
   return name + "/http";
@@ -68,17 +36,18 @@ std::string why_not_executable(const std::string& command, const fs::path& direc
                                                          : "which is no file";
 }
 
-void check_replica(const ReplicaLaunch& replica, const std::string& path,
-                   const Document& document) {
+void check_replica(const ReplicaLaunch& replica, const std::string& path, const Document& document,
+                   bool here) {
   const Launch& launch = replica.launch;
   const auto require = [&](bool holds, const std::string& field, const std::string& expected,
                            const std::string& found) {
     if (holds) return;
     throw Invalid(make_problem(document, path + field, expected, found).text());
   };
-  std::error_code error;
   require(!launch.command.empty(), ".command",
           "a command, for `muster run` starts processes of this machine, not images", "none");
+  if (!here) return;
+  std::error_code error;
   const bool is_folder = fs::is_directory(launch.directory, error);
   require(is_folder, ".workingDir", "a folder of this machine",
           launch.directory.string() + (error ? " (" + error.message() + ")" : ""));
@@ -89,21 +58,6 @@ void check_replica(const ReplicaLaunch& replica, const std::string& path,
 }
 
 }  // namespace
-
-std::vector<std::string> inherited_environment() {
-  std::vector<std::string> result;
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    if (std::ranges::find(kOurs, name_in(*variable)) == std::end(kOurs))
-      result.push_back(*variable);
-  }
-  set_variable(result, "MUSTER_LOG_FORMAT", "text", /*overwrite=*/false);
-  set_variable(result, "PYTHONUNBUFFERED", "1", /*overwrite=*/false);
-  return result;
-}
-
-std::string local_address(const std::map<std::string, int>& ports, const std::string& name) {
-  return "127.0.0.1:" + std::to_string(ports.at(name));
-}
 
 std::vector<std::string> port_names(const api::TrainingJob& job) {
   std::vector<std::string> names;
@@ -117,64 +71,96 @@ std::vector<std::string> port_names(const api::TrainingJob& job) {
   return names;
 }
 
+namespace {
+
+bool computes(api::Role role) {
+  return role == api::Role::chief || role == api::Role::worker;
+}
+
+int computing_replicas(const api::TrainingJob& job) {
+  int computing = 0;
+  for (const api::Role role : api::kRoles)
+    if (computes(role)) computing += api::most_replicas(job, role);
+  return std::max(1, computing);
+}
+
+int threads_here(const api::TrainingJob& job, const Setting& setting) {
+  return setting.hosts != nullptr ? setting.hosts->threads_of_each(computing_replicas(job))
+                                  : threads_of_each(job, setting.cpus);
+}
+
+}  // namespace
+
 int threads_of_each(const api::TrainingJob& job, int cpus) {
-  int replicas = 0, computing = 0;
-  for (const api::Role role : api::kRoles) {
-    const int most = api::most_replicas(job, role);
-    replicas += most;
-    if (role == api::Role::chief || role == api::Role::worker) computing += most;
+  int replicas = 0;
+  for (const api::Role role : api::kRoles) replicas += api::most_replicas(job, role);
+  return replicas <= 1 ? 0 : std::max(1, cpus / computing_replicas(job));
+}
+
+std::vector<Hosts::Replica> replicas_to_place(const api::TrainingJob& job) {
+  std::vector<Hosts::Replica> replicas;
+  for (const auto& [role, spec] : job.replicas) {
+    for (int index = 0; index < api::most_replicas(job, role); ++index)
+      replicas.push_back({replica_name(job, role, index), computes(role)});
   }
-  return replicas <= 1 ? 0 : std::max(1, cpus / std::max(1, computing));
+  return replicas;
 }
 
-int gpus_here() {
-  std::error_code none;
-  return static_cast<int>(
-      std::distance(fs::directory_iterator("/proc/driver/nvidia/gpus", none), {}));
-}
+namespace {
 
-std::optional<std::string> visible_gpus(const api::TrainingJob& job, api::Role role, int index,
-                                        int gpus) {
+// `ordinal`: before which others the replica comes of those that compute on the same machine.
+std::optional<std::string> gpus_of(const api::TrainingJob& job, api::Role role, int ordinal,
+                                   int gpus) {
   const std::string device = string_or(job.training, "device", "auto");
   if (gpus < 2 || job.training.is_null() || device == "cpu") return std::nullopt;
   if (role == api::Role::ps) return "";
+  const Json& devices = member(job.training, "devices");
+  const int each = devices.is_number_integer() ? devices.get<int>() : 1;
+  std::string list;
+  for (int i = 0; i < std::min(each, gpus); ++i)
+    list += (i > 0 ? "," : "") + std::to_string((ordinal * each + i) % gpus);
+  return list;
+}
+
+}  // namespace
+
+std::optional<std::string> visible_gpus(const api::TrainingJob& job, api::Role role, int index,
+                                        int gpus) {
   int before = index;
   for (const api::Role other : api::kRoles) {
     if (other == role) break;
     if (other != api::Role::ps) before += api::most_replicas(job, other);
   }
-  const Json& devices = member(job.training, "devices");
-  const int each = devices.is_number_integer() ? devices.get<int>() : 1;
-  std::string list;
-  for (int i = 0; i < std::min(each, gpus); ++i)
-    list += (i > 0 ? "," : "") + std::to_string((before * each + i) % gpus);
-  return list;
+  return gpus_of(job, role, before, gpus);
 }
 
 Variables replica_variables(const api::TrainingJob& job, api::Role role, int index, int attempt,
-                            const JobDirectory& directory,
-                            const std::map<std::string, int>& ports) {
+                            const Setting& setting, const Addresses& addresses) {
+  const JobDirectory& directory = setting.directory;
   const auto address = [&](api::Role peer, int peer_index) {
-    return local_address(ports, replica_name(job, peer, peer_index));
+    return addresses.of(replica_name(job, peer, peer_index));
   };
   const std::string name = replica_name(job, role, index);
   Variables variables = plan::environment(job, role, index, attempt, address).variables;
   variables.emplace_back("MUSTER_STORAGE", directory.root().string());
-  variables.emplace_back("MUSTER_HTTP_ADDRESS", local_address(ports, http_port_name(name)));
+  variables.emplace_back("MUSTER_HTTP_ADDRESS", addresses.of(http_port_name(name)));
+  // TF_CONFIG has where the others were when this one began; this is how they learn where it is.
+  if (const auto host = addresses.hosts.find(name); host != addresses.hosts.end())
+    variables.emplace_back("MUSTER_POD_IP", host->second);
   if (!job.training.is_null()) {
     variables.emplace_back("MUSTER_TRAINING", directory.training(name).string());
     if (const std::string keys = job.status.keys(); !keys.empty())
       variables.emplace_back("MUSTER_TLS", directory.keys(keys).string());
-    const int threads = threads_of_each(job, cpu_budget());
+    const int threads = threads_here(job, setting);
     if (threads > 0) variables.emplace_back("MUSTER_THREADS", std::to_string(threads));
   }
   return variables;
 }
 
 ReplicaLaunch replica_launch(const api::TrainingJob& job, api::Role role, int index, int attempt,
-                             const Setting& setting, const std::map<std::string, int>& ports) {
+                             const Setting& setting, const Addresses& addresses) {
   const std::string name = replica_name(job, role, index);
-  const Variables ours = replica_variables(job, role, index, attempt, setting.directory, ports);
+  const Variables ours = replica_variables(job, role, index, attempt, setting, addresses);
   ContainerCommand container = container_command(job.replicas.at(role).pod_template, ours);
   ReplicaLaunch result;
   result.grace = container.grace;
@@ -188,7 +174,11 @@ ReplicaLaunch replica_launch(const api::TrainingJob& job, api::Role role, int in
                           container.arguments.end());
   }
   launch.environment = setting.environment;
-  if (const auto gpus = visible_gpus(job, role, index, setting.gpus); gpus && result.runs_trainer)
+  const Hosts* hosts = setting.hosts.get();
+  const auto gpus = hosts != nullptr && hosts->has(name)
+                        ? gpus_of(job, role, hosts->ordinal_of(name), hosts->gpus_at(name))
+                        : visible_gpus(job, role, index, setting.gpus);
+  if (gpus && result.runs_trainer)
     set_variable(launch.environment, "CUDA_VISIBLE_DEVICES", *gpus, /*overwrite=*/false);
   for (const auto& [variable, value] : container.variables) {
     set_variable(launch.environment, variable, value, /*overwrite=*/true);
@@ -201,15 +191,15 @@ ReplicaLaunch replica_launch(const api::TrainingJob& job, api::Role role, int in
 }
 
 std::vector<std::string> check_runs_here(const api::TrainingJob& job, const Document& document,
-                                         const Setting& setting) {
-  std::map<std::string, int> ports;
-  for (const std::string& name : port_names(job)) ports[name] = 0;
+                                         const Setting& setting, bool here) {
+  Addresses addresses;
+  for (const std::string& name : port_names(job)) addresses.ports[name] = 0;
   std::vector<std::string> notes;
   for (const auto& [role, spec] : job.replicas) {
     if (spec.replicas == 0) continue;
     const std::string role_name = api::role_name(job, role);
-    const ReplicaLaunch replica = replica_launch(job, role, 0, 0, setting, ports);
-    check_replica(replica, container_path(spec.pod_template, role_name), document);
+    const ReplicaLaunch replica = replica_launch(job, role, 0, 0, setting, addresses);
+    check_replica(replica, container_path(spec.pod_template, role_name), document, here);
     for (const std::string& variable : replica.left_out) {
       notes.push_back("the variable " + variable + " of " + role_name +
                       " comes from Kubernetes and is not set here");

@@ -1,15 +1,16 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "operator/api/training_job.h"
 #include "operator/local/command.h"
+#include "operator/local/hosts/hosts.h"
 #include "operator/local/job_directory.h"
-#include "operator/local/process.h"
+#include "operator/local/processes/process.h"
 
 namespace muster::local {
 
@@ -19,16 +20,10 @@ struct Setting {
   std::filesystem::path working_directory;  // the manifest's folder; absolute
   std::filesystem::path trainer;            // muster-trainer; empty where the job needs none
   std::vector<std::string> environment;     // NAME=value: what the replicas inherit
-  int gpus = 0;                             // of this machine
+  int cpus = 1;                             // of this machine
+  int gpus = 0;
+  std::shared_ptr<Hosts> hosts;  // those on which replicas run; null: on this machine
 };
-
-// Returns this process's environment without the variables that Muster sets for each replica, and
-// with those that make logs readable: MUSTER_LOG_FORMAT=text and PYTHONUNBUFFERED=1, unless they
-// are set.
-std::vector<std::string> inherited_environment();
-
-// Returns "127.0.0.1:<port>" for ports["chief-0"] or ports["chief-0/http"].
-std::string local_address(const std::map<std::string, int>& ports, const std::string& name);
 
 // Returns the names that need a port: every replica, including those that an elastic job may get
 // later, for its peers (evaluators have no peers), and every one for HTTP.
@@ -40,9 +35,6 @@ std::vector<std::string> port_names(const api::TrainingJob& job);
 // the same when the job is scaled.
 int threads_of_each(const api::TrainingJob& job, int cpus);
 
-// Returns how many NVIDIA GPUs the driver of this machine shows.
-int gpus_here();
-
 // Returns CUDA_VISIBLE_DEVICES for a replica of a job with `training` on a machine with `gpus`
 // GPUs: each one that computes gets as many of its own as the job has devices, counted round where
 // there are too few; a ps gets none. Returns nothing where there is at most one GPU, or where the
@@ -52,7 +44,7 @@ std::optional<std::string> visible_gpus(const api::TrainingJob& job, api::Role r
 
 // Returns all variables that Muster sets for one replica.
 Variables replica_variables(const api::TrainingJob& job, api::Role role, int index, int attempt,
-                            const JobDirectory& directory, const std::map<std::string, int>& ports);
+                            const Setting& setting, const Addresses& addresses);
 
 // The way to start one replica. Making it writes nothing.
 struct ReplicaLaunch {
@@ -62,12 +54,15 @@ struct ReplicaLaunch {
   std::vector<std::string> left_out;  // variables without a value here
 };
 ReplicaLaunch replica_launch(const api::TrainingJob& job, api::Role role, int index, int attempt,
-                             const Setting& setting, const std::map<std::string, int>& ports);
+                             const Setting& setting, const Addresses& addresses);
 
-// Throws Invalid, naming field and line of `document`, for a role if its command or working
-// directory does not exist on this machine. Returns a sentence for each part of the job that has no
-// meaning here.
+// Returns the replicas of the job that need a place, as port_names() counts them.
+std::vector<Hosts::Replica> replicas_to_place(const api::TrainingJob& job);
+
+// Throws Invalid, naming field and line of `document`, for a role without a command, or if it runs
+// `here` and its command or working directory does not exist on this machine. Returns a sentence
+// for each part of the job that has no meaning outside Kubernetes.
 std::vector<std::string> check_runs_here(const api::TrainingJob& job, const Document& document,
-                                         const Setting& setting);
+                                         const Setting& setting, bool here);
 
 }  // namespace muster::local

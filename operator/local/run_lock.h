@@ -5,7 +5,7 @@
 
 #include "common/descriptor.h"
 #include "operator/local/job_directory.h"
-#include "operator/local/process_table.h"
+#include "operator/local/processes/process_table.h"
 
 namespace muster::local {
 

@@ -71,15 +71,14 @@ class Ways {
 
 LeaderAddressFile::LeaderAddressFile(const Membership& membership)
     : storage_(membership.storage), job_uid_(membership.uid) {
-  const std::string address = membership.reachable_address();
-  if (address == membership.own_address()) return;
-  written_ = Entry{address, std::to_string(random_number())};
+  if (membership.pod_ip.empty()) return;
+  written_ = Entry{membership.reachable_address(), std::to_string(random_number())};
   const Json entry = {
       {"jobUid", job_uid_}, {"address", written_->address}, {"process", written_->process}};
   try {
     write_file_atomically(storage_ / kFile, entry.dump() + "\n");
   } catch (const WriteError& error) {
-    log::info(std::string("peers find this rendezvous by DNS alone: ") + error.what());
+    log::info(std::string("peers find this rendezvous by TF_CONFIG alone: ") + error.what());
   }
 }
 

@@ -11,8 +11,9 @@ namespace muster::group {
 
 // Rank 0's address by IP, in a file on the job's storage for as long as rank 0 listens. Its name is
 // in DNS only about a second after its pod has begun, and a cache answers an earlier query with
-// "unknown" for up to half a minute. If rank 0 knows no other IP than TF_CONFIG has, no file is
-// written. If the storage cannot be written, peers have only DNS.
+// "unknown" for up to half a minute; and outside Kubernetes it may have moved to another host since
+// its peers began. If rank 0 is not told its IP (MUSTER_POD_IP), no file is written. If the storage
+// cannot be written, peers have only TF_CONFIG.
 class LeaderAddressFile {
  public:
   struct Entry {

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "common/cpu_budget.h"
 #include "common/environment.h"
 #include "common/error.h"
 #include "common/exit_code.h"
@@ -9,6 +10,7 @@
 #include "common/process.h"
 #include "operator/api/validate.h"
 #include "operator/convert/tfjob.h"
+#include "operator/local/processes/surroundings.h"
 #include "trainer/data/sources/look.h"
 #include "trainer/spec/open_classes.h"
 
@@ -79,7 +81,10 @@ JobSource load_job(const RunOptions& options) {
   local::Setting setting{local::JobDirectory(directory),
                          fs::absolute(options.manifest).parent_path().lexically_normal(),
                          starts_trainer(job) ? find_trainer() : fs::path(),
-                         local::inherited_environment(), local::gpus_here()};
+                         local::inherited_environment(),
+                         cpu_budget(),
+                         local::gpus_here(),
+                         nullptr};
   std::vector<std::string> notes = spec::training_notes(document, "spec.training", here);
   return {std::move(job), std::move(document), std::move(setting), std::move(notes)};
 }
@@ -113,10 +118,10 @@ api::Role leader_of(const api::TrainingJob& job) {
 
 std::optional<fs::path> trainer_folder(const JobSource& source, api::Role role) {
   if (!has_role(source.job, role)) return std::nullopt;
-  std::map<std::string, int> ports;
-  for (const std::string& name : local::port_names(source.job)) ports[name] = 0;
+  local::Addresses addresses;
+  for (const std::string& name : local::port_names(source.job)) addresses.ports[name] = 0;
   const local::ReplicaLaunch replica =
-      local::replica_launch(source.job, role, 0, 0, source.setting, ports);
+      local::replica_launch(source.job, role, 0, 0, source.setting, addresses);
   return replica.runs_trainer ? std::optional(replica.launch.directory) : std::nullopt;
 }
 

@@ -27,6 +27,7 @@ struct RunOptions {
   std::filesystem::path directory;  // empty: runs/<name of the job>
   bool retry = false;               // go on although the job has failed
   bool go_on = false;               // train on although the job has succeeded, if it has changed
+  std::filesystem::path hosts;      // the file of --hosts; empty: on this machine
   bool json = false;                // the summary on stdout, everything else on stderr
 };
 

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
 
 #include "common/error.h"
 #include "common/exit_code.h"
 #include "common/file.h"
 #include "common/json.h"
+#include "common/shell_word.h"
 #include "operator/api/schema.h"
 #include "operator/cmd/job/initial_weights.h"
 #include "trainer/checkpoint/start/resume.h"
@@ -21,17 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kTraining = "spec.training";
-
-std::string quoted(const std::string& word) {
-  constexpr std::string_view kTame = "-_./=:,@%+";
-  const bool tame = !word.empty() && std::ranges::all_of(word, [&](unsigned char c) {
-    return std::isalnum(c) || kTame.find(static_cast<char>(c)) != std::string_view::npos;
-  });
-  if (tame) return word;
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
 
 checkpoint::Resumption resumption_from(const checkpoint::Store::Found& found,
                                        const api::TrainingJob& job) {
@@ -215,10 +204,11 @@ std::string how_to_retry(const JobSource& source, const RunOptions& options, int
 
 std::string run_command(const RunOptions& options, const local::JobDirectory& directory,
                         const std::vector<std::string>& more) {
-  std::string text = "muster run " + quoted(options.manifest.string());
-  for (const std::string& set : options.sets) text += " --set " + quoted(set);
-  text += " --directory " + quoted(shown(directory.root()));
-  for (const std::string& word : more) text += " " + quoted(word);
+  std::string text = "muster run " + shell_word(options.manifest.string());
+  for (const std::string& set : options.sets) text += " --set " + shell_word(set);
+  if (!options.hosts.empty()) text += " --hosts " + shell_word(options.hosts.string());
+  text += " --directory " + shell_word(shown(directory.root()));
+  for (const std::string& word : more) text += " " + shell_word(word);
   return text;
 }
 

@@ -99,12 +99,12 @@ Json to_json(const local::Variables& variables) {
 }
 
 Json render_replica(const JobSource& source, api::Role role, int index,
-                    const std::map<std::string, int>& ports) {
+                    const local::Addresses& addresses) {
   const api::TrainingJob& job = source.job;
   const local::ReplicaLaunch replica =
-      local::replica_launch(job, role, index, 0, source.setting, ports);
+      local::replica_launch(job, role, index, 0, source.setting, addresses);
   const local::Variables ours =
-      local::replica_variables(job, role, index, 0, source.setting.directory, ports);
+      local::replica_variables(job, role, index, 0, source.setting, addresses);
   Json value;
   value["name"] = local::replica_name(job, role, index);
   value["command"] = replica.launch.command;
@@ -117,19 +117,19 @@ Json render_replica(const JobSource& source, api::Role role, int index,
   return value;
 }
 
-// Returns the ports of the directory if the job has run there, else ports that only serve as
+// Returns the addresses of the directory if the job has run there, else ports that only serve as
 // examples.
-std::map<std::string, int> ports_to_show(const JobSource& source, bool& chosen) {
+local::Addresses addresses_to_show(const JobSource& source, bool& chosen) {
   constexpr int kFirst = 20000;
-  std::map<std::string, int> ports;
-  if (const auto state = local::load_state(source.setting.directory)) ports = state->ports;
+  local::Addresses addresses;
+  if (const auto state = local::load_state(source.setting.directory)) addresses = state->addresses;
   chosen = true;
   int next = kFirst;
   for (const std::string& name : local::port_names(source.job)) {
-    const auto [at, missing] = ports.try_emplace(name, next++);
+    const auto [at, missing] = addresses.ports.try_emplace(name, next++);
     if (missing) chosen = false;
   }
-  return ports;
+  return addresses;
 }
 
 }  // namespace
@@ -163,11 +163,11 @@ int render_job(const RunOptions& options) {
   if (source.job.uid.empty()) source.job.uid = "chosen-when-it-runs";
   if (source.setting.trainer.empty()) source.setting.trainer = "muster-trainer";
   bool chosen = false;
-  const std::map<std::string, int> ports = ports_to_show(source, chosen);
+  const local::Addresses addresses = addresses_to_show(source, chosen);
   Json replicas = Json::array();
   for (const auto& [role, spec] : source.job.replicas) {
     for (int index = 0; index < spec.replicas; ++index) {
-      replicas.push_back(render_replica(source, role, index, ports));
+      replicas.push_back(render_replica(source, role, index, addresses));
     }
   }
   if (options.json) {

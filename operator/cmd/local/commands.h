@@ -13,6 +13,9 @@ namespace muster::cmd {
 
 int run_job(const RunOptions& options);
 
+// `muster host`: what `muster run --hosts` starts on each host, and here for each replica.
+int serve_host(const std::string& action, const std::filesystem::path& file);
+
 int validate_manifests(const std::vector<std::filesystem::path>& files,
                        const std::vector<std::string>& sets, bool json);
 

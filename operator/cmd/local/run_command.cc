@@ -27,6 +27,7 @@
 #include "operator/cmd/show/warnings.h"
 #include "operator/controller/controller.h"
 #include "operator/local/guard.h"
+#include "operator/local/hosts/survey.h"
 #include "operator/local/local_cluster.h"
 #include "operator/local/run_lock.h"
 #include "operator/local/scale_request.h"
@@ -357,6 +358,28 @@ void look_ahead(const JobSource& source, FILE* out, std::vector<std::string>& no
   for (std::string& note : check_resume(source)) notes.push_back(std::move(note));
 }
 
+// Finds out which of the hosts can be used, and makes the job's replicas run there.
+void reach_hosts(const local::HostsFile& file, JobSource& source, std::vector<std::string>& notes) {
+  const JobDirectory& directory = source.setting.directory;
+  const std::filesystem::path sign = directory.root() / "shared-by-hosts";
+  local::SurveyRequest request{directory.root().string(),
+                               sign.filename(),
+                               random_digits(),
+                               {source.setting.working_directory.string()},
+                               !source.job.training.is_null()};
+  write_file_atomically(sign, request.content);
+  local::Survey found = local::survey(file, request);
+  std::error_code none;
+  std::filesystem::remove(sign, none);
+  notes.insert(notes.end(), found.notes.begin(), found.notes.end());
+  source.setting.hosts = std::make_shared<local::Hosts>(
+      file, std::move(found.usable), std::filesystem::read_symlink("/proc/self/exe", none));
+  // The surroundings of another host are its own, but for what concerns Muster.
+  std::erase_if(source.setting.environment, [](const std::string& variable) {
+    return !variable.starts_with("MUSTER_") || variable.starts_with("MUSTER_TRAINER=");
+  });
+}
+
 // Makes a failed job continue. Returns a warning against that, or "".
 std::string retry_failed(JobSource& source, JobState& state) {
   const int code = exit_code_of(source.job, state.replicas, Json());
@@ -370,9 +393,12 @@ std::string retry_failed(JobSource& source, JobState& state) {
 
 int run_job(const RunOptions& options) {
   JobSource source = load_job(options);
-  if (!source.job.training.is_null()) source.setting.trainer = require_trainer();
+  std::optional<local::HostsFile> hosts;
+  if (!options.hosts.empty()) hosts = local::load_hosts(options.hosts);
+  if (!source.job.training.is_null())
+    source.setting.trainer = hosts ? local::kTrainer : require_trainer();
   std::vector<std::string> notes =
-      local::check_runs_here(source.job, source.document, source.setting);
+      local::check_runs_here(source.job, source.document, source.setting, !hosts);
   notes.insert(notes.end(), source.notes.begin(), source.notes.end());
   const JobDirectory directory = source.setting.directory;
   FILE* out = options.json ? stderr : stdout;
@@ -393,6 +419,7 @@ int run_job(const RunOptions& options) {
   }
   if (source.job.status.is_true("Finished")) return show_finished(source, state, options);
   if (!is_new) look_ahead(source, out, notes);
+  if (hosts) reach_hosts(*hosts, source, notes);
 
   const std::string mark = "MUSTER_JOB_UID=" + state.uid;
   Descriptor signals = watch_signals();

@@ -61,7 +61,7 @@ Json pid_of(const local::JobDirectory& directory, const std::string& name) {
 Json replica_json(const StoredJob& stored, const api::ReplicaRecord& record, bool job_runs) {
   const std::string name = local::replica_name(stored.job, record.role, record.index);
   const ObservedReplica* replica = newest(stored.state, record.role, record.index);
-  const auto port = stored.state.ports.find(name + "/http");
+  const std::string http = name + "/http";
   Json value;
   value["name"] = name;
   value["state"] = record.succeeded ? "succeeded" : phase_text(replica, job_runs);
@@ -69,9 +69,11 @@ Json replica_json(const StoredJob& stored, const api::ReplicaRecord& record, boo
   value["attempt"] = record.attempt;
   value["restarts"] = record.restarts;
   value["exitCode"] = record.exit_code ? Json(*record.exit_code) : Json(nullptr);
-  value["http"] = port == stored.state.ports.end()
-                      ? Json(nullptr)
-                      : Json(local::local_address(stored.state.ports, port->first));
+  const auto host = stored.state.addresses.hosts.find(name);
+  if (host != stored.state.addresses.hosts.end()) value["address"] = host->second;
+  value["http"] = stored.state.addresses.ports.contains(http)
+                      ? Json(stored.state.addresses.of(http))
+                      : Json(nullptr);
   value["log"] = stored.directory.log(name).string();
   return value;
 }

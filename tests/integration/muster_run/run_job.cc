@@ -10,8 +10,8 @@
 #include <memory>
 
 #include "common/exit_code.h"
-#include "operator/local/ports.h"
-#include "operator/local/process_table.h"
+#include "operator/local/processes/ports.h"
+#include "operator/local/processes/process_table.h"
 #include "tests/integration/muster_run/harness.h"
 
 namespace muster::test {

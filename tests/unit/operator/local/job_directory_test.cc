@@ -54,7 +54,7 @@ TEST(JobState, survives_writing_and_reading) {
   state.name = "job";
   state.uid = "u";
   state.generation = 3;
-  state.ports = {{"chief-0", 20001}};
+  state.addresses = {{{"chief-0", 20001}}, {{"chief-0", "10.0.0.7"}}};
   state.wall_seconds = 1.5;
   state.workers = 3;
   plan::ObservedReplica replica;
@@ -74,7 +74,7 @@ TEST(JobState, survives_writing_and_reading) {
   const JobState read = load_state(directory).value();
   EXPECT_EQ(read.name, "job");
   EXPECT_EQ(read.generation, 3);
-  EXPECT_EQ(read.ports, state.ports);
+  EXPECT_EQ(read.addresses, state.addresses);
   EXPECT_EQ(read.wall_seconds, 1.5);
   EXPECT_EQ(read.workers, 3);
   EXPECT_EQ(read.status, state.status);

@@ -5,7 +5,7 @@
 #include <atomic>
 
 #include "common/http_server.h"
-#include "operator/local/ports.h"
+#include "operator/local/processes/ports.h"
 
 namespace muster::local {
 namespace {

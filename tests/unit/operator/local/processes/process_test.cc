@@ -1,4 +1,4 @@
-#include "operator/local/process.h"
+#include "operator/local/processes/process.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/descriptor.h"
-#include "operator/local/process_table.h"
+#include "operator/local/processes/process_table.h"
 
 namespace muster::local {
 
@@ -15,8 +15,8 @@ struct Launch {
   std::vector<std::string> command;  // not empty; command[0] without a slash is looked up in PATH
   std::vector<std::string> environment;  // NAME=value, the whole of it
   std::filesystem::path directory;       // its working directory
-  std::filesystem::path log;             // stdout and stderr are appended here
-  std::filesystem::path pid_file;        // holds its ProcessIdentity before its first instruction
+  std::filesystem::path log;             // stdout and stderr are appended here; "": to our stdout
+  std::filesystem::path pid_file;  // holds its ProcessIdentity before its first instruction, or ""
 };
 
 // A child process that leads a process group of its own. It never outlives its parent: the kernel

@@ -1,4 +1,4 @@
-#include "operator/local/process.h"
+#include "operator/local/processes/process.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -16,6 +16,7 @@
 #include "common/file.h"
 #include "common/process.h"
 #include "common/system_words.h"
+#include "operator/local/processes/surroundings.h"
 
 namespace muster::local {
 
@@ -24,13 +25,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr auto kGroupTakesAtMost = std::chrono::seconds(2);  // to end after SIGKILL
-
-std::string path_of(const std::vector<std::string>& environment) {
-  for (const std::string& variable : environment) {
-    if (variable.starts_with("PATH=")) return variable.substr(5);
-  }
-  return "/usr/local/bin:/usr/bin:/bin";
-}
 
 // Everything the child needs, made before the fork: after it, in a program that has threads, only
 // async-signal-safe calls are allowed.
@@ -94,7 +88,8 @@ std::optional<int> reap(pid_t pid, bool block) {
 }  // namespace
 
 Process::Process(const Launch& launch) : pid_file_(launch.pid_file) {
-  const Descriptor log = open_log(launch.log);
+  const Descriptor log = launch.log.empty() ? Descriptor(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3))
+                                            : open_log(launch.log);
   const Descriptor null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
@@ -104,7 +99,7 @@ Process::Process(const Launch& launch) : pid_file_(launch.pid_file) {
   const Descriptor go_write(ends[1]);
   const std::string& name = launch.command.front();
   const fs::path program =
-      find_executable(name, path_of(launch.environment), launch.directory).value_or(name);
+      find_executable(name, path_in(launch.environment), launch.directory).value_or(name);
   const Prepared prepared{program.string(),
                           pointers(launch.command),
                           pointers(launch.environment),
@@ -122,7 +117,7 @@ Process::Process(const Launch& launch) : pid_file_(launch.pid_file) {
     pidfd_ = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
     if (!pidfd_) throw Unavailable("cannot watch " + name + ": " + system_words(errno));
     identity_ = ProcessIdentity::of(pid).value_or(ProcessIdentity{pid, 0, ""});
-    write_file_atomically(pid_file_, identity_.text() + "\n");
+    if (!pid_file_.empty()) write_file_atomically(pid_file_, identity_.text() + "\n");
     const char go = 1;
     if (::write(go_write.get(), &go, 1) != 1) {
       throw Unavailable("cannot start " + name + ": " + system_words(errno));

@@ -1,4 +1,4 @@
-#include "operator/local/process_table.h"
+#include "operator/local/processes/process_table.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "operator/local/ports.h"
+#include "operator/local/processes/ports.h"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>

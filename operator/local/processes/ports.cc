@@ -1,4 +1,4 @@
-#include "operator/local/ports.h"
+#include "operator/local/processes/ports.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -30,6 +30,11 @@ int choose_port(const std::set<int>& taken) {
 
 }  // namespace
 
+std::string Addresses::of(const std::string& name) const {
+  const auto host = hosts.find(name.substr(0, name.find('/')));
+  return (host == hosts.end() ? "127.0.0.1" : host->second) + ":" + std::to_string(ports.at(name));
+}
+
 bool is_port_free(int port) {
   const Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   // Connections of an earlier server that are closing do not count.
@@ -41,6 +46,12 @@ bool is_port_free(int port) {
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   return ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
          ::listen(socket.get(), 1) == 0;
+}
+
+std::vector<int> free_ports(int count) {
+  std::set<int> chosen;
+  while (static_cast<int>(chosen.size()) < count) chosen.insert(choose_port(chosen));
+  return {chosen.begin(), chosen.end()};
 }
 
 void add_ports(const std::vector<std::string>& names, std::map<std::string, int>& ports) {

@@ -6,8 +6,22 @@
 
 namespace muster::local {
 
+// Where the servers of a job listen, each by its name: "chief-0" for its peers, "chief-0/http" for
+// /healthz and so on.
+struct Addresses {
+  std::map<std::string, int> ports;
+  std::map<std::string, std::string> hosts;  // IP addresses by replica; 127.0.0.1 where left out
+
+  // Returns "IP:port". Precondition: the name has a port.
+  std::string of(const std::string& name) const;
+  bool operator==(const Addresses&) const = default;
+};
+
 // Returns true if a server could listen on 127.0.0.1:port now.
 bool is_port_free(int port);
+
+// Returns up to `count` ports on which a server could listen now.
+std::vector<int> free_ports(int count);
 
 // A port that another process held, so that another one was chosen for this name.
 struct MovedPort {

@@ -1,0 +1,55 @@
+#include "operator/local/hosts/hosts_file.h"
+
+#include <map>
+
+#include "common/exit_code.h"
+#include "common/json.h"
+#include "common/problem.h"
+#include "common/schema.h"
+#include "common/shell_word.h"
+#include "embedded/hosts_schema_text.h"
+
+namespace muster::local {
+
+HostsFile load_hosts(const std::filesystem::path& path) {
+  static const Json schema = Document::parse(hosts_schema_text, "hosts.schema.yaml").value();
+  Document document = Document::load(path);
+  require_no_problems(apply_schema(schema, document), kBadInput);
+  HostsFile file;
+  file.ssh = document.value()["ssh"].get<std::vector<std::string>>();
+  file.muster = document.value()["muster"].get<std::string>();
+  std::map<std::string, std::string> seen;
+  std::vector<Problem> problems;
+  for (const Json& entry : document.value()["hosts"]) {
+    const std::string field = child_path(child_path("hosts", file.hosts.size()), "name");
+    Host host;
+    host.name = entry["name"].get<std::string>();
+    host.destination = string_or(entry, "ssh", host.name);
+    host.address = string_or(entry, "address", host.name);
+    host.slots = static_cast<int>(integer_or(entry, "slots", 0));
+    const auto [other, is_new] = seen.try_emplace(host.name, document.locate(field));
+    if (!is_new) {
+      problems.push_back(make_problem(document, field, "names that differ",
+                                      "\"" + host.name + "\" again, after " + other->second));
+    }
+    file.hosts.push_back(std::move(host));
+  }
+  require_no_problems(problems, kBadInput);
+  return file;
+}
+
+std::vector<std::string> remote_command(const HostsFile& file, const Host& host,
+                                        const std::string& action) {
+  std::vector<std::string> command = file.ssh;
+  // Of an option that is given twice ssh takes the first: the file's own count.
+  // A connection that several replicas share would take all with it when its first one ends.
+  for (const char* option : {"BatchMode=yes", "ConnectTimeout=10", "ServerAliveInterval=3",
+                             "ServerAliveCountMax=3", "ControlPath=none"})
+    command.insert(command.end(), {"-o", option});
+  command.insert(command.end(), {"-T", host.destination});
+  // The shell of the host takes the rest apart.
+  command.push_back(shell_word(file.muster) + " host " + action);
+  return command;
+}
+
+}  // namespace muster::local

@@ -1,0 +1,144 @@
+#include "operator/local/hosts/link.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <optional>
+
+#include "common/error.h"
+#include "common/file.h"
+#include "common/json.h"
+#include "common/whole_number.h"
+#include "operator/local/hosts/session.h"
+
+namespace muster::local {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr size_t kLongestLine = 4096;
+
+LinkOrder read_link_order(const std::filesystem::path& path) {
+  const Json value = parse_or_null(read_file(path));
+  LinkOrder order;
+  for (const Json& word : member(value, "command"))
+    if (word.is_string()) order.command.push_back(word.get<std::string>());
+  if (order.command.empty()) {
+    throw Invalid(path.string() +
+                  ": expected the JSON that `muster run --hosts` writes, found "
+                  "something else");
+  }
+  order.request = parse_host_request(member(value, "request").dump());
+  order.loss = string_or(value, "loss", "");
+  return order;
+}
+
+// What the other side has said of the replica.
+struct Reports {
+  std::optional<int> exit_code;
+  std::string problem;
+  std::string last_line;  // of anything else: ssh's own words
+  std::string part;       // of a line that has not ended
+};
+
+void take_line(const std::string& line, Reports& reports) {
+  const std::string report = kReport;
+  if (!line.starts_with(report)) {
+    if (!line.empty()) reports.last_line = line;
+    const std::string text = line + "\n";
+    [[maybe_unused]] const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
+    return;
+  }
+  const std::string words = line.substr(report.size());
+  if (words.starts_with("exit ")) reports.exit_code = whole_number<int>(words.substr(5));
+  if (words.starts_with("problem ")) reports.problem = words.substr(8);
+}
+
+// Returns false at the end.
+bool read_reports(const Descriptor& errors, Reports& reports) {
+  char bytes[4096];
+  const ssize_t got = ::read(errors.get(), bytes, sizeof bytes);
+  if (got < 0) return errno == EAGAIN || errno == EINTR;
+  reports.part.append(bytes, static_cast<size_t>(std::max<ssize_t>(got, 0)));
+  size_t end;
+  while ((end = reports.part.find('\n')) != std::string::npos) {
+    const bool by_ssh = end > 0 && reports.part[end - 1] == '\r';
+    take_line(reports.part.substr(0, by_ssh ? end - 1 : end), reports);
+    reports.part.erase(0, end + 1);
+  }
+  if (got == 0 || reports.part.size() > kLongestLine) {
+    if (!reports.part.empty()) take_line(reports.part, reports);
+    reports.part.clear();
+  }
+  return got > 0;
+}
+
+// Sends what it can without waiting.
+void send(Descriptor& input, std::string& unsent) {
+  if (!input || unsent.empty()) return;
+  const ssize_t sent = ::write(input.get(), unsent.data(), unsent.size());
+  if (sent > 0) unsent.erase(0, static_cast<size_t>(sent));
+  if (sent < 0 && errno != EAGAIN && errno != EINTR) input.reset();
+}
+
+Reports converse(Session& session, const Descriptor& signals, std::string unsent) {
+  Reports reports;
+  auto next_beat = Clock::now() + kBeatPeriod;
+  while (true) {
+    if (Clock::now() >= next_beat) {
+      if (unsent.empty()) unsent += kBeat;
+      next_beat = Clock::now() + kBeatPeriod;
+    }
+    send(session.input(), unsent);
+    pollfd watched[] = {{session.errors().get(), POLLIN, 0},
+                        {signals.get(), POLLIN, 0},
+                        {unsent.empty() ? -1 : session.input().get(), POLLOUT, 0}};
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(next_beat - Clock::now());
+    if (::poll(watched, 3, std::max(0, static_cast<int>(left.count()))) <= 0) continue;
+    if (watched[0].revents != 0 && !read_reports(session.errors(), reports)) return reports;
+    signalfd_siginfo info{};
+    if (watched[1].revents != 0 && ::read(signals.get(), &info, sizeof info) == sizeof info)
+      unsent += kTerminate;
+  }
+}
+
+std::string loss_of(const Reports& reports, int code) {
+  if (!reports.problem.empty()) return reports.problem;
+  return "ssh has ended with " + std::to_string(code) +
+         (reports.last_line.empty() ? "" : ": " + reports.last_line);
+}
+
+}  // namespace
+
+void write_link_order(const std::filesystem::path& path, const LinkOrder& order) {
+  const Json value = {{"command", order.command},
+                      {"request", to_json(order.request)},
+                      {"loss", order.loss.string()}};
+  write_file_atomically(path, value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+int run_link(const std::filesystem::path& path) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+  const Descriptor signals(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  const LinkOrder order = read_link_order(path);
+  Session session(order.command, Session::Output::ours);
+  const std::string request =
+      to_json(order.request).dump(-1, ' ', false, Json::error_handler_t::replace);
+  const Reports reports = converse(session, signals, request + "\n");
+  const int code = session.wait();
+  if (reports.exit_code && reports.problem.empty()) return *reports.exit_code;
+  write_file_atomically(order.loss, loss_of(reports, code) + "\n");
+  return kHostLost;
+}
+
+}  // namespace muster::local

@@ -1,0 +1,165 @@
+#include "operator/local/hosts/survey.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <memory>
+
+#include "common/error.h"
+#include "common/shorten.h"
+#include "operator/local/hosts/session.h"
+
+namespace muster::local {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto kMostTime = std::chrono::seconds(30);
+constexpr size_t kLongestAnswer = 1 << 20;
+
+// Throws Unavailable.
+std::string ip_of(const std::string& address) {
+  addrinfo hints{};
+  hints.ai_family = AF_INET;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (const int error = ::getaddrinfo(address.c_str(), nullptr, &hints, &found); error != 0) {
+    throw Unavailable("expected an IPv4 address, or a name that this machine knows, found \"" +
+                      address + "\": " + ::gai_strerror(error));
+  }
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, ::freeaddrinfo);
+  char text[INET_ADDRSTRLEN];
+  const auto& ip = reinterpret_cast<const sockaddr_in*>(found->ai_addr)->sin_addr;
+  return ::inet_ntop(AF_INET, &ip, text, sizeof text);
+}
+
+// What is asked of one host, and what it has said so far.
+struct Question {
+  Question(const HostsFile& file, const Host& host, std::string text)
+      : session(remote_command(file, host, "survey"), Session::Output::pipe),
+        unsent(std::move(text)) {}
+
+  void read(const Descriptor& from, std::string& to, bool& open) {
+    char bytes[4096];
+    const ssize_t got = ::read(from.get(), bytes, sizeof bytes);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (got <= 0 || to.size() > kLongestAnswer) open = false;
+    if (got > 0) to.append(bytes, static_cast<size_t>(got));
+  }
+
+  void send() {
+    const ssize_t sent = ::write(session.input().get(), unsent.data(), unsent.size());
+    if (sent > 0) unsent.erase(0, static_cast<size_t>(sent));
+    const bool failed = sent < 0 && errno != EAGAIN && errno != EINTR;
+    if (unsent.empty() || failed) session.input().reset();
+  }
+
+  Session session;
+  std::string unsent;
+  std::string answer, errors;
+  bool answer_open = true, errors_open = true;
+};
+
+// Returns the milliseconds until then, at least 0.
+int milliseconds_until(Clock::time_point then) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(then - Clock::now());
+  return static_cast<int>(std::max<int64_t>(0, left.count()));
+}
+
+void converse(std::vector<std::unique_ptr<Question>>& questions) {
+  const auto until = Clock::now() + kMostTime;
+  while (true) {
+    std::vector<pollfd> watched;
+    for (const auto& question : questions) {
+      if (!question) continue;
+      const auto watch = [&](bool open, const Descriptor& descriptor, short events) {
+        watched.push_back({open ? descriptor.get() : -1, events, 0});
+      };
+      watch(question->answer_open, question->session.output(), POLLIN);
+      watch(question->errors_open, question->session.errors(), POLLIN);
+      watch(true, question->session.input(), POLLOUT);
+    }
+    bool any_open = false;
+    for (const auto& question : questions)
+      any_open |= question && (question->answer_open || question->errors_open);
+    const int left = milliseconds_until(until);
+    if (!any_open || left == 0) return;
+    if (::poll(watched.data(), watched.size(), left) <= 0) continue;
+    size_t at = 0;
+    for (const auto& question : questions) {
+      if (!question) continue;
+      Question& asked = *question;
+      if (watched[at].revents != 0)
+        asked.read(asked.session.output(), asked.answer, asked.answer_open);
+      if (watched[at + 1].revents != 0)
+        asked.read(asked.session.errors(), asked.errors, asked.errors_open);
+      if (watched[at + 2].revents != 0) asked.send();
+      at += 3;
+    }
+  }
+}
+
+std::string last_line(const std::string& text) {
+  const size_t end = text.find_last_not_of(" \t\r\n");
+  if (end == std::string::npos) return "";
+  const size_t begin = text.find_last_of('\n', end);
+  return shorten(text.substr(begin + 1, end - begin), 400);
+}
+
+// Throws Invalid or Unavailable with the reason if the host cannot be used.
+HostFacts facts_of(Question& question) {
+  const bool silent = question.answer_open;
+  const int code = question.session.end();
+  if (question.answer.empty()) {
+    const std::string words = last_line(question.errors);
+    throw Unavailable(silent ? "it has not answered within 30 s"
+                             : "ssh or `muster host survey` has ended with " +
+                                   std::to_string(code) + (words.empty() ? "" : ": " + words));
+  }
+  HostFacts facts = parse_host_facts(question.answer);
+  if (!facts.problem.empty()) throw Unavailable(facts.problem);
+  return facts;
+}
+
+}  // namespace
+
+Survey survey(const HostsFile& file, const SurveyRequest& request) {
+  ::signal(SIGPIPE, SIG_IGN);
+  const std::string text = to_json(request).dump() + "\n";
+  std::vector<std::unique_ptr<Question>> questions;
+  std::vector<std::string> ips, reasons(file.hosts.size());
+  for (size_t i = 0; i < file.hosts.size(); ++i) {
+    questions.push_back(nullptr);
+    ips.emplace_back();
+    try {
+      ips[i] = ip_of(file.hosts[i].address);
+      questions[i] = std::make_unique<Question>(file, file.hosts[i], text);
+    } catch (const Unavailable& error) {
+      reasons[i] = error.what();
+    }
+  }
+  converse(questions);
+  Survey result;
+  for (size_t i = 0; i < file.hosts.size(); ++i) {
+    try {
+      if (!reasons[i].empty()) throw Unavailable(reasons[i]);
+      HostFacts facts = facts_of(*questions[i]);
+      Host host = file.hosts[i];
+      if (host.slots == 0) host.slots = facts.cpus;
+      result.usable.push_back({std::move(host), ips[i], std::move(facts)});
+    } catch (const std::runtime_error& error) {
+      result.notes.push_back("the host " + file.hosts[i].name + " is not used: " + error.what());
+    }
+  }
+  if (!result.usable.empty()) return result;
+  std::string all = "--hosts: expected a host that can be used, found none";
+  for (const std::string& note : result.notes) all += "\n" + note;
+  throw Unavailable(all);
+}
+
+}  // namespace muster::local

@@ -1,0 +1,126 @@
+"""Hosts without Kubernetes: network namespaces on a bridge, each with an sshd. They share this machine's files."""
+
+import os
+import shutil
+import subprocess
+
+import yaml
+from cluster import ROOT, eventually, run
+
+PROGRAM = ROOT / os.environ.get("BINARIES", "build/release/bin") / "muster"
+FRONT = "muster-rack"  # where `muster run` is started
+SSHD = """ListenAddress {address}
+HostKey {folder}/host-key
+AuthorizedKeysFile {folder}/key.pub
+StrictModes no
+PasswordAuthentication no
+UsePAM no
+PidFile none
+"""
+
+
+class Rack:
+    def __init__(self, folder, names, slots=4):
+        self.folder, self.names = folder, names
+        self.slots = slots
+        self.daemons = {}
+
+    def up(self):
+        for key in ("key", "host-key"):
+            run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.folder / key])
+        os.makedirs("/run/sshd", exist_ok=True)
+        self._namespace(FRONT)
+        self.ip(FRONT, "link", "add", "bridge", "type", "bridge")
+        self.ip(FRONT, "address", "add", "10.77.0.1/24", "dev", "bridge")
+        self.ip(FRONT, "link", "set", "bridge", "up")
+        known = (self.folder / "host-key.pub").read_text()
+        (self.folder / "known").write_text("".join(f"{self.address(name)} {known}" for name in self.names))
+        for name in self.names:
+            self._add(name)
+        self.write("hosts.yaml", self.names, self.slots)
+
+    def write(self, file, names, slots=4, **fields):
+        """A file for --hosts. Returns its path."""
+        hosts = [{"name": name, "address": self.address(name), "ssh": f"root@{self.address(name)}", "slots": slots}
+                 for name in names]
+        ssh = ["ssh", "-F", "none", "-i", str(self.folder / "key"), "-o", f"UserKnownHostsFile={self.folder}/known"]
+        (self.folder / file).write_text(yaml.safe_dump({"hosts": hosts, "ssh": ssh, "muster": str(PROGRAM), **fields}))
+        return self.folder / file
+
+    def address(self, name):
+        return f"10.77.0.{10 + self.names.index(name)}"
+
+    @staticmethod
+    def space(name):
+        return f"{FRONT}-{name}"
+
+    @staticmethod
+    def ip(space, *words):
+        run(["ip", "-n", space, *words])
+
+    def _namespace(self, space):
+        subprocess.run(["ip", "netns", "delete", space], stderr=subprocess.DEVNULL, check=False)
+        run(["ip", "netns", "add", space])
+        self.ip(space, "link", "set", "lo", "up")
+
+    def _add(self, name):
+        space = self.space(name)
+        self._namespace(space)
+        self.ip(FRONT, "link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", space)
+        self.ip(FRONT, "link", "set", name, "master", "bridge", "up")
+        self.ip(space, "address", "add", f"{self.address(name)}/24", "dev", "eth0")
+        self.ip(space, "link", "set", "eth0", "up")
+        config = self.folder / f"sshd-{name}"
+        config.write_text(SSHD.format(address=self.address(name), folder=self.folder))
+        self.daemons[name] = subprocess.Popen(
+            ["ip", "netns", "exec", space, shutil.which("sshd", path="/usr/sbin"), "-D", "-e", "-f", config],
+            stderr=(self.folder / f"sshd-{name}.log").open("wb"))
+
+    def unplug(self, name):
+        self.ip(FRONT, "link", "set", name, "down")
+
+    def plug(self, name):
+        self.ip(FRONT, "link", "set", name, "up")
+
+    def processes(self, name):
+        """The command lines of what runs on a host, but for sshd's own."""
+        pids = run(["ip", "netns", "pids", self.space(name)]).split()
+        lines = []
+        for pid in pids:
+            try:
+                with open(f"/proc/{pid}/cmdline", "rb") as file:
+                    words = file.read().decode().split("\0")
+            except OSError:
+                continue
+            if not words[0].startswith(("sshd", "/usr/sbin/sshd")):
+                lines.append(" ".join(words))
+        return [line for line in lines if line.strip()]
+
+    def start(self, job, directory, *words, hosts="hosts.yaml"):
+        """`muster run --hosts`, with its output in the directory's .log."""
+        return subprocess.Popen(
+            ["ip", "netns", "exec", FRONT, PROGRAM, "run", job, "--hosts", self.folder / hosts,
+             "--directory", directory, *words],
+            stdout=directory.with_suffix(".log").open("wb"), stderr=subprocess.STDOUT,
+            # One kernel serves all these hosts: the replicas must not find that out.
+            env={**os.environ, "MUSTER_SHARED_MEMORY": "0"})
+
+    def are_left(self):
+        eventually(lambda: not any(self.processes(name) for name in self.names), within=10)
+
+    def end_all(self):
+        """What a test that has failed may have left."""
+        for space in (FRONT, *map(self.space, self.names)):
+            pids = run(["ip", "netns", "pids", space]).split()
+            daemons = {str(daemon.pid) for daemon in self.daemons.values()}
+            subprocess.run(["kill", "-9", *(pid for pid in pids if pid not in daemons)],
+                           stderr=subprocess.DEVNULL, check=False)
+
+    def down(self):
+        for daemon in self.daemons.values():
+            daemon.terminate()
+            daemon.wait()
+        for space in (*map(self.space, self.names), FRONT):
+            found = subprocess.run(["ip", "netns", "pids", space], capture_output=True, text=True, check=False)
+            subprocess.run(["kill", "-9", *found.stdout.split()], stderr=subprocess.DEVNULL, check=False)
+            subprocess.run(["ip", "netns", "delete", space], stderr=subprocess.DEVNULL, check=False)
