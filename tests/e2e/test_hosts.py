@@ -78,9 +78,9 @@ def test_a_job_trains_on_hosts_to_the_same_bits(rack, tmp_path):
 
 @pytest.mark.parametrize("replica", ["worker-0", "ps-0", "chief-0"])
 def test_replicas_of_a_host_that_is_lost_go_on_elsewhere(rack, tmp_path, replica):
-    expected = undisturbed(tmp_path, 40)
+    expected = undisturbed(tmp_path, 12)
     directory = tmp_path / "run"
-    process = rack.start(job_file(tmp_path, 40), directory)
+    process = rack.start(job_file(tmp_path, 12), directory)
     has_step(directory)
     lost = place(rack, directory, replica)
     rack.unplug(lost)

@@ -24,6 +24,8 @@ for word; do host=$last; last=$word; done
 exec sh -c "$last"
 )";
 
+constexpr const char* kNoRestart = "  runPolicy: {backoffLimit: 0}\n";
+
 class OnHosts : public testing::Test {
  protected:
   // With two hosts, a and b, of so many slots.
@@ -50,9 +52,15 @@ class OnHosts : public testing::Test {
 
 TEST_F(OnHosts, replicas_know_where_they_and_the_others_are) {
   const auto job = this->job(
-      {{"chief", script("echo $MUSTER_POD_IP; echo $TF_CONFIG; echo $MUSTER_HTTP_ADDRESS")},
-       {"worker", script("echo $MUSTER_POD_IP; echo hello >&2")}});
+      {{"chief",
+        script("echo $MUSTER_POD_IP; echo $TF_CONFIG; echo $MUSTER_HTTP_ADDRESS; read go < "
+               "$GATE")},
+       {"worker",
+        script("echo $MUSTER_POD_IP; echo hello >&2; echo up > $EVENTS; read go < $GATE")}});
   const auto run = this->run(*job);
+  EXPECT_EQ(job->next_event(), "up");
+  job->open_gate();
+  job->open_gate();
   EXPECT_EQ(run->wait(), kSuccess) << run->output();
   const std::string chief = job->log("chief-0");
   EXPECT_THAT(chief, HasSubstr("\n127.0.0.2\n"));
@@ -63,7 +71,7 @@ TEST_F(OnHosts, replicas_know_where_they_and_the_others_are) {
 }
 
 TEST_F(OnHosts, exit_codes_are_the_replicas_own) {
-  const auto job = this->job({{"chief", script("exit 65")}});
+  const auto job = this->job({{"chief", script("exit 65")}}, 4, kNoRestart);
   const auto run = this->run(*job);
   EXPECT_EQ(run->wait(), 65) << run->output();
   EXPECT_THAT(run->output(), HasSubstr("65"));
@@ -71,8 +79,12 @@ TEST_F(OnHosts, exit_codes_are_the_replicas_own) {
 
 TEST_F(OnHosts, a_command_that_is_not_there_is_said) {
   const auto job = this->job(
-      {{"chief", "template: {spec: {containers: [{name: c, image: i, command: [/no/program]}]}}"}});
-  EXPECT_EQ(this->run(*job)->wait(), 127);
+      {{"chief",
+        "{template: {spec: {containers: [{name: c, image: i, command: [/no/program]}]}}}"}},
+      4, kNoRestart);
+  const auto run = this->run(*job);
+  EXPECT_NE(run->wait(), kSuccess);
+  EXPECT_THAT(run->output(), HasSubstr("chief-0 ended with exit code 127"));
   EXPECT_THAT(job->log("chief-0"), HasSubstr("cannot run /no/program"));
 }
 

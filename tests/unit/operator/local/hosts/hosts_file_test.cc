@@ -29,7 +29,7 @@ class HostsFileTest : public testing::Test {
     return "";
   }
 
-  TemporaryFolder folder_;
+  test::TemporaryFolder folder_;
 };
 
 TEST_F(HostsFileTest, ANameIsEnough) {

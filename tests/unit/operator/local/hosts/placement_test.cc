@@ -77,7 +77,7 @@ TEST(Placement, StaysWhereNoOtherHostHasAFreeSlot) {
 
 TEST(Placement, ChoosesALostHostAgainAfterAWhile) {
   const Clock::time_point now{};
-  Placement placement({2, 1});
+  Placement placement({2, 2});
   placement.add("a", true);
   placement.add("b", true);
   placement.lose(0, now);
