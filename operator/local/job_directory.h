@@ -53,6 +53,7 @@ struct JobState {
   double wall_seconds = 0;        // of all runs so far
   std::vector<plan::ObservedReplica> replicas;  // as last seen
   Json status;                                  // as api::to_json writes it; null before the first
+  std::optional<int> threads;  // of each replica that computes, once the job has run on hosts
   std::optional<int> workers;  // as many as the job was scaled to; the manifest's where left out
 };
 

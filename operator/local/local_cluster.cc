@@ -20,7 +20,7 @@
 #include "operator/api/disruption.h"
 #include "operator/api/progress.h"
 #include "operator/api/status.h"
-#include "operator/local/hosts/link.h"
+#include "operator/local/hosts/protocol.h"
 #include "operator/local/processes/ports.h"
 #include "operator/local/yaml_text.h"
 
@@ -47,6 +47,9 @@ std::string wall_clock_text() {
   char text[32];
   return {text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local)};
 }
+
+// The time in which a replica ends on a host that is lost; see protocol.h.
+constexpr auto kUnseen = kPatience + std::chrono::seconds(5);
 
 // Makes the folder with a key pair, which only this user can look into, if there is none yet.
 void make_keys(const fs::path& folder) {
@@ -109,10 +112,7 @@ void LocalCluster::restore_replicas() {
 }
 
 void LocalCluster::settle_job_ports() {
-  if (setting_.hosts != nullptr) {
-    state_.addresses = {};
-    return setting_.hosts->add(replicas_to_place(job_), state_.addresses);
-  }
+  if (setting_.hosts != nullptr) return;  // it has given the addresses
   state_.addresses.hosts.clear();
   for (const MovedPort& moved : settle_ports(port_names(job_), state_.addresses.ports)) {
     emit(job_, {plan::Event::Kind::warning, "PortInUse",
@@ -214,10 +214,9 @@ void LocalCluster::start(Replica& replica) {
       make_keys(setting_.directory.keys(keys));
   }
   if (setting_.hosts != nullptr) {
-    if (const auto moved = setting_.hosts->move_from_lost(name, state_.addresses)) {
-      emit(job_, {plan::Event::Kind::normal, "Moved", *moved});
-      save();
-    }
+    const auto moved = setting_.hosts->begin(name, state_.addresses);
+    if (moved) emit(job_, {plan::Event::Kind::normal, "Moved", *moved});
+    save();
   }
   const ReplicaLaunch launch =
       replica_launch(job_, seen.role, seen.index, seen.attempt, setting_, state_.addresses);
@@ -260,6 +259,7 @@ void LocalCluster::remove_one(const plan::RemoveReplica& wanted) {
   }
   if (found->seen.deleting) return;
   found->seen.deleting = true;
+  if (!found->process) return;  // its host was lost, and it ends when it is told so
   found->kill_at = Clock::now() + found->grace;
   found->process->signal(SIGTERM);
   found->process->signal(SIGCONT);  // one that is stopped hears nothing else
@@ -282,11 +282,13 @@ void LocalCluster::suspend() {
 }
 
 void LocalCluster::scale(int workers) {
-  job_.replicas.at(api::Role::worker).replicas = workers;
+  api::TrainingJob scaled = job_;
+  scaled.replicas.at(api::Role::worker).replicas = workers;
   if (setting_.hosts != nullptr)
-    setting_.hosts->add(replicas_to_place(job_), state_.addresses);
+    setting_.hosts->add(replicas_to_place(scaled), wanted_replicas(scaled), state_.addresses);
   else
-    add_ports(port_names(job_), state_.addresses.ports);
+    add_ports(port_names(scaled), state_.addresses.ports);
+  job_ = std::move(scaled);
   job_.generation = ++state_.generation;
   state_.workers = workers;  // written with the status, which has a new generation to tell of
   wake();
@@ -327,7 +329,7 @@ bool LocalCluster::wait(std::optional<api::Time> until, int descriptor) {
   }
   eventfd_t count = 0;
   const bool woken = ::eventfd_read(wake_.get(), &count) == 0;
-  const bool ended = collect_ended();
+  const bool ended = collect_ended() | settle_lost();
   kill_overdue();
   return woken || ended;
 }
@@ -336,10 +338,13 @@ int LocalCluster::poll_timeout(std::optional<api::Time> until) const {
   using std::chrono::milliseconds;
   std::optional<milliseconds> left;
   if (until) left = *until - now();
+  const auto consider = [&](Clock::time_point then) {
+    const auto until_then = std::chrono::ceil<milliseconds>(then - Clock::now());
+    left = left ? std::min(*left, until_then) : until_then;
+  };
   for (const Replica& replica : replicas_) {
-    if (!replica.process || !replica.kill_at) continue;
-    const auto grace = std::chrono::ceil<milliseconds>(*replica.kill_at - Clock::now());
-    left = left ? std::min(*left, grace) : grace;
+    if (replica.process && replica.kill_at) consider(*replica.kill_at);
+    if (replica.over_at) consider(*replica.over_at);
   }
   if (!left) return -1;
   return static_cast<int>(std::clamp<int64_t>(left->count(), 0, INT_MAX));
@@ -360,23 +365,41 @@ bool LocalCluster::collect_ended() {
 void LocalCluster::end(Replica& replica, int exit_code) {
   ObservedReplica& seen = replica.seen;
   const std::string name = replica_name(job_, seen.role, seen.index);
-  seen.phase = exit_code == 0 ? Phase::succeeded : Phase::failed;
-  seen.exit_code = exit_code;
-  seen.finished = now();
   seen.last_line = last_line_of(setting_.directory.log(name), replica.log_begin);
-  if (setting_.hosts != nullptr && exit_code == kHostLost) note_loss(name, seen);
+  seen.exit_code = exit_code;
   replica.process.reset();
   replica.kill_at.reset();
   prober_.forget(seen.uid);
+  if (setting_.hosts != nullptr) {
+    if (const auto why = setting_.hosts->end(name, setting_.directory.replica(name))) {
+      seen.exit_code.reset();
+      seen.reason = "NodeLost";
+      seen.last_line = *why;
+      emit(job_, {plan::Event::Kind::warning, "HostLost", name + ": " + *why});
+      // Generations fence off a trainer that lives on there unseen, but no other program.
+      if (job_.training.is_null()) {
+        replica.over_at = Clock::now() + kUnseen;
+        return;
+      }
+    }
+  }
+  settle_end(seen);
 }
 
-void LocalCluster::note_loss(const std::string& name, ObservedReplica& seen) {
-  const auto why = setting_.hosts->loss(name, setting_.directory.replica(name));
-  if (!why) return;
-  seen.exit_code.reset();
-  seen.reason = "NodeLost";
-  seen.last_line = *why;
-  emit(job_, {plan::Event::Kind::warning, "HostLost", name + ": " + *why});
+void LocalCluster::settle_end(ObservedReplica& seen) {
+  seen.phase = seen.exit_code == 0 ? Phase::succeeded : Phase::failed;
+  seen.finished = now();
+}
+
+bool LocalCluster::settle_lost() {
+  bool any = false;
+  for (Replica& replica : replicas_) {
+    if (!replica.over_at || *replica.over_at > Clock::now()) continue;
+    replica.over_at.reset();
+    settle_end(replica.seen);
+    any = true;
+  }
+  return any;
 }
 
 void LocalCluster::kill_overdue() {

@@ -59,7 +59,7 @@ class LocalCluster final : public cluster::Cluster {
   // run` is interrupted.
   void suspend();
   // Makes get() return so many workers from now on. Precondition: the job has workers, and may have
-  // as many.
+  // as many. Throws Invalid, and changes nothing, if its hosts have too few slots.
   void scale(int workers);
   // Sends SIGKILL to every replica.
   void kill_all();
@@ -82,6 +82,7 @@ class LocalCluster final : public cluster::Cluster {
     std::optional<Process> process;
     std::chrono::seconds grace{0};
     std::optional<Clock::time_point> kill_at;
+    std::optional<Clock::time_point> over_at;  // of one that was lost and may live on until then
     uintmax_t log_begin = 0;
     bool has_health = false;
   };
@@ -92,9 +93,10 @@ class LocalCluster final : public cluster::Cluster {
   void create_one(const api::TrainingJob& job, const plan::CreateReplica& wanted);
   void remove_one(const plan::RemoveReplica& wanted);
   void start(Replica& replica);
-  void note_loss(const std::string& name, plan::ObservedReplica& seen);
   uintmax_t begin_log(const plan::ObservedReplica& seen);
   void end(Replica& replica, int exit_code);
+  void settle_end(plan::ObservedReplica& seen);
+  bool settle_lost();
   bool collect_ended();
   void kill_overdue();
   int poll_timeout(std::optional<api::Time> until) const;

@@ -84,11 +84,6 @@ int computing_replicas(const api::TrainingJob& job) {
   return std::max(1, computing);
 }
 
-int threads_here(const api::TrainingJob& job, const Setting& setting) {
-  return setting.hosts != nullptr ? setting.hosts->threads_of_each(computing_replicas(job))
-                                  : threads_of_each(job, setting.cpus);
-}
-
 }  // namespace
 
 int threads_of_each(const api::TrainingJob& job, int cpus) {
@@ -97,11 +92,17 @@ int threads_of_each(const api::TrainingJob& job, int cpus) {
   return replicas <= 1 ? 0 : std::max(1, cpus / computing_replicas(job));
 }
 
+int wanted_replicas(const api::TrainingJob& job) {
+  int wanted = 0;
+  for (const auto& [role, spec] : job.replicas) wanted += spec.replicas;
+  return wanted;
+}
+
 std::vector<Hosts::Replica> replicas_to_place(const api::TrainingJob& job) {
   std::vector<Hosts::Replica> replicas;
   for (const auto& [role, spec] : job.replicas) {
     for (int index = 0; index < api::most_replicas(job, role); ++index)
-      replicas.push_back({replica_name(job, role, index), computes(role)});
+      replicas.push_back({replica_name(job, role, index), computes(role), role != api::Role::ps});
   }
   return replicas;
 }
@@ -147,11 +148,12 @@ Variables replica_variables(const api::TrainingJob& job, api::Role role, int ind
   // TF_CONFIG has where the others were when this one began; this is how they learn where it is.
   if (const auto host = addresses.hosts.find(name); host != addresses.hosts.end())
     variables.emplace_back("MUSTER_POD_IP", host->second);
+  if (setting.hosts != nullptr) variables.emplace_back("MUSTER_PEER_PORTS", Hosts::kPeerPorts);
   if (!job.training.is_null()) {
     variables.emplace_back("MUSTER_TRAINING", directory.training(name).string());
     if (const std::string keys = job.status.keys(); !keys.empty())
       variables.emplace_back("MUSTER_TLS", directory.keys(keys).string());
-    const int threads = threads_here(job, setting);
+    const int threads = setting.threads.value_or(threads_of_each(job, setting.cpus));
     if (threads > 0) variables.emplace_back("MUSTER_THREADS", std::to_string(threads));
   }
   return variables;

@@ -23,6 +23,7 @@ struct Setting {
   int cpus = 1;                             // of this machine
   int gpus = 0;
   std::shared_ptr<Hosts> hosts;  // those on which replicas run; null: on this machine
+  std::optional<int> threads;    // of each replica that computes, on several hosts
 };
 
 // Returns the names that need a port: every replica, including those that an elastic job may get
@@ -58,6 +59,8 @@ ReplicaLaunch replica_launch(const api::TrainingJob& job, api::Role role, int in
 
 // Returns the replicas of the job that need a place, as port_names() counts them.
 std::vector<Hosts::Replica> replicas_to_place(const api::TrainingJob& job);
+// Returns how many replicas the job has now, or is to have.
+int wanted_replicas(const api::TrainingJob& job);
 
 // Throws Invalid, naming field and line of `document`, for a role without a command, or if it runs
 // `here` and its command or working directory does not exist on this machine. Returns a sentence

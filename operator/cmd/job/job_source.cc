@@ -84,7 +84,8 @@ JobSource load_job(const RunOptions& options) {
                          local::inherited_environment(),
                          cpu_budget(),
                          local::gpus_here(),
-                         nullptr};
+                         nullptr,
+                         std::nullopt};
   std::vector<std::string> notes = spec::training_notes(document, "spec.training", here);
   return {std::move(job), std::move(document), std::move(setting), std::move(notes)};
 }

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <fstream>
 #include <set>
+#include <thread>
 
 #include "common/descriptor.h"
 #include "common/error.h"
@@ -176,12 +177,12 @@ class Run {
     if (!workers) return;
     try {
       require_scalable_here(directory(), cluster_.job(), *workers);
+      const std::string text = scaled_text(cluster_.job(), *workers);
+      cluster_.scale(*workers);
+      display_.print(text);
     } catch (const Invalid& error) {
-      return display_.print(std::string("warning: not scaled: ") + error.what());
+      display_.print(std::string("warning: not scaled: ") + error.what());
     }
-    const std::string text = scaled_text(cluster_.job(), *workers);
-    cluster_.scale(*workers);
-    display_.print(text);
   }
 
   void report(const controller::Controller::Trouble& trouble) {
@@ -358,24 +359,58 @@ void look_ahead(const JobSource& source, FILE* out, std::vector<std::string>& no
   for (std::string& note : check_resume(source)) notes.push_back(std::move(note));
 }
 
+// Another file than any before, which only this user can read, for as long as this lives.
+class Sign {
+ public:
+  explicit Sign(const std::filesystem::path& folder)
+      : path_(folder / "shared-by-hosts"), content_(random_digits()) {
+    write_file_atomically(path_, content_);
+    std::filesystem::permissions(path_, std::filesystem::perms::owner_read);
+  }
+  ~Sign() {
+    std::error_code none;
+    std::filesystem::remove(path_, none);
+  }
+  Sign(const Sign&) = delete;
+  Sign& operator=(const Sign&) = delete;
+
+  std::string name() const { return path_.filename(); }
+  const std::string& content() const { return content_; }
+
+ private:
+  const std::filesystem::path path_;
+  const std::string content_;
+};
+
+// Whether other hosts may still run replicas of a `muster run` that has ended, which nothing but
+// their own patience ends.
+bool may_live_unseen(const api::TrainingJob& job, const JobState& state) {
+  return job.training.is_null() && !state.addresses.hosts.empty() &&
+         std::ranges::any_of(state.replicas, plan::is_live);
+}
+
 // Finds out which of the hosts can be used, and makes the job's replicas run there.
-void reach_hosts(const local::HostsFile& file, JobSource& source, std::vector<std::string>& notes) {
-  const JobDirectory& directory = source.setting.directory;
-  const std::filesystem::path sign = directory.root() / "shared-by-hosts";
-  local::SurveyRequest request{directory.root().string(),
-                               sign.filename(),
-                               random_digits(),
-                               {source.setting.working_directory.string()},
-                               !source.job.training.is_null()};
-  write_file_atomically(sign, request.content);
-  local::Survey found = local::survey(file, request);
-  std::error_code none;
-  std::filesystem::remove(sign, none);
+void reach_hosts(const local::HostsFile& file, JobSource& source, JobState& state,
+                 std::vector<std::string>& notes) {
+  local::Setting& setting = source.setting;
+  const std::filesystem::path& root = setting.directory.root();
+  const Sign sign(root);
+  local::Survey found = local::survey(file, {.folder = root.string(),
+                                             .file = sign.name(),
+                                             .content = sign.content(),
+                                             .address = "",
+                                             .folders = {setting.working_directory.string()},
+                                             .trainer = !source.job.training.is_null()});
   notes.insert(notes.end(), found.notes.begin(), found.notes.end());
-  source.setting.hosts = std::make_shared<local::Hosts>(
-      file, std::move(found.usable), std::filesystem::read_symlink("/proc/self/exe", none));
+  setting.hosts = std::make_shared<local::Hosts>(file, std::move(found.usable),
+                                                 std::filesystem::read_symlink("/proc/self/exe"));
+  state.addresses = {};
+  setting.hosts->add(local::replicas_to_place(source.job), local::wanted_replicas(source.job),
+                     state.addresses);
+  if (!state.threads) state.threads = setting.hosts->threads_of_each();
+  setting.threads = state.threads;
   // The surroundings of another host are its own, but for what concerns Muster.
-  std::erase_if(source.setting.environment, [](const std::string& variable) {
+  std::erase_if(setting.environment, [](const std::string& variable) {
     return !variable.starts_with("MUSTER_") || variable.starts_with("MUSTER_TRAINER=");
   });
 }
@@ -419,7 +454,13 @@ int run_job(const RunOptions& options) {
   }
   if (source.job.status.is_true("Finished")) return show_finished(source, state, options);
   if (!is_new) look_ahead(source, out, notes);
-  if (hosts) reach_hosts(*hosts, source, notes);
+  if (may_live_unseen(source.job, state)) {
+    print(out, "waiting {} s: the hosts may not know yet that the last `muster run` has ended\n",
+          local::kPatience.count());
+    std::fflush(out);
+    std::this_thread::sleep_for(local::kPatience);
+  }
+  if (hosts) reach_hosts(*hosts, source, state, notes);
 
   const std::string mark = "MUSTER_JOB_UID=" + state.uid;
   Descriptor signals = watch_signals();

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -25,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kLongestRequest = size_t{8} << 20;
-constexpr int kPorts = 512;
+constexpr size_t kPorts = 512;
 
 // Reads up to the end of the line and not further: what follows are bytes of their own meaning.
 std::string read_request() {
@@ -57,6 +58,8 @@ std::string problem_of(const SurveyRequest& request, const fs::path& trainer) {
            " to be shared with this host, and in it the file " + request.file +
            " that was just written; found " + found;
   }
+  if (!is_own_address(request.address))
+    return "expected " + request.address + " to be an address of this host, found that it is not";
   for (const std::string& folder : request.folders) {
     std::error_code error;
     if (!fs::is_directory(folder, error))
@@ -85,14 +88,24 @@ int wait_for(Process& process) {
   }
 }
 
-// Returns its exit code; nothing if whoever started it has gone.
-std::optional<int> follow_orders(Process& process) {
-  pollfd watched[] = {{STDIN_FILENO, POLLIN, 0}, {process.descriptor(), POLLIN, 0}};
+// Returns SIGTERM and its like as a descriptor to poll.
+Descriptor watch_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, number);
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);
+  return Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+// Returns its exit code; nothing if whoever started it has gone, or this process is to end.
+std::optional<int> follow_orders(Process& process, const Descriptor& signals) {
+  pollfd watched[] = {
+      {STDIN_FILENO, POLLIN, 0}, {process.descriptor(), POLLIN, 0}, {signals.get(), POLLIN, 0}};
   while (true) {
     if (const std::optional<int> code = process.collect()) return code;
     constexpr std::chrono::milliseconds kMost = kPatience;
-    const int ready = ::poll(watched, 2, static_cast<int>(kMost.count()));
-    if (ready == 0) return std::nullopt;
+    const int ready = ::poll(watched, 3, static_cast<int>(kMost.count()));
+    if (ready == 0 || (ready > 0 && watched[2].revents != 0)) return std::nullopt;
     if (ready < 0 || watched[0].revents == 0) continue;
     const std::optional<std::string> orders = read_orders();
     if (!orders) return std::nullopt;
@@ -121,6 +134,7 @@ int answer_survey(const fs::path& trainer) {
 
 int run_for_another_host(const fs::path& trainer) {
   ::signal(SIGPIPE, SIG_IGN);
+  const Descriptor signals = watch_signals();
   try {
     const HostRequest request = parse_host_request(read_request());
     Launch launch;
@@ -131,7 +145,8 @@ int run_for_another_host(const fs::path& trainer) {
       set_variable(launch.environment, name, value, /*overwrite=*/true);
     launch.directory = request.directory;
     Process process(launch);
-    std::optional<int> code = follow_orders(process);
+    report("started");
+    std::optional<int> code = follow_orders(process, signals);
     if (!code) {
       process.signal(SIGKILL);
       code = wait_for(process);

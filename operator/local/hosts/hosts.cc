@@ -1,6 +1,8 @@
 #include "operator/local/hosts/hosts.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 
 #include "common/error.h"
 #include "common/exit_code.h"
@@ -30,68 +32,75 @@ Hosts::Hosts(HostsFile file, std::vector<KnownHost> usable, fs::path self)
     : file_(std::move(file)),
       hosts_(std::move(usable)),
       self_(std::move(self)),
-      placement_(slots_of(hosts_)),
-      used_ports_(hosts_.size()) {}
+      placement_(slots_of(hosts_)) {}
 
-int Hosts::threads_of_each(int computing) const {
-  const int hosts = static_cast<int>(hosts_.size());
-  const int on_one = std::max(1, (computing + hosts - 1) / hosts);
-  int least = hosts_[0].facts.cpus;
-  for (const KnownHost& known : hosts_) least = std::min(least, known.facts.cpus);
-  return std::max(1, least / on_one);
-}
-
-void Hosts::add(const std::vector<Replica>& replicas, Addresses& addresses) {
-  const auto missing = std::ranges::count_if(
-      replicas, [&](const Replica& replica) { return !placement_.has(replica.name); });
-  if (const int free = placement_.free_slots(); missing > free) {
-    throw Invalid("--hosts: expected " + std::to_string(missing) +
-                      " free slots for the job's replicas, found " + std::to_string(free) + " on " +
-                      std::to_string(hosts_.size()) + " hosts that can be used",
+void Hosts::add(const std::vector<Replica>& replicas, int wanted, Addresses& addresses) {
+  if (wanted > placement_.slots()) {
+    throw Invalid("--hosts: expected " + std::to_string(wanted) +
+                      " slots for the job's replicas, found " + std::to_string(placement_.slots()) +
+                      " on " + std::to_string(hosts_.size()) + " hosts that can be used",
                   kBadInput);
   }
   for (const Replica& replica : replicas) {
     if (placement_.has(replica.name)) continue;
-    placement_.add(replica.name, replica.computes);
+    placement_.add(replica);
     settle(replica.name, addresses);
   }
 }
 
-std::optional<std::string> Hosts::move_from_lost(const std::string& name, Addresses& addresses) {
-  const std::string from = host_of(name);
-  if (!placement_.move(name, Placement::Clock::now())) return std::nullopt;
+int Hosts::threads_of_each() const {
+  int least = hosts_[0].facts.cpus;
+  for (const KnownHost& known : hosts_) least = std::min(least, known.facts.cpus);
+  return std::max(1, least / std::max(1, placement_.most_computing()));
+}
+
+std::optional<std::string> Hosts::begin(const std::string& name, Addresses& addresses) {
+  const std::string from = at(name).host.name;
+  const Placement::Begins how = placement_.begin(name, Placement::Clock::now());
+  if (how == Placement::Begins::as_before) return std::nullopt;
   settle(name, addresses);
-  return name + " moves from " + from + ", which was lost, to " + host_of(name);
+  if (how == Placement::Begins::anew) return std::nullopt;
+  return name + " moves from " + from + " to " + at(name).host.name;
 }
 
-void Hosts::settle(const std::string& name, Addresses& addresses) {
-  const size_t host = placement_.place(name).host;
-  addresses.hosts[name] = hosts_[host].ip;
-  addresses.ports[name] = choose_port(host);
-  addresses.ports[name + "/http"] = choose_port(host);
+std::optional<std::string> Hosts::end(const std::string& name, const fs::path& folder) {
+  std::optional<std::string> why;
+  try {
+    if (is_there(loss_file(folder))) why = read_file(loss_file(folder));
+  } catch (const std::runtime_error& error) {
+    why = error.what();
+  }
+  placement_.end(name, why.has_value(), Placement::Clock::now());
+  if (!why) return std::nullopt;
+  while (why->ends_with('\n')) why->pop_back();
+  return "lost on the host " + at(name).host.name + ": " + *why;
 }
 
-int Hosts::choose_port(size_t host) {
-  const std::vector<int>& ports = hosts_[host].facts.ports;
-  if (ports.empty()) throw Unavailable("the host " + hosts_[host].host.name + " has no free port");
-  return ports[used_ports_[host]++ % ports.size()];
+const KnownHost& Hosts::at(const std::string& name) const {
+  return hosts_[placement_.host_of(name)];
 }
 
-const std::string& Hosts::host_of(const std::string& name) const {
-  return hosts_[placement_.place(name).host].host.name;
+void Hosts::settle(const std::string& name, Addresses& addresses) const {
+  const KnownHost& host = at(name);
+  // Also its own earlier ones: a process that was lost may still listen there.
+  std::set<int> taken;
+  for (const auto& [server, port] : addresses.ports) taken.insert(port);
+  std::vector<int> free;
+  std::ranges::copy_if(host.facts.ports, std::back_inserter(free),
+                       [&](int port) { return !taken.contains(port); });
+  if (free.size() < 2) throw Unavailable("the host " + host.host.name + " has no more free ports");
+  addresses.hosts[name] = host.ip;
+  addresses.ports[name] = free[0];
+  addresses.ports[name + "/http"] = free[1];
 }
 
 int Hosts::gpus_at(const std::string& name) const {
-  return hosts_[placement_.place(name).host].facts.gpus;
-}
-
-int Hosts::ordinal_of(const std::string& name) const {
-  return placement_.place(name).ordinal;
+  return at(name).facts.gpus;
 }
 
 Launch Hosts::launch(const std::string& name, const Launch& there, const fs::path& folder) const {
   LinkOrder order;
-  order.command = remote_command(file_, hosts_[placement_.place(name).host].host, "run");
+  order.command = remote_command(file_, at(name).host, "run");
   order.request.command = there.command;
   for (const std::string& variable : there.environment) {
     const size_t equals = variable.find('=');
@@ -106,16 +115,8 @@ Launch Hosts::launch(const std::string& name, const Launch& there, const fs::pat
   Launch here = there;
   here.command = {self_.string(), "host", "link", file.string()};
   here.environment = inherited_environment();
-  here.directory = fs::current_path();
+  here.directory = "/";
   return here;
-}
-
-std::optional<std::string> Hosts::loss(const std::string& name, const fs::path& folder) {
-  if (!is_there(loss_file(folder))) return std::nullopt;
-  std::string why = read_file(loss_file(folder));
-  while (why.ends_with('\n')) why.pop_back();
-  placement_.lose(placement_.place(name).host, Placement::Clock::now());
-  return "lost on the host " + host_of(name) + ": " + why;
 }
 
 }  // namespace muster::local

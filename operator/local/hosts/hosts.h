@@ -15,49 +15,47 @@ namespace muster::local {
 // The hosts of one run of a job: which replica is where, and how it is started there.
 class Hosts {
  public:
+  using Replica = Placement::Replica;
+
+  // The ports at which members of a collective reach each other, FIRST-LAST: below those that the
+  // kernel takes for outgoing connections, and above those that are chosen here for a server.
+  static constexpr const char* kPeerPorts = "32001-32700";
+
   // `usable` is not empty. `self` is this program, which stands here for each replica.
   Hosts(HostsFile file, std::vector<KnownHost> usable, std::filesystem::path self);
 
-  // Returns how many threads each of `computing` replicas may have so that those of one host share
+  // Gives those replicas a host and addresses that have none, of which `wanted` run at a time.
+  // Throws Invalid if there are fewer slots.
+  void add(const std::vector<Replica>& replicas, int wanted, Addresses& addresses);
+
+  // Returns how many threads each replica that computes may have so that those of one host share
   // its processors: as many for all, or the bits that they compute would differ.
-  int threads_of_each(int computing) const;
+  int threads_of_each() const;
 
-  struct Replica {
-    std::string name;
-    bool computes = false;
-  };
-  // Gives those replicas hosts and ports that have none. Throws Invalid if there are too few slots.
-  void add(const std::vector<Replica>& replicas, Addresses& addresses);
-
-  // If the replica's host was lost and another one has a free slot, moves it there and returns a
-  // sentence on it.
-  std::optional<std::string> move_from_lost(const std::string& name, Addresses& addresses);
+  // To be called before and after a replica runs. If it moves, begin() returns a sentence on it.
+  // end() returns why it was lost, if it was: with its host, or because that cannot run it.
+  std::optional<std::string> begin(const std::string& name, Addresses& addresses);
+  std::optional<std::string> end(const std::string& name, const std::filesystem::path& folder);
 
   bool has(const std::string& name) const { return placement_.has(name); }
-  const std::string& host_of(const std::string& name) const;
-  // Returns how many GPUs the replica's host has, and which of those that compute there it is.
+  // Returns how many GPUs the replica's host has, and which of those that take GPUs there it is.
   int gpus_at(const std::string& name) const;
-  int ordinal_of(const std::string& name) const;
+  int ordinal_of(const std::string& name) const { return placement_.ordinal_of(name); }
 
   // Returns the process here that stands for the replica: it runs `there` on the replica's host,
   // with `there`'s environment in place of the same variables of that host. Writes to `folder`, the
-  // replica's own.
+  // replica's own. Throws WriteError.
   Launch launch(const std::string& name, const Launch& there,
                 const std::filesystem::path& folder) const;
 
-  // After the replica has ended: if that was for the loss of its host, or because it could not be
-  // started there, returns why, and avoids that host for a while.
-  std::optional<std::string> loss(const std::string& name, const std::filesystem::path& folder);
-
  private:
-  void settle(const std::string& name, Addresses& addresses);
-  int choose_port(size_t host);
+  const KnownHost& at(const std::string& name) const;
+  void settle(const std::string& name, Addresses& addresses) const;
 
   const HostsFile file_;
   const std::vector<KnownHost> hosts_;
   const std::filesystem::path self_;
   Placement placement_;
-  std::vector<size_t> used_ports_;  // of each host's, how many are given away
 };
 
 }  // namespace muster::local

@@ -14,6 +14,7 @@
 #include "common/error.h"
 #include "common/file.h"
 #include "common/json.h"
+#include "common/random.h"
 #include "common/whole_number.h"
 #include "operator/local/hosts/session.h"
 
@@ -23,6 +24,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr size_t kLongestLine = 4096;
+constexpr int kAttempts = 4;  // to be let in by ssh
+constexpr auto kRefusedWithin = std::chrono::seconds(5);
 
 LinkOrder read_link_order(const std::filesystem::path& path) {
   const Json value = parse_or_null(read_file(path));
@@ -41,6 +44,7 @@ LinkOrder read_link_order(const std::filesystem::path& path) {
 
 // What the other side has said of the replica.
 struct Reports {
+  bool started = false;
   std::optional<int> exit_code;
   std::string problem;
   std::string last_line;  // of anything else: ssh's own words
@@ -56,6 +60,7 @@ void take_line(const std::string& line, Reports& reports) {
     return;
   }
   const std::string words = line.substr(report.size());
+  if (words == "started") reports.started = true;
   if (words.starts_with("exit ")) reports.exit_code = whole_number<int>(words.substr(5));
   if (words.starts_with("problem ")) reports.problem = words.substr(8);
 }
@@ -108,6 +113,12 @@ Reports converse(Session& session, const Descriptor& signals, std::string unsent
   }
 }
 
+// Returns true if SIGTERM has come meanwhile.
+bool pause_at_random(const Descriptor& signals) {
+  pollfd watched{signals.get(), POLLIN, 0};
+  return ::poll(&watched, 1, 200 + static_cast<int>(random_number() % 1000)) > 0;
+}
+
 std::string loss_of(const Reports& reports, int code) {
   if (!reports.problem.empty()) return reports.problem;
   return "ssh has ended with " + std::to_string(code) +
@@ -131,14 +142,29 @@ int run_link(const std::filesystem::path& path) {
   ::signal(SIGPIPE, SIG_IGN);
   const Descriptor signals(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   const LinkOrder order = read_link_order(path);
-  Session session(order.command, Session::Output::ours);
   const std::string request =
-      to_json(order.request).dump(-1, ' ', false, Json::error_handler_t::replace);
-  const Reports reports = converse(session, signals, request + "\n");
-  const int code = session.wait();
-  if (reports.exit_code && reports.problem.empty()) return *reports.exit_code;
-  write_file_atomically(order.loss, loss_of(reports, code) + "\n");
-  return kHostLost;
+      to_json(order.request).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  for (int attempt = 1;; ++attempt) {
+    const auto begun = Clock::now();
+    Session session(order.command, Session::Output::ours);
+    const Reports reports = converse(session, signals, request);
+    const int code = session.wait();
+    if (reports.exit_code) return *reports.exit_code;
+    // An sshd that has many connections to begin refuses some of them.
+    const bool refused = !reports.started && reports.problem.empty() && code == kHostLost &&
+                         Clock::now() - begun < kRefusedWithin;
+    if (refused && attempt < kAttempts) {
+      if (pause_at_random(signals)) return 128 + SIGTERM;
+      continue;
+    }
+    try {
+      write_file_atomically(order.loss, loss_of(reports, code) + "\n");
+    } catch (const WriteError& error) {
+      const std::string words = error.what() + std::string("\n");
+      [[maybe_unused]] const ssize_t written = ::write(STDOUT_FILENO, words.data(), words.size());
+    }
+    return kHostLost;
+  }
 }
 
 }  // namespace muster::local

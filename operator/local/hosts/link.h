@@ -17,8 +17,9 @@ struct LinkOrder {
 void write_link_order(const std::filesystem::path& path, const LinkOrder& order);
 
 // Runs the replica that the file orders, passes SIGTERM on to it, and writes its output to
-// standard output. Returns its exit code. If the host is lost, or cannot run the replica, writes
-// one sentence to `loss` and returns kHostLost. If it is killed, so is the replica.
+// standard output. Returns its exit code. If the host is lost, cannot be reached or cannot run the
+// replica, writes one sentence to `loss` and returns kHostLost. If this process is killed, so is
+// the replica.
 int run_link(const std::filesystem::path& path);
 inline constexpr int kHostLost = 255;
 

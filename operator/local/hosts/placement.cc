@@ -1,68 +1,85 @@
 #include "operator/local/hosts/placement.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
+#include <utility>
 
 namespace muster::local {
 
 Placement::Placement(std::vector<int> slots)
     : slots_(std::move(slots)), avoided_until_(slots_.size()) {}
 
-int Placement::free_slots() const {
-  int free = 0;
-  for (size_t host = 0; host < slots_.size(); ++host) free += std::max(0, free_of(host));
-  return free;
+int Placement::slots() const {
+  return std::accumulate(slots_.begin(), slots_.end(), 0);
 }
 
-int Placement::free_of(size_t host) const {
-  const auto here =
-      std::ranges::count_if(places_, [&](const auto& entry) { return entry.second.host == host; });
-  return slots_[host] - static_cast<int>(here);
+int Placement::most_computing() const {
+  std::vector<int> counts(slots_.size());
+  for (const auto& [name, place] : places_)
+    if (place.computes) ++counts[place.host];
+  return std::ranges::max(counts);
 }
 
-std::optional<size_t> Placement::freest(const std::vector<bool>& allowed) const {
+void Placement::put(Place& place, size_t host) {
+  std::set<int> taken;
+  for (const auto& [name, other] : places_)
+    if (&other != &place && other.host == host && other.takes_gpus) taken.insert(other.ordinal);
+  place.host = host;
+  place.ordinal = 0;
+  while (taken.contains(place.ordinal)) ++place.ordinal;
+}
+
+void Placement::add(const Replica& replica) {
+  if (places_.contains(replica.name)) return;
+  std::vector<int> left = slots_;
+  for (const auto& [name, place] : places_) --left[place.host];
+  Place& place = places_[replica.name];
+  place.computes = replica.computes;
+  place.takes_gpus = replica.takes_gpus;
+  put(place, static_cast<size_t>(std::ranges::max_element(left) - left.begin()));
+}
+
+int Placement::running_on(size_t host) const {
+  return static_cast<int>(std::ranges::count_if(
+      places_, [&](const auto& entry) { return entry.second.host == host && entry.second.runs; }));
+}
+
+bool Placement::is_avoided(size_t host, Clock::time_point now) const {
+  return avoided_until_[host] && now < *avoided_until_[host];
+}
+
+std::optional<size_t> Placement::free_host(size_t but, Clock::time_point now) const {
   std::optional<size_t> best;
+  int most = 0;
   for (size_t host = 0; host < slots_.size(); ++host) {
-    if (!allowed[host] || free_of(host) <= 0) continue;
-    if (!best || free_of(host) > free_of(*best)) best = host;
+    const int free = slots_[host] - running_on(host);
+    if (host == but || is_avoided(host, now) || free <= most) continue;
+    best = host;
+    most = free;
   }
   return best;
 }
 
-Placement::Placed Placement::placed(size_t host, bool computes) const {
-  std::set<int> taken;
-  for (const auto& [name, other] : places_)
-    if (other.host == host && other.computes) taken.insert(other.ordinal);
-  Placed place;
-  place.host = host;
-  place.computes = computes;
-  while (taken.contains(place.ordinal)) ++place.ordinal;
-  return place;
+Placement::Begins Placement::begin(const std::string& name, Clock::time_point now) {
+  Place& place = places_.at(name);
+  const bool was_lost = std::exchange(place.was_lost, false);
+  const bool wants_another =
+      was_lost || is_avoided(place.host, now) || running_on(place.host) >= slots_[place.host];
+  const size_t before = place.host;
+  if (wants_another) {
+    if (const std::optional<size_t> host = free_host(before, now)) put(place, *host);
+  }
+  place.runs = true;
+  if (place.host != before) return Begins::elsewhere;
+  return was_lost ? Begins::anew : Begins::as_before;
 }
 
-void Placement::add(const std::string& name, bool computes) {
-  if (places_.contains(name)) return;
-  const size_t host = freest(std::vector(slots_.size(), true)).value_or(0);
-  places_[name] = placed(host, computes);
-}
-
-bool Placement::is_lost(size_t host, Clock::time_point now) const {
-  return avoided_until_[host] && now < *avoided_until_[host];
-}
-
-void Placement::lose(size_t host, Clock::time_point now) {
-  avoided_until_[host] = now + kAvoided;
-}
-
-bool Placement::move(const std::string& name, Clock::time_point now) {
-  Placed& place = places_.at(name);
-  if (!is_lost(place.host, now)) return false;
-  std::vector<bool> allowed(slots_.size());
-  for (size_t host = 0; host < slots_.size(); ++host) allowed[host] = !is_lost(host, now);
-  const std::optional<size_t> host = freest(allowed);
-  if (!host) return false;
-  place = placed(*host, place.computes);
-  return true;
+void Placement::end(const std::string& name, bool lost, Clock::time_point now) {
+  Place& place = places_.at(name);
+  place.runs = false;
+  place.was_lost = lost;
+  if (lost) avoided_until_[place.host] = now + kAvoided;
 }
 
 }  // namespace muster::local

@@ -12,46 +12,57 @@ namespace muster::local {
 class Placement {
  public:
   using Clock = std::chrono::steady_clock;
-  // For so long a host that was lost is not chosen.
+  // For so long a host that was lost is chosen only if there is no other.
   static constexpr std::chrono::seconds kAvoided{60};
 
-  struct Place {
-    size_t host = 0;
-    int ordinal = 0;  // of those that compute on that host: the GPUs it gets
+  struct Replica {
+    std::string name;
+    bool computes = false;    // it has a share of the host's processors
+    bool takes_gpus = false;  // it has GPUs of its own
   };
 
-  // `slots`: how many replicas each host takes.
+  // `slots`: how many replicas each host takes at a time.
   explicit Placement(std::vector<int> slots);
 
-  int free_slots() const;
+  int slots() const;
+  // Returns how many of the replicas that compute have been placed on one host, at most.
+  int most_computing() const;
 
-  // Gives the replica a place on the host with the most free slots, the first of several; where
-  // none is free, on the first host. `computes`: it gets GPUs. Replicas of which there is a place
-  // already stay there.
-  void add(const std::string& name, bool computes);
+  // Gives the replica a place on the host with the most slots that no other replica has been
+  // placed on, the first of several. One that has a place stays there.
+  void add(const Replica& replica);
 
-  void lose(size_t host, Clock::time_point now);
-
-  // Moves a replica from a host that was lost to one that was not and has a free slot. Returns
-  // whether there was one.
-  bool move(const std::string& name, Clock::time_point now);
+  enum class Begins { as_before, anew, elsewhere };
+  // The replica takes a slot. It moves to a host that has a free one if its own host has none or
+  // has been lost; where there is no such host, it stays: `anew`, if an earlier process of it may
+  // live on there unseen.
+  Begins begin(const std::string& name, Clock::time_point now);
+  // It gives its slot back. `lost`: because its host was lost.
+  void end(const std::string& name, bool lost, Clock::time_point now);
 
   bool has(const std::string& name) const { return places_.contains(name); }
-  // Precondition: the replica has a place.
-  const Place& place(const std::string& name) const { return places_.at(name); }
+  // Precondition of both: the replica has a place.
+  size_t host_of(const std::string& name) const { return places_.at(name).host; }
+  // Returns the number, from 0, that no other replica with GPUs has on that host.
+  int ordinal_of(const std::string& name) const { return places_.at(name).ordinal; }
 
  private:
-  struct Placed : Place {
+  struct Place {
+    size_t host = 0;
+    int ordinal = 0;
     bool computes = false;
+    bool takes_gpus = false;
+    bool runs = false;
+    bool was_lost = false;
   };
-  int free_of(size_t host) const;
-  std::optional<size_t> freest(const std::vector<bool>& allowed) const;
-  Placed placed(size_t host, bool computes) const;
-  bool is_lost(size_t host, Clock::time_point now) const;
+  int running_on(size_t host) const;
+  void put(Place& place, size_t host);
+  std::optional<size_t> free_host(size_t but, Clock::time_point now) const;
+  bool is_avoided(size_t host, Clock::time_point now) const;
 
   const std::vector<int> slots_;
   std::vector<std::optional<Clock::time_point>> avoided_until_;
-  std::map<std::string, Placed> places_;
+  std::map<std::string, Place> places_;
 };
 
 }  // namespace muster::local

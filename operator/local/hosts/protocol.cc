@@ -51,14 +51,15 @@ HostRequest parse_host_request(const std::string& line) {
 
 Json to_json(const SurveyRequest& request) {
   return {{kProtocol, kHostProtocol},   {"folder", request.folder},   {"file", request.file},
-          {"content", request.content}, {"folders", request.folders}, {"trainer", request.trainer}};
+          {"content", request.content}, {"address", request.address}, {"folders", request.folders},
+          {"trainer", request.trainer}};
 }
 
 SurveyRequest parse_survey_request(const std::string& line) {
   const Json value = parse(line);
-  return {string_or(value, "folder", ""), string_or(value, "file", ""),
-          string_or(value, "content", ""), strings(member(value, "folders")),
-          bool_or(value, "trainer", false)};
+  return {string_or(value, "folder", ""),    string_or(value, "file", ""),
+          string_or(value, "content", ""),   string_or(value, "address", ""),
+          strings(member(value, "folders")), bool_or(value, "trainer", false)};
 }
 
 Json to_json(const HostFacts& facts) {

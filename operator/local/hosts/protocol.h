@@ -17,8 +17,8 @@ namespace muster::local {
 // `muster host run` runs one replica, the output of which is its own standard output. Bytes follow
 // the request: kBeat at least every kBeatPeriod, kTerminate once the replica is to leave. Where no
 // byte comes for kPatience, or the input ends, the replica is killed. Lines of the standard error
-// that begin with kReport say how it goes: "exit <code>" at its end, "problem <words>" if it could
-// not be started.
+// that begin with kReport say how it goes: "started", "exit <code>" at its end, or "problem
+// <words>" if it could not be started.
 inline constexpr int kHostProtocol = 1;
 inline constexpr char kBeat = '.';
 inline constexpr char kTerminate = 't';
@@ -42,6 +42,7 @@ struct SurveyRequest {
   std::string folder;                // that all hosts share, and
   std::string file;                  // a file in it, which
   std::string content;               // has this content
+  std::string address;               // that is to be the host's own
   std::vector<std::string> folders;  // others that must be there
   bool trainer = false;              // whether muster-trainer is needed
 };

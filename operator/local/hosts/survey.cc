@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <memory>
@@ -21,6 +22,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr auto kMostTime = std::chrono::seconds(30);
 constexpr size_t kLongestAnswer = 1 << 20;
+constexpr size_t kLongestWords = 400;
 
 // Throws Unavailable.
 std::string ip_of(const std::string& address) {
@@ -36,6 +38,20 @@ std::string ip_of(const std::string& address) {
   char text[INET_ADDRSTRLEN];
   const auto& ip = reinterpret_cast<const sockaddr_in*>(found->ai_addr)->sin_addr;
   return ::inet_ntop(AF_INET, &ip, text, sizeof text);
+}
+
+void require_distinct(const std::vector<std::string>& ips, size_t i) {
+  for (size_t other = 0; other < i; ++other) {
+    if (ips[other] == ips[i])
+      throw Unavailable("expected an address of its own, found " + ips[i] + " of an earlier host");
+    if (ips[other].starts_with("127.") != ips[i].starts_with("127.") && !ips[other].empty())
+      throw Unavailable("expected an address that other hosts reach, or none that they do, found " +
+                        ips[i] + " beside " + ips[other]);
+  }
+}
+
+std::string text_of(const SurveyRequest& request) {
+  return to_json(request).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 // What is asked of one host, and what it has said so far.
@@ -104,11 +120,20 @@ void converse(std::vector<std::unique_ptr<Question>>& questions) {
   }
 }
 
+// Returns what a host has said, as it may be shown.
+std::string shown(const std::string& words) {
+  std::string text = shorten(words, kLongestWords);
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
+  return text;
+}
+
+// Returns the last line that is not blank.
 std::string last_line(const std::string& text) {
   const size_t end = text.find_last_not_of(" \t\r\n");
   if (end == std::string::npos) return "";
   const size_t begin = text.find_last_of('\n', end);
-  return shorten(text.substr(begin + 1, end - begin), 400);
+  return text.substr(begin + 1, end - begin);
 }
 
 // Throws Invalid or Unavailable with the reason if the host cannot be used.
@@ -116,21 +141,28 @@ HostFacts facts_of(Question& question) {
   const bool silent = question.answer_open;
   const int code = question.session.end();
   if (question.answer.empty()) {
-    const std::string words = last_line(question.errors);
+    const std::string words = shown(last_line(question.errors));
     throw Unavailable(silent ? "it has not answered within 30 s"
                              : "ssh or `muster host survey` has ended with " +
                                    std::to_string(code) + (words.empty() ? "" : ": " + words));
   }
-  HostFacts facts = parse_host_facts(question.answer);
-  if (!facts.problem.empty()) throw Unavailable(facts.problem);
+  HostFacts facts;
+  try {
+    facts = parse_host_facts(last_line(question.answer));
+  } catch (const Invalid& error) {
+    const std::string words = shown(last_line(question.errors));
+    throw Unavailable(error.what() + std::string(" It said \"") +
+                      shown(last_line(question.answer)) + "\", and ended with " +
+                      std::to_string(code) + (words.empty() ? "" : ": " + words));
+  }
+  if (!facts.problem.empty()) throw Unavailable(shown(facts.problem));
   return facts;
 }
 
 }  // namespace
 
-Survey survey(const HostsFile& file, const SurveyRequest& request) {
+Survey survey(const HostsFile& file, SurveyRequest request) {
   ::signal(SIGPIPE, SIG_IGN);
-  const std::string text = to_json(request).dump() + "\n";
   std::vector<std::unique_ptr<Question>> questions;
   std::vector<std::string> ips, reasons(file.hosts.size());
   for (size_t i = 0; i < file.hosts.size(); ++i) {
@@ -138,7 +170,9 @@ Survey survey(const HostsFile& file, const SurveyRequest& request) {
     ips.emplace_back();
     try {
       ips[i] = ip_of(file.hosts[i].address);
-      questions[i] = std::make_unique<Question>(file, file.hosts[i], text);
+      require_distinct(ips, i);
+      request.address = ips[i];
+      questions[i] = std::make_unique<Question>(file, file.hosts[i], text_of(request));
     } catch (const Unavailable& error) {
       reasons[i] = error.what();
     }

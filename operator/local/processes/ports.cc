@@ -17,12 +17,12 @@ namespace {
 constexpr int kFirstPort = 20000;
 constexpr int kLastPort = 32000;
 
-int choose_port(const std::set<int>& taken) {
+int choose_port(const std::set<int>& taken, bool anywhere = false) {
   const int count = kLastPort - kFirstPort + 1;
   const int start = static_cast<int>(random_number() % static_cast<uint64_t>(count));
   for (int step = 0; step < count; ++step) {
     const int port = kFirstPort + (start + step) % count;
-    if (!taken.contains(port) && is_port_free(port)) return port;
+    if (!taken.contains(port) && is_port_free(port, anywhere)) return port;
   }
   throw Unavailable("expected a free port of 127.0.0.1 between " + std::to_string(kFirstPort) +
                     " and " + std::to_string(kLastPort) + ", found none");
@@ -35,7 +35,7 @@ std::string Addresses::of(const std::string& name) const {
   return (host == hosts.end() ? "127.0.0.1" : host->second) + ":" + std::to_string(ports.at(name));
 }
 
-bool is_port_free(int port) {
+bool is_port_free(int port, bool anywhere) {
   const Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   // Connections of an earlier server that are closing do not count.
   const int yes = 1;
@@ -43,15 +43,27 @@ bool is_port_free(int port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_addr.s_addr = htonl(anywhere ? INADDR_ANY : INADDR_LOOPBACK);
   return ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
          ::listen(socket.get(), 1) == 0;
 }
 
-std::vector<int> free_ports(int count) {
+bool is_own_address(const std::string& ip) {
+  const Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  return ::inet_pton(AF_INET, ip.c_str(), &address.sin_addr) == 1 &&
+         ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+}
+
+std::vector<int> free_ports(size_t count) {
   std::set<int> chosen;
-  while (static_cast<int>(chosen.size()) < count) chosen.insert(choose_port(chosen));
-  return {chosen.begin(), chosen.end()};
+  std::vector<int> ports;
+  while (ports.size() < count) {
+    ports.push_back(choose_port(chosen, /*anywhere=*/true));
+    chosen.insert(ports.back());
+  }
+  return ports;
 }
 
 void add_ports(const std::vector<std::string>& names, std::map<std::string, int>& ports) {

@@ -17,11 +17,16 @@ struct Addresses {
   bool operator==(const Addresses&) const = default;
 };
 
-// Returns true if a server could listen on 127.0.0.1:port now.
-bool is_port_free(int port);
+// Returns true if a server could listen on this port of 127.0.0.1 now; with `anywhere`, of any
+// address of this machine.
+bool is_port_free(int port, bool anywhere = false);
 
-// Returns up to `count` ports on which a server could listen now.
-std::vector<int> free_ports(int count);
+// Whether this IPv4 address is one of this machine's.
+bool is_own_address(const std::string& ip);
+
+// Returns so many ports, in no order, on which a server could listen now at any address. Throws
+// Unavailable if there are fewer.
+std::vector<int> free_ports(size_t count);
 
 // A port that another process held, so that another one was chosen for this name.
 struct MovedPort {

@@ -40,11 +40,12 @@ TEST(HostProtocol, FactsAreReadAsTheyWereWritten) {
 }
 
 TEST(HostProtocol, ASurveyIsReadAsItWasWritten) {
-  const SurveyRequest read =
-      parse_survey_request(to_json(SurveyRequest{"/job", "sign", "17", {"/data"}, true}).dump());
+  const SurveyRequest read = parse_survey_request(
+      to_json(SurveyRequest{"/job", "sign", "17", "10.0.0.7", {"/data"}, true}).dump());
   EXPECT_EQ(read.folder, "/job");
   EXPECT_EQ(read.file, "sign");
   EXPECT_EQ(read.content, "17");
+  EXPECT_EQ(read.address, "10.0.0.7");
   EXPECT_EQ(read.folders, std::vector<std::string>{"/data"});
   EXPECT_TRUE(read.trainer);
 }
