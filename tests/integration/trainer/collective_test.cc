@@ -46,7 +46,9 @@ void expect_same(const Json& result, const Json& expected) {
 }
 
 // Long enough for a group to change its size several times.
-std::string lasting_training() { return training_of_epochs(40); }
+std::string lasting_training() {
+  return training_of_epochs(40);
+}
 
 std::string elastic(int least, int most, const std::string& batch = "global") {
   return Json{{"minReplicas", least}, {"maxReplicas", most}, {"batch", batch}}.dump();
