@@ -329,7 +329,8 @@ bool LocalCluster::wait(std::optional<api::Time> until, int descriptor) {
   }
   eventfd_t count = 0;
   const bool woken = ::eventfd_read(wake_.get(), &count) == 0;
-  const bool ended = collect_ended() | settle_lost();
+  bool ended = collect_ended();
+  ended = settle_lost() || ended;
   kill_overdue();
   return woken || ended;
 }
