@@ -73,6 +73,10 @@ RunLock::RunLock(const JobDirectory& directory) {
   }
 }
 
+std::optional<ProcessIdentity> RunLock::last_holder(const JobDirectory& directory) {
+  return identity_in(directory.lock());
+}
+
 std::optional<ProcessIdentity> RunLock::holder(const JobDirectory& directory) {
   const fs::path path = directory.lock();
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));

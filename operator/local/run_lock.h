@@ -24,6 +24,9 @@ class RunLock {
   // moment that it takes to end the replicas. Returns false if that takes longer than `most`.
   static bool wait_until_free(const JobDirectory& directory, std::chrono::seconds most);
 
+  // Returns the process that had the lock last, whether it lives or not.
+  static std::optional<ProcessIdentity> last_holder(const JobDirectory& directory);
+
   // Returns the process that runs the job now, if there is one.
   static std::optional<ProcessIdentity> holder(const JobDirectory& directory);
 

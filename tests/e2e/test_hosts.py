@@ -142,7 +142,7 @@ def test_what_is_wrong_is_said_before_anything_starts(rack, tmp_path):
         return log(directory)
 
     words = refused("few", rack.write("few.yaml", NAMES, slots=1), 65)
-    assert "expected 4 slots for the job's replicas, found 3 on 3 hosts that can be used" in words
+    assert "expected 4 slots for the job's replicas, found 3 on the 3 hosts that can be used" in words
     file = rack.write("wrong.yaml", [])
     assert "wrong.yaml:1: hosts: expected a list of 1 to 10000 entries" in refused("none", file, 65)
     words = refused("program", rack.write("program.yaml", ["host-a"], muster="/no/muster"), 69)

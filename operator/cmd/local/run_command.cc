@@ -382,10 +382,13 @@ class Sign {
   const std::string content_;
 };
 
-// Whether other hosts may still run replicas of a `muster run` that has ended, which nothing but
-// their own patience ends.
-bool may_live_unseen(const api::TrainingJob& job, const JobState& state) {
-  return job.training.is_null() && !state.addresses.hosts.empty() &&
+// Whether other hosts may still run replicas of a `muster run` that was lost with its machine: then
+// nothing but their own patience ends them.
+bool may_live_unseen(const api::TrainingJob& job, const JobState& state,
+                     const std::optional<local::ProcessIdentity>& last) {
+  const auto self = local::ProcessIdentity::of(::getpid());
+  const bool another_boot = !last || !self || last->boot != self->boot;
+  return another_boot && job.training.is_null() && !state.addresses.hosts.empty() &&
          std::ranges::any_of(state.replicas, plan::is_live);
 }
 
@@ -405,8 +408,14 @@ void reach_hosts(const local::HostsFile& file, JobSource& source, JobState& stat
   setting.hosts = std::make_shared<local::Hosts>(file, std::move(found.usable),
                                                  std::filesystem::read_symlink("/proc/self/exe"));
   state.addresses = {};
-  setting.hosts->add(local::replicas_to_place(source.job), local::wanted_replicas(source.job),
-                     state.addresses);
+  try {
+    setting.hosts->add(local::replicas_to_place(source.job), local::wanted_replicas(source.job),
+                       state.addresses);
+  } catch (const Invalid& error) {
+    std::string all = error.what();
+    for (const std::string& note : found.notes) all += "\n" + note;
+    throw Invalid(all, error.exit_code());
+  }
   if (!state.threads) state.threads = setting.hosts->threads_of_each();
   setting.threads = state.threads;
   // The surroundings of another host are its own, but for what concerns Muster.
@@ -443,6 +452,7 @@ int run_job(const RunOptions& options) {
   const bool is_new = !is_there(directory.root());
   if (is_new) look_ahead(source, out, notes);
   muster::create_directories(directory.replicas());
+  const auto last = local::RunLock::last_holder(directory);
   const local::RunLock lock(directory);
   JobState state = adopt_state(source);
   const bool retries = options.retry && source.job.status.is_true("FailureTarget");
@@ -454,7 +464,7 @@ int run_job(const RunOptions& options) {
   }
   if (source.job.status.is_true("Finished")) return show_finished(source, state, options);
   if (!is_new) look_ahead(source, out, notes);
-  if (may_live_unseen(source.job, state)) {
+  if (may_live_unseen(source.job, state, last)) {
     print(out, "waiting {} s: the hosts may not know yet that the last `muster run` has ended\n",
           local::kPatience.count());
     std::fflush(out);

@@ -32,13 +32,14 @@ Hosts::Hosts(HostsFile file, std::vector<KnownHost> usable, fs::path self)
     : file_(std::move(file)),
       hosts_(std::move(usable)),
       self_(std::move(self)),
+      folder_(fs::current_path()),
       placement_(slots_of(hosts_)) {}
 
 void Hosts::add(const std::vector<Replica>& replicas, int wanted, Addresses& addresses) {
   if (wanted > placement_.slots()) {
     throw Invalid("--hosts: expected " + std::to_string(wanted) +
                       " slots for the job's replicas, found " + std::to_string(placement_.slots()) +
-                      " on " + std::to_string(hosts_.size()) + " hosts that can be used",
+                      " on the " + std::to_string(hosts_.size()) + " hosts that can be used",
                   kBadInput);
   }
   for (const Replica& replica : replicas) {
@@ -115,7 +116,7 @@ Launch Hosts::launch(const std::string& name, const Launch& there, const fs::pat
   Launch here = there;
   here.command = {self_.string(), "host", "link", file.string()};
   here.environment = inherited_environment();
-  here.directory = "/";
+  here.directory = folder_;
   return here;
 }
 

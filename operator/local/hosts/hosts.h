@@ -55,6 +55,7 @@ class Hosts {
   const HostsFile file_;
   const std::vector<KnownHost> hosts_;
   const std::filesystem::path self_;
+  const std::filesystem::path folder_;  // from which relative paths of the file's ssh count
   Placement placement_;
 };
 

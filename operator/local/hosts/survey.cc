@@ -148,7 +148,10 @@ HostFacts facts_of(Question& question) {
   }
   HostFacts facts;
   try {
-    facts = parse_host_facts(last_line(question.answer));
+    // The host's shell may have said something before.
+    const std::string line = last_line(question.answer);
+    const size_t begin = line.find("{\"protocol\"");
+    facts = parse_host_facts(begin == std::string::npos ? line : line.substr(begin));
   } catch (const Invalid& error) {
     const std::string words = shown(last_line(question.errors));
     throw Unavailable(error.what() + std::string(" It said \"") +
