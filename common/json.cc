@@ -56,4 +56,13 @@ bool bool_or(const Json& value, std::string_view key, bool fallback) {
   return found.is_boolean() ? found.get<bool>() : fallback;
 }
 
+std::vector<std::string> strings_in(const Json& list) {
+  std::vector<std::string> result;
+  if (!list.is_array()) return result;
+  for (const Json& item : list) {
+    if (item.is_string()) result.push_back(item.get<std::string>());
+  }
+  return result;
+}
+
 }  // namespace muster

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/document.h"
 
@@ -26,5 +27,8 @@ std::string string_or(const Json& value, std::string_view key, std::string fallb
 int64_t integer_or(const Json& value, std::string_view key, int64_t fallback);
 double number_or(const Json& value, std::string_view key, double fallback);
 bool bool_or(const Json& value, std::string_view key, bool fallback);
+
+// Returns the strings of a list; nothing else that is in it, and none where `list` is no list.
+std::vector<std::string> strings_in(const Json& list);
 
 }  // namespace muster

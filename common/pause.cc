@@ -1,5 +1,8 @@
 #include "common/pause.h"
 
+#include <algorithm>
+#include <cstdint>
+
 #include "common/mutex.h"
 
 namespace muster {
@@ -10,6 +13,12 @@ bool pause_for(std::chrono::milliseconds time, const std::stop_token& stop) {
   StoppableConditionVariable never;
   never.wait_for(lock, stop, time, [] { return false; });
   return !stop.stop_requested();
+}
+
+int milliseconds_until(std::chrono::steady_clock::time_point then) {
+  const auto left = then - std::chrono::steady_clock::now();
+  return static_cast<int>(
+      std::max<int64_t>(0, std::chrono::ceil<std::chrono::milliseconds>(left).count()));
 }
 
 }  // namespace muster

@@ -30,6 +30,11 @@ std::optional<fs::path> find_executable(const std::string& command, const std::s
   return std::nullopt;
 }
 
+fs::path own_program() {
+  std::error_code error;
+  return fs::read_symlink("/proc/self/exe", error);
+}
+
 int exit_code_of(const siginfo_t& info) {
   return info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
 }

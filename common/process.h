@@ -16,6 +16,9 @@ std::optional<std::filesystem::path> find_executable(const std::string& command,
                                                      const std::string& path,
                                                      const std::filesystem::path& directory);
 
+// Returns the file that this process runs; empty if that cannot be found out.
+std::filesystem::path own_program();
+
 // The exit code of a child that waitid() reported: its own, or 128 + n for signal n.
 int exit_code_of(const siginfo_t& info);
 

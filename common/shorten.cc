@@ -30,4 +30,11 @@ std::string shorten(const std::string& text, size_t most) {
   return text.substr(0, head).append(kGap).append(text, tail);
 }
 
+std::string last_line(const std::string& text) {
+  const size_t last = text.find_last_not_of(" \t\r\n");
+  if (last == std::string::npos) return "";
+  const size_t before = text.rfind('\n', last);
+  return text.substr(before + 1, last - before);
+}
+
 }  // namespace muster

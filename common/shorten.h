@@ -12,4 +12,7 @@ size_t character_border(const std::string& text, size_t at);
 // cause. No UTF-8 character is cut in two.
 std::string shorten(const std::string& text, size_t most);
 
+// Returns the last line of `text` that is not blank, without blanks after it; "" if there is none.
+std::string last_line(const std::string& text);
+
 }  // namespace muster

@@ -19,13 +19,6 @@ std::string json_text(const TerminationMessage& words, const std::string& messag
   return json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
 }
 
-std::string last_line(const std::string& text) {
-  const size_t last = text.find_last_not_of(" \t\r\n");
-  if (last == std::string::npos) return "";
-  const size_t before = text.rfind('\n', last);
-  return text.substr(before + 1, last - before);
-}
-
 }  // namespace
 
 std::string TerminationMessage::text() const {

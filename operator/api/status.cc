@@ -207,9 +207,7 @@ JobStatus to_job_status(const Json& value) {
   for (const Json& record : member(value, "records")) {
     if (auto known = to_record(record)) status.records.push_back(*known);
   }
-  for (const Json& uid : member(value, "countedUids")) {
-    if (uid.is_string()) status.counted_uids.push_back(uid.get<std::string>());
-  }
+  status.counted_uids = strings_in(member(value, "countedUids"));
   status.restarts = count(value, "restarts");
   status.run = count(value, "run");
   if (const Json& folder = member(value, "storageFolder"); folder.is_string())

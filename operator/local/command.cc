@@ -26,15 +26,6 @@ void set(Variables& variables, const std::string& name, std::string value) {
   }
 }
 
-std::vector<std::string> strings(const Json& list) {
-  std::vector<std::string> result;
-  if (!list.is_array()) return result;
-  for (const Json& item : list) {
-    if (item.is_string()) result.push_back(item.get<std::string>());
-  }
-  return result;
-}
-
 void read_variables(const Json& container, ContainerCommand& result) {
   for (const Json& entry : member(container, "env")) {
     const std::string name = string_or(entry, "name", "");
@@ -78,10 +69,10 @@ ContainerCommand container_command(const Json& pod_template, const Variables& ou
   result.variables = ours;
   const Json& container = api::counting_container(pod_template);
   read_variables(container, result);
-  for (const std::string& word : strings(member(container, "command"))) {
+  for (const std::string& word : strings_in(member(container, "command"))) {
     result.command.push_back(expand(word, result.variables));
   }
-  for (const std::string& word : strings(member(container, "args"))) {
+  for (const std::string& word : strings_in(member(container, "args"))) {
     result.arguments.push_back(expand(word, result.variables));
   }
   result.working_directory = string_or(container, "workingDir", "");

@@ -16,6 +16,7 @@
 #include "common/key_pair.h"
 #include "common/random.h"
 #include "common/results.h"
+#include "common/shorten.h"
 #include "common/system_words.h"
 #include "operator/api/disruption.h"
 #include "operator/api/progress.h"
@@ -74,10 +75,7 @@ std::string last_line_of(const fs::path& log, uintmax_t begin) {
   file.seekg(from);
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(file.gcount()));
-  const size_t last = text.find_last_not_of(" \t\r\n");
-  if (last == std::string::npos) return "";
-  text.resize(last + 1);
-  return text.substr(text.rfind('\n') + 1);
+  return last_line(text);
 }
 
 LocalCluster::LocalCluster(api::TrainingJob job, JobState state, Setting setting,
@@ -112,7 +110,7 @@ void LocalCluster::restore_replicas() {
 }
 
 void LocalCluster::settle_job_ports() {
-  if (setting_.hosts != nullptr) return;  // it has given the addresses
+  if (setting_.hosts != nullptr) return;  // Hosts::add has given the addresses
   state_.addresses.hosts.clear();
   for (const MovedPort& moved : settle_ports(port_names(job_), state_.addresses.ports)) {
     emit(job_, {plan::Event::Kind::warning, "PortInUse",
@@ -195,6 +193,10 @@ void LocalCluster::create_one(const api::TrainingJob& job, const plan::CreateRep
   replica.seen.uid = name + "-" + std::to_string(wanted.attempt);
   replicas_.push_back(std::move(replica));
   try {
+    if (setting_.hosts != nullptr) {
+      const auto moved = setting_.hosts->begin(name, state_.addresses);
+      if (moved) emit(job_, {plan::Event::Kind::normal, "Moved", *moved});
+    }
     save();  // from here on the attempt is used up, whatever happens to us
     start(replicas_.back());
   } catch (...) {
@@ -212,11 +214,6 @@ void LocalCluster::start(Replica& replica) {
     write_file_atomically(setting_.directory.training(name), to_yaml(job_.training));
     if (const std::string keys = job_.status.keys(); !keys.empty())
       make_keys(setting_.directory.keys(keys));
-  }
-  if (setting_.hosts != nullptr) {
-    const auto moved = setting_.hosts->begin(name, state_.addresses);
-    if (moved) emit(job_, {plan::Event::Kind::normal, "Moved", *moved});
-    save();
   }
   const ReplicaLaunch launch =
       replica_launch(job_, seen.role, seen.index, seen.attempt, setting_, state_.addresses);

@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "common/error.h"
+#include "common/pause.h"
 #include "common/system_words.h"
 #include "trainer/group/address.h"
 
@@ -173,9 +174,7 @@ bool Acceptor::wait() {
 // Returns how long the oldest stranger may stay; -1: there is none.
 int Acceptor::milliseconds_left() const {
   if (strangers_.empty()) return -1;
-  const auto left = strangers_.begin()->second.until - Clock::now();
-  return static_cast<int>(
-      std::max<int64_t>(0, std::chrono::ceil<std::chrono::milliseconds>(left).count()));
+  return milliseconds_until(strangers_.begin()->second.until);
 }
 
 void Acceptor::accept_from(const Descriptor& listener) {

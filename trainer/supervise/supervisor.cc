@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -24,6 +23,7 @@
 #include "common/log.h"
 #include "common/process.h"
 #include "common/results.h"
+#include "common/signals.h"
 #include "common/system_words.h"
 #include "common/termination_message.h"
 #include "common/whole_number.h"
@@ -42,18 +42,9 @@ constexpr const char* kLastExitVariable = "MUSTER_LAST_EXIT_CODE";
 constexpr const char* kLogVariable = "MUSTER_TERMINATION_LOG";
 constexpr const char* kStorageVariable = "MUSTER_STORAGE";
 constexpr const char* kRoleVariable = "MUSTER_ROLE";
-constexpr int kHandedOn[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT};
 
 Unavailable failure(const std::string& what) {
   return Unavailable(what + ": " + system_words(errno));
-}
-
-sigset_t watched_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int number : kHandedOn) sigaddset(&set, number);
-  sigaddset(&set, SIGCHLD);
-  return set;
 }
 
 std::vector<std::string> environment_with(const std::map<std::string, std::string>& variables) {
@@ -136,10 +127,9 @@ Options options_from_environment(std::vector<std::string> command) {
 }
 
 Supervisor::Supervisor(Options options) : options_(std::move(options)), rule_(options_.restarts) {
-  const sigset_t set = watched_signals();
-  ::sigprocmask(SIG_BLOCK, &set, nullptr);
-  ::signal(SIGPIPE, SIG_IGN);
-  signals_ = Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  // All but SIGCHLD are handed on to the trainer.
+  signals_ = watch_signals(
+      {SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT});
   if (!signals_) throw failure("cannot receive signals");
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // PID 1 is one anyway
 }
@@ -198,15 +188,13 @@ Supervisor::End Supervisor::wait_for_end() {
 }
 
 void Supervisor::handle_signals() {
-  signalfd_siginfo info{};
-  while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
-    const int number = static_cast<int>(info.ssi_signo);
-    if (number == SIGCHLD) {
+  while (const std::optional<int> number = read_signal(signals_)) {
+    if (*number == SIGCHLD) {
       reap();
       continue;
     }
-    stopping_ = stopping_ || asks_to_stop(number);
-    if (!exit_code_) ::kill(-child_, number);
+    stopping_ = stopping_ || asks_to_stop(*number);
+    if (!exit_code_) ::kill(-child_, *number);
   }
 }
 

@@ -22,11 +22,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kTrainer = "muster-trainer";
 
-fs::path program_folder() {
-  std::error_code error;
-  return fs::read_symlink("/proc/self/exe", error).parent_path();
-}
-
 bool starts_trainer(const api::TrainingJob& job) {
   return !job.training.is_null();
 }
@@ -93,7 +88,7 @@ JobSource load_job(const RunOptions& options) {
 fs::path find_trainer() {
   if (const std::string named = environment_variable("MUSTER_TRAINER"); !named.empty())
     return fs::absolute(named);
-  const fs::path beside = program_folder() / kTrainer;
+  const fs::path beside = own_program().parent_path() / kTrainer;
   if (::access(beside.c_str(), X_OK) == 0) return beside;
   return find_executable(kTrainer, environment_variable("PATH"), fs::current_path()).value_or("");
 }
@@ -101,11 +96,12 @@ fs::path find_trainer() {
 fs::path require_trainer() {
   fs::path trainer = find_trainer();
   if (::access(trainer.c_str(), X_OK) == 0) return trainer;
-  throw Invalid(trainer.empty() ? "expected muster-trainer beside " + program_folder().string() +
-                                      "/muster, on PATH or named by MUSTER_TRAINER; found none"
-                                : "expected an executable muster-trainer, found " +
-                                      trainer.string() + ", which is not",
-                kBadConfig);
+  throw Invalid(
+      trainer.empty()
+          ? "expected muster-trainer beside " + own_program().parent_path().string() +
+                "/muster, on PATH or named by MUSTER_TRAINER; found none"
+          : "expected an executable muster-trainer, found " + trainer.string() + ", which is not",
+      kBadConfig);
 }
 
 bool has_role(const api::TrainingJob& job, api::Role role) {

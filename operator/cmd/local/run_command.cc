@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,7 +13,9 @@
 #include "common/exit_code.h"
 #include "common/file.h"
 #include "common/output.h"
+#include "common/process.h"
 #include "common/random.h"
+#include "common/signals.h"
 #include "operator/api/status.h"
 #include "operator/cmd/job/data_check.h"
 #include "operator/cmd/job/job_source.h"
@@ -53,23 +54,6 @@ std::string new_uid() {
   const uint64_t low = (random_number() >> 2) | 0x8000000000000000ULL;
   return fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", high >> 32, high >> 16 & 0xffff,
                      high & 0xffff, low >> 48, low & 0xffffffffffffULL);
-}
-
-// Returns SIGINT, SIGTERM and SIGHUP as a descriptor to poll; threads made from now on do not get
-// them.
-Descriptor watch_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, number);
-  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  ::signal(SIGPIPE, SIG_IGN);
-  return Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-}
-
-std::optional<int> read_signal(const Descriptor& signals) {
-  signalfd_siginfo info{};
-  if (::read(signals.get(), &info, sizeof info) != sizeof info) return std::nullopt;
-  return static_cast<int>(info.ssi_signo);
 }
 
 // Returns the state of an earlier run of the same directory, or a new one; `job` gets its values.
@@ -405,8 +389,7 @@ void reach_hosts(const local::HostsFile& file, JobSource& source, JobState& stat
                                              .folders = {setting.working_directory.string()},
                                              .trainer = !source.job.training.is_null()});
   notes.insert(notes.end(), found.notes.begin(), found.notes.end());
-  setting.hosts = std::make_shared<local::Hosts>(file, std::move(found.usable),
-                                                 std::filesystem::read_symlink("/proc/self/exe"));
+  setting.hosts = std::make_shared<local::Hosts>(file, std::move(found.usable), own_program());
   state.addresses = {};
   try {
     setting.hosts->add(local::replicas_to_place(source.job), local::wanted_replicas(source.job),
@@ -473,7 +456,7 @@ int run_job(const RunOptions& options) {
   if (hosts) reach_hosts(*hosts, source, state, notes);
 
   const std::string mark = "MUSTER_JOB_UID=" + state.uid;
-  Descriptor signals = watch_signals();
+  Descriptor signals = watch_signals({SIGINT, SIGTERM, SIGHUP});
   const local::Guard guard(directory, lock, mark);
   const int leftovers = local::end_leftovers(directory, mark);
   local::drop_scale_request(directory);  // of an earlier run

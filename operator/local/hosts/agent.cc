@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,6 +13,7 @@
 #include "common/exit_code.h"
 #include "common/file.h"
 #include "common/output.h"
+#include "common/signals.h"
 #include "operator/local/hosts/protocol.h"
 #include "operator/local/processes/ports.h"
 #include "operator/local/processes/process.h"
@@ -58,7 +58,7 @@ std::string problem_of(const SurveyRequest& request, const fs::path& trainer) {
            " to be shared with this host, and in it the file " + request.file +
            " that was just written; found " + found;
   }
-  if (!is_own_address(request.address))
+  if (!is_port_free(0, request.address.c_str()))
     return "expected " + request.address + " to be an address of this host, found that it is not";
   for (const std::string& folder : request.folders) {
     std::error_code error;
@@ -86,15 +86,6 @@ int wait_for(Process& process) {
     if (const std::optional<int> code = process.collect()) return *code;
     ::poll(&ended, 1, -1);
   }
-}
-
-// Returns SIGTERM and its like as a descriptor to poll.
-Descriptor watch_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, number);
-  ::sigprocmask(SIG_BLOCK, &set, nullptr);
-  return Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
 // Returns its exit code; nothing if whoever started it has gone, or this process is to end.
@@ -128,13 +119,12 @@ int answer_survey(const fs::path& trainer) {
   facts.gpus = gpus_here();
   facts.ports = free_ports(kPorts);
   facts.problem = problem_of(request, trainer);
-  print(stdout, "{}\n", to_json(facts).dump());
+  print(stdout, "{}", to_line(to_json(facts)));
   return kSuccess;
 }
 
 int run_for_another_host(const fs::path& trainer) {
-  ::signal(SIGPIPE, SIG_IGN);
-  const Descriptor signals = watch_signals();
+  const Descriptor signals = watch_signals({SIGINT, SIGTERM, SIGHUP});
   try {
     const HostRequest request = parse_host_request(read_request());
     Launch launch;

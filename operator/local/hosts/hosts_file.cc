@@ -41,7 +41,7 @@ HostsFile load_hosts(const std::filesystem::path& path) {
 std::vector<std::string> remote_command(const HostsFile& file, const Host& host,
                                         const std::string& action) {
   std::vector<std::string> command = file.ssh;
-  // Of an option that is given twice ssh takes the first: the file's own count.
+  // ssh takes the first of two options of one name, so that the options in the file win.
   // A connection that several replicas share would take all with it when its first one ends.
   for (const char* option : {"BatchMode=yes", "ConnectTimeout=10", "ServerAliveInterval=3",
                              "ServerAliveCountMax=3", "ControlPath=none"})

@@ -1,9 +1,7 @@
 #include "operator/local/hosts/link.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,7 +12,9 @@
 #include "common/error.h"
 #include "common/file.h"
 #include "common/json.h"
+#include "common/pause.h"
 #include "common/random.h"
+#include "common/signals.h"
 #include "common/whole_number.h"
 #include "operator/local/hosts/session.h"
 
@@ -24,14 +24,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr size_t kLongestLine = 4096;
-constexpr int kAttempts = 4;  // to be let in by ssh
+constexpr int kSshFailed = 255;  // how ssh ends where the remote command has no exit code
+constexpr int kAttempts = 4;     // to be let in by ssh
 constexpr auto kRefusedWithin = std::chrono::seconds(5);
 
 LinkOrder read_link_order(const std::filesystem::path& path) {
   const Json value = parse_or_null(read_file(path));
   LinkOrder order;
-  for (const Json& word : member(value, "command"))
-    if (word.is_string()) order.command.push_back(word.get<std::string>());
+  order.command = strings_in(member(value, "command"));
   if (order.command.empty()) {
     throw Invalid(path.string() +
                   ": expected the JSON that `muster run --hosts` writes, found "
@@ -42,7 +42,7 @@ LinkOrder read_link_order(const std::filesystem::path& path) {
   return order;
 }
 
-// What the other side has said of the replica.
+// This is what the other side has said of the replica so far.
 struct Reports {
   bool started = false;
   std::optional<int> exit_code;
@@ -84,14 +84,6 @@ bool read_reports(const Descriptor& errors, Reports& reports) {
   return got > 0;
 }
 
-// Sends what it can without waiting.
-void send(Descriptor& input, std::string& unsent) {
-  if (!input || unsent.empty()) return;
-  const ssize_t sent = ::write(input.get(), unsent.data(), unsent.size());
-  if (sent > 0) unsent.erase(0, static_cast<size_t>(sent));
-  if (sent < 0 && errno != EAGAIN && errno != EINTR) input.reset();
-}
-
 Reports converse(Session& session, const Descriptor& signals, std::string unsent) {
   Reports reports;
   auto next_beat = Clock::now() + kBeatPeriod;
@@ -100,16 +92,13 @@ Reports converse(Session& session, const Descriptor& signals, std::string unsent
       if (unsent.empty()) unsent += kBeat;
       next_beat = Clock::now() + kBeatPeriod;
     }
-    send(session.input(), unsent);
+    session.send(unsent);
     pollfd watched[] = {{session.errors().get(), POLLIN, 0},
                         {signals.get(), POLLIN, 0},
                         {unsent.empty() ? -1 : session.input().get(), POLLOUT, 0}};
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(next_beat - Clock::now());
-    if (::poll(watched, 3, std::max(0, static_cast<int>(left.count()))) <= 0) continue;
+    if (::poll(watched, 3, milliseconds_until(next_beat)) <= 0) continue;
     if (watched[0].revents != 0 && !read_reports(session.errors(), reports)) return reports;
-    signalfd_siginfo info{};
-    if (watched[1].revents != 0 && ::read(signals.get(), &info, sizeof info) == sizeof info)
-      unsent += kTerminate;
+    if (read_signal(signals)) unsent += kTerminate;
   }
 }
 
@@ -135,15 +124,9 @@ void write_link_order(const std::filesystem::path& path, const LinkOrder& order)
 }
 
 int run_link(const std::filesystem::path& path) {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGTERM);
-  ::sigprocmask(SIG_BLOCK, &set, nullptr);
-  ::signal(SIGPIPE, SIG_IGN);
-  const Descriptor signals(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  const Descriptor signals = watch_signals({SIGTERM});
   const LinkOrder order = read_link_order(path);
-  const std::string request =
-      to_json(order.request).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string request = to_line(to_json(order.request));
   for (int attempt = 1;; ++attempt) {
     const auto begun = Clock::now();
     Session session(order.command, Session::Output::ours);
@@ -151,7 +134,7 @@ int run_link(const std::filesystem::path& path) {
     const int code = session.wait();
     if (reports.exit_code) return *reports.exit_code;
     // An sshd that has many connections to begin refuses some of them.
-    const bool refused = !reports.started && reports.problem.empty() && code == kHostLost &&
+    const bool refused = !reports.started && reports.problem.empty() && code == kSshFailed &&
                          Clock::now() - begun < kRefusedWithin;
     if (refused && attempt < kAttempts) {
       if (pause_at_random(signals)) return 128 + SIGTERM;
@@ -163,7 +146,7 @@ int run_link(const std::filesystem::path& path) {
       const std::string words = error.what() + std::string("\n");
       [[maybe_unused]] const ssize_t written = ::write(STDOUT_FILENO, words.data(), words.size());
     }
-    return kHostLost;
+    return kSshFailed;
   }
 }
 

@@ -63,6 +63,7 @@ std::optional<size_t> Placement::free_host(size_t but, Clock::time_point now) co
 
 Placement::Begins Placement::begin(const std::string& name, Clock::time_point now) {
   Place& place = places_.at(name);
+  place.runs = false;  // if it could not be started after an earlier call
   const bool was_lost = std::exchange(place.was_lost, false);
   const bool wants_another =
       was_lost || is_avoided(place.host, now) || running_on(place.host) >= slots_[place.host];

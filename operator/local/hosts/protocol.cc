@@ -23,15 +23,11 @@ Json parse(const std::string& line) {
   return value;
 }
 
-std::vector<std::string> strings(const Json& list) {
-  std::vector<std::string> result;
-  if (!list.is_array()) return result;
-  for (const Json& item : list)
-    if (item.is_string()) result.push_back(item.get<std::string>());
-  return result;
-}
-
 }  // namespace
+
+std::string to_line(const Json& value) {
+  return value.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
+}
 
 Json to_json(const HostRequest& request) {
   return {{kProtocol, kHostProtocol},
@@ -42,7 +38,7 @@ Json to_json(const HostRequest& request) {
 
 HostRequest parse_host_request(const std::string& line) {
   const Json value = parse(line);
-  HostRequest request{strings(member(value, "command")), {}, string_or(value, "directory", "")};
+  HostRequest request{strings_in(member(value, "command")), {}, string_or(value, "directory", "")};
   for (const auto& [name, text] : member(value, "environment").items())
     if (text.is_string()) request.environment[name] = text.get<std::string>();
   if (request.command.empty()) throw Invalid("muster host: expected a command, found none");
@@ -57,9 +53,9 @@ Json to_json(const SurveyRequest& request) {
 
 SurveyRequest parse_survey_request(const std::string& line) {
   const Json value = parse(line);
-  return {string_or(value, "folder", ""),    string_or(value, "file", ""),
-          string_or(value, "content", ""),   string_or(value, "address", ""),
-          strings(member(value, "folders")), bool_or(value, "trainer", false)};
+  return {string_or(value, "folder", ""),       string_or(value, "file", ""),
+          string_or(value, "content", ""),      string_or(value, "address", ""),
+          strings_in(member(value, "folders")), bool_or(value, "trainer", false)};
 }
 
 Json to_json(const HostFacts& facts) {

@@ -9,8 +9,8 @@
 
 namespace muster::local {
 
-// What `muster run --hosts` and `muster host`, which it starts on a host by ssh, say to each other.
-// The request is one line of JSON on the standard input of `muster host`.
+// `muster run --hosts` starts `muster host` on a host by ssh, and they talk as follows. The request
+// is one line of JSON on the standard input of `muster host`.
 //
 // `muster host survey` answers by one line of JSON on its standard output, and ends.
 //
@@ -20,13 +20,15 @@ namespace muster::local {
 // that begin with kReport say how it goes: "started", "exit <code>" at its end, or "problem
 // <words>" if it could not be started.
 inline constexpr int kHostProtocol = 1;
+// Returns the value as the line that is sent, with its end.
+std::string to_line(const Json& value);
 inline constexpr char kBeat = '.';
 inline constexpr char kTerminate = 't';
 inline constexpr const char* kReport = "muster-host: ";
 inline constexpr std::chrono::seconds kBeatPeriod{2};
 inline constexpr std::chrono::seconds kPatience{30};
 
-// What a replica on another host is started with.
+// A replica on another host is started with this.
 struct HostRequest {
   std::vector<std::string> command;  // kTrainer in the first place: the host's muster-trainer
   std::map<std::string, std::string> environment;  // in place of the host's own
@@ -37,7 +39,7 @@ Json to_json(const HostRequest& request);
 // Throws Invalid if the line is no such request, or of another protocol.
 HostRequest parse_host_request(const std::string& line);
 
-// What is asked of a host before anything is started there.
+// A host is asked this before anything is started there.
 struct SurveyRequest {
   std::string folder;                // that all hosts share, and
   std::string file;                  // a file in it, which
@@ -49,7 +51,7 @@ struct SurveyRequest {
 Json to_json(const SurveyRequest& request);
 SurveyRequest parse_survey_request(const std::string& line);
 
-// What a host says of itself.
+// A host says this of itself.
 struct HostFacts {
   int cpus = 1;            // that a process there may use
   int gpus = 0;            // that its NVIDIA driver shows

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -44,9 +45,9 @@ Session::Session(const std::vector<std::string>& command, Output output) {
           .value_or(name);
   const std::vector<char*> arguments = pointers(command);
   const pid_t parent = ::getpid();
-  const pid_t pid = ::fork();
-  if (pid < 0) throw Unavailable("cannot start " + name + ": " + system_words(errno));
-  if (pid == 0) {
+  pid_ = ::fork();
+  if (pid_ < 0) throw Unavailable("cannot start " + name + ": " + system_words(errno));
+  if (pid_ == 0) {
     ::setpgid(0, 0);  // signals to our group are ours to pass on
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(137);
@@ -57,7 +58,6 @@ Session::Session(const std::vector<std::string>& command, Output output) {
     ::close_range(3, ~0U, 0);
     execute(program.c_str(), arguments.data(), environ);
   }
-  pid_.value = pid;
   input_ = unblocked(std::move(in.write));
   output_ = unblocked(std::move(out.read));
   errors_ = unblocked(std::move(errors.read));
@@ -67,15 +67,21 @@ Session::~Session() {
   end();
 }
 
+void Session::send(std::string& unsent) {
+  if (!input_ || unsent.empty()) return;
+  const ssize_t sent = ::write(input_.get(), unsent.data(), unsent.size());
+  if (sent > 0) unsent.erase(0, static_cast<size_t>(sent));
+  if (sent < 0 && errno != EAGAIN && errno != EINTR) close_input();
+}
+
 int Session::end() {
-  if (pid_.value == 0) return 0;
-  ::kill(pid_.value, SIGKILL);
+  if (pid_ != 0) ::kill(pid_, SIGKILL);
   return wait();
 }
 
 int Session::wait() {
   siginfo_t info{};
-  const pid_t pid = std::exchange(pid_.value, 0);
+  const pid_t pid = std::exchange(pid_, 0);
   if (pid == 0) return 0;
   while (::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED) < 0 && errno == EINTR) {
   }

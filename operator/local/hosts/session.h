@@ -19,10 +19,15 @@ class Session {
   // or 126, and says so in its errors.
   Session(const std::vector<std::string>& command, Output output);
   ~Session();
-  Session(Session&&) noexcept = default;
-  Session& operator=(Session&&) = delete;
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
 
-  Descriptor& input() { return input_; }
+  // Sends as much of `unsent` as it takes now, and cuts that off. Does nothing once the input is
+  // closed, which is also done if the process takes no more.
+  void send(std::string& unsent);
+  void close_input() { input_.reset(); }
+
+  const Descriptor& input() const { return input_; }
   const Descriptor& output() const { return output_; }
   const Descriptor& errors() const { return errors_; }
 
@@ -32,13 +37,8 @@ class Session {
   int wait();
 
  private:
-  struct Pid {
-    explicit Pid(pid_t number = 0) : value(number) {}
-    Pid(Pid&& other) noexcept : value(std::exchange(other.value, 0)) {}
-    pid_t value;
-  };
   Descriptor input_, output_, errors_;
-  Pid pid_;
+  pid_t pid_ = 0;  // 0: its end has been waited for
 };
 
 }  // namespace muster::local

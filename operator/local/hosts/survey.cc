@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "common/error.h"
+#include "common/pause.h"
 #include "common/shorten.h"
 #include "operator/local/hosts/session.h"
 
@@ -50,11 +51,7 @@ void require_distinct(const std::vector<std::string>& ips, size_t i) {
   }
 }
 
-std::string text_of(const SurveyRequest& request) {
-  return to_json(request).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-// What is asked of one host, and what it has said so far.
+// One host is asked this, and has said so much so far.
 struct Question {
   Question(const HostsFile& file, const Host& host, std::string text)
       : session(remote_command(file, host, "survey"), Session::Output::pipe),
@@ -68,24 +65,11 @@ struct Question {
     if (got > 0) to.append(bytes, static_cast<size_t>(got));
   }
 
-  void send() {
-    const ssize_t sent = ::write(session.input().get(), unsent.data(), unsent.size());
-    if (sent > 0) unsent.erase(0, static_cast<size_t>(sent));
-    const bool failed = sent < 0 && errno != EAGAIN && errno != EINTR;
-    if (unsent.empty() || failed) session.input().reset();
-  }
-
   Session session;
   std::string unsent;
   std::string answer, errors;
   bool answer_open = true, errors_open = true;
 };
-
-// Returns the milliseconds until then, at least 0.
-int milliseconds_until(Clock::time_point then) {
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(then - Clock::now());
-  return static_cast<int>(std::max<int64_t>(0, left.count()));
-}
 
 void converse(std::vector<std::unique_ptr<Question>>& questions) {
   const auto until = Clock::now() + kMostTime;
@@ -114,7 +98,8 @@ void converse(std::vector<std::unique_ptr<Question>>& questions) {
         asked.read(asked.session.output(), asked.answer, asked.answer_open);
       if (watched[at + 1].revents != 0)
         asked.read(asked.session.errors(), asked.errors, asked.errors_open);
-      if (watched[at + 2].revents != 0) asked.send();
+      asked.session.send(asked.unsent);
+      if (asked.unsent.empty()) asked.session.close_input();
       at += 3;
     }
   }
@@ -126,14 +111,6 @@ std::string shown(const std::string& words) {
   std::ranges::replace_if(
       text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
   return text;
-}
-
-// Returns the last line that is not blank.
-std::string last_line(const std::string& text) {
-  const size_t end = text.find_last_not_of(" \t\r\n");
-  if (end == std::string::npos) return "";
-  const size_t begin = text.find_last_of('\n', end);
-  return text.substr(begin + 1, end - begin);
 }
 
 // Throws Invalid or Unavailable with the reason if the host cannot be used.
@@ -175,7 +152,7 @@ Survey survey(const HostsFile& file, SurveyRequest request) {
       ips[i] = ip_of(file.hosts[i].address);
       require_distinct(ips, i);
       request.address = ips[i];
-      questions[i] = std::make_unique<Question>(file, file.hosts[i], text_of(request));
+      questions[i] = std::make_unique<Question>(file, file.hosts[i], to_line(to_json(request)));
     } catch (const Unavailable& error) {
       reasons[i] = error.what();
     }

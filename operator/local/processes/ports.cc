@@ -17,25 +17,29 @@ namespace {
 constexpr int kFirstPort = 20000;
 constexpr int kLastPort = 32000;
 
-int choose_port(const std::set<int>& taken, bool anywhere = false) {
+constexpr const char* kThisMachine = "127.0.0.1";
+constexpr const char* kAnywhere = "0.0.0.0";
+
+int choose_port(const std::set<int>& taken, const char* ip = kThisMachine) {
   const int count = kLastPort - kFirstPort + 1;
   const int start = static_cast<int>(random_number() % static_cast<uint64_t>(count));
   for (int step = 0; step < count; ++step) {
     const int port = kFirstPort + (start + step) % count;
-    if (!taken.contains(port) && is_port_free(port, anywhere)) return port;
+    if (!taken.contains(port) && is_port_free(port, ip)) return port;
   }
-  throw Unavailable("expected a free port of 127.0.0.1 between " + std::to_string(kFirstPort) +
-                    " and " + std::to_string(kLastPort) + ", found none");
+  throw Unavailable(std::string("expected a free port of ") + ip + " between " +
+                    std::to_string(kFirstPort) + " and " + std::to_string(kLastPort) +
+                    ", found none");
 }
 
 }  // namespace
 
 std::string Addresses::of(const std::string& name) const {
   const auto host = hosts.find(name.substr(0, name.find('/')));
-  return (host == hosts.end() ? "127.0.0.1" : host->second) + ":" + std::to_string(ports.at(name));
+  return (host == hosts.end() ? kThisMachine : host->second) + ":" + std::to_string(ports.at(name));
 }
 
-bool is_port_free(int port, bool anywhere) {
+bool is_port_free(int port, const char* ip) {
   const Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   // Connections of an earlier server that are closing do not count.
   const int yes = 1;
@@ -43,24 +47,16 @@ bool is_port_free(int port, bool anywhere) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<uint16_t>(port));
-  address.sin_addr.s_addr = htonl(anywhere ? INADDR_ANY : INADDR_LOOPBACK);
-  return ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+  return ::inet_pton(AF_INET, ip, &address.sin_addr) == 1 &&
+         ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
          ::listen(socket.get(), 1) == 0;
-}
-
-bool is_own_address(const std::string& ip) {
-  const Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  return ::inet_pton(AF_INET, ip.c_str(), &address.sin_addr) == 1 &&
-         ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
 }
 
 std::vector<int> free_ports(size_t count) {
   std::set<int> chosen;
   std::vector<int> ports;
   while (ports.size() < count) {
-    ports.push_back(choose_port(chosen, /*anywhere=*/true));
+    ports.push_back(choose_port(chosen, kAnywhere));
     chosen.insert(ports.back());
   }
   return ports;

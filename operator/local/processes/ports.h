@@ -6,7 +6,7 @@
 
 namespace muster::local {
 
-// Where the servers of a job listen, each by its name: "chief-0" for its peers, "chief-0/http" for
+// The servers of a job listen here, each by its name: "chief-0" for its peers, "chief-0/http" for
 // /healthz and so on.
 struct Addresses {
   std::map<std::string, int> ports;
@@ -17,12 +17,9 @@ struct Addresses {
   bool operator==(const Addresses&) const = default;
 };
 
-// Returns true if a server could listen on this port of 127.0.0.1 now; with `anywhere`, of any
-// address of this machine.
-bool is_port_free(int port, bool anywhere = false);
-
-// Whether this IPv4 address is one of this machine's.
-bool is_own_address(const std::string& ip);
+// Returns true if a server could listen on this port of an IPv4 address now. The address "0.0.0.0"
+// stands for all of this machine's addresses, port 0 for any port.
+bool is_port_free(int port, const char* ip = "127.0.0.1");
 
 // Returns so many ports, in no order, on which a server could listen now at any address. Throws
 // Unavailable if there are fewer.

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <numeric>
 #include <sstream>
 #include <string>
@@ -11,6 +10,7 @@
 
 #include "common/error.h"
 #include "gtest/gtest.h"
+#include "tests/unit/common/error_of.h"
 #include "tests/unit/common/temporary_folder.h"
 #include "trainer/checkpoint/store/checkpoint.h"
 
@@ -36,15 +36,7 @@ inline void flip_bit(const fs::path& path, size_t byte) {
   write_all(path, bytes);
 }
 
-template <typename Error>
-std::string error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
+using test::error_of;
 
 inline compute::ParameterLayout layout_of(
     const std::vector<std::pair<std::string, std::vector<int64_t>>>& tensors) {

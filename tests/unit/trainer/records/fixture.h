@@ -5,6 +5,7 @@
 #include <string>
 
 #include "common/error.h"
+#include "tests/unit/common/error_of.h"
 #include "tests/unit/common/temporary_folder.h"
 
 namespace muster::records {
@@ -21,15 +22,6 @@ class TestFolder : public test::TemporaryFolder {
   }
 };
 
-// Returns what Invalid says that `action` throws.
-template <typename Action>
-std::string error_of(const Action& action) {
-  try {
-    action();
-  } catch (const Invalid& error) {
-    return error.what();
-  }
-  return "no error";
-}
+using test::error_of;
 
 }  // namespace muster::records

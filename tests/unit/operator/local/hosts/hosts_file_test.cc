@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/error.h"
 #include "common/file.h"
+#include "tests/unit/common/error_of.h"
 #include "tests/unit/common/temporary_folder.h"
 
 namespace muster::local {
@@ -21,12 +21,7 @@ class HostsFileTest : public testing::Test {
     return load_hosts(folder_.path() / "hosts.yaml");
   }
   std::string problem_of(const std::string& text) {
-    try {
-      load(text);
-    } catch (const Invalid& error) {
-      return error.what();
-    }
-    return "";
+    return test::error_of([&] { load(text); });
   }
 
   test::TemporaryFolder folder_;

@@ -99,7 +99,7 @@ TEST(Placement, ChoosesALostHostAgainAfterAWhile) {
 }
 
 TEST(Placement, OnlyAReplicaThatRunsTakesASlot) {
-  // Of an elastic job that may have four workers, two run.
+  // The job is elastic: it may have four workers, and two run.
   Placement placement = with({2, 2}, {"w0", "w1", "w2", "w3"});
   for (const char* name : {"w0", "w1"}) placement.begin(name, kNow);
   placement.end("w0", true, kNow);

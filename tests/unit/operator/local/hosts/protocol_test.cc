@@ -3,22 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/error.h"
+#include "tests/unit/common/error_of.h"
 
 namespace muster::local {
 namespace {
 
+using test::error_of;
 using testing::HasSubstr;
-
-template <class Parse>
-std::string problem_of(Parse parse, const std::string& line) {
-  try {
-    parse(line);
-  } catch (const Invalid& error) {
-    return error.what();
-  }
-  return "";
-}
 
 TEST(HostProtocol, ARequestIsReadAsItWasWritten) {
   const HostRequest request{{"sh", "-c", "echo \"a b\"\n"}, {{"A", "=\n"}, {"B", ""}}, "/tmp/x y"};
@@ -52,11 +43,11 @@ TEST(HostProtocol, ASurveyIsReadAsItWasWritten) {
 
 TEST(HostProtocol, WhatIsNoneOfItIsRefused) {
   for (const char* line : {"", "hello", "{}", "[]", "{\"protocol\": 0}", "{\"protocol\": \"1\"}"}) {
-    EXPECT_THAT(problem_of(parse_host_request, line), HasSubstr("protocol 1")) << line;
-    EXPECT_THAT(problem_of(parse_survey_request, line), HasSubstr("protocol 1")) << line;
-    EXPECT_THAT(problem_of(parse_host_facts, line), HasSubstr("protocol 1")) << line;
+    EXPECT_THAT(error_of([&] { parse_host_request(line); }), HasSubstr("protocol 1")) << line;
+    EXPECT_THAT(error_of([&] { parse_survey_request(line); }), HasSubstr("protocol 1")) << line;
+    EXPECT_THAT(error_of([&] { parse_host_facts(line); }), HasSubstr("protocol 1")) << line;
   }
-  EXPECT_THAT(problem_of(parse_host_request, "{\"protocol\": 1}"), HasSubstr("a command"));
+  EXPECT_THAT(error_of([&] { parse_host_request("{\"protocol\": 1}"); }), HasSubstr("a command"));
 }
 
 TEST(HostProtocol, HostileNumbersAreCut) {

@@ -1,7 +1,7 @@
 #include "trainer/data/sources/look.h"
 
-#include "common/error.h"
 #include "gmock/gmock.h"
+#include "tests/unit/common/error_of.h"
 #include "tests/unit/trainer/data/idx_files.h"
 #include "tests/unit/trainer/data/images/pictures.h"
 #include "trainer/records/example.h"
@@ -21,12 +21,7 @@ std::string flipped(std::string text, size_t bytes) {
 }
 
 std::string error_of_reading(const spec::DataSource& source) {
-  try {
-    read_through(source);
-  } catch (const Invalid& error) {
-    return error.what();
-  }
-  return "no error";
+  return test::error_of([&] { read_through(source); });
 }
 
 TEST(UnreadableFiles, AreEachNamedWithFieldAndReason) {
