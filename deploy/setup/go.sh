@@ -15,6 +15,7 @@ declare -A packages=(
   [coredns]="$tools/coredns github.com/coredns/coredns"
   [etcd]="$tools/etcd go.etcd.io/etcd/server/v3"
   [helm]="$tools/helm helm.sh/helm/v3/cmd/helm"
+  [kueue]="$tools/kueue sigs.k8s.io/kueue/cmd/kueue"
   [kwok]="$tools/kwok sigs.k8s.io/kwok/cmd/kwok"
   [training-operator]="tests/bench/training-operator github.com/kubeflow/training-operator/cmd/training-operator.v1"
 )

@@ -141,6 +141,14 @@ struct OwnerTfJob {
   std::string uid;
 };
 
+// Why the cluster lets no replica of a job run now although its manifest wants them: it waits in a
+// queue.
+struct Hold {
+  std::string reason;   // one CamelCase word: Queued, Preempted, ...
+  std::string message;  // a sentence
+  bool operator==(const Hold&) const = default;
+};
+
 struct TrainingJob {
   std::string name;
   std::string name_space = "default";
@@ -149,6 +157,7 @@ struct TrainingJob {
   std::string resource_version;  // of what was read; only the cluster knows what it means
   bool deleting = false;
   OwnerTfJob tfjob;
+  std::optional<Hold> hold;  // only the cluster sets it
 
   bool suspend = false;
   std::string managed_by = kManagedByMuster;

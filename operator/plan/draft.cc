@@ -30,7 +30,7 @@ Stage Draft::stage() const {
   if (status.is_true("Finished")) return Stage::finished;
   if (status.is_true("FailureTarget")) return Stage::failing;
   if (status.is_true("SuccessCriteriaMet")) return Stage::succeeding;
-  return job.suspend ? Stage::suspending : Stage::active;
+  return may_run() ? Stage::active : Stage::suspending;
 }
 
 bool Draft::accepted() const {

@@ -15,7 +15,7 @@ namespace muster::plan {
 
 enum class Stage {
   active,      // replicas should run
-  suspending,  // spec.suspend: they should not
+  suspending,  // spec.suspend, or a queue holds the job: they should not
   succeeding,  // SuccessCriteriaMet: the ending, in its order
   failing,     // FailureTarget: everybody leaves
   finished,
@@ -45,6 +45,8 @@ struct Draft {
   std::optional<std::pair<std::string, std::string>> restart_reason_and_message;
 
   Stage stage() const;
+  // Whether the job may have replicas: nobody has suspended it, and no queue holds it.
+  bool may_run() const { return !job.suspend && !job.hold; }
   // Whether replicas may be created, as far as is known.
   bool accepted() const;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "operator/plan/success.h"
+#include "operator/plan/suspend.h"
 
 namespace muster::plan {
 namespace {
@@ -43,6 +44,15 @@ void finish(Draft& draft, const char* type, const char* decided_by) {
   }
 }
 
+// The words of a queue change while the job waits in it.
+void conclude_suspension(Draft& draft) {
+  const api::Condition* before = draft.status.find("Suspended");
+  const api::Hold hold = hold_of(draft);
+  const bool is_news = !before->status || before->reason != hold.reason;
+  draft.set("Suspended", true, hold.reason, hold.message);
+  if (is_news) draft.note(hold.reason, hold.message);
+}
+
 }  // namespace
 
 void conclude(Draft& draft) {
@@ -52,9 +62,8 @@ void conclude(Draft& draft) {
     finish(draft, "Succeeded", "SuccessCriteriaMet");
   } else if (stage == Stage::failing) {
     finish(draft, "Failed", "FailureTarget");
-  } else if (stage == Stage::suspending && !draft.status.is_true("Suspended")) {
-    draft.set("Suspended", true, "Suspended", "the job is suspended: no replica runs");
-    draft.note("Suspended", "the job is suspended: no replica runs");
+  } else if (stage == Stage::suspending) {
+    conclude_suspension(draft);
   }
 }
 

@@ -20,7 +20,7 @@ void close_round(Draft& draft) {
 
 bool is_unwanted(const Draft& draft, const ObservedReplica& replica) {
   return draft.of_old_run(replica) || !draft.in_range(replica) ||
-         (draft.job.suspend && replica.deleting && !replica.ended_first);
+         (!draft.may_run() && replica.deleting && !replica.ended_first);
 }
 
 bool count_failure(Draft& draft, api::ReplicaRecord& record) {

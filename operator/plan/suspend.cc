@@ -7,13 +7,23 @@ void follow_suspend(Draft& draft) {
   const bool began = suspended && (suspended->status || suspended->reason == "Suspending");
   const Stage stage = draft.stage();
   if (stage == Stage::suspending && !began) {
-    draft.set("Suspended", false, "Suspending", "the replicas are being stopped");
+    const bool by_queue = draft.job.hold && !draft.job.suspend;
+    draft.set("Suspended", false, "Suspending",
+              "the replicas are being stopped" + (by_queue ? ": " + draft.job.hold->message : ""));
   } else if (stage == Stage::active && began) {
-    draft.set("Suspended", false, "Resumed", "the job was resumed");
+    const bool by_user = suspended->reason == "Suspended" || suspended->reason == "Suspending";
+    const std::string reason = by_user ? "Resumed" : "Admitted";
+    const std::string message = by_user ? "the job was resumed" : "its queue has admitted the job";
+    draft.set("Suspended", false, reason, message);
     ++draft.status.run;
     draft.status.start_time.reset();
-    draft.note("Resumed", "the job was resumed");
+    draft.note(reason, message);
   }
+}
+
+api::Hold hold_of(const Draft& draft) {
+  if (draft.job.hold && !draft.job.suspend) return *draft.job.hold;
+  return {"Suspended", "the job is suspended: no replica runs"};
 }
 
 }  // namespace muster::plan

@@ -31,7 +31,8 @@ const api::Condition* condition_of(const api::JobStatus& status, const std::stri
   if (state == "NotAccepted") return status.find("Accepted");
   if (state == "Failing" || state == "Failed") return status.find("FailureTarget");
   if (state == "Completing") return status.find("SuccessCriteriaMet");
-  if (state == "Suspending") return status.find("Suspended");
+  const api::Condition* suspended = status.find("Suspended");
+  if (suspended != nullptr && suspended->reason == state) return suspended;
   return status.find(state);
 }
 

@@ -113,6 +113,9 @@ void add_flags(CLI::App& app, Flags& flags) {
                  "not run then; their CustomResourceDefinition must be there")
       ->transform(CLI::CheckedTransformer(std::map<std::string, kube::TakenTfJobs>{
           {"marked", kube::TakenTfJobs::marked}, {"all", kube::TakenTfJobs::all}}));
+  app.add_flag("--kueue", options.kueue,
+               "Let jobs with the label kueue.x-k8s.io/queue-name wait in that queue of Kueue, "
+               "whose CustomResourceDefinitions (v1beta2) must be there");
   app.add_option("--cluster-domain", options.cluster.pods.cluster_domain,
                  "Domain of the cluster, as cluster.local, put to replicas' addresses");
 }

@@ -17,6 +17,10 @@ void report_trouble(const controller::Controller::Trouble& trouble) {
   log::warning(trouble.message, {{"job", trouble.key}, {"failures", trouble.failures}});
 }
 
+bool are_synced(const std::vector<const kube::Reflector*>& reflectors) {
+  return std::ranges::all_of(reflectors, [](const auto* one) { return one->synced(); });
+}
+
 }  // namespace
 
 uint64_t Bell::rung() const {
@@ -56,14 +60,17 @@ OperatorProcess::OperatorProcess(Transports transports, prometheus::Registry& re
                 }),
       events_(transport_, kComponent),
       cluster_(transport_, options_.cluster, environment()),
-      tfjobs_(cluster_, transport_, cluster_.jobs(), options_.tfjobs, tfjob_environment()),
+      queued_(cluster_, transport_, cluster_.jobs(), options_.cluster.pods, options_.kueue,
+              queue_environment()),
+      tfjobs_(queued_, transport_, cluster_.jobs(), options_.tfjobs, tfjob_environment()),
       controller_(tfjobs_, report_trouble, {}, &metrics_) {
-  watch(cluster_.jobs(), kube::training_jobs(), "");
-  // TrainingJobs are run although the definition of TFJobs may be missing.
+  watch(cluster_.jobs(), kube::training_jobs(), "", needed_);
+  // Other jobs are run although the definitions of TFJobs and queues may be missing.
   if (options_.tfjobs != kube::TakenTfJobs::none)
-    watch(tfjobs_.tfjobs(), kube::tfjobs(), "", /*is_needed=*/false);
-  watch(cluster_.pods(), kube::pods(), kube::kJobLabel);
-  watch(cluster_.services(), kube::services(), kube::kJobLabel);
+    watch(tfjobs_.tfjobs(), kube::tfjobs(), "", of_tfjobs_);
+  if (options_.kueue) watch_queues();
+  watch(cluster_.pods(), kube::pods(), kube::kJobLabel, needed_);
+  watch(cluster_.services(), kube::services(), kube::kJobLabel, needed_);
   serve();
 }
 
@@ -79,6 +86,11 @@ kube::Environment OperatorProcess::environment() {
   environment.leads = [this] { return !options_.elects_leader || election_.leads(); };
   environment.watcher = &metrics_;
   return environment;
+}
+
+kube::QueuedCluster::Environment OperatorProcess::queue_environment() {
+  const kube::Environment shared = environment();
+  return {shared.wake, shared.leads, [this] { return are_synced(of_queues_); }};
 }
 
 kube::TfJobCluster::Environment OperatorProcess::tfjob_environment() {
@@ -98,26 +110,34 @@ void OperatorProcess::wake(const std::string& key, api::Time at) {
 // Fills the store by one reflector for each namespace, which needs no right in any other.
 template <class T>
 void OperatorProcess::watch(kube::Store<T>& store, const kube::Resource& resource,
-                            const std::string& label_selector, bool is_needed) {
+                            const std::string& label_selector, Reflectors& group) {
   kube::Reflector::Settings settings;
   settings.resource = resource;
   settings.label_selector = label_selector;
-  if (options_.namespaces.empty()) return add_reflector(store, settings, is_needed);
+  if (options_.namespaces.empty()) return add_reflector(store, settings, group);
   for (const std::string& name_space : options_.namespaces) {
     settings.name_space = name_space;
     parts_.push_back(store.part(name_space));
-    add_reflector(*parts_.back(), settings, is_needed);
+    add_reflector(*parts_.back(), settings, group);
   }
 }
 
+// ResourceFlavors are in no namespace.
+void OperatorProcess::watch_queues() {
+  watch(queued_.workloads(), kube::workloads(), kube::kJobLabel, of_queues_);
+  kube::Reflector::Settings settings;
+  settings.resource = kube::resource_flavors();
+  add_reflector(queued_.flavors(), settings, of_queues_);
+}
+
 void OperatorProcess::add_reflector(kube::Mirror& mirror, kube::Reflector::Settings settings,
-                                    bool is_needed) {
+                                    Reflectors& group) {
   const auto report = [](const std::string& trouble, std::chrono::milliseconds pause) {
     log::warning(trouble, {{"retryInMs", pause.count()}});
   };
   reflectors_.push_back(
       std::make_unique<kube::Reflector>(transport_, mirror, std::move(settings), report));
-  if (is_needed) needed_.push_back(reflectors_.back().get());
+  group.push_back(reflectors_.back().get());
 }
 
 void OperatorProcess::serve() {
@@ -140,7 +160,7 @@ std::string OperatorProcess::metrics_text() {
 }
 
 bool OperatorProcess::ready() const {
-  return std::ranges::all_of(needed_, [](const auto* reflector) { return reflector->synced(); });
+  return are_synced(needed_);
 }
 
 bool OperatorProcess::wait_to_lead(const std::stop_token& stop) {

@@ -16,6 +16,7 @@
 #include "operator/kube/api/lease.h"
 #include "operator/kube/cache/reflector.h"
 #include "operator/kube/cluster/kube_cluster.h"
+#include "operator/kube/kueue/queued_cluster.h"
 #include "operator/kube/tfjob/tfjob_cluster.h"
 
 namespace muster::cmd {
@@ -27,6 +28,7 @@ struct OperatorOptions {
   bool elects_leader = true;            // else this process always leads
   kube::LeaseSettings lease;
   kube::KubeCluster::Settings cluster;
+  bool kueue = false;                                  // jobs may wait in queues of Kueue
   kube::TakenTfJobs tfjobs = kube::TakenTfJobs::none;  // that run beside TrainingJobs
 };
 
@@ -71,12 +73,16 @@ class OperatorProcess {
 
  private:
   kube::Environment environment();
+  kube::QueuedCluster::Environment queue_environment();
   kube::TfJobCluster::Environment tfjob_environment();
   void wake(const std::string& key, api::Time at);
+  // The reflectors that are begun are put into `group`.
+  using Reflectors = std::vector<const kube::Reflector*>;
   template <class T>
   void watch(kube::Store<T>& store, const kube::Resource& resource,
-             const std::string& label_selector, bool is_needed = true);
-  void add_reflector(kube::Mirror& mirror, kube::Reflector::Settings settings, bool is_needed);
+             const std::string& label_selector, Reflectors& group);
+  void watch_queues();
+  void add_reflector(kube::Mirror& mirror, kube::Reflector::Settings settings, Reflectors& group);
   void serve();
   bool wait_to_lead(const std::stop_token& stop);
   void begin_to_act();
@@ -92,11 +98,13 @@ class OperatorProcess {
   kube::LeaderElection election_;
   kube::EventWriter events_;
   kube::KubeCluster cluster_;
+  kube::QueuedCluster queued_;
   kube::TfJobCluster tfjobs_;
   controller::Controller controller_;
   std::vector<std::unique_ptr<kube::Mirror>> parts_;  // of the mirrors, by namespace
   std::vector<std::unique_ptr<kube::Reflector>> reflectors_;
-  std::vector<const kube::Reflector*> needed_;  // whose first lists are waited for
+  Reflectors needed_;                 // whose first lists are waited for
+  Reflectors of_queues_, of_tfjobs_;  // for these only their own jobs wait
   std::optional<HttpServer> http_;
 };
 

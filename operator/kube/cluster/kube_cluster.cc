@@ -65,6 +65,7 @@ void KubeCluster::job_changed(const WholeObject* before, const WholeObject* afte
   }
   const bool same = before != nullptr && after != nullptr && before->meta.uid == after->meta.uid &&
                     before->meta.generation == after->meta.generation &&
+                    before->meta.labels == after->meta.labels &&
                     before->meta.deleted.has_value() == after->meta.deleted.has_value();
   if (same) return;  // only its status: nobody but us writes that
   if (before != nullptr && (after == nullptr || before->meta.uid != after->meta.uid)) {
@@ -166,7 +167,7 @@ plan::Observed KubeCluster::observe(const api::TrainingJob& job) {
 // Makes what belongs to the job again if somebody has deleted it, and tries again if the server had
 // refused it. The job is told of a failure, and continues with the objects that it has.
 void KubeCluster::keep_belongings(const api::TrainingJob& job, plan::Observed& observed) {
-  const bool needed = belongings_.take_refusal(job.uid) && !job.suspend;
+  const bool needed = belongings_.take_refusal(job.uid) && !job.suspend && !job.hold;
   if (!needed && std::ranges::none_of(observed.replicas, plan::is_live)) return;
   try {
     belongings_.ensure(job, /*seen_since=*/{});

@@ -45,7 +45,7 @@ bool is_over(const Json& pod) {
 }
 
 bool is_in_view(const std::string& plural, const Json& object) {
-  return plural == "trainingjobs" || plural == "tfjobs" ||
+  return plural == "trainingjobs" || plural == "tfjobs" || plural == "resourceflavors" ||
          member(object["metadata"], "labels").contains("muster.dev/job");
 }
 
@@ -76,6 +76,7 @@ std::vector<std::string> segments(const std::string& path) {
 std::string plural_of(const Json& object) {
   std::string plural = string_or(object, "kind", "");
   for (char& letter : plural) letter = static_cast<char>(std::tolower(letter));
+  if (plural.ends_with("ss")) return plural + "es";
   if (!plural.ends_with('y')) return plural + "s";
   plural.pop_back();
   return plural + "ies";

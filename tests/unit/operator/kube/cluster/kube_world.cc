@@ -18,6 +18,10 @@ Json http_peers() {
   return Json::parse(R"([{"podSelector": {"matchLabels": {"app": "operator"}}}])");
 }
 
+PodSettings pod_settings(const std::set<std::string>& allowed_accounts) {
+  return {"muster/trainer:1", "muster/trainer-cuda:1", "", "cluster.local", allowed_accounts};
+}
+
 int attempt_of(const Json& pod) {
   return std::stoi(pod["metadata"]["labels"][kAttemptLabel].get<std::string>());
 }
@@ -26,11 +30,7 @@ int attempt_of(const Json& pod) {
 
 KubeWorld::Operator::Operator(KubeWorld& world)
     : cluster(world.server,
-              {{"muster/trainer:1", "muster/trainer-cuda:1", "", "cluster.local",
-                world.allowed_accounts},
-               http_peers(),
-               20,
-               world.pods_at_a_time_},
+              {pod_settings(world.allowed_accounts), http_peers(), 20, world.pods_at_a_time_},
               {[&world] { return world.time; },
                [&world](const std::string& key, api::Time at) { world.wake(key, at); },
                [&world](const EventSubject& subject, const EventText& text) {
@@ -39,7 +39,11 @@ KubeWorld::Operator::Operator(KubeWorld& world)
                },
                [&world] { return world.leads; }, &world, world.ask_progress,
                [&world] { return BootTime(world.time.time_since_epoch()); }}),
-      tfjobs(cluster, world.server, cluster.jobs(), TakenTfJobs::all,
+      queued(cluster, world.server, cluster.jobs(), pod_settings(world.allowed_accounts),
+             /*enabled=*/true,
+             {[&world](const std::string& key, api::Time at) { world.wake(key, at); },
+              [&world] { return world.leads; }, [&world] { return world.sees_queues; }}),
+      tfjobs(queued, world.server, cluster.jobs(), TakenTfJobs::all,
              {[&world](const std::string& key, api::Time at) { world.wake(key, at); },
               [&world](const EventSubject& subject, const EventText& text) {
                 if (subject.kind == "TFJob")
@@ -56,6 +60,8 @@ KubeWorld::Operator::Operator(KubeWorld& world)
   world.server.list(cluster.pods(), "pods");
   world.server.list(cluster.services(), "services");
   world.server.list(tfjobs.tfjobs(), "tfjobs");
+  world.server.list(queued.workloads(), "workloads");
+  world.server.list(queued.flavors(), "resourceflavors");
 }
 
 KubeWorld::KubeWorld(size_t pods_at_a_time) : pods_at_a_time_(pods_at_a_time) {
@@ -83,7 +89,7 @@ void KubeWorld::take_over() {
   restart_operator();
 }
 
-void KubeWorld::submit(const std::string& name, const Json& more_of_spec) {
+void KubeWorld::submit(const std::string& name, const Json& more_of_spec, const Json& labels) {
   Json role = Json::parse(R"({"replicas": 1, "restartPolicy": "OnFailure", "replication": 1,
     "template": {"spec": {"containers": [{"name": "tensorflow", "image": "tf"}]}}})");
   Json ps = role;
@@ -91,10 +97,11 @@ void KubeWorld::submit(const std::string& name, const Json& more_of_spec) {
   Json spec = {
       {"replicaSpecs", {{"ps", ps}, {"chief", role}, {"worker", role}, {"evaluator", role}}}};
   spec.merge_patch(more_of_spec);
-  server.put({{"apiVersion", "muster.dev/v1alpha1"},
-              {"kind", "TrainingJob"},
-              {"metadata", {{"name", name}, {"namespace", "lab"}, {"generation", 1}}},
-              {"spec", spec}});
+  server.put(
+      {{"apiVersion", "muster.dev/v1alpha1"},
+       {"kind", "TrainingJob"},
+       {"metadata", {{"name", name}, {"namespace", "lab"}, {"generation", 1}, {"labels", labels}}},
+       {"spec", spec}});
 }
 
 void KubeWorld::settle() {
@@ -103,6 +110,8 @@ void KubeWorld::settle() {
     if (tells_of_pods) server.tell(cluster().pods(), "pods");
     server.tell(cluster().services(), "services");
     server.tell(operator_->tfjobs.tfjobs(), "tfjobs");
+    server.tell(operator_->queued.workloads(), "workloads");
+    server.tell(operator_->queued.flavors(), "resourceflavors");
     const size_t before = server.calls().size();
     const auto next = operator_->controller.work();
     if (server.calls().size() == before && (!next || *next > 0ms)) return;

@@ -7,6 +7,7 @@
 
 #include "operator/controller/controller.h"
 #include "operator/kube/cluster/kube_cluster.h"
+#include "operator/kube/kueue/queued_cluster.h"
 #include "operator/kube/tfjob/tfjob_cluster.h"
 #include "tests/unit/operator/kube/fake_api_server.h"
 
@@ -23,6 +24,7 @@ class KubeWorld : public Watcher {
   api::Time time{std::chrono::hours(24 * 365 * 56)};
   bool leads = true;
   std::set<std::string> allowed_accounts;     // of the next operator
+  bool sees_queues = true;                    // else Workloads are not in view
   bool tells_of_pods = true;                  // else the view of pods stays as it is
   std::vector<std::string> events, messages;  // "mnist: Started", and what it says
   std::vector<controller::Controller::Trouble> troubles;
@@ -32,7 +34,8 @@ class KubeWorld : public Watcher {
   ProgressPoller::Ask ask_progress;
 
   // The manifest `job`, as the server keeps it.
-  void submit(const std::string& name = "mnist", const Json& more_of_spec = Json::object());
+  void submit(const std::string& name = "mnist", const Json& more_of_spec = Json::object(),
+              const Json& labels = Json::object());
   // Tells the mirrors what has happened, and lets the controller do what is due, until nothing is.
   void settle();
   // The same, and moves the clock to whatever is due within this time.
@@ -60,6 +63,7 @@ class KubeWorld : public Watcher {
   struct Operator {
     explicit Operator(KubeWorld& world);
     KubeCluster cluster;
+    QueuedCluster queued;
     TfJobCluster tfjobs;
     controller::Controller controller;
   };

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "common/mutex.h"
+#include "operator/cluster/cluster.h"
+#include "operator/kube/api/client.h"
+#include "operator/kube/cache/store.h"
+#include "operator/kube/http/leader_transport.h"
+#include "operator/kube/kueue/workload.h"
+
+namespace muster::kube {
+
+// A Cluster whose jobs may wait in queues of Kueue (workload.h): a job that names a queue runs only
+// while its Workload is admitted, on the nodes and with the workers that were admitted. All the
+// rest is the cluster's below it. Thread-safe as that cluster.
+class QueuedCluster final : public cluster::Cluster {
+ public:
+  struct Environment {
+    std::function<void(const std::string& key, api::Time at)> wake;
+    std::function<bool()> leads;
+    // Whether Workloads and ResourceFlavors are in view. Until then jobs in queues are left alone.
+    std::function<bool()> sees_queues;
+  };
+
+  // `training_jobs` is the view of `inner`. All references must outlive it. With `enabled` false
+  // it does nothing of its own.
+  QueuedCluster(cluster::Cluster& inner, Transport& transport,
+                const Store<WholeObject>& training_jobs, PodSettings pods, bool enabled,
+                Environment environment);
+
+  // Reflectors fill these: Workloads with the label muster.dev/job, and ResourceFlavors.
+  Store<WholeObject>& workloads() { return workloads_; }
+  Store<WholeObject>& flavors() { return flavors_; }
+
+  api::Time now() const override { return inner_.now(); }
+  std::optional<api::TrainingJob> get(const std::string& key) override;
+  plan::Observed observe(const api::TrainingJob& job) override;
+  bool publish_status(const api::TrainingJob& job, const api::JobStatus& status) override;
+  void create(const api::TrainingJob& job, std::span<const plan::CreateReplica> replicas) override {
+    inner_.create(job, replicas);
+  }
+  void remove(const api::TrainingJob& job, std::span<const plan::RemoveReplica> replicas) override {
+    inner_.remove(job, replicas);
+  }
+  void emit(const api::TrainingJob& job, const plan::Event& event) override {
+    inner_.emit(job, event);
+  }
+  void remove_job(const api::TrainingJob& job) override { inner_.remove_job(job); }
+
+ private:
+  void workload_changed(const WholeObject* before, const WholeObject* after);
+  std::optional<QueueRequest> request_of(const api::TrainingJob& job) const;
+  Json workload_of(const api::TrainingJob& job) const;  // that is in view; null: none
+  Json flavor_spec(const std::string& name) const;
+  void try_later(const api::TrainingJob& job, const std::function<void()>& action);
+  void follow(api::TrainingJob& job, const QueueRequest& request, Json workload);
+  void join(const api::TrainingJob& job, const plan::Observed& observed);
+  WorkloadPriority priority_of(const QueueRequest& request, const Json& workload) const;
+  void follow_suspend(const api::TrainingJob& job, Json workload);
+  void tell(const api::TrainingJob& job, const api::JobStatus& status, Json workload);
+  void update(const Json& workload, const char* subresource);
+  void remove(const Json& workload);
+  bool is_new(const std::string& key, const std::string& fewer);
+
+  cluster::Cluster& inner_;
+  const PodSettings pods_;
+  const bool enabled_;
+  const Environment environment_;
+  LeaderTransport transport_;
+  const Client client_;
+  const Store<WholeObject>& training_jobs_;
+  Store<WholeObject> workloads_, flavors_;
+  Mutex mutex_;
+  std::map<std::string, std::string> fewer_ MUSTER_GUARDED_BY(mutex_);  // told, by key of the job
+};
+
+}  // namespace muster::kube

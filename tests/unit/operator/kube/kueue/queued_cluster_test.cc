@@ -1,0 +1,313 @@
+#include "operator/kube/kueue/queued_cluster.h"
+
+#include <gmock/gmock.h>
+
+#include <array>
+#include <map>
+
+#include "tests/unit/operator/kube/chart_rights.h"
+#include "tests/unit/operator/kube/cluster/kube_cluster_fixture.h"
+
+namespace muster::kube {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Contains;
+using testing::HasSubstr;
+
+// The test plays Kueue.
+class QueuedClusterTest : public KubeClusterTest {
+ protected:
+  // deploy/muster.yaml is the chart with its defaults, which knows no queues.
+  QueuedClusterTest() {
+    server().permits = [rights = chart_rights({"muster", "muster-nodes"})](const Request& request) {
+      const auto is_of = [&](const char* part) {
+        return request.path.find(part) != std::string::npos;
+      };
+      return is_of("/workloads") || is_of("priorityclasses/") || rights(request);
+    };
+    server().put({{"apiVersion", "kueue.x-k8s.io/v1beta2"},
+                  {"kind", "ResourceFlavor"},
+                  {"metadata", {{"name", "spot"}}},
+                  {"spec",
+                   {{"nodeLabels", {{"pool", "spot"}}},
+                    {"tolerations", Json::array({{{"key", "spot"}, {"operator", "Exists"}}})}}}});
+  }
+
+  void submit(const Json& more_of_spec = Json::object(), Json labels = Json::object()) {
+    labels[kQueueLabel] = "team-a";
+    world_.submit("mnist", more_of_spec, labels);
+    world_.settle();
+  }
+  Json workload() {
+    const std::vector<Json> all = server().objects("workloads");
+    if (all.size() != 1) ADD_FAILURE() << "expected one Workload, found " << all.size();
+    return all.empty() ? Json() : all[0];
+  }
+  // Status, reason and message of conditions, by their types.
+  void set_conditions(const std::map<std::string, std::array<std::string, 3>>& conditions,
+                      const Json& more_of_status = Json::object()) {
+    Json changed = workload();
+    Json& status = changed["status"];
+    for (const auto& [type, value] : conditions) {
+      Json kept = Json::array();
+      for (const Json& before : member(status, "conditions"))
+        if (before["type"] != type) kept.push_back(before);
+      kept.push_back({{"type", type},
+                      {"status", value[0]},
+                      {"reason", value[1]},
+                      {"message", value[2]},
+                      {"lastTransitionTime", "2026-01-01T00:00:00Z"}});
+      status["conditions"] = kept;
+    }
+    status.merge_patch(more_of_status);
+    server().put(changed);
+    world_.settle();
+  }
+  void admit(int workers = 1) {
+    Json assignments = Json::array();
+    const Json waiting = workload();
+    for (const Json& set : waiting["spec"]["podSets"])
+      assignments.push_back({{"name", set["name"]},
+                             {"flavors", {{"cpu", "spot"}}},
+                             {"count", set["name"] == "worker" ? Json(workers) : set["count"]}});
+    set_conditions({{"QuotaReserved", {"True", "QuotaReserved", "reserved"}},
+                    {"Admitted", {"True", "Admitted", "admitted"}},
+                    {"Evicted", {"False", "QuotaReserved", ""}}},
+                   {{"admission", {{"clusterQueue", "all"}, {"podSetAssignments", assignments}}}});
+  }
+  void evict(const std::string& reason = "Preempted") {
+    set_conditions({{"Evicted", {"True", reason, "a job of higher priority came"}}});
+  }
+  void run() {
+    world_.run_all();
+    world_.run_for(5s);
+  }
+  void leave() {
+    for (int round = 0; round < 3; ++round) {
+      server().end_leaving_pods();
+      world_.run_for(2s);
+    }
+  }
+  std::string of_workload(const std::string& type) {
+    const Json found = workload();
+    for (const Json& condition : member(member(found, "status"), "conditions"))
+      if (condition["type"] == type)
+        return condition["status"].get<std::string>() + " " +
+               condition["reason"].get<std::string>();
+    return "";
+  }
+};
+
+TEST_F(QueuedClusterTest, AJobRunsOnceItsQueueHasAdmittedIt) {
+  submit();
+  EXPECT_EQ(world_.pods(), "");
+  EXPECT_EQ(workload()["spec"]["queueName"], "team-a");
+  EXPECT_EQ(workload()["metadata"]["ownerReferences"][0]["uid"], world_.job()["metadata"]["uid"]);
+  EXPECT_EQ(world_.condition("Suspended"), "True Queued");
+  set_conditions({{"QuotaReserved", {"False", "Pending", "insufficient quota for cpu"}}});
+  EXPECT_EQ(message("Suspended"), "the job waits in queue team-a: insufficient quota for cpu");
+  EXPECT_EQ(world_.job()["status"]["state"], "Queued");
+
+  admit();
+  EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 ps-0.0 worker-0.0");
+  const Json pod = server().object("pods", world_.pod("worker-0"));
+  EXPECT_EQ(pod["spec"]["nodeSelector"]["pool"], "spot");
+  EXPECT_THAT(pod["spec"]["tolerations"].dump(), HasSubstr(R"("key":"spot")"));
+  EXPECT_EQ(pod["metadata"]["labels"]["kueue.x-k8s.io/podset"], "worker");
+  run();
+  EXPECT_EQ(world_.condition("Running"), "True AllReplicasReady");
+  EXPECT_EQ(of_workload("PodsReady"), "True Started");
+
+  server().end_pod(world_.pod("chief-0"), 0);
+  server().end_pod(world_.pod("evaluator-0"), 0);
+  world_.settle();
+  leave();
+  EXPECT_EQ(world_.condition("Finished"), "True ChiefSucceeded");
+  EXPECT_EQ(of_workload("Finished"), "True Succeeded");
+  EXPECT_THAT(world_.events, Contains("mnist: Queued"));
+  EXPECT_THAT(world_.events, Contains("mnist: Admitted"));
+}
+
+TEST_F(QueuedClusterTest, AJobWithoutAQueueHasNoWorkload) {
+  start();
+  EXPECT_TRUE(server().objects("workloads").empty());
+  EXPECT_EQ(world_.condition("Running"), "True AllReplicasReady");
+}
+
+TEST_F(QueuedClusterTest, APreemptedJobGivesItsQuotaBackWhenItsLastPodHasGone) {
+  submit();
+  admit();
+  run();
+  evict();
+  EXPECT_EQ(world_.condition("Suspended"), "False Suspending");
+  EXPECT_EQ(of_workload("QuotaReserved"), "True QuotaReserved");
+  server().end_leaving_pods();
+  world_.run_for(2s);
+  EXPECT_EQ(of_workload("QuotaReserved"), "True QuotaReserved") << "the ps is still there";
+  leave();
+  EXPECT_EQ(world_.pods(), "");
+  EXPECT_EQ(of_workload("QuotaReserved"), "False Pending");
+  EXPECT_EQ(of_workload("Admitted"), "False NoReservation");
+  EXPECT_EQ(of_workload("Requeued"), "True Preempted");
+  EXPECT_FALSE(workload()["status"].contains("admission"));
+  EXPECT_EQ(world_.condition("Suspended"), "True Queued");
+  EXPECT_THAT(world_.events, Contains("mnist: Preempted"));
+
+  admit();
+  EXPECT_EQ(world_.pods(), "chief-0.1 evaluator-0.1 ps-0.1 worker-0.1");
+  EXPECT_EQ(integer_or(world_.job()["status"], "restarts", 0), 0);
+}
+
+// An old view or a new operator must not take a job for one that nobody has admitted.
+TEST_F(QueuedClusterTest, UntilWorkloadsAreInViewAJobIsLeftAlone) {
+  submit();
+  admit();
+  run();
+  world_.sees_queues = false;
+  world_.restart_operator();
+  world_.wake("lab/mnist", world_.time);
+  world_.run_for(30s);
+  EXPECT_EQ(world_.condition("Running"), "True AllReplicasReady");
+  EXPECT_THAT(world_.troubles.back().message, HasSubstr("not in view yet"));
+  world_.sees_queues = true;
+  world_.run_for(60s);
+  EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 ps-0.0 worker-0.0");
+}
+
+TEST_F(QueuedClusterTest, ASuspendedJobsWorkloadIsNotActive) {
+  submit();
+  admit();
+  run();
+  change_spec({{"suspend", true}});
+  EXPECT_EQ(workload()["spec"]["active"], false);
+  evict("Deactivated");
+  leave();
+  EXPECT_EQ(world_.condition("Suspended"), "True Suspended");
+  EXPECT_EQ(of_workload("QuotaReserved"), "False Pending");
+  EXPECT_EQ(of_workload("Requeued"), "False Deactivated");
+  change_spec({{"suspend", false}});
+  EXPECT_EQ(workload()["spec"]["active"], true);
+  EXPECT_EQ(world_.condition("Suspended"), "True Queued");
+  admit();
+  EXPECT_EQ(world_.pods(), "chief-0.1 evaluator-0.1 ps-0.1 worker-0.1");
+}
+
+TEST_F(QueuedClusterTest, AWorkloadThatSomebodyElseHasDeactivatedStaysSo) {
+  submit();
+  Json changed = workload();
+  changed["spec"]["active"] = false;
+  server().put(changed);
+  world_.run_for(10s);
+  EXPECT_EQ(world_.condition("Suspended"), "True Deactivated");
+  EXPECT_EQ(workload()["spec"]["active"], false);
+}
+
+TEST_F(QueuedClusterTest, AJobThatIsChangedInTheQueueChangesItsWorkload) {
+  submit();
+  const std::string uid = workload()["metadata"]["uid"];
+  scale(3);
+  world_.run_for(5s);
+  EXPECT_EQ(workload()["metadata"]["uid"], uid);
+  EXPECT_THAT(workload()["spec"]["podSets"].dump(), HasSubstr(R"("name":"worker","count":3)"));
+  Json job = world_.job();
+  job["metadata"]["labels"][kQueueLabel] = "team-b";
+  server().put(job);
+  world_.run_for(5s);
+  EXPECT_EQ(workload()["spec"]["queueName"], "team-b");
+}
+
+TEST_F(QueuedClusterTest, AJobThatIsChangedWhileItRunsStopsAndJoinsAgain) {
+  submit();
+  admit();
+  run();
+  const std::string uid = workload()["metadata"]["uid"];
+  scale(3);
+  leave();
+  EXPECT_EQ(world_.pods(), "");
+  EXPECT_NE(workload()["metadata"]["uid"], uid);
+  EXPECT_EQ(world_.condition("Suspended"), "True Queued");
+  admit(3);
+  EXPECT_THAT(world_.pods(), HasSubstr("worker-2.0"));
+}
+
+TEST_F(QueuedClusterTest, AnElasticJobRunsWithTheWorkersThatWereAdmitted) {
+  Json spec = training();
+  spec["elastic"] = {{"minReplicas", 1}, {"maxReplicas", 4}};
+  spec["strategy"] = "collective";
+  spec["replicaSpecs"] = {{"worker", {{"replicas", 3}}}, {"ps", nullptr}};
+  submit(spec);
+  EXPECT_EQ(message("Accepted"), "the job can be run");
+  EXPECT_THAT(workload()["spec"]["podSets"].dump(), HasSubstr(R"("minCount":1)"));
+  admit(2);
+  EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 worker-0.0 worker-1.0");
+  EXPECT_THAT(world_.messages, Contains(HasSubstr("2 of 3 workers")));
+  run();
+  EXPECT_EQ(world_.condition("Running"), "True AllReplicasReady");
+  scale(1);
+  leave();
+  EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 worker-0.0");
+  EXPECT_EQ(workload()["status"]["reclaimablePods"],
+            Json::parse(R"([{"name": "worker", "count": 2}])"));
+  scale(4);
+  EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 worker-0.0 worker-1.1")
+      << "no more than were admitted";
+}
+
+TEST_F(QueuedClusterTest, AJobWhoseWorkloadIsDeletedStopsAndJoinsAgain) {
+  submit();
+  admit();
+  run();
+  server().remove("workloads", workload()["metadata"]["name"]);
+  world_.run_for(1s);
+  leave();
+  EXPECT_EQ(world_.condition("Suspended"), "True Queued");
+  EXPECT_EQ(workload()["spec"]["queueName"], "team-a");
+}
+
+TEST_F(QueuedClusterTest, AJobThatLeavesItsQueueRuns) {
+  submit();
+  Json job = world_.job();
+  job["metadata"]["labels"].erase(kQueueLabel);
+  server().put(job);
+  world_.run_for(5s);
+  EXPECT_TRUE(server().objects("workloads").empty());
+  EXPECT_EQ(world_.pods(), "chief-0.0 evaluator-0.0 ps-0.0 worker-0.0");
+}
+
+TEST_F(QueuedClusterTest, APriorityClassThatIsMissingIsWaitedFor) {
+  submit(Json::object(), {{kPriorityLabel, "urgent"}});
+  EXPECT_TRUE(server().objects("workloads").empty());
+  server().put({{"apiVersion", "kueue.x-k8s.io/v1beta2"},
+                {"kind", "WorkloadPriorityClass"},
+                {"metadata", {{"name", "urgent"}}},
+                {"value", 1000}});
+  world_.run_for(10s);
+  EXPECT_EQ(workload()["spec"]["priority"], 1000);
+  EXPECT_EQ(workload()["spec"]["priorityClassRef"],
+            Json::parse(R"({"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass",
+                            "name": "urgent"})"));
+}
+
+// Kueue's own integration suspends the TFJob.
+TEST_F(QueuedClusterTest, TheTrainingJobOfATfJobIsInNoQueue) {
+  world_.submit("mnist", Json::object(), {{kQueueLabel, "team-a"}});
+  Json job = world_.job();
+  job["metadata"]["ownerReferences"] = Json::parse(R"([{"apiVersion": "kubeflow.org/v1",
+      "kind": "TFJob", "name": "mnist", "uid": "u1", "controller": true}])");
+  server().put(job);
+  world_.settle();
+  EXPECT_TRUE(server().objects("workloads").empty());
+}
+
+TEST_F(QueuedClusterTest, AConflictIsTriedAgain) {
+  submit();
+  admit();
+  refuse(Method::put, "/workloads/", refusal(409, "Conflict", "the object has been modified"));
+  run();
+  world_.run_for(10s);
+  EXPECT_EQ(of_workload("PodsReady"), "True Started");
+}
+
+}  // namespace
+}  // namespace muster::kube
