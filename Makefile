@@ -108,7 +108,7 @@ cluster-down:  ## End that Kubernetes and remove what it made
 e2e: build  ## Bring a Kubernetes up, pass the end-to-end tests on it, tear it down; E2E=tests/e2e/test_x.py for some
 	@deploy/setup/install.sh cluster
 	@deploy/setup/python.sh e2e
-	@deploy/setup/go.sh $(CLUSTER_TOOLS)
+	@deploy/setup/go.sh $(CLUSTER_TOOLS) kueue
 	@$(AS_ROOT) build/venv/bin/python -B -m pytest -p no:cacheprovider -v --durations 20 --durations-min 5 $(E2E)
 
 docs: install  ## Regenerate the references of fields, exit codes and values, the chart's CRD and deploy/muster.yaml

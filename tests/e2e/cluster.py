@@ -67,6 +67,11 @@ class Cluster:
         self.helm("install", "muster", ROOT / "charts/muster", "--create-namespace", "--wait", "--timeout", "120s",
                   "--set", "tfjob.enabled=true,tfjob.take=all", namespace=namespace, timeout=180)
 
+    def set_values(self, namespace, values):
+        """Changes values of the chart that is installed."""
+        self.helm("upgrade", "muster", ROOT / "charts/muster", "--reuse-values", "--wait", "--timeout", "120s",
+                  "--set", values, namespace=namespace, timeout=180)
+
     def apply(self, manifest, **options):
         """Applies an object or a list of them (dict), or YAML (str)."""
         text = manifest if isinstance(manifest, str) else json.dumps(manifest)

@@ -65,6 +65,9 @@ Json QueuedCluster::flavor_spec(const std::string& name) const {
 void QueuedCluster::try_later(const api::TrainingJob& job, const std::function<void()>& action) {
   try {
     return action();
+  } catch (const ApiUnavailable& error) {
+    // Kueue writes the same Workload; its write wakes the job too, once it is in view.
+    if (!error.status().conflict()) log::warning(error.what(), {{"job", key_of(job)}});
   } catch (const Unavailable& error) {
     log::warning(error.what(), {{"job", key_of(job)}});
   } catch (const Invalid& error) {

@@ -7,6 +7,10 @@
 namespace muster::plan {
 namespace {
 
+bool may_run(const api::TrainingJob& job) {
+  return !job.suspend && !job.hold;
+}
+
 void require(bool holds, const std::string& what) {
   if (!holds) throw Violation(what);
 }
@@ -37,7 +41,7 @@ bool is_decided(const api::JobStatus& status) {
 
 bool is_resuming(const api::TrainingJob& job, const api::JobStatus& before) {
   const api::Condition* suspended = before.find("Suspended");
-  return !job.suspend && suspended && (suspended->status || suspended->reason == "Suspending");
+  return may_run(job) && suspended && (suspended->status || suspended->reason == "Suspending");
 }
 
 int new_failures(const api::JobStatus& before, const api::ReplicaRecord& record) {
@@ -121,7 +125,7 @@ void check_creations(const api::TrainingJob& job, const Observed& view, const Pl
     require(!plan.status.is_true("FailureTarget"), who + " is created by a failing job");
     require(!plan.status.is_true("SuccessCriteriaMet") || creation.role == Role::evaluator,
             who + " is created in the ending");
-    require(!job.suspend || is_decided(plan.status), who + " is created while suspended");
+    require(may_run(job) || is_decided(plan.status), who + " is created while suspended");
     const api::ReplicaRecord* record = record_of(plan.status, creation.role, creation.index);
     require(record && record->attempt == creation.attempt, who + ": attempt not in the status");
     require(!record->succeeded, who + " succeeded and is created again");
@@ -150,7 +154,7 @@ void check_removals(const api::TrainingJob& job, const Observed& view, const Pla
     const auto found = std::ranges::find(view.replicas, removal.uid, &ObservedReplica::uid);
     require(found != view.replicas.end(), "what is not in view is removed");
     const ObservedReplica& replica = *found;
-    if (!lives(replica) || is_decided(status) || job.suspend) continue;
+    if (!lives(replica) || is_decided(status) || !may_run(job)) continue;
     const api::ReplicaRecord* record = record_of(status, replica.role, replica.index);
     const bool done = record->succeeded || record->failed;
     const bool superseded = replica.attempt < record->attempt || replica.run < status.run;
@@ -269,13 +273,13 @@ void Invariants::check_counts(const api::TrainingJob& job, const api::JobStatus&
     const bool done = record && (record->succeeded || record->failed);
     const bool unwanted = replica.run < before.run || is_resuming(job, before) ||
                           replica.index >= desired(job, replica.role) ||
-                          (job.suspend && replica.deleting && !replica.ended_first);
+                          (!may_run(job) && replica.deleting && !replica.ended_first);
     const bool leaving = record && record->replacing == replica.uid;
-    if (!superseded && !done && !unwanted && !leaving && !job.suspend) {
+    if (!superseded && !done && !unwanted && !leaving && may_run(job)) {
       const int in_place = new_restarts_in_place(replica);
       (replica.phase == Phase::succeeded ? before_successes : ends) += in_place;
     }
-    if (lives(replica) && !(is_crash_looping(replica) && !job.suspend)) continue;
+    if (lives(replica) && !(is_crash_looping(replica) && may_run(job))) continue;
     if (!superseded && !done && !unwanted && !leaving && uses_up_limit(replica)) ++ends;
     if (!lives(replica) || !unwanted) seen_ends_.insert(replica.uid);
   }
@@ -356,7 +360,7 @@ void Invariants::check_world(const SimulatedWorld& world) const {
     require(faults_ != Faults::lagging || !world.job.status.is_true("Finished"),
             name_of(replica) + " lives in a finished job");
     require(
-        faults_ != Faults::lagging || !world.job.suspend || !world.job.status.is_true("Suspended"),
+        faults_ != Faults::lagging || may_run(world.job) || !world.job.status.is_true("Suspended"),
         name_of(replica) + " lives in a suspended job");
   }
 }

@@ -184,9 +184,12 @@ void Simulator::replica_step() {
 
 void Simulator::user_step() {
   const int what = dice_.below(10);
-  if (what < 5) {
+  if (what < 3) {
     world_.job.suspend = !world_.job.suspend;
     tell(world_.job.suspend ? "suspend" : "resume");
+  } else if (what < 5) {
+    world_.job.hold = world_.job.hold ? std::nullopt : std::optional(api::Hold{"Queued", "wait"});
+    tell(world_.job.hold ? "a queue holds the job" : "the queue admits the job");
   } else if (what < 8 && world_.job.replicas.contains(Role::worker)) {
     return scale_step();
   } else if (what < 9) {
@@ -317,6 +320,7 @@ void Simulator::calm_down() {
     if (world_.is_cut_off(replica.uid)) world_.heal(replica.uid);
   }
   world_.job.suspend = conflict_ = invalid_ = false;
+  world_.job.hold.reset();
   for (int step = 0; step < kCalmSteps; ++step) {
     const api::JobStatus before = world_.job.status;
     controller_round(false);

@@ -20,8 +20,8 @@ struct Outcome {
 
 // Drives plan() through one random schedule: a job, replicas that start, crash, finish, get evicted
 // or hang; a controller whose views are old, whose writes and calls get lost and which is killed
-// between them; a user who suspends, resumes and scales; a clock that jumps. Then the faults stop,
-// and the job must finish. Everything follows from the seed.
+// between them; a user who suspends, resumes and scales; a queue that holds the job; a clock that
+// jumps. Then the faults stop, and the job must finish. Everything follows from the seed.
 class Simulator {
  public:
   Simulator(uint64_t seed, Faults faults, bool traced = false);

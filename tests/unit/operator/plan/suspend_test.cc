@@ -1,3 +1,4 @@
+#include "operator/api/overview.h"
 #include "tests/unit/operator/plan/scene.h"
 
 namespace muster::plan {
@@ -146,6 +147,49 @@ TEST(Suspend, AFailureWhileSuspendingEndsTheSuspension) {
   scene.step();
   EXPECT_TRUE(scene.has("Failed"));
   EXPECT_FALSE(scene.has("Suspended"));
+}
+
+TEST(Suspend, AQueueHoldsAJobAsSuspendDoes) {
+  Scene scene(full());
+  scene.job.hold = api::Hold{"Queued", "the job waits in queue a"};
+  EXPECT_EQ(created(scene.step()), "");
+  EXPECT_TRUE(scene.has("Suspended"));
+  EXPECT_EQ(scene.reason("Suspended"), "Queued");
+  EXPECT_EQ(api::state_word(scene.job.status), "Queued");
+  EXPECT_FALSE(scene.job.status.start_time);
+  scene.job.hold.reset();
+  EXPECT_EQ(created(scene.step()), "ps-0.0 chief-0.0 worker-0.0 worker-1.0 evaluator-0.0");
+  EXPECT_EQ(scene.reason("Suspended"), "Admitted");
+  scene.start();
+
+  scene.job.hold = api::Hold{"Preempted", "queue a wants its quota back"};
+  scene.step();
+  EXPECT_EQ(scene.leaving(), "chief-0 worker-0 worker-1 evaluator-0");
+  EXPECT_EQ(api::state_word(scene.job.status), "Suspending");
+  scene.leave_all();
+  scene.step();
+  scene.leave_all();
+  scene.step();
+  EXPECT_EQ(scene.reason("Suspended"), "Preempted");
+  EXPECT_EQ(scene.job.status.restarts, 0);
+}
+
+TEST(Suspend, AQueuesWordsFollowTheQueueAndAreTold) {
+  Scene scene(full());
+  scene.job.hold = api::Hold{"Queued", "no cpu"};
+  EXPECT_EQ(scene.step().events.size(), 1u);
+  scene.job.hold->message = "no memory";
+  EXPECT_TRUE(scene.step().events.empty()) << "only the reason is news";
+  EXPECT_EQ(scene.job.status.find("Suspended")->message, "no memory");
+  scene.job.hold->reason = "Deactivated";
+  EXPECT_EQ(scene.step().events.size(), 1u);
+}
+
+TEST(Suspend, WhoSuspendsAJobThatWaitsIsToldThatItIsSuspended) {
+  Scene scene(full().suspended());
+  scene.job.hold = api::Hold{"Queued", "no cpu"};
+  scene.step();
+  EXPECT_EQ(scene.reason("Suspended"), "Suspended");
 }
 
 }  // namespace
